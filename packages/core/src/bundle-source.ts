@@ -1,0 +1,131 @@
+/**
+ * The cached chunks of a PoP as a source, fed by a bundle that may still be under way.
+ *
+ * Frames are read only while somebody waits for one, so a slow consumer holds the PoP back instead of filling memory.
+ */
+import type { Frame, FrameReader } from "./bundle.ts";
+import { AgaroseError, toAgaroseError } from "./errors.ts";
+import type { LatencyEstimate } from "./latency.ts";
+import type { ChunkRequest, ChunkSource } from "./source.ts";
+
+export interface BundleSourceOptions {
+  /** Name of the PoP. */
+  readonly id: string;
+  readonly latency: LatencyEstimate;
+  /** Chunks that the PoP has said to hold. */
+  readonly cached: ReadonlySet<number>;
+  /** The frames behind the plan. May still be pending: buckets are then asked at the same moment as the PoP. */
+  readonly frames: Promise<FrameReader>;
+}
+
+export class BundleSource implements ChunkSource {
+  readonly id: string;
+  readonly kind = "edge";
+  readonly latency: LatencyEstimate;
+  readonly #cached: ReadonlySet<number>;
+  readonly #frames: Promise<FrameReader>;
+  readonly #waiters = new Map<string, PromiseWithResolvers<Uint8Array>>();
+  /** Frames that came before they were asked for. */
+  readonly #early = new Map<string, Frame>();
+  readonly #released = new Set<number>();
+  #pumping = false;
+  #ended: AgaroseError | undefined;
+
+  constructor(options: BundleSourceOptions) {
+    this.id = options.id;
+    this.latency = options.latency;
+    this.#cached = options.cached;
+    this.#frames = options.frames;
+    // A failed bundle is told to whoever waits for its chunks; a read that needs none of them does not care.
+    this.#frames.catch(() => {});
+  }
+
+  has(_stripe: number, chunk: number): boolean {
+    return this.#cached.has(chunk);
+  }
+
+  async fetch({ stripe, chunk, signal }: ChunkRequest): Promise<Uint8Array> {
+    const name = `${stripe.index}:${chunk}`;
+    const early = this.#early.get(name);
+    if (early) {
+      this.#early.delete(name);
+      return payload(early);
+    }
+    if (this.#ended) throw this.#ended;
+    const waiter = Promise.withResolvers<Uint8Array>();
+    this.#waiters.set(name, waiter);
+    const onAbort = (): void => this.#settle(name)?.reject(toAgaroseError(signal.reason, "ABORTED"));
+    signal.addEventListener("abort", onAbort, { once: true });
+    void this.#pump();
+    try {
+      return await waiter.promise;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  release(stripe: number): void {
+    this.#released.add(stripe);
+    for (const name of this.#early.keys()) if (name.startsWith(`${stripe}:`)) this.#early.delete(name);
+  }
+
+  /** Stops the bundle when no more of it is needed. */
+  async close(): Promise<void> {
+    this.#end(new AgaroseError("ABORTED", "the bundle was closed"));
+    await this.#frames.then((frames) => frames.cancel()).catch(() => {});
+  }
+
+  async #pump(): Promise<void> {
+    if (this.#pumping) return;
+    this.#pumping = true;
+    try {
+      const frames = await this.#frames;
+      while (this.#waiters.size > 0 && !this.#ended) this.#dispatch(await frames.next());
+    } catch (error) {
+      this.#end(toAgaroseError(error, "SOURCE_FAILED"));
+    } finally {
+      this.#pumping = false;
+    }
+  }
+
+  #dispatch(frame: Frame): void {
+    if (frame.type === "end") {
+      this.#end(new AgaroseError("CHUNK_MISSING", `${this.id} does not hold the chunk any more`));
+      return;
+    }
+    if (frame.type === "plan") return;
+    const name = `${frame.stripe}:${frame.chunk}`;
+    const waiter = this.#settle(name);
+    if (!waiter) {
+      if (!this.#released.has(frame.stripe)) this.#early.set(name, frame);
+    } else if (frame.type === "chunk") {
+      waiter.resolve(frame.payload);
+    } else {
+      waiter.reject(missing(frame));
+    }
+  }
+
+  #settle(name: string): PromiseWithResolvers<Uint8Array> | undefined {
+    const waiter = this.#waiters.get(name);
+    this.#waiters.delete(name);
+    return waiter;
+  }
+
+  #end(error: AgaroseError): void {
+    this.#ended ??= error;
+    for (const waiter of this.#waiters.values()) waiter.reject(error);
+    this.#waiters.clear();
+  }
+}
+
+function payload(frame: Frame): Uint8Array {
+  if (frame.type === "miss") throw missing(frame);
+  return frame.payload;
+}
+
+function missing({ stripe, chunk }: Frame): AgaroseError {
+  return new AgaroseError("CHUNK_MISSING", `chunk ${chunk} of stripe ${stripe} is not cached any more`, {
+    stripe,
+    chunk,
+  });
+}

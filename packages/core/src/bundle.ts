@@ -1,0 +1,173 @@
+/**
+ * The bundle: one response that carries a read plan and the chunks a PoP has cached (docs/FORMAT.md, "Bundle").
+ *
+ * A bundle is a sequence of frames. A frame is 12 bytes of header (type u8, format u8 = 1, chunk u16, stripe u32, length
+ * u32, little-endian) and `length` bytes of payload. The plan comes first, then chunks and misses in stripe order, then
+ * the end; a bundle without its end frame is truncated. A Workers KV value is a sequence of chunk frames, so that a PoP
+ * passes it on as it is.
+ */
+import { AgaroseError } from "./errors.ts";
+import { checkManifest, STRIPE_BYTES_MAX, type Manifest } from "./manifest.ts";
+
+export const BUNDLE_CONTENT_TYPE = "application/vnd.agarose.bundle";
+export const FRAME_HEADER_BYTES = 12;
+const FRAME_FORMAT = 1;
+/** The largest payload is a chunk of a (1, m) code, or a plan with a manifest of 8 MiB. */
+const PAYLOAD_BYTES_MAX = STRIPE_BYTES_MAX;
+
+const FRAME_TYPES = ["plan", "chunk", "miss", "end"] as const;
+
+export interface Frame {
+  readonly type: (typeof FRAME_TYPES)[number];
+  readonly stripe: number;
+  readonly chunk: number;
+  readonly payload: Uint8Array;
+}
+
+/** What a PoP tells a client before the first chunk. */
+export interface Plan {
+  readonly pop: string;
+  /** Number of the configuration in force; grows. */
+  readonly epoch: number;
+  readonly version: string;
+  /** Left out when the client asked by this version, because it has it. */
+  readonly manifest?: Manifest;
+  /** Chunks that this PoP sends for every stripe asked for. */
+  readonly cached: readonly number[];
+  readonly regions: readonly PlanRegion[];
+  /** Requests beyond k that the PoP advises. */
+  readonly delta: number;
+}
+
+/** A region as the PoP sees it. */
+export interface PlanRegion {
+  readonly name: string;
+  /** Public base URL of the bucket. */
+  readonly url: string;
+  readonly meanMs: number;
+  readonly sdMs: number;
+  /** Ask it last. */
+  readonly down?: boolean;
+}
+
+/** The header of a frame; a chunk's payload follows it unchanged. */
+export function encodeFrameHeader(type: Frame["type"], stripe: number, chunk: number, bytes: number): Uint8Array {
+  const header = new Uint8Array(FRAME_HEADER_BYTES);
+  const view = new DataView(header.buffer);
+  header[0] = FRAME_TYPES.indexOf(type) + 1;
+  header[1] = FRAME_FORMAT;
+  view.setUint16(2, chunk, true);
+  view.setUint32(4, stripe, true);
+  view.setUint32(8, bytes, true);
+  return header;
+}
+
+/** A whole frame in one array. */
+export function encodeFrame(type: Frame["type"], stripe: number, chunk: number, payload: Uint8Array): Uint8Array {
+  const frame = new Uint8Array(FRAME_HEADER_BYTES + payload.length);
+  frame.set(encodeFrameHeader(type, stripe, chunk, payload.length));
+  frame.set(payload, FRAME_HEADER_BYTES);
+  return frame;
+}
+
+export function encodePlan(plan: Plan): Uint8Array {
+  return encodeFrame("plan", 0, 0, new TextEncoder().encode(JSON.stringify(plan)));
+}
+
+/** A plan frame's payload, checked. Throws BUNDLE_INVALID, or what `checkManifest` throws. */
+export function parsePlan(payload: Uint8Array, key: string): Plan {
+  let plan: Plan;
+  try {
+    plan = JSON.parse(new TextDecoder().decode(payload)) as Plan;
+  } catch (error) {
+    throw invalid("has a plan that is not JSON", {}, error);
+  }
+  const regions = Array.isArray(plan?.regions) ? plan.regions : [];
+  const sound =
+    typeof plan?.pop === "string" &&
+    typeof plan.version === "string" &&
+    Number.isSafeInteger(plan.epoch) &&
+    Number.isSafeInteger(plan.delta) &&
+    Array.isArray(plan.cached) &&
+    plan.cached.every((chunk) => Number.isInteger(chunk) && chunk >= 0 && chunk < 256) &&
+    regions.length > 0 &&
+    regions.every(isRegion);
+  if (!sound) throw invalid("has a plan that lacks a field");
+  if (plan.manifest) checkManifest(plan.manifest, { key, regions: new Set(regions.map(({ name }) => name)) });
+  return plan;
+}
+
+/** The frames in `bytes`, which must hold whole frames only: a KV value. Throws BUNDLE_INVALID. */
+export function parseFrames(bytes: Uint8Array): Frame[] {
+  const frames: Frame[] = [];
+  let at = 0;
+  while (at < bytes.length) {
+    if (bytes.length - at < FRAME_HEADER_BYTES) throw invalid(`ends inside a frame header, at byte ${bytes.length}`);
+    const { frame, length } = parseHeader(bytes.subarray(at, at + FRAME_HEADER_BYTES));
+    const end = at + FRAME_HEADER_BYTES + length;
+    if (end > bytes.length) throw invalid(`ends inside a frame: ${bytes.length} bytes of ${end}`);
+    frames.push({ ...frame, payload: bytes.subarray(at + FRAME_HEADER_BYTES, end) });
+    at = end;
+  }
+  return frames;
+}
+
+/** Reads frames from a response body as they arrive; each `next` waits for one whole frame. */
+export class FrameReader {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  #rest = new Uint8Array(0);
+
+  constructor(body: ReadableStream<Uint8Array>) {
+    this.#reader = body.getReader();
+  }
+
+  /** The next frame; the end frame is returned too. Throws BUNDLE_INVALID when the body ends before a frame does. */
+  async next(): Promise<Frame> {
+    const { frame, length } = parseHeader(await this.#take(FRAME_HEADER_BYTES));
+    return { ...frame, payload: await this.#take(length) };
+  }
+
+  async cancel(reason?: unknown): Promise<void> {
+    await this.#reader.cancel(reason);
+  }
+
+  async #take(count: number): Promise<Uint8Array> {
+    const taken = new Uint8Array(count);
+    let filled = 0;
+    while (filled < count) {
+      if (this.#rest.length === 0) {
+        const { done, value } = await this.#reader.read();
+        if (done) throw invalid(`is truncated: ${filled} of ${count} bytes of a frame`, { filled, count });
+        this.#rest = value as Uint8Array<ArrayBuffer>;
+      }
+      const part = this.#rest.subarray(0, count - filled);
+      taken.set(part, filled);
+      filled += part.length;
+      this.#rest = this.#rest.subarray(part.length);
+    }
+    return taken;
+  }
+}
+
+function parseHeader(header: Uint8Array): { frame: Omit<Frame, "payload">; length: number } {
+  const view = new DataView(header.buffer, header.byteOffset, FRAME_HEADER_BYTES);
+  const type = FRAME_TYPES[header[0]! - 1];
+  const length = view.getUint32(8, true);
+  if (!type || header[1] !== FRAME_FORMAT) throw invalid(`has a frame of type ${header[0]} and format ${header[1]}`);
+  if (length > PAYLOAD_BYTES_MAX) throw invalid(`has a frame of ${length} bytes, at most ${PAYLOAD_BYTES_MAX} may be`);
+  return { frame: { type, chunk: view.getUint16(2, true), stripe: view.getUint32(4, true) }, length };
+}
+
+function isRegion(region: PlanRegion): boolean {
+  return (
+    typeof region?.name === "string" &&
+    typeof region.url === "string" &&
+    /^https?:\/\//.test(region.url) &&
+    Number.isFinite(region.meanMs) &&
+    Number.isFinite(region.sdMs)
+  );
+}
+
+function invalid(problem: string, details: Record<string, unknown> = {}, cause?: unknown): AgaroseError {
+  return new AgaroseError("BUNDLE_INVALID", `bundle ${problem}: it is discarded`, details, cause);
+}

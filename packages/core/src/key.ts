@@ -1,0 +1,91 @@
+/**
+ * Keys: what a client asks for, and the names of S3 objects made from them (docs/FORMAT.md, "Names").
+ *
+ * A key is any well-formed Unicode string of path segments. In S3 names every segment is percent-encoded, so the same
+ * name works on every S3 server, and `@`, which encoding always escapes, can separate our own suffixes from keys.
+ */
+import { AgaroseError } from "./errors.ts";
+
+/** S3 allows object names of 1,024 bytes; our longest prefix and suffix take up to 64 of them. */
+export const ENCODED_KEY_BYTES_MAX = 960;
+
+/** Returns `key` when it is well-formed; throws KEY_INVALID or KEY_TOO_LONG, saying which rule it breaks. */
+export function parseKey(key: string): string {
+  const problem = keyProblem(key);
+  if (problem) throw new AgaroseError("KEY_INVALID", `key ${JSON.stringify(key.slice(0, 200))} ${problem}`, { key });
+  const bytes = encodeKey(key).length;
+  if (bytes > ENCODED_KEY_BYTES_MAX) {
+    throw new AgaroseError(
+      "KEY_TOO_LONG",
+      `key takes ${bytes} bytes percent-encoded, at most ${ENCODED_KEY_BYTES_MAX} are allowed: use a shorter key`,
+      { bytes, max: ENCODED_KEY_BYTES_MAX },
+    );
+  }
+  return key;
+}
+
+/** Percent-encodes each segment of a key, so that only unreserved ASCII and `/` remain. Prefixes stay prefixes. */
+export function encodeKey(key: string): string {
+  return key.split("/").map(encodeSegment).join("/");
+}
+
+/** Undoes `encodeKey`. Throws KEY_INVALID when `encoded` is not the encoding of a key. */
+export function decodeKey(encoded: string): string {
+  try {
+    return parseKey(encoded.split("/").map(decodeURIComponent).join("/"));
+  } catch (error) {
+    if (error instanceof AgaroseError) throw error;
+    throw new AgaroseError("KEY_INVALID", `${JSON.stringify(encoded.slice(0, 200))} is not a percent-encoded key`, {
+      encoded,
+    });
+  }
+}
+
+export const MANIFEST_PREFIX = "manifests/";
+export const CHUNK_PREFIX = "chunks/";
+const MANIFEST_SUFFIX = "@.json";
+
+/** The S3 name of a key's manifest, in every region. */
+export function manifestName(key: string): string {
+  return `${MANIFEST_PREFIX}${encodeKey(key)}${MANIFEST_SUFFIX}`;
+}
+
+/** The key whose manifest has the S3 name `name`, or undefined when it is not the name of a manifest. */
+export function keyOfManifestName(name: string): string | undefined {
+  if (!name.startsWith(MANIFEST_PREFIX) || !name.endsWith(MANIFEST_SUFFIX)) return undefined;
+  try {
+    return decodeKey(name.slice(MANIFEST_PREFIX.length, -MANIFEST_SUFFIX.length));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The S3 name under which all chunks of one version of a key stand; `chunkName` adds the index. */
+export function chunkNamePrefix(key: string, version: string): string {
+  return `${CHUNK_PREFIX}${encodeKey(key)}@${version}/`;
+}
+
+/** The S3 name of chunk `index` of one version of a key. */
+export function chunkName(key: string, version: string, index: number): string {
+  return `${chunkNamePrefix(key, version)}${index}`;
+}
+
+/** The URL of the S3 object `name` below a region's public base URL (`https://host/bucket`). */
+export function objectUrl(base: string, name: string): string {
+  return `${base.replace(/\/$/, "")}/${name.split("/").map(encodeSegment).join("/")}`;
+}
+
+function keyProblem(key: string): string | undefined {
+  if (key === "") return "is empty";
+  if (!key.isWellFormed()) return "holds a lone surrogate: it cannot be written in UTF-8";
+  if (key.includes("\0")) return "holds a NUL character";
+  const segments = key.split("/");
+  if (segments.includes("")) return "has an empty path segment: remove leading, trailing and doubled slashes";
+  if (segments.includes(".") || segments.includes("..")) return "has a `.` or `..` segment: name the object directly";
+  return undefined;
+}
+
+function encodeSegment(segment: string): string {
+  // RFC 3986 unreserved characters stay; encodeURIComponent leaves five more, which signatures and shells dislike.
+  return encodeURIComponent(segment).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+}

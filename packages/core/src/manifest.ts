@@ -1,0 +1,274 @@
+/**
+ * The manifest: what one version of one object is and where its chunks are (docs/FORMAT.md, "Manifest").
+ *
+ * `parseManifest` is the only way in from bytes: whatever it returns is consistent, so no reader checks again.
+ */
+import { AgaroseError } from "./errors.ts";
+import { parseKey } from "./key.ts";
+
+/** The format this program writes, and the newest it reads. */
+export const FORMAT_VERSION = 1;
+export const MANIFEST_BYTES_MAX = 8 * 1024 * 1024;
+export const STRIPE_BYTES_DEFAULT = 4 * 1024 * 1024;
+export const STRIPE_BYTES_MAX = 16 * 1024 * 1024;
+export const HASH_BYTES = 32;
+
+/** The (k, m) code of an object. n + k rows must fit in GF(2^8), so that functional chunks exist: 2k + m <= 256. */
+export interface Code {
+  readonly k: number;
+  readonly m: number;
+}
+
+export interface Manifest extends Code {
+  readonly agarose: typeof FORMAT_VERSION;
+  readonly key: string;
+  /** 32 hex digits over content and code: `versionOf`. Equal versions have byte-equal chunks. */
+  readonly version: string;
+  /** Length of the object. */
+  readonly bytes: number;
+  readonly contentType: string;
+  /** Further response headers, lower-case names (only those of `HEADERS_ALLOWED`). */
+  readonly headers: Readonly<Record<string, string>>;
+  /** When this version was put: ISO 8601, UTC. */
+  readonly modified: string;
+  /** Bytes of object data in each stripe but the last. */
+  readonly stripeBytes: number;
+  /** Lower-case hex SHA-256 of the whole object. */
+  readonly sha256: string;
+  /** The region of each of the n chunks, by name. */
+  readonly placement: readonly string[];
+  /** Per stripe: base64 of the n concatenated SHA-256 hashes of its shards, in chunk order. */
+  readonly hashes: readonly string[];
+}
+
+export const HEADERS_ALLOWED: ReadonlySet<string> = new Set([
+  "cache-control",
+  "content-disposition",
+  "content-encoding",
+  "content-language",
+]);
+
+/** The shape of one stripe of an object. */
+export interface StripeShape {
+  readonly index: number;
+  /** Where its data stands in the object: [start, start + dataBytes). */
+  readonly start: number;
+  readonly dataBytes: number;
+  /** Length of each of its shards: ceil(dataBytes / k); the last data shard is padded with zeros. */
+  readonly shardBytes: number;
+  /** Where its shard stands in every chunk. */
+  readonly chunkOffset: number;
+}
+
+/** How many stripes an object has; an empty one has none. */
+export function stripeCount(object: { readonly bytes: number; readonly stripeBytes: number }): number {
+  return Math.ceil(object.bytes / object.stripeBytes);
+}
+
+/** The shape of stripe `index`, which must exist. */
+export function stripeShape(
+  object: { readonly bytes: number; readonly stripeBytes: number; readonly k: number },
+  index: number,
+): StripeShape {
+  const start = index * object.stripeBytes;
+  const dataBytes = Math.min(object.stripeBytes, object.bytes - start);
+  const fullShardBytes = Math.ceil(object.stripeBytes / object.k);
+  return {
+    index,
+    start,
+    dataBytes,
+    shardBytes: Math.ceil(dataBytes / object.k),
+    chunkOffset: index * fullShardBytes,
+  };
+}
+
+/** Length of each chunk of an object: the sum of its shards. */
+export function chunkBytes(object: {
+  readonly bytes: number;
+  readonly stripeBytes: number;
+  readonly k: number;
+}): number {
+  const stripes = stripeCount(object);
+  if (stripes === 0) return 0;
+  const last = stripeShape(object, stripes - 1);
+  return last.chunkOffset + last.shardBytes;
+}
+
+/** The 32-byte hash of chunk `chunk` (< n) in stripe `stripe`. */
+export function chunkHash(manifest: Manifest, stripe: number, chunk: number): Uint8Array {
+  const all = decodeBase64(manifest.hashes[stripe] ?? "");
+  return all.subarray(chunk * HASH_BYTES, (chunk + 1) * HASH_BYTES);
+}
+
+/** The `hashes` entry of a stripe from its n hashes in chunk order. */
+export function encodeHashes(hashes: readonly Uint8Array[]): string {
+  return btoa(hashes.map((hash) => String.fromCharCode(...hash)).join(""));
+}
+
+/**
+ * The text whose SHA-256, cut to 32 hex digits, is an object's version. It covers the code as well as the content, so
+ * that the same content coded differently never mixes its chunks with the old ones.
+ */
+export function versionText(object: Code & { readonly sha256: string; readonly stripeBytes: number }): string {
+  return `agarose/1 ${object.sha256} ${object.k}+${object.m} ${object.stripeBytes}`;
+}
+
+/** Refuses k, m and stripeBytes that cannot be coded, with CODE_INVALID. */
+export function checkCode(code: Code & { readonly stripeBytes?: number }): void {
+  const { k, m, stripeBytes = STRIPE_BYTES_DEFAULT } = code;
+  const whole = Number.isInteger(k) && Number.isInteger(m) && Number.isInteger(stripeBytes);
+  if (!whole || k < 1 || m < 0 || 2 * k + m > 256) {
+    throw new AgaroseError(
+      "CODE_INVALID",
+      `k = ${k}, m = ${m} is not a code: whole numbers with k >= 1, m >= 0 and 2k + m <= 256 are`,
+      { k, m },
+    );
+  }
+  if (stripeBytes < 1 || stripeBytes > STRIPE_BYTES_MAX) {
+    throw new AgaroseError(
+      "CODE_INVALID",
+      `stripeBytes = ${stripeBytes} is out of range: 1 to ${STRIPE_BYTES_MAX} are allowed`,
+      { stripeBytes, max: STRIPE_BYTES_MAX },
+    );
+  }
+}
+
+/** The bytes of a manifest as they are stored. Throws MANIFEST_TOO_LARGE. */
+export function encodeManifest(manifest: Manifest): Uint8Array {
+  const bytes = new TextEncoder().encode(JSON.stringify(manifest));
+  refuseTooLarge(bytes.length);
+  return bytes;
+}
+
+/** Refuses a manifest of more than MANIFEST_BYTES_MAX bytes before it is held in memory. */
+export function refuseTooLarge(bytes: number): void {
+  if (bytes <= MANIFEST_BYTES_MAX) return;
+  throw new AgaroseError(
+    "MANIFEST_TOO_LARGE",
+    `manifest is ${bytes} bytes, at most ${MANIFEST_BYTES_MAX} are allowed: put the object with larger stripes`,
+    { bytes, max: MANIFEST_BYTES_MAX },
+  );
+}
+
+/**
+ * Parses and checks a stored manifest.
+ *
+ * @param expected what the caller asked for: the key it must be of, and the regions that chunks may stand in.
+ * @throws MANIFEST_TOO_LARGE, MANIFEST_NEWER, MANIFEST_INVALID, CODE_INVALID or REGION_UNKNOWN.
+ */
+export function parseManifest(
+  input: Uint8Array | string,
+  expected: { readonly key?: string; readonly regions?: ReadonlySet<string> } = {},
+): Manifest {
+  refuseTooLarge(input.length);
+  const text = typeof input === "string" ? input : new TextDecoder().decode(input);
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    throw invalid(`is not JSON (${text.length} characters; it may be truncated)`, {}, error);
+  }
+  return checkManifest(json, expected);
+}
+
+/** `parseManifest` for JSON that is already parsed, as in a plan. */
+export function checkManifest(
+  json: unknown,
+  expected: { readonly key?: string; readonly regions?: ReadonlySet<string> } = {},
+): Manifest {
+  if (typeof json !== "object" || json === null || Array.isArray(json)) throw invalid("is not a JSON object");
+  const m = json as Manifest;
+  checkFormat((json as Record<string, unknown>)["agarose"]);
+  checkScalars(m);
+  checkCode(m);
+  if (expected.key !== undefined && m.key !== expected.key) {
+    throw invalid(`is of key ${JSON.stringify(m.key)}, ${JSON.stringify(expected.key)} was asked for`, { key: m.key });
+  }
+  checkPlacement(m, expected.regions);
+  checkHashes(m);
+  checkHeaders(m.headers);
+  return m;
+}
+
+function checkFormat(format: unknown): void {
+  if (format === FORMAT_VERSION) return;
+  if (typeof format === "number" && format > FORMAT_VERSION) {
+    throw new AgaroseError(
+      "MANIFEST_NEWER",
+      `manifest has format ${format}, this program reads up to ${FORMAT_VERSION}: upgrade it`,
+      { format, supported: FORMAT_VERSION },
+    );
+  }
+  throw invalid(`has format ${JSON.stringify(format)}, ${FORMAT_VERSION} is expected`, { format });
+}
+
+function checkScalars(m: Manifest): void {
+  for (const name of ["key", "version", "contentType", "modified", "sha256"] as const) {
+    if (typeof m[name] !== "string") throw invalid(`has no ${name}`, { field: name });
+  }
+  parseKey(m.key);
+  if (!/^[0-9a-f]{32}$/.test(m.version)) throw invalid(`has a version that is not 32 hex digits`, { field: "version" });
+  if (!/^[0-9a-f]{64}$/.test(m.sha256)) throw invalid(`has a sha256 that is not 64 hex digits`, { field: "sha256" });
+  if (!Number.isSafeInteger(m.bytes) || m.bytes < 0) {
+    throw invalid(`has bytes = ${m.bytes}, a whole number of 0 or more is expected`, { field: "bytes" });
+  }
+  if (Number.isNaN(Date.parse(m.modified))) throw invalid(`has no readable modified date`, { field: "modified" });
+  if (!isHeaderValue(m.contentType)) throw invalid(`has an unusable contentType`, { field: "contentType" });
+}
+
+function checkPlacement(m: Manifest, regions: ReadonlySet<string> | undefined): void {
+  const n = m.k + m.m;
+  if (!Array.isArray(m.placement) || m.placement.length !== n) {
+    throw invalid(`places ${Array.isArray(m.placement) ? m.placement.length : 0} chunks, n = ${n} are expected`, { n });
+  }
+  for (const region of m.placement) {
+    if (typeof region !== "string") throw invalid("places a chunk in something that is not a region's name");
+    if (regions && !regions.has(region)) {
+      throw new AgaroseError(
+        "REGION_UNKNOWN",
+        `manifest of ${JSON.stringify(m.key)} places chunks in region ${JSON.stringify(region)}, ` +
+          `which is not configured (${[...regions].join(", ")}): add it to the configuration`,
+        { region, regions: [...regions] },
+      );
+    }
+  }
+}
+
+function checkHashes(m: Manifest): void {
+  const stripes = stripeCount(m);
+  if (!Array.isArray(m.hashes) || m.hashes.length !== stripes) {
+    throw invalid(`has hashes of ${Array.isArray(m.hashes) ? m.hashes.length : 0} stripes, ${stripes} are expected`, {
+      stripes,
+    });
+  }
+  const hashBytes = (m.k + m.m) * HASH_BYTES;
+  const characters = Math.ceil(hashBytes / 3) * 4;
+  for (const [stripe, hashes] of m.hashes.entries()) {
+    if (typeof hashes === "string" && hashes.length === characters && /^[A-Za-z0-9+/]+=*$/.test(hashes)) continue;
+    throw invalid(`has hashes of stripe ${stripe} that are not base64 of ${hashBytes} bytes`, { stripe });
+  }
+}
+
+function checkHeaders(headers: unknown): void {
+  if (typeof headers !== "object" || headers === null || Array.isArray(headers)) throw invalid("has no headers");
+  for (const [name, value] of Object.entries(headers)) {
+    if (HEADERS_ALLOWED.has(name) && isHeaderValue(value)) continue;
+    throw invalid(`has a header ${JSON.stringify(name)} that cannot be served`, { header: name });
+  }
+}
+
+/** Visible ASCII and spaces: nothing that could end the header and begin another. */
+function isHeaderValue(value: unknown): value is string {
+  return typeof value === "string" && value.length <= 1024 && /^[\x20-\x7e]*$/.test(value);
+}
+
+function invalid(problem: string, details: Record<string, unknown> = {}, cause?: unknown): AgaroseError {
+  return new AgaroseError("MANIFEST_INVALID", `manifest ${problem}: run \`agarose verify\``, details, cause);
+}
+
+function decodeBase64(text: string): Uint8Array {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}

@@ -1,0 +1,192 @@
+/**
+ * The one reader: used by the service worker, by the edge for clients without one, and by `agarose get`.
+ *
+ * Stripes are read ahead within a bounded window, each by late binding (`stripe-read.ts`), decoded where a data chunk is
+ * missing, and handed out in order. A read that cannot be completed errors its stream; it never ends short.
+ */
+import type { Codec } from "./codec.ts";
+import { stripeCount, stripeShape, type Manifest, type StripeShape } from "./manifest.ts";
+import type { Clock, Random, Sha256 } from "./ports.ts";
+import type { ByteRange } from "./range.ts";
+import { planStripe } from "./read-plan.ts";
+import { isFault, type ReadReport, type RequestRecord } from "./read-report.ts";
+import type { ChunkSource } from "./source.ts";
+import { readStripe } from "./stripe-read.ts";
+
+export interface ReadOptions {
+  readonly manifest: Manifest;
+  readonly sources: readonly ChunkSource[];
+  /** Called only when something must be decoded. */
+  readonly codec: () => Promise<Codec>;
+  readonly clock: Clock;
+  readonly sha256: Sha256;
+  readonly random: Random;
+  /** The bytes wanted; the whole object by default. Only the stripes it touches are read. */
+  readonly range?: ByteRange;
+  readonly signal?: AbortSignal;
+  /** Requests beyond k that each stripe starts with. Default 1. */
+  readonly delta?: number;
+  /** Ask further sources once the expected time has passed. Default true. */
+  readonly hedge?: boolean;
+  /** Object bytes being fetched or waiting for the consumer. At least one stripe. Default 16 MiB. */
+  readonly windowBytes?: number;
+  /** A stripe that takes longer fails with READ_TIMEOUT. Default 30,000 ms. */
+  readonly timeoutMs?: number;
+  /** Told of every request when it starts and when it ends. */
+  readonly onRequest?: (record: RequestRecord) => void;
+}
+
+export interface ObjectRead {
+  readonly body: ReadableStream<Uint8Array>;
+  /** Grows while the body is read. */
+  readonly report: ReadReport;
+}
+
+export const DELTA_DEFAULT = 1;
+export const WINDOW_BYTES_DEFAULT = 16 * 1024 * 1024;
+export const STRIPE_TIMEOUT_MS_DEFAULT = 30_000;
+
+/**
+ * Starts a read and resolves when its first stripe is ready, so that a read that is bound to fail rejects here
+ * (NOT_ENOUGH_CHUNKS, READ_TIMEOUT, ABORTED) rather than in the middle of a body.
+ */
+export async function openRead(options: ReadOptions): Promise<ObjectRead> {
+  const read = new Read(options);
+  await read.firstStripe();
+  return { body: read.stream(), report: read.report };
+}
+
+class Read {
+  readonly report: ReadReport;
+  readonly #options: ReadOptions;
+  readonly #abort = new AbortController();
+  readonly #failedSources = new Set<string>();
+  readonly #window: Promise<Uint8Array[]>[] = [];
+  readonly #windowStripes: number;
+  readonly #range: ByteRange;
+  #nextStripe: number;
+  readonly #endStripe: number;
+  readonly #detach: () => void;
+
+  constructor(options: ReadOptions) {
+    const { manifest, range, signal, windowBytes = WINDOW_BYTES_DEFAULT } = options;
+    this.#options = options;
+    this.report = { startMs: options.clock.now(), requests: [], decodeMs: 0, decodedShards: 0, endMs: undefined };
+    this.#range = range ?? { start: 0, end: manifest.bytes };
+    this.#windowStripes = Math.max(1, Math.floor(windowBytes / manifest.stripeBytes));
+    this.#nextStripe = Math.floor(this.#range.start / manifest.stripeBytes);
+    const empty = this.#range.end <= this.#range.start;
+    this.#endStripe = empty
+      ? this.#nextStripe
+      : Math.min(stripeCount(manifest), Math.ceil(this.#range.end / manifest.stripeBytes));
+    const onAbort = (): void => this.#abort.abort(signal?.reason);
+    signal?.addEventListener("abort", onAbort);
+    this.#detach = () => signal?.removeEventListener("abort", onAbort);
+    if (signal?.aborted) onAbort();
+  }
+
+  async firstStripe(): Promise<void> {
+    this.#fillWindow();
+    try {
+      await this.#window[0];
+    } catch (error) {
+      this.#finish(error);
+      throw error;
+    }
+  }
+
+  stream(): ReadableStream<Uint8Array> {
+    return new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          const next = this.#window.shift();
+          if (!next) {
+            this.#finish();
+            controller.close();
+            return;
+          }
+          try {
+            const parts = await next;
+            this.#fillWindow();
+            for (const part of parts) controller.enqueue(part);
+          } catch (error) {
+            this.#finish(error);
+            controller.error(error);
+          }
+        },
+        cancel: (reason) => this.#finish(reason ?? new DOMException("the consumer cancelled", "AbortError")),
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  #fillWindow(): void {
+    while (this.#window.length < this.#windowStripes && this.#nextStripe < this.#endStripe) {
+      const stripe = this.#stripe(stripeShape(this.#options.manifest, this.#nextStripe++));
+      // Whoever awaits it sees the failure; until then it must not count as unhandled.
+      stripe.catch(() => {});
+      this.#window.push(stripe);
+    }
+  }
+
+  /** The wanted part of one stripe, as pieces in order. */
+  async #stripe(stripe: StripeShape): Promise<Uint8Array[]> {
+    const { manifest, sources, clock, sha256, random, delta, hedge, timeoutMs } = this.#options;
+    const candidates = planStripe(manifest, stripe.index, sources, { failed: this.#failedSources, random });
+    try {
+      const shards = await readStripe({
+        manifest,
+        stripe,
+        candidates,
+        delta: delta ?? DELTA_DEFAULT,
+        hedge: hedge ?? true,
+        timeoutMs: timeoutMs ?? STRIPE_TIMEOUT_MS_DEFAULT,
+        clock,
+        sha256,
+        signal: this.#abort.signal,
+        onRequest: (record) => this.#observe(record),
+      });
+      return this.#cut(stripe, await this.#decode(shards));
+    } finally {
+      for (const source of sources) source.release?.(stripe.index);
+    }
+  }
+
+  /** The k data shards, decoding those that did not arrive. */
+  async #decode(shards: ReadonlyMap<number, Uint8Array>): Promise<Uint8Array[]> {
+    const { codec, clock, manifest } = this.#options;
+    const data = Array.from({ length: manifest.k }, (_, chunk) => shards.get(chunk));
+    const missing = data.flatMap((shard, chunk) => (shard ? [] : [chunk]));
+    if (missing.length === 0) return data as Uint8Array[];
+    const ready = await codec();
+    const startMs = clock.now();
+    const received = [...shards].map(([index, bytes]) => ({ index, bytes }));
+    const decoded = ready.reconstruct(manifest.k, received, missing);
+    this.report.decodeMs += clock.now() - startMs;
+    this.report.decodedShards += missing.length;
+    return data.map((shard, chunk) => shard ?? decoded[missing.indexOf(chunk)]!);
+  }
+
+  /** Drops the padding and what lies outside the range. */
+  #cut(stripe: StripeShape, data: readonly Uint8Array[]): Uint8Array[] {
+    const from = Math.max(this.#range.start, stripe.start);
+    const to = Math.min(this.#range.end, stripe.start + stripe.dataBytes);
+    return data.flatMap((shard, chunk) => {
+      const start = stripe.start + chunk * stripe.shardBytes;
+      const part = shard.subarray(Math.max(0, from - start), Math.max(0, to - start));
+      return part.length > 0 ? [part] : [];
+    });
+  }
+
+  #observe(record: RequestRecord): void {
+    if (record.outcome === "pending") this.report.requests.push(record);
+    if (isFault(record)) this.#failedSources.add(record.source);
+    this.#options.onRequest?.(record);
+  }
+
+  #finish(reason?: unknown): void {
+    this.report.endMs ??= this.#options.clock.now();
+    this.#detach();
+    this.#abort.abort(reason);
+  }
+}

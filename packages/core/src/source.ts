@@ -1,0 +1,31 @@
+/**
+ * Sources: where chunks come from. The reader knows nothing of KV, S3 or bundles, only this.
+ */
+import type { LatencyEstimate } from "./latency.ts";
+import type { StripeShape } from "./manifest.ts";
+
+/** `edge`: the cache of the PoP that answers; `peer`: another PoP's cache; `region`: a bucket. */
+export type SourceKind = "edge" | "peer" | "region";
+
+export interface ChunkSource {
+  /** Name of the PoP or region, unique within one read. */
+  readonly id: string;
+  readonly kind: SourceKind;
+  /** Time to deliver one chunk as believed now; read again for each stripe. */
+  readonly latency: LatencyEstimate;
+  /** Whether it is worth asking this source for the chunk. */
+  has(stripe: number, chunk: number): boolean;
+  /**
+   * The shard of `chunk` in `stripe`: exactly `stripe.shardBytes` bytes, not yet verified. Rejects with CHUNK_MISSING,
+   * CHUNK_WRONG_LENGTH or SOURCE_FAILED, or with the signal's reason once that aborts.
+   */
+  fetch(request: ChunkRequest): Promise<Uint8Array>;
+  /** Tells that nothing more of this stripe will be asked for, so that what is buffered for it can go. */
+  release?(stripe: number): void;
+}
+
+export interface ChunkRequest {
+  readonly stripe: StripeShape;
+  readonly chunk: number;
+  readonly signal: AbortSignal;
+}
