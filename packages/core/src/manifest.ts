@@ -4,6 +4,7 @@
  * `parseManifest` is the only way in from bytes: whatever it returns is consistent, so no reader checks again.
  */
 import { AgaroseError } from "./errors.ts";
+import { crc32 } from "./crc32.ts";
 import { parseKey } from "./key.ts";
 
 /** The format this program writes, and the newest it reads. */
@@ -133,9 +134,13 @@ export function checkCode(code: Code & { readonly stripeBytes?: number }): void 
   }
 }
 
-/** The bytes of a manifest as they are stored. Throws MANIFEST_TOO_LARGE. */
+/**
+ * The bytes of a manifest as they are stored: JSON whose last field is the CRC-32 of all bytes before it, so that a
+ * damaged copy is known as one, and another region's is used. Throws MANIFEST_TOO_LARGE.
+ */
 export function encodeManifest(manifest: Manifest): Uint8Array {
-  const bytes = new TextEncoder().encode(JSON.stringify(manifest));
+  const body = JSON.stringify(manifest).slice(0, -1);
+  const bytes = new TextEncoder().encode(`${body},"crc32":"${checksum(body)}"}`);
   refuseTooLarge(bytes.length);
   return bytes;
 }
@@ -162,11 +167,20 @@ export function parseManifest(
 ): Manifest {
   refuseTooLarge(input.length);
   const text = typeof input === "string" ? input : new TextDecoder().decode(input);
+  const [trailer, expectedCrc] = /,"crc32":"([0-9a-f]{8})"\}\s*$/.exec(text) ?? [];
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch (error) {
     throw invalid(`is not JSON (${text.length} characters; it may be truncated)`, {}, error);
+  }
+  checkFormat((json as Record<string, unknown> | null)?.["agarose"]);
+  const actualCrc = trailer && checksum(text.slice(0, -trailer.length));
+  if (actualCrc !== expectedCrc || !actualCrc) {
+    throw invalid(`is damaged: its CRC-32 is ${actualCrc ?? "unknown"}, ${expectedCrc ?? "none"} is written in it`, {
+      expected: expectedCrc,
+      actual: actualCrc,
+    });
   }
   return checkManifest(json, expected);
 }
@@ -188,6 +202,10 @@ export function checkManifest(
   checkHashes(m);
   checkHeaders(m.headers);
   return m;
+}
+
+function checksum(text: string): string {
+  return crc32(new TextEncoder().encode(text)).toString(16).padStart(8, "0");
 }
 
 function checkFormat(format: unknown): void {

@@ -1,0 +1,17 @@
+/**
+ * CRC-32 as in zlib and PNG (reflected polynomial 0xEDB88320). Web Crypto has no synchronous hash, and a manifest needs
+ * protection from accidents only: whoever can write a bucket can write a right checksum.
+ */
+
+/** The CRC-32 of `bytes`, as an unsigned 32-bit number. */
+export function crc32(bytes: Uint8Array): number {
+  let crc = 0xffffffff;
+  for (const byte of bytes) crc = (crc >>> 8) ^ TABLE[(crc ^ byte) & 0xff]!;
+  return (crc ^ 0xffffffff) >>> 0;
+}
+
+const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte;
+  for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
+  return crc;
+});
