@@ -1,0 +1,206 @@
+/**
+ * `agarose dev`: brings up the local world with samples and the demo page, prints where it is, and runs until told to stop.
+ */
+import { spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { AgaroseError } from "@agarose/core";
+import { buildServiceWorker } from "@agarose/sw/build";
+import { InvalidArgumentError, type Command } from "commander";
+import { startControl } from "./control.ts";
+import { startWorld, WORLD_DEFAULTS, type World } from "./world.ts";
+
+interface DevOptions {
+  readonly s3: "embedded" | "versitygw";
+  readonly scale: number;
+  readonly jitter: number;
+  readonly mbit: number;
+  readonly seed: number;
+  readonly cacheBytes: number;
+  readonly cron: number;
+  readonly port: number;
+  readonly samples: boolean;
+  readonly demo: boolean;
+  readonly json?: boolean;
+}
+
+const DEMO = new URL("../../../../demo/", import.meta.url);
+const CLI = fileURLToPath(new URL("../../bin/agarose.js", import.meta.url));
+
+export function register(program: Command): void {
+  program
+    .command("dev")
+    .description("run a whole world on this machine: buckets over an emulated WAN, PoPs in workerd, the demo page")
+    .option("--s3 <server>", "S3 server behind the links: embedded or versitygw", s3Server, WORLD_DEFAULTS.s3)
+    .option("--scale <factor>", "latencies as a multiple of Agar's Table I", number(0), WORLD_DEFAULTS.scale)
+    .option("--jitter <sigma>", "lognormal spread of every latency", number(0), WORLD_DEFAULTS.jitterSigma)
+    .option("--mbit <rate>", "Mbit/s of one transfer, 0 for unlimited", number(0), WORLD_DEFAULTS.mbitPerSecond)
+    .option("--seed <number>", "seed of the links' randomness", number(0), WORLD_DEFAULTS.seed)
+    .option("--cache-bytes <bytes>", "capacity of each PoP's chunk cache", number(0), WORLD_DEFAULTS.cacheBytes)
+    .option("--cron <seconds>", "how often the Cron Trigger fires, 0 for only when told to", number(0), 60)
+    .option("--port <port>", "port of the demo page, 0 for any free one", number(0), 0)
+    .option("--no-samples", "start with empty buckets")
+    .option("--no-demo", "start without the demo page")
+    .action(async (_options: unknown, command: Command) => run(command.optsWithGlobals<DevOptions>()));
+}
+
+async function run(options: DevOptions): Promise<void> {
+  const closers: (() => Promise<unknown>)[] = [];
+  const progress = (step: string): void => void process.stderr.write(`  ${step}\n`);
+  const stopped = stopSignal();
+  try {
+    const started = performance.now();
+    const world = await startWorld({
+      ...WORLD_DEFAULTS,
+      s3: options.s3,
+      scale: options.scale,
+      jitterSigma: options.jitter,
+      mbitPerSecond: options.mbit,
+      seed: options.seed,
+      cacheBytes: options.cacheBytes,
+      progress,
+    });
+    closers.push(world.close);
+    const control = await startControl(world);
+    closers.push(control.close);
+    if (options.samples) await uploadSamples(world, progress);
+    const demo = options.demo ? await startDemoPage(world, control.url, options.port, closers, progress) : undefined;
+    if (options.cron > 0) closers.push(everyCron(world, options.cron));
+    announce(options, world, control.url, demo, performance.now() - started);
+    await stopped;
+  } finally {
+    for (const close of closers.toReversed()) await close();
+  }
+}
+
+/** Puts the sample set with the real command line, as a user would; the links do not delay it. */
+async function uploadSamples(world: World, progress: (step: string) => void): Promise<void> {
+  progress("samples");
+  const { sampleSet } = (await import(new URL("samples/index.ts", DEMO).href)) as {
+    sampleSet(folder: string): Promise<{ prefix: string; path: string }[]>;
+  };
+  const folder = await mkdtemp(join(tmpdir(), "agarose-samples-"));
+  world.state.wan = false;
+  try {
+    for (const { prefix, path } of await sampleSet(folder)) {
+      await agarose(["--config", world.config, "put", path, "--prefix", prefix]);
+    }
+  } finally {
+    world.state.wan = true;
+    world.log.length = 0;
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function agarose(args: readonly string[]): Promise<void> {
+  const child = spawn(process.execPath, [CLI, ...args, "--json"], { stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  child.stdout.on("data", (part) => (output += String(part)));
+  child.stderr.on("data", (part) => (output += String(part)));
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code) => {
+      if (code === 0) return resolve();
+      reject(new AgaroseError("STORE_FAILED", `agarose ${args.join(" ")} ended with ${code}:\n${output}`, { code }));
+    });
+  });
+}
+
+async function startDemoPage(
+  world: World,
+  control: string,
+  port: number,
+  closers: (() => Promise<unknown>)[],
+  progress: (step: string) => void,
+): Promise<string> {
+  progress("demo page");
+  const serviceWorkerDir = await mkdtemp(join(tmpdir(), "agarose-sw-"));
+  closers.push(() => rm(serviceWorkerDir, { recursive: true, force: true }));
+  await buildServiceWorker(serviceWorkerDir);
+  const { startDemo } = (await import(new URL("server.ts", DEMO).href)) as {
+    startDemo(options: object): Promise<{ url: string; close(): Promise<void> }>;
+  };
+  const demo = await startDemo({
+    port,
+    world: {
+      control,
+      config: {
+        prefix: "/ec/",
+        pops: world.pops,
+        regions: world.regions.map(({ name, endpoint, bucket }) => ({ name, url: `${endpoint}/${bucket}` })),
+      },
+    },
+    edge: () => world.pops.find(({ name }) => name === world.state.near)!.url,
+    serviceWorkerDir,
+  });
+  closers.push(() => demo.close());
+  return demo.url;
+}
+
+/** Miniflare fires no Cron Triggers by itself. A run that is still going when the next is due is not doubled. */
+function everyCron(world: World, seconds: number): () => Promise<void> {
+  let running = Promise.resolve();
+  let busy = false;
+  const timer = setInterval(() => {
+    if (busy) return;
+    busy = true;
+    running = world
+      .cron()
+      .catch((error: unknown) => void process.stderr.write(`  cron: ${String(error)}\n`))
+      .finally(() => (busy = false));
+  }, seconds * 1000);
+  return async () => {
+    clearInterval(timer);
+    await running;
+  };
+}
+
+function announce(options: DevOptions, world: World, control: string, demo: string | undefined, ms: number): void {
+  if (options.json) {
+    const { config, pops, regions } = world;
+    process.stdout.write(`${JSON.stringify({ demo, control, config, pops, regions })}\n`);
+    return;
+  }
+  const lines = [
+    "",
+    `  Agarose is up (${(ms / 1000).toFixed(1)} s)`,
+    "",
+    ...(demo ? [`  demo     ${demo}`] : []),
+    `  control  ${control}`,
+    `  config   ${world.config}`,
+    ...world.pops.map(({ name, url }) => `  PoP ${name}  ${url}/o/<key>`),
+    "",
+    `  Try      npx agarose --config ${world.config} ls`,
+    "  Stop     Ctrl-C",
+    "",
+  ];
+  process.stdout.write(`${lines.join("\n")}\n`);
+}
+
+/** Resolves at the first SIGINT, SIGTERM or SIGHUP; a second one ends the process at once. */
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    let asked = false;
+    const stop = (): void => {
+      if (asked) process.exit(130);
+      asked = true;
+      resolve();
+    };
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
+  });
+}
+
+function s3Server(value: string): "embedded" | "versitygw" {
+  if (value === "embedded" || value === "versitygw") return value;
+  throw new InvalidArgumentError("use embedded or versitygw");
+}
+
+function number(min: number): (value: string) => number {
+  return (value) => {
+    const parsed = Number(value);
+    if (value.trim() !== "" && Number.isFinite(parsed) && parsed >= min) return parsed;
+    throw new InvalidArgumentError(`use a number of ${min} or more`);
+  };
+}

@@ -1,0 +1,277 @@
+/**
+ * The local world: six region buckets, three PoPs in workerd, and an emulated link for every way a request can take.
+ *
+ * Viewpoints are the PoPs and the client; each sees every bucket through a link of its own, so the same bucket has one
+ * address per viewpoint. The client can be moved next to another PoP, which changes the delays of its links only.
+ */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startPops } from "@agarose/worker/dev";
+import { startS3Endpoint } from "../s3-endpoint/index.ts";
+import { startVersitygw } from "../s3-endpoint/versitygw.ts";
+import {
+  popLatencyMs,
+  POPS,
+  PROVIDER,
+  REGION_LATENCY_MS,
+  REGIONS,
+  type PopName,
+  type RegionName,
+} from "./geography.ts";
+import { NO_FAULTS, openLink, type Link, type LinkFaults, type LinkRecord } from "./wan-link.ts";
+
+export interface WorldOptions {
+  /** The S3 server behind the links. */
+  readonly s3: "embedded" | "versitygw";
+  /** All latencies are the table's times this. */
+  readonly scale: number;
+  /** Standard deviation of the logarithm of each latency. */
+  readonly jitterSigma: number;
+  /** Megabits per second of one transfer over any link; 0 is unlimited. */
+  readonly mbitPerSecond: number;
+  readonly seed: number;
+  readonly code: { readonly k: number; readonly m: number };
+  /** Capacity of each PoP's chunk cache. */
+  readonly cacheBytes: number;
+  /** Variables for the PoPs beside those that the world sets. */
+  readonly popVars?: Readonly<Record<string, string>>;
+  readonly progress: (step: string) => void;
+}
+
+export const WORLD_DEFAULTS: Omit<WorldOptions, "progress"> = {
+  s3: "embedded",
+  scale: 0.25,
+  jitterSigma: 0.1,
+  mbitPerSecond: 200,
+  seed: 1,
+  code: { k: 9, m: 3 },
+  cacheBytes: 10_000_000,
+};
+
+/** KV as a PoP meets it. */
+export type KvState = "ok" | "down" | "slow" | "stale";
+
+export interface World {
+  readonly options: WorldOptions;
+  /** Path of a configuration with which the other verbs work on this world. */
+  readonly config: string;
+  readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
+  readonly pops: readonly { readonly name: PopName; readonly url: string }[];
+  readonly regions: readonly { readonly name: RegionName; readonly endpoint: string; readonly bucket: string }[];
+  readonly log: LinkRecord[];
+  readonly state: WorldState;
+  setRegionFaults(region: RegionName, faults: Partial<LinkFaults>): void;
+  setPop(pop: PopName, change: { down?: boolean; kv?: KvState }): Promise<void>;
+  moveClient(near: PopName): void;
+  /** Fires the Cron Trigger of all PoPs and waits until they are done. */
+  cron(): Promise<void>;
+  /** Ends every fault, empties the log and moves the client back. */
+  reset(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface WorldState {
+  /** While false, links neither delay nor throttle: used while samples are uploaded. */
+  wan: boolean;
+  near: PopName;
+  readonly regionFaults: Record<RegionName, LinkFaults>;
+  readonly pops: Record<PopName, { down: boolean; kv: KvState }>;
+}
+
+const LOG_RECORDS_MAX = 20_000;
+
+/** Starts everything but the control address and the demo page. Whatever was started is closed when a later step fails. */
+export async function startWorld(options: WorldOptions): Promise<World> {
+  const closers: (() => Promise<unknown>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const closer of closers.splice(0).toReversed()) await closer();
+  };
+  try {
+    return await assemble(options, closers, close);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function assemble(
+  options: WorldOptions,
+  closers: (() => Promise<unknown>)[],
+  close: () => Promise<void>,
+): Promise<World> {
+  const folder = await mkdtemp(join(tmpdir(), "agarose-world-"));
+  closers.push(() => rm(folder, { recursive: true, force: true }));
+  const credentials = { accessKeyId: "agarose", secretAccessKey: crypto.randomUUID() };
+  const bucketOf = (region: RegionName): string => `agarose-${region}`;
+
+  options.progress(`buckets (${options.s3})`);
+  const start = options.s3 === "versitygw" ? startVersitygw : startS3Endpoint;
+  const s3 = await start({ ...credentials, dir: join(folder, "s3"), buckets: REGIONS.map(bucketOf) });
+  closers.push(() => s3.close());
+
+  options.progress("links");
+  const links = new Links(options, closers);
+  const clientRegions = await links.toRegions("client", s3.url);
+  const popRegions = {} as Record<PopName, Record<RegionName, Link>>;
+  for (const pop of POPS) popRegions[pop] = await links.toRegions(pop, s3.url);
+
+  options.progress("PoPs");
+  const pops = await startPops({
+    pops: POPS.map((name) => ({
+      name,
+      vars: {
+        CACHE_BYTES: String(options.cacheBytes),
+        REGIONS: JSON.stringify(
+          REGIONS.map((region) => ({
+            name: region,
+            url: `${clientRegions[region].url}/${bucketOf(region)}`,
+            popUrl: `${popRegions[name][region].url}/${bucketOf(region)}`,
+          })),
+        ),
+        ...options.popVars,
+      },
+    })),
+  });
+  closers.push(() => pops.dispose());
+  const popLinks: { name: PopName; url: string }[] = [];
+  for (const { name, url } of pops.pops as { name: PopName; url: string }[]) {
+    popLinks.push({ name, url: (await links.toPop(name, url)).url });
+  }
+
+  const regions = REGIONS.map((name) => ({ name, endpoint: clientRegions[name].url, bucket: bucketOf(name) }));
+  const config = await writeConfig(folder, options, regions, popLinks, credentials);
+
+  const { state } = links;
+  const setPop: World["setPop"] = async (pop, change) => {
+    if (change.down !== undefined) state.pops[pop].down = change.down;
+    if (change.kv === undefined) return;
+    state.pops[pop].kv = change.kv;
+    await pops.setFault(pop, { kv: change.kv });
+  };
+  return {
+    options,
+    config,
+    credentials,
+    pops: popLinks,
+    regions,
+    log: links.log,
+    state,
+    setRegionFaults(region, faults) {
+      state.regionFaults[region] = { ...state.regionFaults[region], ...faults };
+    },
+    setPop,
+    moveClient(near) {
+      state.near = near;
+    },
+    cron: () => pops.cron(),
+    async reset() {
+      for (const region of REGIONS) state.regionFaults[region] = NO_FAULTS;
+      for (const pop of POPS) await setPop(pop, { down: false, kv: "ok" });
+      state.near = POPS[0];
+      links.log.length = 0;
+    },
+    close,
+  };
+}
+
+/** Opens links and holds what they all depend on. */
+class Links {
+  readonly log: LinkRecord[] = [];
+  readonly state: WorldState = {
+    wan: true,
+    near: POPS[0],
+    regionFaults: Object.fromEntries(REGIONS.map((region) => [region, NO_FAULTS])) as Record<RegionName, LinkFaults>,
+    pops: Object.fromEntries(POPS.map((pop) => [pop, { down: false, kv: "ok" }])) as WorldState["pops"],
+  };
+  readonly #options: WorldOptions;
+  readonly #closers: (() => Promise<unknown>)[];
+  readonly #random: () => number;
+  readonly #startMs = performance.now();
+
+  constructor(options: WorldOptions, closers: (() => Promise<unknown>)[]) {
+    this.#options = options;
+    this.#closers = closers;
+    this.#random = mulberry32(options.seed);
+  }
+
+  async toRegions(from: "client" | PopName, target: string): Promise<Record<RegionName, Link>> {
+    const links = {} as Record<RegionName, Link>;
+    for (const region of REGIONS) {
+      links[region] = await this.#open(from, region, target, {
+        latencyMs: () => REGION_LATENCY_MS[from === "client" ? this.state.near : from][region],
+        faults: () => this.state.regionFaults[region],
+      });
+    }
+    return links;
+  }
+
+  toPop(pop: PopName, target: string): Promise<Link> {
+    return this.#open("client", pop, target, {
+      latencyMs: () => popLatencyMs(this.state.near, pop),
+      faults: () => ({ ...NO_FAULTS, down: this.state.pops[pop].down }),
+    });
+  }
+
+  async #open(
+    from: string,
+    to: string,
+    target: string,
+    place: { latencyMs: () => number; faults: () => LinkFaults },
+  ): Promise<Link> {
+    const { jitterSigma, mbitPerSecond, scale } = this.#options;
+    const { state } = this;
+    const link = await openLink({
+      from,
+      to,
+      target,
+      jitterSigma,
+      latencyMs: () => (state.wan ? place.latencyMs() * scale : 0),
+      bytesPerSecond: () => (state.wan && mbitPerSecond > 0 ? (mbitPerSecond * 1e6) / 8 : undefined),
+      faults: place.faults,
+      random: this.#random,
+      now: () => performance.now() - this.#startMs,
+      onRecord: (record) => {
+        this.log.push(record);
+        if (this.log.length > LOG_RECORDS_MAX) this.log.shift();
+      },
+    });
+    this.#closers.push(() => link.close());
+    return link;
+  }
+}
+
+/** Writes a configuration and, as an AWS profile beside it, the credentials that go with it; returns its path. */
+async function writeConfig(
+  folder: string,
+  options: WorldOptions,
+  regions: World["regions"],
+  pops: World["pops"],
+  credentials: World["credentials"],
+): Promise<string> {
+  const profile = "agarose-dev";
+  const credentialsFile = join(folder, "credentials");
+  const keys = `aws_access_key_id = ${credentials.accessKeyId}\naws_secret_access_key = ${credentials.secretAccessKey}\n`;
+  await writeFile(credentialsFile, `[${profile}]\n${keys}`, { mode: 0o600 });
+  const config = {
+    regions: regions.map((region) => ({ ...region, provider: PROVIDER[region.name], awsRegion: "us-east-1" })),
+    code: options.code,
+    survive: { regions: 1, providers: 0 },
+    pops,
+    aws: { profile, credentialsFile },
+  };
+  const path = join(folder, "agarose.json");
+  await writeFile(path, `${JSON.stringify(config, undefined, 2)}\n`);
+  return path;
+}
+
+/** Random numbers in [0, 1) that a seed repeats; after Tommy Ettinger's mulberry32 (public domain). */
+function mulberry32(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
