@@ -11,7 +11,7 @@ import type { ChunkRequest, ChunkSource } from "./source.ts";
 export interface BundleSourceOptions {
   /** Name of the PoP. */
   readonly id: string;
-  readonly latency: LatencyEstimate;
+  readonly latency: () => LatencyEstimate;
   /** Chunks that the PoP has said to hold. */
   readonly cached: ReadonlySet<number>;
   /** The frames behind the plan. May still be pending: buckets are then asked at the same moment as the PoP. */
@@ -21,10 +21,10 @@ export interface BundleSourceOptions {
 export class BundleSource implements ChunkSource {
   readonly id: string;
   readonly kind = "edge";
-  readonly latency: LatencyEstimate;
-  readonly #cached: ReadonlySet<number>;
+  readonly #latency: () => LatencyEstimate;
+  #cached: ReadonlySet<number>;
   readonly #frames: Promise<FrameReader>;
-  readonly #waiters = new Map<string, PromiseWithResolvers<Uint8Array>>();
+  readonly #waiters = new Map<string, Waiter>();
   /** Frames that came before they were asked for. */
   readonly #early = new Map<string, Frame>();
   readonly #released = new Set<number>();
@@ -33,11 +33,21 @@ export class BundleSource implements ChunkSource {
 
   constructor(options: BundleSourceOptions) {
     this.id = options.id;
-    this.latency = options.latency;
+    this.#latency = options.latency;
     this.#cached = options.cached;
     this.#frames = options.frames;
     // A failed bundle is told to whoever waits for its chunks; a read that needs none of them does not care.
     this.#frames.catch(() => {});
+  }
+
+  get latency(): LatencyEstimate {
+    return this.#latency();
+  }
+
+  /** Replaces what was believed to be cached by what the plan in the bundle says. */
+  setCached(cached: ReadonlySet<number>): void {
+    this.#cached = cached;
+    this.#rejectMissing(({ chunk }) => !cached.has(chunk));
   }
 
   has(_stripe: number, chunk: number): boolean {
@@ -52,13 +62,14 @@ export class BundleSource implements ChunkSource {
       return payload(early);
     }
     if (this.#ended) throw this.#ended;
-    const waiter = Promise.withResolvers<Uint8Array>();
-    this.#waiters.set(name, waiter);
+    const arrival = Promise.withResolvers<Uint8Array>();
+    this.#waiters.set(name, { stripe: stripe.index, chunk, arrival });
     const onAbort = (): void => this.#settle(name)?.reject(toAgaroseError(signal.reason, "ABORTED"));
+    if (signal.aborted) onAbort();
     signal.addEventListener("abort", onAbort, { once: true });
     void this.#pump();
     try {
-      return await waiter.promise;
+      return await arrival.promise;
     } finally {
       signal.removeEventListener("abort", onAbort);
     }
@@ -72,6 +83,7 @@ export class BundleSource implements ChunkSource {
   /** Stops the bundle when no more of it is needed. */
   async close(): Promise<void> {
     this.#end(new AgaroseError("ABORTED", "the bundle was closed"));
+    this.#early.clear();
     await this.#frames.then((frames) => frames.cancel()).catch(() => {});
   }
 
@@ -93,29 +105,44 @@ export class BundleSource implements ChunkSource {
       this.#end(new AgaroseError("CHUNK_MISSING", `${this.id} does not hold the chunk any more`));
       return;
     }
-    if (frame.type === "plan") return;
+    if (frame.type === "plan" || this.#ended) return;
+    // Frames come in stripe order: what is still awaited of an earlier stripe does not come any more.
+    this.#rejectMissing(({ stripe }) => stripe < frame.stripe);
     const name = `${frame.stripe}:${frame.chunk}`;
-    const waiter = this.#settle(name);
-    if (!waiter) {
+    const arrival = this.#settle(name);
+    if (!arrival) {
       if (!this.#released.has(frame.stripe)) this.#early.set(name, frame);
     } else if (frame.type === "chunk") {
-      waiter.resolve(frame.payload);
+      arrival.resolve(frame.payload);
     } else {
-      waiter.reject(missing(frame));
+      arrival.reject(missing(frame));
     }
   }
 
-  #settle(name: string): PromiseWithResolvers<Uint8Array> | undefined {
+  #settle(name: string): Waiter["arrival"] | undefined {
     const waiter = this.#waiters.get(name);
     this.#waiters.delete(name);
-    return waiter;
+    return waiter?.arrival;
+  }
+
+  #rejectMissing(isMissing: (waiter: Waiter) => boolean): void {
+    for (const [name, waiter] of this.#waiters) {
+      if (isMissing(waiter)) this.#settle(name)?.reject(missing(waiter));
+    }
   }
 
   #end(error: AgaroseError): void {
     this.#ended ??= error;
-    for (const waiter of this.#waiters.values()) waiter.reject(error);
+    for (const { arrival } of this.#waiters.values()) arrival.reject(error);
     this.#waiters.clear();
   }
+}
+
+/** Somebody who waits for a chunk. */
+interface Waiter {
+  readonly stripe: number;
+  readonly chunk: number;
+  readonly arrival: PromiseWithResolvers<Uint8Array>;
 }
 
 function payload(frame: Frame): Uint8Array {
@@ -123,7 +150,7 @@ function payload(frame: Frame): Uint8Array {
   return frame.payload;
 }
 
-function missing({ stripe, chunk }: Frame): AgaroseError {
+function missing({ stripe, chunk }: { readonly stripe: number; readonly chunk: number }): AgaroseError {
   return new AgaroseError("CHUNK_MISSING", `chunk ${chunk} of stripe ${stripe} is not cached any more`, {
     stripe,
     chunk,

@@ -34,6 +34,8 @@ export interface ReadOptions {
   readonly timeoutMs?: number;
   /** Told of every request when it starts and when it ends. */
   readonly onRequest?: (record: RequestRecord) => void;
+  /** Told once when the read is over: complete, cancelled by its consumer (an AbortError), or failed. */
+  readonly onEnd?: (report: ReadReport, error?: unknown) => void;
 }
 
 export interface ObjectRead {
@@ -185,8 +187,10 @@ class Read {
   }
 
   #finish(reason?: unknown): void {
-    this.report.endMs ??= this.#options.clock.now();
+    if (this.report.endMs !== undefined) return;
+    this.report.endMs = this.#options.clock.now();
     this.#detach();
     this.#abort.abort(reason);
+    this.#options.onEnd?.(this.report, reason);
   }
 }
