@@ -1,0 +1,13 @@
+/**
+ * Reed-Solomon encode, reconstruct and extra parity rows, on WebAssembly where the runtime allows it.
+ *
+ * - Node: `import { loadCodec } from "@agarose/ec-wasm"`, then `await loadCodec()`.
+ * - Workers: `import simd from "@agarose/ec-wasm/simd.wasm"` (a compiled module), then `await loadCodec(simd)`.
+ * - Browser and service worker: bundle `@agarose/ec-wasm/simd.wasm` (and `relaxed.wasm`) as bytes, then
+ *   `await loadCodec({ relaxed, simd })`.
+ * @module
+ */
+export type { Codec, KernelName, LoadedCodec, Shard } from "./codec.ts";
+export { javascriptCodec } from "./javascript-engine.ts";
+export { kernelSupported, loadCodec } from "./load.ts";
+export type { CodecSource, CodecSources } from "./load.ts";

@@ -1,0 +1,85 @@
+/** Chooses a build, instantiates it once, and falls back to plain JavaScript where WebAssembly is refused. */
+import { createCodec } from "./codec.ts";
+import type { KernelName, LoadedCodec } from "./codec.ts";
+import { codecError } from "./error.ts";
+import { relaxedSimdSupported, simdSupported } from "./features.ts";
+import { javascriptCodec } from "./javascript-engine.ts";
+import { createWasmEngine } from "./wasm-engine.ts";
+
+/** One build: compiled (workerd refuses anything else) or as bytes. */
+export type CodecSource = WebAssembly.Module | BufferSource;
+
+/** Builds to choose from; the fastest that the runtime supports is taken. */
+export interface CodecSources {
+  readonly relaxed?: CodecSource;
+  readonly simd?: CodecSource;
+  readonly scalar?: CodecSource;
+}
+
+const FASTEST_FIRST = ["relaxed", "simd", "scalar"] as const;
+const loaded = new WeakMap<object, Promise<LoadedCodec>>();
+
+/**
+ * Instantiates the codec; memoised per source. Where the runtime lacks what the source needs, or a Content Security Policy
+ * forbids WebAssembly, the codec is the JavaScript one (`kernel` tells). Throws CONFIG_INVALID without a source, or when
+ * the bytes are no WebAssembly at all.
+ */
+export function loadCodec(source?: CodecSource | CodecSources): Promise<LoadedCodec> {
+  if (source === undefined) return Promise.reject(noSource());
+  const chosen = isSource(source)
+    ? source
+    : FASTEST_FIRST.filter(kernelSupported)
+        .map((name) => source[name])
+        .find(Boolean);
+  if (chosen === undefined) return Promise.resolve(javascriptCodec());
+  let codec = loaded.get(chosen);
+  if (codec === undefined) {
+    codec = instantiate(chosen);
+    loaded.set(chosen, codec);
+  }
+  return codec;
+}
+
+/** Whether this runtime can run the build of that name. */
+export function kernelSupported(name: KernelName): boolean {
+  if (name === "relaxed") return relaxedSimdSupported();
+  if (name === "simd") return simdSupported();
+  return name === "javascript" || typeof WebAssembly !== "undefined";
+}
+
+async function instantiate(source: CodecSource): Promise<LoadedCodec> {
+  if (!isModule(source)) checkMagic(source as BufferSource);
+  try {
+    const module = isModule(source) ? source : await WebAssembly.compile(source as BufferSource);
+    return createCodec(createWasmEngine(await WebAssembly.instantiate(module, {})));
+  } catch {
+    // Refused by a policy, or an instruction is unknown here. Either way the same bytes come out of JavaScript, slower.
+    return javascriptCodec();
+  }
+}
+
+function isSource(source: CodecSource | CodecSources): source is CodecSource {
+  return source instanceof ArrayBuffer || ArrayBuffer.isView(source) || isModule(source as CodecSource);
+}
+
+function isModule(source: CodecSource): source is WebAssembly.Module {
+  return typeof WebAssembly !== "undefined" && source instanceof WebAssembly.Module;
+}
+
+function checkMagic(source: BufferSource): void {
+  const bytes = ArrayBuffer.isView(source)
+    ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength)
+    : new Uint8Array(source);
+  const isWasm = bytes[0] === 0 && bytes[1] === 0x61 && bytes[2] === 0x73 && bytes[3] === 0x6d;
+  if (isWasm) return;
+  throw codecError("CONFIG_INVALID", `the codec's source (${bytes.length} bytes) is not a WebAssembly module`, {
+    bytes: bytes.length,
+  });
+}
+
+function noSource(): Error {
+  return codecError(
+    "CONFIG_INVALID",
+    "loadCodec needs a source outside Node: pass the bytes or the module of @agarose/ec-wasm/simd.wasm",
+  );
+}

@@ -1,0 +1,114 @@
+// Builds packages/ec-wasm/pkg: the Rust crate through wasm-pack once per kernel, then wasm-metadce and wasm-opt.
+//
+//   node scripts/build-wasm.mjs           rebuilds the committed files
+//   node scripts/build-wasm.mjs --check   rebuilds elsewhere and fails unless the bytes equal the committed ones
+//
+// Needs Rust (rustup reads packages/ec-wasm/rust-toolchain.toml); installs wasm-pack under packages/ec-wasm/target when
+// there is none. Without Rust, --check says so and succeeds, because the committed files are enough to run everything.
+
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const CRATE = join(ROOT, "packages/ec-wasm");
+const TARGET = join(CRATE, "target");
+const BIN = join(ROOT, "node_modules/.bin");
+const WASM_PACK_VERSION = "0.15.1";
+
+/** The builds, by the features that their kernel needs. */
+const BUILDS = { scalar: "", simd: "+simd128", relaxed: "+simd128,+relaxed-simd" };
+/** What the TypeScript face calls; everything else that wasm-bindgen adds is dropped, imports included. */
+const EXPORTS = "memory kernelName stagingAt stagingBytes matrixAt rowsMax solve prepare apply".split(" ");
+/** A page loads the two SIMD builds at most. */
+const GZIP_BYTES_MAX = 32_000;
+
+const check = process.argv.includes("--check");
+if (spawnSync("cargo", ["--version"], { cwd: CRATE }).status !== 0) {
+  console.log(`build-wasm: ${check ? "skipped, " : ""}cargo is missing or lacks the toolchain (https://rustup.rs)`);
+  process.exit(check ? 0 : 1);
+}
+const output = check ? mkdtempSync(join(tmpdir(), "agarose-wasm-")) : join(CRATE, "pkg");
+try {
+  build(output);
+  if (check) compare(output);
+} finally {
+  if (check) rmSync(output, { recursive: true, force: true });
+}
+
+function build(directory) {
+  const wasmPack = findWasmPack();
+  mkdirSync(directory, { recursive: true });
+  for (const [name, features] of Object.entries(BUILDS)) {
+    const bundled = join(TARGET, `pkg-${name}`);
+    run(wasmPack, ["build", "--release", "--target", "web", "--no-pack", "--no-typescript", "--out-dir", bundled], {
+      RUSTFLAGS: rustFlags(features),
+      CARGO_TARGET_DIR: join(TARGET, name),
+    });
+    optimise(join(bundled, "agarose_ec_bg.wasm"), join(directory, `${name}.wasm`));
+  }
+  const page = ["simd", "relaxed"].map((name) => gzipSync(readFileSync(join(directory, `${name}.wasm`)), { level: 9 }));
+  const gzipBytes = page.reduce((sum, bytes) => sum + bytes.length, 0);
+  console.log(`build-wasm: simd + relaxed are ${gzipBytes} bytes gzipped (limit ${GZIP_BYTES_MAX})`);
+  if (gzipBytes > GZIP_BYTES_MAX) fail("the builds that a page loads are too large");
+}
+
+/** The stack is small because only matrices live on it; the paths are remapped so that no checkout leaves a trace. */
+function rustFlags(features) {
+  const cargoHome = process.env.CARGO_HOME ?? join(homedir(), ".cargo");
+  const sysroot = execFileSync("rustc", ["--print", "sysroot"], { cwd: CRATE, encoding: "utf8" }).trim();
+  const remaps = { [CRATE]: "ec-wasm", [ROOT]: "agarose", [cargoHome]: "cargo", [sysroot]: "rust" };
+  return [
+    ...Object.entries(remaps).map(([from, to]) => `--remap-path-prefix=${from.replace(/\/$/, "")}=/${to}`),
+    "-Clink-arg=-zstack-size=65536",
+    ...(features ? [`-Ctarget-feature=${features}`] : []),
+  ].join(" ");
+}
+
+/** wasm-bindgen adds a table and a start hook for JavaScript values; nothing here passes any. */
+function optimise(input, out) {
+  const graph = join(TARGET, "reachable.json");
+  const nodes = EXPORTS.map((name) => ({ name: `export ${name}`, export: name }));
+  const root = { name: "face", root: true, reaches: nodes.map((node) => node.name) };
+  writeFileSync(graph, JSON.stringify([root, ...nodes]));
+  const reduced = join(TARGET, "reduced.wasm");
+  run(join(BIN, "wasm-metadce"), [input, "--all-features", "--graph-file", graph, "-o", reduced]);
+  const strip = ["--strip-debug", "--strip-producers", "--strip-target-features"];
+  run(join(BIN, "wasm-opt"), [reduced, "--all-features", "-O3", ...strip, "-o", out]);
+}
+
+function findWasmPack() {
+  const own = join(TARGET, "wasm-pack/bin/wasm-pack");
+  if (spawnSync("wasm-pack", ["--version"]).status === 0) return "wasm-pack";
+  if (!existsSync(own)) {
+    console.log("build-wasm: installing wasm-pack, this takes some minutes");
+    const root = join(TARGET, "wasm-pack");
+    run("cargo", ["install", "wasm-pack", "--locked", "--version", WASM_PACK_VERSION, "--root", root]);
+  }
+  return own;
+}
+
+function compare(directory) {
+  const differing = Object.keys(BUILDS).filter((name) => {
+    const committed = join(CRATE, `pkg/${name}.wasm`);
+    return !existsSync(committed) || !readFileSync(committed).equals(readFileSync(join(directory, `${name}.wasm`)));
+  });
+  if (differing.length > 0) fail(`pkg differs from a rebuild: ${differing.join(", ")}. Run npm run build:wasm`);
+  console.log(`build-wasm: pkg equals a rebuild, byte for byte (${Object.keys(BUILDS).join(", ")})`);
+}
+
+function run(command, args, env = {}) {
+  const done = spawnSync(command, args, { cwd: CRATE, env: { ...process.env, ...env }, encoding: "utf8" });
+  if (done.status === 0) return;
+  console.error(done.stdout, done.stderr, done.error ?? "");
+  fail(`${command} ${args[0]} exited with ${done.status}`);
+}
+
+function fail(message) {
+  console.error(`build-wasm: ${message}`);
+  if (check) rmSync(output, { recursive: true, force: true });
+  process.exit(1);
+}
