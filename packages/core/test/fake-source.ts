@@ -1,0 +1,81 @@
+import { AgaroseError } from "../src/errors.ts";
+import type { LatencyEstimate } from "../src/latency.ts";
+import type { ChunkRequest, ChunkSource, SourceKind } from "../src/source.ts";
+import type { SampleObject } from "./sample-object.ts";
+import type { SimulatedClock } from "./simulated-clock.ts";
+
+/** What a fake source does with one request. */
+export type Behaviour = "serve" | "error" | "missing" | "corrupt" | "truncate" | "lengthen" | "hang";
+
+export interface FakeSourceOptions {
+  readonly id: string;
+  readonly kind?: SourceKind;
+  readonly object: SampleObject;
+  readonly clock: SimulatedClock;
+  /** Chunks it has; by default those placed in the region of its name. */
+  readonly chunks?: readonly number[];
+  /** What is believed of it. Default: mean `ms`, spread 0. */
+  readonly latency?: LatencyEstimate;
+  /** What it takes; a function sees each request. Default 100. */
+  readonly ms?: number | ((request: ChunkRequest) => number);
+  readonly behaviour?: (request: ChunkRequest) => Behaviour;
+}
+
+/** A source on a simulated clock that records what was asked of it. */
+export class FakeSource implements ChunkSource {
+  readonly id: string;
+  readonly kind: SourceKind;
+  readonly requests: { readonly stripe: number; readonly chunk: number; readonly signal: AbortSignal; at: number }[] =
+    [];
+  readonly released: number[] = [];
+  /** Behaviours other than `serve` that took effect. */
+  readonly faults: Behaviour[] = [];
+  readonly #options: FakeSourceOptions;
+
+  constructor(options: FakeSourceOptions) {
+    this.id = options.id;
+    this.kind = options.kind ?? "region";
+    this.#options = options;
+  }
+
+  get latency(): LatencyEstimate {
+    const { latency, ms } = this.#options;
+    return latency ?? { meanMs: typeof ms === "number" ? ms : 100, sdMs: 0 };
+  }
+
+  has(_stripe: number, chunk: number): boolean {
+    const { chunks, object } = this.#options;
+    return chunks ? chunks.includes(chunk) : object.manifest.placement[chunk] === this.id;
+  }
+
+  async fetch(request: ChunkRequest): Promise<Uint8Array> {
+    const { clock, object, ms = 100, behaviour = () => "serve" } = this.#options;
+    const { stripe, chunk, signal } = request;
+    this.requests.push({ stripe: stripe.index, chunk, signal, at: clock.now() });
+    const now = behaviour(request);
+    await clock.sleep(now === "hang" ? 1e9 : typeof ms === "number" ? ms : ms(request), signal);
+    if (now !== "serve") this.faults.push(now);
+    return answer(now, object.shard(stripe.index, chunk));
+  }
+
+  release(stripe: number): void {
+    this.released.push(stripe);
+  }
+}
+
+function answer(behaviour: Behaviour, shard: Uint8Array): Uint8Array {
+  switch (behaviour) {
+    case "error":
+      throw new TypeError("connection refused");
+    case "missing":
+      throw new AgaroseError("CHUNK_MISSING", "the fake source was told to miss");
+    case "corrupt":
+      return shard.map((byte, i) => (i === shard.length >> 1 ? byte ^ 1 : byte));
+    case "truncate":
+      return shard.slice(0, -1);
+    case "lengthen":
+      return new Uint8Array([...shard, 0]);
+    default:
+      return shard;
+  }
+}
