@@ -1,0 +1,9 @@
+/** What to cache: options, the exact knapsack, popularity, policies and the simulator. Pure: no I/O, clock or randomness. */
+
+export { cachingOptions, readMsWithCached } from "./caching-option.ts";
+export type { CachingOption, ChunkSource, ObjectToCache } from "./caching-option.ts";
+export { solveKnapsack } from "./knapsack.ts";
+export type { KnapsackInstance, KnapsackLimits, KnapsackSolution } from "./knapsack.ts";
+export { expectedReadMs } from "./latency.ts";
+export type { LatencyEstimate } from "./latency.ts";
+export { DiscountingRate, EwmaPopularity } from "./popularity.ts";
