@@ -9,6 +9,7 @@ pub const NAME: KernelName = KernelName::Scalar;
 
 const ROWS_PER_TABLE: usize = 4;
 const TABLE_BYTES: usize = 256 * 4;
+const COLUMNS: usize = 4;
 
 /// Bytes of tables that [`prepare`] writes for a matrix of `rows` x `k`.
 pub const fn table_bytes(k: usize, rows: usize) -> usize {
@@ -53,7 +54,7 @@ fn fill(table: &mut [u8], product: impl Fn(u8) -> u32) {
 ///
 /// # Safety
 /// `tables` holds what [`prepare`] wrote for the same k and rows; `shards` is valid for `(k + rows) * stride` bytes and
-/// `len <= stride`.
+/// `len + SLACK_BYTES <= stride`: whole words are read and written.
 pub unsafe fn apply(
     tables: *const u8,
     k: usize,
@@ -77,6 +78,7 @@ pub unsafe fn apply(
     }
 }
 
+/// Four columns at a time, so that inputs are read and outputs written in words.
 unsafe fn apply_rows<const R: usize>(
     tables: *const u8,
     k: usize,
@@ -85,17 +87,28 @@ unsafe fn apply_rows<const R: usize>(
     stride: usize,
     len: usize,
 ) {
-    let tables = tables.cast::<u32>();
-    for column in 0..len {
-        let mut sum = 0u32;
-        // SAFETY: as in `apply`.
+    for column in (0..len).step_by(COLUMNS) {
+        let mut sums = [0u32; COLUMNS];
+        // SAFETY: as in `apply`; the last word may lie in the slack.
         unsafe {
-            for j in 0..k {
-                let byte = *inputs.add(j * stride + column) as usize;
-                sum ^= tables.add(j * 256 + byte).read_unaligned();
+            let mut table = tables.cast::<u32>();
+            let mut input = inputs.add(column);
+            for _ in 0..k {
+                let word = input.cast::<u32>().read_unaligned();
+                for (c, sum) in sums.iter_mut().enumerate() {
+                    *sum ^= table
+                        .add((word >> (8 * c) & 0xff) as usize)
+                        .read_unaligned();
+                }
+                table = table.add(256);
+                input = input.add(stride);
             }
             for r in 0..R {
-                *outputs.add(r * stride + column) = (sum >> (8 * r)) as u8;
+                let word = u32::from_le_bytes(sums.map(|sum| (sum >> (8 * r)) as u8));
+                outputs
+                    .add(r * stride + column)
+                    .cast::<u32>()
+                    .write_unaligned(word);
             }
         }
     }
