@@ -12,6 +12,7 @@ export * from "./source.ts";
 export * from "./read-plan.ts";
 export * from "./read-report.ts";
 export * from "./reader.ts";
+export { readStripe, type StripeReadOptions } from "./stripe-read.ts";
 export * from "./bundle.ts";
 export * from "./bundle-source.ts";
 export * from "./region-source.ts";

@@ -1,0 +1,120 @@
+/** The PoPs of the local world: the Worker of wrangler.toml, several times in one workerd. */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Miniflare, type WorkerOptions } from "miniflare";
+import { unstable_getMiniflareWorkerOptions } from "wrangler";
+import { bundleWorker, type WorkerBundle } from "../build.ts";
+import type { KvFault } from "../src/faulty-kv.ts";
+
+export type { KvFault } from "../src/faulty-kv.ts";
+
+export interface PopOptions {
+  /** Name of an environment in wrangler.toml. */
+  readonly name: string;
+  /** Variables in place of those in wrangler.toml. */
+  readonly vars?: Readonly<Record<string, string>>;
+  /** Address to listen on. Default: a free port of 127.0.0.1. */
+  readonly port?: number;
+}
+
+export interface PopsOptions {
+  readonly pops: readonly PopOptions[];
+  /** Told what the Workers log, line by line. Default: nobody. */
+  readonly onLog?: (line: string) => void;
+}
+
+export interface KvFaultState {
+  readonly kv: KvFault;
+  /** Operations that the fault has spoiled since it was set. */
+  readonly fired: number;
+}
+
+export interface Pops {
+  readonly pops: readonly { readonly name: string; readonly url: string }[];
+  /** Fires the Cron Trigger of one PoP, or of all of them at once, and resolves when the period is over. */
+  cron(name?: string): Promise<void>;
+  setFault(name: string, fault: { readonly kv: KvFault }): Promise<void>;
+  /** The fault in force, and whether it did anything. */
+  fault(name: string): Promise<KvFaultState>;
+  /** For tests: the runtime itself, to look into KV. */
+  readonly miniflare: Miniflare;
+  dispose(): Promise<void>;
+}
+
+const CONFIG = fileURLToPath(new URL("../../../wrangler.toml", import.meta.url));
+const ENTRY = fileURLToPath(new URL("../src/dev.worker.ts", import.meta.url));
+const FAULT_URL = "http://pop.invalid/__dev/fault";
+
+/** Starts all PoPs. Nothing they store outlives them. */
+export async function startPops({ pops, onLog = () => {} }: PopsOptions): Promise<Pops> {
+  const outDir = await mkdtemp(join(tmpdir(), "agarose-worker-"));
+  try {
+    const modules = await modulesOf(await bundleWorker(ENTRY, outDir));
+    const miniflare = new Miniflare({
+      workers: pops.map((pop) => workerOptions(pop, modules)),
+      handleRuntimeStdio: (stdout, stderr) => {
+        for (const stream of [stdout, stderr]) stream.setEncoding("utf8").on("data", (text: string) => onLog(text));
+      },
+    });
+    await miniflare.ready;
+    return await face(miniflare, pops);
+  } finally {
+    await rm(outDir, { recursive: true, force: true });
+  }
+}
+
+type Modules = NonNullable<Exclude<Extract<WorkerOptions, { modules: unknown }>["modules"], boolean>>;
+
+async function modulesOf({ script, wasm }: WorkerBundle): Promise<Modules> {
+  const text = { type: "ESModule" as const, path: "worker.js", contents: await readFile(script, "utf8") };
+  const binaries = wasm.map(async (path) => {
+    return { type: "CompiledWasm" as const, path: basename(path), contents: new Uint8Array(await readFile(path)) };
+  });
+  return [text, ...(await Promise.all(binaries))];
+}
+
+function workerOptions({ name, vars, port = 0 }: PopOptions, modules: Modules): WorkerOptions {
+  const { workerOptions } = unstable_getMiniflareWorkerOptions(CONFIG, name);
+  return {
+    ...workerOptions,
+    name,
+    modules,
+    modulesRoot: "",
+    bindings: { ...workerOptions.bindings, POP: name, ...vars },
+    unsafeDirectSockets: [{ host: "127.0.0.1", port }],
+  } as WorkerOptions;
+}
+
+async function face(miniflare: Miniflare, pops: readonly PopOptions[]): Promise<Pops> {
+  const urls = await Promise.all(
+    pops.map(async ({ name }) => {
+      const { origin } = await miniflare.unsafeGetDirectURL(name);
+      return { name, url: origin };
+    }),
+  );
+  const cron = async (name: string): Promise<void> => {
+    const worker = await miniflare.getWorker(name);
+    const { outcome } = await worker.scheduled({ cron: "* * * * *", scheduledTime: new Date() });
+    if (outcome !== "ok") throw new Error(`the Cron Trigger of PoP ${name} ended with ${outcome}`);
+  };
+  const askFault = async (name: string, init?: { method: string; body: string }): Promise<KvFaultState> => {
+    const worker = await miniflare.getWorker(name);
+    const response = await worker.fetch(FAULT_URL, init);
+    if (!response.ok) throw new Error(`PoP ${name} refused a fault: ${await response.text()}`);
+    return (await response.json()) as KvFaultState;
+  };
+  return {
+    pops: urls,
+    async cron(name) {
+      await Promise.all((name === undefined ? pops.map((pop) => pop.name) : [name]).map(cron));
+    },
+    async setFault(name, fault) {
+      await askFault(name, { method: "POST", body: JSON.stringify(fault) });
+    },
+    fault: (name) => askFault(name),
+    miniflare,
+    dispose: () => miniflare.dispose(),
+  };
+}

@@ -1,0 +1,75 @@
+/**
+ * From the cache as the ledger knows it to the cache as planned: what to evict, what to fill, and what may be promised
+ * meanwhile. Pure.
+ */
+import { chunkBytes, stripeCount } from "@agarose/core";
+import type { PlannedObject } from "./cache-plan.ts";
+import type { CachedObject } from "./configuration.ts";
+import type { LedgerEntry } from "./pop-state.ts";
+
+export interface CacheChange {
+  /** Entries to remove, every stripe of them. */
+  readonly evict: readonly LedgerEntry[];
+  /** Entries to fill, in this order; with the object's plan. */
+  readonly fill: readonly { readonly entry: LedgerEntry; readonly plan: PlannedObject }[];
+  /** Entries to record before anything is written. */
+  readonly announce: readonly LedgerEntry[];
+}
+
+/**
+ * @param keep versions to leave as they are, because their manifests could not be had now.
+ */
+export function diffCache(
+  ledger: readonly LedgerEntry[],
+  planned: readonly PlannedObject[],
+  keep: ReadonlySet<string>,
+): CacheChange {
+  const byVersion = new Map(ledger.map((entry) => [entry.version, entry]));
+  const wanted = new Set(planned.map(({ manifest }) => manifest.version));
+  const evict = ledger
+    .filter(({ version }) => !wanted.has(version) && !keep.has(version))
+    .map((entry): LedgerEntry => ({ ...entry, chunks: [], target: [], done: 0 }));
+  const announce: LedgerEntry[] = [...evict];
+  const fill: { entry: LedgerEntry; plan: PlannedObject }[] = [];
+  for (const plan of planned) {
+    const before = byVersion.get(plan.manifest.version);
+    const entry = retarget(before, plan);
+    if (entry !== before) announce.push(entry);
+    if (entry.done < entry.stripes) fill.push({ entry, plan });
+  }
+  return { evict, fill, announce };
+}
+
+/** The entry of an object that is to have `plan.chunks`; `before` itself when that is its target already. */
+function retarget(before: LedgerEntry | undefined, { manifest, chunks }: PlannedObject): LedgerEntry {
+  if (before && sameChunks(before.target, chunks)) return before;
+  return {
+    version: manifest.version,
+    key: manifest.key,
+    stripes: stripeCount(manifest),
+    chunkBytes: chunkBytes(manifest),
+    // What old and new have in common stays true of every stripe while they change one by one.
+    chunks: before?.chunks.filter((chunk) => chunks.includes(chunk)) ?? [],
+    target: chunks,
+    done: 0,
+  };
+}
+
+/** `entry` after its stripes 0 to `done` - 1 got the target. */
+export function advance(entry: LedgerEntry, done: number): LedgerEntry {
+  return { ...entry, done, chunks: done >= entry.stripes ? entry.target : entry.chunks };
+}
+
+/** What may be promised of the cache in the ledger's state. */
+export function promise(ledger: readonly LedgerEntry[]): Record<string, CachedObject> {
+  const promised = ledger
+    .filter(({ chunks }) => chunks.length > 0)
+    .map(({ version, key, chunks, stripes, chunkBytes }) => {
+      return [version, { key, chunks, stripes, bytes: chunks.length * chunkBytes }] as const;
+    });
+  return Object.fromEntries(promised);
+}
+
+function sameChunks(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((chunk, i) => chunk === b[i]);
+}

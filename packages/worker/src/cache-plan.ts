@@ -1,0 +1,105 @@
+/**
+ * Which chunks of which objects to cache: caching options (Agar, ICDCS'17, section IV) solved exactly. Pure.
+ */
+import { chunkBytes, stripeCount, type Manifest } from "@agarose/core";
+import { cachingOptions, expectedReadMs, solveKnapsack, type CachingOption, type ChunkSource } from "@agarose/solver";
+import type { RegionEstimate } from "./configuration.ts";
+
+/** An object that was asked for. */
+export interface PlanCandidate {
+  readonly manifest: Manifest;
+  /** Requests per period. */
+  readonly popularity: number;
+  /** Chunks of this version that are cached now. */
+  readonly cached: readonly number[];
+}
+
+export interface CachePlanOptions {
+  readonly candidates: readonly PlanCandidate[];
+  readonly capacityBytes: number;
+  readonly regions: readonly RegionEstimate[];
+  /** Time to deliver a cached chunk. */
+  readonly cacheMs: number;
+  /** Requests beyond k that readers make. */
+  readonly delta: number;
+}
+
+/** What one object should have in the cache: at least one chunk. */
+export interface PlannedObject {
+  readonly manifest: Manifest;
+  readonly chunks: readonly number[];
+  /** Milliseconds saved per period and byte: what to fill first. */
+  readonly density: number;
+}
+
+/** When fewer than k chunks can be had, those of regions that are down count too, this far away. */
+const DOWN_MS = 60_000;
+/** A cached set stays while another of its size is better by less than this: estimates wobble, and writes cost. */
+const WORTH_CHANGING = 0.05;
+
+/** The exact optimum for these popularities and latencies, best use of a byte first. */
+export function planCache(plan: CachePlanOptions): PlannedObject[] {
+  const objects = plan.candidates
+    .filter(({ manifest }) => stripeCount(manifest) > 0)
+    .map((candidate) => ({ manifest: candidate.manifest, options: optionsOf(candidate, plan) }));
+  const all = objects.flatMap(({ options }) => options);
+  const start = new Uint32Array(objects.length + 1);
+  for (const [i, { options }] of objects.entries()) start[i + 1] = start[i]! + options.length;
+  const { choice } = solveKnapsack({
+    capacity: plan.capacityBytes,
+    start,
+    weights: Float64Array.from(all, ({ weight }) => weight),
+    values: Float64Array.from(all, ({ value }) => value),
+  });
+  const planned = objects.flatMap(({ manifest, options }, i) => {
+    const option = options[choice[i]!];
+    return option && option.value > 0
+      ? [{ manifest, chunks: option.chunks, density: option.value / option.weight }]
+      : [];
+  });
+  return planned.toSorted((a, b) => b.density - a.density);
+}
+
+function optionsOf({ manifest, popularity, cached }: PlanCandidate, plan: CachePlanOptions): CachingOption[] {
+  const { k, m } = manifest;
+  const { cacheMs, delta } = plan;
+  const sources = chunkSources(manifest, plan.regions);
+  const options = cachingOptions({
+    k,
+    m,
+    chunkBytes: chunkBytes(manifest),
+    sources,
+    cacheMs,
+    delta,
+    popularity,
+  });
+  const uncachedMs = readMs(sources, [], manifest, plan);
+  return options.map((option) => {
+    if (option.d !== cached.length) return option;
+    const value = popularity * Math.max(0, uncachedMs - readMs(sources, cached, manifest, plan));
+    return value >= (1 - WORTH_CHANGING) * option.value ? { ...option, chunks: cached, value } : option;
+  });
+}
+
+function chunkSources({ k, placement }: Manifest, regions: readonly RegionEstimate[]): ChunkSource[] {
+  const byName = new Map(regions.map((region) => [region.name, region]));
+  const all = placement.map((name, chunk): ChunkSource & { down: boolean } => {
+    const region = byName.get(name);
+    if (!region || region.down) return { chunk, meanMs: DOWN_MS, sdMs: 0, down: true };
+    return { chunk, meanMs: region.meanMs, sdMs: region.sdMs, down: false };
+  });
+  const up = all.filter(({ down }) => !down);
+  return up.length >= k ? up : all;
+}
+
+/** Expected time of a read while exactly the chunks `cached` are cached. */
+function readMs(
+  sources: readonly ChunkSource[],
+  cached: readonly number[],
+  { k }: Manifest,
+  { cacheMs, delta }: CachePlanOptions,
+): number {
+  if (cached.length >= k) return cacheMs;
+  const remote = sources.filter(({ chunk }) => !cached.includes(chunk)).toSorted((a, b) => a.meanMs - b.meanMs);
+  return expectedReadMs([...cached.map(() => ({ meanMs: cacheMs })), ...remote.slice(0, k - cached.length + delta)], k);
+}

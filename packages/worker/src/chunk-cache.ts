@@ -1,0 +1,142 @@
+/**
+ * The chunk cache: Workers KV with the Cache API in front. One value holds all cached chunks of one (version, stripe), as
+ * the frames in which a bundle carries them.
+ *
+ * Reading never fails: whatever KV does, the answer is some of the chunks asked for, or none, in bounded time.
+ */
+import { encodeFrame, parseFrames, type Clock, type Frame } from "@agarose/core";
+import type { Connections } from "./connections.ts";
+import { orNothing } from "./deadline.ts";
+import type { FrontCache } from "./front-cache.ts";
+
+/** What one use of the cache needs of the invocation. */
+export interface CacheContext {
+  readonly kv: KVNamespace;
+  readonly connections: Connections;
+  readonly waitUntil: (promise: Promise<unknown>) => void;
+}
+
+/** A cached value: its chunk frames, and the bytes they are views of. */
+export interface CachedStripe {
+  readonly bytes: Uint8Array;
+  readonly frames: readonly Frame[];
+}
+
+export const KV_DEADLINE_MS = 1_000;
+/** After KV failed or hung, reads do without it for this long, so that one outage is paid for once. */
+const PAUSE_MS = 5_000;
+const FRONT_TTL_SECONDS = 3_600;
+const NOTHING: CachedStripe = { bytes: new Uint8Array(0), frames: [] };
+
+export class ChunkCache {
+  readonly #frontCache: FrontCache;
+  readonly #clock: Clock;
+  readonly #counters: ChunkCacheCounters = { hits: 0, misses: 0, malformed: 0, kvFailures: 0 };
+  #pausedUntilMs = Number.NEGATIVE_INFINITY;
+
+  constructor(frontCache: FrontCache, clock: Clock) {
+    this.#frontCache = frontCache;
+    this.#clock = clock;
+  }
+
+  get counters(): Readonly<ChunkCacheCounters> {
+    return this.#counters;
+  }
+
+  /** The frames of `chunks` in a stripe that are there, which may be none. They are not verified. */
+  async read(version: string, stripe: number, chunks: readonly number[], context: CacheContext): Promise<CachedStripe> {
+    // The set of chunks is part of the name in front, so a value from before the set grew is not found any more.
+    const frontName = `${valueName(version, stripe)}:${chunks.join(",")}`;
+    const inFront = await this.#frontCache.get(frontName);
+    if (inFront) {
+      const value = this.#parse(inFront, stripe);
+      if (holdsAll(value, chunks)) return this.#count(value, chunks);
+    }
+    const stored = await this.#readKv(valueName(version, stripe), context);
+    const value = stored ? this.#parse(stored, stripe) : NOTHING;
+    if (holdsAll(value, chunks)) {
+      context.waitUntil(this.#frontCache.put(frontName, value.bytes, FRONT_TTL_SECONDS));
+    }
+    return this.#count(value, chunks);
+  }
+
+  /** The stored frames of a stripe straight from KV. Rejects when KV fails: for the cache manager. */
+  async load(version: string, stripe: number, { kv, connections }: CacheContext): Promise<readonly Frame[]> {
+    const stored = await connections.run(() => kv.get(valueName(version, stripe), "arrayBuffer"));
+    return stored ? this.#parse(new Uint8Array(stored), stripe).frames : [];
+  }
+
+  /** Stores a stripe's chunks, which the caller has verified. Rejects when KV fails. */
+  async write(
+    version: string,
+    stripe: number,
+    chunks: ReadonlyMap<number, Uint8Array>,
+    { kv, connections }: CacheContext,
+  ): Promise<void> {
+    const ordered = [...chunks].toSorted(([a], [b]) => a - b);
+    const value = new Blob(ordered.map(([chunk, bytes]) => encodeFrame("chunk", stripe, chunk, bytes)));
+    await connections.run(async () => kv.put(valueName(version, stripe), await value.arrayBuffer()));
+  }
+
+  /** Removes a stripe. Rejects when KV fails. */
+  async evict(version: string, stripe: number, { kv, connections }: CacheContext): Promise<void> {
+    await connections.run(() => kv.delete(valueName(version, stripe)));
+  }
+
+  /** Forgets what stands in front of KV for a value that turned out to be corrupt. */
+  async forget(version: string, stripe: number, chunks: readonly number[]): Promise<void> {
+    await this.#frontCache.delete(`${valueName(version, stripe)}:${chunks.join(",")}`);
+  }
+
+  async #readKv(name: string, { kv, connections }: CacheContext): Promise<Uint8Array | undefined> {
+    if (this.#clock.now() < this.#pausedUntilMs) return undefined;
+    const stored = await orNothing(
+      connections.run(async () => ({ value: await kv.get(name, "arrayBuffer") })),
+      KV_DEADLINE_MS,
+      this.#clock,
+    );
+    if (!stored) {
+      this.#counters.kvFailures++;
+      this.#pausedUntilMs = this.#clock.now() + PAUSE_MS;
+    }
+    return stored?.value ? new Uint8Array(stored.value) : undefined;
+  }
+
+  /** A malformed value counts as empty: an empty or truncated one, or one of another stripe. */
+  #parse(bytes: Uint8Array, stripe: number): CachedStripe {
+    try {
+      const frames = parseFrames(bytes);
+      if (frames.length > 0 && frames.every((frame) => frame.type === "chunk" && frame.stripe === stripe)) {
+        return { bytes, frames };
+      }
+    } catch {
+      // Told apart from a miss by its counter only: the chunks come from elsewhere.
+    }
+    this.#counters.malformed++;
+    return NOTHING;
+  }
+
+  #count(value: CachedStripe, chunks: readonly number[]): CachedStripe {
+    if (holdsAll(value, chunks)) this.#counters.hits++;
+    else this.#counters.misses++;
+    return value;
+  }
+}
+
+export interface ChunkCacheCounters {
+  /** Stripes found with every chunk that was promised. */
+  hits: number;
+  misses: number;
+  /** Values that were not frames. */
+  malformed: number;
+  /** Reads that KV refused or did not answer in time. */
+  kvFailures: number;
+}
+
+function holdsAll({ frames }: CachedStripe, chunks: readonly number[]): boolean {
+  return chunks.every((chunk) => frames.some((frame) => frame.chunk === chunk));
+}
+
+function valueName(version: string, stripe: number): string {
+  return `chunks:${version}:${stripe}`;
+}

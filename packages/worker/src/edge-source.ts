@@ -1,0 +1,53 @@
+/** The PoP's own chunk cache as a source of the reader: one KV read per stripe, whatever number of chunks it gives. */
+import { AgaroseError, type ChunkRequest, type ChunkSource, type LatencyEstimate } from "@agarose/core";
+import type { CacheContext, CachedStripe, ChunkCache } from "./chunk-cache.ts";
+
+export const EDGE_LATENCY: LatencyEstimate = { meanMs: 5, sdMs: 10 };
+
+export interface EdgeSourceOptions {
+  readonly pop: string;
+  readonly version: string;
+  readonly chunks: readonly number[];
+  readonly cache: ChunkCache;
+  readonly context: CacheContext;
+}
+
+export class EdgeSource implements ChunkSource {
+  readonly id: string;
+  readonly kind = "edge";
+  readonly latency = EDGE_LATENCY;
+  readonly #options: EdgeSourceOptions;
+  readonly #chunks: ReadonlySet<number>;
+  readonly #stripes = new Map<number, Promise<CachedStripe>>();
+
+  constructor(options: EdgeSourceOptions) {
+    this.id = options.pop;
+    this.#options = options;
+    this.#chunks = new Set(options.chunks);
+  }
+
+  has(_stripe: number, chunk: number): boolean {
+    return this.#chunks.has(chunk);
+  }
+
+  async fetch({ stripe, chunk, signal }: ChunkRequest): Promise<Uint8Array> {
+    const { version, chunks, cache, context } = this.#options;
+    let reading = this.#stripes.get(stripe.index);
+    if (!reading) {
+      reading = cache.read(version, stripe.index, chunks, context);
+      this.#stripes.set(stripe.index, reading);
+    }
+    const { frames } = await reading;
+    signal.throwIfAborted();
+    const frame = frames.find((candidate) => candidate.chunk === chunk);
+    if (frame) return frame.payload;
+    throw new AgaroseError("CHUNK_MISSING", `chunk ${chunk} of stripe ${stripe.index} is not cached any more`, {
+      stripe: stripe.index,
+      chunk,
+    });
+  }
+
+  release(stripe: number): void {
+    this.#stripes.delete(stripe);
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * Bindings and variables of the Worker (wrangler.toml), and the variables as checked settings.
+ */
+import { AgaroseError } from "@agarose/core";
+import type { PopState } from "./pop-state.ts";
+import type { RequestMonitor } from "./request-monitor.ts";
+
+export interface Env {
+  /** Chunk cache and configuration. */
+  readonly CHUNKS: KVNamespace;
+  /** Request counts and popularity, sharded by key. */
+  readonly REQUEST_MONITOR: DurableObjectNamespace<RequestMonitor>;
+  /** One object per PoP: region estimates, and what the cache manager has written. */
+  readonly POP_STATE: DurableObjectNamespace<PopState>;
+  readonly POP: string;
+  /** JSON, see `Region`. */
+  readonly REGIONS: string;
+  readonly CACHE_BYTES?: string;
+  readonly POLICY?: string;
+  readonly DELTA?: string;
+  readonly MANIFEST_TTL_SECONDS?: string;
+  /** Secret; without it the admin routes are closed. */
+  readonly ADMIN_TOKEN?: string;
+}
+
+export interface Region {
+  readonly name: string;
+  /** Public base URL of the bucket, told to clients. */
+  readonly url: string;
+  /** What the PoP itself reads from; `url` unless given. */
+  readonly popUrl: string;
+}
+
+/** `exact`: the exact optimum of the caching options each period; `off`: cache nothing, and evict what is cached. */
+export type PolicyName = "exact" | "off";
+
+export interface Settings {
+  readonly pop: string;
+  readonly regions: readonly Region[];
+  readonly cacheBytes: number;
+  readonly policy: PolicyName;
+  readonly delta: number;
+  readonly manifestTtlSeconds: number;
+  readonly adminToken: string | undefined;
+}
+
+const CACHE_BYTES_DEFAULT = 1e9;
+const MANIFEST_TTL_SECONDS_DEFAULT = 60;
+
+/** The variables of `env`, checked. Throws CONFIG_INVALID, naming the variable. */
+export function parseSettings(env: Env): Settings {
+  if (!env.POP) throw invalid("POP", "is not set: give this PoP a name");
+  return {
+    pop: env.POP,
+    regions: parseRegions(env.REGIONS),
+    cacheBytes: wholeNumber("CACHE_BYTES", env.CACHE_BYTES, CACHE_BYTES_DEFAULT, Number.MAX_SAFE_INTEGER),
+    policy: parsePolicy(env.POLICY),
+    delta: wholeNumber("DELTA", env.DELTA, 1, 255),
+    manifestTtlSeconds: wholeNumber(
+      "MANIFEST_TTL_SECONDS",
+      env.MANIFEST_TTL_SECONDS,
+      MANIFEST_TTL_SECONDS_DEFAULT,
+      86_400,
+    ),
+    adminToken: env.ADMIN_TOKEN || undefined,
+  };
+}
+
+function parseRegions(text: string | undefined): Region[] {
+  let json: unknown;
+  try {
+    json = JSON.parse(text ?? "");
+  } catch (error) {
+    throw invalid("REGIONS", "is not JSON", error);
+  }
+  if (!Array.isArray(json) || json.length === 0) throw invalid("REGIONS", "is not a list of at least one region");
+  const names = new Set<string>();
+  return json.map((region: Partial<Region> | null) => {
+    const { name, url, popUrl = url } = region ?? {};
+    if (typeof name !== "string" || name === "" || names.has(name)) {
+      throw invalid("REGIONS", `has a region without a name of its own: ${JSON.stringify(region)}`);
+    }
+    names.add(name);
+    if (!isHttpUrl(url) || !isHttpUrl(popUrl)) throw invalid("REGIONS", `has no http(s) URL for region ${name}`);
+    return { name, url, popUrl };
+  });
+}
+
+function parsePolicy(name: string | undefined): PolicyName {
+  if (name === undefined || name === "exact") return "exact";
+  if (name === "off") return "off";
+  throw invalid("POLICY", `is ${JSON.stringify(name)}: "exact" and "off" are known`);
+}
+
+function wholeNumber(name: string, text: string | undefined, fallback: number, max: number): number {
+  if (text === undefined) return fallback;
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value <= max) return value;
+  throw invalid(name, `is ${JSON.stringify(text)}: a whole number from 0 to ${max} is expected`);
+}
+
+function isHttpUrl(url: unknown): url is string {
+  return typeof url === "string" && /^https?:\/\//.test(url) && URL.canParse(url);
+}
+
+function invalid(variable: string, problem: string, cause?: unknown): AgaroseError {
+  return new AgaroseError("CONFIG_INVALID", `variable ${variable} ${problem} (wrangler.toml)`, { variable }, cause);
+}

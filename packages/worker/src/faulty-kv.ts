@@ -1,0 +1,69 @@
+/** A KV namespace that fails on demand: for tests and the local world only. */
+
+/** `stale`: reads show what was stored when the fault began; `slow`: every operation takes `SLOW_MS` longer. */
+export type KvFault = "ok" | "down" | "slow" | "stale";
+
+export const SLOW_MS = 3_000;
+
+export function isKvFault(value: unknown): value is KvFault {
+  return value === "ok" || value === "down" || value === "slow" || value === "stale";
+}
+
+export class FaultyKv {
+  readonly namespace: KVNamespace;
+  readonly #target: KVNamespace;
+  /** Values from before the fault of what was changed since; null where there was none. */
+  readonly #before = new Map<string, ArrayBuffer | null>();
+  #fault: KvFault = "ok";
+  #fired = 0;
+
+  constructor(target: KVNamespace) {
+    this.#target = target;
+    this.namespace = {
+      get: (name: string, type?: string) => this.#get(name, type),
+      put: (name: string, value: string | ArrayBuffer) => this.#change(name, () => target.put(name, value)),
+      delete: (name: string) => this.#change(name, () => target.delete(name)),
+    } as unknown as KVNamespace;
+  }
+
+  get fault(): KvFault {
+    return this.#fault;
+  }
+
+  /** Operations that the present fault has spoiled. */
+  get fired(): number {
+    return this.#fired;
+  }
+
+  set(fault: KvFault): void {
+    this.#fault = fault;
+    this.#fired = 0;
+    this.#before.clear();
+  }
+
+  async #get(name: string, type?: string): Promise<ArrayBuffer | string | null> {
+    await this.#suffer("GET");
+    const old = this.#before.get(name);
+    if (old !== undefined) this.#fired++;
+    const value = old === undefined ? await this.#target.get(name, "arrayBuffer") : old;
+    return value === null || type === "arrayBuffer" ? value : new TextDecoder().decode(value);
+  }
+
+  async #change(name: string, change: () => Promise<void>): Promise<void> {
+    await this.#suffer("write");
+    if (this.#fault === "stale" && !this.#before.has(name)) {
+      this.#before.set(name, await this.#target.get(name, "arrayBuffer"));
+    }
+    await change();
+  }
+
+  async #suffer(operation: string): Promise<void> {
+    if (this.#fault === "down") {
+      this.#fired++;
+      throw new Error(`KV ${operation} failed: 503 Service Unavailable`);
+    }
+    if (this.#fault !== "slow") return;
+    this.#fired++;
+    await new Promise((resolve) => setTimeout(resolve, SLOW_MS));
+  }
+}

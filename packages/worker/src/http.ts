@@ -1,0 +1,48 @@
+/** What all answers have in common: CORS, the name of the PoP, and errors as JSON with a code. */
+import { errorAnswer } from "@agarose/core";
+import type { Context, MiddlewareHandler } from "hono";
+import type { Env } from "./env.ts";
+
+/** The Hono environment of every route. */
+export interface AppEnv {
+  Bindings: Env;
+}
+
+const EXPOSED =
+  "accept-ranges, content-length, content-range, etag, last-modified, server-timing, x-agarose-error, x-agarose-pop, x-agarose-read";
+
+/** Objects are public: any page may read them, and see what a read says about itself. */
+export const openToAllOrigins: MiddlewareHandler<AppEnv> = async (c, next) => {
+  await next();
+  const { headers } = c.res;
+  headers.set("access-control-allow-origin", "*");
+  headers.set("access-control-expose-headers", EXPOSED);
+  headers.set("cross-origin-resource-policy", "cross-origin");
+  headers.set("timing-allow-origin", "*");
+  headers.set("x-agarose-pop", c.env.POP);
+};
+
+/** The answer to a preflight request. */
+export function preflight(): Response {
+  return new Response(null, {
+    status: 204,
+    headers: {
+      "access-control-allow-methods": "GET, HEAD, POST, OPTIONS",
+      "access-control-allow-headers":
+        "range, if-match, if-none-match, if-modified-since, if-unmodified-since, if-range, cache-control, content-type",
+      "access-control-max-age": "86400",
+    },
+  });
+}
+
+/** Reports `error` with its status and code; defects of ours also go to the log. */
+export function refuse(error: unknown): Response {
+  const { status, headers, body } = errorAnswer(error);
+  if (status === 500) console.error(error);
+  return new Response(body, { status: status === 499 ? 503 : status, headers });
+}
+
+/** The key behind `prefix` in the request's path. Throws KEY_INVALID. */
+export function pathOf(c: Context<AppEnv>): string {
+  return new URL(c.req.url).pathname;
+}

@@ -1,0 +1,37 @@
+/** The Cloudflare Worker of one PoP: routes, the Cron Trigger, the Durable Objects. */
+import { AgaroseError } from "@agarose/core";
+import { Hono } from "hono";
+import { adminOnly } from "./auth.ts";
+import type { Env } from "./env.ts";
+import { openToAllOrigins, preflight, refuse, type AppEnv } from "./http.ts";
+import { period } from "./period.ts";
+import { healthz } from "./routes/healthz.ts";
+import { metrics } from "./routes/metrics.ts";
+import { object } from "./routes/object.ts";
+import { read } from "./routes/read.ts";
+import { status } from "./routes/status.ts";
+import { telemetry } from "./routes/telemetry.ts";
+
+export { PopState } from "./pop-state.ts";
+export { RequestMonitor } from "./request-monitor.ts";
+
+const app = new Hono<AppEnv>();
+app.use(openToAllOrigins);
+app.options("*", preflight);
+// Hono answers HEAD from GET.
+app.get("/o/*", object);
+app.get("/v1/read/*", read);
+app.post("/v1/telemetry", telemetry);
+app.get("/v1/status", adminOnly, status);
+app.get("/metrics", adminOnly, metrics);
+app.get("/healthz", healthz);
+app.notFound((c) => {
+  const { method, path } = c.req;
+  return refuse(new AgaroseError("REQUEST_INVALID", `there is no ${method} ${path} here`, { method, path }));
+});
+app.onError(refuse);
+
+export default {
+  fetch: (request, env, context) => app.fetch(request, env, context),
+  scheduled: (_event, env, context) => period(env, context),
+} satisfies ExportedHandler<Env>;

@@ -1,0 +1,111 @@
+/**
+ * What one isolate keeps between requests, and what one invocation adds to it. Data only is shared: whatever does I/O
+ * (responses, signals) belongs to the invocation that made it.
+ */
+import {
+  findManifest,
+  LATENCY_UNKNOWN,
+  systemClock,
+  type Clock,
+  type Codec,
+  type FetchPort,
+  type LatencyEstimate,
+  type Manifest,
+} from "@agarose/core";
+import { loadCodec } from "@agarose/ec-wasm";
+import codecModule from "@agarose/ec-wasm/simd.wasm";
+import { ChunkCache, type CacheContext } from "./chunk-cache.ts";
+import { ConfigurationStore, type Configuration } from "./configuration.ts";
+import { Connections, regionFetch } from "./connections.ts";
+import { parseSettings, type Env, type Settings } from "./env.ts";
+import { FrontCache } from "./front-cache.ts";
+import { ManifestStore } from "./manifest-store.ts";
+import { RequestCounter } from "./request-counter.ts";
+
+export interface Isolate {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly manifests: ManifestStore;
+  readonly configuration: ConfigurationStore;
+  readonly cache: ChunkCache;
+  readonly counter: RequestCounter;
+  readonly codec: () => Promise<Codec>;
+}
+
+const isolates = new WeakMap<Env, Isolate>();
+
+/** The isolate's memory for the PoP that `env` describes. Throws CONFIG_INVALID. */
+export function isolateOf(env: Env): Isolate {
+  let isolate = isolates.get(env);
+  if (!isolate) {
+    const settings = parseSettings(env);
+    const clock = systemClock;
+    const frontCache = new FrontCache(settings.pop, clock);
+    isolate = {
+      settings,
+      clock,
+      manifests: new ManifestStore({
+        ttlSeconds: settings.manifestTtlSeconds,
+        regions: new Set(settings.regions.map(({ name }) => name)),
+        frontCache,
+        clock,
+      }),
+      configuration: new ConfigurationStore(clock),
+      cache: new ChunkCache(frontCache, clock),
+      counter: new RequestCounter(),
+      codec: () => loadCodec(codecModule),
+    };
+    isolates.set(env, isolate);
+  }
+  return isolate;
+}
+
+/** One invocation: a request or a period. */
+export class Invocation {
+  readonly env: Env;
+  readonly isolate: Isolate;
+  readonly fetch: FetchPort;
+  readonly cacheContext: CacheContext;
+  readonly waitUntil: (promise: Promise<unknown>) => void;
+
+  constructor(env: Env, context: { waitUntil(promise: Promise<unknown>): void }) {
+    this.env = env;
+    this.isolate = isolateOf(env);
+    this.waitUntil = (promise) => context.waitUntil(promise);
+    const connections = new Connections();
+    const urls = this.isolate.settings.regions.map(({ popUrl }) => popUrl);
+    this.fetch = regionFetch(connections, urls, (url, init) => fetch(url, init));
+    this.cacheContext = { kv: env.CHUNKS, connections, waitUntil: this.waitUntil };
+  }
+
+  configuration(): Promise<Configuration> {
+    return this.isolate.configuration.get(this.env.CHUNKS, this.waitUntil);
+  }
+
+  async manifest(key: string, options: { refetch?: boolean } = {}): Promise<Manifest> {
+    const context = { find: (wanted: string) => this.#findManifest(wanted), waitUntil: this.waitUntil };
+    const { manifests } = this.isolate;
+    return options.refetch ? manifests.refetch(key, context) : manifests.get(key, context);
+  }
+
+  count(key: string): void {
+    this.isolate.counter.count(key, this.env, this.waitUntil);
+  }
+
+  async #findManifest(key: string): Promise<Manifest> {
+    const configuration = await this.configuration();
+    const regions = this.isolate.settings.regions.map(({ name, popUrl }) => ({
+      name,
+      url: popUrl,
+      latency: latencyOf(configuration, name),
+    }));
+    return findManifest(key, { regions, fetch: this.fetch, clock: this.isolate.clock });
+  }
+}
+
+/** What is known of a region's latency; one that is down comes last. */
+export function latencyOf(configuration: Configuration, region: string): LatencyEstimate {
+  const estimate = configuration.regions.find(({ name }) => name === region);
+  if (!estimate) return LATENCY_UNKNOWN;
+  return estimate.down ? { meanMs: Math.max(60_000, estimate.meanMs), sdMs: estimate.sdMs } : estimate;
+}

@@ -1,0 +1,42 @@
+/** The Cron Trigger: one period of the cache manager with this PoP's real parts. */
+import { systemSha256 } from "@agarose/core";
+import { runPeriod } from "./cache-manager.ts";
+import type { Env } from "./env.ts";
+import { Invocation } from "./isolate.ts";
+import { MONITOR_SHARDS, monitorShard, popState } from "./request-counter.ts";
+import type { KeyPopularity } from "./request-monitor.ts";
+
+export async function period(env: Env, context: { waitUntil(promise: Promise<unknown>): void }): Promise<void> {
+  const invocation = new Invocation(env, context);
+  const { settings, cache, clock, codec, configuration, counter } = invocation.isolate;
+  await counter.flush(env);
+  const state = popState(env);
+  const report = await runPeriod({
+    settings,
+    state: {
+      beginPeriod: async (nowMs, leaseMs) => state.beginPeriod(nowMs, leaseMs),
+      mergeRegions: async (probes) => state.mergeRegions(probes),
+      record: async (entries) => state.record(entries),
+      remove: async (versions) => state.remove(versions),
+      nextEpoch: async () => state.nextEpoch(),
+      endPeriod: async (ended) => state.endPeriod(ended),
+    },
+    closePeriod: (limit) => closePeriod(env, limit),
+    findManifest: (key) => invocation.manifest(key),
+    cache,
+    context: invocation.cacheContext,
+    fetch: invocation.fetch,
+    clock,
+    sha256: systemSha256,
+    codec,
+    onPublished: (published) => configuration.set(published),
+    now: Date.now,
+  });
+  if (report) console.log(JSON.stringify({ event: "period", pop: settings.pop, ...report }));
+}
+
+async function closePeriod(env: Env, limit: number): Promise<KeyPopularity[]> {
+  const shards = Array.from({ length: MONITOR_SHARDS }, (_, shard) => monitorShard(env, shard).closePeriod(limit));
+  const popular = (await Promise.all(shards)).flat();
+  return popular.toSorted((a, b) => b.popularity - a.popularity);
+}

@@ -1,0 +1,155 @@
+/**
+ * What a PoP must not forget between periods, in one Durable Object: region estimates, the ledger of the chunk cache, the
+ * epoch, and whether a period is running. KV only broadcasts what is decided here, so a stale or failing KV misleads
+ * nobody.
+ */
+import { DurableObject } from "cloudflare:workers";
+import type { Env } from "./env.ts";
+import { mergeRegion, type RegionProbe, type RegionSample, type RegionState } from "./region-estimates.ts";
+
+/** An object in the chunk cache, as far as the cache manager knows. */
+export interface LedgerEntry {
+  readonly version: string;
+  readonly key: string;
+  readonly stripes: number;
+  /** Length of one chunk. */
+  readonly chunkBytes: number;
+  /** Chunks which every stripe has: what may be promised to readers. */
+  readonly chunks: readonly number[];
+  /** Chunks which every stripe is to have; empty while the object is being evicted. */
+  readonly target: readonly number[];
+  /** Stripes 0 to `done` - 1 have the target already. */
+  readonly done: number;
+}
+
+/** How the last period went. */
+export interface PeriodReport {
+  readonly at: number;
+  readonly ms: number;
+  readonly epoch: number;
+  /** Stripes written and removed. */
+  readonly written: number;
+  readonly evicted: number;
+  /** Chunks rebuilt from others because their region did not give them. */
+  readonly reconstructed: number;
+  /** Work left for the next period, in stripes. */
+  readonly left: number;
+  readonly operations: number;
+  /** What went wrong, as `CODE: message`; bounded. */
+  readonly errors: readonly string[];
+}
+
+export interface PopSnapshot {
+  readonly epoch: number;
+  readonly ledger: readonly LedgerEntry[];
+  readonly regions: readonly RegionState[];
+  readonly lastPeriod: PeriodReport | undefined;
+}
+
+/** Samples kept per region and period: more do not make a better estimate. */
+const SAMPLES_MAX = 512;
+
+export class PopState extends DurableObject<Env> {
+  readonly #sql: SqlStorage;
+
+  constructor(state: DurableObjectState, env: Env) {
+    super(state, env);
+    this.#sql = state.storage.sql;
+    this.#sql.exec(`
+      CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, json TEXT NOT NULL);
+      CREATE TABLE IF NOT EXISTS regions (name TEXT PRIMARY KEY, json TEXT NOT NULL);
+      CREATE TABLE IF NOT EXISTS ledger (version TEXT PRIMARY KEY, json TEXT NOT NULL);
+      CREATE TABLE IF NOT EXISTS samples (id INTEGER PRIMARY KEY, region TEXT NOT NULL, ms REAL NOT NULL);
+    `);
+  }
+
+  /** Takes in what reads and clients have measured since the last period. */
+  observe(samples: readonly RegionSample[]): void {
+    let free = SAMPLES_MAX - this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM samples").one().n;
+    for (const { region, ms } of samples) {
+      if (free-- <= 0) return;
+      this.#sql.exec("INSERT INTO samples (region, ms) VALUES (?, ?)", region, ms);
+    }
+  }
+
+  /** Starts a period, unless one is running whose lease has not run out. */
+  beginPeriod(nowMs: number, leaseMs: number): PopSnapshot | undefined {
+    const leaseUntil = this.#fact<number>("leaseUntil") ?? 0;
+    if (leaseUntil > nowMs && leaseUntil - nowMs <= leaseMs) return undefined;
+    this.#setFact("leaseUntil", nowMs + leaseMs);
+    return this.snapshot();
+  }
+
+  /** Folds probes and the samples taken in into the estimates; forgets regions that are not probed any more. */
+  mergeRegions(probes: readonly RegionProbe[]): RegionState[] {
+    const before = new Map(this.#rows<RegionState>("regions").map((state) => [state.name, state]));
+    const samples = Map.groupBy(
+      this.#sql.exec<{ region: string; ms: number }>("SELECT region, ms FROM samples").toArray(),
+      ({ region }) => region,
+    );
+    const merged = probes.map((probe) =>
+      mergeRegion(
+        before.get(probe.region),
+        probe,
+        (samples.get(probe.region) ?? []).map(({ ms }) => ms),
+      ),
+    );
+    this.#sql.exec("DELETE FROM samples");
+    this.#sql.exec("DELETE FROM regions");
+    for (const state of merged) {
+      this.#sql.exec("INSERT INTO regions (name, json) VALUES (?, ?)", state.name, JSON.stringify(state));
+    }
+    return merged;
+  }
+
+  /** Records ledger entries: before the writes they announce, and after those they confirm. */
+  record(entries: readonly LedgerEntry[]): void {
+    for (const entry of entries) {
+      this.#sql.exec(
+        "INSERT OR REPLACE INTO ledger (version, json) VALUES (?, ?)",
+        entry.version,
+        JSON.stringify(entry),
+      );
+    }
+  }
+
+  /** Forgets what has been evicted. */
+  remove(versions: readonly string[]): void {
+    for (const version of versions) this.#sql.exec("DELETE FROM ledger WHERE version = ?", version);
+  }
+
+  /** The number of the next configuration. */
+  nextEpoch(): number {
+    const epoch = (this.#fact<number>("epoch") ?? 0) + 1;
+    this.#setFact("epoch", epoch);
+    return epoch;
+  }
+
+  endPeriod(report: PeriodReport): void {
+    this.#setFact("lastPeriod", report);
+    this.#setFact("leaseUntil", 0);
+  }
+
+  snapshot(): PopSnapshot {
+    return {
+      epoch: this.#fact<number>("epoch") ?? 0,
+      ledger: this.#rows<LedgerEntry>("ledger"),
+      regions: this.#rows<RegionState>("regions"),
+      lastPeriod: this.#fact<PeriodReport>("lastPeriod"),
+    };
+  }
+
+  #rows<T>(table: "regions" | "ledger"): T[] {
+    const rows = this.#sql.exec<{ json: string }>(`SELECT json FROM ${table}`).toArray();
+    return rows.map(({ json }) => JSON.parse(json) as T);
+  }
+
+  #fact<T>(name: string): T | undefined {
+    const row = this.#sql.exec<{ json: string }>("SELECT json FROM facts WHERE name = ?", name).toArray()[0];
+    return row && (JSON.parse(row.json) as T);
+  }
+
+  #setFact(name: string, value: unknown): void {
+    this.#sql.exec("INSERT OR REPLACE INTO facts (name, json) VALUES (?, ?)", name, JSON.stringify(value));
+  }
+}

@@ -1,0 +1,89 @@
+/** `GET /metrics`: the figures of `/v1/status` in the Prometheus text format, version 0.0.4. */
+import type { Context } from "hono";
+import type { AppEnv } from "../http.ts";
+import { Invocation } from "../isolate.ts";
+import { popState } from "../request-counter.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+export async function metrics(c: Context<AppEnv>): Promise<Response> {
+  const { isolate } = new Invocation(c.env, c.executionCtx);
+  const { epoch, ledger, regions, lastPeriod } = await popState(c.env).snapshot();
+  const { hits, misses, malformed, kvFailures } = isolate.cache.counters;
+  const text = new Exposition({ pop: isolate.settings.pop });
+  text.gauge("agarose_configuration_epoch", "Number of the configuration in force.", [[{}, epoch]]);
+  text.gauge("agarose_cache_capacity_bytes", "Capacity of the chunk cache.", [[{}, isolate.settings.cacheBytes]]);
+  const cachedBytes = ledger.reduce((sum, entry) => sum + entry.chunks.length * entry.chunkBytes, 0);
+  text.gauge("agarose_cache_bytes", "Chunk bytes that readers are promised.", [[{}, cachedBytes]]);
+  const objects = ledger.filter(({ chunks }) => chunks.length > 0).length;
+  text.gauge("agarose_cache_objects", "Objects with at least one chunk cached.", [[{}, objects]]);
+  const perRegion = (value: (region: (typeof regions)[number]) => number): [Labels, number][] =>
+    regions.map((region) => [{ region: region.name }, value(region)]);
+  text.gauge(
+    "agarose_region_latency_ms",
+    "Mean time to deliver one chunk.",
+    perRegion(({ meanMs }) => meanMs),
+  );
+  text.gauge(
+    "agarose_region_down",
+    "1 while the region does not answer probes.",
+    perRegion(({ down }) => Number(down)),
+  );
+  text.counter("agarose_isolate_stripe_reads_total", "Stripes looked up in the chunk cache by this isolate.", [
+    [{ result: "hit" }, hits],
+    [{ result: "miss" }, misses],
+  ]);
+  text.counter("agarose_isolate_kv_failures_total", "KV reads that failed or hung, in this isolate.", [
+    [{}, kvFailures],
+  ]);
+  text.counter("agarose_isolate_malformed_values_total", "KV values that were not frames, in this isolate.", [
+    [{}, malformed],
+  ]);
+  if (lastPeriod) {
+    text.gauge("agarose_period_timestamp_ms", "When the last period ended.", [[{}, lastPeriod.at]]);
+    text.gauge("agarose_period_duration_ms", "How long the last period took.", [[{}, lastPeriod.ms]]);
+    text.gauge("agarose_period_operations", "Operations of the last period.", [[{}, lastPeriod.operations]]);
+    text.gauge("agarose_period_errors", "Errors of the last period.", [[{}, lastPeriod.errors.length]]);
+    text.gauge("agarose_period_stripes", "What the last period did, in stripes.", [
+      [{ change: "written" }, lastPeriod.written],
+      [{ change: "evicted" }, lastPeriod.evicted],
+      [{ change: "left" }, lastPeriod.left],
+    ]);
+  }
+  return new Response(text.toString(), { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } });
+}
+
+class Exposition {
+  readonly #labels: Labels;
+  #text = "";
+
+  constructor(labels: Labels) {
+    this.#labels = labels;
+  }
+
+  gauge(name: string, help: string, samples: readonly [Labels, number][]): void {
+    this.#add("gauge", name, help, samples);
+  }
+
+  counter(name: string, help: string, samples: readonly [Labels, number][]): void {
+    this.#add("counter", name, help, samples);
+  }
+
+  toString(): string {
+    return this.#text;
+  }
+
+  #add(type: "gauge" | "counter", name: string, help: string, samples: readonly [Labels, number][]): void {
+    this.#text += `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
+    for (const [labels, value] of samples) {
+      const pairs = Object.entries({ ...this.#labels, ...labels }).map(
+        ([label, text]) => `${label}="${escapeLabel(text)}"`,
+      );
+      this.#text += `${name}{${pairs.join(",")}} ${value}\n`;
+    }
+  }
+}
+
+function escapeLabel(text: string): string {
+  return text.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n");
+}

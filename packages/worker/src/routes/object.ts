@@ -1,0 +1,110 @@
+/**
+ * `GET|HEAD /o/<key>`: the object, decoded here, for whoever has no service worker.
+ */
+import {
+  AgaroseError,
+  keyInPath,
+  objectAnswer,
+  openRead,
+  readKind,
+  RegionSource,
+  serverTiming,
+  systemSha256,
+  toAgaroseError,
+  type ByteRange,
+  type Manifest,
+  type ObjectAnswer,
+  type ObjectRead,
+} from "@agarose/core";
+import type { Context } from "hono";
+import { EdgeSource } from "../edge-source.ts";
+import { pathOf, type AppEnv } from "../http.ts";
+import { Invocation, latencyOf } from "../isolate.ts";
+
+const PREFIX = "/o/";
+/** Two stripes of the default size: many reads share the 128 MB of an isolate. */
+const WINDOW_BYTES = 8 * 1024 * 1024;
+
+export async function object(c: Context<AppEnv>): Promise<Response> {
+  const key = keyInPath(pathOf(c), PREFIX) ?? "";
+  const invocation = new Invocation(c.env, c.executionCtx);
+  const manifest = await invocation.manifest(key);
+  const answer = objectAnswer(manifest, c.req.raw.headers);
+  if (c.req.method === "HEAD" || !answer.range) return bodiless(answer);
+  invocation.count(key);
+  try {
+    return await decoded(invocation, manifest, answer, answer.range);
+  } catch (error) {
+    if (!isOutdated(error)) throw error;
+    // The manifest in memory may name a version that is gone: what the buckets say now decides.
+    const current = await invocation.manifest(key, { refetch: true });
+    if (current.version === manifest.version) throw error;
+    const again = objectAnswer(current, c.req.raw.headers);
+    return again.range ? decoded(invocation, current, again, again.range) : bodiless(again);
+  }
+}
+
+/** Whether chunks are gone, as against a region that does not answer. */
+function isOutdated(error: unknown): boolean {
+  const { code, details } = toAgaroseError(error);
+  const failures = (details["failures"] ?? []) as { code: string }[];
+  return code === "NOT_ENOUGH_CHUNKS" && failures.some((failure) => failure.code === "CHUNK_MISSING");
+}
+
+function bodiless({ status, headers }: ObjectAnswer): Response {
+  return new Response(null, { status, headers });
+}
+
+/** Answers once the first stripe is there, so that a read which cannot succeed gets an error status. */
+async function decoded(
+  invocation: Invocation,
+  manifest: Manifest,
+  { status, headers }: ObjectAnswer,
+  range: ByteRange,
+): Promise<Response> {
+  const read = await open(invocation, manifest, range);
+  const body = new FixedLengthStream(range.end - range.start);
+  invocation.waitUntil(
+    read.body.pipeTo(body.writable).catch((error: unknown) => {
+      // The status is sent, so all that is left is to cut the body off; a client that went away is no failure.
+      if (error instanceof AgaroseError && error.code !== "ABORTED") console.error(error.code, error.message);
+    }),
+  );
+  return new Response(body.readable, {
+    status,
+    headers: { ...headers, "server-timing": serverTiming(read.report), "x-agarose-read": readKind(read.report) },
+  });
+}
+
+async function open(invocation: Invocation, manifest: Manifest, range: ByteRange): Promise<ObjectRead> {
+  const { settings, cache, clock, codec } = invocation.isolate;
+  const configuration = await invocation.configuration();
+  const regions = settings.regions.map((region) => {
+    const latency = latencyOf(configuration, region.name);
+    return new RegionSource({
+      manifest,
+      region: { name: region.name, url: region.popUrl },
+      latency: () => latency,
+      fetch: invocation.fetch,
+      clock,
+    });
+  });
+  const edge = new EdgeSource({
+    pop: settings.pop,
+    version: manifest.version,
+    chunks: configuration.cached[manifest.version]?.chunks ?? [],
+    cache,
+    context: invocation.cacheContext,
+  });
+  return openRead({
+    manifest,
+    range,
+    sources: [edge, ...regions],
+    codec,
+    clock,
+    sha256: systemSha256,
+    random: Math.random,
+    delta: settings.delta,
+    windowBytes: WINDOW_BYTES,
+  });
+}

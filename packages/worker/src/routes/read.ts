@@ -1,0 +1,138 @@
+/**
+ * `GET /v1/read/<key>?version=&from=&to=`: the bundle, which is the read plan and the chunks cached here.
+ */
+import {
+  AgaroseError,
+  BUNDLE_CONTENT_TYPE,
+  encodeFrame,
+  encodePlan,
+  keyInPath,
+  LATENCY_UNKNOWN,
+  stripeCount,
+  type Manifest,
+  type Plan,
+} from "@agarose/core";
+import type { Context } from "hono";
+import type { CachedStripe } from "../chunk-cache.ts";
+import type { Configuration } from "../configuration.ts";
+import type { Settings } from "../env.ts";
+import { pathOf, type AppEnv } from "../http.ts";
+import { Invocation } from "../isolate.ts";
+
+const PREFIX = "/v1/read/";
+/** Stripes being read from the cache, or read and waiting for the client. */
+const STRIPES_AHEAD = 3;
+const EMPTY = new Uint8Array(0);
+
+export async function read(c: Context<AppEnv>): Promise<Response> {
+  const key = keyInPath(pathOf(c), PREFIX) ?? "";
+  const query = parseQuery(new URL(c.req.url).searchParams);
+  const invocation = new Invocation(c.env, c.executionCtx);
+  const [manifest, configuration] = await Promise.all([invocation.manifest(key), invocation.configuration()]);
+  invocation.count(key);
+  const plan = planOf(manifest, configuration, invocation.isolate.settings, query.version);
+  const to = Math.min(query.to, stripeCount(manifest) - 1);
+  const stripes = plan.cached.length > 0 ? Math.max(0, to - query.from + 1) : 0;
+  const body = bundle(plan, query.from, stripes, (stripe) =>
+    invocation.isolate.cache.read(manifest.version, stripe, plan.cached, invocation.cacheContext),
+  );
+  return new Response(body, { headers: { "content-type": BUNDLE_CONTENT_TYPE, "cache-control": "no-store" } });
+}
+
+interface Query {
+  readonly version: string | undefined;
+  readonly from: number;
+  readonly to: number;
+}
+
+function parseQuery(query: URLSearchParams): Query {
+  const from = stripeIndex(query, "from") ?? 0;
+  const to = stripeIndex(query, "to") ?? Number.MAX_SAFE_INTEGER;
+  if (from > to) {
+    throw new AgaroseError("REQUEST_INVALID", `stripes from=${from} to=${to} are none: from must not be above to`, {
+      from,
+      to,
+    });
+  }
+  return { version: query.get("version") ?? undefined, from, to };
+}
+
+function stripeIndex(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new AgaroseError(
+    "REQUEST_INVALID",
+    `${name}=${text.slice(0, 50)} is not the index of a stripe: use 0, 1, 2, …`,
+    {
+      [name]: text.slice(0, 50),
+    },
+  );
+}
+
+function planOf(
+  manifest: Manifest,
+  { epoch, cached, regions }: Configuration,
+  settings: Settings,
+  knownVersion: string | undefined,
+): Plan {
+  return {
+    pop: settings.pop,
+    epoch,
+    version: manifest.version,
+    ...(knownVersion === manifest.version ? {} : { manifest }),
+    cached: cached[manifest.version]?.chunks ?? [],
+    regions: settings.regions.map(({ name, url }) => {
+      const { meanMs, sdMs, down } = regions.find((region) => region.name === name) ?? {
+        ...LATENCY_UNKNOWN,
+        down: false,
+      };
+      return { name, url, meanMs, sdMs, ...(down ? { down } : {}) };
+    }),
+    delta: settings.delta,
+  };
+}
+
+/** The plan at once, then stripe after stripe as fast as the client takes them, then the end. */
+function bundle(
+  plan: Plan,
+  from: number,
+  stripes: number,
+  readStripe: (stripe: number) => Promise<CachedStripe>,
+): ReadableStream<Uint8Array> {
+  const end = from + stripes;
+  const ahead: Promise<CachedStripe>[] = [];
+  let next = from;
+  let stripe = from;
+  const readAhead = (): void => {
+    while (ahead.length < STRIPES_AHEAD && next < end) ahead.push(readStripe(next++));
+  };
+  readAhead();
+  return new ReadableStream<Uint8Array>(
+    {
+      start: (controller) => controller.enqueue(encodePlan(plan)),
+      async pull(controller) {
+        const reading = ahead.shift();
+        if (!reading) {
+          controller.enqueue(encodeFrame("end", 0, 0, EMPTY));
+          controller.close();
+          return;
+        }
+        const value = await reading;
+        readAhead();
+        for (const part of partsOf(value, stripe++, plan.cached)) controller.enqueue(part);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** A stored value as it is when it holds what was promised; else its promised frames, and a miss for each that lacks. */
+function partsOf({ bytes, frames }: CachedStripe, stripe: number, promised: readonly number[]): Uint8Array[] {
+  const exact = frames.length === promised.length && frames.every((frame, i) => frame.chunk === promised[i]);
+  if (exact) return [bytes];
+  return promised.map((chunk) => {
+    const frame = frames.find((candidate) => candidate.chunk === chunk);
+    return frame ? encodeFrame("chunk", stripe, chunk, frame.payload) : encodeFrame("miss", stripe, chunk, EMPTY);
+  });
+}

@@ -1,0 +1,23 @@
+/** `GET /v1/status`: what this PoP caches and how it sees its regions, as JSON. */
+import type { Context } from "hono";
+import type { AppEnv } from "../http.ts";
+import { Invocation } from "../isolate.ts";
+import { popState } from "../request-counter.ts";
+
+export async function status(c: Context<AppEnv>): Promise<Response> {
+  const { isolate } = new Invocation(c.env, c.executionCtx);
+  const { pop, policy, cacheBytes, delta } = isolate.settings;
+  const { epoch, ledger, regions, lastPeriod } = await popState(c.env).snapshot();
+  const cachedBytes = ledger.reduce((sum, entry) => sum + entry.chunks.length * entry.chunkBytes, 0);
+  return c.json({
+    pop,
+    policy,
+    delta,
+    epoch,
+    cache: { capacityBytes: cacheBytes, cachedBytes, objects: ledger },
+    regions,
+    lastPeriod: lastPeriod ?? null,
+    // Of the isolate that answers; others have counted their own.
+    isolate: { chunkCache: isolate.cache.counters, droppedCounts: isolate.counter.dropped },
+  });
+}
