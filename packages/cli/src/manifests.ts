@@ -1,0 +1,41 @@
+/**
+ * Manifests through the stores.
+ */
+import { AgaroseError, findManifest, LATENCY_UNKNOWN, systemClock, toAgaroseError, type Manifest } from "@agarose/core";
+import type { Store } from "./store/store.ts";
+import { storeFetch, storeUrl } from "./store/stores.ts";
+
+/** The manifest that a key has now. Throws what `findManifest` throws; refused credentials are told as such. */
+export async function readManifest(key: string, stores: readonly Store[], signal: AbortSignal): Promise<Manifest> {
+  let refused: AgaroseError | undefined;
+  const fetch = storeFetch(stores);
+  try {
+    return await findManifest(key, {
+      regions: stores.map(({ region: { name } }) => ({ name, url: storeUrl(name), latency: LATENCY_UNKNOWN })),
+      fetch: (url, init) =>
+        fetch(url, init).catch((error: unknown) => {
+          const cause = toAgaroseError(error, "SOURCE_FAILED");
+          if (cause.code === "CREDENTIALS_REFUSED") refused ??= cause;
+          throw cause;
+        }),
+      clock: systemClock,
+      signal,
+    });
+  } catch (error) {
+    throw toAgaroseError(error).code === "NO_SOURCE" && refused ? refused : error;
+  }
+}
+
+/** Like `readManifest`, but undefined for a key that no region knows. */
+export async function currentManifest(
+  key: string,
+  stores: readonly Store[],
+  signal: AbortSignal,
+): Promise<Manifest | undefined> {
+  try {
+    return await readManifest(key, stores, signal);
+  } catch (error) {
+    if (toAgaroseError(error).code === "OBJECT_NOT_FOUND") return undefined;
+    throw error;
+  }
+}

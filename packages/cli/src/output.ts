@@ -1,0 +1,50 @@
+/**
+ * What a command says: its result on stdout, everything else on stderr, and how it ended as the exit code.
+ */
+import { toAgaroseError, type ErrorCode } from "@agarose/core";
+
+export const EXIT_OK = 0;
+/** A check failed, or the command could not do its work. */
+export const EXIT_FAILED = 1;
+/** The command was given something wrong. */
+export const EXIT_USAGE = 2;
+
+const USAGE_CODES: ReadonlySet<ErrorCode> = new Set([
+  "USAGE",
+  "CONFIG_INVALID",
+  "KEY_INVALID",
+  "KEY_TOO_LONG",
+  "CODE_INVALID",
+  "KNAPSACK_INVALID",
+  "SCENARIO_INVALID",
+]);
+
+/** Prints a command's result: `value` as one JSON document with --json, else `lines` for people. */
+export function printResult(json: boolean, value: unknown, lines: readonly string[]): void {
+  const text = json ? JSON.stringify(value) : lines.join("\n");
+  if (text !== "") process.stdout.write(`${text}\n`);
+}
+
+export function logLine(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+/** Reports `cause` (as JSON on stdout with --json) and returns the exit code for it. */
+export function printError(json: boolean, cause: unknown): number {
+  const error = toAgaroseError(cause);
+  if (json) process.stdout.write(`${JSON.stringify({ error })}\n`);
+  else logLine(`${error.code}: ${error.message}`);
+  if (error.code === "INTERNAL" && cause instanceof Error) logLine(cause.stack ?? "");
+  return exitCodeOf(error.code);
+}
+
+export function exitCodeOf(code: ErrorCode): number {
+  return USAGE_CODES.has(code) ? EXIT_USAGE : EXIT_FAILED;
+}
+
+/** A length for people: 1,536 is `1.5 KiB`. */
+export function formatBytes(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const unit = bytes < 1024 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
+  return unit === 0 ? `${bytes} B` : `${(bytes / 1024 ** unit).toFixed(1)} ${units[unit]}`;
+}

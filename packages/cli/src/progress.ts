@@ -1,0 +1,45 @@
+/**
+ * The progress bar on stderr: bytes of all files of a command. Nothing is drawn where nobody looks.
+ */
+import { SingleBar } from "cli-progress";
+import { formatBytes } from "./output.ts";
+
+export interface Progress {
+  addTotal(bytes: number): void;
+  add(bytes: number): void;
+  stop(): void;
+}
+
+const SILENT: Progress = { addTotal: () => {}, add: () => {}, stop: () => {} };
+
+/** A bar named `label`, or a silent one when stderr is no terminal or `json` asks for quiet. */
+export function startProgress(label: string, json: boolean): Progress {
+  if (json || !process.stderr.isTTY) return SILENT;
+  const bar = new SingleBar({
+    stream: process.stderr,
+    format: `${label} {bar} {percentage}% {done} of {all} · {speed}/s · {eta_formatted} left`,
+    clearOnComplete: true,
+    hideCursor: true,
+    etaBuffer: 200,
+  });
+  const startedMs = performance.now();
+  let done = 0;
+  let total = 0;
+  const payload = (): Record<string, string> => ({
+    done: formatBytes(done),
+    all: formatBytes(total),
+    speed: formatBytes(Math.round((done * 1000) / Math.max(1, performance.now() - startedMs))),
+  });
+  bar.start(0, 0, payload());
+  return {
+    addTotal(bytes) {
+      total += bytes;
+      bar.setTotal(total);
+    },
+    add(bytes) {
+      done += bytes;
+      bar.update(done, payload());
+    },
+    stop: () => bar.stop(),
+  };
+}

@@ -1,0 +1,33 @@
+/**
+ * Reads a file stripe by stripe and makes the n shards of each.
+ */
+import type { Hash } from "node:crypto";
+import type { FileHandle } from "node:fs/promises";
+import { stripeShape, type Code, type Codec } from "@agarose/core";
+import { readAt } from "./file-hash.ts";
+
+export interface StripeLayout extends Code {
+  readonly bytes: number;
+  readonly stripeBytes: number;
+}
+
+/** The shards `wanted` of stripe `index`. What was read goes into `hash`, in the order of the file. */
+export async function encodeStripe(
+  file: FileHandle,
+  layout: StripeLayout,
+  index: number,
+  wanted: readonly number[],
+  codec: Codec,
+  hash: Hash,
+): Promise<Map<number, Uint8Array>> {
+  const { k } = layout;
+  const { start, dataBytes, shardBytes } = stripeShape(layout, index);
+  // Zeroed, because the padding behind the data is part of the code.
+  const data = new Uint8Array(k * shardBytes);
+  const { bytesRead } = await readAt(file, data.subarray(0, dataBytes), start);
+  hash.update(data.subarray(0, bytesRead));
+  const shards = Array.from({ length: k }, (_, chunk) => data.subarray(chunk * shardBytes, (chunk + 1) * shardBytes));
+  const rows = wanted.filter((chunk) => chunk >= k);
+  const parity = rows.length > 0 ? codec.encode(shards, rows) : [];
+  return new Map(wanted.map((chunk) => [chunk, chunk < k ? shards[chunk]! : parity[rows.indexOf(chunk)]!]));
+}

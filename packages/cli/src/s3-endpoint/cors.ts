@@ -1,0 +1,34 @@
+/**
+ * CORS as a bucket for web apps is configured: any origin may read and, when signed, write.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+const EXPOSED = [
+  "Accept-Ranges",
+  "Content-Encoding",
+  "Content-Length",
+  "Content-Range",
+  "Date",
+  "ETag",
+  "Last-Modified",
+  "x-amz-request-id",
+];
+const METHODS = "GET, HEAD, PUT, POST, DELETE";
+const PREFLIGHT_SECONDS = "3600";
+
+/** Adds the CORS headers of an answer to a cross-origin request. */
+export function allowOrigin(request: IncomingMessage, response: ServerResponse): void {
+  if (request.headers.origin === undefined) return;
+  response.setHeader("access-control-allow-origin", "*");
+  response.setHeader("access-control-expose-headers", EXPOSED.join(", "));
+  response.setHeader("vary", "Origin");
+}
+
+/** Answers a preflight. */
+export function answerPreflight(request: IncomingMessage, response: ServerResponse): void {
+  response.setHeader("access-control-allow-methods", METHODS);
+  response.setHeader("access-control-allow-headers", request.headers["access-control-request-headers"] ?? "*");
+  response.setHeader("access-control-max-age", PREFLIGHT_SECONDS);
+  response.writeHead(200, { "content-length": "0" });
+  response.end();
+}

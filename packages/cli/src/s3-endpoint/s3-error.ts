@@ -1,0 +1,60 @@
+/**
+ * Errors of the S3 protocol: a code, its HTTP status and the XML that tells the client.
+ */
+import { element } from "./xml.ts";
+
+const STATUS = {
+  AccessDenied: 403,
+  AuthorizationHeaderMalformed: 400,
+  AuthorizationQueryParametersError: 400,
+  BadDigest: 400,
+  BucketAlreadyOwnedByYou: 409,
+  BucketNotEmpty: 409,
+  EntityTooLarge: 400,
+  EntityTooSmall: 400,
+  IncompleteBody: 400,
+  InternalError: 500,
+  InvalidAccessKeyId: 403,
+  InvalidArgument: 400,
+  InvalidBucketName: 400,
+  InvalidPart: 400,
+  InvalidPartOrder: 400,
+  InvalidRange: 416,
+  InvalidRequest: 400,
+  InvalidURI: 400,
+  KeyTooLongError: 400,
+  MalformedXML: 400,
+  MethodNotAllowed: 405,
+  MissingContentLength: 411,
+  NoSuchBucket: 404,
+  NoSuchKey: 404,
+  NoSuchUpload: 404,
+  NotImplemented: 501,
+  PreconditionFailed: 412,
+  RequestTimeTooSkewed: 403,
+  SignatureDoesNotMatch: 403,
+  XAmzContentSHA256Mismatch: 400,
+} as const;
+
+export type S3ErrorCode = keyof typeof STATUS;
+
+export class S3Error extends Error {
+  readonly code: S3ErrorCode;
+  readonly status: number;
+
+  constructor(code: S3ErrorCode, message: string) {
+    super(message);
+    this.code = code;
+    this.status = STATUS[code];
+  }
+
+  toXml(resource: string, requestId: string): string {
+    const fields = { Code: this.code, Message: this.message, Resource: resource, RequestId: requestId };
+    return element(
+      "Error",
+      Object.entries(fields)
+        .map(([name, value]) => element(name, value, "text"))
+        .join(""),
+    );
+  }
+}

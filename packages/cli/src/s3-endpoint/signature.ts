@@ -1,0 +1,223 @@
+/**
+ * AWS Signature Version 4, checked: in the Authorization header, and in the query of a presigned URL.
+ *
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
+ */
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { S3Error } from "./s3-error.ts";
+
+export interface SignedRequest {
+  readonly method: string;
+  /** Path as sent, percent-encoded. */
+  readonly path: string;
+  /** Query as sent, without `?`. */
+  readonly query: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+/** What streamed chunks are signed with: the key and the scope of the request, and its signature as the first seed. */
+export interface SigningContext {
+  readonly key: Buffer;
+  readonly date: string;
+  readonly scope: string;
+  readonly signature: string;
+}
+
+export interface Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+const SKEW_MS_MAX = 15 * 60 * 1000;
+const PRESIGNED_SECONDS_MAX = 7 * 24 * 3600;
+
+/**
+ * Checks the signature of a request. Returns undefined for one that has none.
+ *
+ * @throws S3Error: InvalidAccessKeyId, SignatureDoesNotMatch, RequestTimeTooSkewed, AccessDenied (expired), or that the
+ *   signature is malformed.
+ */
+export function checkSignature(
+  request: SignedRequest,
+  credentials: Credentials,
+  nowMs: number,
+): SigningContext | undefined {
+  const claim = claimInHeader(request) ?? claimInQuery(request);
+  if (!claim) return undefined;
+  const [accessKeyId, day, region, service, terminator] = claim.credential;
+  if (accessKeyId !== credentials.accessKeyId) {
+    throw new S3Error("InvalidAccessKeyId", "The access key id does not exist in our records.");
+  }
+  if (!day || !region || service !== "s3" || terminator !== "aws4_request" || !claim.date.startsWith(day)) {
+    throw new S3Error("AuthorizationHeaderMalformed", "The credential scope is not DAY/REGION/s3/aws4_request.");
+  }
+  checkTime(claim, nowMs);
+  const scope = [day, region, service, terminator].join("/");
+  const canonical = canonicalRequest(request, claim);
+  const toSign = ["AWS4-HMAC-SHA256", claim.date, scope, sha256Hex(canonical)].join("\n");
+  const key = [day, region, service, terminator].reduce<Buffer>(
+    (parent, part) => hmac(parent, part),
+    Buffer.from(`AWS4${credentials.secretAccessKey}`),
+  );
+  if (!sameHex(hmac(key, toSign).toString("hex"), claim.signature)) {
+    throw new S3Error("SignatureDoesNotMatch", "The signature we calculated does not match the one you provided.");
+  }
+  return { key, date: claim.date, scope, signature: claim.signature };
+}
+
+export function sha256Hex(data: string | Uint8Array): string {
+  return createHash("sha256").update(data).digest("hex");
+}
+
+export function hmac(key: Buffer, data: string): Buffer {
+  return createHmac("sha256", key).update(data).digest();
+}
+
+/** Compares two digests in constant time. */
+export function sameHex(a: string, b: string): boolean {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+}
+
+interface Claim {
+  readonly credential: string[];
+  readonly signedHeaders: string[];
+  readonly signature: string;
+  /** `YYYYMMDDTHHMMSSZ`. */
+  readonly date: string;
+  readonly payloadHash: string;
+  readonly expiresSeconds?: number;
+}
+
+function claimInHeader({ headers }: SignedRequest): Claim | undefined {
+  const authorization = single(headers["authorization"]);
+  if (authorization === undefined) return undefined;
+  const [algorithm, rest = ""] = split(authorization.trim(), " ");
+  const fields = new Map(rest.split(",").map((field) => split(field.trim(), "=")));
+  const credential = fields.get("Credential");
+  const signature = fields.get("Signature");
+  const signedHeaders = fields.get("SignedHeaders");
+  const date = single(headers["x-amz-date"]);
+  const payloadHash = single(headers["x-amz-content-sha256"]);
+  if (algorithm !== "AWS4-HMAC-SHA256" || !credential || !signature || !signedHeaders || !date) {
+    throw new S3Error("AuthorizationHeaderMalformed", "The Authorization header is not an AWS4-HMAC-SHA256 signature.");
+  }
+  if (!payloadHash)
+    throw new S3Error("InvalidRequest", "Missing required header for this request: x-amz-content-sha256");
+  return { credential: scopeOf(credential), signedHeaders: signedHeaders.split(";"), signature, date, payloadHash };
+}
+
+function claimInQuery({ query }: SignedRequest): Claim | undefined {
+  const fields = new Map(parseQuery(query));
+  if (!fields.has("X-Amz-Signature")) return undefined;
+  const credential = fields.get("X-Amz-Credential");
+  const signature = fields.get("X-Amz-Signature");
+  const signedHeaders = fields.get("X-Amz-SignedHeaders");
+  const date = fields.get("X-Amz-Date");
+  const expiresSeconds = Number(fields.get("X-Amz-Expires"));
+  const sound = expiresSeconds >= 1 && expiresSeconds <= PRESIGNED_SECONDS_MAX;
+  if (
+    fields.get("X-Amz-Algorithm") !== "AWS4-HMAC-SHA256" ||
+    !credential ||
+    !signature ||
+    !signedHeaders ||
+    !date ||
+    !sound
+  ) {
+    throw new S3Error("AuthorizationQueryParametersError", "The query is not a complete AWS4-HMAC-SHA256 signature.");
+  }
+  const payloadHash = fields.get("X-Amz-Content-Sha256") ?? "UNSIGNED-PAYLOAD";
+  const names = signedHeaders.split(";");
+  return { credential: scopeOf(credential), signedHeaders: names, signature, date, payloadHash, expiresSeconds };
+}
+
+function checkTime(claim: Claim, nowMs: number): void {
+  const match = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(claim.date);
+  if (!match) throw new S3Error("AccessDenied", "X-Amz-Date is not of the form YYYYMMDDTHHMMSSZ.");
+  const [year, month, day, hour, minute, second] = match.slice(1).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const signedMs = Date.UTC(year, month - 1, day, hour, minute, second);
+  if (claim.expiresSeconds !== undefined) {
+    if (nowMs > signedMs + claim.expiresSeconds * 1000) throw new S3Error("AccessDenied", "Request has expired.");
+    if (nowMs < signedMs - SKEW_MS_MAX) throw new S3Error("AccessDenied", "Request is not valid yet.");
+  } else if (Math.abs(nowMs - signedMs) > SKEW_MS_MAX) {
+    throw new S3Error(
+      "RequestTimeTooSkewed",
+      "The difference between the request time and the current time is too large.",
+    );
+  }
+}
+
+function canonicalRequest(request: SignedRequest, claim: Claim): string {
+  const names = claim.signedHeaders.map((name) => name.toLowerCase());
+  const headers = names.map((name) => {
+    const value = request.headers[name];
+    const text = Array.isArray(value) ? value.join(",") : (value ?? "");
+    return `${name}:${text.trim().replace(/ +/g, " ")}\n`;
+  });
+  return [
+    request.method,
+    canonicalPath(request.path),
+    canonicalQuery(request.query),
+    headers.join(""),
+    names.join(";"),
+    claim.payloadHash,
+  ].join("\n");
+}
+
+/** The path with every segment percent-encoded once, by AWS's rules, however the client had encoded it. */
+function canonicalPath(path: string): string {
+  return path
+    .split("/")
+    .map((segment) => encodeRfc3986(decode(segment)))
+    .join("/");
+}
+
+function canonicalQuery(query: string): string {
+  return parseQuery(query)
+    .filter(([name]) => name !== "X-Amz-Signature")
+    .map(([name, value]) => `${encodeRfc3986(name)}=${encodeRfc3986(value)}`)
+    .toSorted()
+    .join("&");
+}
+
+/** Name and value pairs of a query, decoded. */
+export function parseQuery(query: string): [string, string][] {
+  return query
+    .split("&")
+    .filter((pair) => pair !== "")
+    .map((pair) => split(pair.replaceAll("+", "%20"), "=").map(decode) as [string, string]);
+}
+
+/** Percent-encodes all but RFC 3986's unreserved characters. */
+export function encodeRfc3986(text: string): string {
+  return encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+}
+
+export function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new S3Error("InvalidURI", "Couldn't parse the specified URI.");
+  }
+}
+
+function scopeOf(credential: string): string[] {
+  const parts = credential.split("/");
+  // An access key id may hold slashes; the four parts behind it may not.
+  return [parts.slice(0, -4).join("/"), ...parts.slice(-4)];
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
+}
+
+function split(text: string, separator: string): [string, string] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
+}

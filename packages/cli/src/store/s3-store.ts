@@ -1,0 +1,193 @@
+/**
+ * A bucket through the AWS SDK.
+ */
+import { Readable } from "node:stream";
+import {
+  DeleteObjectsCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+  S3ServiceException,
+  type S3ClientConfig,
+} from "@aws-sdk/client-s3";
+import { AgaroseError, toAgaroseError, type ErrorCode, type FetchedResponse } from "@agarose/core";
+import type { Region } from "../config.ts";
+import type { GetOptions, ListedObject, PutBody, PutOptions, Store } from "./store.ts";
+
+export interface S3StoreOptions {
+  /** Default: the SDK's chain of environment, profiles and instance roles. */
+  readonly credentials?: S3ClientConfig["credentials"];
+  /** Tries per request, the first one included. */
+  readonly attempts?: number;
+  readonly connectMs?: number;
+  /** A request on whose connection nothing moves for so long fails. */
+  readonly idleMs?: number;
+}
+
+const ATTEMPTS_DEFAULT = 3;
+const CONNECT_MS_DEFAULT = 5_000;
+const IDLE_MS_DEFAULT = 60_000;
+/** S3 refuses chunks of less than 8 KiB in a streamed body. */
+const STREAM_BUFFER_BYTES = 64 * 1024;
+const DELETE_MAX = 1000;
+const CREDENTIAL_PROBLEMS = new Set([
+  "AccessDenied",
+  "AuthorizationHeaderMalformed",
+  "CredentialsProviderError",
+  "ExpiredToken",
+  "InvalidAccessKeyId",
+  "InvalidToken",
+  "RequestTimeTooSkewed",
+  "SignatureDoesNotMatch",
+  "TokenRefreshRequired",
+]);
+
+export class S3Store implements Store {
+  readonly region: Region;
+  readonly #client: S3Client;
+
+  constructor(region: Region, options: S3StoreOptions = {}) {
+    this.region = region;
+    this.#client = new S3Client({
+      endpoint: region.endpoint,
+      region: region.awsRegion,
+      forcePathStyle: true,
+      maxAttempts: options.attempts ?? ATTEMPTS_DEFAULT,
+      requestStreamBufferSize: STREAM_BUFFER_BYTES,
+      // Every chunk is checked by its SHA-256, which is stronger than the checksum that the server would send.
+      responseChecksumValidation: "WHEN_REQUIRED",
+      requestHandler: {
+        connectionTimeout: options.connectMs ?? CONNECT_MS_DEFAULT,
+        socketTimeout: options.idleMs ?? IDLE_MS_DEFAULT,
+        httpAgent: { maxSockets: 64 },
+        httpsAgent: { maxSockets: 64 },
+      },
+      ...(options.credentials && { credentials: options.credentials }),
+    });
+  }
+
+  async get(name: string, { range, signal }: GetOptions = {}): Promise<FetchedResponse> {
+    const command = new GetObjectCommand({ Bucket: this.region.bucket, Key: name, ...(range && { Range: range }) });
+    try {
+      const output = await this.#client.send(command, signal && { abortSignal: signal });
+      const headers = new Headers();
+      if (output.ContentLength !== undefined) headers.set("content-length", String(output.ContentLength));
+      if (output.ContentRange !== undefined) headers.set("content-range", output.ContentRange);
+      const body = Readable.toWeb(output.Body as Readable) as ReadableStream<Uint8Array>;
+      return { status: output.$metadata.httpStatusCode ?? 200, headers, body };
+    } catch (error) {
+      const failure = this.#failure(error, "SOURCE_FAILED", `for ${name}`);
+      const status = statusOf(error);
+      if (status === undefined || failure.code === "CREDENTIALS_REFUSED") throw failure;
+      return { status, headers: new Headers(), body: null };
+    }
+  }
+
+  async head(name: string, signal?: AbortSignal): Promise<number | undefined> {
+    try {
+      const command = new HeadObjectCommand({ Bucket: this.region.bucket, Key: name });
+      const output = await this.#client.send(command, signal && { abortSignal: signal });
+      return output.ContentLength ?? 0;
+    } catch (error) {
+      if (statusOf(error) === 404) return undefined;
+      throw this.#failure(error, "SOURCE_FAILED", `for ${name}`);
+    }
+  }
+
+  async put(name: string, body: PutBody, options: PutOptions): Promise<void> {
+    const command = new PutObjectCommand({
+      Bucket: this.region.bucket,
+      Key: name,
+      Body: body,
+      ContentLength: options.bytes,
+      ContentType: options.contentType,
+      ...(options.cacheControl && { CacheControl: options.cacheControl }),
+    });
+    try {
+      await this.#client.send(command, options.signal && { abortSignal: options.signal });
+    } catch (error) {
+      throw this.#failure(error, "STORE_FAILED", `to store ${name}`);
+    }
+  }
+
+  async *list(prefix: string, signal?: AbortSignal): AsyncGenerator<ListedObject> {
+    let token: string | undefined;
+    do {
+      const page = await this.#listPage(prefix, token, signal);
+      for (const { Key, Size, LastModified } of page.Contents ?? []) {
+        yield { name: Key ?? "", bytes: Size ?? 0, modifiedMs: LastModified?.getTime() ?? 0 };
+      }
+      token = page.NextContinuationToken;
+    } while (token !== undefined);
+  }
+
+  async remove(names: readonly string[]): Promise<{ name: string; problem: string }[]> {
+    const failed: { name: string; problem: string }[] = [];
+    for (let at = 0; at < names.length; at += DELETE_MAX) {
+      const batch = names.slice(at, at + DELETE_MAX);
+      const Delete = { Objects: batch.map((Key) => ({ Key })), Quiet: true };
+      try {
+        const answer = await this.#client.send(new DeleteObjectsCommand({ Bucket: this.region.bucket, Delete }));
+        for (const { Key = "", Code = "", Message = "" } of answer.Errors ?? []) {
+          failed.push({ name: Key, problem: `${Code} ${Message}` });
+        }
+      } catch (error) {
+        const problem = this.#failure(error, "STORE_FAILED", "to remove objects").message;
+        failed.push(...batch.map((name) => ({ name, problem })));
+      }
+    }
+    return failed;
+  }
+
+  close(): void {
+    this.#client.destroy();
+  }
+
+  async #listPage(prefix: string, token: string | undefined, signal: AbortSignal | undefined) {
+    const command = new ListObjectsV2Command({ Bucket: this.region.bucket, Prefix: prefix, ContinuationToken: token });
+    try {
+      return await this.#client.send(command, signal && { abortSignal: signal });
+    } catch (error) {
+      throw this.#failure(error, "SOURCE_FAILED", `to list ${prefix}`);
+    }
+  }
+
+  /** The SDK's error in our words: whose mistake it is, which region, what it said. */
+  #failure(error: unknown, code: ErrorCode, what: string): AgaroseError {
+    if (error instanceof Error && error.name === "AbortError") return toAgaroseError(error);
+    const { name, bucket, endpoint } = this.region;
+    const said = error instanceof Error ? `${error.name}: ${messageOf(error)}` : String(error);
+    const status = statusOf(error);
+    const problem = error instanceof Error ? error.name : "";
+    const details = { region: name, bucket, endpoint, status, error: problem };
+    // A HEAD has no body to name its error, so its 403 comes as one without a name of its own.
+    if (CREDENTIAL_PROBLEMS.has(problem) || status === 403) {
+      const hint = "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and the bucket's policy";
+      return new AgaroseError(
+        "CREDENTIALS_REFUSED",
+        `region ${name} refused ${what} (${said}): ${hint}`,
+        details,
+        error,
+      );
+    }
+    return new AgaroseError(
+      code,
+      `region ${name} failed ${what} (${said}): check ${endpoint}/${bucket}`,
+      details,
+      error,
+    );
+  }
+}
+
+function statusOf(error: unknown): number | undefined {
+  return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
+}
+
+/** A refused connection on two addresses is an AggregateError without a message of its own. */
+function messageOf(error: Error): string {
+  if (error.message !== "") return error.message;
+  const causes = error instanceof AggregateError ? (error.errors as unknown[]) : [];
+  return causes.map((cause) => (cause instanceof Error ? cause.message : String(cause))).join("; ");
+}
