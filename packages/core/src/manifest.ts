@@ -182,6 +182,7 @@ export function parseManifest(
       actual: actualCrc,
     });
   }
+  delete (json as Record<string, unknown>)["crc32"];
   return checkManifest(json, expected);
 }
 

@@ -1,8 +1,8 @@
 /**
  * The read plan: for one stripe, every way to get every chunk, best first.
  *
- * The first k + delta entries are distinct chunks from their best sources (Agar IV, EC-Cache 4.2); behind them stand the
- * remaining chunks and then second sources of the same chunks, in the order in which they replace what fails.
+ * First every chunk from its best source (Agar IV, EC-Cache 4.2), then second sources of the same chunks, and last whatever
+ * only a source could give that failed lately: the order in which requests start, and in which they replace what fails.
  */
 import type { LatencyEstimate } from "./latency.ts";
 import type { Code } from "./manifest.ts";
@@ -26,26 +26,28 @@ export interface PlanOptions {
 const EQUALLY_GOOD = 0.05;
 /** A parity chunk costs a decode, so a data chunk wins when both take the same time. */
 const DECODE_MS = 1;
-const FAILED_MS = 1e6;
 
-/** All candidates of stripe `stripe`, in the order in which a read should use them. */
+/**
+ * All candidates of stripe `stripe`, in the order in which a read should use them. Only chunks with a hash in the manifest
+ * are among them (index < n), because no other could be verified.
+ */
 export function planStripe(
   code: Code,
   stripe: number,
   sources: readonly ChunkSource[],
   options: PlanOptions,
 ): Candidate[] {
-  const first: Scored[] = [];
-  const alternates: Scored[] = [];
-  for (let chunk = 0; chunk < 2 * code.k + code.m; chunk++) {
+  const ranked: Scored[] = [];
+  for (let chunk = 0; chunk < code.k + code.m; chunk++) {
     const offers = sources
       .filter((source) => source.has(stripe, chunk))
       .map((source) => scored(code, chunk, source, options))
-      .toSorted(byScore);
-    if (offers[0]) first.push(offers[0]);
-    alternates.push(...offers.slice(1));
+      .toSorted(byRank);
+    for (const [place, offer] of offers.entries()) {
+      ranked.push(place > 0 && offer.rank === BEST ? { ...offer, rank: ALTERNATE } : offer);
+    }
   }
-  return [...first.toSorted(byScore), ...alternates.toSorted(byScore)].map(({ candidate }) => candidate);
+  return ranked.toSorted(byRank).map(({ candidate }) => candidate);
 }
 
 /**
@@ -53,8 +55,9 @@ export function planStripe(
  * to a bucket would then be the slowest one by far.
  */
 export function startCount(k: number, delta: number, candidates: readonly Candidate[]): number {
-  const leavesEdge = candidates.slice(0, k).some(({ source }) => source.kind === "region");
-  return Math.min(leavesEdge ? k + delta : k, candidates.length);
+  const best = bestOfEachChunk(candidates);
+  const leavesEdge = best.slice(0, k).some(({ source }) => source.kind === "region");
+  return Math.min(leavesEdge ? k + delta : k, best.length);
 }
 
 /**
@@ -62,12 +65,24 @@ export function startCount(k: number, delta: number, candidates: readonly Candid
  * first requests (Agar's max-of-means for delta = 0). Infinity when fewer than k chunks can be had.
  */
 export function expectedReadMs(k: number, delta: number, candidates: readonly Candidate[]): number {
-  const started = candidates.slice(0, startCount(k, delta, candidates));
+  const started = bestOfEachChunk(candidates).slice(0, startCount(k, delta, candidates));
   return started.map(({ estimate }) => estimate.meanMs).toSorted((a, b) => a - b)[k - 1] ?? Number.POSITIVE_INFINITY;
 }
 
+/** The candidates that a read starts from: asking two sources for one chunk is left to hedging. */
+function bestOfEachChunk(candidates: readonly Candidate[]): Candidate[] {
+  const seen = new Set<number>();
+  return candidates.filter(({ chunk }) => !seen.has(chunk) && seen.add(chunk));
+}
+
+const BEST = 0;
+const ALTERNATE = 1;
+const FAILED = 2;
+
 interface Scored {
   readonly candidate: Candidate;
+  /** Of several candidates the one of lower rank comes first, and of one rank that of the lower score. */
+  readonly rank: typeof BEST | typeof ALTERNATE | typeof FAILED;
   readonly score: number;
 }
 
@@ -75,10 +90,10 @@ function scored(code: Code, chunk: number, source: ChunkSource, options: PlanOpt
   const estimate = source.latency;
   const jitter = 1 + EQUALLY_GOOD * options.random();
   const decode = chunk < code.k ? 0 : DECODE_MS;
-  const failed = options.failed?.has(source.id) ? FAILED_MS : 0;
-  return { candidate: { chunk, source, estimate }, score: estimate.meanMs * jitter + decode + failed };
+  const rank = options.failed?.has(source.id) ? FAILED : BEST;
+  return { candidate: { chunk, source, estimate }, rank, score: estimate.meanMs * jitter + decode };
 }
 
-function byScore(a: Scored, b: Scored): number {
-  return a.score - b.score || a.candidate.chunk - b.candidate.chunk;
+function byRank(a: Scored, b: Scored): number {
+  return a.rank - b.rank || a.score - b.score || a.candidate.chunk - b.candidate.chunk;
 }

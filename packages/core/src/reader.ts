@@ -5,6 +5,7 @@
  * missing, and handed out in order. A read that cannot be completed errors its stream; it never ends short.
  */
 import type { Codec } from "./codec.ts";
+import { toAgaroseError } from "./errors.ts";
 import { stripeCount, stripeShape, type Manifest, type StripeShape } from "./manifest.ts";
 import type { Clock, Random, Sha256 } from "./ports.ts";
 import type { ByteRange } from "./range.ts";
@@ -28,11 +29,14 @@ export interface ReadOptions {
   readonly delta?: number;
   /** Ask further sources once the expected time has passed. Default true. */
   readonly hedge?: boolean;
-  /** Object bytes being fetched or waiting for the consumer. At least one stripe. Default 16 MiB. */
+  /**
+   * Object bytes being fetched or waiting for the consumer, counted in whole stripes: at least one, at most
+   * `WINDOW_STRIPES_MAX`. Default 16 MiB.
+   */
   readonly windowBytes?: number;
   /** A stripe that takes longer fails with READ_TIMEOUT. Default 30,000 ms. */
   readonly timeoutMs?: number;
-  /** Told of every request when it starts and when it ends. */
+  /** Told of every request when it starts and when it ends. Must not throw. */
   readonly onRequest?: (record: RequestRecord) => void;
   /** Told once when the read is over: complete, cancelled by its consumer (an AbortError), or failed. */
   readonly onEnd?: (report: ReadReport, error?: unknown) => void;
@@ -46,7 +50,11 @@ export interface ObjectRead {
 
 export const DELTA_DEFAULT = 1;
 export const WINDOW_BYTES_DEFAULT = 16 * 1024 * 1024;
+/** Small stripes must not make for hundreds of requests at a time. */
+export const WINDOW_STRIPES_MAX = 16;
 export const STRIPE_TIMEOUT_MS_DEFAULT = 30_000;
+/** For so long a source that failed is asked last; then it may have recovered. */
+const AVOID_FAILED_MS = 10_000;
 
 /**
  * Starts a read and resolves when its first stripe is ready, so that a read that is bound to fail rejects here
@@ -62,12 +70,14 @@ class Read {
   readonly report: ReadReport;
   readonly #options: ReadOptions;
   readonly #abort = new AbortController();
-  readonly #failedSources = new Set<string>();
+  /** When each source failed last. */
+  readonly #failedAtMs = new Map<string, number>();
   readonly #window: Promise<Uint8Array[]>[] = [];
   readonly #windowStripes: number;
   readonly #range: ByteRange;
   #nextStripe: number;
   readonly #endStripe: number;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   readonly #detach: () => void;
 
   constructor(options: ReadOptions) {
@@ -75,13 +85,13 @@ class Read {
     this.#options = options;
     this.report = { startMs: options.clock.now(), requests: [], decodeMs: 0, decodedShards: 0, endMs: undefined };
     this.#range = range ?? { start: 0, end: manifest.bytes };
-    this.#windowStripes = Math.max(1, Math.floor(windowBytes / manifest.stripeBytes));
+    this.#windowStripes = Math.min(WINDOW_STRIPES_MAX, Math.max(1, Math.floor(windowBytes / manifest.stripeBytes)));
     this.#nextStripe = Math.floor(this.#range.start / manifest.stripeBytes);
     const empty = this.#range.end <= this.#range.start;
     this.#endStripe = empty
       ? this.#nextStripe
       : Math.min(stripeCount(manifest), Math.ceil(this.#range.end / manifest.stripeBytes));
-    const onAbort = (): void => this.#abort.abort(signal?.reason);
+    const onAbort = (): void => this.#finish(toAgaroseError(signal?.reason, "ABORTED"));
     signal?.addEventListener("abort", onAbort);
     this.#detach = () => signal?.removeEventListener("abort", onAbort);
     if (signal?.aborted) onAbort();
@@ -90,8 +100,10 @@ class Read {
   async firstStripe(): Promise<void> {
     this.#fillWindow();
     try {
+      this.#abort.signal.throwIfAborted();
       await this.#window[0];
-    } catch (error) {
+    } catch (cause) {
+      const error = toAgaroseError(cause);
       this.#finish(error);
       throw error;
     }
@@ -100,29 +112,32 @@ class Read {
   stream(): ReadableStream<Uint8Array> {
     return new ReadableStream<Uint8Array>(
       {
-        pull: async (controller) => {
-          const next = this.#window.shift();
-          if (!next) {
-            this.#finish();
-            controller.close();
-            return;
-          }
-          try {
-            const parts = await next;
-            this.#fillWindow();
-            for (const part of parts) controller.enqueue(part);
-          } catch (error) {
-            this.#finish(error);
-            controller.error(error);
-          }
+        start: (controller) => {
+          this.#controller = controller;
         },
+        pull: (controller) => this.#pull(controller),
         cancel: (reason) => this.#finish(reason ?? new DOMException("the consumer cancelled", "AbortError")),
       },
       { highWaterMark: 0 },
     );
   }
 
+  /** Hands over one stripe. Is called when the one before has been consumed, so that both never count twice. */
+  async #pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    this.#fillWindow();
+    try {
+      const parts = (await this.#window.shift()) ?? [];
+      for (const part of parts) controller.enqueue(part);
+      if (this.#window.length > 0 || this.#nextStripe < this.#endStripe) return;
+      controller.close();
+      this.#finish();
+    } catch (error) {
+      this.#finish(toAgaroseError(error));
+    }
+  }
+
   #fillWindow(): void {
+    if (this.#abort.signal.aborted) return;
     while (this.#window.length < this.#windowStripes && this.#nextStripe < this.#endStripe) {
       const stripe = this.#stripe(stripeShape(this.#options.manifest, this.#nextStripe++));
       // Whoever awaits it sees the failure; until then it must not count as unhandled.
@@ -134,8 +149,8 @@ class Read {
   /** The wanted part of one stripe, as pieces in order. */
   async #stripe(stripe: StripeShape): Promise<Uint8Array[]> {
     const { manifest, sources, clock, sha256, random, delta, hedge, timeoutMs } = this.#options;
-    const candidates = planStripe(manifest, stripe.index, sources, { failed: this.#failedSources, random });
     try {
+      const candidates = planStripe(manifest, stripe.index, sources, { failed: this.#failedLately(), random });
       const shards = await readStripe({
         manifest,
         stripe,
@@ -182,15 +197,24 @@ class Read {
 
   #observe(record: RequestRecord): void {
     if (record.outcome === "pending") this.report.requests.push(record);
-    if (isFault(record)) this.#failedSources.add(record.source);
+    if (isFault(record)) this.#failedAtMs.set(record.source, this.#options.clock.now());
     this.#options.onRequest?.(record);
   }
 
+  #failedLately(): Set<string> {
+    const sinceMs = this.#options.clock.now() - AVOID_FAILED_MS;
+    return new Set([...this.#failedAtMs].filter(([, atMs]) => atMs > sinceMs).map(([source]) => source));
+  }
+
+  /** Ends the read once; with a reason, all that is under way is aborted and the stream errors at once. */
   #finish(reason?: unknown): void {
     if (this.report.endMs !== undefined) return;
     this.report.endMs = this.#options.clock.now();
     this.#detach();
-    this.#abort.abort(reason);
+    if (reason !== undefined) {
+      this.#abort.abort(reason);
+      this.#controller?.error(reason);
+    }
     this.#options.onEnd?.(this.report, reason);
   }
 }

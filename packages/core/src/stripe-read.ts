@@ -22,11 +22,11 @@ export interface StripeReadOptions {
   readonly clock: Clock;
   readonly sha256: Sha256;
   readonly signal: AbortSignal;
-  /** Told of every request when it starts and again when it ends. */
+  /** Told of every request when it starts and again when it ends. Must not throw. */
   readonly onRequest: (record: RequestRecord) => void;
 }
 
-/** The first k verified shards by chunk index. Rejects with NOT_ENOUGH_CHUNKS, READ_TIMEOUT or ABORTED. */
+/** The first k verified shards by chunk index, exactly k of them. Rejects with NOT_ENOUGH_CHUNKS, READ_TIMEOUT or ABORTED. */
 export function readStripe(options: StripeReadOptions): Promise<Map<number, Uint8Array>> {
   return new StripeRead(options).run();
 }
@@ -53,24 +53,32 @@ class StripeRead {
   }
 
   async run(): Promise<Map<number, Uint8Array>> {
-    const { clock, delta, manifest, signal, timeoutMs } = this.#options;
+    const { clock, signal, timeoutMs } = this.#options;
     const onAbort = (): void => this.#fail(toAgaroseError(signal.reason, "ABORTED"));
-    if (signal.aborted) onAbort();
     signal.addEventListener("abort", onAbort);
     const cancelDeadline = clock.after(timeoutMs, () => this.#fail(this.#timeout()));
     try {
-      const count = startCount(manifest.k, delta, this.#waiting);
-      const started = this.#waiting.slice(0, count);
-      for (let i = 0; i < count; i++) this.#launchNext();
-      this.#failIfHopeless();
-      this.#armHedge(Math.max(0, ...started.map(({ estimate }) => hedgeAfterMs(estimate))));
+      if (signal.aborted) onAbort();
+      else this.#start();
       return await this.#result.promise;
     } finally {
       signal.removeEventListener("abort", onAbort);
       cancelDeadline();
       this.#cancelHedge();
-      this.#abortFlights();
     }
+  }
+
+  #start(): void {
+    const { delta, manifest } = this.#options;
+    const count = startCount(manifest.k, delta, this.#waiting);
+    const lateMs: number[] = [];
+    for (let i = 0; i < count; i++) {
+      const started = this.#launchNext();
+      if (started) lateMs.push(hedgeAfterMs(started.estimate));
+    }
+    this.#failIfHopeless();
+    // k of these suffice, so the read is late when the k-th of them is, however slow the extra ones are.
+    this.#armHedge(lateMs.toSorted((a, b) => a - b)[manifest.k - 1] ?? 0);
   }
 
   /** Starts the best request still waiting: a chunk nobody is fetching first, else another source of one in flight. */
@@ -104,6 +112,7 @@ class StripeRead {
     onRequest(record);
     try {
       const shard = await source.fetch({ stripe, chunk, signal: flight.abort.signal });
+      if (flight.abort.signal.aborted) return;
       await this.#verify(chunk, shard);
       this.#arrived(flight, shard);
     } catch (error) {
@@ -111,6 +120,7 @@ class StripeRead {
     }
   }
 
+  /** Throws CHUNK_WRONG_LENGTH or CHUNK_CORRUPT unless `shard` is what the manifest says. */
   async #verify(chunk: number, shard: Uint8Array): Promise<void> {
     const { manifest, stripe, sha256 } = this.#options;
     if (shard.length !== stripe.shardBytes) {
@@ -139,8 +149,8 @@ class StripeRead {
     const used = !this.#shards.has(chunk);
     this.#end(flight, used ? "used" : "unused");
     this.#shards.set(chunk, shard);
-    if (this.#shards.size < this.#options.manifest.k || this.#settled) return;
-    this.#settled = true;
+    if (this.#shards.size < this.#options.manifest.k) return;
+    this.#settle();
     this.#result.resolve(this.#shards);
   }
 
@@ -191,11 +201,13 @@ class StripeRead {
 
   #fail(error: AgaroseError): void {
     if (this.#settled) return;
-    this.#settled = true;
+    this.#settle();
     this.#result.reject(error);
   }
 
-  #abortFlights(): void {
+  /** Aborts what is in flight in the same turn, so that nothing can arrive any more. */
+  #settle(): void {
+    this.#settled = true;
     for (const flight of this.#flights) {
       this.#flights.delete(flight);
       this.#end(flight, "cancelled");
