@@ -48,6 +48,8 @@ const configSchema = v.strictObject({
   /** How many regions and providers may be lost at once with every object still readable. */
   survive: v.optional(v.strictObject({ regions: count, providers: count }), { regions: 1, providers: 0 }),
   pops: v.optional(v.array(v.strictObject({ name, url: httpUrl })), []),
+  /** Which AWS profile to take credentials from, instead of the SDK's default chain. */
+  aws: v.optional(v.strictObject({ profile: v.string(), credentialsFile: v.optional(v.string()) })),
 });
 
 export type Config = v.InferOutput<typeof configSchema>;

@@ -13,6 +13,7 @@ type Register = (program: Command) => void;
 const VERBS: Record<string, () => Promise<Register>> = {
   put: async () => registerPut,
   get: async () => registerGet,
+  dev: async () => (await import("./dev/dev.ts")).register,
 };
 
 /** Runs the command line `argv` (without node and script) and returns the exit code. */

@@ -26,6 +26,11 @@ interface DevOptions {
   readonly json?: boolean;
 }
 
+interface Sample {
+  readonly key: string;
+  readonly file: string;
+}
+
 const DEMO = new URL("../../../../demo/", import.meta.url);
 const CLI = fileURLToPath(new URL("../../bin/agarose.js", import.meta.url));
 
@@ -78,15 +83,33 @@ async function run(options: DevOptions): Promise<void> {
 /** Puts the sample set with the real command line, as a user would; the links do not delay it. */
 async function uploadSamples(world: World, progress: (step: string) => void): Promise<void> {
   progress("samples");
-  const { sampleSet } = (await import(new URL("samples/index.ts", DEMO).href)) as {
-    sampleSet(folder: string): Promise<{ prefix: string; path: string }[]>;
+  const { MODEL, PHOTOS, VIDEO } = (await import(new URL("samples/index.ts", DEMO).href)) as {
+    MODEL: Sample;
+    PHOTOS: readonly Sample[];
+    VIDEO: Sample;
+  };
+  const { writeModel } = (await import(new URL("samples/make-model.ts", DEMO).href)) as {
+    writeModel(path: string): Promise<void>;
   };
   const folder = await mkdtemp(join(tmpdir(), "agarose-samples-"));
+  const put = (sample: Sample, from: string): Promise<void> =>
+    agarose(["--config", world.config, "put", join(from, sample.file), "--key", sample.key]);
   world.state.wan = false;
   try {
-    for (const { prefix, path } of await sampleSet(folder)) {
-      await agarose(["--config", world.config, "put", path, "--prefix", prefix]);
-    }
+    const samples = fileURLToPath(new URL("samples", DEMO));
+    await writeModel(join(folder, MODEL.file));
+    await Promise.all([
+      agarose([
+        "--config",
+        world.config,
+        "put",
+        ...PHOTOS.map(({ file }) => join(samples, file)),
+        "--prefix",
+        "photos/",
+      ]),
+      put(VIDEO, samples),
+      put(MODEL, folder),
+    ]);
   } finally {
     world.state.wan = true;
     world.log.length = 0;

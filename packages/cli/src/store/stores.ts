@@ -1,6 +1,7 @@
 /**
  * The buckets of a configuration, and how the reader of core gets at them.
  */
+import { fromIni } from "@aws-sdk/credential-provider-ini";
 import { AgaroseError, type FetchPort } from "@agarose/core";
 import type { Config } from "../config.ts";
 import { S3Store, type S3StoreOptions } from "./s3-store.ts";
@@ -9,7 +10,10 @@ import type { Store } from "./store.ts";
 const SCHEME = "s3://";
 
 export function openStores(config: Config, options: S3StoreOptions = {}): Store[] {
-  return config.regions.map((region) => new S3Store(region, options));
+  const { aws } = config;
+  const credentials =
+    aws && fromIni({ profile: aws.profile, ...(aws.credentialsFile && { filepath: aws.credentialsFile }) });
+  return config.regions.map((region) => new S3Store(region, { ...(credentials && { credentials }), ...options }));
 }
 
 /** The base URL that `storeFetch` knows a region by. */
