@@ -13,10 +13,11 @@
 import { solverError } from "./errors.ts";
 import { collectCore } from "./knapsack/core.ts";
 import type { Core } from "./knapsack/core.ts";
-import { searchCore, searchPairs } from "./knapsack/core-search.ts";
+import { searchCore } from "./knapsack/core-search.ts";
 import type { SearchLimits, SearchResult } from "./knapsack/core-search.ts";
 import { CAPACITY_MAX, commonDivisor, inspectInstance } from "./knapsack/instance.ts";
 import type { InstanceFacts, KnapsackInstance } from "./knapsack/instance.ts";
+import { searchPairs } from "./knapsack/pair-search.ts";
 import { relax } from "./knapsack/relaxation.ts";
 
 export type { KnapsackInstance } from "./knapsack/instance.ts";
@@ -48,7 +49,7 @@ const INTEGRAL_STEP = 1 - 1e-6;
 /** Increasing effort: most instances are proven optimal at the first or second level. */
 const PROBE = { entries: 48, states: 256, effort: Infinity };
 const NARROW = { states: 1 << 13, effort: 1 << 22 };
-const PAIRS = { entries: 96, states: 1 << 13, effort: Infinity };
+const PAIRS = { states: 1 << 13, effort: Infinity };
 const WIDE = { states: 1 << 22, effort: 2 ** 30 };
 
 /** Solves the instance; throws KNAPSACK_INVALID for a malformed one. The instance is not changed. */
@@ -77,6 +78,7 @@ function solveTight(instance: KnapsackInstance, facts: InstanceFacts, expired: (
   const limits = (level: { states: number; effort: number }): SearchLimits => ({
     statesMax: level.states,
     effortMax: level.effort,
+    gainMax,
     expired,
   });
   const coreAt = (gain: number): Core => collectCore(instance, base, slope, slope * room - gain - step);
@@ -94,7 +96,7 @@ function solveTight(instance: KnapsackInstance, facts: InstanceFacts, expired: (
     const core = coreAt(best.gain);
     adopt(searchCore(core, fillableRoom(core, room), best.gain, step, limits(NARROW)));
     if (!proven()) {
-      adopt(searchPairs(firstEntries(core, PAIRS.entries), slope, room, best.gain, step, limits(PAIRS)));
+      adopt(searchPairs(core, slope, room, best.gain, step, limits(PAIRS)));
     }
   }
   if (!proven()) {

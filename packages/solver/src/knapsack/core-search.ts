@@ -12,6 +12,8 @@ export interface SearchLimits {
   readonly statesMax: number;
   /** Stop once this many states have been looked at; the answer then carries a gap. */
   readonly effortMax: number;
+  /** No solution can gain more: reaching it ends the search. */
+  readonly gainMax: number;
   /** Asked between objects; true stops the search, and the answer carries a gap. */
   readonly expired: () => boolean;
 }
@@ -38,49 +40,7 @@ export function searchCore(
   return { gain: search.gain, gainBound, exchanges: search.exchanges() };
 }
 
-/**
- * Looks for a good solution among very many: the core is dealt into two halves, each half keeps its best states, and one
- * sweep over both sorted lists finds the best pair that fits. No bound comes of it.
- */
-export function searchPairs(
-  core: Core,
-  slope: number,
-  room: number,
-  gainKnown: number,
-  step: number,
-  limits: SearchLimits,
-): SearchResult {
-  const halves = [0, 1].map((parity) => {
-    const half = everyOther(core, parity);
-    const entries = half.object.length + 1;
-    // Entries of the other half are still to come at any time, so only the break slope itself bounds a state.
-    const slopes = [new Float64Array(entries).fill(slope), new Float64Array(entries).fill(slope)] as const;
-    const search = new CoreSearch(half, room, gainKnown, step, limits, slopes);
-    search.run();
-    return search;
-  });
-  return bestPair(halves[0]!, halves[1]!, room, gainKnown);
-}
-
-function bestPair(left: CoreSearch, right: CoreSearch, room: number, gainKnown: number): SearchResult {
-  let [gain, a, b] = [gainKnown, -1, -1];
-  let r = right.count - 1;
-  // Within a list both weight and value rise, so the heaviest partner that fits is the best one.
-  for (let l = 0; l < left.count; l++) {
-    while (r >= 0 && left.states.weight[l]! + right.states.weight[r]! > room) r--;
-    if (r < 0) break;
-    const value = left.states.value[l]! + right.states.value[r]!;
-    if (value > gain) [gain, a, b] = [value, l, r];
-  }
-  const best = left.gain >= right.gain ? left : right;
-  if (best.gain > gainKnown && best.gain >= gain) {
-    return { gain: best.gain, gainBound: Infinity, exchanges: best.exchanges() };
-  }
-  if (a < 0) return { gain, gainBound: Infinity, exchanges: undefined };
-  return { gain, gainBound: Infinity, exchanges: [...left.exchangesOf(a), ...right.exchangesOf(b)] };
-}
-
-class CoreSearch {
+export class CoreSearch {
   private readonly core: Core;
   private readonly room: number;
   private readonly step: number;
@@ -114,6 +74,7 @@ class CoreSearch {
     const entries = core.object.length;
     let done = 0;
     for (; done < entries && this.count > 0; done++) {
+      if (this.gain + this.step > limits.gainMax) return this.gain;
       if (this.effort > limits.effortMax || limits.expired()) break;
       this.extend(done);
       if (this.count > limits.statesMax) this.thin(done + 1);
@@ -242,26 +203,8 @@ function newStates(size: number): States {
   return { weight: new Float64Array(size), value: new Float64Array(size), node: new Int32Array(size) };
 }
 
-type Slopes = readonly [Float64Array, Float64Array];
-
-/** Half of the core's entries: those at even or at odd places. */
-function everyOther(core: Core, parity: number): Core {
-  const places: number[] = [];
-  for (let c = parity; c < core.object.length; c += 2) places.push(c);
-  const pick = (numbers: Float64Array | Int32Array): number[] =>
-    places.flatMap((c) => Array.from(numbers.subarray(core.first[c], core.first[c + 1])));
-  const first = [0];
-  for (const c of places) first.push(first.at(-1)! + core.first[c + 1]! - core.first[c]!);
-  return {
-    object: Int32Array.from(places, (c) => core.object[c]!),
-    first: Int32Array.from(first),
-    lossMin: Float64Array.from(places, (c) => core.lossMin[c]!),
-    option: Int32Array.from(pick(core.option)),
-    weight: Float64Array.from(pick(core.weight)),
-    value: Float64Array.from(pick(core.value)),
-    loss: Float64Array.from(pick(core.loss)),
-  };
-}
+/** Per place in the core: bounds on the slope of later exchanges upwards and downwards. */
+export type Slopes = readonly [Float64Array, Float64Array];
 
 /** For every suffix of the core: the steepest exchange upwards and the flattest downwards. */
 function suffixSlopes(core: Core): Slopes {

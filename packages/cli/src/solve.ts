@@ -1,0 +1,115 @@
+/** `agarose solve FILE`: the exact multiple-choice knapsack on an instance from a file. */
+
+import { readFile } from "node:fs/promises";
+import { AgaroseError } from "@agarose/core";
+import { solveKnapsack } from "@agarose/solver";
+import type { KnapsackInstance, KnapsackSolution } from "@agarose/solver";
+import type { Command } from "commander";
+
+/** Up to this many options a few unmeasured runs come first, so that `ms` is that of compiled code. */
+const WARM_UP_OPTIONS_MAX = 20_000;
+const WARM_UP_MS = 150;
+const WARM_UP_RUNS = 20;
+
+export function register(program: Command): void {
+  program
+    .command("solve")
+    .description("choose caching options exactly: a multiple-choice knapsack with proof")
+    .argument("<file>", 'JSON {"capacity", "objects": [{"weights": [...], "values": [...]}]}, or - for standard input')
+    .option("--time-limit <ms>", "stop the proof after so many milliseconds and state the gap", parseMs)
+    .option("--json", "print one JSON document")
+    .action(async (file: string, options: { timeLimit?: number; json?: boolean }) => {
+      const instance = parseInstance(await readText(file));
+      const solution = solveMeasured(instance, options.timeLimit);
+      process.stdout.write(options.json ? `${JSON.stringify(toJson(solution))}\n` : describe(instance, solution));
+    });
+}
+
+/** Solves with a clock; small instances are run unmeasured first, as a long-lived process would have. */
+function solveMeasured(instance: KnapsackInstance, timeLimitMs?: number): KnapsackSolution {
+  const now = (): number => performance.now();
+  const limits = { now, ...(timeLimitMs === undefined ? {} : { timeLimitMs }) };
+  if (instance.weights.length <= WARM_UP_OPTIONS_MAX) {
+    const end = now() + WARM_UP_MS;
+    for (let run = 0; run < WARM_UP_RUNS && now() < end; run++) {
+      solveKnapsack(instance, { now, timeLimitMs: Math.min(timeLimitMs ?? Infinity, end - now()) });
+    }
+  }
+  return solveKnapsack(instance, limits);
+}
+
+/** Checks the shape of the file; the numbers themselves are the solver's to check. */
+export function parseInstance(text: string): KnapsackInstance {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    throw invalid(`the file is not JSON: ${(error as Error).message}`);
+  }
+  if (!isRecord(json) || typeof json["capacity"] !== "number" || !Array.isArray(json["objects"])) {
+    throw invalid('the file must hold {"capacity": number, "objects": [{"weights": […], "values": […]}, …]}');
+  }
+  const objects: unknown[] = json["objects"];
+  const start = new Uint32Array(objects.length + 1);
+  const weights: number[] = [];
+  const values: number[] = [];
+  for (const [i, object] of objects.entries()) {
+    const listed = isRecord(object) ? { weights: object["weights"], values: object["values"] } : {};
+    if (!Array.isArray(listed.weights) || !Array.isArray(listed.values)) {
+      throw invalid(`object ${i} needs two lists, "weights" and "values"`, { object: i });
+    }
+    if (listed.weights.length !== listed.values.length) {
+      throw invalid(`object ${i} has ${listed.weights.length} weights but ${listed.values.length} values`, {
+        object: i,
+      });
+    }
+    for (const [j, weight] of listed.weights.entries()) {
+      const value: unknown = listed.values[j];
+      if (typeof weight !== "number" || typeof value !== "number") {
+        throw invalid(`object ${i}, option ${j}: weight and value must be numbers`, { object: i, option: j });
+      }
+      weights.push(weight);
+      values.push(value);
+    }
+    start[i + 1] = weights.length;
+  }
+  return { capacity: json["capacity"], start, weights: Float64Array.from(weights), values: Float64Array.from(values) };
+}
+
+function toJson({ choice, ...rest }: KnapsackSolution): object {
+  return { ...rest, choice: Array.from(choice) };
+}
+
+function describe(
+  instance: KnapsackInstance,
+  { value, weight, choice, upperBound, optimal, ms }: KnapsackSolution,
+): string {
+  const taken = choice.filter((option) => option >= 0).length;
+  const proof = optimal ? "optimal" : `not proven: at most ${upperBound}, gap ${(upperBound - value).toPrecision(3)}`;
+  return (
+    `value     ${value} (${proof})\nweight    ${weight} of ${instance.capacity}\n` +
+    `objects   ${taken} of ${choice.length} have an option\ntime      ${ms?.toFixed(2)} ms\n`
+  );
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file === "-" ? 0 : file, "utf8");
+  } catch (error) {
+    throw new AgaroseError("FILE_UNREADABLE", `cannot read ${file}: ${(error as Error).message}`, { file }, error);
+  }
+}
+
+function parseMs(text: string): number {
+  const ms = Number(text);
+  if (Number.isFinite(ms) && ms >= 0) return ms;
+  throw new AgaroseError("USAGE", `--time-limit must be a number of milliseconds >= 0, got ${text}`, { text });
+}
+
+function invalid(message: string, details: Record<string, unknown> = {}): AgaroseError {
+  return new AgaroseError("KNAPSACK_INVALID", message, details);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}

@@ -1,0 +1,48 @@
+/** Seeded randomness: the only source of chance in this package, so that equal seeds give equal results. */
+
+export interface Random {
+  /** Uniform in [0, 1). */
+  next(): number;
+  /** Standard normal. */
+  normal(): number;
+  /** Exponential with mean 1. */
+  exponential(): number;
+  /** Integer in [0, below). */
+  integer(below: number): number;
+  /** Reorders the list in place (Fisher & Yates). */
+  shuffle<T>(list: T[]): T[];
+  /** An independent stream: drawing from one does not move the other. */
+  fork(label: number): Random;
+}
+
+/** Generator sfc32 (Doty-Humphrey), seeded by a number. */
+export function seededRandom(seed: number): Random {
+  let a = seed | 0;
+  let b = Math.floor(seed / 4294967296) | 0;
+  let c = 0x9e3779b9 | 0;
+  let d = 1;
+  const next = (): number => {
+    const t = (((a + b) | 0) + d) | 0;
+    d = (d + 1) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = (c << 21) | (c >>> 11);
+    c = (c + t) | 0;
+    return (t >>> 0) / 4294967296;
+  };
+  for (let i = 0; i < 16; i++) next();
+  return {
+    next,
+    normal: () => Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next()),
+    exponential: () => -Math.log(1 - next()),
+    integer: (below) => Math.floor(next() * below),
+    shuffle: (list) => {
+      for (let i = list.length - 1; i > 0; i--) {
+        const j = Math.floor(next() * (i + 1));
+        [list[i], list[j]] = [list[j]!, list[i]!];
+      }
+      return list;
+    },
+    fork: (label) => seededRandom((Math.imul(seed | 0, 0x85ebca6b) ^ Math.imul(label + 1, 0xc2b2ae35)) >>> 0),
+  };
+}
