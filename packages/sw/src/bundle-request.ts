@@ -1,0 +1,121 @@
+/**
+ * One request to a PoP: the plan of an object, and behind it the chunks that the PoP has cached.
+ */
+import {
+  AgaroseError,
+  BUNDLE_CONTENT_TYPE,
+  encodeKey,
+  FrameReader,
+  parsePlan,
+  toAgaroseError,
+  type FetchedResponse,
+  type FetchPort,
+  type Manifest,
+  type Plan,
+} from "@agarose/core";
+import type { Endpoint } from "./config.ts";
+
+/** A plan with its manifest, whether the PoP sent that or we had it. */
+export type FullPlan = Plan & { readonly manifest: Manifest };
+
+/** Stripes from..to, inclusive; up to the last one without `to`. */
+export interface StripeSpan {
+  readonly from: number;
+  readonly to?: number;
+}
+
+export interface BundleRequest {
+  readonly key: string;
+  readonly pop: Endpoint;
+  /** Spares the PoP to send the manifest again when its version is still this one. */
+  readonly known?: FullPlan | undefined;
+  /** Stripes whose chunks to send; all when left out. */
+  readonly span?: StripeSpan | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** A bundle whose plan has arrived. Who holds it must end its signal or cancel its frames. */
+export interface Bundle {
+  readonly pop: Endpoint;
+  readonly plan: FullPlan;
+  /** The stripes that were asked for; all when undefined. */
+  readonly span: StripeSpan | undefined;
+  /** What follows the plan. */
+  readonly frames: FrameReader;
+}
+
+/**
+ * Asks a PoP and resolves when its plan is there. Rejects with OBJECT_NOT_FOUND or KEY_INVALID when the PoP says so, and
+ * with SOURCE_FAILED, BUNDLE_INVALID, MANIFEST_… or ABORTED otherwise.
+ */
+export async function requestBundle(request: BundleRequest, fetch: FetchPort): Promise<Bundle> {
+  const { pop, signal, span } = request;
+  const response = await fetch(bundleUrl(request), { signal }).catch((error: unknown) => {
+    if (signal.aborted) throw toAgaroseError(signal.reason, "ABORTED");
+    throw new AgaroseError("SOURCE_FAILED", `PoP ${pop.name} did not answer`, { pop: pop.name }, error);
+  });
+  if (response.status !== 200) throw await refusal(response, pop);
+  const frames = new FrameReader(bundleBody(response, pop));
+  try {
+    const first = await frames.next();
+    if (first.type !== "plan") throw unusable(pop, `begins with a ${first.type} frame`);
+    return { pop, span, frames, plan: withManifest(parsePlan(first.payload, request.key), request) };
+  } catch (error) {
+    frames.cancel().catch(() => {});
+    throw toAgaroseError(error, "SOURCE_FAILED");
+  }
+}
+
+function bundleUrl({ key, pop, known, span }: BundleRequest): string {
+  const query = new URLSearchParams();
+  if (known) query.set("version", known.version);
+  if (span) {
+    query.set("from", String(span.from));
+    if (span.to !== undefined) query.set("to", String(span.to));
+  }
+  return `${pop.url}/v1/read/${encodeKey(key)}${query.size > 0 ? `?${query}` : ""}`;
+}
+
+/** Something else than a PoP may answer with 200: a captive portal, a wrong address. */
+function bundleBody(response: FetchedResponse, pop: Endpoint): ReadableStream<Uint8Array> {
+  const type = response.headers.get("content-type")?.split(";")[0]?.trim();
+  if (type === BUNDLE_CONTENT_TYPE && response.body) return response.body;
+  response.body?.cancel().catch(() => {});
+  throw unusable(pop, `is of type ${type ?? "(none)"}, ${BUNDLE_CONTENT_TYPE} is expected`);
+}
+
+function withManifest(plan: Plan, { known, pop }: BundleRequest): FullPlan {
+  const manifest = plan.manifest ?? (known?.version === plan.version ? known.manifest : undefined);
+  if (manifest?.version === plan.version) return { ...plan, manifest };
+  throw unusable(pop, `has no manifest of version ${plan.version}`);
+}
+
+/** What a PoP says in its own words about the key is its answer; any other status is a fault of the PoP. */
+async function refusal(response: FetchedResponse, pop: Endpoint): Promise<AgaroseError> {
+  const { status } = response;
+  const text = await new Response(response.body).text().catch(() => "");
+  const { code, message } = errorIn(text);
+  if (code === "OBJECT_NOT_FOUND" || code === "KEY_INVALID" || code === "KEY_TOO_LONG") {
+    return new AgaroseError(code, message, { pop: pop.name, status });
+  }
+  return new AgaroseError(
+    "SOURCE_FAILED",
+    `PoP ${pop.name} answered ${status}${code === "" ? "" : ` (${code}: ${message})`}: the next source is asked`,
+    { pop: pop.name, status, code },
+  );
+}
+
+function errorIn(text: string): { code: string; message: string } {
+  try {
+    const { error } = JSON.parse(text) as { error?: { code?: unknown; message?: unknown } };
+    return { code: String(error?.code ?? ""), message: String(error?.message ?? "") };
+  } catch {
+    return { code: "", message: "" };
+  }
+}
+
+function unusable(pop: Endpoint, problem: string): AgaroseError {
+  return new AgaroseError("BUNDLE_INVALID", `bundle of PoP ${pop.name} ${problem}: the next source is asked`, {
+    pop: pop.name,
+  });
+}

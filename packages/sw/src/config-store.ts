@@ -1,0 +1,65 @@
+/**
+ * The configuration file of a worker, kept in Cache Storage: a worker that the browser restarts reads at once by the copy
+ * it has, and fetches the file anew behind that.
+ */
+import { AgaroseError } from "@agarose/core";
+import { checkPrefix, parseConfig, type ClientConfig, type ConfigSource } from "./config.ts";
+
+export interface ConfigPorts {
+  readonly fetch: typeof globalThis.fetch;
+  /** Absent where the browser has none. */
+  readonly caches: CacheStorage | undefined;
+}
+
+export const CACHE_NAME = "agarose";
+
+/** Rejects with CONFIG_INVALID when there is neither a sound file nor a sound copy. */
+export async function loadConfig(source: ConfigSource, ports: ConfigPorts): Promise<ClientConfig> {
+  if ("config" in source) return source.config;
+  const copy = await readCopy(source.url, ports).catch(() => undefined);
+  const fresh = fetchConfig(source, ports);
+  if (!copy) return fresh;
+  fresh.catch(() => {});
+  return checkPrefix(parseConfig(copy, source.url), source.prefix);
+}
+
+/** The file from the network, kept for the next start. */
+export async function fetchConfig(
+  { url, prefix }: { readonly url: string; readonly prefix: string },
+  ports: ConfigPorts,
+): Promise<ClientConfig> {
+  const { fetch } = ports;
+  const response = await fetch(url, { cache: "no-cache" }).catch((error: unknown) => {
+    throw invalid(url, "could not be fetched", error);
+  });
+  if (response.status !== 200) throw invalid(url, `was answered with ${response.status}`);
+  const text = await response.text();
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    throw invalid(url, `is not JSON (${text.length} characters, ${response.headers.get("content-type")})`, error);
+  }
+  const config = checkPrefix(parseConfig(json, url), prefix);
+  await writeCopy(url, text, ports).catch(() => {});
+  return config;
+}
+
+async function readCopy(url: string, { caches }: ConfigPorts): Promise<unknown> {
+  const copy = await (await caches?.open(CACHE_NAME))?.match(url);
+  return copy?.json();
+}
+
+/** A full or forbidden storage only costs the next start a round trip. */
+async function writeCopy(url: string, text: string, { caches }: ConfigPorts): Promise<void> {
+  await (await caches?.open(CACHE_NAME))?.put(url, new Response(text));
+}
+
+function invalid(url: string, problem: string, cause?: unknown): AgaroseError {
+  return new AgaroseError(
+    "CONFIG_INVALID",
+    `configuration ${url} ${problem}: it must be JSON with "pops" and "regions"`,
+    { url },
+    cause,
+  );
+}

@@ -1,0 +1,136 @@
+/**
+ * The client configuration: where the PoPs and the buckets are, and which paths belong to Agarose. It comes from one
+ * call, from a JSON file, or from the query string of the service worker's own URL.
+ */
+import { AgaroseError } from "@agarose/core";
+
+/** A PoP or a region: its name, and the base URL below which its routes or objects are. */
+export interface Endpoint {
+  readonly name: string;
+  readonly url: string;
+}
+
+/** Checked: URLs are absolute, without a trailing slash. */
+export interface ClientConfig {
+  /** Paths below it are objects. Starts and ends with a slash. */
+  readonly prefix: string;
+  /** In order of preference until their round trips have been measured. */
+  readonly pops: readonly Endpoint[];
+  /** The buckets as last known; lets reads go on while no PoP answers. */
+  readonly regions: readonly Endpoint[];
+  /** Requests beyond k; what the PoP advises when left out. */
+  readonly delta?: number;
+}
+
+/** What a caller may write: everything that has a default may be left out, URLs may be relative. */
+export interface ClientConfigInput {
+  readonly prefix?: string;
+  readonly pops?: readonly Endpoint[];
+  readonly regions?: readonly Endpoint[];
+  readonly delta?: number;
+}
+
+/** Where a configuration comes from. The prefix is known at once, because a worker must route before it can load. */
+export type ConfigSource =
+  { readonly prefix: string; readonly config: ClientConfig } | { readonly prefix: string; readonly url: string };
+
+export const PREFIX_DEFAULT = "/ec/";
+
+/**
+ * Checks `input` and fills in what is left out; relative URLs are resolved against `base`. Throws CONFIG_INVALID, naming
+ * the field.
+ */
+export function parseConfig(input: unknown, base: string): ClientConfig {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) {
+    throw invalid("configuration", "is not an object", 'write {"pops": [{"name", "url"}], "regions": […]}');
+  }
+  const { prefix, pops, regions, delta } = input as Record<string, unknown>;
+  const config = {
+    prefix: parsePrefix(prefix ?? PREFIX_DEFAULT),
+    pops: parseEndpoints("pops", pops ?? [], base),
+    regions: parseEndpoints("regions", regions ?? [], base),
+  };
+  if (config.pops.length + config.regions.length === 0) {
+    throw invalid("configuration", "names 0 PoPs and 0 regions", "name at least 1");
+  }
+  if (delta === undefined) return config;
+  if (typeof delta !== "number" || !Number.isInteger(delta) || delta < 0 || delta > 255) {
+    throw invalid("delta", `is ${JSON.stringify(delta)}`, "a whole number from 0 to 255 is expected");
+  }
+  return { ...config, delta };
+}
+
+/**
+ * The configuration that a worker's own URL asks for: `?config=/agarose.json`, or
+ * `?prefix=/ec/&pops=fra=https://…,…&regions=dublin=https://…,…`. Undefined when it asks for none.
+ */
+export function configFromUrl(href: string): ConfigSource | undefined {
+  const { searchParams } = new URL(href);
+  const prefix = parsePrefix(searchParams.get("prefix") ?? PREFIX_DEFAULT);
+  const file = searchParams.get("config");
+  if (file !== null) return { prefix, url: parseUrl("config", file, href) };
+  if (!searchParams.has("pops") && !searchParams.has("regions")) return undefined;
+  const delta = searchParams.get("delta");
+  const input = {
+    prefix,
+    pops: parsePairs("pops", searchParams.get("pops")),
+    regions: parsePairs("regions", searchParams.get("regions")),
+    ...(delta === null ? {} : { delta: delta.trim() === "" ? Number.NaN : Number(delta) }),
+  };
+  return { prefix, config: parseConfig(input, href) };
+}
+
+/** Refuses a configuration file whose prefix is not the one that the worker routes by. */
+export function checkPrefix(config: ClientConfig, prefix: string): ClientConfig {
+  if (config.prefix === prefix) return config;
+  throw invalid(
+    "prefix",
+    `is ${config.prefix} in the configuration and ${prefix} in the worker's URL`,
+    `add \`&prefix=${config.prefix}\` to that URL`,
+  );
+}
+
+function parsePrefix(prefix: unknown): string {
+  if (typeof prefix === "string" && /^\/([^?#]*\/)?$/.test(prefix)) return prefix;
+  throw invalid(
+    "prefix",
+    `is ${JSON.stringify(prefix)}`,
+    "a path such as /ec/, with a slash at both ends, is expected",
+  );
+}
+
+function parsePairs(field: string, text: string | null): Endpoint[] {
+  const pairs = (text ?? "").split(",").filter((pair) => pair.trim() !== "");
+  return pairs.map((pair) => {
+    const at = pair.indexOf("=");
+    if (at > 0) return { name: pair.slice(0, at).trim(), url: pair.slice(at + 1).trim() };
+    throw invalid(field, `has ${JSON.stringify(pair)}`, "name=https://… is expected");
+  });
+}
+
+function parseEndpoints(field: string, value: unknown, base: string): Endpoint[] {
+  if (!Array.isArray(value)) throw invalid(field, "is not a list", 'write [{"name", "url"}, …]');
+  const names = new Set<string>();
+  return value.map((entry: unknown) => {
+    const { name, url } = (entry ?? {}) as Partial<Endpoint>;
+    if (typeof name !== "string" || name === "") throw invalid(field, "has an entry without a name", "give it one");
+    if (names.has(name)) throw invalid(field, `names ${name} twice`, "remove one");
+    names.add(name);
+    return { name, url: parseUrl(`${field}, ${name}`, url, base).replace(/\/$/, "") };
+  });
+}
+
+function parseUrl(field: string, text: unknown, base: string): string {
+  const url = typeof text === "string" && URL.canParse(text, base) ? new URL(text, base) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || text === "") {
+    throw invalid(field, `has the URL ${JSON.stringify(text)}`, "an http or https URL is expected");
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw invalid(field, "has a URL with credentials in it", "they would be public: remove them");
+  }
+  return url.href;
+}
+
+function invalid(field: string, problem: string, remedy: string): AgaroseError {
+  return new AgaroseError("CONFIG_INVALID", `${field} ${problem}: ${remedy}`, { field });
+}

@@ -1,0 +1,11 @@
+/**
+ * Tells read events to whoever listens on the channel.
+ */
+import { CHANNEL, type ReadEvent } from "./read-events.ts";
+
+/** A sender; without BroadcastChannel it tells nobody. */
+export function eventChannel(): (event: ReadEvent) => void {
+  if (typeof BroadcastChannel === "undefined") return () => {};
+  const channel = new BroadcastChannel(CHANNEL);
+  return (event) => channel.postMessage(event);
+}

@@ -1,0 +1,113 @@
+/**
+ * Reads objects from a page, a worker or Node: through the service worker where one is in charge, else by the same
+ * strategy in place.
+ */
+import { AgaroseError, encodeKey, parseKey, type Codec, type ErrorCode } from "@agarose/core";
+import { javascriptCodec } from "@agarose/ec-wasm";
+import { browserPorts } from "./browser-ports.ts";
+import { PREFIX_DEFAULT, type ClientConfig } from "./config.ts";
+import { toResponse } from "./http-response.ts";
+import { ObjectClient } from "./object-client.ts";
+
+export interface FetchObjectOptions {
+  /** Bytes [start, end) of the object; to its end without `end`, its last `-start` bytes for a negative start. */
+  readonly range?: { readonly start: number; readonly end?: number };
+  readonly signal?: AbortSignal;
+  /** Told after every piece. `totalBytes` is undefined when the length is not known beforehand. */
+  readonly onProgress?: (progress: { readonly bytes: number; readonly totalBytes: number | undefined }) => void;
+  /** Where to read from without a service worker; see `createClient`. */
+  readonly client?: ObjectClient;
+  /** Below which path the service worker answers. Default `/ec/`, or what `client` is configured with. */
+  readonly prefix?: string;
+}
+
+/**
+ * A client for reading without a service worker. Keep it: it remembers plans and measures sources.
+ *
+ * @param codec decodes; plain JavaScript by default, which needs no WebAssembly file to be served.
+ */
+export function createClient(
+  config: ClientConfig,
+  codec: () => Promise<Codec> = async () => javascriptCodec(),
+): ObjectClient {
+  return new ObjectClient(config, browserPorts(codec));
+}
+
+/**
+ * The object `key`, or a range of it, as a 200 or 206 response; its body errors when the read cannot be completed.
+ *
+ * @throws AgaroseError: OBJECT_NOT_FOUND, NOT_ENOUGH_CHUNKS, RANGE_UNSATISFIABLE, ABORTED, …; CONFIG_INVALID when there is
+ *   neither a service worker in charge nor a `client`.
+ */
+export async function fetchObject(key: string, options: FetchObjectOptions = {}): Promise<Response> {
+  const { client, signal, range, onProgress } = options;
+  parseKey(key);
+  const headers = new Headers(range ? { range: rangeHeader(range) } : {});
+  const response = isControlled()
+    ? await viaWorker(key, headers, options)
+    : toResponse(await required(client).answer({ key, method: "GET", headers, signal }));
+  return onProgress ? withProgress(response, onProgress) : response;
+}
+
+function isControlled(): boolean {
+  return typeof navigator !== "undefined" && Boolean(navigator.serviceWorker?.controller);
+}
+
+async function viaWorker(key: string, headers: Headers, options: FetchObjectOptions): Promise<Response> {
+  const prefix = options.prefix ?? options.client?.config.prefix ?? PREFIX_DEFAULT;
+  const init = options.signal ? { headers, signal: options.signal } : { headers };
+  const response = await fetch(`${prefix}${encodeKey(key)}`, init).catch((error: unknown) => {
+    if (options.signal?.aborted) throw new AgaroseError("ABORTED", "the read was aborted by its caller", {}, error);
+    throw new AgaroseError("SOURCE_FAILED", `the service worker did not answer for ${prefix}${key}`, { key }, error);
+  });
+  if (response.ok) return response;
+  throw await errorOf(response, key);
+}
+
+async function errorOf(response: Response, key: string): Promise<AgaroseError> {
+  type Told = { error?: { code?: ErrorCode; message?: string; details?: Record<string, unknown> } };
+  const told = (await response.json().catch(() => undefined)) as Told | undefined;
+  const {
+    code = "SOURCE_FAILED",
+    message = `${key} was answered with ${response.status}`,
+    details,
+  } = told?.error ?? {};
+  return new AgaroseError(code, message, { ...details, status: response.status });
+}
+
+function required(client: ObjectClient | undefined): ObjectClient {
+  if (client) return client;
+  throw new AgaroseError(
+    "CONFIG_INVALID",
+    "no service worker controls this page and no client was given: await register(), or pass { client: createClient(config) }",
+  );
+}
+
+function rangeHeader({ start, end }: { readonly start: number; readonly end?: number }): string {
+  const whole = Number.isSafeInteger(start) && (end === undefined || (Number.isSafeInteger(end) && start >= 0));
+  if (!whole || (end !== undefined && end <= start)) {
+    throw new AgaroseError(
+      "RANGE_UNSATISFIABLE",
+      `range ${start} to ${end ?? "the end"} is empty or not of whole bytes: start must be below end`,
+      { start, end },
+    );
+  }
+  if (start < 0) return `bytes=${start}`;
+  return `bytes=${start}-${end === undefined ? "" : end - 1}`;
+}
+
+function withProgress(response: Response, onProgress: NonNullable<FetchObjectOptions["onProgress"]>): Response {
+  const length = response.headers.get("content-length");
+  const totalBytes = length === null ? undefined : Number(length);
+  let bytes = 0;
+  const counted = response.body?.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(part, controller) {
+        bytes += part.length;
+        onProgress({ bytes, totalBytes });
+        controller.enqueue(part);
+      },
+    }),
+  );
+  return new Response(counted ?? null, { status: response.status, headers: response.headers });
+}

@@ -1,0 +1,24 @@
+/**
+ * Answers as `Response`s.
+ */
+import { errorAnswer, toAgaroseError } from "@agarose/core";
+import type { ObjectAnswer } from "./object-read.ts";
+
+/** Content codings that browsers undo for a response from the network, but not for one of a service worker. */
+const DECODABLE: Readonly<Record<string, CompressionFormat>> = { gzip: "gzip", "x-gzip": "gzip", deflate: "deflate" };
+
+export function toResponse({ status, headers, body }: ObjectAnswer): Response {
+  const format = DECODABLE[headers["content-encoding"]?.toLowerCase() ?? ""];
+  // Part of a compressed object cannot be decompressed: as on the network, a range is one of the stored bytes.
+  if (!format || status !== 200) return new Response(body, { status, headers });
+  const { "content-encoding": _coding, "content-length": _length, ...rest } = headers;
+  const plain = body?.pipeThrough(new DecompressionStream(format) as ReadableWritablePair<Uint8Array, Uint8Array>);
+  return new Response(plain ?? null, { status, headers: rest });
+}
+
+/** What a page gets for a read that failed before its first byte; an abort looks like a network error, as without us. */
+export function errorResponse(cause: unknown): Response {
+  if (toAgaroseError(cause).code === "ABORTED") return Response.error();
+  const { status, headers, body } = errorAnswer(cause);
+  return new Response(body, { status, headers });
+}

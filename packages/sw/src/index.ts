@@ -1,0 +1,9 @@
+/** The page's side of Agarose: registers the service worker, reads objects, and listens to reads. */
+export { createClient, fetchObject, type FetchObjectOptions } from "./fetch-object.ts";
+export { onRead } from "./on-read.ts";
+export { register, WORKER_URL_DEFAULT, type RegisterOptions } from "./register.ts";
+export { parseConfig, type ClientConfig, type ClientConfigInput, type Endpoint } from "./config.ts";
+export { CHANNEL, isReadEvent } from "./read-events.ts";
+export type { PlanEvent, ReadEndEvent, ReadEvent, ReadStartEvent, RequestEvent } from "./read-events.ts";
+export type { WorkerMessage } from "./life-cycle.ts";
+export type { ObjectClient } from "./object-client.ts";

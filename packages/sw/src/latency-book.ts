@@ -1,0 +1,82 @@
+/**
+ * What this client has measured of every source: time to deliver, by size of what is delivered, and who failed lately.
+ */
+import { LATENCY_UNKNOWN, observeLatency, type Clock, type LatencyEstimate } from "@agarose/core";
+
+/** Upper ends of the size classes in bytes: a small shard takes a round trip, a large one mostly its transfer. */
+const SIZE_CLASS_ENDS = [64 * 1024, 512 * 1024];
+/** What is believed of a source that failed: it is asked last, and its turn does not delay hedging by long. */
+const FAILED: LatencyEstimate = { meanMs: 5_000, sdMs: 0 };
+const AVOID_MS_MIN = 5_000;
+const AVOID_MS_MAX = 60_000;
+
+interface Entry {
+  /** By size class. */
+  readonly measured: (LatencyEstimate | undefined)[];
+  seed: LatencyEstimate | undefined;
+  failures: number;
+  avoidUntilMs: number;
+}
+
+export class LatencyBook {
+  readonly #clock: Clock;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** What somebody nearby believes; counts until the first measurement of our own, and is where that starts from. */
+  seed(id: string, estimate: LatencyEstimate): void {
+    this.#entry(id).seed = estimate;
+  }
+
+  /** `id` delivered `bytes` in `ms`. */
+  observe(id: string, ms: number, bytes = 0): void {
+    const entry = this.#entry(id);
+    const size = sizeClass(bytes);
+    entry.measured[size] = observeLatency(entry.measured[size] ?? entry.seed, ms);
+    entry.failures = 0;
+    entry.avoidUntilMs = 0;
+  }
+
+  /** `id` has not delivered `bytes` yet after `ms`: worth noting where that is longer than it was believed to take. */
+  observeAtLeast(id: string, ms: number, bytes = 0): void {
+    if (ms <= this.estimate(id, bytes).meanMs) return;
+    const entry = this.#entry(id);
+    const size = sizeClass(bytes);
+    entry.measured[size] = observeLatency(entry.measured[size] ?? entry.seed, ms);
+  }
+
+  /** `id` failed: it is asked last for a while, twice as long each time in a row. */
+  failed(id: string): void {
+    const entry = this.#entry(id);
+    const avoidMs = Math.min(AVOID_MS_MAX, AVOID_MS_MIN * 2 ** entry.failures++);
+    entry.avoidUntilMs = this.#clock.now() + avoidMs;
+  }
+
+  /** What is believed now of `id` delivering `bytes`. */
+  estimate(id: string, bytes = 0): LatencyEstimate {
+    const entry = this.#entries.get(id);
+    if (!entry) return LATENCY_UNKNOWN;
+    if (this.#clock.now() < entry.avoidUntilMs) return FAILED;
+    const size = sizeClass(bytes);
+    // A neighbouring class is closer to the truth than somebody else's seed.
+    const nearest = [0, -1, 1, -2, 2].map((step) => entry.measured[size + step]).find(Boolean);
+    return nearest ?? entry.seed ?? LATENCY_UNKNOWN;
+  }
+
+  #entry(id: string): Entry {
+    let entry = this.#entries.get(id);
+    if (!entry) {
+      entry = { measured: [], seed: undefined, failures: 0, avoidUntilMs: 0 };
+      this.#entries.set(id, entry);
+    }
+    return entry;
+  }
+}
+
+function sizeClass(bytes: number): number {
+  const size = SIZE_CLASS_ENDS.findIndex((end) => bytes < end);
+  return size < 0 ? SIZE_CLASS_ENDS.length : size;
+}

@@ -1,0 +1,81 @@
+/**
+ * Finds out what to read: from the nearest PoP, the next one when that fails or is late, and at last from the manifests
+ * in the buckets.
+ */
+import { AgaroseError, DELTA_DEFAULT, findManifest } from "@agarose/core";
+import type { Bundle, FullPlan, StripeSpan } from "./bundle-request.ts";
+import { AllFailed, firstInTurn, type Attempt } from "./first-in-turn.ts";
+import type { ObjectClient } from "./object-client.ts";
+import { discardFrames, isAnswer, PopCall, POP_PATIENCE_MS } from "./pop-call.ts";
+import { popRoundTrip } from "./read-trace.ts";
+
+export interface Located {
+  readonly plan: FullPlan;
+  /** Where the plan came from; undefined when that was a bucket. */
+  readonly bundle: Bundle | undefined;
+}
+
+export interface LocateRequest {
+  readonly key: string;
+  /** A plan that may be out of date; spares sending its manifest again. */
+  readonly known: FullPlan | undefined;
+  readonly span: StripeSpan | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Rejects with OBJECT_NOT_FOUND, with the manifest's own error, with ABORTED, or with NO_SOURCE. */
+export async function locate(client: ObjectClient, request: LocateRequest): Promise<Located> {
+  const attempts = [...popAttempts(client, request), ...bucketAttempt(client, request)];
+  try {
+    return await firstInTurn(attempts, {
+      clock: client.ports.clock,
+      signal: request.signal,
+      isFinal: isAnswer,
+      discard: ({ bundle }) => bundle && discardFrames(bundle.frames),
+    });
+  } catch (error) {
+    throw error instanceof AllFailed ? noSource(request.key, error) : error;
+  }
+}
+
+function popAttempts(client: ObjectClient, request: LocateRequest): Attempt<Located>[] {
+  const { latencies, ports } = client;
+  return client.popsByDistance().map((pop) => ({
+    name: `PoP ${pop.name}`,
+    patienceMs: latencies.estimate(popRoundTrip(pop.name)).meanMs + POP_PATIENCE_MS,
+    async start(signal) {
+      const bundle = await new PopCall({ ...request, pop, signal }, { ...ports, latencies }).bundle;
+      return { bundle, plan: client.learn(request.key, bundle.plan) };
+    },
+    onLate: () => latencies.failed(popRoundTrip(pop.name)),
+  }));
+}
+
+function bucketAttempt(client: ObjectClient, { key }: LocateRequest): Attempt<Located>[] {
+  const { regions, ports } = client;
+  if (regions.length === 0) return [];
+  return [
+    {
+      name: "buckets",
+      // The last one in turn: nobody is asked after it.
+      patienceMs: 0,
+      async start(signal) {
+        const manifest = await findManifest(key, { ...ports, regions, signal });
+        return { bundle: undefined, plan: client.planFromBuckets(key, manifest, DELTA_DEFAULT) };
+      },
+    },
+  ];
+}
+
+/** What the buckets say weighs more than what a PoP says of them: they are asked last and know best. */
+function noSource(key: string, { failures }: AllFailed): AgaroseError {
+  const verdict = failures.find(({ error }) => error.code.startsWith("MANIFEST_") || error.code === "REGION_UNKNOWN");
+  if (verdict) return verdict.error;
+  return new AgaroseError(
+    "NO_SOURCE",
+    `no PoP and no bucket has a plan for ${JSON.stringify(key)} (` +
+      `${failures.map(({ name, error }) => `${name}: ${error.code}`).join(", ") || "none is configured"}): ` +
+      "retry once one of them answers",
+    { key, failures: failures.map(({ name, error }) => ({ name, code: error.code, message: error.message })) },
+  );
+}

@@ -1,0 +1,232 @@
+/**
+ * One read of one object. With a plan that is known, the edge and the buckets are asked in the same moment; without one,
+ * the buckets follow as soon as a plan has come (`locate`).
+ */
+import {
+  AgaroseError,
+  objectAnswer,
+  openRead,
+  readKind,
+  toAgaroseError,
+  type ByteRange,
+  type ObjectAnswer as Head,
+  type ReadReport,
+} from "@agarose/core";
+import type { Bundle, FullPlan } from "./bundle-request.ts";
+import { locate } from "./locate.ts";
+import type { ObjectClient } from "./object-client.ts";
+import { discardFrames, PopCall } from "./pop-call.ts";
+import type { PlanEvent } from "./read-events.ts";
+import { ReadTrace } from "./read-trace.ts";
+import { edgeSource, regionSources } from "./sources.ts";
+import { guessSpan, serves, spanOf } from "./stripe-span.ts";
+
+export interface ObjectRequest {
+  readonly key: string;
+  readonly method: "GET" | "HEAD";
+  readonly headers: { get(name: string): string | null };
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ObjectAnswer {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  /** Null for HEAD, 304 and 412. It errors when the read cannot be completed; it never ends short. */
+  readonly body: ReadableStream<Uint8Array> | null;
+}
+
+/** Who sends the cached chunks of a read: a bundle whose plan is here, or a call that may still be under way. */
+export interface Edge {
+  readonly pop: string;
+  readonly bundle: Promise<Bundle>;
+  /** Whether the plan is here: a chunk takes a round trip less from then on. */
+  readonly arrived: () => boolean;
+  /** Ends it; calling twice does no harm. */
+  release(): void;
+}
+
+type Ranged = Head & { readonly range: ByteRange };
+
+export class ObjectRead {
+  readonly #client: ObjectClient;
+  readonly #request: ObjectRequest;
+  readonly #trace: ReadTrace;
+  readonly #signal: AbortSignal;
+  readonly #onEnd: () => void;
+  /** The answer that was handed out: the end of its body is the end of this read. */
+  #handedOut: ObjectAnswer | undefined;
+
+  /** @param onEnd told once when the read is over, however it ended. */
+  constructor(client: ObjectClient, request: ObjectRequest, onEnd: () => void) {
+    const { latencies, ports, telemetry } = client;
+    const { key, method, headers, signal } = request;
+    this.#client = client;
+    this.#request = request;
+    this.#signal = signal ?? new AbortController().signal;
+    this.#onEnd = onEnd;
+    this.#trace = new ReadTrace({
+      key,
+      method,
+      range: headers.get("range") ?? undefined,
+      clock: ports.clock,
+      latencies,
+      emit: ports.emit,
+      onRegionLatency: (region, ms) => telemetry.observe(region, ms),
+    });
+  }
+
+  /** Resolves when the first stripe is ready. */
+  async answer(): Promise<ObjectAnswer> {
+    try {
+      const known = this.#client.plans.get(this.#request.key);
+      const answer = (known && (await this.#fromKnown(known))) ?? (await this.#fromFresh(known));
+      this.#handedOut = answer;
+      if (answer.body === null) this.#end({ status: answer.status, bytes: 0 });
+      return answer;
+    } catch (cause) {
+      const error = toAgaroseError(cause);
+      this.#end({ status: error.httpStatus, bytes: 0 }, undefined, error);
+      throw error;
+    }
+  }
+
+  /**
+   * Asks the edge and the buckets at once. Undefined when the known plan is of no use: another PoP is nearer now, or too
+   * few of the chunks can be had.
+   */
+  async #fromKnown(known: FullPlan): Promise<ObjectAnswer | undefined> {
+    const [pop] = this.#client.popsByDistance();
+    if (pop && known.pop !== "" && known.pop !== pop.name) return undefined;
+    const head = objectAnswer(known.manifest, this.#request.headers);
+    if (!this.#wantsBytes(head)) return this.#bodiless("known", known, head);
+
+    const stop = new AbortController();
+    const changed = Promise.withResolvers<Bundle>();
+    const edge = this.#callPop(known, head, (bundle) => {
+      if (this.#handedOut) discardFrames(bundle.frames);
+      else changed.resolve(bundle);
+    });
+    const opened = this.#open("known", known, head, edge, AbortSignal.any([this.#signal, stop.signal]));
+    try {
+      const first = await Promise.race([opened, changed.promise]);
+      if (!("plan" in first)) return first;
+      // The object has changed and nothing of the old version was handed out: the bundle goes on with the new one.
+      opened.then(({ body }) => body?.cancel()).catch(() => {});
+      stop.abort();
+      return await this.#fromPlan("edge", first.plan, first);
+    } catch (error) {
+      if (toAgaroseError(error).code !== "NOT_ENOUGH_CHUNKS") throw error;
+      this.#client.plans.delete(this.#request.key);
+      return undefined;
+    }
+  }
+
+  async #fromFresh(known: FullPlan | undefined): Promise<ObjectAnswer> {
+    const { key, method, headers } = this.#request;
+    const span = guessSpan(method, headers.get("range"));
+    const { plan, bundle } = await locate(this.#client, { key, known, span, signal: this.#signal });
+    return this.#fromPlan(bundle ? "edge" : "region", plan, bundle);
+  }
+
+  async #fromPlan(from: "edge" | "region", plan: FullPlan, bundle: Bundle | undefined): Promise<ObjectAnswer> {
+    const head = this.#headOf(plan, bundle);
+    if (this.#wantsBytes(head)) return this.#open(from, plan, head, this.#edgeBehind(bundle, plan, head), this.#signal);
+    if (bundle) discardFrames(bundle.frames);
+    return this.#bodiless(from, plan, head);
+  }
+
+  /** `objectAnswer`, ending the bundle when the request cannot be met. */
+  #headOf(plan: FullPlan, bundle: Bundle | undefined): Head {
+    try {
+      return objectAnswer(plan.manifest, this.#request.headers);
+    } catch (error) {
+      if (bundle) discardFrames(bundle.frames);
+      throw error;
+    }
+  }
+
+  #wantsBytes(head: Head): head is Ranged {
+    return this.#request.method === "GET" && head.range !== undefined;
+  }
+
+  /** The bundle as it is when it has the stripes that are wanted; else another one that has. */
+  #edgeBehind(bundle: Bundle | undefined, plan: FullPlan, head: Ranged): Edge | undefined {
+    if (!bundle) return undefined;
+    if (serves(bundle.span, spanOf(plan.manifest, head.range))) {
+      this.#trace.bundleArrived();
+      return { pop: bundle.pop.name, bundle: Promise.resolve(bundle), arrived: () => true, release: () => {} };
+    }
+    discardFrames(bundle.frames);
+    return this.#callPop(plan, head, ({ frames }) => discardFrames(frames));
+  }
+
+  /** Asks the nearest PoP for the chunks of a plan that is known. A newer version is told to `onChanged`. */
+  #callPop(known: FullPlan, head: Ranged, onChanged: (bundle: Bundle) => void): Edge | undefined {
+    const client = this.#client;
+    const [pop] = client.popsByDistance();
+    if (!pop || known.manifest.bytes === 0) return undefined;
+    const { key } = this.#request;
+    const span = spanOf(known.manifest, head.range);
+    const call = new PopCall(
+      { key, pop, span, known, signal: this.#signal },
+      { ...client.ports, latencies: client.latencies },
+    );
+    const bundle = call.bundle.then((heard) => {
+      this.#trace.bundleArrived();
+      const current = { ...heard, plan: client.learn(key, heard.plan) };
+      if (current.plan.version === known.version) return current;
+      onChanged(current);
+      throw new AgaroseError("CHUNK_MISSING", `${key} has version ${current.plan.version} by now`, { key });
+    });
+    return { pop: pop.name, bundle, arrived: () => call.arrivedMs !== undefined, release: () => call.release() };
+  }
+
+  async #open(
+    from: PlanEvent["from"],
+    plan: FullPlan,
+    head: Ranged,
+    edge: Edge | undefined,
+    signal: AbortSignal,
+  ): Promise<ObjectAnswer> {
+    const { latencies, ports } = this.#client;
+    const { manifest, delta } = plan;
+    const cached = edge && edgeSource(edge, plan, latencies);
+    const sources = [...(cached ? [cached] : []), ...regionSources(plan, { ...ports, latencies })];
+    this.#trace.planned(from, plan, spanOf(manifest, head.range).from, sources);
+    let answer: ObjectAnswer | undefined;
+    const { body, report } = await openRead({
+      ...ports,
+      manifest,
+      sources,
+      signal,
+      delta,
+      range: head.range,
+      onRequest: (record) => this.#trace.request(record),
+      onEnd: (ended, error) => {
+        void cached?.close();
+        edge?.release();
+        // A read that was not handed out may still be tried another way.
+        if (!answer || answer !== this.#handedOut) return;
+        this.#end({ status: head.status, bytes: head.range.end - head.range.start }, ended, error);
+      },
+    });
+    this.#trace.firstStripe();
+    const headers = {
+      ...head.headers,
+      "server-timing": this.#trace.serverTiming(report),
+      "x-agarose-read": readKind(report),
+    };
+    answer = { status: head.status, headers, body };
+    return answer;
+  }
+
+  #bodiless(from: PlanEvent["from"], plan: FullPlan, { status, headers }: Head): ObjectAnswer {
+    this.#trace.planned(from, plan, 0, []);
+    return { status, headers: { ...headers, "server-timing": this.#trace.serverTiming() }, body: null };
+  }
+
+  #end(answer: { status: number; bytes: number }, report?: ReadReport, cause?: unknown): void {
+    this.#trace.end(answer, report, cause);
+    this.#onEnd();
+  }
+}

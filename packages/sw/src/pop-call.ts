@@ -1,0 +1,68 @@
+/**
+ * One call of a PoP, from asking to letting go, with what it teaches about that PoP.
+ */
+import { toAgaroseError, type AgaroseError, type Clock, type FetchPort, type FrameReader } from "@agarose/core";
+import { requestBundle, type Bundle, type BundleRequest } from "./bundle-request.ts";
+import type { LatencyBook } from "./latency-book.ts";
+import { popRoundTrip } from "./read-trace.ts";
+
+/** How much longer than its round trip a PoP may take before others are asked, and before it counts as failed. */
+export const POP_PATIENCE_MS = 300;
+
+export interface PopPorts {
+  readonly fetch: FetchPort;
+  readonly clock: Clock;
+  readonly latencies: LatencyBook;
+}
+
+export class PopCall {
+  readonly bundle: Promise<Bundle>;
+  readonly patienceMs: number;
+  /** When the plan came, on the clock. */
+  arrivedMs: number | undefined;
+  readonly #ports: PopPorts;
+  readonly #id: string;
+  readonly #startMs: number;
+  readonly #abort = new AbortController();
+
+  constructor(request: BundleRequest, ports: PopPorts) {
+    const { clock, fetch, latencies } = ports;
+    this.#ports = ports;
+    this.#id = popRoundTrip(request.pop.name);
+    this.#startMs = clock.now();
+    this.patienceMs = latencies.estimate(this.#id).meanMs + POP_PATIENCE_MS;
+    const signal = AbortSignal.any([request.signal, this.#abort.signal]);
+    this.bundle = requestBundle({ ...request, signal }, fetch);
+    this.bundle.then(
+      () => {
+        this.arrivedMs = clock.now();
+        latencies.observe(this.#id, this.arrivedMs - this.#startMs);
+      },
+      (error: unknown) => {
+        if (!signal.aborted && !isAnswer(toAgaroseError(error))) latencies.failed(this.#id);
+      },
+    );
+  }
+
+  /** Ends the call. A plan still under way may come within its patience, to be learned from; later it is a fault. */
+  release(): void {
+    const { clock, latencies } = this.#ports;
+    const cancelTimer = clock.after(Math.max(0, this.#startMs + this.patienceMs - clock.now()), () => {
+      latencies.failed(this.#id);
+      this.#abort.abort();
+    });
+    this.bundle
+      .then(({ frames }) => discardFrames(frames))
+      .catch(() => {})
+      .finally(cancelTimer);
+  }
+}
+
+export function discardFrames(frames: FrameReader): void {
+  frames.cancel().catch(() => {});
+}
+
+/** Whether a failure is an answer about the key, which no other source would give differently. */
+export function isAnswer({ code }: AgaroseError): boolean {
+  return code === "OBJECT_NOT_FOUND" || code === "KEY_INVALID" || code === "KEY_TOO_LONG";
+}

@@ -1,0 +1,93 @@
+/**
+ * What is told of every read on `new BroadcastChannel("agarose")`: enough to draw a waterfall. All times are milliseconds
+ * since the read began, but for `at`, which is milliseconds since 1970.
+ */
+import type { ErrorCode, ReadKind, SourceKind } from "@agarose/core";
+
+export const CHANNEL = "agarose";
+
+export type ReadEvent = ReadStartEvent | PlanEvent | RequestEvent | ReadEndEvent;
+
+/** A read began. */
+export interface ReadStartEvent {
+  readonly type: "read-start";
+  /** Names the read in all events that follow; unique over all workers and pages. */
+  readonly read: string;
+  readonly key: string;
+  readonly method: "GET" | "HEAD";
+  /** The `Range` header, if there was one. */
+  readonly range: string | undefined;
+  readonly at: number;
+}
+
+/** It is known what to fetch. A second one follows when the object turns out to have changed. */
+export interface PlanEvent {
+  readonly type: "plan";
+  readonly read: string;
+  readonly ms: number;
+  /** `known`: remembered from an earlier read; `edge`: from a PoP; `region`: put together from a bucket's manifest. */
+  readonly from: "known" | "edge" | "region";
+  /** The PoP that is asked for cached chunks, if any. */
+  readonly pop: string | undefined;
+  readonly version: string;
+  readonly bytes: number;
+  readonly k: number;
+  readonly m: number;
+  /** Chunk indices that the PoP is believed to have cached. */
+  readonly cached: readonly number[];
+  /** What the plan's model expects the first stripe to take from here: `expectedReadMs`. */
+  readonly expectedMs: number;
+}
+
+/** One chunk of one stripe was asked of one source (`outcome: "pending"`), and again when that ended. */
+export interface RequestEvent {
+  readonly type: "request";
+  readonly read: string;
+  /** Counts the requests of the read from 0. */
+  readonly request: number;
+  readonly stripe: number;
+  readonly chunk: number;
+  /** Name of the PoP or region. */
+  readonly source: string;
+  readonly kind: SourceKind;
+  readonly bytes: number;
+  readonly startMs: number;
+  readonly endMs: number | undefined;
+  /** `unused`: came although the same chunk was there already; `cancelled`: k others were first. */
+  readonly outcome: "pending" | "used" | "unused" | "cancelled" | "failed";
+  readonly error: string | undefined;
+}
+
+/** The read is over. */
+export interface ReadEndEvent {
+  readonly type: "read-end";
+  readonly read: string;
+  readonly ms: number;
+  /** HTTP status of the answer. */
+  readonly status: number;
+  /** Undefined when the answer has no body, or when the read failed before any chunk came. */
+  readonly kind: ReadKind | undefined;
+  /** When the plan was there, and when the first stripe was. */
+  readonly planMs: number | undefined;
+  readonly firstByteMs: number | undefined;
+  /** `expectedMs` of the last plan. */
+  readonly expectedMs: number | undefined;
+  /** Length of the answer's body. */
+  readonly bytes: number;
+  /** Bytes of the chunks that arrived, used or not. */
+  readonly fetchedBytes: number;
+  readonly requests: {
+    readonly used: number;
+    readonly unused: number;
+    readonly cancelled: number;
+    readonly failed: number;
+  };
+  readonly decodeMs: number;
+  /** Why it did not complete. ABORTED when its consumer had enough. */
+  readonly error: { readonly code: ErrorCode; readonly message: string } | undefined;
+}
+
+export function isReadEvent(data: unknown): data is ReadEvent {
+  const { type, read } = (data ?? {}) as { type?: unknown; read?: unknown };
+  return typeof read === "string" && ["read-start", "plan", "request", "read-end"].includes(String(type));
+}

@@ -1,0 +1,152 @@
+/**
+ * The account of one read: tells the channel what happens, and the latency book what was measured.
+ */
+import {
+  expectedReadMs,
+  hedgeAfterMs,
+  planStripe,
+  readKind,
+  serverTiming,
+  toAgaroseError,
+  type ChunkSource,
+  type Clock,
+  type ReadReport,
+  type RequestRecord,
+} from "@agarose/core";
+import type { FullPlan } from "./bundle-request.ts";
+import type { LatencyBook } from "./latency-book.ts";
+import type { PlanEvent, ReadEvent } from "./read-events.ts";
+
+export interface TraceOptions {
+  readonly key: string;
+  readonly method: "GET" | "HEAD";
+  readonly range: string | undefined;
+  readonly clock: Clock;
+  readonly latencies: LatencyBook;
+  readonly emit: (event: ReadEvent) => void;
+  /** Told how long each chunk of a region took. */
+  readonly onRegionLatency: (region: string, ms: number) => void;
+}
+
+/** Names of sources in the latency book. */
+export const popRoundTrip = (name: string): string => `pop:${name}`;
+export const edgeDelivery = (name: string): string => `edge:${name}`;
+export const regionDelivery = (name: string): string => `region:${name}`;
+
+export class ReadTrace {
+  readonly #options: TraceOptions;
+  readonly #id = crypto.randomUUID();
+  readonly #startMs: number;
+  readonly #requests = new Map<RequestRecord, number>();
+  #plan: PlanEvent | undefined;
+  /** When the bundle's plan came, on the clock; the edge's chunks are under way from then on. */
+  #bundleMs = 0;
+  #edgeBytes = 0;
+  #firstByteMs: number | undefined;
+  #ended = false;
+
+  constructor(options: TraceOptions) {
+    const { key, method, range } = options;
+    this.#options = options;
+    this.#startMs = options.clock.now();
+    options.emit({ type: "read-start", read: this.#id, key, method, range, at: Date.now() });
+  }
+
+  planned(from: PlanEvent["from"], plan: FullPlan, stripe: number, sources: readonly ChunkSource[]): void {
+    const { manifest, cached, delta, version } = plan;
+    const { k, m, bytes } = manifest;
+    const candidates = planStripe(manifest, stripe, sources, { random: () => 0 });
+    const expectedMs = expectedReadMs(k, delta, candidates);
+    const pop = sources.find(({ kind }) => kind === "edge")?.id;
+    this.#edgeBytes = cached.length * Math.ceil(Math.min(bytes, manifest.stripeBytes) / k);
+    this.#plan = { type: "plan", read: this.#id, ms: this.#now(), from, pop, version, bytes, k, m, cached, expectedMs };
+    this.#options.emit(this.#plan);
+  }
+
+  bundleArrived(): void {
+    this.#bundleMs = this.#options.clock.now();
+  }
+
+  firstStripe(): void {
+    this.#firstByteMs ??= this.#now();
+  }
+
+  /** For `onRequest` of the reader. */
+  request(record: RequestRecord): void {
+    let request = this.#requests.get(record);
+    if (request === undefined) {
+      request = this.#requests.size;
+      this.#requests.set(record, request);
+    }
+    if (record.endMs !== undefined) this.#measure(record, record.endMs);
+    const { startMs, endMs } = record;
+    this.#options.emit({
+      ...record,
+      type: "request",
+      read: this.#id,
+      request,
+      startMs: startMs - this.#startMs,
+      endMs: endMs === undefined ? undefined : endMs - this.#startMs,
+    });
+  }
+
+  /** The `Server-Timing` value as far as the read has come. */
+  serverTiming(report?: ReadReport): string {
+    const plan = this.#plan ? `plan;desc="${this.#plan.from}";dur=${this.#plan.ms.toFixed(1)}` : "";
+    return [plan, report ? serverTiming(report) : ""].filter((part) => part !== "").join(", ");
+  }
+
+  /** Ends the account; what comes later does not count. */
+  end(answer: { status: number; bytes: number }, report?: ReadReport, cause?: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    const error = cause === undefined ? undefined : toAgaroseError(cause);
+    const ms = this.#now();
+    // The reader's last cancellations are told in this turn still, after the read itself is over.
+    this.#options.clock.after(0, () => {
+      const records = [...this.#requests.keys()];
+      const count = (outcome: RequestRecord["outcome"]): number => records.filter((r) => r.outcome === outcome).length;
+      const arrived = records.filter(({ outcome }) => outcome === "used" || outcome === "unused");
+      this.#options.emit({
+        type: "read-end",
+        read: this.#id,
+        ms,
+        status: answer.status,
+        kind: report && arrived.length > 0 ? readKind(report) : undefined,
+        planMs: this.#plan?.ms,
+        firstByteMs: this.#firstByteMs,
+        expectedMs: this.#plan?.expectedMs,
+        bytes: answer.bytes,
+        fetchedBytes: arrived.reduce((sum, { bytes }) => sum + bytes, 0),
+        requests: {
+          used: count("used"),
+          unused: count("unused"),
+          cancelled: count("cancelled"),
+          failed: count("failed"),
+        },
+        decodeMs: report?.decodeMs ?? 0,
+        error: error && { code: error.code, message: error.message },
+      });
+    });
+  }
+
+  #measure({ source, kind, bytes, outcome, startMs, error }: RequestRecord, endMs: number): void {
+    const { latencies, onRegionLatency } = this.#options;
+    const id = kind === "edge" ? edgeDelivery(source) : regionDelivery(source);
+    const size = kind === "edge" ? this.#edgeBytes : bytes;
+    const ms = endMs - (kind === "edge" ? Math.max(startMs, this.#bundleMs) : startMs);
+    if (outcome === "used" || outcome === "unused") {
+      latencies.observe(id, ms, size);
+      if (kind === "region") onRegionLatency(source, ms);
+    } else if (outcome === "failed") {
+      // A chunk that is not there says nothing of how the source is.
+      if (kind === "region" && error !== "CHUNK_MISSING") latencies.failed(id);
+    } else if (kind === "region" && ms > hedgeAfterMs(latencies.estimate(id, size))) {
+      latencies.observeAtLeast(id, ms, size);
+    }
+  }
+
+  #now(): number {
+    return this.#options.clock.now() - this.#startMs;
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * Registers the service worker from a page and waits until it is in charge there.
+ */
+import { AgaroseError } from "@agarose/core";
+import { configFromUrl, type ConfigSource } from "./config.ts";
+import { fetchConfig } from "./config-store.ts";
+
+export interface RegisterOptions {
+  /** `classic` for `agarose-sw.classic.js`. Default `module`. */
+  readonly type?: WorkerType;
+  /** Paths that the worker controls. The browser's default is the folder of its file. */
+  readonly scope?: string;
+  /** Fail when the worker has not taken control after so long. Default 20,000 ms. */
+  readonly timeoutMs?: number;
+  /** Told when a newer worker has been installed and waits; call `activate` to let it take over at once. */
+  readonly onUpdate?: (activate: () => void) => void;
+}
+
+export const WORKER_URL_DEFAULT = "/agarose-sw.js?config=/agarose.json";
+
+/**
+ * Registers the worker at `url` and resolves when it controls this page, also on the first load.
+ *
+ * @throws CONFIG_INVALID when service workers are missing (an insecure origin, private browsing), when the worker's
+ *   configuration is unsound, or when its file cannot be registered; READ_TIMEOUT when it does not take control in time.
+ */
+export async function register(
+  url: string = WORKER_URL_DEFAULT,
+  options: RegisterOptions = {},
+): Promise<ServiceWorkerRegistration> {
+  const container = serviceWorkers();
+  const source = configFromUrl(new URL(url, document.baseURI).href);
+  if (source) await checkSource(source);
+  const { type = "module", scope, onUpdate, timeoutMs = 20_000 } = options;
+  const registration = await container
+    .register(url, { type, updateViaCache: "none", ...(scope === undefined ? {} : { scope }) })
+    .catch((error: unknown) => {
+      throw new AgaroseError(
+        "CONFIG_INVALID",
+        `service worker ${url} was not registered: check that the file is there and is served as JavaScript (${String(error)})`,
+        { url },
+        error,
+      );
+    });
+  if (onUpdate) watchUpdates(registration, onUpdate);
+  await controlled(container, registration, timeoutMs);
+  return registration;
+}
+
+function serviceWorkers(): ServiceWorkerContainer {
+  if ("serviceWorker" in navigator) return navigator.serviceWorker;
+  throw new AgaroseError(
+    "CONFIG_INVALID",
+    isSecureContext
+      ? "this browser offers no service workers here (private browsing?): read with fetchObject instead"
+      : `service workers need https or localhost, this page is on ${location.origin}: serve it over https`,
+    { secure: isSecureContext },
+  );
+}
+
+/** Browsers say no more than "failed to install" of a worker with a wrong configuration; this says what is wrong. */
+async function checkSource(source: ConfigSource): Promise<void> {
+  if ("url" in source) await fetchConfig(source, { fetch: globalThis.fetch.bind(globalThis), caches: undefined });
+}
+
+function watchUpdates(registration: ServiceWorkerRegistration, onUpdate: (activate: () => void) => void): void {
+  const tell = (worker: ServiceWorker): void => onUpdate(() => worker.postMessage({ agarose: "skip-waiting" }));
+  const watch = (worker: ServiceWorker): void => {
+    worker.addEventListener("statechange", () => {
+      if (worker.state === "installed" && registration.active) tell(worker);
+    });
+  };
+  if (registration.waiting && registration.active) tell(registration.waiting);
+  if (registration.installing) watch(registration.installing);
+  registration.addEventListener("updatefound", () => {
+    if (registration.installing) watch(registration.installing);
+  });
+}
+
+async function controlled(
+  container: ServiceWorkerContainer,
+  registration: ServiceWorkerRegistration,
+  timeoutMs: number,
+): Promise<void> {
+  if (container.controller) return;
+  const result = Promise.withResolvers<void>();
+  const worker = registration.installing ?? registration.waiting ?? registration.active;
+  const onState = (): void => {
+    if (worker?.state === "redundant") result.reject(notControlled("failed to install", registration));
+  };
+  // A page that was loaded past its worker (hard reload) stays uncontrolled until the worker claims it.
+  const timer = setTimeout(
+    () => result.reject(notControlled(`took no control in ${timeoutMs} ms`, registration)),
+    timeoutMs,
+  );
+  container.addEventListener("controllerchange", () => result.resolve(), { once: true });
+  worker?.addEventListener("statechange", onState);
+  onState();
+  if (registration.active) registration.active.postMessage({ agarose: "claim" });
+  try {
+    await result.promise;
+  } finally {
+    clearTimeout(timer);
+    worker?.removeEventListener("statechange", onState);
+  }
+}
+
+function notControlled(problem: string, { scope }: ServiceWorkerRegistration): AgaroseError {
+  return new AgaroseError(
+    problem.startsWith("failed") ? "CONFIG_INVALID" : "READ_TIMEOUT",
+    `the service worker of ${scope} ${problem}: is this page (${location.pathname}) below its scope?`,
+    { scope, page: location.pathname },
+  );
+}

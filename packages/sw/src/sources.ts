@@ -1,0 +1,54 @@
+/**
+ * The sources of one read: the PoP's bundle, and the bucket of every region in the plan.
+ */
+import { BundleSource, RegionSource, type Clock, type FetchPort, type PlanRegion } from "@agarose/core";
+import type { FullPlan } from "./bundle-request.ts";
+import type { Endpoint } from "./config.ts";
+import type { LatencyBook } from "./latency-book.ts";
+import type { Edge } from "./object-read.ts";
+import { edgeDelivery, popRoundTrip, regionDelivery } from "./read-trace.ts";
+
+/** What is believed of the edge's delivery behind its plan before it has been measured: chunks are under way already. */
+const EDGE_DELIVERY = { meanMs: 20, sdMs: 20 };
+/** A region that the PoP holds for down is believed to be so by a client that has not measured it. */
+const DOWN = { meanMs: 5_000, sdMs: 0 };
+
+export function regionSources(
+  plan: FullPlan,
+  ports: { fetch: FetchPort; clock: Clock; latencies: LatencyBook },
+): RegionSource[] {
+  const { manifest } = plan;
+  const bytes = Math.ceil(Math.min(manifest.bytes, manifest.stripeBytes) / manifest.k);
+  return plan.regions.map((region) => {
+    const id = regionDelivery(region.name);
+    ports.latencies.seed(id, region.down ? DOWN : region);
+    return new RegionSource({ manifest, region, ...ports, latency: () => ports.latencies.estimate(id, bytes) });
+  });
+}
+
+/** The edge as a source. What it is believed to have is corrected when the plan of its bundle comes. */
+export function edgeSource({ pop, bundle, arrived }: Edge, plan: FullPlan, latencies: LatencyBook): BundleSource {
+  const { manifest, cached } = plan;
+  const bytes = cached.length * Math.ceil(Math.min(manifest.bytes, manifest.stripeBytes) / manifest.k);
+  const id = edgeDelivery(pop);
+  latencies.seed(id, EDGE_DELIVERY);
+  const source = new BundleSource({
+    id: pop,
+    frames: bundle.then(({ frames }) => frames),
+    cached: new Set(cached),
+    latency: () => {
+      const delivery = latencies.estimate(id, bytes);
+      if (arrived()) return delivery;
+      const trip = latencies.estimate(popRoundTrip(pop));
+      return { meanMs: trip.meanMs + delivery.meanMs, sdMs: Math.hypot(trip.sdMs, delivery.sdMs) };
+    },
+  });
+  bundle.then(({ plan: { cached: heard } }) => source.setCached(new Set(heard))).catch(() => {});
+  return source;
+}
+
+/** The plan with the addresses of our own configuration where that names a region: it is what the page allows. */
+export function withConfiguredUrls(regions: readonly PlanRegion[], configured: readonly Endpoint[]): PlanRegion[] {
+  const urls = new Map(configured.map(({ name, url }) => [name, url]));
+  return regions.map((region) => ({ ...region, url: urls.get(region.name) ?? region.url }));
+}

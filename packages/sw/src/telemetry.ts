@@ -1,0 +1,47 @@
+/**
+ * Reports measured latencies to a PoP in batches: fire and forget, never on the way of a read.
+ */
+import type { Clock } from "@agarose/core";
+
+/** The body of `POST /v1/telemetry`. */
+export interface TelemetryReport {
+  readonly regions: readonly { readonly name: string; readonly samples: number; readonly meanMs: number }[];
+}
+
+export interface TelemetryOptions {
+  readonly clock: Clock;
+  readonly send: (report: TelemetryReport) => void;
+}
+
+/** A report goes out when it has this many samples, or so long after its first one. */
+export const BATCH_SAMPLES = 64;
+export const BATCH_MS = 5_000;
+
+export class Telemetry {
+  readonly #options: TelemetryOptions;
+  readonly #sums = new Map<string, { samples: number; ms: number }>();
+  #samples = 0;
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(options: TelemetryOptions) {
+    this.#options = options;
+  }
+
+  observe(region: string, ms: number): void {
+    const sum = this.#sums.get(region) ?? { samples: 0, ms: 0 };
+    this.#sums.set(region, { samples: sum.samples + 1, ms: sum.ms + ms });
+    this.#samples++;
+    if (this.#samples >= BATCH_SAMPLES) this.flush();
+    else this.#cancelTimer ??= this.#options.clock.after(BATCH_MS, () => this.flush());
+  }
+
+  flush(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    if (this.#samples === 0) return;
+    const regions = [...this.#sums].map(([name, { samples, ms }]) => ({ name, samples, meanMs: ms / samples }));
+    this.#sums.clear();
+    this.#samples = 0;
+    this.#options.send({ regions });
+  }
+}

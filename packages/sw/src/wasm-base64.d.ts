@@ -1,0 +1,5 @@
+/** As `build.ts` bundles them: base64 of the file. */
+declare module "@agarose/ec-wasm/*.wasm" {
+  const base64: string;
+  export default base64;
+}

@@ -1,0 +1,26 @@
+/**
+ * The part of ServiceWorkerGlobalScope that is used here. Named by hand because the compiler's libraries for pages and
+ * for workers exclude each other, and so that a test can be the worker.
+ */
+export interface WorkerScope {
+  readonly location: { readonly href: string; readonly origin: string };
+  readonly registration: { readonly active: unknown };
+  readonly clients: { claim(): Promise<void> };
+  skipWaiting(): Promise<void>;
+  addEventListener(type: "install" | "activate", listener: (event: LifeCycleEvent) => void): void;
+  addEventListener(type: "fetch", listener: (event: WorkerFetchEvent) => void): void;
+  addEventListener(type: "message", listener: (event: WorkerMessageEvent) => void): void;
+}
+
+export interface LifeCycleEvent {
+  waitUntil(work: Promise<unknown>): void;
+}
+
+export interface WorkerFetchEvent extends LifeCycleEvent {
+  readonly request: Request;
+  respondWith(response: Promise<Response>): void;
+}
+
+export interface WorkerMessageEvent extends LifeCycleEvent {
+  readonly data: unknown;
+}
