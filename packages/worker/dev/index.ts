@@ -2,13 +2,14 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { Miniflare, type WorkerOptions } from "miniflare";
 import { unstable_getMiniflareWorkerOptions } from "wrangler";
 import { bundleWorker, type WorkerBundle } from "../build.ts";
-import type { KvFault } from "../src/faulty-kv.ts";
+import type { KvFault } from "../src/kv-fault.ts";
 
-export type { KvFault } from "../src/faulty-kv.ts";
+export type { KvFault } from "../src/kv-fault.ts";
 
 export interface PopOptions {
   /** Name of an environment in wrangler.toml. */
@@ -54,7 +55,7 @@ export async function startPops({ pops, onLog = () => {} }: PopsOptions): Promis
     const modules = await modulesOf(await bundleWorker(ENTRY, outDir));
     const miniflare = new Miniflare({
       workers: pops.map((pop) => workerOptions(pop, modules)),
-      handleRuntimeStdio: (stdout, stderr) => {
+      handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {
         for (const stream of [stdout, stderr]) stream.setEncoding("utf8").on("data", (text: string) => onLog(text));
       },
     });
@@ -76,13 +77,13 @@ async function modulesOf({ script, wasm }: WorkerBundle): Promise<Modules> {
 }
 
 function workerOptions({ name, vars, port = 0 }: PopOptions, modules: Modules): WorkerOptions {
-  const { workerOptions } = unstable_getMiniflareWorkerOptions(CONFIG, name);
+  const configured = unstable_getMiniflareWorkerOptions(CONFIG, name).workerOptions;
   return {
-    ...workerOptions,
+    ...configured,
     name,
     modules,
     modulesRoot: "",
-    bindings: { ...workerOptions.bindings, POP: name, ...vars },
+    bindings: { ...configured.bindings, POP: name, ...vars },
     unsafeDirectSockets: [{ host: "127.0.0.1", port }],
   } as WorkerOptions;
 }

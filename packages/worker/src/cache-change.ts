@@ -64,8 +64,9 @@ export function advance(entry: LedgerEntry, done: number): LedgerEntry {
 export function promise(ledger: readonly LedgerEntry[]): Record<string, CachedObject> {
   const promised = ledger
     .filter(({ chunks }) => chunks.length > 0)
-    .map(({ version, key, chunks, stripes, chunkBytes }) => {
-      return [version, { key, chunks, stripes, bytes: chunks.length * chunkBytes }] as const;
+    .map((entry) => {
+      const { version, key, chunks, stripes } = entry;
+      return [version, { key, chunks, stripes, bytes: chunks.length * entry.chunkBytes }] as const;
     });
   return Object.fromEntries(promised);
 }

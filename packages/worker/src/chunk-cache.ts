@@ -14,6 +14,8 @@ export interface CacheContext {
   readonly kv: KVNamespace;
   readonly connections: Connections;
   readonly waitUntil: (promise: Promise<unknown>) => void;
+  /** Told of a version of which KV does not have what was promised, or has it wrong. */
+  readonly onSuspect: (version: string) => void;
 }
 
 /** A cached value: its chunk frames, and the bytes they are views of. */
@@ -52,11 +54,10 @@ export class ChunkCache {
       const value = this.#parse(inFront, stripe);
       if (holdsAll(value, chunks)) return this.#count(value, chunks);
     }
-    const stored = await this.#readKv(valueName(version, stripe), context);
-    const value = stored ? this.#parse(stored, stripe) : NOTHING;
-    if (holdsAll(value, chunks)) {
-      context.waitUntil(this.#frontCache.put(frontName, value.bytes, FRONT_TTL_SECONDS));
-    }
+    const answer = await this.#readKv(valueName(version, stripe), context);
+    const value = answer?.value ? this.#parse(new Uint8Array(answer.value), stripe) : NOTHING;
+    if (holdsAll(value, chunks)) context.waitUntil(this.#frontCache.put(frontName, value.bytes, FRONT_TTL_SECONDS));
+    else if (answer) context.onSuspect(version);
     return this.#count(value, chunks);
   }
 
@@ -83,23 +84,27 @@ export class ChunkCache {
     await connections.run(() => kv.delete(valueName(version, stripe)));
   }
 
-  /** Forgets what stands in front of KV for a value that turned out to be corrupt. */
-  async forget(version: string, stripe: number, chunks: readonly number[]): Promise<void> {
+  /** Takes note that a value read from here had wrong bytes. */
+  async reportCorrupt(
+    version: string,
+    stripe: number,
+    chunks: readonly number[],
+    { onSuspect }: CacheContext,
+  ): Promise<void> {
+    onSuspect(version);
     await this.#frontCache.delete(`${valueName(version, stripe)}:${chunks.join(",")}`);
   }
 
-  async #readKv(name: string, { kv, connections }: CacheContext): Promise<Uint8Array | undefined> {
+  /** What KV answers; undefined when it fails, hangs or did so a moment ago. */
+  async #readKv(name: string, { kv, connections }: CacheContext): Promise<{ value: ArrayBuffer | null } | undefined> {
     if (this.#clock.now() < this.#pausedUntilMs) return undefined;
-    const stored = await orNothing(
-      connections.run(async () => ({ value: await kv.get(name, "arrayBuffer") })),
-      KV_DEADLINE_MS,
-      this.#clock,
-    );
-    if (!stored) {
+    const reading = connections.run(async () => ({ value: await kv.get(name, "arrayBuffer") }));
+    const answer = await orNothing(reading, KV_DEADLINE_MS, this.#clock);
+    if (!answer) {
       this.#counters.kvFailures++;
       this.#pausedUntilMs = this.#clock.now() + PAUSE_MS;
     }
-    return stored?.value ? new Uint8Array(stored.value) : undefined;
+    return answer;
   }
 
   /** A malformed value counts as empty: an empty or truncated one, or one of another stripe. */

@@ -3,12 +3,13 @@
  * does not. Never deployed: `wrangler.toml` names `index.ts`.
  */
 import type { Env } from "./env.ts";
-import { FaultyKv, isKvFault } from "./faulty-kv.ts";
+import { FaultyKv } from "./faulty-kv.ts";
 import worker from "./index.ts";
+import { isKvFault } from "./kv-fault.ts";
 
 export { PopState, RequestMonitor } from "./index.ts";
 
-export const FAULT_PATH = "/__dev/fault";
+const FAULT_PATH = "/__dev/fault";
 
 let kv: FaultyKv | undefined;
 let wrapped: Env | undefined;

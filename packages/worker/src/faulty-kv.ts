@@ -1,13 +1,8 @@
 /** A KV namespace that fails on demand: for tests and the local world only. */
 
-/** `stale`: reads show what was stored when the fault began; `slow`: every operation takes `SLOW_MS` longer. */
-export type KvFault = "ok" | "down" | "slow" | "stale";
+import type { KvFault } from "./kv-fault.ts";
 
-export const SLOW_MS = 3_000;
-
-export function isKvFault(value: unknown): value is KvFault {
-  return value === "ok" || value === "down" || value === "slow" || value === "stale";
-}
+const SLOW_MS = 3_000;
 
 export class FaultyKv {
   readonly namespace: KVNamespace;

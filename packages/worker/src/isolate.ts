@@ -75,7 +75,12 @@ export class Invocation {
     const connections = new Connections();
     const urls = this.isolate.settings.regions.map(({ popUrl }) => popUrl);
     this.fetch = regionFetch(connections, urls, (url, init) => fetch(url, init));
-    this.cacheContext = { kv: env.CHUNKS, connections, waitUntil: this.waitUntil };
+    this.cacheContext = {
+      kv: env.CHUNKS,
+      connections,
+      waitUntil: this.waitUntil,
+      onSuspect: (version) => this.isolate.counter.suspect(version, env, this.waitUntil),
+    };
   }
 
   configuration(): Promise<Configuration> {

@@ -113,6 +113,12 @@ export class PopState extends DurableObject<Env> {
     }
   }
 
+  /** Has the next period check every stripe of these versions. */
+  suspect(versions: readonly string[]): void {
+    const entries = this.#rows<LedgerEntry>("ledger").filter(({ version }) => versions.includes(version));
+    this.record(entries.map((entry) => ({ ...entry, done: 0 })));
+  }
+
   /** Forgets what has been evicted. */
   remove(versions: readonly string[]): void {
     for (const version of versions) this.#sql.exec("DELETE FROM ledger WHERE version = ?", version);

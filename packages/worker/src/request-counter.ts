@@ -1,5 +1,5 @@
 /**
- * Requests and region latencies as one isolate counts them, handed on in batches beside the reads (`waitUntil`): nothing
+ * What one isolate notes while it reads (requests, region latencies, cache values in doubt), handed on in batches beside the reads (`waitUntil`): nothing
  * on the read path waits for it, and a lost batch costs a little accuracy only.
  */
 import type { Env } from "./env.ts";
@@ -12,11 +12,13 @@ export const POP_STATE_NAME = "pop";
 
 const KEYS_MAX = 10_000;
 const SAMPLES_MAX = 256;
+const SUSPECTS_MAX = 256;
 const FLUSH_AFTER_MS = 2_000;
 
 export class RequestCounter {
   #counts = new Map<string, number>();
   #samples: RegionSample[] = [];
+  #suspects = new Set<string>();
   #flushPlanned = false;
   #dropped = 0;
 
@@ -39,16 +41,25 @@ export class RequestCounter {
     this.#planFlush(env, waitUntil);
   }
 
+  /** Notes that the chunk cache does not hold of a version what it should. */
+  suspect(version: string, env: Env, waitUntil: (promise: Promise<unknown>) => void): void {
+    if (this.#suspects.size < SUSPECTS_MAX) this.#suspects.add(version);
+    this.#planFlush(env, waitUntil);
+  }
+
   /** Hands everything on. Resolves even when a Durable Object refuses; what it refused is lost. */
   async flush(env: Env): Promise<void> {
     const counts = [...this.#counts];
     const samples = this.#samples;
+    const suspects = [...this.#suspects];
     this.#counts = new Map();
     this.#samples = [];
+    this.#suspects.clear();
     const shards = Map.groupBy(counts, ([key]) => shardOf(key));
     await Promise.allSettled([
       ...[...shards].map(([shard, entries]) => monitorShard(env, shard).count(entries)),
       ...(samples.length > 0 ? [popState(env).observe(samples)] : []),
+      ...(suspects.length > 0 ? [popState(env).suspect(suspects)] : []),
     ]);
   }
 

@@ -89,10 +89,11 @@ async function open(invocation: Invocation, manifest: Manifest, range: ByteRange
       clock,
     });
   });
+  const cachedChunks = configuration.cached[manifest.version]?.chunks ?? [];
   const edge = new EdgeSource({
     pop: settings.pop,
     version: manifest.version,
-    chunks: configuration.cached[manifest.version]?.chunks ?? [],
+    chunks: cachedChunks,
     cache,
     context: invocation.cacheContext,
   });
@@ -106,5 +107,9 @@ async function open(invocation: Invocation, manifest: Manifest, range: ByteRange
     random: Math.random,
     delta: settings.delta,
     windowBytes: WINDOW_BYTES,
+    onRequest({ kind, stripe, error }) {
+      if (kind !== "edge" || error !== "CHUNK_CORRUPT") return;
+      invocation.waitUntil(cache.reportCorrupt(manifest.version, stripe, cachedChunks, invocation.cacheContext));
+    },
   });
 }

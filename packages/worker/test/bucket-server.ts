@@ -1,0 +1,88 @@
+/** A plain HTTP server with one bucket per region, and faults on demand. For tests. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface BucketFault {
+  readonly down?: boolean;
+  /** Replaces what would be sent of a chunk. */
+  readonly spoil?: (body: Uint8Array) => Uint8Array;
+  /** Answer everything with a redirect to here. */
+  readonly redirect?: string;
+  readonly delayMs?: number;
+}
+
+export interface BucketRequest {
+  readonly region: string;
+  readonly name: string;
+  readonly range: string | undefined;
+}
+
+export interface BucketServer {
+  readonly url: string;
+  readonly objects: Map<string, Uint8Array>;
+  /** By region. */
+  readonly faults: Map<string, BucketFault>;
+  /** Requests answered in the way of a fault, by region. */
+  readonly fired: Map<string, number>;
+  readonly requests: BucketRequest[];
+  close(): Promise<void>;
+}
+
+/** So that the edge is worth something: a bucket beside the PoP would need no cache. */
+const LATENCY_MS = 30;
+
+/** Objects are named `<region>/<name>`, names as in `chunkName` and `manifestName`. */
+export async function startBuckets(): Promise<BucketServer> {
+  const objects = new Map<string, Uint8Array>();
+  const faults = new Map<string, BucketFault>();
+  const fired = new Map<string, number>();
+  const requests: BucketRequest[] = [];
+  const server = createServer(async (request, response) => {
+    const [, region = "", ...rest] = (request.url ?? "").split("/");
+    const name = rest.map(decodeURIComponent).join("/");
+    const { range } = request.headers;
+    requests.push({ region, name, range });
+    const fault = faults.get(region) ?? {};
+    const fire = (): void => void fired.set(region, (fired.get(region) ?? 0) + 1);
+    await new Promise((resolve) => setTimeout(resolve, LATENCY_MS));
+    if (fault.delayMs) {
+      fire();
+      await new Promise((resolve) => setTimeout(resolve, fault.delayMs));
+    }
+    if (fault.down) {
+      fire();
+      request.socket.destroy();
+      return;
+    }
+    if (fault.redirect) {
+      fire();
+      response.writeHead(302, { location: `${fault.redirect}${request.url}` }).end();
+      return;
+    }
+    const object = objects.get(`${region}/${name}`);
+    if (!object) {
+      response.writeHead(404).end();
+      return;
+    }
+    const asked = /^bytes=(\d+)-(\d+)$/.exec(range ?? "");
+    let body = asked ? object.subarray(Number(asked[1]), Number(asked[2]) + 1) : object;
+    if (fault.spoil && name.startsWith("chunks/")) {
+      fire();
+      body = fault.spoil(body);
+    }
+    response.writeHead(asked ? 206 : 200, { "content-length": body.length }).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    objects,
+    faults,
+    fired,
+    requests,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
