@@ -16,6 +16,11 @@ export interface CodecSources {
   readonly scalar?: CodecSource;
 }
 
+/** Missing from the types of Workers, because workerd refuses to compile at run time. */
+interface Compiler {
+  compile(bytes: Uint8Array): Promise<WebAssembly.Module>;
+}
+
 const FASTEST_FIRST = ["relaxed", "simd", "scalar"] as const;
 const loaded = new WeakMap<object, Promise<LoadedCodec>>();
 
@@ -48,9 +53,9 @@ export function kernelSupported(name: KernelName): boolean {
 }
 
 async function instantiate(source: CodecSource): Promise<LoadedCodec> {
-  if (!isModule(source)) checkMagic(source as BufferSource);
+  const bytes = isModule(source) ? undefined : checkedBytes(source as BufferSource);
   try {
-    const module = isModule(source) ? source : await WebAssembly.compile(source as BufferSource);
+    const module = bytes ? await (WebAssembly as unknown as Compiler).compile(bytes) : (source as WebAssembly.Module);
     return createCodec(createWasmEngine(await WebAssembly.instantiate(module, {})));
   } catch {
     // Refused by a policy, or an instruction is unknown here. Either way the same bytes come out of JavaScript, slower.
@@ -66,12 +71,13 @@ function isModule(source: CodecSource): source is WebAssembly.Module {
   return typeof WebAssembly !== "undefined" && source instanceof WebAssembly.Module;
 }
 
-function checkMagic(source: BufferSource): void {
+/** V8 compiles from arrays, not from every kind of view. */
+function checkedBytes(source: BufferSource): Uint8Array {
   const bytes = ArrayBuffer.isView(source)
     ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength)
     : new Uint8Array(source);
   const isWasm = bytes[0] === 0 && bytes[1] === 0x61 && bytes[2] === 0x73 && bytes[3] === 0x6d;
-  if (isWasm) return;
+  if (isWasm) return bytes;
   throw codecError("CONFIG_INVALID", `the codec's source (${bytes.length} bytes) is not a WebAssembly module`, {
     bytes: bytes.length,
   });

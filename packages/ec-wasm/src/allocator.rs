@@ -1,6 +1,6 @@
-//! Heap and panic of the WASM build. Only `solve` allocates (matrices of reed-solomon-erasure) and it frees everything
-//! before it returns, so a bump pointer that goes back to its start when nothing is alive is all the allocator needed:
-//! a tenth of the code of a general one, and memory that cannot fragment.
+//! Heap and panic of the WASM build. Only `solve` allocates (matrices of reed-solomon-erasure) and it frees them before it
+//! returns, so a bump pointer that goes back to where it was is all the allocator needed: a tenth of the code of a
+//! general one, and memory that cannot fragment.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::arch::wasm32;
@@ -11,7 +11,6 @@ const PAGE_BYTES: usize = 65_536;
 struct Bump {
     /// First free address; 0 before the first allocation.
     next: Cell<usize>,
-    start: Cell<usize>,
     live: Cell<usize>,
 }
 
@@ -21,16 +20,15 @@ unsafe impl Sync for Bump {}
 #[global_allocator]
 static HEAP: Bump = Bump {
     next: Cell::new(0),
-    start: Cell::new(0),
     live: Cell::new(0),
 };
 
-// SAFETY: blocks are disjoint ranges of pages that this allocator grew the memory by, and stay so until none is alive.
+// SAFETY: blocks are disjoint ranges of pages that this allocator grew the memory by, and stay so until `scope` has seen
+// all of them freed.
 unsafe impl GlobalAlloc for Bump {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if self.start.get() == 0 {
-            self.start.set(wasm32::memory_size(0) * PAGE_BYTES);
-            self.next.set(self.start.get());
+        if self.next.get() == 0 {
+            self.next.set(wasm32::memory_size(0) * PAGE_BYTES);
         }
         let at = self.next.get().next_multiple_of(layout.align());
         let Some(end) = at.checked_add(layout.size()) else {
@@ -47,10 +45,18 @@ unsafe impl GlobalAlloc for Bump {
 
     unsafe fn dealloc(&self, _: *mut u8, _: Layout) {
         self.live.set(self.live.get() - 1);
-        if self.live.get() == 0 {
-            self.next.set(self.start.get());
-        }
     }
+}
+
+/// Runs `work` and takes back its memory, provided that it freed as many blocks as it allocated. The first run does not:
+/// the hasher of a cache inside the crate keeps its seed for good, so what lies below stays as it is, once.
+pub fn scope<T>(work: impl FnOnce() -> T) -> T {
+    let (next, live) = (HEAP.next.get(), HEAP.live.get());
+    let result = work();
+    if next != 0 && HEAP.live.get() == live {
+        HEAP.next.set(next);
+    }
+    result
 }
 
 /// Messages of panics would be half of the module; a trap says enough, since the boundary checks its arguments.

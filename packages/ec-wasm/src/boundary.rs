@@ -4,6 +4,7 @@ use core::cell::UnsafeCell;
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
+use crate::allocator;
 use crate::codec::{Codec, STAGING_BYTES};
 use crate::error::CodecError;
 use crate::kernel;
@@ -56,7 +57,7 @@ pub fn rows_max(k: usize) -> usize {
 /// See [`Codec::solve`].
 #[wasm_bindgen]
 pub fn solve(k: usize, wanted_count: usize) -> u32 {
-    status(codec().solve(k, wanted_count))
+    allocator::scope(|| status(codec().solve(k, wanted_count)))
 }
 
 /// See [`Codec::prepare`].

@@ -7,6 +7,7 @@ extern crate alloc;
 
 #[cfg(target_arch = "wasm32")]
 mod allocator;
+#[cfg(target_arch = "wasm32")]
 mod boundary;
 pub mod codec;
 pub mod error;
