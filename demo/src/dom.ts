@@ -1,0 +1,43 @@
+/** The little of DOM building that the page needs. */
+
+type Child = Node | string | number | undefined | false;
+type Properties = Readonly<Record<string, unknown>>;
+
+/** An element with properties (`class`, `style` and `aria-*` as attributes, `on…` as listeners) and children. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  properties: Properties = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[K] {
+  return fill(document.createElement(tag), properties, children);
+}
+
+/** The same for SVG. */
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  properties: Properties = {},
+  ...children: readonly Child[]
+): SVGElementTagNameMap[K] {
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
+}
+
+/** The element of index.html with this id. */
+export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`index.html has no element with the id ${id}`);
+  return element as T;
+}
+
+function fill<T extends Element>(element: T, properties: Properties, children: readonly Child[]): T {
+  for (const [name, value] of Object.entries(properties)) {
+    // ARIA states are words: "false" is something else than absent.
+    if (value === undefined || (value === false && !name.startsWith("aria-"))) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value as EventListener);
+    else if (value === true && !name.startsWith("aria-")) element.setAttribute(name, "");
+    else element.setAttribute(name, String(value));
+  }
+  for (const child of children) {
+    if (child !== undefined && child !== false) element.append(child instanceof Node ? child : String(child));
+  }
+  return element;
+}

@@ -1,0 +1,21 @@
+/** Numbers as a person reads them. */
+
+export function ms(value: number): string {
+  if (value >= 10_000) return `${(value / 1000).toFixed(1)} s`;
+  if (value >= 1000) return `${(value / 1000).toFixed(2)} s`;
+  return `${Math.round(value)} ms`;
+}
+
+export function bytes(value: number): string {
+  if (value >= 1e6) return `${(value / 1e6).toFixed(value >= 1e7 ? 1 : 2)} MB`;
+  if (value >= 1e3) return `${Math.round(value / 1e3)} kB`;
+  return `${value} B`;
+}
+
+export function percent(fraction: number): string {
+  return `${Math.round(100 * fraction)}%`;
+}
+
+export function count(value: number, one: string, many = `${one}s`): string {
+  return `${value.toLocaleString("en")} ${value === 1 ? one : many}`;
+}

@@ -1,0 +1,62 @@
+/**
+ * The photographs: small ones as plain images below /ec/, the chosen one read again on every click.
+ */
+import { PHOTOS, type Photo } from "../samples/index.ts";
+import { byId, h } from "./dom.ts";
+
+/** `read` reads an object whole. */
+export function startGallery(read: (key: string) => Promise<Blob>): void {
+  const image = h("img", { class: "large", alt: "", decoding: "async" });
+  const caption = h("figcaption");
+  const figure = h("figure", { class: "stage" }, image, caption);
+  const thumbs = h("div", { class: "thumbs" }, ...PHOTOS.map((photo) => thumb(photo, () => void show(photo))));
+  byId("photos").replaceChildren(figure, thumbs);
+  let shown: string | undefined;
+  let turn = 0;
+
+  async function show(photo: Photo): Promise<void> {
+    const mine = ++turn;
+    for (const button of thumbs.children) button.setAttribute("aria-pressed", String(button.id === thumbId(photo)));
+    figure.setAttribute("aria-busy", "true");
+    caption.replaceChildren(...credit(photo));
+    try {
+      const blob = await read(photo.key);
+      if (mine !== turn) return;
+      if (shown !== undefined) URL.revokeObjectURL(shown);
+      shown = URL.createObjectURL(blob);
+      image.src = shown;
+      image.alt = photo.alt;
+      image.hidden = false;
+    } catch (error) {
+      if (mine !== turn) return;
+      const { code, message } = error as { code?: string; message: string };
+      image.hidden = true;
+      caption.replaceChildren(h("strong", { class: "failure" }, code ?? "The read failed"), ` ${message}`);
+    } finally {
+      if (mine === turn) figure.removeAttribute("aria-busy");
+    }
+  }
+
+  void show(PHOTOS[0]!);
+}
+
+function thumb(photo: Photo, onclick: () => void): HTMLElement {
+  const { key, width, height, title } = photo;
+  const image = h("img", { src: `/ec/${key}`, alt: "", width, height, loading: "lazy", decoding: "async" });
+  // A photograph that could not be read leaves its title.
+  image.addEventListener("error", () => image.classList.add("broken"));
+  image.addEventListener("load", () => image.classList.remove("broken"));
+  return h(
+    "button",
+    { type: "button", id: thumbId(photo), "aria-label": `Read ${title}`, title: `Read ${title}`, onclick },
+    image,
+  );
+}
+
+function thumbId({ key }: Photo): string {
+  return `thumb-${key}`;
+}
+
+function credit({ title, author, licence }: Photo): (Node | string)[] {
+  return [h("strong", {}, title), ` ${author}, ${licence}`];
+}

@@ -1,0 +1,119 @@
+/**
+ * The gel: one lane per read, newest on the right, one band per chunk at the time it arrived (log scale, top is fast).
+ * Named after what agarose is used for. A lane is a button that chooses its read.
+ */
+import { byId, h } from "./dom.ts";
+import { ms } from "./format.ts";
+import type { Palette } from "./palette.ts";
+import type { Read, ReadLog, ReadRequest } from "./reads.ts";
+
+const LANES_MAX = 64;
+const FASTEST_MS = 5;
+const SLOWEST_MS = 5000;
+const TICKS_MS = [10, 30, 100, 300, 1000, 3000];
+
+export interface Gel {
+  /** Marks the lane of this read. */
+  choose(id: string | undefined): void;
+}
+
+export function startGel(log: ReadLog, palette: Palette, onChoose: (read: Read) => void): Gel {
+  const lanes = h("div", { class: "lanes", role: "group", "aria-label": "Latest reads, oldest first" });
+  const ticks = TICKS_MS.map((tick) => h("span", { class: "tick", style: `top:${depth(tick)}%` }, ms(tick)));
+  byId("gel").append(h("div", { class: "ticks", "aria-hidden": true }, ...ticks), lanes);
+  drawEmpty(lanes);
+  const buttons = new Map<string, HTMLButtonElement>();
+  let chosen: string | undefined;
+
+  const dirty = new Set<Read>();
+  let scheduled = false;
+  log.addEventListener("read", (event) => {
+    const { detail: read } = event as CustomEvent<Read>;
+    for (const older of dirty) if (older.id === read.id) dirty.delete(older);
+    dirty.add(read);
+    if (scheduled) return;
+    scheduled = true;
+    requestAnimationFrame(() => {
+      scheduled = false;
+      for (const changed of dirty) drawLane(changed);
+      dirty.clear();
+    });
+  });
+  lanes.addEventListener("keydown", moveFocus);
+
+  function drawLane(read: Read): void {
+    lanes.querySelector(".empty")?.remove();
+    const lane = buttons.get(read.id) ?? addLane(read.id);
+    lane.replaceChildren(...bands(read, palette));
+    lane.setAttribute("aria-label", describe(read));
+    lane.title = describe(read);
+    lane.classList.toggle("failed", read.error !== undefined);
+  }
+
+  function addLane(id: string): HTMLButtonElement {
+    const lane = h("button", { class: "lane", type: "button", "aria-pressed": "false" });
+    lane.addEventListener("click", () => {
+      const read = log.get(id);
+      if (read) onChoose(read);
+    });
+    buttons.set(id, lane);
+    lanes.append(lane);
+    while (buttons.size > LANES_MAX) {
+      const [oldest, element] = buttons.entries().next().value!;
+      element.remove();
+      buttons.delete(oldest);
+    }
+    return lane;
+  }
+
+  return {
+    choose(id) {
+      if (chosen !== undefined) buttons.get(chosen)?.setAttribute("aria-pressed", "false");
+      chosen = id;
+      if (id !== undefined) buttons.get(id)?.setAttribute("aria-pressed", "true");
+    },
+  };
+}
+
+function drawEmpty(lanes: HTMLElement): void {
+  lanes.append(h("p", { class: "empty" }, "No read yet."));
+}
+
+/** Arrow keys walk over the lanes. */
+function moveFocus(event: KeyboardEvent): void {
+  const step = { ArrowLeft: "previousElementSibling", ArrowRight: "nextElementSibling" }[event.key];
+  if (!step) return;
+  const next = (document.activeElement as HTMLElement)[step as "nextElementSibling"];
+  if (next instanceof HTMLButtonElement) {
+    next.focus();
+    next.click();
+    event.preventDefault();
+  }
+}
+
+/** Bands at the same place from the same source are drawn once, so that a read of many stripes stays cheap. */
+function bands(read: Read, palette: Palette): HTMLElement[] {
+  const seen = new Map<string, HTMLElement>();
+  for (const request of read.requests) {
+    if (request.endMs === undefined) continue;
+    const top = Math.round(2 * depth(request.endMs - request.startMs)) / 2;
+    const name = `${top} ${request.source} ${request.outcome}`;
+    if (!seen.has(name)) seen.set(name, band(request, top, palette));
+  }
+  return [...seen.values()];
+}
+
+function band({ kind, source, outcome }: ReadRequest, top: number, palette: Palette): HTMLElement {
+  return h("i", { class: `band ${outcome}`, style: `top:${top}%;--c:${palette.of(kind, source)}` });
+}
+
+/** Where a time stands in the gel, in percent from the top. */
+function depth(time: number): number {
+  const clamped = Math.min(SLOWEST_MS, Math.max(FASTEST_MS, time));
+  return 3 + (94 * Math.log(clamped / FASTEST_MS)) / Math.log(SLOWEST_MS / FASTEST_MS);
+}
+
+function describe({ key, kind, ms: time, error }: Read): string {
+  if (error) return `${key}: ${error.code}`;
+  return `${key}: ${time === undefined ? "under way" : ms(time)}${kind ? `, ${kind}` : ""}`;
+}

@@ -1,0 +1,70 @@
+/**
+ * Wiring: the world, the service worker, and every part of the page.
+ */
+import "./style.css";
+import { PHOTOS } from "../samples/index.ts";
+import { startCharts } from "./charts.ts";
+import { byId, h } from "./dom.ts";
+import { startGallery } from "./gallery.ts";
+import { startLoad } from "./load.ts";
+import { startMap } from "./map.ts";
+import { startModel } from "./model.ts";
+import { Palette } from "./palette.ts";
+import { readObject } from "./read-object.ts";
+import { ReadLog } from "./reads.ts";
+import { followReads, startServiceWorker } from "./service-worker.ts";
+import { showProblem, showStatus } from "./status.ts";
+import { startSwitches } from "./switches.ts";
+import { startTabs } from "./tabs.ts";
+import { startTheme } from "./theme.ts";
+import { startVideo } from "./video.ts";
+import { startReads } from "./view.ts";
+import { explain } from "./words.ts";
+import { World, type WorldFile } from "./world.ts";
+
+async function main(): Promise<void> {
+  const file = await loadWorldFile();
+  const world = new World(file);
+  const palette = new Palette(file);
+  const log = new ReadLog();
+  const read = async (key: string): Promise<Blob> => {
+    const { parts, contentType } = await readObject(log, key);
+    return new Blob(parts, { type: contentType });
+  };
+
+  followReads(log);
+  startReads(log, palette);
+  startSwitches(world, palette, showProblem);
+  startMap(world, log, palette);
+  explain(world);
+  const charts = startCharts(log, world);
+  startTheme(() => charts.restyle());
+  startLoad({ keys: PHOTOS.map(({ key }) => key), world, read, report: showProblem });
+  startModel((key, onProgress) => readObject(log, key, onProgress));
+  const showVideo = startVideo();
+  startTabs([
+    { id: "photos", title: "Photographs" },
+    { id: "video", title: "Video", onShow: showVideo },
+    { id: "model", title: "Model file" },
+  ]);
+
+  void world.start();
+  showStatus(world, { state: "starting" });
+  // Images that are asked for before the service worker controls the page work too, but only the edge could tell of them.
+  showStatus(world, await startServiceWorker());
+  startGallery(read);
+}
+
+async function loadWorldFile(): Promise<WorldFile> {
+  const response = await fetch("/world.json", { cache: "no-store" });
+  if (!response.ok)
+    throw new Error(`/world.json answers ${response.status}: this page must be served by the local world`);
+  const { control, config } = (await response.json()) as Partial<WorldFile>;
+  if (!config?.regions || !config.pops) throw new Error("/world.json has no client configuration");
+  return control === undefined ? { config } : { control, config };
+}
+
+main().catch((error: unknown) => {
+  showProblem(error);
+  byId("status").replaceChildren(h("span", { class: "dot bad" }), "not running");
+});

@@ -1,0 +1,194 @@
+/**
+ * The map: the client in the middle, PoPs and regions around it at their latency (log scale), and a flash of light for
+ * every chunk that arrives.
+ */
+import { byId, svg } from "./dom.ts";
+import { ms } from "./format.ts";
+import type { Palette } from "./palette.ts";
+import type { Read, ReadLog } from "./reads.ts";
+import type { World, WorldState } from "./world.ts";
+
+const WIDTH = 440;
+const HEIGHT = 330;
+const CENTRE = { x: WIDTH / 2, y: HEIGHT / 2 };
+const RADIUS_MIN = 42;
+const RADIUS_MAX = 158;
+const NEAREST_MS = 8;
+const FARTHEST_MS = 2000;
+const RINGS_MS = [10, 100, 1000];
+/** Degrees clockwise from the top, as one would point on a globe from Europe; others are put in between. */
+const BEARINGS: Readonly<Record<string, number>> = {
+  "pop fra": 118,
+  "pop lhr": 318,
+  "pop iad": 268,
+  frankfurt: 62,
+  dublin: 352,
+  "n-virginia": 292,
+  "sao-paulo": 232,
+  tokyo: 88,
+  sydney: 128,
+};
+const FLIGHT_MS = 600;
+const FLIGHTS_MAX = 60;
+
+interface Place {
+  readonly x: number;
+  readonly y: number;
+  readonly colour: string;
+}
+
+export function startMap(world: World, log: ReadLog, palette: Palette): void {
+  const rings = svg("g", { class: "rings" });
+  const places = svg("g");
+  const flights = svg("g");
+  const client = svg("circle", { class: "client", cx: CENTRE.x, cy: CENTRE.y, r: 9 });
+  const you = svg("text", { class: "you", x: CENTRE.x, y: CENTRE.y + 24, "text-anchor": "middle" }, "you");
+  byId("map").append(
+    svg(
+      "svg",
+      {
+        viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+        role: "img",
+        "aria-label": "PoPs and regions at their distance from the client",
+      },
+      rings,
+      flights,
+      places,
+      client,
+      you,
+    ),
+  );
+  for (const ring of RINGS_MS) rings.append(...drawRing(ring));
+
+  let positions = new Map<string, Place>();
+  const draw = (): void => {
+    if (!world.state) return;
+    positions = placesOf(world.state, palette);
+    places.replaceChildren(...drawPlaces(world.state, positions));
+  };
+  world.addEventListener("change", draw);
+  draw();
+
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const told = new WeakMap<object, true>();
+  log.addEventListener("read", (event) => {
+    if (still.matches || document.visibilityState !== "visible") return;
+    const { detail: read } = event as CustomEvent<Read>;
+    const request = read.requests.at(-1) && latestEnded(read);
+    if (!request || told.has(request) || flights.childElementCount >= FLIGHTS_MAX) return;
+    told.set(request, true);
+    const from = positions.get(request.kind === "region" ? request.source : `pop ${request.source}`);
+    if (from) fly(flights, from, request.outcome);
+  });
+}
+
+/** Of the requests that have ended, the one that ended last. */
+function latestEnded({ requests }: Read): Read["requests"][number] | undefined {
+  let latest: Read["requests"][number] | undefined;
+  for (const request of requests)
+    if (request?.endMs !== undefined && request.endMs >= (latest?.endMs ?? 0)) latest = request;
+  return latest;
+}
+
+function fly(layer: SVGElement, { x, y, colour }: Place, outcome: string): void {
+  const line = svg("line", {
+    x1: x,
+    y1: y,
+    x2: CENTRE.x,
+    y2: CENTRE.y,
+    style: `--c:${colour}`,
+    class: `flight ${outcome}`,
+  });
+  const dot = svg("circle", { r: 3.5, style: `--c:${colour}`, class: `flight ${outcome}` });
+  layer.append(line, dot);
+  const end = outcome === "used" ? 1 : 0.4;
+  const to = { x: x + (CENTRE.x - x) * end, y: y + (CENTRE.y - y) * end };
+  dot.animate(
+    [{ transform: `translate(${x}px, ${y}px)` }, { transform: `translate(${to.x}px, ${to.y}px)`, opacity: end }],
+    {
+      duration: FLIGHT_MS,
+      easing: "ease-in",
+      fill: "forwards",
+    },
+  );
+  line
+    .animate([{ opacity: 0.9 }, { opacity: 0 }], { duration: 2 * FLIGHT_MS, fill: "forwards" })
+    .finished.finally(() => {
+      line.remove();
+      dot.remove();
+    });
+}
+
+function placesOf(state: WorldState, palette: Palette): Map<string, Place> {
+  const places = new Map<string, Place>();
+  state.pops.forEach(({ name, latencyMs }, index) => {
+    const bearing = BEARINGS[`pop ${name}`] ?? 360 * (index / state.pops.length) + 20;
+    const guess = state.client.near === name ? NEAREST_MS : 4 * NEAREST_MS;
+    places.set(`pop ${name}`, { ...at(bearing, latencyMs ?? guess), colour: palette.of("edge", name) });
+  });
+  state.regions.forEach(({ name, latencyMs, latencyFactor }, index) => {
+    const bearing = BEARINGS[name] ?? 360 * (index / state.regions.length);
+    places.set(name, { ...at(bearing, latencyMs * latencyFactor), colour: palette.of("region", name) });
+  });
+  return places;
+}
+
+function drawPlaces(state: WorldState, positions: ReadonlyMap<string, Place>): SVGElement[] {
+  const elements: SVGElement[] = [];
+  for (const { name, down, kv } of state.pops) {
+    const place = positions.get(`pop ${name}`)!;
+    const { x, y, colour } = place;
+    const shape = svg("rect", { x: x - 7, y: y - 7, width: 14, height: 14, rx: 3, transform: `rotate(45 ${x} ${y})` });
+    const note = down ? "stopped" : kv === "ok" ? undefined : `KV ${kv}`;
+    elements.push(group(`pop ${name}`, colour, down, shape, place, name, note));
+  }
+  for (const { name, down, corrupt, latencyFactor, latencyMs } of state.regions) {
+    const place = positions.get(name)!;
+    const shape = svg("circle", { cx: place.x, cy: place.y, r: 9 });
+    const note = down ? "dead" : corrupt > 0 ? "corrupt" : latencyFactor > 1 ? "slow" : undefined;
+    elements.push(group(name, place.colour, down, shape, place, name, note ?? ms(latencyMs)));
+  }
+  return elements;
+}
+
+function group(
+  id: string,
+  colour: string,
+  down: boolean,
+  shape: SVGElement,
+  { x, y }: Place,
+  name: string,
+  note: string | undefined,
+): SVGElement {
+  const left = x < CENTRE.x - 20;
+  const side = { x: left ? x - 15 : x + 15, "text-anchor": left ? "end" : "start" };
+  const cross = svg("path", { class: "cross", d: `M${x - 6} ${y - 6}l12 12m0-12l-12 12` });
+  return svg(
+    "g",
+    { class: `place${down ? " down" : ""}`, style: `--c:${colour}`, "data-place": id },
+    shape,
+    down && cross,
+    svg("text", { ...side, y: note === undefined ? y + 4 : y - 1 }, name),
+    note !== undefined && svg("text", { ...side, y: y + 12, class: "note" }, note),
+  );
+}
+
+function drawRing(ring: number): SVGElement[] {
+  const radius = radiusOf(ring);
+  return [
+    svg("circle", { cx: CENTRE.x, cy: CENTRE.y, r: radius }),
+    svg("text", { x: CENTRE.x, y: CENTRE.y + radius - 4, "text-anchor": "middle" }, ms(ring)),
+  ];
+}
+
+function at(bearing: number, time: number): { x: number; y: number } {
+  const angle = (bearing * Math.PI) / 180;
+  const radius = radiusOf(time);
+  return { x: CENTRE.x + radius * Math.sin(angle), y: CENTRE.y - radius * Math.cos(angle) };
+}
+
+function radiusOf(time: number): number {
+  const clamped = Math.min(FARTHEST_MS, Math.max(NEAREST_MS, time));
+  const share = Math.log(clamped / NEAREST_MS) / Math.log(FARTHEST_MS / NEAREST_MS);
+  return RADIUS_MIN + share * (RADIUS_MAX - RADIUS_MIN);
+}

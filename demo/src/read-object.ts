@@ -1,0 +1,50 @@
+/**
+ * Reads an object as any page would, with fetch. Where no service worker answers, the edge decodes, and the read is
+ * logged from what its answer tells; with one, the service worker's own events are better.
+ */
+import { readOfEdgeAnswer, type Read, type ReadLog } from "./reads.ts";
+import { isControlled } from "./service-worker.ts";
+import { toldError } from "./told-error.ts";
+
+export interface Progress {
+  /** Bytes of the object that have arrived. */
+  readonly received: number;
+  readonly total: number | undefined;
+  readonly part: Uint8Array;
+}
+
+/** The whole object. Rejects with ToldError for an error status, and as fetch does. */
+export async function readObject(
+  log: ReadLog,
+  key: string,
+  onProgress: (progress: Progress) => void = () => {},
+): Promise<{ parts: Uint8Array<ArrayBuffer>[]; contentType: string }> {
+  const at = Date.now();
+  const startMs = performance.now();
+  const controlled = isControlled();
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let received = 0;
+  // The browser's own HTTP cache would answer a second read without any chunk moving.
+  const response = await fetch(`/ec/${key}`, { cache: "no-store" });
+  const record = (error?: Read["error"]): void => {
+    if (controlled) return;
+    const { headers } = response;
+    const serverTiming = headers.get("server-timing");
+    const kind = headers.get("x-agarose-read");
+    log.put(readOfEdgeAnswer({ key, at, ms: performance.now() - startMs, bytes: received, kind, serverTiming, error }));
+  };
+  if (!response.ok || !response.body) {
+    const error = await toldError(response);
+    record({ code: error.code, message: error.message });
+    throw error;
+  }
+  const length = response.headers.get("content-length");
+  const total = length === null ? undefined : Number(length);
+  for await (const part of response.body) {
+    parts.push(part as Uint8Array<ArrayBuffer>);
+    received += part.length;
+    onProgress({ received, total, part });
+  }
+  record();
+  return { parts, contentType: response.headers.get("content-type") ?? "application/octet-stream" };
+}

@@ -1,0 +1,42 @@
+/**
+ * The line at the top that says who decodes, and the place where problems are told.
+ */
+import { byId, h } from "./dom.ts";
+import { isControlled, type WorkerState } from "./service-worker.ts";
+import type { World } from "./world.ts";
+
+const WORKER: Record<WorkerState, { tone: string; text: string }> = {
+  active: { tone: "good", text: "service worker decodes" },
+  starting: { tone: "wait", text: "no service worker yet: the edge decodes" },
+  absent: { tone: "bad", text: "no service worker: the edge decodes" },
+};
+
+/** Shows the state of the service worker and, from then on, that of the world. */
+export function showStatus(world: World, worker: { state: WorkerState; problem?: string }): void {
+  if (worker.problem)
+    showProblem(new Error(`The service worker did not start: ${worker.problem}. The edge decodes instead.`));
+  const draw = (): void => {
+    const { tone, text } = WORKER[isControlled() ? "active" : worker.state];
+    const near = world.state?.client.near;
+    const place = near ? `client next to ${near}` : (world.problem ?? "looking for the world");
+    byId("status").replaceChildren(
+      h("span", { class: `dot ${tone}` }),
+      h("span", {}, text),
+      h("span", { class: `dot ${near ? "good" : world.problem ? "bad" : "wait"}` }),
+      h("span", {}, place),
+    );
+  };
+  draw();
+  world.addEventListener("change", draw);
+  if ("serviceWorker" in navigator) navigator.serviceWorker.addEventListener("controllerchange", draw);
+}
+
+/** Tells of something that did not work, with its code, until it is closed or the next one comes. */
+export function showProblem(error: unknown): void {
+  const { code, message } = error as { code?: string; message?: string };
+  const element = byId("problem");
+  const close = h("button", { type: "button", class: "quiet", "aria-label": "Close this message" }, "Close");
+  close.addEventListener("click", () => (element.hidden = true));
+  element.replaceChildren(h("p", {}, code ? h("code", {}, code) : "", ` ${message ?? String(error)}`), close);
+  element.hidden = false;
+}

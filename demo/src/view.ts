@@ -1,0 +1,74 @@
+/**
+ * Which read is looked at: the newest, until a lane of the gel is chosen.
+ */
+import { byId, h } from "./dom.ts";
+import { startGel } from "./gel.ts";
+import type { Palette } from "./palette.ts";
+import type { Read, ReadLog } from "./reads.ts";
+import { Waterfall } from "./waterfall.ts";
+
+/** A new read takes the place of the last one no sooner than this, so that it can be read under load. */
+const HOLD_MS = 900;
+
+export function startReads(log: ReadLog, palette: Palette): void {
+  const waterfall = new Waterfall(palette);
+  const follow = h("button", { type: "button", class: "toggle", "aria-pressed": "true" }, "follow the newest");
+  let following = true;
+  let shown: string | undefined;
+  let shownSince = 0;
+  let scheduled = false;
+
+  const gel = startGel(log, palette, (read) => {
+    setFollowing(false);
+    show(read.id);
+  });
+  const swatches = palette
+    .all()
+    .map(({ name, colour, kind }) =>
+      h(
+        "span",
+        { class: "source" },
+        h("i", { class: `swatch ${kind}`, style: `--c:${colour}` }),
+        kind === "edge" ? `edge ${name}` : name,
+      ),
+    );
+  const endings = ["used", "cancelled", "failed"].map((outcome) =>
+    h(
+      "span",
+      { class: "source" },
+      h("i", { class: `sample ${outcome}` }),
+      { cancelled: "dropped" }[outcome] ?? outcome,
+    ),
+  );
+  byId("legend").append(...swatches, ...endings, follow);
+  follow.addEventListener("click", () => setFollowing(!following));
+
+  log.addEventListener("read", (event) => {
+    const { detail: read } = event as CustomEvent<Read>;
+    const old = performance.now() - shownSince > HOLD_MS;
+    if (following && read.id !== shown && (old || shown === undefined)) show(read.id);
+    else if (read.id === shown) redraw();
+  });
+
+  function show(id: string): void {
+    shown = id;
+    shownSince = performance.now();
+    redraw();
+  }
+
+  function redraw(): void {
+    if (scheduled) return;
+    scheduled = true;
+    requestAnimationFrame(() => {
+      scheduled = false;
+      const read = shown === undefined ? undefined : log.get(shown);
+      if (read) waterfall.draw(read);
+      gel.choose(shown);
+    });
+  }
+
+  function setFollowing(on: boolean): void {
+    following = on;
+    follow.setAttribute("aria-pressed", String(on));
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * The local world as the page knows it: where its control address is, and what its state is now.
+ */
+import { ToldError, toldError } from "./told-error.ts";
+
+export type KvState = "ok" | "down" | "slow" | "stale";
+
+export interface RegionState {
+  readonly name: string;
+  readonly down: boolean;
+  readonly latencyFactor: number;
+  readonly corrupt: number;
+  /** From where the client is now, without faults. */
+  readonly latencyMs: number;
+}
+
+export interface PopState {
+  readonly name: string;
+  readonly url: string;
+  readonly down: boolean;
+  readonly kv: KvState;
+  readonly latencyMs?: number;
+}
+
+export interface WorldState {
+  readonly client: { readonly near: string };
+  readonly regions: readonly RegionState[];
+  readonly pops: readonly PopState[];
+  readonly code: { readonly k: number; readonly m: number };
+  /** All latencies are those of the paper's table times this. */
+  readonly scale: number;
+}
+
+/** What the page's own host says of the world. */
+export interface WorldFile {
+  readonly control?: string;
+  readonly config: {
+    readonly prefix: string;
+    readonly pops: readonly { readonly name: string; readonly url: string }[];
+    readonly regions: readonly { readonly name: string; readonly url: string }[];
+  };
+}
+
+const POLL_MS = 3000;
+
+/** Keeps `state` fresh while the page is visible, and sends changes. Dispatches `change` and `problem`. */
+export class World extends EventTarget {
+  readonly file: WorldFile;
+  state: WorldState | undefined;
+  /** Why the control address cannot be used now. */
+  problem: string | undefined;
+
+  constructor(file: WorldFile) {
+    super();
+    this.file = file;
+  }
+
+  async start(): Promise<void> {
+    await this.#poll();
+    setInterval(() => {
+      if (document.visibilityState === "visible") void this.#poll();
+    }, POLL_MS);
+  }
+
+  moveClient(near: string): Promise<void> {
+    return this.#change("client", { near });
+  }
+
+  setRegion(name: string, change: { down?: boolean; latencyFactor?: number; corrupt?: number }): Promise<void> {
+    return this.#change(`regions/${name}`, change);
+  }
+
+  setPop(name: string, change: { down?: boolean; kv?: KvState }): Promise<void> {
+    return this.#change(`pops/${name}`, change);
+  }
+
+  reset(): Promise<void> {
+    return this.#change("reset", {});
+  }
+
+  /** Runs the Cron Trigger of all PoPs and resolves when they are done. */
+  async cron(): Promise<void> {
+    await this.#send("POST", "cron", {});
+    this.dispatchEvent(new Event("cron"));
+  }
+
+  async #change(path: string, body: object): Promise<void> {
+    const answer = await this.#send("POST", path, body);
+    if (isState(answer)) this.#adopt(answer);
+    else await this.#poll();
+  }
+
+  async #poll(): Promise<void> {
+    try {
+      const answer = await this.#send("GET", "state");
+      if (!isState(answer)) throw new ToldError("CONTROL_ODD", "the control address answers with something else");
+      this.#adopt(answer);
+    } catch (error) {
+      this.problem = (error as Error).message;
+      this.dispatchEvent(new Event("change"));
+    }
+  }
+
+  #adopt(state: WorldState): void {
+    this.state = state;
+    this.problem = undefined;
+    this.dispatchEvent(new Event("change"));
+  }
+
+  async #send(method: "GET" | "POST", path: string, body?: object): Promise<unknown> {
+    const { control } = this.file;
+    if (!control) throw new ToldError("CONTROL_MISSING", "this page was started without a control address");
+    const response = await fetch(`${control.replace(/\/$/, "")}/${path}`, {
+      method,
+      ...(body && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+    }).catch((error: unknown) => {
+      throw new ToldError("CONTROL_SILENT", `the control address ${control} does not answer (${String(error)})`);
+    });
+    if (!response.ok) throw await toldError(response);
+    return await response.json();
+  }
+}
+
+function isState(value: unknown): value is WorldState {
+  return typeof value === "object" && value !== null && "regions" in value && "pops" in value && "client" in value;
+}
