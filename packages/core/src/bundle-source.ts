@@ -84,6 +84,10 @@ export class BundleSource implements ChunkSource {
   async close(): Promise<void> {
     this.#end(new AgaroseError("ABORTED", "the bundle was closed"));
     this.#early.clear();
+    await this.#cancel();
+  }
+
+  async #cancel(): Promise<void> {
     await this.#frames.then((frames) => frames.cancel()).catch(() => {});
   }
 
@@ -95,6 +99,8 @@ export class BundleSource implements ChunkSource {
       while (this.#waiters.size > 0 && !this.#ended) this.#dispatch(await frames.next());
     } catch (error) {
       this.#end(toAgaroseError(error, "SOURCE_FAILED"));
+      // What follows a malformed frame is of no use to anybody.
+      await this.#cancel();
     } finally {
       this.#pumping = false;
     }

@@ -15,6 +15,9 @@ const FRAME_FORMAT = 1;
 /** The largest payload is a chunk of a (1, m) code, or a plan with a manifest of 8 MiB. */
 const PAYLOAD_BYTES_MAX = STRIPE_BYTES_MAX;
 
+/** GF(2^8) has so many rows. */
+const CHUNKS_MAX = 256;
+
 const FRAME_TYPES = ["plan", "chunk", "miss", "end"] as const;
 
 export interface Frame {
@@ -78,7 +81,7 @@ export function encodePlan(plan: Plan): Uint8Array {
 export function parsePlan(payload: Uint8Array, key: string): Plan {
   let plan: Plan;
   try {
-    plan = JSON.parse(new TextDecoder().decode(payload)) as Plan;
+    plan = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(payload)) as Plan;
   } catch (error) {
     throw invalid("has a plan that is not JSON", {}, error);
   }
@@ -86,15 +89,17 @@ export function parsePlan(payload: Uint8Array, key: string): Plan {
   const sound =
     typeof plan?.pop === "string" &&
     typeof plan.version === "string" &&
-    Number.isSafeInteger(plan.epoch) &&
-    Number.isSafeInteger(plan.delta) &&
+    isCount(plan.epoch, Number.MAX_SAFE_INTEGER) &&
+    isCount(plan.delta, CHUNKS_MAX) &&
     Array.isArray(plan.cached) &&
-    plan.cached.every((chunk) => Number.isInteger(chunk) && chunk >= 0 && chunk < 256) &&
+    plan.cached.every((chunk) => isCount(chunk, CHUNKS_MAX - 1)) &&
     regions.length > 0 &&
     regions.every(isRegion);
-  if (!sound) throw invalid("has a plan that lacks a field");
-  if (plan.manifest) checkManifest(plan.manifest, { key, regions: new Set(regions.map(({ name }) => name)) });
-  return plan;
+  if (!sound) throw invalid("has a plan with a field that is missing or out of range");
+  if (plan.manifest === undefined) return plan;
+  checkManifest(plan.manifest, { key, regions: new Set(regions.map(({ name }) => name)) });
+  if (plan.manifest.version === plan.version) return plan;
+  throw invalid(`has a plan of version ${plan.version} with a manifest of version ${plan.manifest.version}`);
 }
 
 /** The frames in `bytes`, which must hold whole frames only: a KV value. Throws BUNDLE_INVALID. */
@@ -112,10 +117,12 @@ export function parseFrames(bytes: Uint8Array): Frame[] {
   return frames;
 }
 
+const NOTHING = new Uint8Array(0);
+
 /** Reads frames from a response body as they arrive; each `next` waits for one whole frame. */
 export class FrameReader {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-  #rest = new Uint8Array(0);
+  #rest: Uint8Array = NOTHING;
 
   constructor(body: ReadableStream<Uint8Array>) {
     this.#reader = body.getReader();
@@ -138,12 +145,13 @@ export class FrameReader {
       if (this.#rest.length === 0) {
         const { done, value } = await this.#reader.read();
         if (done) throw invalid(`is truncated: ${filled} of ${count} bytes of a frame`, { filled, count });
-        this.#rest = value as Uint8Array<ArrayBuffer>;
+        this.#rest = value;
       }
       const part = this.#rest.subarray(0, count - filled);
       taken.set(part, filled);
       filled += part.length;
-      this.#rest = this.#rest.subarray(part.length);
+      // An empty view would still hold the buffer it was received in.
+      this.#rest = part.length < this.#rest.length ? this.#rest.subarray(part.length) : NOTHING;
     }
     return taken;
   }
@@ -163,9 +171,18 @@ function isRegion(region: PlanRegion): boolean {
     typeof region?.name === "string" &&
     typeof region.url === "string" &&
     /^https?:\/\//.test(region.url) &&
-    Number.isFinite(region.meanMs) &&
-    Number.isFinite(region.sdMs)
+    isDuration(region.meanMs) &&
+    isDuration(region.sdMs) &&
+    (region.down === undefined || typeof region.down === "boolean")
   );
+}
+
+function isCount(value: unknown, max: number): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= max;
+}
+
+function isDuration(ms: unknown): boolean {
+  return Number.isFinite(ms) && (ms as number) >= 0;
 }
 
 function invalid(problem: string, details: Record<string, unknown> = {}, cause?: unknown): AgaroseError {

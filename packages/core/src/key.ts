@@ -31,14 +31,16 @@ export function encodeKey(key: string): string {
 
 /** Undoes `encodeKey`. Throws KEY_INVALID when `encoded` is not the encoding of a key. */
 export function decodeKey(encoded: string): string {
+  let key: string;
   try {
-    return parseKey(encoded.split("/").map(decodeURIComponent).join("/"));
+    key = parseKey(decodeURIComponent(encoded));
   } catch (error) {
     if (error instanceof AgaroseError) throw error;
-    throw new AgaroseError("KEY_INVALID", `${JSON.stringify(encoded.slice(0, 200))} is not a percent-encoded key`, {
-      encoded,
-    });
+    throw notEncoded(encoded);
   }
+  // One key has one name: what `encodeKey` would write in another way was not written by it.
+  if (encodeKey(key) !== encoded) throw notEncoded(encoded);
+  return key;
 }
 
 export const MANIFEST_PREFIX = "manifests/";
@@ -73,6 +75,11 @@ export function chunkName(key: string, version: string, index: number): string {
 /** The URL of the S3 object `name` below a region's public base URL (`https://host/bucket`). */
 export function objectUrl(base: string, name: string): string {
   return `${base.replace(/\/$/, "")}/${name.split("/").map(encodeSegment).join("/")}`;
+}
+
+function notEncoded(encoded: string): AgaroseError {
+  const problem = `${JSON.stringify(encoded.slice(0, 200))} is not a percent-encoded key`;
+  return new AgaroseError("KEY_INVALID", problem, { encoded });
 }
 
 function keyProblem(key: string): string | undefined {

@@ -23,7 +23,7 @@ export interface Code {
 export interface Manifest extends Code {
   readonly agarose: typeof FORMAT_VERSION;
   readonly key: string;
-  /** 32 hex digits over content and code: `versionOf`. Equal versions have byte-equal chunks. */
+  /** 32 hex digits over content and code: `versionText`. Equal versions have byte-equal chunks. */
   readonly version: string;
   /** Length of the object. */
   readonly bytes: number;
@@ -117,18 +117,17 @@ export function versionText(object: Code & { readonly sha256: string; readonly s
 /** Refuses k, m and stripeBytes that cannot be coded, with CODE_INVALID. */
 export function checkCode(code: Code & { readonly stripeBytes?: number }): void {
   const { k, m, stripeBytes = STRIPE_BYTES_DEFAULT } = code;
-  const whole = Number.isInteger(k) && Number.isInteger(m) && Number.isInteger(stripeBytes);
-  if (!whole || k < 1 || m < 0 || 2 * k + m > 256) {
+  if (!Number.isInteger(k) || !Number.isInteger(m) || k < 1 || m < 0 || 2 * k + m > 256) {
     throw new AgaroseError(
       "CODE_INVALID",
-      `k = ${k}, m = ${m} is not a code: whole numbers with k >= 1, m >= 0 and 2k + m <= 256 are`,
+      `k = ${JSON.stringify(k)}, m = ${JSON.stringify(m)} is not a code: whole numbers with k >= 1, m >= 0 and 2k + m <= 256 are`,
       { k, m },
     );
   }
-  if (stripeBytes < 1 || stripeBytes > STRIPE_BYTES_MAX) {
+  if (!Number.isInteger(stripeBytes) || stripeBytes < 1 || stripeBytes > STRIPE_BYTES_MAX) {
     throw new AgaroseError(
       "CODE_INVALID",
-      `stripeBytes = ${stripeBytes} is out of range: 1 to ${STRIPE_BYTES_MAX} are allowed`,
+      `stripeBytes = ${JSON.stringify(stripeBytes)} is out of range: whole numbers from 1 to ${STRIPE_BYTES_MAX} are allowed`,
       { stripeBytes, max: STRIPE_BYTES_MAX },
     );
   }
@@ -166,7 +165,7 @@ export function parseManifest(
   expected: { readonly key?: string; readonly regions?: ReadonlySet<string> } = {},
 ): Manifest {
   refuseTooLarge(input.length);
-  const text = typeof input === "string" ? input : new TextDecoder().decode(input);
+  const text = typeof input === "string" ? input : decodeText(input);
   const [trailer, expectedCrc] = /,"crc32":"([0-9a-f]{8})"\}\s*$/.exec(text) ?? [];
   let json: unknown;
   try {
@@ -225,14 +224,27 @@ function checkScalars(m: Manifest): void {
   for (const name of ["key", "version", "contentType", "modified", "sha256"] as const) {
     if (typeof m[name] !== "string") throw invalid(`has no ${name}`, { field: name });
   }
-  parseKey(m.key);
+  checkKey(m.key);
   if (!/^[0-9a-f]{32}$/.test(m.version)) throw invalid(`has a version that is not 32 hex digits`, { field: "version" });
   if (!/^[0-9a-f]{64}$/.test(m.sha256)) throw invalid(`has a sha256 that is not 64 hex digits`, { field: "sha256" });
   if (!Number.isSafeInteger(m.bytes) || m.bytes < 0) {
-    throw invalid(`has bytes = ${m.bytes}, a whole number of 0 or more is expected`, { field: "bytes" });
+    throw invalid(`has bytes = ${JSON.stringify(m.bytes)}, a whole number of 0 or more is expected`, {
+      field: "bytes",
+    });
   }
-  if (Number.isNaN(Date.parse(m.modified))) throw invalid(`has no readable modified date`, { field: "modified" });
+  if (m.stripeBytes === undefined) throw invalid("has no stripeBytes", { field: "stripeBytes" });
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$/.test(m.modified) || Number.isNaN(Date.parse(m.modified)))
+    throw invalid(`has no readable modified date`, { field: "modified" });
   if (!isHeaderValue(m.contentType)) throw invalid(`has an unusable contentType`, { field: "contentType" });
+}
+
+/** A bad key in a manifest is the manifest's mistake, not that of who asked for it. */
+function checkKey(key: string): void {
+  try {
+    parseKey(key);
+  } catch (error) {
+    throw invalid(`has an unusable key: ${(error as Error).message}`, { field: "key" }, error);
+  }
 }
 
 function checkPlacement(m: Manifest, regions: ReadonlySet<string> | undefined): void {
@@ -261,9 +273,11 @@ function checkHashes(m: Manifest): void {
     });
   }
   const hashBytes = (m.k + m.m) * HASH_BYTES;
+  const padding = "=".repeat((3 - (hashBytes % 3)) % 3);
   const characters = Math.ceil(hashBytes / 3) * 4;
+  const base64 = new RegExp(`^[A-Za-z0-9+/]{${characters - padding.length}}${padding}$`);
   for (const [stripe, hashes] of m.hashes.entries()) {
-    if (typeof hashes === "string" && hashes.length === characters && /^[A-Za-z0-9+/]+=*$/.test(hashes)) continue;
+    if (typeof hashes === "string" && base64.test(hashes)) continue;
     throw invalid(`has hashes of stripe ${stripe} that are not base64 of ${hashBytes} bytes`, { stripe });
   }
 }
@@ -283,6 +297,14 @@ function isHeaderValue(value: unknown): value is string {
 
 function invalid(problem: string, details: Record<string, unknown> = {}, cause?: unknown): AgaroseError {
   return new AgaroseError("MANIFEST_INVALID", `manifest ${problem}: run \`agarose verify\``, details, cause);
+}
+
+function decodeText(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+  } catch (error) {
+    throw invalid(`is not UTF-8 (${bytes.length} bytes)`, {}, error);
+  }
 }
 
 function decodeBase64(text: string): Uint8Array {

@@ -13,8 +13,15 @@ export interface ObjectAnswer {
   readonly range: ByteRange | undefined;
 }
 
-/** Decides the answer to a request for an object. Throws RANGE_UNSATISFIABLE (see `errorAnswer`). */
-export function objectAnswer(manifest: Manifest, request: { get(name: string): string | null }): ObjectAnswer {
+/**
+ * Decides the answer to a GET or HEAD of an object; ranges are for GET only (RFC 9110 14.2). Throws RANGE_UNSATISFIABLE
+ * (see `errorAnswer`).
+ */
+export function objectAnswer(
+  manifest: Manifest,
+  request: { get(name: string): string | null },
+  method: "GET" | "HEAD" = "GET",
+): ObjectAnswer {
   const headers: Record<string, string> = {
     "accept-ranges": "bytes",
     "cache-control": "public, max-age=0, must-revalidate",
@@ -27,7 +34,9 @@ export function objectAnswer(manifest: Manifest, request: { get(name: string): s
   const condition = failedCondition(manifest, request);
   if (condition) return { status: condition, headers, range: undefined };
   const whole = { start: 0, end: manifest.bytes };
-  const range = rangeStillValid(manifest, request) ? parseRange(request.get("range"), manifest.bytes) : undefined;
+  // An empty object has no part that could be sent as a range: it is sent whole.
+  const ranged = method === "GET" && manifest.bytes > 0 && rangeStillValid(manifest, request);
+  const range = ranged ? parseRange(request.get("range"), manifest.bytes) : undefined;
   headers["content-length"] = String(range ? range.end - range.start : manifest.bytes);
   if (!range) return { status: 200, headers, range: whole };
   headers["content-range"] = contentRange(range, manifest.bytes);
@@ -62,17 +71,17 @@ export function etagOf(manifest: Manifest): string {
 
 /** RFC 9110 13.2.2: 412 or 304 when a precondition fails, in the order that section gives. */
 function failedCondition(manifest: Manifest, request: { get(name: string): string | null }): 304 | 412 | undefined {
-  const modified = Math.floor(Date.parse(manifest.modified) / 1000) * 1000;
+  const modified = lastModifiedMs(manifest);
   const ifMatch = request.get("if-match");
   if (ifMatch !== null) {
     if (!matchesEtag(ifMatch, manifest, false)) return 412;
   } else {
-    const since = Date.parse(request.get("if-unmodified-since") ?? "");
+    const since = parseHttpDate(request.get("if-unmodified-since"));
     if (modified > since) return 412;
   }
   const ifNoneMatch = request.get("if-none-match");
   if (ifNoneMatch !== null) return matchesEtag(ifNoneMatch, manifest, true) ? 304 : undefined;
-  const since = Date.parse(request.get("if-modified-since") ?? "");
+  const since = parseHttpDate(request.get("if-modified-since"));
   return modified <= since ? 304 : undefined;
 }
 
@@ -81,7 +90,19 @@ function rangeStillValid(manifest: Manifest, request: { get(name: string): strin
   const ifRange = request.get("if-range");
   if (ifRange === null) return true;
   if (/^(W\/)?"/.test(ifRange)) return ifRange === etagOf(manifest);
-  return Date.parse(ifRange) === Math.floor(Date.parse(manifest.modified) / 1000) * 1000;
+  return parseHttpDate(ifRange) === lastModifiedMs(manifest);
+}
+
+/** HTTP dates have whole seconds. */
+function lastModifiedMs(manifest: Manifest): number {
+  return Math.floor(Date.parse(manifest.modified) / 1000) * 1000;
+}
+
+/** Milliseconds of an HTTP date in any of its three forms (RFC 9110 5.6.7); NaN, which no condition meets, for others. */
+function parseHttpDate(text: string | null): number {
+  const trimmed = text?.trim() ?? "";
+  if (/^[a-z]{3} [a-z]{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/i.test(trimmed)) return Date.parse(`${trimmed} GMT`);
+  return /^[a-z]+, .* GMT$/i.test(trimmed) ? Date.parse(trimmed) : Number.NaN;
 }
 
 function matchesEtag(header: string, manifest: Manifest, weak: boolean): boolean {

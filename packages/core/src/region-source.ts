@@ -1,7 +1,8 @@
 /**
  * A region's bucket as a source: one GET per shard, of a byte range where the chunk has more than one stripe.
  */
-import { AgaroseError } from "./errors.ts";
+import { readExactly } from "./body.ts";
+import { AgaroseError, toAgaroseError } from "./errors.ts";
 import { chunkName, objectUrl } from "./key.ts";
 import { hedgeAfterMs, type LatencyEstimate } from "./latency.ts";
 import { chunkBytes, type Manifest } from "./manifest.ts";
@@ -50,9 +51,13 @@ export class RegionSource implements ChunkSource {
       onLatency?.(clock.now() - startMs);
       return shard;
     } catch (error) {
-      if (!signal.aborted) onLatency?.(Number.POSITIVE_INFINITY);
+      if (!signal.aborted) {
+        onLatency?.(Number.POSITIVE_INFINITY);
+        throw toAgaroseError(error, "SOURCE_FAILED");
+      }
       // An abort says how late the source was at least, which is how a source that turned slow is noticed.
-      else if (clock.now() - startMs > hedgeAfterMs(this.latency)) onLatency?.(clock.now() - startMs);
+      const ms = clock.now() - startMs;
+      if (ms > hedgeAfterMs(this.latency)) onLatency?.(ms);
       throw error;
     }
   }
@@ -63,7 +68,6 @@ export class RegionSource implements ChunkSource {
     const whole = bytes === this.#chunkBytes;
     const headers: Record<string, string> = whole ? {} : { range: `bytes=${offset}-${offset + bytes - 1}` };
     const response = await fetch(url, { headers, signal }).catch((error: unknown) => {
-      if (signal.aborted) throw error;
       throw new AgaroseError("SOURCE_FAILED", `region ${region.name} did not answer`, { region: region.name }, error);
     });
     if (response.status !== (whole ? 200 : 206)) throw await this.#refused(response, chunk);
@@ -79,26 +83,4 @@ export class RegionSource implements ChunkSource {
       status,
     });
   }
-}
-
-/** The body of a response, which must have exactly `bytes` bytes; what is longer is not read. */
-export async function readExactly(response: FetchedResponse, bytes: number, what: string): Promise<Uint8Array> {
-  const whole = new Uint8Array(bytes);
-  let filled = 0;
-  // Leaving the loop early, as by throwing, cancels the body.
-  for await (const part of response.body ?? []) {
-    if (filled + part.length > bytes) throw wrongLength(what, bytes, filled + part.length);
-    whole.set(part, filled);
-    filled += part.length;
-  }
-  if (filled !== bytes) throw wrongLength(what, bytes, filled);
-  return whole;
-}
-
-function wrongLength(what: string, expected: number, received: number): AgaroseError {
-  return new AgaroseError(
-    "CHUNK_WRONG_LENGTH",
-    `${what} sent ${received > expected ? "at least " : ""}${received} bytes, ${expected} are expected`,
-    { expected, received },
-  );
 }
