@@ -65,6 +65,8 @@ const WORK_MS = 45_000;
 const LEASE_MS = 120_000;
 /** Stripes filled at once: enough to keep all connections busy, little enough for 128 MB. */
 const STRIPES_AT_ONCE = 6;
+/** Stripes between two notes of how far a period is. */
+const RECORD_EVERY = 50;
 const ERRORS_MAX = 20;
 /** Kept for recording and publishing what was done. */
 const OPERATIONS_RESERVED = 20;
@@ -187,22 +189,35 @@ class Period {
       Array.from({ length: entry.stripes - entry.done }, (_, i) => ({ entry, plan, stripe: entry.done + i })),
     );
     const done = new Map<string, Set<number>>(fill.map(({ entry }) => [entry.version, new Set()]));
-    await inParallel(STRIPES_AT_ONCE, jobs, async ({ entry, plan, stripe }) => {
-      const { k } = plan.manifest;
-      if (this.#mayStart(entry.target.length + k + 2) && (await this.#fillStripe(entry, plan.manifest, stripe))) {
-        done.get(entry.version)!.add(stripe);
-      } else {
+    let unrecorded = 0;
+    await inParallel(STRIPES_AT_ONCE, jobs, async ({ entry, plan: { manifest }, stripe }) => {
+      // At worst every chunk comes to nothing at first and is rebuilt from k others.
+      const isDone =
+        this.#mayStart(entry.target.length + manifest.k + 2) && (await this.#fillStripe(entry, manifest, stripe));
+      if (!isDone) {
         this.#left++;
+        return;
       }
+      done.get(entry.version)!.add(stripe);
+      if (++unrecorded < RECORD_EVERY) return;
+      unrecorded = 0;
+      await this.#recordProgress(fill, done);
     });
-    const advanced = fill.map(({ entry }) => {
+    await this.#recordProgress(fill, done);
+  }
+
+  /** Tells the ledger how far each object is, so that a killed period is not begun again from its start. */
+  async #recordProgress(fill: CacheChange["fill"], done: ReadonlyMap<string, ReadonlySet<number>>): Promise<void> {
+    const advanced = fill.flatMap(({ entry }) => {
       const stripes = done.get(entry.version)!;
       let reached = entry.done;
       while (stripes.has(reached)) reached++;
-      return advance(entry, reached);
+      return reached > (this.#ledger.get(entry.version)?.done ?? 0) ? [advance(entry, reached)] : [];
     });
-    await this.#options.state.record(advanced);
+    if (advanced.length === 0) return;
+    this.#budget.spend();
     for (const entry of advanced) this.#ledger.set(entry.version, entry);
+    await this.#options.state.record(advanced);
   }
 
   async #fillStripe(entry: LedgerEntry, manifest: Manifest, stripe: number): Promise<boolean> {

@@ -21,12 +21,14 @@ export class Connections {
   async run<T>(task: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
     if (this.#open >= this.#max) await this.#turn(signal);
-    this.#open++;
+    else this.#open++;
     try {
       return await task();
     } finally {
-      this.#open--;
-      this.#waiting.shift()?.();
+      // The connection passes on as it is: freed first, it could be taken by a request that has not waited.
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#open--;
     }
   }
 
@@ -50,15 +52,14 @@ export class Connections {
 export type PlatformFetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /**
- * A `FetchPort` for the buckets: within `connections` (a connection counts until its headers are there), to the origins
- * of `urls` only, without following redirects and past every HTTP cache.
+ * A `FetchPort` for the buckets: within `connections` (a connection counts until its headers are there), to
+ * `origins` only, without following redirects and past every HTTP cache.
  */
 export function regionFetch(
   connections: Connections,
-  urls: readonly string[],
+  origins: ReadonlySet<string>,
   platformFetch: PlatformFetch,
 ): FetchPort {
-  const origins = new Set(urls.map((url) => new URL(url).origin));
   return async (url, init) => {
     const { origin } = new URL(url);
     if (!origins.has(origin)) {

@@ -25,6 +25,8 @@ import { RequestCounter } from "./request-counter.ts";
 export interface Isolate {
   readonly settings: Settings;
   readonly clock: Clock;
+  /** Origins that the PoP may fetch from. */
+  readonly origins: ReadonlySet<string>;
   readonly manifests: ManifestStore;
   readonly configuration: ConfigurationStore;
   readonly cache: ChunkCache;
@@ -44,6 +46,7 @@ export function isolateOf(env: Env): Isolate {
     isolate = {
       settings,
       clock,
+      origins: new Set(settings.regions.map(({ popUrl }) => new URL(popUrl).origin)),
       manifests: new ManifestStore({
         ttlSeconds: settings.manifestTtlSeconds,
         regions: new Set(settings.regions.map(({ name }) => name)),
@@ -73,8 +76,7 @@ export class Invocation {
     this.isolate = isolateOf(env);
     this.waitUntil = (promise) => context.waitUntil(promise);
     const connections = new Connections();
-    const urls = this.isolate.settings.regions.map(({ popUrl }) => popUrl);
-    this.fetch = regionFetch(connections, urls, (url, init) => fetch(url, init));
+    this.fetch = regionFetch(connections, this.isolate.origins, (url, init) => fetch(url, init));
     this.cacheContext = {
       kv: env.CHUNKS,
       connections,

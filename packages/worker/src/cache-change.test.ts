@@ -1,0 +1,58 @@
+import type { Manifest } from "@agarose/core";
+import { expect, test } from "vitest";
+import { advance, diffCache, promise } from "./cache-change.ts";
+import type { PlannedObject } from "./cache-plan.ts";
+import type { LedgerEntry } from "./pop-state.ts";
+
+const entry = (version: string, changes: Partial<LedgerEntry> = {}): LedgerEntry => ({
+  version,
+  key: version,
+  stripes: 2,
+  chunkBytes: 100,
+  chunks: [1, 2],
+  target: [1, 2],
+  done: 2,
+  ...changes,
+});
+
+const planned = (version: string, chunks: number[]): PlannedObject => ({
+  manifest: { key: version, version, bytes: 400, stripeBytes: 200, k: 4 } as Manifest,
+  chunks,
+  density: 1,
+});
+
+test("what is cached as planned is left alone", () => {
+  expect(diffCache([entry("a")], [planned("a", [1, 2])], new Set())).toEqual({ evict: [], fill: [], announce: [] });
+});
+
+test("while an object's chunks change, only those old and new have in common are promised", () => {
+  const { announce, fill } = diffCache([entry("a")], [planned("a", [2, 3])], new Set());
+  expect(promise(announce)).toMatchObject({ a: { chunks: [2] } });
+  expect(promise([advance(fill[0]!.entry, 1)])).toMatchObject({ a: { chunks: [2] } });
+  expect(promise([advance(fill[0]!.entry, 2)])).toMatchObject({ a: { chunks: [2, 3], bytes: 200, stripes: 2 } });
+});
+
+test("a target that changes again before it was reached promises what has been true all along", () => {
+  const halfway = entry("a", { chunks: [2], target: [2, 3], done: 1 });
+  const { announce } = diffCache([halfway], [planned("a", [3, 4])], new Set());
+  expect(announce[0]).toMatchObject({ chunks: [], target: [3, 4], done: 0 });
+});
+
+test("an object that is half filled goes on where it stopped", () => {
+  const halfway = entry("a", { chunks: [], done: 1 });
+  const { announce, fill } = diffCache([halfway], [planned("a", [1, 2])], new Set());
+  expect(announce).toEqual([]);
+  expect(fill.map((job) => job.entry)).toEqual([halfway]);
+});
+
+test("what is not planned is evicted and not promised any more, unless it is to be kept", () => {
+  const { announce, evict } = diffCache([entry("a"), entry("b")], [], new Set(["b"]));
+  expect(evict.map(({ version }) => version)).toEqual(["a"]);
+  expect(promise(announce)).toEqual({});
+});
+
+test("an eviction that was interrupted is taken up again, even if the object is wanted now", () => {
+  const leaving = entry("a", { chunks: [], target: [], done: 0 });
+  expect(diffCache([leaving], [], new Set()).evict).toEqual([leaving]);
+  expect(diffCache([leaving], [planned("a", [1])], new Set()).fill[0]!.entry).toMatchObject({ target: [1], done: 0 });
+});
