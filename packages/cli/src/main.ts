@@ -2,18 +2,21 @@
  * The `agarose` command: its verbs, the options that all of them take, and how errors become exit codes.
  */
 import { Command, CommanderError } from "commander";
-import { toAgaroseError } from "@agarose/core";
-import { EXIT_USAGE, printError } from "./output.ts";
-import { register as registerGet } from "./get.ts";
-import { register as registerPut } from "./put.ts";
+import { AgaroseError } from "@agarose/core";
+import { EXIT_OK, EXIT_USAGE, printError } from "./output.ts";
 
-/** Verbs whose dependencies are heavy are loaded only when they are called for, or listed. */
 type Register = (program: Command) => void;
 
-const VERBS: Record<string, () => Promise<Register>> = {
-  put: async () => registerPut,
-  get: async () => registerGet,
-  dev: async () => (await import("./dev/dev.ts")).register,
+/** Every verb in its own module, loaded only when it is called for or listed: some have heavy dependencies. */
+const VERBS: Record<string, () => Promise<{ register: Register }>> = {
+  put: () => import("./put.ts"),
+  get: () => import("./get.ts"),
+  ls: () => import("./ls.ts"),
+  rm: () => import("./rm.ts"),
+  verify: () => import("./verify.ts"),
+  doctor: () => import("./doctor.ts"),
+  dev: () => import("./dev/dev.ts"),
+  solve: () => import("./solve.ts"),
 };
 
 /** Runs the command line `argv` (without node and script) and returns the exit code. */
@@ -22,7 +25,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   try {
     const program = await buildProgram(argv);
     await program.parseAsync(argv, { from: "user" });
-    return Number(process.exitCode ?? 0);
+    return Number(process.exitCode ?? EXIT_OK);
   } catch (error) {
     if (error instanceof CommanderError) return exitOfCommander(error, json);
     return printError(json, error);
@@ -34,11 +37,16 @@ async function buildProgram(argv: readonly string[]): Promise<Command> {
     .description("Erasure-coded storage that is as fast to read as a replica next door")
     .exitOverride()
     .showHelpAfterError("run `agarose --help` for all commands");
-  const asked = argv.find((word) => word in VERBS);
-  const names = asked && !argv.includes("help") ? [asked] : Object.keys(VERBS);
-  for (const name of names) (await VERBS[name]!())(program);
+  const verb = verbOf(argv);
+  for (const name of verb ? [verb] : Object.keys(VERBS)) (await VERBS[name]!()).register(program);
   for (const command of [program, ...program.commands]) addCommonOptions(command);
   return program;
+}
+
+/** The verb that `argv` calls, or undefined when all of them are to be listed. */
+function verbOf(argv: readonly string[]): string | undefined {
+  const word = argv.find((candidate, index) => !candidate.startsWith("-") && argv[index - 1] !== "--config");
+  return word !== undefined && Object.hasOwn(VERBS, word) ? word : undefined;
 }
 
 function addCommonOptions(command: Command): void {
@@ -47,12 +55,10 @@ function addCommonOptions(command: Command): void {
   if (!has("--json")) command.option("--json", "print one JSON document on stdout");
   if (!has("--config")) command.option("--config <path>", "configuration file (default: agarose.json)");
 }
+
+/** Commander has told a person already; a program is told in JSON. */
 function exitOfCommander(error: CommanderError, json: boolean): number {
-  if (error.exitCode === 0) return 0;
-  if (json)
-    printError(
-      true,
-      toAgaroseError(Object.assign(new Error(error.message), { name: "AgaroseError", code: "USAGE", details: {} })),
-    );
+  if (error.exitCode === 0) return EXIT_OK;
+  if (json) printError(true, new AgaroseError("USAGE", error.message));
   return EXIT_USAGE;
 }

@@ -11,7 +11,7 @@ import { toAgaroseError, type AgaroseError } from "@agarose/core";
 import type { Store } from "../store/store.ts";
 
 /** Bytes that wait for a slow region before it holds the others back. */
-const QUEUE_BYTES = 2 * 1024 * 1024;
+const QUEUE_BYTES = 1024 * 1024;
 
 const CHUNK_OPTIONS = {
   contentType: "application/octet-stream",

@@ -71,13 +71,14 @@ export async function putObject(object: PutObject, context: PutContext): Promise
   checkSurvival(config.code, placement, config.regions, config.survive);
   const file = await openFile(object.path);
   try {
+    const current = await storedManifest(object.key, context);
     const hash = await hashFile(file, signal, (bytes) => onBytes?.("hash", bytes));
     const layout = { ...config.code, ...hash, stripeBytes: config.stripeBytes };
     refuseOversize(layout);
     const version = await versionOf(layout);
     const draft = draftManifest(object, context, { ...layout, version, placement });
     const result = { key: object.key, version, bytes: hash.bytes, sha256: hash.sha256 };
-    if (!object.force && (await isStored(draft, context))) {
+    if (!object.force && current && identityOf(current) === identityOf(draft)) {
       return { ...result, outcome: "unchanged", regionsWithoutManifest: [] };
     }
     const hashes = await uploadChunks({
@@ -125,14 +126,15 @@ function draftManifest(
   };
 }
 
-async function isStored(draft: Omit<Manifest, "hashes">, { stores, signal }: PutContext): Promise<boolean> {
-  const current = await currentManifest(draft.key, stores, signal).catch((error: unknown) => {
-    // What cannot be read is no reason not to write; if the region is down, the upload will tell.
-    if (signal.aborted) throw error;
+/** What is stored under the key now. Asked first, because it also tells early that credentials are refused. */
+async function storedManifest(key: string, { stores, signal }: PutContext): Promise<Manifest | undefined> {
+  try {
+    return await currentManifest(key, stores, signal);
+  } catch (error) {
+    if (signal.aborted || toAgaroseError(error).code === "CREDENTIALS_REFUSED") throw error;
+    // A manifest that cannot be read is no reason not to write one; if the regions are down, the upload will tell.
     return undefined;
-  });
-  if (!current) return false;
-  return identityOf(current) === identityOf(draft);
+  }
 }
 
 /** What a put would write anew if it differed. */

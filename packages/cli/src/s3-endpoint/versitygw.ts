@@ -6,7 +6,7 @@ import { access, constants, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { CreateBucketCommand, PutBucketPolicyCommand, S3Client } from "@aws-sdk/client-s3";
+import { CreateBucketCommand, PutBucketCorsCommand, PutBucketPolicyCommand, S3Client } from "@aws-sdk/client-s3";
 import { AgaroseError } from "@agarose/core";
 import type { S3Endpoint } from "./index.ts";
 import type { Credentials } from "./signature.ts";
@@ -21,6 +21,15 @@ export interface VersitygwOptions extends Credentials {
 
 const START_MS_MAX = 15_000;
 const INSTALL = "go install github.com/versity/versitygw/cmd/versitygw@latest";
+
+/** What a web app needs of a bucket: any origin may read ranges and see what it got. */
+const CORS_RULE = {
+  AllowedOrigins: ["*"],
+  AllowedMethods: ["GET", "HEAD", "PUT"],
+  AllowedHeaders: ["*"],
+  ExposeHeaders: ["Content-Range", "Content-Length", "Accept-Ranges", "ETag", "Date", "Last-Modified"],
+  MaxAgeSeconds: 3600,
+};
 
 /** The path of the versitygw binary, on the PATH or where Go installs to; undefined when there is none. */
 export async function findVersitygw(): Promise<string | undefined> {
@@ -104,6 +113,7 @@ async function makeBuckets(url: string, options: VersitygwOptions): Promise<void
     await client.send(new CreateBucketCommand({ Bucket: bucket })).catch((error: Error) => {
       if (error.name !== "BucketAlreadyOwnedByYou") throw error;
     });
+    await client.send(new PutBucketCorsCommand({ Bucket: bucket, CORSConfiguration: { CORSRules: [CORS_RULE] } }));
     if (options.publicRead === false) continue;
     await client.send(new PutBucketPolicyCommand({ Bucket: bucket, Policy: publicReadPolicy(bucket) }));
   }

@@ -14,6 +14,7 @@ import {
 } from "@aws-sdk/client-s3";
 import { AgaroseError, toAgaroseError, type ErrorCode, type FetchedResponse } from "@agarose/core";
 import type { Region } from "../config.ts";
+import { sendChecksummed } from "./streamed-body.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, Store } from "./store.ts";
 
 export interface S3StoreOptions {
@@ -29,8 +30,6 @@ export interface S3StoreOptions {
 const ATTEMPTS_DEFAULT = 3;
 const CONNECT_MS_DEFAULT = 5_000;
 const IDLE_MS_DEFAULT = 60_000;
-/** S3 refuses chunks of less than 8 KiB in a streamed body. */
-const STREAM_BUFFER_BYTES = 64 * 1024;
 const DELETE_MAX = 1000;
 const CREDENTIAL_PROBLEMS = new Set([
   "AccessDenied",
@@ -55,7 +54,8 @@ export class S3Store implements Store {
       region: region.awsRegion,
       forcePathStyle: true,
       maxAttempts: options.attempts ?? ATTEMPTS_DEFAULT,
-      requestStreamBufferSize: STREAM_BUFFER_BYTES,
+      // Puts ask for their checksum themselves, streams in a way of their own (`streamed-body.ts`).
+      requestChecksumCalculation: "WHEN_REQUIRED",
       // Every chunk is checked by its SHA-256, which is stronger than the checksum that the server would send.
       responseChecksumValidation: "WHEN_REQUIRED",
       requestHandler: {
@@ -104,7 +104,9 @@ export class S3Store implements Store {
       ContentLength: options.bytes,
       ContentType: options.contentType,
       ...(options.cacheControl && { CacheControl: options.cacheControl }),
+      ...(body instanceof Uint8Array && { ChecksumAlgorithm: "CRC32" as const }),
     });
+    if (!(body instanceof Uint8Array)) sendChecksummed(command, options.bytes);
     try {
       await this.#client.send(command, options.signal && { abortSignal: options.signal });
     } catch (error) {

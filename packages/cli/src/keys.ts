@@ -1,0 +1,44 @@
+/**
+ * Which keys the buckets hold: the manifests of all regions that answer, merged.
+ */
+import { AgaroseError, encodeKey, keyOfManifestName, MANIFEST_PREFIX, toAgaroseError } from "@agarose/core";
+import type { Config } from "./config.ts";
+import type { Store } from "./store/store.ts";
+
+export interface KeyListing {
+  /** Key -> when its newest manifest was written, in order of the keys. */
+  readonly keys: ReadonlyMap<string, number>;
+  readonly regionsFailed: readonly { region: string; problem: string }[];
+  /** Whether the regions that answered must hold every key, which m failed ones still allow. */
+  readonly complete: boolean;
+}
+
+/** Lists the keys that begin with `prefix`. Throws what the first region said when none answers. */
+export async function listKeys(
+  prefix: string,
+  config: Config,
+  stores: readonly Store[],
+  signal: AbortSignal,
+): Promise<KeyListing> {
+  const keys = new Map<string, number>();
+  const failures: { region: string; error: AgaroseError }[] = [];
+  await Promise.all(
+    stores.map(async (store) => {
+      try {
+        for await (const { name, modifiedMs } of store.list(`${MANIFEST_PREFIX}${encodeKey(prefix)}`, signal)) {
+          const key = keyOfManifestName(name);
+          if (key !== undefined) keys.set(key, Math.max(keys.get(key) ?? 0, modifiedMs));
+        }
+      } catch (error) {
+        failures.push({ region: store.region.name, error: toAgaroseError(error, "SOURCE_FAILED") });
+      }
+    }),
+  );
+  if (failures.length === stores.length) throw failures[0]!.error;
+  return {
+    keys: new Map([...keys].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    regionsFailed: failures.map(({ region, error }) => ({ region, problem: error.message })),
+    // A put leaves its manifest in at least m + 1 regions.
+    complete: failures.length <= Math.min(config.code.m, stores.length - 1),
+  };
+}
