@@ -5,7 +5,7 @@ import { LATENCY_UNKNOWN, observeLatency, type Clock, type LatencyEstimate } fro
 
 /** Upper ends of the size classes in bytes: a small shard takes a round trip, a large one mostly its transfer. */
 const SIZE_CLASS_ENDS = [64 * 1024, 512 * 1024];
-/** What is believed of a source that failed: it is asked last, and its turn does not delay hedging by long. */
+/** What is believed of a source that failed: slower than any other. */
 const FAILED: LatencyEstimate = { meanMs: 5_000, sdMs: 0 };
 const AVOID_MS_MIN = 5_000;
 const AVOID_MS_MAX = 60_000;
@@ -37,7 +37,7 @@ export class LatencyBook {
     const size = sizeClass(bytes);
     entry.measured[size] = observeLatency(entry.measured[size] ?? entry.seed, ms);
     entry.failures = 0;
-    entry.avoidUntilMs = 0;
+    entry.avoidUntilMs = Number.NEGATIVE_INFINITY;
   }
 
   /** `id` has not delivered `bytes` yet after `ms`: worth noting where that is longer than it was believed to take. */
@@ -55,11 +55,16 @@ export class LatencyBook {
     entry.avoidUntilMs = this.#clock.now() + avoidMs;
   }
 
+  /** Whether `id` failed lately, and has not answered since. */
+  isAvoided(id: string): boolean {
+    return this.#clock.now() < (this.#entries.get(id)?.avoidUntilMs ?? Number.NEGATIVE_INFINITY);
+  }
+
   /** What is believed now of `id` delivering `bytes`. */
   estimate(id: string, bytes = 0): LatencyEstimate {
     const entry = this.#entries.get(id);
     if (!entry) return LATENCY_UNKNOWN;
-    if (this.#clock.now() < entry.avoidUntilMs) return FAILED;
+    if (this.isAvoided(id)) return FAILED;
     const size = sizeClass(bytes);
     // A neighbouring class is closer to the truth than somebody else's seed.
     const nearest = [0, -1, 1, -2, 2].map((step) => entry.measured[size + step]).find(Boolean);
@@ -69,7 +74,7 @@ export class LatencyBook {
   #entry(id: string): Entry {
     let entry = this.#entries.get(id);
     if (!entry) {
-      entry = { measured: [], seed: undefined, failures: 0, avoidUntilMs: 0 };
+      entry = { measured: [], seed: undefined, failures: 0, avoidUntilMs: Number.NEGATIVE_INFINITY };
       this.#entries.set(id, entry);
     }
     return entry;

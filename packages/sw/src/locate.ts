@@ -5,6 +5,7 @@
 import { AgaroseError, DELTA_DEFAULT, findManifest } from "@agarose/core";
 import type { Bundle, FullPlan, StripeSpan } from "./bundle-request.ts";
 import { AllFailed, firstInTurn, type Attempt } from "./first-in-turn.ts";
+import type { LatencyBook } from "./latency-book.ts";
 import type { ObjectClient } from "./object-client.ts";
 import { discardFrames, isAnswer, PopCall, POP_PATIENCE_MS } from "./pop-call.ts";
 import { popRoundTrip } from "./read-trace.ts";
@@ -42,13 +43,20 @@ function popAttempts(client: ObjectClient, request: LocateRequest): Attempt<Loca
   const { latencies, ports } = client;
   return client.popsByDistance().map((pop) => ({
     name: `PoP ${pop.name}`,
-    patienceMs: latencies.estimate(popRoundTrip(pop.name)).meanMs + POP_PATIENCE_MS,
+    patienceMs: patienceMs(popRoundTrip(pop.name), latencies),
     async start(signal) {
       const bundle = await new PopCall({ ...request, pop, signal }, { ...ports, latencies }).bundle;
       return { bundle, plan: client.learn(request.key, bundle.plan) };
     },
-    onLate: () => latencies.failed(popRoundTrip(pop.name)),
+    onLate() {
+      if (!latencies.isAvoided(popRoundTrip(pop.name))) latencies.failed(popRoundTrip(pop.name));
+    },
   }));
+}
+
+/** A PoP that failed lately is asked again, but nobody waits for it. */
+function patienceMs(id: string, latencies: LatencyBook): number {
+  return latencies.isAvoided(id) ? 0 : latencies.estimate(id).meanMs + POP_PATIENCE_MS;
 }
 
 function bucketAttempt(client: ObjectClient, { key }: LocateRequest): Attempt<Located>[] {

@@ -17,11 +17,11 @@ export interface PopPorts {
 
 export class PopCall {
   readonly bundle: Promise<Bundle>;
-  readonly patienceMs: number;
   /** When the plan came, on the clock. */
   arrivedMs: number | undefined;
   readonly #ports: PopPorts;
   readonly #id: string;
+  readonly #patienceMs: number;
   readonly #startMs: number;
   readonly #abort = new AbortController();
 
@@ -30,7 +30,9 @@ export class PopCall {
     this.#ports = ports;
     this.#id = popRoundTrip(request.pop.name);
     this.#startMs = clock.now();
-    this.patienceMs = latencies.estimate(this.#id).meanMs + POP_PATIENCE_MS;
+    // One that failed lately gets the chance to have recovered, but not its whole estimate.
+    const tripMs = latencies.isAvoided(this.#id) ? 0 : latencies.estimate(this.#id).meanMs;
+    this.#patienceMs = tripMs + POP_PATIENCE_MS;
     const signal = AbortSignal.any([request.signal, this.#abort.signal]);
     this.bundle = requestBundle({ ...request, signal }, fetch);
     this.bundle.then(
@@ -47,7 +49,7 @@ export class PopCall {
   /** Ends the call. A plan still under way may come within its patience, to be learned from; later it is a fault. */
   release(): void {
     const { clock, latencies } = this.#ports;
-    const cancelTimer = clock.after(Math.max(0, this.#startMs + this.patienceMs - clock.now()), () => {
+    const cancelTimer = clock.after(Math.max(0, this.#startMs + this.#patienceMs - clock.now()), () => {
       latencies.failed(this.#id);
       this.#abort.abort();
     });

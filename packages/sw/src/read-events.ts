@@ -83,6 +83,8 @@ export interface ReadEndEvent {
     readonly failed: number;
   };
   readonly decodeMs: number;
+  /** Data shards that had to be decoded. */
+  readonly decodedShards: number;
   /** Why it did not complete. ABORTED when its consumer had enough. */
   readonly error: { readonly code: ErrorCode; readonly message: string } | undefined;
 }

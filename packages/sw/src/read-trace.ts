@@ -125,6 +125,7 @@ export class ReadTrace {
           failed: count("failed"),
         },
         decodeMs: report?.decodeMs ?? 0,
+        decodedShards: report?.decodedShards ?? 0,
         error: error && { code: error.code, message: error.message },
       });
     });

@@ -1,0 +1,265 @@
+/**
+ * Regions, PoPs and objects in memory, on a virtual clock: what a client sees of the world, with faults to switch on.
+ */
+import { createHash } from "node:crypto";
+import {
+  BUNDLE_CONTENT_TYPE,
+  chunkName,
+  decodeKey,
+  encodeFrame,
+  encodeHashes,
+  encodeManifest,
+  encodePlan,
+  manifestName,
+  objectUrl,
+  parseManifest,
+  roundRobin,
+  stripeCount,
+  stripeShape,
+  versionText,
+  type FetchInit,
+  type FetchedResponse,
+  type Manifest,
+} from "@agarose/core";
+import { loadCodec } from "@agarose/ec-wasm";
+import type { ReadEvent } from "../src/read-events.ts";
+import type { TelemetryReport } from "../src/telemetry.ts";
+import { parseConfig } from "../src/config.ts";
+import { ObjectClient } from "../src/object-client.ts";
+import { VirtualClock } from "./virtual-clock.ts";
+
+export interface FakeRegion {
+  readonly name: string;
+  readonly url: string;
+  readonly store: Map<string, Uint8Array>;
+  delayMs: number;
+  fault: "none" | "down" | "corrupt" | "truncate" | "error";
+}
+
+export interface FakePop {
+  readonly name: string;
+  readonly url: string;
+  delayMs: number;
+  fault: "none" | "refuses" | "silent" | "html" | "error" | "cuts";
+  /** What its plan promises, and what it then has. */
+  cached: number[];
+  missing: number[];
+}
+
+export interface LoggedRequest {
+  readonly to: string;
+  readonly url: string;
+  readonly atMs: number;
+  readonly range: string | undefined;
+  aborted: boolean;
+}
+
+interface StoredObject {
+  readonly manifest: Manifest;
+  /** shards[stripe][chunk] */
+  readonly shards: Uint8Array[][];
+}
+
+const codec = await loadCodec();
+const digest = (bytes: Uint8Array | string): Uint8Array => createHash("sha256").update(bytes).digest();
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
+
+export class FakeWorld {
+  readonly clock = new VirtualClock();
+  readonly regions: FakeRegion[] = [20, 40, 60, 80, 100, 120].map((delayMs, i) => ({
+    name: `r${i}`,
+    url: `https://r${i}.test/bucket`,
+    store: new Map(),
+    delayMs,
+    fault: "none",
+  }));
+  readonly pops: FakePop[] = [10, 50].map((delayMs, i) => ({
+    name: `p${i}`,
+    url: `https://p${i}.test`,
+    delayMs,
+    fault: "none",
+    cached: [],
+    missing: [],
+  }));
+  readonly log: LoggedRequest[] = [];
+  readonly events: ReadEvent[] = [];
+  readonly reports: { url: string; report: TelemetryReport }[] = [];
+  /** Bundles neither read to their end nor given up. */
+  openBundles = 0;
+  readonly #objects = new Map<string, StoredObject>();
+
+  /** Codes `bytes` with k = 4, m = 2 and puts it into the buckets. */
+  put(key: string, bytes: Uint8Array, { stripeBytes = 4096, headers = {} } = {}): Manifest {
+    const code = { k: 4, m: 2 };
+    const shape = { ...code, stripeBytes, bytes: bytes.length };
+    const shards = Array.from({ length: stripeCount(shape) }, (_, stripe) => coded(bytes, shape, stripe));
+    const sha256 = hex(digest(bytes));
+    const manifest: Manifest = {
+      agarose: 1,
+      key,
+      version: hex(digest(versionText({ ...shape, sha256 }))).slice(0, 32),
+      ...shape,
+      contentType: "application/octet-stream",
+      headers,
+      modified: "2026-01-02T03:04:05.000Z",
+      sha256,
+      placement: roundRobin(
+        code,
+        this.regions.map(({ name }) => ({ name, provider: name })),
+        key,
+      ),
+      hashes: shards.map((stripe) => encodeHashes(stripe.map(digest))),
+    };
+    const stored = encodeManifest(manifest);
+    this.#objects.set(key, { manifest: parseManifest(stored), shards });
+    manifest.placement.forEach((name, chunk) => {
+      const region = this.region(name);
+      region.store.set(chunkName(key, manifest.version, chunk), Buffer.concat(shards.map((stripe) => stripe[chunk]!)));
+    });
+    for (const { store } of this.regions) store.set(manifestName(key), stored);
+    return manifest;
+  }
+
+  region(name: string): FakeRegion {
+    return this.regions.find((region) => region.name === name)!;
+  }
+
+  /** A client with all PoPs and all regions configured, unless `config` says otherwise. */
+  client(config: object = {}): ObjectClient {
+    const endpoints = { pops: this.pops.map(named), regions: this.regions.map(named) };
+    return new ObjectClient(parseConfig({ ...endpoints, ...config }, "https://app.test/"), {
+      clock: this.clock,
+      fetch: (url, init) => this.#fetch(url, init),
+      post: (url, report) => void this.reports.push({ url, report }),
+      sha256: async (bytes) => digest(bytes),
+      random: () => 0.5,
+      codec: async () => codec,
+      emit: (event) => void this.events.push(structuredClone(event)),
+    });
+  }
+
+  /** Requests for chunks, or all but probes. */
+  requests(to?: string): LoggedRequest[] {
+    return this.log.filter((entry) => !entry.url.endsWith("/healthz") && (to === undefined || entry.to === to));
+  }
+
+  async #fetch(url: string, { signal, headers }: FetchInit): Promise<FetchedResponse> {
+    const to = new URL(url).hostname.split(".")[0]!;
+    const entry: LoggedRequest = { to, url, atMs: this.clock.now(), range: headers?.["range"], aborted: false };
+    this.log.push(entry);
+    signal?.addEventListener("abort", () => void (entry.aborted = true));
+    const pop = this.pops.find(({ name }) => name === to);
+    return pop ? this.#fromPop(pop, new URL(url), signal) : this.#fromRegion(this.region(to), url, headers, signal);
+  }
+
+  async #fromRegion(
+    region: FakeRegion,
+    url: string,
+    headers: Record<string, string> | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<FetchedResponse> {
+    await this.clock.sleep(region.delayMs, signal);
+    if (region.fault === "down") throw new TypeError("connection refused");
+    if (region.fault === "error") return new Response("no", { status: 503 });
+    const name = [...region.store.keys()].find((stored) => objectUrl(region.url, stored) === url);
+    const whole = name === undefined ? undefined : region.store.get(name)!;
+    if (!whole) return new Response(null, { status: 404 });
+    const range = /^bytes=(\d+)-(\d+)$/.exec(headers?.["range"] ?? "");
+    const body = range ? whole.slice(Number(range[1]), Number(range[2]) + 1) : whole.slice();
+    if (region.fault === "corrupt" && url.includes("chunks")) body[0]! ^= 1;
+    const sent = region.fault === "truncate" ? body.subarray(0, -1) : body;
+    return new Response(sent, { status: range ? 206 : 200 });
+  }
+
+  async #fromPop(
+    pop: FakePop,
+    { pathname, searchParams }: URL,
+    signal: AbortSignal | undefined,
+  ): Promise<FetchedResponse> {
+    await this.clock.sleep(pop.fault === "silent" ? 1e9 : pop.delayMs, signal);
+    if (pop.fault === "refuses") throw new TypeError("connection refused");
+    if (pop.fault === "error") return new Response('{"error":{"code":"INTERNAL","message":"oh"}}', { status: 500 });
+    if (pathname === "/healthz") return new Response("ok");
+    if (pop.fault === "html") return new Response("<html>", { headers: { "content-type": "text/html" } });
+    const key = decodeKey(pathname.slice("/v1/read/".length));
+    const object = this.#objects.get(key);
+    if (!object) {
+      const error = { code: "OBJECT_NOT_FOUND", message: `no object ${key}`, details: {} };
+      return new Response(JSON.stringify({ error }), { status: 404 });
+    }
+    const frames = this.#bundle(pop, object, searchParams);
+    this.openBundles++;
+    const close = (): void => void this.openBundles--;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        start(controller) {
+          signal?.addEventListener("abort", () => controller.error(signal.reason));
+        },
+        pull(controller) {
+          const frame = frames.shift();
+          if (frame) return controller.enqueue(frame);
+          close();
+          controller.close();
+        },
+        cancel: close,
+      },
+      { highWaterMark: 0 },
+    );
+    return new Response(body, { headers: { "content-type": BUNDLE_CONTENT_TYPE } });
+  }
+
+  #bundle(pop: FakePop, { manifest, shards }: StoredObject, query: URLSearchParams): Uint8Array[] {
+    const { version } = manifest;
+    const plan = encodePlan({
+      pop: pop.name,
+      epoch: 1,
+      version,
+      ...(query.get("version") === version ? {} : { manifest }),
+      cached: pop.cached,
+      regions: this.regions.map(({ name, url, delayMs }) => ({ name, url, meanMs: delayMs, sdMs: delayMs / 10 })),
+      delta: 1,
+    });
+    const from = Number(query.get("from") ?? 0);
+    const to = Math.min(Number(query.get("to") ?? Number.POSITIVE_INFINITY), shards.length - 1);
+    const empty = new Uint8Array(0);
+    const chunks = shards.flatMap((stripe, index) =>
+      index < from || index > to
+        ? []
+        : pop.cached.map((chunk) =>
+            pop.missing.includes(chunk)
+              ? encodeFrame("miss", index, chunk, empty)
+              : encodeFrame("chunk", index, chunk, stripe[chunk]!),
+          ),
+    );
+    if (pop.fault === "cuts") return [plan, ...chunks.slice(0, 1).map((frame) => frame.subarray(0, -1))];
+    return [plan, ...chunks, encodeFrame("end", 0, 0, empty)];
+  }
+}
+
+/** `count` bytes that repeat late and depend on `seed`. */
+export function sampleBytes(count: number, seed = 1): Uint8Array {
+  let state = seed;
+  return Uint8Array.from({ length: count }, () => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+    return state >>> 16;
+  });
+}
+
+function named({ name, url }: { name: string; url: string }): { name: string; url: string } {
+  return { name, url };
+}
+
+function coded(
+  bytes: Uint8Array,
+  shape: { k: number; m: number; stripeBytes: number; bytes: number },
+  index: number,
+): Uint8Array[] {
+  const { start, dataBytes, shardBytes } = stripeShape(shape, index);
+  const data = Array.from({ length: shape.k }, (_, i) => {
+    const shard = new Uint8Array(shardBytes);
+    const from = start + i * shardBytes;
+    shard.set(bytes.subarray(from, Math.min(from + shardBytes, start + dataBytes)));
+    return shard;
+  });
+  return [...data, ...codec.encode(data, [4, 5].slice(0, shape.m))];
+}
