@@ -1,0 +1,157 @@
+/**
+ * The codec side by side with others: `agarose bench codec`.
+ *
+ * All subjects of a piece of work are measured in turn, round after round, so that a slow moment of the machine falls on
+ * all of them; figures are medians over the rounds, and ratios are what to read.
+ * @module
+ */
+import { crateInNode, oursInNode, subspaceInNode } from "./node-contestants.ts";
+import { klauspost } from "./native-contestant.ts";
+import { Unavailable } from "./subject.ts";
+import type { Contestant, Op, Subject, Work } from "./subject.ts";
+
+export type { Contestant, Op, Subject, Work } from "./subject.ts";
+export { Unavailable } from "./subject.ts";
+
+export interface CodecResult {
+  readonly implementation: string;
+  readonly runtime: string;
+  readonly op: Op;
+  readonly k: number;
+  readonly m: number;
+  /** Object bytes of the stripe. */
+  readonly bytes: number;
+  /** Data shards that were lost; 0 when encoding. */
+  readonly lost: number;
+  readonly medianUs: number;
+  /** Object data per second, in 10^6 bytes. */
+  readonly mbPerSecond: number;
+}
+
+export interface CodecReport {
+  readonly results: readonly CodecResult[];
+  /** By work, then implementation (and runtime), then yardstick: how many times as fast as the yardstick. */
+  readonly ratios: Readonly<Record<string, Record<string, Record<string, number>>>>;
+  /** Who could not take part on this machine, and why. */
+  readonly skipped: readonly { readonly implementation: string; readonly reason: string }[];
+}
+
+export interface CodecBenchOptions {
+  readonly works?: readonly Work[];
+  readonly rounds?: number;
+  readonly contestants?: readonly Contestant[];
+  /** Told after every piece of work, for a progress line. */
+  readonly onWork?: (work: Work) => void;
+}
+
+const MIB = 1 << 20;
+export const WORKS: readonly Work[] = [
+  { op: "reconstruct", k: 9, m: 3, bytes: MIB, lost: 3 },
+  { op: "reconstruct", k: 9, m: 3, bytes: MIB, lost: 1 },
+  { op: "reconstruct", k: 10, m: 4, bytes: 4 * MIB, lost: 4 },
+  { op: "reconstruct", k: 9, m: 3, bytes: 40 * MIB, lost: 3 },
+  { op: "encode", k: 9, m: 3, bytes: MIB, lost: 0 },
+];
+const YARDSTICKS = ["reed-solomon-erasure wasm", "klauspost avx2"];
+/** Long enough for the coarse clock of a browser, short enough that all subjects see the same machine. */
+const BATCH_US = 10_000;
+
+/** All that can run in Node and natively; callers add browsers and workerd. */
+export function localContestants(): Contestant[] {
+  return [oursInNode(), crateInNode(), subspaceInNode(), klauspost()];
+}
+
+/** Measures every contestant on every piece of work. Contestants that are not available here are listed, not failed. */
+export async function benchCodec(options: CodecBenchOptions = {}): Promise<CodecReport> {
+  const { works = WORKS, rounds = 15, contestants = localContestants(), onWork = () => {} } = options;
+  const results: CodecResult[] = [];
+  const skipped = new Map<string, string>();
+  try {
+    for (const work of works) {
+      onWork(work);
+      const subjects = await prepareAll(contestants, work, skipped);
+      const medians = await alternatingMedians(subjects, rounds);
+      results.push(...subjects.map((subject, i) => toResult(subject, work, medians[i]!)));
+    }
+  } finally {
+    await Promise.all(contestants.map((contestant) => contestant.close()));
+  }
+  return {
+    results,
+    ratios: ratiosOf(results),
+    skipped: [...skipped].map(([implementation, reason]) => ({ implementation, reason })),
+  };
+}
+
+async function prepareAll(
+  contestants: readonly Contestant[],
+  work: Work,
+  skipped: Map<string, string>,
+): Promise<Subject[]> {
+  const subjects: Subject[] = [];
+  for (const contestant of contestants) {
+    if (skipped.has(contestant.name)) continue;
+    try {
+      subjects.push(...(await contestant.prepare(work)));
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+      skipped.set(contestant.name, error.message);
+    }
+  }
+  return subjects;
+}
+
+/** The median of each subject over `rounds` rounds in which all take their turn. */
+export async function alternatingMedians(subjects: readonly Subject[], rounds: number): Promise<number[]> {
+  const iterations: number[] = [];
+  for (const subject of subjects) {
+    // The first call compiles, the second one tells how many fit in a batch.
+    await subject.measure(3);
+    iterations.push(Math.max(1, Math.round(BATCH_US / (await subject.measure(3)))));
+  }
+  const times: number[][] = subjects.map(() => []);
+  for (let round = 0; round < rounds; round++) {
+    for (const [i, subject] of subjects.entries()) times[i]!.push(await subject.measure(iterations[i]!));
+  }
+  return times.map(median);
+}
+
+function median(values: number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+function toResult(subject: Subject, work: Work, medianUs: number): CodecResult {
+  return {
+    implementation: subject.implementation,
+    runtime: subject.runtime,
+    ...work,
+    medianUs: rounded(medianUs, 2),
+    mbPerSecond: rounded(work.bytes / medianUs, 1),
+  };
+}
+
+function ratiosOf(results: readonly CodecResult[]): Record<string, Record<string, Record<string, number>>> {
+  const byWork: Record<string, Record<string, Record<string, number>>> = {};
+  for (const result of results) {
+    const work = `${result.op} (${result.k},${result.m}) ${result.bytes} B, ${result.lost} lost`;
+    for (const yardstick of results.filter((other) => isYardstick(other) && sameWork(other, result))) {
+      const name = `${result.implementation} (${result.runtime})`;
+      ((byWork[work] ??= {})[name] ??= {})[yardstick.implementation] = rounded(yardstick.medianUs / result.medianUs, 3);
+    }
+  }
+  return byWork;
+}
+
+function isYardstick(result: CodecResult): boolean {
+  return YARDSTICKS.includes(result.implementation);
+}
+
+function sameWork(a: Work, b: Work): boolean {
+  return a.op === b.op && a.k === b.k && a.m === b.m && a.bytes === b.bytes && a.lost === b.lost;
+}
+
+function rounded(value: number, digits: number): number {
+  return Number(value.toFixed(digits));
+}
