@@ -147,13 +147,16 @@ class Period {
 
   /** Manifests of the popular keys, and the keys whose manifests could not be had although they may exist. */
   async #candidates(popular: readonly KeyPopularity[]): Promise<{ candidates: PlanCandidate[]; unknown: Set<string> }> {
-    const candidates: PlanCandidate[] = [];
+    const byVersion = new Map<string, PlanCandidate>();
     const unknown = new Set<string>();
     await inParallel(STRIPES_AT_ONCE, popular, async ({ key, popularity }) => {
       try {
         const manifest = await this.#options.findManifest(key);
-        const cached = this.#ledger.get(manifest.version)?.target ?? [];
-        candidates.push({ manifest, popularity, cached });
+        const { version } = manifest;
+        const cached = this.#ledger.get(version)?.target ?? [];
+        // Keys of equal content share a version, and so their cached chunks.
+        const others = byVersion.get(version)?.popularity ?? 0;
+        byVersion.set(version, { manifest, popularity: popularity + others, cached });
       } catch (error) {
         const { code } = toAgaroseError(error);
         if (code !== "OBJECT_NOT_FOUND" && code !== "KEY_INVALID" && code !== "KEY_TOO_LONG") {
@@ -162,7 +165,7 @@ class Period {
         }
       }
     });
-    return { candidates, unknown };
+    return { candidates: [...byVersion.values()], unknown };
   }
 
   async #evict({ evict }: CacheChange): Promise<void> {

@@ -34,6 +34,8 @@ export class ChunkCache {
   readonly #frontCache: FrontCache;
   readonly #clock: Clock;
   readonly #counters: ChunkCacheCounters = { hits: 0, misses: 0, malformed: 0, kvFailures: 0 };
+  /** Under way: what is to be deleted must have arrived. */
+  readonly #putsInFront = new Map<string, Promise<void>>();
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(frontCache: FrontCache, clock: Clock) {
@@ -56,7 +58,7 @@ export class ChunkCache {
     }
     const answer = await this.#readKv(valueName(version, stripe), context);
     const value = answer?.value ? this.#parse(new Uint8Array(answer.value), stripe) : NOTHING;
-    if (holdsAll(value, chunks)) context.waitUntil(this.#frontCache.put(frontName, value.bytes, FRONT_TTL_SECONDS));
+    if (holdsAll(value, chunks)) context.waitUntil(this.#putInFront(frontName, value.bytes));
     else if (answer) context.onSuspect(version);
     return this.#count(value, chunks);
   }
@@ -92,7 +94,16 @@ export class ChunkCache {
     { onSuspect }: CacheContext,
   ): Promise<void> {
     onSuspect(version);
-    await this.#frontCache.delete(`${valueName(version, stripe)}:${chunks.join(",")}`);
+    const name = `${valueName(version, stripe)}:${chunks.join(",")}`;
+    await this.#putsInFront.get(name);
+    await this.#frontCache.delete(name);
+  }
+
+  async #putInFront(name: string, bytes: Uint8Array): Promise<void> {
+    const put = this.#frontCache.put(name, bytes, FRONT_TTL_SECONDS);
+    this.#putsInFront.set(name, put);
+    await put;
+    this.#putsInFront.delete(name);
   }
 
   /** What KV answers; undefined when it fails, hangs or did so a moment ago. */

@@ -146,6 +146,25 @@ async function put(
   return manifest;
 }
 
+/** Reads an object as a client without a service worker does; `kind` is its `x-agarose-read`. */
+export async function readObject(world: TestWorld, key: string): Promise<{ kind: string | null; bytes: Uint8Array }> {
+  const response = await fetch(`${world.url}/o/${key}`);
+  return { kind: response.headers.get("x-agarose-read"), bytes: new Uint8Array(await response.arrayBuffer()) };
+}
+
+/** Puts an object and has it cached in whole, k = 4 chunks of every stripe; returns its version. */
+export async function putCached(world: TestWorld, key: string, content: Uint8Array): Promise<string> {
+  const { version } = await world.put(key, content);
+  await readObject(world, key);
+  await world.pops.cron(POP);
+  const { cache, lastPeriod } = await world.status();
+  const entry = cache.objects.find((object) => object.version === version);
+  if (lastPeriod.errors.length > 0 || entry?.chunks.length !== 4 || entry.done !== entry.stripes) {
+    throw new Error(`${key} was not cached in whole: ${JSON.stringify({ entry, lastPeriod })}`);
+  }
+  return version;
+}
+
 /** Bytes that no codec and no cache could produce by accident. */
 export function randomBytes(length: number, seed = 1): Uint8Array {
   const bytes = new Uint8Array(length);

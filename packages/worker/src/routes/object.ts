@@ -24,6 +24,8 @@ import { Invocation, latencyOf } from "../isolate.ts";
 const PREFIX = "/o/";
 /** Two stripes of the default size: many reads share the 128 MB of an isolate. */
 const WINDOW_BYTES = 8 * 1024 * 1024;
+/** Objects of tiny stripes must not have thousands of requests queue. */
+const WINDOW_STRIPES = 16;
 
 export async function object(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
@@ -106,7 +108,7 @@ async function open(invocation: Invocation, manifest: Manifest, range: ByteRange
     sha256: systemSha256,
     random: Math.random,
     delta: settings.delta,
-    windowBytes: WINDOW_BYTES,
+    windowBytes: Math.min(WINDOW_BYTES, WINDOW_STRIPES * manifest.stripeBytes),
     onRequest({ kind, stripe, error }) {
       if (kind !== "edge" || error !== "CHUNK_CORRUPT") return;
       invocation.waitUntil(cache.reportCorrupt(manifest.version, stripe, cachedChunks, invocation.cacheContext));

@@ -1,0 +1,137 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { POP, putCached, randomBytes, readObject, startWorld, type TestWorld } from "./world.ts";
+
+let world: TestWorld;
+const content = randomBytes(200_000);
+
+beforeEach(async () => {
+  world = await startWorld();
+});
+afterEach(() => world.close());
+
+describe("the Cron Trigger", () => {
+  test("fills the cache with what was asked for, and the next read comes from the edge", async () => {
+    await putCached(world, "popular", content);
+    world.buckets.requests.length = 0;
+    expect(await readObject(world, "popular")).toEqual({ kind: "edge", bytes: content });
+    expect(world.buckets.requests.filter(({ name }) => name.startsWith("chunks/"))).toEqual([]);
+  });
+
+  test("evicts what is not asked for any more", async () => {
+    const version = await putCached(world, "fading", content);
+    for (let i = 0; i < 8; i++) await world.pops.cron(POP);
+    const { cache } = await world.status();
+    expect(cache.objects).toEqual([]);
+    const kv = await world.kv();
+    expect(await kv.get(`chunks:${version}:0`)).toBeNull();
+  });
+
+  test("keeps to the capacity", async () => {
+    await world.close();
+    world = await startWorld({ CACHE_BYTES: "120000" });
+    await world.put("a", randomBytes(100_000, 1));
+    await world.put("b", randomBytes(100_000, 2));
+    for (const key of ["a", "a", "b"]) await readObject(world, key);
+    await world.pops.cron(POP);
+    const { cache } = await world.status();
+    expect(cache.cachedBytes).toBeGreaterThan(0);
+    expect(cache.cachedBytes).toBeLessThanOrEqual(120_000);
+  });
+
+  test("replaces the chunks of an old version", async () => {
+    const old = await putCached(world, "page", content);
+    const { version } = await world.put("page", randomBytes(100_000, 5));
+    await readObject(world, "page");
+    await world.pops.cron(POP);
+    const { cache } = await world.status();
+    expect(cache.objects.map((object) => object.version)).toEqual([version]);
+    expect(await (await world.kv()).get(`chunks:${old}:0`)).toBeNull();
+  });
+
+  test("keeps what is cached while the buckets do not answer", async () => {
+    await putCached(world, "page", content);
+    for (const { name } of (await world.status()).regions) world.buckets.faults.set(name, { down: true });
+    await readObject(world, "page");
+    await world.pops.cron(POP);
+    const { cache, regions } = await world.status();
+    expect(regions.every(({ down }) => down)).toBe(true);
+    expect(cache.objects.map(({ key }) => key)).toEqual(["page"]);
+  });
+
+  test("reconstructs the chunks of a region that is down, and stores what it would have delivered", async () => {
+    await world.put("page", content);
+    await readObject(world, "page");
+    world.buckets.faults.set("r0", { down: true }).set("r1", { spoil: (body) => body.map((byte) => byte ^ 255) });
+    world.buckets.fired.clear();
+    await world.pops.cron(POP);
+    expect(world.buckets.fired.get("r0")).toBeGreaterThan(0);
+    const { cache } = await world.status();
+    expect(cache.objects).toMatchObject([{ key: "page", done: 4 }]);
+    world.buckets.faults.clear();
+    world.buckets.requests.length = 0;
+    expect(await readObject(world, "page")).toEqual({ kind: "edge", bytes: content });
+  });
+
+  test("with the policy off caches nothing and evicts", async () => {
+    await world.close();
+    world = await startWorld({ POLICY: "off" });
+    await world.put("page", content);
+    await readObject(world, "page");
+    await world.pops.cron(POP);
+    const { cache, epoch } = await world.status();
+    expect(cache.objects).toEqual([]);
+    expect(epoch).toBe(1);
+    expect(await readObject(world, "page")).toEqual({ kind: "origin", bytes: content });
+  });
+
+  test("marks a region that is down, and trusts it again only after two good periods", async () => {
+    const isDown = async (): Promise<boolean> => (await world.status()).regions.find(({ name }) => name === "r2")!.down;
+    world.buckets.faults.set("r2", { down: true });
+    await world.pops.cron(POP);
+    expect(await isDown()).toBe(true);
+    world.buckets.faults.clear();
+    await world.pops.cron(POP);
+    expect(await isDown()).toBe(true);
+    await world.pops.cron(POP);
+    expect(await isDown()).toBe(false);
+  });
+
+  test("caches content that two keys share once, for both", async () => {
+    const { version } = await world.put("one", content);
+    await world.put("two", content);
+    await readObject(world, "one");
+    await readObject(world, "two");
+    await world.pops.cron(POP);
+    const { cache } = await world.status();
+    expect(cache.objects.map((object) => object.version)).toEqual([version]);
+    expect((await readObject(world, "one")).kind).toBe("edge");
+    expect((await readObject(world, "two")).kind).toBe("edge");
+  });
+
+  test("stays within a thousand operations, and the next period goes on where this one stopped", async () => {
+    const many = randomBytes(500 * 64);
+    const { version } = await world.put("many-stripes", many, { k: 1, m: 1, stripeBytes: 64 });
+    await readObject(world, "many-stripes");
+    await world.pops.cron(POP);
+    const first = await world.status();
+    expect(first.lastPeriod.operations).toBeLessThanOrEqual(1_000);
+    expect(first.lastPeriod.left).toBeGreaterThan(0);
+    expect(first.cache.objects[0]!.done).toBeGreaterThan(200);
+    expect(first.cache.cachedBytes, "nothing is promised that is not there").toBe(0);
+    await world.pops.cron(POP);
+    const second = await world.status();
+    expect(second.lastPeriod.left).toBe(0);
+    expect(first.lastPeriod.written + second.lastPeriod.written, "no stripe is written twice").toBe(500);
+    expect(second.cache.objects).toMatchObject([{ version, done: 500, chunks: [expect.any(Number)] }]);
+    expect(await readObject(world, "many-stripes")).toEqual({ kind: "edge", bytes: many });
+  });
+
+  test("does nothing while another period is running", async () => {
+    await world.put("page", content);
+    await readObject(world, "page");
+    await Promise.all([world.pops.cron(POP), world.pops.cron(POP)]);
+    expect((await world.status()).epoch).toBe(1);
+    await world.pops.cron(POP);
+    expect((await world.status()).epoch).toBe(2);
+  });
+});
