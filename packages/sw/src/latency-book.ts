@@ -40,6 +40,11 @@ export class LatencyBook {
     entry.avoidUntilMs = Number.NEGATIVE_INFINITY;
   }
 
+  /** Drops what is known of `id`: the client has moved. */
+  forget(id: string): void {
+    this.#entries.delete(id);
+  }
+
   /** `id` has not delivered `bytes` yet after `ms`: worth noting where that is longer than it was believed to take. */
   observeAtLeast(id: string, ms: number, bytes = 0): void {
     if (ms <= this.estimate(id, bytes).meanMs) return;

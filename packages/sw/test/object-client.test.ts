@@ -51,6 +51,16 @@ async function startWorld(): Promise<{ world: FakeWorld; client: ObjectClient }>
   return { world, client };
 }
 
+describe("a client that has moved", () => {
+  test("asks the PoP that is nearest now after one probe, however long it was near another", async () => {
+    const { world, client } = await startWorld();
+    expect(client.popsByDistance().map(({ name }) => name)).toEqual(["p0", "p1"]);
+    [world.pops[0]!.delayMs, world.pops[1]!.delayMs] = [450, 10];
+    await world.clock.settle(client.probe(true));
+    expect(client.popsByDistance().map(({ name }) => name)).toEqual(["p1", "p0"]);
+  });
+});
+
 describe("a read without a plan", () => {
   test("asks the nearest PoP, and the buckets in the moment its plan is there", async () => {
     const { world, client } = await startWorld();
