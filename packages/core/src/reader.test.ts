@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { openRead } from "../src/index.ts";
-import { FakeSource } from "./fake-source.ts";
-import { referenceCodec } from "./reference-codec.ts";
-import { sampleObject, toyHash } from "./sample-object.ts";
-import { SimulatedClock } from "./simulated-clock.ts";
+import { openRead } from "./index.ts";
+import { FakeSource } from "../test/fake-source.ts";
+import { referenceCodec } from "../test/reference-codec.ts";
+import { sampleObject, toyHash } from "../test/sample-object.ts";
+import { SimulatedClock } from "../test/simulated-clock.ts";
 
 test("reads an object of several stripes", async () => {
   const clock = new SimulatedClock();
