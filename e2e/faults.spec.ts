@@ -90,6 +90,14 @@ for (const kv of ["down", "slow", "stale"] as const) {
     for (let i = 0; i < 5; i++) await read(page, `faults/kv-${kv}`);
     await world.cron();
     await world.setPop("fra", { kv });
+    // A stale namespace shows only once something has been written: the next configuration.
+    if (kv === "stale") await world.cron();
+    // The client goes on by its known plan, and the PoP by its known configuration, for a few seconds.
+    const readsUntilFired = async (): Promise<number> => {
+      expect(await read(page, `faults/kv-${kv}`)).toMatchObject({ status: 200, sha256: sha256(content) });
+      return world.kvFaultsFired("fra");
+    };
+    await expect.poll(readsUntilFired, { timeout: 30_000, intervals: [500] }).toBeGreaterThan(0);
     expect(await read(page, `faults/kv-${kv}`)).toMatchObject({ status: 200, sha256: sha256(content) });
   });
 }

@@ -88,7 +88,7 @@ async function route(world: World, method: string, path: string[], request: Inco
   }
 }
 
-function stateOf(world: World): object {
+async function stateOf(world: World): Promise<object> {
   const { near, regionFaults, pops } = world.state;
   const { code, scale, s3 } = world.options;
   return {
@@ -98,12 +98,15 @@ function stateOf(world: World): object {
       ...regionFaults[name],
       latencyMs: REGION_LATENCY_MS[near][name] * scale,
     })),
-    pops: world.pops.map(({ name, url }) => ({
-      name,
-      url,
-      ...pops[name],
-      latencyMs: popLatencyMs(near, name) * scale,
-    })),
+    pops: await Promise.all(
+      world.pops.map(async ({ name, url }) => ({
+        name,
+        url,
+        ...pops[name],
+        kvFired: await world.kvFaultsFired(name),
+        latencyMs: popLatencyMs(near, name) * scale,
+      })),
+    ),
     code,
     scale,
     s3,

@@ -63,6 +63,8 @@ export interface World {
   readonly state: WorldState;
   setRegionFaults(region: RegionName, faults: Partial<LinkFaults>): void;
   setPop(pop: PopName, change: { down?: boolean; kv?: KvState }): Promise<void>;
+  /** Operations on a PoP's KV that the fault in force has spoiled. */
+  kvFaultsFired(pop: PopName): Promise<number>;
   moveClient(near: PopName): void;
   /** Fires the Cron Trigger of all PoPs and waits until they are done. */
   cron(): Promise<void>;
@@ -161,6 +163,7 @@ async function assemble(
       state.regionFaults[region] = { ...state.regionFaults[region], ...faults };
     },
     setPop,
+    kvFaultsFired: async (pop) => (await pops.fault(pop)).fired,
     moveClient(near) {
       state.near = near;
     },
