@@ -74,9 +74,13 @@ export async function startVersitygw(options: VersitygwOptions): Promise<S3Endpo
       stdio: ["ignore", "ignore", "pipe"],
     },
   );
+  // However this process ends, the server ends with it.
+  const onExit = (): void => void server.kill();
+  process.once("exit", onExit);
   const endpoint = {
     url: `http://127.0.0.1:${port}`,
     async close() {
+      process.removeListener("exit", onExit);
       await stop(server);
       if (options.dir === undefined) await rm(dir, { recursive: true, force: true });
     },

@@ -41,7 +41,11 @@ const CREDENTIAL_PROBLEMS = new Set([
   "RequestTimeTooSkewed",
   "SignatureDoesNotMatch",
   "TokenRefreshRequired",
+  // What versitygw calls an unknown access key id, with status 404.
+  "XAdminUserNotFound",
 ]);
+
+const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 export class S3Store implements Store {
   readonly region: Region;
@@ -64,6 +68,8 @@ export class S3Store implements Store {
         httpAgent: { maxSockets: 64 },
         httpsAgent: { maxSockets: 64 },
       },
+      // The SDK would warn on the console of what `#failure` tells anyway.
+      logger: SILENT,
       ...(options.credentials && { credentials: options.credentials }),
     });
   }
