@@ -9,6 +9,8 @@ import { usedChunks, type Read, type ReadLog } from "./reads.ts";
 import type { World } from "./world.ts";
 
 const WINDOW_SECONDS = 180;
+/** What is shown at first; the window grows with what has been read. */
+const WINDOW_SECONDS_MIN = 45;
 const BUCKET_SECONDS = 4;
 const HEIGHT = 190;
 const KINDS = ["edge", "mixed", "origin", "degraded"] as const;
@@ -47,11 +49,13 @@ export function startCharts(log: ReadLog, world: World): Charts {
   const refresh = (): void => {
     const now = Date.now() / 1000;
     while (reads[0] && reads[0].at / 1000 < now - WINDOW_SECONDS) reads.shift();
+    const first = (reads[0]?.at ?? Number.POSITIVE_INFINITY) / 1000 - 2;
+    const min = Math.max(now - WINDOW_SECONDS, Math.min(now - WINDOW_SECONDS_MIN, first));
     const data = [latencyData(reads), hitData(reads)];
     plots.forEach((plot, i) => {
       plot.batch(() => {
         plot.setData(data[i]!, false);
-        plot.setScale("x", { min: now - WINDOW_SECONDS, max: now });
+        plot.setScale("x", { min, max: now });
         if (i === 0) plot.setScale("y", latencyScale(reads));
         else plot.setScale("y", { min: 0, max: 100 });
       });
@@ -125,7 +129,7 @@ function common(parent: HTMLElement, crons: readonly number[]) {
   return {
     width: parent.clientWidth || 400,
     height: HEIGHT,
-    padding: [10, 12, 0, 0] as [number, number, number, number],
+    padding: [10, 30, 0, 0] as [number, number, number, number],
     legend: { live: false },
     cursor: { y: false, drag: { x: false, y: false } },
     hooks: { draw: [(plot: uPlot) => drawCrons(plot, crons)] },

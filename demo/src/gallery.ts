@@ -26,11 +26,11 @@ export function startGallery(read: (key: string) => Promise<Blob>): void {
       shown = URL.createObjectURL(blob);
       image.src = shown;
       image.alt = photo.alt;
-      image.hidden = false;
+      image.classList.remove("broken");
     } catch (error) {
       if (mine !== turn) return;
       const { code, message } = error as { code?: string; message: string };
-      image.hidden = true;
+      image.classList.add("broken");
       caption.replaceChildren(h("strong", { class: "failure" }, code ?? "The read failed"), ` ${message}`);
     } finally {
       if (mine === turn) figure.removeAttribute("aria-busy");

@@ -41,7 +41,7 @@ async function main(): Promise<void> {
   startTheme(() => charts.restyle());
   startLoad({ keys: PHOTOS.map(({ key }) => key), world, read, report: showProblem });
   startModel((key, onProgress) => readObject(log, key, onProgress));
-  const showVideo = startVideo();
+  const showVideo = startVideo(log);
   startTabs([
     { id: "photos", title: "Photographs" },
     { id: "video", title: "Video", onShow: showVideo },

@@ -101,22 +101,20 @@ function fly(layer: SVGElement, { x, y, colour }: Place, outcome: string): void 
   });
   const dot = svg("circle", { r: 3.5, style: `--c:${colour}`, class: `flight ${outcome}` });
   layer.append(line, dot);
-  const end = outcome === "used" ? 1 : 0.4;
-  const to = { x: x + (CENTRE.x - x) * end, y: y + (CENTRE.y - y) * end };
-  dot.animate(
-    [{ transform: `translate(${x}px, ${y}px)` }, { transform: `translate(${to.x}px, ${to.y}px)`, opacity: end }],
-    {
-      duration: FLIGHT_MS,
-      easing: "ease-in",
-      fill: "forwards",
-    },
-  );
-  line
-    .animate([{ opacity: 0.9 }, { opacity: 0 }], { duration: 2 * FLIGHT_MS, fill: "forwards" })
-    .finished.finally(() => {
-      line.remove();
-      dot.remove();
-    });
+  // What was dropped never gets here.
+  const share = outcome === "used" ? 1 : 0.4;
+  const to = { x: x + (CENTRE.x - x) * share, y: y + (CENTRE.y - y) * share };
+  const path = [
+    { transform: `translate(${x}px, ${y}px)`, opacity: 1 },
+    { transform: `translate(${to.x}px, ${to.y}px)`, opacity: share },
+  ];
+  removeAfter(dot, dot.animate(path, { duration: FLIGHT_MS, easing: "ease-in" }));
+  removeAfter(line, line.animate([{ opacity: 0.9 }, { opacity: 0 }], { duration: 2 * FLIGHT_MS }));
+}
+
+function removeAfter(element: Element, animation: Animation): void {
+  const remove = (): void => element.remove();
+  animation.finished.then(remove, remove);
 }
 
 function placesOf(state: WorldState, palette: Palette): Map<string, Place> {
@@ -169,7 +167,7 @@ function group(
     shape,
     down && cross,
     svg("text", { ...side, y: note === undefined ? y + 4 : y - 1 }, name),
-    note !== undefined && svg("text", { ...side, y: y + 12, class: "note" }, note),
+    note !== undefined && svg("text", { ...side, y: y + 13, class: "note" }, note),
   );
 }
 

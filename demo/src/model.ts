@@ -81,7 +81,7 @@ class ModelView {
     const tensors = parseTensors(this.#head);
     if (!tensors) return;
     this.#tensors = tensors.map((tensor) => ({ tensor, row: tensorRow(tensor) }));
-    const head = ["tensor", "type", "shape", "bytes"].map((name) => h("th", { scope: "col" }, name));
+    const head = ["tensor", "shape", "bytes"].map((name) => h("th", { scope: "col" }, name));
     const rows = this.#tensors.map(({ row }) => row);
     this.#table.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows)));
   }
@@ -104,8 +104,7 @@ function tensorRow({ name, dtype, shape, start, end }: Tensor): HTMLElement {
     "tr",
     { style: "--here:0" },
     h("th", { scope: "row" }, name),
-    h("td", {}, dtype),
-    h("td", {}, shape.join(" × ")),
+    h("td", {}, `${dtype} ${shape.join(" × ")}`),
     h("td", { class: "number" }, bytes(end - start)),
   );
 }

@@ -1,14 +1,17 @@
 /**
  * The video: plain <video> on a path below /ec/. A seek becomes a Range request, which reads only the stripes it needs.
+ * What the browser asked for is listed below the picture.
  */
 import { VIDEO } from "../samples/index.ts";
 import { byId, h } from "./dom.ts";
-import { ms } from "./format.ts";
+import { bytes, ms } from "./format.ts";
+import type { Read, ReadLog } from "./reads.ts";
 
 const SEEKS_SECONDS = [3, 12, 24, 36, 46];
+const LISTED_MAX = 9;
 
 /** Returns what to call when the video comes into sight: nothing of it is read before. */
-export function startVideo(): () => void {
+export function startVideo(log: ReadLog): () => void {
   const video = h("video", { class: "large", controls: true, muted: true, playsinline: true, preload: "metadata" });
   const note = h("p", { class: "note", role: "status" }, "Seek anywhere: the picture carries its own time code.");
   const seeks = SEEKS_SECONDS.map((second) =>
@@ -21,6 +24,7 @@ export function startVideo(): () => void {
   byId("video").replaceChildren(
     h("figure", { class: "stage" }, video, h("figcaption", {}, h("strong", {}, VIDEO.title), ` ${VIDEO.licence}`)),
     h("div", { class: "line" }, h("span", {}, "Seek to"), ...seeks, note),
+    h("div", { class: "scroll" }, listOfRanges(log)),
   );
 
   let seekingSince = 0;
@@ -36,4 +40,35 @@ export function startVideo(): () => void {
     if (video.src !== "" && !video.error) return;
     video.src = `/ec/${VIDEO.key}`;
   };
+}
+
+/** The Range requests that became reads, newest first. */
+function listOfRanges(log: ReadLog): HTMLElement {
+  const body = h("tbody");
+  const rows = new Map<string, HTMLElement>();
+  log.addEventListener("read", (event) => {
+    const { detail: read } = event as CustomEvent<Read>;
+    if (read.key !== VIDEO.key) return;
+    const row = rangeRow(read);
+    const before = rows.get(read.id);
+    if (before) before.replaceWith(row);
+    else body.prepend(row);
+    rows.set(read.id, row);
+    while (body.childElementCount > LISTED_MAX) body.lastElementChild?.remove();
+  });
+  const head = ["range asked for", "first stripe", "handed over", "kind"].map((name) =>
+    h("th", { scope: "col" }, name),
+  );
+  return h("table", { class: "ranges" }, h("thead", {}, h("tr", {}, ...head)), body);
+}
+
+function rangeRow({ range, firstByteMs, bytes: length, kind, error }: Read): HTMLElement {
+  const first = firstByteMs === undefined ? "…" : ms(firstByteMs);
+  const cells = [
+    range?.replace("bytes=", "") ?? "whole",
+    first,
+    length ? bytes(length) : "…",
+    error?.code ?? kind ?? "…",
+  ];
+  return h("tr", {}, ...cells.map((cell) => h("td", {}, cell)));
 }

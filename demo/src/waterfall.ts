@@ -108,8 +108,9 @@ function totals(read: Read): HTMLElement {
   );
 }
 
-function firstStripe({ firstByteMs }: Read): string {
-  return firstByteMs === undefined ? "…" : ms(firstByteMs);
+function firstStripe({ firstByteMs, ms: whole }: Read): string {
+  if (firstByteMs !== undefined) return ms(firstByteMs);
+  return whole === undefined ? "…" : "not told";
 }
 
 function requestsText({ k, delta, requests, decoder }: Read): string {

@@ -1,6 +1,7 @@
 /**
  * The local world as the page knows it: where its control address is, and what its state is now.
  */
+import type { WorkerMessage } from "@agarose/sw";
 import { ToldError, toldError } from "./told-error.ts";
 
 export type KvState = "ok" | "down" | "slow" | "stale";
@@ -62,8 +63,10 @@ export class World extends EventTarget {
     }, POLL_MS);
   }
 
-  moveClient(near: string): Promise<void> {
-    return this.#change("client", { near });
+  /** The distances of everything change with it, so the service worker is told to measure anew. */
+  async moveClient(near: string): Promise<void> {
+    await this.#change("client", { near });
+    navigator.serviceWorker?.controller?.postMessage({ agarose: "probe" } satisfies WorkerMessage);
   }
 
   setRegion(name: string, change: { down?: boolean; latencyFactor?: number; corrupt?: number }): Promise<void> {
