@@ -80,6 +80,7 @@ export class ObjectRead {
     try {
       const known = this.#client.plans.get(this.#request.key);
       const answer = (known && (await this.#fromKnown(known))) ?? (await this.#fromFresh(known));
+      this.#signal.throwIfAborted();
       this.#handedOut = answer;
       if (answer.body === null) this.#end({ status: answer.status, bytes: 0 });
       return answer;
@@ -97,7 +98,7 @@ export class ObjectRead {
   async #fromKnown(known: FullPlan): Promise<ObjectAnswer | undefined> {
     const [pop] = this.#client.popsByDistance();
     if (pop && known.pop !== "" && known.pop !== pop.name) return undefined;
-    const head = objectAnswer(known.manifest, this.#request.headers);
+    const head = objectAnswer(known.manifest, this.#request.headers, this.#request.method);
     if (!this.#wantsBytes(head)) return this.#bodiless("known", known, head);
 
     const stop = new AbortController();
@@ -138,7 +139,7 @@ export class ObjectRead {
   /** `objectAnswer`, ending the bundle when the request cannot be met. */
   #headOf(plan: FullPlan, bundle: Bundle | undefined): Head {
     try {
-      return objectAnswer(plan.manifest, this.#request.headers);
+      return objectAnswer(plan.manifest, this.#request.headers, this.#request.method);
     } catch (error) {
       if (bundle) discardFrames(bundle.frames);
       throw error;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import type { AgaroseError } from "@agarose/core";
 import type { ObjectClient } from "../src/object-client.ts";
 import type { ObjectAnswer } from "../src/object-read.ts";

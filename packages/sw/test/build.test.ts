@@ -1,0 +1,63 @@
+/** The drop-in files: built once, parsed, and held to their size. */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import vm from "node:vm";
+import { build } from "esbuild";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { buildServiceWorker, type BuiltFile } from "../build.ts";
+import { FakeScope } from "./fake-scope.ts";
+
+/** Gzipped, without the WebAssembly, in bytes. */
+const SCRIPT_GZIP_BYTES_MAX = 20_000;
+
+let folder: string;
+let files: BuiltFile[];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "agarose-sw-test-"));
+  files = await buildServiceWorker(folder);
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test("both files stay within their size", () => {
+  expect(files.map(({ path }) => path)).toEqual([join(folder, "agarose-sw.js"), join(folder, "agarose-sw.classic.js")]);
+  for (const { scriptGzipBytes, gzipBytes } of files) {
+    expect(scriptGzipBytes).toBeLessThanOrEqual(SCRIPT_GZIP_BYTES_MAX);
+    expect(gzipBytes).toBeGreaterThan(scriptGzipBytes);
+  }
+});
+
+test("the module imports nothing and exports agarose", async () => {
+  const path = join(folder, "agarose-sw.js");
+  const { metafile } = await build({ entryPoints: [path], bundle: true, write: false, metafile: true, format: "esm" });
+  const [parsed] = Object.values(metafile.outputs);
+  expect(parsed).toMatchObject({ exports: ["agarose"], imports: [] });
+});
+
+/** Runs the classic file in a scope of its own, registered at `href`. */
+async function runClassic(href: string): Promise<FakeScope & { agarose?: (config: object) => void }> {
+  const scope = Object.assign(new FakeScope(), { location: { href, origin: new URL(href).origin } });
+  const script = await readFile(join(folder, "agarose-sw.classic.js"), "utf8");
+  const globals = { URL, Response, AbortController, AbortSignal, TextEncoder, Uint8Array, fetch, Math, console };
+  // The file sees the scope as its global object.
+  const context = vm.createContext(
+    Object.assign(scope, globals, { addEventListener: scope.addEventListener.bind(scope) }),
+  );
+  vm.runInContext(script, context);
+  return scope;
+}
+
+test("the classic file serves what its query string says when it is the worker itself", async () => {
+  const scope = await runClassic("https://app.test/agarose-sw.classic.js?pops=p=https://p.test");
+  expect(await scope.request("/ec/%FF")).toMatchObject({ status: 400 });
+  expect(await scope.request("/other")).toBeUndefined();
+});
+
+test("the classic file waits for the call of a worker that imports it, whatever that one's query says", async () => {
+  const scope = await runClassic("https://app.test/my-worker.js?config=/mine.json");
+  expect(await scope.request("/ec/%FF")).toBeUndefined();
+  scope.agarose!({ prefix: "/media/", pops: [{ name: "p", url: "https://p.test" }] });
+  expect(await scope.request("/media/%FF")).toMatchObject({ status: 400 });
+});

@@ -1,0 +1,76 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { fetchObject } from "../src/fetch-object.ts";
+import { FakeWorld, sampleBytes } from "./fake-world.ts";
+
+const BYTES = sampleBytes(5_000);
+
+afterEach(() => vi.unstubAllGlobals());
+
+async function whole(world: FakeWorld, response: Promise<Response>): Promise<Uint8Array> {
+  const bytes: ArrayBuffer = await world.clock.settle(response.then((answered) => answered.arrayBuffer()));
+  return new Uint8Array(bytes);
+}
+
+/** A page under a service worker that answers so. */
+function control(answer: (url: string, init: RequestInit) => Response): void {
+  vi.stubGlobal("navigator", { serviceWorker: { controller: {} } });
+  vi.stubGlobal("fetch", async (url: string, init: RequestInit) => answer(url, init));
+}
+
+describe("without a service worker", () => {
+  test("reads an object, and a range of it", async () => {
+    const world = new FakeWorld();
+    world.put("a/b.bin", BYTES);
+    const client = world.client();
+    expect(await whole(world, fetchObject("a/b.bin", { client }))).toEqual(BYTES);
+    const ranges = [
+      [{ start: 10, end: 20 }, BYTES.subarray(10, 20)],
+      [{ start: 4_990 }, BYTES.subarray(4_990)],
+      [{ start: -7 }, BYTES.subarray(-7)],
+    ] as const;
+    for (const [range, bytes] of ranges) {
+      expect(await whole(world, fetchObject("a/b.bin", { client, range }))).toEqual(bytes);
+    }
+  });
+
+  test("tells its progress up to the length of the object", async () => {
+    const world = new FakeWorld();
+    world.put("a", BYTES);
+    const told: number[] = [];
+    const onProgress = ({ bytes, totalBytes }: { bytes: number; totalBytes: number | undefined }): void => {
+      expect(totalBytes).toBe(5_000);
+      told.push(bytes);
+    };
+    await whole(world, fetchObject("a", { client: world.client(), onProgress }));
+    expect(told.at(-1)).toBe(5_000);
+    expect(told).toEqual(told.toSorted((a, b) => a - b));
+  });
+
+  test("rejects with the code of what is wrong", async () => {
+    const world = new FakeWorld();
+    const client = world.client();
+    const settled = (promise: Promise<unknown>): Promise<unknown> =>
+      world.clock.settle(promise.catch((error: unknown) => error));
+    expect(await settled(fetchObject("nothing", { client }))).toMatchObject({ code: "OBJECT_NOT_FOUND" });
+    expect(await settled(fetchObject("a/../b", { client }))).toMatchObject({ code: "KEY_INVALID" });
+    expect(await settled(fetchObject("a", { client, range: { start: 5, end: 5 } }))).toMatchObject({
+      code: "RANGE_UNSATISFIABLE",
+    });
+    expect(await settled(fetchObject("a", { client, signal: AbortSignal.abort() }))).toMatchObject({ code: "ABORTED" });
+    expect(await settled(fetchObject("a"))).toMatchObject({ code: "CONFIG_INVALID" });
+  });
+});
+
+describe("through a service worker in charge", () => {
+  test("asks below its prefix, with the key encoded and the range as a header", async () => {
+    control((url, { headers }) => new Response(`${url} ${(headers as Headers).get("range")}`, { status: 206 }));
+    const response = await fetchObject("ü/a b", { prefix: "/m/", range: { start: 1, end: 3 } });
+    expect(await response.text()).toBe("/m/%C3%BC/a%20b bytes=1-2");
+  });
+
+  test("turns an error answer back into the error", async () => {
+    const error = { code: "NOT_ENOUGH_CHUNKS", message: "needs 9", details: { needed: 9 } };
+    control(() => Response.json({ error }, { status: 502 }));
+    await expect(fetchObject("a")).rejects.toMatchObject({ ...error, details: { needed: 9, status: 502 } });
+  });
+});

@@ -1,0 +1,110 @@
+/** What a client remembers: plans and latencies. */
+import { describe, expect, test } from "vitest";
+import { LATENCY_UNKNOWN } from "@agarose/core";
+import type { FullPlan } from "../src/bundle-request.ts";
+import { LatencyBook } from "../src/latency-book.ts";
+import { PlanCache, PLAN_TTL_MS } from "../src/plan-cache.ts";
+import { BATCH_MS, BATCH_SAMPLES, Telemetry, type TelemetryReport } from "../src/telemetry.ts";
+import { VirtualClock } from "./virtual-clock.ts";
+
+/** As much of a plan as the cache looks at: its hashes weigh `characters`. */
+function planOf(characters: number): FullPlan {
+  return { manifest: { hashes: ["x".repeat(characters)] } } as unknown as FullPlan;
+}
+
+describe("PlanCache", () => {
+  test("forgets a plan a minute after it was heard, however often it is read", async () => {
+    const clock = new VirtualClock();
+    const cache = new PlanCache(clock);
+    cache.set("a", planOf(1));
+    await clock.pass(PLAN_TTL_MS - 1);
+    expect(cache.get("a")).toBeDefined();
+    await clock.pass(1);
+    expect(cache.get("a")).toBeUndefined();
+  });
+
+  test("drops the least recently used plans when they outgrow its bound", () => {
+    const cache = new PlanCache(new VirtualClock(), 10_000);
+    for (const key of ["a", "b", "c"]) cache.set(key, planOf(2_000));
+    cache.get("a");
+    cache.set("d", planOf(2_000));
+    expect(["a", "b", "c", "d"].filter((key) => cache.get(key))).toEqual(["a", "c", "d"]);
+  });
+
+  test("does not keep a plan that is larger than all of it, nor the older one of that key", () => {
+    const cache = new PlanCache(new VirtualClock(), 10_000);
+    cache.set("a", planOf(1));
+    cache.set("b", planOf(1));
+    cache.set("a", planOf(10_000));
+    expect([cache.get("a"), cache.get("b") !== undefined]).toEqual([undefined, true]);
+  });
+});
+
+describe("LatencyBook", () => {
+  test("believes a seed until it has measured, and starts from it", () => {
+    const book = new LatencyBook(new VirtualClock());
+    expect(book.estimate("r")).toEqual(LATENCY_UNKNOWN);
+    book.seed("r", { meanMs: 100, sdMs: 10 });
+    expect(book.estimate("r").meanMs).toBe(100);
+    book.observe("r", 200);
+    expect(book.estimate("r").meanMs).toBe(120);
+  });
+
+  test("keeps sizes apart, and takes a neighbouring size rather than a seed", () => {
+    const book = new LatencyBook(new VirtualClock());
+    book.seed("r", { meanMs: 10, sdMs: 1 });
+    book.observe("other", 500, 1024 * 1024);
+    expect(book.estimate("other", 100).meanMs).toBe(500);
+    book.observe("other", 30, 100);
+    expect(book.estimate("other", 100).meanMs).toBe(30);
+    expect(book.estimate("other", 1024 * 1024).meanMs).toBe(500);
+  });
+
+  test("puts a source that failed last, for twice as long each time in a row, until it delivers", async () => {
+    const clock = new VirtualClock();
+    const book = new LatencyBook(clock);
+    book.observe("r", 50);
+    book.failed("r");
+    expect(book.estimate("r").meanMs).toBeGreaterThan(1_000);
+    await clock.pass(5_000);
+    expect(book.estimate("r").meanMs).toBe(50);
+    book.failed("r");
+    await clock.pass(9_999);
+    expect(book.isAvoided("r")).toBe(true);
+    book.observe("r", 50);
+    expect(book.isAvoided("r")).toBe(false);
+  });
+
+  test("learns from a request that was cut off only when it was late already", () => {
+    const book = new LatencyBook(new VirtualClock());
+    book.observe("r", 50);
+    book.observeAtLeast("r", 20);
+    expect(book.estimate("r").meanMs).toBe(50);
+    book.observeAtLeast("r", 1_050);
+    expect(book.estimate("r").meanMs).toBe(250);
+  });
+});
+
+describe("Telemetry", () => {
+  test("sends one report of a batch: after some time, or when it is full", async () => {
+    const clock = new VirtualClock();
+    const reports: TelemetryReport[] = [];
+    const telemetry = new Telemetry({ clock, send: (report) => void reports.push(report) });
+    telemetry.observe("a", 10);
+    telemetry.observe("a", 30);
+    telemetry.observe("b", 5);
+    await clock.pass(BATCH_MS);
+    expect(reports).toEqual([
+      {
+        regions: [
+          { name: "a", samples: 2, meanMs: 20 },
+          { name: "b", samples: 1, meanMs: 5 },
+        ],
+      },
+    ]);
+    for (let sample = 0; sample < BATCH_SAMPLES; sample++) telemetry.observe("a", 7);
+    expect(reports[1]).toEqual({ regions: [{ name: "a", samples: BATCH_SAMPLES, meanMs: 7 }] });
+    await clock.pass(2 * BATCH_MS);
+    expect(reports).toHaveLength(2);
+  });
+});

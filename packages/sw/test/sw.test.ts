@@ -1,0 +1,151 @@
+/** The worker as its browser sees it. The network is the global fetch, replaced by a fake world's. */
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { FetchInit } from "@agarose/core";
+import { parseConfig } from "../src/config.ts";
+import { installAgarose } from "../src/sw.ts";
+import { FakeScope } from "./fake-scope.ts";
+import { FakeWorld, sampleBytes } from "./fake-world.ts";
+
+const BYTES = sampleBytes(5_000);
+const CONFIG_URL = "https://app.test/agarose.json";
+let world: FakeWorld;
+let scope: FakeScope;
+let configFile: () => Response;
+
+beforeEach(() => {
+  world = new FakeWorld();
+  world.put("cat.jpg", BYTES);
+  scope = new FakeScope();
+  const { pops, regions } = world;
+  const endpoints = {
+    pops: pops.map(({ name, url }) => ({ name, url })),
+    regions: regions.map(({ name, url }) => ({ name, url })),
+  };
+  configFile = () => Response.json(endpoints);
+  const { fetch } = world.client().ports;
+  vi.stubGlobal("fetch", (url: string, init: FetchInit) =>
+    // Virtual time passes as fast as it is waited for.
+    url === CONFIG_URL ? Promise.resolve(configFile()) : world.clock.settle(fetch(url, init)),
+  );
+});
+
+afterEach(() => vi.unstubAllGlobals());
+
+function install(): void {
+  installAgarose(scope, { prefix: "/ec/", url: CONFIG_URL });
+}
+
+describe("requests", () => {
+  test.each([
+    ["another path", "/photos/cat.jpg", {}],
+    ["the prefix itself", "/ec/", {}],
+    ["another origin", "https://elsewhere.test/ec/cat.jpg", {}],
+    ["a POST", "/ec/cat.jpg", { method: "POST" }],
+    ["a DELETE", "/ec/cat.jpg", { method: "DELETE" }],
+  ])("lets %s pass untouched", async (_, url, init) => {
+    install();
+    expect(await scope.request(url, init)).toBeUndefined();
+  });
+
+  test("answers a GET below its prefix with the object", async () => {
+    install();
+    const response = await scope.request("/ec/cat.jpg");
+    expect(response!.status).toBe(200);
+    expect(response!.headers.get("x-agarose-read")).toBe("origin");
+    expect(new Uint8Array(await response!.arrayBuffer())).toEqual(BYTES);
+  });
+
+  test("answers a range with 206, one that cannot be met with 416, an unknown key with 404", async () => {
+    install();
+    const part = await scope.request("/ec/cat.jpg", { headers: { range: "bytes=10-19" } });
+    expect([part!.status, part!.headers.get("content-range")]).toEqual([206, "bytes 10-19/5000"]);
+    expect(new Uint8Array(await part!.arrayBuffer())).toEqual(BYTES.subarray(10, 20));
+    const beyond = await scope.request("/ec/cat.jpg", { headers: { range: "bytes=5000-" } });
+    expect([beyond!.status, beyond!.headers.get("content-range")]).toEqual([416, "bytes */5000"]);
+    const absent = await scope.request("/ec/dog.jpg");
+    expect([absent!.status, (await absent!.json()).error.code]).toEqual([404, "OBJECT_NOT_FOUND"]);
+  });
+
+  test("answers a path that is no key with 400", async () => {
+    install();
+    expect((await scope.request("/ec/%FF"))!.status).toBe(400);
+    expect((await scope.request("/ec/a//b"))!.status).toBe(400);
+  });
+
+  test("undoes a content coding, as a browser does for what comes from the network", async () => {
+    const text = "the same line again\n".repeat(50);
+    const gzip = new Response(text).body!.pipeThrough(new CompressionStream("gzip"));
+    const coded = new Uint8Array(await new Response(gzip).arrayBuffer());
+    world.put("lines.txt", coded, { headers: { "content-encoding": "gzip" } });
+    install();
+    const response = await scope.request("/ec/lines.txt");
+    expect(response!.headers.get("content-encoding")).toBeNull();
+    expect(await response!.text()).toBe(text);
+  });
+});
+
+describe("life cycle", () => {
+  test("takes control of open pages when it is installed for the first time, without skipWaiting", async () => {
+    install();
+    await scope.fire("install");
+    await scope.fire("activate");
+    expect(scope.calls).toEqual(["claim"]);
+  });
+
+  test("waits its turn as an update, until a page tells it not to", async () => {
+    scope.registration.active = {};
+    install();
+    await scope.fire("install");
+    await scope.fire("activate");
+    expect(scope.calls).toEqual([]);
+    await scope.fire("message", { data: { agarose: "skip-waiting" } });
+    await scope.fire("message", { data: "something of the page's own" });
+    expect(scope.calls).toEqual(["skipWaiting"]);
+  });
+
+  test("is not installed with a configuration that is no JSON, is missing, or has another prefix", async () => {
+    install();
+    for (const file of [
+      () => new Response("<html>"),
+      () => new Response(null, { status: 404 }),
+      () => Response.json({ prefix: "/media/", pops: [{ name: "a", url: "https://a" }] }),
+    ]) {
+      configFile = file;
+      await expect(scope.fire("install")).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+    }
+  });
+
+  test("starts by the copy of its configuration when the file cannot be had", async () => {
+    const stored = new Map<string, Response>();
+    const cache = {
+      match: async (url: string) => stored.get(url)?.clone(),
+      put: async (url: string, response: Response) => void stored.set(url, response),
+    };
+    vi.stubGlobal("caches", { open: async () => cache });
+    install();
+    await scope.fire("install");
+    expect([...stored.keys()]).toEqual([CONFIG_URL]);
+
+    configFile = () => Response.error();
+    scope = new FakeScope();
+    install();
+    expect((await scope.request("/ec/cat.jpg"))!.status).toBe(200);
+  });
+
+  test("forgets its plans when told so", async () => {
+    install();
+    await (await scope.request("/ec/cat.jpg"))!.arrayBuffer();
+    await scope.fire("message", { data: { agarose: "forget-plans" } });
+    world.log.length = 0;
+    await (await scope.request("/ec/cat.jpg"))!.arrayBuffer();
+    expect(world.requests("p0")[0]!.url).not.toContain("version=");
+  });
+});
+
+test("a configuration given in the call needs no file", async () => {
+  configFile = () => expect.fail("the file was fetched");
+  const [pop] = world.pops;
+  const config = parseConfig({ prefix: "/m/", pops: [{ name: pop!.name, url: pop!.url }] }, "https://app.test/");
+  installAgarose(scope, { prefix: "/m/", config });
+  expect((await scope.request("/m/cat.jpg"))!.status).toBe(200);
+});
