@@ -6,9 +6,11 @@
  * @module
  */
 import { crateInNode, oursInNode, subspaceInNode } from "./node-contestants.ts";
+import { oursInChromium } from "./chromium-contestant.ts";
 import { klauspost } from "./native-contestant.ts";
 import { Unavailable } from "./subject.ts";
 import type { Contestant, Op, Subject, Work } from "./subject.ts";
+import { oursInWorkerd } from "./workerd-contestant.ts";
 
 export type { Contestant, Op, Subject, Work } from "./subject.ts";
 export { Unavailable } from "./subject.ts";
@@ -56,14 +58,14 @@ const YARDSTICKS = ["reed-solomon-erasure wasm", "klauspost avx2"];
 /** Long enough for the coarse clock of a browser, short enough that all subjects see the same machine. */
 const BATCH_US = 10_000;
 
-/** All that can run in Node and natively; callers add browsers and workerd. */
-export function localContestants(): Contestant[] {
-  return [oursInNode(), crateInNode(), subspaceInNode(), klauspost()];
+/** Everyone. What is missing on this machine costs nothing and is listed in the report. */
+export function allContestants(): Contestant[] {
+  return [oursInNode(), crateInNode(), subspaceInNode(), klauspost(), oursInChromium(), oursInWorkerd()];
 }
 
 /** Measures every contestant on every piece of work. Contestants that are not available here are listed, not failed. */
 export async function benchCodec(options: CodecBenchOptions = {}): Promise<CodecReport> {
-  const { works = WORKS, rounds = 15, contestants = localContestants(), onWork = () => {} } = options;
+  const { works = WORKS, rounds = 15, contestants = allContestants(), onWork = () => {} } = options;
   const results: CodecResult[] = [];
   const skipped = new Map<string, string>();
   try {

@@ -1,0 +1,83 @@
+/** Our codec in workerd, timed from outside because a Worker's clock stands still while it computes. */
+import { fileURLToPath } from "node:url";
+
+import { readBuild } from "../js/node.ts";
+import type { RemoteRequest } from "./remote-calls.ts";
+import { Unavailable } from "./subject.ts";
+import type { Contestant, Subject, Work } from "./subject.ts";
+
+/** Of the time of one measurement, what the request itself takes is about a millisecond: more calls make it small. */
+const CALLS_PER_ITERATION = 5;
+
+interface Workerd {
+  readonly runtime: string;
+  ask(request: RemoteRequest): Promise<string[]>;
+  dispose(): Promise<void>;
+}
+
+export function oursInWorkerd(): Contestant {
+  let workerd: Workerd | undefined;
+  return {
+    name: "agarose in workerd",
+    async prepare(work) {
+      workerd ??= await startWorkerd();
+      const names = await workerd.ask({ work });
+      return names.map((implementation) => subject(workerd!, work, implementation));
+    },
+    async close() {
+      await workerd?.dispose();
+    },
+  };
+}
+
+function subject(workerd: Workerd, work: Work, implementation: string): Subject {
+  const elapsed = async (iterations: number) => {
+    const start = performance.now();
+    await workerd.ask({ work, implementation, iterations });
+    return performance.now() - start;
+  };
+  return {
+    implementation,
+    runtime: workerd.runtime,
+    async measure(iterations) {
+      const calls = iterations * CALLS_PER_ITERATION;
+      const empty = await elapsed(0);
+      return (((await elapsed(calls)) - empty) * 1000) / calls;
+    },
+  };
+}
+
+async function startWorkerd(): Promise<Workerd> {
+  const [{ Miniflare }, { build }] = await Promise.all([import("miniflare"), import("esbuild")]).catch((error) => {
+    throw new Unavailable("needs miniflare and esbuild", { cause: error });
+  });
+  const bundle = await build({
+    entryPoints: [fileURLToPath(new URL("workerd.entry.ts", import.meta.url))],
+    bundle: true,
+    format: "esm",
+    write: false,
+    external: ["*.wasm"],
+  });
+  const main = { type: "ESModule" as const, path: "main.js", contents: bundle.outputFiles[0]!.text };
+  const miniflare = new Miniflare({
+    compatibilityDate: "2026-07-01",
+    modules: [main, await moduleOf("relaxed"), await moduleOf("simd")],
+  });
+  await miniflare.ready;
+  return {
+    runtime: "workerd",
+    async ask(request) {
+      const response = await miniflare.dispatchFetch("http://bench/", {
+        method: "POST",
+        body: JSON.stringify(request),
+      });
+      if (!response.ok) throw new Error(`workerd answered ${response.status}: ${await response.text()}`);
+      return (await response.json()) as string[];
+    },
+    dispose: () => miniflare.dispose(),
+  };
+}
+
+async function moduleOf(name: "relaxed" | "simd") {
+  return { type: "CompiledWasm" as const, path: `${name}.wasm`, contents: await readBuild(name) };
+}
