@@ -15,6 +15,8 @@ const BUCKET_SECONDS = 4;
 const HEIGHT = 190;
 const KINDS = ["edge", "mixed", "origin", "degraded"] as const;
 
+type CronRuns = () => readonly number[];
+
 export interface Charts {
   /** Draws with the colours that hold now. */
   restyle(): void;
@@ -22,7 +24,7 @@ export interface Charts {
 
 export function startCharts(log: ReadLog, world: World): Charts {
   const reads: Read[] = [];
-  const crons: number[] = [];
+  const crons = (): readonly number[] => world.state?.cronRuns ?? [];
   let dirty = true;
   log.addEventListener("read", (event) => {
     const { detail: read } = event as CustomEvent<Read>;
@@ -30,10 +32,7 @@ export function startCharts(log: ReadLog, world: World): Charts {
     reads.push(read);
     dirty = true;
   });
-  world.addEventListener("cron", () => {
-    crons.push(Date.now() / 1000);
-    dirty = true;
-  });
+  world.addEventListener("change", () => (dirty = true));
 
   const element = byId("charts");
   const latency = h("figure", { class: "chart" }, h("figcaption", {}, "Time to the whole object, ms"));
@@ -74,7 +73,7 @@ export function startCharts(log: ReadLog, world: World): Charts {
   return { restyle: build };
 }
 
-function latencyPlot(parent: HTMLElement, crons: readonly number[]): uPlot {
+function latencyPlot(parent: HTMLElement, crons: CronRuns): uPlot {
   const points = KINDS.map((kind): uPlot.Series => ({
     label: kind,
     stroke: colour(`--kind-${kind}`),
@@ -103,7 +102,7 @@ function latencyPlot(parent: HTMLElement, crons: readonly number[]): uPlot {
   );
 }
 
-function hitPlot(parent: HTMLElement, crons: readonly number[]): uPlot {
+function hitPlot(parent: HTMLElement, crons: CronRuns): uPlot {
   const series: uPlot.Series = {
     label: "hit ratio by chunk",
     stroke: colour("--pop-0"),
@@ -125,7 +124,7 @@ function hitPlot(parent: HTMLElement, crons: readonly number[]): uPlot {
   );
 }
 
-function common(parent: HTMLElement, crons: readonly number[]) {
+function common(parent: HTMLElement, crons: CronRuns) {
   return {
     width: parent.clientWidth || 400,
     height: HEIGHT,
@@ -136,7 +135,7 @@ function common(parent: HTMLElement, crons: readonly number[]) {
   };
 }
 
-function drawCrons(plot: uPlot, crons: readonly number[]): void {
+function drawCrons(plot: uPlot, crons: CronRuns): void {
   const { ctx, bbox } = plot;
   ctx.save();
   ctx.strokeStyle = colour("--accent");
@@ -145,8 +144,8 @@ function drawCrons(plot: uPlot, crons: readonly number[]): void {
   ctx.lineWidth = devicePixelRatio;
   ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);
   let labelled = Number.NEGATIVE_INFINITY;
-  for (const time of crons) {
-    const x = plot.valToPos(time, "x", true);
+  for (const run of crons()) {
+    const x = plot.valToPos(run / 1000, "x", true);
     if (x < bbox.left || x > bbox.left + bbox.width) continue;
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);

@@ -167,7 +167,7 @@ function sentence(read: Read, request: ReadRequest): string {
 }
 
 function axis({ expectedMs }: Read, end: number): HTMLElement {
-  const step = niceStep(end / 5);
+  const step = niceStep(end / 4);
   const element = h("div", { class: "axis", "aria-hidden": true });
   for (let at = 0; at < end * 0.93; at += step) element.append(h("span", { style: `--x:${at / end}` }, ms(at)));
   if (expectedMs !== undefined) {

@@ -27,6 +27,8 @@ export interface WorldState {
   readonly client: { readonly near: string };
   readonly regions: readonly RegionState[];
   readonly pops: readonly PopState[];
+  /** When the Cron Trigger was run, oldest first (milliseconds since 1970). */
+  readonly cronRuns: readonly number[];
   readonly code: { readonly k: number; readonly m: number };
   /** All latencies are those of the paper's table times this. */
   readonly scale: number;
@@ -83,8 +85,7 @@ export class World extends EventTarget {
 
   /** Runs the Cron Trigger of all PoPs and resolves when they are done. */
   async cron(): Promise<void> {
-    await this.#send("POST", "cron", {});
-    this.dispatchEvent(new Event("cron"));
+    await this.#change("cron", {});
   }
 
   async #change(path: string, body: object): Promise<void> {

@@ -107,6 +107,7 @@ async function stateOf(world: World): Promise<object> {
         latencyMs: popLatencyMs(near, name) * scale,
       })),
     ),
+    cronRuns: world.cronRuns,
     code,
     scale,
     s3,

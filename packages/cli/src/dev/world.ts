@@ -68,6 +68,8 @@ export interface World {
   moveClient(near: PopName): void;
   /** Fires the Cron Trigger of all PoPs and waits until they are done. */
   cron(): Promise<void>;
+  /** When that was done, the latest runs, oldest first (milliseconds since 1970). */
+  readonly cronRuns: readonly number[];
   /** Ends every fault, empties the log and moves the client back. */
   reset(): Promise<void>;
   close(): Promise<void>;
@@ -82,6 +84,7 @@ export interface WorldState {
 }
 
 const LOG_RECORDS_MAX = 20_000;
+const CRON_RUNS_MAX = 50;
 
 /** Starts everything but the control address and the demo page. Whatever was started is closed when a later step fails. */
 export async function startWorld(options: WorldOptions): Promise<World> {
@@ -151,6 +154,7 @@ async function assemble(
     state.pops[pop].kv = change.kv;
     await pops.setFault(pop, { kv: change.kv });
   };
+  const cronRuns: number[] = [];
   return {
     options,
     config,
@@ -167,7 +171,12 @@ async function assemble(
     moveClient(near) {
       state.near = near;
     },
-    cron: () => pops.cron(),
+    async cron() {
+      await pops.cron();
+      cronRuns.push(Date.now());
+      if (cronRuns.length > CRON_RUNS_MAX) cronRuns.shift();
+    },
+    cronRuns,
     async reset() {
       for (const region of REGIONS) state.regionFaults[region] = NO_FAULTS;
       for (const pop of POPS) await setPop(pop, { down: false, kv: "ok" });
