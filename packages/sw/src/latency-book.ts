@@ -40,7 +40,7 @@ export class LatencyBook {
     entry.avoidUntilMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Drops what is known of `id`: the client has moved. */
+  /** Drops what was measured of `id`, its failures too. */
   forget(id: string): void {
     this.#entries.delete(id);
   }

@@ -8,7 +8,7 @@ import { AllFailed, firstInTurn, type Attempt } from "./first-in-turn.ts";
 import type { LatencyBook } from "./latency-book.ts";
 import type { ObjectClient } from "./object-client.ts";
 import { discardFrames, isAnswer, PopCall, POP_PATIENCE_MS } from "./pop-call.ts";
-import { popRoundTrip } from "./read-trace.ts";
+import { popAnswer } from "./read-trace.ts";
 
 export interface Located {
   readonly plan: FullPlan;
@@ -43,13 +43,13 @@ function popAttempts(client: ObjectClient, request: LocateRequest): Attempt<Loca
   const { latencies, ports } = client;
   return client.popsByDistance().map((pop) => ({
     name: `PoP ${pop.name}`,
-    patienceMs: patienceMs(popRoundTrip(pop.name), latencies),
+    patienceMs: patienceMs(popAnswer(pop.name), latencies),
     async start(signal) {
       const bundle = await new PopCall({ ...request, pop, signal }, { ...ports, latencies }).bundle;
       return { bundle, plan: client.learn(request.key, bundle.plan) };
     },
     onLate() {
-      if (!latencies.isAvoided(popRoundTrip(pop.name))) latencies.failed(popRoundTrip(pop.name));
+      if (!latencies.isAvoided(popAnswer(pop.name))) latencies.failed(popAnswer(pop.name));
     },
   }));
 }

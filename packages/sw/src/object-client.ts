@@ -19,7 +19,7 @@ import { LatencyBook } from "./latency-book.ts";
 import { ObjectRead, type ObjectAnswer, type ObjectRequest } from "./object-read.ts";
 import { PlanCache } from "./plan-cache.ts";
 import type { ReadEvent } from "./read-events.ts";
-import { popRoundTrip, regionDelivery } from "./read-trace.ts";
+import { edgeDelivery, popAnswer, regionDelivery } from "./read-trace.ts";
 import { withConfiguredUrls } from "./sources.ts";
 import { Telemetry, type TelemetryReport } from "./telemetry.ts";
 
@@ -39,6 +39,9 @@ export interface ClientPorts {
 /** Round trips are measured anew when a read comes so long after the last time. */
 export const PROBE_EVERY_MS = 30_000;
 const PROBE_TIMEOUT_MS = 3_000;
+/** Sorts a PoP that was never reached behind those that were. */
+const TRIP_MS_UNKNOWN = 10_000;
+const CLEARLY_NEARER = 0.8;
 
 export class ObjectClient {
   readonly config: ClientConfig;
@@ -47,6 +50,9 @@ export class ObjectClient {
   readonly plans: PlanCache;
   readonly telemetry: Telemetry;
   #regions: readonly PlanRegion[];
+  /** Round trips as probed last: the time to a plan says more of what the PoP had to fetch for it. */
+  readonly #tripMs = new Map<string, number>();
+  #nearest: Endpoint | undefined;
   #probedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(config: ClientConfig, ports: ClientPorts) {
@@ -74,10 +80,19 @@ export class ObjectClient {
     return new ObjectRead(this, request, onEnd).answer();
   }
 
-  /** PoPs by measured round trip; as configured until then, and those that failed lately last. */
+  /**
+   * PoPs by measured round trip, as configured until then; those that failed lately come last. The nearest one stays the
+   * nearest until another is clearly nearer, because what is known of its cache is worth more than a millisecond.
+   */
   popsByDistance(): readonly Endpoint[] {
-    const meanMs = ({ name }: Endpoint): number => this.latencies.estimate(popRoundTrip(name)).meanMs;
-    return this.config.pops.toSorted((a, b) => meanMs(a) - meanMs(b));
+    const isAvoided = ({ name }: Endpoint): number => Number(this.latencies.isAvoided(popAnswer(name)));
+    const tripMs = ({ name }: Endpoint): number => this.#tripMs.get(name) ?? TRIP_MS_UNKNOWN;
+    const pops = this.config.pops.toSorted((a, b) => isAvoided(a) - isAvoided(b) || tripMs(a) - tripMs(b));
+    const kept = pops.find((pop) => pop === this.#nearest && !isAvoided(pop));
+    if (kept && pops[0] && tripMs(pops[0]) > CLEARLY_NEARER * tripMs(kept))
+      return [kept, ...pops.filter((pop) => pop !== kept)];
+    this.#nearest = pops[0];
+    return pops;
   }
 
   /** The buckets as last heard from a PoP, or as configured. */
@@ -104,17 +119,21 @@ export class ObjectClient {
   }
 
   /**
-   * Measures the round trip to every PoP when that has not been done lately. `now` does it at once and forgets what was
-   * measured before, because the client has moved.
+   * Measures the round trip to every PoP when that has not been done lately. With `moved` it does so at once, and whatever
+   * was measured from where the client was before is forgotten.
    */
-  async probe(now = false): Promise<void> {
+  async probe(moved = false): Promise<void> {
     const { clock } = this.ports;
-    if (this.config.pops.length < 2 || (!now && clock.now() - this.#probedAtMs < PROBE_EVERY_MS)) return;
+    if (this.config.pops.length < 2 || (!moved && clock.now() - this.#probedAtMs < PROBE_EVERY_MS)) return;
     this.#probedAtMs = clock.now();
-    await Promise.all(this.config.pops.map((pop) => this.#probe(pop, now)));
+    await Promise.all(this.config.pops.map((pop) => this.#probe(pop)));
+    if (!moved) return;
+    this.#nearest = undefined;
+    for (const { name } of this.config.pops) this.latencies.forget(edgeDelivery(name));
+    for (const { name } of this.#regions) this.latencies.forget(regionDelivery(name));
   }
 
-  async #probe({ name, url }: Endpoint, afresh: boolean): Promise<void> {
+  async #probe({ name, url }: Endpoint): Promise<void> {
     const { clock } = this.ports;
     const abort = new AbortController();
     const cancelTimer = clock.after(PROBE_TIMEOUT_MS, () => abort.abort());
@@ -129,11 +148,12 @@ export class ObjectClient {
       // The first one opens the connection, which a read does not pay for.
       await trip();
       // The shortest of a few: probes run while a page loads, and what else the browser does then is not the PoP's.
-      const trips = [await trip(), await trip(), await trip()];
-      if (afresh) this.latencies.forget(popRoundTrip(name));
-      this.latencies.observe(popRoundTrip(name), Math.min(...trips));
+      const tripMs = Math.min(await trip(), await trip(), await trip());
+      this.#tripMs.set(name, tripMs);
+      this.latencies.forget(popAnswer(name));
+      this.latencies.seed(popAnswer(name), { meanMs: tripMs, sdMs: tripMs / 4 });
     } catch {
-      this.latencies.failed(popRoundTrip(name));
+      this.latencies.failed(popAnswer(name));
     } finally {
       cancelTimer();
     }

@@ -4,7 +4,7 @@
 import { toAgaroseError, type AgaroseError, type Clock, type FetchPort, type FrameReader } from "@agarose/core";
 import { requestBundle, type Bundle, type BundleRequest } from "./bundle-request.ts";
 import type { LatencyBook } from "./latency-book.ts";
-import { popRoundTrip } from "./read-trace.ts";
+import { popAnswer } from "./read-trace.ts";
 
 /** How much longer than its round trip a PoP may take before others are asked, and before it counts as failed. */
 export const POP_PATIENCE_MS = 300;
@@ -28,7 +28,7 @@ export class PopCall {
   constructor(request: BundleRequest, ports: PopPorts) {
     const { clock, fetch, latencies } = ports;
     this.#ports = ports;
-    this.#id = popRoundTrip(request.pop.name);
+    this.#id = popAnswer(request.pop.name);
     this.#startMs = clock.now();
     // One that failed lately gets the chance to have recovered, but not its whole estimate.
     const tripMs = latencies.isAvoided(this.#id) ? 0 : latencies.estimate(this.#id).meanMs;

@@ -29,7 +29,7 @@ export interface TraceOptions {
 }
 
 /** Names of sources in the latency book. */
-export const popRoundTrip = (name: string): string => `pop:${name}`;
+export const popAnswer = (name: string): string => `pop:${name}`;
 export const edgeDelivery = (name: string): string => `edge:${name}`;
 export const regionDelivery = (name: string): string => `region:${name}`;
 

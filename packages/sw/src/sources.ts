@@ -6,7 +6,7 @@ import type { FullPlan } from "./bundle-request.ts";
 import type { Endpoint } from "./config.ts";
 import type { LatencyBook } from "./latency-book.ts";
 import type { Edge } from "./object-read.ts";
-import { edgeDelivery, popRoundTrip, regionDelivery } from "./read-trace.ts";
+import { edgeDelivery, popAnswer, regionDelivery } from "./read-trace.ts";
 
 /** What is believed of the edge's delivery behind its plan before it has been measured: chunks are under way already. */
 const EDGE_DELIVERY = { meanMs: 20, sdMs: 20 };
@@ -39,7 +39,7 @@ export function edgeSource({ pop, bundle, arrived }: Edge, plan: FullPlan, laten
     latency: () => {
       const delivery = latencies.estimate(id, bytes);
       if (arrived()) return delivery;
-      const trip = latencies.estimate(popRoundTrip(pop));
+      const trip = latencies.estimate(popAnswer(pop));
       return { meanMs: trip.meanMs + delivery.meanMs, sdMs: Math.hypot(trip.sdMs, delivery.sdMs) };
     },
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as fc from "fast-check";
 import type { AgaroseError } from "@agarose/core";
-import type { ObjectClient } from "../src/object-client.ts";
+import { PROBE_EVERY_MS, type ObjectClient } from "../src/object-client.ts";
 import type { ObjectAnswer } from "../src/object-read.ts";
 import { POP_PATIENCE_MS } from "../src/pop-call.ts";
 import { BATCH_MS } from "../src/telemetry.ts";
@@ -508,4 +508,40 @@ test("any two lossy regions and any fault of the PoPs leave every read whole", a
     ),
     { numRuns: 60 },
   );
+});
+
+describe("the nearest PoP", () => {
+  test("is the one with the shortest round trip, wherever it stands in the configuration", async () => {
+    const world = new FakeWorld();
+    world.put(KEY, BYTES);
+    world.pops[0]!.delayMs = 200;
+    const client = world.client();
+    await world.clock.settle(client.probe(true));
+    await read(world, client);
+    expect(world.requests("p0")).toEqual([]);
+  });
+
+  test("stays the nearest while another is nearer by a little, and not when that is clearly nearer", async () => {
+    const { world, client } = await startWorld();
+    await read(world, client);
+    world.pops[1]!.delayMs = 9;
+    await world.clock.pass(PROBE_EVERY_MS);
+    await world.clock.settle(client.probe());
+    expect(client.popsByDistance().map(({ name }) => name)).toEqual(["p0", "p1"]);
+    world.pops[0]!.delayMs = 90;
+    await world.clock.settle(client.probe(true));
+    expect(client.popsByDistance().map(({ name }) => name)).toEqual(["p1", "p0"]);
+    expect((await read(world, client)).bytes).toEqual(BYTES);
+    expect(world.requests("p1").at(-1)!.url).toContain("version=");
+  });
+
+  test("is asked again once a probe finds it alive", async () => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.fault = "refuses";
+    await read(world, client);
+    world.pops[0]!.fault = "none";
+    expect(client.popsByDistance()[0]!.name).toBe("p1");
+    await world.clock.settle(client.probe(true));
+    expect(client.popsByDistance()[0]!.name).toBe("p0");
+  });
 });
