@@ -40,7 +40,6 @@ describe("toAgaroseError", () => {
 
 describe("httpStatus", () => {
   test("blames the request, the object or what is behind us", () => {
-    const status = (code: ErrorCode): number => new AgaroseError(code, "").httpStatus;
     expect(status("KEY_INVALID")).toBe(400);
     expect(status("KEY_TOO_LONG")).toBe(400);
     expect(status("REQUEST_INVALID")).toBe(400);
@@ -51,3 +50,7 @@ describe("httpStatus", () => {
     expect(status("INTERNAL")).toBe(500);
   });
 });
+
+function status(code: ErrorCode): number {
+  return new AgaroseError(code, "").httpStatus;
+}

@@ -16,5 +16,5 @@ export { readStripe, type StripeReadOptions } from "./stripe-read.ts";
 export * from "./bundle.ts";
 export * from "./bundle-source.ts";
 export * from "./region-source.ts";
-export { readExactly } from "./body.ts";
+export { readChecked, readExactly } from "./body.ts";
 export * from "./manifest-source.ts";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { sampleObject } from "../test/sample-object.ts";
 import { attempt, codeOf, errorOf } from "../test/errors.ts";

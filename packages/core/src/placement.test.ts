@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { codeOf, errorOf } from "../test/errors.ts";
 import { checkSurvival, roundRobin, survives, type PlacementRegion } from "./placement.ts";
