@@ -17,6 +17,7 @@ const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   doctor: () => import("./doctor.ts"),
   dev: () => import("./dev/dev.ts"),
   solve: () => import("./solve.ts"),
+  bench: () => import("./bench.ts"),
 };
 
 /** Runs the command line `argv` (without node and script) and returns the exit code. */
@@ -39,7 +40,7 @@ async function buildProgram(argv: readonly string[]): Promise<Command> {
     .showHelpAfterError("run `agarose --help` for all commands");
   const verb = verbOf(argv);
   for (const name of verb ? [verb] : Object.keys(VERBS)) (await VERBS[name]!()).register(program);
-  for (const command of [program, ...program.commands]) addCommonOptions(command);
+  addCommonOptions(program);
   return program;
 }
 
@@ -49,11 +50,13 @@ function verbOf(argv: readonly string[]): string | undefined {
   return word !== undefined && Object.hasOwn(VERBS, word) ? word : undefined;
 }
 
+/** Options of all commands may stand before or behind the verb. */
 function addCommonOptions(command: Command): void {
   command.exitOverride();
   const has = (flag: string): boolean => command.options.some(({ long }) => long === flag);
   if (!has("--json")) command.option("--json", "print one JSON document on stdout");
   if (!has("--config")) command.option("--config <path>", "configuration file (default: agarose.json)");
+  for (const inner of command.commands) addCommonOptions(inner);
 }
 
 /** Commander has told a person already; a program is told in JSON. */

@@ -2,13 +2,13 @@
  * Checks everything that is stored of one object: its manifest in every region, and every byte of every chunk.
  */
 import {
-  AgaroseError,
   chunkBytes,
   chunkHash,
   chunkName,
   manifestName,
-  MANIFEST_BYTES_MAX,
   parseManifest,
+  readChecked,
+  refuseTooLarge,
   stripeCount,
   stripeShape,
   systemSha256,
@@ -116,7 +116,7 @@ async function readOne(
     if (response.status !== 200) {
       return { verdict: { region, state: "unreachable", problem: `status ${response.status}` } };
     }
-    const manifest = parseManifest(await readCapped(response), { key, regions });
+    const manifest = parseManifest(await readChecked(response, refuseTooLarge), { key, regions });
     return { manifest, verdict: { region, state: "sound" } };
   } catch (error) {
     signal.throwIfAborted();
@@ -125,20 +125,6 @@ async function readOne(
       code.startsWith("MANIFEST_") || code === "REGION_UNKNOWN" || code === "CODE_INVALID" ? "invalid" : "unreachable";
     return { verdict: { region, state, problem: `${code}: ${message}` } };
   }
-}
-
-async function readCapped(response: FetchedResponse): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const part of response.body ?? []) {
-    bytes += part.length;
-    if (bytes > MANIFEST_BYTES_MAX) {
-      const message = `manifest has more than ${MANIFEST_BYTES_MAX} bytes`;
-      throw new AgaroseError("MANIFEST_TOO_LARGE", message, { max: MANIFEST_BYTES_MAX });
-    }
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
 }
 
 async function checkChunk(

@@ -1,0 +1,185 @@
+/**
+ * Six regions on one embedded endpoint, each of which can be made to fail, and the commands to work on them.
+ */
+import { spawn } from "node:child_process";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chunkName, manifestName } from "@agarose/core";
+import { parseConfig, type Config } from "../src/config.ts";
+import { loadCodec } from "../src/context.ts";
+import { getObject } from "../src/get/get-object.ts";
+import { readManifest } from "../src/manifests.ts";
+import { putObject, type PutContext, type PutObject, type PutResult } from "../src/put/put-object.ts";
+import { startS3Endpoint } from "../src/s3-endpoint/index.ts";
+import { S3Store } from "../src/store/s3-store.ts";
+import { verifyObject, type ObjectVerdict } from "../src/verify/verify-object.ts";
+
+export const REGIONS = ["frankfurt", "dublin", "virginia", "paulo", "tokyo", "sydney"] as const;
+export const CREDENTIALS = { accessKeyId: "world", secretAccessKey: "world-secret" };
+
+/** What a region does to requests it is asked to break; returns whether it answered the request itself. */
+export type Fault = (request: IncomingMessage, response: ServerResponse, name: string) => boolean | Promise<boolean>;
+
+export interface WorldOptions {
+  readonly k?: number;
+  readonly m?: number;
+  readonly stripeBytes?: number;
+  readonly survive?: { regions: number; providers: number };
+}
+
+export interface RunResult {
+  readonly code: number;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+export type World = Awaited<ReturnType<typeof startTestWorld>>;
+
+export async function startTestWorld(options: WorldOptions = {}) {
+  const { k = 4, m = 2, stripeBytes = 1000, survive = { regions: 2, providers: 2 } } = options;
+  const dir = await mkdtemp(join(tmpdir(), "agarose-world-"));
+  const faults = new Map<string, Fault>();
+  /** How often each region's fault answered. */
+  const fired = new Map<string, number>();
+  const endpoint = await startS3Endpoint({
+    ...CREDENTIALS,
+    buckets: REGIONS.map(bucketOf),
+    async intercept(request, response) {
+      const [, bucket = "", ...path] = new URL(request.url ?? "/", "http://x").pathname.split("/");
+      const region = bucket.slice("bucket-".length);
+      const broke = await faults.get(region)?.(request, response, decodeURIComponent(path.join("/")));
+      if (broke) fired.set(region, (fired.get(region) ?? 0) + 1);
+      return broke ?? false;
+    },
+  });
+  const regions = REGIONS.map((name) => ({ name, provider: name, endpoint: endpoint.url, bucket: bucketOf(name) }));
+  const json = { regions, code: { k, m }, stripeBytes, survive };
+  const configPath = join(dir, "agarose.json");
+  await writeFile(configPath, JSON.stringify(json));
+  const config = parseConfig(JSON.stringify(json), configPath);
+  const stores = storesOf(config, CREDENTIALS);
+  const signal = new AbortController().signal;
+
+  return {
+    dir,
+    config,
+    configPath,
+    stores,
+    faults,
+    fired,
+    endpoint,
+    store: (region: string): S3Store => stores.find((store) => store.region.name === region)!,
+
+    /** Puts `bytes` as a file would be. */
+    async put(key: string, bytes: Uint8Array, more: Partial<PutObject & PutContext> = {}): Promise<PutResult> {
+      const path = join(dir, `upload-${crypto.randomUUID()}`);
+      await writeFile(path, bytes);
+      const object = { key, path, contentType: "application/octet-stream", headers: {}, force: false, ...more };
+      return putObject(object, { config, stores, codec: loadCodec, nowMs: Date.now, signal, ...more });
+    },
+
+    async get(key: string, range?: { start: number; end: number }): Promise<Buffer> {
+      const manifest = await readManifest(key, stores, signal);
+      const parts: Uint8Array[] = [];
+      await getObject(manifest, range, async (part) => parts.push(part), { stores, codec: loadCodec, signal });
+      return Buffer.concat(parts);
+    },
+
+    verify: (key: string): Promise<ObjectVerdict> => verifyObject(key, stores, signal),
+
+    /** Changes what a region has stored under `name`; undefined removes it. */
+    async tamper(region: string, name: string, change: (bytes: Buffer) => Uint8Array | undefined): Promise<void> {
+      const store = stores.find((candidate) => candidate.region.name === region)!;
+      const changed = change(await this.read(region, name));
+      if (changed === undefined) await store.remove([name]);
+      else await store.put(name, changed, { bytes: changed.length, contentType: "application/octet-stream" });
+    },
+
+    async read(region: string, name: string): Promise<Buffer> {
+      const response = await stores.find((candidate) => candidate.region.name === region)!.get(name);
+      if (response.status !== 200) throw new Error(`${region} has no ${name}`);
+      return Buffer.from(await new Response(response.body).arrayBuffer());
+    },
+
+    async names(prefix = ""): Promise<string[]> {
+      const names: string[] = [];
+      for (const store of stores)
+        for await (const { name } of store.list(prefix)) names.push(`${store.region.name}/${name}`);
+      return names;
+    },
+
+    /** Runs the `agarose` command as a process of its own. */
+    run: (args: readonly string[], input: RunInput = {}): Promise<RunResult> =>
+      runAgarose(["--config", configPath, ...args], { cwd: dir, ...input }),
+
+    /** Files of this world's folder, without the uploads. */
+    async files(): Promise<string[]> {
+      return (await readdir(dir)).filter((name) => name !== "agarose.json" && !name.startsWith("upload-"));
+    },
+
+    async close(): Promise<void> {
+      for (const store of stores) store.close();
+      await endpoint.close();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+export function storesOf(config: Config, credentials: typeof CREDENTIALS): S3Store[] {
+  return config.regions.map((region) => new S3Store(region, { credentials, attempts: 1, connectMs: 1000 }));
+}
+
+export interface RunInput {
+  readonly stdin?: Uint8Array;
+  readonly env?: Record<string, string>;
+  readonly cwd?: string;
+  readonly signalAfter?: { readonly ms: number; readonly signal: NodeJS.Signals };
+}
+
+export function runAgarose(args: readonly string[], input: RunInput = {}): Promise<RunResult> {
+  const script = fileURLToPath(new URL("../bin/agarose.js", import.meta.url));
+  const { accessKeyId, secretAccessKey } = CREDENTIALS;
+  const env = { PATH: process.env["PATH"], AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
+  const child = spawn(process.execPath, [script, ...args], { cwd: input.cwd, env: { ...env, ...input.env } });
+  const stdout: Buffer[] = [];
+  let stderr = "";
+  child.stdout.on("data", (part: Buffer) => stdout.push(part));
+  child.stderr.on("data", (part: Buffer) => (stderr += part.toString()));
+  child.stdin.on("error", () => {});
+  child.stdin.end(input.stdin ?? "");
+  const { signalAfter } = input;
+  if (signalAfter) setTimeout(() => child.kill(signalAfter.signal), signalAfter.ms).unref();
+  return new Promise((resolve) =>
+    child.on("close", (code) => resolve({ code: code ?? -1, stdout: Buffer.concat(stdout), stderr })),
+  );
+}
+
+/** A region that does not answer at all. */
+export const DOWN: Fault = (request) => {
+  request.destroy();
+  return true;
+};
+
+/** A region that answers GETs of chunks with 200 or 206 and another number of bytes than asked for. */
+export function wrongLength(bytes: number): Fault {
+  return (request, response, name) => {
+    if (request.method !== "GET" || !name.startsWith("chunks/")) return false;
+    response.writeHead(request.headers.range ? 206 : 200, { "content-length": String(bytes) });
+    response.end(Buffer.alloc(bytes));
+    return true;
+  };
+}
+
+export function bucketOf(region: string): string {
+  return `bucket-${region}`;
+}
+
+/** Where chunk `chunk` of an object is: region and name. */
+export function chunkPlace(put: PutResult, chunk: number): [string, string] {
+  return [REGIONS[chunk % REGIONS.length]!, chunkName(put.key, put.version, chunk)];
+}
+
+export { manifestName };
