@@ -48,7 +48,7 @@ function thumb(photo: Photo, onclick: () => void): HTMLElement {
   image.addEventListener("load", () => image.classList.remove("broken"));
   return h(
     "button",
-    { type: "button", id: thumbId(photo), "aria-label": `Read ${title}`, title: `Read ${title}`, onclick },
+    { type: "button", id: thumbId(photo), "aria-label": `Read ${title}`, title: photo.alt, onclick },
     image,
   );
 }

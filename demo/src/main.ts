@@ -1,6 +1,7 @@
 /**
  * Wiring: the world, the service worker, and every part of the page.
  */
+import { onRead } from "@agarose/sw";
 import "./style.css";
 import { PHOTOS } from "../samples/index.ts";
 import { startCharts } from "./charts.ts";
@@ -10,9 +11,10 @@ import { startLoad } from "./load.ts";
 import { startMap } from "./map.ts";
 import { startModel } from "./model.ts";
 import { Palette } from "./palette.ts";
+import { applyEvent } from "./read-events.ts";
 import { readObject } from "./read-object.ts";
 import { ReadLog } from "./reads.ts";
-import { followReads, startServiceWorker } from "./service-worker.ts";
+import { startServiceWorker } from "./service-worker.ts";
 import { showProblem, showStatus } from "./status.ts";
 import { startSwitches } from "./switches.ts";
 import { startTabs } from "./tabs.ts";
@@ -32,7 +34,7 @@ async function main(): Promise<void> {
     return new Blob(parts, { type: contentType });
   };
 
-  followReads(log);
+  onRead((event) => applyEvent(log, event));
   startReads(log, palette);
   startSwitches(world, palette, showProblem);
   startMap(world, log, palette);

@@ -40,10 +40,11 @@ export async function readObject(
   }
   const length = response.headers.get("content-length");
   const total = length === null ? undefined : Number(length);
-  for await (const part of response.body) {
-    parts.push(part as Uint8Array<ArrayBuffer>);
-    received += part.length;
-    onProgress({ received, total, part });
+  const reader = response.body.getReader();
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    parts.push(next.value);
+    received += next.value.length;
+    onProgress({ received, total, part: next.value });
   }
   record();
   return { parts, contentType: response.headers.get("content-type") ?? "application/octet-stream" };

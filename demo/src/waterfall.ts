@@ -91,14 +91,14 @@ function totals(read: Read): HTMLElement {
       ...figure(
         "first stripe",
         firstStripe(read),
-        read.expectedMs === undefined ? "" : `plan expected ${ms(read.expectedMs)}`,
+        read.expectedMs === undefined ? "" : `plan said ${ms(read.expectedMs)}`,
       ),
       ...figure(
         "requests",
         requestsText(read),
         [dropped && `${dropped} dropped`, failed && `${failed} failed`].filter(Boolean).join(", "),
       ),
-      ...figure("from the edge", `${edge} of ${all}`, "chunks used"),
+      ...figure("from edge", `${edge} of ${all}`, "chunks used"),
       ...figure(
         "decoded",
         count(read.decodedShards, "chunk"),

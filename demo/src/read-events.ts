@@ -1,0 +1,74 @@
+/**
+ * Turns what the service worker tells of its reads into reads as the page draws them.
+ */
+import type { ReadEvent } from "@agarose/sw";
+import type { Read, ReadLog, ReadRequest } from "./reads.ts";
+
+/** Brings `log` up to date with one event. Events of reads that began before the page listened are left out. */
+export function applyEvent(log: ReadLog, event: ReadEvent): void {
+  if (event.type === "read-start") {
+    if (event.method === "GET") log.put(begun(event));
+    return;
+  }
+  const before = log.get(event.read);
+  if (before) log.put(advanced(before, event));
+}
+
+function begun({ read, key, range, at }: ReadEvent & { type: "read-start" }): Read {
+  return {
+    id: read,
+    key,
+    decoder: "service worker",
+    at,
+    range,
+    k: undefined,
+    delta: undefined,
+    requests: [],
+    ms: undefined,
+    plan: undefined,
+    firstByteMs: undefined,
+    expectedMs: undefined,
+    kind: undefined,
+    bytes: 0,
+    decodeMs: 0,
+    decodedShards: 0,
+    error: undefined,
+  };
+}
+
+function advanced(read: Read, event: Exclude<ReadEvent, { type: "read-start" }>): Read {
+  switch (event.type) {
+    case "plan": {
+      const { ms, from, pop, k, expectedMs } = event;
+      return {
+        ...read,
+        k,
+        plan: { ms, from, pop },
+        expectedMs: Number.isFinite(expectedMs) ? ms + expectedMs : undefined,
+      };
+    }
+    case "request": {
+      const requests = [...read.requests];
+      requests[event.request] = requestOf(event);
+      return { ...read, requests };
+    }
+    case "read-end": {
+      const { ms, kind, firstByteMs, bytes, decodeMs, error } = event;
+      // A consumer that has enough (a video element, mostly) aborts: that is no failure.
+      const failure = error?.code === "ABORTED" ? undefined : error;
+      const decodedShards = missingData(read);
+      return { ...read, ms, kind, firstByteMs, bytes, decodeMs, decodedShards, error: failure };
+    }
+  }
+}
+
+function requestOf(event: ReadEvent & { type: "request" }): ReadRequest {
+  const { stripe, chunk, source, kind, bytes, startMs, endMs, outcome, error } = event;
+  return { stripe, chunk, source, kind, bytes, chunks: 1, startMs, endMs, outcome, error };
+}
+
+/** Every chunk used that is not a data chunk stands for a data chunk that was decoded. */
+function missingData({ requests, k }: Read): number {
+  if (k === undefined) return 0;
+  return requests.filter(({ outcome, chunk }) => outcome === "used" && chunk !== undefined && chunk >= k).length;
+}
