@@ -75,10 +75,15 @@ function optionsOf({ manifest, popularity, cached }: PlanCandidate, plan: CacheP
   });
   const uncachedMs = readMs(sources, [], manifest, plan);
   return options.map((option) => {
-    if (option.d !== cached.length) return option;
+    if (option.d !== cached.length) return option.d === k ? { ...option, chunks: dataChunks(k) } : option;
     const value = popularity * Math.max(0, uncachedMs - readMs(sources, cached, manifest, plan));
     return value >= (1 - WORTH_CHANGING) * option.value ? { ...option, chunks: cached, value } : option;
   });
+}
+
+/** An object that is cached in whole is cached as data: distance matters no more, and data needs no codec. */
+function dataChunks(k: number): number[] {
+  return Array.from({ length: k }, (_, chunk) => chunk);
 }
 
 function chunkSources({ k, placement }: Manifest, regions: readonly RegionEstimate[]): ChunkSource[] {

@@ -29,7 +29,7 @@ export function preflight(): Response {
     headers: {
       "access-control-allow-methods": "GET, HEAD, POST, OPTIONS",
       "access-control-allow-headers":
-        "range, if-match, if-none-match, if-modified-since, if-unmodified-since, if-range, cache-control, content-type",
+        "range, if-match, if-none-match, if-modified-since, if-unmodified-since, if-range, authorization, cache-control, content-type",
       "access-control-max-age": "86400",
     },
   });

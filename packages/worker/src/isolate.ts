@@ -52,6 +52,7 @@ export function isolateOf(env: Env): Isolate {
         regions: new Set(settings.regions.map(({ name }) => name)),
         frontCache,
         clock,
+        now: Date.now,
       }),
       configuration: new ConfigurationStore(clock),
       cache: new ChunkCache(frontCache, clock),

@@ -2,7 +2,7 @@
  * Manifests by key: this isolate's memory, then the Cache API, then the buckets. How long a key may go on naming an old
  * version is one setting, and it counts from the moment the manifest was read in a bucket.
  */
-import { encodeKey, encodeManifest, parseManifest, type Clock, type Manifest } from "@agarose/core";
+import { encodeKey, encodeManifest, parseKey, parseManifest, type Clock, type Manifest } from "@agarose/core";
 import { orNothing } from "./deadline.ts";
 import type { FrontCache } from "./front-cache.ts";
 
@@ -11,6 +11,8 @@ export interface ManifestStoreOptions {
   readonly regions: ReadonlySet<string>;
   readonly frontCache: FrontCache;
   readonly clock: Clock;
+  /** Milliseconds since 1970, which all isolates agree on. */
+  readonly now: () => number;
 }
 
 /** What a lookup needs of the invocation that makes it. */
@@ -44,6 +46,7 @@ export class ManifestStore {
 
   /** The manifest of `key`. Rejects as `findManifest` does. Concurrent misses of a key share one lookup. */
   async get(key: string, context: LookupContext): Promise<Manifest> {
+    parseKey(key);
     const known = this.#remembered(key);
     if (known) return known;
     const running = this.#lookups.get(key);
@@ -83,7 +86,7 @@ export class ManifestStore {
     if (!stored) return undefined;
     try {
       const expiresMs = new DataView(stored.buffer, stored.byteOffset).getFloat64(0);
-      if (expiresMs <= Date.now()) return undefined;
+      if (expiresMs <= this.#options.now()) return undefined;
       const text = stored.subarray(8);
       const manifest = parseManifest(text, { key, regions });
       this.#remember(key, { manifest, bytes: text.length, expiresMs });
@@ -97,7 +100,7 @@ export class ManifestStore {
     const { ttlSeconds, frontCache } = this.#options;
     const manifest = await find(key);
     const text = encodeManifest(manifest);
-    const expiresMs = Date.now() + ttlSeconds * 1000;
+    const expiresMs = this.#options.now() + ttlSeconds * 1000;
     this.#remember(key, { manifest, bytes: text.length, expiresMs });
     const stored = new Uint8Array(8 + text.length);
     new DataView(stored.buffer).setFloat64(0, expiresMs);
@@ -110,7 +113,7 @@ export class ManifestStore {
     const entry = this.#entries.get(key);
     if (!entry) return undefined;
     this.#forget(key);
-    if (entry.expiresMs <= Date.now()) return undefined;
+    if (entry.expiresMs <= this.#options.now()) return undefined;
     this.#remember(key, entry);
     return entry.manifest;
   }

@@ -18,20 +18,18 @@ export interface ProbeOptions {
   readonly clock: Clock;
 }
 
-/** Probes each region several times in a row, as many regions at once as there are connections. Never rejects. */
-export function probeRegions(options: ProbeOptions): Promise<RegionProbe[]> {
+/** Probes each region several times, as many at once as there are connections. Never rejects. */
+export async function probeRegions(options: ProbeOptions): Promise<RegionProbe[]> {
   // Not more, because a probe that waits for its connection would count the waiting as the region's.
   const connections = new Connections();
-  return Promise.all(options.regions.map((region) => connections.run(() => probeRegion(region, options))));
+  const rounds = Array.from({ length: PROBES_PER_PERIOD }, () =>
+    Promise.all(options.regions.map((region) => connections.run(() => probe(region, options)))),
+  );
+  const results = await Promise.all(rounds);
+  return options.regions.map(({ name }, i) => ({ region: name, ms: results.map((round) => round[i]!) }));
 }
 
-async function probeRegion(region: Region, { fetch, clock }: ProbeOptions): Promise<RegionProbe> {
-  const ms: number[] = [];
-  for (let i = 0; i < PROBES_PER_PERIOD; i++) ms.push(await probe(region, fetch, clock));
-  return { region: region.name, ms };
-}
-
-async function probe(region: Region, fetch: FetchPort, clock: Clock): Promise<number> {
+async function probe(region: Region, { fetch, clock }: ProbeOptions): Promise<number> {
   const abort = new AbortController();
   const startMs = clock.now();
   const answer = async (): Promise<number> => {

@@ -1,6 +1,7 @@
 /** A plain HTTP server with one bucket per region, and faults on demand. For tests. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { lookUp, type Buckets } from "./objects.ts";
 
 export interface BucketFault {
   readonly down?: boolean;
@@ -17,9 +18,8 @@ export interface BucketRequest {
   readonly range: string | undefined;
 }
 
-export interface BucketServer {
+export interface BucketServer extends Buckets {
   readonly url: string;
-  readonly objects: Map<string, Uint8Array>;
   /** By region. */
   readonly faults: Map<string, BucketFault>;
   /** Requests answered in the way of a fault, by region. */
@@ -59,18 +59,13 @@ export async function startBuckets(): Promise<BucketServer> {
       response.writeHead(302, { location: `${fault.redirect}${request.url}` }).end();
       return;
     }
-    const object = objects.get(`${region}/${name}`);
-    if (!object) {
-      response.writeHead(404).end();
-      return;
-    }
-    const asked = /^bytes=(\d+)-(\d+)$/.exec(range ?? "");
-    let body = asked ? object.subarray(Number(asked[1]), Number(asked[2]) + 1) : object;
-    if (fault.spoil && name.startsWith("chunks/")) {
+    const { status, body: found } = lookUp({ objects }, request.url ?? "", range);
+    let body = found;
+    if (status !== 404 && fault.spoil && name.startsWith("chunks/")) {
       fire();
       body = fault.spoil(body);
     }
-    response.writeHead(asked ? 206 : 200, { "content-length": body.length }).end(body);
+    response.writeHead(status, { "content-length": body.length }).end(body);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {

@@ -1,0 +1,170 @@
+import { AgaroseError, systemClock, systemSha256, type FetchPort } from "@agarose/core";
+import { javascriptCodec } from "@agarose/ec-wasm";
+import { expect, test } from "vitest";
+import { memoryBuckets, putObject, randomBytes, REGIONS } from "../test/objects.ts";
+import { Budget } from "./budget.ts";
+import { runPeriod, type CacheManagerOptions, type StatePort } from "./cache-manager.ts";
+import { ChunkCache, type CacheContext } from "./chunk-cache.ts";
+import { CONFIGURATION_NAME, parseConfiguration, type Configuration } from "./configuration.ts";
+import { Connections } from "./connections.ts";
+import { FrontCache } from "./front-cache.ts";
+import type { LedgerEntry, PeriodReport } from "./pop-state.ts";
+import { mergeRegion, type RegionState } from "./region-estimates.ts";
+
+/** What `PopState` keeps, in memory. */
+class MemoryState implements StatePort {
+  readonly ledger = new Map<string, LedgerEntry>();
+  regions: RegionState[] = [];
+  epoch = 0;
+  lastPeriod: PeriodReport | undefined;
+
+  async beginPeriod() {
+    return { epoch: this.epoch, ledger: [...this.ledger.values()], regions: this.regions, lastPeriod: this.lastPeriod };
+  }
+  async mergeRegions(probes: Parameters<StatePort["mergeRegions"]>[0]) {
+    this.regions = probes.map((probe) =>
+      mergeRegion(
+        this.regions.find(({ name }) => name === probe.region),
+        probe,
+        [],
+      ),
+    );
+    return this.regions;
+  }
+  async record(entries: readonly LedgerEntry[]) {
+    for (const entry of entries) this.ledger.set(entry.version, entry);
+  }
+  async remove(versions: readonly string[]) {
+    for (const version of versions) this.ledger.delete(version);
+  }
+  async nextEpoch() {
+    return ++this.epoch;
+  }
+  async endPeriod(report: PeriodReport) {
+    this.lastPeriod = report;
+  }
+}
+
+/** A KV namespace in memory. */
+class MemoryKv {
+  readonly values = new Map<string, ArrayBuffer | string>();
+  writes = 0;
+
+  /** As one invocation sees it, which is killed at the write after `writesMax`: no operation of it ends after that. */
+  view(writesMax = Number.POSITIVE_INFINITY): { namespace: KVNamespace; killed: Promise<void> } {
+    const { promise: killed, resolve: kill } = Promise.withResolvers<void>();
+    let isDead = false;
+    const alive = async (): Promise<void> => {
+      if (isDead) await new Promise(() => {});
+    };
+    const namespace = {
+      get: async (name: string) => {
+        await alive();
+        return this.values.get(name) ?? null;
+      },
+      put: async (name: string, value: ArrayBuffer | string) => {
+        if (this.writes >= writesMax) isDead = true;
+        if (isDead) kill();
+        await alive();
+        this.writes++;
+        this.values.set(name, value);
+      },
+      delete: async (name: string) => {
+        await alive();
+        this.values.delete(name);
+      },
+    };
+    return { namespace: namespace as unknown as KVNamespace, killed };
+  }
+}
+
+async function setUp(stripes: number) {
+  const buckets = memoryBuckets();
+  const manifest = await putObject(buckets, "x", randomBytes(stripes * 4096), { stripeBytes: 4096 });
+  const state = new MemoryState();
+  const kv = new MemoryKv();
+  const published: Configuration[] = [];
+  const fetch: FetchPort = async (url, { headers }) => {
+    // Far enough that the edge is worth something.
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    return buckets.respond(url, headers);
+  };
+  const context = (namespace: KVNamespace): CacheContext => ({
+    kv: namespace,
+    connections: new Connections(),
+    waitUntil: () => {},
+    onSuspect: () => {},
+  });
+  const noCache = (): Cache => {
+    throw new Error("no Cache API here");
+  };
+  const options = (namespace = kv.view().namespace): CacheManagerOptions => ({
+    settings: {
+      pop: "fra",
+      regions: REGIONS.map((name) => ({ name, url: `http://b/${name}`, popUrl: `http://b/${name}` })),
+      cacheBytes: 1e9,
+      policy: "exact",
+      delta: 1,
+      manifestTtlSeconds: 60,
+      adminToken: undefined,
+    },
+    state,
+    closePeriod: async () => [{ key: "x", popularity: 1 }],
+    findManifest: async () => manifest,
+    cache: new ChunkCache(new FrontCache("fra", systemClock, noCache), systemClock),
+    context: context(namespace),
+    fetch,
+    clock: systemClock,
+    sha256: systemSha256,
+    codec: async () => javascriptCodec(),
+    onPublished: (configuration) => void published.push(configuration),
+    now: Date.now,
+  });
+  const stripesInKv = (): number => [...kv.values.keys()].filter((name) => name.startsWith("chunks:")).length;
+  return { buckets, manifest, state, kv, published, options, stripesInKv };
+}
+
+test("a period that is killed in the middle promises nothing, and the next one goes on from what it noted", async () => {
+  const { kv, state, manifest, published, options, stripesInKv } = await setUp(120);
+  const { namespace, killed } = kv.view(70);
+  void runPeriod(options(namespace));
+  await killed;
+  // Whatever the killed period would do after this does not happen.
+  expect(stripesInKv()).toBe(70);
+  expect(published).toEqual([]);
+  expect(state.ledger.get(manifest.version)).toMatchObject({ chunks: [], stripes: 120 });
+  const { done } = state.ledger.get(manifest.version)!;
+  expect(done).toBeGreaterThanOrEqual(40);
+  const report = await runPeriod(options());
+  expect(report).toMatchObject({ left: 0, errors: [] });
+  expect(report!.written, "what was written already is only checked").toBe(50);
+  expect(published.at(-1)!.cached[manifest.version]!.chunks).toHaveLength(4);
+});
+
+test("a period ends within its budget, and several of them finish the work", async () => {
+  const { options, stripesInKv, state, manifest } = await setUp(40);
+  const reports: PeriodReport[] = [];
+  for (let i = 0; i < 6; i++) reports.push((await runPeriod({ ...options(), budget: new Budget(120) }))!);
+  for (const { operations } of reports) expect(operations).toBeLessThanOrEqual(120);
+  expect(reports[0]!.left).toBeGreaterThan(0);
+  expect(stripesInKv()).toBe(40);
+  expect(state.ledger.get(manifest.version)!.done).toBe(40);
+});
+
+test("the request monitor's failure leaves the cache as it is and the regions' estimates up to date", async () => {
+  const { options, published, manifest } = await setUp(2);
+  await runPeriod(options());
+  const failing = async (): Promise<never> => {
+    throw new AgaroseError("INTERNAL", "the shard is overloaded");
+  };
+  const report = await runPeriod({ ...options(), closePeriod: failing });
+  expect(report!.errors).toEqual(["INTERNAL: the shard is overloaded"]);
+  expect(published.at(-1)!.epoch).toBe(2);
+  expect(Object.keys(published.at(-1)!.cached)).toEqual([manifest.version]);
+});
+
+test("what is published is what KV then says", async () => {
+  const { options, published, kv } = await setUp(2);
+  await runPeriod(options());
+  expect(parseConfiguration(kv.values.get(CONFIGURATION_NAME) as string)).toEqual(published[0]);
+});

@@ -1,0 +1,136 @@
+import { AgaroseError, encodeHashes, systemClock, type Manifest } from "@agarose/core";
+import { expect, test } from "vitest";
+import { FrontCache } from "./front-cache.ts";
+import { ManifestStore } from "./manifest-store.ts";
+
+const manifest = (key: string, version = "0".repeat(32)): Manifest => ({
+  agarose: 1,
+  key,
+  version,
+  bytes: 10,
+  contentType: "text/plain",
+  headers: {},
+  modified: "2026-01-01T00:00:00Z",
+  k: 1,
+  m: 1,
+  stripeBytes: 1024,
+  sha256: "0".repeat(64),
+  placement: ["a", "b"],
+  hashes: [encodeHashes([new Uint8Array(32), new Uint8Array(32)])],
+});
+
+/** A Cache API that several isolates share. */
+function fakeCache(): () => Cache {
+  const entries = new Map<string, Response>();
+  const cache = {
+    match: async (url: string) => entries.get(url)?.clone(),
+    put: async (url: string, response: Response) => void entries.set(url, response),
+  };
+  return () => cache as unknown as Cache;
+}
+
+function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
+  const store = new ManifestStore({
+    ttlSeconds,
+    regions: new Set(["a", "b"]),
+    frontCache: new FrontCache("fra", systemClock, open),
+    clock: systemClock,
+    now: () => time.ms,
+  });
+  const background: Promise<unknown>[] = [];
+  const lookups: string[] = [];
+  let answer = async (key: string): Promise<Manifest> => manifest(key);
+  const context = {
+    find: (key: string) => {
+      lookups.push(key);
+      return answer(key);
+    },
+    waitUntil: (promise: Promise<unknown>) => void background.push(promise),
+  };
+  return {
+    lookups,
+    get: (key: string) => store.get(key, context),
+    refetch: (key: string) => store.refetch(key, context),
+    answerWith: (find: typeof answer) => void (answer = find),
+    settled: () => Promise.all(background),
+  };
+}
+
+const noCache = (): Cache => {
+  throw new Error("no Cache API here");
+};
+
+test("a manifest is looked up once within its time to live, and again after it", async () => {
+  const time = { ms: 0 };
+  const { get, lookups } = isolate(noCache, time);
+  await get("x");
+  time.ms = 59_999;
+  await get("x");
+  expect(lookups).toEqual(["x"]);
+  time.ms = 60_000;
+  await get("x");
+  expect(lookups).toEqual(["x", "x"]);
+});
+
+test("concurrent misses share one lookup, also when it fails, and a failure is not remembered", async () => {
+  const { get, lookups, answerWith } = isolate(noCache, { ms: 0 });
+  const refused = new AgaroseError("NO_SOURCE", "no region answers");
+  answerWith(() => Promise.reject(refused));
+  const results = await Promise.allSettled([get("x"), get("x"), get("x")]);
+  expect(results.map((result) => result.status === "rejected" && result.reason)).toEqual([refused, refused, refused]);
+  expect(lookups).toEqual(["x"]);
+  answerWith(async (key) => manifest(key));
+  expect((await get("x")).key).toBe("x");
+});
+
+test("another isolate finds the manifest in the Cache API, and it does not live longer there", async () => {
+  const time = { ms: 0 };
+  const open = fakeCache();
+  const first = isolate(open, time);
+  await first.get("x");
+  await first.settled();
+  time.ms = 50_000;
+  const second = isolate(open, time);
+  expect((await second.get("x")).key).toBe("x");
+  expect(second.lookups).toEqual([]);
+  time.ms = 61_000;
+  await second.get("x");
+  expect(second.lookups).toEqual(["x"]);
+});
+
+test("refetching asks the buckets, and what they say is used from then on", async () => {
+  const { get, refetch, answerWith } = isolate(noCache, { ms: 0 });
+  await get("x");
+  answerWith(async (key) => manifest(key, "1".repeat(32)));
+  expect((await get("x")).version).toBe("0".repeat(32));
+  expect((await refetch("x")).version).toBe("1".repeat(32));
+  expect((await get("x")).version).toBe("1".repeat(32));
+});
+
+test("with a time to live of 0 every request asks the buckets", async () => {
+  const { get, lookups } = isolate(fakeCache(), { ms: 5 }, 0);
+  await get("x");
+  await get("x");
+  expect(lookups).toHaveLength(2);
+});
+
+test("memory is bounded: the manifests used longest ago go first", async () => {
+  const { get, lookups, answerWith } = isolate(noCache, { ms: 0 });
+  const padding = "x".repeat(1000);
+  const contentType = `text/plain; p=${padding}`;
+  const hashes = Array.from({ length: 50_000 }, () => manifest("x").hashes[0]!);
+  // About 4.7 MB each, so that three fit and four do not.
+  answerWith(async (key) => ({ ...manifest(key), contentType, hashes, bytes: 50_000 * 1024 }));
+  for (const key of ["a", "b", "c", "a", "d"]) await get(key);
+  expect(lookups).toEqual(["a", "b", "c", "d"]);
+  await get("a");
+  expect(lookups).toEqual(["a", "b", "c", "d"]);
+  await get("b");
+  expect(lookups).toEqual(["a", "b", "c", "d", "b"]);
+});
+
+test("a key that is none is refused before anything is asked", async () => {
+  const { get, lookups } = isolate(noCache, { ms: 0 });
+  await expect(get("a/../b")).rejects.toMatchObject({ code: "KEY_INVALID" });
+  expect(lookups).toEqual([]);
+});
