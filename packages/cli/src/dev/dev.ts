@@ -54,7 +54,7 @@ export function register(program: Command): void {
 async function run(options: DevOptions): Promise<void> {
   const closers: (() => Promise<unknown>)[] = [];
   const progress = (step: string): void => void process.stderr.write(`  ${step}\n`);
-  const stopped = stopSignal();
+  const stop = stopSignal();
   try {
     const started = performance.now();
     const world = await startWorld({
@@ -68,13 +68,15 @@ async function run(options: DevOptions): Promise<void> {
       progress,
     });
     closers.push(world.close);
+    stop.own();
     const control = await startControl(world);
     closers.push(control.close);
     if (options.samples) await uploadSamples(world, progress);
     const demo = options.demo ? await startDemoPage(world, control.url, options.port, closers, progress) : undefined;
     if (options.cron > 0) closers.push(everyCron(world, options.cron));
     announce(options, world, control.url, demo, performance.now() - started);
-    await stopped;
+    stop.own();
+    await stop.asked;
   } finally {
     for (const close of closers.toReversed()) await close();
   }
@@ -202,17 +204,30 @@ function announce(options: DevOptions, world: World, control: string, demo: stri
   process.stdout.write(`${lines.join("\n")}\n`);
 }
 
-/** Resolves at the first SIGINT, SIGTERM or SIGHUP; a second one ends the process at once. */
-function stopSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    let asked = false;
-    const stop = (): void => {
-      if (asked) process.exit(130);
-      asked = true;
-      resolve();
-    };
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
-  });
+/** A terminal's Ctrl-C may arrive twice, from the terminal and passed on by npm: only a later one is a second one. */
+const SECOND_SIGNAL_MS = 1000;
+
+/** When the process is asked to stop. */
+interface StopSignal {
+  /** Resolves at the first SIGINT, SIGTERM or SIGHUP; another one after a while ends the process at once. */
+  readonly asked: Promise<void>;
+  /** Drops everybody else's signal handlers: Miniflare and Vite bring some that exit before anything is cleaned up. */
+  own(): void;
+}
+
+function stopSignal(): StopSignal {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let firstMs: number | undefined;
+  const stop = (): void => {
+    firstMs ??= performance.now();
+    if (performance.now() - firstMs > SECOND_SIGNAL_MS) process.exit(130);
+    resolve();
+  };
+  const own = (): void => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.removeAllListeners(signal).on(signal, stop);
+  };
+  own();
+  return { asked: promise, own };
 }
 
 function s3Server(value: string): "embedded" | "versitygw" {

@@ -1,0 +1,15 @@
+/** What `main.ts` runs: one measurement, which describes itself in Markdown. */
+export interface Bench {
+  /** As on the command line, and in the marks around its section of docs/BENCHMARKS.md. */
+  readonly name: string;
+  /** Heading of the section. */
+  readonly title: string;
+  /** Measures and returns the section: method, table, what it means. Rejects when what was measured was not what it claims. */
+  run(options: BenchOptions): Promise<string>;
+}
+
+export interface BenchOptions {
+  /** Few rounds and small files, to see that the measurement itself works. */
+  readonly quick: boolean;
+  readonly progress: (line: string) => void;
+}

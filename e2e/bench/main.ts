@@ -1,0 +1,36 @@
+/**
+ * `npm run bench [-- name…]`: measures, prints, and rewrites the sections of docs/BENCHMARKS.md.
+ *
+ * `--quick` runs few rounds on small files and writes nothing.
+ */
+import { loadavg } from "node:os";
+import { parseArgs } from "node:util";
+import type { Bench } from "./bench.ts";
+import { writeSection } from "./document.ts";
+import { describeLoad } from "./machine.ts";
+import { popThroughput } from "./pop-throughput.ts";
+import { putGet } from "./put-get.ts";
+import { readOverhead } from "./read-overhead.ts";
+import { readStreaming } from "./read-streaming.ts";
+
+const BENCHES: readonly Bench[] = [readOverhead, readStreaming, putGet, popThroughput];
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { quick: { type: "boolean", default: false } },
+});
+const unknown = positionals.filter((name) => !BENCHES.some((bench) => bench.name === name));
+if (unknown.length > 0) {
+  console.error(`unknown: ${unknown.join(", ")}; there are ${BENCHES.map(({ name }) => name).join(", ")}`);
+  process.exit(2);
+}
+
+for (const bench of BENCHES) {
+  if (positionals.length > 0 && !positionals.includes(bench.name)) continue;
+  console.error(`\n=== ${bench.name}`);
+  const before = loadavg();
+  const body = await bench.run({ quick: values.quick, progress: (line) => console.error(`  ${line}`) });
+  const section = `## ${bench.title}\n\n${body}\n\n${describeLoad(before)}`;
+  console.log(`\n${section}`);
+  if (!values.quick) await writeSection(bench.name, section);
+}

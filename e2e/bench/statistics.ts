@@ -1,0 +1,38 @@
+/** Medians and quartiles: the machine that measures does other things too, and means would show those. */
+
+export interface Summary {
+  readonly count: number;
+  readonly q1: number;
+  readonly median: number;
+  readonly q3: number;
+}
+
+/** Throws when `values` is empty. */
+export function summarize(values: readonly number[]): Summary {
+  const sorted = values.toSorted((a, b) => a - b);
+  return {
+    count: sorted.length,
+    q1: quantile(sorted, 0.25),
+    median: quantile(sorted, 0.5),
+    q3: quantile(sorted, 0.75),
+  };
+}
+
+/** `median (q1 - q3)`. */
+export function spread({ q1, median, q3 }: Summary, digits = 1): string {
+  return `${median.toFixed(digits)} (${q1.toFixed(digits)} - ${q3.toFixed(digits)})`;
+}
+
+/** A Markdown table. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+  return [line(head), line(head.map((_, i) => (i === 0 ? "---" : "---:"))), ...rows.map(line)].join("\n");
+}
+
+/** Linear between the two nearest ranks. */
+function quantile(sorted: readonly number[], q: number): number {
+  if (sorted.length === 0) throw new Error("no values to summarize");
+  const at = (sorted.length - 1) * q;
+  const low = sorted[Math.floor(at)]!;
+  return low + (sorted[Math.ceil(at)]! - low) * (at - Math.floor(at));
+}
