@@ -13,14 +13,24 @@ export interface ConfigPorts {
 
 export const CACHE_NAME = "agarose";
 
-/** Rejects with CONFIG_INVALID when there is neither a sound file nor a sound copy. */
-export async function loadConfig(source: ConfigSource, ports: ConfigPorts): Promise<ClientConfig> {
+/**
+ * The configuration of a worker that starts. Where it comes from a copy that turns out to be outdated, `onChange` is told.
+ * Rejects with CONFIG_INVALID when there is neither a sound file nor a sound copy.
+ */
+export async function loadConfig(
+  source: ConfigSource,
+  ports: ConfigPorts,
+  onChange: (config: ClientConfig) => void = () => {},
+): Promise<ClientConfig> {
   if ("config" in source) return source.config;
-  const copy = await readCopy(source.url, ports).catch(() => undefined);
+  const copy = await readCopy(source, ports).catch(() => undefined);
   const fresh = fetchConfig(source, ports);
   if (!copy) return fresh;
-  fresh.catch(() => {});
-  return checkPrefix(parseConfig(copy, source.url), source.prefix);
+  const tellChange = (config: ClientConfig): void => {
+    if (JSON.stringify(config) !== JSON.stringify(copy)) onChange(config);
+  };
+  fresh.then(tellChange, () => {});
+  return copy;
 }
 
 /** The file from the network, kept for the next start. */
@@ -45,9 +55,12 @@ export async function fetchConfig(
   return config;
 }
 
-async function readCopy(url: string, { caches }: ConfigPorts): Promise<unknown> {
+async function readCopy(
+  { url, prefix }: { readonly url: string; readonly prefix: string },
+  { caches }: ConfigPorts,
+): Promise<ClientConfig | undefined> {
   const copy = await (await caches?.open(CACHE_NAME))?.match(url);
-  return copy?.json();
+  return copy && checkPrefix(parseConfig(await copy.json(), url), prefix);
 }
 
 /** A full or forbidden storage only costs the next start a round trip. */

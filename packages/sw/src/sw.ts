@@ -41,7 +41,13 @@ export function agaroseFromUrl(scope: WorkerScope, options: InstallOptions = {})
 /** Wires a worker: its routes, its client and its life cycle. */
 export function installAgarose(scope: WorkerScope, source: ConfigSource, options: InstallOptions = {}): void {
   const { codec = async () => javascriptCodec(), claim = true } = options;
-  const client = once(async () => new ObjectClient(await loadConfig(source, globalThis), browserPorts(codec)));
+  const ports = browserPorts(codec);
+  let renewed: ObjectClient | undefined;
+  const first = once(async () => {
+    const config = await loadConfig(source, globalThis, (changed) => (renewed = new ObjectClient(changed, ports)));
+    return new ObjectClient(config, ports);
+  });
+  const client = async (): Promise<ObjectClient> => renewed ?? (await first());
 
   scope.addEventListener("fetch", (event) => {
     const routed = route(event.request, scope.location.origin, source.prefix);

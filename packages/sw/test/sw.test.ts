@@ -115,7 +115,7 @@ describe("life cycle", () => {
     }
   });
 
-  test("starts by the copy of its configuration when the file cannot be had", async () => {
+  test("starts by the copy of its configuration, and follows the file where that has changed", async () => {
     const stored = new Map<string, Response>();
     const cache = {
       match: async (url: string) => stored.get(url)?.clone(),
@@ -130,6 +130,16 @@ describe("life cycle", () => {
     scope = new FakeScope();
     install();
     expect((await scope.request("/ec/cat.jpg"))!.status).toBe(200);
+
+    const [, pop] = world.pops;
+    configFile = () => Response.json({ pops: [{ name: pop!.name, url: pop!.url }] });
+    scope = new FakeScope();
+    install();
+    await scope.request("/ec/cat.jpg");
+    world.log.length = 0;
+    await scope.request("/ec/cat.jpg");
+    expect(world.requests("p0")).toEqual([]);
+    expect(world.requests("p1")).toHaveLength(1);
   });
 
   test("forgets its plans when told so", async () => {
