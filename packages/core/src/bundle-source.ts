@@ -28,6 +28,8 @@ export class BundleSource implements ChunkSource {
   /** Frames that came before they were asked for. */
   readonly #early = new Map<string, Frame>();
   readonly #released = new Set<number>();
+  /** The stripe whose frames are coming. */
+  #stripe = 0;
   #pumping = false;
   #ended: AgaroseError | undefined;
 
@@ -62,6 +64,7 @@ export class BundleSource implements ChunkSource {
       return payload(early);
     }
     if (this.#ended) throw this.#ended;
+    if (stripe.index < this.#stripe) throw missing({ stripe: stripe.index, chunk });
     const arrival = Promise.withResolvers<Uint8Array>();
     this.#waiters.set(name, { stripe: stripe.index, chunk, arrival });
     const onAbort = (): void => this.#settle(name)?.reject(toAgaroseError(signal.reason, "ABORTED"));
@@ -113,6 +116,7 @@ export class BundleSource implements ChunkSource {
     }
     if (frame.type === "plan" || this.#ended) return;
     // Frames come in stripe order: what is still awaited of an earlier stripe does not come any more.
+    this.#stripe = frame.stripe;
     this.#rejectMissing(({ stripe }) => stripe < frame.stripe);
     const name = `${frame.stripe}:${frame.chunk}`;
     const arrival = this.#settle(name);
