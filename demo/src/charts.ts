@@ -141,6 +141,7 @@ function drawCrons(plot: uPlot, crons: CronRuns): void {
   ctx.strokeStyle = colour("--accent");
   ctx.fillStyle = colour("--accent");
   ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+  ctx.textAlign = "left";
   ctx.lineWidth = devicePixelRatio;
   ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);
   let labelled = Number.NEGATIVE_INFINITY;
