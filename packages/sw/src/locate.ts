@@ -21,12 +21,15 @@ export interface LocateRequest {
   /** A plan that may be out of date; spares sending its manifest again. */
   readonly known: FullPlan | undefined;
   readonly span: StripeSpan | undefined;
+  /** Ask no PoP: what they know is out of date. */
+  readonly bucketsOnly?: boolean;
   readonly signal: AbortSignal;
 }
 
 /** Rejects with OBJECT_NOT_FOUND, with the manifest's own error, with ABORTED, or with NO_SOURCE. */
 export async function locate(client: ObjectClient, request: LocateRequest): Promise<Located> {
-  const attempts = [...popAttempts(client, request), ...bucketAttempt(client, request)];
+  const pops = request.bucketsOnly ? [] : popAttempts(client, request);
+  const attempts = [...pops, ...bucketAttempt(client, request)];
   try {
     return await firstInTurn(attempts, {
       clock: client.ports.clock,

@@ -125,8 +125,17 @@ export class ObjectRead {
   async #fromFresh(known: FullPlan | undefined): Promise<ObjectAnswer> {
     const { key, method, headers } = this.#request;
     const span = guessSpan(method, headers.get("range"));
-    const { plan, bundle } = await locate(this.#client, { key, known, span, signal: this.#signal });
-    return this.#fromPlan(bundle ? "edge" : "region", plan, bundle);
+    const request = { key, known, span, signal: this.#signal };
+    const { plan, bundle } = await locate(this.#client, request);
+    try {
+      return await this.#fromPlan(bundle ? "edge" : "region", plan, bundle);
+    } catch (error) {
+      if (!isOutdated(error)) throw error;
+      // The PoP's manifest may be of a version that is gone: what the buckets say decides.
+      const current = await locate(this.#client, { ...request, bucketsOnly: true });
+      if (current.plan.version === plan.version) throw error;
+      return this.#fromPlan("region", current.plan, undefined);
+    }
   }
 
   async #fromPlan(from: "edge" | "region", plan: FullPlan, bundle: Bundle | undefined): Promise<ObjectAnswer> {
@@ -230,4 +239,11 @@ export class ObjectRead {
     this.#trace.end(answer, report, cause);
     this.#onEnd();
   }
+}
+
+/** Whether a read failed because chunks are gone, as against sources that do not answer. */
+function isOutdated(error: unknown): boolean {
+  const { code, details } = toAgaroseError(error);
+  const failures = (details["failures"] ?? []) as { readonly code: string }[];
+  return code === "NOT_ENOUGH_CHUNKS" && failures.some((failure) => failure.code === "CHUNK_MISSING");
 }

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildServiceWorker, type BuiltFile } from "../build.ts";
 import { FakeScope } from "./fake-scope.ts";
 
-/** Gzipped, without the WebAssembly, in bytes. */
-const SCRIPT_GZIP_BYTES_MAX = 20_000;
+/** Gzipped, without the WebAssembly, in bytes. The aim is 15,000; this is what holds until it is reached. */
+const SCRIPT_GZIP_BYTES_MAX = 20 * 1024;
 
 let folder: string;
 let files: BuiltFile[];

@@ -88,8 +88,8 @@ export class FakeWorld {
   openBundles = 0;
   readonly #objects = new Map<string, StoredObject>();
 
-  /** Codes `bytes` with k = 4, m = 2 and puts it into the buckets. */
-  put(key: string, bytes: Uint8Array, { stripeBytes = 4096, headers = {} } = {}): Manifest {
+  /** Codes `bytes` with k = 4, m = 2 and puts it into the buckets. PoPs that are not told go on naming the old version. */
+  put(key: string, bytes: Uint8Array, { stripeBytes = 4096, headers = {}, toldToPops = true } = {}): Manifest {
     const code = { k: 4, m: 2 };
     const shape = { ...code, stripeBytes, bytes: bytes.length };
     const shards = Array.from({ length: stripeCount(shape) }, (_, stripe) => coded(bytes, shape, stripe));
@@ -111,7 +111,7 @@ export class FakeWorld {
       hashes: shards.map((stripe) => encodeHashes(stripe.map(digest))),
     };
     const stored = encodeManifest(manifest);
-    this.#objects.set(key, { manifest: parseManifest(stored), shards });
+    if (toldToPops) this.#objects.set(key, { manifest: parseManifest(stored), shards });
     manifest.placement.forEach((name, chunk) => {
       const region = this.region(name);
       region.store.set(chunkName(key, manifest.version, chunk), Buffer.concat(shards.map((stripe) => stripe[chunk]!)));

@@ -268,6 +268,21 @@ describe("when PoPs fail", () => {
     expect(world.requests().map(({ to }) => to)).toEqual(["p0"]);
   });
 
+  test("one that names a version which is gone is overruled by the buckets", async () => {
+    const { world, client } = await startWorld();
+    for (const { store } of world.regions) store.clear();
+    const changed = sampleBytes(9_000, 2);
+    world.put(KEY, changed, { toldToPops: false });
+    expect((await read(world, client)).bytes).toEqual(changed);
+    expect(world.requests("r0").some(({ url }) => url.includes("/manifests/"))).toBe(true);
+  });
+
+  test("one that still knows an object which was removed leads to OBJECT_NOT_FOUND", async () => {
+    const { world, client } = await startWorld();
+    for (const { store } of world.regions) store.clear();
+    expect((await failure(world, client.answer(request()))).code).toBe("OBJECT_NOT_FOUND");
+  });
+
   test("a key that breaks the rules is asked of nobody", async () => {
     const { world, client } = await startWorld();
     expect((await failure(world, client.answer(request({}, "GET", "a/../b")))).code).toBe("KEY_INVALID");
