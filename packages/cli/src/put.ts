@@ -16,7 +16,7 @@ interface PutOptions extends GlobalOptions {
   readonly key?: string;
   readonly prefix?: string;
   readonly contentType?: string;
-  readonly header?: readonly string[];
+  readonly header: readonly string[];
   readonly jobs: number;
   readonly force?: boolean;
 }
@@ -34,7 +34,12 @@ export function register(program: Command): void {
     .option("--key <key>", "key of the object, or of the folder; default is the base name")
     .option("--prefix <prefix>", "put before every key, as it is")
     .option("--content-type <type>", "default: by the extension of the key")
-    .option("--header <line...>", `response header, "name: value" (${[...HEADERS_ALLOWED].join(", ")})`)
+    .option(
+      "--header <line>",
+      `response header "name: value", repeatable: ${[...HEADERS_ALLOWED].join(", ")}`,
+      collect,
+      [],
+    )
     .option("--jobs <count>", "objects stored at a time", jobCount, JOBS_DEFAULT)
     .option("--force", "upload also what is stored unchanged")
     .action(async (paths: string[], _options: unknown, command: Command) => {
@@ -43,7 +48,7 @@ export function register(program: Command): void {
 }
 
 async function put(paths: readonly string[], options: PutOptions): Promise<number> {
-  const headers = parseHeaders(options.header ?? []);
+  const headers = parseHeaders(options.header);
   return withContext(options, WRITING, async (context) => {
     const files = await collectInputs(paths, options);
     const progress = startProgress("put", context.json);
@@ -122,6 +127,10 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
       );
     }),
   );
+}
+
+function collect(value: string, before: readonly string[]): string[] {
+  return [...before, value];
 }
 
 function jobCount(value: string): number {

@@ -86,19 +86,22 @@ describe("what was put is what is got", () => {
     await file.write("end", 299_997);
     await file.close();
     const object = { key: "sparse", path, contentType: "x/y", headers: {}, force: false };
-    await putObject(object, { ...world, codec: loadCodec, nowMs: Date.now, signal });
+    const config = { ...world.config, stripeBytes: 10_000 };
+    await putObject(object, { ...world, config, codec: loadCodec, nowMs: Date.now, signal });
     expect((await world.get("sparse")).equals(await readFile(path))).toBe(true);
   });
 
   test("many stripes with chunks streamed to their regions, and only n / k of the bytes", async () => {
     const body = randomBytes(3_000_000);
     let uploaded = 0;
+    const config = { ...world.config, stripeBytes: 30_000 };
     const put = await world.put("large", body, {
+      config,
       onBytes: (pass, bytes) => (uploaded += pass === "upload" ? bytes : 0),
     });
     expect((await world.get("large")).equals(body)).toBe(true);
     const manifest = await readManifest("large", world.stores, signal);
-    expect(stripeCount(manifest)).toBe(3000);
+    expect(stripeCount(manifest)).toBe(100);
     expect(uploaded).toBe(6 * chunkBytes(manifest));
     expect(manifest.sha256).toBe(createHash("sha256").update(body).digest("hex"));
     const [region, name] = chunkPlace(put, 5);
