@@ -29,7 +29,7 @@ export interface BucketServer extends Buckets {
 }
 
 /** So that the edge is worth something: a bucket beside the PoP would need no cache. */
-const LATENCY_MS = 30;
+const LATENCY_MS = 15;
 
 /** Objects are named `<region>/<name>`, names as in `chunkName` and `manifestName`. */
 export async function startBuckets(): Promise<BucketServer> {
