@@ -7,7 +7,7 @@
  */
 import { crateInNode, oursInNode, subspaceInNode } from "./node-contestants.ts";
 import { oursInChromium } from "./chromium-contestant.ts";
-import { klauspost } from "./native-contestant.ts";
+import { isal, klauspost } from "./native-contestant.ts";
 import { Unavailable } from "./subject.ts";
 import type { Contestant, Op, Subject, Work } from "./subject.ts";
 import { oursInWorkerd } from "./workerd-contestant.ts";
@@ -26,6 +26,8 @@ export interface CodecResult {
   /** Data shards that were lost; 0 when encoding. */
   readonly lost: number;
   readonly medianUs: number;
+  /** The fastest round: the machine when nothing else ran on it. */
+  readonly bestUs: number;
   /** Object data per second, in 10^6 bytes. */
   readonly mbPerSecond: number;
 }
@@ -55,12 +57,12 @@ export const WORKS: readonly Work[] = [
   { op: "encode", k: 9, m: 3, bytes: MIB, lost: 0 },
 ];
 const YARDSTICKS = ["reed-solomon-erasure wasm", "klauspost avx2"];
-/** Long enough for the coarse clock of a browser, short enough that all subjects see the same machine. */
-const BATCH_US = 10_000;
+/** Long enough for the clock of a browser, short enough that all subjects see the same machine. */
+const BATCH_US = 4_000;
 
 /** Everyone. What is missing on this machine costs nothing and is listed in the report. */
 export function allContestants(): Contestant[] {
-  return [oursInNode(), crateInNode(), subspaceInNode(), klauspost(), oursInChromium(), oursInWorkerd()];
+  return [oursInNode(), crateInNode(), subspaceInNode(), klauspost(), isal(), oursInChromium(), oursInWorkerd()];
 }
 
 /** Measures every contestant on every piece of work. Contestants that are not available here are listed, not failed. */
@@ -72,8 +74,8 @@ export async function benchCodec(options: CodecBenchOptions = {}): Promise<Codec
     for (const work of works) {
       onWork(work);
       const subjects = await prepareAll(contestants, work, skipped);
-      const medians = await alternatingMedians(subjects, rounds);
-      results.push(...subjects.map((subject, i) => toResult(subject, work, medians[i]!)));
+      const times = await alternatingTimes(subjects, rounds);
+      results.push(...subjects.map((subject, i) => toResult(subject, work, times[i]!)));
     }
   } finally {
     await Promise.all(contestants.map((contestant) => contestant.close()));
@@ -103,8 +105,8 @@ async function prepareAll(
   return subjects;
 }
 
-/** The median of each subject over `rounds` rounds in which all take their turn. */
-export async function alternatingMedians(subjects: readonly Subject[], rounds: number): Promise<number[]> {
+/** Microseconds of each subject in each of `rounds` rounds in which all take their turn. */
+export async function alternatingTimes(subjects: readonly Subject[], rounds: number): Promise<number[][]> {
   const iterations: number[] = [];
   for (const subject of subjects) {
     // The first call compiles, the second one tells how many fit in a batch.
@@ -115,21 +117,23 @@ export async function alternatingMedians(subjects: readonly Subject[], rounds: n
   for (let round = 0; round < rounds; round++) {
     for (const [i, subject] of subjects.entries()) times[i]!.push(await subject.measure(iterations[i]!));
   }
-  return times.map(median);
+  return times;
 }
 
-function median(values: number[]): number {
+function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-function toResult(subject: Subject, work: Work, medianUs: number): CodecResult {
+function toResult(subject: Subject, work: Work, times: readonly number[]): CodecResult {
+  const medianUs = median(times);
   return {
     implementation: subject.implementation,
     runtime: subject.runtime,
     ...work,
     medianUs: rounded(medianUs, 2),
+    bestUs: rounded(Math.min(...times), 2),
     mbPerSecond: rounded(work.bytes / medianUs, 1),
   };
 }

@@ -1,6 +1,7 @@
-/** klauspost/reedsolomon, native, one thread: a child process that answers one measurement a line. */
+/** Native codecs on one thread, each a child process that answers one measurement a line. */
 import { execFile, spawn } from "node:child_process";
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { mkdir } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -9,16 +10,44 @@ import { Unavailable } from "./subject.ts";
 import type { Contestant, Subject, Work } from "./subject.ts";
 
 const run = promisify(execFile);
-/** AVX2 is the like of our kernel (the same algorithm on vectors twice as wide); default takes GFNI where there is. */
-const VARIANTS = ["avx2", "default"];
+const NATIVE = fileURLToPath(new URL("../native/", import.meta.url));
+const TARGET = fileURLToPath(new URL("../target/", import.meta.url));
 
+/** klauspost/reedsolomon. AVX2 is the like of our kernel on vectors twice as wide; default takes GFNI where there is. */
 export function klauspost(): Contestant {
+  return nativeContestant("klauspost", ["avx2", "default"], "Go", ["go", "build", "-o", "BINARY", "."]);
+}
+
+/** Intel's ISA-L. SSE is the like of our kernel, vectors of the same width; default takes the best there is. */
+export function isal(): Contestant {
+  const build = ["cc", "-O2", "-o", "BINARY", "isal/bench.c", "-lisal"];
+  return nativeContestant("isa-l", ["sse", "default"], "a C compiler and libisal", build);
+}
+
+/** `build` is the command that makes the program, with BINARY for where it goes. */
+function nativeContestant(
+  name: string,
+  variants: readonly string[],
+  needs: string,
+  build: readonly string[],
+): Contestant {
   let child: Child | undefined;
+
+  async function start(): Promise<Child> {
+    const binary = `${TARGET}bench-${name}`;
+    await mkdir(TARGET, { recursive: true });
+    const [command, ...flags] = build.map((word) => (word === "BINARY" ? binary : word));
+    await run(command!, flags, { cwd: NATIVE }).catch((error) => {
+      throw new Unavailable(`needs ${needs}: ${String(error).split("\n")[0]}`, { cause: error });
+    });
+    return startChild(binary);
+  }
+
   return {
-    name: "klauspost",
+    name,
     async prepare(work) {
-      child ??= startChild(await buildNative());
-      return VARIANTS.map((variant) => subject(child!, variant, work));
+      child ??= await start();
+      return variants.map((variant) => subject(child!, name, variant, work));
     },
     async close() {
       child?.end();
@@ -26,22 +55,13 @@ export function klauspost(): Contestant {
   };
 }
 
-function subject(child: Child, variant: string, work: Work): Subject {
+function subject(child: Child, name: string, variant: string, work: Work): Subject {
+  const { op, k, m, bytes, lost } = work;
   return {
-    implementation: `klauspost ${variant}`,
+    implementation: `${name} ${variant}`,
     runtime: "native",
-    measure: async (iterations) => Number(await child.ask(JSON.stringify({ ...work, variant, iterations }))),
+    measure: async (iterations) => Number(await child.ask([variant, op, k, m, bytes, lost, iterations].join(" "))),
   };
-}
-
-async function buildNative(): Promise<string> {
-  const binary = fileURLToPath(new URL("../target/native-bench", import.meta.url));
-  try {
-    await run("go", ["build", "-o", binary, "."], { cwd: fileURLToPath(new URL("../native/", import.meta.url)) });
-  } catch (error) {
-    throw new Unavailable(`needs Go: ${String(error).split("\n")[0]}`, { cause: error });
-  }
-  return binary;
 }
 
 interface Child {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand"
@@ -11,16 +10,16 @@ import (
 	"github.com/klauspost/reedsolomon"
 )
 
-// request asks for one measurement: the mean time of `Iterations` calls.
+// request asks for one measurement: the mean time of `iterations` calls.
 type request struct {
-	// Variant is "avx2" (no GFNI, no AVX-512) or "default" (whatever the machine has).
-	Variant    string `json:"variant"`
-	Op         string `json:"op"`
-	K          int    `json:"k"`
-	M          int    `json:"m"`
-	Bytes      int    `json:"bytes"`
-	Lost       int    `json:"lost"`
-	Iterations int    `json:"iterations"`
+	// variant is "avx2" (no GFNI, no AVX-512) or "default" (whatever the machine has).
+	variant, op                   string
+	k, m, bytes, lost, iterations int
+}
+
+func parse(line string) (r request, err error) {
+	_, err = fmt.Sscan(line, &r.variant, &r.op, &r.k, &r.m, &r.bytes, &r.lost, &r.iterations)
+	return r, err
 }
 
 // subject is a code with its shards, kept between requests so that only the calls are timed.
@@ -34,11 +33,11 @@ func answer(in io.Reader, out io.Writer) error {
 	subjects := map[string]*subject{}
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
-		var r request
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return err
+		r, err := parse(lines.Text())
+		if err != nil {
+			return fmt.Errorf("%q: %w", lines.Text(), err)
 		}
-		key := fmt.Sprint(r.Variant, r.K, r.M, r.Bytes)
+		key := fmt.Sprint(r.variant, r.k, r.m, r.bytes)
 		if subjects[key] == nil {
 			made, err := newSubject(r)
 			if err != nil {
@@ -57,32 +56,32 @@ func answer(in io.Reader, out io.Writer) error {
 
 func newSubject(r request) (*subject, error) {
 	options := []reedsolomon.Option{reedsolomon.WithMaxGoroutines(1)}
-	if r.Variant == "avx2" {
+	if r.variant == "avx2" {
 		options = append(options, reedsolomon.WithGFNI(false), reedsolomon.WithAVXGFNI(false), reedsolomon.WithAVX512(false))
 	}
-	code, err := reedsolomon.New(r.K, r.M, options...)
+	code, err := reedsolomon.New(r.k, r.m, options...)
 	if err != nil {
 		return nil, err
 	}
-	shards := makeShards(rand.New(rand.NewSource(1)), r.K, r.M, (r.Bytes+r.K-1)/r.K)
+	shards := makeShards(rand.New(rand.NewSource(1)), r.k, r.m, (r.bytes+r.k-1)/r.k)
 	return &subject{code, shards}, code.Encode(shards)
 }
 
 func (s *subject) measure(r request) (float64, error) {
 	start := time.Now()
-	for i := 0; i < r.Iterations; i++ {
-		if r.Op == "encode" {
+	for i := 0; i < r.iterations; i++ {
+		if r.op == "encode" {
 			if err := s.code.Encode(s.shards); err != nil {
 				return 0, err
 			}
 			continue
 		}
-		for lost := 0; lost < r.Lost; lost++ {
+		for lost := 0; lost < r.lost; lost++ {
 			s.shards[lost] = s.shards[lost][:0]
 		}
 		if err := s.code.ReconstructData(s.shards); err != nil {
 			return 0, err
 		}
 	}
-	return float64(time.Since(start).Nanoseconds()) / 1000 / float64(r.Iterations), nil
+	return float64(time.Since(start).Nanoseconds()) / 1000 / float64(r.iterations), nil
 }

@@ -1,7 +1,8 @@
 // Command native runs github.com/klauspost/reedsolomon, the yardstick and second implementation of the codec.
 //
 //	go run . golden > ../golden/vectors.json   parities of fixed data, checked by the Rust and the TypeScript tests
-//	go run . bench                             answers measurements, one JSON request and one number a line
+//	                                           (prettier then formats the file)
+//	go run . bench                             answers measurements, one request and one number a line
 package main
 
 import (
