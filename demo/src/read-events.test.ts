@@ -14,6 +14,7 @@ const PLAN: ReadEvent = {
   bytes: 100,
   k: 2,
   m: 1,
+  delta: 1,
   cached: [1],
   expectedMs: 40,
 };
@@ -59,13 +60,29 @@ describe("a read that the service worker tells of", () => {
     ];
     for (const event of events) applyEvent(log, event);
     const [read] = log.all;
-    expect(read).toMatchObject({ key: "a.jpg", k: 2, ms: 60, kind: "mixed", bytes: 100, decoder: "service worker" });
+    expect(read).toMatchObject({
+      key: "a.jpg",
+      k: 2,
+      delta: 1,
+      ms: 60,
+      kind: "mixed",
+      bytes: 100,
+      decoder: "service worker",
+    });
     expect(read!.requests.map(({ outcome }) => outcome)).toEqual(["cancelled", "used", "used"]);
     expect(usedChunks(read!)).toEqual({ edge: 1, all: 2 });
     // Chunk 2 is parity, so one data chunk was decoded.
     expect(read!.decodedShards).toBe(1);
     // The plan expects 40 ms from when it was there.
     expect(read!.expectedMs).toBe(52);
+  });
+
+  test("asked for a chunk that the cache has dropped: that is no failure of the cache", () => {
+    const log = new ReadLog();
+    const missing = { endMs: 15, outcome: "failed", error: "CHUNK_MISSING" } as const;
+    for (const event of [START, PLAN, request(0, { kind: "edge", ...missing }), request(1, missing)])
+      applyEvent(log, event);
+    expect(log.get("r")!.requests.map(({ outcome }) => outcome)).toEqual(["gone", "failed"]);
   });
 
   test("has failed when its end tells an error, but not when its consumer had enough", () => {

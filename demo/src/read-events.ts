@@ -39,10 +39,11 @@ function begun({ read, key, range, at }: ReadEvent & { type: "read-start" }): Re
 function advanced(read: Read, event: Exclude<ReadEvent, { type: "read-start" }>): Read {
   switch (event.type) {
     case "plan": {
-      const { ms, from, pop, k, expectedMs } = event;
+      const { ms, from, pop, k, delta, expectedMs } = event;
       return {
         ...read,
         k,
+        delta,
         plan: { ms, from, pop },
         expectedMs: Number.isFinite(expectedMs) ? ms + expectedMs : undefined,
       };
@@ -63,7 +64,9 @@ function advanced(read: Read, event: Exclude<ReadEvent, { type: "read-start" }>)
 }
 
 function requestOf(event: ReadEvent & { type: "request" }): ReadRequest {
-  const { stripe, chunk, source, kind, bytes, startMs, endMs, outcome, error } = event;
+  const { stripe, chunk, source, kind, bytes, startMs, endMs, error } = event;
+  const isGone = kind !== "region" && error === "CHUNK_MISSING";
+  const outcome = isGone ? "gone" : event.outcome;
   return { stripe, chunk, source, kind, bytes, chunks: 1, startMs, endMs, outcome, error };
 }
 

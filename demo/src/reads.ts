@@ -2,7 +2,8 @@
  * The reads that the page has seen, in the one shape that gel, waterfall and charts draw.
  */
 
-export type Outcome = "pending" | "used" | "unused" | "cancelled" | "failed";
+/** `gone`: an older plan promised the chunk and the cache has dropped it since, so nothing is wrong with the source. */
+export type Outcome = "pending" | "used" | "unused" | "cancelled" | "failed" | "gone";
 
 export interface ReadRequest {
   readonly stripe: number;

@@ -4,12 +4,19 @@
 import { byId, h } from "./dom.ts";
 import { bytes, count, ms } from "./format.ts";
 import type { Palette } from "./palette.ts";
-import { usedChunks, type Read, type ReadRequest } from "./reads.ts";
+import { usedChunks, type Outcome, type Read, type ReadRequest } from "./reads.ts";
 
 /** Above this many requests the bars are thin and unlabelled. */
 const LABELLED_MAX = 30;
 /** Room for what is written behind the last bar. */
 const NOTE_SHARE = 0.22;
+
+const NOTES: Partial<Record<Outcome, string>> = {
+  pending: "…",
+  unused: "not needed",
+  cancelled: "dropped",
+  gone: "no longer cached",
+};
 
 export class Waterfall {
   readonly #palette: Palette;
@@ -58,9 +65,7 @@ export class Waterfall {
     const { startMs, outcome, kind, source, error } = request;
     const endMs = request.endMs ?? end;
     const place = `--from:${startMs / end};--to:${endMs / end};--c:${this.#palette.of(kind, source)}`;
-    const note = { pending: "…", used: ms(endMs - startMs), unused: "not needed", cancelled: "dropped", failed: error }[
-      outcome
-    ];
+    const note = NOTES[outcome] ?? (outcome === "failed" ? error : ms(endMs - startMs));
     return h(
       "div",
       { class: "row", title: sentence(read, request) },
@@ -116,9 +121,8 @@ function firstStripe({ firstByteMs, ms: whole }: Read): string {
 function requestsText({ k, delta, requests, decoder }: Read): string {
   if (decoder === "edge") return "at the edge";
   const stripes = new Set(requests.map(({ stripe }) => stripe)).size;
-  const plan =
-    k === undefined ? "" : ` (k ${k}${delta === undefined ? "" : ` + ${delta}`}${stripes > 1 ? ` × ${stripes}` : ""})`;
-  return `${requests.length}${plan}`;
+  if (k === undefined) return String(requests.length);
+  return `${requests.length} for ${stripes > 1 ? `${stripes} × ` : ""}${k}${delta === undefined ? "" : ` + ${delta}`}`;
 }
 
 function figure(name: string, value: string, note: string): HTMLElement[] {

@@ -33,6 +33,8 @@ export interface PlanEvent {
   readonly bytes: number;
   readonly k: number;
   readonly m: number;
+  /** Requests beyond k that a stripe starts with where it must leave the edge. */
+  readonly delta: number;
   /** Chunk indices that the PoP is believed to have cached. */
   readonly cached: readonly number[];
   /** What the plan's model expects the first stripe to take from here: `expectedReadMs`. */

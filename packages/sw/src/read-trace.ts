@@ -59,7 +59,8 @@ export class ReadTrace {
     const expectedMs = expectedReadMs(k, delta, candidates);
     const pop = sources.find(({ kind }) => kind === "edge")?.id;
     this.#edgeBytes = cached.length * Math.ceil(Math.min(bytes, manifest.stripeBytes) / k);
-    this.#plan = { type: "plan", read: this.#id, ms: this.#now(), from, pop, version, bytes, k, m, cached, expectedMs };
+    const ms = this.#now();
+    this.#plan = { type: "plan", read: this.#id, ms, from, pop, version, bytes, k, m, delta, cached, expectedMs };
     this.#options.emit(this.#plan);
   }
 
