@@ -144,9 +144,13 @@ test("a period that is killed in the middle promises nothing, and the next one g
 test("a period ends within its budget, and several of them finish the work", async () => {
   const { options, stripesInKv, state, manifest } = await setUp(40);
   const reports: PeriodReport[] = [];
+  expect(new Budget().allows(1_000)).toBe(true);
+  expect(new Budget().allows(1_001)).toBe(false);
   for (let i = 0; i < 6; i++) reports.push((await runPeriod({ ...options(), budget: new Budget(120) }))!);
   for (const { operations } of reports) expect(operations).toBeLessThanOrEqual(120);
   expect(reports[0]!.left).toBeGreaterThan(0);
+  const written = reports.reduce((sum, report) => sum + report.written, 0);
+  expect(written, "no stripe is written twice").toBe(40);
   expect(stripesInKv()).toBe(40);
   expect(state.ledger.get(manifest.version)!.done).toBe(40);
 });

@@ -108,26 +108,6 @@ describe("the Cron Trigger", () => {
     expect((await readObject(world, "two")).kind).toBe("edge");
   });
 
-  test("stays within a thousand operations, and the next period goes on where this one stopped", async () => {
-    // Sixty stripes of twenty chunks: 1,200 fetches and as many KV operations as stripes, twice.
-    const many = randomBytes(60 * 640);
-    const { version } = await world.put("many-stripes", many, { k: 20, m: 10, stripeBytes: 640 });
-    await readObject(world, "many-stripes");
-    await world.pops.cron(POP);
-    const first = await world.status();
-    expect(first.lastPeriod.operations).toBeLessThanOrEqual(1_000);
-    expect(first.lastPeriod.left).toBeGreaterThan(0);
-    expect(first.cache.objects[0]!.done).toBeGreaterThan(30);
-    expect(first.cache.cachedBytes, "nothing is promised that is not there").toBe(0);
-    await world.pops.cron(POP);
-    const second = await world.status();
-    expect(second.lastPeriod.left).toBe(0);
-    expect(first.lastPeriod.written + second.lastPeriod.written, "no stripe is written twice").toBe(60);
-    expect(second.cache.objects).toMatchObject([{ version, done: 60 }]);
-    expect(second.cache.objects[0]!.chunks).toHaveLength(20);
-    expect(await readObject(world, "many-stripes")).toEqual({ kind: "edge", bytes: many });
-  });
-
   test("does nothing while another period is running", async () => {
     await world.put("page", content);
     await readObject(world, "page");
