@@ -39,7 +39,7 @@ function request(number: number, change: Partial<RequestEvent>): ReadEvent {
 
 function end(change: object = {}): ReadEvent {
   const told = { type: "read-end", read: "r", ms: 60, status: 200, kind: "mixed", planMs: 12, firstByteMs: 58 };
-  const rest = { expectedMs: 40, bytes: 100, fetchedBytes: 100, decodeMs: 0.5, error: undefined };
+  const rest = { expectedMs: 40, bytes: 100, fetchedBytes: 100, decodeMs: 0.5, decodedShards: 1, error: undefined };
   const requests = { used: 2, unused: 0, cancelled: 1, failed: 0 };
   return { ...told, ...rest, requests, ...change } as ReadEvent;
 }
@@ -71,7 +71,6 @@ describe("a read that the service worker tells of", () => {
     });
     expect(read!.requests.map(({ outcome }) => outcome)).toEqual(["cancelled", "used", "used"]);
     expect(usedChunks(read!)).toEqual({ edge: 1, all: 2 });
-    // Chunk 2 is parity, so one data chunk was decoded.
     expect(read!.decodedShards).toBe(1);
     // The plan expects 40 ms from when it was there.
     expect(read!.expectedMs).toBe(52);

@@ -54,10 +54,9 @@ function advanced(read: Read, event: Exclude<ReadEvent, { type: "read-start" }>)
       return { ...read, requests };
     }
     case "read-end": {
-      const { ms, kind, firstByteMs, bytes, decodeMs, error } = event;
+      const { ms, kind, firstByteMs, bytes, decodeMs, decodedShards, error } = event;
       // A consumer that has enough (a video element, mostly) aborts: that is no failure.
       const failure = error?.code === "ABORTED" ? undefined : error;
-      const decodedShards = missingData(read);
       return { ...read, ms, kind, firstByteMs, bytes, decodeMs, decodedShards, error: failure };
     }
   }
@@ -68,10 +67,4 @@ function requestOf(event: ReadEvent & { type: "request" }): ReadRequest {
   const isGone = kind !== "region" && error === "CHUNK_MISSING";
   const outcome = isGone ? "gone" : event.outcome;
   return { stripe, chunk, source, kind, bytes, chunks: 1, startMs, endMs, outcome, error };
-}
-
-/** Every chunk used that is not a data chunk stands for a data chunk that was decoded. */
-function missingData({ requests, k }: Read): number {
-  if (k === undefined) return 0;
-  return requests.filter(({ outcome, chunk }) => outcome === "used" && chunk !== undefined && chunk >= k).length;
 }
