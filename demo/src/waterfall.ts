@@ -77,8 +77,6 @@ export class Waterfall {
 
 function totals(read: Read): HTMLElement {
   const { edge, all } = usedChunks(read);
-  const dropped = read.requests.filter(({ outcome }) => outcome === "cancelled" || outcome === "unused").length;
-  const failed = read.requests.filter(({ outcome }) => outcome === "failed").length;
   const time = read.ms === undefined ? "…" : ms(read.ms);
   return h(
     "div",
@@ -98,11 +96,7 @@ function totals(read: Read): HTMLElement {
         firstStripe(read),
         read.expectedMs === undefined ? "" : `plan said ${ms(read.expectedMs)}`,
       ),
-      ...figure(
-        "requests",
-        requestsText(read),
-        [dropped && `${dropped} dropped`, failed && `${failed} failed`].filter(Boolean).join(", "),
-      ),
+      ...figure("requests", ...requestsText(read)),
       ...figure("from edge", `${edge} of ${all}`, "chunks used"),
       ...figure(
         "decoded",
@@ -118,11 +112,16 @@ function firstStripe({ firstByteMs, ms: whole }: Read): string {
   return whole === undefined ? "…" : "not told";
 }
 
-function requestsText({ k, delta, requests, decoder }: Read): string {
-  if (decoder === "edge") return "at the edge";
+function requestsText({ k, delta, requests, decoder }: Read): [value: string, note: string] {
+  if (decoder === "edge") return ["at the edge", ""];
+  const number = (...outcomes: Outcome[]): number =>
+    requests.filter(({ outcome }) => outcomes.includes(outcome)).length;
   const stripes = new Set(requests.map(({ stripe }) => stripe)).size;
-  if (k === undefined) return String(requests.length);
-  return `${requests.length} for ${stripes > 1 ? `${stripes} × ` : ""}${k}${delta === undefined ? "" : ` + ${delta}`}`;
+  const plan = k === undefined ? "" : `k ${k} + ${delta ?? "?"}${stripes > 1 ? `, ${stripes} stripes` : ""}`;
+  const dropped = number("cancelled", "unused");
+  const failed = number("failed");
+  const notes = [plan, dropped > 0 && `${dropped} dropped`, failed > 0 && `${failed} failed`];
+  return [String(requests.length), notes.filter(Boolean).join("; ")];
 }
 
 function figure(name: string, value: string, note: string): HTMLElement[] {

@@ -65,10 +65,9 @@ export class World extends EventTarget {
     }, POLL_MS);
   }
 
-  /** The distances of everything change with it, so the service worker is told to measure anew. */
   async moveClient(near: string): Promise<void> {
     await this.#change("client", { near });
-    navigator.serviceWorker?.controller?.postMessage({ agarose: "probe" } satisfies WorkerMessage);
+    measureAnew();
   }
 
   setRegion(name: string, change: { down?: boolean; latencyFactor?: number; corrupt?: number }): Promise<void> {
@@ -79,8 +78,9 @@ export class World extends EventTarget {
     return this.#change(`pops/${name}`, change);
   }
 
-  reset(): Promise<void> {
-    return this.#change("reset", {});
+  async reset(): Promise<void> {
+    await this.#change("reset", {});
+    measureAnew();
   }
 
   /** Runs the Cron Trigger of all PoPs and resolves when they are done. */
@@ -123,6 +123,11 @@ export class World extends EventTarget {
     if (!response.ok) throw await toldError(response);
     return await response.json();
   }
+}
+
+/** Every distance changes when the client moves, and the service worker cannot know. */
+function measureAnew(): void {
+  navigator.serviceWorker?.controller?.postMessage({ agarose: "probe" } satisfies WorkerMessage);
 }
 
 function isState(value: unknown): value is WorldState {
