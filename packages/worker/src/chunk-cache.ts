@@ -51,7 +51,7 @@ export class ChunkCache {
   async read(version: string, stripe: number, chunks: readonly number[], context: CacheContext): Promise<CachedStripe> {
     // The set of chunks is part of the name in front, so a value from before the set grew is not found any more.
     const frontName = `${valueName(version, stripe)}:${chunks.join(",")}`;
-    const inFront = await this.#frontCache.get(frontName);
+    const inFront = await context.connections.run(() => this.#frontCache.get(frontName));
     if (inFront) {
       const value = this.#parse(inFront, stripe);
       if (holdsAll(value, chunks)) return this.#count(value, chunks);

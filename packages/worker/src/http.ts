@@ -1,5 +1,5 @@
 /** What all answers have in common: CORS, the name of the PoP, and errors as JSON with a code. */
-import { errorAnswer } from "@agarose/core";
+import { AgaroseError, errorAnswer } from "@agarose/core";
 import type { Context, MiddlewareHandler } from "hono";
 import type { Env } from "./env.ts";
 
@@ -39,10 +39,19 @@ export function preflight(): Response {
 export function refuse(error: unknown): Response {
   const { status, headers, body } = errorAnswer(error);
   if (status === 500) console.error(error);
-  return new Response(body, { status: status === 499 ? 503 : status, headers });
+  return new Response(body, { status, headers });
 }
 
-/** The key behind `prefix` in the request's path. Throws KEY_INVALID. */
+/** The answer to a path that is none of ours, or to a method that it does not have. */
+export function noSuchRoute({ req }: Context<AppEnv>): Response {
+  const { method, path } = req;
+  const { headers, body } = errorAnswer(
+    new AgaroseError("REQUEST_INVALID", `there is no ${method} ${path} here`, { method, path }),
+  );
+  return new Response(body, { status: 404, headers });
+}
+
+/** The path as it was sent: percent-encoded, where Hono's own is decoded in part. */
 export function pathOf(c: Context<AppEnv>): string {
   return new URL(c.req.url).pathname;
 }

@@ -1,9 +1,8 @@
 /** The Cloudflare Worker of one PoP: routes, the Cron Trigger, the Durable Objects. */
-import { AgaroseError } from "@agarose/core";
 import { Hono } from "hono";
 import { adminOnly } from "./auth.ts";
 import type { Env } from "./env.ts";
-import { openToAllOrigins, preflight, refuse, type AppEnv } from "./http.ts";
+import { noSuchRoute, openToAllOrigins, preflight, refuse, type AppEnv } from "./http.ts";
 import { period } from "./period.ts";
 import { healthz } from "./routes/healthz.ts";
 import { metrics } from "./routes/metrics.ts";
@@ -25,10 +24,7 @@ app.post("/v1/telemetry", telemetry);
 app.get("/v1/status", adminOnly, status);
 app.get("/metrics", adminOnly, metrics);
 app.get("/healthz", healthz);
-app.notFound((c) => {
-  const { method, path } = c.req;
-  return refuse(new AgaroseError("REQUEST_INVALID", `there is no ${method} ${path} here`, { method, path }));
-});
+app.notFound(noSuchRoute);
 app.onError(refuse);
 
 export default {

@@ -1,5 +1,5 @@
 /** A plain HTTP server with one bucket per region, and faults on demand. For tests. */
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { lookUp, type Buckets } from "./objects.ts";
 
@@ -25,6 +25,8 @@ export interface BucketServer extends Buckets {
   /** Requests answered in the way of a fault, by region. */
   readonly fired: Map<string, number>;
   readonly requests: BucketRequest[];
+  /** The most requests that were waiting for their headers at one time since this was last set. */
+  mostWaiting: number;
   close(): Promise<void>;
 }
 
@@ -37,7 +39,17 @@ export async function startBuckets(): Promise<BucketServer> {
   const faults = new Map<string, BucketFault>();
   const fired = new Map<string, number>();
   const requests: BucketRequest[] = [];
+  let waiting = 0;
   const server = createServer(async (request, response) => {
+    waiting++;
+    result.mostWaiting = Math.max(result.mostWaiting, waiting);
+    try {
+      await answer(request, response);
+    } finally {
+      waiting--;
+    }
+  });
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const [, region = "", ...rest] = (request.url ?? "").split("/");
     const name = rest.map(decodeURIComponent).join("/");
     const { range } = request.headers;
@@ -66,18 +78,20 @@ export async function startBuckets(): Promise<BucketServer> {
       body = fault.spoil(body);
     }
     response.writeHead(status, { "content-length": body.length }).end(body);
-  });
+  };
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
+  const result: BucketServer = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     objects,
     faults,
     fired,
     requests,
+    mostWaiting: 0,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),
   };
+  return result;
 }

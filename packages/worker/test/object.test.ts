@@ -147,9 +147,9 @@ describe("bad requests", () => {
     expect(await errorOf(response)).toBe(code);
   });
 
-  test("to unknown paths and methods get 400", async () => {
-    expect((await fetch(`${world.url}/elsewhere`)).status).toBe(400);
-    expect((await get("cat.jpg", { method: "PUT", body: "x" })).status).toBe(400);
+  test("to unknown paths and methods get 404", async () => {
+    expect((await fetch(`${world.url}/elsewhere`)).status).toBe(404);
+    expect((await get("cat.jpg", { method: "PUT", body: "x" })).status).toBe(404);
   });
 });
 
@@ -219,6 +219,14 @@ describe("regions in trouble", () => {
     expect(world.buckets.fired.get("r0")).toBeGreaterThan(0);
     expect(world.buckets.requests.filter(({ region }) => region === "moved")).toEqual([]);
   });
+});
+
+test("a read has six requests at a time wait for headers, not more", async () => {
+  // One stripe, because what the next one asks for overlaps with what this one aborts, as a server sees it.
+  await world.put("wide", content, { k: 10, m: 5, stripeBytes: 512 * 1024 });
+  world.buckets.mostWaiting = 0;
+  expect(await bytesOf(await get("wide"))).toEqual(content);
+  expect(world.buckets.mostWaiting).toBe(6);
 });
 
 test("a read that fails half-way is cut off, never short", async () => {
