@@ -23,7 +23,6 @@ export function startGel(log: ReadLog, palette: Palette, onChoose: (read: Read) 
   byId("gel").append(h("div", { class: "ticks", "aria-hidden": true }, ...ticks), lanes);
   drawEmpty(lanes);
   const buttons = new Map<string, HTMLButtonElement>();
-  let chosen: string | undefined;
 
   const dirty = new Set<Read>();
   let scheduled = false;
@@ -51,7 +50,9 @@ export function startGel(log: ReadLog, palette: Palette, onChoose: (read: Read) 
   }
 
   function addLane(id: string): HTMLButtonElement {
-    const lane = h("button", { class: "lane", type: "button", "aria-pressed": "false" });
+    // One lane is in the tab order; arrow keys reach the others.
+    const tabindex = lanes.querySelector("[tabindex='0']") ? -1 : 0;
+    const lane = h("button", { class: "lane", type: "button", tabindex, "aria-pressed": "false" });
     lane.addEventListener("click", () => {
       const read = log.get(id);
       if (read) onChoose(read);
@@ -68,9 +69,13 @@ export function startGel(log: ReadLog, palette: Palette, onChoose: (read: Read) 
 
   return {
     choose(id) {
-      if (chosen !== undefined) buttons.get(chosen)?.setAttribute("aria-pressed", "false");
-      chosen = id;
-      if (id !== undefined) buttons.get(id)?.setAttribute("aria-pressed", "true");
+      for (const lane of lanes.querySelectorAll<HTMLElement>("[aria-pressed='true'], [tabindex='0']")) {
+        lane.setAttribute("aria-pressed", "false");
+        lane.tabIndex = -1;
+      }
+      const lane = id === undefined ? undefined : buttons.get(id);
+      lane?.setAttribute("aria-pressed", "true");
+      (lane ?? [...buttons.values()].at(-1))?.setAttribute("tabindex", "0");
     },
   };
 }

@@ -133,14 +133,14 @@ export function startSwitches(world: World, palette: Palette, report: (error: un
       { class: "actions" },
       h("button", { type: "button", "data-switch": "reset", onclick: run(() => world.reset()) }, "Mend everything"),
     );
-  const missing = (): HTMLElement =>
-    h(
+  const missing = (): HTMLElement => {
+    const why = world.problem ?? "its state is not known yet";
+    return h(
       "p",
       { class: "problem" },
-      `The switches need the local world: ${world.problem ?? "no state yet"}. Start it with `,
-      h("code", {}, "npm start"),
-      ".",
+      h("span", {}, `The switches need the local world, and ${why}. Start it with `, h("code", {}, "npm start"), "."),
     );
+  };
 
   world.addEventListener("change", draw);
   draw();
