@@ -91,7 +91,9 @@ export function checkPrefix(config: ClientConfig, prefix: string): ClientConfig 
 }
 
 function parsePrefix(prefix: unknown): string {
-  if (typeof prefix === "string" && /^\/([^?#]*\/)?$/.test(prefix)) return prefix;
+  // Paths of requests are percent-encoded, so the prefix is too.
+  if (typeof prefix === "string" && /^\/([^/?#][^?#]*\/)?$/.test(prefix))
+    return new URL(prefix, "https://prefix.test").pathname;
   throw invalid(
     "prefix",
     `is ${JSON.stringify(prefix)}`,

@@ -53,8 +53,9 @@ export class LatencyBook {
     entry.measured[size] = observeLatency(entry.measured[size] ?? entry.seed, ms);
   }
 
-  /** `id` failed: it is asked last for a while, twice as long each time in a row. */
+  /** `id` failed: it is asked last for a while, twice as long each time in a row. Many requests fail at once as one. */
   failed(id: string): void {
+    if (this.isAvoided(id)) return;
     const entry = this.#entry(id);
     const avoidMs = Math.min(AVOID_MS_MAX, AVOID_MS_MIN * 2 ** entry.failures++);
     entry.avoidUntilMs = this.#clock.now() + avoidMs;

@@ -2,7 +2,7 @@
  * Life cycle of the worker: the first install takes control of open pages at once, an update waits for them to close,
  * unless a page asks for it.
  */
-import type { WorkerScope } from "./worker-scope.ts";
+import type { InstallEvent, WorkerScope } from "./worker-scope.ts";
 
 /** What a page may tell its worker: `registration.waiting.postMessage({ agarose: "skip-waiting" })`. */
 export type WorkerMessage =
@@ -20,14 +20,17 @@ export interface LifeCycleOptions {
   readonly ready: () => Promise<unknown>;
   /** Whether the first install takes control of pages that are open already. */
   readonly claim: boolean;
+  /** The only paths that this worker answers, where no other code in it listens: the browser may then spare it the rest. */
+  readonly onlyPrefix: string | undefined;
   readonly onMessage: (message: WorkerMessage) => Promise<unknown>;
 }
 
-export function installLifeCycle(scope: WorkerScope, { ready, claim, onMessage }: LifeCycleOptions): void {
+export function installLifeCycle(scope: WorkerScope, { ready, claim, onlyPrefix, onMessage }: LifeCycleOptions): void {
   let isFirst = false;
   scope.addEventListener("install", (event) => {
     isFirst = !scope.registration.active;
     event.waitUntil(ready());
+    if (onlyPrefix !== undefined) event.waitUntil(spareOthers(event, onlyPrefix));
   });
   scope.addEventListener("activate", (event) => {
     if (isFirst && claim) event.waitUntil(scope.clients.claim());
@@ -43,4 +46,13 @@ export function installLifeCycle(scope: WorkerScope, { ready, claim, onMessage }
     if (message.agarose === "claim") return scope.clients.claim();
     return onMessage(message);
   }
+}
+
+/** Lets the browser send requests outside the prefix to the network without starting the worker. */
+async function spareOthers(event: InstallEvent, prefix: string): Promise<void> {
+  // What has a meaning in a pattern is escaped by a backslash.
+  const pathname = `${prefix.replace(/[^\w/-]/g, "\\$&")}*`;
+  const route = { condition: { not: { urlPattern: { pathname } } }, source: "network" };
+  // A browser that knows no `not` refuses, and goes on asking the worker, which lets these requests pass.
+  await event.addRoutes?.(route).catch(() => {});
 }

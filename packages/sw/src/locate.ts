@@ -51,9 +51,7 @@ function popAttempts(client: ObjectClient, request: LocateRequest): Attempt<Loca
       const bundle = await new PopCall({ ...request, pop, signal }, { ...ports, latencies }).bundle;
       return { bundle, plan: client.learn(request.key, bundle.plan) };
     },
-    onLate() {
-      if (!latencies.isAvoided(popAnswer(pop.name))) latencies.failed(popAnswer(pop.name));
-    },
+    onLate: () => latencies.failed(popAnswer(pop.name)),
   }));
 }
 

@@ -23,6 +23,8 @@ export interface InstallOptions {
   readonly codec?: () => Promise<Codec>;
   /** Take control of pages that are open already when the worker is installed for the first time. Default true. */
   readonly claim?: boolean;
+  /** Set where nothing else in the worker listens to requests: the browser may then spare it those outside the prefix. */
+  readonly alone?: boolean;
 }
 
 /** Serves the objects of a configuration from the worker it is called in, which must still be starting up. */
@@ -35,12 +37,12 @@ export function agarose(config: ClientConfigInput, options: InstallOptions = {})
 /** `agarose` for what the worker's own URL asks for; does nothing when it asks for nothing. */
 export function agaroseFromUrl(scope: WorkerScope, options: InstallOptions = {}): void {
   const source = configFromUrl(scope.location.href);
-  if (source) installAgarose(scope, source, options);
+  if (source) installAgarose(scope, source, { alone: true, ...options });
 }
 
 /** Wires a worker: its routes, its client and its life cycle. */
 export function installAgarose(scope: WorkerScope, source: ConfigSource, options: InstallOptions = {}): void {
-  const { codec = async () => javascriptCodec(), claim = true } = options;
+  const { codec = async () => javascriptCodec(), claim = true, alone = false } = options;
   const ports = browserPorts(codec);
   let renewed: ObjectClient | undefined;
   const first = once(async () => {
@@ -59,6 +61,7 @@ export function installAgarose(scope: WorkerScope, source: ConfigSource, options
 
   installLifeCycle(scope, {
     claim,
+    onlyPrefix: alone ? source.prefix : undefined,
     ready: async () => (await client()).probe(),
     onMessage: async ({ agarose: what }) => {
       if (what === "probe") return (await client()).probe(true);

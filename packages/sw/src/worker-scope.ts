@@ -7,13 +7,19 @@ export interface WorkerScope {
   readonly registration: { readonly active: unknown };
   readonly clients: { claim(): Promise<void> };
   skipWaiting(): Promise<void>;
-  addEventListener(type: "install" | "activate", listener: (event: LifeCycleEvent) => void): void;
+  addEventListener(type: "install", listener: (event: InstallEvent) => void): void;
+  addEventListener(type: "activate", listener: (event: LifeCycleEvent) => void): void;
   addEventListener(type: "fetch", listener: (event: WorkerFetchEvent) => void): void;
   addEventListener(type: "message", listener: (event: WorkerMessageEvent) => void): void;
 }
 
 export interface LifeCycleEvent {
   waitUntil(work: Promise<unknown>): void;
+}
+
+export interface InstallEvent extends LifeCycleEvent {
+  /** Static routes: requests that match go to the network without starting the worker. Not in all browsers. */
+  addRoutes?(routes: object): Promise<void>;
 }
 
 export interface WorkerFetchEvent extends LifeCycleEvent {

@@ -22,12 +22,17 @@ describe("parseConfig", () => {
     });
   });
 
+  test("percent-encodes the prefix, as the paths of requests are", () => {
+    expect(parseConfig({ prefix: "/média/", pops: [POP] }, BASE).prefix).toBe("/m%C3%A9dia/");
+  });
+
   test.each([
     ["configuration", "no object"],
     ["configuration", {}],
     ["prefix", { prefix: "ec/", pops: [POP] }],
     ["prefix", { prefix: "/ec", pops: [POP] }],
     ["prefix", { prefix: "/ec/?x/", pops: [POP] }],
+    ["prefix", { prefix: "//host/", pops: [POP] }],
     ["pops", { pops: "fra" }],
     ["pops", { pops: [{ url: "https://a" }] }],
     ["pops", { pops: [null] }],

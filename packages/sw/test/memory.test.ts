@@ -65,6 +65,7 @@ describe("LatencyBook", () => {
     const book = new LatencyBook(clock);
     book.observe("r", 50);
     book.failed("r");
+    book.failed("r");
     expect(book.estimate("r").meanMs).toBeGreaterThan(1_000);
     await clock.pass(5_000);
     expect(book.estimate("r").meanMs).toBe(50);

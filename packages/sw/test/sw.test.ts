@@ -103,6 +103,21 @@ describe("life cycle", () => {
     expect(scope.calls).toEqual(["skipWaiting"]);
   });
 
+  test("spares itself requests outside its prefix where it is alone and the browser can, and only there", async () => {
+    const routes: object[] = [];
+    const addRoutes = async (route: object): Promise<void> => void routes.push(route);
+    install();
+    await scope.fire("install", { addRoutes });
+    expect(routes).toEqual([]);
+    installAgarose(scope, { prefix: "/ec.v1/", url: CONFIG_URL }, { alone: true });
+    configFile = () => Response.json({ prefix: "/ec.v1/", pops: [{ name: "p0", url: "https://p0.test" }] });
+    await scope.fire("install", { addRoutes });
+    expect(routes).toEqual([
+      { condition: { not: { urlPattern: { pathname: String.raw`/ec\.v1/*` } } }, source: "network" },
+    ]);
+    await scope.fire("install", { addRoutes: () => Promise.reject(new TypeError("not is unknown")) });
+  });
+
   test("is not installed with a configuration that is no JSON, is missing, or has another prefix", async () => {
     install();
     for (const file of [
