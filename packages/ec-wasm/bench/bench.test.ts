@@ -6,23 +6,19 @@ import type { Contestant, Subject, Work } from "./subject.ts";
 
 const WORK: Work = { op: "reconstruct", k: 4, m: 2, bytes: 4000, lost: 2 };
 
-test("subjects take turns, round after round", async () => {
+test("subjects take turns, round after round, and the fastest burst of a round counts", async () => {
   const log: string[] = [];
-  const subject = (implementation: string, rounds: number[]): Subject => ({
-    implementation,
-    runtime: "test",
-    async measure() {
-      log.push(implementation);
-      // Two calls to warm up and to count, then one a round.
-      return rounds[log.filter((name) => name === implementation).length - 3] ?? 20_000;
-    },
-  });
-  const times = await alternatingTimes([subject("a", [1, 900, 3]), subject("b", [7, 5, 6])], 3);
+  const logged = (name: string, times: number[]): Subject => {
+    const subject = varying(name, [1, 1, ...times]);
+    return { ...subject, measure: (iterations) => (log.push(name), subject.measure(iterations)) };
+  };
+  const times = await alternatingTimes([logged("a", [4, 1, 900, 3, 3, 2]), logged("b", [7, 8, 9, 5, 6, 5])], 2);
   expect(times).toEqual([
-    [1, 900, 3],
-    [7, 5, 6],
+    [1, 2],
+    [7, 5],
   ]);
-  expect(log.slice(4)).toEqual(["a", "b", "a", "b", "a", "b"]);
+  // Two calls each to warm up and to count, then three bursts at a time.
+  expect(log.join("")).toBe("aabbaaabbbaaabbb");
 });
 
 test("ratios say how many times as fast as each yardstick; who is missing is listed with the reason", async () => {
@@ -33,7 +29,10 @@ test("ratios say how many times as fast as each yardstick; who is missing is lis
     },
     close: async () => {},
   };
-  const ours = { ...fixed("ours", 10), prepare: async () => [varying("ours", [10, 10, 30, 8, 10])] };
+  const ours = {
+    ...fixed("ours", 10),
+    prepare: async () => [varying("ours", [10, 10, 30, 10, 20, 30, 30, 30, 8, 9, 10])],
+  };
   const contestants = [ours, fixed("klauspost avx2", 5), missing];
   const report = await benchCodec({ works: [WORK], rounds: 3, contestants });
   expect(report.skipped).toEqual([{ implementation: "absent", reason: "needs a compiler" }]);

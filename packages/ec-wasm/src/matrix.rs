@@ -29,16 +29,18 @@ pub fn coefficients(present: &[u8], wanted: &[u8], out: &mut [u8]) -> Result<(),
     let out = out
         .get_mut(..wanted.len() * k)
         .ok_or(CodecError::TooLarge)?;
-    let rows = express_in(present, highest(present, wanted, k) + 1)?;
+    let rows = express_in(present, wanted)?;
     for (row, &index) in out.chunks_exact_mut(k).zip(wanted) {
         row.copy_from_slice(&rows[index as usize]);
     }
     Ok(())
 }
 
-/// All rows 0..total of the code, each as its k coefficients over the `present` rows.
-fn express_in(present: &[u8], total: usize) -> Result<Vec<Vec<u8>>, CodecError> {
+/// Rows of the code, by index, each as its k coefficients over the `present` rows; those of parities hold only when some
+/// parity is wanted.
+fn express_in(present: &[u8], wanted: &[u8]) -> Result<Vec<Vec<u8>>, CodecError> {
     let k = present.len();
+    let total = highest(present, wanted, k) + 1;
     let code = ReedSolomon::<Gf256>::new(k, total - k)?;
     let mut rows: Vec<(Vec<u8>, bool)> = (0..total).map(|_| (alloc::vec![0; k], false)).collect();
     for (j, &index) in present.iter().enumerate() {
@@ -48,7 +50,9 @@ fn express_in(present: &[u8], total: usize) -> Result<Vec<Vec<u8>>, CodecError> 
     }
     code.reconstruct_data(&mut rows)?;
     let mut rows: Vec<Vec<u8>> = rows.into_iter().map(|(row, _)| row).collect();
-    code.encode(&mut rows)?;
+    if wanted.iter().any(|&index| index as usize >= k) {
+        code.encode(&mut rows)?;
+    }
     Ok(rows)
 }
 
