@@ -24,6 +24,8 @@ export interface PopsOptions {
   readonly pops: readonly PopOptions[];
   /** Told what the Workers log, line by line. Default: nobody. */
   readonly onLog?: (line: string) => void;
+  /** Workers to run beside the PoPs in the same workerd: what a benchmark compares them with. Default: none. */
+  readonly beside?: readonly WorkerOptions[];
 }
 
 export interface KvFaultState {
@@ -49,12 +51,12 @@ const ENTRY = fileURLToPath(new URL("../src/dev.worker.ts", import.meta.url));
 const FAULT_URL = "http://pop.invalid/__dev/fault";
 
 /** Starts all PoPs. Nothing they store outlives them. */
-export async function startPops({ pops, onLog = () => {} }: PopsOptions): Promise<Pops> {
+export async function startPops({ pops, onLog = () => {}, beside = [] }: PopsOptions): Promise<Pops> {
   const outDir = await mkdtemp(join(tmpdir(), "agarose-worker-"));
   try {
     const modules = await modulesOf(await bundleWorker(ENTRY, outDir));
     const miniflare = new Miniflare({
-      workers: pops.map((pop) => workerOptions(pop, modules)),
+      workers: [...pops.map((pop) => workerOptions(pop, modules)), ...beside],
       handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {
         for (const stream of [stdout, stderr]) stream.setEncoding("utf8").on("data", (text: string) => onLog(text));
       },

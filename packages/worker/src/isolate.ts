@@ -17,6 +17,7 @@ import codecModule from "@agarose/ec-wasm/simd.wasm";
 import { ChunkCache, type CacheContext } from "./chunk-cache.ts";
 import { ConfigurationStore, type Configuration } from "./configuration.ts";
 import { Connections, regionFetch } from "./connections.ts";
+import { within } from "./deadline.ts";
 import { parseSettings, type Env, type Settings } from "./env.ts";
 import { FrontCache } from "./front-cache.ts";
 import { ManifestStore } from "./manifest-store.ts";
@@ -33,6 +34,9 @@ export interface Isolate {
   readonly counter: RequestCounter;
   readonly codec: () => Promise<Codec>;
 }
+
+/** Regions that hang must not hang a read: late ones have been replaced by then, if others answer at all. */
+const FIND_MANIFEST_MS = 8_000;
 
 const isolates = new WeakMap<Env, Isolate>();
 
@@ -107,7 +111,14 @@ export class Invocation {
       url: popUrl,
       latency: latencyOf(configuration, name),
     }));
-    return findManifest(key, { regions, fetch: this.fetch, clock: this.isolate.clock });
+    const abort = new AbortController();
+    const { clock } = this.isolate;
+    const finding = findManifest(key, { regions, fetch: this.fetch, clock, signal: abort.signal });
+    try {
+      return await within(finding, FIND_MANIFEST_MS, clock, `finding the manifest of ${JSON.stringify(key)}`);
+    } finally {
+      abort.abort();
+    }
   }
 }
 

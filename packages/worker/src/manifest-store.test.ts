@@ -107,6 +107,51 @@ test("refetching asks the buckets, and what they say is used from then on", asyn
   expect((await get("x")).version).toBe("1".repeat(32));
 });
 
+test("an expired manifest is used while no bucket answers, who are asked again after five seconds", async () => {
+  const time = { ms: 0 };
+  const { get, lookups, answerWith } = isolate(noCache, time);
+  await get("x");
+  time.ms = 60_000;
+  answerWith(() => Promise.reject(new AgaroseError("NO_SOURCE", "no region answers")));
+  expect((await get("x")).key).toBe("x");
+  time.ms += 4_999;
+  await get("x");
+  expect(lookups).toHaveLength(2);
+  time.ms += 1;
+  answerWith(async (key) => manifest(key, "1".repeat(32)));
+  expect((await get("x")).version).toBe("1".repeat(32));
+});
+
+test("an expired manifest of another isolate serves the same purpose", async () => {
+  const time = { ms: 0 };
+  const open = fakeCache();
+  const first = isolate(open, time);
+  await first.get("x");
+  await first.settled();
+  time.ms = 3_600_000;
+  const second = isolate(open, time);
+  second.answerWith(() => Promise.reject(new AgaroseError("READ_TIMEOUT", "regions hang")));
+  expect((await second.get("x")).key).toBe("x");
+});
+
+test.each(["OBJECT_NOT_FOUND", "MANIFEST_NEWER"] as const)("an expired manifest does not cover up %s", async (code) => {
+  const time = { ms: 0 };
+  const { get, answerWith } = isolate(noCache, time);
+  await get("x");
+  time.ms = 60_000;
+  answerWith(() => Promise.reject(new AgaroseError(code, "an answer")));
+  await expect(get("x")).rejects.toMatchObject({ code });
+});
+
+test("a read does not wait for buckets that hang longer than a moment when it has an expired manifest", async () => {
+  const time = { ms: 0 };
+  const { get, answerWith } = isolate(noCache, time);
+  await get("x");
+  time.ms = 60_000;
+  answerWith(() => new Promise(() => {}));
+  expect((await get("x")).key).toBe("x");
+});
+
 test("with a time to live of 0 every request asks the buckets", async () => {
   const { get, lookups } = isolate(fakeCache(), { ms: 5 }, 0);
   await get("x");

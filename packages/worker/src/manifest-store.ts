@@ -1,8 +1,17 @@
 /**
  * Manifests by key: this isolate's memory, then the Cache API, then the buckets. How long a key may go on naming an old
- * version is one setting, and it counts from the moment the manifest was read in a bucket.
+ * version is one setting, and it counts from the moment the manifest was read in a bucket. An expired one is kept, because
+ * what is cached stays readable by it while no bucket answers.
  */
-import { encodeKey, encodeManifest, parseKey, parseManifest, type Clock, type Manifest } from "@agarose/core";
+import {
+  encodeKey,
+  encodeManifest,
+  parseKey,
+  parseManifest,
+  toAgaroseError,
+  type Clock,
+  type Manifest,
+} from "@agarose/core";
 import { orNothing } from "./deadline.ts";
 import type { FrontCache } from "./front-cache.ts";
 
@@ -26,6 +35,12 @@ export interface LookupContext {
 const ENTRIES_BYTES_MAX = 16 * 1024 * 1024;
 /** A lookup that another invocation began may die with that invocation; after this long, we look ourselves. */
 const SHARED_LOOKUP_MS = 10_000;
+/** How long a read waits for a newer manifest before it uses the one that has expired. */
+const RENEWAL_PATIENCE_MS = 1_000;
+/** After buckets did not answer, the expired manifest is used for this long before they are asked again. */
+const RETRY_AFTER_MS = 5_000;
+/** How long an expired manifest is kept for the case that no bucket answers. */
+const KEEP_SECONDS = 86_400;
 
 interface Entry {
   readonly manifest: Manifest;
@@ -44,25 +59,23 @@ export class ManifestStore {
     this.#options = options;
   }
 
-  /** The manifest of `key`. Rejects as `findManifest` does. Concurrent misses of a key share one lookup. */
+  /**
+   * The manifest of `key`: an expired one only when the buckets do not answer or are late. Rejects as `findManifest`
+   * does. Concurrent misses of a key share one lookup.
+   */
   async get(key: string, context: LookupContext): Promise<Manifest> {
     parseKey(key);
-    const known = this.#remembered(key);
-    if (known) return known;
-    const running = this.#lookups.get(key);
-    if (running) {
-      const shared = await orNothing(
-        running.then(
-          (manifest) => ({ manifest }),
-          (error: unknown) => ({ error }),
-        ),
-        SHARED_LOOKUP_MS,
-        this.#options.clock,
-      );
-      if (shared && "manifest" in shared) return shared.manifest;
-      if (shared) throw shared.error;
-    }
-    return this.#lookUp(key, context, async () => (await this.#fromFrontCache(key)) ?? this.#fromBuckets(key, context));
+    const known = this.#touch(key);
+    if (known && known.expiresMs > this.#options.now()) return known.manifest;
+    const renew = (): Promise<Manifest> => this.#lookUp(key, context, () => this.#renew(key, context));
+    const outcome = (this.#lookups.get(key) ?? renew()).then(
+      (manifest) => ({ manifest }),
+      (error: unknown) => ({ error }),
+    );
+    const settled = await orNothing(outcome, known ? RENEWAL_PATIENCE_MS : SHARED_LOOKUP_MS, this.#options.clock);
+    if (!settled) return known?.manifest ?? renew();
+    if ("error" in settled) throw settled.error;
+    return settled.manifest;
   }
 
   /** The manifest of `key` as the buckets have it now: for when the one in use turned out to be outdated. */
@@ -80,42 +93,53 @@ export class ManifestStore {
     return lookup;
   }
 
-  async #fromFrontCache(key: string): Promise<Manifest | undefined> {
+  async #renew(key: string, context: LookupContext): Promise<Manifest> {
+    const { now } = this.#options;
+    const inFront = await this.#fromFrontCache(key);
+    if (inFront && inFront.expiresMs > now()) {
+      this.#remember(key, inFront);
+      return inFront.manifest;
+    }
+    const known = this.#entries.get(key) ?? inFront;
+    try {
+      return await this.#fromBuckets(key, context);
+    } catch (error) {
+      if (!known || !isUnreachable(error)) throw error;
+      this.#remember(key, { ...known, expiresMs: now() + RETRY_AFTER_MS });
+      return known.manifest;
+    }
+  }
+
+  async #fromFrontCache(key: string): Promise<Entry | undefined> {
     const { frontCache, regions } = this.#options;
     const stored = await frontCache.get(cacheName(key));
     if (!stored) return undefined;
     try {
       const expiresMs = new DataView(stored.buffer, stored.byteOffset).getFloat64(0);
-      if (expiresMs <= this.#options.now()) return undefined;
       const text = stored.subarray(8);
-      const manifest = parseManifest(text, { key, regions });
-      this.#remember(key, { manifest, bytes: text.length, expiresMs });
-      return manifest;
+      return { manifest: parseManifest(text, { key, regions }), bytes: text.length, expiresMs };
     } catch {
       return undefined;
     }
   }
 
   async #fromBuckets(key: string, { find, waitUntil }: LookupContext): Promise<Manifest> {
-    const { ttlSeconds, frontCache } = this.#options;
+    const { ttlSeconds, frontCache, now } = this.#options;
     const manifest = await find(key);
     const text = encodeManifest(manifest);
-    const expiresMs = this.#options.now() + ttlSeconds * 1000;
+    const expiresMs = now() + ttlSeconds * 1000;
     this.#remember(key, { manifest, bytes: text.length, expiresMs });
     const stored = new Uint8Array(8 + text.length);
     new DataView(stored.buffer).setFloat64(0, expiresMs);
     stored.set(text, 8);
-    if (ttlSeconds > 0) waitUntil(frontCache.put(cacheName(key), stored, ttlSeconds));
+    waitUntil(frontCache.put(cacheName(key), stored, Math.max(ttlSeconds, KEEP_SECONDS)));
     return manifest;
   }
 
-  #remembered(key: string): Manifest | undefined {
+  #touch(key: string): Entry | undefined {
     const entry = this.#entries.get(key);
-    if (!entry) return undefined;
-    this.#forget(key);
-    if (entry.expiresMs <= this.#options.now()) return undefined;
-    this.#remember(key, entry);
-    return entry.manifest;
+    if (entry) this.#remember(key, entry);
+    return entry;
   }
 
   #remember(key: string, entry: Entry): void {
@@ -134,6 +158,12 @@ export class ManifestStore {
     this.#entries.delete(key);
     this.#entriesBytes -= entry.bytes;
   }
+}
+
+/** Whether buckets gave no answer, as against one that we must not cover up. */
+function isUnreachable(error: unknown): boolean {
+  const { code } = toAgaroseError(error);
+  return code === "NO_SOURCE" || code === "SOURCE_FAILED" || code === "READ_TIMEOUT";
 }
 
 function cacheName(key: string): string {

@@ -211,8 +211,9 @@ describe("regions in trouble", () => {
 
   test("that redirect are not followed", async () => {
     world.buckets.fired.clear();
+    await world.put("never-read.jpg", content);
     for (const region of REGIONS) world.buckets.faults.set(region, { redirect: `${world.buckets.url}/moved` });
-    const response = await get("cat.jpg");
+    const response = await get("never-read.jpg");
     world.buckets.faults.clear();
     expect(response.status).toBe(502);
     expect(await errorOf(response)).toBe("NO_SOURCE");

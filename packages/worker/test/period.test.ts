@@ -48,14 +48,17 @@ describe("the Cron Trigger", () => {
     expect(await (await world.kv()).get(`chunks:${old}:0`)).toBeNull();
   });
 
-  test("keeps what is cached while the buckets do not answer", async () => {
+  test("keeps what is cached while no bucket answers, and reads go on from it", async () => {
     await putCached(world, "page", content);
     for (const { name } of (await world.status()).regions) world.buckets.faults.set(name, { down: true });
-    await readObject(world, "page");
+    world.buckets.fired.clear();
+    expect(await readObject(world, "page")).toEqual({ kind: "edge", bytes: content });
     await world.pops.cron(POP);
+    expect(world.buckets.fired.size).toBe(6);
     const { cache, regions } = await world.status();
     expect(regions.every(({ down }) => down)).toBe(true);
     expect(cache.objects.map(({ key }) => key)).toEqual(["page"]);
+    expect(await readObject(world, "page")).toEqual({ kind: "edge", bytes: content });
   });
 
   test("reconstructs the chunks of a region that is down, and stores what it would have delivered", async () => {
