@@ -40,7 +40,10 @@ export interface FakePop {
   readonly name: string;
   readonly url: string;
   delayMs: number;
-  fault: "none" | "refuses" | "silent" | "html" | "error" | "cuts";
+  /** `cuts`: the bundle ends inside its first chunk; `garbles`: one bit of what follows the plan is wrong. */
+  fault: "none" | "refuses" | "silent" | "html" | "error" | "cuts" | "garbles";
+  /** Where `garbles` strikes, modulo what there is. */
+  garbledBit: number;
   /** What its plan promises, and what it then has. */
   cached: number[];
   missing: number[];
@@ -78,6 +81,7 @@ export class FakeWorld {
     url: `https://p${i}.test`,
     delayMs,
     fault: "none",
+    garbledBit: 0,
     cached: [],
     missing: [],
   }));
@@ -232,7 +236,9 @@ export class FakeWorld {
           ),
     );
     if (pop.fault === "cuts") return [plan, ...chunks.slice(0, 1).map((frame) => frame.subarray(0, -1))];
-    return [plan, ...chunks, encodeFrame("end", 0, 0, empty)];
+    const rest = Buffer.concat([...chunks, encodeFrame("end", 0, 0, empty)]);
+    if (pop.fault === "garbles") rest[(pop.garbledBit >> 3) % rest.length]! ^= 1 << (pop.garbledBit & 7);
+    return [plan, rest];
   }
 }
 

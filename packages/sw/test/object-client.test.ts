@@ -502,7 +502,7 @@ describe("an abort by the caller", () => {
 });
 
 test("any two lossy regions and any fault of the PoPs leave every read whole", async () => {
-  const popFaults = fc.constantFrom("none", "refuses", "silent", "html", "error", "cuts");
+  const popFaults = fc.constantFrom("none", "refuses", "silent", "html", "error", "cuts", "garbles");
   const regionFaults = fc.constantFrom("none", "down", "corrupt", "truncate", "error");
   const chunks = fc.uniqueArray(fc.nat(5), { maxLength: 6 });
   await fc.assert(
@@ -512,16 +512,17 @@ test("any two lossy regions and any fault of the PoPs leave every read whole", a
       regionFaults,
       chunks,
       fc.nat(12_000),
-      async (pops, lossy, fault, cached, length) => {
+      fc.nat(),
+      async (pops, lossy, fault, cached, length, garbledBit) => {
         const { world, client } = await startWorld();
         const bytes = sampleBytes(length, length + 1);
         world.put("any", bytes);
-        pops.forEach((popFault, i) => Object.assign(world.pops[i]!, { fault: popFault, cached }));
+        pops.forEach((popFault, i) => Object.assign(world.pops[i]!, { fault: popFault, cached, garbledBit }));
         for (const region of lossy) world.regions[region]!.fault = fault;
         for (let time = 0; time < 2; time++) expect((await read(world, client, {}, "any")).bytes).toEqual(bytes);
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 100 },
   );
 });
 
