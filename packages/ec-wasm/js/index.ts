@@ -2,9 +2,9 @@
  * Reed-Solomon encode, reconstruct and extra parity rows, on WebAssembly where the runtime allows it.
  *
  * - Node: `import { loadCodec } from "@agarose/ec-wasm"`, then `await loadCodec()`.
- * - Workers: `import simd from "@agarose/ec-wasm/simd.wasm"` (a compiled module), then `await loadCodec(simd)`.
- * - Browser and service worker: bundle `@agarose/ec-wasm/simd.wasm` (and `relaxed.wasm`) as bytes, then
- *   `await loadCodec({ relaxed, simd })`.
+ * - Workers: `import relaxed from "@agarose/ec-wasm/relaxed.wasm"` (a compiled module), then `await loadCodec(relaxed)`.
+ * - Browser and service worker: bundle `@agarose/ec-wasm/relaxed.wasm` as bytes, then `await loadCodec(bytes)`; one file
+ *   serves every browser with SIMD.
  * @module
  */
 export type { Codec, KernelName, LoadedCodec, Shard } from "./codec.ts";

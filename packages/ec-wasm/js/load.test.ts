@@ -32,9 +32,19 @@ test("of several builds the fastest that validates is taken", async () => {
   expect((await loadCodecFrom(sources)).kernel).toBe("relaxed");
   const validate = vi.spyOn(WebAssembly, "validate").mockImplementation((bytes) => !hasRelaxedSwizzle(bytes));
   expect((await loadCodecFrom(sources)).kernel).toBe("simd");
-  expect((await loadCodecFrom({ relaxed: relaxed!, scalar: scalar! })).kernel).toBe("scalar");
+  const compiled = new WebAssembly.Module(relaxed!);
+  expect((await loadCodecFrom({ relaxed: compiled, scalar: scalar! })).kernel).toBe("scalar");
   validate.mockReturnValue(false);
   expect((await loadCodecFrom(sources)).kernel).toBe("scalar");
+});
+
+test("the bytes of the relaxed build run as plain SIMD where relaxed SIMD is missing", async () => {
+  vi.spyOn(WebAssembly, "validate").mockImplementation((bytes) => !hasRelaxedSwizzle(bytes));
+  const compile = vi.spyOn(WebAssembly, "compile");
+  for (const source of [relaxed!.slice(), { relaxed: relaxed!.slice(), scalar: scalar! }]) {
+    expect((await loadCodecFrom(source)).kernel).toBe("simd");
+    expect(hasRelaxedSwizzle(compile.mock.lastCall![0])).toBe(false);
+  }
 });
 
 test("where a policy forbids compiling, the JavaScript codec takes over", async () => {

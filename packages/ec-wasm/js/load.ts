@@ -4,6 +4,7 @@ import type { KernelName, LoadedCodec } from "./codec.ts";
 import { codecError } from "./error.ts";
 import { relaxedSimdSupported, simdSupported } from "./features.ts";
 import { javascriptCodec } from "./javascript-engine.ts";
+import { withPlainSwizzle } from "./plain-swizzle.ts";
 import { createWasmEngine } from "./wasm-engine.ts";
 
 /** One build: compiled (workerd refuses anything else) or as bytes. */
@@ -21,21 +22,17 @@ interface Compiler {
   compile(bytes: Uint8Array): Promise<WebAssembly.Module>;
 }
 
-const FASTEST_FIRST = ["relaxed", "simd", "scalar"] as const;
 const loaded = new WeakMap<object, Promise<LoadedCodec>>();
 
 /**
- * Instantiates the codec; memoised per source. Where the runtime lacks what the source needs, or a Content Security Policy
- * forbids WebAssembly, the codec is the JavaScript one (`kernel` tells). Throws CONFIG_INVALID without a source, or when
- * the bytes are no WebAssembly at all.
+ * Instantiates the codec; memoised per source. The bytes of the relaxed build run wherever there is SIMD: where relaxed SIMD
+ * is missing they are changed to plain swizzles. Where the runtime lacks what the source needs, or a Content Security
+ * Policy forbids WebAssembly, the codec is the JavaScript one (`kernel` tells). Throws CONFIG_INVALID without a source, or
+ * when the bytes are no WebAssembly at all.
  */
 export function loadCodec(source?: CodecSource | CodecSources): Promise<LoadedCodec> {
   if (source === undefined) return Promise.reject(noSource());
-  const chosen = isSource(source)
-    ? source
-    : FASTEST_FIRST.filter(kernelSupported)
-        .map((name) => source[name])
-        .find(Boolean);
+  const chosen = isSource(source) ? source : chooseBuild(source);
   if (chosen === undefined) return Promise.resolve(javascriptCodec());
   let codec = loaded.get(chosen);
   if (codec === undefined) {
@@ -52,15 +49,31 @@ export function kernelSupported(name: KernelName): boolean {
   return name === "javascript" || typeof WebAssembly !== "undefined";
 }
 
+function chooseBuild({ relaxed, simd, scalar }: CodecSources): CodecSource | undefined {
+  if (relaxed && relaxedSimdSupported()) return relaxed;
+  if (simdSupported()) {
+    if (simd) return simd;
+    if (relaxed && !isModule(relaxed)) return relaxed;
+  }
+  return scalar;
+}
+
 async function instantiate(source: CodecSource): Promise<LoadedCodec> {
   const bytes = isModule(source) ? undefined : checkedBytes(source as BufferSource);
   try {
-    const module = bytes ? await (WebAssembly as unknown as Compiler).compile(bytes) : (source as WebAssembly.Module);
-    return createCodec(createWasmEngine(await WebAssembly.instantiate(module, {})));
+    if (bytes === undefined) return await fromModule(source as WebAssembly.Module);
+    const runnable = relaxedSimdSupported() ? bytes : withPlainSwizzle(bytes);
+    return await fromModule(await (WebAssembly as unknown as Compiler).compile(runnable));
   } catch {
     // Refused by a policy, or an instruction is unknown here. Either way the same bytes come out of JavaScript, slower.
     return javascriptCodec();
   }
+}
+
+async function fromModule(module: WebAssembly.Module): Promise<LoadedCodec> {
+  const engine = createWasmEngine(await WebAssembly.instantiate(module, {}));
+  const isChanged = engine.kernel === "relaxed" && !relaxedSimdSupported();
+  return createCodec(isChanged ? { ...engine, kernel: "simd" } : engine);
 }
 
 function isSource(source: CodecSource | CodecSources): source is CodecSource {
@@ -86,6 +99,6 @@ function checkedBytes(source: BufferSource): Uint8Array {
 function noSource(): Error {
   return codecError(
     "CONFIG_INVALID",
-    "loadCodec needs a source outside Node: pass the bytes or the module of @agarose/ec-wasm/simd.wasm",
+    "loadCodec needs a source outside Node: pass the bytes or the module of @agarose/ec-wasm/relaxed.wasm",
   );
 }
