@@ -58,7 +58,7 @@ export class RegionSource implements ChunkSource {
       // An abort says how late the source was at least, which is how a source that turned slow is noticed.
       const ms = clock.now() - startMs;
       if (ms > hedgeAfterMs(this.latency)) onLatency?.(ms);
-      throw error;
+      throw signal.reason;
     }
   }
 

@@ -1,0 +1,58 @@
+import type { FetchedResponse, FetchInit, FetchPort } from "../src/ports.ts";
+import { streamOf } from "./streams.ts";
+
+/** What a fake server does with one request. */
+export type Answer =
+  | { readonly status: number; readonly body?: Uint8Array; readonly breaksOff?: boolean; readonly ms?: number }
+  | "refuse"
+  | "hang";
+
+/** A network whose servers do what a test says, and that records what was asked. */
+export class FakeNetwork {
+  readonly requests: { readonly url: string; readonly init: FetchInit; bodyCancelled: boolean }[] = [];
+  readonly #answer: (url: string, init: FetchInit) => Answer;
+  readonly #sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+
+  constructor(
+    answer: (url: string, init: FetchInit) => Answer,
+    sleep: (ms: number, signal?: AbortSignal) => Promise<void> = () => Promise.resolve(),
+  ) {
+    this.#answer = answer;
+    this.#sleep = sleep;
+  }
+
+  readonly fetch: FetchPort = async (url, init) => {
+    const request = { url, init, bodyCancelled: false };
+    this.requests.push(request);
+    init.signal?.throwIfAborted();
+    const answer = this.#answer(url, init);
+    if (answer === "refuse") throw new TypeError("fetch failed");
+    if (answer === "hang") return neverUntil(init.signal);
+    await this.#sleep(answer.ms ?? 0, init.signal);
+    return responseOf(answer, () => {
+      request.bodyCancelled = true;
+    });
+  };
+
+  /** The names of the hosts that were asked, in order. */
+  hosts(): string[] {
+    return this.requests.map(({ url }) => new URL(url).hostname);
+  }
+}
+
+function responseOf(answer: Exclude<Answer, string>, onCancel: () => void): FetchedResponse {
+  const { status, body = new Uint8Array(0), breaksOff } = answer;
+  // In several parts, as a network delivers it.
+  const partBytes = Math.max(10, Math.ceil(body.length / 20));
+  const parts = Array.from({ length: Math.ceil(body.length / partBytes) }, (_, i) =>
+    body.subarray(partBytes * i, partBytes * (i + 1)),
+  );
+  const error = breaksOff ? new TypeError("terminated") : undefined;
+  return { status, headers: new Headers(), body: streamOf(parts, error, onCancel) };
+}
+
+function neverUntil(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_, reject) => {
+    signal?.addEventListener("abort", () => reject(signal.reason as Error));
+  });
+}
