@@ -46,7 +46,8 @@ export const WORLD_DEFAULTS: Omit<WorldOptions, "progress"> = {
   mbitPerSecond: 200,
   seed: 1,
   code: { k: 9, m: 3 },
-  cacheBytes: 10_000_000,
+  // A few per cent of the samples, as in the papers, so that the knapsack has something to choose.
+  cacheBytes: 3_000_000,
 };
 
 /** KV as a PoP meets it. */
