@@ -13,7 +13,7 @@ import {
   type Manifest,
 } from "@agarose/core";
 import { loadCodec } from "@agarose/ec-wasm";
-import codecModule from "@agarose/ec-wasm/simd.wasm";
+import codecModule from "@agarose/ec-wasm/relaxed.wasm";
 import { ChunkCache, type CacheContext } from "./chunk-cache.ts";
 import { ConfigurationStore, type Configuration } from "./configuration.ts";
 import { Connections, regionFetch } from "./connections.ts";
