@@ -3,12 +3,19 @@ import { describe, expect, test } from "vitest";
 import { CountingSignal } from "../test/counting-signal.ts";
 import { rejectionOf } from "../test/errors.ts";
 import type { Behaviour } from "../test/fake-source.ts";
+import { FakeNetwork } from "../test/fake-fetch.ts";
 import { collect, ReadWorld } from "../test/read-world.ts";
+import { referenceCodec } from "../test/reference-codec.ts";
 import { pseudoRandomBytes, sampleObject } from "../test/sample-object.ts";
 import { settle } from "../test/simulated-clock.ts";
+import { streamOf } from "../test/streams.ts";
+import { BundleSource } from "./bundle-source.ts";
+import { encodeFrame, FrameReader } from "./bundle.ts";
 import { AgaroseError } from "./errors.ts";
-import type { ReadReport } from "./read-report.ts";
-import { WINDOW_STRIPES_MAX } from "./reader.ts";
+import { systemClock, systemSha256 } from "./ports.ts";
+import { readKind, type ReadReport } from "./read-report.ts";
+import { openRead, WINDOW_STRIPES_MAX } from "./reader.ts";
+import { RegionSource } from "./region-source.ts";
 
 /** Four stripes of 4 + 2 chunks: 300 + 300 + 300 + 100 bytes. */
 const small = await sampleObject({ k: 4, m: 2, bytes: 1000, stripeBytes: 300 });
@@ -58,6 +65,51 @@ describe("a whole object", () => {
     const error = await rejectionOf(world.read({ codec: () => Promise.reject(new TypeError("no such module")) }));
     expect(error).toMatchObject({ code: "INTERNAL", message: "no such module" });
   });
+});
+
+test("an object comes from a PoP's bundle and from buckets together, on the runtime's own ports", async () => {
+  const object = await sampleObject({ k: 4, m: 2, bytes: 1000, stripeBytes: 300, sha256: systemSha256 });
+  const { manifest } = object;
+  const frames = [0, 1, 2, 3].flatMap((stripe) => [
+    encodeFrame("chunk", stripe, 4, object.shard(stripe, 4)),
+    stripe === 2
+      ? encodeFrame("miss", 2, 0, new Uint8Array(0))
+      : encodeFrame("chunk", stripe, 0, object.shard(stripe, 0)),
+  ]);
+  const bundle = new BundleSource({
+    id: "fra",
+    latency: () => ({ meanMs: 5, sdMs: 1 }),
+    cached: new Set([0, 4]),
+    frames: Promise.resolve(new FrameReader(streamOf([...frames, encodeFrame("end", 0, 0, new Uint8Array(0))]))),
+  });
+  const network = new FakeNetwork((url, { headers }) => {
+    const chunk = Number(url.split("/").at(-1));
+    const [first, last] = headers!["range"]!.slice("bytes=".length).split("-").map(Number) as [number, number];
+    const whole = [0, 1, 2, 3].flatMap((stripe) => [...object.shard(stripe, chunk)]);
+    return { status: 206, body: new Uint8Array(whole.slice(first, last + 1)) };
+  });
+  const regions = manifest.placement.map((name) => {
+    const region = { name, url: `https://${name}.example` };
+    return new RegionSource({
+      manifest,
+      region,
+      latency: () => ({ meanMs: 50, sdMs: 5 }),
+      fetch: network.fetch,
+      clock: systemClock,
+    });
+  });
+  const { body, report } = await openRead({
+    manifest,
+    sources: [bundle, ...regions],
+    codec: async () => referenceCodec,
+    clock: systemClock,
+    sha256: systemSha256,
+    random: Math.random,
+  });
+  expect(await collect(body)).toEqual(object.bytes);
+  expect(readKind(report)).toBe("mixed");
+  const fromEdge = report.requests.filter(({ kind, outcome }) => kind === "edge" && outcome === "used");
+  expect(fromEdge.length).toBeGreaterThan(0);
 });
 
 describe("a range", () => {
