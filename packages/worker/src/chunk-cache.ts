@@ -1,10 +1,11 @@
 /**
- * The chunk cache: Workers KV with the Cache API in front. One value holds all cached chunks of one (version, stripe), as
+ * The chunk cache: Workers KV, in front of it the Cache API, and in front of that this isolate's memory. One value holds all cached chunks of one (version, stripe), as
  * the frames in which a bundle carries them.
  *
  * Reading never fails: whatever KV does, the answer is some of the chunks asked for, or none, in bounded time.
  */
 import { encodeFrame, parseFrames, type Clock, type Frame } from "@agarose/core";
+import { ByteLru } from "./byte-lru.ts";
 import type { Connections } from "./connections.ts";
 import { orNothing } from "./deadline.ts";
 import type { FrontCache } from "./front-cache.ts";
@@ -20,7 +21,8 @@ export interface CacheContext {
 
 /** A cached value: its chunk frames, and the bytes they are views of. */
 export interface CachedStripe {
-  readonly bytes: Uint8Array;
+  readonly value: Uint8Array;
+  readonly bytes: number;
   readonly frames: readonly Frame[];
 }
 
@@ -28,12 +30,15 @@ export const KV_DEADLINE_MS = 1_000;
 /** After KV failed or hung, reads do without it for this long, so that one outage is paid for once. */
 const PAUSE_MS = 5_000;
 const FRONT_TTL_SECONDS = 3_600;
-const NOTHING: CachedStripe = { bytes: new Uint8Array(0), frames: [] };
+const NOTHING: CachedStripe = { value: new Uint8Array(0), bytes: 0, frames: [] };
+/** Whatever is read again and again: an isolate has 128 MB, which reads share. */
+const MEMORY_BYTES_MAX = 16 * 1024 * 1024;
 
 export class ChunkCache {
   readonly #frontCache: FrontCache;
   readonly #clock: Clock;
   readonly #counters: ChunkCacheCounters = { hits: 0, misses: 0, malformed: 0, kvFailures: 0 };
+  readonly #memory = new ByteLru<CachedStripe>(MEMORY_BYTES_MAX);
   /** Under way: what is to be deleted must have arrived. */
   readonly #putsInFront = new Map<string, Promise<void>>();
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
@@ -51,16 +56,23 @@ export class ChunkCache {
   async read(version: string, stripe: number, chunks: readonly number[], context: CacheContext): Promise<CachedStripe> {
     // The set of chunks is part of the name in front, so a value from before the set grew is not found any more.
     const frontName = `${valueName(version, stripe)}:${chunks.join(",")}`;
+    const remembered = this.#memory.get(frontName);
+    if (remembered) return this.#count(remembered, chunks);
     const inFront = await context.connections.run(() => this.#frontCache.get(frontName));
-    if (inFront) {
-      const value = this.#parse(inFront, stripe);
-      if (holdsAll(value, chunks)) return this.#count(value, chunks);
+    const front = inFront ? this.#parse(inFront, stripe) : NOTHING;
+    if (holdsAll(front, chunks)) {
+      this.#memory.set(frontName, front);
+      return this.#count(front, chunks);
     }
     const answer = await this.#readKv(valueName(version, stripe), context);
-    const value = answer?.value ? this.#parse(new Uint8Array(answer.value), stripe) : NOTHING;
-    if (holdsAll(value, chunks)) context.waitUntil(this.#putInFront(frontName, value.bytes));
-    else if (answer) context.onSuspect(version);
-    return this.#count(value, chunks);
+    const stored = answer?.value ? this.#parse(new Uint8Array(answer.value), stripe) : NOTHING;
+    if (holdsAll(stored, chunks)) {
+      this.#memory.set(frontName, stored);
+      context.waitUntil(this.#putInFront(frontName, stored.value));
+    } else if (answer) {
+      context.onSuspect(version);
+    }
+    return this.#count(stored, chunks);
   }
 
   /** The stored frames of a stripe straight from KV. Rejects when KV fails: for the cache manager. */
@@ -95,6 +107,7 @@ export class ChunkCache {
   ): Promise<void> {
     onSuspect(version);
     const name = `${valueName(version, stripe)}:${chunks.join(",")}`;
+    this.#memory.delete(name);
     await this.#putsInFront.get(name);
     await this.#frontCache.delete(name);
   }
@@ -123,7 +136,7 @@ export class ChunkCache {
     try {
       const frames = parseFrames(bytes);
       if (frames.length > 0 && frames.every((frame) => frame.type === "chunk" && frame.stripe === stripe)) {
-        return { bytes, frames };
+        return { value: bytes, bytes: bytes.length, frames };
       }
     } catch {
       // Told apart from a miss by its counter only: the chunks come from elsewhere.

@@ -12,6 +12,7 @@ import {
   type Clock,
   type Manifest,
 } from "@agarose/core";
+import { ByteLru } from "./byte-lru.ts";
 import { orNothing } from "./deadline.ts";
 import type { FrontCache } from "./front-cache.ts";
 
@@ -50,10 +51,8 @@ interface Entry {
 
 export class ManifestStore {
   readonly #options: ManifestStoreOptions;
-  /** Least recently used first. */
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new ByteLru<Entry>(ENTRIES_BYTES_MAX);
   readonly #lookups = new Map<string, Promise<Manifest>>();
-  #entriesBytes = 0;
 
   constructor(options: ManifestStoreOptions) {
     this.#options = options;
@@ -65,7 +64,7 @@ export class ManifestStore {
    */
   async get(key: string, context: LookupContext): Promise<Manifest> {
     parseKey(key);
-    const known = this.#touch(key);
+    const known = this.#entries.get(key);
     if (known && known.expiresMs > this.#options.now()) return known.manifest;
     const renew = (): Promise<Manifest> => this.#lookUp(key, context, () => this.#renew(key, context));
     const outcome = (this.#lookups.get(key) ?? renew()).then(
@@ -97,7 +96,7 @@ export class ManifestStore {
     const { now } = this.#options;
     const inFront = await this.#fromFrontCache(key);
     if (inFront && inFront.expiresMs > now()) {
-      this.#remember(key, inFront);
+      this.#entries.set(key, inFront);
       return inFront.manifest;
     }
     const known = this.#entries.get(key) ?? inFront;
@@ -105,7 +104,7 @@ export class ManifestStore {
       return await this.#fromBuckets(key, context);
     } catch (error) {
       if (!known || !isUnreachable(error)) throw error;
-      this.#remember(key, { ...known, expiresMs: now() + RETRY_AFTER_MS });
+      this.#entries.set(key, { ...known, expiresMs: now() + RETRY_AFTER_MS });
       return known.manifest;
     }
   }
@@ -128,35 +127,12 @@ export class ManifestStore {
     const manifest = await find(key);
     const text = encodeManifest(manifest);
     const expiresMs = now() + ttlSeconds * 1000;
-    this.#remember(key, { manifest, bytes: text.length, expiresMs });
+    this.#entries.set(key, { manifest, bytes: text.length, expiresMs });
     const stored = new Uint8Array(8 + text.length);
     new DataView(stored.buffer).setFloat64(0, expiresMs);
     stored.set(text, 8);
     waitUntil(frontCache.put(cacheName(key), stored, Math.max(ttlSeconds, KEEP_SECONDS)));
     return manifest;
-  }
-
-  #touch(key: string): Entry | undefined {
-    const entry = this.#entries.get(key);
-    if (entry) this.#remember(key, entry);
-    return entry;
-  }
-
-  #remember(key: string, entry: Entry): void {
-    this.#forget(key);
-    this.#entries.set(key, entry);
-    this.#entriesBytes += entry.bytes;
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entriesBytes <= ENTRIES_BYTES_MAX) break;
-      this.#forget(oldest);
-    }
-  }
-
-  #forget(key: string): void {
-    const entry = this.#entries.get(key);
-    if (!entry) return;
-    this.#entries.delete(key);
-    this.#entriesBytes -= entry.bytes;
   }
 }
 

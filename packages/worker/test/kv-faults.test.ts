@@ -19,6 +19,17 @@ describe("KV", () => {
     expect((await world.pops.fault(POP)).fired).toBeGreaterThan(0);
   });
 
+  test("that is down does not matter to what was read a moment ago, however often it is read", async () => {
+    await putCached(world, "page", content);
+    await readObject(world, "page");
+    await world.pops.setFault(POP, { kv: "down" });
+    for (let i = 0; i < 3; i++) {
+      expect(await readObject(world, "page")).toEqual({ kind: "edge", bytes: content });
+      const { frames } = await readBundle(`${world.url}/v1/read/page`, "page");
+      expect(frames.filter(({ type }) => type === "chunk")).toHaveLength(16);
+    }
+  });
+
   test("that is down during a period leaves the cache as it was, and the next period catches up", async () => {
     await world.put("page", content);
     await readObject(world, "page");

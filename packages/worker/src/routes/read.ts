@@ -128,9 +128,9 @@ function bundle(
 }
 
 /** A stored value as it is when it holds what was promised; else its promised frames, and a miss for each that lacks. */
-function partsOf({ bytes, frames }: CachedStripe, stripe: number, promised: readonly number[]): Uint8Array[] {
+function partsOf({ value, frames }: CachedStripe, stripe: number, promised: readonly number[]): Uint8Array[] {
   const exact = frames.length === promised.length && frames.every((frame, i) => frame.chunk === promised[i]);
-  if (exact) return [bytes];
+  if (exact) return [value];
   return promised.map((chunk) => {
     const frame = frames.find((candidate) => candidate.chunk === chunk);
     return frame ? encodeFrame("chunk", stripe, chunk, frame.payload) : encodeFrame("miss", stripe, chunk, EMPTY);
