@@ -1,7 +1,7 @@
 /**
  * A bucket through the AWS SDK.
  */
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import {
   DeleteObjectsCommand,
   GetObjectCommand,
@@ -81,7 +81,7 @@ export class S3Store implements Store {
       const headers = new Headers();
       if (output.ContentLength !== undefined) headers.set("content-length", String(output.ContentLength));
       if (output.ContentRange !== undefined) headers.set("content-range", output.ContentRange);
-      const body = Readable.toWeb(output.Body as Readable) as ReadableStream<Uint8Array>;
+      const body = webStreamOf(output.Body as Readable);
       return { status: output.$metadata.httpStatusCode ?? 200, headers, body };
     } catch (error) {
       const failure = this.#failure(error, "SOURCE_FAILED", `for ${name}`);
@@ -187,6 +187,22 @@ export class S3Store implements Store {
       error,
     );
   }
+}
+
+/** `Readable.toWeb` would copy every part. */
+function webStreamOf(body: Readable): ReadableStream<Uint8Array> {
+  const parts: AsyncIterator<Uint8Array> = body[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await parts.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: () => void body.destroy(),
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 function statusOf(error: unknown): number | undefined {
