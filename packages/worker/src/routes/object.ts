@@ -31,8 +31,9 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
   const invocation = new Invocation(c.env, c.executionCtx);
   const manifest = await invocation.manifest(key);
-  const answer = objectAnswer(manifest, c.req.raw.headers);
-  if (c.req.method === "HEAD" || !answer.range) return bodiless(answer);
+  const method = c.req.method === "HEAD" ? "HEAD" : "GET";
+  const answer = objectAnswer(manifest, c.req.raw.headers, method);
+  if (method === "HEAD" || !answer.range) return bodiless(answer);
   invocation.count(key);
   try {
     return await decoded(invocation, manifest, answer, answer.range);
