@@ -27,6 +27,9 @@ export interface InstallOptions {
   readonly alone?: boolean;
 }
 
+/** An install waits so long for the PoPs' round trips, so that the first read knows them; a silent PoP may not hold it up. */
+const INSTALL_PROBE_MS = 1_000;
+
 /** Serves the objects of a configuration from the worker it is called in, which must still be starting up. */
 export function agarose(config: ClientConfigInput, options: InstallOptions = {}): void {
   const scope = globalThis as unknown as WorkerScope;
@@ -62,7 +65,11 @@ export function installAgarose(scope: WorkerScope, source: ConfigSource, options
   installLifeCycle(scope, {
     claim,
     onlyPrefix: alone ? source.prefix : undefined,
-    ready: async () => (await client()).probe(),
+    ready: async () => {
+      const { promise: longEnough, resolve } = Promise.withResolvers<void>();
+      ports.clock.after(INSTALL_PROBE_MS, resolve);
+      await Promise.race([(await client()).probe(), longEnough]);
+    },
     onMessage: async ({ agarose: what }) => {
       if (what === "probe") return (await client()).probe(true);
       if (what === "forget-plans") return (await client()).plans.clear();
