@@ -5,7 +5,8 @@ export default defineConfig({
     include: ["packages/**/*.test.ts", "demo/**/*.test.ts"],
     // Suites start servers and workerd; two at a time is what two cores carry without timing tests by accident.
     maxWorkers: 2,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // These only end what hangs: a loaded machine is slow, not wrong.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 });
