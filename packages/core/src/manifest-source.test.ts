@@ -22,6 +22,12 @@ describe("findManifest", () => {
     world.expectClean();
   });
 
+  test("takes the 403 of buckets that cannot be listed for what is absent", async () => {
+    const world = new World(() => ({ status: 403, ms: 50 }));
+    expect((await rejectionOf(world.find())).code).toBe("OBJECT_NOT_FOUND");
+    world.expectClean();
+  });
+
   test("asks the next region at once when one fails", async () => {
     const world = new World((host) => (host === "near" || host === "middle" ? "refuse" : FOUND));
     expect(await world.find()).toEqual(manifest);

@@ -131,7 +131,8 @@ async function fetchManifest(
   signal: AbortSignal,
 ): Promise<Manifest> {
   const response = await fetch(objectUrl(region.url, manifestName(key)), { signal });
-  if (response.status === 404) {
+  // A bucket that anyone may read but not list hides what is absent behind a 403.
+  if (response.status === 404 || response.status === 403) {
     await response.body?.cancel();
     throw new AgaroseError("OBJECT_NOT_FOUND", `region ${region.name} has no object ${JSON.stringify(key)}`, { key });
   }
@@ -154,7 +155,8 @@ function verdict(key: string, failures: ReadonlyMap<string, AgaroseError>): Agar
   if (absent * 2 > all) {
     return new AgaroseError(
       "OBJECT_NOT_FOUND",
-      `no object ${JSON.stringify(key)} (${absent} of ${all} regions say so): check the key with \`agarose ls\``,
+      `no object ${JSON.stringify(key)} (${absent} of ${all} regions say so): check the key with ` +
+        "`agarose ls`, and that the buckets can be read by anyone with `agarose doctor`",
       { key, absent, regions: all },
     );
   }

@@ -153,7 +153,11 @@ class RegionCheck {
     const skewMs = Math.round(nowMs - (serverMs + 500));
     const state = Math.abs(skewMs) > SKEW_MS_FAIL ? "fail" : Math.abs(skewMs) > SKEW_MS_WARN ? "warn" : "ok";
     const advice = state === "ok" ? "" : ": set this machine's clock, or signatures are refused";
-    this.#add("clock", state, `this machine is ${(skewMs / 1000).toFixed(0)} s ahead of the server${advice}`);
+    this.#add(
+      "clock",
+      state,
+      `this machine is ${Math.abs(skewMs / 1000).toFixed(0)} s ${skewMs < 0 ? "behind" : "ahead of"} the server${advice}`,
+    );
   }
 
   #allowsOrigin(response: Response): boolean {
