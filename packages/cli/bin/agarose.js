@@ -13,6 +13,10 @@ import { fileURLToPath } from "node:url";
 const HANDED_OVER = "AGAROSE_NODE_HANDED_OVER";
 
 if (process.features.typescript) {
+  // Whoever reads our output may stop, as `head` does.
+  process.stdout.on("error", (error) => {
+    if (error.code !== "EPIPE") throw error;
+  });
   const { main } = await import("../src/main.ts");
   process.exitCode = await main(process.argv.slice(2));
 } else {

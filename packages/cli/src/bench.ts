@@ -2,6 +2,7 @@
  * `agarose bench`: measurements that run on this machine alone.
  */
 import type { Command } from "commander";
+import type { Work } from "@agarose/ec-wasm/bench";
 import { AgaroseError } from "@agarose/core";
 import type { GlobalOptions } from "./context.ts";
 import { logLine, printResult } from "./output.ts";
@@ -25,9 +26,7 @@ export function register(program: Command): void {
 async function benchCodec({ json, rounds }: CodecOptions): Promise<void> {
   // Loaded only here: the contestants bring compilers and browsers.
   const bench = await import("@agarose/ec-wasm/bench");
-  const onWork = ({ op, k, m, bytes, lost }: { op: string; k: number; m: number; bytes: number; lost: number }): void =>
-    logLine(`${op} (${k},${m}) of ${bytes} bytes, ${lost} lost`);
-  const report = await bench.benchCodec({ rounds, onWork });
+  const report = await bench.benchCodec({ rounds, onWork: logWork });
   const lines = report.results.map(
     ({ op, k, m, bytes, lost, implementation, runtime, medianUs, mbPerSecond }) =>
       `${op} (${k},${m}) ${bytes} B, ${lost} lost  ${medianUs.toFixed(0).padStart(8)} us ${mbPerSecond.toFixed(0).padStart(7)} MB/s  ` +
@@ -35,6 +34,10 @@ async function benchCodec({ json, rounds }: CodecOptions): Promise<void> {
   );
   const skipped = report.skipped.map(({ implementation, reason }) => `skipped  ${implementation}: ${reason}`);
   printResult(json ?? false, report, [...lines, ...skipped]);
+}
+
+function logWork({ op, k, m, bytes, lost }: Work): void {
+  logLine(`${op} (${k},${m}) of ${bytes} bytes, ${lost} lost`);
 }
 
 function roundCount(value: string): number {

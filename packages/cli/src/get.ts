@@ -2,7 +2,6 @@
  * `agarose get`: reads an object into a file or to stdout.
  */
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Command } from "commander";
@@ -102,8 +101,18 @@ async function writeFileWhole<T>(
   }
 }
 
-async function writeStdout(part: Uint8Array): Promise<void> {
-  if (!process.stdout.write(part)) await once(process.stdout, "drain");
+/** Waits until the reader of stdout has taken the part; one that is gone ends the read. */
+function writeStdout(part: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: Error): void =>
+      reject(new AgaroseError("ABORTED", `stdout was closed before the end: ${error.message}`, {}, error));
+    process.stdout.once("error", onError);
+    process.stdout.write(part, (error) => {
+      if (error) return;
+      process.stdout.removeListener("error", onError);
+      resolve();
+    });
+  });
 }
 
 async function targetPath(key: string, file: string | undefined): Promise<string> {

@@ -14,6 +14,7 @@ const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   ls: () => import("./ls.ts"),
   rm: () => import("./rm.ts"),
   verify: () => import("./verify.ts"),
+  repair: () => import("./repair.ts"),
   doctor: () => import("./doctor.ts"),
   dev: () => import("./dev/dev.ts"),
   solve: () => import("./solve.ts"),

@@ -30,11 +30,11 @@ export function startProgress(label: string, json: boolean): Progress {
     all: formatBytes(total),
     speed: formatBytes(Math.round((done * 1000) / Math.max(1, performance.now() - startedMs))),
   });
-  bar.start(0, 0, payload());
   return {
     addTotal(bytes) {
       total += bytes;
-      bar.setTotal(total);
+      if (bar.isActive) bar.setTotal(total);
+      else bar.start(total, 0, payload());
     },
     add(bytes) {
       done += bytes;

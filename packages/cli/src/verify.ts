@@ -28,11 +28,9 @@ export function register(program: Command): void {
 }
 
 async function verify(keys: readonly string[], options: VerifyOptions): Promise<number> {
-  keys.forEach(parseKey);
-  if (keys.length > 0 && options.prefix !== undefined) throw new AgaroseError("USAGE", "give either keys or --prefix");
   return withContext(options, READING, async (context) => {
     const { stores, signal } = context;
-    const names = keys.length > 0 ? keys : await keysBelow(options.prefix ?? "", context);
+    const names = await namedKeys(keys, options.prefix, context);
     const verdicts = await mapPool(names, OBJECTS_AT_A_TIME, (key) => verifyObject(key, stores, signal));
     if (keys.length > 0) refuseUnknown(verdicts);
     const damaged = verdicts.filter(({ sound }) => !sound).length;
@@ -44,13 +42,21 @@ async function verify(keys: readonly string[], options: VerifyOptions): Promise<
   });
 }
 
-async function keysBelow(prefix: string, { config, stores, signal }: CommandContext): Promise<string[]> {
-  const listing = await listKeys(prefix, config, stores, signal);
+/** The keys given, or all that begin with `prefix`. Throws USAGE, KEY_INVALID or KEY_TOO_LONG. */
+export async function namedKeys(
+  keys: readonly string[],
+  prefix: string | undefined,
+  { config, stores, signal }: CommandContext,
+): Promise<readonly string[]> {
+  if (keys.length > 0 && prefix !== undefined) throw new AgaroseError("USAGE", "give either keys or --prefix");
+  if (keys.length > 0) return keys.map(parseKey);
+  const listing = await listKeys(prefix ?? "", config, stores, signal);
   warn(listing);
   return [...listing.keys.keys()];
 }
 
-function refuseUnknown(verdicts: readonly ObjectVerdict[]): void {
+/** Refuses a key of which no region knows anything, with OBJECT_NOT_FOUND. */
+export function refuseUnknown(verdicts: readonly ObjectVerdict[]): void {
   const unknown = verdicts.find(({ manifests }) => manifests.every(({ state }) => state === "missing"));
   if (!unknown) return;
   const { key } = unknown;
@@ -63,7 +69,8 @@ function refuseUnknown(verdicts: readonly ObjectVerdict[]): void {
   );
 }
 
-function linesOf({ key, sound, readable, chunks, chunksSound, manifests, damage }: ObjectVerdict): string[] {
+/** A verdict for people: the state of the object, then what is wrong with it. */
+export function linesOf({ key, sound, readable, chunks, chunksSound, manifests, damage }: ObjectVerdict): string[] {
   const state = sound ? "sound   " : readable ? "damaged " : "LOST    ";
   const lines = [`${state} ${key}  ${chunksSound} of ${chunks} chunks`];
   for (const { region, state: manifest, problem } of manifests) {

@@ -5,6 +5,7 @@ import { open, type FileHandle } from "node:fs/promises";
 import {
   AgaroseError,
   checkSurvival,
+  encodeHashes,
   encodeManifest,
   FORMAT_VERSION,
   HASH_BYTES,
@@ -87,11 +88,12 @@ export async function putObject(object: PutObject, context: PutContext): Promise
       file,
       layout,
       stores: placement.map((region) => stores.find((store) => store.region.name === region)!),
+      chunks: placement.map((_, chunk) => chunk),
       codec: await context.codec(),
       signal,
       onBytes: (bytes) => onBytes?.("upload", bytes),
     });
-    const regionsWithoutManifest = await writeManifest({ ...draft, hashes }, context);
+    const regionsWithoutManifest = await writeManifest({ ...draft, hashes: hashes.map(encodeHashes) }, context);
     return { ...result, outcome: "stored", regionsWithoutManifest };
   } catch (error) {
     throw signal.aborted ? new AgaroseError("ABORTED", `the put of ${JSON.stringify(object.key)} was aborted`) : error;
@@ -147,17 +149,7 @@ async function writeManifest(
   manifest: Manifest,
   { stores, signal }: PutContext,
 ): Promise<{ region: string; problem: string }[]> {
-  const body = encodeManifest(manifest);
-  const name = manifestName(manifest.key);
-  const failures: { region: string; problem: string }[] = [];
-  const options = { bytes: body.length, contentType: "application/json", cacheControl: "no-cache", signal };
-  await Promise.all(
-    stores.map((store) =>
-      store.put(name, body, options).catch((error: unknown) => {
-        failures.push({ region: store.region.name, problem: toAgaroseError(error, "STORE_FAILED").message });
-      }),
-    ),
-  );
+  const failures = await storeManifest(manifest, stores, signal);
   const needed = Math.min(manifest.m + 1, stores.length);
   const written = stores.length - failures.length;
   if (written >= needed) return failures;
@@ -167,6 +159,26 @@ async function writeManifest(
       `again once they answer; until then some readers may see the version before. First: ${failures[0]?.problem}`,
     { key: manifest.key, written, needed, failures },
   );
+}
+
+/** Writes a manifest to `stores` at once; says which of them did not take it. */
+export async function storeManifest(
+  manifest: Manifest,
+  stores: readonly Store[],
+  signal: AbortSignal,
+): Promise<{ region: string; problem: string }[]> {
+  const body = encodeManifest(manifest);
+  const name = manifestName(manifest.key);
+  const options = { bytes: body.length, contentType: "application/json", cacheControl: "no-cache", signal };
+  const failures: { region: string; problem: string }[] = [];
+  await Promise.all(
+    stores.map((store) =>
+      store.put(name, body, options).catch((error: unknown) => {
+        failures.push({ region: store.region.name, problem: toAgaroseError(error, "STORE_FAILED").message });
+      }),
+    ),
+  );
+  return failures;
 }
 
 function refuseOversize(layout: { bytes: number; stripeBytes: number; k: number; m: number }): void {

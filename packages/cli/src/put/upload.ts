@@ -6,15 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
-import {
-  AgaroseError,
-  chunkBytes,
-  chunkName,
-  encodeHashes,
-  stripeCount,
-  systemSha256,
-  type Codec,
-} from "@agarose/core";
+import { AgaroseError, chunkBytes, chunkName, stripeCount, systemSha256, type Codec } from "@agarose/core";
 import type { Store } from "../store/store.ts";
 import { ChunkUpload, uploadWholeChunk } from "./chunk-upload.ts";
 import { encodeStripe, type StripeLayout } from "./stripe-encoder.ts";
@@ -24,8 +16,10 @@ export interface UploadInput {
   readonly version: string;
   readonly file: FileHandle;
   readonly layout: StripeLayout & { readonly sha256: string };
-  /** The store of each chunk. */
+  /** The store of each of the n chunks. */
   readonly stores: readonly Store[];
+  /** Which chunks to upload. */
+  readonly chunks: readonly number[];
   readonly codec: Codec;
   readonly signal: AbortSignal;
   readonly onBytes: (bytes: number) => void;
@@ -35,20 +29,19 @@ export interface UploadInput {
 const PASSES_MAX = 3;
 
 /**
- * Uploads all chunks.
+ * Uploads the chunks asked for.
  *
- * @returns the manifest's `hashes`.
+ * @returns per stripe, the SHA-256 of the shard of each of these chunks, at the chunk's index.
  * @throws STORE_FAILED or CREDENTIALS_REFUSED when a chunk cannot be stored, FILE_UNREADABLE when the file changed.
  */
-export async function uploadChunks(input: UploadInput): Promise<string[]> {
-  const { k, m } = input.layout;
-  let pending = Array.from({ length: k + m }, (_, chunk) => chunk);
+export async function uploadChunks(input: UploadInput): Promise<Uint8Array[][]> {
+  let pending = input.chunks;
   const hashes = Array.from({ length: stripeCount(input.layout) }, () => [] as Uint8Array[]);
   if (hashes.length === 0) return [];
   for (let pass = 1; ; pass++) {
     const uploads = await new UploadPass(input, pending, hashes).run();
     const failed = uploads.filter(({ error }) => error !== undefined);
-    if (failed.length === 0) return hashes.map(encodeHashes);
+    if (failed.length === 0) return hashes;
     const hopeless = failed.find(({ error }) => error?.code === "CREDENTIALS_REFUSED");
     if (hopeless || pass === PASSES_MAX) throw refusal(input, failed);
     pending = failed.map(({ chunk }) => chunk);
@@ -148,13 +141,13 @@ class UploadPass {
   }
 }
 
-function refusal({ key, stores, layout }: UploadInput, failed: readonly FinishedUpload[]): AgaroseError {
+function refusal({ key, stores, chunks }: UploadInput, failed: readonly FinishedUpload[]): AgaroseError {
   const first = failed[0]!.error!;
   const regions = [...new Set(failed.map(({ chunk }) => stores[chunk]!.region.name))];
   return new AgaroseError(
     first.code,
-    `${failed.length} of ${layout.k + layout.m} chunks of ${JSON.stringify(key)} could not be stored ` +
-      `(regions ${regions.join(", ")}); the object was not changed. First: ${first.message}`,
+    `${failed.length} of ${chunks.length} chunks of ${JSON.stringify(key)} could not be stored ` +
+      `(regions ${regions.join(", ")}); the manifest was not changed. First: ${first.message}`,
     { key, chunks: failed.map(({ chunk }) => chunk), regions, first: first.toJSON() },
     first,
   );

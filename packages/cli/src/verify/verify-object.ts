@@ -86,7 +86,7 @@ export async function verifyObject(key: string, stores: readonly Store[], signal
 }
 
 /** Reads the manifest of every region; the newest sound one is what the object should be. */
-async function checkManifests(
+export async function checkManifests(
   key: string,
   stores: readonly Store[],
   signal: AbortSignal,
