@@ -25,8 +25,8 @@ export function spread({ q1, median, q3 }: Summary, digits = 1): string {
 
 /** A Markdown table. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-  return [line(head), line(head.map((_, i) => (i === 0 ? "---" : "---:"))), ...rows.map(line)].join("\n");
+  const alignment = head.map((_, i) => (i === 0 ? "---" : "---:"));
+  return [head, alignment, ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
 /** Linear between the two nearest ranks. */

@@ -1,0 +1,236 @@
+/**
+ * Requests per second of one PoP's bundle route, against a bare Worker in the same workerd that reads the same value from
+ * KV, or the same bytes from the Cache API, and returns them.
+ */
+import { execFile, fork, type ChildProcess } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { startPops, type Pops } from "@agarose/worker/dev";
+import { startS3Endpoint } from "agarose";
+import { unstable_getMiniflareWorkerOptions } from "wrangler";
+import type { Bench, BenchOptions } from "./bench.ts";
+import type { Job, JobResult } from "./load-generator.ts";
+import { describeMachine } from "./machine.ts";
+import { cpuMs, descendants } from "./process-memory.ts";
+import { spread, summarize, table, type Summary } from "./statistics.ts";
+
+const OBJECTS = [
+  { key: "bench/1MB", bytes: 1_000_000 },
+  { key: "bench/100kB", bytes: 100_000 },
+];
+const POP = "fra";
+const CLI = fileURLToPath(new URL("../../packages/cli/bin/agarose.js", import.meta.url));
+const WRANGLER = fileURLToPath(new URL("../../wrangler.toml", import.meta.url));
+const REGIONS = ["reg0", "reg1", "reg2", "reg3", "reg4", "reg5"];
+const CONNECTIONS = 8;
+/** A PoP whose cache does not answer in time sends a plan without chunks, which is less work: that must stay rare. */
+const COMPLETE_MIN = 0.98;
+const ROUNDS = 7;
+const SECONDS = 2;
+/** An isolate hands its counts on 2 s after the first. */
+const COUNTS_FLUSHED_MS = 2_500;
+
+interface Rate {
+  /** Requests per second. */
+  readonly rate: Summary;
+  /** CPU time of workerd per request, in ms: unlike the rate, it does not tell what else the machine does. */
+  readonly cpu: Summary;
+}
+
+const ROUTES = ["bundle", "bare KV", "bare Cache API"] as const;
+type Route = (typeof ROUTES)[number];
+
+interface Result {
+  readonly object: (typeof OBJECTS)[number];
+  readonly rates: Record<Route, Rate>;
+}
+
+export const popThroughput: Bench = {
+  name: "pop-throughput",
+  title: "Requests per second of one PoP",
+  async run(options) {
+    const pop = await startPop();
+    const generator = fork(fileURLToPath(new URL("load-generator.ts", import.meta.url)));
+    try {
+      const results: Result[] = [];
+      for (const object of OBJECTS) results.push(await measure(pop, object, generator, options));
+      return describe(results);
+    } finally {
+      generator.kill();
+      await pop.close();
+    }
+  },
+};
+
+interface Pop {
+  readonly pops: Pops;
+  readonly url: string;
+  readonly bareUrl: string;
+  close(): Promise<void>;
+}
+
+async function measure(
+  pop: Pop,
+  object: Result["object"],
+  generator: ChildProcess,
+  { quick, progress }: BenchOptions,
+): Promise<Result> {
+  const name = await cachedValueName(pop, object);
+  const urls: Record<Route, string> = {
+    bundle: `${pop.url}/v1/read/${object.key}?version=${name.split(":")[1]}&from=0&to=0`,
+    "bare KV": `${pop.bareUrl}/kv/${encodeURIComponent(name)}`,
+    "bare Cache API": `${pop.bareUrl}/cache/${encodeURIComponent(name)}`,
+  };
+  const slices: Record<Route, Slice[]> = { bundle: [], "bare KV": [], "bare Cache API": [] };
+  // One round more, which warms up the compilers and does not count.
+  for (let round = 0; round <= (quick ? 1 : ROUNDS); round++) {
+    for (const route of ROUTES) {
+      const slice = await loadSlice(generator, urls[route], object.bytes);
+      if (round > 0) slices[route].push(slice);
+    }
+  }
+  const rates = Object.fromEntries(ROUTES.map((route) => [route, rateOf(slices[route])])) as Result["rates"];
+  for (const route of ROUTES) {
+    const { rate, cpu } = rates[route];
+    progress(`${object.bytes} bytes, ${route}: ${spread(rate, 0)} requests/s, CPU ${spread(cpu, 2)} ms`);
+  }
+  return { object, rates };
+}
+
+interface Slice {
+  readonly rate: number;
+  readonly cpu: number;
+}
+
+async function loadSlice(generator: ChildProcess, url: string, bytesExpected: number): Promise<Slice> {
+  const [workerd] = descendants(process.pid, "workerd");
+  if (workerd === undefined) throw new Error("workerd is not among the processes of this one");
+  const cpuBeforeMs = cpuMs(workerd);
+  const { requests, bytes, seconds } = await load(generator, { url, connections: CONNECTIONS, seconds: SECONDS });
+  if (bytes >= requests * bytesExpected * COMPLETE_MIN) {
+    return { rate: requests / seconds, cpu: (cpuMs(workerd) - cpuBeforeMs) / requests };
+  }
+  throw new Error(`${url}: ${requests} answers of ${Math.round(bytes / requests)} bytes for ${bytesExpected}`);
+}
+
+function rateOf(slices: readonly Slice[]): Rate {
+  return { rate: summarize(slices.map(({ rate }) => rate)), cpu: summarize(slices.map(({ cpu }) => cpu)) };
+}
+
+/** One PoP with its buckets and objects, and beside it the bare Worker on the same namespace. */
+async function startPop(): Promise<Pop> {
+  const closers: (() => Promise<unknown>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const closer of closers.splice(0).toReversed()) await closer();
+  };
+  try {
+    const folder = await mkdtemp(join(tmpdir(), "agarose-bench-"));
+    closers.push(() => rm(folder, { recursive: true, force: true }));
+    const credentials = { accessKeyId: "bench", secretAccessKey: "bench-secret" };
+    const s3 = await startS3Endpoint({ ...credentials, dir: join(folder, "s3"), buckets: REGIONS });
+    closers.push(() => s3.close());
+    await putObjects(folder, s3.url, credentials);
+    const regions = REGIONS.map((name) => ({ name, url: `${s3.url}/${name}` }));
+    const vars = { REGIONS: JSON.stringify(regions), CACHE_BYTES: "100000000", MANIFEST_TTL_SECONDS: "3600" };
+    const pops = await startPops({ pops: [{ name: POP, vars }], beside: [await bareWorker()] });
+    closers.push(() => pops.dispose());
+    const { origin } = await pops.miniflare.unsafeGetDirectURL("bare");
+    return { pops, url: pops.pops[0]!.url, bareUrl: origin, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function bareWorker() {
+  const { kvNamespaces } = unstable_getMiniflareWorkerOptions(WRANGLER, POP).workerOptions;
+  return {
+    name: "bare",
+    modules: true as const,
+    script: await readFile(new URL("bare.worker.js", import.meta.url), "utf8"),
+    kvNamespaces: kvNamespaces as Record<string, string>,
+    unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
+  };
+}
+
+async function putObjects(
+  folder: string,
+  endpoint: string,
+  { accessKeyId, secretAccessKey }: { accessKeyId: string; secretAccessKey: string },
+): Promise<void> {
+  const config = join(folder, "agarose.json");
+  const regions = REGIONS.map((name) => ({ name, provider: name, endpoint, bucket: name }));
+  await writeFile(config, JSON.stringify({ regions, code: { k: 9, m: 3 } }));
+  const env = { ...process.env, AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
+  for (const { key, bytes } of OBJECTS) {
+    const file = join(folder, "object");
+    await writeFile(file, randomBytes(bytes));
+    await promisify(execFile)(process.execPath, [CLI, "--config", config, "put", file, "--key", key], { env });
+  }
+}
+
+/** Makes an object popular, has it cached whole, and returns the name of its one value in KV. */
+async function cachedValueName({ pops, url }: Pop, { key, bytes }: Result["object"]): Promise<string> {
+  const kv = await pops.miniflare.getKVNamespace("CHUNKS", POP);
+  for (let period = 0; period < 4; period++) {
+    let etag: string | null = null;
+    for (let i = 0; i < 10; i++) {
+      const response = await fetch(`${url}/o/${key}`);
+      await response.arrayBuffer();
+      etag = response.headers.get("etag");
+    }
+    await sleep(COUNTS_FLUSHED_MS);
+    await pops.cron();
+    const name = `chunks:${(etag ?? "").replaceAll('"', "")}:0`;
+    const value = await kv.get(name, "arrayBuffer");
+    if (!value || value.byteLength < bytes) continue;
+    await untilBundled(`${url}/v1/read/${key}`, bytes);
+    return name;
+  }
+  throw new Error(`the cache manager did not cache the whole of ${key}`);
+}
+
+/** Isolates look for a new configuration every 5 s. */
+async function untilBundled(url: string, bytes: number): Promise<void> {
+  for (let i = 0; i < 10; i++) {
+    const bundle = await (await fetch(url)).arrayBuffer();
+    if (bundle.byteLength >= bytes) return;
+    await sleep(1_000);
+  }
+  throw new Error(`${url} does not send what is cached`);
+}
+
+function load(generator: ChildProcess, job: Job): Promise<JobResult> {
+  return new Promise((resolve, reject) => {
+    generator.once("message", (result: JobResult | { error: string }) => {
+      if ("error" in result) reject(new Error(result.error));
+      else resolve(result);
+    });
+    generator.send(job);
+  });
+}
+
+function describe(results: readonly Result[]): string {
+  const rows = results.flatMap(({ object, rates }) =>
+    ROUTES.map((route) => [
+      `${object.bytes / 1000} kB: ${route}`,
+      spread(rates[route].rate, 0),
+      (rates.bundle.rate.median / rates[route].rate.median).toFixed(2),
+      spread(rates[route].cpu, 2),
+      (rates.bundle.cpu.median / rates[route].cpu.median).toFixed(2),
+    ]),
+  );
+  return [
+    "`GET /v1/read/<key>?version=` of a wholly cached object (9+3, one stripe) against a bare Worker in the same workerd: " +
+      `${CONNECTIONS} keep-alive connections from a process of its own, ${SECONDS} s each, alternating, median (quartiles) of ` +
+      `${ROUNDS} rounds. *Bare KV* reads the same KV value and returns it; *bare Cache API* reads the same bytes from the Cache ` +
+      "API, which is where the bundle route finds what it has read before. CPU is user and system time of workerd per request.",
+    table(["object: route", "requests/s", "bundle / this", "CPU, ms", "bundle / this"], rows),
+    describeMachine(),
+  ].join("\n\n");
+}

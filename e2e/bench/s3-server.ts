@@ -1,0 +1,16 @@
+/**
+ * A process that runs an S3 server for a measurement, so that its work counts for nobody else: prints its URL, runs until
+ * its stdin ends. `node s3-server.ts embedded|versitygw FOLDER BUCKET…`, credentials from the environment as for AWS.
+ */
+import { startS3Endpoint, startVersitygw } from "agarose";
+
+const [kind, dir = "", ...buckets] = process.argv.slice(2);
+const start = kind === "versitygw" ? startVersitygw : startS3Endpoint;
+const server = await start({
+  accessKeyId: process.env["AWS_ACCESS_KEY_ID"] ?? "",
+  secretAccessKey: process.env["AWS_SECRET_ACCESS_KEY"] ?? "",
+  dir,
+  buckets,
+});
+console.log(server.url);
+process.stdin.resume().once("end", () => void server.close());

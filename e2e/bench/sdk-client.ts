@@ -1,0 +1,25 @@
+/**
+ * What `agarose put` and `get` are measured against: the AWS SDK with its defaults and one request for the whole object.
+ * `node sdk-client.ts put|get ENDPOINT BUCKET KEY FILE`.
+ */
+import { createReadStream, createWriteStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { createRequire } from "node:module";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+
+// The SDK is the command line's dependency; loaded from there, it is the same one.
+const require = createRequire(import.meta.resolve("agarose"));
+const { GetObjectCommand, PutObjectCommand, S3Client } =
+  require("@aws-sdk/client-s3") as typeof import("@aws-sdk/client-s3");
+
+const [verb, endpoint = "", Bucket = "", Key = "", file = ""] = process.argv.slice(2);
+const client = new S3Client({ endpoint, region: "us-east-1", forcePathStyle: true });
+if (verb === "put") {
+  const { size } = await stat(file);
+  await client.send(new PutObjectCommand({ Bucket, Key, Body: createReadStream(file), ContentLength: size }));
+} else {
+  const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }));
+  await pipeline(Body as Readable, createWriteStream(file));
+}
+client.destroy();
