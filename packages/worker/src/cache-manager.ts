@@ -85,6 +85,7 @@ class Period {
   readonly #errors: string[] = [];
   #regions: readonly RegionEstimate[];
   #epoch: number;
+  #candidateCount = 0;
   #written = 0;
   #evicted = 0;
   #reconstructed = 0;
@@ -165,6 +166,7 @@ class Period {
         }
       }
     });
+    this.#candidateCount = byVersion.size;
     return { candidates: [...byVersion.values()], unknown };
   }
 
@@ -282,6 +284,7 @@ class Period {
       at: this.#options.now(),
       ms: this.#options.clock.now() - this.#startMs,
       epoch: this.#epoch,
+      candidates: this.#candidateCount,
       written: this.#written,
       evicted: this.#evicted,
       reconstructed: this.#reconstructed,

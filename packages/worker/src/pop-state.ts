@@ -27,6 +27,8 @@ export interface PeriodReport {
   readonly at: number;
   readonly ms: number;
   readonly epoch: number;
+  /** Objects that competed for the cache. */
+  readonly candidates: number;
   /** Stripes written and removed. */
   readonly written: number;
   readonly evicted: number;

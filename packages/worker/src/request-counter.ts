@@ -29,9 +29,7 @@ export class RequestCounter {
 
   /** Counts one request for `key`. */
   count(key: string, env: Env, waitUntil: (promise: Promise<unknown>) => void): void {
-    const known = this.#counts.get(key);
-    if (known === undefined && this.#counts.size >= KEYS_MAX) this.#dropped++;
-    else this.#counts.set(key, (known ?? 0) + 1);
+    this.#add(key, 1);
     this.#planFlush(env, waitUntil);
   }
 
@@ -47,20 +45,32 @@ export class RequestCounter {
     this.#planFlush(env, waitUntil);
   }
 
-  /** Hands everything on. Resolves even when a Durable Object refuses; what it refused is lost. */
+  /** Hands everything on. Resolves even when a Durable Object refuses; requests it refused are handed on next time. */
   async flush(env: Env): Promise<void> {
-    const counts = [...this.#counts];
+    const counts = this.#counts;
     const samples = this.#samples;
     const suspects = [...this.#suspects];
     this.#counts = new Map();
     this.#samples = [];
     this.#suspects.clear();
     const shards = Map.groupBy(counts, ([key]) => shardOf(key));
-    await Promise.allSettled([
-      ...[...shards].map(([shard, entries]) => monitorShard(env, shard).count(entries)),
-      ...(samples.length > 0 ? [popState(env).observe(samples)] : []),
-      ...(suspects.length > 0 ? [popState(env).suspect(suspects)] : []),
+    await Promise.all([
+      ...[...shards].map(([shard, entries]) =>
+        logged(monitorShard(env, shard).count(entries), () => this.#takeBack(entries)),
+      ),
+      ...(samples.length > 0 ? [logged(popState(env).observe(samples))] : []),
+      ...(suspects.length > 0 ? [logged(popState(env).suspect(suspects))] : []),
     ]);
+  }
+
+  #takeBack(entries: readonly (readonly [key: string, requests: number])[]): void {
+    for (const [key, requests] of entries) this.#add(key, requests);
+  }
+
+  #add(key: string, requests: number): void {
+    const known = this.#counts.get(key);
+    if (known === undefined && this.#counts.size >= KEYS_MAX) this.#dropped += requests;
+    else this.#counts.set(key, (known ?? 0) + requests);
   }
 
   #planFlush(env: Env, waitUntil: (promise: Promise<unknown>) => void): void {
@@ -72,6 +82,16 @@ export class RequestCounter {
       await this.flush(env);
     };
     waitUntil(later());
+  }
+}
+
+/** Monitoring must not fail what it monitors: a refusal goes to the log, and to `onRefused`. */
+async function logged(call: Promise<void>, onRefused = (): void => {}): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    console.error("a Durable Object refused:", error);
+    onRefused();
   }
 }
 

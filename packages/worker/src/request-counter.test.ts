@@ -1,0 +1,82 @@
+import { expect, test, vi } from "vitest";
+import type { Env } from "./env.ts";
+import { MONITOR_SHARDS, RequestCounter, shardOf } from "./request-counter.ts";
+
+function setUp() {
+  const counted = new Map<string, number>();
+  let refusals = 0;
+  const shard = {
+    count: async (entries: readonly [string, number][]) => {
+      if (refusals > 0) {
+        refusals--;
+        throw new Error("overloaded");
+      }
+      for (const [key, requests] of entries) counted.set(key, (counted.get(key) ?? 0) + requests);
+    },
+  };
+  const namespace = {
+    idFromName: (name: string) => name,
+    get: () => shard,
+  };
+  const env = { REQUEST_MONITOR: namespace } as unknown as Env;
+  const background: Promise<unknown>[] = [];
+  const counter = new RequestCounter();
+  return {
+    counter,
+    counted,
+    background,
+    refuse: (times: number) => void (refusals = times),
+    count: (key: string) => counter.count(key, env, (promise) => void background.push(promise)),
+    flush: () => counter.flush(env),
+  };
+}
+
+test("requests are handed on in batches beside the reads, two seconds after the first", async () => {
+  vi.useFakeTimers();
+  try {
+    const { count, counted, background } = setUp();
+    for (const key of ["a", "b", "a"]) count(key);
+    expect(background).toHaveLength(1);
+    expect(counted.size).toBe(0);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect([...counted]).toEqual([
+      ["a", 2],
+      ["b", 1],
+    ]);
+    count("a");
+    expect(background).toHaveLength(2);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("what a Durable Object refuses is handed on the next time", async () => {
+  const log = vi.spyOn(console, "error").mockImplementation(() => {});
+  const { count, counted, flush, refuse } = setUp();
+  count("a");
+  refuse(1);
+  await flush();
+  expect(log).toHaveBeenCalledOnce();
+  expect(counted.size).toBe(0);
+  count("a");
+  await flush();
+  expect(counted.get("a")).toBe(2);
+  log.mockRestore();
+});
+
+test("memory is bounded: of keys beyond ten thousand only the number is known", async () => {
+  const { count, counter, counted, flush } = setUp();
+  for (let i = 0; i < 10_005; i++) count(`key-${i}`);
+  count("key-0");
+  expect(counter.dropped).toBe(5);
+  await flush();
+  expect(counted.size).toBe(10_000);
+  expect(counted.get("key-0")).toBe(2);
+});
+
+test("keys spread over all shards, and each has one shard", () => {
+  const counts = new Array<number>(MONITOR_SHARDS).fill(0);
+  for (let i = 0; i < 4_000; i++) counts[shardOf(`photos/${i}.jpg`)]!++;
+  for (const count of counts) expect(count).toBeGreaterThan(800);
+  expect(shardOf("größe")).toBe(shardOf("größe"));
+});
