@@ -71,6 +71,14 @@ describe("put and get", () => {
     expect(manifest.headers).toEqual({ "cache-control": "max-age=5" });
   });
 
+  test("a path with .. goes under its base name, and so does the folder that .. is", async () => {
+    await mkdir(inWorld("upload-dots/inner"), { recursive: true });
+    await writeFile(inWorld("upload-dots/file"), "x");
+    const paths = ["upload-dots/inner/../file", "upload-dots/inner/.."];
+    const put = jsonOf(await world.run(["put", ...paths, "--json"]));
+    expect(put["objects"].map(({ key }: { key: string }) => key)).toEqual(["file", "upload-dots/file"]);
+  });
+
   test("stdin goes under its key, and to stdout comes back, whole or in part", async () => {
     const body = randomBytes(300_000);
     expect((await world.spawn(["put", "-", "--key", "from/stdin"], { stdin: body })).code).toBe(0);

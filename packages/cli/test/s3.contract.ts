@@ -16,13 +16,13 @@ const EMPTY_BUCKET = "contract-empty";
 const ORIGIN = "https://app.example";
 
 export function s3Contract(
-  start: (options: Pick<S3EndpointOptions, "accessKeyId" | "secretAccessKey" | "buckets">) => Promise<S3Endpoint>,
+  startServer: (options: Pick<S3EndpointOptions, "accessKeyId" | "secretAccessKey" | "buckets">) => Promise<S3Endpoint>,
 ): void {
   let server: S3Endpoint;
   let client: s3.S3Client;
 
   beforeAll(async () => {
-    server = await start({ ...CREDENTIALS, buckets: [BUCKET, EMPTY_BUCKET] });
+    server = await startServer({ ...CREDENTIALS, buckets: [BUCKET, EMPTY_BUCKET] });
     client = clientWith(CREDENTIALS);
   }, 30_000);
 
@@ -41,14 +41,6 @@ export function s3Contract(
   };
   const list = async (more: Partial<s3.ListObjectsV2CommandInput> = {}) =>
     client.send(new s3.ListObjectsV2Command({ Bucket: BUCKET, ...more }));
-  const failure = async (action: Promise<unknown>): Promise<{ name: string; status: number | undefined }> => {
-    const error = await action.then(
-      () => expect.unreachable("the request succeeded"),
-      (cause: unknown) => cause as s3.S3ServiceException,
-    );
-    return { name: error.name, status: error.$metadata?.httpStatusCode };
-  };
-
   describe("put and get", () => {
     test.each([0, 1, 65_536, 65_537, 6 * 1024 * 1024])("%i bytes come back as they were", async (bytes) => {
       const body = randomBytes(bytes);
@@ -168,10 +160,10 @@ export function s3Contract(
       ["bytes=2999990-", 2_999_990, 3_000_000],
       ["bytes=-7", 2_999_993, 3_000_000],
       ["bytes=2999990-9999999", 2_999_990, 3_000_000],
-    ])("%s gives exactly those bytes", async (Range, start, end) => {
+    ])("%s gives exactly those bytes", async (Range, first, end) => {
       const { output, bytes } = await get("ranged", { Range });
-      expect(bytes.equals(body.subarray(start, end))).toBe(true);
-      expect(output.ContentRange).toBe(`bytes ${start}-${end - 1}/3000000`);
+      expect(bytes.equals(body.subarray(first, end))).toBe(true);
+      expect(output.ContentRange).toBe(`bytes ${first}-${end - 1}/3000000`);
       expect(output.$metadata.httpStatusCode).toBe(206);
     });
 
@@ -271,7 +263,7 @@ export function s3Contract(
   });
 
   describe("multipart uploads", () => {
-    const start = async (Key: string): Promise<string> =>
+    const begin = async (Key: string): Promise<string> =>
       (await client.send(new s3.CreateMultipartUploadCommand({ Bucket: BUCKET, Key }))).UploadId!;
     const part = async (Key: string, UploadId: string, PartNumber: number, Body: Uint8Array) => {
       const input = { Bucket: BUCKET, Key, UploadId, PartNumber, Body };
@@ -282,7 +274,7 @@ export function s3Contract(
 
     test("parts are joined in order, and nothing is there before", async () => {
       const [first, second] = [randomBytes(5 * 1024 * 1024), randomBytes(1000)];
-      const id = await start("multi");
+      const id = await begin("multi");
       const parts = [await part("multi", id, 2, second), await part("multi", id, 1, first)];
       expect((await failure(get("multi"))).name).toBe("NoSuchKey");
       await complete("multi", id, parts.toReversed());
@@ -292,7 +284,7 @@ export function s3Contract(
     });
 
     test("a part that is too small, or none, is refused", async () => {
-      const id = await start("multi-small");
+      const id = await begin("multi-small");
       const parts = [
         await part("multi-small", id, 1, randomBytes(10)),
         await part("multi-small", id, 2, randomBytes(10)),
@@ -302,7 +294,7 @@ export function s3Contract(
     });
 
     test("an aborted upload is gone", async () => {
-      const UploadId = await start("multi-aborted");
+      const UploadId = await begin("multi-aborted");
       await part("multi-aborted", UploadId, 1, randomBytes(10));
       await client.send(new s3.AbortMultipartUploadCommand({ Bucket: BUCKET, Key: "multi-aborted", UploadId }));
       expect((await failure(part("multi-aborted", UploadId, 2, randomBytes(10)))).name).toBe("NoSuchUpload");
@@ -323,8 +315,8 @@ export function s3Contract(
       async (wrong) => {
         const store = ourStore({ ...CREDENTIALS, ...wrong });
         await expect(store.get("not-there")).rejects.toMatchObject({ code: "CREDENTIALS_REFUSED" });
-        const put = store.put("x", new Uint8Array(1), { bytes: 1, contentType: "text/plain" });
-        await expect(put).rejects.toMatchObject({ code: "CREDENTIALS_REFUSED" });
+        const stored = store.put("x", new Uint8Array(1), { bytes: 1, contentType: "text/plain" });
+        await expect(stored).rejects.toMatchObject({ code: "CREDENTIALS_REFUSED" });
         expect((await ourStore().get("not-there")).status).toBe(404);
       },
     );
@@ -401,4 +393,13 @@ export function s3Contract(
     const region = { name: "x", provider: "x", endpoint: server.url, bucket: BUCKET, awsRegion: "us-east-1", url: "" };
     return new S3Store(region, { credentials, attempts: 1 });
   }
+}
+
+/** How a request failed, which it must. */
+async function failure(action: Promise<unknown>): Promise<{ name: string; status: number | undefined }> {
+  const error = await action.then(
+    () => expect.unreachable("the request succeeded"),
+    (cause: unknown) => cause as s3.S3ServiceException,
+  );
+  return { name: error.name, status: error.$metadata?.httpStatusCode };
 }

@@ -143,6 +143,7 @@ export interface RunInput {
   readonly cwd?: string;
   /** Sends the child a signal once this resolves. */
   readonly killWhen?: Promise<unknown>;
+  readonly onStart?: (pid: number) => void;
 }
 
 const CREDENTIALS_ENV = {
@@ -150,10 +151,14 @@ const CREDENTIALS_ENV = {
   AWS_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey,
 };
 
-export function spawnAgarose(args: readonly string[], { stdin, cwd, killWhen }: RunInput = {}): Promise<RunResult> {
+export function spawnAgarose(
+  args: readonly string[],
+  { stdin, cwd, killWhen, onStart }: RunInput = {},
+): Promise<RunResult> {
   const script = fileURLToPath(new URL("../bin/agarose.js", import.meta.url));
   const env = { PATH: process.env["PATH"], ...CREDENTIALS_ENV };
   const child = spawn(process.execPath, [script, ...args], { cwd, env });
+  if (child.pid !== undefined) onStart?.(child.pid);
   const stdout: Buffer[] = [];
   let stderr = "";
   child.stdout.on("data", (part: Buffer) => stdout.push(part));
@@ -175,9 +180,16 @@ export async function runAgarose(
   const before = { cwd: process.cwd(), env: { ...process.env } };
   const stdout: Buffer[] = [];
   let stderr = "";
+  const catchInto =
+    (take: (part: Buffer) => void) => (part: Uint8Array | string, encodingOrDone?: unknown, done?: unknown) => {
+      take(Buffer.from(part as Uint8Array));
+      const callback = done ?? encodingOrDone;
+      if (typeof callback === "function") queueMicrotask(() => callback());
+      return true;
+    };
   const spies = [
-    vi.spyOn(process.stdout, "write").mockImplementation((part) => stdout.push(Buffer.from(part)) > 0),
-    vi.spyOn(process.stderr, "write").mockImplementation((part) => (stderr += part.toString()) !== ""),
+    vi.spyOn(process.stdout, "write").mockImplementation(catchInto((part) => stdout.push(part))),
+    vi.spyOn(process.stderr, "write").mockImplementation(catchInto((part) => (stderr += part.toString()))),
   ];
   process.chdir(cwd);
   Object.assign(process.env, CREDENTIALS_ENV, env);
