@@ -60,15 +60,17 @@ interface Reference {
   reconstruct(stripe: number, lost: number): void;
 }
 
+/** As wasm-pack would do it, with the wasm-opt of this workspace. */
 async function buildReference(): Promise<Uint8Array<ArrayBuffer>> {
   const crate = fileURLToPath(new URL("reference/", import.meta.url));
   const target = fileURLToPath(new URL("../target/reference", import.meta.url));
+  const wasmOpt = fileURLToPath(new URL("../../../node_modules/.bin/wasm-opt", import.meta.url));
   const built = `${target}/wasm32-unknown-unknown/release/reference.wasm`;
   try {
     await run("cargo", ["build", "--release", "--target", "wasm32-unknown-unknown", "--target-dir", target], {
       cwd: crate,
     });
-    await run("wasm-opt", ["--all-features", "-O3", built, "-o", `${target}/reference.wasm`]);
+    await run(wasmOpt, ["--all-features", "-O3", built, "-o", `${target}/reference.wasm`]);
   } catch (error) {
     throw new Unavailable(`needs cargo and wasm-opt: ${String(error).split("\n")[0]}`, { cause: error });
   }
