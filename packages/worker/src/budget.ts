@@ -5,6 +5,7 @@ export const OPERATIONS_MAX = 1_000;
 export class Budget {
   readonly #max: number;
   #used = 0;
+  #held = 0;
 
   constructor(max = OPERATIONS_MAX) {
     this.#max = max;
@@ -18,8 +19,18 @@ export class Budget {
     this.#used += operations;
   }
 
-  /** Whether `operations` more are within the budget. */
+  /** Whether `operations` more are within the budget, beside those that others hold. */
   allows(operations: number): boolean {
-    return this.#used + operations <= this.#max;
+    return this.#used + this.#held + operations <= this.#max;
+  }
+
+  /** Runs `task`, which may spend up to `operations`, while others do not count on these. */
+  async hold<T>(operations: number, task: () => Promise<T>): Promise<T> {
+    this.#held += operations;
+    try {
+      return await task();
+    } finally {
+      this.#held -= operations;
+    }
   }
 }

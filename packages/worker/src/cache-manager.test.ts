@@ -84,11 +84,14 @@ async function setUp(stripes: number) {
   const state = new MemoryState();
   const kv = new MemoryKv();
   const published: Configuration[] = [];
-  const fetch: FetchPort = async (url, { headers }) => {
-    // Far enough that the edge is worth something.
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    return buckets.respond(url, headers);
-  };
+  const fetchWithin =
+    (budget: Budget): FetchPort =>
+    async (url, { headers }) => {
+      budget.spend();
+      // Far enough that the edge is worth something.
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      return buckets.respond(url, headers);
+    };
   const context = (namespace: KVNamespace): CacheContext => ({
     kv: namespace,
     connections: new Connections(),
@@ -98,7 +101,7 @@ async function setUp(stripes: number) {
   const noCache = (): Cache => {
     throw new Error("no Cache API here");
   };
-  const options = (namespace = kv.view().namespace): CacheManagerOptions => ({
+  const options = (namespace = kv.view().namespace, budget = new Budget()): CacheManagerOptions => ({
     settings: {
       pop: "fra",
       regions: REGIONS.map((name) => ({ name, url: `http://b/${name}`, popUrl: `http://b/${name}` })),
@@ -113,7 +116,8 @@ async function setUp(stripes: number) {
     findManifest: async () => manifest,
     cache: new ChunkCache(new FrontCache("fra", systemClock, noCache), systemClock),
     context: context(namespace),
-    fetch,
+    fetch: fetchWithin(budget),
+    budget,
     clock: systemClock,
     sha256: systemSha256,
     codec: async () => javascriptCodec(),
@@ -146,13 +150,24 @@ test("a period ends within its budget, and several of them finish the work", asy
   const reports: PeriodReport[] = [];
   expect(new Budget().allows(1_000)).toBe(true);
   expect(new Budget().allows(1_001)).toBe(false);
-  for (let i = 0; i < 6; i++) reports.push((await runPeriod({ ...options(), budget: new Budget(120) }))!);
+  for (let i = 0; i < 9; i++) reports.push((await runPeriod(options(undefined, new Budget(120))))!);
   for (const { operations } of reports) expect(operations).toBeLessThanOrEqual(120);
   expect(reports[0]!.left).toBeGreaterThan(0);
   const written = reports.reduce((sum, report) => sum + report.written, 0);
   expect(written, "no stripe is written twice").toBe(40);
   expect(stripesInKv()).toBe(40);
   expect(state.ledger.get(manifest.version)!.done).toBe(40);
+});
+
+test("the budget holds in the worst case too: regions that fail are asked, and then the others instead", async () => {
+  const { buckets, options, manifest } = await setUp(40);
+  const bucketNames = [...buckets.objects.keys()].filter((name) => /^r[01]\/chunks/.test(name));
+  expect(bucketNames).toHaveLength(2);
+  for (const name of bucketNames) buckets.objects.set(name, new Uint8Array(1));
+  const report = (await runPeriod(options(undefined, new Budget(120))))!;
+  expect(report.reconstructed).toBeGreaterThan(0);
+  expect(report.operations).toBeLessThanOrEqual(120);
+  expect(manifest.placement.slice(0, 2)).toEqual(["r0", "r1"]);
 });
 
 test("the request monitor's failure leaves the cache as it is and the regions' estimates up to date", async () => {

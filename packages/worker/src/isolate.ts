@@ -76,12 +76,16 @@ export class Invocation {
   readonly cacheContext: CacheContext;
   readonly waitUntil: (promise: Promise<unknown>) => void;
 
-  constructor(env: Env, context: { waitUntil(promise: Promise<unknown>): void }) {
+  /** @param onFetch told of every request to a bucket. */
+  constructor(env: Env, context: { waitUntil(promise: Promise<unknown>): void }, onFetch = (): void => {}) {
     this.env = env;
     this.isolate = isolateOf(env);
     this.waitUntil = (promise) => context.waitUntil(promise);
     const connections = new Connections();
-    this.fetch = regionFetch(connections, this.isolate.origins, (url, init) => fetch(url, init));
+    this.fetch = regionFetch(connections, this.isolate.origins, (url, init) => {
+      onFetch();
+      return fetch(url, init);
+    });
     this.cacheContext = {
       kv: env.CHUNKS,
       connections,

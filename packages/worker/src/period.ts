@@ -1,5 +1,6 @@
 /** The Cron Trigger: one period of the cache manager with this PoP's real parts. */
 import { systemSha256 } from "@agarose/core";
+import { Budget } from "./budget.ts";
 import { runPeriod } from "./cache-manager.ts";
 import type { Env } from "./env.ts";
 import { Invocation } from "./isolate.ts";
@@ -7,7 +8,8 @@ import { MONITOR_SHARDS, monitorShard, popState } from "./request-counter.ts";
 import type { KeyPopularity } from "./request-monitor.ts";
 
 export async function period(env: Env, context: { waitUntil(promise: Promise<unknown>): void }): Promise<void> {
-  const invocation = new Invocation(env, context);
+  const budget = new Budget();
+  const invocation = new Invocation(env, context, () => budget.spend());
   const { settings, cache, clock, codec, configuration, counter } = invocation.isolate;
   await counter.flush(env);
   const state = popState(env);
@@ -31,6 +33,7 @@ export async function period(env: Env, context: { waitUntil(promise: Promise<unk
     codec,
     onPublished: (published) => configuration.set(published),
     now: Date.now,
+    budget,
   });
   if (report) console.log(JSON.stringify({ event: "period", pop: settings.pop, ...report }));
 }
