@@ -78,6 +78,21 @@ class MemoryKv {
   }
 }
 
+const noCache = (): Cache => {
+  throw new Error("no Cache API here");
+};
+
+const contextOf = (kv: KVNamespace): CacheContext => ({
+  kv,
+  connections: new Connections(),
+  waitUntil: () => {},
+  onSuspect: () => {},
+});
+
+const failing = async (): Promise<never> => {
+  throw new AgaroseError("INTERNAL", "the shard is overloaded");
+};
+
 async function setUp(stripes: number) {
   const buckets = memoryBuckets();
   const manifest = await putObject(buckets, "x", randomBytes(stripes * 4096), { stripeBytes: 4096 });
@@ -92,15 +107,6 @@ async function setUp(stripes: number) {
       await new Promise((resolve) => setTimeout(resolve, 10));
       return buckets.respond(url, headers);
     };
-  const context = (namespace: KVNamespace): CacheContext => ({
-    kv: namespace,
-    connections: new Connections(),
-    waitUntil: () => {},
-    onSuspect: () => {},
-  });
-  const noCache = (): Cache => {
-    throw new Error("no Cache API here");
-  };
   const options = (namespace = kv.view().namespace, budget = new Budget()): CacheManagerOptions => ({
     settings: {
       pop: "fra",
@@ -115,7 +121,7 @@ async function setUp(stripes: number) {
     closePeriod: async () => [{ key: "x", popularity: 1 }],
     findManifest: async () => manifest,
     cache: new ChunkCache(new FrontCache("fra", systemClock, noCache), systemClock),
-    context: context(namespace),
+    context: contextOf(namespace),
     fetch: fetchWithin(budget),
     budget,
     clock: systemClock,
@@ -173,9 +179,6 @@ test("the budget holds in the worst case too: regions that fail are asked, and t
 test("the request monitor's failure leaves the cache as it is and the regions' estimates up to date", async () => {
   const { options, published, manifest } = await setUp(2);
   await runPeriod(options());
-  const failing = async (): Promise<never> => {
-    throw new AgaroseError("INTERNAL", "the shard is overloaded");
-  };
   const report = await runPeriod({ ...options(), closePeriod: failing });
   expect(report!.errors).toEqual(["INTERNAL: the shard is overloaded"]);
   expect(published.at(-1)!.epoch).toBe(2);

@@ -29,6 +29,8 @@ function fakeCache(): () => Cache {
   return () => cache as unknown as Cache;
 }
 
+const readManifest = async (key: string): Promise<Manifest> => manifest(key);
+
 function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
   const store = new ManifestStore({
     ttlSeconds,
@@ -39,7 +41,7 @@ function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
   });
   const background: Promise<unknown>[] = [];
   const lookups: string[] = [];
-  let answer = async (key: string): Promise<Manifest> => manifest(key);
+  let answer: (key: string) => Promise<Manifest> = readManifest;
   const context = {
     find: (key: string) => {
       lookups.push(key);

@@ -75,7 +75,7 @@ test("memory is bounded: of keys beyond ten thousand only the number is known", 
 });
 
 test("keys spread over all shards, and each has one shard", () => {
-  const counts = new Array<number>(MONITOR_SHARDS).fill(0);
+  const counts = Array.from({ length: MONITOR_SHARDS }, () => 0);
   for (let i = 0; i < 4_000; i++) counts[shardOf(`photos/${i}.jpg`)]!++;
   for (const count of counts) expect(count).toBeGreaterThan(800);
   expect(shardOf("größe")).toBe(shardOf("größe"));

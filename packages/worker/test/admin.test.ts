@@ -68,10 +68,10 @@ test("a wrong variable is an error that names it, on every route", async () => {
   }
 });
 
-describe("telemetry", () => {
-  const report = (body: string): Promise<Response> =>
-    fetch(`${world.url}/v1/telemetry`, { method: "POST", body, headers: { "content-type": "text/plain" } });
+const report = (body: string): Promise<Response> =>
+  fetch(`${world.url}/v1/telemetry`, { method: "POST", body, headers: { "content-type": "text/plain" } });
 
+describe("telemetry", () => {
   test("moves the estimate of a region", async () => {
     const meanOf = async (): Promise<number> =>
       (await world.status()).regions.find(({ name }) => name === "r3")!.meanMs;

@@ -63,10 +63,10 @@ describe("the bundle", () => {
   });
 });
 
-describe("a cache value", () => {
-  const valueOf = async (name: string): Promise<Uint8Array> =>
-    new Uint8Array((await (await world.kv()).get(name, "arrayBuffer"))!);
+const valueOf = async (name: string): Promise<Uint8Array> =>
+  new Uint8Array((await (await world.kv()).get(name, "arrayBuffer"))!);
 
+describe("a cache value", () => {
   test.each([
     ["empty", () => new Uint8Array(0)],
     ["truncated", (value: Uint8Array) => value.subarray(0, value.length - 1)],
