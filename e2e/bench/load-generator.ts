@@ -1,10 +1,11 @@
 /**
- * Loads one URL over keep-alive connections, in a process of its own: `node load-generator.ts`, jobs come as messages.
+ * Loads URLs over keep-alive connections, in a process of its own: `node load-generator.ts`, jobs come as messages.
  */
 import { Agent, get } from "node:http";
 
 export interface Job {
-  readonly url: string;
+  /** Asked for in turn. */
+  readonly urls: readonly string[];
   readonly connections: number;
   readonly seconds: number;
 }
@@ -23,15 +24,16 @@ process.on("message", (job: Job) => {
   );
 });
 
-async function run({ url, connections, seconds }: Job): Promise<JobResult> {
+async function run({ urls, connections, seconds }: Job): Promise<JobResult> {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const startMs = performance.now();
   const untilMs = startMs + seconds * 1000;
+  let next = 0;
   let requests = 0;
   let bytes = 0;
   const one = async (): Promise<void> => {
     while (performance.now() < untilMs) {
-      const received = await fetchOnce(url, agent);
+      const received = await fetchOnce(urls[next++ % urls.length]!, agent);
       bytes += received;
       requests++;
     }

@@ -6,7 +6,7 @@ import { execFile, fork, type ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -19,11 +19,22 @@ import { describeMachine } from "./machine.ts";
 import { cpuMs, descendants } from "./process-memory.ts";
 import { spread, summarize, table, type Summary } from "./statistics.ts";
 
-const OBJECTS = [
-  { key: "bench/1MB", bytes: 1_000_000 },
-  { key: "bench/100kB", bytes: 100_000 },
+interface Load {
+  readonly name: string;
+  /** Length of each object. */
+  readonly bytes: number;
+  /** Objects asked for in turn. */
+  readonly count: number;
+}
+
+/** Forty megabytes are more than an isolate keeps in its own memory, so that all of them come from the Cache API. */
+const LOADS: readonly Load[] = [
+  { name: "one of 1 MB", bytes: 1_000_000, count: 1 },
+  { name: "40 of 1 MB", bytes: 1_000_000, count: 40 },
+  { name: "one of 100 kB", bytes: 100_000, count: 1 },
 ];
 const POP = "fra";
+const PREFIX = "bench/";
 const CLI = fileURLToPath(new URL("../../packages/cli/bin/agarose.js", import.meta.url));
 const WRANGLER = fileURLToPath(new URL("../../wrangler.toml", import.meta.url));
 const REGIONS = ["reg0", "reg1", "reg2", "reg3", "reg4", "reg5"];
@@ -46,7 +57,7 @@ const ROUTES = ["bundle", "bare KV", "bare Cache API"] as const;
 type Route = (typeof ROUTES)[number];
 
 interface Result {
-  readonly object: (typeof OBJECTS)[number];
+  readonly load: Load;
   readonly rates: Record<Route, Rate>;
 }
 
@@ -58,7 +69,7 @@ export const popThroughput: Bench = {
     const generator = fork(fileURLToPath(new URL("load-generator.ts", import.meta.url)));
     try {
       const results: Result[] = [];
-      for (const object of OBJECTS) results.push(await measure(pop, object, generator, options));
+      for (const each of LOADS) results.push(await measure(pop, each, generator, options));
       return describe(results);
     } finally {
       generator.kill();
@@ -76,30 +87,30 @@ interface Pop {
 
 async function measure(
   pop: Pop,
-  object: Result["object"],
+  load: Load,
   generator: ChildProcess,
   { quick, progress }: BenchOptions,
 ): Promise<Result> {
-  const name = await cachedValueName(pop, object);
-  const urls: Record<Route, string> = {
-    bundle: `${pop.url}/v1/read/${object.key}?version=${name.split(":")[1]}&from=0&to=0`,
-    "bare KV": `${pop.bareUrl}/kv/${encodeURIComponent(name)}`,
-    "bare Cache API": `${pop.bareUrl}/cache/${encodeURIComponent(name)}`,
+  const values = await cachedValues(pop, load);
+  const urls: Record<Route, string[]> = {
+    bundle: values.map(({ key, version }) => `${pop.url}/v1/read/${key}?version=${version}&from=0&to=0`),
+    "bare KV": values.map(({ name }) => `${pop.bareUrl}/kv/${encodeURIComponent(name)}`),
+    "bare Cache API": values.map(({ name }) => `${pop.bareUrl}/cache/${encodeURIComponent(name)}`),
   };
   const slices: Record<Route, Slice[]> = { bundle: [], "bare KV": [], "bare Cache API": [] };
   // One round more, which warms up the compilers and does not count.
   for (let round = 0; round <= (quick ? 1 : ROUNDS); round++) {
     for (const route of ROUTES) {
-      const slice = await loadSlice(generator, urls[route], object.bytes);
+      const slice = await loadSlice(generator, urls[route], load.bytes);
       if (round > 0) slices[route].push(slice);
     }
   }
   const rates = Object.fromEntries(ROUTES.map((route) => [route, rateOf(slices[route])])) as Result["rates"];
   for (const route of ROUTES) {
     const { rate, cpu } = rates[route];
-    progress(`${object.bytes} bytes, ${route}: ${spread(rate, 0)} requests/s, CPU ${spread(cpu, 2)} ms`);
+    progress(`${load.name}, ${route}: ${spread(rate, 0)} requests/s, CPU ${spread(cpu, 2)} ms`);
   }
-  return { object, rates };
+  return { load, rates };
 }
 
 interface Slice {
@@ -107,15 +118,15 @@ interface Slice {
   readonly cpu: number;
 }
 
-async function loadSlice(generator: ChildProcess, url: string, bytesExpected: number): Promise<Slice> {
+async function loadSlice(generator: ChildProcess, urls: readonly string[], bytesExpected: number): Promise<Slice> {
   const [workerd] = descendants(process.pid, "workerd");
   if (workerd === undefined) throw new Error("workerd is not among the processes of this one");
   const cpuBeforeMs = cpuMs(workerd);
-  const { requests, bytes, seconds } = await load(generator, { url, connections: CONNECTIONS, seconds: SECONDS });
+  const { requests, bytes, seconds } = await run(generator, { urls, connections: CONNECTIONS, seconds: SECONDS });
   if (bytes >= requests * bytesExpected * COMPLETE_MIN) {
     return { rate: requests / seconds, cpu: (cpuMs(workerd) - cpuBeforeMs) / requests };
   }
-  throw new Error(`${url}: ${requests} answers of ${Math.round(bytes / requests)} bytes for ${bytesExpected}`);
+  throw new Error(`${urls[0]}: ${requests} answers of ${Math.round(bytes / requests)} bytes for ${bytesExpected}`);
 }
 
 function rateOf(slices: readonly Slice[]): Rate {
@@ -167,32 +178,52 @@ async function putObjects(
   const regions = REGIONS.map((name) => ({ name, provider: name, endpoint, bucket: name }));
   await writeFile(config, JSON.stringify({ regions, code: { k: 9, m: 3 } }));
   const env = { ...process.env, AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
-  for (const { key, bytes } of OBJECTS) {
-    const file = join(folder, "object");
-    await writeFile(file, randomBytes(bytes));
-    await promisify(execFile)(process.execPath, [CLI, "--config", config, "put", file, "--key", key], { env });
+  const files: string[] = [];
+  for (const { bytes, count } of LOADS) {
+    for (let i = 0; i < count; i++) {
+      const file = join(folder, basename(keyOf(bytes, i)));
+      if (files.includes(file)) continue;
+      await writeFile(file, randomBytes(bytes));
+      files.push(file);
+    }
   }
+  const args = [CLI, "--config", config, "put", ...files, "--prefix", PREFIX];
+  await promisify(execFile)(process.execPath, args, { env });
 }
 
-/** Makes an object popular, has it cached whole, and returns the name of its one value in KV. */
-async function cachedValueName({ pops, url }: Pop, { key, bytes }: Result["object"]): Promise<string> {
+function keyOf(bytes: number, index: number): string {
+  return `${PREFIX}${bytes}-${index}`;
+}
+
+interface CachedValue {
+  readonly key: string;
+  readonly version: string;
+  /** Of the value in KV: one, because the object has one stripe. */
+  readonly name: string;
+}
+
+/** Makes the objects of a load popular and waits until the PoP has them cached whole. */
+async function cachedValues({ pops, url }: Pop, { bytes, count }: Load): Promise<CachedValue[]> {
   const kv = await pops.miniflare.getKVNamespace("CHUNKS", POP);
+  const keys = Array.from({ length: count }, (_, i) => keyOf(bytes, i));
   for (let period = 0; period < 4; period++) {
-    let etag: string | null = null;
-    for (let i = 0; i < 10; i++) {
+    const values: CachedValue[] = [];
+    for (const key of keys) {
       const response = await fetch(`${url}/o/${key}`);
       await response.arrayBuffer();
-      etag = response.headers.get("etag");
+      const version = (response.headers.get("etag") ?? "").replaceAll('"', "");
+      values.push({ key, version, name: `chunks:${version}:0` });
     }
     await sleep(COUNTS_FLUSHED_MS);
     await pops.cron();
-    const name = `chunks:${(etag ?? "").replaceAll('"', "")}:0`;
-    const value = await kv.get(name, "arrayBuffer");
-    if (!value || value.byteLength < bytes) continue;
-    await untilBundled(`${url}/v1/read/${key}`, bytes);
-    return name;
+    const lengths = await Promise.all(
+      values.map(({ name }) => kv.get(name, "arrayBuffer").then((v) => v?.byteLength ?? 0)),
+    );
+    if (lengths.some((length) => length < bytes)) continue;
+    for (const key of keys) await untilBundled(`${url}/v1/read/${key}`, bytes);
+    return values;
   }
-  throw new Error(`the cache manager did not cache the whole of ${key}`);
+  throw new Error(`the cache manager did not cache ${count} objects of ${bytes} bytes`);
 }
 
 /** Isolates look for a new configuration every 5 s. */
@@ -205,7 +236,7 @@ async function untilBundled(url: string, bytes: number): Promise<void> {
   throw new Error(`${url} does not send what is cached`);
 }
 
-function load(generator: ChildProcess, job: Job): Promise<JobResult> {
+function run(generator: ChildProcess, job: Job): Promise<JobResult> {
   return new Promise((resolve, reject) => {
     generator.once("message", (result: JobResult | { error: string }) => {
       if ("error" in result) reject(new Error(result.error));
@@ -216,9 +247,9 @@ function load(generator: ChildProcess, job: Job): Promise<JobResult> {
 }
 
 function describe(results: readonly Result[]): string {
-  const rows = results.flatMap(({ object, rates }) =>
+  const rows = results.flatMap(({ load, rates }) =>
     ROUTES.map((route) => [
-      `${object.bytes / 1000} kB: ${route}`,
+      `${load.name}: ${route}`,
       spread(rates[route].rate, 0),
       (rates.bundle.rate.median / rates[route].rate.median).toFixed(2),
       spread(rates[route].cpu, 2),
@@ -230,7 +261,7 @@ function describe(results: readonly Result[]): string {
       `${CONNECTIONS} keep-alive connections from a process of its own, ${SECONDS} s each, alternating, median (quartiles) of ` +
       `${ROUNDS} rounds. *Bare KV* reads the same KV value and returns it; *bare Cache API* reads the same bytes from the Cache ` +
       "API, which is where the bundle route finds what it has read before. CPU is user and system time of workerd per request.",
-    table(["object: route", "requests/s", "bundle / this", "CPU, ms", "bundle / this"], rows),
+    table(["objects: route", "requests/s", "bundle / this", "CPU, ms", "bundle / this"], rows),
     describeMachine(),
   ].join("\n\n");
 }

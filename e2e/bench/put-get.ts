@@ -24,7 +24,7 @@ const SDK = fileURLToPath(new URL("sdk-client.ts", import.meta.url));
 const REGIONS = ["r0", "r1", "r2", "r3", "r4", "r5"];
 const BYTES = 1_000_000_000;
 const BYTES_QUICK = 50_000_000;
-const ROUNDS = 3;
+const ROUNDS = 2;
 const CREDENTIALS = { AWS_ACCESS_KEY_ID: "bench", AWS_SECRET_ACCESS_KEY: "bench-secret" };
 
 type Step = "agarose put" | "sdk put" | "agarose get" | "sdk get";
