@@ -9,13 +9,13 @@ import {
   openRead,
   RegionSource,
   systemClock,
-  systemSha256,
   type ByteRange,
   type Codec,
   type LatencyEstimate,
   type Manifest,
   type ReadReport,
 } from "@agarose/core";
+import { nodeSha256 } from "../sha256.ts";
 import type { Store } from "../store/store.ts";
 import { storeFetch, storeUrl } from "../store/stores.ts";
 
@@ -43,7 +43,7 @@ export async function getObject(
     sources: sourcesOf(manifest, context.stores),
     codec: context.codec,
     clock: systemClock,
-    sha256: systemSha256,
+    sha256: nodeSha256,
     random: Math.random,
     signal: context.signal,
     ...(range && { range }),

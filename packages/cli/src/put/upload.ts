@@ -6,7 +6,8 @@
  */
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
-import { AgaroseError, chunkBytes, chunkName, stripeCount, systemSha256, type Codec } from "@agarose/core";
+import { AgaroseError, chunkBytes, chunkName, stripeCount, type Codec } from "@agarose/core";
+import { nodeSha256 } from "../sha256.ts";
 import type { Store } from "../store/store.ts";
 import { ChunkUpload, uploadWholeChunk } from "./chunk-upload.ts";
 import { encodeStripe, type StripeLayout } from "./stripe-encoder.ts";
@@ -119,7 +120,7 @@ class UploadPass {
     const shards = await encodeStripe(file, layout, stripe, this.#chunks, codec, this.#fileHash);
     await Promise.all(
       [...shards].map(async ([chunk, shard]) => {
-        this.#hashes[stripe]![chunk] = await systemSha256(shard);
+        this.#hashes[stripe]![chunk] = await nodeSha256(shard);
       }),
     );
     return shards;
