@@ -5,11 +5,17 @@ import { AgaroseError } from "@agarose/core";
 import { solveKnapsack } from "@agarose/solver";
 import type { KnapsackInstance, KnapsackSolution } from "@agarose/solver";
 import type { Command } from "commander";
+import type { GlobalOptions } from "./context.ts";
+import { printResult } from "./output.ts";
 
 /** Up to this many options a few unmeasured runs come first, so that `ms` is that of compiled code. */
 const WARM_UP_OPTIONS_MAX = 20_000;
 const WARM_UP_MS = 150;
 const WARM_UP_RUNS = 20;
+
+interface SolveOptions extends GlobalOptions {
+  readonly timeLimit?: number;
+}
 
 export function register(program: Command): void {
   program
@@ -17,11 +23,11 @@ export function register(program: Command): void {
     .description("choose caching options exactly: a multiple-choice knapsack with proof")
     .argument("<file>", 'JSON {"capacity", "objects": [{"weights": [...], "values": [...]}]}, or - for standard input')
     .option("--time-limit <ms>", "stop the proof after so many milliseconds and state the gap", parseMs)
-    .option("--json", "print one JSON document")
-    .action(async (file: string, options: { timeLimit?: number; json?: boolean }) => {
+    .action(async (file: string, _options: unknown, command: Command) => {
+      const { timeLimit, json } = command.optsWithGlobals<SolveOptions>();
       const instance = parseInstance(await readText(file));
-      const solution = solveMeasured(instance, options.timeLimit);
-      process.stdout.write(options.json ? `${JSON.stringify(toJson(solution))}\n` : describe(instance, solution));
+      const solution = solveMeasured(instance, timeLimit);
+      printResult(json ?? false, toJson(solution), describe(instance, solution));
     });
 }
 
@@ -83,13 +89,15 @@ function toJson({ choice, ...rest }: KnapsackSolution): object {
 function describe(
   instance: KnapsackInstance,
   { value, weight, choice, upperBound, optimal, ms }: KnapsackSolution,
-): string {
+): string[] {
   const taken = choice.filter((option) => option >= 0).length;
   const proof = optimal ? "optimal" : `not proven: at most ${upperBound}, gap ${(upperBound - value).toPrecision(3)}`;
-  return (
-    `value     ${value} (${proof})\nweight    ${weight} of ${instance.capacity}\n` +
-    `objects   ${taken} of ${choice.length} have an option\ntime      ${ms?.toFixed(2)} ms\n`
-  );
+  return [
+    `value     ${value} (${proof})`,
+    `weight    ${weight} of ${instance.capacity}`,
+    `objects   ${taken} of ${choice.length} have an option`,
+    `time      ${ms?.toFixed(2)} ms`,
+  ];
 }
 
 async function readText(file: string): Promise<string> {
