@@ -66,13 +66,13 @@ async function route(world: World, method: string, path: string[], request: Inco
     case "GET log":
       return { records: world.log };
     case "POST regions":
-      world.setRegionFaults(known(REGIONS, name, "region"), defined(await body(request, RegionChange)));
+      world.setRegionFaults(known(REGIONS, name, "region"), defined(await bodyOf(request, RegionChange)));
       return stateOf(world);
     case "POST pops":
-      await world.setPop(known(POPS, name, "PoP"), defined(await body(request, PopChange)));
+      await world.setPop(known(POPS, name, "PoP"), defined(await bodyOf(request, PopChange)));
       return stateOf(world);
     case "POST client":
-      world.moveClient((await body(request, ClientChange)).near);
+      world.moveClient((await bodyOf(request, ClientChange)).near);
       return stateOf(world);
     case "POST cron":
       await world.cron();
@@ -122,7 +122,7 @@ function known<T extends string>(names: readonly T[], name: string | undefined, 
   });
 }
 
-async function body<S extends v.GenericSchema>(request: IncomingMessage, schema: S): Promise<v.InferOutput<S>> {
+async function bodyOf<S extends v.GenericSchema>(request: IncomingMessage, schema: S): Promise<v.InferOutput<S>> {
   let text = "";
   for await (const part of request) {
     text += String(part);

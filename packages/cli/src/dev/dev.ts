@@ -7,10 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AgaroseError } from "@agarose/core";
-import { buildServiceWorker } from "@agarose/sw/build";
 import { InvalidArgumentError, type Command } from "commander";
-import { startControl } from "./control.ts";
-import { startWorld, WORLD_DEFAULTS, type World } from "./world.ts";
+import { WORLD_DEFAULTS } from "./world-options.ts";
+import type { World } from "./world.ts";
 
 interface DevOptions {
   readonly s3: "embedded" | "versitygw";
@@ -53,10 +52,12 @@ export function register(program: Command): void {
 
 async function run(options: DevOptions): Promise<void> {
   const closers: (() => Promise<unknown>)[] = [];
-  const progress = (step: string): void => void process.stderr.write(`  ${step}\n`);
   const stop = stopSignal();
   try {
     const started = performance.now();
+    // Loaded here, because Miniflare and esbuild take longer to load than any other verb takes to run.
+    const { startWorld } = await import("./world.ts");
+    const { startControl } = await import("./control.ts");
     const world = await startWorld({
       ...WORLD_DEFAULTS,
       s3: options.s3,
@@ -71,8 +72,8 @@ async function run(options: DevOptions): Promise<void> {
     stop.own();
     const control = await startControl(world);
     closers.push(control.close);
-    if (options.samples) await uploadSamples(world, progress);
-    const demo = options.demo ? await startDemoPage(world, control.url, options.port, closers, progress) : undefined;
+    if (options.samples) await uploadSamples(world);
+    const demo = options.demo ? await startDemoPage(world, control.url, options.port, closers) : undefined;
     if (options.cron > 0) closers.push(everyCron(world, options.cron));
     announce(options, world, control.url, demo, performance.now() - started);
     stop.own();
@@ -82,8 +83,12 @@ async function run(options: DevOptions): Promise<void> {
   }
 }
 
+function progress(step: string): void {
+  process.stderr.write(`  ${step}\n`);
+}
+
 /** Puts the sample set with the real command line, as a user would; the links do not delay it. */
-async function uploadSamples(world: World, progress: (step: string) => void): Promise<void> {
+async function uploadSamples(world: World): Promise<void> {
   progress("samples");
   const { MODEL, PHOTOS, VIDEO } = (await import(new URL("samples/index.ts", DEMO).href)) as {
     MODEL: Sample;
@@ -138,11 +143,11 @@ async function startDemoPage(
   control: string,
   port: number,
   closers: (() => Promise<unknown>)[],
-  progress: (step: string) => void,
 ): Promise<string> {
   progress("demo page");
   const serviceWorkerDir = await mkdtemp(join(tmpdir(), "agarose-sw-"));
   closers.push(() => rm(serviceWorkerDir, { recursive: true, force: true }));
+  const { buildServiceWorker } = await import("@agarose/sw/build");
   await buildServiceWorker(serviceWorkerDir);
   const { startDemo } = (await import(new URL("server.ts", DEMO).href)) as {
     startDemo(options: object): Promise<{ url: string; close(): Promise<void> }>;

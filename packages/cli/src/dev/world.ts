@@ -19,36 +19,8 @@ import {
   type PopName,
   type RegionName,
 } from "./geography.ts";
+import type { WorldOptions } from "./world-options.ts";
 import { NO_FAULTS, openLink, type Link, type LinkFaults, type LinkRecord } from "./wan-link.ts";
-
-export interface WorldOptions {
-  /** The S3 server behind the links. */
-  readonly s3: "embedded" | "versitygw";
-  /** All latencies are the table's times this. */
-  readonly scale: number;
-  /** Standard deviation of the logarithm of each latency. */
-  readonly jitterSigma: number;
-  /** Megabits per second of one transfer over any link; 0 is unlimited. */
-  readonly mbitPerSecond: number;
-  readonly seed: number;
-  readonly code: { readonly k: number; readonly m: number };
-  /** Capacity of each PoP's chunk cache. */
-  readonly cacheBytes: number;
-  /** Variables for the PoPs beside those that the world sets. */
-  readonly popVars?: Readonly<Record<string, string>>;
-  readonly progress: (step: string) => void;
-}
-
-export const WORLD_DEFAULTS: Omit<WorldOptions, "progress"> = {
-  s3: "embedded",
-  scale: 0.25,
-  jitterSigma: 0.1,
-  mbitPerSecond: 200,
-  seed: 1,
-  code: { k: 9, m: 3 },
-  // A few per cent of the samples, as in the papers, so that the knapsack has something to choose.
-  cacheBytes: 3_000_000,
-};
 
 /** KV as a PoP meets it. */
 export type KvState = "ok" | "down" | "slow" | "stale";
@@ -109,7 +81,6 @@ async function assemble(
   const folder = await mkdtemp(join(tmpdir(), "agarose-world-"));
   closers.push(() => rm(folder, { recursive: true, force: true }));
   const credentials = { accessKeyId: "agarose", secretAccessKey: crypto.randomUUID() };
-  const bucketOf = (region: RegionName): string => `agarose-${region}`;
 
   options.progress(`buckets (${options.s3})`);
   const start = options.s3 === "versitygw" ? startVersitygw : startS3Endpoint;
@@ -186,6 +157,10 @@ async function assemble(
     },
     close,
   };
+}
+
+function bucketOf(region: RegionName): string {
+  return `agarose-${region}`;
 }
 
 /** Opens links and holds what they all depend on. */
