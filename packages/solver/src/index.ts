@@ -7,3 +7,7 @@ export type { KnapsackInstance, KnapsackLimits, KnapsackSolution } from "./knaps
 export { expectedReadMs } from "./latency.ts";
 export type { LatencyEstimate } from "./latency.ts";
 export { DiscountingRate, EwmaPopularity } from "./popularity.ts";
+export { parseScenario, resolveExtends } from "./simulator/scenario.ts";
+export type { Scenario } from "./simulator/scenario.ts";
+export { simulate } from "./simulator.ts";
+export type { SimulationOptions, SimulationRow } from "./simulator.ts";

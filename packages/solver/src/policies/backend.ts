@@ -1,0 +1,7 @@
+/** No cache at all: every read goes to the regions. */
+
+import type { Policy } from "./policy.ts";
+
+export function backend(): Policy {
+  return { onRequest: () => undefined };
+}

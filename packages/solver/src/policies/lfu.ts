@@ -1,0 +1,28 @@
+/**
+ * LFU-c: at the end of each period the objects requested most often since the start are kept with c chunks each (Agar,
+ * section V-A: a proxy counts, the cache is reconfigured every 30 seconds).
+ */
+
+import { applyConfiguration } from "./policy.ts";
+import type { Policy, PolicyCache } from "./policy.ts";
+
+export function lfu(cache: PolicyCache, chunks: number): Policy {
+  const requests = new Float64Array(cache.objects);
+  return {
+    onRequest: (object) => {
+      requests[object]! += 1;
+    },
+    onPeriod: () => {
+      const seen = Array.from(requests.keys()).filter((object) => requests[object]! > 0);
+      const count = new Uint8Array(cache.objects);
+      let room = cache.capacity;
+      for (const object of seen.toSorted((a, b) => requests[b]! - requests[a]! || a - b)) {
+        const needed = chunks * cache.chunkWeight[object]!;
+        if (needed > room) continue;
+        room -= needed;
+        count[object] = chunks;
+      }
+      applyConfiguration(cache, count);
+    },
+  };
+}

@@ -1,0 +1,26 @@
+/** Popularity per period for objects known by number: Agar's moving average (section IV-A). */
+
+export class PeriodPopularity {
+  readonly popularity: Float64Array;
+  private readonly counts: Float64Array;
+  private readonly alpha: number;
+
+  constructor(objects: number, alpha: number) {
+    this.popularity = new Float64Array(objects);
+    this.counts = new Float64Array(objects);
+    this.alpha = alpha;
+  }
+
+  record(object: number): void {
+    this.counts[object]! += 1;
+  }
+
+  /** popularity = alpha x requests of the period that ends + (1 - alpha) x popularity. */
+  endPeriod(): Float64Array {
+    for (let o = 0; o < this.counts.length; o++) {
+      this.popularity[o] = this.alpha * this.counts[o]! + (1 - this.alpha) * this.popularity[o]!;
+    }
+    this.counts.fill(0);
+    return this.popularity;
+  }
+}

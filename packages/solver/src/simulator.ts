@@ -1,0 +1,203 @@
+/**
+ * The simulator: plays one sequence of requests against every system of a scenario and reports what the readers saw.
+ * Equal scenarios give equal results; systems are compared on the same requests, placements and noise.
+ */
+
+import { Caches } from "./simulator/cache-state.ts";
+import { SeparateDecider } from "./simulator/decider.ts";
+import type { Decider } from "./simulator/decider.ts";
+import { JointDecider } from "./simulator/joint-decider.ts";
+import { ReadLog } from "./simulator/statistics.ts";
+import type { ReadStatistics } from "./simulator/statistics.ts";
+import type { Scenario, SystemSpec } from "./simulator/scenario.ts";
+import { PopularityProcess } from "./simulator/workload.ts";
+import { World } from "./simulator/world.ts";
+import { seededRandom } from "./random.ts";
+
+export interface SimulationRow extends ReadStatistics {
+  /** The policy or system. */
+  readonly name: string;
+  /** A PoP's name, or "all". */
+  readonly pop: string;
+  /** Values written into the cache per run. */
+  readonly writes: number;
+  /** Mean duration of one call of the policy (on each request and at the end of each period); 0 without a clock. */
+  readonly solveMs: number;
+  /** How much longer reads take than under the scenario's clairvoyant policy, in percent; only when it is listed. */
+  readonly lossPercent?: number;
+}
+
+export interface SimulationOptions {
+  /** A clock in milliseconds for `solveMs`. */
+  readonly now?: () => number;
+  /** Called now and then with the share done, 0 to 1. */
+  readonly onProgress?: (done: number) => void;
+}
+
+/** Runs every system of the scenario; one row per system and PoP, and one for all PoPs together. */
+export function simulate(scenario: Scenario, options: SimulationOptions = {}): SimulationRow[] {
+  const rows: SimulationRow[] = [];
+  const parts = scenario.systems.length * scenario.runs;
+  for (const [s, system] of scenario.systems.entries()) {
+    const total: Total = {
+      logs: scenario.pops.map(() => new ReadLog()),
+      writes: scenario.pops.map(() => 0),
+      decisions: 0,
+      decisionMs: 0,
+    };
+    for (let run = 0; run < scenario.runs; run++) {
+      const report = (done: number): void => options.onProgress?.((s * scenario.runs + run + done) / parts);
+      runOnce(scenario, system, run, total, options.now, report);
+    }
+    rows.push(...rowsOf(scenario, system, total));
+  }
+  return withLoss(rows, scenario);
+}
+
+/** What all runs of one system add up to. */
+interface Total {
+  readonly logs: ReadLog[];
+  readonly writes: number[];
+  decisions: number;
+  decisionMs: number;
+}
+
+const PROGRESS_EVERY = 5000;
+
+function runOnce(
+  scenario: Scenario,
+  system: SystemSpec,
+  run: number,
+  total: Total,
+  now: (() => number) | undefined,
+  report: (done: number) => void,
+): void {
+  const random = seededRandom(scenario.seed).fork(run);
+  const world = new World(scenario, system, random.fork(1));
+  const process = new PopularityProcess(scenario.popularity, scenario.objects.count, random.fork(2));
+  const caches = new Caches(world);
+  const controller = new Controller(scenario, system, caches, total, now);
+  const arrivals = new Arrivals(scenario);
+  const draws = scenario.pops.map((_, pop) => random.fork(100 + pop));
+  const noiseSeed = random.fork(3).integer(2 ** 31);
+  for (let step = 0; ; step++) {
+    const pop = arrivals.next();
+    if (pop < 0) break;
+    const { seconds } = arrivals;
+    process.advance(seconds);
+    const hasChanged = world.advance(seconds);
+    controller.advance(seconds, hasChanged, process);
+    const object = process.draw(draws[pop]!);
+    const { ms, fromOwn, fromPeers, requests } = world.readActual(pop, object, caches.heldOf(object), noiseSeed + step);
+    total.logs[pop]!.add(ms, fromOwn, fromPeers, requests, world.code.k);
+    controller.onRequest(pop, object, seconds);
+    if (step % PROGRESS_EVERY === 0) report(step / arrivals.total);
+  }
+  for (const [pop, writes] of caches.writes.entries()) total.writes[pop]! += writes;
+}
+
+/** The moments of requests: evenly spaced at each PoP, by its demand. */
+class Arrivals {
+  seconds = 0;
+  readonly total: number;
+  private readonly gap: number[];
+  private readonly left: number[];
+  private readonly due: number[];
+
+  constructor({ pops, requests }: Scenario) {
+    this.gap = pops.map((pop) => 1 / (requests.perSecond * pop.demand));
+    this.left = pops.map((pop) => Math.max(1, Math.round(requests.count * pop.demand)));
+    this.due = this.gap.map((gap) => gap / 2);
+    this.total = this.left.reduce((sum, count) => sum + count, 0);
+  }
+
+  /** The PoP of the next request, or -1 when all are done. */
+  next(): number {
+    let pop = -1;
+    for (let p = 0; p < this.due.length; p++) {
+      if (this.left[p]! > 0 && (pop < 0 || this.due[p]! < this.due[pop]!)) pop = p;
+    }
+    if (pop < 0) return -1;
+    this.seconds = this.due[pop]!;
+    this.due[pop]! += this.gap[pop]!;
+    this.left[pop]!--;
+    return pop;
+  }
+}
+
+/** Calls the decider's hooks when they are due, and measures them. */
+class Controller {
+  private readonly decider: Decider;
+  private readonly total: Total;
+  private readonly now: (() => number) | undefined;
+  private readonly periodSeconds: number;
+  private readonly probeSeconds: number;
+  private nextPeriod: number;
+  private nextProbe = Infinity;
+  private truthVersion = -1;
+
+  constructor(scenario: Scenario, system: SystemSpec, caches: Caches, total: Total, now: (() => number) | undefined) {
+    this.decider = system.joint ? new JointDecider(caches, system) : new SeparateDecider(caches, system);
+    this.total = total;
+    this.now = now;
+    this.periodSeconds = scenario.periodSeconds;
+    this.probeSeconds = scenario.probeSeconds;
+    this.nextPeriod = scenario.periodSeconds;
+  }
+
+  advance(seconds: number, hasChanged: boolean, process: PopularityProcess): void {
+    const { decider } = this;
+    // Latencies are probed at fixed moments; only the oracle notices a change at once.
+    if (hasChanged) {
+      this.nextProbe = decider.wantsTruth ? seconds : Math.ceil(seconds / this.probeSeconds) * this.probeSeconds;
+    }
+    if (seconds >= this.nextProbe) {
+      this.nextProbe = Infinity;
+      this.measure(() => decider.onLatency(seconds));
+    }
+    if (decider.wantsTruth && process.version !== this.truthVersion) {
+      this.truthVersion = process.version;
+      const truth = process.truth();
+      this.measure(() => decider.onTruth(truth, seconds));
+    }
+    for (; seconds >= this.nextPeriod; this.nextPeriod += this.periodSeconds) {
+      this.measure(() => decider.onPeriod(this.nextPeriod));
+    }
+  }
+
+  onRequest(pop: number, object: number, seconds: number): void {
+    this.measure(() => this.decider.onRequest(pop, object, seconds));
+  }
+
+  private measure(decide: () => void): void {
+    if (!this.now) return decide();
+    const begun = this.now();
+    decide();
+    this.total.decisionMs += this.now() - begun;
+    this.total.decisions++;
+  }
+}
+
+function rowsOf(scenario: Scenario, system: SystemSpec, total: Total): SimulationRow[] {
+  const all = new ReadLog();
+  for (const log of total.logs) all.addAll(log);
+  const solveMs = total.decisions === 0 ? 0 : total.decisionMs / total.decisions;
+  const row = (pop: string, log: ReadLog, writes: number): SimulationRow => ({
+    name: system.name,
+    pop,
+    ...log.summarize(),
+    writes: writes / scenario.runs,
+    solveMs,
+  });
+  const writes = total.writes.reduce((sum, count) => sum + count, 0);
+  return [...scenario.pops.map(({ name }, p) => row(name, total.logs[p]!, total.writes[p]!)), row("all", all, writes)];
+}
+
+function withLoss(rows: SimulationRow[], scenario: Scenario): SimulationRow[] {
+  const oracle = scenario.systems.find((system) => system.policy === "clairvoyant")?.name;
+  if (oracle === undefined) return rows;
+  return rows.map((row) => {
+    const best = rows.find((other) => other.name === oracle && other.pop === row.pop)!.meanMs;
+    return { ...row, lossPercent: best > 0 ? (100 * (row.meanMs - best)) / best : 0 };
+  });
+}

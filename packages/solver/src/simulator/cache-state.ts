@@ -1,0 +1,121 @@
+/** The caches of all PoPs in one run of one system: what they hold, whether it fits, how often they were written. */
+
+import { solverError } from "../errors.ts";
+import type { PolicyCache } from "../policies/policy.ts";
+import type { World } from "./world.ts";
+
+export class Caches {
+  readonly world: World;
+  /** Per object and PoP (object x PoPs + pop): a chunk bit mask, or a count of functional chunks. */
+  readonly held: Int32Array;
+  readonly used: Float64Array;
+  /** Values written into each PoP's cache; removing one is not a write. */
+  readonly writes: Float64Array;
+  private readonly scratch: Int32Array;
+
+  constructor(world: World) {
+    this.world = world;
+    this.held = new Int32Array(world.objects * world.pops.length);
+    this.used = new Float64Array(world.pops.length);
+    this.writes = new Float64Array(world.pops.length);
+    this.scratch = new Int32Array(world.pops.length);
+  }
+
+  /** What every PoP holds of an object; a view that later changes show through. */
+  heldOf(object: number): Int32Array {
+    const pops = this.world.pops.length;
+    return this.held.subarray(object * pops, (object + 1) * pops);
+  }
+
+  countOf(pop: number, object: number): number {
+    return this.world.countOf(this.held[object * this.world.pops.length + pop]!);
+  }
+
+  /** Keeps d chunks of the object at the PoP: those which are best to keep as latencies are now. */
+  keep(pop: number, object: number, d: number): void {
+    const { world } = this;
+    const others = this.scratch;
+    others.set(this.heldOf(object));
+    if (!world.joint) others.fill(0);
+    this.hold(pop, object, d === 0 ? 0 : world.chooseChunks(pop, world.groupOf[object]!, d, others));
+  }
+
+  /** Sets exactly what the PoP holds of the object. Throws INTERNAL when it does not fit: a policy's mistake. */
+  hold(pop: number, object: number, next: number): void {
+    const { world } = this;
+    const at = object * world.pops.length + pop;
+    const before = this.held[at]!;
+    if (next === before) return;
+    const weight = world.chunkWeight[object]!;
+    const used = this.used[pop]! + (world.countOf(next) - world.countOf(before)) * weight;
+    if (used > world.capacity[pop]!) {
+      throw solverError("INTERNAL", `the cache would hold ${used}, above its capacity ${world.capacity[pop]}`, {
+        pop,
+        object,
+        used,
+      });
+    }
+    this.used[pop] = used;
+    this.held[at] = next;
+    if (next !== 0) this.writes[pop]!++;
+  }
+}
+
+/** One PoP's cache as its policy sees it, each PoP for itself. Latencies are those of the last measurement. */
+export class SinglePopCache implements PolicyCache {
+  readonly objects: number;
+  readonly k: number;
+  readonly capacity: number;
+  readonly chunkWeight: Float64Array;
+  private readonly caches: Caches;
+  private readonly pop: number;
+  private readonly saved: Float64Array;
+
+  constructor(caches: Caches, pop: number) {
+    const { world } = caches;
+    this.caches = caches;
+    this.pop = pop;
+    this.objects = world.objects;
+    this.k = world.code.k;
+    this.capacity = world.capacity[pop]!;
+    this.chunkWeight = world.chunkWeight;
+    this.saved = new Float64Array(world.groupCount * (this.k + 1));
+    this.measure();
+  }
+
+  /** Takes the present latencies over into `savedMs`. */
+  measure(): void {
+    const { world } = this.caches;
+    const held = new Int32Array(world.pops.length);
+    for (let group = 0; group < world.groupCount; group++) {
+      held.fill(0);
+      const without = world.expectedMs(this.pop, group, held);
+      for (let d = 1; d <= this.k; d++) {
+        held[this.pop] = 0;
+        held[this.pop] = world.chooseChunks(this.pop, group, d, held);
+        const ms = world.expectedMs(this.pop, group, held);
+        // A read that is impossible without the cache is not a matter of milliseconds; rate it as a very slow one.
+        const gain = Number.isFinite(without) ? without - ms : Number.isFinite(ms) ? IMPOSSIBLE_READ_MS : 0;
+        this.saved[group * (this.k + 1) + d] = Math.max(0, gain);
+      }
+    }
+  }
+
+  get used(): number {
+    return this.caches.used[this.pop]!;
+  }
+
+  countOf(object: number): number {
+    return this.caches.countOf(this.pop, object);
+  }
+
+  savedMs(object: number, d: number): number {
+    return this.saved[this.caches.world.groupOf[object]! * (this.k + 1) + d]!;
+  }
+
+  keep(object: number, d: number): void {
+    this.caches.keep(this.pop, object, d);
+  }
+}
+
+const IMPOSSIBLE_READ_MS = 60_000;

@@ -1,0 +1,360 @@
+/** Scenario files of the simulator: the types, and the checks that turn unknown JSON into one. */
+
+import { solverError } from "../errors.ts";
+
+export interface Scenario {
+  readonly name: string;
+  readonly about: string;
+  readonly seed: number;
+  /** Repetitions with other random draws; the rows pool them. */
+  readonly runs: number;
+  readonly code: CodeShape;
+  readonly objects: { readonly count: number; readonly bytes: ObjectBytes };
+  readonly regions: readonly string[];
+  readonly bucketsPerRegion: number;
+  readonly placement: "round-robin" | "random-buckets";
+  readonly pops: readonly PopSpec[];
+  readonly noise: NoiseSpec;
+  readonly popularity: PopularitySpec;
+  readonly requests: { readonly perSecond: number; readonly count: number };
+  readonly periodSeconds: number;
+  readonly probeSeconds: number;
+  readonly load: { readonly utilization: number };
+  readonly read: ReadSpec;
+  readonly events: readonly EventSpec[];
+  readonly systems: readonly SystemSpec[];
+}
+
+export interface CodeShape {
+  readonly k: number;
+  readonly m: number;
+}
+
+export type ObjectBytes = number | { readonly medianBytes: number; readonly sigma: number };
+
+export interface PopSpec {
+  readonly name: string;
+  readonly regionLatencyMs: Readonly<Record<string, number>>;
+  /** Adds the time a chunk takes to transfer; without it latency does not depend on size. */
+  readonly regionMbitPerSecond?: number;
+  readonly cacheLatencyMs: number;
+  readonly peerLatencyMs: Readonly<Record<string, number>>;
+  /** One of both: chunks of an object of nominal size, or bytes. */
+  readonly capacityChunks?: number;
+  readonly capacityBytes?: number;
+  /** Requests per second at this PoP as a multiple of `requests.perSecond`. */
+  readonly demand: number;
+}
+
+export interface NoiseSpec {
+  /** Every request's latency is multiplied by a lognormal factor of mean 1. */
+  readonly lognormalSigma: number;
+  readonly stragglerProbability: number;
+  readonly stragglerFactor: number;
+  /** Whether each chunk straggles by itself, or all of a read's chunks from one region together. */
+  readonly stragglersShared: "chunk" | "region";
+}
+
+export type PopularitySpec = (
+  | { readonly type: "zipf"; readonly exponent: number }
+  | { readonly type: "hot-set"; readonly fraction: number; readonly hotShare: number }
+  | { readonly type: "uniform" }
+) & { readonly shiftEverySeconds: number; readonly driftSwapsPerSecond: number };
+
+export interface ReadSpec {
+  /** Requests beyond k. */
+  readonly delta: number;
+  readonly cachedChunks: "exact" | "functional";
+  /** Parity is asked for only in place of data that cannot be had. */
+  readonly dataChunksOnly: boolean;
+}
+
+export interface EventSpec {
+  readonly atSeconds: number;
+  readonly forSeconds: number;
+  readonly region: string;
+  readonly latencyFactor: number;
+  readonly down: boolean;
+}
+
+/** One row of the result: a policy together with how objects are stored and read. */
+export interface SystemSpec {
+  readonly name: string;
+  readonly policy: string;
+  /** The policy's own settings, such as `chunks` or `alpha`. */
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly read: ReadSpec;
+  readonly joint: boolean;
+  /** Whole copies in so many regions instead of coded chunks. */
+  readonly replicas?: number;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * Resolves `extends` by `load` (a name as written in the file -> parsed JSON): each top-level field of the extending file
+ * replaces the other's as a whole. Throws SCENARIO_INVALID on a cycle.
+ */
+export async function resolveExtends(json: unknown, load: (name: string) => Promise<unknown>): Promise<unknown> {
+  const seen: string[] = [];
+  let merged = asObject(json, "scenario");
+  while (merged["extends"] !== undefined) {
+    const name = asString(merged["extends"], "extends");
+    if (seen.includes(name)) fail("extends", `goes in a circle: ${[...seen, name].join(" -> ")}`);
+    seen.push(name);
+    const { extends: _done, ...own } = merged;
+    // `policies` and `systems` say the same thing in two ways, so a file that gives one replaces both.
+    const { policies, systems, ...base } = asObject(await load(name), name);
+    const listed = own["policies"] ?? own["systems"];
+    merged = { ...base, ...(listed === undefined ? { policies, systems } : {}), ...own };
+    for (const field of ["policies", "systems"] as const)
+      if (merged[field] === undefined) delete (merged as Record<string, unknown>)[field];
+  }
+  return merged;
+}
+
+const FIELDS =
+  "name about seed runs code objects regions bucketsPerRegion placement pops noise popularity requests periodSeconds probeSeconds load read events policies systems".split(
+    " ",
+  );
+
+/** Checks a scenario without `extends`; throws SCENARIO_INVALID naming the field and what it should be. */
+export function parseScenario(input: unknown): Scenario {
+  const json = asObject(input, "scenario");
+  refuseUnknown(json, FIELDS, "");
+  const code = parseCode(json["code"]);
+  const regions = asList(json["regions"], "regions").map((region, i) => asString(region, `regions[${i}]`));
+  if (regions.length === 0) fail("regions", "must name at least one region");
+  const bucketsPerRegion = asInteger(json["bucketsPerRegion"] ?? 1, "bucketsPerRegion", 1);
+  const placement = asOneOf(json["placement"] ?? "round-robin", "placement", ["round-robin", "random-buckets"]);
+  if (placement === "random-buckets" && code.k + code.m > regions.length * bucketsPerRegion) {
+    fail("placement", `${code.k}+${code.m} chunks do not fit in ${regions.length * bucketsPerRegion} buckets`);
+  }
+  const read = parseRead(json["read"] ?? {}, "read");
+  const objects = asObject(json["objects"], "objects");
+  return {
+    name: asString(json["name"] ?? "unnamed", "name"),
+    about: asString(json["about"] ?? "", "about"),
+    seed: asInteger(json["seed"] ?? 1, "seed", 0),
+    runs: asInteger(json["runs"] ?? 1, "runs", 1),
+    code,
+    objects: { count: asInteger(objects["count"], "objects.count", 1), bytes: parseBytes(objects["bytes"]) },
+    regions,
+    bucketsPerRegion,
+    placement,
+    pops: parsePops(json["pops"], regions),
+    noise: parseNoise(json["noise"] ?? {}),
+    popularity: parsePopularity(json["popularity"]),
+    requests: parseRequests(json["requests"]),
+    periodSeconds: asNumber(json["periodSeconds"] ?? 30, "periodSeconds", 0.001),
+    probeSeconds: asNumber(json["probeSeconds"] ?? 10, "probeSeconds", 0.001),
+    load: {
+      utilization: asNumber(asObject(json["load"] ?? {}, "load")["utilization"] ?? 0.3, "load.utilization", 0, 0.9),
+    },
+    read,
+    events: asList(json["events"] ?? [], "events").map((event, i) => parseEvent(event, `events[${i}]`, regions)),
+    systems: parseSystems(json, read),
+  };
+}
+
+function parseCode(input: unknown): CodeShape {
+  const json = asObject(input, "code");
+  const k = asInteger(json["k"], "code.k", 1);
+  const m = asInteger(json["m"], "code.m", 0);
+  // Cached chunks are kept as the bits of a 32-bit mask.
+  if (k + m > 30) fail("code", `the simulator takes at most 30 chunks, got ${k}+${m}`);
+  return { k, m };
+}
+
+function parseBytes(input: unknown): ObjectBytes {
+  if (typeof input === "number") return asInteger(input, "objects.bytes", 1);
+  const json = asObject(input, "objects.bytes");
+  asOneOf(json["distribution"], "objects.bytes.distribution", ["lognormal"]);
+  return {
+    medianBytes: asNumber(json["medianBytes"], "objects.bytes.medianBytes", 1),
+    sigma: asNumber(json["sigma"], "objects.bytes.sigma", 0, 10),
+  };
+}
+
+function parsePops(input: unknown, regions: readonly string[]): PopSpec[] {
+  const list = asList(input, "pops");
+  if (list.length === 0) fail("pops", "must name at least one PoP");
+  const names = list.map((pop, i) => asString(asObject(pop, `pops[${i}]`)["name"], `pops[${i}].name`));
+  return list.map((entry, i) => {
+    const at = `pops[${i}]`;
+    const json = asObject(entry, at);
+    refuseUnknown(
+      json,
+      "name regionLatencyMs regionMbitPerSecond cacheLatencyMs peerLatencyMs capacityChunks capacityBytes demand".split(
+        " ",
+      ),
+      `${at}.`,
+    );
+    const latency = asObject(json["regionLatencyMs"], `${at}.regionLatencyMs`);
+    for (const region of regions) asNumber(latency[region], `${at}.regionLatencyMs.${region}`, 0);
+    const peers = asObject(json["peerLatencyMs"] ?? {}, `${at}.peerLatencyMs`);
+    for (const [peer, ms] of Object.entries(peers)) {
+      if (!names.includes(peer)) fail(`${at}.peerLatencyMs`, `names no PoP of this scenario: ${peer}`);
+      asNumber(ms, `${at}.peerLatencyMs.${peer}`, 0);
+    }
+    const chunks = json["capacityChunks"];
+    const bytes = json["capacityBytes"];
+    if ((chunks === undefined) === (bytes === undefined)) fail(at, "needs either capacityChunks or capacityBytes");
+    const bandwidth = json["regionMbitPerSecond"];
+    return {
+      name: names[i]!,
+      regionLatencyMs: latency as Record<string, number>,
+      ...(bandwidth === undefined
+        ? {}
+        : { regionMbitPerSecond: asNumber(bandwidth, `${at}.regionMbitPerSecond`, 1e-6) }),
+      cacheLatencyMs: asNumber(json["cacheLatencyMs"], `${at}.cacheLatencyMs`, 0),
+      peerLatencyMs: peers as Record<string, number>,
+      ...(chunks === undefined ? {} : { capacityChunks: asInteger(chunks, `${at}.capacityChunks`, 0) }),
+      ...(bytes === undefined ? {} : { capacityBytes: asInteger(bytes, `${at}.capacityBytes`, 0) }),
+      demand: asNumber(json["demand"] ?? 1, `${at}.demand`, 1e-6),
+    };
+  });
+}
+
+function parseNoise(input: unknown): NoiseSpec {
+  const json = asObject(input, "noise");
+  refuseUnknown(json, ["lognormalSigma", "stragglerProbability", "stragglerFactor", "stragglersShared"], "noise.");
+  return {
+    lognormalSigma: asNumber(json["lognormalSigma"] ?? 0, "noise.lognormalSigma", 0, 5),
+    stragglerProbability: asNumber(json["stragglerProbability"] ?? 0, "noise.stragglerProbability", 0, 1),
+    stragglerFactor: asNumber(json["stragglerFactor"] ?? 1, "noise.stragglerFactor", 1),
+    stragglersShared: asOneOf(json["stragglersShared"] ?? "chunk", "noise.stragglersShared", ["chunk", "region"]),
+  };
+}
+
+function parsePopularity(input: unknown): PopularitySpec {
+  const json = asObject(input, "popularity");
+  refuseUnknown(
+    json,
+    ["type", "exponent", "fraction", "hotShare", "shiftEverySeconds", "driftSwapsPerSecond"],
+    "popularity.",
+  );
+  const change = {
+    shiftEverySeconds: asNumber(json["shiftEverySeconds"] ?? 0, "popularity.shiftEverySeconds", 0),
+    driftSwapsPerSecond: asNumber(json["driftSwapsPerSecond"] ?? 0, "popularity.driftSwapsPerSecond", 0, 1e5),
+  };
+  const type = asOneOf(json["type"], "popularity.type", ["zipf", "hot-set", "uniform"]);
+  if (type === "zipf") return { type, exponent: asNumber(json["exponent"], "popularity.exponent", 0, 10), ...change };
+  if (type === "uniform") return { type, ...change };
+  return {
+    type,
+    fraction: asNumber(json["fraction"], "popularity.fraction", 1e-9, 1),
+    hotShare: asNumber(json["hotShare"] ?? 1, "popularity.hotShare", 0, 1),
+    ...change,
+  };
+}
+
+function parseRequests(input: unknown): Scenario["requests"] {
+  const json = asObject(input, "requests");
+  refuseUnknown(json, ["perSecond", "count", "seconds"], "requests.");
+  const perSecond = asNumber(json["perSecond"], "requests.perSecond", 1e-6);
+  if ((json["count"] === undefined) === (json["seconds"] === undefined))
+    fail("requests", "needs either count or seconds");
+  if (json["count"] !== undefined) return { perSecond, count: asInteger(json["count"], "requests.count", 1) };
+  return { perSecond, count: Math.max(1, Math.round(perSecond * asNumber(json["seconds"], "requests.seconds", 0))) };
+}
+
+function parseRead(input: unknown, at: string): ReadSpec {
+  const json = asObject(input, at);
+  refuseUnknown(json, ["delta", "cachedChunks", "dataChunksOnly"], `${at}.`);
+  const dataChunksOnly = json["dataChunksOnly"] ?? false;
+  if (typeof dataChunksOnly !== "boolean") fail(`${at}.dataChunksOnly`, "must be true or false");
+  return {
+    delta: asInteger(json["delta"] ?? 0, `${at}.delta`, 0),
+    cachedChunks: asOneOf(json["cachedChunks"] ?? "exact", `${at}.cachedChunks`, ["exact", "functional"]),
+    dataChunksOnly,
+  };
+}
+
+function parseEvent(input: unknown, at: string, regions: readonly string[]): EventSpec {
+  const json = asObject(input, at);
+  refuseUnknown(json, ["atSeconds", "forSeconds", "region", "latencyFactor", "down"], `${at}.`);
+  const region = asString(json["region"], `${at}.region`);
+  if (!regions.includes(region)) fail(`${at}.region`, `names no region of this scenario: ${region}`);
+  return {
+    atSeconds: asNumber(json["atSeconds"], `${at}.atSeconds`, 0),
+    forSeconds: asNumber(json["forSeconds"], `${at}.forSeconds`, 0),
+    region,
+    latencyFactor: asNumber(json["latencyFactor"] ?? 1, `${at}.latencyFactor`, 0),
+    down: json["down"] === true,
+  };
+}
+
+function parseSystems(json: Json, read: ReadSpec): SystemSpec[] {
+  const policies = asList(json["policies"] ?? [], "policies").map((entry, i) => {
+    const { name: policy, ...settings } = asObject(entry, `policies[${i}]`);
+    const chosen = asString(policy, `policies[${i}].name`);
+    return { name: nameOf(chosen, settings), policy: chosen, settings, read, joint: false };
+  });
+  const systems = asList(json["systems"] ?? [], "systems").map((entry, i) => {
+    const at = `systems[${i}]`;
+    const { name, policy, read: own, joint, replicas, ...settings } = asObject(entry, at);
+    if (joint !== undefined && typeof joint !== "boolean") fail(`${at}.joint`, "must be true or false");
+    return {
+      name: asString(name, `${at}.name`),
+      policy: asString(policy, `${at}.policy`),
+      settings,
+      read: own === undefined ? read : parseRead(own, `${at}.read`),
+      joint: joint === true,
+      ...(replicas === undefined ? {} : { replicas: asInteger(replicas, `${at}.replicas`, 1) }),
+    };
+  });
+  const all = [...policies, ...systems];
+  if (all.length === 0) fail("policies", "list at least one policy or system to compare");
+  return all;
+}
+
+/** `lru` with chunks 3 is reported as `lru-3`; other settings that tell rows apart follow in brackets. */
+function nameOf(policy: string, settings: Json): string {
+  const { chunks, ...rest } = settings;
+  const others = Object.entries(rest).map(([key, value]) => `${key}=${String(value)}`);
+  return `${policy}${chunks === undefined ? "" : `-${String(chunks)}`}${others.length > 0 ? ` (${others.join(", ")})` : ""}`;
+}
+
+function fail(field: string, problem: string): never {
+  throw solverError("SCENARIO_INVALID", `${field}: ${problem}`, { field });
+}
+
+function refuseUnknown(json: Json, known: readonly string[], prefix: string): void {
+  for (const field of Object.keys(json)) {
+    if (!known.includes(field)) fail(`${prefix}${field}`, `is no field of a scenario; known here: ${known.join(", ")}`);
+  }
+}
+
+function asObject(value: unknown, field: string): Json {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
+  return fail(field, `must be an object, got ${describe(value)}`);
+}
+
+function asList(value: unknown, field: string): unknown[] {
+  return Array.isArray(value) ? value : fail(field, `must be a list, got ${describe(value)}`);
+}
+
+function asString(value: unknown, field: string): string {
+  return typeof value === "string" ? value : fail(field, `must be a string, got ${describe(value)}`);
+}
+
+function asNumber(value: unknown, field: string, min: number, max = Infinity): number {
+  if (typeof value === "number" && Number.isFinite(value) && value >= min && value <= max) return value;
+  const range = max === Infinity ? `a finite number >= ${min}` : `a number from ${min} to ${max}`;
+  return fail(field, `must be ${range}, got ${describe(value)}`);
+}
+
+function asInteger(value: unknown, field: string, min: number): number {
+  if (Number.isSafeInteger(value) && (value as number) >= min) return value as number;
+  return fail(field, `must be an integer >= ${min}, got ${describe(value)}`);
+}
+
+function asOneOf<T extends string>(value: unknown, field: string, allowed: readonly T[]): T {
+  if ((allowed as readonly unknown[]).includes(value)) return value as T;
+  return fail(field, `must be one of ${allowed.join(", ")}, got ${describe(value)}`);
+}
+
+function describe(value: unknown): string {
+  return value === undefined ? "nothing" : (JSON.stringify(value) ?? String(value)).slice(0, 60);
+}

@@ -1,0 +1,102 @@
+/** Sums up the reads of one system at one PoP, or of several together. */
+
+export interface ReadStatistics {
+  readonly reads: number;
+  /** Reads that could not be completed; they are in no other figure. */
+  readonly failedReads: number;
+  readonly meanMs: number;
+  readonly p50Ms: number;
+  readonly p95Ms: number;
+  readonly p99Ms: number;
+  /** Reads that found at least one chunk in their own PoP's cache. */
+  readonly hitRatio: number;
+  /** Reads that found all k there. */
+  readonly fullHitRatio: number;
+  /** Chunks found there, of all chunks needed. */
+  readonly chunkHitRatio: number;
+  /** Chunks found in a peer's cache, of all chunks needed. */
+  readonly peerChunkRatio: number;
+  /** Chunks asked for per read, from all sources. */
+  readonly requestsPerRead: number;
+}
+
+export class ReadLog {
+  private ms = new Float32Array(1024);
+  private count = 0;
+  private failed = 0;
+  private sum = 0;
+  private hits = 0;
+  private fullHits = 0;
+  private ownChunks = 0;
+  private peerChunks = 0;
+  private requests = 0;
+
+  add(ms: number, own: number, peers: number, requests: number, k: number): void {
+    if (Number.isNaN(ms)) {
+      this.failed++;
+      return;
+    }
+    if (this.count === this.ms.length) {
+      const grown = new Float32Array(2 * this.count);
+      grown.set(this.ms);
+      this.ms = grown;
+    }
+    this.ms[this.count++] = ms;
+    this.sum += ms;
+    this.requests += requests;
+    if (own > 0) this.hits++;
+    if (own >= k) this.fullHits++;
+    this.ownChunks += own / k;
+    this.peerChunks += peers / k;
+  }
+
+  /** Appends another log's reads. */
+  addAll(other: ReadLog): void {
+    const joined = new Float32Array(this.count + other.count);
+    joined.set(this.ms.subarray(0, this.count));
+    joined.set(other.ms.subarray(0, other.count), this.count);
+    this.ms = joined;
+    for (const field of [
+      "count",
+      "failed",
+      "sum",
+      "hits",
+      "fullHits",
+      "ownChunks",
+      "peerChunks",
+      "requests",
+    ] as const) {
+      this[field] += other[field];
+    }
+  }
+
+  summarize(): ReadStatistics {
+    const sorted = this.ms.slice(0, this.count).toSorted();
+    const per = (total: number): number => (this.count === 0 ? 0 : total / this.count);
+    return {
+      reads: this.count,
+      failedReads: this.failed,
+      meanMs: per(this.sum),
+      p50Ms: quantile(sorted, 0.5),
+      p95Ms: quantile(sorted, 0.95),
+      p99Ms: quantile(sorted, 0.99),
+      hitRatio: per(this.hits),
+      fullHitRatio: per(this.fullHits),
+      chunkHitRatio: per(this.ownChunks),
+      peerChunkRatio: per(this.peerChunks),
+      requestsPerRead: per(this.requests),
+    };
+  }
+
+  /** Latencies at so many equally spaced quantiles from 0 to 1, for a distribution plot. */
+  quantiles(points: number): number[] {
+    const sorted = this.ms.slice(0, this.count).toSorted();
+    return Array.from({ length: points }, (_, i) => quantile(sorted, i / (points - 1)));
+  }
+}
+
+/** The smallest number that at least the share q of all is not above (nearest rank). */
+function quantile(sorted: Float32Array, q: number): number {
+  if (sorted.length === 0) return 0;
+  return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(q * sorted.length) - 1))]!;
+}
