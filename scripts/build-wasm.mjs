@@ -4,7 +4,7 @@
 //   node scripts/build-wasm.mjs --check   rebuilds elsewhere and fails unless the bytes equal the committed ones
 //
 // Needs Rust (rustup reads packages/ec-wasm/rust-toolchain.toml); installs wasm-pack under packages/ec-wasm/target when
-// there is none. Without Rust, --check says so and succeeds, because the committed files are enough to run everything.
+// there is none. Without the pinned Rust, --check says so and succeeds: the committed files are enough to run everything.
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -28,8 +28,9 @@ const GZIP_BYTES_MAX = 16_000;
 const RELAXED_SWIZZLE = Buffer.from([0xfd, 0x80, 0x02]);
 
 const check = process.argv.includes("--check");
-if (spawnSync("cargo", ["--version"], { cwd: CRATE }).status !== 0) {
-  console.log(`build-wasm: ${check ? "skipped, " : ""}cargo is missing or lacks the toolchain (https://rustup.rs)`);
+const missing = whatIsMissing();
+if (missing) {
+  console.log(`build-wasm: ${check ? "skipped, " : ""}${missing} (https://rustup.rs)`);
   process.exit(check ? 0 : 1);
 }
 const output = check ? mkdtempSync(join(tmpdir(), "agarose-wasm-")) : join(CRATE, "pkg");
@@ -38,6 +39,19 @@ try {
   if (check) compare(output);
 } finally {
   if (check) rmSync(output, { recursive: true, force: true });
+}
+
+/** Another compiler makes other bytes, so only the pinned one can compare them. */
+function whatIsMissing() {
+  const pinned = /channel = "(.*)"/.exec(readFileSync(join(CRATE, "rust-toolchain.toml"), "utf8"))[1];
+  const { status, stdout } = spawnSync("rustc", ["--version"], { cwd: CRATE, encoding: "utf8" });
+  if (status !== 0 || spawnSync("cargo", ["--version"], { cwd: CRATE }).status !== 0) return "Rust is not installed";
+  if (!stdout.startsWith(`rustc ${pinned} `)) return `Rust ${pinned} is needed, here is ${stdout.trim()}`;
+  return existsSync(join(sysroot(), "lib/rustlib/wasm32-unknown-unknown")) ? "" : "Rust lacks wasm32-unknown-unknown";
+}
+
+function sysroot() {
+  return execFileSync("rustc", ["--print", "sysroot"], { cwd: CRATE, encoding: "utf8" }).trim();
 }
 
 function build(directory) {
@@ -77,8 +91,7 @@ function checkSwizzles(file) {
  */
 function rustFlags(features) {
   const cargoHome = process.env.CARGO_HOME ?? join(homedir(), ".cargo");
-  const sysroot = execFileSync("rustc", ["--print", "sysroot"], { cwd: CRATE, encoding: "utf8" }).trim();
-  const remaps = { [CRATE]: "ec-wasm", [ROOT]: "agarose", [cargoHome]: "cargo", [sysroot]: "rust" };
+  const remaps = { [CRATE]: "ec-wasm", [ROOT]: "agarose", [cargoHome]: "cargo", [sysroot()]: "rust" };
   return [
     ...Object.entries(remaps).map(([from, to]) => `--remap-path-prefix=${from.replace(/\/$/, "")}=/${to}`),
     "-Clink-arg=-zstack-size=65536",
