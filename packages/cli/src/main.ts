@@ -18,6 +18,7 @@ const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   doctor: () => import("./doctor.ts"),
   dev: () => import("./dev/dev.ts"),
   solve: () => import("./solve.ts"),
+  simulate: () => import("./simulate.ts"),
   bench: () => import("./bench.ts"),
 };
 

@@ -306,14 +306,21 @@ function parseSystems(json: Json, read: ReadSpec): SystemSpec[] {
   });
   const all = [...policies, ...systems];
   if (all.length === 0) fail("policies", "list at least one policy or system to compare");
-  return all;
+  return tellApart(all);
 }
 
-/** `lru` with chunks 3 is reported as `lru-3`; other settings that tell rows apart follow in brackets. */
-function nameOf(policy: string, settings: Json): string {
-  const { chunks, ...rest } = settings;
-  const others = Object.entries(rest).map(([key, value]) => `${key}=${String(value)}`);
-  return `${policy}${chunks === undefined ? "" : `-${String(chunks)}`}${others.length > 0 ? ` (${others.join(", ")})` : ""}`;
+/** `lru` with chunks 3 is reported as `lru-3`. */
+function nameOf(policy: string, { chunks }: Json): string {
+  return chunks === undefined ? policy : `${policy}-${String(chunks)}`;
+}
+
+/** Rows of the same name get their settings behind it, so that a reader can tell them apart. */
+function tellApart(systems: SystemSpec[]): SystemSpec[] {
+  return systems.map((system) => {
+    if (systems.filter((other) => other.name === system.name).length === 1) return system;
+    const settings = Object.entries(system.settings).map(([key, value]) => `${key}=${String(value)}`);
+    return { ...system, name: `${system.name} (${settings.join(", ")})` };
+  });
 }
 
 function fail(field: string, problem: string): never {
