@@ -1,6 +1,7 @@
 /** `agarose solve FILE`: the exact multiple-choice knapsack on an instance from a file. */
 
 import { readFile } from "node:fs/promises";
+import { text as textOf } from "node:stream/consumers";
 import { AgaroseError } from "@agarose/core";
 import { solveKnapsack } from "@agarose/solver";
 import type { KnapsackInstance, KnapsackSolution } from "@agarose/solver";
@@ -31,9 +32,10 @@ export function register(program: Command): void {
     });
 }
 
+const now = (): number => performance.now();
+
 /** Solves with a clock; small instances are run unmeasured first, as a long-lived process would have. */
 function solveMeasured(instance: KnapsackInstance, timeLimitMs?: number): KnapsackSolution {
-  const now = (): number => performance.now();
   const limits = { now, ...(timeLimitMs === undefined ? {} : { timeLimitMs }) };
   if (instance.weights.length <= WARM_UP_OPTIONS_MAX) {
     const end = now() + WARM_UP_MS;
@@ -102,7 +104,7 @@ function describe(
 
 async function readText(file: string): Promise<string> {
   try {
-    return await readFile(file === "-" ? 0 : file, "utf8");
+    return await (file === "-" ? textOf(process.stdin) : readFile(file, "utf8"));
   } catch (error) {
     throw new AgaroseError("FILE_UNREADABLE", `cannot read ${file}: ${(error as Error).message}`, { file }, error);
   }

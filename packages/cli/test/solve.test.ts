@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runAgarose } from "./world.ts";
+import { runAgarose, spawnAgarose } from "./world.ts";
 
 let dir: string;
 
@@ -45,4 +45,9 @@ test("an instance that is none is bad usage, in JSON too", async () => {
   const { code, stdout } = await solve({ capacity: 3, objects: [{ weights: [1], values: [] }] }, "--json");
   expect([code, JSON.parse(stdout).error.code]).toEqual([2, "KNAPSACK_INVALID"]);
   expect((await solve("no JSON")).stderr).toMatch(/^KNAPSACK_INVALID: the file is not JSON/);
+});
+
+test("the instance may come from standard input", async () => {
+  const { code, stdout } = await spawnAgarose(["solve", "-", "--json"], { stdin: Buffer.from(JSON.stringify(INSTANCE)) });
+  expect([code, JSON.parse(stdout.toString()).value]).toEqual([0, 12]);
 });
