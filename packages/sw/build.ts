@@ -1,6 +1,6 @@
 /**
  * Builds the drop-in files: `agarose-sw.js` (ES module) and `agarose-sw.classic.js` (classic script), each complete in
- * itself, with the codec's WebAssembly as base64 in it.
+ * itself, with the codec's WebAssembly as base64 in it; and `agarose.js`, the page's side for pages without a bundler.
  *
  * `node packages/sw/build.ts [folder]` prints their sizes as JSON.
  */
@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build, type Plugin } from "esbuild";
 
-/** Sizes in bytes. `scriptGzipBytes` leaves the WebAssembly out: it is what the budget is for. */
+/** Sizes in bytes. `scriptGzipBytes` leaves the WebAssembly out, where there is any: it is what the budget is for. */
 export interface BuiltFile {
   readonly path: string;
   readonly bytes: number;
@@ -21,9 +21,10 @@ export interface BuiltFile {
 const FILES = [
   { name: "agarose-sw.js", entry: "entry-module.ts", format: "esm" },
   { name: "agarose-sw.classic.js", entry: "entry-classic.ts", format: "iife" },
+  { name: "agarose.js", entry: "index.ts", format: "esm" },
 ] as const;
 
-/** Writes both files into `folder`, which is made when missing. */
+/** Writes the files into `folder`, which is made when missing. */
 export async function buildServiceWorker(folder: string): Promise<BuiltFile[]> {
   await mkdir(folder, { recursive: true });
   return Promise.all(

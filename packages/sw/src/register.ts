@@ -16,6 +16,9 @@ export interface RegisterOptions {
   readonly onUpdate?: (activate: () => void) => void;
 }
 
+/** The files that take their configuration from their own URL. A worker that imports them has one in its source. */
+const DROP_IN = /\/agarose-sw(\.classic)?\.js$/;
+
 export const WORKER_URL_DEFAULT = "/agarose-sw.js?config=/agarose.json";
 
 /**
@@ -29,8 +32,10 @@ export async function register(
   options: RegisterOptions = {},
 ): Promise<ServiceWorkerRegistration> {
   const container = serviceWorkers();
-  const source = configFromUrl(new URL(url, document.baseURI).href);
+  const { href, pathname } = new URL(url, document.baseURI);
+  const source = configFromUrl(href);
   if (source) await checkSource(source);
+  else if (DROP_IN.test(pathname)) throw unconfigured(url);
   const { type = "module", scope, onUpdate, timeoutMs = 20_000 } = options;
   const registration = await container
     .register(url, { type, updateViaCache: "none", ...(scope === undefined ? {} : { scope }) })
@@ -55,6 +60,14 @@ function serviceWorkers(): ServiceWorkerContainer {
       ? "this browser offers no service workers here (private browsing?): read with fetchObject instead"
       : `service workers need https or localhost, this page is on ${location.origin}: serve it over https`,
     { secure: isSecureContext },
+  );
+}
+
+function unconfigured(url: string): AgaroseError {
+  return new AgaroseError(
+    "CONFIG_INVALID",
+    `${url} names no configuration: add \`?config=/agarose.json\`, or \`?pops=name=https://…\``,
+    { url },
   );
 }
 
