@@ -15,29 +15,38 @@ const HORIZON_REQUESTS = 4_000;
 const WRITE_COST_MS = 200;
 /** Requests between two solves when nothing urges. */
 const SOLVE_EVERY = 64;
+/** Requests between two looks at what is cached: silence makes it worth less. */
+const REVIEW_EVERY = 8;
 
 export function adaptive(cache: PolicyCache): Policy {
   const filter = new PopularityFilter(cache.objects);
   let sinceSolve = 0;
   /** Value per unit of weight of the least worthwhile chunk in the cache. */
   let price = 0;
+  let kept: number[] = [];
 
   function solve(): void {
     sinceSolve = 0;
+    for (const object of kept) filter.touch(object);
     const { count } = configureExactly(cache, filter.estimate, WRITE_COST_MS / HORIZON_REQUESTS);
     applyConfiguration(cache, count);
+    kept = Array.from(count.keys()).filter((object) => count[object]! > 0);
     price = lowestDensity();
   }
 
   function lowestDensity(): number {
     let lowest = Infinity;
-    for (let o = 0; o < cache.objects; o++) {
-      const d = cache.countOf(o);
-      if (d === 0) continue;
-      const density = (filter.estimate[o]! * cache.savedMs(o, d)) / (d * cache.chunkWeight[o]!);
+    for (const object of kept) {
+      const d = cache.countOf(object);
+      const density = (filter.estimate[object]! * cache.savedMs(object, d)) / (d * cache.chunkWeight[object]!);
       if (density < lowest) lowest = density;
     }
     return lowest;
+  }
+
+  function review(): void {
+    for (const object of kept) filter.touch(object);
+    price = lowestDensity();
   }
 
   /** Whether more chunks of the object would be worth more than the cheapest ones in the cache. */
@@ -55,6 +64,7 @@ export function adaptive(cache: PolicyCache): Policy {
   return {
     onRequest: (object) => {
       filter.record(object);
+      if (sinceSolve % REVIEW_EVERY === 0) review();
       if (++sinceSolve >= SOLVE_EVERY || isUrgent(object)) solve();
     },
     onLatency: solve,

@@ -15,7 +15,7 @@
  */
 
 /** Chance per request that an object's popularity is drawn anew, one expert each. */
-const HAZARDS = [0, 1 / 30_000, 1 / 6_000, 1 / 1_500, 1 / 400];
+const HAZARDS = [0, 1 / 30_000, 1 / 10_000, 1 / 4_000, 1 / 1_500, 1 / 400];
 const EXPERTS = HAZARDS.length;
 const TRIALS = 3;
 const FILTERS = EXPERTS + TRIALS;
@@ -30,13 +30,14 @@ const SHARE = 1 / 2_000;
 const BLOCK = 16;
 /** Requests over which the distribution of all objects is learned. */
 const LEARNING = 500;
-/** More objects than this are not told apart: the least popular ones return to the crowd of unseen ones. */
+/** Some 80 MB of posteriors. */
 const TRACKED_MAX = 20_000;
 
 export class PopularityFilter {
   /** Estimated request probability of each object; 0 for one that is not told apart from the unseen ones. */
   readonly estimate: Float64Array;
   private readonly objects: number;
+  private readonly trackedMax: number;
   private readonly grid: Float64Array;
   private readonly silence: Silence;
   /** Place of each object's state, 0 while it shares that of all unseen ones. */
@@ -55,8 +56,10 @@ export class PopularityFilter {
   private now = 0;
   private advancedAt = 0;
 
-  constructor(objects: number) {
+  /** `trackedMax`: more objects are not told apart; the least popular ones return to the crowd of unseen ones. */
+  constructor(objects: number, trackedMax = TRACKED_MAX) {
     this.objects = objects;
+    this.trackedMax = trackedMax;
     this.estimate = new Float64Array(objects);
     this.placeOf = new Int32Array(objects);
     const lowest = 0.02 / objects;
@@ -85,9 +88,17 @@ export class PopularityFilter {
     this.now++;
     const isConvinced = this.evidence.some((evidence) => evidence > TRIAL_EVIDENCE);
     // Large catalogues advance less often, so that the work per request stays the same.
-    if (!isConvinced && this.now - this.advancedAt < Math.max(BLOCK, this.tracked.length / 30)) return false;
+    if (!isConvinced && this.now - this.advancedAt < Math.max(BLOCK, this.tracked.length / 8)) return false;
     this.advance();
     return true;
+  }
+
+  /** Brings one object's estimate forward to now, without waiting for all of them. */
+  touch(object: number): void {
+    const place = this.placeOf[object]!;
+    if (place === 0) return;
+    this.advanceOne(place);
+    this.estimate[object] = this.mixedMean(place);
   }
 
   /** Numbers in one object's state. */
@@ -128,7 +139,7 @@ export class PopularityFilter {
     this.learnPrior(Math.min(1, (this.now - this.advancedAt) / LEARNING));
     this.advancedAt = this.now;
     this.refresh();
-    if (this.tracked.length > TRACKED_MAX) this.forgetLeast();
+    if (this.tracked.length > this.trackedMax) this.forgetLeast();
   }
 
   /** Requests for others went by: silence speaks against high probabilities, and hazards mix the prior in. */
@@ -205,7 +216,7 @@ export class PopularityFilter {
   private forgetLeast(): void {
     this.tracked.sort((a, b) => this.estimate[b]! - this.estimate[a]!);
     // A tenth at a time, so that this stays rare.
-    for (const object of this.tracked.splice(Math.floor(0.9 * TRACKED_MAX))) {
+    for (const object of this.tracked.splice(Math.floor(0.9 * this.trackedMax))) {
       this.freePlaces.push(this.placeOf[object]!);
       this.placeOf[object] = 0;
       this.estimate[object] = 0;

@@ -1,0 +1,109 @@
+import { describe, expect, test } from "vitest";
+import { DiscountingRate, EwmaPopularity } from "../src/index.ts";
+import { PopularityFilter } from "../src/policies/popularity-filter.ts";
+import { seededRandom } from "../src/random.ts";
+import { PopularityProcess } from "../src/simulator/workload.ts";
+
+describe("EwmaPopularity", () => {
+  test("Agar's example: 100 requests in the first period give a popularity of 80", () => {
+    const popularity = new EwmaPopularity(0.8);
+    popularity.record("key1", 100);
+    expect(popularity.endPeriod().get("key1")).toBeCloseTo(80, 12);
+    popularity.record("key1", 50);
+    popularity.endPeriod();
+    expect(popularity.popularityOf("key1")).toBeCloseTo(0.8 * 50 + 0.2 * 80, 12);
+  });
+
+  test("forgets objects that nobody asks for any more", () => {
+    const popularity = new EwmaPopularity(0.8);
+    popularity.record("once");
+    let periods = 0;
+    while (popularity.endPeriod().has("once")) periods++;
+    expect(periods).toBeGreaterThan(3);
+    expect(periods).toBeLessThan(20);
+    expect(popularity.popularityOf("once")).toBe(0);
+  });
+});
+
+describe("DiscountingRate", () => {
+  test("comes to the true rate of steady requests", () => {
+    const rate = new DiscountingRate(0.9, 10);
+    for (let i = 0; i < 4000; i++) rate.record("steady", i * 0.5);
+    expect(rate.rateOf("steady", 2000)).toBeCloseTo(2, 0);
+  });
+
+  test("falls by the ratio with each step of silence", () => {
+    const rate = new DiscountingRate(0.5, 10);
+    rate.record("a", 0);
+    expect(rate.rateOf("a", 25) / rate.rateOf("a", 5)).toBeCloseTo(0.25, 12);
+    expect(rate.rateOf("unknown", 5)).toBe(0);
+  });
+});
+
+/** Sum of |estimate - truth| over all objects, for the filter and for plain counts. */
+function errors(
+  change: { shift?: number; drift?: number },
+  requests: number,
+  seed: number,
+): { filter: number; counts: number } {
+  const spec = {
+    type: "zipf",
+    exponent: 1,
+    shiftEverySeconds: change.shift ?? 0,
+    driftSwapsPerSecond: change.drift ?? 0,
+  } as const;
+  const random = seededRandom(seed);
+  const process = new PopularityProcess(spec, 500, random.fork(1));
+  const draw = random.fork(2);
+  const filter = new PopularityFilter(500);
+  const counts = new Float64Array(500);
+  for (let n = 0; n < requests; n++) {
+    process.advance(n / 10);
+    const object = process.draw(draw);
+    counts[object]! += 1;
+    filter.record(object);
+  }
+  const distance = (estimate: (o: number) => number): number =>
+    process.truth().reduce((sum, truth, o) => sum + Math.abs(estimate(o) - truth), 0);
+  return { filter: distance((o) => filter.estimate[o]!), counts: distance((o) => counts[o]! / requests) };
+}
+
+describe("PopularityFilter", () => {
+  test("is nearly as good as plain counts where nothing changes", () => {
+    const { filter, counts } = errors({}, 8000, 1);
+    expect(counts).toBeLessThan(0.3);
+    expect(filter).toBeLessThan(1.15 * counts);
+  });
+
+  test("follows a drift that plain counts cannot", () => {
+    const { filter, counts } = errors({ drift: 1 }, 8000, 1);
+    expect(filter).toBeLessThan(0.6 * counts);
+  });
+
+  test("starts over soon after everything has changed at once", () => {
+    // 4,000 requests of one popularity, then 600 of another.
+    const { filter, counts } = errors({ shift: 400 }, 4600, 3);
+    expect(counts).toBeGreaterThan(1.2);
+    expect(filter).toBeLessThan(0.75 * counts);
+  });
+
+  test("estimates stay finite, not negative, and add up to about 1", () => {
+    const filter = new PopularityFilter(50);
+    const random = seededRandom(9);
+    // One object only, then uniform ones: the extremes of the grid.
+    for (let n = 0; n < 3000; n++) filter.record(n < 1500 ? 7 : random.integer(50));
+    const sum = filter.estimate.reduce((total, q) => total + q, 0);
+    for (const q of filter.estimate) expect(q >= 0 && q <= 1).toBe(true);
+    expect(sum).toBeGreaterThan(0.7);
+    expect(sum).toBeLessThan(1.4);
+  });
+
+  test("tracks a limited number of objects and forgets the least popular ones", () => {
+    const filter = new PopularityFilter(6_000, 300);
+    for (let n = 0; n < 5_000; n++) filter.record(n % 2 === 0 ? 0 : n);
+    const told = filter.estimate.reduce((count, q) => count + (q > 0 ? 1 : 0), 0);
+    expect(told).toBeGreaterThan(250);
+    expect(told).toBeLessThanOrEqual(320);
+    expect(filter.estimate[0]).toBeGreaterThan(0.3);
+  });
+});
