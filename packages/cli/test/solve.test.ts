@@ -48,6 +48,8 @@ test("an instance that is none is bad usage, in JSON too", async () => {
 });
 
 test("the instance may come from standard input", async () => {
-  const { code, stdout } = await spawnAgarose(["solve", "-", "--json"], { stdin: Buffer.from(JSON.stringify(INSTANCE)) });
+  const { code, stdout } = await spawnAgarose(["solve", "-", "--json"], {
+    stdin: Buffer.from(JSON.stringify(INSTANCE)),
+  });
   expect([code, JSON.parse(stdout.toString()).value]).toEqual([0, 12]);
 });
