@@ -3,6 +3,7 @@
  */
 import { toAgaroseError, type Codec } from "@agarose/core";
 import { CONFIG_PATH_DEFAULT, loadConfig, type Config } from "./config.ts";
+import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import type { S3StoreOptions } from "./store/s3-store.ts";
 import type { Store } from "./store/store.ts";
 import { openStores } from "./store/stores.ts";
@@ -16,6 +17,7 @@ export interface CommandContext {
   readonly config: Config;
   readonly stores: readonly Store[];
   readonly codec: () => Promise<Codec>;
+  readonly encoder: () => Promise<EncoderPool>;
   readonly json: boolean;
   /** Aborts on Ctrl-C and SIGTERM, so that nothing half-written stays behind. */
   readonly signal: AbortSignal;
@@ -38,7 +40,14 @@ export async function withContext<T>(
   process.once("SIGINT", onSignal);
   process.once("SIGTERM", onSignal);
   try {
-    return await action({ config, stores, codec: loadCodec, json: options.json ?? false, signal: abort.signal });
+    return await action({
+      config,
+      stores,
+      codec: loadCodec,
+      encoder: loadEncoder,
+      json: options.json ?? false,
+      signal: abort.signal,
+    });
   } finally {
     process.removeListener("SIGINT", onSignal);
     process.removeListener("SIGTERM", onSignal);
@@ -57,4 +66,12 @@ export function loadCodec(): Promise<Codec> {
     },
   );
   return codec;
+}
+
+let encoder: Promise<EncoderPool> | undefined;
+
+/** Threads that encode; they start with the first large stripe and do not keep the process alive. */
+export function loadEncoder(): Promise<EncoderPool> {
+  encoder ??= import("@agarose/ec-wasm/encoder-pool").then((module) => module.createEncoderPool());
+  return encoder;
 }

@@ -3,7 +3,7 @@ import { open, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { chunkBytes, encodeManifest, MANIFEST_BYTES_MAX, stripeCount } from "@agarose/core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { loadCodec } from "../src/context.ts";
+import { loadEncoder } from "../src/context.ts";
 import { readManifest } from "../src/manifests.ts";
 import { putObject } from "../src/put/put-object.ts";
 import {
@@ -87,7 +87,7 @@ describe("what was put is what is got", () => {
     await file.close();
     const object = { key: "sparse", path, contentType: "x/y", headers: {}, force: false };
     const config = { ...world.config, stripeBytes: 10_000 };
-    await putObject(object, { ...world, config, codec: loadCodec, nowMs: Date.now, signal });
+    await putObject(object, { ...world, config, encoder: loadEncoder, nowMs: Date.now, signal });
     expect((await world.get("sparse")).equals(await readFile(path))).toBe(true);
   });
 
@@ -199,13 +199,13 @@ describe("versions", () => {
     await writeFile(path, randomBytes(50_000));
     const before = await world.names("chunks/");
     let changed = false;
-    const codec = async () => {
+    const encoder = async () => {
       await writeFile(path, randomBytes(50_000));
       changed = true;
-      return loadCodec();
+      return loadEncoder();
     };
     const object = { key: "changing", path, contentType: "x/y", headers: {}, force: false };
-    const put = putObject(object, { ...world, codec, nowMs: Date.now, signal });
+    const put = putObject(object, { ...world, encoder, nowMs: Date.now, signal });
     await expect(put).rejects.toMatchObject({ code: "FILE_UNREADABLE", message: expect.stringContaining("changed") });
     expect(changed).toBe(true);
     expect(await world.names("chunks/")).toEqual(before);
@@ -326,7 +326,7 @@ describe("refused before anything is stored", () => {
     const put = (path: string) =>
       putObject(
         { key: "k", path, contentType: "x/y", headers: {}, force: false },
-        { ...world, codec: loadCodec, nowMs: Date.now, signal },
+        { ...world, encoder: loadEncoder, nowMs: Date.now, signal },
       );
     await expect(put(world.dir)).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
     await expect(put(join(world.dir, "nothing"))).rejects.toMatchObject({ code: "FILE_UNREADABLE" });

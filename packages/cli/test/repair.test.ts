@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { loadCodec } from "../src/context.ts";
+import { loadCodec, loadEncoder } from "../src/context.ts";
 import { repairObject } from "../src/repair/repair-object.ts";
 import { chunkPlace, DOWN, manifestName, startTestWorld, type World } from "./world.ts";
 
@@ -13,7 +13,8 @@ beforeEach(async () => {
 
 afterEach(() => world.close());
 
-const repair = (key: string) => repairObject(key, { stores: world.stores, codec: loadCodec, signal });
+const repair = (key: string) =>
+  repairObject(key, { stores: world.stores, codec: loadCodec, encoder: loadEncoder, signal });
 
 test.each([
   ["of many stripes", 12_345],

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { vi } from "vitest";
 import { chunkName, manifestName } from "@agarose/core";
 import { parseConfig, type Config } from "../src/config.ts";
-import { loadCodec } from "../src/context.ts";
+import { loadCodec, loadEncoder } from "../src/context.ts";
 import { getObject } from "../src/get/get-object.ts";
 import { main } from "../src/main.ts";
 import { readManifest } from "../src/manifests.ts";
@@ -80,7 +80,7 @@ export async function startTestWorld(options: WorldOptions = {}) {
       const path = join(dir, `upload-${crypto.randomUUID()}`);
       await writeFile(path, bytes);
       const object = { key, path, contentType: "application/octet-stream", headers: {}, force: false, ...more };
-      return putObject(object, { config, stores, codec: loadCodec, nowMs: Date.now, signal, ...more });
+      return putObject(object, { config, stores, encoder: loadEncoder, nowMs: Date.now, signal, ...more });
     },
 
     async get(key: string, range?: { start: number; end: number }): Promise<Buffer> {

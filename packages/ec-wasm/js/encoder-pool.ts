@@ -57,7 +57,7 @@ export function createEncoderPool(threads: number = defaultThreads()): EncoderPo
   return {
     async encode(stripe, k, rows) {
       checkStripe(stripe, k);
-      if (stripe.length <= INLINE_BYTES_MAX) return encodeInline(stripe, k, rows);
+      if (rows.length === 0 || stripe.length <= INLINE_BYTES_MAX) return encodeInline(stripe, k, rows);
       const answer = await takeThread().ask({ id: nextId++, stripe, k, rows });
       if ("error" in answer) throw codecError(answer.error.code, answer.error.message, answer.error.details);
       return { data: split(answer.stripe, k), parity: split(answer.parity, rows.length) };

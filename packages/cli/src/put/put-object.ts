@@ -17,13 +17,13 @@ import {
   systemSha256,
   toAgaroseError,
   versionText,
-  type Codec,
   type Manifest,
 } from "@agarose/core";
 import type { Config } from "../config.ts";
 import { currentManifest } from "../manifests.ts";
 import type { Store } from "../store/store.ts";
 import { hashFile } from "./file-hash.ts";
+import type { Encoder } from "./stripe-encoder.ts";
 import { uploadChunks } from "./upload.ts";
 
 export interface PutObject {
@@ -39,7 +39,7 @@ export interface PutObject {
 export interface PutContext {
   readonly config: Config;
   readonly stores: readonly Store[];
-  readonly codec: () => Promise<Codec>;
+  readonly encoder: () => Promise<Encoder>;
   readonly nowMs: () => number;
   readonly signal: AbortSignal;
   /** Told of file bytes hashed and of chunk bytes uploaded. */
@@ -89,7 +89,7 @@ export async function putObject(object: PutObject, context: PutContext): Promise
       layout,
       stores: placement.map((region) => stores.find((store) => store.region.name === region)!),
       chunks: placement.map((_, chunk) => chunk),
-      codec: await context.codec(),
+      encoder: await context.encoder(),
       signal,
       onBytes: (bytes) => onBytes?.("upload", bytes),
     });

@@ -3,7 +3,8 @@
  */
 import type { Hash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
-import { stripeShape, type Code, type Codec } from "@agarose/core";
+import { stripeShape, type Code } from "@agarose/core";
+import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import { readAt } from "./file-hash.ts";
 
 export interface StripeLayout extends Code {
@@ -11,13 +12,16 @@ export interface StripeLayout extends Code {
   readonly stripeBytes: number;
 }
 
+/** Encodes beside the event loop, which goes on uploading meanwhile. */
+export type Encoder = Pick<EncoderPool, "encode">;
+
 /** The shards `wanted` of stripe `index`. What was read goes into `hash`, in the order of the file. */
 export async function encodeStripe(
   file: FileHandle,
   layout: StripeLayout,
   index: number,
   wanted: readonly number[],
-  codec: Codec,
+  encoder: Encoder,
   hash: Hash,
 ): Promise<Map<number, Uint8Array>> {
   const { k } = layout;
@@ -26,8 +30,9 @@ export async function encodeStripe(
   const data = new Uint8Array(k * shardBytes);
   const { bytesRead } = await readAt(file, data.subarray(0, dataBytes), start);
   hash.update(data.subarray(0, bytesRead));
-  const shards = Array.from({ length: k }, (_, chunk) => data.subarray(chunk * shardBytes, (chunk + 1) * shardBytes));
   const rows = wanted.filter((chunk) => chunk >= k);
-  const parity = rows.length > 0 ? codec.encode(shards, rows) : [];
-  return new Map(wanted.map((chunk) => [chunk, chunk < k ? shards[chunk]! : parity[rows.indexOf(chunk)]!]));
+  const encoded = await encoder.encode(data, k, rows);
+  return new Map(
+    wanted.map((chunk) => [chunk, chunk < k ? encoded.data[chunk]! : encoded.parity[rows.indexOf(chunk)]!]),
+  );
 }

@@ -6,11 +6,11 @@
  */
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
-import { AgaroseError, chunkBytes, chunkName, stripeCount, type Codec } from "@agarose/core";
+import { AgaroseError, chunkBytes, chunkName, stripeCount } from "@agarose/core";
 import { nodeSha256 } from "../sha256.ts";
 import type { Store } from "../store/store.ts";
 import { ChunkUpload, uploadWholeChunk } from "./chunk-upload.ts";
-import { encodeStripe, type StripeLayout } from "./stripe-encoder.ts";
+import { encodeStripe, type Encoder, type StripeLayout } from "./stripe-encoder.ts";
 
 export interface UploadInput {
   readonly key: string;
@@ -21,7 +21,7 @@ export interface UploadInput {
   readonly stores: readonly Store[];
   /** Which chunks to upload. */
   readonly chunks: readonly number[];
-  readonly codec: Codec;
+  readonly encoder: Encoder;
   readonly signal: AbortSignal;
   readonly onBytes: (bytes: number) => void;
 }
@@ -116,8 +116,8 @@ class UploadPass {
   }
 
   async #encode(stripe: number): Promise<Map<number, Uint8Array>> {
-    const { file, layout, codec } = this.#input;
-    const shards = await encodeStripe(file, layout, stripe, this.#chunks, codec, this.#fileHash);
+    const { file, layout, encoder } = this.#input;
+    const shards = await encodeStripe(file, layout, stripe, this.#chunks, encoder, this.#fileHash);
     await Promise.all(
       [...shards].map(async ([chunk, shard]) => {
         this.#hashes[stripe]![chunk] = await nodeSha256(shard);

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { Codec, Manifest } from "@agarose/core";
 import { getObject } from "../get/get-object.ts";
 import { storeManifest } from "../put/put-object.ts";
+import type { Encoder } from "../put/stripe-encoder.ts";
 import { uploadChunks } from "../put/upload.ts";
 import type { Store } from "../store/store.ts";
 import { checkManifests, verifyObject, type ObjectVerdict } from "../verify/verify-object.ts";
@@ -14,6 +15,7 @@ import { checkManifests, verifyObject, type ObjectVerdict } from "../verify/veri
 export interface RepairContext {
   readonly stores: readonly Store[];
   readonly codec: () => Promise<Codec>;
+  readonly encoder: () => Promise<Encoder>;
   readonly signal: AbortSignal;
 }
 
@@ -65,7 +67,7 @@ async function rewriteChunks(manifest: Manifest, chunks: readonly number[], cont
         layout: manifest,
         stores: manifest.placement.map((region) => stores.find((store) => store.region.name === region)!),
         chunks,
-        codec: await context.codec(),
+        encoder: await context.encoder(),
         signal,
         onBytes: () => {},
       });
