@@ -24,7 +24,8 @@ export function javascriptCodec(): LoadedCodec {
   return codec;
 }
 
-function createJavascriptEngine(): Engine {
+/** The engine itself, without the checks in front of it. */
+export function createJavascriptEngine(): Engine {
   const tables = new Int32Array(INPUTS_MAX * TABLE_ENTRIES);
   const sums = new Int32Array(BLOCK_COLUMNS);
   const block = new Uint8Array(BLOCK_COLUMNS);

@@ -18,10 +18,7 @@ struct Bump {
 unsafe impl Sync for Bump {}
 
 #[global_allocator]
-static HEAP: Bump = Bump {
-    next: Cell::new(0),
-    live: Cell::new(0),
-};
+static HEAP: Bump = Bump { next: Cell::new(0), live: Cell::new(0) };
 
 // SAFETY: blocks are disjoint ranges of pages that this allocator grew the memory by, and stay so until `scope` has seen
 // all of them freed.

@@ -23,12 +23,7 @@ pub struct Codec {
 
 impl Codec {
     pub const fn new() -> Self {
-        Codec {
-            staging: [0; STAGING_BYTES],
-            tables: [0; TABLES_BYTES],
-            matrix: [0; MATRIX_BYTES],
-            prepared: (0, 0),
-        }
+        Codec { staging: [0; STAGING_BYTES], tables: [0; TABLES_BYTES], matrix: [0; MATRIX_BYTES], prepared: (0, 0) }
     }
 
     /// Makes the matrix for the k present and the wanted row indices that stand, one byte each, at the start of
@@ -43,16 +38,12 @@ impl Codec {
 
     /// How many rows one `apply` can compute from k inputs.
     pub fn rows_max(k: usize) -> usize {
-        (1..=ROWS_MAX)
-            .rev()
-            .find(|&rows| kernel::table_bytes(k, rows) <= TABLES_BYTES)
-            .unwrap_or(0)
+        (1..=ROWS_MAX).rev().find(|&rows| kernel::table_bytes(k, rows) <= TABLES_BYTES).unwrap_or(0)
     }
 
     /// Builds the kernel's tables from the first `rows` rows of `matrix`.
     pub fn prepare(&mut self, k: usize, rows: usize) -> Result<(), CodecError> {
-        if k == 0 || k >= ROWS_MAX || rows > ROWS_MAX || kernel::table_bytes(k, rows) > TABLES_BYTES
-        {
+        if k == 0 || k >= ROWS_MAX || rows > ROWS_MAX || kernel::table_bytes(k, rows) > TABLES_BYTES {
             return Err(CodecError::TooLarge);
         }
         kernel::prepare(&self.matrix, k, rows, &mut self.tables);
@@ -69,16 +60,7 @@ impl Codec {
             return Err(CodecError::TooLarge);
         }
         // SAFETY: the tables were prepared for this k and rows, and the strides were checked above.
-        unsafe {
-            kernel::apply(
-                self.tables.as_ptr(),
-                k,
-                rows,
-                self.staging.as_mut_ptr(),
-                stride,
-                len,
-            )
-        };
+        unsafe { kernel::apply(self.tables.as_ptr(), k, rows, self.staging.as_mut_ptr(), stride, len) };
         Ok(())
     }
 }

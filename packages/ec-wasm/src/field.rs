@@ -28,11 +28,7 @@ impl Field for Gf256 {
 
     fn div(a: u8, b: u8) -> u8 {
         assert!(b != 0, "division by zero in GF(256)");
-        if a == 0 {
-            0
-        } else {
-            EXP[LOG[a as usize] as usize + 255 - LOG[b as usize] as usize]
-        }
+        if a == 0 { 0 } else { EXP[LOG[a as usize] as usize + 255 - LOG[b as usize] as usize] }
     }
 
     fn exp(a: u8, n: usize) -> u8 {
@@ -58,11 +54,7 @@ impl Field for Gf256 {
 
 /// The product of two field elements.
 pub fn mul(a: u8, b: u8) -> u8 {
-    if a == 0 || b == 0 {
-        0
-    } else {
-        EXP[LOG[a as usize] as usize + LOG[b as usize] as usize]
-    }
+    if a == 0 || b == 0 { 0 } else { EXP[LOG[a as usize] as usize + LOG[b as usize] as usize] }
 }
 
 const fn log_exp() -> ([u8; 256], [u8; 510]) {

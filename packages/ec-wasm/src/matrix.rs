@@ -26,9 +26,7 @@ pub fn coefficients(present: &[u8], wanted: &[u8], out: &mut [u8]) -> Result<(),
     if !present.is_sorted_by(|a, b| a < b) {
         return Err(CodecError::IndicesInvalid);
     }
-    let out = out
-        .get_mut(..wanted.len() * k)
-        .ok_or(CodecError::TooLarge)?;
+    let out = out.get_mut(..wanted.len() * k).ok_or(CodecError::TooLarge)?;
     let rows = express_in(present, wanted)?;
     for (row, &index) in out.chunks_exact_mut(k).zip(wanted) {
         row.copy_from_slice(&rows[index as usize]);
@@ -58,11 +56,7 @@ fn express_in(present: &[u8], wanted: &[u8]) -> Result<Vec<Vec<u8>>, CodecError>
 
 /// The highest row that takes part; at least k, because the crate wants one parity.
 fn highest(present: &[u8], wanted: &[u8], k: usize) -> usize {
-    present
-        .iter()
-        .chain(wanted)
-        .map(|&index| index as usize)
-        .fold(k, usize::max)
+    present.iter().chain(wanted).map(|&index| index as usize).fold(k, usize::max)
 }
 
 #[cfg(test)]
@@ -89,26 +83,11 @@ mod tests {
     #[test]
     fn bad_arguments_are_refused_with_their_own_error() {
         let mut out = [0; 8];
-        assert_eq!(
-            coefficients(&[], &[0], &mut out),
-            Err(CodecError::DataCountInvalid)
-        );
+        assert_eq!(coefficients(&[], &[0], &mut out), Err(CodecError::DataCountInvalid));
         let all: Vec<u8> = (0..=255).collect();
-        assert_eq!(
-            coefficients(&all, &[0], &mut out),
-            Err(CodecError::DataCountInvalid)
-        );
-        assert_eq!(
-            coefficients(&[1, 1], &[0], &mut out),
-            Err(CodecError::IndicesInvalid)
-        );
-        assert_eq!(
-            coefficients(&[2, 1], &[0], &mut out),
-            Err(CodecError::IndicesInvalid)
-        );
-        assert_eq!(
-            coefficients(&[0, 1, 2], &[3, 4, 5], &mut out),
-            Err(CodecError::TooLarge)
-        );
+        assert_eq!(coefficients(&all, &[0], &mut out), Err(CodecError::DataCountInvalid));
+        assert_eq!(coefficients(&[1, 1], &[0], &mut out), Err(CodecError::IndicesInvalid));
+        assert_eq!(coefficients(&[2, 1], &[0], &mut out), Err(CodecError::IndicesInvalid));
+        assert_eq!(coefficients(&[0, 1, 2], &[3, 4, 5], &mut out), Err(CodecError::TooLarge));
     }
 }

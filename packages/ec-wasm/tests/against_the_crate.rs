@@ -17,28 +17,16 @@ fn stripe(k: usize, m: usize, bytes: usize, seed: u64) -> Vec<Vec<u8>> {
         state ^= state << 17;
         (state >> 24) as u8
     };
-    let mut shards: Vec<Vec<u8>> = (0..k)
-        .map(|_| (0..bytes).map(|_| next()).collect())
-        .collect();
+    let mut shards: Vec<Vec<u8>> = (0..k).map(|_| (0..bytes).map(|_| next()).collect()).collect();
     shards.resize(k + m, vec![0; bytes]);
     ReedSolomon::new(k, m).unwrap().encode(&mut shards).unwrap();
     shards
 }
 
 fn recover(codec: &mut Codec, stripe: &[Vec<u8>], kept: &[u8], wanted: &[u8]) {
-    let inputs: Vec<&[u8]> = kept
-        .iter()
-        .map(|&index| stripe[index as usize].as_slice())
-        .collect();
-    let expected: Vec<Vec<u8>> = wanted
-        .iter()
-        .map(|&index| stripe[index as usize].clone())
-        .collect();
-    assert_eq!(
-        compute(codec, kept, &inputs, wanted),
-        Ok(expected),
-        "from {kept:?}"
-    );
+    let inputs: Vec<&[u8]> = kept.iter().map(|&index| stripe[index as usize].as_slice()).collect();
+    let expected: Vec<Vec<u8>> = wanted.iter().map(|&index| stripe[index as usize].clone()).collect();
+    assert_eq!(compute(codec, kept, &inputs, wanted), Ok(expected), "from {kept:?}");
 }
 
 /// All ways to choose `size` of `from..n`.
@@ -48,9 +36,7 @@ fn combinations(n: u8, size: usize, from: u8) -> Vec<Vec<u8>> {
     }
     (from..=n - size as u8)
         .flat_map(|first| {
-            combinations(n, size - 1, first + 1)
-                .into_iter()
-                .map(move |rest| [vec![first], rest].concat())
+            combinations(n, size - 1, first + 1).into_iter().map(move |rest| [vec![first], rest].concat())
         })
         .collect()
 }
@@ -61,9 +47,7 @@ fn every_loss_pattern_of_common_codes_is_recovered() {
     for (k, m) in [(1, 1), (2, 1), (4, 2), (6, 3), (9, 3), (10, 4)] {
         let stripe = stripe(k, m, 37, 7);
         for kept in combinations((k + m) as u8, k, 0) {
-            let lost: Vec<u8> = (0..(k + m) as u8)
-                .filter(|index| !kept.contains(index))
-                .collect();
+            let lost: Vec<u8> = (0..(k + m) as u8).filter(|index| !kept.contains(index)).collect();
             recover(&mut codec, &stripe, &kept, &lost);
         }
     }
@@ -85,10 +69,7 @@ fn work_that_does_not_fit_is_refused_and_the_codec_goes_on() {
     let mut codec = Box::new(Codec::new());
     let stripe = stripe(4, 2, 20, 5);
     recover(&mut codec, &stripe, &[0, 1, 2, 5], &[3, 4]);
-    assert_eq!(
-        codec.apply(STAGING_BYTES / 6 + 1, 10),
-        Err(CodecError::TooLarge)
-    );
+    assert_eq!(codec.apply(STAGING_BYTES / 6 + 1, 10), Err(CodecError::TooLarge));
     assert_eq!(codec.apply(usize::MAX, 10), Err(CodecError::TooLarge));
     assert_eq!(codec.apply(100, 37), Err(CodecError::TooLarge));
     assert_eq!(codec.prepare(255, 256), Err(CodecError::TooLarge));

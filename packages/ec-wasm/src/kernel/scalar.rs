@@ -55,14 +55,7 @@ fn fill(table: &mut [u8], product: impl Fn(u8) -> u32) {
 /// # Safety
 /// `tables` holds what [`prepare`] wrote for the same k and rows; `shards` is valid for `(k + rows) * stride` bytes and
 /// `len + SLACK_BYTES <= stride`: whole words are read and written.
-pub unsafe fn apply(
-    tables: *const u8,
-    k: usize,
-    rows: usize,
-    shards: *mut u8,
-    stride: usize,
-    len: usize,
-) {
+pub unsafe fn apply(tables: *const u8, k: usize, rows: usize, shards: *mut u8, stride: usize, len: usize) {
     for first in (0..rows).step_by(ROWS_PER_TABLE) {
         // SAFETY: the group's tables and its outputs lie inside what the caller vouches for.
         unsafe {
@@ -96,19 +89,14 @@ unsafe fn apply_rows<const R: usize>(
             for _ in 0..k {
                 let word = input.cast::<u32>().read_unaligned();
                 for (c, sum) in sums.iter_mut().enumerate() {
-                    *sum ^= table
-                        .add((word >> (8 * c) & 0xff) as usize)
-                        .read_unaligned();
+                    *sum ^= table.add((word >> (8 * c) & 0xff) as usize).read_unaligned();
                 }
                 table = table.add(256);
                 input = input.add(stride);
             }
             for r in 0..R {
                 let word = u32::from_le_bytes(sums.map(|sum| (sum >> (8 * r)) as u8));
-                outputs
-                    .add(r * stride + column)
-                    .cast::<u32>()
-                    .write_unaligned(word);
+                outputs.add(r * stride + column).cast::<u32>().write_unaligned(word);
             }
         }
     }

@@ -62,14 +62,7 @@ fn fill(c: u8, table: &mut [u8]) {
 /// # Safety
 /// `tables` holds what [`prepare`] wrote for the same k and rows; `shards` is valid for `(k + rows) * stride` bytes and
 /// `len + SLACK_BYTES <= stride`: whole vectors are read and written.
-pub unsafe fn apply(
-    tables: *const u8,
-    k: usize,
-    rows: usize,
-    shards: *mut u8,
-    stride: usize,
-    len: usize,
-) {
+pub unsafe fn apply(tables: *const u8, k: usize, rows: usize, shards: *mut u8, stride: usize, len: usize) {
     for first in (0..rows).step_by(ROWS_PER_PASS) {
         // SAFETY: the pass's tables and its outputs lie inside what the caller vouches for.
         unsafe {
@@ -105,16 +98,13 @@ unsafe fn apply_rows<const R: usize, const U: usize>(
             let mut table = tables.cast::<v128>();
             let mut input = inputs.add(column);
             for _ in 0..k {
-                let bytes: [v128; U] =
-                    core::array::from_fn(|u| v128_load(input.add(u * VECTOR_BYTES).cast()));
+                let bytes: [v128; U] = core::array::from_fn(|u| v128_load(input.add(u * VECTOR_BYTES).cast()));
                 let low: [v128; U] = core::array::from_fn(|u| v128_and(bytes[u], nibble));
-                let high: [v128; U] =
-                    core::array::from_fn(|u| v128_and(u16x8_shr(bytes[u], 4), nibble));
+                let high: [v128; U] = core::array::from_fn(|u| v128_and(u16x8_shr(bytes[u], 4), nibble));
                 for sum in &mut sums {
                     let (low_products, high_products) = (v128_load(table), v128_load(table.add(1)));
                     for u in 0..U {
-                        let product =
-                            v128_xor(lookup(low_products, low[u]), lookup(high_products, high[u]));
+                        let product = v128_xor(lookup(low_products, low[u]), lookup(high_products, high[u]));
                         sum[u] = v128_xor(sum[u], product);
                     }
                     table = table.add(2);
@@ -123,10 +113,7 @@ unsafe fn apply_rows<const R: usize, const U: usize>(
             }
             for (r, sum) in sums.iter().enumerate() {
                 for (u, &vector) in sum.iter().enumerate() {
-                    v128_store(
-                        outputs.add(r * stride + column + u * VECTOR_BYTES).cast(),
-                        vector,
-                    );
+                    v128_store(outputs.add(r * stride + column + u * VECTOR_BYTES).cast(), vector);
                 }
             }
             column += U * VECTOR_BYTES;

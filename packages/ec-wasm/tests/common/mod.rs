@@ -5,12 +5,7 @@ use agarose_ec::error::CodecError;
 use agarose_ec::kernel::SLACK_BYTES;
 
 /// Computes the `wanted` rows from the k `present` ones (ascending).
-pub fn compute(
-    codec: &mut Codec,
-    present: &[u8],
-    inputs: &[&[u8]],
-    wanted: &[u8],
-) -> Result<Vec<Vec<u8>>, CodecError> {
+pub fn compute(codec: &mut Codec, present: &[u8], inputs: &[&[u8]], wanted: &[u8]) -> Result<Vec<Vec<u8>>, CodecError> {
     let (k, bytes) = (present.len(), inputs[0].len());
     codec.staging[..k].copy_from_slice(present);
     codec.staging[k..k + wanted.len()].copy_from_slice(wanted);
@@ -25,11 +20,7 @@ pub fn compute(
     Ok(outputs)
 }
 
-fn compute_group(
-    codec: &mut Codec,
-    inputs: &[&[u8]],
-    rows: usize,
-) -> Result<Vec<Vec<u8>>, CodecError> {
+fn compute_group(codec: &mut Codec, inputs: &[&[u8]], rows: usize) -> Result<Vec<Vec<u8>>, CodecError> {
     let bytes = inputs[0].len();
     let stride = bytes + SLACK_BYTES;
     codec.prepare(inputs.len(), rows)?;
@@ -37,8 +28,6 @@ fn compute_group(
         codec.staging[at * stride..][..bytes].copy_from_slice(input);
     }
     codec.apply(stride, bytes)?;
-    let outputs = codec.staging[inputs.len() * stride..]
-        .chunks(stride)
-        .take(rows);
+    let outputs = codec.staging[inputs.len() * stride..].chunks(stride).take(rows);
     Ok(outputs.map(|output| output[..bytes].to_vec()).collect())
 }
