@@ -1,14 +1,16 @@
 /**
  * Builds the drop-in files: `agarose-sw.js` (ES module) and `agarose-sw.classic.js` (classic script), each complete in
- * itself, with the codec's WebAssembly as base64 in it; and `agarose.js`, the page's side for pages without a bundler.
+ * itself, with the codec's WebAssembly in it (deflated, in base64); and `agarose.js`, the page's side for pages without a
+ * bundler.
  *
  * `node packages/sw/build.ts [folder]` prints their sizes as JSON.
  */
 import { readFile, writeFile, mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { gzipSync } from "node:zlib";
+import { deflateSync, gzipSync } from "node:zlib";
 import { build, type Plugin } from "esbuild";
+import { minify } from "vite";
 
 /** Sizes in bytes. `scriptGzipBytes` leaves the WebAssembly out, where there is any: it is what the budget is for. */
 export interface BuiltFile {
@@ -47,17 +49,26 @@ async function bundle(entry: string, format: "esm" | "iife", withWasm: boolean):
     platform: "browser",
     target: "es2022",
     legalComments: "none",
-    plugins: [wasmAsBase64(withWasm)],
+    plugins: [wasmAsText(withWasm)],
   });
-  return result.outputFiles[0]!.contents;
+  return new TextEncoder().encode(await minified(result.outputFiles[0]!.text, format));
 }
 
-function wasmAsBase64(withWasm: boolean): Plugin {
+/** A second minifier over esbuild's output: it inlines what esbuild leaves, for 3% less. */
+async function minified(script: string, format: "esm" | "iife"): Promise<string> {
+  const options = { compress: { target: "es2022" }, mangle: { toplevel: true }, codegen: { removeWhitespace: true } };
+  const { code, errors } = await minify("file.js", script, { ...options, module: format === "esm" });
+  if (errors.length === 0) return code;
+  throw new Error(`the bundle was not minified: ${errors.map(({ message }) => message).join("; ")}`);
+}
+
+/** For esbuild: a `.wasm` file becomes the text that `inlined-decoder.ts` unpacks. */
+export function wasmAsText(withWasm: boolean): Plugin {
   return {
-    name: "wasm-as-base64",
+    name: "wasm-as-text",
     setup({ onLoad }) {
       onLoad({ filter: /\.wasm$/ }, async ({ path }) => ({
-        contents: withWasm ? (await readFile(path)).toString("base64") : "",
+        contents: withWasm ? deflateSync(await readFile(path), { level: 9 }).toString("base64") : "",
         loader: "text",
       }));
     },

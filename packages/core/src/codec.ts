@@ -23,3 +23,6 @@ export interface Codec {
     out?: readonly Uint8Array[],
   ): Uint8Array[];
 }
+
+/** The half of a codec that a read needs. */
+export type Decoder = Pick<Codec, "reconstruct">;

@@ -1,5 +1,5 @@
 /** Manifest, placement, read plan and the late-binding reader: everything that must agree wherever Agarose runs. */
-export type { Codec, Shard } from "./codec.ts";
+export type { Codec, Decoder, Shard } from "./codec.ts";
 export { AgaroseError, toAgaroseError, type ErrorCode } from "./errors.ts";
 export * from "./key.ts";
 export * from "./manifest.ts";

@@ -4,7 +4,7 @@
  * Stripes are read ahead within a bounded window, each by late binding (`stripe-read.ts`), decoded where a data chunk is
  * missing, and handed out in order. A read that cannot be completed errors its stream; it never ends short.
  */
-import type { Codec } from "./codec.ts";
+import type { Decoder } from "./codec.ts";
 import { toAgaroseError } from "./errors.ts";
 import { stripeCount, stripeShape, type Manifest, type StripeShape } from "./manifest.ts";
 import type { Clock, Random, Sha256 } from "./ports.ts";
@@ -18,7 +18,7 @@ export interface ReadOptions {
   readonly manifest: Manifest;
   readonly sources: readonly ChunkSource[];
   /** Called only when something must be decoded. */
-  readonly codec: () => Promise<Codec>;
+  readonly codec: () => Promise<Decoder>;
   readonly clock: Clock;
   readonly sha256: Sha256;
   readonly random: Random;

@@ -1,13 +1,13 @@
 /**
  * What a client gets from the browser, in a worker or in a page.
  */
-import { systemClock, systemSha256, type Codec } from "@agarose/core";
+import { systemClock, systemSha256, type Decoder } from "@agarose/core";
 import { eventChannel } from "./event-channel.ts";
 import { fetchPort, telemetryPost } from "./network.ts";
 import type { ClientPorts } from "./object-client.ts";
 import { once } from "./once.ts";
 
-export function browserPorts(codec: () => Promise<Codec>): ClientPorts {
+export function browserPorts(codec: () => Promise<Decoder>): ClientPorts {
   return {
     fetch: fetchPort(globalThis.fetch.bind(globalThis)),
     post: telemetryPost(globalThis.fetch.bind(globalThis)),

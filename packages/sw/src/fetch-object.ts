@@ -2,7 +2,7 @@
  * Reads objects from a page, a worker or Node: through the service worker where one is in charge, else by the same
  * strategy in place.
  */
-import { AgaroseError, encodeKey, parseKey, type Codec, type ErrorCode } from "@agarose/core";
+import { AgaroseError, encodeKey, parseKey, type Decoder, type ErrorCode } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { browserPorts } from "./browser-ports.ts";
 import { PREFIX_DEFAULT, type ClientConfig } from "./config.ts";
@@ -28,7 +28,7 @@ export interface FetchObjectOptions {
  */
 export function createClient(
   config: ClientConfig,
-  codec: () => Promise<Codec> = async () => javascriptCodec(),
+  codec: () => Promise<Decoder> = async () => javascriptCodec(),
 ): ObjectClient {
   return new ObjectClient(config, browserPorts(codec));
 }

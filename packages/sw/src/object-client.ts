@@ -6,7 +6,7 @@ import {
   LATENCY_UNKNOWN,
   parseKey,
   type Clock,
-  type Codec,
+  type Decoder,
   type FetchPort,
   type Manifest,
   type PlanRegion,
@@ -32,7 +32,7 @@ export interface ClientPorts {
   readonly sha256: Sha256;
   readonly random: Random;
   /** Called when something must be decoded. */
-  readonly codec: () => Promise<Codec>;
+  readonly codec: () => Promise<Decoder>;
   readonly emit: (event: ReadEvent) => void;
 }
 

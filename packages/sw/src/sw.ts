@@ -1,89 +1,27 @@
 /**
- * The service worker: `agarose({ pops, regions })` in a worker of one's own, or the drop-in files `agarose-sw.js` and
- * `agarose-sw.classic.js`, which call it for what their query string says.
+ * The service worker as a library: `agarose({ pops, regions })` in a worker of one's own. The drop-in files `agarose-sw.js`
+ * and `agarose-sw.classic.js` do the same for what their query string says.
  */
-import type { Codec } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
-import { browserPorts } from "./browser-ports.ts";
-import { configFromUrl, parseConfig, type ClientConfigInput, type ConfigSource } from "./config.ts";
-import { loadConfig } from "./config-store.ts";
-import { errorResponse, toResponse } from "./http-response.ts";
-import { installLifeCycle } from "./life-cycle.ts";
-import { ObjectClient } from "./object-client.ts";
-import { once } from "./once.ts";
-import { route } from "./routing.ts";
+import type { ClientConfigInput, ConfigSource } from "./config.ts";
+import { wire, wireConfig, type InstallOptions, type WiredOptions } from "./install.ts";
 import type { WorkerScope } from "./worker-scope.ts";
 
 export type { ClientConfig, ClientConfigInput, ConfigSource, Endpoint } from "./config.ts";
+export type { InstallOptions } from "./install.ts";
 export type { WorkerMessage } from "./life-cycle.ts";
 export { configFromUrl, parseConfig } from "./config.ts";
 
-export interface InstallOptions {
-  /** Called when something must be decoded, once. The JavaScript codec by default. */
-  readonly codec?: () => Promise<Codec>;
-  /** Take control of pages that are open already when the worker is installed for the first time. Default true. */
-  readonly claim?: boolean;
-  /** Set where nothing else in the worker listens to requests: the browser may then spare it those outside the prefix. */
-  readonly alone?: boolean;
-}
-
-/** An install waits so long for the PoPs' round trips, so that the first read knows them; a silent PoP may not hold it up. */
-const INSTALL_PROBE_MS = 1_000;
-
 /** Serves the objects of a configuration from the worker it is called in, which must still be starting up. */
 export function agarose(config: ClientConfigInput, options: InstallOptions = {}): void {
-  const scope = globalThis as unknown as WorkerScope;
-  const parsed = parseConfig(config, scope.location.href);
-  installAgarose(scope, { prefix: parsed.prefix, config: parsed }, options);
-}
-
-/** `agarose` for what the worker's own URL asks for; does nothing when it asks for nothing. */
-export function agaroseFromUrl(scope: WorkerScope, options: InstallOptions = {}): void {
-  const source = configFromUrl(scope.location.href);
-  if (source) installAgarose(scope, source, { alone: true, ...options });
+  wireConfig(config, withCodec(options));
 }
 
 /** Wires a worker: its routes, its client and its life cycle. */
 export function installAgarose(scope: WorkerScope, source: ConfigSource, options: InstallOptions = {}): void {
-  const { codec = async () => javascriptCodec(), claim = true, alone = false } = options;
-  const ports = browserPorts(codec);
-  let renewed: ObjectClient | undefined;
-  const first = once(async () => {
-    const config = await loadConfig(source, globalThis, (changed) => (renewed = new ObjectClient(changed, ports)));
-    return new ObjectClient(config, ports);
-  });
-  const client = async (): Promise<ObjectClient> => renewed ?? (await first());
+  wire(scope, source, withCodec(options));
+}
 
-  scope.addEventListener("fetch", (event) => {
-    const routed = route(event.request, scope.location.origin, source.prefix);
-    if (!routed) return;
-    const over = Promise.withResolvers<void>();
-    event.waitUntil(over.promise);
-    event.respondWith(respond(event.request, routed, over.resolve));
-  });
-
-  installLifeCycle(scope, {
-    claim,
-    onlyPrefix: alone ? source.prefix : undefined,
-    ready: async () => {
-      const { promise: longEnough, resolve } = Promise.withResolvers<void>();
-      ports.clock.after(INSTALL_PROBE_MS, resolve);
-      await Promise.race([(await client()).probe(), longEnough]);
-    },
-    onMessage: async ({ agarose: what }) => {
-      if (what === "probe") return (await client()).probe(true);
-      if (what === "forget-plans") return (await client()).plans.clear();
-    },
-  });
-
-  async function respond(request: Request, routed: NonNullable<ReturnType<typeof route>>, over: () => void) {
-    const { headers, signal } = request;
-    try {
-      const { method } = routed;
-      return toResponse(await (await client()).answer({ key: routed.key(), method, headers, signal }, over));
-    } catch (error) {
-      over();
-      return errorResponse(error);
-    }
-  }
+function withCodec(options: InstallOptions): WiredOptions {
+  return { ...options, codec: options.codec ?? (async () => javascriptCodec()) };
 }

@@ -1,0 +1,87 @@
+/**
+ * Wires a worker: routes, client and life cycle. `sw.ts` is the face of it for workers that bundle Agarose, the entries of
+ * the drop-in files call it directly, each with a codec of its own.
+ */
+import type { Decoder } from "@agarose/core";
+import { browserPorts } from "./browser-ports.ts";
+import { configFromUrl, parseConfig, type ClientConfigInput, type ConfigSource } from "./config.ts";
+import { loadConfig } from "./config-store.ts";
+import { errorResponse, toResponse } from "./http-response.ts";
+import { installLifeCycle } from "./life-cycle.ts";
+import { ObjectClient } from "./object-client.ts";
+import { once } from "./once.ts";
+import { route } from "./routing.ts";
+import type { WorkerScope } from "./worker-scope.ts";
+
+export interface InstallOptions {
+  /** Called when something must be decoded, once. The JavaScript codec by default. */
+  readonly codec?: () => Promise<Decoder>;
+  /** Take control of pages that are open already when the worker is installed for the first time. Default true. */
+  readonly claim?: boolean;
+  /** Set where nothing else in the worker listens to requests: the browser may then spare it those outside the prefix. */
+  readonly alone?: boolean;
+}
+
+/** With the default filled in: who has one of its own need not carry the other. */
+export type WiredOptions = InstallOptions & Required<Pick<InstallOptions, "codec">>;
+
+/** An install waits so long for the PoPs' round trips, so that the first read knows them; a silent PoP may not hold it up. */
+const INSTALL_PROBE_MS = 1_000;
+
+/** Serves the objects of a configuration from the worker it is called in, which must still be starting up. */
+export function wireConfig(config: ClientConfigInput, options: WiredOptions): void {
+  const scope = globalThis as unknown as WorkerScope;
+  const parsed = parseConfig(config, scope.location.href);
+  wire(scope, { prefix: parsed.prefix, config: parsed }, options);
+}
+
+/** `wireConfig` for what the worker's own URL asks for; does nothing when it asks for nothing. */
+export function wireFromUrl(scope: WorkerScope, options: WiredOptions): void {
+  const source = configFromUrl(scope.location.href);
+  if (source) wire(scope, source, { alone: true, ...options });
+}
+
+/** Wires `scope` with a configuration, or with where one is. */
+export function wire(scope: WorkerScope, source: ConfigSource, options: WiredOptions): void {
+  const { codec, claim = true, alone = false } = options;
+  const ports = browserPorts(codec);
+  let renewed: ObjectClient | undefined;
+  const first = once(async () => {
+    const config = await loadConfig(source, globalThis, (changed) => (renewed = new ObjectClient(changed, ports)));
+    return new ObjectClient(config, ports);
+  });
+  const client = async (): Promise<ObjectClient> => renewed ?? (await first());
+
+  scope.addEventListener("fetch", (event) => {
+    const routed = route(event.request, scope.location.origin, source.prefix);
+    if (!routed) return;
+    const over = Promise.withResolvers<void>();
+    event.waitUntil(over.promise);
+    event.respondWith(respond(event.request, routed, over.resolve));
+  });
+
+  installLifeCycle(scope, {
+    claim,
+    onlyPrefix: alone ? source.prefix : undefined,
+    ready: async () => {
+      const { promise: longEnough, resolve } = Promise.withResolvers<void>();
+      ports.clock.after(INSTALL_PROBE_MS, resolve);
+      await Promise.race([(await client()).probe(), longEnough]);
+    },
+    onMessage: async ({ agarose: what }) => {
+      if (what === "probe") return (await client()).probe(true);
+      if (what === "forget-plans") return (await client()).plans.clear();
+    },
+  });
+
+  async function respond(request: Request, routed: NonNullable<ReturnType<typeof route>>, over: () => void) {
+    const { headers, signal } = request;
+    try {
+      const { method } = routed;
+      return toResponse(await (await client()).answer({ key: routed.key(), method, headers, signal }, over));
+    } catch (error) {
+      over();
+      return errorResponse(error);
+    }
+  }
+}
