@@ -59,7 +59,10 @@ async function startChromium(executablePath?: string): Promise<Chromium> {
   );
   if (!path) throw new Unavailable("needs Chromium: set CHROMIUM_PATH");
   const site = await startSite();
-  const browser = await chromium.launch({ executablePath: path, args: ARGUMENTS });
+  const browser = await chromium.launch({ executablePath: path, args: ARGUMENTS }).catch((error) => {
+    site.close();
+    throw new Unavailable(`does not start: ${String(error).split("\n")[0]}`, { cause: error });
+  });
   const page = await browser.newPage();
   await page.goto(site.url);
   await page.evaluate(async () => {

@@ -64,7 +64,9 @@ async function startWorkerd(): Promise<Workerd> {
     compatibilityDate: "2026-07-01",
     modules: [main, await moduleOf("relaxed"), await moduleOf("simd")],
   });
-  await miniflare.ready;
+  await miniflare.ready.catch((error) => {
+    throw new Unavailable(`does not start: ${String(error).split("\n")[0]}`, { cause: error });
+  });
   return {
     runtime: "workerd",
     async ask(request) {
