@@ -175,7 +175,7 @@ function describe(rows: readonly string[][], bytes: number, servers: readonly st
       "`agarose` in a fresh process each time, alternating with a program that moves the same file with one `PutObjectCommand` or " +
       "`GetObjectCommand` of `@aws-sdk/client-s3` in its defaults. MB/s are bytes of the file over the whole run of the process, " +
       `start included, median (quartiles) of ${ROUNDS} rounds; peak is the largest resident set (VmHWM) of any. \`put\` hashes the file first, and ` +
-      "uploads 12/9 of it; both check every SHA-256. Client, server and disk share the cores.",
+      "uploads 12/9 of it; `get` checks the SHA-256 of every chunk and of the whole. Client, server and disk share the cores.",
     ...(servers.includes("versitygw")
       ? []
       : ["versitygw was not installed, so only the embedded endpoint was measured."]),
