@@ -16,6 +16,7 @@ const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   verify: () => import("./verify.ts"),
   repair: () => import("./repair.ts"),
   doctor: () => import("./doctor.ts"),
+  init: () => import("./init.ts"),
   dev: () => import("./dev/dev.ts"),
   solve: () => import("./solve.ts"),
   simulate: () => import("./simulate.ts"),

@@ -29,7 +29,7 @@ const inWorld = (name: string): string => join(world.dir, name);
 test("--help lists every verb", async () => {
   const { code, stdout } = await spawnAgarose(["--help"]);
   expect(code).toBe(0);
-  for (const verb of ["put", "get", "ls", "rm", "verify", "repair", "doctor", "dev", "solve", "bench"]) {
+  for (const verb of ["put", "get", "ls", "rm", "verify", "repair", "doctor", "init", "dev", "solve", "bench"]) {
     expect(stdout.toString()).toMatch(new RegExp(`^  ${verb}\\b`, "m"));
   }
 });

@@ -4,6 +4,7 @@
 import { AgaroseError } from "@agarose/core";
 import { configFromUrl, type ConfigSource } from "./config.ts";
 import { fetchConfig } from "./config-store.ts";
+import { checkWorkerFile } from "./worker-file.ts";
 
 export interface RegisterOptions {
   /** `classic` for `agarose-sw.classic.js`. Default `module`. */
@@ -14,6 +15,11 @@ export interface RegisterOptions {
   readonly timeoutMs?: number;
   /** Told when a newer worker has been installed and waits; call `activate` to let it take over at once. */
   readonly onUpdate?: (activate: () => void) => void;
+  /**
+   * Told when the drop-in file that the server sends is not the one that belongs to this page: of another version, or
+   * altered. The worker goes on all the same. Writes a warning to the console by default.
+   */
+  readonly onStale?: (problem: AgaroseError) => void;
 }
 
 /** The files that take their configuration from their own URL. A worker that imports them has one in its source. */
@@ -36,20 +42,39 @@ export async function register(
   const source = configFromUrl(href);
   if (source) await checkSource(source);
   else if (DROP_IN.test(pathname)) throw unconfigured(url);
-  const { type = "module", scope, onUpdate, timeoutMs = 20_000 } = options;
+  const { type = "module", scope, onUpdate, onStale = warn, timeoutMs = 20_000 } = options;
   const registration = await container
     .register(url, { type, updateViaCache: "none", ...(scope === undefined ? {} : { scope }) })
-    .catch((error: unknown) => {
-      throw new AgaroseError(
-        "CONFIG_INVALID",
-        `service worker ${url} was not registered: check that the file is there and is served as JavaScript (${String(error)})`,
-        { url },
-        error,
-      );
+    .catch(async (error: unknown) => {
+      throw (DROP_IN.test(pathname) && (await problemOf(href))) || notRegistered(url, error);
     });
   if (onUpdate) watchUpdates(registration, onUpdate);
   await controlled(container, registration, timeoutMs);
+  // Nobody waits for this: the worker works, and the file matters for the next visit.
+  if (DROP_IN.test(pathname)) void problemOf(href).then((problem) => problem && onStale(problem));
   return registration;
+}
+
+/** What is wrong with the worker's file, or undefined when nothing is or it cannot be looked at. */
+async function problemOf(href: string): Promise<AgaroseError | undefined> {
+  const check = checkWorkerFile(href, globalThis.fetch.bind(globalThis));
+  return check.then(
+    () => undefined,
+    (error: unknown) => (error instanceof AgaroseError ? error : undefined),
+  );
+}
+
+function warn({ message }: AgaroseError): void {
+  console.warn(`agarose: ${message}`);
+}
+
+function notRegistered(url: string, error: unknown): AgaroseError {
+  return new AgaroseError(
+    "CONFIG_INVALID",
+    `service worker ${url} was not registered: check that the file is there and is served as JavaScript (${String(error)})`,
+    { url },
+    error,
+  );
 }
 
 function serviceWorkers(): ServiceWorkerContainer {

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildServiceWorker, type BuiltFile } from "../build.ts";
 import { FakeScope } from "./fake-scope.ts";
 
-/** Gzipped, without the WebAssembly, in bytes. The aim is 15,000; this is what holds until it is reached. */
-const SCRIPT_GZIP_BYTES_MAX = 20 * 1024;
+/** Gzipped, without the WebAssembly, in bytes. The aim for the workers is 15,000; this is what holds until it is reached. */
+const SCRIPT_GZIP_BYTES_MAX = { worker: 18_900, page: 20_200 };
 
 let folder: string;
 let files: BuiltFile[];
@@ -23,7 +23,12 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 test("all files stay within their size, and only the workers bring WebAssembly", () => {
   expect(files.map(({ path }) => basename(path))).toEqual(["agarose-sw.js", "agarose-sw.classic.js", "agarose.js"]);
-  for (const { scriptGzipBytes } of files) expect(scriptGzipBytes).toBeLessThanOrEqual(SCRIPT_GZIP_BYTES_MAX);
+  const { worker, page } = SCRIPT_GZIP_BYTES_MAX;
+  const sizes = files.map(({ scriptGzipBytes }) => scriptGzipBytes);
+  expect(
+    sizes.map((bytes, i) => bytes <= [worker, worker, page][i]!),
+    String(sizes),
+  ).toEqual([true, true, true]);
   expect(files.map(({ gzipBytes, scriptGzipBytes }) => gzipBytes > scriptGzipBytes)).toEqual([true, true, false]);
 });
 

@@ -1,6 +1,7 @@
 /** What `register` refuses before it troubles the browser; the rest needs one and is tested end to end. */
 import { afterEach, expect, test, vi } from "vitest";
 import { register } from "../src/register.ts";
+import { stamped, VERSION } from "../src/worker-file.ts";
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -18,6 +19,41 @@ test.each(["/agarose-sw.js", "/lib/agarose-sw.classic.js?prefix=/media/"])(
     expect(asked).not.toHaveBeenCalled();
   },
 );
+
+/** A page whose server sends `body` for the worker's file, and a good configuration. */
+function serve(body: string, type: string): void {
+  const config = JSON.stringify({ pops: [{ name: "p", url: "https://p.test" }] });
+  const fetch = vi.fn<typeof globalThis.fetch>(async (url) =>
+    new URL(String(url)).pathname === "/agarose.json"
+      ? new Response(config)
+      : new Response(body, { headers: { "content-type": type } }),
+  );
+  vi.stubGlobal("fetch", fetch);
+}
+
+const URL_WITH_CONFIG = "/agarose-sw.js?config=/agarose.json";
+
+test("a file that cannot be registered because it is HTML is refused with that reason", async () => {
+  serve("<!doctype html>", "text/html");
+  const refusal = new DOMException("unsupported MIME type", "SecurityError");
+  stubPage({ register: vi.fn<ServiceWorkerContainer["register"]>().mockRejectedValue(refusal) });
+  await expect(register(URL_WITH_CONFIG)).rejects.toMatchObject({
+    code: "CONFIG_INVALID",
+    details: { problem: "type", type: "text/html" },
+  });
+});
+
+test("a stale file is registered all the same, and told of", async () => {
+  serve((await stamped("0;")).replace(VERSION, "0.0.1"), "text/javascript");
+  const registration = {} as ServiceWorkerRegistration;
+  stubPage({
+    register: vi.fn<ServiceWorkerContainer["register"]>().mockResolvedValue(registration),
+    controller: {} as ServiceWorker,
+  });
+  const told = Promise.withResolvers<unknown>();
+  await expect(register(URL_WITH_CONFIG, { onStale: told.resolve })).resolves.toBe(registration);
+  expect(await told.promise).toMatchObject({ details: { problem: "version", version: "0.0.1", expected: VERSION } });
+});
 
 test("a worker of one's own needs no configuration in its URL", async () => {
   const registration = {} as ServiceWorkerRegistration;
