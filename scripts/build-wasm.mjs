@@ -7,7 +7,7 @@
 // there is none. Without the pinned Rust, --check says so and succeeds: the committed files are enough to run everything.
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -57,6 +57,7 @@ function sysroot() {
 function build(directory) {
   const wasmPack = findWasmPack();
   mkdirSync(directory, { recursive: true });
+  run("cargo", ["fetch", "--locked"]);
   for (const [name, features] of Object.entries(BUILDS)) {
     const bundled = join(TARGET, `pkg-${name}`);
     run(wasmPack, ["build", "--release", "--target", "web", "--no-pack", "--no-typescript", "--out-dir", bundled], {
@@ -90,10 +91,12 @@ function checkSwizzles(file) {
  * remapped so that no checkout leaves a trace.
  */
 function rustFlags(features) {
-  const cargoHome = process.env.CARGO_HOME ?? join(homedir(), ".cargo");
-  const remaps = { [CRATE]: "ec-wasm", [ROOT]: "agarose", [cargoHome]: "cargo", [sysroot()]: "rust" };
+  const registry = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "registry/src");
+  // One folder per registry, named after its host: a mirror must not show in the result either.
+  const crates = readdirSync(registry).map((name) => [join(registry, name), "crates"]);
+  const remaps = [[CRATE, "ec-wasm"], [ROOT, "agarose"], [sysroot(), "rust"], ...crates];
   return [
-    ...Object.entries(remaps).map(([from, to]) => `--remap-path-prefix=${from.replace(/\/$/, "")}=/${to}`),
+    ...remaps.map(([from, to]) => `--remap-path-prefix=${from.replace(/\/$/, "")}=/${to}`),
     "-Clink-arg=-zstack-size=65536",
     ...(features ? [`-Ctarget-feature=${features}`, "-Cllvm-args=-disable-lsr"] : []),
   ].join(" ");
