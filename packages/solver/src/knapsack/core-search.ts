@@ -50,8 +50,8 @@ export class CoreSearch {
   private droppedBound = -Infinity;
   private bestNode = -1;
   private found = false;
-  states = newStates(1024);
-  private spare = newStates(1024);
+  states = newStates(64);
+  private spare = newStates(64);
   count = 1;
   private effort = 0;
   /** Best slope of any exchange still to come that adds weight, and the least slope of one that gives it back. */
@@ -228,9 +228,9 @@ function suffixSlopes(core: Core): Slopes {
 /** How each state came about: a forest of (parent, object, option), compacted when most of it is dead. */
 class History {
   count = 0;
-  private parent = new Int32Array(4096);
-  private object = new Int32Array(4096);
-  private option = new Int32Array(4096);
+  private parent = new Int32Array(128);
+  private object = new Int32Array(128);
+  private option = new Int32Array(128);
 
   push(parent: number, object: number, option: number): number {
     if (this.count === this.parent.length) {

@@ -53,11 +53,11 @@ export function collectCore(
 
 class Exchanges {
   count = 0;
-  object = new Int32Array(64);
-  option = new Int32Array(64);
-  weight = new Float64Array(64);
-  value = new Float64Array(64);
-  loss = new Float64Array(64);
+  object = new Int32Array(16);
+  option = new Int32Array(16);
+  weight = new Float64Array(16);
+  value = new Float64Array(16);
+  loss = new Float64Array(16);
 
   push(object: number, option: number, weight: number, value: number, loss: number): void {
     if (this.count === this.object.length) this.grow();

@@ -15,6 +15,8 @@ const HORIZON_REQUESTS = 4_000;
 const WRITE_COST_MS = 200;
 /** Requests between two solves when nothing urges. */
 const SOLVE_EVERY = 64;
+/** Objects worth less per unit of weight than this share of the cheapest cached chunk are not considered at all. */
+const CANDIDATE_SHARE = 0.25;
 /** Requests between two looks at what is cached: silence makes it worth less. */
 const REVIEW_EVERY = 8;
 
@@ -24,14 +26,28 @@ export function adaptive(cache: PolicyCache): Policy {
   /** Value per unit of weight of the least worthwhile chunk in the cache. */
   let price = 0;
   let kept: number[] = [];
+  /** Per object: the most milliseconds that a unit of weight saves. */
+  let densest = densestOf(cache);
 
   function solve(): void {
     sinceSolve = 0;
     for (const object of kept) filter.touch(object);
-    const { count } = configureExactly(cache, filter.estimate, WRITE_COST_MS / HORIZON_REQUESTS);
+    const { count } = configureExactly(cache, filter.estimate, WRITE_COST_MS / HORIZON_REQUESTS, candidates());
     applyConfiguration(cache, count);
     kept = Array.from(count.keys()).filter((object) => count[object]! > 0);
     price = lowestDensity();
+  }
+
+  function candidates(): number[] {
+    // While there is room, everything that saves anything is welcome.
+    const least = cache.used > 0.9 * cache.capacity ? CANDIDATE_SHARE * price : 0;
+    const worthy: number[] = [];
+    for (let o = 0; o < cache.objects; o++) {
+      if (filter.estimate[o]! * densest[o]! <= least && cache.countOf(o) === 0) continue;
+      filter.touch(o);
+      worthy.push(o);
+    }
+    return worthy;
   }
 
   function lowestDensity(): number {
@@ -67,6 +83,18 @@ export function adaptive(cache: PolicyCache): Policy {
       if (sinceSolve % REVIEW_EVERY === 0) review();
       if (++sinceSolve >= SOLVE_EVERY || isUrgent(object)) solve();
     },
-    onLatency: solve,
+    onLatency: () => {
+      densest = densestOf(cache);
+      price = 0;
+      solve();
+    },
   };
+}
+
+function densestOf(cache: PolicyCache): Float64Array {
+  return Float64Array.from({ length: cache.objects }, (_, o) => {
+    let most = 0;
+    for (let d = 1; d <= cache.k; d++) most = Math.max(most, cache.savedMs(o, d) / (d * cache.chunkWeight[o]!));
+    return most;
+  });
 }

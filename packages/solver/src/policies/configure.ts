@@ -12,15 +12,23 @@ export interface Configuration {
 
 /**
  * Chooses d for every object so that the sum of popularity x milliseconds saved is largest. `stayBonus` is added to the
- * option an object has already: what a change must gain before it is worth its cache write.
+ * option an object has already: what a change must gain before it is worth its cache write. `candidates` limits the
+ * choice to some objects; default: all of them.
  */
-export function configureExactly(cache: PolicyCache, popularity: ArrayLike<number>, stayBonus = 0): Configuration {
+export function configureExactly(
+  cache: PolicyCache,
+  popularity: ArrayLike<number>,
+  stayBonus = 0,
+  candidates?: readonly number[],
+): Configuration {
   const { objects, k, chunkWeight } = cache;
   const chosen: number[] = [];
   const start: number[] = [0];
   const weights: number[] = [];
   const values: number[] = [];
-  for (let o = 0; o < objects; o++) {
+  const considered = candidates?.length ?? objects;
+  for (let at = 0; at < considered; at++) {
+    const o = candidates ? candidates[at]! : at;
     const has = stayBonus > 0 ? cache.countOf(o) : 0;
     if (!(popularity[o]! > 0) && has === 0) continue;
     if (chunkWeight[o]! > cache.capacity) continue;

@@ -31,11 +31,13 @@ export function online(cache: PolicyCache, decay: number, everySeconds: number):
   function chooseCandidates(object: number): number[] {
     const candidates = [object];
     let room = cache.capacity - cache.used + cache.countOf(object) * chunkWeight[object]!;
-    const others = [...cached].filter((other) => other !== object).toSorted((a, b) => densityOf(a) - densityOf(b));
-    for (const other of others) {
-      if (room >= k * chunkWeight[object]!) break;
-      candidates.push(other);
-      room += cache.countOf(other) * chunkWeight[other]!;
+    const others = [...cached].filter((other) => other !== object);
+    const densities = others.map(densityOf);
+    while (room < k * chunkWeight[object]! && candidates.length <= others.length) {
+      const at = densities.indexOf(Math.min(...densities));
+      densities[at] = Infinity;
+      candidates.push(others[at]!);
+      room += cache.countOf(others[at]!) * chunkWeight[others[at]!]!;
     }
     return candidates;
   }
