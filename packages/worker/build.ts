@@ -25,7 +25,7 @@ export async function bundleWorker(entry: string, outDir: string): Promise<Worke
     platform: "neutral",
     mainFields: ["module", "main"],
     conditions: ["workerd", "worker", "browser"],
-    external: ["cloudflare:*"],
+    external: ["cloudflare:*", "node:*"],
     sourcemap: "linked",
     plugins: [wasmBeside(files)],
     logLevel: "silent",

@@ -44,6 +44,7 @@ describe("httpStatus", () => {
     expect(status("KEY_TOO_LONG")).toBe(400);
     expect(status("REQUEST_INVALID")).toBe(400);
     expect(status("OBJECT_NOT_FOUND")).toBe(404);
+    expect(status("OBJECT_TOO_LARGE")).toBe(413);
     expect(status("RANGE_UNSATISFIABLE")).toBe(416);
     expect(status("NOT_ENOUGH_CHUNKS")).toBe(502);
     expect(status("READ_TIMEOUT")).toBe(504);

@@ -53,6 +53,8 @@ export type ErrorCode =
   | "BUNDLE_INVALID"
   /** Every PoP and every bucket refused: there is no manifest to read by. */
   | "NO_SOURCE"
+  /** The whole object takes more requests than one invocation of the edge may make. Ask for ranges of it. */
+  | "OBJECT_TOO_LARGE"
   /** The caller aborted. */
   | "ABORTED"
   /** Credentials are missing or were refused by the store. */
@@ -78,6 +80,7 @@ const HTTP_STATUS: Partial<Record<ErrorCode, number>> = {
   REQUEST_INVALID: 400,
   FORBIDDEN: 403,
   OBJECT_NOT_FOUND: 404,
+  OBJECT_TOO_LARGE: 413,
   RANGE_UNSATISFIABLE: 416,
   ABORTED: 499,
   INTERNAL: 500,

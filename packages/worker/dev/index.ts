@@ -24,6 +24,10 @@ export interface PopsOptions {
   readonly pops: readonly PopOptions[];
   /** Told what the Workers log, line by line. Default: nobody. */
   readonly onLog?: (line: string) => void;
+  /** Module of the Worker. Default: the real one behind a KV namespace that fails on demand. */
+  readonly entry?: string;
+  /** Beyond those of wrangler.toml. Default: none. */
+  readonly compatibilityFlags?: readonly string[];
   /** Workers to run beside the PoPs in the same workerd: what a benchmark compares them with. Default: none. */
   readonly beside?: readonly WorkerOptions[];
 }
@@ -51,12 +55,13 @@ const ENTRY = fileURLToPath(new URL("../src/dev.worker.ts", import.meta.url));
 const FAULT_URL = "http://pop.invalid/__dev/fault";
 
 /** Starts all PoPs. Nothing they store outlives them. */
-export async function startPops({ pops, onLog = () => {}, beside = [] }: PopsOptions): Promise<Pops> {
+export async function startPops(options: PopsOptions): Promise<Pops> {
+  const { pops, onLog = () => {}, entry = ENTRY, compatibilityFlags = [], beside = [] } = options;
   const outDir = await mkdtemp(join(tmpdir(), "agarose-worker-"));
   try {
-    const modules = await modulesOf(await bundleWorker(ENTRY, outDir));
+    const modules = await modulesOf(await bundleWorker(entry, outDir));
     const miniflare = new Miniflare({
-      workers: [...pops.map((pop) => workerOptions(pop, modules)), ...beside],
+      workers: [...pops.map((pop) => workerOptions(pop, modules, compatibilityFlags)), ...beside],
       handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {
         for (const stream of [stdout, stderr]) stream.setEncoding("utf8").on("data", (text: string) => onLog(text));
       },
@@ -78,12 +83,17 @@ async function modulesOf({ script, wasm }: WorkerBundle): Promise<Modules> {
   return [text, ...(await Promise.all(binaries))];
 }
 
-function workerOptions({ name, vars, port = 0 }: PopOptions, modules: Modules): WorkerOptions {
+function workerOptions(
+  { name, vars, port = 0 }: PopOptions,
+  modules: Modules,
+  compatibilityFlags: readonly string[],
+): WorkerOptions {
   const configured = unstable_getMiniflareWorkerOptions(CONFIG, name).workerOptions;
   return {
     ...configured,
     name,
     modules,
+    compatibilityFlags: [...(configured.compatibilityFlags ?? []), ...compatibilityFlags],
     modulesRoot: "",
     bindings: { ...configured.bindings, POP: name, ...vars },
     unsafeDirectSockets: [{ host: "127.0.0.1", port }],

@@ -19,6 +19,13 @@ export class Budget {
     this.#used += operations;
   }
 
+  /** Spends `operations`, or nothing and returns false where fewer are left. */
+  take(operations: number): boolean {
+    if (this.#used + operations > this.#max) return false;
+    this.#used += operations;
+    return true;
+  }
+
   /** Whether `operations` more are within the budget, beside those that others hold. */
   allows(operations: number): boolean {
     return this.#used + this.#held + operations <= this.#max;

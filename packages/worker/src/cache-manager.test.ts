@@ -86,6 +86,7 @@ const contextOf = (kv: KVNamespace): CacheContext => ({
   kv,
   connections: new Connections(),
   waitUntil: () => {},
+  spend: () => true,
   onSuspect: () => {},
 });
 
@@ -115,10 +116,12 @@ async function setUp(stripes: number) {
       policy: "exact",
       delta: 1,
       manifestTtlSeconds: 60,
+      subrequestsMax: 10_000,
       adminToken: undefined,
     },
     state,
     closePeriod: async () => [{ key: "x", popularity: 1 }],
+    mayLookUp: () => true,
     findManifest: async () => manifest,
     cache: new ChunkCache(new FrontCache("fra", systemClock, noCache), systemClock),
     context: contextOf(namespace),

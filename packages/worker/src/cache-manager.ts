@@ -46,6 +46,8 @@ export interface CacheManagerOptions {
   /** Ends the period in every shard of the request monitor; the most popular keys of each. */
   readonly closePeriod: (limit: number) => Promise<KeyPopularity[]>;
   readonly findManifest: (key: string) => Promise<Manifest>;
+  /** Whether another manifest is within what the platform allows. */
+  readonly mayLookUp: () => boolean;
   readonly cache: ChunkCache;
   readonly context: CacheContext;
   /** Counts against `budget`. */
@@ -137,6 +139,10 @@ class Period {
     const byVersion = new Map<string, PlanCandidate>();
     const unknown = new Set<string>();
     await inParallel(CONNECTIONS_MAX, popular, async ({ key, popularity }) => {
+      if (!this.#options.mayLookUp()) {
+        unknown.add(key);
+        return;
+      }
       try {
         const manifest = await this.#options.findManifest(key);
         const { version } = manifest;

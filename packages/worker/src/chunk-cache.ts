@@ -15,6 +15,8 @@ export interface CacheContext {
   readonly kv: KVNamespace;
   readonly connections: Connections;
   readonly waitUntil: (promise: Promise<unknown>) => void;
+  /** Spends so many operations of the invocation, or returns false where fewer are left. */
+  readonly spend: (operations: number) => boolean;
   /** Told of a version of which KV does not have what was promised, or has it wrong. */
   readonly onSuspect: (version: string) => void;
 }
@@ -29,6 +31,8 @@ export interface CachedStripe {
 export const KV_DEADLINE_MS = 1_000;
 /** After KV failed or hung, reads do without it for this long, so that one outage is paid for once. */
 const PAUSE_MS = 5_000;
+/** In front, KV, and into the front. */
+const OPERATIONS_PER_READ = 3;
 const FRONT_TTL_SECONDS = 3_600;
 const NOTHING: CachedStripe = { value: new Uint8Array(0), bytes: 0, frames: [] };
 /** Whatever is read again and again: an isolate has 128 MB, which reads share. */
@@ -58,6 +62,8 @@ export class ChunkCache {
     const frontName = `${valueName(version, stripe)}:${chunks.join(",")}`;
     const remembered = this.#memory.get(frontName);
     if (remembered) return this.#count(remembered, chunks);
+    // Refused by us, what is lacking is a miss; refused by the platform, it would pass for an outage of KV.
+    if (!context.spend(OPERATIONS_PER_READ)) return this.#count(NOTHING, chunks);
     const inFront = await context.connections.run(() => this.#frontCache.get(frontName));
     const front = inFront ? this.#parse(inFront, stripe) : NOTHING;
     if (holdsAll(front, chunks)) {

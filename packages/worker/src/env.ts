@@ -19,6 +19,7 @@ export interface Env {
   readonly POLICY?: string;
   readonly DELTA?: string;
   readonly MANIFEST_TTL_SECONDS?: string;
+  readonly SUBREQUESTS_MAX?: string;
   /** Secret; without it the admin routes are closed. */
   readonly ADMIN_TOKEN?: string;
 }
@@ -41,11 +42,15 @@ export interface Settings {
   readonly policy: PolicyName;
   readonly delta: number;
   readonly manifestTtlSeconds: number;
+  /** What the plan at Cloudflare allows one invocation: fetches, and calls of KV, Cache API and Durable Objects. */
+  readonly subrequestsMax: number;
   readonly adminToken: string | undefined;
 }
 
 const CACHE_BYTES_DEFAULT = 1e9;
 const MANIFEST_TTL_SECONDS_DEFAULT = 60;
+/** Workers Paid; Free allows 50. */
+const SUBREQUESTS_MAX_DEFAULT = 10_000;
 
 /** The variables of `env`, checked. Throws CONFIG_INVALID, naming the variable. */
 export function parseSettings(env: Env): Settings {
@@ -62,6 +67,7 @@ export function parseSettings(env: Env): Settings {
       MANIFEST_TTL_SECONDS_DEFAULT,
       86_400,
     ),
+    subrequestsMax: wholeNumber("SUBREQUESTS_MAX", env.SUBREQUESTS_MAX, SUBREQUESTS_MAX_DEFAULT, 10_000_000),
     adminToken: env.ADMIN_TOKEN || undefined,
   };
 }

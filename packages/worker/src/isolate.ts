@@ -3,6 +3,7 @@
  * (responses, signals) belongs to the invocation that made it.
  */
 import {
+  AgaroseError,
   findManifest,
   LATENCY_UNKNOWN,
   systemClock,
@@ -14,6 +15,7 @@ import {
 } from "@agarose/core";
 import { loadCodec } from "@agarose/ec-wasm";
 import codecModule from "@agarose/ec-wasm/relaxed.wasm";
+import { Budget, OPERATIONS_MAX } from "./budget.ts";
 import { ChunkCache, type CacheContext } from "./chunk-cache.ts";
 import { ConfigurationStore, type Configuration } from "./configuration.ts";
 import { Connections, regionFetch } from "./connections.ts";
@@ -35,6 +37,8 @@ export interface Isolate {
   readonly codec: () => Promise<Codec>;
 }
 
+/** Of an invocation's subrequests, kept for the counts that it hands on and the manifests that it looks up. */
+const SUBREQUESTS_RESERVED = 20;
 /** Regions that hang must not hang a read: late ones have been replaced by then, if others answer at all. */
 const FIND_MANIFEST_MS = 8_000;
 
@@ -75,21 +79,27 @@ export class Invocation {
   readonly fetch: FetchPort;
   readonly cacheContext: CacheContext;
   readonly waitUntil: (promise: Promise<unknown>) => void;
+  /** Everything that the platform counts: beyond it, it would refuse at random. */
+  readonly subrequests: Budget;
 
   /** @param onFetch told of every request to a bucket. */
   constructor(env: Env, context: { waitUntil(promise: Promise<unknown>): void }, onFetch = (): void => {}) {
     this.env = env;
     this.isolate = isolateOf(env);
     this.waitUntil = (promise) => context.waitUntil(promise);
+    this.subrequests = new Budget(Math.max(1, this.isolate.settings.subrequestsMax - SUBREQUESTS_RESERVED));
     const connections = new Connections();
+    const services = new Budget(OPERATIONS_MAX);
     this.fetch = regionFetch(connections, this.isolate.origins, (url, init) => {
       onFetch();
+      if (!this.subrequests.take(1)) throw outOfSubrequests(this.isolate.settings);
       return fetch(url, init);
     });
     this.cacheContext = {
       kv: env.CHUNKS,
       connections,
       waitUntil: this.waitUntil,
+      spend: (operations) => services.take(operations) && this.subrequests.take(operations),
       onSuspect: (version) => this.isolate.counter.suspect(version, env, this.waitUntil),
     };
   }
@@ -101,6 +111,8 @@ export class Invocation {
   async manifest(key: string, options: { refetch?: boolean } = {}): Promise<Manifest> {
     const context = { find: (wanted: string) => this.#findManifest(wanted), waitUntil: this.waitUntil };
     const { manifests } = this.isolate;
+    // Both ways of the Cache API; the fetches count themselves.
+    this.subrequests.spend(2);
     return options.refetch ? manifests.refetch(key, context) : manifests.get(key, context);
   }
 
@@ -124,6 +136,14 @@ export class Invocation {
       abort.abort();
     }
   }
+}
+
+function outOfSubrequests({ subrequestsMax }: Settings): AgaroseError {
+  return new AgaroseError(
+    "SOURCE_FAILED",
+    `this invocation has made the ${subrequestsMax} subrequests that SUBREQUESTS_MAX allows: ask for a smaller range`,
+    { subrequestsMax },
+  );
 }
 
 /** What is known of a region's latency; one that is down comes last. */

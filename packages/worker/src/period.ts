@@ -1,16 +1,18 @@
 /** The Cron Trigger: one period of the cache manager with this PoP's real parts. */
 import { systemSha256 } from "@agarose/core";
-import { Budget } from "./budget.ts";
+import { Budget, OPERATIONS_MAX } from "./budget.ts";
 import { runPeriod } from "./cache-manager.ts";
 import type { Env } from "./env.ts";
-import { Invocation } from "./isolate.ts";
+import { Invocation, isolateOf } from "./isolate.ts";
 import { MONITOR_SHARDS, monitorShard, popState } from "./request-counter.ts";
 import type { KeyPopularity } from "./request-monitor.ts";
 
 export async function period(env: Env, context: { waitUntil(promise: Promise<unknown>): void }): Promise<void> {
-  const budget = new Budget();
+  const { settings, cache, clock, codec, configuration, counter } = isolateOf(env);
+  // Manifests may take half of the subrequests, as far as they are not KV's, and the changes the other half.
+  const halfMax = Math.ceil(settings.subrequestsMax / 2);
+  const budget = new Budget(Math.min(OPERATIONS_MAX, halfMax));
   const invocation = new Invocation(env, context, () => budget.spend());
-  const { settings, cache, clock, codec, configuration, counter } = invocation.isolate;
   await counter.flush(env);
   const state = popState(env);
   const report = await runPeriod({
@@ -24,6 +26,7 @@ export async function period(env: Env, context: { waitUntil(promise: Promise<unk
       endPeriod: async (ended) => state.endPeriod(ended),
     },
     closePeriod: (limit) => closePeriod(env, limit),
+    mayLookUp: () => invocation.subrequests.used < halfMax,
     findManifest: (key) => invocation.manifest(key),
     cache,
     context: invocation.cacheContext,

@@ -1,10 +1,13 @@
 /** A PoP in real workerd with its buckets, and objects in them. For tests. */
+import { fileURLToPath } from "node:url";
 import { FrameReader, parsePlan, type Frame, type Manifest, type Plan } from "@agarose/core";
 import { startPops, type Pops } from "../dev/index.ts";
 import { startBuckets, type BucketServer } from "./bucket-server.ts";
 import { putObject, REGIONS, type PutOptions } from "./objects.ts";
 
 export { randomBytes, REGIONS } from "./objects.ts";
+
+const LIMITED = fileURLToPath(new URL("limits.worker.ts", import.meta.url));
 
 export const POP = "fra";
 export const ADMIN_TOKEN = "letmein";
@@ -45,7 +48,12 @@ export interface Status {
   readonly isolate: { chunkCache: { hits: number; misses: number; malformed: number; kvFailures: number } };
 }
 
-export async function startWorld(vars: Record<string, string> = {}): Promise<TestWorld> {
+export interface WorldOptions {
+  /** Run the Worker behind `limits.worker.ts`, which enforces what workerd does not. */
+  readonly limited?: boolean;
+}
+
+export async function startWorld(vars: Record<string, string> = {}, { limited }: WorldOptions = {}): Promise<TestWorld> {
   const buckets = await startBuckets();
   const logs: string[] = [];
   const regions = REGIONS.map((name) => ({
@@ -56,6 +64,7 @@ export async function startWorld(vars: Record<string, string> = {}): Promise<Tes
   const pops = await startPops({
     pops: [{ name: POP, vars: { REGIONS: JSON.stringify(regions), ADMIN_TOKEN, MANIFEST_TTL_SECONDS: "0", ...vars } }],
     onLog: (line) => logs.push(line),
+    ...(limited ? { entry: LIMITED, compatibilityFlags: ["nodejs_als"] } : {}),
   });
   const { url } = pops.pops[0]!;
   return {

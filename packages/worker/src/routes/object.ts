@@ -3,6 +3,7 @@
  */
 import {
   AgaroseError,
+  contentRange,
   keyInPath,
   objectAnswer,
   openRead,
@@ -26,13 +27,17 @@ const PREFIX = "/o/";
 const WINDOW_BYTES = 8 * 1024 * 1024;
 /** Objects of tiny stripes must not have thousands of requests queue. */
 const WINDOW_STRIPES = 16;
+/** Of the subrequests of an invocation; the rest is for what fails or is late. */
+const PLANNED_SHARE = 0.8;
+/** What one stripe costs beside its k + delta chunks: a look in front, into KV, and a put in front. */
+const CACHE_OPERATIONS = 3;
 
 export async function object(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
   const invocation = new Invocation(c.env, c.executionCtx);
   const manifest = await invocation.manifest(key);
   const method = c.req.method === "HEAD" ? "HEAD" : "GET";
-  const answer = objectAnswer(manifest, c.req.raw.headers, method);
+  const answer = withinReach(objectAnswer(manifest, c.req.raw.headers, method), manifest, invocation, method);
   if (method === "HEAD" || !answer.range) return bodiless(answer);
   invocation.count(key);
   try {
@@ -42,7 +47,7 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
     // The manifest in memory may name a version that is gone: what the buckets say now decides.
     const current = await invocation.manifest(key, { refetch: true });
     if (current.version === manifest.version) throw error;
-    const again = objectAnswer(current, c.req.raw.headers);
+    const again = withinReach(objectAnswer(current, c.req.raw.headers), current, invocation, method);
     return again.range ? decoded(invocation, current, again, again.range) : bodiless(again);
   }
 }
@@ -52,6 +57,43 @@ function isOutdated(error: unknown): boolean {
   const { code, details } = toAgaroseError(error);
   const failures = (details["failures"] ?? []) as { code: string }[];
   return code === "NOT_ENOUGH_CHUNKS" && failures.some((failure) => failure.code === "CHUNK_MISSING");
+}
+
+/**
+ * The answer as far as one invocation can give it, which the platform allows a number of subrequests. A range may be
+ * answered in part (RFC 9110, 15.3.7: the client sees in Content-Range what it got); a whole object may not.
+ *
+ * @throws OBJECT_TOO_LARGE for a whole object.
+ */
+export function withinReach(
+  answer: ObjectAnswer,
+  manifest: Manifest,
+  { isolate: { settings } }: Pick<Invocation, "isolate">,
+  method: string,
+): ObjectAnswer {
+  const { range } = answer;
+  if (method === "HEAD" || !range) return answer;
+  const stripesMax = Math.max(
+    1,
+    Math.floor((PLANNED_SHARE * settings.subrequestsMax) / (manifest.k + settings.delta + CACHE_OPERATIONS)),
+  );
+  const endMax = (Math.floor(range.start / manifest.stripeBytes) + stripesMax) * manifest.stripeBytes;
+  if (range.end <= endMax) return answer;
+  if (answer.status !== 206) {
+    throw new AgaroseError(
+      "OBJECT_TOO_LARGE",
+      `${JSON.stringify(manifest.key)} has ${manifest.bytes} bytes, and this PoP decodes up to ${endMax} in one answer: ` +
+        `ask for ranges, or read it through the service worker or \`agarose get\``,
+      { bytes: manifest.bytes, max: endMax, subrequestsMax: settings.subrequestsMax },
+    );
+  }
+  const shortened = { start: range.start, end: endMax };
+  const headers = {
+    ...answer.headers,
+    "content-length": String(shortened.end - shortened.start),
+    "content-range": contentRange(shortened, manifest.bytes),
+  };
+  return { ...answer, headers, range: shortened };
 }
 
 function bodiless({ status, headers }: ObjectAnswer): Response {

@@ -1,0 +1,189 @@
+import { describe, expect, test } from "vitest";
+import {
+  CONNECTIONS_MAX,
+  InvocationLimits,
+  KV_OPERATIONS_MAX,
+  KvLimits,
+  METADATA_BYTES_MAX,
+  VALUE_BYTES_MAX,
+  type InvocationReport,
+} from "./platform-limits.ts";
+import { POP, putCached, randomBytes, readBundle, readObject, startWorld, type TestWorld } from "./world.ts";
+
+const limitedWorld = async (vars: Record<string, string>, task: (world: TestWorld) => Promise<void>): Promise<void> => {
+  const world = await startWorld(vars, { limited: true });
+  try {
+    await task(world);
+  } finally {
+    await world.close();
+  }
+};
+
+interface Report {
+  readonly invocations: InvocationReport[];
+  readonly violations: string[];
+}
+
+/** What was counted since the last time, which must not be nothing. */
+async function limitsOf(world: TestWorld): Promise<Report> {
+  const report = (await (await fetch(`${world.url}/__limits`)).json()) as Report;
+  expect(report.invocations.length).toBeGreaterThan(0);
+  return report;
+}
+
+describe("under the platform's limits", () => {
+  test("a period fills, the bundle is served and the edge decodes, each within them", () =>
+    limitedWorld({}, async (world) => {
+      const content = randomBytes(400_000);
+      await putCached(world, "page", content);
+      const filled = await limitsOf(world);
+      expect(filled.violations).toEqual([]);
+      const period = filled.invocations.find(({ what }) => what === "cron")!;
+      expect(period.kvOperations).toBeGreaterThanOrEqual(2 * 7);
+      const { frames } = await readBundle(`${world.url}/v1/read/page`, "page");
+      expect(frames.filter(({ type }) => type === "chunk")).toHaveLength(4 * 7);
+      expect(await readObject(world, "page")).toEqual({ kind: "edge", bytes: content });
+      const read = await limitsOf(world);
+      expect(read.violations).toEqual([]);
+      // Whatever waits, waits in our own queue.
+      expect(read.invocations.map(({ queued }) => queued)).toEqual([0, 0]);
+    }));
+
+  test("an object of more stripes than one period may write is cached over several, and sent as far as one invocation may read it", () =>
+    limitedWorld({}, async (world) => {
+      await world.put("long", randomBytes(340_000), { stripeBytes: 1_000 });
+      await readObject(world, "long");
+      await world.pops.cron(POP);
+      expect((await world.status()).lastPeriod).toMatchObject({ errors: [] });
+      expect((await world.status()).lastPeriod.left).toBeGreaterThan(0);
+      for (let i = 0; i < 5 && (await world.status()).lastPeriod.left > 0; i++) {
+        // In less than a second KV would refuse the second configuration.
+        await new Promise((resolve) => setTimeout(resolve, 1_100));
+        await readObject(world, "long");
+        await world.pops.cron(POP);
+        expect((await world.status()).lastPeriod.errors).toEqual([]);
+      }
+      expect((await world.status()).cache.objects).toMatchObject([{ key: "long", done: 340 }]);
+      const { frames } = await readBundle(`${world.url}/v1/read/long`, "long");
+      // Three operations a stripe, of 1,000.
+      expect(frames.filter(({ type }) => type === "chunk")).toHaveLength(4 * 333);
+      expect(frames.filter(({ type }) => type === "miss")).toHaveLength(4 * 7);
+      expect((await readObject(world, "long")).kind).toBe("edge");
+      expect((await limitsOf(world)).violations).toEqual([]);
+    }));
+
+  test("many objects of which no region has the manifest cost a period no refusal", () =>
+    limitedWorld({ SUBREQUESTS_MAX: "400" }, async (world) => {
+      for (let i = 0; i < 150; i++) await world.put(`page-${i}`, randomBytes(1_000, i + 1));
+      await Promise.all(Array.from({ length: 150 }, (_, i) => readObject(world, `page-${i}`)));
+      for (const region of ["r0", "r1", "r2"]) world.buckets.faults.set(region, { down: true });
+      await limitsOf(world);
+      await world.pops.cron(POP);
+      expect(world.buckets.fired.size).toBe(3);
+      const { violations, invocations } = await limitsOf(world);
+      expect(violations).toEqual([]);
+      const period = invocations.find(({ what }) => what === "cron")!;
+      expect(period.subrequests).toBeGreaterThan(100);
+    }));
+
+  test("a value of the largest stripes fits in KV", () =>
+    limitedWorld({}, async (world) => {
+      const content = randomBytes(16 * 1024 * 1024 + 5);
+      await world.put("large", content, { stripeBytes: 16 * 1024 * 1024 });
+      await readObject(world, "large");
+      await world.pops.cron(POP);
+      expect((await world.status()).lastPeriod).toMatchObject({ errors: [], written: 2 });
+      const { bytes, kind } = await readObject(world, "large");
+      expect(kind).toBe("edge");
+      expect(Buffer.compare(bytes, content)).toBe(0);
+      expect((await limitsOf(world)).violations).toEqual([]);
+    }));
+});
+
+describe("an object that takes more subrequests than there are", () => {
+  const vars = { SUBREQUESTS_MAX: "100" };
+  const content = randomBytes(200_000);
+  // 100 subrequests are 80 planned ones, at 4 + 1 + 3 a stripe: ten stripes.
+  const put = (world: TestWorld) => world.put("long", content, { stripeBytes: 10_000 });
+
+  test("is refused in whole, with a code and a way out", () =>
+    limitedWorld(vars, async (world) => {
+      await put(world);
+      const response = await fetch(`${world.url}/o/long`);
+      expect(response.status).toBe(413);
+      expect(response.headers.get("x-agarose-error")).toBe("OBJECT_TOO_LARGE");
+      const { error } = (await response.json()) as { error: { message: string; details: object } };
+      expect(error.details).toEqual({ bytes: 200_000, max: 100_000, subrequestsMax: 100 });
+      expect(error.message).toContain("ranges");
+      const head = await fetch(`${world.url}/o/long`, { method: "HEAD" });
+      expect([head.status, head.headers.get("content-length")]).toEqual([200, "200000"]);
+    }));
+
+  test("is answered range by range, each as long as possible and honest about it", () =>
+    limitedWorld(vars, async (world) => {
+      await put(world);
+      const parts: Uint8Array[] = [];
+      const ranges: (string | null)[] = [];
+      for (let start = 5; start < content.length;) {
+        const response = await fetch(`${world.url}/o/long`, { headers: { range: `bytes=${start}-` } });
+        expect(response.status).toBe(206);
+        ranges.push(response.headers.get("content-range"));
+        const part = new Uint8Array(await response.arrayBuffer());
+        expect(response.headers.get("content-length")).toBe(String(part.length));
+        parts.push(part);
+        start += part.length;
+      }
+      expect(ranges).toEqual(["bytes 5-99999/200000", "bytes 100000-199999/200000"]);
+      expect(Buffer.concat(parts).equals(content.subarray(5))).toBe(true);
+      expect((await limitsOf(world)).violations).toEqual([]);
+    }));
+});
+
+const kvLimits = (violations: string[] = []) => {
+  let nowMs = 0;
+  const limits = new KvLimits(
+    () => nowMs,
+    (violation) => violations.push(violation),
+  );
+  return { limits, violations, advance: (ms: number) => (nowMs += ms) };
+};
+
+describe("the limits themselves", () => {
+  test("KV takes one write a second per key", () => {
+    const { limits, violations, advance } = kvLimits();
+    limits.checkWrite("a", 1, undefined);
+    limits.checkWrite("b", 1, undefined);
+    advance(999);
+    expect(() => limits.checkWrite("a", 1, undefined)).toThrow("429");
+    advance(1);
+    limits.checkWrite("a", 1, undefined);
+    expect(violations).toHaveLength(1);
+  });
+
+  test("KV takes keys, values and metadata up to their sizes", () => {
+    const { limits, violations } = kvLimits();
+    limits.checkWrite("é".repeat(256), VALUE_BYTES_MAX, "x".repeat(METADATA_BYTES_MAX - 2));
+    expect(() => limits.checkWrite(`${"é".repeat(256)}x`, 1, undefined)).toThrow("414");
+    expect(() => limits.checkWrite("a", VALUE_BYTES_MAX + 1, undefined)).toThrow("413 Value");
+    expect(() => limits.checkWrite("a", 1, "x".repeat(METADATA_BYTES_MAX - 1))).toThrow("413 Metadata");
+    expect(violations).toHaveLength(3);
+  });
+
+  test("an invocation has so many subrequests and KV operations, and six connections", async () => {
+    const violations: string[] = [];
+    const few = new InvocationLimits("few", 2, (violation) => violations.push(violation));
+    few.subrequest();
+    few.subrequest();
+    expect(() => few.subrequest()).toThrow("Too many subrequests");
+    const many = new InvocationLimits("many", 10_000, (violation) => violations.push(violation));
+    for (let i = 0; i < KV_OPERATIONS_MAX; i++) many.kvOperation();
+    expect(() => many.kvOperation()).toThrow("Too many API requests");
+    expect(violations).toHaveLength(2);
+    const release = Promise.withResolvers<void>();
+    const connections = Array.from({ length: 8 }, () => many.connect(() => release.promise));
+    expect(many.report.queued).toBe(2);
+    release.resolve();
+    await Promise.all(connections);
+    expect(many.report.connections).toBe(CONNECTIONS_MAX);
+  });
+});

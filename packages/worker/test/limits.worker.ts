@@ -1,0 +1,124 @@
+/**
+ * The Worker under the limits of the platform. What an invocation does is found by its asynchronous context, so it counts
+ * whatever module does it; `GET /__limits` tells what was counted.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Env } from "../src/env.ts";
+import worker from "../src/index.ts";
+import { InvocationLimits, KvLimits, SUBREQUESTS_MAX, type InvocationReport } from "./platform-limits.ts";
+
+export { PopState, RequestMonitor } from "../src/index.ts";
+
+const REPORT_PATH = "/__limits";
+
+const invocations = new AsyncLocalStorage<InvocationLimits>();
+let latest: InvocationLimits | undefined;
+const reports: InvocationReport[] = [];
+const violations: string[] = [];
+const violated = (violation: string): void => void violations.push(violation);
+
+export default {
+  async fetch(request, env, context) {
+    const { pathname } = new URL(request.url);
+    if (pathname === REPORT_PATH)
+      return Response.json({ invocations: reports.splice(0), violations: violations.splice(0) });
+    return limited(pathname, env, () => worker.fetch(request, wrap(env), context));
+  },
+  scheduled: (event, env, context) => limited("cron", env, () => worker.scheduled(event, wrap(env), context)),
+} satisfies ExportedHandler<Env>;
+
+function limited<T>(what: string, { SUBREQUESTS_MAX: max }: Env, task: () => T): T {
+  const limits = new InvocationLimits(what, Number(max ?? SUBREQUESTS_MAX), violated);
+  latest = limits;
+  reports.push(limits.report);
+  return invocations.run(limits, task);
+}
+
+/** A stream's `pull` has no asynchronous context: what it does counts for the invocation that started last. */
+function current(): InvocationLimits {
+  return invocations.getStore() ?? latest!;
+}
+
+const platformFetch = globalThis.fetch;
+globalThis.fetch = ((...args: Parameters<typeof fetch>) => {
+  const limits = current();
+  limits.subrequest();
+  return limits.connect(() => platformFetch(...args));
+}) as typeof fetch;
+
+const platformCaches = caches;
+const limitedCache = {
+  match: (url: string) => cacheOperation(() => platformCaches.default.match(url)),
+  put: (url: string, response: Response) => cacheOperation(() => platformCaches.default.put(url, response)),
+  delete: (url: string) => cacheOperation(() => platformCaches.default.delete(url)),
+};
+Object.defineProperty(globalThis, "caches", { value: { default: limitedCache } });
+
+async function cacheOperation<T>(operation: () => Promise<T>): Promise<T> {
+  const limits = current();
+  limits.cacheOperation();
+  return limits.connect(operation);
+}
+
+/** One wrapped environment per isolate: the isolate's memory hangs on its identity. */
+let wrapped: Env | undefined;
+
+function wrap(env: Env): Env {
+  wrapped ??= {
+    ...env,
+    CHUNKS: limitedKv(env.CHUNKS),
+    REQUEST_MONITOR: limitedObjects(env.REQUEST_MONITOR),
+    POP_STATE: limitedObjects(env.POP_STATE),
+  };
+  return wrapped;
+}
+
+function limitedKv(kv: KVNamespace): KVNamespace {
+  const limits = new KvLimits(Date.now, violated);
+  return {
+    get: (name: string, type?: "arrayBuffer") =>
+      kvOperation(
+        () => limits.checkName(name),
+        () => (type ? kv.get(name, type) : kv.get(name)) as Promise<ArrayBuffer | string | null>,
+      ),
+    put: (name: string, value: string | ArrayBuffer, options?: KVNamespacePutOptions) =>
+      kvOperation(
+        () => {
+          const bytes = typeof value === "string" ? new TextEncoder().encode(value).length : value.byteLength;
+          limits.checkWrite(name, bytes, options?.metadata);
+        },
+        () => kv.put(name, value, options),
+      ),
+    delete: (name: string) =>
+      kvOperation(
+        () => limits.checkRate(name),
+        () => kv.delete(name),
+      ),
+  } as unknown as KVNamespace;
+}
+
+async function kvOperation<T>(check: () => void, task: () => Promise<T>): Promise<T> {
+  const invocation = current();
+  invocation.kvOperation();
+  check();
+  return invocation.connect(task);
+}
+
+/** Calls of Durable Objects are subrequests; they take no connection. */
+function limitedObjects<T extends Env["REQUEST_MONITOR"] | Env["POP_STATE"]>(namespace: T): T {
+  return {
+    idFromName: (name: string) => namespace.idFromName(name),
+    get: (id: DurableObjectId) => limitedStub((namespace as DurableObjectNamespace).get(id)),
+  } as unknown as T;
+}
+
+function limitedStub(stub: object): object {
+  return new Proxy(stub, {
+    get(_target, method) {
+      return (...args: unknown[]) => {
+        current().subrequest();
+        return (stub as Record<string | symbol, (...args: unknown[]) => unknown>)[method]!(...args);
+      };
+    },
+  });
+}
