@@ -1,0 +1,207 @@
+/** What browsers do to service workers while a read is under way. A read ends with all its bytes or with an error. */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { BrowserContext, Page } from "@playwright/test";
+import { openControlledApp, read, sha256 } from "./fixtures/app.ts";
+import { expect, test } from "./fixtures/test.ts";
+import type { World } from "./fixtures/world.ts";
+
+/** Ten stripes: the reader is at most four ahead of the page, so a page that pauses holds the read in its middle. */
+const LONG_BYTES = 40_000_000;
+
+interface Ended {
+  readonly bytes: number;
+  readonly sha256: string;
+  /** Undefined when the body ended as if it were whole. */
+  readonly error: string | undefined;
+}
+
+/** Starts a read in the page and stops after its first part. */
+async function readFirstPart(page: Page, key: string): Promise<void> {
+  await page.evaluate(async (url) => {
+    const abort = new AbortController();
+    const response = await fetch(url, { cache: "no-store", signal: abort.signal });
+    const reader = response.body!.getReader();
+    const { value } = await reader.read();
+    Object.assign(globalThis, { life: { abort, reader, parts: [value!] } });
+  }, `/ec/${key}`);
+}
+
+/** Reads on to the end of what `readFirstPart` began. */
+function readToEnd(page: Page): Promise<Ended> {
+  return page.evaluate(async () => {
+    const { reader, parts } = (
+      globalThis as unknown as { life: { reader: ReadableStreamDefaultReader<Uint8Array>; parts: Uint8Array[] } }
+    ).life;
+    let error: string | undefined;
+    try {
+      for (let part = await reader.read(); !part.done; part = await reader.read()) parts.push(part.value);
+    } catch (cause) {
+      error = String(cause);
+    }
+    const whole = await new Blob(parts as Uint8Array<ArrayBuffer>[]).arrayBuffer();
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", whole));
+    const hex = [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    return { bytes: whole.byteLength, sha256: hex, error };
+  });
+}
+
+/** Kills the worker as the browser does when it wants its memory back. Resolves when it is gone. */
+async function killWorker(context: BrowserContext, page: Page): Promise<void> {
+  const session = await context.newCDPSession(page);
+  const stopped = new Promise<void>((resolve) => {
+    session.on("ServiceWorker.workerVersionUpdated", ({ versions }) => {
+      if (versions.some(({ status, runningStatus }) => status === "activated" && runningStatus === "stopped"))
+        resolve();
+    });
+  });
+  await session.send("ServiceWorker.enable");
+  await session.send("ServiceWorker.stopAllWorkers");
+  await stopped;
+}
+
+/** Requests for chunks since the last reset, or those that ended in one way. */
+async function chunkRequests(world: World, outcome?: string): Promise<number> {
+  const gets = (await world.log()).filter(({ method, path }) => method === "GET" && path.includes("/chunks/"));
+  return gets.filter((record) => outcome === undefined || record.outcome === outcome).length;
+}
+
+/** The one thing that must not be: fewer bytes than the object has, and no error. */
+function expectWholeOrError(ended: Ended, content: Uint8Array): void {
+  if (ended.error === undefined) expect(ended).toMatchObject({ bytes: content.length, sha256: sha256(content) });
+  else expect(ended.bytes).toBeLessThan(content.length);
+}
+
+/** An uncompressed image of noise, which no layer can shorten. */
+function bitmap(width: number, height: number): Uint8Array {
+  const header = Buffer.alloc(54);
+  const pixels = randomBytes(Math.ceil((3 * width) / 4) * 4 * height);
+  header.write("BM");
+  header.writeUInt32LE(54 + pixels.length, 2);
+  header.writeUInt32LE(54, 10);
+  header.writeUInt32LE(40, 14);
+  header.writeInt32LE(width, 18);
+  header.writeInt32LE(height, 22);
+  header.writeUInt16LE(1, 26);
+  header.writeUInt16LE(24, 28);
+  return Buffer.concat([header, pixels]);
+}
+
+test("a worker killed in the middle of a read leaves no short body, and the next read starts it anew", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  const content = await putRandom("life/killed", LONG_BYTES);
+  const page = await openControlledApp(context, world);
+  await readFirstPart(page, "life/killed");
+  await killWorker(context, page);
+  const ended = await readToEnd(page);
+  expectWholeOrError(ended, content);
+  expect(await read(page, "life/killed")).toMatchObject({ status: 200, sha256: sha256(content) });
+});
+
+test("a new worker that takes over in the middle of a read leaves no short body", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  const content = await putRandom("life/updated", LONG_BYTES);
+  const page = await openControlledApp(context, world);
+  await readFirstPart(page, "life/updated");
+  const scripts = await page.evaluate(async () => {
+    const container = navigator.serviceWorker;
+    const before = container.controller!.scriptURL;
+    const registration = await container.register("/agarose-sw.js?config=/agarose.json&release=2", {
+      type: "module",
+      scope: "/",
+    });
+    const changed = new Promise((resolve) => container.addEventListener("controllerchange", resolve, { once: true }));
+    const takeOver = (): void => registration.waiting?.postMessage({ agarose: "skip-waiting" });
+    takeOver();
+    registration.installing?.addEventListener("statechange", takeOver);
+    await changed;
+    return { before, after: container.controller!.scriptURL };
+  });
+  expect(scripts.before).not.toBe(scripts.after);
+  expectWholeOrError(await readToEnd(page), content);
+  expect(await read(page, "life/updated")).toMatchObject({ status: 200, sha256: sha256(content) });
+});
+
+test("without being told to, a new worker waits until the read and its page are gone", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  const content = await putRandom("life/waiting", LONG_BYTES);
+  const page = await openControlledApp(context, world);
+  await readFirstPart(page, "life/waiting");
+  await page.evaluate(async () => {
+    const registration = await navigator.serviceWorker.register("/agarose-sw.js?config=/agarose.json&release=3", {
+      type: "module",
+      scope: "/",
+    });
+    while (!registration.waiting) await new Promise((resolve) => setTimeout(resolve, 50));
+  });
+  expect(await readToEnd(page)).toEqual({ bytes: LONG_BYTES, sha256: sha256(content), error: undefined });
+  const script = await page.evaluate(() => navigator.serviceWorker.controller!.scriptURL);
+  expect(script).not.toContain("release=3");
+});
+
+test("two tabs share a worker, and one that closes in the middle of its read leaves the other's alone", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  const content = await putRandom("life/tabs", LONG_BYTES);
+  const stays = await openControlledApp(context, world);
+  const closes = await openControlledApp(context, world);
+  await Promise.all([readFirstPart(stays, "life/tabs"), readFirstPart(closes, "life/tabs")]);
+  await closes.close();
+  expect(await readToEnd(stays)).toEqual({ bytes: LONG_BYTES, sha256: sha256(content), error: undefined });
+});
+
+test("a page that aborts its read ends the requests to the buckets that are under way", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  await putRandom("life/aborted", LONG_BYTES);
+  const page = await openControlledApp(context, world);
+  await world.reset();
+  await readFirstPart(page, "life/aborted");
+  for (const { name } of world.regions) await world.breakRegion(name, { latencyFactor: 5000 });
+  const ended = readToEnd(page);
+  // Of the next stripe that the reader wants, no chunk can come for a while.
+  await expect.poll(() => chunkRequests(world, "pending")).toBeGreaterThanOrEqual(9);
+  await page.evaluate(() => (globalThis as unknown as { life: { abort: AbortController } }).life.abort.abort());
+  expect((await ended).error).toContain("AbortError");
+  await expect.poll(() => chunkRequests(world, "pending"), { timeout: 2000 }).toBe(0);
+  expect(await chunkRequests(world, "aborted")).toBeGreaterThanOrEqual(9);
+  const asked = await chunkRequests(world);
+  await page.waitForTimeout(500);
+  expect(await chunkRequests(world)).toBe(asked);
+});
+
+test("60 images that a page asks for at once all come", async ({ context, world }) => {
+  const folder = await mkdtemp(join(tmpdir(), "agarose-images-"));
+  const names = Array.from({ length: 12 }, (_, i) => `image-${i}.bmp`);
+  for (const name of names) await writeFile(join(folder, name), bitmap(100, 60));
+  await world.agarose("put", ...names.map((name) => join(folder, name)), "--prefix", "life/");
+  await rm(folder, { recursive: true });
+  const page = await openControlledApp(context, world);
+  const widths = await page.evaluate(async (files) => {
+    const images = Array.from({ length: 60 }, (_, i) => {
+      const image = new Image();
+      image.src = `/ec/life/${files[i % files.length]}?copy=${i}`;
+      return image;
+    });
+    await Promise.all(images.map((image) => image.decode()));
+    return images.map(({ naturalWidth }) => naturalWidth);
+  }, names);
+  expect(widths).toEqual(Array<number>(60).fill(100));
+  // They came through the worker, not by way of the page's host.
+  expect(await chunkRequests(world)).toBeGreaterThan(0);
+});
