@@ -62,6 +62,9 @@ const YARDSTICKS = ["reed-solomon-erasure wasm", "klauspost avx2"];
 const BURST_US = 1_500;
 /** A round counts the fastest of so many bursts: on a machine with other work, the others were mostly waiting. */
 const BURSTS_PER_ROUND = 3;
+const ITERATIONS_MAX = 1000;
+/** Less than any subject takes: what is below is an error of a clock. */
+const RESOLUTION_US = 0.01;
 
 /** Everyone. What is missing on this machine costs nothing and is listed in the report. */
 export function allContestants(): Contestant[] {
@@ -112,21 +115,24 @@ async function prepareAll(
 export async function alternatingTimes(subjects: readonly Subject[], rounds: number): Promise<number[][]> {
   const iterations: number[] = [];
   for (const subject of subjects) {
-    // The first call compiles, the second one tells how many fit in a batch.
+    // The first calls compile; the fastest of the next ones tells how many fit in a burst.
     await subject.measure(3);
-    iterations.push(Math.max(1, Math.round(BURST_US / (await subject.measure(3)))));
+    const fastest = await fastestOf(subject, 3);
+    iterations.push(Math.min(ITERATIONS_MAX, Math.max(1, Math.round(BURST_US / fastest))));
   }
   const times: number[][] = subjects.map(() => []);
   for (let round = 0; round < rounds; round++) {
     for (const [i, subject] of subjects.entries()) {
-      let fastest = Infinity;
-      for (let burst = 0; burst < BURSTS_PER_ROUND; burst++) {
-        fastest = Math.min(fastest, await subject.measure(iterations[i]!));
-      }
-      times[i]!.push(fastest);
+      times[i]!.push(await fastestOf(subject, iterations[i]!));
     }
   }
   return times;
+}
+
+async function fastestOf(subject: Subject, iterations: number): Promise<number> {
+  let fastest = Infinity;
+  for (let burst = 0; burst < BURSTS_PER_ROUND; burst++) fastest = Math.min(fastest, await subject.measure(iterations));
+  return Math.max(fastest, RESOLUTION_US);
 }
 
 function median(values: readonly number[]): number {
