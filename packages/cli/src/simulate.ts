@@ -1,33 +1,62 @@
 /** `agarose simulate FILE`: compares caching policies on a scenario, or on the user's own access log. */
 
-import { readFile } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { createInterface } from "node:readline";
 import { AgaroseError } from "@agarose/core";
-import { parseScenario, resolveExtends, simulate } from "@agarose/solver";
-import type { Scenario, SimulationRow } from "@agarose/solver";
+import { LOG_FORMATS, parseScenario, resolveExtends, simulate, TraceBuilder } from "@agarose/solver";
+import type { LogFormat, Scenario, SimulationRow, Trace } from "@agarose/solver";
 import cliProgress from "cli-progress";
 import type { Command } from "commander";
-import { printResult } from "./output.ts";
+import { logLine, printResult } from "./output.ts";
+import { adviseLines, simulateSizes } from "./simulate/cache-sizes.ts";
+import type { CacheSizes } from "./simulate/cache-sizes.ts";
+import { renderHtml } from "./simulate/html.ts";
+import { tableOf } from "./simulate/table.ts";
 
 interface SimulateOptions {
   readonly seed?: number;
   readonly runs?: number;
+  readonly trace?: string;
+  readonly format?: LogFormat;
+  readonly strict?: boolean;
+  readonly cacheSizes?: number[];
+  readonly html?: string;
   readonly json?: boolean;
 }
 
 export function register(program: Command): void {
   program
     .command("simulate")
-    .description("compare caching policies and systems on a scenario")
+    .description("compare caching policies and cache sizes on a scenario or on your own access log")
     .argument("<file>", "scenario (JSON; docs/SCENARIOS.md describes it)")
     .option("--seed <n>", "override the scenario's seed", parseCount)
     .option("--runs <n>", "override how many runs are pooled", parseCount)
+    .option("--trace <log>", "replay this access log instead of drawn requests; - is standard input")
+    .option("--format <name>", `format of the log: ${LOG_FORMATS.join(", ")}`, parseFormat)
+    .option("--strict", "refuse the log at its first malformed line instead of skipping it")
+    .option("--cache-sizes <factors>", "also try caches of so many times the size, such as 0.5,1,2,4", parseFactors)
+    .option("--html <page>", "write a page with plots")
     .action(async (file: string, _options: unknown, command: Command) => {
-      const options = command.optsWithGlobals<SimulateOptions>();
-      const scenario = await loadScenario(file, options);
-      const results = simulateWithProgress(scenario);
-      printResult(options.json ?? false, { results }, tableOf(scenario, results));
+      await run(file, command.optsWithGlobals<SimulateOptions>());
     });
+}
+
+async function run(file: string, options: SimulateOptions): Promise<void> {
+  const scenario = await loadScenario(file, options);
+  const trace = options.trace === undefined ? undefined : await readTrace(options.trace, options, scenario);
+  const results = simulateWithProgress(scenario, trace, options.html !== undefined);
+  const factors = options.cacheSizes ?? (options.html === undefined ? undefined : [0.25, 0.5, 1, 2, 4]);
+  const sizes = factors && simulateSizes(scenario, factors, trace);
+  if (options.html !== undefined) await writePage(options.html, renderHtml(scenario, results, sizes));
+  const plain = results.map(({ quantilesMs: _plotted, ...row }) => row);
+  const json = { results: plain, ...(sizes ? { bySize: sizes } : {}), ...(trace ? { trace: trace.report } : {}) };
+  printResult(options.json ?? false, json, linesOf(scenario, plain, sizes));
+}
+
+function linesOf(scenario: Scenario, rows: readonly SimulationRow[], sizes: CacheSizes | undefined): string[] {
+  return [...tableOf(scenario, rows), ...(sizes ? adviseLines(sizes) : [])];
 }
 
 /** Reads a scenario and what it extends, which lies beside it. */
@@ -47,7 +76,7 @@ async function readJson(file: string): Promise<unknown> {
   try {
     text = await readFile(file, "utf8");
   } catch (error) {
-    throw new AgaroseError("FILE_UNREADABLE", `cannot read ${file}: ${(error as Error).message}`, { file }, error);
+    throw unreadable(file, error);
   }
   try {
     return JSON.parse(text);
@@ -56,9 +85,30 @@ async function readJson(file: string): Promise<unknown> {
   }
 }
 
-function simulateWithProgress(scenario: Scenario): SimulationRow[] {
-  const now = (): number => performance.now();
-  if (!process.stderr.isTTY) return simulate(scenario, { now });
+/** Reads a log line by line, and says on stderr what of it could not be used. */
+async function readTrace(file: string, { format, strict }: SimulateOptions, { requests }: Scenario): Promise<Trace> {
+  if (!format) throw new AgaroseError("USAGE", `--trace needs --format: ${LOG_FORMATS.join(", ")}`);
+  const builder = new TraceBuilder({ format, isStrict: strict ?? false, perSecond: requests.perSecond });
+  const input = file === "-" ? process.stdin : createReadStream(file);
+  const lines = createInterface({ input, crlfDelay: Infinity });
+  try {
+    for await (const line of lines) builder.add(line);
+  } catch (error) {
+    throw error instanceof Error && error.name === "AgaroseError" ? error : unreadable(file, error);
+  }
+  const trace = builder.finish();
+  const { report } = trace;
+  logLine(`${file}: ${report.reads} reads of ${trace.keys.length} objects in ${report.lines} lines`);
+  if (report.malformedLines > 0) {
+    logLine(`${report.malformedLines} malformed lines were skipped (--strict refuses them), such as`);
+    for (const { line, problem } of report.malformed) logLine(`  line ${line}: ${problem}`);
+  }
+  return trace;
+}
+
+function simulateWithProgress(scenario: Scenario, trace: Trace | undefined, withQuantiles: boolean): SimulationRow[] {
+  const options = { now: (): number => performance.now(), withQuantiles, ...(trace ? { trace } : {}) };
+  if (!process.stderr.isTTY) return simulate(scenario, options);
   const bar = new cliProgress.SingleBar({
     stream: process.stderr,
     clearOnComplete: true,
@@ -66,47 +116,39 @@ function simulateWithProgress(scenario: Scenario): SimulationRow[] {
   });
   bar.start(100, 0);
   try {
-    return simulate(scenario, { now, onProgress: (done) => bar.update(Math.floor(100 * done)) });
+    return simulate(scenario, { ...options, onProgress: (done) => bar.update(Math.floor(100 * done)) });
   } finally {
     bar.stop();
   }
 }
 
-/** Column title, width, and what it shows. */
-const COLUMNS: readonly [string, number, (row: SimulationRow) => string][] = [
-  ["pop", 14, (row) => row.pop],
-  ["mean ms", 9, (row) => row.meanMs.toFixed(1)],
-  ["p50", 8, (row) => row.p50Ms.toFixed(0)],
-  ["p95", 8, (row) => row.p95Ms.toFixed(0)],
-  ["p99", 8, (row) => row.p99Ms.toFixed(0)],
-  ["hit", 7, (row) => percent(row.hitRatio)],
-  ["full hit", 9, (row) => percent(row.fullHitRatio)],
-  ["chunk hit", 10, (row) => percent(row.chunkHitRatio)],
-  ["req/read", 9, (row) => row.requestsPerRead.toFixed(2)],
-  ["writes", 8, (row) => row.writes.toFixed(0)],
-  ["solve ms", 9, (row) => row.solveMs.toFixed(3)],
-  ["loss", 8, (row) => (row.lossPercent === undefined ? "" : `${row.lossPercent.toFixed(1)}%`)],
-];
-
-/** One line per system and PoP; with several PoPs the line of all of them comes last. */
-export function tableOf(scenario: Scenario, rows: readonly SimulationRow[]): string[] {
-  const shown = scenario.pops.length === 1 ? rows.filter((row) => row.pop === "all") : rows;
-  const nameWidth = Math.max(...shown.map((row) => row.name.length), 6) + 2;
-  const title = "policy".padEnd(nameWidth) + COLUMNS.map(([name, width]) => name.padStart(width)).join("");
-  const lines = shown.map(
-    (row) => row.name.padEnd(nameWidth) + COLUMNS.map(([, width, show]) => show(row).padStart(width)).join(""),
-  );
-  const failed = rows.filter((row) => row.pop === "all" && row.failedReads > 0);
-  const notes = failed.map((row) => `${row.name}: ${row.failedReads} reads could not be completed`);
-  return [`${scenario.name}: ${scenario.about}`, title, ...lines, ...notes];
+async function writePage(file: string, html: string): Promise<void> {
+  try {
+    await writeFile(file, html);
+  } catch (error) {
+    throw new AgaroseError("USAGE", `cannot write ${file}: ${(error as Error).message}`, { file }, error);
+  }
+  logLine(`wrote ${file}`);
 }
 
-function percent(ratio: number): string {
-  return `${(100 * ratio).toFixed(1)}%`;
+function unreadable(file: string, error: unknown): AgaroseError {
+  return new AgaroseError("FILE_UNREADABLE", `cannot read ${file}: ${(error as Error).message}`, { file }, error);
 }
 
 function parseCount(text: string): number {
   const count = Number(text);
   if (Number.isSafeInteger(count) && count >= 0) return count;
   throw new AgaroseError("USAGE", `expected a whole number >= 0, got ${text}`, { text });
+}
+
+function parseFormat(text: string): LogFormat {
+  const format = LOG_FORMATS.find((name) => name === text);
+  if (format) return format;
+  throw new AgaroseError("USAGE", `--format must be one of ${LOG_FORMATS.join(", ")}, got ${text}`, { text });
+}
+
+function parseFactors(text: string): number[] {
+  const factors = text.split(",").map(Number);
+  if (factors.every((factor) => Number.isFinite(factor) && factor >= 0)) return factors.toSorted((a, b) => a - b);
+  throw new AgaroseError("USAGE", `--cache-sizes must be numbers >= 0 with commas between, got ${text}`, { text });
 }

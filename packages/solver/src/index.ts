@@ -7,7 +7,11 @@ export type { KnapsackInstance, KnapsackLimits, KnapsackSolution } from "./knaps
 export { expectedReadMs } from "./latency.ts";
 export type { LatencyEstimate } from "./latency.ts";
 export { DiscountingRate, EwmaPopularity } from "./popularity.ts";
-export { parseScenario, resolveExtends } from "./simulator/scenario.ts";
+export { parseScenario, resolveExtends, withCacheFactor } from "./simulator/scenario.ts";
 export type { Scenario } from "./simulator/scenario.ts";
 export { simulate } from "./simulator.ts";
 export type { SimulationOptions, SimulationRow } from "./simulator.ts";
+export { LOG_FORMATS } from "./traces/log-formats.ts";
+export type { LogFormat } from "./traces/log-formats.ts";
+export { TraceBuilder } from "./traces/trace.ts";
+export type { Trace, TraceReport } from "./traces/trace.ts";

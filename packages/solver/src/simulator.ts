@@ -10,9 +10,11 @@ import { JointDecider } from "./simulator/joint-decider.ts";
 import { ReadLog } from "./simulator/statistics.ts";
 import type { ReadStatistics } from "./simulator/statistics.ts";
 import type { Scenario, SystemSpec } from "./simulator/scenario.ts";
-import { PopularityProcess } from "./simulator/workload.ts";
+import { GeneratedWorkload, TraceWorkload } from "./simulator/workload.ts";
+import type { Workload } from "./simulator/workload.ts";
 import { World } from "./simulator/world.ts";
 import { seededRandom } from "./random.ts";
+import type { Trace } from "./traces/trace.ts";
 
 export interface SimulationRow extends ReadStatistics {
   /** The policy or system. */
@@ -23,6 +25,10 @@ export interface SimulationRow extends ReadStatistics {
   readonly writes: number;
   /** Mean duration of one call of the policy (on each request and at the end of each period); 0 without a clock. */
   readonly solveMs: number;
+  /** At the end of the last run: how many objects are kept with 0, 1, .. k chunks. */
+  readonly objectsByChunks: readonly number[];
+  /** Latencies at 101 equally spaced quantiles; only on request. */
+  readonly quantilesMs?: readonly number[];
   /** How much longer reads take than under the scenario's clairvoyant policy, in percent; only when it is listed. */
   readonly lossPercent?: number;
 }
@@ -30,26 +36,33 @@ export interface SimulationRow extends ReadStatistics {
 export interface SimulationOptions {
   /** A clock in milliseconds for `solveMs`. */
   readonly now?: () => number;
+  /** Replays this log instead of drawing requests: the scenario's objects, popularity and requests do not count then. */
+  readonly trace?: Trace;
+  /** Adds `quantilesMs` to the rows. */
+  readonly withQuantiles?: boolean;
   /** Called now and then with the share done, 0 to 1. */
   readonly onProgress?: (done: number) => void;
 }
 
 /** Runs every system of the scenario; one row per system and PoP, and one for all PoPs together. */
-export function simulate(scenario: Scenario, options: SimulationOptions = {}): SimulationRow[] {
+export function simulate(given: Scenario, options: SimulationOptions = {}): SimulationRow[] {
+  const { trace } = options;
+  const scenario = trace ? { ...given, objects: { count: trace.keys.length, bytes: trace.bytes } } : given;
   const rows: SimulationRow[] = [];
   const parts = scenario.systems.length * scenario.runs;
   for (const [s, system] of scenario.systems.entries()) {
     const total: Total = {
       logs: scenario.pops.map(() => new ReadLog()),
       writes: scenario.pops.map(() => 0),
+      contents: [],
       decisions: 0,
       decisionMs: 0,
     };
     for (let run = 0; run < scenario.runs; run++) {
       const report = (done: number): void => options.onProgress?.((s * scenario.runs + run + done) / parts);
-      runOnce(scenario, system, run, total, options.now, report);
+      runOnce(scenario, system, run, total, options, report);
     }
-    rows.push(...rowsOf(scenario, system, total));
+    rows.push(...rowsOf(system, total, scenario, options.withQuantiles ?? false));
   }
   return withLoss(rows, scenario);
 }
@@ -58,6 +71,7 @@ export function simulate(scenario: Scenario, options: SimulationOptions = {}): S
 interface Total {
   readonly logs: ReadLog[];
   readonly writes: number[];
+  readonly contents: number[][];
   decisions: number;
   decisionMs: number;
 }
@@ -69,60 +83,32 @@ function runOnce(
   system: SystemSpec,
   run: number,
   total: Total,
-  now: (() => number) | undefined,
+  { now, trace }: SimulationOptions,
   report: (done: number) => void,
 ): void {
   const random = seededRandom(scenario.seed).fork(run);
   const world = new World(scenario, system, random.fork(1));
-  const process = new PopularityProcess(scenario.popularity, scenario.objects.count, random.fork(2));
+  const workload = trace ? new TraceWorkload(scenario, trace) : new GeneratedWorkload(scenario, random);
   const caches = new Caches(world);
   const controller = new Controller(scenario, system, caches, total, now);
-  const arrivals = new Arrivals(scenario);
-  const draws = scenario.pops.map((_, pop) => random.fork(100 + pop));
   const noiseSeed = random.fork(3).integer(2 ** 31);
-  for (let step = 0; ; step++) {
-    const pop = arrivals.next();
-    if (pop < 0) break;
-    const { seconds } = arrivals;
-    process.advance(seconds);
+  for (let step = 0; workload.next(); step++) {
+    const { seconds, pop, object } = workload;
     const hasChanged = world.advance(seconds);
-    controller.advance(seconds, hasChanged, process);
-    const object = process.draw(draws[pop]!);
+    controller.advance(seconds, hasChanged, workload);
     const { ms, fromOwn, fromPeers, requests } = world.readActual(pop, object, caches.heldOf(object), noiseSeed + step);
     total.logs[pop]!.add(ms, fromOwn, fromPeers, requests, world.code.k);
     controller.onRequest(pop, object, seconds);
-    if (step % PROGRESS_EVERY === 0) report(step / arrivals.total);
+    if (step % PROGRESS_EVERY === 0) report(step / workload.total);
   }
+  total.contents.splice(0, Infinity, ...scenario.pops.map((_, pop) => contentsOf(caches, pop)));
   for (const [pop, writes] of caches.writes.entries()) total.writes[pop]! += writes;
 }
 
-/** The moments of requests: evenly spaced at each PoP, by its demand. */
-class Arrivals {
-  seconds = 0;
-  readonly total: number;
-  private readonly gap: number[];
-  private readonly left: number[];
-  private readonly due: number[];
-
-  constructor({ pops, requests }: Scenario) {
-    this.gap = pops.map((pop) => 1 / (requests.perSecond * pop.demand));
-    this.left = pops.map((pop) => Math.max(1, Math.round(requests.count * pop.demand)));
-    this.due = this.gap.map((gap) => gap / 2);
-    this.total = this.left.reduce((sum, count) => sum + count, 0);
-  }
-
-  /** The PoP of the next request, or -1 when all are done. */
-  next(): number {
-    let pop = -1;
-    for (let p = 0; p < this.due.length; p++) {
-      if (this.left[p]! > 0 && (pop < 0 || this.due[p]! < this.due[pop]!)) pop = p;
-    }
-    if (pop < 0) return -1;
-    this.seconds = this.due[pop]!;
-    this.due[pop]! += this.gap[pop]!;
-    this.left[pop]!--;
-    return pop;
-  }
+function contentsOf(caches: Caches, pop: number): number[] {
+  const counts = Array.from({ length: caches.world.code.k + 1 }, () => 0);
+  for (let o = 0; o < caches.world.objects; o++) counts[caches.countOf(pop, o)]! += 1;
+  return counts;
 }
 
 /** Calls the decider's hooks when they are due, and measures them. */
@@ -145,7 +131,7 @@ class Controller {
     this.nextPeriod = scenario.periodSeconds;
   }
 
-  advance(seconds: number, hasChanged: boolean, process: PopularityProcess): void {
+  advance(seconds: number, hasChanged: boolean, workload: Workload): void {
     const { decider } = this;
     // Latencies are probed at fixed moments; only the oracle notices a change at once.
     if (hasChanged) {
@@ -155,9 +141,9 @@ class Controller {
       this.nextProbe = Infinity;
       this.measure(() => decider.onLatency(seconds));
     }
-    if (decider.wantsTruth && process.version !== this.truthVersion) {
-      this.truthVersion = process.version;
-      const truth = process.truth();
+    if (decider.wantsTruth && workload.version !== this.truthVersion) {
+      this.truthVersion = workload.version;
+      const truth = workload.truth();
       this.measure(() => decider.onTruth(truth, seconds));
     }
     for (; seconds >= this.nextPeriod; this.nextPeriod += this.periodSeconds) {
@@ -178,19 +164,23 @@ class Controller {
   }
 }
 
-function rowsOf(scenario: Scenario, system: SystemSpec, total: Total): SimulationRow[] {
+function rowsOf(system: SystemSpec, total: Total, { runs, pops }: Scenario, withQuantiles: boolean): SimulationRow[] {
   const all = new ReadLog();
   for (const log of total.logs) all.addAll(log);
   const solveMs = total.decisions === 0 ? 0 : total.decisionMs / total.decisions;
-  const row = (pop: string, log: ReadLog, writes: number): SimulationRow => ({
+  const row = (pop: string, log: ReadLog, writes: number, contents: number[]): SimulationRow => ({
     name: system.name,
     pop,
     ...log.summarize(),
-    writes: writes / scenario.runs,
+    writes: writes / runs,
     solveMs,
+    objectsByChunks: contents,
+    ...(withQuantiles ? { quantilesMs: log.quantiles(101) } : {}),
   });
   const writes = total.writes.reduce((sum, count) => sum + count, 0);
-  return [...scenario.pops.map(({ name }, p) => row(name, total.logs[p]!, total.writes[p]!)), row("all", all, writes)];
+  const contents = total.contents.reduce((sum, counts) => sum.map((count, d) => count + counts[d]!));
+  const byPop = pops.map(({ name }, p) => row(name, total.logs[p]!, total.writes[p]!, total.contents[p]!));
+  return [...byPop, row("all", all, writes, contents)];
 }
 
 function withLoss(rows: SimulationRow[], scenario: Scenario): SimulationRow[] {

@@ -30,7 +30,8 @@ export interface CodeShape {
   readonly m: number;
 }
 
-export type ObjectBytes = number | { readonly medianBytes: number; readonly sigma: number };
+/** All of one size, lognormal, or one number per object. */
+export type ObjectBytes = number | { readonly medianBytes: number; readonly sigma: number } | Float64Array;
 
 export interface PopSpec {
   readonly name: string;
@@ -113,6 +114,18 @@ export async function resolveExtends(json: unknown, load: (name: string) => Prom
   return merged;
 }
 
+/** The same scenario with every cache so many times as large. */
+export function withCacheFactor(scenario: Scenario, factor: number): Scenario {
+  return {
+    ...scenario,
+    pops: scenario.pops.map((pop) => ({
+      ...pop,
+      ...(pop.capacityChunks === undefined ? {} : { capacityChunks: Math.round(pop.capacityChunks * factor) }),
+      ...(pop.capacityBytes === undefined ? {} : { capacityBytes: Math.round(pop.capacityBytes * factor) }),
+    })),
+  };
+}
+
 const FIELDS =
   "name about seed runs code objects regions bucketsPerRegion placement pops noise popularity requests periodSeconds probeSeconds load read events policies systems".split(
     " ",
@@ -131,14 +144,13 @@ export function parseScenario(input: unknown): Scenario {
     fail("placement", `${code.k}+${code.m} chunks do not fit in ${regions.length * bucketsPerRegion} buckets`);
   }
   const read = parseRead(json["read"] ?? {}, "read");
-  const objects = asObject(json["objects"], "objects");
   return {
     name: asString(json["name"] ?? "unnamed", "name"),
     about: asString(json["about"] ?? "", "about"),
     seed: asInteger(json["seed"] ?? 1, "seed", 0),
     runs: asInteger(json["runs"] ?? 1, "runs", 1),
     code,
-    objects: { count: asInteger(objects["count"], "objects.count", 1), bytes: parseBytes(objects["bytes"]) },
+    objects: parseObjects(json["objects"]),
     regions,
     bucketsPerRegion,
     placement,
@@ -166,7 +178,19 @@ function parseCode(input: unknown): CodeShape {
   return { k, m };
 }
 
+function parseObjects(input: unknown): Scenario["objects"] {
+  const json = asObject(input, "objects");
+  refuseUnknown(json, ["count", "bytes"], "objects.");
+  const count = asInteger(json["count"], "objects.count", 1);
+  const bytes = parseBytes(json["bytes"]);
+  if (bytes instanceof Float64Array && bytes.length !== count) {
+    fail("objects.bytes", `lists ${bytes.length} sizes for ${count} objects`);
+  }
+  return { count, bytes };
+}
+
 function parseBytes(input: unknown): ObjectBytes {
+  if (Array.isArray(input)) return Float64Array.from(input, (bytes, i) => asInteger(bytes, `objects.bytes[${i}]`, 1));
   if (typeof input === "number") return asInteger(input, "objects.bytes", 1);
   const json = asObject(input, "objects.bytes");
   asOneOf(json["distribution"], "objects.bytes.distribution", ["lognormal"]);

@@ -1,7 +1,120 @@
-/** What is asked for: popularity that may shift or drift, and the requests drawn from it. */
+/** What is asked for: popularity that may shift or drift and the requests drawn from it, or a log played back. */
 
 import type { Random } from "../random.ts";
-import type { PopularitySpec } from "./scenario.ts";
+import type { Trace } from "../traces/trace.ts";
+import type { PopularitySpec, Scenario } from "./scenario.ts";
+
+/** A sequence of requests. After `next` the fields tell of the request it moved to. */
+export interface Workload {
+  readonly total: number;
+  readonly seconds: number;
+  readonly pop: number;
+  readonly object: number;
+  /** Grows when the true popularity changes. */
+  readonly version: number;
+  /** Moves to the next request; false when there is none. */
+  next(): boolean;
+  /** The true probability of each object right now: for the oracle alone. */
+  truth(): Float64Array;
+}
+
+/** Requests drawn from the scenario's popularity, evenly spaced in time at each PoP by its demand. */
+export class GeneratedWorkload implements Workload {
+  readonly total: number;
+  seconds = 0;
+  pop = -1;
+  object = -1;
+  private readonly process: PopularityProcess;
+  private readonly draws: Random[];
+  private readonly gap: number[];
+  private readonly left: number[];
+  private readonly due: number[];
+
+  constructor({ pops, requests, popularity, objects }: Scenario, random: Random) {
+    this.process = new PopularityProcess(popularity, objects.count, random.fork(2));
+    this.draws = pops.map((_, pop) => random.fork(100 + pop));
+    this.gap = pops.map((pop) => 1 / (requests.perSecond * pop.demand));
+    this.left = pops.map((pop) => Math.max(1, Math.round(requests.count * pop.demand)));
+    this.due = this.gap.map((gap) => gap / 2);
+    this.total = this.left.reduce((sum, count) => sum + count, 0);
+  }
+
+  get version(): number {
+    return this.process.version;
+  }
+
+  next(): boolean {
+    let pop = -1;
+    for (let p = 0; p < this.due.length; p++) {
+      if (this.left[p]! > 0 && (pop < 0 || this.due[p]! < this.due[pop]!)) pop = p;
+    }
+    if (pop < 0) return false;
+    this.pop = pop;
+    this.seconds = this.due[pop]!;
+    this.due[pop]! += this.gap[pop]!;
+    this.left[pop]!--;
+    this.process.advance(this.seconds);
+    this.object = this.process.draw(this.draws[pop]!);
+    return true;
+  }
+
+  truth(): Float64Array {
+    return this.process.truth();
+  }
+}
+
+/** The oracle of a log knows how often each object is asked for within windows of so many periods. */
+const WINDOW_PERIODS = 10;
+
+/** A log played back: reads go to the PoP the log names, and to all PoPs in turn by their demand where it names none. */
+export class TraceWorkload implements Workload {
+  readonly total: number;
+  seconds = 0;
+  pop = -1;
+  object = -1;
+  version = 0;
+  private readonly trace: Trace;
+  private readonly popOf: ReadonlyMap<string, number>;
+  private readonly demand: number[];
+  private readonly credit: number[];
+  private readonly window: number;
+  private at = -1;
+
+  constructor({ pops, periodSeconds }: Scenario, trace: Trace) {
+    this.trace = trace;
+    this.total = trace.object.length;
+    this.popOf = new Map(pops.map((pop, p) => [pop.name.toLowerCase(), p]));
+    const sum = pops.reduce((total, pop) => total + pop.demand, 0);
+    this.demand = pops.map((pop) => pop.demand / sum);
+    this.credit = pops.map(() => 0);
+    this.window = WINDOW_PERIODS * periodSeconds;
+  }
+
+  next(): boolean {
+    if (++this.at >= this.total) return false;
+    const { seconds, object, pop } = this.trace;
+    this.seconds = seconds[this.at]!;
+    this.object = object[this.at]!;
+    this.version = Math.floor(this.seconds / this.window);
+    this.pop = this.popOf.get(pop[this.at]?.toLowerCase() ?? "") ?? this.takeTurn();
+    return true;
+  }
+
+  truth(): Float64Array {
+    const { seconds, object } = this.trace;
+    const counts = new Float64Array(this.trace.keys.length);
+    const end = (this.version + 1) * this.window;
+    for (let i = this.at; i < this.total && seconds[i]! < end; i++) counts[object[i]!]! += 1;
+    return counts;
+  }
+
+  private takeTurn(): number {
+    for (let p = 0; p < this.credit.length; p++) this.credit[p]! += this.demand[p]!;
+    const pop = this.credit.indexOf(Math.max(...this.credit));
+    this.credit[pop]! -= 1;
+    return pop;
+  }
+}
 
 /** The true popularity over time. Ranks keep their probability; which object has which rank changes. */
 export class PopularityProcess {

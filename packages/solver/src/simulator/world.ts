@@ -266,12 +266,17 @@ function placeChunks(scenario: Scenario, chunks: number, random: Random): Int32A
   return Int32Array.from(random.shuffle(buckets).slice(0, chunks));
 }
 
+/** The object size by which `capacityChunks` is measured: the one size, the median, or the mean of a list. */
 function nominalBytes({ objects }: Scenario): number {
-  return typeof objects.bytes === "number" ? objects.bytes : objects.bytes.medianBytes;
+  const { bytes } = objects;
+  if (typeof bytes === "number") return bytes;
+  if (!(bytes instanceof Float64Array)) return bytes.medianBytes;
+  return Math.ceil(bytes.reduce((sum, size) => sum + size, 0) / bytes.length);
 }
 
 function objectBytes({ objects }: Scenario, random: Random): Float64Array {
   const { bytes, count } = objects;
+  if (bytes instanceof Float64Array) return bytes;
   const draw = (): number => {
     if (typeof bytes === "number") return bytes;
     return Math.max(1, Math.round(bytes.medianBytes * Math.exp(bytes.sigma * random.normal())));
