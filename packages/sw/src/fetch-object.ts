@@ -8,6 +8,7 @@ import { browserPorts } from "./browser-ports.ts";
 import { PREFIX_DEFAULT, type ClientConfig } from "./config.ts";
 import { toResponse } from "./http-response.ts";
 import { ObjectClient } from "./object-client.ts";
+import { resumedResponse } from "./resumed-response.ts";
 
 export interface FetchObjectOptions {
   /** Bytes [start, end) of the object; to its end without `end`, its last `-start` bytes for a negative start. */
@@ -35,6 +36,7 @@ export function createClient(
 
 /**
  * The object `key`, or a range of it, as a 200 or 206 response; its body errors when the read cannot be completed.
+ * Where the browser ends the service worker in the middle of the body, the rest is read by the next one.
  *
  * @throws AgaroseError: OBJECT_NOT_FOUND, NOT_ENOUGH_CHUNKS, RANGE_UNSATISFIABLE, ABORTED, …; CONFIG_INVALID when there is
  *   neither a service worker in charge nor a `client`.
@@ -44,7 +46,11 @@ export async function fetchObject(key: string, options: FetchObjectOptions = {})
   parseKey(key);
   const headers = new Headers(range ? { range: rangeHeader(range) } : {});
   const response = isControlled()
-    ? await viaWorker(key, headers, options)
+    ? resumedResponse(
+        await viaWorker(key, headers, options),
+        (rest) => viaWorker(key, new Headers(rest), options),
+        signal,
+      )
     : toResponse(await required(client).answer({ key, method: "GET", headers, signal }));
   return onProgress ? withProgress(response, onProgress) : response;
 }
