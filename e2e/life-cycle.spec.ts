@@ -1,10 +1,10 @@
 /** What browsers do to service workers while a read is under way. A read ends with all its bytes or with an error. */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BrowserContext, Page } from "@playwright/test";
-import { openControlledApp, read, sha256 } from "./fixtures/app.ts";
+import { openApp, openControlledApp, read, sha256 } from "./fixtures/app.ts";
 import { expect, test } from "./fixtures/test.ts";
 import type { World } from "./fixtures/world.ts";
 
@@ -46,6 +46,22 @@ function readToEnd(page: Page): Promise<Ended> {
     const hex = [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
     return { bytes: whole.byteLength, sha256: hex, error };
   });
+}
+
+/** Writes the files of `agarose init` and opens an app whose page can import `/agarose.js`. */
+async function openInitialisedApp(context: BrowserContext, world: World): Promise<Page> {
+  const folder = await mkdtemp(join(tmpdir(), "agarose-init-"));
+  await world.agarose("init", folder);
+  const pageSide = await readFile(join(folder, "agarose.js"));
+  await rm(folder, { recursive: true });
+  const page = await openApp(context, world);
+  await page.route(`${world.demo}agarose.js`, (route) =>
+    route.fulfill({ contentType: "text/javascript", body: pageSide }),
+  );
+  // Imported before a worker controls the page, past which a test cannot put files.
+  await page.addScriptTag({ type: "module", content: 'globalThis.agarose = await import("/agarose.js");' });
+  await page.waitForFunction(() => "agarose" in globalThis);
+  return page;
 }
 
 /** Kills the worker as the browser does when it wants its memory back. Resolves when it is gone. */
@@ -204,4 +220,46 @@ test("60 images that a page asks for at once all come", async ({ context, world 
   expect(widths).toEqual(Array<number>(60).fill(100));
   // They came through the worker, not by way of the page's host.
   expect(await chunkRequests(world)).toBeGreaterThan(0);
+});
+
+/** What `agarose.js` exports, in the page. */
+interface PageSide {
+  register(url: string, options: { scope?: string; onStale?: (problem: Error) => void }): Promise<unknown>;
+  fetchObject(key: string): Promise<Response>;
+}
+type InPage = { agarose: PageSide };
+
+test("fetchObject goes on where a killed worker left off", async ({ context, world, putRandom }) => {
+  const content = await putRandom("life/resumed", LONG_BYTES);
+  const page = await openInitialisedApp(context, world);
+  await page.evaluate(async () => {
+    const { register, fetchObject } = (globalThis as unknown as InPage).agarose;
+    const told: string[] = [];
+    const onStale = ({ message }: Error): void => void told.push(message);
+    await register("/agarose-sw.js?config=/agarose.json", { scope: "/", onStale });
+    const reader = (await fetchObject("life/resumed")).body!.getReader();
+    const { value } = await reader.read();
+    Object.assign(globalThis, { life: { reader, parts: [value!] }, told });
+  });
+  await killWorker(context, page);
+  expect(await readToEnd(page)).toEqual({ bytes: LONG_BYTES, sha256: sha256(content), error: undefined });
+  const told = await page.evaluate(() => (globalThis as unknown as { told: string[] }).told);
+  expect(told, "the file is the one that belongs to this page").toEqual([]);
+});
+
+test("register says so when the server has something else in the place of the worker's file", async ({
+  context,
+  world,
+}) => {
+  const page = await openInitialisedApp(context, world);
+  const refusal = await page.evaluate(async () => {
+    const { register } = (globalThis as unknown as InPage).agarose;
+    const error = await register("/nowhere/agarose-sw.js?config=/agarose.json", {}).catch((cause: unknown) => cause);
+    return { ...(error as { code: string; details: object }), message: (error as Error).message };
+  });
+  expect(refusal).toMatchObject({
+    code: "CONFIG_INVALID",
+    details: { problem: expect.stringMatching(/^(missing|type)$/) },
+  });
+  expect(refusal.message).toContain("npx agarose init");
 });
