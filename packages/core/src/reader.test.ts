@@ -14,7 +14,7 @@ import { encodeFrame, FrameReader } from "./bundle.ts";
 import { AgaroseError } from "./errors.ts";
 import { systemClock, systemSha256 } from "./ports.ts";
 import { readKind, type ReadReport } from "./read-report.ts";
-import { openRead, WINDOW_STRIPES_MAX } from "./reader.ts";
+import { openRead, WINDOW_STRIPES_MAX, type ObjectRead, type StripeData, type StripeSharing } from "./reader.ts";
 import { RegionSource } from "./region-source.ts";
 
 /** Four stripes of 4 + 2 chunks: 300 + 300 + 300 + 100 bytes. */
@@ -199,6 +199,35 @@ describe("order and memory", () => {
     const world = new ReadWorld(small);
     await world.read();
     for (const { released } of world.sources) expect(released.toSorted()).toEqual([0, 1, 2, 3]);
+  });
+});
+
+/** Hands every stripe to the first read that asks for it. */
+const sharing = (): StripeSharing => {
+  const stripes = new Map<number, Promise<StripeData>>();
+  return (stripe, read, signal) => {
+    const shared = stripes.get(stripe) ?? read(signal);
+    stripes.set(stripe, shared);
+    return shared;
+  };
+};
+
+describe("a read that shares", () => {
+  test("makes no request for what another read gets, and reports it as its own", async () => {
+    const share = sharing();
+    const world = new ReadWorld(small, (id) => ({ behaviour: () => (id === "r1" ? "error" : "serve") }));
+    const reads = [world.open({ share }), world.open({ share, range: { start: 350, end: 620 } })];
+    const [whole, part] = await world.clock.run(Promise.all(reads));
+    expect(await world.clock.run(collect(whole!.body))).toEqual(small.bytes);
+    const requests = world.requests();
+    expect(await world.clock.run(collect(part!.body))).toEqual(small.bytes.subarray(350, 620));
+    expect(world.requests()).toBe(requests);
+    const ofStripe = (index: number, { report }: ObjectRead) =>
+      report.requests.filter(({ stripe }) => stripe === index);
+    for (const stripe of [1, 2]) expect(ofStripe(stripe, part!)).toEqual(ofStripe(stripe, whole!));
+    expect(ofStripe(0, part!)).toEqual([]);
+    expect(part!.report.decodedShards).toBe(2);
+    expect(world.sources[0]!.released.toSorted()).toEqual([0, 1, 2, 3]);
   });
 });
 

@@ -14,6 +14,25 @@ import { isFault, type ReadReport, type RequestRecord } from "./read-report.ts";
 import type { ChunkSource } from "./source.ts";
 import { readStripe } from "./stripe-read.ts";
 
+/** One stripe as it was read. */
+export interface StripeData {
+  /** The k data shards, padding and all. */
+  readonly data: readonly Uint8Array[];
+  readonly requests: readonly RequestRecord[];
+  readonly decodeMs: number;
+  readonly decodedShards: number;
+}
+
+/**
+ * Reads stripe `stripe` by calling `read`, or hands on what another read of the same version gets by its own `read`. Must
+ * reject when `signal` aborts.
+ */
+export type StripeSharing = (
+  stripe: number,
+  read: (signal: AbortSignal) => Promise<StripeData>,
+  signal: AbortSignal,
+) => Promise<StripeData>;
+
 export interface ReadOptions {
   readonly manifest: Manifest;
   readonly sources: readonly ChunkSource[];
@@ -36,6 +55,8 @@ export interface ReadOptions {
   readonly windowBytes?: number;
   /** A stripe that takes longer fails with READ_TIMEOUT. Default 30,000 ms. */
   readonly timeoutMs?: number;
+  /** Lets concurrent reads of one version share their requests. Default: each read makes its own. */
+  readonly share?: StripeSharing;
   /** Told of every request when it starts and when it ends. Must not throw. */
   readonly onRequest?: (record: RequestRecord) => void;
   /** Told once when the read is over: complete, cancelled by its consumer (an AbortError), or failed. */
@@ -148,7 +169,22 @@ class Read {
 
   /** The wanted part of one stripe, as pieces in order. */
   async #stripe(stripe: StripeShape): Promise<Uint8Array[]> {
-    const { manifest, sources, clock, sha256, random, delta, hedge, timeoutMs } = this.#options;
+    const { share } = this.#options;
+    const { signal } = this.#abort;
+    if (!share) return this.#cut(stripe, (await this.#read(stripe, signal)).data);
+    let isOwn = false;
+    const readOwn = (shared: AbortSignal): Promise<StripeData> => {
+      isOwn = true;
+      return this.#read(stripe, shared);
+    };
+    const read = await share(stripe.index, readOwn, signal);
+    if (!isOwn) this.#adopt(read);
+    return this.#cut(stripe, read.data);
+  }
+
+  async #read(stripe: StripeShape, signal: AbortSignal): Promise<StripeData> {
+    const { manifest, sources, clock, sha256, random, delta, hedge, timeoutMs, onRequest } = this.#options;
+    const requests: RequestRecord[] = [];
     try {
       const candidates = planStripe(manifest, stripe.index, sources, { failed: this.#failedLately(), random });
       const shards = await readStripe({
@@ -160,28 +196,44 @@ class Read {
         timeoutMs: timeoutMs ?? STRIPE_TIMEOUT_MS_DEFAULT,
         clock,
         sha256,
-        signal: this.#abort.signal,
-        onRequest: (record) => this.#observe(record),
+        signal,
+        onRequest: (record) => {
+          if (record.outcome === "pending") requests.push(record);
+          this.#observe(record);
+          onRequest?.(record);
+        },
       });
-      return this.#cut(stripe, await this.#decode(shards));
+      const decoded = await this.#decode(shards);
+      this.report.decodeMs += decoded.decodeMs;
+      this.report.decodedShards += decoded.decodedShards;
+      return { ...decoded, requests };
     } finally {
       for (const source of sources) source.release?.(stripe.index);
     }
   }
 
   /** The k data shards, decoding those that did not arrive. */
-  async #decode(shards: ReadonlyMap<number, Uint8Array>): Promise<Uint8Array[]> {
+  async #decode(shards: ReadonlyMap<number, Uint8Array>): Promise<Omit<StripeData, "requests">> {
     const { codec, clock, manifest } = this.#options;
     const data = Array.from({ length: manifest.k }, (_, chunk) => shards.get(chunk));
     const missing = data.flatMap((shard, chunk) => (shard ? [] : [chunk]));
-    if (missing.length === 0) return data as Uint8Array[];
+    if (missing.length === 0) return { data: data as Uint8Array[], decodeMs: 0, decodedShards: 0 };
     const ready = await codec();
     const startMs = clock.now();
     const received = [...shards].map(([index, bytes]) => ({ index, bytes }));
     const decoded = ready.reconstruct(manifest.k, received, missing);
-    this.report.decodeMs += clock.now() - startMs;
-    this.report.decodedShards += missing.length;
-    return data.map((shard, chunk) => shard ?? decoded[missing.indexOf(chunk)]!);
+    return {
+      data: data.map((shard, chunk) => shard ?? decoded[missing.indexOf(chunk)]!),
+      decodeMs: clock.now() - startMs,
+      decodedShards: missing.length,
+    };
+  }
+
+  /** Reports what another read did for this one as if it were its own. */
+  #adopt({ requests, decodeMs, decodedShards }: StripeData): void {
+    this.report.requests.push(...requests);
+    this.report.decodeMs += decodeMs;
+    this.report.decodedShards += decodedShards;
   }
 
   /** Drops the padding and what lies outside the range. */
@@ -198,7 +250,6 @@ class Read {
   #observe(record: RequestRecord): void {
     if (record.outcome === "pending") this.report.requests.push(record);
     if (isFault(record)) this.#failedAtMs.set(record.source, this.#options.clock.now());
-    this.#options.onRequest?.(record);
   }
 
   #failedLately(): Set<string> {

@@ -16,6 +16,7 @@ import {
 import { loadCodec } from "@agarose/ec-wasm";
 import codecModule from "@agarose/ec-wasm/relaxed.wasm";
 import { Budget, OPERATIONS_MAX } from "./budget.ts";
+import { CircuitBreakers } from "./circuit-breakers.ts";
 import { ChunkCache, type CacheContext } from "./chunk-cache.ts";
 import { ConfigurationStore, type Configuration } from "./configuration.ts";
 import { Connections, regionFetch } from "./connections.ts";
@@ -24,6 +25,7 @@ import { parseSettings, type Env, type Settings } from "./env.ts";
 import { FrontCache } from "./front-cache.ts";
 import { ManifestStore } from "./manifest-store.ts";
 import { RequestCounter } from "./request-counter.ts";
+import { StripeFlights } from "./stripe-flights.ts";
 
 export interface Isolate {
   readonly settings: Settings;
@@ -34,6 +36,8 @@ export interface Isolate {
   readonly configuration: ConfigurationStore;
   readonly cache: ChunkCache;
   readonly counter: RequestCounter;
+  readonly flights: StripeFlights;
+  readonly breakers: CircuitBreakers;
   readonly codec: () => Promise<Codec>;
 }
 
@@ -65,6 +69,8 @@ export function isolateOf(env: Env): Isolate {
       configuration: new ConfigurationStore(clock),
       cache: new ChunkCache(frontCache, clock),
       counter: new RequestCounter(),
+      flights: new StripeFlights(clock),
+      breakers: new CircuitBreakers(clock),
       codec: () => loadCodec(codecModule),
     };
     isolates.set(env, isolate);
@@ -146,9 +152,9 @@ function outOfSubrequests({ subrequestsMax }: Settings): AgaroseError {
   );
 }
 
-/** What is known of a region's latency; one that is down comes last. */
-export function latencyOf(configuration: Configuration, region: string): LatencyEstimate {
+/** What is known of a region's latency; one that is down, or whose breaker is open, comes last. */
+export function latencyOf(configuration: Configuration, region: string, isOpen = false): LatencyEstimate {
   const estimate = configuration.regions.find(({ name }) => name === region);
-  if (!estimate) return LATENCY_UNKNOWN;
-  return estimate.down ? { meanMs: Math.max(60_000, estimate.meanMs), sdMs: estimate.sdMs } : estimate;
+  const { meanMs, sdMs } = estimate ?? LATENCY_UNKNOWN;
+  return estimate?.down || isOpen ? { meanMs: Math.max(60_000, meanMs), sdMs } : { meanMs, sdMs };
 }

@@ -45,7 +45,11 @@ export interface Status {
     operations: number;
     errors: string[];
   };
-  readonly isolate: { chunkCache: { hits: number; misses: number; malformed: number; kvFailures: number } };
+  readonly isolate: {
+    chunkCache: { hits: number; misses: number; malformed: number; kvFailures: number };
+    stripes: { led: number; followed: number };
+    openBreakers: string[];
+  };
 }
 
 export interface WorldOptions {
@@ -53,7 +57,10 @@ export interface WorldOptions {
   readonly limited?: boolean;
 }
 
-export async function startWorld(vars: Record<string, string> = {}, { limited }: WorldOptions = {}): Promise<TestWorld> {
+export async function startWorld(
+  vars: Record<string, string> = {},
+  { limited }: WorldOptions = {},
+): Promise<TestWorld> {
   const buckets = await startBuckets();
   const logs: string[] = [];
   const regions = REGIONS.map((name) => ({

@@ -122,22 +122,22 @@ async function decoded(
 }
 
 async function open(invocation: Invocation, manifest: Manifest, range: ByteRange): Promise<ObjectRead> {
-  const { settings, cache, clock, codec } = invocation.isolate;
+  const { settings, cache, clock, codec, flights, breakers } = invocation.isolate;
+  const { version } = manifest;
   const configuration = await invocation.configuration();
   const regions = settings.regions.map((region) => {
-    const latency = latencyOf(configuration, region.name);
     return new RegionSource({
       manifest,
       region: { name: region.name, url: region.popUrl },
-      latency: () => latency,
-      fetch: invocation.fetch,
+      latency: () => latencyOf(configuration, region.name, breakers.isOpen(region.name)),
+      fetch: breakers.guard(region.name, invocation.fetch),
       clock,
     });
   });
-  const cachedChunks = configuration.cached[manifest.version]?.chunks ?? [];
+  const cachedChunks = configuration.cached[version]?.chunks ?? [];
   const edge = new EdgeSource({
     pop: settings.pop,
-    version: manifest.version,
+    version,
     chunks: cachedChunks,
     cache,
     context: invocation.cacheContext,
@@ -152,9 +152,10 @@ async function open(invocation: Invocation, manifest: Manifest, range: ByteRange
     random: Math.random,
     delta: settings.delta,
     windowBytes: Math.min(WINDOW_BYTES, WINDOW_STRIPES * manifest.stripeBytes),
+    share: (stripe, read, signal) => flights.read({ version, stripe, read, signal, waitUntil: invocation.waitUntil }),
     onRequest({ kind, stripe, error }) {
       if (kind !== "edge" || error !== "CHUNK_CORRUPT") return;
-      invocation.waitUntil(cache.reportCorrupt(manifest.version, stripe, cachedChunks, invocation.cacheContext));
+      invocation.waitUntil(cache.reportCorrupt(version, stripe, cachedChunks, invocation.cacheContext));
     },
   });
 }

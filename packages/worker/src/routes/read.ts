@@ -15,9 +15,8 @@ import {
 import type { Context } from "hono";
 import type { CachedStripe } from "../chunk-cache.ts";
 import type { Configuration } from "../configuration.ts";
-import type { Settings } from "../env.ts";
 import { pathOf, type AppEnv } from "../http.ts";
-import { Invocation } from "../isolate.ts";
+import { Invocation, type Isolate } from "../isolate.ts";
 
 const PREFIX = "/v1/read/";
 /** Stripes being read from the cache, or read and waiting for the client. */
@@ -30,7 +29,7 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const invocation = new Invocation(c.env, c.executionCtx);
   const [manifest, configuration] = await Promise.all([invocation.manifest(key), invocation.configuration()]);
   invocation.count(key);
-  const plan = planOf(manifest, configuration, invocation.isolate.settings, query.version);
+  const plan = planOf(manifest, configuration, invocation.isolate, query.version);
   const to = Math.min(query.to, stripeCount(manifest) - 1);
   const stripes = plan.cached.length > 0 ? Math.max(0, to - query.from + 1) : 0;
   const body = bundle(plan, query.from, stripes, (stripe) =>
@@ -73,7 +72,7 @@ function stripeIndex(query: URLSearchParams, name: string): number | undefined {
 function planOf(
   manifest: Manifest,
   { epoch, cached, regions }: Configuration,
-  settings: Settings,
+  { settings, breakers }: Isolate,
   knownVersion: string | undefined,
 ): Plan {
   return {
@@ -87,7 +86,7 @@ function planOf(
         ...LATENCY_UNKNOWN,
         down: false,
       };
-      return { name, url, meanMs, sdMs, ...(down ? { down } : {}) };
+      return { name, url, meanMs, sdMs, ...(down || breakers.isOpen(name) ? { down: true } : {}) };
     }),
     delta: settings.delta,
   };

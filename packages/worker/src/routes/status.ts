@@ -18,6 +18,11 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
     regions,
     lastPeriod: lastPeriod ?? null,
     // Of the isolate that answers; others have counted their own.
-    isolate: { chunkCache: isolate.cache.counters, droppedCounts: isolate.counter.dropped },
+    isolate: {
+      chunkCache: isolate.cache.counters,
+      stripes: isolate.flights.counters,
+      openBreakers: isolate.settings.regions.map(({ name }) => name).filter((name) => isolate.breakers.isOpen(name)),
+      droppedCounts: isolate.counter.dropped,
+    },
   });
 }
