@@ -13,6 +13,7 @@ import { fileURLToPath } from "node:url";
 const HANDED_OVER = "AGAROSE_NODE_HANDED_OVER";
 
 if (process.features.typescript) {
+  if (process.env[HANDED_OVER] && process.channel) endWithParent();
   // Whoever reads our output may stop, as `head` does.
   process.stdout.on("error", (error) => {
     if (error.code !== "EPIPE") throw error;
@@ -31,7 +32,10 @@ function runWithNewerNode() {
   }
   const script = fileURLToPath(import.meta.url);
   const env = { ...process.env, [HANDED_OVER]: "1" };
-  const child = spawn(node, [script, ...process.argv.slice(2)], { stdio: "inherit", env });
+  const child = spawn(node, [script, ...process.argv.slice(2)], {
+    stdio: ["inherit", "inherit", "inherit", "ipc"],
+    env,
+  });
   // A Ctrl-C reaches both processes by the terminal; what is sent to this one alone is passed on.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     process.on(signal, () => {
@@ -45,6 +49,13 @@ function runWithNewerNode() {
     });
     child.on("exit", (code, signal) => resolve(code ?? 128 + constants.signals[signal]));
   });
+}
+
+/** A handed-over command must not go on behind the back of whoever killed what they had started. */
+function endWithParent() {
+  process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
+  // The channel alone keeps no command running.
+  process.channel.unref();
 }
 
 /** The newer node of this installation: in a node_modules/.bin above, or in the package itself. */
