@@ -15,3 +15,4 @@ export { LOG_FORMATS } from "./traces/log-formats.ts";
 export type { LogFormat } from "./traces/log-formats.ts";
 export { TraceBuilder } from "./traces/trace.ts";
 export type { Trace, TraceReport } from "./traces/trace.ts";
+export { imbalancePercent, serverLoads, splitVarianceRatio } from "./load-balance.ts";

@@ -3,7 +3,7 @@
  * with the requested one, are divided anew. Popularity comes from the discounting rate estimator.
  *
  * Departures: the small problem of lines 11-12 is solved by our exact knapsack, which finds the same optimum as
- * Algorithms 1-2 (`liu-assignment.ts` checks that); room is counted in weight, so that objects may differ in size.
+ * Algorithms 1-2 (`liu-partitions.ts` is tested against it); room is counted in weight, so that objects may differ in size.
  */
 
 import { solveKnapsack } from "../knapsack.ts";

@@ -1,0 +1,34 @@
+/** How evenly reads load the servers: EC-Cache's metric and its Theorem 1 (section 5). */
+
+/** EC-Cache's percent imbalance: how far the busiest server is above the average one. */
+export function imbalancePercent(load: ArrayLike<number>): number {
+  let sum = 0;
+  let most = 0;
+  for (let s = 0; s < load.length; s++) {
+    sum += load[s]!;
+    most = Math.max(most, load[s]!);
+  }
+  const average = sum / load.length;
+  return average > 0 ? (100 * (most - average)) / average : 0;
+}
+
+/**
+ * Variance of a server's load when every object is cut into k pieces, relative to whole objects. Theorem 1 gives 1/k for pieces
+ * placed independently; on k distinct servers of S it is (1/k) (1 - k/S) / (1 - 1/S).
+ */
+export function splitVarianceRatio(k: number, servers: number, isDistinct: boolean): number {
+  return isDistinct ? (1 / k) * ((1 - k / servers) / (1 - 1 / servers)) : 1 / k;
+}
+
+/** Which servers a read loads, with how much of the object each. */
+export interface ServerShare {
+  readonly server: number;
+  readonly share: number;
+}
+
+/** The loads of all servers after the reads. */
+export function serverLoads(servers: number, reads: Iterable<readonly ServerShare[]>): Float64Array {
+  const load = new Float64Array(servers);
+  for (const read of reads) for (const { server, share } of read) load[server]! += share;
+  return load;
+}
