@@ -11,6 +11,8 @@ export type { ClientConfig, ClientConfigInput, ConfigSource, Endpoint } from "./
 export type { InstallOptions } from "./install.ts";
 export type { WorkerMessage } from "./life-cycle.ts";
 export { configFromUrl, parseConfig } from "./config.ts";
+export { AgaroseStrategy, type HandleOptions, type StrategyOptions } from "./strategy.ts";
+export type { HookParam, StrategyPlugin } from "./strategy-plugins.ts";
 
 /** Serves the objects of a configuration from the worker it is called in, which must still be starting up. */
 export function agarose(config: ClientConfigInput, options: InstallOptions = {}): void {
