@@ -53,6 +53,19 @@ describe("what is wrong is named by its path", () => {
 });
 
 test.each([
+  ["`code` is missing", { regions: [REGION] }],
+  ["`codee` is no field of this file", { ...CONFIG, codee: 1 }],
+  ["`code.k` must be of type number", { ...CONFIG, code: { k: "4", m: 2 } }],
+  ["agarose.json must be of type object, and is null", null],
+])("the message says it in plain words: %s", (words, json) => {
+  expect(() => parse(json)).toThrow(words);
+});
+
+test("a byte order mark is no matter", () => {
+  expect(parseConfig(`\uFEFF${JSON.stringify(CONFIG)}`, "agarose.json")).toEqual(parse(CONFIG));
+});
+
+test.each([
   { k: 0, m: 1 },
   { k: 128, m: 1 },
 ])("the code %j is CODE_INVALID", (code) => {

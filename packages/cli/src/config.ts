@@ -75,17 +75,27 @@ export async function loadConfig(path: string): Promise<Config> {
 export function parseConfig(text: string, path: string): Config {
   let json: unknown;
   try {
-    json = JSON.parse(text);
+    // Some editors put a byte order mark first.
+    json = JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (error) {
     throw new AgaroseError("CONFIG_INVALID", `${path} is not JSON: ${(error as Error).message}`, { path }, error);
   }
   const result = v.safeParse(configSchema, json);
   if (!result.success) {
-    const problems = result.issues.map((issue) => ({ field: v.getDotPath(issue) ?? "", problem: issue.message }));
+    const problems = result.issues.map((issue) => ({ field: v.getDotPath(issue) ?? "", problem: problemOf(issue) }));
     const first = problems[0]!;
     const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
-    throw new AgaroseError("CONFIG_INVALID", `${path}: \`${first.field}\` ${first.problem}${more}`, { path, problems });
+    const what = first.field === "" ? path : `${path}: \`${first.field}\``;
+    throw new AgaroseError("CONFIG_INVALID", `${what} ${first.problem}${more}`, { path, problems });
   }
   checkCode({ ...result.output.code, stripeBytes: result.output.stripeBytes });
   return result.output;
+}
+
+/** Valibot's own words for the commonest mistakes ("Expected never but received …") are for programmers. */
+function problemOf({ kind, type, expected, received, message }: v.BaseIssue<unknown>): string {
+  if (kind !== "schema") return message;
+  if (expected === "never") return "is no field of this file: check its spelling, or remove it";
+  if (received === "undefined") return "is missing";
+  return `must be of type ${type.replace("strict_", "")}, and is ${received}`;
 }
