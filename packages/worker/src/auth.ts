@@ -1,11 +1,11 @@
-/** Admin routes: closed unless ADMIN_TOKEN is set and the request bears it. */
+/** Tokens. Admin routes are closed unless ADMIN_TOKEN is set and the request bears it. */
 import { AgaroseError } from "@agarose/core";
 import type { MiddlewareHandler } from "hono";
 import type { AppEnv } from "./http.ts";
 
 /** Lets requests with `Authorization: Bearer <ADMIN_TOKEN>` pass; throws FORBIDDEN for all others. */
 export const adminOnly: MiddlewareHandler<AppEnv> = async (c, next) => {
-  const given = /^Bearer (.+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
+  const given = bearerToken(c.req.header("authorization"));
   const { ADMIN_TOKEN } = c.env;
   if (!ADMIN_TOKEN || given === undefined || !(await sameToken(given, ADMIN_TOKEN))) {
     throw new AgaroseError(
@@ -16,12 +16,17 @@ export const adminOnly: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
 };
 
-/** Compares in a time that tells nothing: hashes have one length, and all of their bytes are looked at. */
-async function sameToken(given: string, expected: string): Promise<boolean> {
-  const [a, b] = await Promise.all([given, expected].map((token) => sha256(token)));
-  return crypto.subtle.timingSafeEqual(a!, b!);
+/** The token of an `Authorization` header of the scheme Bearer. */
+export function bearerToken(authorization: string | undefined): string | undefined {
+  return /^Bearer (.+)$/i.exec(authorization ?? "")?.[1];
 }
 
-function sha256(text: string): Promise<ArrayBuffer> {
-  return crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+/** Compares in a time that tells nothing: hashes have one length, and all of their bytes are looked at. */
+export async function sameToken(given: string, expected: string): Promise<boolean> {
+  const [a, b] = await Promise.all([given, expected].map(sha256));
+  return a!.reduce((difference, byte, i) => difference | (byte ^ b![i]!), 0) === 0;
+}
+
+async function sha256(text: string): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
 }

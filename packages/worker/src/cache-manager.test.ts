@@ -117,6 +117,7 @@ async function setUp(stripes: number) {
       delta: 1,
       manifestTtlSeconds: 60,
       subrequestsMax: 10_000,
+      access: { privatePrefixes: [], publicPrefixes: [], readToken: undefined, signingKey: undefined },
       adminToken: undefined,
     },
     state,

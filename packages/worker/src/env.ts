@@ -2,6 +2,7 @@
  * Bindings and variables of the Worker (wrangler.toml), and the variables as checked settings.
  */
 import { AgaroseError } from "@agarose/core";
+import type { AccessSettings } from "./access.ts";
 import type { PopState } from "./pop-state.ts";
 import type { RequestMonitor } from "./request-monitor.ts";
 
@@ -20,6 +21,12 @@ export interface Env {
   readonly DELTA?: string;
   readonly MANIFEST_TTL_SECONDS?: string;
   readonly SUBREQUESTS_MAX?: string;
+  /** JSON lists of key prefixes. */
+  readonly PRIVATE_PREFIXES?: string;
+  readonly PUBLIC_PREFIXES?: string;
+  /** Secrets; without both, nobody reads private keys. */
+  readonly READ_TOKEN?: string;
+  readonly SIGNING_KEY?: string;
   /** Secret; without it the admin routes are closed. */
   readonly ADMIN_TOKEN?: string;
 }
@@ -44,11 +51,14 @@ export interface Settings {
   readonly manifestTtlSeconds: number;
   /** What the plan at Cloudflare allows one invocation: fetches, and calls of KV, Cache API and Durable Objects. */
   readonly subrequestsMax: number;
+  readonly access: AccessSettings;
   readonly adminToken: string | undefined;
 }
 
 const CACHE_BYTES_DEFAULT = 1e9;
 const MANIFEST_TTL_SECONDS_DEFAULT = 60;
+/** Shorter ones can be guessed. */
+const SECRET_LENGTH_MIN = 16;
 /** Workers Paid; Free allows 50. */
 const SUBREQUESTS_MAX_DEFAULT = 10_000;
 
@@ -68,6 +78,12 @@ export function parseSettings(env: Env): Settings {
       86_400,
     ),
     subrequestsMax: wholeNumber("SUBREQUESTS_MAX", env.SUBREQUESTS_MAX, SUBREQUESTS_MAX_DEFAULT, 10_000_000),
+    access: {
+      privatePrefixes: parsePrefixes("PRIVATE_PREFIXES", env.PRIVATE_PREFIXES),
+      publicPrefixes: parsePrefixes("PUBLIC_PREFIXES", env.PUBLIC_PREFIXES),
+      readToken: parseSecret("READ_TOKEN", env.READ_TOKEN),
+      signingKey: parseSecret("SIGNING_KEY", env.SIGNING_KEY),
+    },
     adminToken: env.ADMIN_TOKEN || undefined,
   };
 }
@@ -90,6 +106,23 @@ function parseRegions(text: string | undefined): Region[] {
     if (!isHttpUrl(url) || !isHttpUrl(popUrl)) throw invalid("REGIONS", `has no http(s) URL for region ${name}`);
     return { name, url, popUrl };
   });
+}
+
+function parsePrefixes(name: string, text: string | undefined): string[] {
+  let json: unknown;
+  try {
+    json = JSON.parse(text || "[]");
+  } catch (error) {
+    throw invalid(name, "is not JSON", error);
+  }
+  if (Array.isArray(json) && json.every((prefix) => typeof prefix === "string")) return json;
+  throw invalid(name, "is not a list of key prefixes");
+}
+
+function parseSecret(name: string, secret: string | undefined): string | undefined {
+  if (!secret) return undefined;
+  if (secret.length >= SECRET_LENGTH_MIN) return secret;
+  throw invalid(name, `has ${secret.length} characters: at least ${SECRET_LENGTH_MIN} are expected`);
 }
 
 function parsePolicy(name: string | undefined): PolicyName {

@@ -1,7 +1,8 @@
 /** What all answers have in common: CORS, the name of the PoP, and errors as JSON with a code. */
 import { AgaroseError, errorAnswer } from "@agarose/core";
 import type { Context, MiddlewareHandler } from "hono";
-import type { Env } from "./env.ts";
+import { checkAccess } from "./access.ts";
+import type { Env, Settings } from "./env.ts";
 
 /** The Hono environment of every route. */
 export interface AppEnv {
@@ -49,6 +50,13 @@ export function noSuchRoute({ req }: Context<AppEnv>): Response {
     new AgaroseError("REQUEST_INVALID", `there is no ${method} ${path} here`, { method, path }),
   );
   return new Response(body, { status: 404, headers });
+}
+
+/** Lets a request read `key`, and says whether the key is private. Throws FORBIDDEN. */
+export function mayRead(c: Context<AppEnv>, key: string, settings: Settings): Promise<boolean> {
+  const authorization = c.req.header("authorization");
+  const query = new URL(c.req.url).searchParams;
+  return checkAccess({ key, authorization, query, nowMs: Date.now() }, settings.access);
 }
 
 /** The path as it was sent: percent-encoded, where Hono's own is decoded in part. */

@@ -19,7 +19,7 @@ import {
 } from "@agarose/core";
 import type { Context } from "hono";
 import { EdgeSource } from "../edge-source.ts";
-import { pathOf, type AppEnv } from "../http.ts";
+import { mayRead, pathOf, type AppEnv } from "../http.ts";
 import { Invocation, latencyOf } from "../isolate.ts";
 
 const PREFIX = "/o/";
@@ -35,9 +35,14 @@ const CACHE_OPERATIONS = 3;
 export async function object(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
   const invocation = new Invocation(c.env, c.executionCtx);
-  const manifest = await invocation.manifest(key);
+  const isPrivate = await mayRead(c, key, invocation.isolate.settings);
   const method = c.req.method === "HEAD" ? "HEAD" : "GET";
-  const answer = withinReach(objectAnswer(manifest, c.req.raw.headers, method), manifest, invocation, method);
+  const answerOf = (found: Manifest): ObjectAnswer => {
+    const answer = objectAnswer(found, c.req.raw.headers, method);
+    return withinReach(isPrivate ? unshared(answer) : answer, found, invocation, method);
+  };
+  const manifest = await invocation.manifest(key);
+  const answer = answerOf(manifest);
   if (method === "HEAD" || !answer.range) return bodiless(answer);
   invocation.count(key);
   try {
@@ -47,9 +52,14 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
     // The manifest in memory may name a version that is gone: what the buckets say now decides.
     const current = await invocation.manifest(key, { refetch: true });
     if (current.version === manifest.version) throw error;
-    const again = withinReach(objectAnswer(current, c.req.raw.headers), current, invocation, method);
+    const again = answerOf(current);
     return again.range ? decoded(invocation, current, again, again.range) : bodiless(again);
   }
+}
+
+/** For the client only: no cache that others share may keep it, and its own asks again each time. */
+function unshared(answer: ObjectAnswer): ObjectAnswer {
+  return { ...answer, headers: { ...answer.headers, "cache-control": "private, no-cache" } };
 }
 
 /** Whether chunks are gone, as against a region that does not answer. */

@@ -15,7 +15,7 @@ import {
 import type { Context } from "hono";
 import type { CachedStripe } from "../chunk-cache.ts";
 import type { Configuration } from "../configuration.ts";
-import { pathOf, type AppEnv } from "../http.ts";
+import { mayRead, pathOf, type AppEnv } from "../http.ts";
 import { Invocation, type Isolate } from "../isolate.ts";
 
 const PREFIX = "/v1/read/";
@@ -27,6 +27,7 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
   const query = parseQuery(new URL(c.req.url).searchParams);
   const invocation = new Invocation(c.env, c.executionCtx);
+  await mayRead(c, key, invocation.isolate.settings);
   const [manifest, configuration] = await Promise.all([invocation.manifest(key), invocation.configuration()]);
   invocation.count(key);
   const plan = planOf(manifest, configuration, invocation.isolate, query.version);

@@ -1,0 +1,137 @@
+import { describe, expect, test } from "vitest";
+import { checkAccess, isPrivate, LIFETIME_SECONDS_MAX, type AccessSettings } from "./access.ts";
+
+const NOW_S = 1_800_000_000;
+const settings: AccessSettings = {
+  privatePrefixes: ["members/"],
+  publicPrefixes: ["members/free/"],
+  readToken: "read-token-of-16+",
+  signingKey: "signing-key-of-16+",
+};
+
+async function sign(key: string, expires: number, signingKey = "signing-key-of-16+"): Promise<string> {
+  const [secret, text] = [signingKey, `agarose-read\n${key}\n${expires}`].map((part) => new TextEncoder().encode(part));
+  const hmac = { name: "HMAC", hash: "SHA-256" };
+  const imported = await crypto.subtle.importKey("raw", secret!, hmac, false, ["sign"]);
+  const bytes = new Uint8Array(await crypto.subtle.sign("HMAC", imported, text!));
+  const signature = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `expires=${expires}&signature=${signature}`;
+}
+
+interface Asked {
+  readonly key?: string;
+  readonly authorization?: string;
+  readonly query?: string;
+  readonly nowS?: number;
+  readonly settings?: Partial<AccessSettings>;
+}
+
+/** "open", "private" (and allowed), or the problem. */
+async function ask({ key = "members/a", authorization, query = "", nowS = NOW_S, ...other }: Asked): Promise<string> {
+  const request = { key, authorization, query: new URLSearchParams(query), nowMs: nowS * 1000 };
+  try {
+    return (await checkAccess(request, { ...settings, ...other.settings })) ? "private" : "open";
+  } catch (error) {
+    expect(error).toMatchObject({ name: "AgaroseError", code: "FORBIDDEN" });
+    return (error as Error).message;
+  }
+}
+
+describe("prefixes", () => {
+  test.each([
+    ["cat.jpg", false],
+    ["members", false],
+    ["members/", true],
+    ["members/a", true],
+    ["members/free/a", false],
+    ["members/freebie", true],
+    ["MEMBERS/a", false],
+  ])("%s: private is %s", (key, expected) => {
+    expect(isPrivate(key, settings)).toBe(expected);
+  });
+
+  test("the empty one makes every key private, and of two equal ones the private one counts", () => {
+    const all = { ...settings, privatePrefixes: ["", "both/"], publicPrefixes: ["open/", "both/"] };
+    expect(["cat.jpg", "open/a", "both/a"].map((key) => isPrivate(key, all))).toEqual([true, false, true]);
+  });
+});
+
+describe("a private key", () => {
+  test("is open to the token alone", async () => {
+    expect(await ask({ authorization: "Bearer read-token-of-16+" })).toBe("private");
+    for (const authorization of [
+      undefined,
+      "Bearer read-token-of-16",
+      "Bearer x",
+      "Basic read-token-of-16+",
+      "Bearer ",
+    ]) {
+      expect(await ask(authorization === undefined ? {} : { authorization })).toContain(
+        "neither the token nor a signature",
+      );
+    }
+  });
+
+  test("is closed while no secret is set, also to empty ones", async () => {
+    const none = { readToken: undefined, signingKey: undefined };
+    for (const authorization of ["Bearer undefined", "Bearer read-token-of-16+"]) {
+      expect(await ask({ authorization, settings: none })).toContain("neither");
+    }
+    expect(await ask({ query: await sign("members/a", NOW_S + 60, "undefined"), settings: none })).toContain(
+      "not one of",
+    );
+  });
+
+  test("is open to its signature until that expires", async () => {
+    const query = await sign("members/a", NOW_S + 300);
+    expect(await ask({ query })).toBe("private");
+    expect(
+      await ask({
+        query: query.replace(/signature=.*/, (text) => text.toUpperCase().replace("SIGNATURE", "signature")),
+      }),
+    ).toBe("private");
+    expect(await ask({ query, nowS: NOW_S + 299 })).toBe("private");
+    expect(await ask({ query, nowS: NOW_S + 361 })).toContain("expired 61 s ago");
+  });
+
+  test("is closed to a signature of another key, secret or time, and to one with a digit changed", async () => {
+    const own = await sign("members/a", NOW_S + 300);
+    const others = [
+      await sign("members/b", NOW_S + 300),
+      await sign("members/a", NOW_S + 300, "another-key-of-16+"),
+      own.replace(`${NOW_S + 300}`, `${NOW_S + 301}`),
+      own.replace(/.$/, (digit) => (digit === "0" ? "1" : "0")),
+    ];
+    for (const query of others) expect(await ask({ query })).toContain("not one of this key and time");
+  });
+
+  test.each([
+    "expires=&signature=",
+    "expires=1e9&signature=00",
+    `expires=-1&signature=${"0".repeat(64)}`,
+    `expires=1&signature=${"g".repeat(64)}`,
+  ])("is closed to what is no signature: %s", async (query) => {
+    expect(await ask({ query })).toContain("neither the token nor a signature");
+  });
+});
+
+describe("clocks that differ", () => {
+  test("by up to a minute shorten no signature", async () => {
+    const query = await sign("members/a", NOW_S + 10);
+    expect(await ask({ query, nowS: NOW_S + 10 + 59 })).toBe("private");
+    expect(await ask({ query, nowS: NOW_S + 10 + 60 })).toContain("expired 60 s ago");
+  });
+
+  test("by minutes, the signer's behind: short ones are refused, longer ones hold", async () => {
+    const signerS = NOW_S - 300;
+    expect(await ask({ query: await sign("members/a", signerS + 60) })).toContain("expired 240 s ago");
+    expect(await ask({ query: await sign("members/a", signerS + 3_600) })).toBe("private");
+  });
+
+  test("by minutes, the signer's ahead: signatures last longer by so much, but for the longest", async () => {
+    const signerS = NOW_S + 300;
+    expect(await ask({ query: await sign("members/a", signerS + 3_600) })).toBe("private");
+    expect(await ask({ query: await sign("members/a", signerS + LIFETIME_SECONDS_MAX) })).toContain("are the most");
+    expect(await ask({ query: await sign("members/a", NOW_S + 60 + LIFETIME_SECONDS_MAX) })).toBe("private");
+  });
+});
