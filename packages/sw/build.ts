@@ -22,24 +22,33 @@ export interface BuiltFile {
 }
 
 const FILES = [
-  { name: "agarose-sw.js", entry: "entry-module.ts", format: "esm" },
-  { name: "agarose-sw.classic.js", entry: "entry-classic.ts", format: "iife" },
-  { name: "agarose.js", entry: "index.ts", format: "esm" },
+  { name: "agarose-sw.js", entry: "entry-module.ts", format: "esm", isWorker: true },
+  { name: "agarose-sw.classic.js", entry: "entry-classic.ts", format: "iife", isWorker: true },
+  { name: "agarose.js", entry: "index.ts", format: "esm", isWorker: false },
 ] as const;
 
 /** Writes the files into `folder`, which is made when missing. */
 export async function buildServiceWorker(folder: string): Promise<BuiltFile[]> {
   await mkdir(folder, { recursive: true });
   return Promise.all(
-    FILES.map(async ({ name, entry, format }) => {
-      const path = join(folder, name);
-      const bundles = await Promise.all([bundle(entry, format, true), bundle(entry, format, false)]);
-      const files = await Promise.all(bundles.map((text) => (entry === "index.ts" ? text : stamped(text))));
-      const [whole, script] = files.map((text) => new TextEncoder().encode(text));
-      await writeFile(path, whole!);
-      return { path, bytes: whole!.length, gzipBytes: gzipped(whole!), scriptGzipBytes: gzipped(script!) };
+    FILES.map(async (file) => {
+      const path = join(folder, file.name);
+      const [whole, script] = await Promise.all([contents(file, true), contents(file, false)]);
+      await writeFile(path, whole);
+      return { path, bytes: whole.length, gzipBytes: gzipped(whole), scriptGzipBytes: gzipped(script) };
     }),
   );
+}
+
+/** The workers' files as they are to be served, by name. */
+export async function workerFiles(): Promise<Map<string, Uint8Array>> {
+  const workers = FILES.filter(({ isWorker }) => isWorker);
+  return new Map(await Promise.all(workers.map(async (file) => [file.name, await contents(file, true)] as const)));
+}
+
+async function contents({ entry, format, isWorker }: (typeof FILES)[number], withWasm: boolean): Promise<Uint8Array> {
+  const script = await bundle(entry, format, withWasm);
+  return new TextEncoder().encode(isWorker ? await stamped(script) : script);
 }
 
 async function bundle(entry: string, format: "esm" | "iife", withWasm: boolean): Promise<string> {

@@ -1,0 +1,52 @@
+/**
+ * A Vite plugin: the app serves the service worker's files and the client configuration, in development and when built.
+ *
+ * `plugins: [agarose({ config: { pops, regions } })]`, and in the page
+ * `register(`${import.meta.env.BASE_URL}agarose-sw.js?config=${import.meta.env.BASE_URL}agarose.json`)`.
+ */
+import type { ServerResponse } from "node:http";
+import type { Plugin } from "vite";
+import { workerFiles } from "./build.ts";
+import { parseConfig, type ClientConfigInput } from "./src/config.ts";
+import { once } from "./src/once.ts";
+
+export interface VitePluginOptions {
+  /** Becomes `agarose.json`. Leave it out where that file is served some other way, as from `public/`. */
+  readonly config?: ClientConfigInput;
+}
+
+/** @throws CONFIG_INVALID when the configuration is unsound, naming the field. */
+export function agarose({ config }: VitePluginOptions = {}): Plugin {
+  // Relative addresses are the page's to resolve; what is checked here is everything else.
+  if (config) parseConfig(config, "https://app.test/");
+  const files = once(async () => {
+    const all = await workerFiles();
+    if (config) all.set("agarose.json", new TextEncoder().encode(`${JSON.stringify(config, undefined, 2)}\n`));
+    return all;
+  });
+  return {
+    name: "agarose",
+
+    configureServer({ config: { base }, middlewares }) {
+      // Before Vite's own middlewares a path has its base still.
+      const send = async (pathname: string, response: ServerResponse): Promise<boolean> => {
+        const name = pathname.startsWith(base) ? pathname.slice(base.length) : "";
+        const contents = name.startsWith("agarose") ? (await files()).get(name) : undefined;
+        if (!contents) return false;
+        const type = name.endsWith(".json") ? "application/json" : "text/javascript";
+        response.writeHead(200, { "content-type": type, "cache-control": "no-cache" }).end(contents);
+        return true;
+      };
+      middlewares.use((request, response, goOn) => {
+        const { pathname } = new URL(request.url ?? "/", "http://vite");
+        send(pathname, response).then((isSent) => {
+          if (!isSent) goOn();
+        }, goOn);
+      });
+    },
+
+    async generateBundle() {
+      for (const [fileName, source] of await files()) this.emitFile({ type: "asset", fileName, source });
+    },
+  };
+}
