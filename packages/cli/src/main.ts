@@ -65,6 +65,9 @@ function addCommonOptions(command: Command): void {
 /** Commander has told a person already; a program is told in JSON. */
 function exitOfCommander(error: CommanderError, json: boolean): number {
   if (error.exitCode === 0) return EXIT_OK;
-  if (json) printError(true, new AgaroseError("USAGE", error.message));
+  // Without a command Commander prints the help, and its error says no more than that.
+  const noCommand = error.code === "commander.help";
+  const message = noCommand ? "no command: `agarose --help` lists them" : error.message.replace(/^error: /, "");
+  if (json) printError(true, new AgaroseError("USAGE", message));
   return EXIT_USAGE;
 }

@@ -34,6 +34,15 @@ test("--help lists every verb", async () => {
   }
 });
 
+test.each([
+  [["--json"], "no command: `agarose --help` lists them"],
+  [["frobnicate", "--json"], "unknown command 'frobnicate'"],
+  [["put", "--json"], "missing required argument 'path'"],
+])("bad usage is told in JSON: %j", async (args, message) => {
+  const { code, stdout } = await spawnAgarose(args);
+  expect([code, JSON.parse(stdout.toString()).error]).toMatchObject([2, { code: "USAGE", message }]);
+});
+
 describe("put and get", () => {
   test("a file goes under its base name with its type, and comes back", async () => {
     const body = randomBytes(250_000);
