@@ -7,6 +7,9 @@ import { fetchPort, telemetryPost } from "./network.ts";
 import type { ClientPorts } from "./object-client.ts";
 import { once } from "./once.ts";
 
+/** https://wicg.github.io/savedata/: not in all browsers, and not in the compiler's types. */
+type NavigatorWithConnection = Navigator & { readonly connection?: { readonly saveData?: boolean } };
+
 export function browserPorts(codec: () => Promise<Decoder>): ClientPorts {
   return {
     fetch: fetchPort(globalThis.fetch.bind(globalThis)),
@@ -16,5 +19,6 @@ export function browserPorts(codec: () => Promise<Decoder>): ClientPorts {
     random: Math.random,
     codec: once(codec),
     emit: eventChannel(),
+    savesData: () => (globalThis.navigator as NavigatorWithConnection | undefined)?.connection?.saveData === true,
   };
 }

@@ -34,6 +34,8 @@ export interface ClientPorts {
   /** Called when something must be decoded. */
   readonly codec: () => Promise<Decoder>;
   readonly emit: (event: ReadEvent) => void;
+  /** Whether the user asks for little data (Save-Data): no requests beyond k then, but for those that replace late ones. */
+  readonly savesData: () => boolean;
 }
 
 /** Round trips are measured anew when a read comes so long after the last time. */

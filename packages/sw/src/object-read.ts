@@ -199,10 +199,11 @@ export class ObjectRead {
     signal: AbortSignal,
   ): Promise<ObjectAnswer> {
     const { latencies, ports } = this.#client;
-    const { manifest, delta } = plan;
+    const { manifest } = plan;
+    const delta = ports.savesData() ? 0 : plan.delta;
     const cached = edge && edgeSource(edge, plan, latencies);
     const sources = [...(cached ? [cached] : []), ...regionSources(plan, { ...ports, latencies })];
-    this.#trace.planned(from, plan, spanOf(manifest, head.range).from, sources);
+    this.#trace.planned(from, { ...plan, delta }, spanOf(manifest, head.range).from, sources);
     let answer: ObjectAnswer | undefined;
     const { body, report } = await openRead({
       ...ports,

@@ -90,6 +90,8 @@ export class FakeWorld {
   readonly reports: { url: string; report: TelemetryReport }[] = [];
   /** Bundles neither read to their end nor given up. */
   openBundles = 0;
+  /** Whether the user asks for little data. */
+  savesData = false;
   readonly #objects = new Map<string, StoredObject>();
 
   /** Codes `bytes` with k = 4, m = 2 and puts it into the buckets. PoPs that are not told go on naming the old version. */
@@ -139,6 +141,7 @@ export class FakeWorld {
       random: () => 0.5,
       codec: async () => codec,
       emit: (event) => void this.events.push(structuredClone(event)),
+      savesData: () => this.savesData,
     });
   }
 

@@ -103,6 +103,19 @@ describe("a read without a plan", () => {
   });
 });
 
+test.each([
+  [false, 2, 18],
+  [true, 0, 12],
+])("with Save-Data %s a read asks for k + %i chunks of each stripe", async (savesData, delta, requests) => {
+  const { world } = await startWorld();
+  const client = world.client({ delta: 2 });
+  world.savesData = savesData;
+  const { bytes } = await read(world, client);
+  expect(bytes).toEqual(BYTES);
+  expect(world.requests().filter(({ url }) => url.includes("/chunks/"))).toHaveLength(requests);
+  expect(world.events).toContainEqual(expect.objectContaining({ type: "plan", delta }));
+});
+
 describe("a read with a known plan", () => {
   test("asks the edge by version and the buckets in the same tick", async () => {
     const { world, client } = await startWorld();
