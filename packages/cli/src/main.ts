@@ -20,6 +20,7 @@ const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   dev: () => import("./dev/dev.ts"),
   solve: () => import("./solve.ts"),
   simulate: () => import("./simulate.ts"),
+  advise: () => import("./advise.ts"),
   bench: () => import("./bench.ts"),
 };
 

@@ -16,3 +16,5 @@ export type { LogFormat } from "./traces/log-formats.ts";
 export { TraceBuilder } from "./traces/trace.ts";
 export type { Trace, TraceReport } from "./traces/trace.ts";
 export { imbalancePercent, serverLoads, splitVarianceRatio } from "./load-balance.ts";
+export { advise } from "./advisor.ts";
+export type { Advice, AdvisedPop, AdvisedRegion, AdviceRequest } from "./advisor.ts";
