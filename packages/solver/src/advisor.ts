@@ -198,8 +198,9 @@ function rate(request: AdviceRequest, layout: Layout, cacheShare: number): Rated
   });
   const all = simulate(scenario).find((row) => row.pop === "all")!;
   const fetched = all.requestsPerRead - k * all.chunkHitRatio;
+  const use = regionUse(request, layout);
   const price = (of: "getPerMillion" | "egressPerGb"): number =>
-    regions.reduce((sum, region) => sum + region[of], 0) / regions.length;
+    regions.reduce((sum, region, r) => sum + use[r]! * region[of], 0);
   const gigabytes = (data.bytesPerObject / k / 1e9) * fetched * data.readsPerMonth;
   const cacheGb = (cacheShare * data.objects * data.bytesPerObject * pops.length) / 1e9;
   const cacheCost = data.readsPerMonth * all.hitRatio * KV.read + cacheGb * KV.gbMonth;
@@ -217,6 +218,19 @@ function rate(request: AdviceRequest, layout: Layout, cacheShare: number): Rated
       gigabytes * price("egressPerGb") +
       cacheCost,
   };
+}
+
+/** Share of the chunks read from each region: the nearest k of every PoP, by its audience. */
+function regionUse({ pops }: AdviceRequest, { k, m, regions }: Layout): Float64Array {
+  const use = new Float64Array(regions.length);
+  const weights = pops.reduce((sum, pop) => sum + pop.weight, 0);
+  for (const { name, weight } of pops) {
+    const nearest = Array.from({ length: k + m }, (_, c) => c % regions.length)
+      .toSorted((a, b) => regions[a]!.latencyMs[name]! - regions[b]!.latencyMs[name]!)
+      .slice(0, k);
+    for (const r of nearest) use[r]! += weight / weights / k;
+  }
+  return use;
 }
 
 function checkRequest(request: AdviceRequest): void {

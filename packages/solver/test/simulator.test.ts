@@ -84,7 +84,7 @@ describe("simulate", () => {
   });
 
   test("the oracle is not beaten, and every policy beats no cache", () => {
-    const names = ["lru", "lfu", "agar", "exact", "online", "adaptive", "clairvoyant"];
+    const names = ["lru", "lfu", "gdsf", "w-tinylfu", "agar", "exact", "online", "adaptive", "clairvoyant"];
     const rows = run({
       policies: ["backend", ...names].map((name) => ({ name })),
       requests: { perSecond: 10, count: 6000 },
@@ -137,7 +137,7 @@ describe("simulate", () => {
     expect(rowOf(rows, "backend").meanMs).toBeCloseTo(mean, 9);
   });
 
-  test.each(["lru", "lfu", "agar", "exact", "online", "adaptive", "clairvoyant"])(
+  test.each(["lru", "lfu", "gdsf", "w-tinylfu", "agar", "exact", "online", "adaptive", "clairvoyant"])(
     "%s never holds more than its capacity, with objects of mixed sizes and a shifting popularity",
     (name) => {
       // The cache itself throws INTERNAL when a policy overfills it.

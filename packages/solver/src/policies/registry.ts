@@ -6,10 +6,12 @@ import { agar } from "./agar.ts";
 import { backend } from "./backend.ts";
 import { clairvoyant } from "./clairvoyant.ts";
 import { exact } from "./exact.ts";
+import { gdsf } from "./gdsf.ts";
 import { lfu } from "./lfu.ts";
 import { lru } from "./lru.ts";
 import { online } from "./online.ts";
 import type { Policy, PolicyCache } from "./policy.ts";
+import { wTinyLfu } from "./w-tinylfu.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 type Setting = {
@@ -44,6 +46,14 @@ const POLICIES: Readonly<Record<string, Entry>> = {
   lfu: {
     settings: { chunks: CHUNKS },
     create: (cache, { chunks }) => lfu(cache, (chunks as number | undefined) ?? cache.k),
+  },
+  gdsf: {
+    settings: { chunks: CHUNKS },
+    create: (cache, { chunks }) => gdsf(cache, (chunks as number | undefined) ?? cache.k),
+  },
+  "w-tinylfu": {
+    settings: { chunks: CHUNKS },
+    create: (cache, { chunks }) => wTinyLfu(cache, (chunks as number | undefined) ?? cache.k),
   },
   agar: {
     settings: { alpha: ALPHA, earlyStop: FLAG(false) },
