@@ -47,6 +47,7 @@ describe("httpStatus", () => {
     expect(status("OBJECT_TOO_LARGE")).toBe(413);
     expect(status("RANGE_UNSATISFIABLE")).toBe(416);
     expect(status("NOT_ENOUGH_CHUNKS")).toBe(502);
+    expect(status("BUSY")).toBe(503);
     expect(status("READ_TIMEOUT")).toBe(504);
     expect(status("INTERNAL")).toBe(500);
   });

@@ -71,6 +71,8 @@ export type ErrorCode =
   | "REQUEST_INVALID"
   /** The route needs a token that was not given or is wrong. */
   | "FORBIDDEN"
+  /** Something else is at work on the same thing. Try again later. */
+  | "BUSY"
   /** A defect of ours. Please report it. */
   | "INTERNAL";
 
@@ -85,6 +87,7 @@ const HTTP_STATUS: Partial<Record<ErrorCode, number>> = {
   ABORTED: 499,
   INTERNAL: 500,
   CONFIG_INVALID: 500,
+  BUSY: 503,
   READ_TIMEOUT: 504,
 };
 

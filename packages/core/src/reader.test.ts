@@ -212,6 +212,8 @@ const sharing = (): StripeSharing => {
   };
 };
 
+const ofStripe = (index: number, { report }: ObjectRead) => report.requests.filter(({ stripe }) => stripe === index);
+
 describe("a read that shares", () => {
   test("makes no request for what another read gets, and reports it as its own", async () => {
     const share = sharing();
@@ -222,8 +224,6 @@ describe("a read that shares", () => {
     const requests = world.requests();
     expect(await world.clock.run(collect(part!.body))).toEqual(small.bytes.subarray(350, 620));
     expect(world.requests()).toBe(requests);
-    const ofStripe = (index: number, { report }: ObjectRead) =>
-      report.requests.filter(({ stripe }) => stripe === index);
     for (const stripe of [1, 2]) expect(ofStripe(stripe, part!)).toEqual(ofStripe(stripe, whole!));
     expect(ofStripe(0, part!)).toEqual([]);
     expect(part!.report.decodedShards).toBe(2);

@@ -29,6 +29,10 @@ export class ByteLru<T extends { readonly bytes: number }> {
     }
   }
 
+  names(): string[] {
+    return [...this.#entries.keys()];
+  }
+
   delete(name: string): void {
     const entry = this.#entries.get(name);
     if (!entry) return;

@@ -6,7 +6,6 @@
  */
 import {
   AgaroseError,
-  LATENCY_UNKNOWN,
   toAgaroseError,
   type Clock,
   type Codec,
@@ -15,17 +14,17 @@ import {
   type Sha256,
 } from "@agarose/core";
 import type { Budget } from "./budget.ts";
-import { diffCache, promise, type CacheChange } from "./cache-change.ts";
+import { diffCache, type CacheChange } from "./cache-change.ts";
 import { planCache, type PlanCandidate, type PlannedObject } from "./cache-plan.ts";
 import { CacheWriter, type WriteCounts } from "./cache-writer.ts";
 import type { CacheContext, ChunkCache } from "./chunk-cache.ts";
-import { CONFIGURATION_NAME, type Configuration, type RegionEstimate } from "./configuration.ts";
+import type { Configuration, RegionEstimate } from "./configuration.ts";
 import { CONNECTIONS_MAX } from "./connections.ts";
-import { within } from "./deadline.ts";
 import { EDGE_LATENCY } from "./edge-source.ts";
 import type { Settings } from "./env.ts";
 import { inParallel } from "./parallel.ts";
 import type { LedgerEntry, PeriodReport, PopSnapshot } from "./pop-state.ts";
+import { publishConfiguration } from "./publish.ts";
 import type { RegionProbe, RegionState } from "./region-estimates.ts";
 import { probeRegions } from "./region-manager.ts";
 import type { KeyPopularity } from "./request-monitor.ts";
@@ -64,10 +63,9 @@ export interface CacheManagerOptions {
 
 /** Objects that compete for the cache: each costs a manifest now and then. */
 const CANDIDATES_MAX = 300;
-const KV_DEADLINE_MS = 10_000;
 /** New work starts until then; the rest of the minute is for ending what has started. */
 const WORK_MS = 45_000;
-const LEASE_MS = 120_000;
+export const LEASE_MS = 120_000;
 const ERRORS_MAX = 20;
 
 /** Runs one period; undefined when another invocation is in the middle of one. Rejects when the PoP's state cannot be had. */
@@ -163,28 +161,21 @@ class Period {
   }
 
   async #publish(): Promise<void> {
-    const { state, context, clock, now, onPublished } = this.#options;
-    this.#epoch = await state.nextEpoch();
-    const configuration: Configuration = {
-      epoch: this.#epoch,
-      at: now(),
-      cached: promise([...this.#ledger.values()]),
-      regions: this.#options.settings.regions.map(({ name }) => {
-        const { meanMs, sdMs, down } = this.#regions.find((region) => region.name === name) ?? {
-          ...LATENCY_UNKNOWN,
-          down: false,
-        };
-        return { name, meanMs, sdMs, down };
-      }),
-    };
-    // This isolate reads by it even if KV refuses it, and says so in the report.
-    onPublished(configuration);
-    await within(
-      context.kv.put(CONFIGURATION_NAME, JSON.stringify(configuration)),
-      KV_DEADLINE_MS,
+    const { settings, state, context, clock, now, onPublished } = this.#options;
+    await publishConfiguration({
+      settings,
+      state,
+      kv: context.kv,
       clock,
-      "a KV write",
-    );
+      now,
+      // This isolate reads by it even if KV refuses it, and says so in the report.
+      onPublished: (configuration) => {
+        this.#epoch = configuration.epoch;
+        onPublished(configuration);
+      },
+      ledger: this.#ledger.values(),
+      estimates: this.#regions,
+    });
   }
 
   #report(): PeriodReport {

@@ -104,6 +104,11 @@ export class ChunkCache {
     await connections.run(() => kv.delete(valueName(version, stripe)));
   }
 
+  /** Drops what this isolate's memory has of a version. */
+  forget(version: string): void {
+    for (const name of this.#memory.names()) if (name.startsWith(`chunks:${version}:`)) this.#memory.delete(name);
+  }
+
   /** Takes note that a value read from here had wrong bytes. */
   async reportCorrupt(
     version: string,

@@ -3,6 +3,8 @@ import { AgaroseError, errorAnswer } from "@agarose/core";
 import type { Context, MiddlewareHandler } from "hono";
 import { checkAccess } from "./access.ts";
 import type { Env, Settings } from "./env.ts";
+import { isolateOf } from "./isolate.ts";
+import { log } from "./log.ts";
 
 /** The Hono environment of every route. */
 export interface AppEnv {
@@ -21,6 +23,10 @@ export const openToAllOrigins: MiddlewareHandler<AppEnv> = async (c, next) => {
   headers.set("cross-origin-resource-policy", "cross-origin");
   headers.set("timing-allow-origin", "*");
   headers.set("x-agarose-pop", c.env.POP);
+  // A PoP of wrong variables has no memory to count in.
+  if (c.res.status !== 500) {
+    isolateOf(c.env).traffic.answered(pathOf(c), c.res.status, headers.get("x-agarose-error"));
+  }
 };
 
 /** The answer to a preflight request. */
@@ -39,7 +45,7 @@ export function preflight(): Response {
 /** Reports `error` with its status and code; defects of ours also go to the log. */
 export function refuse(error: unknown): Response {
   const { status, headers, body } = errorAnswer(error);
-  if (status === 500) console.error(error);
+  if (status === 500) log("error", "request failed", { error });
   return new Response(body, { status, headers });
 }
 

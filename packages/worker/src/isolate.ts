@@ -26,6 +26,7 @@ import { FrontCache } from "./front-cache.ts";
 import { ManifestStore } from "./manifest-store.ts";
 import { RequestCounter } from "./request-counter.ts";
 import { StripeFlights } from "./stripe-flights.ts";
+import { Traffic } from "./traffic.ts";
 
 export interface Isolate {
   readonly settings: Settings;
@@ -37,6 +38,7 @@ export interface Isolate {
   readonly cache: ChunkCache;
   readonly counter: RequestCounter;
   readonly flights: StripeFlights;
+  readonly traffic: Traffic;
   readonly breakers: CircuitBreakers;
   readonly codec: () => Promise<Codec>;
 }
@@ -69,6 +71,7 @@ export function isolateOf(env: Env): Isolate {
       configuration: new ConfigurationStore(clock),
       cache: new ChunkCache(frontCache, clock),
       counter: new RequestCounter(),
+      traffic: new Traffic(),
       flights: new StripeFlights(clock),
       breakers: new CircuitBreakers(clock),
       codec: () => loadCodec(codecModule),

@@ -43,6 +43,9 @@ const RETRY_AFTER_MS = 5_000;
 /** How long an expired manifest is kept for the case that no bucket answers. */
 const KEEP_SECONDS = 86_400;
 
+/** Cache API calls of one `forget`. */
+const FORGET_MAX = 500;
+
 interface Entry {
   readonly manifest: Manifest;
   readonly bytes: number;
@@ -80,6 +83,15 @@ export class ManifestStore {
   /** The manifest of `key` as the buckets have it now: for when the one in use turned out to be outdated. */
   refetch(key: string, context: LookupContext): Promise<Manifest> {
     return this.#lookUp(key, context, () => this.#fromBuckets(key, context));
+  }
+
+  /** Drops the manifests that `matches`, from memory, and those of `keys` from the Cache API of this data center too. */
+  async forget(matches: (key: string) => boolean, keys: readonly string[]): Promise<void> {
+    const known = this.#entries.names().filter(matches);
+    for (const key of known) this.#entries.delete(key);
+    for (const key of this.#lookups.keys()) if (matches(key)) this.#lookups.delete(key);
+    const named = [...new Set([...known, ...keys])].slice(0, FORGET_MAX);
+    await Promise.all(named.map((key) => this.#options.frontCache.delete(cacheName(key))));
   }
 
   async #lookUp(key: string, { waitUntil }: LookupContext, look: () => Promise<Manifest>): Promise<Manifest> {

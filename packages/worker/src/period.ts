@@ -4,6 +4,7 @@ import { Budget, OPERATIONS_MAX } from "./budget.ts";
 import { runPeriod } from "./cache-manager.ts";
 import type { Env } from "./env.ts";
 import { Invocation, isolateOf } from "./isolate.ts";
+import { log } from "./log.ts";
 import { MONITOR_SHARDS, monitorShard, popState } from "./request-counter.ts";
 import type { KeyPopularity } from "./request-monitor.ts";
 
@@ -38,7 +39,7 @@ export async function period(env: Env, context: { waitUntil(promise: Promise<unk
     now: Date.now,
     budget,
   });
-  if (report) console.log(JSON.stringify({ event: "period", pop: settings.pop, ...report }));
+  if (report) log(report.errors.length > 0 ? "warn" : "info", "period", { pop: settings.pop, ...report });
 }
 
 async function closePeriod(env: Env, limit: number): Promise<KeyPopularity[]> {

@@ -138,6 +138,11 @@ export class PopState extends DurableObject<Env> {
     this.#setFact("leaseUntil", 0);
   }
 
+  /** Ends what `beginPeriod` began, where it was no period. */
+  endLease(): void {
+    this.#setFact("leaseUntil", 0);
+  }
+
   snapshot(): PopSnapshot {
     return {
       epoch: this.#fact<number>("epoch") ?? 0,

@@ -51,7 +51,7 @@ test("requests are handed on in batches beside the reads, two seconds after the 
 });
 
 test("what a Durable Object refuses is handed on the next time", async () => {
-  const log = vi.spyOn(console, "error").mockImplementation(() => {});
+  const log = vi.spyOn(console, "warn").mockImplementation(() => {});
   const { count, counted, flush, refuse } = setUp();
   count("a");
   refuse(1);

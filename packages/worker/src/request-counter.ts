@@ -3,6 +3,7 @@
  * on the read path waits for it, and a lost batch costs a little accuracy only.
  */
 import type { Env } from "./env.ts";
+import { log } from "./log.ts";
 import type { RegionSample } from "./region-estimates.ts";
 
 /** Durable Objects that share the keys among them. */
@@ -90,7 +91,7 @@ async function logged(call: Promise<void>, onRefused = (): void => {}): Promise<
   try {
     await call;
   } catch (error) {
-    console.error("a Durable Object refused:", error);
+    log("warn", "a Durable Object refused", { error });
     onRefused();
   }
 }

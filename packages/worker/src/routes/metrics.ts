@@ -3,6 +3,7 @@ import type { Context } from "hono";
 import type { AppEnv } from "../http.ts";
 import { Invocation } from "../isolate.ts";
 import { popState } from "../request-counter.ts";
+import type { Counts } from "../traffic.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -39,6 +40,39 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
   text.counter("agarose_isolate_malformed_values_total", "KV values that were not frames, in this isolate.", [
     [{}, malformed],
   ]);
+  text.counter(
+    "agarose_isolate_requests_total",
+    "Requests answered by this isolate.",
+    labelled(isolate.traffic.requests, "route", "status"),
+  );
+  text.counter(
+    "agarose_isolate_errors_total",
+    "Requests that this isolate refused, by error code.",
+    labelled(isolate.traffic.errors, "code"),
+  );
+  text.counter(
+    "agarose_isolate_reads_total",
+    "Objects decoded by this isolate, by where their first chunks came from.",
+    labelled(isolate.traffic.reads, "kind"),
+  );
+  text.counter(
+    "agarose_isolate_bucket_requests_total",
+    "Chunk requests of this isolate to buckets, by how they ended.",
+    labelled(isolate.traffic.bucketRequests, "region", "outcome"),
+  );
+  const { led, followed } = isolate.flights.counters;
+  text.counter("agarose_isolate_stripes_decoded_total", "Stripes read for objects, on their own or by another read.", [
+    [{ by: "own" }, led],
+    [{ by: "other" }, followed],
+  ]);
+  text.gauge(
+    "agarose_isolate_breaker_open",
+    "1 while this isolate asks the region last.",
+    isolate.settings.regions.map(({ name }) => [{ region: name }, Number(isolate.breakers.isOpen(name))]),
+  );
+  text.counter("agarose_isolate_dropped_counts_total", "Requests not counted for lack of memory.", [
+    [{}, isolate.counter.dropped],
+  ]);
   if (lastPeriod) {
     text.gauge("agarose_period_timestamp_ms", "When the last period ended.", [[{}, lastPeriod.at]]);
     text.gauge("agarose_period_duration_ms", "How long the last period took.", [[{}, lastPeriod.ms]]);
@@ -51,6 +85,14 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
     ]);
   }
   return new Response(text.toString(), { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } });
+}
+
+/** Counts by names that are joined by a space, as samples with a label for each part. */
+function labelled(counts: Counts, first: string, second?: string): [Labels, number][] {
+  return [...counts].map(([name, count]) => {
+    const at = second ? name.lastIndexOf(" ") : name.length;
+    return [{ [first]: name.slice(0, at), ...(second ? { [second]: name.slice(at + 1) } : {}) }, count];
+  });
 }
 
 class Exposition {

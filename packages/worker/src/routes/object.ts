@@ -21,6 +21,7 @@ import type { Context } from "hono";
 import { EdgeSource } from "../edge-source.ts";
 import { mayRead, pathOf, type AppEnv } from "../http.ts";
 import { Invocation, latencyOf } from "../isolate.ts";
+import { log } from "../log.ts";
 
 const PREFIX = "/o/";
 /** Two stripes of the default size: many reads share the 128 MB of an isolate. */
@@ -118,11 +119,14 @@ async function decoded(
   range: ByteRange,
 ): Promise<Response> {
   const read = await open(invocation, manifest, range);
+  invocation.isolate.traffic.opened(read.report);
   const body = new FixedLengthStream(range.end - range.start);
   invocation.waitUntil(
     read.body.pipeTo(body.writable).catch((error: unknown) => {
       // The status is sent, so all that is left is to cut the body off; a client that went away is no failure.
-      if (error instanceof AgaroseError && error.code !== "ABORTED") console.error(error.code, error.message);
+      if (error instanceof AgaroseError && error.code !== "ABORTED") {
+        log("warn", "read cut off", { key: manifest.key, version: manifest.version, error });
+      }
     }),
   );
   return new Response(body.readable, {
@@ -132,7 +136,7 @@ async function decoded(
 }
 
 async function open(invocation: Invocation, manifest: Manifest, range: ByteRange): Promise<ObjectRead> {
-  const { settings, cache, clock, codec, flights, breakers } = invocation.isolate;
+  const { settings, cache, clock, codec, flights, breakers, traffic } = invocation.isolate;
   const { version } = manifest;
   const configuration = await invocation.configuration();
   const regions = settings.regions.map((region) => {
@@ -163,7 +167,8 @@ async function open(invocation: Invocation, manifest: Manifest, range: ByteRange
     delta: settings.delta,
     windowBytes: Math.min(WINDOW_BYTES, WINDOW_STRIPES * manifest.stripeBytes),
     share: (stripe, read, signal) => flights.read({ version, stripe, read, signal, waitUntil: invocation.waitUntil }),
-    onRequest({ kind, stripe, error }) {
+    onRequest({ kind, source, stripe, outcome, error }) {
+      if (kind === "region" && outcome !== "pending") traffic.bucketRequest(source, outcome);
       if (kind !== "edge" || error !== "CHUNK_CORRUPT") return;
       invocation.waitUntil(cache.reportCorrupt(version, stripe, cachedChunks, invocation.cacheContext));
     },

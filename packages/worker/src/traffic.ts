@@ -1,0 +1,37 @@
+/** What one isolate has answered, for `/metrics`: counters of few labels only, however many keys there are. */
+import { readKind, type ReadReport } from "@agarose/core";
+
+const ROUTES = ["/o/", "/v1/read/", "/v1/telemetry", "/v1/status", "/v1/purge", "/metrics", "/healthz"];
+
+/** A count for each combination of labels. */
+export type Counts = ReadonlyMap<string, number>;
+
+export class Traffic {
+  /** By route and status, as `route status`. */
+  readonly requests = new Map<string, number>();
+  /** Refusals by error code. */
+  readonly errors = new Map<string, number>();
+  /** Reads through `/o/` by `x-agarose-read`. */
+  readonly reads = new Map<string, number>();
+  /** Requests to buckets that `/o/` made, by region and outcome, as `region outcome`. */
+  readonly bucketRequests = new Map<string, number>();
+
+  answered(pathname: string, status: number, error: string | null): void {
+    const route = ROUTES.find((known) => pathname === known || (known.endsWith("/") && pathname.startsWith(known)));
+    add(this.requests, `${route ?? "other"} ${status}`);
+    if (error) add(this.errors, error);
+  }
+
+  /** Takes in the beginning of a read, which tells its kind. */
+  opened(report: ReadReport): void {
+    add(this.reads, readKind(report));
+  }
+
+  bucketRequest(region: string, outcome: string): void {
+    add(this.bucketRequests, `${region} ${outcome}`);
+  }
+}
+
+function add(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
+}
