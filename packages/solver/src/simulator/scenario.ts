@@ -1,6 +1,7 @@
 /** Scenario files of the simulator: the types, and the checks that turn unknown JSON into one. */
 
-import { solverError } from "../errors.ts";
+import { asInteger, asList, asNumber, asObject, asOneOf, asString, fail, refuseUnknown } from "./json-fields.ts";
+import type { Json } from "./json-fields.ts";
 
 export interface Scenario {
   readonly name: string;
@@ -89,8 +90,6 @@ export interface SystemSpec {
   /** Whole copies in so many regions instead of coded chunks. */
   readonly replicas?: number;
 }
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * Resolves `extends` by `load` (a name as written in the file -> parsed JSON): each top-level field of the extending file
@@ -345,47 +344,4 @@ function tellApart(systems: SystemSpec[]): SystemSpec[] {
     const settings = Object.entries(system.settings).map(([key, value]) => `${key}=${String(value)}`);
     return { ...system, name: `${system.name} (${settings.join(", ")})` };
   });
-}
-
-function fail(field: string, problem: string): never {
-  throw solverError("SCENARIO_INVALID", `${field}: ${problem}`, { field });
-}
-
-function refuseUnknown(json: Json, known: readonly string[], prefix: string): void {
-  for (const field of Object.keys(json)) {
-    if (!known.includes(field)) fail(`${prefix}${field}`, `is no field of a scenario; known here: ${known.join(", ")}`);
-  }
-}
-
-function asObject(value: unknown, field: string): Json {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
-  return fail(field, `must be an object, got ${describe(value)}`);
-}
-
-function asList(value: unknown, field: string): unknown[] {
-  return Array.isArray(value) ? value : fail(field, `must be a list, got ${describe(value)}`);
-}
-
-function asString(value: unknown, field: string): string {
-  return typeof value === "string" ? value : fail(field, `must be a string, got ${describe(value)}`);
-}
-
-function asNumber(value: unknown, field: string, min: number, max = Infinity): number {
-  if (typeof value === "number" && Number.isFinite(value) && value >= min && value <= max) return value;
-  const range = max === Infinity ? `a finite number >= ${min}` : `a number from ${min} to ${max}`;
-  return fail(field, `must be ${range}, got ${describe(value)}`);
-}
-
-function asInteger(value: unknown, field: string, min: number): number {
-  if (Number.isSafeInteger(value) && (value as number) >= min) return value as number;
-  return fail(field, `must be an integer >= ${min}, got ${describe(value)}`);
-}
-
-function asOneOf<T extends string>(value: unknown, field: string, allowed: readonly T[]): T {
-  if ((allowed as readonly unknown[]).includes(value)) return value as T;
-  return fail(field, `must be one of ${allowed.join(", ")}, got ${describe(value)}`);
-}
-
-function describe(value: unknown): string {
-  return value === undefined ? "nothing" : (JSON.stringify(value) ?? String(value)).slice(0, 60);
 }

@@ -4,6 +4,7 @@ import type { Random } from "../random.ts";
 import { Conditions } from "./conditions.ts";
 import { Noise } from "./noise.ts";
 import type { NoiseDraw } from "./noise.ts";
+import { nominalBytes, objectBytes, placeChunks } from "./catalogue.ts";
 import { RegionLoad } from "./region-load.ts";
 import type { CodeShape, PopSpec, Scenario, SystemSpec } from "./scenario.ts";
 
@@ -256,32 +257,6 @@ export class World {
       return group;
     });
   }
-}
-
-/** Round-robin starts at the first region for every object, as `put` places chunks. */
-function placeChunks(scenario: Scenario, chunks: number, random: Random): Int32Array {
-  const { regions, bucketsPerRegion, placement } = scenario;
-  if (placement === "round-robin") return Int32Array.from({ length: chunks }, (_, c) => c % regions.length);
-  const buckets = Array.from({ length: regions.length * bucketsPerRegion }, (_, bucket) => bucket % regions.length);
-  return Int32Array.from(random.shuffle(buckets).slice(0, chunks));
-}
-
-/** The object size by which `capacityChunks` is measured: the one size, the median, or the mean of a list. */
-function nominalBytes({ objects }: Scenario): number {
-  const { bytes } = objects;
-  if (typeof bytes === "number") return bytes;
-  if (!(bytes instanceof Float64Array)) return bytes.medianBytes;
-  return Math.ceil(bytes.reduce((sum, size) => sum + size, 0) / bytes.length);
-}
-
-function objectBytes({ objects }: Scenario, random: Random): Float64Array {
-  const { bytes, count } = objects;
-  if (bytes instanceof Float64Array) return bytes;
-  const draw = (): number => {
-    if (typeof bytes === "number") return bytes;
-    return Math.max(1, Math.round(bytes.medianBytes * Math.exp(bytes.sigma * random.normal())));
-  };
-  return Float64Array.from({ length: count }, draw);
 }
 
 function bitCount(mask: number): number {
