@@ -73,10 +73,23 @@ describe("readStripe", () => {
     expect(error.code).toBe("NOT_ENOUGH_CHUNKS");
     expect(error.details).toMatchObject({ stripe: 0, needed: 4, available: 3, received: 0 });
     expect(error.message).toMatch(
-      /needs 4 chunks and can get 3 .*r0 SOURCE_FAILED, r1 CHUNK_MISSING, r2 CHUNK_CORRUPT/,
+      /needs 4 chunks and can get 3 .*r0 SOURCE_FAILED x2, r1 CHUNK_MISSING, r2 CHUNK_CORRUPT x2/,
     );
-    expect(world.clock.now()).toBe(70);
+    // With r2 the third of six fails at 70; then r0 is asked once more, for 50, and r2, for 70.
+    expect(world.clock.now()).toBe(190);
     world.expectClean();
+  });
+
+  test("asks what failed once more when the read would fail otherwise, and no sooner", async () => {
+    const needed = new World({ failsOnce: ["r0", "r1", "r2"] });
+    expect((await needed.read({ delta: 0 })).size).toBe(4);
+    expect(needed.failures()).toEqual(["r0 SOURCE_FAILED", "r1 SOURCE_FAILED", "r2 SOURCE_FAILED"]);
+    expect(needed.requestsOf("r0")).toBe(2);
+    needed.expectClean();
+    const spared = new World({ failsOnce: ["r0", "r1"] });
+    expect((await spared.read({ delta: 0 })).size).toBe(4);
+    expect([spared.requestsOf("r0"), spared.requestsOf("r1")]).toEqual([1, 1]);
+    spared.expectClean();
   });
 
   test("fails at once when no k chunks are offered", async () => {
@@ -230,6 +243,8 @@ interface WorldOptions {
   /** What chunk i takes. Default 100 each. */
   readonly ms?: readonly number[];
   readonly behaviours?: Readonly<Record<string, Behaviour>>;
+  /** Sources whose first request fails. */
+  readonly failsOnce?: readonly string[];
   readonly latency?: { meanMs: number; sdMs: number };
 }
 
@@ -240,10 +255,11 @@ class World {
   readonly records: RequestRecord[] = [];
   readonly #signals: CountingSignal[] = [];
 
-  constructor({ ms = [], behaviours = {}, latency }: WorldOptions) {
+  constructor({ ms = [], behaviours = {}, failsOnce = [], latency }: WorldOptions) {
+    const failing = new Set(failsOnce);
     for (const [chunk, id] of object.manifest.placement.entries()) {
-      const behaviour = behaviours[id] ?? "serve";
-      this.add({ id, ms: ms[chunk] ?? 100, behaviour: () => behaviour, ...(latency && { latency }) });
+      const behaviour = (): Behaviour => (failing.delete(id) ? "error" : (behaviours[id] ?? "serve"));
+      this.add({ id, ms: ms[chunk] ?? 100, behaviour, ...(latency && { latency }) });
     }
   }
 
@@ -280,6 +296,10 @@ class World {
 
   requests(): number {
     return this.records.length;
+  }
+
+  requestsOf(id: string): number {
+    return this.records.filter(({ source }) => source === id).length;
   }
 
   startsAt(ms: number): string[] {

@@ -2,7 +2,7 @@
  * Reads one stripe by late binding (EC-Cache 4.2): start k + delta requests, use the first k verified chunks, abort the
  * rest; replace at once what fails, and ask one more source whenever the expected time has passed.
  */
-import { AgaroseError, toAgaroseError } from "./errors.ts";
+import { AgaroseError, toAgaroseError, type ErrorCode } from "./errors.ts";
 import { hedgeAfterMs } from "./latency.ts";
 import { chunkHash, type Manifest, type StripeShape } from "./manifest.ts";
 import type { Clock, Sha256 } from "./ports.ts";
@@ -40,6 +40,9 @@ interface Flight {
 class StripeRead {
   readonly #options: StripeReadOptions;
   readonly #waiting: Candidate[];
+  /** Candidates that failed in a way that may pass. */
+  readonly #secondTries: Candidate[] = [];
+  readonly #triedAgain = new Set<Candidate>();
   readonly #flights = new Set<Flight>();
   readonly #shards = new Map<number, Uint8Array>();
   readonly #failures: { source: string; chunk: number; code: string }[] = [];
@@ -160,14 +163,28 @@ class StripeRead {
     const { chunk, source } = flight.candidate;
     this.#failures.push({ source: source.id, chunk, code });
     this.#end(flight, "failed", code);
+    this.#keepForSecondTry(flight.candidate, code);
     this.#launchNext();
     this.#failIfHopeless();
+  }
+
+  /** A bucket's failure may be a passing one: a 503, a cut connection. */
+  #keepForSecondTry(candidate: Candidate, code: ErrorCode): void {
+    if (candidate.source.kind !== "region" || code === "CHUNK_MISSING" || this.#triedAgain.has(candidate)) return;
+    this.#secondTries.push(candidate);
   }
 
   #failIfHopeless(): void {
     const { manifest, stripe } = this.#options;
     const chunks = new Set([...this.#shards.keys(), ...[...this.#flights].map(({ candidate }) => candidate.chunk)]);
     for (const { chunk } of this.#waiting) chunks.add(chunk);
+    // Only a read that would fail otherwise asks a source that has failed once more, and only once.
+    while (chunks.size < manifest.k && this.#secondTries.length > 0 && !this.#settled) {
+      const again = this.#secondTries.shift()!;
+      this.#triedAgain.add(again);
+      chunks.add(again.chunk);
+      void this.#request(again);
+    }
     if (chunks.size >= manifest.k) return;
     const received = this.#shards.size;
     this.#fail(
