@@ -4,16 +4,18 @@ import { StripeFlights } from "./stripe-flights.ts";
 
 const DATA: StripeData = { data: [new Uint8Array([1])], requests: [], decodeMs: 0, decodedShards: 0 };
 
+let nowMs: number;
 let flights: StripeFlights;
 let timers: (() => void)[];
 let reads: { signal: AbortSignal; resolve: (data: StripeData) => void; reject: (error: unknown) => void }[];
 let kept: Promise<unknown>[];
 beforeEach(() => {
+  nowMs = 0;
   timers = [];
   reads = [];
   kept = [];
   flights = new StripeFlights({
-    now: () => 0,
+    now: () => nowMs,
     after(_ms, callback) {
       timers.push(callback);
       return () => {
@@ -111,4 +113,16 @@ test("one of those who wait too long begins anew, because the first may have die
   expect(reads).toHaveLength(2);
   reads[1]!.resolve(DATA);
   for (const data of await Promise.all(others)) expect(data).toBe(DATA);
+});
+
+test("a flight that died is forgotten, by reads of any stripe, and makes nobody wait", () => {
+  void read();
+  void read(undefined, 1);
+  nowMs = 9_999;
+  void read(undefined, 2);
+  expect(flights.underWay).toBe(3);
+  nowMs = 10_000;
+  void read();
+  expect(reads).toHaveLength(4);
+  expect(flights.underWay).toBe(2);
 });

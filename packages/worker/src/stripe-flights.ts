@@ -19,6 +19,7 @@ type Outcome = { readonly data: StripeData } | { readonly error: AgaroseError };
 
 interface Flight {
   readonly outcome: Promise<Outcome>;
+  readonly startMs: number;
   /** Reads beside the leader that wait for it. */
   followers: number;
 }
@@ -48,6 +49,7 @@ export class StripeFlights {
   /** The stripe. Rejects as `read` does, or with ABORTED once `signal` aborts. */
   async read(options: FlightOptions): Promise<StripeData> {
     const name = `${options.version}:${options.stripe}`;
+    this.#forgetDead();
     const flight = this.#flights.get(name);
     const outcome = flight ? await this.#follow(name, flight, options.signal) : await this.#lead(name, options);
     if (!outcome) return this.read(options);
@@ -59,7 +61,7 @@ export class StripeFlights {
     this.#counters.led++;
     const abort = new AbortController();
     const outcome = settled(read(abort.signal)).finally(() => this.#end(name, flight));
-    const flight: Flight = { outcome, followers: 0 };
+    const flight: Flight = { outcome, startMs: this.#clock.now(), followers: 0 };
     this.#flights.set(name, flight);
     waitUntil(outcome);
     const leave = (): void => {
@@ -80,11 +82,21 @@ export class StripeFlights {
     this.#counters.followed++;
     flight.followers++;
     try {
-      const outcome = await orNothing(unlessAborted(flight.outcome, signal), PATIENCE_MS, this.#clock);
+      const leftMs = flight.startMs + PATIENCE_MS - this.#clock.now();
+      const outcome = await orNothing(unlessAborted(flight.outcome, signal), leftMs, this.#clock);
       if (!outcome) this.#end(name, flight);
       return outcome;
     } finally {
       flight.followers--;
+    }
+  }
+
+  /** Oldest first: a flight that died with its invocation must not make a read wait hours later, nor stay in memory. */
+  #forgetDead(): void {
+    const sinceMs = this.#clock.now() - PATIENCE_MS;
+    for (const [name, { startMs }] of this.#flights) {
+      if (startMs > sinceMs) return;
+      this.#flights.delete(name);
     }
   }
 
