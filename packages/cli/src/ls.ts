@@ -6,7 +6,7 @@ import { toAgaroseError } from "@agarose/core";
 import { READING, withContext, type CommandContext, type GlobalOptions } from "./context.ts";
 import { listKeys, type KeyListing } from "./keys.ts";
 import { readManifest } from "./manifests.ts";
-import { formatBytes, logLine, printResult } from "./output.ts";
+import { formatBytes, logLine, printable, printResult } from "./output.ts";
 import { mapPool } from "./pool.ts";
 
 interface LsOptions extends GlobalOptions {
@@ -63,7 +63,7 @@ async function describe(entry: LsEntry, { stores, signal }: CommandContext): Pro
 }
 
 function lineOf({ key, modified, bytes, contentType, version, problem }: LsEntry): string {
-  if (problem) return `${modified}  ${problem}  ${key}`;
-  if (bytes === undefined) return key;
-  return `${modified}  ${formatBytes(bytes).padStart(10)}  ${version}  ${contentType}  ${key}`;
+  if (problem) return `${modified}  ${problem}  ${printable(key)}`;
+  if (bytes === undefined) return printable(key);
+  return `${modified}  ${formatBytes(bytes).padStart(10)}  ${version}  ${contentType}  ${printable(key)}`;
 }

@@ -48,3 +48,8 @@ export function formatBytes(bytes: number): string {
   const unit = bytes < 1024 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
   return unit === 0 ? `${bytes} B` : `${(bytes / 1024 ** unit).toFixed(1)} ${units[unit]}`;
 }
+
+/** A key on one line: control characters, which a terminal would obey, as escapes. */
+export function printable(key: string): string {
+  return key.replace(/\p{Cc}/gu, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`);
+}

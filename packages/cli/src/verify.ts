@@ -6,7 +6,7 @@ import { AgaroseError, parseKey } from "@agarose/core";
 import { READING, withContext, type CommandContext, type GlobalOptions } from "./context.ts";
 import { listKeys } from "./keys.ts";
 import { warn } from "./ls.ts";
-import { EXIT_FAILED, EXIT_OK, printResult } from "./output.ts";
+import { EXIT_FAILED, EXIT_OK, printable, printResult } from "./output.ts";
 import { mapPool } from "./pool.ts";
 import { verifyObject, type ObjectVerdict } from "./verify/verify-object.ts";
 
@@ -71,8 +71,8 @@ export function refuseUnknown(verdicts: readonly ObjectVerdict[]): void {
 
 /** A verdict for people: the state of the object, then what is wrong with it. */
 export function linesOf({ key, sound, readable, chunks, chunksSound, manifests, damage }: ObjectVerdict): string[] {
-  const state = sound ? "sound   " : readable ? "damaged " : "LOST    ";
-  const lines = [`${state} ${key}  ${chunksSound} of ${chunks} chunks`];
+  const state = (sound ? "sound" : readable ? "damaged" : "unreadable").padEnd(10);
+  const lines = [`${state}  ${printable(key)}  ${chunksSound} of ${chunks} chunks`];
   for (const { region, state: manifest, problem } of manifests) {
     if (manifest !== "sound") lines.push(`  manifest in ${region}: ${manifest}${problem ? ` (${problem})` : ""}`);
   }

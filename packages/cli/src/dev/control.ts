@@ -128,11 +128,18 @@ async function bodyOf<S extends v.GenericSchema>(request: IncomingMessage, schem
     text += String(part);
     if (text.length > 10_000) throw new AgaroseError("REQUEST_INVALID", "the request's body is over 10,000 characters");
   }
+  let json: unknown;
   try {
-    return v.parse(schema, JSON.parse(text));
+    json = JSON.parse(text);
   } catch (error) {
-    throw new AgaroseError("REQUEST_INVALID", `the request's body is wrong: ${(error as Error).message}`, {}, error);
+    throw new AgaroseError("REQUEST_INVALID", "the request's body is not JSON", {}, error);
   }
+  const result = v.safeParse(schema, json);
+  if (result.success) return result.output;
+  const { expected, message } = result.issues[0];
+  const field = v.getDotPath(result.issues[0]) ?? "the request's body";
+  const problem = expected === "never" ? "is not a field of this route" : `is wrong: ${message}`;
+  throw new AgaroseError("REQUEST_INVALID", `${field} ${problem}`, { field });
 }
 
 /** Without the fields that were left out, which must not overwrite what holds. */
