@@ -18,3 +18,6 @@ export type { Trace, TraceReport } from "./traces/trace.ts";
 export { imbalancePercent, serverLoads, splitVarianceRatio } from "./load-balance.ts";
 export { advise } from "./advisor.ts";
 export type { Advice, AdvisedPop, AdvisedRegion, AdviceRequest } from "./advisor.ts";
+export { exponentialServer, latencyBound, queueMoments } from "./sprout/latency-bound.ts";
+export { optimizeSprout } from "./sprout/optimize.ts";
+export type { SproutFile, SproutPlan } from "./sprout/optimize.ts";
