@@ -111,6 +111,15 @@ describe("simulate", () => {
     expect(charged.meanMs).toBeGreaterThanOrEqual(free.meanMs);
   });
 
+  test("whole copies spread over the regions, and two are nearer than one", () => {
+    const systems = [1, 2].map((replicas) => ({ name: `${replicas}`, policy: "backend", replicas }));
+    const rows = run({ policies: undefined, systems, popularity: { type: "uniform" } });
+    // Half of the only copies are far; of two copies one is always near.
+    expect(rowOf(rows, "1").meanMs).toBeGreaterThan(250);
+    expect(rowOf(rows, "1").meanMs).toBeLessThan(350);
+    expect(rowOf(rows, "2")).toMatchObject({ meanMs: 100, requestsPerRead: 1 });
+  });
+
   test("co-operating PoPs read from one another and are faster together", () => {
     const systems = [false, true].map((joint) => ({ name: joint ? "joint" : "alone", policy: "exact", joint }));
     const rows = run({ policies: undefined, systems }, THREE_POPS);

@@ -3,10 +3,17 @@
 import type { Random } from "../random.ts";
 import type { Scenario } from "./scenario.ts";
 
-/** Round-robin starts at the first region for every object, as `put` places chunks. */
-export function placeChunks(scenario: Scenario, chunks: number, random: Random): Int32Array {
-  const { regions, bucketsPerRegion, placement } = scenario;
-  if (placement === "round-robin") return Int32Array.from({ length: chunks }, (_, c) => c % regions.length);
+/**
+ * Regions of an object's chunks. Round-robin puts chunk c in region c for every object, as `put` does; whole copies, which would
+ * all crowd into the first regions that way, start one region further with each object.
+ */
+export function placeChunks(
+  { regions, bucketsPerRegion, placement }: Scenario,
+  chunks: number,
+  first: number,
+  random: Random,
+): Int32Array {
+  if (placement === "round-robin") return Int32Array.from({ length: chunks }, (_, c) => (first + c) % regions.length);
   const buckets = Array.from({ length: regions.length * bucketsPerRegion }, (_, bucket) => bucket % regions.length);
   return Int32Array.from(random.shuffle(buckets).slice(0, chunks));
 }

@@ -80,7 +80,7 @@ export class World {
         pop.capacityBytes ?? pop.capacityChunks! * Math.ceil(nominalBytes(scenario) / scenario.code.k);
       return isUniform ? Math.floor(capacityBytes / chunkBytes[0]!) : capacityBytes;
     });
-    this.groupOf = this.groupObjects(scenario, chunkBytes, placement.fork(2));
+    this.groupOf = this.groupObjects(scenario, system.replicas !== undefined, chunkBytes, placement.fork(2));
     const most = 2 * this.chunks + this.code.k * pops.length + 1;
     this.estimate = new Float64Array(most);
     this.arrival = new Float64Array(most);
@@ -239,11 +239,16 @@ export class World {
     this.order = this.pops.map(() => []);
   }
 
-  private groupObjects(scenario: Scenario, chunkBytes: Float64Array, random: Random): Int32Array {
+  private groupObjects(
+    scenario: Scenario,
+    isReplicated: boolean,
+    chunkBytes: Float64Array,
+    random: Random,
+  ): Int32Array {
     const known = new Map<string, number>();
     const sized = scenario.pops.some((pop) => pop.regionMbitPerSecond !== undefined);
     return Int32Array.from({ length: this.objects }, (_, object) => {
-      const region = placeChunks(scenario, this.chunks, random);
+      const region = placeChunks(scenario, this.chunks, isReplicated ? object : 0, random);
       const key = `${region.join()}/${sized ? chunkBytes[object]! : ""}`;
       let group = known.get(key);
       if (group === undefined) {
