@@ -53,7 +53,7 @@ async function init(folder: string, options: InitOptions): Promise<void> {
     ...(pops.length + regions.length === 0
       ? [`fill in ${path}: it names 0 PoPs and 0 regions, at least 1 is needed`]
       : []),
-    `then: import { register } from "@agarose/sw"; await register("${workerUrl(options.prefix)}");`,
+    `then: import { register } from "/agarose.js"; await register("${workerUrl(options.prefix)}");`,
   ]);
 }
 

@@ -2,7 +2,7 @@
  * What is told of every read on `new BroadcastChannel("agarose")`: enough to draw a waterfall. All times are milliseconds
  * since the read began, but for `at`, which is milliseconds since 1970.
  */
-import type { ErrorCode, ReadKind, SourceKind } from "@agarose/core";
+import type { ErrorCode, ReadKind, RequestRecord } from "@agarose/core";
 
 export const CHANNEL = "agarose";
 
@@ -42,22 +42,11 @@ export interface PlanEvent {
 }
 
 /** One chunk of one stripe was asked of one source (`outcome: "pending"`), and again when that ended. */
-export interface RequestEvent {
+export interface RequestEvent extends Readonly<RequestRecord> {
   readonly type: "request";
   readonly read: string;
   /** Counts the requests of the read from 0. */
   readonly request: number;
-  readonly stripe: number;
-  readonly chunk: number;
-  /** Name of the PoP or region. */
-  readonly source: string;
-  readonly kind: SourceKind;
-  readonly bytes: number;
-  readonly startMs: number;
-  readonly endMs: number | undefined;
-  /** `unused`: came although the same chunk was there already; `cancelled`: k others were first. */
-  readonly outcome: "pending" | "used" | "unused" | "cancelled" | "failed";
-  readonly error: string | undefined;
 }
 
 /** The read is over. */
