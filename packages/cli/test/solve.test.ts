@@ -32,9 +32,10 @@ const INSTANCE = {
 test("--json prints one JSON document with the choice of every object", async () => {
   const { code, stdout } = await solve(INSTANCE, "--json");
   expect(code).toBe(0);
-  const { ms, ...rest } = JSON.parse(stdout) as Record<string, unknown>;
+  const { ms, firstMs, ...rest } = JSON.parse(stdout) as Record<string, unknown>;
   expect(rest).toEqual({ value: 12, weight: 3, choice: [0, 0], upperBound: 12, optimal: true });
   expect(ms).toBeTypeOf("number");
+  expect(firstMs).toBeTypeOf("number");
 });
 
 test("without --json a person reads value, weight and proof", async () => {
