@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { expect, test } from "@playwright/test";
 import { World } from "./fixtures/world.ts";
 
@@ -19,6 +20,23 @@ test("a world without a demo page answers by its PoPs", async () => {
   const world = await World.start("--no-demo");
   expect(world.demo).toBeUndefined();
   for (const { url } of world.pops) expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  await world.stop();
+});
+
+test("a world like a scenario has its PoPs, regions, latencies, stragglers and code, and reads what is put there", async () => {
+  const scenario = fileURLToPath(new URL("../packages/solver/scenarios/continental.json", import.meta.url));
+  const world = await World.start("--no-demo", "--scenario", scenario, "--var", "DELTA=0");
+  const state = (await (await fetch(`${world.control}/state`)).json()) as Record<string, unknown>;
+  expect(state).toMatchObject({ code: { k: 4, m: 2 }, scale: 1 });
+  expect(world.pops.map(({ name }) => name)).toEqual(["fra", "ams", "mad"]);
+  expect(state["regions"]).toContainEqual(
+    expect.objectContaining({ name: "r2-eu", latencyMs: 12, stragglers: { probability: 0.02, factor: 10 } }),
+  );
+  expect(state["pops"]).toContainEqual(expect.objectContaining({ name: "mad", latencyMs: 30 }));
+  await world.agarose("put", scenario, "--key", "scenario");
+  for (const { url } of world.pops) {
+    expect(await (await fetch(`${url}/o/scenario`)).text()).toBe(readFileSync(scenario, "utf8"));
+  }
   await world.stop();
 });
 

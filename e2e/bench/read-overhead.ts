@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "@playwright/test";
 import { openControlledApp, read, sha256 } from "../fixtures/app.ts";
-import { CACHE_LATENCY_MS, REGION_LATENCY_MS } from "../../packages/cli/src/dev/geography.ts";
+import { TABLE_I } from "../../packages/cli/src/dev/geography.ts";
 import { World } from "../fixtures/world.ts";
 import type { Bench, BenchOptions } from "./bench.ts";
 import { startBrowser } from "./browser.ts";
@@ -21,7 +21,7 @@ const KEY = "bench/one-megabyte";
 const BYTES = 1_000_000;
 const PAIRS = 40;
 const WARM_UP = 6;
-/** The PoP's `CACHE_LATENCY_MS` times these. */
+/** The PoP's `TABLE_I.cacheLatencyMs["fra"]!` times these. */
 const LINKS = [
   { scale: 1, mbit: 200 },
   { scale: 0.25, mbit: 200 },
@@ -66,7 +66,7 @@ async function measureLink(browser: Browser, link: Result["link"], { quick, prog
     ...flags({ scale: link.scale, mbit: link.mbit, jitter: 0, "cache-bytes": 20_000_000 }),
   );
   try {
-    for (const [name, ms] of Object.entries(REGION_LATENCY_MS.fra)) {
+    for (const [name, ms] of Object.entries(TABLE_I.regionLatencyMs["fra"]!)) {
       await world.breakRegion(name, { latencyFactor: Math.max(1, BUCKET_MS_MIN / (ms * link.scale)) });
     }
     const content = randomBytes(BYTES);
@@ -161,7 +161,7 @@ function plainFetch(page: Page, url: string): Promise<{ bytes: number; ms: numbe
 
 function describe(results: readonly Result[], browser: string): string {
   const rows = results.map(({ link, hedged, worker, bundle, object }) => [
-    `${(CACHE_LATENCY_MS * link.scale).toFixed(link.scale < 0.02 ? 1 : 0)} ms, ${link.mbit > 0 ? `${link.mbit} Mbit/s` : "unlimited"}`,
+    `${(TABLE_I.cacheLatencyMs["fra"]! * link.scale).toFixed(link.scale < 0.02 ? 1 : 0)} ms, ${link.mbit > 0 ? `${link.mbit} Mbit/s` : "unlimited"}`,
     spread(worker),
     spread(bundle),
     spread(object),

@@ -1,15 +1,15 @@
 /** `agarose simulate FILE`: compares caching policies on a scenario, or on the user's own access log. */
 
 import { createReadStream } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
-import path from "node:path";
+import { writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { AgaroseError } from "@agarose/core";
-import { LOG_FORMATS, parseScenario, resolveExtends, simulate, TraceBuilder } from "@agarose/solver";
+import { LOG_FORMATS, simulate, TraceBuilder } from "@agarose/solver";
 import type { LogFormat, Scenario, SimulationRow, Trace } from "@agarose/solver";
 import cliProgress from "cli-progress";
 import type { Command } from "commander";
 import { logLine, printResult } from "./output.ts";
+import { loadScenario, unreadable } from "./scenario-file.ts";
 import { adviseLines, simulateSizes } from "./simulate/cache-sizes.ts";
 import type { CacheSizes } from "./simulate/cache-sizes.ts";
 import { renderHtml } from "./simulate/html.ts";
@@ -59,32 +59,6 @@ function linesOf(scenario: Scenario, rows: readonly SimulationRow[], sizes: Cach
   return [...tableOf(scenario, rows), ...(sizes ? adviseLines(sizes) : [])];
 }
 
-/** Reads a scenario and what it extends, which lies beside it. */
-export async function loadScenario(file: string, overrides: { seed?: number; runs?: number }): Promise<Scenario> {
-  const folder = path.dirname(file);
-  const resolved = await resolveExtends(await readJson(file), (name) => readJson(path.resolve(folder, name)));
-  const { seed, runs } = overrides;
-  return parseScenario({
-    ...(resolved as object),
-    ...(seed === undefined ? {} : { seed }),
-    ...(runs === undefined ? {} : { runs }),
-  });
-}
-
-async function readJson(file: string): Promise<unknown> {
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (error) {
-    throw unreadable(file, error);
-  }
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new AgaroseError("SCENARIO_INVALID", `${file} is not JSON: ${(error as Error).message}`, { file }, error);
-  }
-}
-
 /** Reads a log line by line, and says on stderr what of it could not be used. */
 async function readTrace(file: string, { format, strict }: SimulateOptions, { requests }: Scenario): Promise<Trace> {
   if (!format) throw new AgaroseError("USAGE", `--trace needs --format: ${LOG_FORMATS.join(", ")}`);
@@ -129,10 +103,6 @@ async function writePage(file: string, html: string): Promise<void> {
     throw new AgaroseError("USAGE", `cannot write ${file}: ${(error as Error).message}`, { file }, error);
   }
   logLine(`wrote ${file}`);
-}
-
-function unreadable(file: string, error: unknown): AgaroseError {
-  return new AgaroseError("FILE_UNREADABLE", `cannot read ${file}: ${(error as Error).message}`, { file }, error);
 }
 
 function parseCount(text: string): number {

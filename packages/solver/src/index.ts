@@ -7,6 +7,7 @@ export type { KnapsackInstance, KnapsackLimits, KnapsackSolution } from "./knaps
 export { expectedReadMs } from "./latency.ts";
 export type { LatencyEstimate } from "./latency.ts";
 export { DiscountingRate, EwmaPopularity } from "./popularity.ts";
+export { nominalBytes } from "./simulator/catalogue.ts";
 export { parseScenario, resolveExtends, withCacheFactor } from "./simulator/scenario.ts";
 export type { Scenario } from "./simulator/scenario.ts";
 export { simulate } from "./simulator.ts";

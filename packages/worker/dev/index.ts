@@ -12,8 +12,9 @@ import type { KvFault } from "../src/kv-fault.ts";
 export type { KvFault } from "../src/kv-fault.ts";
 
 export interface PopOptions {
-  /** Name of an environment in wrangler.toml. */
   readonly name: string;
+  /** Environment of wrangler.toml whose bindings and variables it has. Default: that of its name. */
+  readonly environment?: string;
   /** Variables in place of those in wrangler.toml. */
   readonly vars?: Readonly<Record<string, string>>;
   /** Address to listen on. Default: a free port of 127.0.0.1. */
@@ -84,11 +85,11 @@ async function modulesOf({ script, wasm }: WorkerBundle): Promise<Modules> {
 }
 
 function workerOptions(
-  { name, vars, port = 0 }: PopOptions,
+  { name, environment = name, vars, port = 0 }: PopOptions,
   modules: Modules,
   compatibilityFlags: readonly string[],
 ): WorkerOptions {
-  const configured = unstable_getMiniflareWorkerOptions(CONFIG, name).workerOptions;
+  const configured = unstable_getMiniflareWorkerOptions(CONFIG, environment).workerOptions;
   return {
     ...configured,
     name,
@@ -96,6 +97,10 @@ function workerOptions(
     compatibilityFlags: [...(configured.compatibilityFlags ?? []), ...compatibilityFlags],
     modulesRoot: "",
     bindings: { ...configured.bindings, POP: name, ...vars },
+    // PoPs of one environment must not share a cache.
+    kvNamespaces: Object.fromEntries(
+      Object.keys(configured.kvNamespaces ?? {}).map((binding) => [binding, `${name}-${binding}`]),
+    ),
     unsafeDirectSockets: [{ host: "127.0.0.1", port }],
   } as WorkerOptions;
 }

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startControl } from "./control.ts";
+import { WORLD_DEFAULTS } from "./world-options.ts";
 import type { World } from "./world.ts";
 
 /** Only what these routes refuse before they touch a world; the rest is tested on a real one in e2e. */
 let control: Awaited<ReturnType<typeof startControl>>;
 beforeAll(async () => {
-  control = await startControl({} as World);
+  control = await startControl({ options: WORLD_DEFAULTS } as World);
 });
 afterAll(() => control.close());
 
@@ -19,6 +20,7 @@ const refused: Record<string, [path: string, body: string, message: RegExp]> = {
     '{"stragglers":{"probability":"x","factor":1}}',
     /^stragglers.probability /,
   ],
+  "a place that is no PoP's": ["/client", '{"near":"moon"}', /no PoP "moon": there are fra, lhr, iad/],
   "no JSON": ["/client", "near=fra", /not JSON/],
   "an unknown route": ["/nothing", "{}", /POST \/nothing is not a control route/],
 };

@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { AgaroseError, errorAnswer } from "@agarose/core";
 import * as v from "valibot";
-import { popLatencyMs, POPS, REGION_LATENCY_MS, REGIONS } from "./geography.ts";
+import { popLatencyMs } from "./geography.ts";
 import type { World } from "./world.ts";
 
 const probability = v.pipe(v.number(), v.minValue(0), v.maxValue(1));
@@ -23,7 +23,7 @@ const PopChange = v.strictObject({
   down: v.optional(v.boolean()),
   kv: v.optional(v.picklist(["ok", "down", "slow", "stale"])),
 });
-const ClientChange = v.strictObject({ near: v.picklist(POPS) });
+const ClientChange = v.strictObject({ near: v.string() });
 
 export async function startControl(world: World): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer((request, response) => {
@@ -60,19 +60,20 @@ async function answer(world: World, request: IncomingMessage, response: ServerRe
 
 async function route(world: World, method: string, path: string[], request: IncomingMessage): Promise<unknown> {
   const [what, name] = path;
+  const { regions, pops } = world.options.geography;
   switch (`${method} ${what}`) {
     case "GET state":
       return stateOf(world);
     case "GET log":
       return { records: world.log };
     case "POST regions":
-      world.setRegionFaults(known(REGIONS, name, "region"), defined(await bodyOf(request, RegionChange)));
+      world.setRegionFaults(known(regions, name, "region"), defined(await bodyOf(request, RegionChange)));
       return stateOf(world);
     case "POST pops":
-      await world.setPop(known(POPS, name, "PoP"), defined(await bodyOf(request, PopChange)));
+      await world.setPop(known(pops, name, "PoP"), defined(await bodyOf(request, PopChange)));
       return stateOf(world);
     case "POST client":
-      world.moveClient((await bodyOf(request, ClientChange)).near);
+      world.moveClient(known(pops, (await bodyOf(request, ClientChange)).near, "PoP"));
       return stateOf(world);
     case "POST cron":
       await world.cron();
@@ -90,13 +91,13 @@ async function route(world: World, method: string, path: string[], request: Inco
 
 async function stateOf(world: World): Promise<object> {
   const { near, regionFaults, pops } = world.state;
-  const { code, scale, s3 } = world.options;
+  const { code, scale, s3, geography } = world.options;
   return {
     client: { near },
     regions: world.regions.map(({ name }) => ({
       name,
       ...regionFaults[name],
-      latencyMs: REGION_LATENCY_MS[near][name] * scale,
+      latencyMs: geography.regionLatencyMs[near]![name]! * scale,
     })),
     pops: await Promise.all(
       world.pops.map(async ({ name, url }) => ({
@@ -104,7 +105,7 @@ async function stateOf(world: World): Promise<object> {
         url,
         ...pops[name],
         kvFired: await world.kvFaultsFired(name),
-        latencyMs: popLatencyMs(near, name) * scale,
+        latencyMs: popLatencyMs(geography, near, name) * scale,
       })),
     ),
     cronRuns: world.cronRuns,
@@ -114,7 +115,7 @@ async function stateOf(world: World): Promise<object> {
   };
 }
 
-function known<T extends string>(names: readonly T[], name: string | undefined, what: string): T {
+function known(names: readonly string[], name: string | undefined, what: string): string {
   const found = names.find((candidate) => candidate === name);
   if (found) return found;
   throw new AgaroseError("REQUEST_INVALID", `no ${what} ${JSON.stringify(name)}: there are ${names.join(", ")}`, {

@@ -8,16 +8,20 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AgaroseError } from "@agarose/core";
 import { InvalidArgumentError, type Command } from "commander";
-import { WORLD_DEFAULTS } from "./world-options.ts";
+import type { Scenario } from "@agarose/solver";
+import { geographyOf } from "./geography.ts";
+import { WORLD_DEFAULTS, type WorldOptions } from "./world-options.ts";
 import type { World } from "./world.ts";
 
 interface DevOptions {
+  readonly scenario?: string;
   readonly s3: "embedded" | "versitygw";
-  readonly scale: number;
-  readonly jitter: number;
-  readonly mbit: number;
+  readonly scale?: number;
+  readonly jitter?: number;
+  readonly mbit?: number;
   readonly seed: number;
-  readonly cacheBytes: number;
+  readonly cacheBytes?: number;
+  readonly var?: Record<string, string>;
   readonly cron: number;
   readonly port: number;
   readonly samples: boolean;
@@ -37,12 +41,26 @@ export function register(program: Command): void {
   program
     .command("dev")
     .description("run a whole world on this machine: buckets over an emulated WAN, PoPs in workerd, the demo page")
+    .option("--scenario <file>", "places, latencies, code and cache of a scenario (JSON) instead of Agar's Table I")
     .option("--s3 <server>", "S3 server behind the links: embedded or versitygw", s3Server, WORLD_DEFAULTS.s3)
-    .option("--scale <factor>", "latencies as a multiple of Agar's Table I", number(0), WORLD_DEFAULTS.scale)
-    .option("--jitter <sigma>", "lognormal spread of every latency", number(0), WORLD_DEFAULTS.jitterSigma)
-    .option("--mbit <rate>", "Mbit/s of one transfer, 0 for unlimited", number(0), WORLD_DEFAULTS.mbitPerSecond)
+    .option(
+      "--scale <factor>",
+      `latencies as a multiple (default: ${WORLD_DEFAULTS.scale}; 1 with --scenario)`,
+      number(0),
+    )
+    .option("--jitter <sigma>", `lognormal spread of every latency (default: ${WORLD_DEFAULTS.jitterSigma})`, number(0))
+    .option(
+      "--mbit <rate>",
+      `Mbit/s of one transfer, 0 for unlimited (default: ${WORLD_DEFAULTS.mbitPerSecond})`,
+      number(0),
+    )
     .option("--seed <number>", "seed of the links' randomness", number(0), WORLD_DEFAULTS.seed)
-    .option("--cache-bytes <bytes>", "capacity of each PoP's chunk cache", number(0), WORLD_DEFAULTS.cacheBytes)
+    .option(
+      "--cache-bytes <bytes>",
+      `capacity of each PoP's chunk cache (default: ${WORLD_DEFAULTS.cacheBytes})`,
+      number(0),
+    )
+    .option("--var <NAME=value>", "variable of every PoP, as in wrangler.toml; may be repeated", variable)
     .option("--cron <seconds>", "how often the Cron Trigger fires, 0 for only when told to", number(0), 60)
     .option("--port <port>", "port of the demo page, 0 for any free one", number(0), 0)
     .option("--no-samples", "start with empty buckets")
@@ -60,12 +78,16 @@ async function run(options: DevOptions): Promise<void> {
     const { startControl } = await import("./control.ts");
     const world = await startWorld({
       ...WORLD_DEFAULTS,
+      ...(options.scenario === undefined ? {} : await worldOf(options.scenario)),
+      ...given({
+        scale: options.scale,
+        jitterSigma: options.jitter,
+        mbitPerSecond: options.mbit,
+        cacheBytes: options.cacheBytes,
+        popVars: options.var,
+      }),
       s3: options.s3,
-      scale: options.scale,
-      jitterSigma: options.jitter,
-      mbitPerSecond: options.mbit,
       seed: options.seed,
-      cacheBytes: options.cacheBytes,
       progress,
     });
     closers.push(world.close);
@@ -81,6 +103,29 @@ async function run(options: DevOptions): Promise<void> {
   } finally {
     for (const close of closers.toReversed()) await close();
   }
+}
+
+/** What a scenario says of the world in which its requests are made. */
+async function worldOf(file: string): Promise<Partial<WorldOptions>> {
+  const { loadScenario } = await import("../scenario-file.ts");
+  const { nominalBytes } = await import("@agarose/solver");
+  const scenario = await loadScenario(file);
+  const { code, noise, pops } = scenario;
+  const [{ regionMbitPerSecond = 0, capacityChunks, capacityBytes }] = pops as [Scenario["pops"][number]];
+
+  return {
+    geography: geographyOf(scenario),
+    code,
+    scale: 1,
+    jitterSigma: noise.lognormalSigma,
+    mbitPerSecond: regionMbitPerSecond,
+    cacheBytes: capacityBytes ?? capacityChunks! * Math.ceil(nominalBytes(scenario) / code.k),
+  };
+}
+
+/** Without the fields that were not given. */
+function given<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never;
 }
 
 function progress(step: string): void {
@@ -238,6 +283,12 @@ function stopSignal(): StopSignal {
 function s3Server(value: string): "embedded" | "versitygw" {
   if (value === "embedded" || value === "versitygw") return value;
   throw new InvalidArgumentError("use embedded or versitygw");
+}
+
+function variable(text: string, before: Record<string, string> = {}): Record<string, string> {
+  const [, name, value] = /^([A-Z][A-Z0-9_]*)=(.*)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new InvalidArgumentError("use NAME=value");
+  return { ...before, [name]: value };
 }
 
 function number(min: number): (value: string) => number {

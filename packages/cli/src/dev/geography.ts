@@ -1,42 +1,75 @@
-/**
- * Where the parts of the local world stand, as milliseconds between them.
- *
- * The row of `fra` is Table I of Agar (ICDCS'17), measured from Frankfurt. The rows of `lhr` and `iad`, the cache latency
- * and the distances between PoPs are our estimates in the same manner: the paper has no other row.
- */
-export const REGIONS = ["frankfurt", "dublin", "n-virginia", "sao-paulo", "tokyo", "sydney"] as const;
-export const POPS = ["fra", "lhr", "iad"] as const;
+/** Where the parts of the local world stand, as milliseconds between them, and how those vary. */
+import type { Scenario } from "@agarose/solver";
+import type { LinkFaults } from "./wan-link.ts";
 
-export type RegionName = (typeof REGIONS)[number];
-export type PopName = (typeof POPS)[number];
-
-/** Time for one chunk from a region, as seen from a PoP or from a client beside it. */
-export const REGION_LATENCY_MS: Record<PopName, Record<RegionName, number>> = {
-  fra: { frankfurt: 80, dublin: 200, "n-virginia": 600, "sao-paulo": 1400, tokyo: 3400, sydney: 4600 },
-  lhr: { frankfurt: 150, dublin: 90, "n-virginia": 560, "sao-paulo": 1500, tokyo: 3500, sydney: 4700 },
-  iad: { frankfurt: 600, dublin: 550, "n-virginia": 80, "sao-paulo": 900, tokyo: 2600, sydney: 3600 },
-};
-
-/** Time for one answer from a client's own PoP. */
-export const CACHE_LATENCY_MS = 39;
-
-const POP_DISTANCE_MS: Record<PopName, Record<PopName, number>> = {
-  fra: { fra: 0, lhr: 60, iad: 450 },
-  lhr: { fra: 60, lhr: 0, iad: 420 },
-  iad: { fra: 450, lhr: 420, iad: 0 },
-};
-
-/** Time for one answer from PoP `pop` to a client beside PoP `near`. */
-export function popLatencyMs(near: PopName, pop: PopName): number {
-  return CACHE_LATENCY_MS + POP_DISTANCE_MS[near][pop];
+export interface Geography {
+  readonly regions: readonly string[];
+  readonly pops: readonly string[];
+  /** Time for one chunk from a region, by PoP, as seen from it or from a client beside it. */
+  readonly regionLatencyMs: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  /** Time for one answer from a client's own PoP. */
+  readonly cacheLatencyMs: Readonly<Record<string, number>>;
+  /** What another PoP is farther away than the own one. */
+  readonly popDistanceMs: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  /** Who runs a region: what may fail together. */
+  readonly provider: Readonly<Record<string, string>>;
+  /** Slow answers of every region, from the start. */
+  readonly stragglers: LinkFaults["stragglers"];
 }
 
-/** Three providers of two regions each, so that the world can show what losing a provider does. */
-export const PROVIDER: Record<RegionName, string> = {
-  frankfurt: "cloud-a",
-  dublin: "cloud-b",
-  "n-virginia": "cloud-a",
-  "sao-paulo": "cloud-b",
-  tokyo: "cloud-c",
-  sydney: "cloud-c",
+/**
+ * The row of `fra` is Table I of Agar (ICDCS'17), measured from Frankfurt. The rows of `lhr` and `iad`, the cache latency
+ * and the distances between PoPs are our estimates in the same manner: the paper has no other row. Three providers of two
+ * regions each, so that the world can show what losing a provider does.
+ */
+export const TABLE_I: Geography = {
+  regions: ["frankfurt", "dublin", "n-virginia", "sao-paulo", "tokyo", "sydney"],
+  pops: ["fra", "lhr", "iad"],
+  regionLatencyMs: {
+    fra: { frankfurt: 80, dublin: 200, "n-virginia": 600, "sao-paulo": 1400, tokyo: 3400, sydney: 4600 },
+    lhr: { frankfurt: 150, dublin: 90, "n-virginia": 560, "sao-paulo": 1500, tokyo: 3500, sydney: 4700 },
+    iad: { frankfurt: 600, dublin: 550, "n-virginia": 80, "sao-paulo": 900, tokyo: 2600, sydney: 3600 },
+  },
+  cacheLatencyMs: { fra: 39, lhr: 39, iad: 39 },
+  popDistanceMs: {
+    fra: { fra: 0, lhr: 60, iad: 450 },
+    lhr: { fra: 60, lhr: 0, iad: 420 },
+    iad: { fra: 450, lhr: 420, iad: 0 },
+  },
+  provider: {
+    frankfurt: "cloud-a",
+    dublin: "cloud-b",
+    "n-virginia": "cloud-a",
+    "sao-paulo": "cloud-b",
+    tokyo: "cloud-c",
+    sydney: "cloud-c",
+  },
+  stragglers: { probability: 0, factor: 1 },
 };
+
+/** Time for one answer from PoP `pop` to a client, or another PoP, beside PoP `near`. */
+export function popLatencyMs(geography: Geography, near: string, pop: string): number {
+  return geography.cacheLatencyMs[pop]! + (geography.popDistanceMs[near]?.[pop] ?? 0);
+}
+
+/** The places of a scenario. Its regions count as one provider each. A PoP without a way to a peer reaches it no other way. */
+export function geographyOf({ regions, pops, noise }: Scenario): Geography {
+  const by = <T>(of: (pop: Scenario["pops"][number]) => T): Record<string, T> =>
+    Object.fromEntries(pops.map((pop) => [pop.name, of(pop)]));
+  return {
+    regions,
+    pops: pops.map(({ name }) => name),
+    regionLatencyMs: by(({ regionLatencyMs }) => regionLatencyMs),
+    cacheLatencyMs: by(({ cacheLatencyMs }) => cacheLatencyMs),
+    popDistanceMs: by(({ name, cacheLatencyMs, peerLatencyMs }) =>
+      Object.fromEntries(
+        pops.map((peer) => [peer.name, peer.name === name ? 0 : (peerLatencyMs[peer.name] ?? FAR_MS) - cacheLatencyMs]),
+      ),
+    ),
+    provider: Object.fromEntries(regions.map((region) => [region, region])),
+    stragglers: { probability: noise.stragglerProbability, factor: noise.stragglerFactor },
+  };
+}
+
+/** Where a scenario gives no way between two PoPs. */
+const FAR_MS = 1_000;

@@ -55,7 +55,7 @@ export interface LinkOptions {
   readonly target: string;
   /** Round trip and service time of a small request, in ms, before faults and jitter. */
   readonly latencyMs: () => number;
-  /** Standard deviation of the logarithm of the latency. */
+  /** Standard deviation of the logarithm of the latency; the mean stays as it is. */
   readonly jitterSigma: number;
   /** Bytes per second of one transfer; unlimited when undefined. */
   readonly bytesPerSecond: () => number | undefined;
@@ -217,5 +217,5 @@ function sampleDelayMs(options: LinkOptions, faults: LinkFaults): number {
   // Box-Muller; 1 - random() keeps the logarithm finite.
   const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const straggler = random() < faults.stragglers.probability ? faults.stragglers.factor : 1;
-  return options.latencyMs() * faults.latencyFactor * straggler * Math.exp(jitterSigma * normal);
+  return options.latencyMs() * faults.latencyFactor * straggler * Math.exp(jitterSigma * normal - jitterSigma ** 2 / 2);
 }

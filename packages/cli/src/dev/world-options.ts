@@ -1,9 +1,12 @@
 /** How the local world can be set up; apart from it, because `--help` needs the defaults and nothing heavier. */
 
+import { TABLE_I, type Geography } from "./geography.ts";
+
 export interface WorldOptions {
+  readonly geography: Geography;
   /** The S3 server behind the links. */
   readonly s3: "embedded" | "versitygw";
-  /** All latencies are the table's times this. */
+  /** All latencies are the geography's times this. */
   readonly scale: number;
   /** Standard deviation of the logarithm of each latency. */
   readonly jitterSigma: number;
@@ -19,6 +22,7 @@ export interface WorldOptions {
 }
 
 export const WORLD_DEFAULTS: Omit<WorldOptions, "progress"> = {
+  geography: TABLE_I,
   s3: "embedded",
   scale: 0.25,
   jitterSigma: 0.1,

@@ -1,5 +1,5 @@
 /**
- * The local world: six region buckets, three PoPs in workerd, and an emulated link for every way a request can take.
+ * The local world: region buckets, PoPs in workerd, and an emulated link for every way a request can take.
  *
  * Viewpoints are the PoPs and the client; each sees every bucket through a link of its own, so the same bucket has one
  * address per viewpoint. The client can be moved next to another PoP, which changes the delays of its links only.
@@ -10,15 +10,7 @@ import { join } from "node:path";
 import { startPops } from "@agarose/worker/dev";
 import { startS3Endpoint } from "../s3-endpoint/index.ts";
 import { startVersitygw } from "../s3-endpoint/versitygw.ts";
-import {
-  popLatencyMs,
-  POPS,
-  PROVIDER,
-  REGION_LATENCY_MS,
-  REGIONS,
-  type PopName,
-  type RegionName,
-} from "./geography.ts";
+import { popLatencyMs, TABLE_I } from "./geography.ts";
 import type { WorldOptions } from "./world-options.ts";
 import { NO_FAULTS, openLink, type Link, type LinkFaults, type LinkRecord } from "./wan-link.ts";
 
@@ -30,15 +22,20 @@ export interface World {
   /** Path of a configuration with which the other verbs work on this world. */
   readonly config: string;
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
-  readonly pops: readonly { readonly name: PopName; readonly url: string }[];
-  readonly regions: readonly { readonly name: RegionName; readonly endpoint: string; readonly bucket: string }[];
+  readonly pops: readonly { readonly name: string; readonly url: string }[];
+  readonly regions: readonly {
+    readonly name: string;
+    readonly provider: string;
+    readonly endpoint: string;
+    readonly bucket: string;
+  }[];
   readonly log: LinkRecord[];
   readonly state: WorldState;
-  setRegionFaults(region: RegionName, faults: Partial<LinkFaults>): void;
-  setPop(pop: PopName, change: { down?: boolean; kv?: KvState }): Promise<void>;
+  setRegionFaults(region: string, faults: Partial<LinkFaults>): void;
+  setPop(pop: string, change: { down?: boolean; kv?: KvState }): Promise<void>;
   /** Operations on a PoP's KV that the fault in force has spoiled. */
-  kvFaultsFired(pop: PopName): Promise<number>;
-  moveClient(near: PopName): void;
+  kvFaultsFired(pop: string): Promise<number>;
+  moveClient(near: string): void;
   /** Fires the Cron Trigger of all PoPs and waits until they are done. */
   cron(): Promise<void>;
   /** When that was done, the latest runs, oldest first (milliseconds since 1970). */
@@ -51,9 +48,9 @@ export interface World {
 export interface WorldState {
   /** While false, links neither delay nor throttle: used while samples are uploaded. */
   wan: boolean;
-  near: PopName;
-  readonly regionFaults: Record<RegionName, LinkFaults>;
-  readonly pops: Record<PopName, { down: boolean; kv: KvState }>;
+  near: string;
+  readonly regionFaults: Record<string, LinkFaults>;
+  readonly pops: Record<string, { down: boolean; kv: KvState }>;
 }
 
 const LOG_RECORDS_MAX = 20_000;
@@ -82,28 +79,30 @@ async function assemble(
   closers.push(() => rm(folder, { recursive: true, force: true }));
   const credentials = { accessKeyId: "agarose", secretAccessKey: crypto.randomUUID() };
 
+  const { regions: regionNames, pops: popNames, provider } = options.geography;
   options.progress(`buckets (${options.s3})`);
   const start = options.s3 === "versitygw" ? startVersitygw : startS3Endpoint;
-  const s3 = await start({ ...credentials, dir: join(folder, "s3"), buckets: REGIONS.map(bucketOf) });
+  const s3 = await start({ ...credentials, dir: join(folder, "s3"), buckets: regionNames.map(bucketOf) });
   closers.push(() => s3.close());
 
   options.progress("links");
   const links = new Links(options, closers);
   const clientRegions = await links.toRegions("client", s3.url);
-  const popRegions = {} as Record<PopName, Record<RegionName, Link>>;
-  for (const pop of POPS) popRegions[pop] = await links.toRegions(pop, s3.url);
+  const popRegions: Record<string, Record<string, Link>> = {};
+  for (const pop of popNames) popRegions[pop] = await links.toRegions(pop, s3.url);
 
   options.progress("PoPs");
   const pops = await startPops({
-    pops: POPS.map((name) => ({
+    pops: popNames.map((name) => ({
       name,
+      environment: TABLE_I.pops[0]!,
       vars: {
         CACHE_BYTES: String(options.cacheBytes),
         REGIONS: JSON.stringify(
-          REGIONS.map((region) => ({
+          regionNames.map((region) => ({
             name: region,
-            url: `${clientRegions[region].url}/${bucketOf(region)}`,
-            popUrl: `${popRegions[name][region].url}/${bucketOf(region)}`,
+            url: `${clientRegions[region]!.url}/${bucketOf(region)}`,
+            popUrl: `${popRegions[name]![region]!.url}/${bucketOf(region)}`,
           })),
         ),
         ...options.popVars,
@@ -111,19 +110,24 @@ async function assemble(
     })),
   });
   closers.push(() => pops.dispose());
-  const popLinks: { name: PopName; url: string }[] = [];
-  for (const { name, url } of pops.pops as { name: PopName; url: string }[]) {
+  const popLinks: { name: string; url: string }[] = [];
+  for (const { name, url } of pops.pops) {
     popLinks.push({ name, url: (await links.toPop(name, url)).url });
   }
 
-  const regions = REGIONS.map((name) => ({ name, endpoint: clientRegions[name].url, bucket: bucketOf(name) }));
+  const regions = regionNames.map((name) => ({
+    name,
+    provider: provider[name]!,
+    endpoint: clientRegions[name]!.url,
+    bucket: bucketOf(name),
+  }));
   const config = await writeConfig(folder, options, regions, popLinks, credentials);
 
   const { state } = links;
   const setPop: World["setPop"] = async (pop, change) => {
-    if (change.down !== undefined) state.pops[pop].down = change.down;
+    if (change.down !== undefined) state.pops[pop]!.down = change.down;
     if (change.kv === undefined) return;
-    state.pops[pop].kv = change.kv;
+    state.pops[pop]!.kv = change.kv;
     await pops.setFault(pop, { kv: change.kv });
   };
   const cronRuns: number[] = [];
@@ -136,7 +140,7 @@ async function assemble(
     log: links.log,
     state,
     setRegionFaults(region, faults) {
-      state.regionFaults[region] = { ...state.regionFaults[region], ...faults };
+      state.regionFaults[region] = { ...state.regionFaults[region]!, ...faults };
     },
     setPop,
     kvFaultsFired: async (pop) => (await pops.fault(pop)).fired,
@@ -150,28 +154,25 @@ async function assemble(
     },
     cronRuns,
     async reset() {
-      for (const region of REGIONS) state.regionFaults[region] = NO_FAULTS;
-      for (const pop of POPS) await setPop(pop, { down: false, kv: "ok" });
-      state.near = POPS[0];
+      for (const region of regionNames) state.regionFaults[region] = links.usual;
+      for (const pop of popNames) await setPop(pop, { down: false, kv: "ok" });
+      state.near = popNames[0]!;
       links.log.length = 0;
     },
     close,
   };
 }
 
-function bucketOf(region: RegionName): string {
+function bucketOf(region: string): string {
   return `agarose-${region}`;
 }
 
 /** Opens links and holds what they all depend on. */
 class Links {
   readonly log: LinkRecord[] = [];
-  readonly state: WorldState = {
-    wan: true,
-    near: POPS[0],
-    regionFaults: Object.fromEntries(REGIONS.map((region) => [region, NO_FAULTS])) as Record<RegionName, LinkFaults>,
-    pops: Object.fromEntries(POPS.map((pop) => [pop, { down: false, kv: "ok" }])) as WorldState["pops"],
-  };
+  readonly state: WorldState;
+  /** What is wrong with every region all the time. */
+  readonly usual: LinkFaults;
   readonly #options: WorldOptions;
   readonly #closers: (() => Promise<unknown>)[];
   readonly #random: () => number;
@@ -181,23 +182,32 @@ class Links {
     this.#options = options;
     this.#closers = closers;
     this.#random = mulberry32(options.seed);
+    const { regions, pops, stragglers } = options.geography;
+    this.usual = { ...NO_FAULTS, stragglers };
+    this.state = {
+      wan: true,
+      near: pops[0]!,
+      regionFaults: Object.fromEntries(regions.map((region) => [region, this.usual])),
+      pops: Object.fromEntries(pops.map((pop) => [pop, { down: false, kv: "ok" }])),
+    };
   }
 
-  async toRegions(from: "client" | PopName, target: string): Promise<Record<RegionName, Link>> {
-    const links = {} as Record<RegionName, Link>;
-    for (const region of REGIONS) {
+  async toRegions(from: string, target: string): Promise<Record<string, Link>> {
+    const { regions, regionLatencyMs } = this.#options.geography;
+    const links: Record<string, Link> = {};
+    for (const region of regions) {
       links[region] = await this.#open(from, region, target, {
-        latencyMs: () => REGION_LATENCY_MS[from === "client" ? this.state.near : from][region],
-        faults: () => this.state.regionFaults[region],
+        latencyMs: () => regionLatencyMs[from === "client" ? this.state.near : from]![region]!,
+        faults: () => this.state.regionFaults[region]!,
       });
     }
     return links;
   }
 
-  toPop(pop: PopName, target: string): Promise<Link> {
+  toPop(pop: string, target: string): Promise<Link> {
     return this.#open("client", pop, target, {
-      latencyMs: () => popLatencyMs(this.state.near, pop),
-      faults: () => ({ ...NO_FAULTS, down: this.state.pops[pop].down }),
+      latencyMs: () => popLatencyMs(this.#options.geography, this.state.near, pop),
+      faults: () => ({ ...NO_FAULTS, down: this.state.pops[pop]!.down }),
     });
   }
 
@@ -242,7 +252,7 @@ async function writeConfig(
   const keys = `aws_access_key_id = ${credentials.accessKeyId}\naws_secret_access_key = ${credentials.secretAccessKey}\n`;
   await writeFile(credentialsFile, `[${profile}]\n${keys}`, { mode: 0o600 });
   const config = {
-    regions: regions.map((region) => ({ ...region, provider: PROVIDER[region.name], awsRegion: "us-east-1" })),
+    regions: regions.map((region) => ({ ...region, awsRegion: "us-east-1" })),
     code: options.code,
     survive: { regions: 1, providers: 0 },
     pops,

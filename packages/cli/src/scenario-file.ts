@@ -1,0 +1,37 @@
+/** Scenario files, as `simulate` plays them and `dev` builds a world like them. */
+
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { AgaroseError } from "@agarose/core";
+import { parseScenario, resolveExtends } from "@agarose/solver";
+import type { Scenario } from "@agarose/solver";
+
+/** Reads a scenario and what it extends, which lies beside it. */
+export async function loadScenario(file: string, overrides: { seed?: number; runs?: number } = {}): Promise<Scenario> {
+  const folder = path.dirname(file);
+  const resolved = await resolveExtends(await readJson(file), (name) => readJson(path.resolve(folder, name)));
+  const { seed, runs } = overrides;
+  return parseScenario({
+    ...(resolved as object),
+    ...(seed === undefined ? {} : { seed }),
+    ...(runs === undefined ? {} : { runs }),
+  });
+}
+
+async function readJson(file: string): Promise<unknown> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    throw unreadable(file, error);
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new AgaroseError("SCENARIO_INVALID", `${file} is not JSON: ${(error as Error).message}`, { file }, error);
+  }
+}
+
+export function unreadable(file: string, error: unknown): AgaroseError {
+  return new AgaroseError("FILE_UNREADABLE", `cannot read ${file}: ${(error as Error).message}`, { file }, error);
+}
