@@ -1,0 +1,28 @@
+/**
+ * What a PoP plans by when it has peers (Agar, ICDCS'17, section VI): chunks in their caches are further sources, and what
+ * they read from here is worth caching for.
+ */
+import type { Manifest } from "@agarose/core";
+
+/** A chunk in a peer's cache: what it takes to get it from there. */
+export interface PeerChunk {
+  readonly chunk: number;
+  readonly pop: string;
+  readonly meanMs: number;
+  readonly sdMs: number;
+}
+
+export interface PeerView {
+  /** What reachable peers hold of a version, or are about to. Two peers may hold the same chunk. */
+  chunksOf(version: string): readonly PeerChunk[];
+  /** Keys that peers are asked for: candidates for the cache even where nobody asks for them here. */
+  readonly keys: readonly string[];
+  /**
+   * Milliseconds x requests per period that all peers together save when this PoP caches exactly `chunks` of an object,
+   * against it caching none of them: to be added to the value of the caching option.
+   */
+  savedAtPeers(manifest: Manifest, chunks: readonly number[]): number;
+}
+
+/** The view of a PoP without peers, and of one that reaches none. */
+export const NO_PEERS: PeerView = { chunksOf: () => [], keys: [], savedAtPeers: () => 0 };
