@@ -1,7 +1,8 @@
 /** The shape of an Agarose error, made without importing `@agarose/core`: that package recognises it by its fields. */
 
 /** The codes this package throws; `packages/core/src/errors.ts` explains them. */
-export type SolverErrorCode = "KNAPSACK_INVALID" | "SCENARIO_INVALID" | "CODE_INVALID" | "INTERNAL";
+export type SolverErrorCode =
+  "KNAPSACK_INVALID" | "SCENARIO_INVALID" | "CODE_INVALID" | "SNAPSHOT_INVALID" | "REQUEST_INVALID" | "INTERNAL";
 
 export interface SolverError extends Error {
   readonly code: SolverErrorCode;

@@ -1,0 +1,46 @@
+/**
+ * Which cached object gives up a chunk (C2P, Algorithms 1 and 2): of objects that are not wholly cached the one least so, since
+ * a read has to wait for its missing chunks anyway; among equals the one read longest ago, or least often.
+ *
+ * Departure: Algorithm 1 orders by time when two reads were close and by hits when they were not, which is not transitive
+ * (a before b before c before a is possible), so it cannot sort. We go through the candidates once, keeping the lesser of two;
+ * the outcome depends on their order, which should be least recently read first.
+ */
+
+import { asNumber } from "./cache-message.ts";
+
+/** A cached object as the replacement sees it. */
+export interface ReplacementCandidate {
+  /** Fraction of the object that is cached anywhere, 0 to 1. */
+  readonly oic: number;
+  readonly hits: number;
+  readonly readMs: number;
+}
+
+/** Algorithm 1: below 0 when `a` should leave before `b`. Reads within `affinityMs` of one another are ordered by time. */
+export function compareLru(a: ReplacementCandidate, b: ReplacementCandidate, affinityMs: number): number {
+  if (Math.abs(a.readMs - b.readMs) < affinityMs && a.readMs !== b.readMs) return a.readMs - b.readMs;
+  return a.hits - b.hits;
+}
+
+/** Algorithm 2: first by OiC, then by Algorithm 1. */
+export function compareC2p(a: ReplacementCandidate, b: ReplacementCandidate, affinityMs: number): number {
+  return a.oic === b.oic ? compareLru(a, b, affinityMs) : a.oic - b.oic;
+}
+
+/** The candidate that leaves first; undefined when there is none. The first of equals. */
+export function chooseVictim<T extends ReplacementCandidate>(
+  candidates: Iterable<T>,
+  affinityMs: number,
+  compare: typeof compareC2p = compareC2p,
+): T | undefined {
+  asNumber(affinityMs, "affinityMs", { min: 0 });
+  let victim: T | undefined;
+  for (const candidate of candidates) {
+    asNumber(candidate.oic, "oic", { min: 0 });
+    asNumber(candidate.hits, "hits", { min: 0 });
+    asNumber(candidate.readMs, "readMs");
+    if (!victim || compare(candidate, victim, affinityMs) < 0) victim = candidate;
+  }
+  return victim;
+}
