@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
 import type { Env } from "./env.ts";
 import { MONITOR_SHARDS, RequestCounter, shardOf } from "./request-counter.ts";
+import { COUNTED_KEYS_MAX } from "./request-tally.ts";
 
 function setUp() {
   const counted = new Map<string, number>();
@@ -64,14 +65,42 @@ test("what a Durable Object refuses is handed on the next time", async () => {
   log.mockRestore();
 });
 
-test("memory is bounded: of keys beyond ten thousand only the number is known", async () => {
+test("memory is bounded: of keys beyond the room for them only the number of requests is known", async () => {
   const { count, counter, counted, flush } = setUp();
-  for (let i = 0; i < 10_005; i++) count(`key-${i}`);
-  count("key-0");
+  for (let i = 0; i < COUNTED_KEYS_MAX + 5; i++) count(`key-${i}`);
   expect(counter.dropped).toBe(5);
   await flush();
-  expect(counted.size).toBe(10_000);
-  expect(counted.get("key-0")).toBe(2);
+  expect(counted.size).toBe(COUNTED_KEYS_MAX);
+});
+
+test("while Durable Objects refuse, they are asked less and less often, and as before once they take counts again", async () => {
+  vi.useFakeTimers();
+  const log = vi.spyOn(console, "warn").mockImplementation(() => {});
+  try {
+    const { count, counted, background, refuse } = setUp();
+    refuse(2);
+    const flushedWithin = async (ms: number): Promise<boolean> => {
+      let ended = false;
+      void background.at(-1)!.then(() => (ended = true));
+      await vi.advanceTimersByTimeAsync(ms);
+      return ended;
+    };
+    count("a");
+    expect(await flushedWithin(2_000)).toBe(true);
+    count("a");
+    expect(await flushedWithin(3_999)).toBe(false);
+    expect(await flushedWithin(1)).toBe(true);
+    expect(log).toHaveBeenCalledTimes(2);
+    count("a");
+    expect(await flushedWithin(8_000)).toBe(true);
+    expect(counted.get("a")).toBe(3);
+    count("a");
+    expect(await flushedWithin(2_000)).toBe(true);
+    expect(counted.get("a")).toBe(4);
+  } finally {
+    log.mockRestore();
+    vi.useRealTimers();
+  }
 });
 
 test("keys spread over all shards, and each has one shard", () => {

@@ -3,34 +3,37 @@
  * on the read path waits for it, and a lost batch costs a little accuracy only.
  */
 import type { Env } from "./env.ts";
+import { fnv1a } from "./frequency-sketch.ts";
 import { log } from "./log.ts";
 import type { RegionSample } from "./region-estimates.ts";
+import { COUNTED_KEYS_MAX, RequestTally } from "./request-tally.ts";
 
 /** Durable Objects that share the keys among them. */
 export const MONITOR_SHARDS = 4;
 /** The one object that holds a PoP's state. */
 export const POP_STATE_NAME = "pop";
 
-const KEYS_MAX = 10_000;
 const SAMPLES_MAX = 256;
 const SUSPECTS_MAX = 256;
 const FLUSH_AFTER_MS = 2_000;
+/** Durable Objects that refuse are overloaded: they are given so much more time with each refusal, up to a minute. */
+const FLUSH_AFTER_REFUSAL_MAX_MS = 60_000;
 
 export class RequestCounter {
-  #counts = new Map<string, number>();
+  readonly #tally = new RequestTally(COUNTED_KEYS_MAX);
   #samples: RegionSample[] = [];
   #suspects = new Set<string>();
   #flushPlanned = false;
-  #dropped = 0;
+  #flushAfterMs = FLUSH_AFTER_MS;
 
   /** Requests that were not counted because too many different keys came between two flushes. */
   get dropped(): number {
-    return this.#dropped;
+    return this.#tally.dropped;
   }
 
-  /** Counts one request for `key`. */
-  count(key: string, env: Env, waitUntil: (promise: Promise<unknown>) => void): void {
-    this.#add(key, 1);
+  /** Counts requests for `key`. */
+  count(key: string, env: Env, waitUntil: (promise: Promise<unknown>) => void, requests = 1): void {
+    this.#tally.add(key, requests);
     this.#planFlush(env, waitUntil);
   }
 
@@ -48,37 +51,31 @@ export class RequestCounter {
 
   /** Hands everything on. Resolves even when a Durable Object refuses; requests it refused are handed on next time. */
   async flush(env: Env): Promise<void> {
-    const counts = this.#counts;
     const samples = this.#samples;
     const suspects = [...this.#suspects];
-    this.#counts = new Map();
     this.#samples = [];
     this.#suspects.clear();
-    const shards = Map.groupBy(counts, ([key]) => shardOf(key));
-    await Promise.all([
+    const shards = Map.groupBy(this.#tally.drain(), ([key]) => shardOf(key));
+    const handedOn = await Promise.all([
       ...[...shards].map(([shard, entries]) =>
-        logged(monitorShard(env, shard).count(entries), () => this.#takeBack(entries)),
+        accepts(
+          () => monitorShard(env, shard).count(entries),
+          () => this.#tally.restore(entries),
+        ),
       ),
-      ...(samples.length > 0 ? [logged(popState(env).observe(samples))] : []),
-      ...(suspects.length > 0 ? [logged(popState(env).suspect(suspects))] : []),
+      ...(samples.length > 0 ? [accepts(() => popState(env).observe(samples))] : []),
+      ...(suspects.length > 0 ? [accepts(() => popState(env).suspect(suspects))] : []),
     ]);
-  }
-
-  #takeBack(entries: readonly (readonly [key: string, requests: number])[]): void {
-    for (const [key, requests] of entries) this.#add(key, requests);
-  }
-
-  #add(key: string, requests: number): void {
-    const known = this.#counts.get(key);
-    if (known === undefined && this.#counts.size >= KEYS_MAX) this.#dropped += requests;
-    else this.#counts.set(key, (known ?? 0) + requests);
+    this.#flushAfterMs = handedOn.every(Boolean)
+      ? FLUSH_AFTER_MS
+      : Math.min(FLUSH_AFTER_REFUSAL_MAX_MS, 2 * this.#flushAfterMs);
   }
 
   #planFlush(env: Env, waitUntil: (promise: Promise<unknown>) => void): void {
     if (this.#flushPlanned) return;
     this.#flushPlanned = true;
     const later = async (): Promise<void> => {
-      await new Promise((resolve) => setTimeout(resolve, FLUSH_AFTER_MS));
+      await new Promise((resolve) => setTimeout(resolve, this.#flushAfterMs));
       this.#flushPlanned = false;
       await this.flush(env);
     };
@@ -87,12 +84,14 @@ export class RequestCounter {
 }
 
 /** Monitoring must not fail what it monitors: a refusal goes to the log, and to `onRefused`. */
-async function logged(call: Promise<void>, onRefused = (): void => {}): Promise<void> {
+async function accepts(call: () => Promise<void>, onRefused = (): void => {}): Promise<boolean> {
   try {
-    await call;
+    await call();
+    return true;
   } catch (error) {
     log("warn", "a Durable Object refused", { error });
     onRefused();
+    return false;
   }
 }
 
@@ -104,9 +103,7 @@ export function popState(env: Env): ReturnType<Env["POP_STATE"]["get"]> {
   return env.POP_STATE.get(env.POP_STATE.idFromName(POP_STATE_NAME));
 }
 
-/** FNV-1a over UTF-16 code units: any even spread will do. */
+/** Any even spread will do. */
 export function shardOf(key: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
-  return (hash >>> 0) % MONITOR_SHARDS;
+  return fnv1a(key) % MONITOR_SHARDS;
 }

@@ -1,0 +1,84 @@
+/**
+ * Requests by key in bounded memory, however many different keys come: exact while there is room, and beyond that a new key
+ * takes the place of another one only when it was asked for more often of late (TinyLFU's admission). Pure.
+ */
+import { FrequencySketch } from "./frequency-sketch.ts";
+
+/** Different keys that an isolate counts between two flushes: 8 MB at most, of the longest keys. */
+export const COUNTED_KEYS_MAX = 4_096;
+/** Keys that each shard of the request monitor keeps: 20 MB at most, of the longest keys. */
+export const SHARD_KEYS_MAX = 16_384;
+
+export class RequestTally {
+  readonly #keysMax: number;
+  readonly #sketch: FrequencySketch;
+  #counts = new Map<string, number>();
+  /** The keys of `#counts`. */
+  #keys: string[] = [];
+  /** Which of them competes next with a new key: they take turns. */
+  #hand = 0;
+  #dropped = 0;
+
+  constructor(keysMax: number) {
+    this.#keysMax = keysMax;
+    this.#sketch = new FrequencySketch(keysMax);
+  }
+
+  /** Keys that have a count. */
+  get size(): number {
+    return this.#counts.size;
+  }
+
+  /** Requests that were not counted for lack of room, since the beginning. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  /** Of the sketch; the counts hold `size` keys beside it. */
+  get sketchBytes(): number {
+    return this.#sketch.bytes;
+  }
+
+  add(key: string, requests = 1): void {
+    this.#sketch.add(key, requests);
+    this.#put(key, requests);
+  }
+
+  /** Puts back what was taken out and could not be handed on: it is known to the sketch already. */
+  restore(entries: Iterable<readonly [key: string, requests: number]>): void {
+    for (const [key, requests] of entries) this.#put(key, requests);
+  }
+
+  /** The counts since the last time; what was popular of late stays known. */
+  drain(): Map<string, number> {
+    const counts = this.#counts;
+    this.#counts = new Map();
+    this.#keys = [];
+    this.#hand = 0;
+    return counts;
+  }
+
+  #put(key: string, requests: number): void {
+    const known = this.#counts.get(key);
+    if (known === undefined && this.#keys.length >= this.#keysMax) return this.#contest(key, requests);
+    if (known === undefined) this.#keys.push(key);
+    this.#counts.set(key, (known ?? 0) + requests);
+  }
+
+  #contest(key: string, requests: number): void {
+    const victim = this.#keys[this.#hand]!;
+    const count = this.#counts.get(victim)!;
+    if (admits(this.#sketch, key, victim, count)) {
+      this.#counts.delete(victim);
+      this.#counts.set(key, requests);
+      this.#keys[this.#hand] = key;
+      this.#dropped += count;
+    } else this.#dropped += requests;
+    this.#hand = (this.#hand + 1) % this.#keysMax;
+  }
+}
+
+/** Whether `key` was asked for more often of late than `victim`, of which `known` requests are known for certain. */
+export function admits(sketch: FrequencySketch, key: string, victim: string, known: number): boolean {
+  return sketch.estimate(key) > Math.max(known, sketch.estimate(victim));
+}
