@@ -5,8 +5,7 @@
  * The page drops what it reads, so what is left in memory is what the way to it holds.
  */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "@playwright/test";
@@ -17,6 +16,7 @@ import { startBrowser } from "./browser.ts";
 import { freePort, watchHeap } from "./heap.ts";
 import { describeMachine } from "./machine.ts";
 import { descendants, residentBytes } from "./process-memory.ts";
+import { putWhole } from "./sdk-put.ts";
 import { spread, summarize, table } from "./statistics.ts";
 
 const KEY = "bench/forty-megabytes";
@@ -126,31 +126,11 @@ async function putBoth(world: World): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "agarose-bench-"));
   try {
     const file = join(folder, "object");
-    const content = randomBytes(BYTES);
-    await writeFile(file, content);
+    await writeFile(file, randomBytes(BYTES));
     await world.agarose("put", file, "--key", KEY);
-    const config = JSON.parse(await readFile(world.config, "utf8")) as {
-      regions: { endpoint: string; bucket: string }[];
-      aws: { credentialsFile: string; profile: string };
-    };
-    const [nearest] = config.regions;
-    const [, accessKeyId = "", secretAccessKey = ""] =
-      /aws_access_key_id = (.*)\naws_secret_access_key = (.*)\n/.exec(
-        await readFile(config.aws.credentialsFile, "utf8"),
-      ) ?? [];
-    // The SDK is the command line's dependency; loaded from there, it is the same one.
-    const { PutObjectCommand, S3Client } = createRequire(import.meta.resolve("agarose"))(
-      "@aws-sdk/client-s3",
-    ) as typeof import("@aws-sdk/client-s3");
-    const client = new S3Client({
-      endpoint: nearest!.endpoint,
-      region: "us-east-1",
-      forcePathStyle: true,
-      credentials: { accessKeyId, secretAccessKey },
-    });
-    await client.send(new PutObjectCommand({ Bucket: nearest!.bucket, Key: KEY, Body: content }));
-    client.destroy();
-    return `${nearest!.endpoint}/${nearest!.bucket}/${KEY}`;
+    const nearest = world.regions[0]!;
+    await putWhole(world.config, nearest.name, [{ key: KEY, file }]);
+    return `${nearest.endpoint}/${nearest.bucket}/${KEY}`;
   } finally {
     await rm(folder, { recursive: true });
   }
