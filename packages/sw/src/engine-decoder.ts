@@ -3,11 +3,10 @@
  * length of a checked manifest, and there are k of it.
  */
 import type { Decoder } from "@agarose/core";
-import { MatrixCache, type Engine, type KernelName } from "@agarose/ec-wasm/engine";
+import { decodeMatrix, type Engine, type KernelName } from "@agarose/ec-wasm/engine";
 
 /** @param engine multiplies; the shards wanted of it must not be among those given. */
 export function engineDecoder(engine: Engine): Decoder & { readonly kernel: KernelName } {
-  const cache = new MatrixCache((present, wanted) => engine.matrix(present, wanted));
   return {
     kernel: engine.kernel,
     reconstruct(k, shards, wanted) {
@@ -15,8 +14,9 @@ export function engineDecoder(engine: Engine): Decoder & { readonly kernel: Kern
       const used = shards.toSorted((a, b) => a.index - b.index).slice(0, k);
       const inputs = used.map(({ bytes }) => bytes);
       const outputs = wanted.map(() => new Uint8Array(inputs[0]!.length));
-      const present = used.map(({ index }) => index);
-      engine.apply(cache.get(present, wanted), inputs, outputs);
+      const present = Uint8Array.from(used, ({ index }) => index);
+      // Computed anew for every stripe: for (9,3) that is a few hundred steps, and a cache would be more code than this.
+      engine.apply(decodeMatrix(present, Uint8Array.from(wanted)), inputs, outputs);
       return outputs;
     },
   };
