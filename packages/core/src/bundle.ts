@@ -7,16 +7,13 @@
  * passes it on as it is.
  */
 import { AgaroseError } from "./errors.ts";
-import { checkManifest, STRIPE_BYTES_MAX, type Manifest } from "./manifest.ts";
+import { checkManifest, CHUNKS_MAX, STRIPE_BYTES_MAX, type Manifest } from "./manifest.ts";
 
 export const BUNDLE_CONTENT_TYPE = "application/vnd.agarose.bundle";
 export const FRAME_HEADER_BYTES = 12;
 const FRAME_FORMAT = 1;
 /** The largest payload is a chunk of a (1, m) code, or a plan with a manifest of 8 MiB. */
 const PAYLOAD_BYTES_MAX = STRIPE_BYTES_MAX;
-
-/** GF(2^8) has so many rows. */
-const CHUNKS_MAX = 256;
 
 const FRAME_TYPES = ["plan", "chunk", "miss", "end"] as const;
 
@@ -35,11 +32,13 @@ export interface Plan {
   readonly version: string;
   /** Left out when the client asked by this version, because it has it. */
   readonly manifest?: Manifest;
-  /** Chunks that this PoP sends for every stripe asked for. */
+  /** Chunks that this PoP sends for every stripe asked for, functional ones (index n and above) included. */
   readonly cached: readonly number[];
   readonly regions: readonly PlanRegion[];
   /** Requests beyond k that the PoP advises. */
   readonly delta: number;
+  /** To be sent back with reports to `POST /v1/telemetry` of this PoP; good for minutes. */
+  readonly telemetry?: string;
 }
 
 /** A region as the PoP sees it. */
@@ -91,6 +90,7 @@ export function parsePlan(payload: Uint8Array, key: string): Plan {
     typeof plan.version === "string" &&
     isCount(plan.epoch, Number.MAX_SAFE_INTEGER) &&
     isCount(plan.delta, CHUNKS_MAX) &&
+    (plan.telemetry === undefined || typeof plan.telemetry === "string") &&
     Array.isArray(plan.cached) &&
     plan.cached.every((chunk) => isCount(chunk, CHUNKS_MAX - 1)) &&
     regions.length > 0 &&

@@ -2,7 +2,7 @@
  * What the reader and the writer need of a Reed-Solomon codec. `@agarose/ec-wasm` has this shape; core does not import it.
  */
 
-/** One coded piece of a stripe: `index < k` is a data shard, the rest are parity rows (up to n + k of them). */
+/** One coded piece of a stripe: `index < k` is a data shard, the rest are parity rows, functional chunks included (`index < 256`). */
 export interface Shard {
   readonly index: number;
   readonly bytes: Uint8Array;
@@ -10,10 +10,13 @@ export interface Shard {
 
 /** A systematic code over GF(2^8) whose parity row i does not depend on m. */
 export interface Codec {
-  /** The parity shards of chunk indices `rows` (each >= k) for the k data shards, written into `out` when given. */
+  /**
+   * The parity shards of chunk indices `rows` (k to 255: stored parities and functional chunks alike) for the k data
+   * shards, written into `out` when given.
+   */
   encode(data: readonly Uint8Array[], rows: readonly number[], out?: readonly Uint8Array[]): Uint8Array[];
   /**
-   * The shards `wanted` (data or parity indices) from any k or more distinct `shards` of equal length, written into
+   * The shards `wanted` (any indices) from any k or more distinct `shards` of equal length, written into
    * `out` (same order) when given. Throws NOT_ENOUGH_SHARDS or SHARDS_INVALID.
    */
   reconstruct(

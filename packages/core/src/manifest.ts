@@ -13,6 +13,8 @@ export const MANIFEST_BYTES_MAX = 8 * 1024 * 1024;
 export const STRIPE_BYTES_DEFAULT = 4 * 1024 * 1024;
 export const STRIPE_BYTES_MAX = 16 * 1024 * 1024;
 export const HASH_BYTES = 32;
+/** Chunk indices are below this: GF(2^8) has so many rows. */
+export const CHUNKS_MAX = 256;
 
 /** The (k, m) code of an object. n + k rows must fit in GF(2^8), so that functional chunks exist: 2k + m <= 256. */
 export interface Code {
@@ -95,6 +97,14 @@ export function chunkBytes(object: {
   return last.chunkOffset + last.shardBytes;
 }
 
+/**
+ * Whether `chunk` is a functional one: a row of the code beyond the n that are stored (Sprout, section III), so that only a
+ * cache has it and no manifest has a hash of it.
+ */
+export function isFunctional({ k, m }: Code, chunk: number): boolean {
+  return chunk >= k + m;
+}
+
 /** The 32-byte hash of chunk `chunk` (< n) in stripe `stripe`. */
 export function chunkHash(manifest: Manifest, stripe: number, chunk: number): Uint8Array {
   const all = decodeBase64(manifest.hashes[stripe] ?? "");
@@ -117,7 +127,7 @@ export function versionText(object: Code & { readonly sha256: string; readonly s
 /** Refuses k, m and stripeBytes that cannot be coded, with CODE_INVALID. */
 export function checkCode(code: Code & { readonly stripeBytes?: number }): void {
   const { k, m, stripeBytes = STRIPE_BYTES_DEFAULT } = code;
-  if (!Number.isInteger(k) || !Number.isInteger(m) || k < 1 || m < 0 || 2 * k + m > 256) {
+  if (!Number.isInteger(k) || !Number.isInteger(m) || k < 1 || m < 0 || 2 * k + m > CHUNKS_MAX) {
     throw new AgaroseError(
       "CODE_INVALID",
       `k = ${JSON.stringify(k)}, m = ${JSON.stringify(m)} is not a code: whole numbers with k >= 1, m >= 0 and 2k + m <= 256 are`,

@@ -36,8 +36,10 @@ describe("planStripe", () => {
     ]);
   });
 
-  test("plans only chunks that the manifest can verify", () => {
-    expect(names(plan([source("a", 100, [5, 6, 9])]))).toEqual(["5 a"]);
+  test("takes a functional chunk for as good as any other that has to be decoded", () => {
+    const sources = [source("far", 100, [0, 1, 4]), source("cache", 10, [6, 255]), source("down", 1, [7])];
+    const failed = new Set(["down"]);
+    expect(names(plan(sources, failed))).toEqual(["6 cache", "255 cache", "0 far", "1 far", "4 far", "7 down"]);
   });
 
   test("reads each source's latency anew, and asks whether it has the chunk of this very stripe", () => {

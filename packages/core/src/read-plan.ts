@@ -5,7 +5,7 @@
  * only a source could give that failed lately: the order in which requests start, and in which they replace what fails.
  */
 import type { LatencyEstimate } from "./latency.ts";
-import type { Code } from "./manifest.ts";
+import { CHUNKS_MAX, type Code } from "./manifest.ts";
 import type { Random } from "./ports.ts";
 import type { ChunkSource } from "./source.ts";
 
@@ -24,12 +24,12 @@ export interface PlanOptions {
 
 /** Equally good sources differ by less than this; the choice among them is random, which spreads the load. */
 const EQUALLY_GOOD = 0.05;
-/** A parity chunk costs a decode, so a data chunk wins when both take the same time. */
+/** A parity or functional chunk costs a decode, so a data chunk wins when both take the same time. */
 const DECODE_MS = 1;
 
 /**
- * All candidates of stripe `stripe`, in the order in which a read should use them. Only chunks with a hash in the manifest
- * are among them (index < n), because no other could be verified.
+ * All candidates of stripe `stripe`, in the order in which a read should use them. Any k chunks decode, so a functional
+ * chunk (index n and above) stands in for any other and is ranked like them.
  */
 export function planStripe(
   code: Code,
@@ -38,7 +38,7 @@ export function planStripe(
   options: PlanOptions,
 ): Candidate[] {
   const ranked: Scored[] = [];
-  for (let chunk = 0; chunk < code.k + code.m; chunk++) {
+  for (let chunk = 0; chunk < CHUNKS_MAX; chunk++) {
     const offers = sources
       .filter((source) => source.has(stripe, chunk))
       .map((source) => scored(code, chunk, source, options))

@@ -13,7 +13,10 @@ export interface RequestRecord {
   /** On the reader's clock. */
   readonly startMs: number;
   endMs: number | undefined;
-  /** `unused`: arrived whole, but the same chunk was there already; `cancelled`: aborted because k others were first. */
+  /**
+   * `unused`: arrived whole, but the same chunk or, of a functional one, k others were there already; `cancelled`: aborted
+   * because k others were first.
+   */
   outcome: "pending" | "used" | "unused" | "cancelled" | "failed";
   /** The code of the failure. */
   error: string | undefined;

@@ -112,6 +112,30 @@ test("an object comes from a PoP's bundle and from buckets together, on the runt
   expect(fromEdge.length).toBeGreaterThan(0);
 });
 
+describe("functional chunks in a PoP's bundle", () => {
+  test("save as many requests to buckets as there are", async () => {
+    const world = new ReadWorld(small);
+    const sources = [bundleOf(small.shard), ...world.sources];
+    const { body, report } = await world.clock.run(world.open({ sources, delta: 0 }));
+    expect(await world.clock.run(collect(body))).toEqual(small.bytes);
+    expect(world.requests()).toBe(4);
+    expect(readKind(report)).toBe("mixed");
+    expect(report.decodedShards).toBe(12);
+  });
+
+  test("that are corrupt cost a second round, and the read is degraded", async () => {
+    const world = new ReadWorld(small);
+    const corrupt = (stripe: number, chunk: number): Uint8Array =>
+      small.shard(stripe, chunk).map((byte) => (stripe === 2 && chunk === 8 ? byte ^ 0x80 : byte));
+    const sources = [bundleOf(corrupt), ...world.sources];
+    const { body, report } = await world.clock.run(world.open({ sources, delta: 0 }));
+    expect(await world.clock.run(collect(body))).toEqual(small.bytes);
+    expect(readKind(report)).toBe("degraded");
+    const dropped = report.requests.filter(({ error }) => error === "CHUNK_CORRUPT");
+    expect(dropped.map(({ stripe, chunk }) => [stripe, chunk])).toEqual([6, 8, 9].map((chunk) => [2, chunk]));
+  });
+});
+
 describe("a range", () => {
   test("is cut out of the stripes it touches, and no other is read", async () => {
     const world = new ReadWorld(small);
@@ -414,4 +438,15 @@ function used({ requests }: ReadReport, stripe: number): ReadReport["requests"] 
 
 function next<T>(stream: fc.Stream<T>): T {
   return stream.next().value as T;
+}
+
+/** A PoP's bundle with the chunks 6, 8 and 9 of `small`. */
+function bundleOf(shardOf: (stripe: number, chunk: number) => Uint8Array): BundleSource {
+  const frames = [0, 1, 2, 3].flatMap((stripe) =>
+    [6, 8, 9].map((chunk) => encodeFrame("chunk", stripe, chunk, shardOf(stripe, chunk))),
+  );
+  const body = streamOf([...frames, encodeFrame("end", 0, 0, new Uint8Array(0))]);
+  const latency = { meanMs: 5, sdMs: 1 };
+  const reader = Promise.resolve(new FrameReader(body));
+  return new BundleSource({ id: "fra", latency: () => latency, cached: new Set([6, 8, 9]), frames: reader });
 }

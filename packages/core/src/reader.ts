@@ -13,6 +13,7 @@ import { planStripe } from "./read-plan.ts";
 import { isFault, type ReadReport, type RequestRecord } from "./read-report.ts";
 import type { ChunkSource } from "./source.ts";
 import { readStripe } from "./stripe-read.ts";
+import { dataShards } from "./stripe-shards.ts";
 
 /** One stripe as it was read. */
 export interface StripeData {
@@ -20,6 +21,7 @@ export interface StripeData {
   readonly data: readonly Uint8Array[];
   readonly requests: readonly RequestRecord[];
   readonly decodeMs: number;
+  /** Data shards that were decoded; twice when functional chunks turned out corrupt. */
   readonly decodedShards: number;
 }
 
@@ -185,6 +187,8 @@ class Read {
   async #read(stripe: StripeShape, signal: AbortSignal): Promise<StripeData> {
     const { manifest, sources, clock, sha256, random, delta, hedge, timeoutMs, onRequest } = this.#options;
     const requests: RequestRecord[] = [];
+    const decoding = { decodeMs: 0, decodedShards: 0 };
+    const codec = async (): Promise<Decoder> => timed(await this.#options.codec(), clock, decoding);
     try {
       const candidates = planStripe(manifest, stripe.index, sources, { failed: this.#failedLately(), random });
       const shards = await readStripe({
@@ -194,6 +198,7 @@ class Read {
         delta: delta ?? DELTA_DEFAULT,
         hedge: hedge ?? true,
         timeoutMs: timeoutMs ?? STRIPE_TIMEOUT_MS_DEFAULT,
+        codec,
         clock,
         sha256,
         signal,
@@ -203,30 +208,13 @@ class Read {
           onRequest?.(record);
         },
       });
-      const decoded = await this.#decode(shards);
-      this.report.decodeMs += decoded.decodeMs;
-      this.report.decodedShards += decoded.decodedShards;
-      return { ...decoded, requests };
+      const data = await dataShards(manifest.k, shards, codec);
+      this.report.decodeMs += decoding.decodeMs;
+      this.report.decodedShards += decoding.decodedShards;
+      return { data, ...decoding, requests };
     } finally {
       for (const source of sources) source.release?.(stripe.index);
     }
-  }
-
-  /** The k data shards, decoding those that did not arrive. */
-  async #decode(shards: ReadonlyMap<number, Uint8Array>): Promise<Omit<StripeData, "requests">> {
-    const { codec, clock, manifest } = this.#options;
-    const data = Array.from({ length: manifest.k }, (_, chunk) => shards.get(chunk));
-    const missing = data.flatMap((shard, chunk) => (shard ? [] : [chunk]));
-    if (missing.length === 0) return { data: data as Uint8Array[], decodeMs: 0, decodedShards: 0 };
-    const ready = await codec();
-    const startMs = clock.now();
-    const received = [...shards].map(([index, bytes]) => ({ index, bytes }));
-    const decoded = ready.reconstruct(manifest.k, received, missing);
-    return {
-      data: data.map((shard, chunk) => shard ?? decoded[missing.indexOf(chunk)]!),
-      decodeMs: clock.now() - startMs,
-      decodedShards: missing.length,
-    };
   }
 
   /** Reports what another read did for this one as if it were its own. */
@@ -268,4 +256,17 @@ class Read {
     }
     this.#options.onEnd?.(this.report, reason);
   }
+}
+
+/** `decoder`, which adds what it does to `spent`. */
+function timed(decoder: Decoder, clock: Clock, spent: { decodeMs: number; decodedShards: number }): Decoder {
+  return {
+    reconstruct(k, shards, wanted) {
+      const startMs = clock.now();
+      const decoded = decoder.reconstruct(k, shards, wanted);
+      spent.decodeMs += clock.now() - startMs;
+      spent.decodedShards += wanted.length;
+      return decoded;
+    },
+  };
 }

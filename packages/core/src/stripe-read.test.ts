@@ -1,17 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { CountingSignal } from "../test/counting-signal.ts";
 import { rejectionOf } from "../test/errors.ts";
-import { FakeSource, type Behaviour } from "../test/fake-source.ts";
-import { sampleObject, toyHash } from "../test/sample-object.ts";
-import { SimulatedClock } from "../test/simulated-clock.ts";
-import { stripeShape } from "./manifest.ts";
-import { planStripe } from "./read-plan.ts";
-import type { RequestRecord } from "./read-report.ts";
+import type { Behaviour } from "../test/fake-source.ts";
+import { toyHash } from "../test/sample-object.ts";
+import { object, StripeWorld as World } from "../test/stripe-world.ts";
 import type { ChunkSource } from "./source.ts";
-import { readStripe, type StripeReadOptions } from "./stripe-read.ts";
-
-/** One stripe of 4 + 2 chunks, chunk i in region r<i>. */
-const object = await sampleObject({ k: 4, m: 2, bytes: 400, stripeBytes: 400 });
 
 describe("readStripe", () => {
   test("starts k + delta requests at once, uses the first k and aborts the rest", async () => {
@@ -238,96 +230,3 @@ const CODES: Partial<Record<Behaviour, string>> = {
   truncate: "CHUNK_WRONG_LENGTH",
   lengthen: "CHUNK_WRONG_LENGTH",
 };
-
-interface WorldOptions {
-  /** What chunk i takes. Default 100 each. */
-  readonly ms?: readonly number[];
-  readonly behaviours?: Readonly<Record<string, Behaviour>>;
-  /** Sources whose first request fails. */
-  readonly failsOnce?: readonly string[];
-  readonly latency?: { meanMs: number; sdMs: number };
-}
-
-/** Six regions with a chunk each, and a record of what was asked of them. */
-class World {
-  readonly clock = new SimulatedClock();
-  readonly sources: FakeSource[] = [];
-  readonly records: RequestRecord[] = [];
-  readonly #signals: CountingSignal[] = [];
-
-  constructor({ ms = [], behaviours = {}, failsOnce = [], latency }: WorldOptions) {
-    const failing = new Set(failsOnce);
-    for (const [chunk, id] of object.manifest.placement.entries()) {
-      const behaviour = (): Behaviour => (failing.delete(id) ? "error" : (behaviours[id] ?? "serve"));
-      this.add({ id, ms: ms[chunk] ?? 100, behaviour, ...(latency && { latency }) });
-    }
-  }
-
-  add(options: Omit<ConstructorParameters<typeof FakeSource>[0], "object" | "clock">): FakeSource {
-    const source = new FakeSource({ object, clock: this.clock, ...options });
-    this.sources.push(source);
-    return source;
-  }
-
-  start(options: Partial<StripeReadOptions> & { sources?: readonly ChunkSource[] }): Promise<Map<number, Uint8Array>> {
-    const { sources = this.sources, signal = new AbortController().signal, ...rest } = options;
-    const counting = new CountingSignal(signal);
-    this.#signals.push(counting);
-    return readStripe({
-      manifest: object.manifest,
-      stripe: stripeShape(object.manifest, 0),
-      candidates: planStripe(object.manifest, 0, sources, { random: () => 0 }),
-      delta: 1,
-      hedge: true,
-      timeoutMs: 30_000,
-      clock: this.clock,
-      sha256: toyHash,
-      onRequest: (record) => {
-        if (record.outcome === "pending") this.records.push(record);
-      },
-      ...rest,
-      signal,
-    });
-  }
-
-  read(options: Parameters<World["start"]>[0]): Promise<Map<number, Uint8Array>> {
-    return this.clock.run(this.start(options));
-  }
-
-  requests(): number {
-    return this.records.length;
-  }
-
-  requestsOf(id: string): number {
-    return this.records.filter(({ source }) => source === id).length;
-  }
-
-  startsAt(ms: number): string[] {
-    return this.records.filter(({ startMs }) => startMs === ms).map(({ source }) => source);
-  }
-
-  /** Sources by the outcome of their requests, failures apart. */
-  outcomes(): Record<string, string[]> {
-    const outcomes: Record<string, string[]> = {};
-    for (const { outcome, source } of this.records) if (outcome !== "failed") (outcomes[outcome] ??= []).push(source);
-    return outcomes;
-  }
-
-  failures(): string[] {
-    return this.records.filter(({ outcome }) => outcome === "failed").map(({ source, error }) => `${source} ${error}`);
-  }
-
-  signal(id: string): AbortSignal {
-    return this.sources.find((source) => source.id === id)!.requests[0]!.signal;
-  }
-
-  /** Nothing is left behind: no timer, no listener, no request without an end. */
-  expectClean(): void {
-    expect(this.clock.pendingTimers).toBe(0);
-    expect(this.#signals.map(({ listeners }) => listeners)).toEqual(this.#signals.map(() => 0));
-    for (const { outcome, endMs } of this.records) {
-      expect(outcome).not.toBe("pending");
-      expect(endMs).toBeDefined();
-    }
-  }
-}

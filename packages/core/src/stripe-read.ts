@@ -1,13 +1,18 @@
 /**
  * Reads one stripe by late binding (EC-Cache 4.2): start k + delta requests, use the first k verified chunks, abort the
  * rest; replace at once what fails, and ask one more source whenever the expected time has passed.
+ *
+ * Functional chunks (Sprout, section III) have no hash of their own. They count towards k as they are, and are proven
+ * together: the data that they decode to must have the manifest's hashes, or all that took part are dropped as corrupt.
  */
+import type { Decoder } from "./codec.ts";
 import { AgaroseError, toAgaroseError, type ErrorCode } from "./errors.ts";
 import { hedgeAfterMs } from "./latency.ts";
-import { chunkHash, type Manifest, type StripeShape } from "./manifest.ts";
+import { isFunctional, type Manifest, type StripeShape } from "./manifest.ts";
 import type { Clock, Sha256 } from "./ports.ts";
 import { startCount, type Candidate } from "./read-plan.ts";
 import type { RequestRecord } from "./read-report.ts";
+import { checkHash, checkLength, dataShards } from "./stripe-shards.ts";
 
 export interface StripeReadOptions {
   readonly manifest: Manifest;
@@ -19,6 +24,8 @@ export interface StripeReadOptions {
   readonly hedge: boolean;
   /** The stripe fails with READ_TIMEOUT after this long. */
   readonly timeoutMs: number;
+  /** Called only to prove functional chunks. */
+  readonly codec: () => Promise<Decoder>;
   readonly clock: Clock;
   readonly sha256: Sha256;
   readonly signal: AbortSignal;
@@ -26,7 +33,10 @@ export interface StripeReadOptions {
   readonly onRequest: (record: RequestRecord) => void;
 }
 
-/** The first k verified shards by chunk index, exactly k of them. Rejects with NOT_ENOUGH_CHUNKS, READ_TIMEOUT or ABORTED. */
+/**
+ * k verified shards by chunk index: the first k that arrived, or, when functional chunks were among those, the k data
+ * shards. Rejects with NOT_ENOUGH_CHUNKS, READ_TIMEOUT or ABORTED, or with the codec's own error.
+ */
 export function readStripe(options: StripeReadOptions): Promise<Map<number, Uint8Array>> {
   return new StripeRead(options).run();
 }
@@ -35,6 +45,8 @@ interface Flight {
   readonly candidate: Candidate;
   readonly record: RequestRecord;
   readonly abort: AbortController;
+  /** Once it is here and not refused. */
+  shard?: Uint8Array;
 }
 
 class StripeRead {
@@ -44,7 +56,9 @@ class StripeRead {
   readonly #secondTries: Candidate[] = [];
   readonly #triedAgain = new Set<Candidate>();
   readonly #flights = new Set<Flight>();
-  readonly #shards = new Map<number, Uint8Array>();
+  /** By chunk. All but functional ones are verified; the outcome of those is pending until they are proven. */
+  readonly #arrivals = new Map<number, Required<Flight>>();
+  #proving = false;
   readonly #failures: { source: string; chunk: number; code: string }[] = [];
   readonly #result = Promise.withResolvers<Map<number, Uint8Array>>();
   #settled = false;
@@ -88,7 +102,7 @@ class StripeRead {
   #launchNext(): Candidate | undefined {
     if (this.#settled) return undefined;
     const inFlight = new Set([...this.#flights].map(({ candidate }) => candidate.chunk));
-    const useful = this.#waiting.filter(({ chunk }) => !this.#shards.has(chunk));
+    const useful = this.#waiting.filter(({ chunk }) => !this.#arrivals.has(chunk));
     const next = useful.find(({ chunk }) => !inFlight.has(chunk)) ?? useful[0];
     if (!next) return undefined;
     this.#waiting.splice(this.#waiting.indexOf(next), 1);
@@ -97,7 +111,7 @@ class StripeRead {
   }
 
   async #request(candidate: Candidate): Promise<void> {
-    const { stripe, clock, onRequest } = this.#options;
+    const { manifest, stripe, clock, sha256, onRequest } = this.#options;
     const { chunk, source } = candidate;
     const record: RequestRecord = {
       stripe: stripe.index,
@@ -116,55 +130,65 @@ class StripeRead {
     try {
       const shard = await source.fetch({ stripe, chunk, signal: flight.abort.signal });
       if (flight.abort.signal.aborted) return;
-      await this.#verify(chunk, shard);
+      checkLength(stripe, chunk, shard);
+      if (!isFunctional(manifest, chunk)) await checkHash(manifest, stripe, chunk, shard, sha256);
       this.#arrived(flight, shard);
     } catch (error) {
       this.#failed(flight, error);
     }
   }
 
-  /** Throws CHUNK_WRONG_LENGTH or CHUNK_CORRUPT unless `shard` is what the manifest says. */
-  async #verify(chunk: number, shard: Uint8Array): Promise<void> {
-    const { manifest, stripe, sha256 } = this.#options;
-    if (shard.length !== stripe.shardBytes) {
-      throw new AgaroseError(
-        "CHUNK_WRONG_LENGTH",
-        `chunk ${chunk} of stripe ${stripe.index} has ${shard.length} bytes, ${stripe.shardBytes} are expected`,
-        { expected: stripe.shardBytes, received: shard.length },
-      );
-    }
-    const expected = chunkHash(manifest, stripe.index, chunk);
-    const actual = await sha256(shard);
-    if (expected.length === actual.length && expected.every((byte, i) => byte === actual[i])) return;
-    throw new AgaroseError(
-      "CHUNK_CORRUPT",
-      `chunk ${chunk} of stripe ${stripe.index} has another SHA-256 than its own`,
-      {
-        chunk,
-        stripe: stripe.index,
-      },
-    );
-  }
-
   #arrived(flight: Flight, shard: Uint8Array): void {
     if (!this.#flights.delete(flight)) return;
     const { chunk } = flight.candidate;
-    const used = !this.#shards.has(chunk);
-    this.#end(flight, used ? "used" : "unused");
-    this.#shards.set(chunk, shard);
-    if (this.#shards.size < this.#options.manifest.k) return;
-    this.#settle();
-    this.#result.resolve(this.#shards);
+    if (this.#arrivals.has(chunk)) return this.#end(flight, "unused");
+    this.#arrivals.set(chunk, Object.assign(flight, { shard }));
+    if (!isFunctional(this.#options.manifest, chunk)) this.#end(flight, "used");
+    void this.#completeIfEnough();
+  }
+
+  /** Ends the read once k shards are here. With functional ones among them, what all of them decode to is verified first. */
+  async #completeIfEnough(): Promise<void> {
+    const { manifest, stripe, sha256, codec } = this.#options;
+    if (this.#arrivals.size < manifest.k || this.#proving) return;
+    const first = [...this.#arrivals.values()].slice(0, manifest.k);
+    const shards = new Map(first.map(({ candidate, shard }) => [candidate.chunk, shard]));
+    const unproven = first.filter(isPending);
+    if (unproven.length === 0) return this.#succeed(shards);
+    this.#proving = true;
+    try {
+      const data = await dataShards(manifest.k, shards, codec);
+      await Promise.all(
+        data.map((shard, chunk) => shards.has(chunk) || checkHash(manifest, stripe, chunk, shard, sha256)),
+      );
+      if (this.#settled) return;
+      for (const flight of unproven) this.#end(flight, "used");
+      this.#succeed(new Map(data.entries()));
+    } catch (cause) {
+      const error = toAgaroseError(cause);
+      if (error.code !== "CHUNK_CORRUPT") this.#fail(error);
+      if (this.#settled) return;
+      // At least one of them is corrupt; which one, the hashes cannot tell.
+      this.#proving = false;
+      for (const { candidate } of unproven) this.#arrivals.delete(candidate.chunk);
+      this.#replace(unproven, error.code);
+      void this.#completeIfEnough();
+    }
   }
 
   #failed(flight: Flight, error: unknown): void {
-    if (!this.#flights.delete(flight)) return;
-    const { code } = toAgaroseError(error, "SOURCE_FAILED");
-    const { chunk, source } = flight.candidate;
-    this.#failures.push({ source: source.id, chunk, code });
-    this.#end(flight, "failed", code);
-    this.#keepForSecondTry(flight.candidate, code);
-    this.#launchNext();
+    if (this.#flights.delete(flight)) this.#replace([flight], toAgaroseError(error, "SOURCE_FAILED").code);
+  }
+
+  /** Notes that `failed` were of no use, and starts as many others. */
+  #replace(failed: readonly Flight[], code: ErrorCode): void {
+    for (const flight of failed) {
+      const { chunk, source } = flight.candidate;
+      this.#failures.push({ source: source.id, chunk, code });
+      this.#end(flight, "failed", code);
+      this.#keepForSecondTry(flight.candidate, code);
+    }
+    for (const _ of failed) this.#launchNext();
     this.#failIfHopeless();
   }
 
@@ -176,7 +200,8 @@ class StripeRead {
 
   #failIfHopeless(): void {
     const { manifest, stripe } = this.#options;
-    const chunks = new Set([...this.#shards.keys(), ...[...this.#flights].map(({ candidate }) => candidate.chunk)]);
+    const chunks = new Set(this.#arrivals.keys());
+    for (const { candidate } of this.#flights) chunks.add(candidate.chunk);
     for (const { chunk } of this.#waiting) chunks.add(chunk);
     // Only a read that would fail otherwise asks a source that has failed once more, and only once.
     while (chunks.size < manifest.k && this.#secondTries.length > 0 && !this.#settled) {
@@ -186,7 +211,7 @@ class StripeRead {
       void this.#request(again);
     }
     if (chunks.size >= manifest.k) return;
-    const received = this.#shards.size;
+    const received = this.#arrivals.size;
     this.#fail(
       new AgaroseError(
         "NOT_ENOUGH_CHUNKS",
@@ -207,13 +232,18 @@ class StripeRead {
 
   #timeout(): AgaroseError {
     const { manifest, stripe, timeoutMs } = this.#options;
-    const received = this.#shards.size;
+    const received = this.#arrivals.size;
     return new AgaroseError(
       "READ_TIMEOUT",
       `stripe ${stripe.index} of ${JSON.stringify(manifest.key)} got ${received} of ${manifest.k} chunks in ` +
         `${timeoutMs} ms (${summary(this.#failures)}): retry, or allow more time`,
       { stripe: stripe.index, needed: manifest.k, received, timeoutMs, failures: this.#failures },
     );
+  }
+
+  #succeed(shards: Map<number, Uint8Array>): void {
+    this.#settle();
+    this.#result.resolve(shards);
   }
 
   #fail(error: AgaroseError): void {
@@ -230,14 +260,19 @@ class StripeRead {
       this.#end(flight, "cancelled");
       flight.abort.abort();
     }
+    for (const flight of [...this.#arrivals.values()].filter(isPending)) this.#end(flight, "unused");
   }
 
   #end(flight: Flight, outcome: RequestRecord["outcome"], error?: string): void {
     flight.record.outcome = outcome;
     flight.record.error = error;
-    flight.record.endMs = this.#options.clock.now();
+    flight.record.endMs ??= this.#options.clock.now();
     this.#options.onRequest(flight.record);
   }
+}
+
+function isPending({ record }: Flight): boolean {
+  return record.outcome === "pending";
 }
 
 function summary(failures: readonly { source: string; chunk: number; code: string }[]): string {

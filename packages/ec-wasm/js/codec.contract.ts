@@ -43,6 +43,18 @@ export function describeCodec(name: string, load: () => Promise<LoadedCodec>): v
       );
     });
 
+    test("a functional chunk comes out the same from any k shards as from the data (random sample)", () => {
+      const stripe = stripeOf(codec, 9, 3, 40);
+      const rows = [12, 20, 100, 255];
+      const expected = codec.encode(stripe.slice(0, 9), rows);
+      fc.assert(
+        fc.property(fc.shuffledSubarray(indices(0, 12), { minLength: 9, maxLength: 9 }), (kept) => {
+          expect(codec.reconstruct(9, kept.map(shardIn(stripe)), rows)).toEqual(expected);
+        }),
+        { numRuns: 100 },
+      );
+    });
+
     test("codes of any shape recover from any m losses, in any order, at odd sizes and offsets (property)", () => {
       fc.assert(
         fc.property(codes(), ({ k, m, bytes, offset, seed }) => {

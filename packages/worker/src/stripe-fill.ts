@@ -122,6 +122,7 @@ async function reconstruct(
     delta: 0,
     hedge: false,
     timeoutMs: STRIPE_TIMEOUT_MS,
+    codec: options.codec,
     clock,
     sha256,
     signal: new AbortController().signal,
