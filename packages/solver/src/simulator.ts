@@ -3,6 +3,7 @@
  * Equal scenarios give equal results; systems are compared on the same requests, placements and noise.
  */
 
+import { C2pDecider } from "./policies/c2p.ts";
 import { Caches } from "./simulator/cache-state.ts";
 import { SeparateDecider } from "./simulator/decider.ts";
 import type { Decider } from "./simulator/decider.ts";
@@ -14,6 +15,7 @@ import { GeneratedWorkload, TraceWorkload } from "./simulator/workload.ts";
 import type { Workload } from "./simulator/workload.ts";
 import { World } from "./simulator/world.ts";
 import { seededRandom } from "./random.ts";
+import type { Random } from "./random.ts";
 import type { Trace } from "./traces/trace.ts";
 
 export interface SimulationRow extends ReadStatistics {
@@ -25,6 +27,8 @@ export interface SimulationRow extends ReadStatistics {
   readonly writes: number;
   /** Mean duration of one call of the policy (on each request and at the end of each period); 0 without a clock. */
   readonly solveMs: number;
+  /** Messages sent to other PoPs per run; only where PoPs exchange cache events. */
+  readonly messages?: number;
   /** At the end of the last run: how many objects are kept with 0, 1, .. k chunks. */
   readonly objectsByChunks: readonly number[];
   /** Latencies at 101 equally spaced quantiles; only on request. */
@@ -54,6 +58,7 @@ export function simulate(given: Scenario, options: SimulationOptions = {}): Simu
     const total: Total = {
       logs: scenario.pops.map(() => new ReadLog()),
       writes: scenario.pops.map(() => 0),
+      messages: scenario.pops.map(() => 0),
       contents: [],
       decisions: 0,
       decisionMs: 0,
@@ -71,6 +76,7 @@ export function simulate(given: Scenario, options: SimulationOptions = {}): Simu
 interface Total {
   readonly logs: ReadLog[];
   readonly writes: number[];
+  readonly messages: number[];
   readonly contents: number[][];
   decisions: number;
   decisionMs: number;
@@ -90,7 +96,7 @@ function runOnce(
   const world = new World(scenario, system, random.fork(1));
   const workload = trace ? new TraceWorkload(scenario, trace) : new GeneratedWorkload(scenario, random);
   const caches = new Caches(world);
-  const controller = new Controller(scenario, system, caches, total, now);
+  const controller = new Controller(scenario, createDecider(caches, system, random.fork(4)), total, now);
   const noiseSeed = random.fork(3).integer(2 ** 31);
   for (let step = 0; workload.next(); step++) {
     const { seconds, pop, object } = workload;
@@ -103,6 +109,12 @@ function runOnce(
   }
   total.contents.splice(0, Infinity, ...scenario.pops.map((_, pop) => contentsOf(caches, pop)));
   for (const [pop, writes] of caches.writes.entries()) total.writes[pop]! += writes;
+  for (const [pop, messages] of controller.messages.entries()) total.messages[pop]! += messages;
+}
+
+function createDecider(caches: Caches, system: SystemSpec, random: Random): Decider {
+  if (system.policy === "c2p") return new C2pDecider(caches, system.settings, random);
+  return system.joint ? new JointDecider(caches, system) : new SeparateDecider(caches, system);
 }
 
 function contentsOf(caches: Caches, pop: number): number[] {
@@ -122,13 +134,17 @@ class Controller {
   private nextProbe = Infinity;
   private truthVersion = -1;
 
-  constructor(scenario: Scenario, system: SystemSpec, caches: Caches, total: Total, now: (() => number) | undefined) {
-    this.decider = system.joint ? new JointDecider(caches, system) : new SeparateDecider(caches, system);
+  constructor(scenario: Scenario, decider: Decider, total: Total, now: (() => number) | undefined) {
+    this.decider = decider;
     this.total = total;
     this.now = now;
     this.periodSeconds = scenario.periodSeconds;
     this.probeSeconds = scenario.probeSeconds;
     this.nextPeriod = scenario.periodSeconds;
+  }
+
+  get messages(): readonly number[] {
+    return [...(this.decider.messages ?? [])];
   }
 
   advance(seconds: number, hasChanged: boolean, workload: Workload): void {
@@ -168,19 +184,25 @@ function rowsOf(system: SystemSpec, total: Total, { runs, pops }: Scenario, with
   const all = new ReadLog();
   for (const log of total.logs) all.addAll(log);
   const solveMs = total.decisions === 0 ? 0 : total.decisionMs / total.decisions;
-  const row = (pop: string, log: ReadLog, writes: number, contents: number[]): SimulationRow => ({
+  const row = (pop: string, log: ReadLog, writes: number, messages: number, contents: number[]): SimulationRow => ({
     name: system.name,
     pop,
     ...log.summarize(),
     writes: writes / runs,
     solveMs,
+    ...(messages > 0 ? { messages: messages / runs } : {}),
     objectsByChunks: contents,
     ...(withQuantiles ? { quantilesMs: log.quantiles(101) } : {}),
   });
-  const writes = total.writes.reduce((sum, count) => sum + count, 0);
-  const contents = total.contents.reduce((sum, counts) => sum.map((count, d) => count + counts[d]!));
-  const byPop = pops.map(({ name }, p) => row(name, total.logs[p]!, total.writes[p]!, total.contents[p]!));
-  return [...byPop, row("all", all, writes, contents)];
+  const contents = total.contents.reduce((so, counts) => so.map((count, d) => count + counts[d]!));
+  const byPop = pops.map(({ name }, p) =>
+    row(name, total.logs[p]!, total.writes[p]!, total.messages[p]!, total.contents[p]!),
+  );
+  return [...byPop, row("all", all, sum(total.writes), sum(total.messages), contents)];
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0);
 }
 
 function withLoss(rows: SimulationRow[], scenario: Scenario): SimulationRow[] {

@@ -9,6 +9,8 @@ import type { SystemSpec } from "./scenario.ts";
 export interface Decider {
   /** Whether it is told the true popularity: then also every change of latency at once. */
   readonly wantsTruth: boolean;
+  /** Messages sent to peers so far, by sending PoP; missing where PoPs do not talk. */
+  readonly messages?: Float64Array;
   onRequest(pop: number, object: number, seconds: number): void;
   onPeriod(seconds: number): void;
   onLatency(seconds: number): void;

@@ -312,7 +312,7 @@ function parseSystems(json: Json, read: ReadSpec): SystemSpec[] {
   const policies = asList(json["policies"] ?? [], "policies").map((entry, i) => {
     const { name: policy, ...settings } = asObject(entry, `policies[${i}]`);
     const chosen = asString(policy, `policies[${i}].name`);
-    return { name: nameOf(chosen, settings), policy: chosen, settings, read, joint: false };
+    return { name: nameOf(chosen, settings), policy: chosen, settings, read, joint: chosen === "c2p" };
   });
   const systems = asList(json["systems"] ?? [], "systems").map((entry, i) => {
     const at = `systems[${i}]`;
@@ -323,7 +323,8 @@ function parseSystems(json: Json, read: ReadSpec): SystemSpec[] {
       policy: asString(policy, `${at}.policy`),
       settings,
       read: own === undefined ? read : parseRead(own, `${at}.read`),
-      joint: joint === true,
+      // C2P is nothing without peers.
+      joint: joint === true || policy === "c2p",
       ...(replicas === undefined ? {} : { replicas: asInteger(replicas, `${at}.replicas`, 1) }),
     };
   });
