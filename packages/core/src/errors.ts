@@ -67,6 +67,8 @@ export type ErrorCode =
   | "KNAPSACK_INVALID"
   /** A scenario, trace or log line is malformed. */
   | "SCENARIO_INVALID"
+  /** What a cache policy left behind is malformed, or another policy's. Let it start anew. */
+  | "SNAPSHOT_INVALID"
   /** A request to the edge is malformed. */
   | "REQUEST_INVALID"
   /** The route needs a token that was not given or is wrong. */
@@ -91,14 +93,14 @@ const HTTP_STATUS: Partial<Record<ErrorCode, number>> = {
   READ_TIMEOUT: 504,
 };
 
-/** A failure with a code for programs and a sentence for people. */
+/** A failure with a code for programs and a sentence for people; where that is left out, the code stands in (docs/ERRORS.md). */
 export class AgaroseError extends Error {
   override readonly name = "AgaroseError";
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, message: string, details: Record<string, unknown> = {}, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
+    super(message || code, cause === undefined ? undefined : { cause });
     this.code = code;
     this.details = details;
   }

@@ -7,10 +7,10 @@ import { seededRandom } from "../src/random.ts";
 function cacheOf(saved: number[][], capacity: number): PolicyCache {
   return {
     objects: saved.length,
-    k: saved[0]!.length - 1,
     capacity,
     chunkWeight: new Float64Array(saved.length).fill(1),
     used: 0,
+    kOf: (object) => saved[object]!.length - 1,
     countOf: () => 0,
     savedMs: (object, d) => saved[object]![d]!,
     keep: () => undefined,

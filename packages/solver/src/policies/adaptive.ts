@@ -5,9 +5,11 @@
  */
 
 import { configureExactly } from "./configure.ts";
-import { applyConfiguration } from "./policy.ts";
+import { applyConfiguration, keptObjects } from "./policy.ts";
 import type { Policy, PolicyCache } from "./policy.ts";
 import { PopularityFilter } from "./popularity-filter.ts";
+import { packSnapshot } from "./snapshot.ts";
+import type { SnapshotReader } from "./snapshot.ts";
 
 /** A write must pay for itself within so many requests … */
 const HORIZON_REQUESTS = 4_000;
@@ -20,21 +22,20 @@ const CANDIDATE_SHARE = 0.25;
 /** Requests between two looks at what is cached: silence makes it worth less. */
 const REVIEW_EVERY = 8;
 
-export function adaptive(cache: PolicyCache): Policy {
-  const filter = new PopularityFilter(cache.objects);
-  let sinceSolve = 0;
-  /** Value per unit of weight of the least worthwhile chunk in the cache. */
-  let price = 0;
-  let kept: number[] = [];
+export function adaptive(cache: PolicyCache, state?: SnapshotReader): Policy {
+  const filter = new PopularityFilter(cache.objects, undefined, state);
+  /** `price`: value per unit of weight of the least worthwhile chunk in the cache. */
+  let [sinceSolve, price] = (state?.float64(2) ?? [0, 0]) as [number, number];
+  let kept = keptObjects(cache);
   /** Per object: the most milliseconds that a unit of weight saves. */
-  let densest = densestOf(cache);
+  let densest = densestOfAll(cache);
 
   function solve(): void {
     sinceSolve = 0;
     for (const object of kept) filter.touch(object);
     const { count } = configureExactly(cache, filter.estimate, WRITE_COST_MS / HORIZON_REQUESTS, candidates());
     applyConfiguration(cache, count);
-    kept = Array.from(count.keys()).filter((object) => count[object]! > 0);
+    kept = keptObjects(cache);
     price = lowestDensity();
   }
 
@@ -54,6 +55,7 @@ export function adaptive(cache: PolicyCache): Policy {
     let lowest = Infinity;
     for (const object of kept) {
       const d = cache.countOf(object);
+      if (d === 0) continue;
       const density = (filter.estimate[object]! * cache.savedMs(object, d)) / (d * cache.chunkWeight[object]!);
       if (density < lowest) lowest = density;
     }
@@ -69,7 +71,7 @@ export function adaptive(cache: PolicyCache): Policy {
   function isUrgent(object: number): boolean {
     const has = cache.countOf(object);
     const saved = has === 0 ? 0 : cache.savedMs(object, has);
-    for (let d = has + 1; d <= cache.k; d++) {
+    for (let d = has + 1; d <= cache.kOf(object); d++) {
       const weight = (d - has) * cache.chunkWeight[object]!;
       if (weight <= cache.capacity - cache.used) return true;
       if (filter.estimate[object]! * (cache.savedMs(object, d) - saved) > price * weight) return true;
@@ -84,17 +86,24 @@ export function adaptive(cache: PolicyCache): Policy {
       if (++sinceSolve >= SOLVE_EVERY || isUrgent(object)) solve();
     },
     onLatency: () => {
-      densest = densestOf(cache);
+      densest = densestOfAll(cache);
       price = 0;
       solve();
     },
+    forget: (object) => {
+      filter.forget(object);
+      densest[object] = densestOf(cache, object);
+    },
+    snapshot: () => packSnapshot("adaptive", cache.objects, [...filter.lists(), Float64Array.of(sinceSolve, price)]),
   };
 }
 
-function densestOf(cache: PolicyCache): Float64Array {
-  return Float64Array.from({ length: cache.objects }, (_, o) => {
-    let most = 0;
-    for (let d = 1; d <= cache.k; d++) most = Math.max(most, cache.savedMs(o, d) / (d * cache.chunkWeight[o]!));
-    return most;
-  });
+function densestOfAll(cache: PolicyCache): Float64Array {
+  return Float64Array.from({ length: cache.objects }, (_, object) => densestOf(cache, object));
+}
+
+function densestOf(cache: PolicyCache, object: number): number {
+  let most = 0;
+  for (let d = 1; d <= cache.kOf(object); d++) most = Math.max(most, cache.savedMs(object, d) / d);
+  return most / cache.chunkWeight[object]!;
 }

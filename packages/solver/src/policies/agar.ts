@@ -4,24 +4,28 @@
  *
  * Read literally, three points are open and taken thus: a configuration holds at most one option of an object, so adding
  * a larger one replaces the smaller; a relaxed old option keeps as many chunks as the remaining weight allows; sizes are
- * visited from large to small, so that an option is not added twice in one pass. `earlyStop` ends the pass once as many objects in a row as fit the cache changed nothing. Objects of
- * different size are measured in 100 units per cache.
+ * visited from large to small, so that an option is not added twice in one pass. `earlyStop` ends the pass once as many
+ * objects in a row as fit the cache changed nothing. Objects of different size are measured in 100 units per cache.
  */
 
 import { PeriodPopularity } from "./period-popularity.ts";
 import { applyConfiguration } from "./policy.ts";
 import type { Policy, PolicyCache } from "./policy.ts";
+import { packSnapshot } from "./snapshot.ts";
+import type { SnapshotReader } from "./snapshot.ts";
 
 export interface AgarSettings {
   readonly alpha: number;
   readonly earlyStop: boolean;
 }
 
-export function agar(cache: PolicyCache, { alpha, earlyStop }: AgarSettings): Policy {
-  const popularity = new PeriodPopularity(cache.objects, alpha);
+export function agar(cache: PolicyCache, { alpha, earlyStop }: AgarSettings, state?: SnapshotReader): Policy {
+  const popularity = new PeriodPopularity(cache.objects, alpha, state);
   return {
     onRequest: (object) => popularity.record(object),
     onPeriod: () => applyConfiguration(cache, populate(cache, popularity.endPeriod(), earlyStop)),
+    forget: (object) => popularity.forget(object),
+    snapshot: () => packSnapshot("agar", cache.objects, popularity.lists()),
   };
 }
 
@@ -36,7 +40,7 @@ const UNITS = 100;
 
 /** Fig. 4: returns the chunks to keep of each object. */
 export function populate(cache: PolicyCache, popularity: Float64Array, earlyStop: boolean): Uint8Array {
-  const { k, chunkWeight } = cache;
+  const { chunkWeight } = cache;
   const isUnit = chunkWeight.every((weight) => weight === 1);
   const unit = isUnit ? 1 : Math.max(1, cache.capacity / UNITS);
   const size = Math.floor(cache.capacity / unit);
@@ -44,12 +48,12 @@ export function populate(cache: PolicyCache, popularity: Float64Array, earlyStop
   const valueOf = (object: number, d: number): number => popularity[object]! * cache.savedMs(object, d);
   const keys = Array.from(popularity.keys())
     .filter((object) => popularity[object]! > 0)
-    .toSorted((a, b) => valueOf(b, k) - valueOf(a, k) || a - b);
+    .toSorted((a, b) => valueOf(b, cache.kOf(b)) - valueOf(a, cache.kOf(a)) || a - b);
   const best: (Sized | undefined)[] = [{ value: 0, objects: [], counts: [] }];
   let unchanged = 0;
   for (const object of keys) {
     let changed = false;
-    for (let d = 1; d <= k; d++) {
+    for (let d = 1; d <= cache.kOf(object); d++) {
       const weight = weightOf(object, d);
       const value = valueOf(object, d);
       if (value <= 0 || weight > size) continue;
@@ -60,7 +64,7 @@ export function populate(cache: PolicyCache, popularity: Float64Array, earlyStop
       }
     }
     unchanged = changed ? 0 : unchanged + 1;
-    if (earlyStop && unchanged >= Math.ceil(size / k)) break;
+    if (earlyStop && unchanged >= Math.ceil(size / weightOf(object, cache.kOf(object)))) break;
   }
 
   /** Fig. 4, lines 15-20: the option comes on top, or in place of a smaller one of the same object. */

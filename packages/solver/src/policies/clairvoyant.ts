@@ -3,11 +3,14 @@
 import { configureExactly } from "./configure.ts";
 import { applyConfiguration } from "./policy.ts";
 import type { Policy, PolicyCache } from "./policy.ts";
+import { packSnapshot } from "./snapshot.ts";
+import type { SnapshotReader } from "./snapshot.ts";
 
-export function clairvoyant(cache: PolicyCache): Policy {
-  let truth: Float64Array | undefined;
+export function clairvoyant(cache: PolicyCache, state?: SnapshotReader): Policy {
+  /** Empty until it is told. */
+  let truth = state?.float64() ?? new Float64Array();
   const solve = (): void => {
-    if (truth) applyConfiguration(cache, configureExactly(cache, truth).count);
+    if (truth.length > 0) applyConfiguration(cache, configureExactly(cache, truth).count);
   };
   return {
     onRequest: () => undefined,
@@ -16,5 +19,6 @@ export function clairvoyant(cache: PolicyCache): Policy {
       truth = probability;
       solve();
     },
+    snapshot: () => packSnapshot("clairvoyant", cache.objects, [truth]),
   };
 }

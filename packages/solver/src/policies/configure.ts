@@ -21,7 +21,7 @@ export function configureExactly(
   stayBonus = 0,
   candidates?: readonly number[],
 ): Configuration {
-  const { objects, k, chunkWeight } = cache;
+  const { objects, chunkWeight } = cache;
   const chosen: number[] = [];
   const start: number[] = [0];
   const weights: number[] = [];
@@ -33,7 +33,7 @@ export function configureExactly(
     if (!(popularity[o]! > 0) && has === 0) continue;
     if (chunkWeight[o]! > cache.capacity) continue;
     chosen.push(o);
-    for (let d = 1; d <= k; d++) {
+    for (let d = 1; d <= cache.kOf(o); d++) {
       weights.push(d * chunkWeight[o]!);
       values.push(popularity[o]! * cache.savedMs(o, d) + (d === has ? stayBonus : 0));
     }

@@ -4,11 +4,15 @@ import { configureExactly } from "./configure.ts";
 import { PeriodPopularity } from "./period-popularity.ts";
 import { applyConfiguration } from "./policy.ts";
 import type { Policy, PolicyCache } from "./policy.ts";
+import { packSnapshot } from "./snapshot.ts";
+import type { SnapshotReader } from "./snapshot.ts";
 
-export function exact(cache: PolicyCache, alpha: number): Policy {
-  const popularity = new PeriodPopularity(cache.objects, alpha);
+export function exact(cache: PolicyCache, alpha: number, state?: SnapshotReader): Policy {
+  const popularity = new PeriodPopularity(cache.objects, alpha, state);
   return {
     onRequest: (object) => popularity.record(object),
     onPeriod: () => applyConfiguration(cache, configureExactly(cache, popularity.endPeriod()).count),
+    forget: (object) => popularity.forget(object),
+    snapshot: () => packSnapshot("exact", cache.objects, popularity.lists()),
   };
 }

@@ -6,18 +6,24 @@
  * Departure: an object comes in only if its priority is above all those that would have to leave.
  */
 
+import { keptObjects } from "./policy.ts";
 import type { Policy, PolicyCache } from "./policy.ts";
+import { packSnapshot } from "./snapshot.ts";
+import type { SnapshotReader } from "./snapshot.ts";
 
-export function gdsf(cache: PolicyCache, chunks: number): Policy {
-  const priority = new Map<number, number>();
-  const frequency = new Map<number, number>();
-  let clock = 0;
+export function gdsf(cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader): Policy {
+  const frequency = state?.float64(cache.objects) ?? new Float64Array(cache.objects);
+  let clock = state?.float64(1)[0] ?? 0;
+  const priority = restoredPriorities(state);
+  // What another policy has left here goes first.
+  for (const object of keptObjects(cache)) if (!priority.has(object)) priority.set(object, 0);
 
   /** Those of lowest priority that would make room, or undefined when one of them is worth more. */
-  function victimsFor(object: number, own: number): number[] | undefined {
-    let needed = cache.used + chunks * cache.chunkWeight[object]! - cache.capacity;
+  function victimsFor(object: number, size: number, own: number): number[] | undefined {
+    let needed = cache.used + size - cache.countOf(object) * cache.chunkWeight[object]! - cache.capacity;
     const victims: number[] = [];
     const left = new Map(priority);
+    left.delete(object);
     while (needed > 0) {
       let lowest = -1;
       for (const [other, value] of left) if (lowest < 0 || value < left.get(lowest)!) lowest = other;
@@ -31,13 +37,14 @@ export function gdsf(cache: PolicyCache, chunks: number): Policy {
 
   return {
     onRequest: (object) => {
+      const chunks = chunksOf(object);
       const size = chunks * cache.chunkWeight[object]!;
       if (size > cache.capacity) return;
       // Counts of objects outside the cache are kept too: without them nothing new could ever win.
-      frequency.set(object, (frequency.get(object) ?? 0) + 1);
-      const own = clock + (frequency.get(object)! * cache.savedMs(object, chunks)) / size;
-      if (cache.countOf(object) === 0) {
-        const victims = victimsFor(object, own);
+      frequency[object]! += 1;
+      const own = clock + (frequency[object]! * cache.savedMs(object, chunks)) / size;
+      if (cache.countOf(object) !== chunks) {
+        const victims = victimsFor(object, size, own);
         if (!victims) return;
         for (const victim of victims) {
           clock = Math.max(clock, priority.get(victim)!);
@@ -48,5 +55,23 @@ export function gdsf(cache: PolicyCache, chunks: number): Policy {
       }
       priority.set(object, own);
     },
+    forget: (object) => {
+      frequency[object] = 0;
+      priority.delete(object);
+    },
+    snapshot: () =>
+      packSnapshot("gdsf", cache.objects, [
+        frequency,
+        Float64Array.of(clock),
+        [...priority.keys()],
+        Float64Array.from(priority.values()),
+      ]),
   };
+}
+
+/** In the order they were set in, by which ties are broken. */
+function restoredPriorities(state: SnapshotReader | undefined): Map<number, number> {
+  const objects = state?.objectList() ?? [];
+  const values = state?.float64(objects.length) ?? [];
+  return new Map(objects.map((object, i) => [object, values[i]!]));
 }

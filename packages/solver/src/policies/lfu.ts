@@ -5,9 +5,11 @@
 
 import { applyConfiguration } from "./policy.ts";
 import type { Policy, PolicyCache } from "./policy.ts";
+import { packSnapshot } from "./snapshot.ts";
+import type { SnapshotReader } from "./snapshot.ts";
 
-export function lfu(cache: PolicyCache, chunks: number): Policy {
-  const requests = new Float64Array(cache.objects);
+export function lfu(cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader): Policy {
+  const requests = state?.float64(cache.objects) ?? new Float64Array(cache.objects);
   return {
     onRequest: (object) => {
       requests[object]! += 1;
@@ -17,6 +19,7 @@ export function lfu(cache: PolicyCache, chunks: number): Policy {
       const count = new Uint8Array(cache.objects);
       let room = cache.capacity;
       for (const object of seen.toSorted((a, b) => requests[b]! - requests[a]! || a - b)) {
+        const chunks = chunksOf(object);
         const needed = chunks * cache.chunkWeight[object]!;
         if (needed > room) continue;
         room -= needed;
@@ -24,5 +27,9 @@ export function lfu(cache: PolicyCache, chunks: number): Policy {
       }
       applyConfiguration(cache, count);
     },
+    forget: (object) => {
+      requests[object] = 0;
+    },
+    snapshot: () => packSnapshot("lfu", cache.objects, [requests]),
   };
 }

@@ -3,25 +3,32 @@
  * (section V-A) and, with c = k, of Liu et al. (section VI).
  */
 
+import { keptObjects } from "./policy.ts";
 import type { Policy, PolicyCache } from "./policy.ts";
+import { packSnapshot } from "./snapshot.ts";
+import type { SnapshotReader } from "./snapshot.ts";
 
-export function lru(cache: PolicyCache, chunks: number): Policy {
-  // A Map iterates in insertion order, so the first key is the least recently used one.
-  const recent = new Map<number, true>();
+export function lru(cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader): Policy {
+  // A Set iterates in insertion order, so the first one is the least recently used one; first what nobody knows the use of.
+  const known = new Set(state?.objectList());
+  const recent = new Set([...keptObjects(cache).filter((object) => !known.has(object)), ...known]);
   return {
     onRequest: (object) => {
-      const needed = chunks * cache.chunkWeight[object]!;
-      if (needed > cache.capacity) return;
+      const chunks = chunksOf(object);
+      if (chunks * cache.chunkWeight[object]! > cache.capacity) return;
       recent.delete(object);
-      if (cache.countOf(object) === 0) {
-        for (const oldest of recent.keys()) {
+      const needed = (chunks - cache.countOf(object)) * cache.chunkWeight[object]!;
+      if (needed !== 0) {
+        for (const oldest of recent) {
           if (cache.used + needed <= cache.capacity) break;
           recent.delete(oldest);
           cache.keep(oldest, 0);
         }
         cache.keep(object, chunks);
       }
-      recent.set(object, true);
+      recent.add(object);
     },
+    forget: (object) => void recent.delete(object),
+    snapshot: () => packSnapshot("lru", cache.objects, [[...recent]]),
   };
 }

@@ -7,13 +7,16 @@
  */
 
 import { solveKnapsack } from "../knapsack.ts";
+import { keptObjects } from "./policy.ts";
 import type { Policy, PolicyCache } from "./policy.ts";
+import { packSnapshot } from "./snapshot.ts";
+import type { SnapshotReader } from "./snapshot.ts";
 
-export function online(cache: PolicyCache, decay: number, everySeconds: number): Policy {
-  const { k, chunkWeight } = cache;
-  const counters = new Float64Array(cache.objects);
-  const cached = new Set<number>();
-  let steps = 0;
+export function online(cache: PolicyCache, decay: number, everySeconds: number, state?: SnapshotReader): Policy {
+  const { chunkWeight } = cache;
+  const counters = state?.float64(cache.objects) ?? new Float64Array(cache.objects);
+  const cached = new Set<number>([...(state?.objectList() ?? []), ...keptObjects(cache)]);
+  let steps = state?.float64(1)[0] ?? 0;
   const valueOf = (object: number, d: number): number => counters[object]! * cache.savedMs(object, d);
   const densityOf = (object: number): number => {
     const d = cache.countOf(object);
@@ -29,11 +32,12 @@ export function online(cache: PolicyCache, decay: number, everySeconds: number):
 
   /** Lines 6-9: the requested object and the cheapest cached ones, until the whole object would fit. */
   function chooseCandidates(object: number): number[] {
+    const whole = cache.kOf(object) * chunkWeight[object]!;
     const candidates = [object];
     let room = cache.capacity - cache.used + cache.countOf(object) * chunkWeight[object]!;
-    const others = [...cached].filter((other) => other !== object);
+    const others = [...cached].filter((other) => other !== object && cache.countOf(other) > 0);
     const densities = others.map(densityOf);
-    while (room < k * chunkWeight[object]! && candidates.length <= others.length) {
+    while (room < whole && candidates.length <= others.length) {
       const at = densities.indexOf(Math.min(...densities));
       densities[at] = Infinity;
       candidates.push(others[at]!);
@@ -45,14 +49,21 @@ export function online(cache: PolicyCache, decay: number, everySeconds: number):
   function divide(candidates: number[]): void {
     let capacity = cache.capacity - cache.used;
     for (const object of candidates) capacity += cache.countOf(object) * chunkWeight[object]!;
-    const options = candidates.flatMap((object) =>
-      Array.from({ length: k }, (_, d) => [(d + 1) * chunkWeight[object]!, valueOf(object, d + 1)] as const),
-    );
+    const start = [0];
+    const weights: number[] = [];
+    const values: number[] = [];
+    for (const object of candidates) {
+      for (let d = 1; d <= cache.kOf(object); d++) {
+        weights.push(d * chunkWeight[object]!);
+        values.push(valueOf(object, d));
+      }
+      start.push(weights.length);
+    }
     const { choice } = solveKnapsack({
       capacity,
-      start: Uint32Array.from({ length: candidates.length + 1 }, (_, i) => i * k),
-      weights: Float64Array.from(options, ([weight]) => weight),
-      values: Float64Array.from(options, ([, value]) => value),
+      start: Uint32Array.from(start),
+      weights: Float64Array.from(weights),
+      values: Float64Array.from(values),
     });
     for (const object of candidates) cache.keep(object, 0);
     for (const [i, object] of candidates.entries()) {
@@ -66,11 +77,17 @@ export function online(cache: PolicyCache, decay: number, everySeconds: number):
     onRequest: (object, seconds) => {
       decayUntil(seconds);
       counters[object]! += 1;
+      const k = cache.kOf(object);
       if (cache.countOf(object) >= k || chunkWeight[object]! > cache.capacity) return;
       if (cache.used + (k - cache.countOf(object)) * chunkWeight[object]! <= cache.capacity) {
         cache.keep(object, k);
         cached.add(object);
       } else divide(chooseCandidates(object));
     },
+    forget: (object) => {
+      counters[object] = 0;
+      cached.delete(object);
+    },
+    snapshot: () => packSnapshot("online", cache.objects, [counters, [...cached], Float64Array.of(steps)]),
   };
 }

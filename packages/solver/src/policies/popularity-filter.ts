@@ -14,6 +14,8 @@
  * The clock is the number of requests, and nothing is fitted to a workload.
  */
 
+import type { SnapshotReader } from "./snapshot.ts";
+
 /** Chance per request that an object's popularity is drawn anew, one expert each. */
 const HAZARDS = [0, 1 / 30_000, 1 / 10_000, 1 / 4_000, 1 / 1_500, 1 / 400];
 const EXPERTS = HAZARDS.length;
@@ -30,7 +32,7 @@ const SHARE = 1 / 2_000;
 const BLOCK = 16;
 /** Requests over which the distribution of all objects is learned. */
 const LEARNING = 500;
-/** Some 80 MB of posteriors. */
+/** Some 40 MB of posteriors. */
 const TRACKED_MAX = 20_000;
 
 export class PopularityFilter {
@@ -42,34 +44,73 @@ export class PopularityFilter {
   private readonly silence: Silence;
   /** Place of each object's state, 0 while it shares that of all unseen ones. */
   private readonly placeOf: Int32Array;
-  private readonly tracked: number[] = [];
+  private readonly tracked: number[];
   private readonly freePlaces: number[] = [];
-  private posterior: Float64Array;
+  private posterior: Float32Array;
   /** Per place: the request up to which its posterior is brought forward. */
   private updatedAt: Float64Array;
   private readonly prior: Float64Array;
-  private readonly weight = new Float64Array(EXPERTS).fill(1 / EXPERTS);
+  private readonly weight: Float64Array;
   /** Sum of all objects' means under each filter: its normaliser. */
-  private readonly mass = new Float64Array(FILTERS).fill(1);
-  private readonly evidence = new Float64Array(TRIALS);
-  private readonly trialBegan = Float64Array.from({ length: TRIALS }, (_, t) => (-t * TRIAL_REQUESTS) / TRIALS);
-  private now = 0;
-  private advancedAt = 0;
+  private readonly mass: Float64Array;
+  private readonly evidence: Float64Array;
+  private readonly trialBegan: Float64Array;
+  private now: number;
+  private advancedAt: number;
 
   /** `trackedMax`: more objects are not told apart; the least popular ones return to the crowd of unseen ones. */
-  constructor(objects: number, trackedMax = TRACKED_MAX) {
+  constructor(objects: number, trackedMax = TRACKED_MAX, state?: SnapshotReader) {
     this.objects = objects;
     this.trackedMax = trackedMax;
-    this.estimate = new Float64Array(objects);
     this.placeOf = new Int32Array(objects);
     const lowest = 0.02 / objects;
     const levels = Math.max(2, Math.ceil(Math.log(0.6 / lowest) / Math.log(GRID_RATIO)) + 1);
     this.grid = Float64Array.from({ length: levels }, (_, g) => Math.min(0.9, lowest * GRID_RATIO ** g));
     this.silence = new Silence(this.grid);
-    this.prior = firstPrior(this.grid, objects);
-    this.posterior = new Float64Array(64 * this.size);
-    this.updatedAt = new Float64Array(64);
-    for (let f = 0; f < FILTERS; f++) this.posterior.set(this.prior, f * levels);
+    const began = (_: unknown, t: number): number => (-t * TRIAL_REQUESTS) / TRIALS;
+    // In the order of `lists`.
+    this.estimate = state?.float64(objects) ?? new Float64Array(objects);
+    this.prior = state?.float64(levels) ?? firstPrior(this.grid, objects);
+    this.weight = state?.float64(EXPERTS) ?? new Float64Array(EXPERTS).fill(1 / EXPERTS);
+    this.mass = state?.float64(FILTERS) ?? new Float64Array(FILTERS).fill(1);
+    this.evidence = state?.float64(TRIALS) ?? new Float64Array(TRIALS);
+    this.trialBegan = state?.float64(TRIALS) ?? Float64Array.from({ length: TRIALS }, began);
+    [this.now, this.advancedAt] = (state?.float64(2) ?? [0, 0]) as [number, number];
+    this.tracked = state?.objectList() ?? [];
+    const places = this.tracked.length + 1;
+    this.updatedAt = state?.float64(places) ?? new Float64Array(64);
+    this.posterior = state?.float32(places * this.size) ?? new Float32Array(64 * this.size);
+    for (const [i, object] of this.tracked.entries()) this.placeOf[object] = i + 1;
+    if (!state) for (let f = 0; f < FILTERS; f++) this.posterior.set(this.prior, f * levels);
+  }
+
+  /** All it knows, for the constructor to read back; places are numbered anew. */
+  lists(): (Float64Array | Float32Array | number[])[] {
+    const places = [0, ...this.tracked.map((object) => this.placeOf[object]!)];
+    const posterior = new Float32Array(places.length * this.size);
+    for (const [i, place] of places.entries()) {
+      posterior.set(this.posterior.subarray(place * this.size, (place + 1) * this.size), i * this.size);
+    }
+    return [
+      this.estimate,
+      this.prior,
+      this.weight,
+      this.mass,
+      this.evidence,
+      this.trialBegan,
+      Float64Array.of(this.now, this.advancedAt),
+      this.tracked,
+      Float64Array.from(places, (place) => this.updatedAt[place]!),
+      posterior,
+    ];
+  }
+
+  /** Returns the object to the crowd of unseen ones. */
+  forget(object: number): void {
+    const place = this.placeOf[object]!;
+    if (place === 0) return;
+    this.tracked.splice(this.tracked.indexOf(object), 1);
+    this.release(object);
   }
 
   /** Takes one request in. Returns true when all estimates were brought forward, not only this object's. */
@@ -108,7 +149,7 @@ export class PopularityFilter {
 
   private track(object: number): number {
     const place = this.freePlaces.pop() ?? this.tracked.length + 1;
-    if ((place + 1) * this.size > this.posterior.length) {
+    if (place >= this.updatedAt.length) {
       this.posterior = grow(this.posterior);
       this.updatedAt = grow(this.updatedAt);
     }
@@ -216,11 +257,13 @@ export class PopularityFilter {
   private forgetLeast(): void {
     this.tracked.sort((a, b) => this.estimate[b]! - this.estimate[a]!);
     // A tenth at a time, so that this stays rare.
-    for (const object of this.tracked.splice(Math.floor(0.9 * this.trackedMax))) {
-      this.freePlaces.push(this.placeOf[object]!);
-      this.placeOf[object] = 0;
-      this.estimate[object] = 0;
-    }
+    for (const object of this.tracked.splice(Math.floor(0.9 * this.trackedMax))) this.release(object);
+  }
+
+  private release(object: number): void {
+    this.freePlaces.push(this.placeOf[object]!);
+    this.placeOf[object] = 0;
+    this.estimate[object] = 0;
   }
 
   private mixedMean(place: number): number {
@@ -279,8 +322,8 @@ function firstPrior(grid: Float64Array, objects: number): Float64Array {
   return prior;
 }
 
-function grow(numbers: Float64Array): Float64Array {
-  const grown = new Float64Array(2 * numbers.length);
+function grow<T extends Float64Array | Float32Array>(numbers: T): T {
+  const grown = new (numbers.constructor as new (length: number) => T)(2 * numbers.length);
   grown.set(numbers);
   return grown;
 }

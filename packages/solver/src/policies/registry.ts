@@ -11,11 +11,13 @@ import { lfu } from "./lfu.ts";
 import { lru } from "./lru.ts";
 import { online } from "./online.ts";
 import type { Policy, PolicyCache } from "./policy.ts";
+import { SnapshotReader } from "./snapshot.ts";
 import { wTinyLfu } from "./w-tinylfu.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 type Setting = {
   readonly default: unknown;
+  /** `k` is the largest of all objects. */
   readonly check: (value: unknown, k: number) => boolean;
   readonly is: string;
 };
@@ -34,51 +36,60 @@ const CHUNKS: Setting = {
 
 interface Entry {
   readonly settings: Readonly<Record<string, Setting>>;
-  readonly create: (cache: PolicyCache, settings: Settings) => Policy;
+  /** Reads from `state` what its snapshot has packed, all of it. */
+  readonly create: (cache: PolicyCache, settings: Settings, state?: SnapshotReader) => Policy;
+}
+
+/** The policies that keep the same number of chunks of every object: `chunks`, or all k. */
+function withChunks(
+  create: (cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader) => Policy,
+): Entry {
+  return {
+    settings: { chunks: CHUNKS },
+    create: (cache, { chunks = Infinity }, state) =>
+      create(cache, (object) => Math.min(chunks as number, cache.kOf(object)), state),
+  };
 }
 
 const POLICIES: Readonly<Record<string, Entry>> = {
   backend: { settings: {}, create: backend },
-  lru: {
-    settings: { chunks: CHUNKS },
-    create: (cache, { chunks }) => lru(cache, (chunks as number | undefined) ?? cache.k),
-  },
-  lfu: {
-    settings: { chunks: CHUNKS },
-    create: (cache, { chunks }) => lfu(cache, (chunks as number | undefined) ?? cache.k),
-  },
-  gdsf: {
-    settings: { chunks: CHUNKS },
-    create: (cache, { chunks }) => gdsf(cache, (chunks as number | undefined) ?? cache.k),
-  },
-  "w-tinylfu": {
-    settings: { chunks: CHUNKS },
-    create: (cache, { chunks }) => wTinyLfu(cache, (chunks as number | undefined) ?? cache.k),
-  },
+  lru: withChunks(lru),
+  lfu: withChunks(lfu),
+  gdsf: withChunks(gdsf),
+  "w-tinylfu": withChunks(wTinyLfu),
   agar: {
     settings: { alpha: ALPHA, earlyStop: FLAG(false) },
-    create: (cache, settings) => agar(cache, settings as { alpha: number; earlyStop: boolean }),
+    create: (cache, settings, state) => agar(cache, settings as { alpha: number; earlyStop: boolean }, state),
   },
-  exact: { settings: { alpha: ALPHA }, create: (cache, { alpha }) => exact(cache, alpha as number) },
+  exact: { settings: { alpha: ALPHA }, create: (cache, { alpha }, state) => exact(cache, alpha as number, state) },
   online: {
     settings: {
       decay: { default: 0.9, check: (decay) => inRange(decay, 0, 1), is: "from 0 to 1" },
       everySeconds: { default: 60, check: (seconds) => inRange(seconds, 1e-3, Infinity), is: "above 0" },
     },
-    create: (cache, { decay, everySeconds }) => online(cache, decay as number, everySeconds as number),
+    create: (cache, { decay, everySeconds }, state) => online(cache, decay as number, everySeconds as number, state),
   },
-  adaptive: { settings: {}, create: (cache) => adaptive(cache) },
-  clairvoyant: { settings: {}, create: clairvoyant },
+  adaptive: { settings: {}, create: (cache, _settings, state) => adaptive(cache, state) },
+  clairvoyant: { settings: {}, create: (cache, _settings, state) => clairvoyant(cache, state) },
 };
 
 export const POLICY_NAMES: readonly string[] = Object.keys(POLICIES);
 
-/** Throws SCENARIO_INVALID for an unknown name or setting, or a value out of range. */
-export function createPolicy(name: string, cache: PolicyCache, given: Settings): Policy {
+/**
+ * A policy for `cache`, as new or as it was when `snapshot` was taken. What the cache holds already stays until the policy
+ * decides otherwise. Throws SCENARIO_INVALID for an unknown name or setting, or a value out of range, and SNAPSHOT_INVALID
+ * for a snapshot of another policy, of another number of objects, or malformed.
+ */
+export function createPolicy(name: string, cache: PolicyCache, given: Settings = {}, snapshot?: Uint8Array): Policy {
   const entry = POLICIES[name];
   if (!entry) {
     throw solverError("SCENARIO_INVALID", `no policy is named ${name}; there are ${POLICY_NAMES.join(", ")}`, { name });
   }
+  const kMax = (): number => {
+    let most = 0;
+    for (let o = 0; o < cache.objects; o++) most = Math.max(most, cache.kOf(o));
+    return most;
+  };
   const settings: Record<string, unknown> = {};
   for (const [key, setting] of Object.entries(entry.settings)) settings[key] = setting.default;
   for (const [key, value] of Object.entries(given)) {
@@ -87,7 +98,7 @@ export function createPolicy(name: string, cache: PolicyCache, given: Settings):
       const known = Object.keys(entry.settings).join(", ") || "none";
       throw solverError("SCENARIO_INVALID", `policy ${name} has no setting ${key}; it has ${known}`, { name, key });
     }
-    if (!setting.check(value, cache.k)) {
+    if (!setting.check(value, kMax())) {
       throw solverError("SCENARIO_INVALID", `${name}.${key} must be ${setting.is}, got ${String(value)}`, {
         name,
         key,
@@ -95,7 +106,11 @@ export function createPolicy(name: string, cache: PolicyCache, given: Settings):
     }
     settings[key] = value;
   }
-  return entry.create(cache, settings);
+  if (!snapshot) return entry.create(cache, settings);
+  const state = new SnapshotReader(name, cache.objects, snapshot);
+  const policy = entry.create(cache, settings, state);
+  state.end();
+  return policy;
 }
 
 function inRange(value: unknown, min: number, max: number): boolean {

@@ -64,11 +64,11 @@ export class Caches {
 /** One PoP's cache as its policy sees it, each PoP for itself. Latencies are those of the last measurement. */
 export class SinglePopCache implements PolicyCache {
   readonly objects: number;
-  readonly k: number;
   readonly capacity: number;
   readonly chunkWeight: Float64Array;
   private readonly caches: Caches;
   private readonly pop: number;
+  private readonly k: number;
   private readonly saved: Float64Array;
 
   constructor(caches: Caches, pop: number) {
@@ -103,6 +103,10 @@ export class SinglePopCache implements PolicyCache {
 
   get used(): number {
     return this.caches.used[this.pop]!;
+  }
+
+  kOf(): number {
+    return this.k;
   }
 
   countOf(object: number): number {
