@@ -54,6 +54,8 @@ export class ObjectClient {
   #regions: readonly PlanRegion[];
   /** Round trips as probed last: the time to a plan says more of what the PoP had to fetch for it. */
   readonly #tripMs = new Map<string, number>();
+  /** For telemetry, by PoP. */
+  readonly #tokens = new Map<string, string>();
   #nearest: Endpoint | undefined;
   #probedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -67,7 +69,8 @@ export class ObjectClient {
       clock: ports.clock,
       send: (report) => {
         const [pop] = this.popsByDistance();
-        if (pop) ports.post(`${pop.url}/v1/telemetry`, report);
+        const token = pop && this.#tokens.get(pop.name);
+        if (token) ports.post(`${pop.url}/v1/telemetry`, { token, ...report });
       },
     });
   }
@@ -110,6 +113,7 @@ export class ObjectClient {
     const regions = withConfiguredUrls(heard.regions, this.config.regions);
     const plan = { ...heard, delta: this.config.delta ?? heard.delta, regions };
     this.#regions = plan.regions;
+    if (plan.telemetry) this.#tokens.set(plan.pop, plan.telemetry);
     this.plans.set(key, plan);
     return plan;
   }

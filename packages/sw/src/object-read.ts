@@ -71,7 +71,7 @@ export class ObjectRead {
       clock: ports.clock,
       latencies,
       emit: ports.emit,
-      onRegionLatency: (region, ms) => telemetry.observe(region, ms),
+      onRegionLatency: (...measured) => telemetry.observe(...measured),
     });
   }
 

@@ -24,8 +24,8 @@ export interface TraceOptions {
   readonly clock: Clock;
   readonly latencies: LatencyBook;
   readonly emit: (event: ReadEvent) => void;
-  /** Told how long each chunk of a region took. */
-  readonly onRegionLatency: (region: string, ms: number) => void;
+  /** Told how long each chunk of a region took, and its length. */
+  readonly onRegionLatency: (region: string, ms: number, bytes: number) => void;
 }
 
 /** Names of sources in the latency book. */
@@ -139,7 +139,7 @@ export class ReadTrace {
     const ms = endMs - (kind === "edge" ? Math.max(startMs, this.#bundleMs) : startMs);
     if (outcome === "used" || outcome === "unused") {
       latencies.observe(id, ms, size);
-      if (kind === "region") onRegionLatency(source, ms);
+      if (kind === "region") onRegionLatency(source, ms, bytes);
     } else if (outcome === "failed") {
       // A chunk that is not there says nothing of how the source is.
       if (kind === "region" && error !== "CHUNK_MISSING") latencies.failed(id);

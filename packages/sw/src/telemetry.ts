@@ -5,7 +5,14 @@ import type { Clock } from "@agarose/core";
 
 /** The body of `POST /v1/telemetry`. */
 export interface TelemetryReport {
-  readonly regions: readonly { readonly name: string; readonly samples: number; readonly meanMs: number }[];
+  /** As the PoP's last plan brought it. */
+  readonly token?: string;
+  readonly regions: readonly {
+    readonly name: string;
+    readonly samples: number;
+    readonly meanMs: number;
+    readonly meanBytes: number;
+  }[];
 }
 
 export interface TelemetryOptions {
@@ -19,7 +26,7 @@ export const BATCH_MS = 5_000;
 
 export class Telemetry {
   readonly #options: TelemetryOptions;
-  readonly #sums = new Map<string, { samples: number; ms: number }>();
+  readonly #sums = new Map<string, { samples: number; ms: number; bytes: number }>();
   #samples = 0;
   #cancelTimer: (() => void) | undefined;
 
@@ -27,9 +34,10 @@ export class Telemetry {
     this.#options = options;
   }
 
-  observe(region: string, ms: number): void {
-    const sum = this.#sums.get(region) ?? { samples: 0, ms: 0 };
-    this.#sums.set(region, { samples: sum.samples + 1, ms: sum.ms + ms });
+  /** `region` delivered `bytes` in `ms`. */
+  observe(region: string, ms: number, bytes: number): void {
+    const sum = this.#sums.get(region) ?? { samples: 0, ms: 0, bytes: 0 };
+    this.#sums.set(region, { samples: sum.samples + 1, ms: sum.ms + ms, bytes: sum.bytes + bytes });
     this.#samples++;
     if (this.#samples >= BATCH_SAMPLES) this.flush();
     else this.#cancelTimer ??= this.#options.clock.after(BATCH_MS, () => this.flush());
@@ -39,7 +47,12 @@ export class Telemetry {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
     if (this.#samples === 0) return;
-    const regions = [...this.#sums].map(([name, { samples, ms }]) => ({ name, samples, meanMs: ms / samples }));
+    const regions = [...this.#sums].map(([name, { samples, ms, bytes }]) => ({
+      name,
+      samples,
+      meanMs: ms / samples,
+      meanBytes: bytes / samples,
+    }));
     this.#sums.clear();
     this.#samples = 0;
     this.#options.send({ regions });

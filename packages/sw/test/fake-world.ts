@@ -225,6 +225,7 @@ export class FakeWorld {
       cached: pop.cached,
       regions: this.regions.map(({ name, url, delayMs }) => ({ name, url, meanMs: delayMs, sdMs: delayMs / 10 })),
       delta: 1,
+      telemetry: `${pop.name}-token`,
     });
     const from = Number(query.get("from") ?? 0);
     const to = Math.min(Number(query.get("to") ?? Number.POSITIVE_INFINITY), shards.length - 1);

@@ -91,20 +91,20 @@ describe("Telemetry", () => {
     const clock = new VirtualClock();
     const reports: TelemetryReport[] = [];
     const telemetry = new Telemetry({ clock, send: (report) => void reports.push(report) });
-    telemetry.observe("a", 10);
-    telemetry.observe("a", 30);
-    telemetry.observe("b", 5);
+    telemetry.observe("a", 10, 1000);
+    telemetry.observe("a", 30, 2000);
+    telemetry.observe("b", 5, 7);
     await clock.pass(BATCH_MS);
     expect(reports).toEqual([
       {
         regions: [
-          { name: "a", samples: 2, meanMs: 20 },
-          { name: "b", samples: 1, meanMs: 5 },
+          { name: "a", samples: 2, meanMs: 20, meanBytes: 1500 },
+          { name: "b", samples: 1, meanMs: 5, meanBytes: 7 },
         ],
       },
     ]);
-    for (let sample = 0; sample < BATCH_SAMPLES; sample++) telemetry.observe("a", 7);
-    expect(reports[1]).toEqual({ regions: [{ name: "a", samples: BATCH_SAMPLES, meanMs: 7 }] });
+    for (let sample = 0; sample < BATCH_SAMPLES; sample++) telemetry.observe("a", 7, 1);
+    expect(reports[1]).toEqual({ regions: [{ name: "a", samples: BATCH_SAMPLES, meanMs: 7, meanBytes: 1 }] });
     await clock.pass(2 * BATCH_MS);
     expect(reports).toHaveLength(2);
   });

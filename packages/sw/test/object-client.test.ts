@@ -473,10 +473,24 @@ describe("what a read tells", () => {
       {
         url: "https://p0.test/v1/telemetry",
         report: {
-          regions: ["r0", "r1", "r2", "r3"].map((name, i) => ({ name, samples: 1, meanMs: 20 * (i + 1) })),
+          token: "p0-token",
+          regions: ["r0", "r1", "r2", "r3"].map((name, i) => ({
+            name,
+            samples: 1,
+            meanMs: 20 * (i + 1),
+            meanBytes: 1000,
+          })),
         },
       },
     ]);
+  });
+
+  test("no region latencies to a PoP that gave no token", async () => {
+    const { world, client } = await startWorld();
+    for (const pop of world.pops) pop.fault = "refuses";
+    await read(world, client);
+    await world.clock.pass(BATCH_MS);
+    expect(world.reports).toEqual([]);
   });
 });
 

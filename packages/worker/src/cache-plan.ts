@@ -3,7 +3,8 @@
  */
 import { chunkBytes, stripeCount, type Manifest } from "@agarose/core";
 import { cachingOptions, expectedReadMs, solveKnapsack, type CachingOption, type ChunkSource } from "@agarose/solver";
-import type { RegionEstimate } from "./configuration.ts";
+import { deliveryMs, shardBytes, type RegionEstimate } from "./configuration.ts";
+import { NO_PEERS, type PeerView } from "./peers/peer-view.ts";
 
 /** An object that was asked for. */
 export interface PlanCandidate {
@@ -22,6 +23,8 @@ export interface CachePlanOptions {
   readonly cacheMs: number;
   /** Requests beyond k that readers make. */
   readonly delta: number;
+  /** Default: none. */
+  readonly peers?: PeerView;
 }
 
 /** What one object should have in the cache: at least one chunk. */
@@ -62,8 +65,8 @@ export function planCache(plan: CachePlanOptions): PlannedObject[] {
 
 function optionsOf({ manifest, popularity, cached }: PlanCandidate, plan: CachePlanOptions): CachingOption[] {
   const { k, m } = manifest;
-  const { cacheMs, delta } = plan;
-  const sources = chunkSources(manifest, plan.regions);
+  const { cacheMs, delta, peers = NO_PEERS } = plan;
+  const sources = withPeers(chunkSources(manifest, plan.regions), peers.chunksOf(manifest.version));
   const options = cachingOptions({
     k,
     m,
@@ -74,9 +77,12 @@ function optionsOf({ manifest, popularity, cached }: PlanCandidate, plan: CacheP
     popularity,
   });
   const uncachedMs = readMs(sources, [], manifest, plan);
-  return options.map((option) => {
-    if (option.d !== cached.length) return option.d === k ? { ...option, chunks: dataChunks(k) } : option;
-    const value = popularity * Math.max(0, uncachedMs - readMs(sources, cached, manifest, plan));
+  return options.map((alone) => {
+    const chunks = alone.d === k ? dataChunks(k) : alone.chunks;
+    const option = { ...alone, chunks, value: alone.value + peers.savedAtPeers(manifest, chunks) };
+    if (option.d !== cached.length) return option;
+    const saved = popularity * Math.max(0, uncachedMs - readMs(sources, cached, manifest, plan));
+    const value = saved + peers.savedAtPeers(manifest, cached);
     return value >= (1 - WORTH_CHANGING) * option.value ? { ...option, chunks: cached, value } : option;
   });
 }
@@ -86,15 +92,28 @@ function dataChunks(k: number): number[] {
   return Array.from({ length: k }, (_, chunk) => chunk);
 }
 
-function chunkSources({ k, placement }: Manifest, regions: readonly RegionEstimate[]): ChunkSource[] {
+function chunkSources(manifest: Manifest, regions: readonly RegionEstimate[]): ChunkSource[] {
+  const { k, placement } = manifest;
+  const bytes = shardBytes(manifest);
   const byName = new Map(regions.map((region) => [region.name, region]));
   const all = placement.map((name, chunk): ChunkSource & { down: boolean } => {
     const region = byName.get(name);
     if (!region || region.down) return { chunk, meanMs: DOWN_MS, sdMs: 0, down: true };
-    return { chunk, meanMs: region.meanMs, sdMs: region.sdMs, down: false };
+    return { chunk, meanMs: deliveryMs(region, bytes), sdMs: region.sdMs, down: false };
   });
   const up = all.filter(({ down }) => !down);
   return up.length >= k ? up : all;
+}
+
+/** The nearest source of each chunk: its region, or a peer that holds it. */
+function withPeers(sources: readonly ChunkSource[], held: readonly ChunkSource[]): ChunkSource[] {
+  const nearest = new Map(sources.map((source) => [source.chunk, source]));
+  for (const source of held) {
+    if (source.meanMs < (nearest.get(source.chunk)?.meanMs ?? Number.POSITIVE_INFINITY)) {
+      nearest.set(source.chunk, source);
+    }
+  }
+  return [...nearest.values()];
 }
 
 /** Expected time of a read while exactly the chunks `cached` are cached. */

@@ -2,7 +2,7 @@
  * The configuration in force: what this PoP caches and how it sees the regions. The cache manager publishes it as one KV
  * value each period; isolates keep it in memory.
  */
-import type { Clock } from "@agarose/core";
+import type { Clock, Manifest } from "@agarose/core";
 import { orNothing } from "./deadline.ts";
 
 export interface Configuration {
@@ -26,10 +26,25 @@ export interface CachedObject {
 
 export interface RegionEstimate {
   readonly name: string;
-  /** Time to deliver one chunk. */
+  /** Time to the first byte, and its spread. */
   readonly meanMs: number;
   readonly sdMs: number;
+  /** How much longer each byte takes; 0 or left out while that is not known. */
+  readonly msPerByte?: number;
   readonly down: boolean;
+}
+
+/** Expected time of a region to deliver `bytes` bytes. */
+export function deliveryMs(
+  { meanMs, msPerByte = 0 }: Pick<RegionEstimate, "meanMs" | "msPerByte">,
+  bytes: number,
+): number {
+  return meanMs + msPerByte * bytes;
+}
+
+/** Length of one chunk in a stripe of the usual size. */
+export function shardBytes({ bytes, stripeBytes, k }: Pick<Manifest, "bytes" | "stripeBytes" | "k">): number {
+  return Math.ceil(Math.min(bytes, stripeBytes) / k);
 }
 
 export const CONFIGURATION_NAME = "configuration";
@@ -93,7 +108,7 @@ export function parseConfiguration(text: string): Configuration | undefined {
       Number.isSafeInteger(json.epoch) &&
       Number.isFinite(json.at) &&
       Array.isArray(json.regions) &&
-      json.regions.every((region) => Number.isFinite(region.meanMs) && Number.isFinite(region.sdMs)) &&
+      json.regions.every(({ meanMs, sdMs, msPerByte = 0 }) => [meanMs, sdMs, msPerByte].every(Number.isFinite)) &&
       Object.values(json.cached).every(isCachedObject);
     return sound ? json : undefined;
   } catch {

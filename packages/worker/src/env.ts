@@ -29,6 +29,8 @@ export interface Env {
   readonly SIGNING_KEY?: string;
   /** Secret; without it the admin routes are closed. */
   readonly ADMIN_TOKEN?: string;
+  /** Secret of telemetry tokens; without it, one that the PoP makes for itself. */
+  readonly TELEMETRY_KEY?: string;
 }
 
 export interface Region {
@@ -53,6 +55,7 @@ export interface Settings {
   readonly subrequestsMax: number;
   readonly access: AccessSettings;
   readonly adminToken: string | undefined;
+  readonly telemetryKey?: string | undefined;
 }
 
 const CACHE_BYTES_DEFAULT = 1e9;
@@ -85,6 +88,7 @@ export function parseSettings(env: Env): Settings {
       signingKey: parseSecret("SIGNING_KEY", env.SIGNING_KEY),
     },
     adminToken: env.ADMIN_TOKEN || undefined,
+    telemetryKey: parseSecret("TELEMETRY_KEY", env.TELEMETRY_KEY),
   };
 }
 

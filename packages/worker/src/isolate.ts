@@ -18,7 +18,7 @@ import codecModule from "@agarose/ec-wasm/relaxed.wasm";
 import { Budget, OPERATIONS_MAX } from "./budget.ts";
 import { CircuitBreakers } from "./circuit-breakers.ts";
 import { ChunkCache, type CacheContext } from "./chunk-cache.ts";
-import { ConfigurationStore, type Configuration } from "./configuration.ts";
+import { ConfigurationStore, deliveryMs, type Configuration } from "./configuration.ts";
 import { Connections, regionFetch } from "./connections.ts";
 import { within } from "./deadline.ts";
 import { parseSettings, type Env, type Settings } from "./env.ts";
@@ -26,6 +26,8 @@ import { FrontCache } from "./front-cache.ts";
 import { ManifestStore } from "./manifest-store.ts";
 import { RequestCounter } from "./request-counter.ts";
 import { StripeFlights } from "./stripe-flights.ts";
+import { TelemetryBuffer } from "./telemetry-buffer.ts";
+import { TelemetryTokens } from "./telemetry-token.ts";
 import { Traffic } from "./traffic.ts";
 
 export interface Isolate {
@@ -37,6 +39,8 @@ export interface Isolate {
   readonly configuration: ConfigurationStore;
   readonly cache: ChunkCache;
   readonly counter: RequestCounter;
+  readonly telemetry: TelemetryBuffer;
+  readonly tokens: TelemetryTokens;
   readonly flights: StripeFlights;
   readonly traffic: Traffic;
   readonly breakers: CircuitBreakers;
@@ -57,6 +61,7 @@ export function isolateOf(env: Env): Isolate {
     const settings = parseSettings(env);
     const clock = systemClock;
     const frontCache = new FrontCache(settings.pop, clock);
+    const counter = new RequestCounter();
     isolate = {
       settings,
       clock,
@@ -70,7 +75,9 @@ export function isolateOf(env: Env): Isolate {
       }),
       configuration: new ConfigurationStore(clock),
       cache: new ChunkCache(frontCache, clock),
-      counter: new RequestCounter(),
+      counter,
+      telemetry: new TelemetryBuffer(counter),
+      tokens: new TelemetryTokens(settings.pop, Date.now),
       traffic: new Traffic(),
       flights: new StripeFlights(clock),
       breakers: new CircuitBreakers(clock),
@@ -155,9 +162,10 @@ function outOfSubrequests({ subrequestsMax }: Settings): AgaroseError {
   );
 }
 
-/** What is known of a region's latency; one that is down, or whose breaker is open, comes last. */
-export function latencyOf(configuration: Configuration, region: string, isOpen = false): LatencyEstimate {
+/** What is known of a region's time to deliver `bytes`; one that is down, or whose breaker is open, comes last. */
+export function latencyOf(configuration: Configuration, region: string, isOpen = false, bytes = 0): LatencyEstimate {
   const estimate = configuration.regions.find(({ name }) => name === region);
-  const { meanMs, sdMs } = estimate ?? LATENCY_UNKNOWN;
+  const { sdMs } = estimate ?? LATENCY_UNKNOWN;
+  const meanMs = deliveryMs(estimate ?? LATENCY_UNKNOWN, bytes);
   return estimate?.down || isOpen ? { meanMs: Math.max(60_000, meanMs), sdMs } : { meanMs, sdMs };
 }

@@ -9,11 +9,12 @@ import { MONITOR_SHARDS, monitorShard, popState } from "./request-counter.ts";
 import type { KeyPopularity } from "./request-monitor.ts";
 
 export async function period(env: Env, context: { waitUntil(promise: Promise<unknown>): void }): Promise<void> {
-  const { settings, cache, clock, codec, configuration, counter } = isolateOf(env);
+  const { settings, cache, clock, codec, configuration, counter, telemetry } = isolateOf(env);
   // Manifests may take half of the subrequests, as far as they are not KV's, and the changes the other half.
   const halfMax = Math.ceil(settings.subrequestsMax / 2);
   const budget = new Budget(Math.min(OPERATIONS_MAX, halfMax));
   const invocation = new Invocation(env, context, () => budget.spend());
+  await telemetry.flush(env, invocation.waitUntil);
   await counter.flush(env);
   const state = popState(env);
   const report = await runPeriod({

@@ -5,7 +5,8 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "./env.ts";
-import { mergeRegion, type RegionProbe, type RegionSample, type RegionState } from "./region-estimates.ts";
+import { mergeRegion, type RegionProbe, type RegionState } from "./region-estimates.ts";
+import { TelemetryIntake, type ClientReport, type ReportedReads } from "./telemetry-intake.ts";
 
 /** An object in the chunk cache, as far as the cache manager knows. */
 export interface LedgerEntry {
@@ -48,11 +49,12 @@ export interface PopSnapshot {
   readonly lastPeriod: PeriodReport | undefined;
 }
 
-/** Samples kept per region and period: more do not make a better estimate. */
-const SAMPLES_MAX = 512;
+const TELEMETRY_KEY_BYTES = 32;
 
 export class PopState extends DurableObject<Env> {
   readonly #sql: SqlStorage;
+  /** In memory only: rows cost money, and what is lost with the object costs a little accuracy. */
+  readonly #telemetry = new TelemetryIntake(Date.now);
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
@@ -61,17 +63,22 @@ export class PopState extends DurableObject<Env> {
       CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, json TEXT NOT NULL);
       CREATE TABLE IF NOT EXISTS regions (name TEXT PRIMARY KEY, json TEXT NOT NULL);
       CREATE TABLE IF NOT EXISTS ledger (version TEXT PRIMARY KEY, json TEXT NOT NULL);
-      CREATE TABLE IF NOT EXISTS samples (id INTEGER PRIMARY KEY, region TEXT NOT NULL, ms REAL NOT NULL);
     `);
   }
 
-  /** Takes in what reads and clients have measured since the last period. */
-  observe(samples: readonly RegionSample[]): void {
-    let free = SAMPLES_MAX - this.#sql.exec<{ n: number }>("SELECT count(*) AS n FROM samples").one().n;
-    for (const { region, ms } of samples) {
-      if (free-- <= 0) return;
-      this.#sql.exec("INSERT INTO samples (region, ms) VALUES (?, ?)", region, ms);
-    }
+  /** Takes in what clients report and this PoP's reads have measured; returns what counts of the reported reads. */
+  report(reports: readonly ClientReport[]): ReportedReads[] {
+    return reports.flatMap((report) => this.#telemetry.take(report));
+  }
+
+  /** The secret of telemetry tokens where none is configured: made once, and the same for all isolates. */
+  telemetryKey(): string {
+    const known = this.#fact<string>("telemetryKey");
+    if (known !== undefined) return known;
+    const bytes = crypto.getRandomValues(new Uint8Array(TELEMETRY_KEY_BYTES));
+    const key = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    this.#setFact("telemetryKey", key);
+    return key;
   }
 
   /** Starts a period, unless one is running whose lease has not run out. */
@@ -85,18 +92,8 @@ export class PopState extends DurableObject<Env> {
   /** Folds probes and the samples taken in into the estimates; forgets regions that are not probed any more. */
   mergeRegions(probes: readonly RegionProbe[]): RegionState[] {
     const before = new Map(this.#rows<RegionState>("regions").map((state) => [state.name, state]));
-    const samples = Map.groupBy(
-      this.#sql.exec<{ region: string; ms: number }>("SELECT region, ms FROM samples").toArray(),
-      ({ region }) => region,
-    );
-    const merged = probes.map((probe) =>
-      mergeRegion(
-        before.get(probe.region),
-        probe,
-        (samples.get(probe.region) ?? []).map(({ ms }) => ms),
-      ),
-    );
-    this.#sql.exec("DELETE FROM samples");
+    const samples = this.#telemetry.drain();
+    const merged = probes.map((probe) => mergeRegion(before.get(probe.region), probe, samples.get(probe.region) ?? []));
     this.#sql.exec("DELETE FROM regions");
     for (const state of merged) {
       this.#sql.exec("INSERT INTO regions (name, json) VALUES (?, ?)", state.name, JSON.stringify(state));

@@ -30,11 +30,9 @@ export async function publishConfiguration(options: PublishOptions): Promise<Con
     at: now(),
     cached: promise([...ledger]),
     regions: settings.regions.map(({ name }) => {
-      const { meanMs, sdMs, down } = estimates.find((region) => region.name === name) ?? {
-        ...LATENCY_UNKNOWN,
-        down: false,
-      };
-      return { name, meanMs, sdMs, down };
+      const unknown: RegionEstimate = { name, ...LATENCY_UNKNOWN, down: false };
+      const { meanMs, sdMs, msPerByte = 0, down } = estimates.find((region) => region.name === name) ?? unknown;
+      return { name, meanMs, sdMs, msPerByte, down };
     }),
   };
   onPublished(configuration);

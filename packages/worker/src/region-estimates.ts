@@ -1,52 +1,103 @@
 /**
- * What a PoP believes of its regions: how long one chunk takes, and whether a region answers at all.
+ * What a PoP believes of its regions: how long they take, how much longer for each byte, and whether they answer at all.
  *
- * Probes of this PoP decide what is down; latencies come from probes, from its own reads and from what clients report.
+ * Probes of this PoP decide what is down and what is slow. Its own reads and clients' reports refine the latencies, within
+ * bounds: every client counts once, at most at half and twice what was believed (winsorised), and only the quartiles of all
+ * of them count.
  */
 import { LATENCY_UNKNOWN, observeLatency, type LatencyEstimate } from "@agarose/core";
-import type { RegionEstimate } from "./configuration.ts";
+import { deliveryMs, type RegionEstimate } from "./configuration.ts";
+import { observeTimes, type LatencyHistogram } from "./latency-histogram.ts";
+import { observeHealth, type ProbeHealth } from "./probe-health.ts";
+import { msPerByteOf, observeTransfers, type TransferMoments } from "./transfer-rate.ts";
 
 /** One measurement of the time a region took to deliver a chunk. */
 export interface RegionSample {
   readonly region: string;
   readonly ms: number;
+  readonly bytes: number;
 }
 
-/** The probes of one region in one period: milliseconds, or `Infinity` for one without a usable answer. */
+/** A measurement, and which client made it; this PoP itself is the client "". */
+export interface ClientSample {
+  readonly client: string;
+  readonly ms: number;
+  readonly bytes: number;
+}
+
+/** The probes of one region in one period. */
 export interface RegionProbe {
   readonly region: string;
+  /** Milliseconds to an answer without content, or `Infinity` for a probe without a usable answer. */
   readonly ms: readonly number[];
+  /** A read of part of a chunk, where there was one to read. */
+  readonly sized?: { readonly bytes: number; readonly ms: number };
 }
 
-/** An estimate and the run of equal probe results behind it. */
-export interface RegionState extends RegionEstimate {
-  /** How many probes in a row succeeded (positive) or failed (negative). */
-  readonly streak: number;
+/** An estimate and what it is made of. */
+export interface RegionState extends RegionEstimate, ProbeHealth {
+  readonly msPerByte: number;
+  readonly times: LatencyHistogram;
+  readonly transfers: TransferMoments;
 }
 
-/** As many failed probes in a row make a region down: one period of them. */
-export const DOWN_AFTER = 3;
-/** As many good probes in a row bring it back: two periods, so that a flapping region stays out. */
-export const UP_AFTER = 6;
+/** How far one client's report may be from what was believed, as a factor. */
+export const WINSOR_FACTOR = 2;
 
 /** The state of one region after a period in which it was probed and `samples` were measured by reads. */
 export function mergeRegion(
   before: RegionState | undefined,
   probe: RegionProbe,
-  samples: readonly number[],
+  samples: readonly ClientSample[],
 ): RegionState {
-  let streak = before?.streak ?? 0;
-  let down = before?.down ?? false;
-  for (const ms of probe.ms) {
-    streak = Number.isFinite(ms) ? Math.max(1, streak + 1) : Math.min(-1, streak - 1);
-    if (streak <= -DOWN_AFTER) down = true;
-    if (streak >= UP_AFTER) down = false;
-  }
-  let estimate: LatencyEstimate | undefined = before?.meanMs === undefined ? undefined : before;
-  for (const ms of [...probe.ms.filter(Number.isFinite), ...quartiles(samples)])
-    estimate = observeLatency(estimate, ms);
+  const { health, estimate: probed } = observeHealth(before, probe.ms);
+  const believed = { ...(probed ?? LATENCY_UNKNOWN), msPerByte: before?.msPerByte ?? 0 };
+  const own = [probe.sized].filter((sized) => sized !== undefined && Number.isFinite(sized.ms));
+  const bounded = [...own.map((sized) => ({ client: "", ...sized! })), ...samples].map((sample) =>
+    winsorised(sample, believed),
+  );
+  const answered = probe.ms.filter(Number.isFinite);
+  const transfers = observeTransfers(before?.transfers, [
+    ...answered.map((ms) => ({ bytes: 0, ms, weight: 1 })),
+    ...oneVoteEach(bounded),
+  ]);
+  const msPerByte = msPerByteOf(transfers) ?? believed.msPerByte;
+  // While a region is slow, only probes say how slow: what was under way before it was speaks of the past.
+  const votes = health.slow ? [] : fixedParts(bounded, msPerByte, believed);
+  let estimate: LatencyEstimate | undefined = probed;
+  for (const ms of quartiles(votes)) estimate = observeLatency(estimate, ms);
   const { meanMs, sdMs } = estimate ?? LATENCY_UNKNOWN;
-  return { name: probe.region, meanMs, sdMs, down, streak };
+  const times = observeTimes(before?.times, [...answered, ...samples.map(({ ms }) => ms)]);
+  return { name: probe.region, meanMs, sdMs, msPerByte, ...health, times, transfers };
+}
+
+/** No further than `WINSOR_FACTOR` from what was believed. */
+function winsorised(sample: ClientSample, believed: RegionEstimateParts): ClientSample {
+  const expected = deliveryMs(believed, sample.bytes);
+  // Without a rate yet, a sample of many bytes may well take longer than any probe.
+  const high = believed.msPerByte ? expected : expected + sample.bytes / BYTES_PER_MS_MIN;
+  const ms = Math.min(high * WINSOR_FACTOR, Math.max(expected / WINSOR_FACTOR, sample.ms));
+  return { ...sample, ms };
+}
+
+type RegionEstimateParts = Pick<RegionEstimate, "meanMs" | "msPerByte">;
+/** 1 MB/s: what is assumed at worst of a transfer while its rate is not known. */
+const BYTES_PER_MS_MIN = 1_000;
+
+/** The samples, weighted so that those of one client together weigh as one. */
+function oneVoteEach(samples: readonly ClientSample[]): { bytes: number; ms: number; weight: number }[] {
+  return [...Map.groupBy(samples, ({ client }) => client).values()].flatMap((ofClient) =>
+    ofClient.map(({ bytes, ms }) => ({ bytes, ms, weight: 1 / ofClient.length })),
+  );
+}
+
+/** Per client, the median of its samples without their transfer. */
+function fixedParts(samples: readonly ClientSample[], msPerByte: number, { meanMs }: RegionEstimateParts): number[] {
+  return [...Map.groupBy(samples, ({ client }) => client).values()].map((ofClient) => {
+    const sorted = ofClient.map(({ ms, bytes }) => ms - msPerByte * bytes).toSorted((a, b) => a - b);
+    const median = sorted[Math.floor((sorted.length - 1) / 2)]!;
+    return Math.min(meanMs * WINSOR_FACTOR, Math.max(meanMs / WINSOR_FACTOR, median));
+  });
 }
 
 /**

@@ -1,11 +1,10 @@
 /**
- * What one isolate notes while it reads (requests, region latencies, cache values in doubt), handed on in batches beside the reads (`waitUntil`): nothing
+ * What one isolate notes while it reads (requests, cache values in doubt), handed on in batches beside the reads (`waitUntil`): nothing
  * on the read path waits for it, and a lost batch costs a little accuracy only.
  */
 import type { Env } from "./env.ts";
 import { fnv1a } from "./frequency-sketch.ts";
 import { log } from "./log.ts";
-import type { RegionSample } from "./region-estimates.ts";
 import { COUNTED_KEYS_MAX, RequestTally } from "./request-tally.ts";
 
 /** Durable Objects that share the keys among them. */
@@ -13,7 +12,6 @@ export const MONITOR_SHARDS = 4;
 /** The one object that holds a PoP's state. */
 export const POP_STATE_NAME = "pop";
 
-const SAMPLES_MAX = 256;
 const SUSPECTS_MAX = 256;
 const FLUSH_AFTER_MS = 2_000;
 /** Durable Objects that refuse are overloaded: they are given so much more time with each refusal, up to a minute. */
@@ -21,7 +19,6 @@ const FLUSH_AFTER_REFUSAL_MAX_MS = 60_000;
 
 export class RequestCounter {
   readonly #tally = new RequestTally(COUNTED_KEYS_MAX);
-  #samples: RegionSample[] = [];
   #suspects = new Set<string>();
   #flushPlanned = false;
   #flushAfterMs = FLUSH_AFTER_MS;
@@ -37,12 +34,6 @@ export class RequestCounter {
     this.#planFlush(env, waitUntil);
   }
 
-  /** Notes how long a region took. */
-  observe(sample: RegionSample, env: Env, waitUntil: (promise: Promise<unknown>) => void): void {
-    if (this.#samples.length < SAMPLES_MAX) this.#samples.push(sample);
-    this.#planFlush(env, waitUntil);
-  }
-
   /** Notes that the chunk cache does not hold of a version what it should. */
   suspect(version: string, env: Env, waitUntil: (promise: Promise<unknown>) => void): void {
     if (this.#suspects.size < SUSPECTS_MAX) this.#suspects.add(version);
@@ -51,9 +42,7 @@ export class RequestCounter {
 
   /** Hands everything on. Resolves even when a Durable Object refuses; requests it refused are handed on next time. */
   async flush(env: Env): Promise<void> {
-    const samples = this.#samples;
     const suspects = [...this.#suspects];
-    this.#samples = [];
     this.#suspects.clear();
     const shards = Map.groupBy(this.#tally.drain(), ([key]) => shardOf(key));
     const handedOn = await Promise.all([
@@ -63,7 +52,6 @@ export class RequestCounter {
           () => this.#tally.restore(entries),
         ),
       ),
-      ...(samples.length > 0 ? [accepts(() => popState(env).observe(samples))] : []),
       ...(suspects.length > 0 ? [accepts(() => popState(env).suspect(suspects))] : []),
     ]);
     this.#flushAfterMs = handedOn.every(Boolean)

@@ -118,8 +118,8 @@ export interface ReadBundle {
 }
 
 /** Reads a whole bundle, which must end with its end frame. */
-export async function readBundle(url: string, key: string): Promise<ReadBundle> {
-  const response = await fetch(url);
+export async function readBundle(url: string, key: string, headers: Record<string, string> = {}): Promise<ReadBundle> {
+  const response = await fetch(url, { headers });
   if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
   const reader = new FrameReader(response.body!);
   const plan = parsePlan((await reader.next()).payload, key);

@@ -18,6 +18,7 @@ import {
   type ObjectRead,
 } from "@agarose/core";
 import type { Context } from "hono";
+import { shardBytes } from "../configuration.ts";
 import { EdgeSource } from "../edge-source.ts";
 import { mayRead, pathOf, type AppEnv } from "../http.ts";
 import { Invocation, latencyOf } from "../isolate.ts";
@@ -136,14 +137,14 @@ async function decoded(
 }
 
 async function open(invocation: Invocation, manifest: Manifest, range: ByteRange): Promise<ObjectRead> {
-  const { settings, cache, clock, codec, flights, breakers, traffic } = invocation.isolate;
+  const { settings, cache, clock, codec, flights, breakers, traffic, telemetry } = invocation.isolate;
   const { version } = manifest;
   const configuration = await invocation.configuration();
   const regions = settings.regions.map((region) => {
     return new RegionSource({
       manifest,
       region: { name: region.name, url: region.popUrl },
-      latency: () => latencyOf(configuration, region.name, breakers.isOpen(region.name)),
+      latency: () => latencyOf(configuration, region.name, breakers.isOpen(region.name), shardBytes(manifest)),
       fetch: breakers.guard(region.name, invocation.fetch),
       clock,
     });
@@ -167,8 +168,12 @@ async function open(invocation: Invocation, manifest: Manifest, range: ByteRange
     delta: settings.delta,
     windowBytes: Math.min(WINDOW_BYTES, WINDOW_STRIPES * manifest.stripeBytes),
     share: (stripe, read, signal) => flights.read({ version, stripe, read, signal, waitUntil: invocation.waitUntil }),
-    onRequest({ kind, source, stripe, outcome, error }) {
+    onRequest({ kind, source, stripe, outcome, error, bytes, startMs, endMs }) {
       if (kind === "region" && outcome !== "pending") traffic.bucketRequest(source, outcome);
+      if (kind === "region" && endMs !== undefined && (outcome === "used" || outcome === "unused")) {
+        const sample = { region: source, ms: Math.max(1, endMs - startMs), bytes };
+        telemetry.observe(sample, invocation.env, invocation.waitUntil);
+      }
       if (kind !== "edge" || error !== "CHUNK_CORRUPT") return;
       invocation.waitUntil(cache.reportCorrupt(version, stripe, cachedChunks, invocation.cacheContext));
     },

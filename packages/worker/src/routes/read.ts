@@ -14,9 +14,10 @@ import {
 } from "@agarose/core";
 import type { Context } from "hono";
 import type { CachedStripe } from "../chunk-cache.ts";
-import type { Configuration } from "../configuration.ts";
+import { deliveryMs, shardBytes, type Configuration, type RegionEstimate } from "../configuration.ts";
 import { mayRead, pathOf, type AppEnv } from "../http.ts";
 import { Invocation, type Isolate } from "../isolate.ts";
+import { telemetryToken } from "./telemetry.ts";
 
 const PREFIX = "/v1/read/";
 /** Stripes being read from the cache, or read and waiting for the client. */
@@ -30,7 +31,10 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   await mayRead(c, key, invocation.isolate.settings);
   const [manifest, configuration] = await Promise.all([invocation.manifest(key), invocation.configuration()]);
   invocation.count(key);
-  const plan = planOf(manifest, configuration, invocation.isolate, query.version);
+  const plan = {
+    ...planOf(manifest, configuration, invocation.isolate, query.version),
+    ...(await telemetryToken(invocation, c.req.raw.headers)),
+  };
   const to = Math.min(query.to, stripeCount(manifest) - 1);
   const stripes = plan.cached.length > 0 ? Math.max(0, to - query.from + 1) : 0;
   const body = bundle(plan, query.from, stripes, (stripe) =>
@@ -83,11 +87,16 @@ function planOf(
     ...(knownVersion === manifest.version ? {} : { manifest }),
     cached: cached[manifest.version]?.chunks ?? [],
     regions: settings.regions.map(({ name, url }) => {
-      const { meanMs, sdMs, down } = regions.find((region) => region.name === name) ?? {
-        ...LATENCY_UNKNOWN,
-        down: false,
+      const unknown: RegionEstimate = { name, ...LATENCY_UNKNOWN, down: false };
+      const estimate = regions.find((region) => region.name === name) ?? unknown;
+      const { sdMs, down } = estimate;
+      return {
+        name,
+        url,
+        meanMs: deliveryMs(estimate, shardBytes(manifest)),
+        sdMs,
+        ...(down || breakers.isOpen(name) ? { down: true } : {}),
       };
-      return { name, url, meanMs, sdMs, ...(down || breakers.isOpen(name) ? { down: true } : {}) };
     }),
     delta: settings.delta,
   };

@@ -1,0 +1,66 @@
+/**
+ * What probes alone decide of a region: whether it is down, and whether it is slow. One period of bad probes is enough for
+ * either, and two periods of good ones end it, so that a flapping region stays out. Pure.
+ */
+import { observeLatency, type LatencyEstimate } from "@agarose/core";
+
+export interface ProbeHealth {
+  readonly down: boolean;
+  /** Takes much longer than it used to. */
+  readonly slow: boolean;
+  /** How many probes in a row were answered (positive) or not (negative). */
+  readonly streak: number;
+  /** How many answers in a row took their usual time (positive) or were late (negative). */
+  readonly paceStreak: number;
+  /** The usual time of a probe: what slow is compared with. Undefined before the first answer. */
+  readonly usualMs: number | undefined;
+}
+
+/** As many failed probes in a row make a region down: one period of them. */
+export const DOWN_AFTER = 3;
+/** As many good probes in a row bring it back: two periods. */
+export const UP_AFTER = 6;
+/** The same for slow. */
+export const SLOW_AFTER = 3;
+export const PACE_AFTER = 6;
+/** Slow is so many times the usual time, and so many milliseconds more. */
+const SLOW_FACTOR = 3;
+const SLOW_MS_MIN = 50;
+/** After an hour of periods a minute long, slow is what is usual. */
+const USUAL_AFTER = 180;
+
+type Before = ProbeHealth & LatencyEstimate;
+
+/** @param probes milliseconds, or `Infinity`, in order. The estimate is undefined while no probe was ever answered. */
+export function observeHealth(
+  before: Before | undefined,
+  probes: readonly number[],
+): { health: ProbeHealth; estimate: LatencyEstimate | undefined } {
+  let { down, slow, streak, paceStreak, usualMs }: ProbeHealth = before ?? UNKNOWN;
+  let estimate: LatencyEstimate | undefined = usualMs === undefined ? undefined : before;
+  const late: number[] = [];
+  for (const ms of probes) {
+    streak = Number.isFinite(ms) ? Math.max(1, streak + 1) : Math.min(-1, streak - 1);
+    if (streak <= -DOWN_AFTER) down = true;
+    if (streak >= UP_AFTER) down = false;
+    if (!Number.isFinite(ms)) continue;
+    const isLate = usualMs !== undefined && ms > Math.max(SLOW_FACTOR * usualMs, usualMs + SLOW_MS_MIN);
+    paceStreak = isLate ? Math.min(-1, paceStreak - 1) : Math.max(1, paceStreak + 1);
+    if (isLate) late.push(ms);
+    else usualMs = usualMs === undefined ? ms : observeLatency({ meanMs: usualMs, sdMs: 0 }, ms).meanMs;
+    if (!slow && paceStreak <= -SLOW_AFTER) {
+      slow = true;
+      // Begun anew: by its running mean, a region that turned slow would look fast for minutes.
+      estimate = late.slice(0, -1).reduce(observeLatency, observeLatency(undefined, late.at(-1)!));
+    } else if (slow && (paceStreak >= PACE_AFTER || paceStreak <= -USUAL_AFTER)) {
+      slow = false;
+      if (isLate) usualMs = estimate!.meanMs;
+      else estimate = observeLatency(undefined, usualMs!);
+    } else if (!slow || isLate) {
+      estimate = observeLatency(estimate, ms);
+    }
+  }
+  return { health: { down, slow, streak, paceStreak, usualMs }, estimate };
+}
+
+const UNKNOWN: ProbeHealth = { down: false, slow: false, streak: 0, paceStreak: 0, usualMs: undefined };

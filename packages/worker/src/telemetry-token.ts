@@ -1,0 +1,129 @@
+/**
+ * Telemetry tokens: what a PoP hands to a client with a plan, and wants back with a report. A token is bound to this PoP,
+ * to the client's address and to a window of some minutes, so it cannot be collected elsewhere nor used for long.
+ *
+ * `<window>.<HMAC-SHA-256 in base64url>`. Only clocks of Cloudflare count, and they may be minutes apart.
+ */
+import { AgaroseError } from "@agarose/core";
+
+/** A token is issued for the window that the clock is in. */
+export const WINDOW_MS = 5 * 60_000;
+/** Windows that are past and still taken: a token lives 10 to 15 minutes. */
+const WINDOWS_PAST = 2;
+/** Windows that are to come, by our clock, and taken: the issuer's may be ahead. */
+const WINDOWS_AHEAD = 1;
+/** Tokens of one window kept, so that a busy client costs one HMAC a window. */
+const TOKENS_MAX = 10_000;
+
+const encoder = new TextEncoder();
+
+export class TelemetryTokens {
+  readonly #pop: string;
+  readonly #now: () => number;
+  #key: CryptoKey | undefined;
+  #window = 0;
+  readonly #issued = new Map<string, string>();
+
+  /** @param now milliseconds since 1970. */
+  constructor(pop: string, now: () => number) {
+    this.#pop = pop;
+    this.#now = now;
+  }
+
+  /** Whether `setKey` has been called: without a key there are no tokens. */
+  get hasKey(): boolean {
+    return this.#key !== undefined;
+  }
+
+  async setKey(secret: string): Promise<void> {
+    const algorithm = { name: "HMAC", hash: "SHA-256" };
+    this.#key = await crypto.subtle.importKey("raw", encoder.encode(secret), algorithm, false, ["sign", "verify"]);
+  }
+
+  /** A token for the client at `address`. `setKey` must have been called. */
+  async issue(address: string): Promise<string> {
+    const window = this.#currentWindow();
+    if (window !== this.#window || this.#issued.size >= TOKENS_MAX) {
+      this.#issued.clear();
+      this.#window = window;
+    }
+    let token = this.#issued.get(address);
+    if (token === undefined) {
+      token = `${window}.${base64url(await this.#sign(this.#text(window, address)))}`;
+      this.#issued.set(address, token);
+    }
+    return token;
+  }
+
+  /**
+   * Checks that `token` was issued here, lately, to the client at `address`; compares in constant time. Returns a
+   * name for the client that does not tell its address and stays the same over all windows. Throws FORBIDDEN.
+   */
+  async check(token: unknown, address: string): Promise<string> {
+    const [, windowText = "", mac = ""] =
+      /^(\d{1,12})\.([\w-]{43})$/.exec(typeof token === "string" ? token : "") ?? [];
+    if (mac === "") throw refused(token === undefined ? "the report has no token" : "its token is malformed");
+    const window = Number(windowText);
+    const age = this.#currentWindow() - window;
+    if (age > WINDOWS_PAST) throw refused(`its token expired: it is of ${age} windows ago, ${WINDOWS_PAST} are taken`);
+    if (age < -WINDOWS_AHEAD) throw refused("its token is of the future");
+    const signature = bytesOf(mac);
+    const text = encoder.encode(this.#text(window, address));
+    if (!(await crypto.subtle.verify("HMAC", this.#required(), signature, text))) {
+      throw refused("its token is not one of this PoP for this address");
+    }
+    return base64url(await this.#sign(`agarose-client\n${address}`)).slice(0, 16);
+  }
+
+  #currentWindow(): number {
+    return Math.floor(this.#now() / WINDOW_MS);
+  }
+
+  #text(window: number, address: string): string {
+    return `agarose-telemetry\n${this.#pop}\n${window}\n${address}`;
+  }
+
+  async #sign(text: string): Promise<Uint8Array> {
+    return new Uint8Array(await crypto.subtle.sign("HMAC", this.#required(), encoder.encode(text)));
+  }
+
+  #required(): CryptoKey {
+    if (this.#key) return this.#key;
+    throw new AgaroseError("INTERNAL", "telemetry tokens are used before they have a key");
+  }
+}
+
+/** Where a request comes from, as Cloudflare says: one customer's IPv6 addresses, a /64, count as one. */
+export function clientAddress(headers: { get(name: string): string | null }): string {
+  const address = headers.get("cf-connecting-ip") ?? "unknown";
+  return address.includes(":") ? `${prefix64(address)}/64` : address;
+}
+
+/** The first 64 bits of an IPv6 address, as four groups without leading zeros. */
+function prefix64(address: string): string {
+  const [before = "", after] = address.toLowerCase().split("::");
+  const groups = (text: string): string[] => (text === "" ? [] : text.split(":"));
+  const head = groups(before);
+  const tail = after === undefined ? [] : groups(after);
+  const zeros = Array.from({ length: Math.max(0, 8 - head.length - tail.length) }, () => "0");
+  const all = [...head, ...(after === undefined ? [] : zeros), ...tail];
+  return all
+    .slice(0, 4)
+    .map((group) => group.replace(/^0+(?=.)/, ""))
+    .join(":");
+}
+
+function refused(problem: string): AgaroseError {
+  return new AgaroseError("FORBIDDEN", `telemetry refused: ${problem}; every plan brings a new one`);
+}
+
+function base64url(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replace(/=+$/, "");
+}
+
+function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+}
