@@ -10,7 +10,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { deflateSync, gzipSync } from "node:zlib";
 import { build, type Plugin } from "esbuild";
-import { minify } from "vite";
+import { INTERNAL_NAMES, minified, shrunk } from "./shrink/index.ts";
 import { stamped } from "./src/worker-file.ts";
 
 /** Sizes in bytes. `scriptGzipBytes` leaves the WebAssembly out, where there is any: it is what the budget is for. */
@@ -46,32 +46,27 @@ export async function workerFiles(): Promise<Map<string, Uint8Array>> {
   return new Map(await Promise.all(workers.map(async (file) => [file.name, await contents(file, true)] as const)));
 }
 
-async function contents({ entry, format, isWorker }: (typeof FILES)[number], withWasm: boolean): Promise<Uint8Array> {
-  const script = await bundle(entry, format, withWasm);
-  return new TextEncoder().encode(isWorker ? await stamped(script) : script);
+async function contents(file: (typeof FILES)[number], withWasm: boolean): Promise<Uint8Array> {
+  const script = await bundle(file, withWasm);
+  return new TextEncoder().encode(file.isWorker ? await stamped(script) : script);
 }
 
-async function bundle(entry: string, format: "esm" | "iife", withWasm: boolean): Promise<string> {
+async function bundle(file: (typeof FILES)[number], withWasm: boolean): Promise<string> {
+  const { entry, format, isWorker } = file;
   const result = await build({
     entryPoints: [fileURLToPath(new URL(`src/${entry}`, import.meta.url))],
     bundle: true,
     write: false,
-    minify: true,
     format,
     platform: "browser",
     target: "es2022",
     legalComments: "none",
     plugins: [wasmAsText(withWasm)],
+    ...(isWorker ? { mangleProps: INTERNAL_NAMES } : {}),
   });
-  return minified(result.outputFiles[0]!.text, format);
-}
-
-/** A second minifier over esbuild's output: it inlines what esbuild leaves, for 3% less. */
-async function minified(script: string, format: "esm" | "iife"): Promise<string> {
-  const options = { compress: { target: "es2022" }, mangle: { toplevel: true }, codegen: { removeWhitespace: true } };
-  const { code, errors } = await minify("file.js", script, { ...options, module: format === "esm" });
-  if (errors.length === 0) return code;
-  throw new Error(`the bundle was not minified: ${errors.map(({ message }) => message).join("; ")}`);
+  const script = result.outputFiles[0]!.text;
+  // A page's errors are read by people: they keep their words.
+  return isWorker ? shrunk(script, format) : minified(script, format);
 }
 
 /** For esbuild: a `.wasm` file becomes the text that `inlined-decoder.ts` unpacks. */

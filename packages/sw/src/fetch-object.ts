@@ -73,12 +73,11 @@ async function viaWorker(key: string, headers: Headers, options: FetchObjectOpti
 async function errorOf(response: Response, key: string): Promise<AgaroseError> {
   type Told = { error?: { code?: ErrorCode; message?: string; details?: Record<string, unknown> } };
   const told = (await response.json().catch(() => undefined)) as Told | undefined;
-  const {
-    code = "SOURCE_FAILED",
-    message = `${key} was answered with ${response.status}`,
-    details,
-  } = told?.error ?? {};
-  return new AgaroseError(code, message, { ...details, status: response.status });
+  const { status } = response;
+  const { code = "SOURCE_FAILED", message = `${key} was answered with ${status}`, details } = told?.error ?? {};
+  // The worker's drop-in file has no words of its own.
+  const words = message === code ? `${key}: ${code} ${JSON.stringify(details)}, see docs/ERRORS.md` : message;
+  return new AgaroseError(code, words, { ...details, status });
 }
 
 function required(client: ObjectClient | undefined): ObjectClient {

@@ -1,0 +1,28 @@
+/** Makes the workers' scripts small. What each step gives is in the README. */
+import { minify as terser } from "terser";
+import { minify as oxc } from "vite";
+import { privateLocals } from "./private-locals.ts";
+import { terseErrors } from "./terse-errors.ts";
+
+export { INTERNAL_NAMES } from "./internal-names.ts";
+
+/** @param script what esbuild has bundled, not minified. */
+export async function shrunk(script: string, format: "esm" | "iife"): Promise<string> {
+  return minified(privateLocals(terseErrors(script)), format);
+}
+
+/** Two minifiers, one after the other: each does what the other leaves. */
+export async function minified(script: string, format: "esm" | "iife"): Promise<string> {
+  const isModule = format === "esm";
+  const first = await terser(script, {
+    module: isModule,
+    ecma: 2020,
+    compress: { passes: 4, unsafe_arrows: true, unsafe_methods: true, keep_fargs: false },
+    mangle: true,
+    format: { comments: false },
+  });
+  const options = { compress: { target: "es2022" }, mangle: { toplevel: true }, codegen: { removeWhitespace: true } };
+  const { code, errors } = await oxc("file.js", first.code!, { ...options, module: isModule });
+  if (errors.length === 0) return code;
+  throw new Error(`the bundle was not minified: ${errors.map(({ message }) => message).join("; ")}`);
+}

@@ -1,0 +1,24 @@
+/**
+ * Leaves the words out of `new AgaroseError(code, message, details, cause)`: code and details say the same to a program,
+ * and `docs/ERRORS.md` to a person. The minifier then drops what only made up the words.
+ */
+import { edited, parse, walk, type Edit, type Node } from "./syntax-tree.ts";
+
+/** Made of words; anything else is a message that came from elsewhere. */
+const WORDS = new Set(["Literal", "TemplateLiteral", "BinaryExpression"]);
+
+/** @throws when there is no error in `script`, which would mean that the class goes by another name. */
+export function terseErrors(script: string): string {
+  const edits: Edit[] = [];
+  walk(parse(script), (node) => {
+    if (node.type !== "NewExpression" || node["callee"].name !== "AgaroseError") return;
+    const message = node["arguments"][1] as Node | undefined;
+    if (message && WORDS.has(message.type)) edits.push({ start: message.start, end: message.end, text: '""' });
+    // Words may be in the choice between two as well, but nothing else may: both are dropped or none.
+    else if (message?.type === "ConditionalExpression")
+      throw new Error(`which words? ${script.slice(message.start, message.end)}`);
+  });
+  if (edits.length === 0) throw new Error("no AgaroseError is made in this script");
+  // Nested errors would overlap: an outer message holds no inner error.
+  return edited(script, edits);
+}

@@ -1,0 +1,88 @@
+/** The steps that make the workers' scripts small: what comes out does the same. */
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { minified } from "../shrink/index.ts";
+import { privateLocals } from "../shrink/private-locals.ts";
+import { terseErrors } from "../shrink/terse-errors.ts";
+
+/** The default export of a module. */
+async function load(script: string): Promise<any> {
+  return (await import(/* @vite-ignore */ `data:text/javascript,${encodeURIComponent(script)}`)).default;
+}
+
+const STACK = `
+const stacks = (...parameters) => new Stack(...parameters);
+export default stacks;
+class Stack {
+  name = "stack";
+  size;
+  #items = [];
+  #max;
+  #onFull = () => this.#items.push(this.name);
+  constructor({ max }, ...first) {
+    this.#max = max;
+    const items = first;
+    for (const item of items) this.push(item);
+  }
+  get length() { return this.#items.length; }
+  push(item) {
+    if (this.#isFull()) return this.#onFull();
+    this.size = this.#items.push({ item, max: this.#max });
+    return this.size;
+  }
+  async *drain() {
+    while (this.#items.length > 0) yield await this.#pop();
+  }
+  async #pop() { return this.#items.pop()?.item; }
+  #isFull() { return this.#items.length >= this.#max; }
+}`;
+
+test("a class without its private members does the same, minified too", async () => {
+  const scripts = [STACK, privateLocals(STACK), await minified(privateLocals(STACK), "esm")];
+  expect(scripts.map((script) => script.includes("#"))).toEqual([true, false, false]);
+  const makers = await Promise.all(scripts.map(load));
+  await fc.assert(
+    fc.asyncProperty(fc.nat(5), fc.array(fc.nat()), fc.array(fc.nat()), async (max, first, later) => {
+      const told = await Promise.all(
+        makers.map(async (stack) => {
+          const [one, other] = [stack({ max }, ...first), stack({ max: 1 })];
+          const pushed = later.map((item) => [one.push(item), one.length, one.size, other.length]);
+          const drained = [];
+          for await (const item of one.drain()) drained.push(item);
+          return { pushed, drained, name: one.name };
+        }),
+      );
+      expect(told[1]).toEqual(told[0]);
+      expect(told[2]).toEqual(told[0]);
+    }),
+  );
+});
+
+test.each([
+  ["a static member", "class A { static #n = 1; }"],
+  ["a private accessor", "class A { get #n() { return 1; } }"],
+  ["a look into another instance", "class A { #n; same(other) { return other.#n === this.#n; } }"],
+  ["a function with a `this` of its own", "class A { #n; f() { return function () { return this.n; }; } }"],
+  ["a question for its instances", "class A { #n; } export const is = (a) => a instanceof A;"],
+])("%s is refused, because it would not mean the same", (_, script) => {
+  expect(() => privateLocals(script)).toThrow();
+});
+
+test("a class that extends another is left as it is", () => {
+  const script = "class A extends Error { #n = 1; get n() { return this.#n; } }";
+  expect(privateLocals(script)).toBe(script);
+});
+
+test("errors lose their words and keep code, details, cause, and messages from elsewhere", () => {
+  const script = [
+    'new AgaroseError("A", `needs ${k} chunks`, { k });',
+    'new AgaroseError("B", "cut " + (why ?? "short"), { why }, cause);',
+    "new AgaroseError(told.code, told.message, told.details);",
+  ].join("\n");
+  expect(terseErrors(script).split("\n")).toEqual([
+    'new AgaroseError("A", "", { k });',
+    'new AgaroseError("B", "", { why }, cause);',
+    "new AgaroseError(told.code, told.message, told.details);",
+  ]);
+  expect(() => terseErrors('new OtherError("A", "words")')).toThrow();
+});
