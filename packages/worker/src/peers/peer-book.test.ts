@@ -6,7 +6,9 @@ import type { PeerMessage } from "./peer-message.ts";
 const PEERS = ["iad", "lhr"];
 const VERSIONS = ["a", "b", "c"];
 
-function message(fields: Partial<PeerMessage["cache"]> & { turn?: number; requests?: number }): PeerMessage {
+function message(
+  fields: Partial<PeerMessage["cache"]> & { turn?: number; requests?: number | undefined },
+): PeerMessage {
   const { turn = 0, requests, ...cache } = fields;
   return {
     to: "fra",

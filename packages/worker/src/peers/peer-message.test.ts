@@ -16,8 +16,8 @@ const SOUND: PeerMessage = {
   },
   outlook: {
     popular: [["photos/a.jpg", 1.5]],
-    regions: [{ name: "dublin", meanMs: 90, sdMs: 3, down: false }],
-    peers: [{ name: "fra", meanMs: 60, sdMs: 3, down: false }],
+    regions: [{ name: "dublin", meanMs: 90, sdMs: 3, msPerByte: 1e-5, down: false }],
+    peers: [{ name: "fra", meanMs: 60, sdMs: 3, msPerByte: 0, down: false }],
   },
 };
 

@@ -88,7 +88,7 @@ function parsePlaces(input: unknown, what: string): RegionEstimate[] {
   if (!Array.isArray(input) || input.length > PLACES_MAX || !input.every(isPlace)) {
     throw invalid(`has no list of at most ${PLACES_MAX} ${what} with their latencies`);
   }
-  return input.map(({ name, meanMs, sdMs, down }) => ({ name, meanMs, sdMs, down }));
+  return input.map(({ name, meanMs, sdMs, msPerByte = 0, down }) => ({ name, meanMs, sdMs, msPerByte, down }));
 }
 
 function isPlace(place: RegionEstimate | null): place is RegionEstimate {

@@ -6,7 +6,7 @@
  */
 import type { Manifest } from "@agarose/core";
 import { expectedReadMs, type LatencyEstimate } from "@agarose/solver";
-import type { RegionEstimate } from "../configuration.ts";
+import { deliveryMs, shardBytes, type RegionEstimate } from "../configuration.ts";
 import type { Outlook } from "./peer-message.ts";
 import type { PeerChunk, PeerView } from "./peer-view.ts";
 
@@ -85,17 +85,15 @@ function readerOf(peer: PeerReport, peers: readonly PeerReport[], pop: string, c
   return [{ popular: new Map(popular), toHere: byName.get(pop) ?? peer, sourcesOf }];
 }
 
-function regionSources(
-  { k, placement }: Manifest,
-  regions: readonly RegionEstimate[],
-): (LatencyEstimate | undefined)[] {
+function regionSources(manifest: Manifest, regions: readonly RegionEstimate[]): (LatencyEstimate | undefined)[] {
+  const bytes = shardBytes(manifest);
   const byName = new Map(regions.map((region) => [region.name, region]));
-  const up = placement.map((name) => {
+  const up = manifest.placement.map((name) => {
     const region = byName.get(name);
-    return region && !region.down ? region : undefined;
+    return region && !region.down ? { meanMs: deliveryMs(region, bytes), sdMs: region.sdMs } : undefined;
   });
-  const enough = up.filter(Boolean).length >= k;
-  return enough ? up : up.map((region) => region ?? { meanMs: DOWN_MS });
+  const enough = up.filter(Boolean).length >= manifest.k;
+  return enough ? up : up.map((source) => source ?? { meanMs: DOWN_MS });
 }
 
 function chunksAt({ name, meanMs, sdMs, held }: PeerReport, version: string): PeerChunk[] {

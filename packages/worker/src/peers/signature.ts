@@ -62,7 +62,7 @@ function hmacKey(key: string): Promise<CryptoKey> {
 }
 
 function encode(text: string): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(text);
+  return new TextEncoder().encode(text) as Uint8Array<ArrayBuffer>;
 }
 
 function hexOf(bytes: Uint8Array): string {
