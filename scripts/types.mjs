@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { environment, nodePath, root, run } from "./set-up.mjs";
 
-const folders = ["demo", "e2e", ...readdirSync(join(root, "packages")).map((name) => `packages/${name}`)];
+const folders = ["demo", "e2e", "scripts", ...readdirSync(join(root, "packages")).map((name) => `packages/${name}`)];
 /** A package whose parts run in different runtimes has a `tsconfig.<runtime>.json` for each further one. */
 const projects = folders
   .filter((folder) => existsSync(join(root, folder)))

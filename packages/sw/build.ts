@@ -40,10 +40,9 @@ export async function buildServiceWorker(folder: string): Promise<BuiltFile[]> {
   );
 }
 
-/** The workers' files as they are to be served, by name. */
-export async function workerFiles(): Promise<Map<string, Uint8Array>> {
-  const workers = FILES.filter(({ isWorker }) => isWorker);
-  return new Map(await Promise.all(workers.map(async (file) => [file.name, await contents(file, true)] as const)));
+/** The files as they are to be served, by name. */
+export async function builtFiles(): Promise<Map<string, Uint8Array>> {
+  return new Map(await Promise.all(FILES.map(async (file) => [file.name, await contents(file, true)] as const)));
 }
 
 async function contents(file: (typeof FILES)[number], withWasm: boolean): Promise<Uint8Array> {

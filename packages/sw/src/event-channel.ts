@@ -6,6 +6,8 @@ import { CHANNEL, type ReadEvent } from "./read-events.ts";
 /** A sender; without BroadcastChannel it tells nobody. */
 export function eventChannel(): (event: ReadEvent) => void {
   if (typeof BroadcastChannel === "undefined") return () => {};
-  const channel = new BroadcastChannel(CHANNEL);
+  const channel: BroadcastChannel & { unref?(): void } = new BroadcastChannel(CHANNEL);
+  // In Node an open channel would keep the program from ending.
+  channel.unref?.();
   return (event) => channel.postMessage(event);
 }

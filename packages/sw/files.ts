@@ -1,0 +1,15 @@
+/**
+ * The drop-in files as an app serves them. The published package brings them in `files/`; in the repository, which keeps
+ * nothing that is built, they are built when asked for.
+ */
+import { readdir, readFile } from "node:fs/promises";
+
+const BUILT = new URL("files/", import.meta.url);
+
+/** `agarose-sw.js`, `agarose-sw.classic.js` and `agarose.js`, and beside them, where they were built before, `agarose.d.ts`. */
+export async function dropInFiles(): Promise<Map<string, Uint8Array>> {
+  const names = await readdir(BUILT).catch(() => undefined);
+  // Loaded late: the bundlers behind it are no dependencies of the published package.
+  if (!names) return (await import("./build.ts")).builtFiles();
+  return new Map(await Promise.all(names.map(async (name) => [name, await readFile(new URL(name, BUILT))] as const)));
+}
