@@ -3,7 +3,7 @@
  * value each period; isolates keep it in memory.
  */
 import type { Clock, Manifest } from "@agarose/core";
-import { orNothing } from "./deadline.ts";
+import { Broadcast } from "./broadcast.ts";
 
 export interface Configuration {
   /** Grows with each publication. */
@@ -50,53 +50,9 @@ export function shardBytes({ bytes, stripeBytes, k }: Pick<Manifest, "bytes" | "
 export const CONFIGURATION_NAME = "configuration";
 export const CONFIGURATION_EMPTY: Configuration = { epoch: 0, at: 0, cached: {}, regions: [] };
 
-/** From this age on a newer one is looked for, beside the reads that still use the old one. */
-const FRESH_MS = 5_000;
-/** From this age on reads wait for a newer one, at most `DEADLINE_MS`. */
-const USABLE_MS = 120_000;
-const DEADLINE_MS = 300;
-const LOAD_MS = 5_000;
-
-export class ConfigurationStore {
-  readonly #clock: Clock;
-  #current: Configuration = CONFIGURATION_EMPTY;
-  #loadedMs = Number.NEGATIVE_INFINITY;
-  #loading: Promise<void> | undefined;
-  #loadingSinceMs = 0;
-
+export class ConfigurationStore extends Broadcast<Configuration> {
   constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** The newest configuration that can be had without making a read wait for KV longer than a moment. */
-  async get(kv: KVNamespace, waitUntil: (promise: Promise<unknown>) => void): Promise<Configuration> {
-    const age = this.#clock.now() - this.#loadedMs;
-    if (age < FRESH_MS) return this.#current;
-    const now = this.#clock.now();
-    // A load dies with the invocation that began it, so one that takes too long no longer counts.
-    if (!this.#loading || now - this.#loadingSinceMs > 2 * LOAD_MS) {
-      this.#loadingSinceMs = now;
-      this.#loading = this.#load(kv);
-      waitUntil(this.#loading);
-    }
-    if (age >= USABLE_MS) await orNothing(this.#loading, DEADLINE_MS, this.#clock);
-    return this.#current;
-  }
-
-  /** What the cache manager has just published: this isolate need not wait for KV to show it. */
-  set(configuration: Configuration): void {
-    if (configuration.epoch < this.#current.epoch) return;
-    this.#current = configuration;
-    this.#loadedMs = this.#clock.now();
-  }
-
-  async #load(kv: KVNamespace): Promise<void> {
-    const stored = await orNothing(kv.get(CONFIGURATION_NAME), LOAD_MS, this.#clock);
-    this.#loading = undefined;
-    // KV may show an older epoch for a minute, or nothing: what we have stays, and is tried again after a while.
-    this.#loadedMs = this.#clock.now();
-    const parsed = stored ? parseConfiguration(stored) : undefined;
-    if (parsed && parsed.epoch > this.#current.epoch) this.#current = parsed;
+    super(clock, { name: CONFIGURATION_NAME, empty: CONFIGURATION_EMPTY, parse: parseConfiguration });
   }
 }
 

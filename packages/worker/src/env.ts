@@ -3,6 +3,7 @@
  */
 import { AgaroseError } from "@agarose/core";
 import type { AccessSettings } from "./access.ts";
+import { parsePeers, type PeerSettings } from "./peers/peer-settings.ts";
 import type { PopState } from "./pop-state.ts";
 import type { RequestMonitor } from "./request-monitor.ts";
 
@@ -31,6 +32,10 @@ export interface Env {
   readonly ADMIN_TOKEN?: string;
   /** Secret of telemetry tokens; without it, one that the PoP makes for itself. */
   readonly TELEMETRY_KEY?: string;
+  /** JSON, `[{"name", "url"}]`: the PoPs to co-operate with. */
+  readonly PEERS?: string;
+  /** Secret that all of them share; without it, or without PEERS, a PoP is on its own. */
+  readonly PEER_KEY?: string;
 }
 
 export interface Region {
@@ -56,6 +61,8 @@ export interface Settings {
   readonly access: AccessSettings;
   readonly adminToken: string | undefined;
   readonly telemetryKey?: string | undefined;
+  /** Undefined for a PoP on its own. */
+  readonly peers?: PeerSettings | undefined;
 }
 
 const CACHE_BYTES_DEFAULT = 1e9;
@@ -89,6 +96,7 @@ export function parseSettings(env: Env): Settings {
     },
     adminToken: env.ADMIN_TOKEN || undefined,
     telemetryKey: parseSecret("TELEMETRY_KEY", env.TELEMETRY_KEY),
+    peers: parsePeers(env.POP, env.PEERS, parseSecret("PEER_KEY", env.PEER_KEY)),
   };
 }
 
