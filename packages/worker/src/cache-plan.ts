@@ -76,13 +76,14 @@ function optionsOf({ manifest, popularity, cached }: PlanCandidate, plan: CacheP
     delta,
     popularity,
   });
+  const placed = { ...manifest, shardBytes: shardBytes(manifest) };
   const uncachedMs = readMs(sources, [], manifest, plan);
   return options.map((alone) => {
     const chunks = alone.d === k ? dataChunks(k) : alone.chunks;
-    const option = { ...alone, chunks, value: alone.value + peers.savedAtPeers(manifest, chunks) };
+    const option = { ...alone, chunks, value: alone.value + peers.savedAtPeers(placed, chunks) };
     if (option.d !== cached.length) return option;
     const saved = popularity * Math.max(0, uncachedMs - readMs(sources, cached, manifest, plan));
-    const value = saved + peers.savedAtPeers(manifest, cached);
+    const value = saved + peers.savedAtPeers(placed, cached);
     return value >= (1 - WORTH_CHANGING) * option.value ? { ...option, chunks: cached, value } : option;
   });
 }

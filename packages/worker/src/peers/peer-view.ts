@@ -2,14 +2,23 @@
  * What a PoP plans by when it has peers (Agar, ICDCS'17, section VI): chunks in their caches are further sources, and what
  * they read from here is worth caching for.
  */
-import type { Manifest } from "@agarose/core";
-
 /** A chunk in a peer's cache: what it takes to get it from there. */
 export interface PeerChunk {
   readonly chunk: number;
   readonly pop: string;
   readonly meanMs: number;
   readonly sdMs: number;
+}
+
+/** What must be known of an object to say how peers read it. */
+export interface PlacedObject {
+  readonly key: string;
+  readonly version: string;
+  readonly k: number;
+  /** Region of each stored chunk. */
+  readonly placement: readonly string[];
+  /** Bytes of one chunk in the longest stripe. */
+  readonly shardBytes: number;
 }
 
 export interface PeerView {
@@ -21,7 +30,7 @@ export interface PeerView {
    * Milliseconds x requests per period that all peers together save when this PoP caches exactly `chunks` of an object,
    * against it caching none of them: to be added to the value of the caching option.
    */
-  savedAtPeers(manifest: Manifest, chunks: readonly number[]): number;
+  savedAtPeers(object: PlacedObject, chunks: readonly number[]): number;
 }
 
 /** The view of a PoP without peers, and of one that reaches none. */

@@ -4,11 +4,10 @@
  * All PoPs value a chunk by the same sum, the time saved at every PoP, so a change that pays for one of them pays for all
  * together, and PoPs that change in turn come to rest (block-coordinate ascent).
  */
-import type { Manifest } from "@agarose/core";
 import { expectedReadMs, type LatencyEstimate } from "@agarose/solver";
-import { deliveryMs, shardBytes, type RegionEstimate } from "../configuration.ts";
+import { deliveryMs, type RegionEstimate } from "../configuration.ts";
 import type { Outlook } from "./peer-message.ts";
-import type { PeerChunk, PeerView } from "./peer-view.ts";
+import type { PeerChunk, PeerView, PlacedObject } from "./peer-view.ts";
 
 /** A peer that answers. */
 export interface PeerReport {
@@ -44,15 +43,15 @@ export function peerView({ pop, peers, cacheMs, delta }: PeerViewOptions): PeerV
   return {
     chunksOf: (version) => peers.flatMap((peer) => chunksAt(peer, version)),
     keys: [...requests].toSorted(([, a], [, b]) => b - a).map(([key]) => key),
-    savedAtPeers(manifest, chunks) {
+    savedAtPeers(object, chunks) {
       let saved = 0;
       for (const reader of readers) {
-        const popularity = reader.popular.get(manifest.key) ?? 0;
+        const popularity = reader.popular.get(object.key) ?? 0;
         if (popularity === 0) continue;
-        const without = reader.sourcesOf(manifest);
+        const without = reader.sourcesOf(object);
         const withThese = [...without];
         for (const chunk of chunks) withThese[chunk] = nearer(withThese[chunk], reader.toHere);
-        saved += popularity * Math.max(0, readMs(without, manifest.k) - readMs(withThese, manifest.k));
+        saved += popularity * Math.max(0, readMs(without, object.k) - readMs(withThese, object.k));
       }
       return saved;
     },
@@ -63,7 +62,7 @@ export function peerView({ pop, peers, cacheMs, delta }: PeerViewOptions): PeerV
 interface Reader {
   readonly popular: ReadonlyMap<string, number>;
   readonly toHere: LatencyEstimate;
-  sourcesOf(manifest: Manifest): (LatencyEstimate | undefined)[];
+  sourcesOf(object: PlacedObject): (LatencyEstimate | undefined)[];
 }
 
 function readerOf(peer: PeerReport, peers: readonly PeerReport[], pop: string, cacheMs: number): Reader[] {
@@ -72,27 +71,26 @@ function readerOf(peer: PeerReport, peers: readonly PeerReport[], pop: string, c
   const byName = new Map(itsPeers.filter(({ down }) => !down).map((place) => [place.name, place]));
   // It says itself that it does not reach us; as long as it has not measured, the way is as long as it is from here.
   if (itsPeers.some(({ name, down }) => name === pop && down)) return [];
-  const sourcesOf = (manifest: Manifest): (LatencyEstimate | undefined)[] => {
-    const sources = regionSources(manifest, regions);
-    for (const chunk of peer.held.get(manifest.version) ?? []) sources[chunk] = { meanMs: cacheMs };
+  const sourcesOf = (object: PlacedObject): (LatencyEstimate | undefined)[] => {
+    const sources = regionSources(object, regions);
+    for (const chunk of peer.held.get(object.version) ?? []) sources[chunk] = { meanMs: cacheMs };
     for (const third of peers) {
       const place = third.name === peer.name ? undefined : byName.get(third.name);
       if (!place) continue;
-      for (const chunk of third.held.get(manifest.version) ?? []) sources[chunk] = nearer(sources[chunk], place);
+      for (const chunk of third.held.get(object.version) ?? []) sources[chunk] = nearer(sources[chunk], place);
     }
     return sources;
   };
   return [{ popular: new Map(popular), toHere: byName.get(pop) ?? peer, sourcesOf }];
 }
 
-function regionSources(manifest: Manifest, regions: readonly RegionEstimate[]): (LatencyEstimate | undefined)[] {
-  const bytes = shardBytes(manifest);
+function regionSources(object: PlacedObject, regions: readonly RegionEstimate[]): (LatencyEstimate | undefined)[] {
   const byName = new Map(regions.map((region) => [region.name, region]));
-  const up = manifest.placement.map((name) => {
+  const up = object.placement.map((name) => {
     const region = byName.get(name);
-    return region && !region.down ? { meanMs: deliveryMs(region, bytes), sdMs: region.sdMs } : undefined;
+    return region && !region.down ? { meanMs: deliveryMs(region, object.shardBytes), sdMs: region.sdMs } : undefined;
   });
-  const enough = up.filter(Boolean).length >= manifest.k;
+  const enough = up.filter(Boolean).length >= object.k;
   return enough ? up : up.map((source) => source ?? { meanMs: DOWN_MS });
 }
 
