@@ -34,3 +34,6 @@ export type { CacheMessage, CacheStatement } from "./policies/c2p/cache-message.
 export { ObjectsInCache } from "./policies/c2p/objects-in-cache.ts";
 export { chooseVictim } from "./policies/c2p/replacement.ts";
 export type { ReplacementCandidate } from "./policies/c2p/replacement.ts";
+export { simulateReadCluster } from "./ec-cache/read-cluster.ts";
+export type { ReadClusterResult, ReadClusterStudy } from "./ec-cache/read-cluster.ts";
+export { spreadRedundancy } from "./ec-cache/redundancy.ts";

@@ -1,15 +1,19 @@
 /** How evenly reads load the servers: EC-Cache's metric and its Theorem 1 (section 5). */
 
-/** EC-Cache's percent imbalance: how far the busiest server is above the average one. */
-export function imbalancePercent(load: ArrayLike<number>): number {
-  let sum = 0;
+/**
+ * EC-Cache's percent imbalance, equation (1): how far the busiest server is above `ideal`, the load of each server if the
+ * needed reads were spread evenly; the average load unless given, which differs where extra requests are made.
+ */
+export function imbalancePercent(load: ArrayLike<number>, ideal = averageOf(load)): number {
   let most = 0;
-  for (let s = 0; s < load.length; s++) {
-    sum += load[s]!;
-    most = Math.max(most, load[s]!);
-  }
-  const average = sum / load.length;
-  return average > 0 ? (100 * (most - average)) / average : 0;
+  for (let s = 0; s < load.length; s++) most = Math.max(most, load[s]!);
+  return ideal > 0 ? (100 * (most - ideal)) / ideal : 0;
+}
+
+function averageOf(load: ArrayLike<number>): number {
+  let sum = 0;
+  for (let s = 0; s < load.length; s++) sum += load[s]!;
+  return load.length === 0 ? 0 : sum / load.length;
 }
 
 /**
