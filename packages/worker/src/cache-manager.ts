@@ -26,7 +26,7 @@ import { inParallel } from "./parallel.ts";
 import type { LedgerEntry, PeriodReport, PopSnapshot } from "./pop-state.ts";
 import { publishConfiguration } from "./publish.ts";
 import type { RegionProbe, RegionState } from "./region-estimates.ts";
-import { probeRegions } from "./region-manager.ts";
+import { probeRegions, SIZED_EVERY, sizedTargets } from "./region-manager.ts";
 import type { KeyPopularity } from "./request-monitor.ts";
 
 /** The PoP's state as the manager uses it: `PopState` through its stub. */
@@ -93,9 +93,11 @@ class Period {
   }
 
   async run(): Promise<PeriodReport> {
-    const { settings, state, fetch, clock } = this.#options;
+    const { settings, state, fetch, clock, findManifest } = this.#options;
     await this.#attempt(async () => {
-      this.#regions = await state.mergeRegions(await probeRegions({ regions: settings.regions, fetch, clock }));
+      const keys = this.#epoch % SIZED_EVERY === 0 ? [...this.#ledger.values()].map(({ key }) => key) : [];
+      const sized = await sizedTargets(keys, findManifest);
+      this.#regions = await state.mergeRegions(await probeRegions({ regions: settings.regions, sized, fetch, clock }));
     });
     await this.#attempt(async () => {
       const writer = new CacheWriter({

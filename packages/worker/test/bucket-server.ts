@@ -10,6 +10,8 @@ export interface BucketFault {
   /** Answer everything with a redirect to here. */
   readonly redirect?: string;
   readonly delayMs?: number;
+  /** How fast bodies come, all at once at their end. */
+  readonly bytesPerMs?: number;
 }
 
 export interface BucketRequest {
@@ -76,6 +78,10 @@ export async function startBuckets(): Promise<BucketServer> {
     if (status !== 404 && fault.spoil && name.startsWith("chunks/")) {
       fire();
       body = fault.spoil(body);
+    }
+    if (fault.bytesPerMs) {
+      fire();
+      await new Promise((resolve) => setTimeout(resolve, body.length / fault.bytesPerMs!));
     }
     response.writeHead(status, { "content-length": body.length }).end(body);
   };

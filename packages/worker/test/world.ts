@@ -36,7 +36,7 @@ export interface Status {
       stripes: number;
     }[];
   };
-  readonly regions: { name: string; down: boolean; meanMs: number }[];
+  readonly regions: { name: string; down: boolean; slow: boolean; meanMs: number; msPerByte: number; p99Ms: number }[];
   readonly lastPeriod: {
     written: number;
     evicted: number;

@@ -2,6 +2,7 @@
 import type { Context } from "hono";
 import type { AppEnv } from "../http.ts";
 import { Invocation } from "../isolate.ts";
+import { quantileMs } from "../latency-histogram.ts";
 import { popState } from "../request-counter.ts";
 import type { Counts } from "../traffic.ts";
 
@@ -22,8 +23,28 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
     regions.map((region) => [{ region: region.name }, value(region)]);
   text.gauge(
     "agarose_region_latency_ms",
-    "Mean time to deliver one chunk.",
+    "Mean time to the first byte of a chunk.",
     perRegion(({ meanMs }) => meanMs),
+  );
+  text.gauge(
+    "agarose_region_bytes_per_second",
+    "Transfer rate behind the first byte; 0 while unknown.",
+    perRegion(({ msPerByte }) => (msPerByte > 0 ? 1000 / msPerByte : 0)),
+  );
+  text.gauge(
+    "agarose_region_latency_quantile_ms",
+    "Time that a share of the probes and reads did not exceed.",
+    [0.5, 0.99].flatMap((q) =>
+      regions.map(({ name, times }): [Labels, number] => [
+        { region: name, quantile: String(q) },
+        quantileMs(times, q) ?? 0,
+      ]),
+    ),
+  );
+  text.gauge(
+    "agarose_region_slow",
+    "1 while the region takes much longer than it used to.",
+    perRegion(({ slow }) => Number(slow)),
   );
   text.gauge(
     "agarose_region_down",
@@ -70,6 +91,9 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
     "1 while this isolate asks the region last.",
     isolate.settings.regions.map(({ name }) => [{ region: name }, Number(isolate.breakers.isOpen(name))]),
   );
+  text.counter("agarose_isolate_dropped_reports_total", "Telemetry reports dropped for lack of memory.", [
+    [{}, isolate.telemetry.dropped],
+  ]);
   text.counter("agarose_isolate_dropped_counts_total", "Requests not counted for lack of memory.", [
     [{}, isolate.counter.dropped],
   ]);

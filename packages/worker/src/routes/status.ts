@@ -2,6 +2,7 @@
 import type { Context } from "hono";
 import type { AppEnv } from "../http.ts";
 import { Invocation } from "../isolate.ts";
+import { quantileMs } from "../latency-histogram.ts";
 import { popState } from "../request-counter.ts";
 
 export async function status(c: Context<AppEnv>): Promise<Response> {
@@ -15,7 +16,11 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
     delta,
     epoch,
     cache: { capacityBytes: cacheBytes, cachedBytes, objects: ledger },
-    regions,
+    regions: regions.map(({ transfers: _transfers, times, ...region }) => ({
+      ...region,
+      p50Ms: quantileMs(times, 0.5) ?? null,
+      p99Ms: quantileMs(times, 0.99) ?? null,
+    })),
     lastPeriod: lastPeriod ?? null,
     // Of the isolate that answers; others have counted their own.
     isolate: {
@@ -23,6 +28,7 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
       stripes: isolate.flights.counters,
       openBreakers: isolate.settings.regions.map(({ name }) => name).filter((name) => isolate.breakers.isOpen(name)),
       droppedCounts: isolate.counter.dropped,
+      droppedReports: isolate.telemetry.dropped,
     },
   });
 }
