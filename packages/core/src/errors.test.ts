@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { AgaroseError, toAgaroseError, type ErrorCode } from "./errors.ts";
 
@@ -57,14 +56,3 @@ describe("httpStatus", () => {
 function status(code: ErrorCode): number {
   return new AgaroseError(code, "").httpStatus;
 }
-
-test("every code has its line in docs/ERRORS.md, with its HTTP status", async () => {
-  const source = await readFile(new URL("errors.ts", import.meta.url), "utf8");
-  const docs = await readFile(new URL("../../../docs/ERRORS.md", import.meta.url), "utf8");
-  const codes = [...source.matchAll(/^ {2}\| "([A-Z_]+)"/gm)].map(([, code]) => code as ErrorCode);
-  expect(codes.length).toBeGreaterThan(30);
-  const lines = codes.map(
-    (code) => new RegExp(`^\\| \`${code}\` +\\| ${new AgaroseError(code, "").httpStatus} +\\| \\S`, "m"),
-  );
-  expect(lines.filter((line) => !line.test(docs))).toEqual([]);
-});

@@ -28,4 +28,5 @@ test("mean and spread stay within what was measured", () => {
 test("a request is late after its mean and three spreads, and never before 20 ms", () => {
   expect(hedgeAfterMs({ meanMs: 100, sdMs: 10 })).toBe(130);
   expect(hedgeAfterMs({ meanMs: 1, sdMs: 1 })).toBe(20);
+  expect(hedgeAfterMs({ meanMs: 100, sdMs: 10, lateMs: 110 })).toBe(110);
 });

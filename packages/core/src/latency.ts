@@ -6,6 +6,8 @@
 export interface LatencyEstimate {
   readonly meanMs: number;
   readonly sdMs: number;
+  /** After so long it is late, where more is known of it than mean and spread. */
+  readonly lateMs?: number;
 }
 
 /** A source nobody has measured yet: slow enough not to be preferred, near enough to be tried. */
@@ -22,7 +24,7 @@ export function observeLatency(estimate: LatencyEstimate | undefined, ms: number
   return { meanMs, sdMs: Math.sqrt(variance) };
 }
 
-/** When a request to such a source is late enough that another one should be asked: mean + 3 sd, at least 20 ms. */
-export function hedgeAfterMs(estimate: LatencyEstimate): number {
-  return Math.max(20, estimate.meanMs + 3 * estimate.sdMs);
+/** When a request to such a source is late enough that another one should be asked: `lateMs`, or mean + 3 sd; at least 20 ms. */
+export function hedgeAfterMs({ meanMs, sdMs, lateMs }: LatencyEstimate): number {
+  return Math.max(20, lateMs ?? meanMs + 3 * sdMs);
 }

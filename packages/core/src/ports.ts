@@ -10,6 +10,8 @@ export interface FetchInit {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   readonly signal?: AbortSignal;
+  /** How urgent it is among other requests; not all runtimes care. */
+  readonly priority?: "high" | "low" | "auto";
 }
 
 export interface FetchedResponse {

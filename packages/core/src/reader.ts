@@ -12,7 +12,7 @@ import type { ByteRange } from "./range.ts";
 import { planStripe } from "./read-plan.ts";
 import { isFault, type ReadReport, type RequestRecord } from "./read-report.ts";
 import type { ChunkSource } from "./source.ts";
-import { readStripe } from "./stripe-read.ts";
+import { readStripe, type Hedge } from "./stripe-read.ts";
 import { dataShards } from "./stripe-shards.ts";
 
 /** One stripe as it was read. */
@@ -48,8 +48,8 @@ export interface ReadOptions {
   readonly signal?: AbortSignal;
   /** Requests beyond k that each stripe starts with. Default 1. */
   readonly delta?: number;
-  /** Ask further sources once the expected time has passed. Default true. */
-  readonly hedge?: boolean;
+  /** Whether to ask further sources once the expected time has passed. Default true. */
+  readonly hedge?: Hedge;
   /**
    * Object bytes being fetched or waiting for the consumer, counted in whole stripes: at least one, at most
    * `WINDOW_STRIPES_MAX`. Default 16 MiB.

@@ -141,6 +141,16 @@ describe("readStripe", () => {
       expect(world.outcomes()).toEqual({ used: ["r1", "r2", "r3", "other"], unused: ["peer"] });
     });
 
+    test("waits as long again where it may not ask anybody, until it may", async () => {
+      const world = new World({ behaviours: { r3: "hang", r4: "hang" } });
+      const asked: number[][] = [];
+      await world.read({ delta: 0, hedge: (bytes, times) => asked.push([bytes, times]) > 0 && times > 1 });
+      expect(asked).toEqual([1, 2, 1, 2].map((times) => [100, times]));
+      expect([world.startsAt(100), world.startsAt(200), world.startsAt(400)]).toEqual([[], ["r4"], ["r5"]]);
+      expect(world.clock.now()).toBe(500);
+      world.expectClean();
+    });
+
     test("does not happen when it is switched off", async () => {
       const world = new World({ behaviours: { r3: "hang" } });
       const error = await rejectionOf(world.read({ delta: 0, hedge: false, timeoutMs: 5000 }));

@@ -14,6 +14,12 @@ import { startCount, type Candidate } from "./read-plan.ts";
 import type { RequestRecord } from "./read-report.ts";
 import { checkHash, checkLength, dataShards } from "./stripe-shards.ts";
 
+/**
+ * Whether a further source may be asked for a shard of `bytes` bytes, now that the stripe is late for the `times`-th time
+ * (from 1) since a source was asked last. A stripe that may not asks again after as long.
+ */
+export type Hedge = boolean | ((bytes: number, times: number) => boolean);
+
 export interface StripeReadOptions {
   readonly manifest: Manifest;
   readonly stripe: StripeShape;
@@ -21,7 +27,7 @@ export interface StripeReadOptions {
   readonly candidates: readonly Candidate[];
   readonly delta: number;
   /** Whether to ask further sources once the expected time has passed. */
-  readonly hedge: boolean;
+  readonly hedge: Hedge;
   /** The stripe fails with READ_TIMEOUT after this long. */
   readonly timeoutMs: number;
   /** Called only to prove functional chunks. */
@@ -222,9 +228,11 @@ class StripeRead {
     );
   }
 
-  #armHedge(ms: number): void {
-    if (!this.#options.hedge) return;
-    this.#cancelHedge = this.#options.clock.after(ms, () => {
+  #armHedge(ms: number, times: number = 1): void {
+    const { hedge, clock, stripe } = this.#options;
+    if (!hedge) return;
+    this.#cancelHedge = clock.after(ms, () => {
+      if (hedge !== true && !hedge(stripe.shardBytes, times)) return this.#armHedge(ms, times + 1);
       const next = this.#launchNext();
       if (next) this.#armHedge(hedgeAfterMs(next.estimate));
     });
