@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { imbalancePercent, serverLoads, splitVarianceRatio } from "../src/load-balance.ts";
 import { solveKnapsack } from "../src/knapsack.ts";
-import { countPartitions, forEachPartition, solveByPartitions } from "../src/policies/liu-partitions.ts";
+import { clearMarket, countPartitions, forEachPartition, solveByPartitions } from "../src/policies/liu-partitions.ts";
 import { seededRandom } from "../src/random.ts";
 
 describe("Liu's partitions", () => {
@@ -9,6 +9,10 @@ describe("Liu's partitions", () => {
     expect([60, 80, 100, 120].map((capacity) => countPartitions(capacity, 6))).toEqual([
       19_858, 69_624, 189_509, 436_140,
     ]);
+  });
+
+  test("those of one online step, K + 1 objects sharing 2K - 1 chunks, are as many as the paper's largest", () => {
+    expect([2, 4, 6, 8].map((k) => countPartitions(2 * k - 1, k, k + 1))).toEqual([2, 9, 37, 127]);
   });
 
   test("enumeration and count agree, and every partition fills the cache", () => {
@@ -19,6 +23,11 @@ describe("Liu's partitions", () => {
       expect(Math.max(...pieces)).toBeLessThanOrEqual(4);
     });
     expect(seen).toBe(countPartitions(17, 4));
+    for (const piecesMax of [4, 5, 9, 17, 30]) {
+      let few = 0;
+      forEachPartition(17, 4, (pieces) => (few += pieces.length <= piecesMax ? 1 : 0));
+      expect(countPartitions(17, 4, piecesMax)).toBe(few);
+    }
   });
 
   test("partition and assignment find what the exact knapsack finds", () => {
@@ -41,7 +50,59 @@ describe("Liu's partitions", () => {
       expect(solveByPartitions(value, capacity), `seed ${seed}`).toBe(exact.value);
     }
   });
+
+  test("prices clear the market: every piece has what it likes best at them, and what nobody took is free", () => {
+    let contested = 0;
+    for (let seed = 1; seed <= 200; seed++) {
+      const random = seededRandom(seed);
+      const [pieces, objects] = [1 + random.integer(6), 1 + random.integer(6)];
+      const worth = Array.from({ length: pieces }, () => Array.from({ length: objects }, () => random.integer(20)));
+      const { value, objectOf, price } = clearMarket(worth);
+      for (const [piece, own] of worth.entries()) {
+        const payoff = (object: number): number => (object < 0 ? 0 : own[object]! - price[object]!);
+        const best = Math.max(0, ...own.map((_, object) => payoff(object)));
+        expect(payoff(objectOf[piece]!)).toBeGreaterThanOrEqual(best - 1 / (pieces + 1) - 1e-9);
+      }
+      for (const [object, own] of price.entries()) if (!objectOf.includes(object)) expect(own).toBe(0);
+      expect(new Set(objectOf.filter((object) => object >= 0)).size).toBe(objectOf.filter((o) => o >= 0).length);
+      expect(value).toBe(bestAssignment(worth));
+      if (price.some((own) => own > 1)) contested++;
+    }
+    expect(contested).toBeGreaterThan(100);
+  });
+
+  test.each([
+    () => solveByPartitions([[0, 1.5]], 1),
+    () => solveByPartitions([[0, NaN]], 1),
+    () => solveByPartitions([[0, -1]], 1),
+    () => solveByPartitions([[0, Infinity]], 1),
+    () => solveByPartitions([[0, 1], [0]], 1),
+    () => solveByPartitions([[0, 1]], -1),
+    () => countPartitions(NaN, 2),
+    () => countPartitions(5, 2, 1.5),
+    () => forEachPartition(5, Infinity, () => undefined),
+  ])("refuses what is no whole number: %s", (call) => {
+    expect(call).toThrow(expect.objectContaining({ code: "KNAPSACK_INVALID" }));
+  });
+
+  test("nothing to cache is worth nothing", () => {
+    expect(solveByPartitions([], 5)).toBe(0);
+    expect(solveByPartitions([[0]], 5)).toBe(0);
+    expect(solveByPartitions([[0, 3]], 0)).toBe(0);
+    expect(countPartitions(0, 3)).toBe(1);
+  });
 });
+
+/** Tries every assignment of pieces to different objects, or to none. */
+function bestAssignment(worth: readonly (readonly number[])[], piece = 0, taken: readonly number[] = []): number {
+  if (piece === worth.length) return 0;
+  let best = bestAssignment(worth, piece + 1, taken);
+  for (const [object, own] of worth[piece]!.entries()) {
+    if (taken.includes(object)) continue;
+    best = Math.max(best, own + bestAssignment(worth, piece + 1, [...taken, object]));
+  }
+  return best;
+}
 
 describe("load balance", () => {
   test("imbalance is the distance of the busiest server from the average", () => {
