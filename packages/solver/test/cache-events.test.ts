@@ -140,6 +140,7 @@ describe("ObjectsInCache", () => {
         for (const message of late) table.merge(message);
         for (const key of KEYS) {
           expect(table.holdersOf(key).get("p") ?? [], key).toEqual(held.get(key) ?? []);
+          expect(new Map(table.heldBy("p")).get(key) ?? [], key).toEqual(held.get(key) ?? []);
         }
       }),
     );

@@ -69,6 +69,13 @@ export class ObjectsInCache {
     return holders;
   }
 
+  /** All that one peer holds. */
+  *heldBy(node: string): Iterable<readonly [key: string, chunks: readonly number[]]> {
+    for (const [key, { statement }] of this.nodes.get(node)?.objects ?? []) {
+      if (statement.chunks.length > 0) yield [key, statement.chunks];
+    }
+  }
+
   /** Object in cache, 0 to 1: how many of the k chunks that a read needs are held by the peers and in `own`. */
   oic(key: string, k: number, own: readonly number[] = []): number {
     const needed = asNumber(k, "k", { min: 1, isInteger: true });
