@@ -1,0 +1,160 @@
+/**
+ * Range and conditional requests of RFC 9110 (sections 13 and 14) with the one answer that every face of an object gives:
+ * `objectAnswer`, the edge and the service worker all run this table.
+ *
+ * Where the RFC leaves a choice, ours is: several ranges, and ranges of an empty object, are ignored (14.2 lets a server
+ * ignore Range), so the answer is the whole object.
+ */
+
+export interface RangeCase {
+  readonly name: string;
+  readonly method: "GET" | "HEAD";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly expected: RangeAnswer;
+}
+
+/** What an answer is compared by. */
+export interface RangeAnswer {
+  readonly status: number;
+  /** `Content-Range`. */
+  readonly contentRange: string | null;
+  /** Bytes [start, end) of the object in the body; undefined where there is no body, or one that tells of an error. */
+  readonly body: readonly [start: number, end: number] | undefined;
+}
+
+/** An object as its clients know it. `bytes` is 600 at least. */
+export interface RangedObject {
+  readonly bytes: number;
+  readonly etag: string;
+  /** An HTTP date. */
+  readonly lastModified: string;
+}
+
+export function rangeCases({ bytes: n, etag, lastModified }: RangedObject): RangeCase[] {
+  const part = (start: number, end: number): RangeAnswer => ({
+    status: 206,
+    contentRange: `bytes ${start}-${end - 1}/${n}`,
+    body: [start, end],
+  });
+  const whole: RangeAnswer = { status: 200, contentRange: null, body: [0, n] };
+  const outside: RangeAnswer = { status: 416, contentRange: `bytes */${n}`, body: undefined };
+  const empty = (status: number): RangeAnswer => ({ status, contentRange: null, body: undefined });
+  const get = (headers: Record<string, string>, expected: RangeAnswer): RangeCase => ({
+    name: nameOf(headers),
+    method: "GET",
+    headers,
+    expected,
+  });
+  const head = (range: string): RangeCase => ({
+    name: `HEAD, range: ${range}`,
+    method: "HEAD",
+    headers: { range },
+    expected: empty(200),
+  });
+  const other = `"${"0".repeat(32)}"`;
+  const earlier = new Date(Date.parse(lastModified) - 1000).toUTCString();
+  const later = new Date(Date.parse(lastModified) + 1000).toUTCString();
+  const range = "bytes=5-9";
+  const tooFar = `bytes=${n}-`;
+
+  return [
+    get({}, whole),
+    // First to last, both inclusive.
+    get({ range: "bytes=0-0" }, part(0, 1)),
+    get({ range: "bytes=0-1" }, part(0, 2)),
+    get({ range: "bytes=5-9" }, part(5, 10)),
+    get({ range: `bytes=0-${n - 1}` }, part(0, n)),
+    get({ range: `bytes=${n - 1}-${n - 1}` }, part(n - 1, n)),
+    get({ range: `bytes=10-${n + 100}` }, part(10, n)),
+    get({ range: "bytes=10-99999999999999999999" }, part(10, n)),
+    get({ range: "bytes=007-008" }, part(7, 9)),
+    get({ range: "BYTES=0-1" }, part(0, 2)),
+    // From somewhere on.
+    get({ range: "bytes=0-" }, part(0, n)),
+    get({ range: "bytes=500-" }, part(500, n)),
+    get({ range: `bytes=${n - 1}-` }, part(n - 1, n)),
+    // The last bytes.
+    get({ range: "bytes=-1" }, part(n - 1, n)),
+    get({ range: "bytes=-500" }, part(n - 500, n)),
+    get({ range: `bytes=-${n}` }, part(0, n)),
+    get({ range: `bytes=-${n + 1}` }, part(0, n)),
+    // No byte of the object.
+    get({ range: tooFar }, outside),
+    get({ range: `bytes=${n}-${n + 5}` }, outside),
+    get({ range: "bytes=99999999999999999999-" }, outside),
+    get({ range: "bytes=-0" }, outside),
+    // Several: ignored.
+    get({ range: "bytes=0-1,5-6" }, whole),
+    get({ range: "bytes=0-0, -1" }, whole),
+    get({ range: `bytes=0-1,${n}-` }, whole),
+    // Not a range of bytes: ignored.
+    ...["bytes=", "bytes=-", "bytes", "bytes 0-1", "0-1", "items=0-1", "bytes=a-b", "bytes=0-1x", "bytes=0x0-0x5"].map(
+      (malformed) => get({ range: malformed }, whole),
+    ),
+    ...["bytes=5-1", "bytes=--1", "bytes=0--1", "bytes=+0-1", "bytes=1.5-3", "bytes=1e2-", "bytes=0-1;2-3"].map(
+      (malformed) => get({ range: malformed }, whole),
+    ),
+    // A range of what the client has the rest of already (13.1.5): only by a strong comparison, or the very date.
+    get({ "if-range": etag, range }, part(5, 10)),
+    get({ "if-range": etag, range: tooFar }, outside),
+    get({ "if-range": etag }, whole),
+    get({ "if-range": other, range }, whole),
+    get({ "if-range": other, range: tooFar }, whole),
+    get({ "if-range": `W/${etag}`, range }, whole),
+    get({ "if-range": lastModified, range }, part(5, 10)),
+    get({ "if-range": earlier, range }, whole),
+    get({ "if-range": later, range }, whole),
+    get({ "if-range": "yesterday", range }, whole),
+    // Preconditions come first (13.2.2).
+    get({ "if-none-match": etag, range }, empty(304)),
+    get({ "if-none-match": `W/${etag}`, range }, empty(304)),
+    get({ "if-none-match": `${other}, ${etag}`, range }, empty(304)),
+    get({ "if-none-match": "*", range }, empty(304)),
+    get({ "if-none-match": etag, range: tooFar }, empty(304)),
+    get({ "if-none-match": other, range }, part(5, 10)),
+    get({ "if-none-match": other, "if-modified-since": later, range }, part(5, 10)),
+    get({ "if-none-match": etag, "if-range": other, range }, empty(304)),
+    get({ "if-modified-since": lastModified, range }, empty(304)),
+    get({ "if-modified-since": earlier, range }, part(5, 10)),
+    get({ "if-match": etag, range }, part(5, 10)),
+    get({ "if-match": other, range }, empty(412)),
+    get({ "if-match": `W/${etag}`, range }, empty(412)),
+    get({ "if-unmodified-since": lastModified, range }, part(5, 10)),
+    get({ "if-unmodified-since": earlier, range }, empty(412)),
+    // Range is defined for GET alone (14.2).
+    head("bytes=0-1"),
+    head(tooFar),
+  ];
+}
+
+/** Requests for an object without a byte: all of them get it whole. */
+export function emptyObjectCases(): RangeCase[] {
+  return ["bytes=0-", "bytes=0-0", "bytes=-1", "bytes=-0", "bytes=5-9"].map((range) => ({
+    name: `of an empty object, range: ${range}`,
+    method: "GET",
+    headers: { range },
+    expected: { status: 200, contentRange: null, body: [0, 0] },
+  }));
+}
+
+/**
+ * Ranges in the order in which a media element of Safari asks for them: two bytes to see whether ranges are answered at
+ * all, the same again, everything, and from where the index of the file or a seek leads on.
+ */
+export function mediaProbes(bytes: number): readonly (readonly [start: number, end: number])[] {
+  const middle = Math.floor(bytes / 2);
+  return [
+    [0, 2],
+    [0, 2],
+    [0, bytes],
+    [bytes - 100, bytes],
+    [middle, bytes],
+    [middle, middle + 64],
+    [2, middle],
+  ];
+}
+
+function nameOf(headers: Readonly<Record<string, string>>): string {
+  const parts = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return parts.length > 0 ? `GET, ${parts.join(", ")}` : "GET";
+}
