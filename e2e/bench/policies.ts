@@ -1,0 +1,201 @@
+/**
+ * Every policy run for real against what the simulator predicts for it: one trace of reads at three PoPs, through the
+ * service worker in Chromium over emulated links, one local world for each system, all of them side by side.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Browser, Page } from "@playwright/test";
+import { simulate, TraceBuilder, type Scenario, type Trace } from "@agarose/solver";
+import { loadScenario } from "../../packages/cli/src/scenario-file.ts";
+import { seededRandom } from "../../packages/solver/src/random.ts";
+import { openApp, takeServiceWorker } from "../fixtures/app.ts";
+import { World } from "../fixtures/world.ts";
+import type { Bench, BenchOptions } from "./bench.ts";
+import { startBrowser } from "./browser.ts";
+import { describeMachine } from "./machine.ts";
+import { table } from "./statistics.ts";
+
+type SystemSpec = Scenario["systems"][number];
+
+const SCENARIO = fileURLToPath(new URL("../../packages/solver/scenarios/three-pops.json", import.meta.url));
+const BASELINE = "agar alone";
+
+/** What the reads of one system took. */
+interface Outcome {
+  readonly meanMs: number;
+  readonly p99Ms: number;
+}
+
+export const policies: Bench = {
+  name: "policies",
+  title: "Policies run for real, and as simulated",
+  async run(options) {
+    const scenario = await loadScenario(SCENARIO);
+    const trace = drawTrace(scenario, options.quick ? 10 : scenario.requests.count);
+    const systems = options.quick ? scenario.systems.slice(-3) : scenario.systems;
+    const predicted = new Map(
+      simulate(scenario, { trace })
+        .filter(({ pop }) => pop === "all")
+        .map((row) => [row.name, row]),
+    );
+    const chromium = await startBrowser();
+    try {
+      const runs = await Promise.allSettled(
+        systems.map((system) => runForReal(chromium.browser, scenario, system, trace, options)),
+      );
+      const rows = runs.map((run, i) => {
+        if (run.status === "rejected") throw run.reason;
+        const system = systems[i]!;
+        return { system, real: run.value, predicted: predicted.get(system.name)! };
+      });
+      return describe(scenario, trace, rows, chromium.browser.version());
+    } finally {
+      await chromium.close();
+    }
+  },
+};
+
+/** Reads per PoP in turn, each PoP by its own Zipf draws of the same law. */
+function drawTrace({ objects, pops, popularity, requests }: Scenario, readsPerPop: number): Trace {
+  if (popularity.type !== "zipf") throw new Error(`the scenario draws by ${popularity.type}: zipf is expected`);
+  const { exponent } = popularity;
+  const random = seededRandom(1);
+  const weights = Array.from({ length: objects.count }, (_, rank) => (rank + 1) ** -exponent);
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const draw = (): number => {
+    let left = random.next() * total;
+    return Math.max(
+      0,
+      weights.findIndex((weight) => (left -= weight) <= 0),
+    );
+  };
+  const builder = new TraceBuilder({ format: "csv" });
+  builder.add("seconds,key,bytes,pop");
+  for (let read = 0; read < readsPerPop; read++) {
+    for (const { name } of pops) {
+      builder.add(`${read / requests.perSecond},objects/${draw()},${String(objects.bytes)},${name}`);
+    }
+  }
+  return builder.finish();
+}
+
+async function runForReal(
+  browser: Browser,
+  scenario: Scenario,
+  system: SystemSpec,
+  trace: Trace,
+  { progress }: BenchOptions,
+): Promise<Outcome> {
+  const world = await World.start("--scenario", SCENARIO, ...popVariables(system));
+  const contexts = [];
+  try {
+    await putObjects(world, trace);
+    const pages = new Map<string, Page>();
+    for (const { name, url } of world.pops) {
+      await world.moveClient(name);
+      const context = await browser.newContext();
+      contexts.push(context);
+      const page = await openApp(context, world);
+      // A client of this PoP alone: that clients find the nearest one is measured elsewhere.
+      await takeServiceWorker(page, "module", `pops=${name}=${url}`);
+      pages.set(name, page);
+    }
+    const times: number[] = [];
+    let period = 0;
+    let near: string | undefined;
+    for (const [read, object] of trace.object.entries()) {
+      if (Math.floor(trace.seconds[read]! / scenario.periodSeconds) > period) {
+        period++;
+        await world.cron();
+      }
+      const pop = trace.pop[read]!;
+      if (pop !== near) await world.moveClient((near = pop));
+      times.push(await timedRead(pages.get(pop)!, trace.keys[object]!, trace.bytes[object]!));
+    }
+    const outcome = outcomeOf(times);
+    progress(`${system.name}: mean ${outcome.meanMs.toFixed(0)}, p99 ${outcome.p99Ms.toFixed(0)} ms`);
+    return outcome;
+  } finally {
+    for (const context of contexts) await context.close();
+    await world.stop();
+  }
+}
+
+/** The simulator's system as variables of the real PoPs. */
+function popVariables({ policy, read, joint }: SystemSpec): string[] {
+  const variables = {
+    POLICY: policy === "backend" ? "off" : policy,
+    DELTA: read.delta,
+    FUNCTIONAL: read.cachedChunks === "functional",
+    ...(joint ? {} : { PEERS: "[]" }),
+  };
+  return Object.entries(variables).flatMap(([name, value]) => ["--var", `${name}=${value}`]);
+}
+
+async function putObjects(world: World, trace: Trace): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "agarose-policies-"));
+  try {
+    const files: string[] = [];
+    for (const [i, key] of trace.keys.entries()) {
+      const file = join(folder, key.slice("objects/".length));
+      await writeFile(file, randomBytes(trace.bytes[i]!));
+      files.push(file);
+    }
+    await world.agarose("put", ...files, "--prefix", "objects/");
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function timedRead(page: Page, key: string, bytes: number): Promise<number> {
+  const answer = await page.evaluate(async (path) => {
+    const start = performance.now();
+    const response = await fetch(path, { cache: "no-store" });
+    const { byteLength } = await response.arrayBuffer();
+    return { ms: performance.now() - start, byteLength, status: response.status };
+  }, `/ec/${key}`);
+  if (answer.byteLength === bytes) return answer.ms;
+  throw new Error(`${key}: status ${answer.status}, ${answer.byteLength} of ${bytes} bytes`);
+}
+
+function outcomeOf(times: readonly number[]): Outcome {
+  const sorted = times.toSorted((a, b) => a - b);
+  return {
+    meanMs: times.reduce((sum, ms) => sum + ms, 0) / times.length,
+    p99Ms: sorted[Math.floor(0.99 * (sorted.length - 1))]!,
+  };
+}
+
+function describe(
+  scenario: Scenario,
+  trace: Trace,
+  rows: readonly { system: SystemSpec; real: Outcome; predicted: Outcome }[],
+  browser: string,
+): string {
+  const change = (value: number, base: number): string =>
+    `${value < base ? "-" : "+"}${Math.abs(100 * (value / base - 1)).toFixed(0)}%`;
+  const baseline = rows.find(({ system }) => system.name === BASELINE) ?? rows[0]!;
+  return [
+    `Scenario \`${scenario.name}\`: ${trace.object.length} reads of ${trace.keys.length} objects in turn at ${scenario.pops.length} PoPs, a period every ` +
+      `${scenario.periodSeconds * scenario.requests.perSecond * scenario.pops.length} reads. *Real* is the service worker in Chromium, PoPs in workerd and ` +
+      "buckets behind emulated links, one world per system, all at the same time; cold caches count. *Simulated* is the same trace through " +
+      `\`agarose simulate\`'s model, ${scenario.runs} runs. Changes are against *${baseline.system.name}*.`,
+    table(
+      ["system", "real mean, ms", "simulated", "real / simulated", "change", "real p99, ms", "simulated", "change"],
+      rows.map(({ system, real, predicted }) => [
+        system.name,
+        real.meanMs.toFixed(0),
+        predicted.meanMs.toFixed(0),
+        (real.meanMs / predicted.meanMs).toFixed(2),
+        change(real.meanMs, baseline.real.meanMs),
+        real.p99Ms.toFixed(0),
+        predicted.p99Ms.toFixed(0),
+        change(real.p99Ms, baseline.real.p99Ms),
+      ]),
+    ),
+    describeMachine(browser),
+  ].join("\n\n");
+}
