@@ -4,11 +4,12 @@
  */
 import type { Decoder } from "@agarose/core";
 import { browserPorts } from "./browser-ports.ts";
-import { configFromUrl, parseConfig, type ClientConfigInput, type ConfigSource } from "./config.ts";
+import { configFromUrl, parseConfig, type ClientConfig, type ClientConfigInput, type ConfigSource } from "./config.ts";
 import { loadConfig } from "./config-store.ts";
 import { errorResponse, toResponse } from "./http-response.ts";
-import { installLifeCycle } from "./life-cycle.ts";
+import { installLifeCycle, type WorkerMessage } from "./life-cycle.ts";
 import { ObjectClient } from "./object-client.ts";
+import type { ObjectStore } from "./object-store.ts";
 import { once } from "./once.ts";
 import { route } from "./routing.ts";
 import type { WorkerScope } from "./worker-scope.ts";
@@ -20,6 +21,8 @@ export interface InstallOptions {
   readonly claim?: boolean;
   /** Set where nothing else in the worker listens to requests: the browser may then spare it those outside the prefix. */
   readonly alone?: boolean;
+  /** Makes what keeps the objects that were read, where the configuration asks for that. */
+  readonly store?: (config: ClientConfig) => ObjectStore | undefined;
 }
 
 /** With the default filled in: who has one of its own need not carry the other. */
@@ -43,12 +46,13 @@ export function wireFromUrl(scope: WorkerScope, options: WiredOptions): void {
 
 /** Wires `scope` with a configuration, or with where one is. */
 export function wire(scope: WorkerScope, source: ConfigSource, options: WiredOptions): void {
-  const { codec, claim = true, alone = false } = options;
+  const { codec, claim = true, alone = false, store } = options;
   const ports = browserPorts(codec);
+  const make = (config: ClientConfig): ObjectClient => new ObjectClient(config, { ...ports, store: store?.(config) });
   let renewed: ObjectClient | undefined;
   const first = once(async () => {
-    const config = await loadConfig(source, globalThis, (changed) => (renewed = new ObjectClient(changed, ports)));
-    return new ObjectClient(config, ports);
+    const config = await loadConfig(source, globalThis, (changed) => (renewed = make(changed)));
+    return make(config);
   });
   const client = async (): Promise<ObjectClient> => renewed ?? (await first());
 
@@ -68,9 +72,15 @@ export function wire(scope: WorkerScope, source: ConfigSource, options: WiredOpt
       ports.clock.after(INSTALL_PROBE_MS, resolve);
       await Promise.race([(await client()).probe(), longEnough]);
     },
-    onMessage: async ({ agarose: what }) => {
-      if (what === "probe") return (await client()).probe(true);
-      if (what === "forget-plans") return (await client()).plans.clear();
+    onMessage: async (message) => {
+      const { agarose: what, keys = [], prefix } = message as WorkerMessage & { keys?: string[]; prefix?: string };
+      const reads = await client();
+      if (what === "probe") await reads.probe(true);
+      if (what === "forget-plans") reads.plans.purge(() => true);
+      if (what === "purge")
+        await reads.purge((key) => keys.includes(key) || (prefix !== undefined && key.startsWith(prefix)));
+      if (what === "update") reads.plans.purge((key) => keys.includes(key));
+      if (what === "update" || what === "preload") await reads.preload(keys);
     },
   });
 

@@ -10,9 +10,15 @@ const FAILED: LatencyEstimate = { meanMs: 5_000, sdMs: 0 };
 const AVOID_MS_MIN = 5_000;
 const AVOID_MS_MAX = 60_000;
 
+/** So many measurements are kept, for the time after which a source is late: 95 of 100 take less. */
+const RECENT_MAX = 32;
+const LATE_QUANTILE = 0.95;
+
 interface Entry {
   /** By size class. */
   readonly measured: (LatencyEstimate | undefined)[];
+  /** By size class, newest last. */
+  readonly recent: number[][];
   seed: LatencyEstimate | undefined;
   failures: number;
   avoidUntilMs: number;
@@ -33,9 +39,7 @@ export class LatencyBook {
 
   /** `id` delivered `bytes` in `ms`. */
   observe(id: string, ms: number, bytes = 0): void {
-    const entry = this.#entry(id);
-    const size = sizeClass(bytes);
-    entry.measured[size] = observeLatency(entry.measured[size] ?? entry.seed, ms);
+    const entry = this.#take(id, ms, bytes);
     entry.failures = 0;
     entry.avoidUntilMs = Number.NEGATIVE_INFINITY;
   }
@@ -47,10 +51,7 @@ export class LatencyBook {
 
   /** `id` has not delivered `bytes` yet after `ms`: worth noting where that is longer than it was believed to take. */
   observeAtLeast(id: string, ms: number, bytes = 0): void {
-    if (ms <= this.estimate(id, bytes).meanMs) return;
-    const entry = this.#entry(id);
-    const size = sizeClass(bytes);
-    entry.measured[size] = observeLatency(entry.measured[size] ?? entry.seed, ms);
+    if (ms > this.estimate(id, bytes).meanMs) this.#take(id, ms, bytes);
   }
 
   /** `id` failed: it is asked last for a while, twice as long each time in a row. Many requests fail at once as one. */
@@ -77,10 +78,22 @@ export class LatencyBook {
     return nearest ?? entry.seed ?? LATENCY_UNKNOWN;
   }
 
+  #take(id: string, ms: number, bytes: number): Entry {
+    const entry = this.#entry(id);
+    const size = sizeClass(bytes);
+    const recent = (entry.recent[size] ??= []);
+    recent.push(ms);
+    if (recent.length > RECENT_MAX) recent.shift();
+    const estimate = observeLatency(entry.measured[size] ?? entry.seed, ms);
+    const lateMs = recent.toSorted((a, b) => a - b)[Math.floor(LATE_QUANTILE * recent.length)]!;
+    entry.measured[size] = recent.length < RECENT_MAX / 2 ? estimate : { ...estimate, lateMs };
+    return entry;
+  }
+
   #entry(id: string): Entry {
     let entry = this.#entries.get(id);
     if (!entry) {
-      entry = { measured: [], seed: undefined, failures: 0, avoidUntilMs: Number.NEGATIVE_INFINITY };
+      entry = { measured: [], recent: [], seed: undefined, failures: 0, avoidUntilMs: Number.NEGATIVE_INFINITY };
       this.#entries.set(id, entry);
     }
     return entry;

@@ -13,7 +13,13 @@ export type WorkerMessage =
   /** The network has changed: measure the PoPs' round trips now. */
   | { readonly agarose: "probe" }
   /** Forget all plans, so that the next reads ask for them. */
-  | { readonly agarose: "forget-plans" };
+  | { readonly agarose: "forget-plans" }
+  /** Forget the plans of these keys, or of all that begin with `prefix`, and drop what is kept of them for offline reads. */
+  | { readonly agarose: "purge"; readonly keys?: readonly string[]; readonly prefix?: string }
+  /** Fetch the plans of these keys, so that reads of them need not wait for that. */
+  | { readonly agarose: "preload"; readonly keys: readonly string[] }
+  /** `preload`, also where a plan is known: these objects have changed. */
+  | { readonly agarose: "update"; readonly keys: readonly string[] };
 
 export interface LifeCycleOptions {
   /** Rejects when the worker cannot work; it is then not installed. */

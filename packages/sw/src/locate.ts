@@ -2,7 +2,7 @@
  * Finds out what to read: from the nearest PoP, the next one when that fails or is late, and at last from the manifests
  * in the buckets.
  */
-import { AgaroseError, DELTA_DEFAULT, findManifest } from "@agarose/core";
+import { AgaroseError, DELTA_DEFAULT, findManifest, type FetchPort } from "@agarose/core";
 import type { Bundle, FullPlan, StripeSpan } from "./bundle-request.ts";
 import { AllFailed, firstInTurn, type Attempt } from "./first-in-turn.ts";
 import type { LatencyBook } from "./latency-book.ts";
@@ -24,6 +24,8 @@ export interface LocateRequest {
   /** Ask no PoP: what they know is out of date. */
   readonly bucketsOnly?: boolean;
   readonly signal: AbortSignal;
+  /** The client's by default. */
+  readonly fetch?: FetchPort;
 }
 
 /** Rejects with OBJECT_NOT_FOUND, with the manifest's own error, with ABORTED, or with NO_SOURCE. */
@@ -48,7 +50,10 @@ function popAttempts(client: ObjectClient, request: LocateRequest): Attempt<Loca
     name: `PoP ${pop.name}`,
     patienceMs: patienceMs(popAnswer(pop.name), latencies),
     async start(signal) {
-      const bundle = await new PopCall({ ...request, pop, signal }, { ...ports, latencies }).bundle;
+      const bundle = await new PopCall(
+        { ...request, pop, signal },
+        { ...ports, fetch: request.fetch ?? ports.fetch, latencies },
+      ).bundle;
       return { bundle, plan: client.learn(request.key, bundle.plan) };
     },
     onLate: () => latencies.failed(popAnswer(pop.name)),
@@ -60,7 +65,7 @@ function patienceMs(id: string, latencies: LatencyBook): number {
   return latencies.isAvoided(id) ? 0 : latencies.estimate(id).meanMs + POP_PATIENCE_MS;
 }
 
-function bucketAttempt(client: ObjectClient, { key }: LocateRequest): Attempt<Located>[] {
+function bucketAttempt(client: ObjectClient, { key, fetch = client.ports.fetch }: LocateRequest): Attempt<Located>[] {
   const { regions, ports } = client;
   if (regions.length === 0) return [];
   return [
@@ -69,7 +74,7 @@ function bucketAttempt(client: ObjectClient, { key }: LocateRequest): Attempt<Lo
       // The last one in turn: nobody is asked after it.
       patienceMs: 0,
       async start(signal) {
-        const manifest = await findManifest(key, { ...ports, regions, signal });
+        const manifest = await findManifest(key, { ...ports, fetch, regions, signal });
         return { bundle: undefined, plan: client.planFromBuckets(key, manifest, DELTA_DEFAULT) };
       },
     },

@@ -15,8 +15,11 @@ import {
 } from "@agarose/core";
 import type { FullPlan } from "./bundle-request.ts";
 import type { ClientConfig, Endpoint } from "./config.ts";
+import { FairQueue } from "./fair-queue.ts";
+import { HedgeBudget } from "./hedge-budget.ts";
 import { LatencyBook } from "./latency-book.ts";
 import { ObjectRead, type ObjectAnswer, type ObjectRequest } from "./object-read.ts";
+import type { ObjectStore } from "./object-store.ts";
 import { PlanCache } from "./plan-cache.ts";
 import type { ReadEvent } from "./read-events.ts";
 import { edgeDelivery, popAnswer, regionDelivery } from "./read-trace.ts";
@@ -36,6 +39,8 @@ export interface ClientPorts {
   readonly emit: (event: ReadEvent) => void;
   /** Whether the user asks for little data (Save-Data): no requests beyond k then, but for those that replace late ones. */
   readonly savesData: () => boolean;
+  /** Keeps what was read. */
+  readonly store?: ObjectStore | undefined;
 }
 
 /** Round trips are measured anew when a read comes so long after the last time. */
@@ -44,6 +49,8 @@ const PROBE_TIMEOUT_MS = 3_000;
 /** Sorts a PoP that was never reached behind those that were. */
 const TRIP_MS_UNKNOWN = 10_000;
 const CLEARLY_NEARER = 0.8;
+/** Plans that are fetched ahead at a time: reads of the page go on beside them. */
+const PRELOADS_MAX = 8;
 
 export class ObjectClient {
   readonly config: ClientConfig;
@@ -51,6 +58,8 @@ export class ObjectClient {
   readonly latencies: LatencyBook;
   readonly plans: PlanCache;
   readonly telemetry: Telemetry;
+  readonly hedging = new HedgeBudget();
+  readonly #queues = new Map<string, FairQueue>();
   #regions: readonly PlanRegion[];
   /** Round trips as probed last: the time to a plan says more of what the PoP had to fetch for it. */
   readonly #tripMs = new Map<string, number>();
@@ -115,7 +124,32 @@ export class ObjectClient {
     this.#regions = plan.regions;
     if (plan.telemetry) this.#tokens.set(plan.pop, plan.telemetry);
     this.plans.set(key, plan);
+    this.ports.store?.learn(key, plan);
     return plan;
+  }
+
+  /** The requests to a region, of all reads. */
+  queue(region: string): FairQueue {
+    let queue = this.#queues.get(region);
+    if (!queue) this.#queues.set(region, (queue = new FairQueue()));
+    return queue;
+  }
+
+  /** Fetches the plans that are not known, so that reads of `keys` need not wait for them. Failures are left to those reads. */
+  async preload(keys: readonly string[]): Promise<void> {
+    const waiting = keys.filter((key) => !this.plans.get(key));
+    const headers = new Headers();
+    const work = async (): Promise<void> => {
+      for (let key = waiting.shift(); key !== undefined; key = waiting.shift())
+        await this.answer({ key, method: "HEAD", headers }).catch(() => {});
+    };
+    await Promise.all(Array.from({ length: PRELOADS_MAX }, work));
+  }
+
+  /** Forgets the plans, and drops what is kept, of the keys for which `isPurged`. */
+  async purge(isPurged: (key: string) => boolean): Promise<void> {
+    this.plans.purge(isPurged);
+    await this.ports.store?.purge(isPurged);
   }
 
   /** A plan without a PoP: nothing is cached. */

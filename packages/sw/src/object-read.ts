@@ -9,13 +9,15 @@ import {
   readKind,
   toAgaroseError,
   type ByteRange,
+  type FetchPort,
   type ObjectAnswer as Head,
   type ReadReport,
 } from "@agarose/core";
 import type { Bundle, FullPlan } from "./bundle-request.ts";
+import { priorityOf, Turn, type FairQueue } from "./fair-queue.ts";
 import { locate } from "./locate.ts";
 import type { ObjectClient } from "./object-client.ts";
-import { discardFrames, PopCall } from "./pop-call.ts";
+import { discardFrames, isAnswer, PopCall } from "./pop-call.ts";
 import type { PlanEvent } from "./read-events.ts";
 import { ReadTrace } from "./read-trace.ts";
 import { edgeSource, regionSources } from "./sources.ts";
@@ -52,18 +54,23 @@ export class ObjectRead {
   readonly #request: ObjectRequest;
   readonly #trace: ReadTrace;
   readonly #signal: AbortSignal;
+  readonly #turn: Turn;
+  readonly #fetch: FetchPort;
   readonly #onEnd: () => void;
   /** The answer that was handed out: the end of its body is the end of this read. */
   #handedOut: ObjectAnswer | undefined;
 
   /** @param onEnd told once when the read is over, however it ended. */
   constructor(client: ObjectClient, request: ObjectRequest, onEnd: () => void) {
-    const { latencies, ports, telemetry } = client;
+    const { hedging, latencies, ports, telemetry } = client;
     const { key, method, headers, signal } = request;
     this.#client = client;
     this.#request = request;
     this.#signal = signal ?? new AbortController().signal;
     this.#onEnd = onEnd;
+    const turn = new Turn(priorityOf(headers.get("priority")));
+    this.#turn = turn;
+    this.#fetch = (url, init) => ports.fetch(url, { ...init, priority: turn.priority });
     this.#trace = new ReadTrace({
       key,
       method,
@@ -71,6 +78,7 @@ export class ObjectRead {
       clock: ports.clock,
       latencies,
       emit: ports.emit,
+      hedging,
       onRegionLatency: (...measured) => telemetry.observe(...measured),
     });
   }
@@ -124,11 +132,21 @@ export class ObjectRead {
 
   async #fromFresh(known: FullPlan | undefined): Promise<ObjectAnswer> {
     const { key, method, headers } = this.#request;
-    const span = guessSpan(method, headers.get("range"));
-    const request = { key, known, span, signal: this.#signal };
-    const { plan, bundle } = await locate(this.#client, request);
+    const { store } = this.#client.ports;
+    const guessed = guessSpan(method, headers.get("range"));
+    const kept = known ?? (await store?.plan(key));
+    // What is here already need not be sent once more: the plan alone is asked for.
+    const span = kept && store?.holds(kept.manifest, guessed ?? { from: 0 }) ? { from: 0, to: 0 } : guessed;
+    const request = { key, known: kept, span, signal: this.#signal, fetch: this.#fetch };
+    const located = await locate(this.#client, request).catch(async (error: AgaroseError) => {
+      if (error.code === "OBJECT_NOT_FOUND") await store?.purge((purged) => purged === key);
+      if (!kept || isAnswer(error) || this.#signal.aborted) throw error;
+      return { plan: kept, bundle: undefined };
+    });
+    const { plan, bundle } = located;
     try {
-      return await this.#fromPlan(bundle ? "edge" : "region", plan, bundle);
+      const from = bundle ? "edge" : plan === kept ? "kept" : "region";
+      return await this.#fromPlan(from, plan, bundle);
     } catch (error) {
       if (!isOutdated(error)) throw error;
       // The PoP's manifest may be of a version that is gone: what the buckets say decides.
@@ -138,7 +156,7 @@ export class ObjectRead {
     }
   }
 
-  async #fromPlan(from: "edge" | "region", plan: FullPlan, bundle: Bundle | undefined): Promise<ObjectAnswer> {
+  async #fromPlan(from: PlanEvent["from"], plan: FullPlan, bundle: Bundle | undefined): Promise<ObjectAnswer> {
     const head = this.#headOf(plan, bundle);
     if (this.#wantsBytes(head)) return this.#open(from, plan, head, this.#edgeBehind(bundle, plan, head), this.#signal);
     if (bundle) discardFrames(bundle.frames);
@@ -174,12 +192,12 @@ export class ObjectRead {
   #callPop(known: FullPlan, head: Ranged, onChanged: (bundle: Bundle) => void): Edge | undefined {
     const client = this.#client;
     const [pop] = client.popsByDistance();
-    if (!pop || known.manifest.bytes === 0) return undefined;
     const { key } = this.#request;
     const span = spanOf(known.manifest, head.range);
+    if (!pop || known.manifest.bytes === 0 || client.ports.store?.holds(known.manifest, span)) return undefined;
     const call = new PopCall(
       { key, pop, span, known, signal: this.#signal },
-      { ...client.ports, latencies: client.latencies },
+      { ...client.ports, fetch: this.#fetch, latencies: client.latencies },
     );
     const bundle = call.bundle.then((heard) => {
       this.#trace.bundleArrived();
@@ -198,11 +216,13 @@ export class ObjectRead {
     edge: Edge | undefined,
     signal: AbortSignal,
   ): Promise<ObjectAnswer> {
-    const { latencies, ports } = this.#client;
+    const { hedging, latencies, ports } = this.#client;
     const { manifest } = plan;
-    const delta = ports.savesData() ? 0 : plan.delta;
+    const delta = ports.savesData() ? 0 : hedging.delta(plan.delta);
     const cached = edge && edgeSource(edge, plan, latencies);
-    const sources = [...(cached ? [cached] : []), ...regionSources(plan, { ...ports, latencies })];
+    const queue = (region: string): FairQueue => this.#client.queue(region);
+    const [turn, fetch] = [this.#turn, this.#fetch];
+    const sources = [...(cached ? [cached] : []), ...regionSources(plan, { ...ports, fetch, latencies, queue, turn })];
     this.#trace.planned(from, { ...plan, delta }, spanOf(manifest, head.range).from, sources);
     let answer: ObjectAnswer | undefined;
     const { body, report } = await openRead({
@@ -211,6 +231,8 @@ export class ObjectRead {
       sources,
       signal,
       delta,
+      hedge: hedging.hedge,
+      ...(ports.store ? { share: ports.store.sharing(manifest) } : {}),
       range: head.range,
       onRequest: (record) => this.#trace.request(record),
       onEnd: (ended, error) => {
@@ -225,7 +247,7 @@ export class ObjectRead {
     const headers = {
       ...head.headers,
       "server-timing": this.#trace.serverTiming(report),
-      "x-agarose-read": readKind(report),
+      "x-agarose-read": report.requests.length > 0 || head.range.end === 0 ? readKind(report) : "stored",
     };
     answer = { status: head.status, headers, body };
     return answer;

@@ -54,9 +54,8 @@ export class PlanCache {
     this.#entries.delete(key);
   }
 
-  clear(): void {
-    this.#entries.clear();
-    this.#characters = 0;
+  purge(isPurged: (key: string) => boolean): void {
+    for (const key of this.#entries.keys()) if (isPurged(key)) this.delete(key);
   }
 
   #insert(key: string, entry: Entry): void {

@@ -25,8 +25,11 @@ export interface PlanEvent {
   readonly type: "plan";
   readonly read: string;
   readonly ms: number;
-  /** `known`: remembered from an earlier read; `edge`: from a PoP; `region`: put together from a bucket's manifest. */
-  readonly from: "known" | "edge" | "region";
+  /**
+   * `known`: remembered from an earlier read; `edge`: from a PoP; `region`: put together from a bucket's
+   * manifest; `kept`: from an earlier visit, because nobody answered.
+   */
+  readonly from: "known" | "edge" | "region" | "kept";
   /** The PoP that is asked for cached chunks, if any. */
   readonly pop: string | undefined;
   readonly version: string;
@@ -56,8 +59,11 @@ export interface ReadEndEvent {
   readonly ms: number;
   /** HTTP status of the answer. */
   readonly status: number;
-  /** Undefined when the answer has no body, or when the read failed before any chunk came. */
-  readonly kind: ReadKind | undefined;
+  /**
+   * `stored` when all was kept by this browser. Undefined when the answer has no body, or when the read failed before any
+   * chunk came.
+   */
+  readonly kind: ReadKind | "stored" | undefined;
   /** When the plan was there, and when the first stripe was. */
   readonly planMs: number | undefined;
   readonly firstByteMs: number | undefined;

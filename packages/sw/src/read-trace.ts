@@ -14,8 +14,9 @@ import {
   type RequestRecord,
 } from "@agarose/core";
 import type { FullPlan } from "./bundle-request.ts";
+import type { HedgeBudget } from "./hedge-budget.ts";
 import type { LatencyBook } from "./latency-book.ts";
-import type { PlanEvent, ReadEvent } from "./read-events.ts";
+import type { PlanEvent, ReadEndEvent, ReadEvent } from "./read-events.ts";
 
 export interface TraceOptions {
   readonly key: string;
@@ -25,6 +26,7 @@ export interface TraceOptions {
   readonly latencies: LatencyBook;
   readonly emit: (event: ReadEvent) => void;
   /** Told how long each chunk of a region took, and its length. */
+  readonly hedging: HedgeBudget;
   readonly onRegionLatency: (region: string, ms: number, bytes: number) => void;
 }
 
@@ -32,6 +34,12 @@ export interface TraceOptions {
 export const popAnswer = (name: string): string => `pop:${name}`;
 export const edgeDelivery = (name: string): string => `edge:${name}`;
 export const regionDelivery = (name: string): string => `region:${name}`;
+
+/** How a read was served of which so many requests arrived. */
+function kindOf(report: ReadReport, arrived: number): ReadEndEvent["kind"] {
+  if (report.requests.length === 0) return "stored";
+  return arrived > 0 ? readKind(report) : undefined;
+}
 
 export class ReadTrace {
   readonly #options: TraceOptions;
@@ -106,6 +114,7 @@ export class ReadTrace {
     // The reader's last cancellations are told in this turn still, after the read itself is over.
     this.#options.clock.after(0, () => {
       const records = [...this.#requests.keys()];
+      this.#options.hedging.observe(this.#plan?.k ?? 0, records);
       const count = (outcome: RequestRecord["outcome"]): number => records.filter((r) => r.outcome === outcome).length;
       const arrived = records.filter(({ outcome }) => outcome === "used" || outcome === "unused");
       this.#options.emit({
@@ -113,7 +122,7 @@ export class ReadTrace {
         read: this.#id,
         ms,
         status: answer.status,
-        kind: report && arrived.length > 0 ? readKind(report) : undefined,
+        kind: report && kindOf(report, arrived.length),
         planMs: this.#plan?.ms,
         firstByteMs: this.#firstByteMs,
         expectedMs: this.#plan?.expectedMs,

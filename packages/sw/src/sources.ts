@@ -1,9 +1,18 @@
 /**
  * The sources of one read: the PoP's bundle, and the bucket of every region in the plan.
  */
-import { BundleSource, RegionSource, type Clock, type FetchPort, type PlanRegion } from "@agarose/core";
+import {
+  BundleSource,
+  RegionSource,
+  type ChunkSource,
+  type Clock,
+  type FetchPort,
+  type LatencyEstimate,
+  type PlanRegion,
+} from "@agarose/core";
 import type { FullPlan } from "./bundle-request.ts";
 import type { Endpoint } from "./config.ts";
+import type { FairQueue, Turn } from "./fair-queue.ts";
 import type { LatencyBook } from "./latency-book.ts";
 import type { Edge } from "./object-read.ts";
 import { edgeDelivery, popAnswer, regionDelivery } from "./read-trace.ts";
@@ -13,17 +22,43 @@ const EDGE_DELIVERY = { meanMs: 20, sdMs: 20 };
 /** A region that the PoP holds for down is believed to be so by a client that has not measured it. */
 const DOWN = { meanMs: 5_000, sdMs: 0 };
 
-export function regionSources(
-  plan: FullPlan,
-  ports: { fetch: FetchPort; clock: Clock; latencies: LatencyBook },
-): RegionSource[] {
+export interface RegionPorts {
+  readonly fetch: FetchPort;
+  readonly clock: Clock;
+  readonly latencies: LatencyBook;
+  /** The queue of a region's requests. */
+  readonly queue: (region: string) => FairQueue;
+  readonly turn: Turn;
+}
+
+export function regionSources(plan: FullPlan, ports: RegionPorts): ChunkSource[] {
   const { manifest } = plan;
   const bytes = Math.ceil(Math.min(manifest.bytes, manifest.stripeBytes) / manifest.k);
   return plan.regions.map((region) => {
     const id = regionDelivery(region.name);
     ports.latencies.seed(id, region.down ? DOWN : region);
-    return new RegionSource({ manifest, region, ...ports, latency: () => ports.latencies.estimate(id, bytes) });
+    const latency = (): LatencyEstimate => ports.latencies.estimate(id, bytes);
+    const source = new RegionSource({ manifest, region, ...ports, latency });
+    return queued(source, ports.queue(region.name), ports.turn);
   });
+}
+
+/** Each request of a source makes it count as slower by so much: of equal ones, the least loaded is asked. */
+const LOAD = 0.002;
+
+/** `source`, whose requests wait for their turn. What they wait is part of its latency as measured. */
+function queued(source: ChunkSource, queue: FairQueue, turn: Turn): ChunkSource {
+  return {
+    id: source.id,
+    kind: source.kind,
+    get latency() {
+      const { latency } = source;
+      return { ...latency, meanMs: latency.meanMs * (1 + LOAD * queue.load) };
+    },
+    has: (stripe, chunk) => source.has(stripe, chunk),
+    fetch: (request) => queue.run(turn, request.signal, () => source.fetch(request)),
+    release: (stripe) => source.release?.(stripe),
+  };
 }
 
 /** The edge as a source. What it is believed to have is corrected when the plan of its bundle comes. */
