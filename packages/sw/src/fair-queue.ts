@@ -1,0 +1,79 @@
+/**
+ * Turns among concurrent reads: so many requests at a time go to one source, and of those that wait, the next one is of the
+ * read that was served least. A page's hundred images then come one like the other, beside a long download too.
+ */
+
+/**
+ * Requests to one source under way at a time. Six connections of HTTP/1.1 have three more waiting behind each; the streams
+ * of HTTP/2 are not held back by more than that.
+ */
+export const REQUESTS_PER_SOURCE = 24;
+/** A read of low priority waits until others have been served so many times more often, one of high priority the reverse. */
+const HEAD_START = 16;
+
+export type Priority = "high" | "low" | "auto";
+
+/** One read, to all queues that it stands in. */
+export class Turn {
+  readonly priority: Priority;
+  /** Requests served, and the head start of its priority. */
+  served: number;
+
+  constructor(priority: Priority) {
+    this.priority = priority;
+    this.served = HEAD_START * (["high", "auto", "low"].indexOf(priority) - 1);
+  }
+}
+
+/** The priority that a request's header asks for (RFC 9218: urgency from 0 to 7, 3 where nothing is said). */
+export function priorityOf(header: string | null): Priority {
+  const urgency = Number(/(?:^|[\s,])u=([0-7])/.exec(header ?? "")?.[1] ?? 3);
+  if (urgency === 3) return "auto";
+  return urgency < 3 ? "high" : "low";
+}
+
+/** The requests to one source. */
+export class FairQueue {
+  #running = 0;
+  readonly #waiting: { readonly turn: Turn; readonly start: () => void }[] = [];
+
+  /** Requests under way and waiting. */
+  get load(): number {
+    return this.#running + this.#waiting.length;
+  }
+
+  /** Calls `work` when it is its turn; rejects with the signal's reason when that aborts before. */
+  async run<T>(turn: Turn, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    if (this.#running < REQUESTS_PER_SOURCE) this.#running++;
+    else await this.#start(turn, signal);
+    turn.served++;
+    try {
+      return await work();
+    } finally {
+      // Who is next takes over the place of this one.
+      if (this.#waiting.length > 0) this.#next().start();
+      else this.#running--;
+    }
+  }
+
+  #start(turn: Turn, signal: AbortSignal): Promise<void> {
+    return new Promise((start, reject) => {
+      const entry = { turn, start };
+      this.#waiting.push(entry);
+      signal.addEventListener("abort", () => {
+        const at = this.#waiting.indexOf(entry);
+        if (at >= 0) this.#waiting.splice(at, 1);
+        reject(signal.reason);
+      });
+    });
+  }
+
+  /** The first of those that were served least. */
+  #next(): { readonly start: () => void } {
+    const least = Math.min(...this.#waiting.map(({ turn }) => turn.served));
+    return this.#waiting.splice(
+      this.#waiting.findIndex(({ turn }) => turn.served === least),
+      1,
+    )[0]!;
+  }
+}

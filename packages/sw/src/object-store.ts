@@ -1,0 +1,18 @@
+/**
+ * What a client may keep of the objects it has read (`offline-store.ts` does, where a worker has it).
+ */
+import type { Manifest, StripeSharing } from "@agarose/core";
+import type { FullPlan, StripeSpan } from "./bundle-request.ts";
+
+export interface ObjectStore {
+  /** The plan by which `key` was read last. */
+  plan(key: string): Promise<FullPlan | undefined>;
+  /** Takes note of a plan that was heard; stripes of another version of its object go. */
+  learn(key: string, plan: FullPlan): void;
+  /** Whether it has all stripes of a span. */
+  holds(manifest: Manifest, span: StripeSpan): boolean;
+  /** Gives the reader the stripes it has, and keeps those that it has not. */
+  sharing(manifest: Manifest): StripeSharing;
+  /** Drops what is kept of the keys for which `isPurged`. */
+  purge(isPurged: (key: string) => boolean): Promise<void>;
+}
