@@ -35,10 +35,22 @@ export interface Plan {
   /** Chunks that this PoP sends for every stripe asked for, functional ones (index n and above) included. */
   readonly cached: readonly number[];
   readonly regions: readonly PlanRegion[];
+  /** Other PoPs that hold chunks of the object. */
+  readonly peers?: readonly PlanPeer[];
   /** Requests beyond k that the PoP advises. */
   readonly delta: number;
   /** To be sent back with reports to `POST /v1/telemetry` of this PoP; good for minutes. */
   readonly telemetry?: string;
+}
+
+/** Another PoP, whose address a client knows from its own configuration, or does not read from. */
+export interface PlanPeer {
+  readonly name: string;
+  /** Chunks that it holds of every stripe. */
+  readonly chunks: readonly number[];
+  /** As seen from the PoP. */
+  readonly meanMs: number;
+  readonly sdMs: number;
 }
 
 /** A region as the PoP sees it. */
@@ -94,7 +106,8 @@ export function parsePlan(payload: Uint8Array, key: string): Plan {
     Array.isArray(plan.cached) &&
     plan.cached.every((chunk) => isCount(chunk, CHUNKS_MAX - 1)) &&
     regions.length > 0 &&
-    regions.every(isRegion);
+    regions.every(isRegion) &&
+    (plan.peers === undefined || (Array.isArray(plan.peers) && plan.peers.every(isPeer)));
   if (!sound) throw invalid("has a plan with a field that is missing or out of range");
   if (plan.manifest === undefined) return plan;
   checkManifest(plan.manifest, { key, regions: new Set(regions.map(({ name }) => name)) });
@@ -174,6 +187,16 @@ function isRegion(region: PlanRegion): boolean {
     isDuration(region.meanMs) &&
     isDuration(region.sdMs) &&
     (region.down === undefined || typeof region.down === "boolean")
+  );
+}
+
+function isPeer(peer: PlanPeer | null): boolean {
+  return (
+    typeof peer?.name === "string" &&
+    Array.isArray(peer.chunks) &&
+    peer.chunks.every((chunk) => isCount(chunk, CHUNKS_MAX - 1)) &&
+    isDuration(peer.meanMs) &&
+    isDuration(peer.sdMs)
   );
 }
 

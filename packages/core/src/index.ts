@@ -17,5 +17,6 @@ export { dataShards } from "./stripe-shards.ts";
 export * from "./bundle.ts";
 export * from "./bundle-source.ts";
 export * from "./region-source.ts";
+export * from "./peer-source.ts";
 export { readChecked, readExactly } from "./body.ts";
 export * from "./manifest-source.ts";

@@ -38,6 +38,15 @@ export class CircuitBreakers {
     return now < breaker.untilMs || now - breaker.trialSinceMs < TRIAL_MS;
   }
 
+  /** Notes an answer that was what it should be, of a source whose requests are not guarded. */
+  succeeded(source: string): void {
+    this.#breakers.delete(source);
+  }
+
+  failed(source: string): void {
+    this.#failed(this.#breaker(source));
+  }
+
   /** `fetch` for the bucket of `region`, its outcomes noted. */
   guard(region: string, fetch: FetchPort): FetchPort {
     return async (url, init) => {

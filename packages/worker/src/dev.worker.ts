@@ -7,7 +7,7 @@ import { FaultyKv } from "./faulty-kv.ts";
 import worker from "./index.ts";
 import { isKvFault } from "./kv-fault.ts";
 
-export { PopState, RequestMonitor } from "./index.ts";
+export { PeerState, PopState, RequestMonitor } from "./index.ts";
 
 const FAULT_PATH = "/__dev/fault";
 

@@ -4,6 +4,7 @@
 import { AgaroseError } from "@agarose/core";
 import type { AccessSettings } from "./access.ts";
 import { parsePeers, type PeerSettings } from "./peers/peer-settings.ts";
+import type { PeerState } from "./peers/peer-state.ts";
 import type { PopState } from "./pop-state.ts";
 import type { RequestMonitor } from "./request-monitor.ts";
 
@@ -14,6 +15,8 @@ export interface Env {
   readonly REQUEST_MONITOR: DurableObjectNamespace<RequestMonitor>;
   /** One object per PoP: region estimates, and what the cache manager has written. */
   readonly POP_STATE: DurableObjectNamespace<PopState>;
+  /** One object per PoP: what is known of the other PoPs, and what they are told. */
+  readonly PEER_STATE: DurableObjectNamespace<PeerState>;
   readonly POP: string;
   /** JSON, see `Region`. */
   readonly REGIONS: string;

@@ -12,7 +12,7 @@ export interface AppEnv {
 }
 
 const EXPOSED =
-  "accept-ranges, content-length, content-range, etag, last-modified, server-timing, x-agarose-error, x-agarose-pop, x-agarose-read";
+  "accept-ranges, content-length, content-range, etag, last-modified, server-timing, x-agarose-error, x-agarose-oic, x-agarose-pop, x-agarose-read";
 
 /** Objects are public: any page may read them, and see what a read says about itself. */
 export const openToAllOrigins: MiddlewareHandler<AppEnv> = async (c, next) => {

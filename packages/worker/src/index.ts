@@ -7,11 +7,15 @@ import { period } from "./period.ts";
 import { healthz } from "./routes/healthz.ts";
 import { metrics } from "./routes/metrics.ts";
 import { object } from "./routes/object.ts";
+import { peerChunk } from "./routes/peer-chunk.ts";
+import { peerExchange } from "./routes/peer-exchange.ts";
+import { peerOic } from "./routes/peer-oic.ts";
 import { purgeRoute } from "./routes/purge.ts";
 import { read } from "./routes/read.ts";
 import { status } from "./routes/status.ts";
 import { telemetry } from "./routes/telemetry.ts";
 
+export { PeerState } from "./peers/peer-state.ts";
 export { PopState } from "./pop-state.ts";
 export { RequestMonitor } from "./request-monitor.ts";
 
@@ -21,7 +25,10 @@ app.options("*", preflight);
 // Hono answers HEAD from GET.
 app.get("/o/*", object);
 app.get("/v1/read/*", read);
+app.get("/v1/chunk/*", peerChunk);
+app.post("/v1/peers", peerExchange);
 app.post("/v1/telemetry", telemetry);
+app.get("/v1/oic/*", adminOnly, peerOic);
 app.get("/v1/status", adminOnly, status);
 app.post("/v1/purge", adminOnly, purgeRoute);
 app.get("/metrics", adminOnly, metrics);

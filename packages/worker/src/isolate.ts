@@ -24,6 +24,7 @@ import { within } from "./deadline.ts";
 import { parseSettings, type Env, type Settings } from "./env.ts";
 import { FrontCache } from "./front-cache.ts";
 import { ManifestStore } from "./manifest-store.ts";
+import { PEERS_EMPTY, PeersBroadcast, type PeersInForce } from "./peers/peers-broadcast.ts";
 import { RequestCounter } from "./request-counter.ts";
 import { StripeFlights } from "./stripe-flights.ts";
 import { TelemetryBuffer } from "./telemetry-buffer.ts";
@@ -37,6 +38,7 @@ export interface Isolate {
   readonly origins: ReadonlySet<string>;
   readonly manifests: ManifestStore;
   readonly configuration: ConfigurationStore;
+  readonly peers: PeersBroadcast;
   readonly cache: ChunkCache;
   readonly counter: RequestCounter;
   readonly telemetry: TelemetryBuffer;
@@ -65,7 +67,11 @@ export function isolateOf(env: Env): Isolate {
     isolate = {
       settings,
       clock,
-      origins: new Set(settings.regions.map(({ popUrl }) => new URL(popUrl).origin)),
+      origins: new Set(
+        [...settings.regions.map(({ popUrl }) => popUrl), ...(settings.peers?.pops ?? []).map(({ url }) => url)].map(
+          (url) => new URL(url).origin,
+        ),
+      ),
       manifests: new ManifestStore({
         ttlSeconds: settings.manifestTtlSeconds,
         regions: new Set(settings.regions.map(({ name }) => name)),
@@ -74,6 +80,7 @@ export function isolateOf(env: Env): Isolate {
         now: Date.now,
       }),
       configuration: new ConfigurationStore(clock),
+      peers: new PeersBroadcast(clock),
       cache: new ChunkCache(frontCache, clock),
       counter,
       telemetry: new TelemetryBuffer(counter),
@@ -122,6 +129,12 @@ export class Invocation {
 
   configuration(): Promise<Configuration> {
     return this.isolate.configuration.get(this.env.CHUNKS, this.waitUntil);
+  }
+
+  /** What the peers hold; nothing for a PoP on its own. */
+  async peers(): Promise<PeersInForce> {
+    const { settings, peers } = this.isolate;
+    return settings.peers ? peers.get(this.env.CHUNKS, this.waitUntil) : PEERS_EMPTY;
   }
 
   async manifest(key: string, options: { refetch?: boolean } = {}): Promise<Manifest> {

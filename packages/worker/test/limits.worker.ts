@@ -7,7 +7,7 @@ import type { Env } from "../src/env.ts";
 import worker from "../src/index.ts";
 import { InvocationLimits, KvLimits, SUBREQUESTS_MAX, type InvocationReport } from "./platform-limits.ts";
 
-export { PopState, RequestMonitor } from "../src/index.ts";
+export { PeerState, PopState, RequestMonitor } from "../src/index.ts";
 
 const REPORT_PATH = "/__limits";
 

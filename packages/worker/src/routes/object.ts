@@ -23,6 +23,7 @@ import { EdgeSource } from "../edge-source.ts";
 import { mayRead, pathOf, type AppEnv } from "../http.ts";
 import { Invocation, latencyOf } from "../isolate.ts";
 import { log } from "../log.ts";
+import { notePeer, peerSources } from "../peers/peer-reading.ts";
 
 const PREFIX = "/o/";
 /** Two stripes of the default size: many reads share the 128 MB of an isolate. */
@@ -160,7 +161,7 @@ async function open(invocation: Invocation, manifest: Manifest, range: ByteRange
   return openRead({
     manifest,
     range,
-    sources: [edge, ...regions],
+    sources: [edge, ...(await peerSources(invocation, manifest, cachedChunks)), ...regions],
     codec,
     clock,
     sha256: systemSha256,
@@ -168,7 +169,9 @@ async function open(invocation: Invocation, manifest: Manifest, range: ByteRange
     delta: settings.delta,
     windowBytes: Math.min(WINDOW_BYTES, WINDOW_STRIPES * manifest.stripeBytes),
     share: (stripe, read, signal) => flights.read({ version, stripe, read, signal, waitUntil: invocation.waitUntil }),
-    onRequest({ kind, source, stripe, outcome, error, bytes, startMs, endMs }) {
+    onRequest(record) {
+      const { kind, source, stripe, outcome, error, bytes, startMs, endMs } = record;
+      notePeer(record, breakers);
       if (kind === "region" && outcome !== "pending") traffic.bucketRequest(source, outcome);
       if (kind === "region" && endMs !== undefined && (outcome === "used" || outcome === "unused")) {
         const sample = { region: source, ms: Math.max(1, endMs - startMs), bytes };

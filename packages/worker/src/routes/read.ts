@@ -17,6 +17,7 @@ import type { CachedStripe } from "../chunk-cache.ts";
 import { deliveryMs, shardBytes, type Configuration, type RegionEstimate } from "../configuration.ts";
 import { mayRead, pathOf, type AppEnv } from "../http.ts";
 import { Invocation, type Isolate } from "../isolate.ts";
+import { holdersOf, objectInCache } from "../peers/peer-reading.ts";
 import { telemetryToken } from "./telemetry.ts";
 
 const PREFIX = "/v1/read/";
@@ -29,10 +30,17 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const query = parseQuery(new URL(c.req.url).searchParams);
   const invocation = new Invocation(c.env, c.executionCtx);
   await mayRead(c, key, invocation.isolate.settings);
-  const [manifest, configuration] = await Promise.all([invocation.manifest(key), invocation.configuration()]);
+  const [manifest, configuration, peers] = await Promise.all([
+    invocation.manifest(key),
+    invocation.configuration(),
+    invocation.peers(),
+  ]);
+  const own = configuration.cached[manifest.version]?.chunks ?? [];
+  const holders = holdersOf(peers, manifest.version, invocation.isolate.breakers, own);
   invocation.count(key);
   const plan = {
     ...planOf(manifest, configuration, invocation.isolate, query.version),
+    ...(holders.length > 0 ? { peers: holders } : {}),
     ...(await telemetryToken(invocation, c.req.raw.headers)),
   };
   const to = Math.min(query.to, stripeCount(manifest) - 1);
@@ -40,7 +48,13 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const body = bundle(plan, query.from, stripes, (stripe) =>
     invocation.isolate.cache.read(manifest.version, stripe, plan.cached, invocation.cacheContext),
   );
-  return new Response(body, { headers: { "content-type": BUNDLE_CONTENT_TYPE, "cache-control": "no-store" } });
+  return new Response(body, {
+    headers: {
+      "content-type": BUNDLE_CONTENT_TYPE,
+      "cache-control": "no-store",
+      "x-agarose-oic": objectInCache(manifest.k, [own, ...holders.map(({ chunks }) => chunks)]).toFixed(2),
+    },
+  });
 }
 
 interface Query {
