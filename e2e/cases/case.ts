@@ -1,0 +1,18 @@
+/** What the service worker must do in every browser: cases that the specs of Chromium, Firefox and WebKit run alike. */
+import type { AppPage } from "../browsers/app-page.ts";
+import type { World } from "../fixtures/world.ts";
+
+export interface Surroundings {
+  readonly world: World;
+  /** Opens the app on an origin without a service worker yet. */
+  readonly openApp: () => Promise<AppPage>;
+  /** Opens the app with the service worker in control. */
+  readonly openControlledApp: () => Promise<AppPage>;
+  /** Puts random bytes of the given length under a key and returns them. */
+  readonly putRandom: (key: string, bytes: number) => Promise<Uint8Array>;
+}
+
+export interface BrowserCase {
+  readonly name: string;
+  readonly run: (surroundings: Surroundings) => Promise<void>;
+}

@@ -1,0 +1,114 @@
+/** Reads while nothing is broken. */
+import { expect } from "@playwright/test";
+import { read, sha256, takeServiceWorker } from "../fixtures/app.ts";
+import type { BrowserCase } from "./case.ts";
+
+/** Of a full stripe of 4 MiB, coded 9+3. */
+const SHARD_BYTES = Math.ceil((4 * 1024 * 1024) / 9);
+
+const SIZES = [
+  ["an empty object", 0],
+  ["a 1-byte object", 1],
+  ["a 1 MB object", 1_000_000],
+  ["a 40 MB object", 40_000_000],
+] as const;
+
+export const readCases: readonly BrowserCase[] = [
+  ...SIZES.map(([name, bytes]): BrowserCase => ({
+    name: `the service worker reads ${name} byte for byte`,
+    async run({ openControlledApp, putRandom }) {
+      const content = await putRandom(`sizes/${bytes}`, bytes);
+      const answer = await read(await openControlledApp(), `sizes/${bytes}`);
+      expect(answer).toMatchObject({ status: 200, bytes, sha256: sha256(content) });
+      expect(answer.headers["x-agarose-read"]).toBe(bytes === 0 ? "edge" : "origin");
+    },
+  })),
+  {
+    name: "before a service worker controls the page, the edge decodes the same URL",
+    async run({ openApp, putRandom }) {
+      const content = await putRandom("first/load", 300_000);
+      const page = await openApp();
+      const answer = await read(page, "first/load");
+      expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
+      expect(answer.headers["x-agarose-pop"]).toBe("fra");
+      await takeServiceWorker(page);
+      const second = await read(page, "first/load");
+      expect(second).toMatchObject({ status: 200, sha256: sha256(content) });
+      expect(second.headers["x-agarose-pop"]).toBeUndefined();
+    },
+  },
+  {
+    name: "the classic build works as the module does",
+    async run({ openApp, putRandom }) {
+      const content = await putRandom("classic", 300_000);
+      const page = await openApp();
+      await takeServiceWorker(page, "classic");
+      expect(await read(page, "classic")).toMatchObject({ status: 200, sha256: sha256(content) });
+    },
+  },
+  {
+    name: "a range reads only the stripes it touches",
+    async run({ openControlledApp, putRandom, world }) {
+      const content = await putRandom("range", 20_000_000);
+      const page = await openControlledApp();
+      const start = 9_000_000;
+      const answer = await read(page, "range", { range: `bytes=${start}-${start + 999_999}` });
+      expect(answer).toMatchObject({ status: 206, sha256: sha256(content.subarray(start, start + 1_000_000)) });
+      expect(answer.headers["content-range"]).toBe(`bytes ${start}-${start + 999_999}/20000000`);
+      const gets = (await world.log()).filter(({ method, path }) => method === "GET" && path.includes("/chunks/"));
+      expect(new Set(gets.map(({ range }) => range)), "the shards of stripe 2 and no others").toEqual(
+        new Set([`bytes=${2 * SHARD_BYTES}-${3 * SHARD_BYTES - 1}`]),
+      );
+    },
+  },
+  {
+    name: "an unknown key is 404 with a code",
+    async run({ openControlledApp }) {
+      const answer = await read(await openControlledApp(), "no/such/object");
+      expect(answer.status).toBe(404);
+      expect(answer.text).toContain("OBJECT_NOT_FOUND");
+    },
+  },
+  {
+    name: "a key of every Unicode class reads back",
+    async run({ openControlledApp, putRandom }) {
+      const key = "ключ/å´ 漢字 😀/a+b%2F&c=d;e@f!'(g)*~#?.bin";
+      const content = await putRandom(key, 5000);
+      const path = key.split("/").map(encodeURIComponent).join("/");
+      expect(await read(await openControlledApp(), path)).toMatchObject({ status: 200, sha256: sha256(content) });
+    },
+  },
+  {
+    name: "requests outside the prefix are left alone",
+    async run({ openControlledApp }) {
+      const page = await openControlledApp();
+      const answer = await page.evaluate(async (url) => {
+        const response = await fetch(url);
+        return { status: response.status, read: response.headers.get("x-agarose-read") };
+      }, "/agarose.json");
+      expect(answer).toEqual({ status: 200, read: null });
+    },
+  },
+  {
+    name: "the first bytes arrive before the object is complete, and a read that is aborted ends",
+    async run({ openControlledApp, putRandom }) {
+      await putRandom("stream", 40_000_000);
+      const page = await openControlledApp();
+      const seen = await page.evaluate(async (url) => {
+        const aborter = new AbortController();
+        const response = await fetch(url, { signal: aborter.signal });
+        const reader = response.body!.getReader();
+        const first = await reader.read();
+        aborter.abort();
+        const rest = await reader.read().then(
+          () => "went on",
+          (error: Error) => error.name,
+        );
+        return { first: first.value!.byteLength, rest };
+      }, "/ec/stream");
+      expect(seen.first).toBeGreaterThan(0);
+      expect(seen.first).toBeLessThan(40_000_000);
+      expect(seen.rest).toBe("AbortError");
+    },
+  },
+];

@@ -1,0 +1,7 @@
+import { startFirefox } from "./browsers/firefox.ts";
+import { faultCases } from "./cases/faults.ts";
+import { rangeCasesOverServiceWorker } from "./cases/ranges.ts";
+import { readCases } from "./cases/reads.ts";
+import { runInBrowser } from "./fixtures/other-browser.ts";
+
+runInBrowser("Firefox", startFirefox, [...readCases, ...rangeCasesOverServiceWorker, ...faultCases]);

@@ -1,0 +1,7 @@
+import { startWebKit } from "./browsers/webkit.ts";
+import { faultCases } from "./cases/faults.ts";
+import { rangeCasesOverServiceWorker } from "./cases/ranges.ts";
+import { readCases } from "./cases/reads.ts";
+import { runInBrowser } from "./fixtures/other-browser.ts";
+
+runInBrowser("WebKit", startWebKit, [...readCases, ...rangeCasesOverServiceWorker, ...faultCases]);
