@@ -1,7 +1,6 @@
-import type { Manifest } from "@agarose/core";
 import { expect, test } from "vitest";
 import { advance, diffCache, promise } from "./cache-change.ts";
-import type { PlannedObject } from "./cache-plan.ts";
+import type { PlannedObject } from "./planner/planner.ts";
 import type { LedgerEntry } from "./pop-state.ts";
 
 const entry = (version: string, changes: Partial<LedgerEntry> = {}): LedgerEntry => ({
@@ -15,18 +14,19 @@ const entry = (version: string, changes: Partial<LedgerEntry> = {}): LedgerEntry
   ...changes,
 });
 
-const planned = (version: string, chunks: number[]): PlannedObject => ({
-  manifest: { key: version, version, bytes: 400, stripeBytes: 200, k: 4 } as Manifest,
+const planned = (version: string, chunks: number[], changes: Partial<PlannedObject> = {}): PlannedObject => ({
+  object: { key: version, version, k: 4, m: 2, placement: [], stripes: 2, chunkBytes: 100, shardBytes: 50 },
   chunks,
-  density: 1,
+  worth: 1,
+  ...changes,
 });
 
 test("what is cached as planned is left alone", () => {
-  expect(diffCache([entry("a")], [planned("a", [1, 2])], new Set())).toEqual({ evict: [], fill: [], announce: [] });
+  expect(diffCache([entry("a")], [planned("a", [1, 2])])).toEqual({ evict: [], fill: [], announce: [] });
 });
 
 test("while an object's chunks change, only those old and new have in common are promised", () => {
-  const { announce, fill } = diffCache([entry("a")], [planned("a", [2, 3])], new Set());
+  const { announce, fill } = diffCache([entry("a")], [planned("a", [2, 3])]);
   expect(promise(announce)).toMatchObject({ a: { chunks: [2] } });
   expect(promise([advance(fill[0]!.entry, 1)])).toMatchObject({ a: { chunks: [2] } });
   expect(promise([advance(fill[0]!.entry, 2)])).toMatchObject({ a: { chunks: [2, 3], bytes: 200, stripes: 2 } });
@@ -34,25 +34,25 @@ test("while an object's chunks change, only those old and new have in common are
 
 test("a target that changes again before it was reached promises what has been true all along", () => {
   const halfway = entry("a", { chunks: [2], target: [2, 3], done: 1 });
-  const { announce } = diffCache([halfway], [planned("a", [3, 4])], new Set());
+  const { announce } = diffCache([halfway], [planned("a", [3, 4])]);
   expect(announce[0]).toMatchObject({ chunks: [], target: [3, 4], done: 0 });
 });
 
 test("an object that is half filled goes on where it stopped", () => {
   const halfway = entry("a", { chunks: [], done: 1 });
-  const { announce, fill } = diffCache([halfway], [planned("a", [1, 2])], new Set());
+  const { announce, fill } = diffCache([halfway], [planned("a", [1, 2])]);
   expect(announce).toEqual([]);
   expect(fill.map((job) => job.entry)).toEqual([halfway]);
 });
 
-test("what is not planned is evicted and not promised any more, unless it is to be kept", () => {
-  const { announce, evict } = diffCache([entry("a"), entry("b")], [], new Set(["b"]));
+test("what is not planned is evicted and not promised any more", () => {
+  const { announce, evict } = diffCache([entry("a"), entry("b")], [planned("b", [1, 2])]);
   expect(evict.map(({ version }) => version)).toEqual(["a"]);
   expect(promise(announce)).toEqual({});
 });
 
 test("an eviction that was interrupted is taken up again, even if the object is wanted now", () => {
   const leaving = entry("a", { chunks: [], target: [], done: 0 });
-  expect(diffCache([leaving], [], new Set()).evict).toEqual([leaving]);
-  expect(diffCache([leaving], [planned("a", [1])], new Set()).fill[0]!.entry).toMatchObject({ target: [1], done: 0 });
+  expect(diffCache([leaving], []).evict).toEqual([leaving]);
+  expect(diffCache([leaving], [planned("a", [1])]).fill[0]!.entry).toMatchObject({ target: [1], done: 0 });
 });

@@ -2,52 +2,51 @@
  * From the cache as the ledger knows it to the cache as planned: what to evict, what to fill, and what may be promised
  * meanwhile. Pure.
  */
-import { chunkBytes, stripeCount } from "@agarose/core";
-import type { PlannedObject } from "./cache-plan.ts";
 import type { CachedObject } from "./configuration.ts";
+import type { PlannedObject } from "./planner/planner.ts";
 import type { LedgerEntry } from "./pop-state.ts";
+
+export interface Fill {
+  readonly entry: LedgerEntry;
+  readonly plan: PlannedObject;
+}
 
 export interface CacheChange {
   /** Entries to remove, every stripe of them. */
   readonly evict: readonly LedgerEntry[];
-  /** Entries to fill, in this order; with the object's plan. */
-  readonly fill: readonly { readonly entry: LedgerEntry; readonly plan: PlannedObject }[];
+  /** Entries to fill, in this order: most worth per write first. */
+  readonly fill: readonly Fill[];
   /** Entries to record before anything is written. */
   readonly announce: readonly LedgerEntry[];
 }
 
-/**
- * @param keep versions to leave as they are, because their manifests could not be had now.
- */
-export function diffCache(
-  ledger: readonly LedgerEntry[],
-  planned: readonly PlannedObject[],
-  keep: ReadonlySet<string>,
-): CacheChange {
+export function diffCache(ledger: readonly LedgerEntry[], planned: readonly PlannedObject[]): CacheChange {
   const byVersion = new Map(ledger.map((entry) => [entry.version, entry]));
-  const wanted = new Set(planned.map(({ manifest }) => manifest.version));
+  const wanted = new Set(planned.map(({ object }) => object.version));
   const evict = ledger
-    .filter(({ version }) => !wanted.has(version) && !keep.has(version))
+    .filter(({ version }) => !wanted.has(version))
     .map((entry): LedgerEntry => ({ ...entry, chunks: [], target: [], done: 0 }));
   const announce: LedgerEntry[] = [...evict];
-  const fill: { entry: LedgerEntry; plan: PlannedObject }[] = [];
+  const fill: Fill[] = [];
   for (const plan of planned) {
-    const before = byVersion.get(plan.manifest.version);
+    const before = byVersion.get(plan.object.version);
     const entry = retarget(before, plan);
     if (entry !== before) announce.push(entry);
     if (entry.done < entry.stripes) fill.push({ entry, plan });
   }
-  return { evict, fill, announce };
+  const worthPerWrite = ({ entry, plan }: Fill): number => plan.worth / (entry.stripes - entry.done);
+  return { evict, fill: fill.toSorted((a, b) => worthPerWrite(b) - worthPerWrite(a)), announce };
 }
 
 /** The entry of an object that is to have `plan.chunks`; `before` itself when that is its target already. */
-function retarget(before: LedgerEntry | undefined, { manifest, chunks }: PlannedObject): LedgerEntry {
+function retarget(before: LedgerEntry | undefined, { object, chunks }: PlannedObject): LedgerEntry {
   if (before && sameChunks(before.target, chunks)) return before;
+  const { version, key, stripes, chunkBytes } = object;
   return {
-    version: manifest.version,
-    key: manifest.key,
-    stripes: stripeCount(manifest),
-    chunkBytes: chunkBytes(manifest),
+    version,
+    key,
+    stripes,
+    chunkBytes,
     // What old and new have in common stays true of every stripe while they change one by one.
     chunks: before?.chunks.filter((chunk) => chunks.includes(chunk)) ?? [],
     target: chunks,

@@ -10,6 +10,7 @@ import { Connections } from "./connections.ts";
 import { FrontCache } from "./front-cache.ts";
 import type { LedgerEntry, PeriodReport } from "./pop-state.ts";
 import { mergeRegion, type RegionState } from "./region-estimates.ts";
+import { addSpending, type Spending } from "./spending.ts";
 
 /** What `PopState` keeps, in memory. */
 class MemoryState implements StatePort {
@@ -18,8 +19,21 @@ class MemoryState implements StatePort {
   epoch = 0;
   lastPeriod: PeriodReport | undefined;
 
+  plan: Uint8Array | undefined;
+  spending: Spending | undefined;
+
   async beginPeriod() {
-    return { epoch: this.epoch, ledger: [...this.ledger.values()], regions: this.regions, lastPeriod: this.lastPeriod };
+    const { epoch, regions, lastPeriod, spending } = this;
+    return { epoch, ledger: [...this.ledger.values()], regions, lastPeriod, spending };
+  }
+  async loadPlan() {
+    return this.plan;
+  }
+  async savePlan(plan: Uint8Array) {
+    this.plan = plan;
+  }
+  async spend(spending: Spending) {
+    this.spending = addSpending(this.spending, spending);
   }
   async mergeRegions(probes: Parameters<StatePort["mergeRegions"]>[0]) {
     this.regions = probes.map((probe) =>
@@ -114,6 +128,7 @@ async function setUp(stripes: number) {
       regions: REGIONS.map((name) => ({ name, url: `http://b/${name}`, popUrl: `http://b/${name}` })),
       cacheBytes: 1e9,
       policy: "exact",
+      spending: { writeUsdPerMillion: 5, readUsdPerMillion: 0.5, usdPerPeriod: Infinity, usdPerMonth: Infinity },
       delta: 1,
       manifestTtlSeconds: 60,
       subrequestsMax: 10_000,
@@ -121,7 +136,7 @@ async function setUp(stripes: number) {
       adminToken: undefined,
     },
     state,
-    closePeriod: async () => [{ key: "x", popularity: 1 }],
+    closePeriod: async () => [{ key: "x", requests: 1, popularity: 1 }],
     mayLookUp: () => true,
     findManifest: async () => manifest,
     cache: new ChunkCache(new FrontCache("fra", systemClock, noCache), systemClock),

@@ -5,8 +5,8 @@
  * cache as it was before it; what a period does not finish, for its budget or because it was killed, the next one does.
  */
 import {
-  AgaroseError,
   toAgaroseError,
+  type AgaroseError,
   type Clock,
   type Codec,
   type FetchPort,
@@ -14,20 +14,18 @@ import {
   type Sha256,
 } from "@agarose/core";
 import type { Budget } from "./budget.ts";
-import { diffCache, type CacheChange } from "./cache-change.ts";
-import { planCache, type PlanCandidate, type PlannedObject } from "./cache-plan.ts";
 import { CacheWriter, type WriteCounts } from "./cache-writer.ts";
 import type { CacheContext, ChunkCache } from "./chunk-cache.ts";
 import type { Configuration, RegionEstimate } from "./configuration.ts";
-import { CONNECTIONS_MAX } from "./connections.ts";
-import { EDGE_LATENCY } from "./edge-source.ts";
 import type { Settings } from "./env.ts";
-import { inParallel } from "./parallel.ts";
+import type { PeerView } from "./peers/peer-view.ts";
+import { planPeriod, type PeriodPlan } from "./period-plan.ts";
 import type { LedgerEntry, PeriodReport, PopSnapshot } from "./pop-state.ts";
 import { publishConfiguration } from "./publish.ts";
 import type { RegionProbe, RegionState } from "./region-estimates.ts";
 import { probeRegions, SIZED_EVERY, sizedTargets } from "./region-manager.ts";
-import type { KeyPopularity } from "./request-monitor.ts";
+import type { KeyRequests } from "./request-monitor.ts";
+import { Purse, type Spending } from "./spending.ts";
 
 /** The PoP's state as the manager uses it: `PopState` through its stub. */
 export interface StatePort {
@@ -36,6 +34,11 @@ export interface StatePort {
   record(entries: readonly LedgerEntry[]): Promise<void>;
   remove(versions: readonly string[]): Promise<void>;
   nextEpoch(): Promise<number>;
+  /** What the planner left in the last period. */
+  loadPlan(): Promise<Uint8Array | undefined>;
+  savePlan(plan: Uint8Array): Promise<void>;
+  /** Adds to what has been spent; less than nothing gives back. */
+  spend(spending: Spending): Promise<void>;
   endPeriod(report: PeriodReport): Promise<void>;
 }
 
@@ -43,7 +46,7 @@ export interface CacheManagerOptions {
   readonly settings: Settings;
   readonly state: StatePort;
   /** Ends the period in every shard of the request monitor; the most popular keys of each. */
-  readonly closePeriod: (limit: number) => Promise<KeyPopularity[]>;
+  readonly closePeriod: (limit: number) => Promise<KeyRequests[]>;
   readonly findManifest: (key: string) => Promise<Manifest>;
   /** Whether another manifest is within what the platform allows. */
   readonly mayLookUp: () => boolean;
@@ -59,10 +62,10 @@ export interface CacheManagerOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly budget: Budget;
+  /** Default: none. */
+  readonly peers?: PeerView;
 }
 
-/** Objects that compete for the cache: each costs a manifest now and then. */
-const CANDIDATES_MAX = 300;
 /** New work starts until then; the rest of the minute is for ending what has started. */
 const WORK_MS = 45_000;
 export const LEASE_MS = 120_000;
@@ -83,6 +86,8 @@ class Period {
   #epoch: number;
   #candidateCount = 0;
   #counts: WriteCounts = { written: 0, evicted: 0, reconstructed: 0, left: 0 };
+  #waiting = 0;
+  readonly #purse: Purse;
 
   constructor(options: CacheManagerOptions, snapshot: PopSnapshot) {
     this.#options = options;
@@ -90,6 +95,7 @@ class Period {
     this.#ledger = new Map(snapshot.ledger.map((entry) => [entry.version, entry]));
     this.#regions = snapshot.regions;
     this.#epoch = snapshot.epoch;
+    this.#purse = new Purse(options.settings.spending, snapshot.spending, options.now());
   }
 
   async run(): Promise<PeriodReport> {
@@ -99,71 +105,55 @@ class Period {
       const sized = await sizedTargets(keys, findManifest);
       this.#regions = await state.mergeRegions(await probeRegions({ regions: settings.regions, sized, fetch, clock }));
     });
-    await this.#attempt(async () => {
-      const writer = new CacheWriter({
-        ...this.#options,
-        ledger: this.#ledger,
-        regions: this.#options.settings.regions,
-        estimates: this.#regions,
-        untilMs: this.#startMs + WORK_MS,
-        onError: (error) => this.#note(error),
-      });
-      this.#counts = writer.counts;
-      await writer.apply(await this.#plan());
-    });
+    await this.#attempt(async () => this.#change(await this.#plan()));
     await this.#attempt(() => this.#publish());
     const report = this.#report();
     await state.endPeriod(report);
     return report;
   }
 
-  async #plan(): Promise<CacheChange> {
-    const { settings, closePeriod } = this.#options;
-    const popular = await closePeriod(CANDIDATES_MAX);
-    if (settings.policy === "off") return diffCache([...this.#ledger.values()], [], new Set());
-    const { candidates, unknown } = await this.#candidates(popular.slice(0, CANDIDATES_MAX));
-    const keep = [...this.#ledger.values()].filter(({ key }) => unknown.has(key));
-    const keptBytes = keep.reduce((sum, entry) => sum + entry.target.length * entry.chunkBytes, 0);
-    const planned: PlannedObject[] = planCache({
-      candidates,
-      capacityBytes: Math.max(0, settings.cacheBytes - keptBytes),
+  #plan(): Promise<PeriodPlan> {
+    const { now } = this.#options;
+    return planPeriod({
+      ...this.#options,
+      ledger: this.#ledger,
       regions: this.#regions,
-      cacheMs: EDGE_LATENCY.meanMs,
-      delta: settings.delta,
+      purse: this.#purse,
+      nowMs: now(),
+      onError: (error) => this.#note(error),
     });
-    return diffCache([...this.#ledger.values()], planned, new Set(keep.map(({ version }) => version)));
   }
 
-  /** Manifests of the popular keys, and the keys whose manifests could not be had although they may exist. */
-  async #candidates(popular: readonly KeyPopularity[]): Promise<{ candidates: PlanCandidate[]; unknown: Set<string> }> {
-    const byVersion = new Map<string, PlanCandidate>();
-    const unknown = new Set<string>();
-    await inParallel(CONNECTIONS_MAX, popular, async ({ key, popularity }) => {
-      if (!this.#options.mayLookUp()) {
-        unknown.add(key);
-        return;
-      }
-      try {
-        const manifest = await this.#options.findManifest(key);
-        const { version } = manifest;
-        const cached = this.#ledger.get(version)?.target ?? [];
-        // Keys of equal content share a version, and so their cached chunks.
-        const others = byVersion.get(version)?.popularity ?? 0;
-        byVersion.set(version, { manifest, popularity: popularity + others, cached });
-      } catch (error) {
-        const { code } = toAgaroseError(error);
-        if (code !== "OBJECT_NOT_FOUND" && code !== "KEY_INVALID" && code !== "KEY_TOO_LONG") {
-          unknown.add(key);
-          this.#note(error);
-        }
-      }
+  async #change({ change, candidates, manifestOf }: PeriodPlan): Promise<void> {
+    const { state } = this.#options;
+    this.#candidateCount = candidates;
+    this.#waiting = change.waiting;
+    const writer = new CacheWriter({
+      ...this.#options,
+      ledger: this.#ledger,
+      regions: this.#options.settings.regions,
+      estimates: this.#regions,
+      manifestOf,
+      purse: this.#purse,
+      untilMs: this.#startMs + WORK_MS,
+      onError: (error) => this.#note(error),
     });
-    this.#candidateCount = byVersion.size;
-    return { candidates: [...byVersion.values()], unknown };
+    this.#counts = writer.counts;
+    // Taken from the books before it is spent: of a period that is killed, too much is in them rather than too little.
+    const reserved = writer.atMost(change);
+    await state.spend(reserved);
+    try {
+      await writer.apply(change);
+    } finally {
+      const { writes, reads } = this.#purse.spent;
+      await state.spend(this.#purse.priceOf(writes - reserved.writes, reads - reserved.reads));
+    }
   }
 
   async #publish(): Promise<void> {
     const { settings, state, context, clock, now, onPublished } = this.#options;
+    await state.spend(this.#purse.priceOf(1, 0));
+    this.#purse.spend({ writes: 1 });
     await publishConfiguration({
       settings,
       state,
@@ -187,6 +177,8 @@ class Period {
       epoch: this.#epoch,
       candidates: this.#candidateCount,
       ...this.#counts,
+      waiting: this.#waiting,
+      usd: this.#purse.spent.usd,
       operations: this.#options.budget.used,
       errors: this.#errors,
     };

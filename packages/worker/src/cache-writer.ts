@@ -1,15 +1,18 @@
 /**
- * The writes of a period: evicts, fills stripe by stripe with verified chunks, and notes in the ledger how far it is.
+ * The writes of a period: evicts, fills stripe by stripe with verified chunks, and notes in the ledger how far it is. Nothing is
+ * started that there is no time, operation or money for.
  */
 import type { Clock, Codec, FetchPort, Manifest, Sha256 } from "@agarose/core";
-import type { Budget } from "./budget.ts";
+import { OPERATIONS_MAX, type Budget } from "./budget.ts";
 import { advance, type CacheChange } from "./cache-change.ts";
 import type { CacheContext, ChunkCache } from "./chunk-cache.ts";
 import type { RegionEstimate } from "./configuration.ts";
 import { within } from "./deadline.ts";
 import type { Region } from "./env.ts";
 import { inParallel } from "./parallel.ts";
+import type { ObjectShape } from "./planner/object-shape.ts";
 import type { LedgerEntry } from "./pop-state.ts";
+import type { Purse, Spending } from "./spending.ts";
 import { fillStripe } from "./stripe-fill.ts";
 
 export interface CacheWriterOptions {
@@ -27,7 +30,10 @@ export interface CacheWriterOptions {
   readonly clock: Clock;
   readonly sha256: Sha256;
   readonly codec: () => Promise<Codec>;
+  /** Of an object that is to be filled; undefined when its key names another version by now. */
+  readonly manifestOf: (object: ObjectShape) => Promise<Manifest | undefined>;
   readonly budget: Budget;
+  readonly purse: Purse;
   /** On the clock: nothing new is started after that. */
   readonly untilMs: number;
   readonly onError: (error: unknown) => void;
@@ -59,6 +65,15 @@ export class CacheWriter {
     this.#options = options;
   }
 
+  /** What `apply` will spend at most. */
+  atMost({ evict, fill }: CacheChange): Spending {
+    const { purse } = this.#options;
+    const deletes = evict.reduce((sum, { stripes }) => sum + stripes, 0);
+    const fills = fill.reduce((sum, { entry }) => sum + entry.stripes - entry.done, 0);
+    const writes = Math.min(deletes + fills, purse.writesLeft, OPERATIONS_MAX);
+    return purse.priceOf(writes, Math.min(fills, writes));
+  }
+
   /** Makes the cache what `change` says, as far as time and budget go. Rejects when the ledger cannot be written. */
   async apply(change: CacheChange): Promise<void> {
     const { state, ledger } = this.#options;
@@ -69,13 +84,14 @@ export class CacheWriter {
   }
 
   async #evict({ evict }: CacheChange): Promise<void> {
-    const { budget, cache, context, ledger, state } = this.#options;
+    const { budget, cache, context, ledger, state, purse } = this.#options;
     for (const entry of evict) {
       let removed = 0;
       const stripes = Array.from({ length: entry.stripes }, (_, stripe) => stripe);
       await inParallel(STRIPES_AT_ONCE, stripes, async (stripe) => {
         if (!this.#mayStart(1)) return;
         budget.spend();
+        purse.spend({ writes: 1 });
         if (await this.#kv(() => cache.evict(entry.version, stripe, context))) removed++;
       });
       this.counts.evicted += removed;
@@ -92,13 +108,24 @@ export class CacheWriter {
       Array.from({ length: entry.stripes - entry.done }, (_, i) => ({ entry, plan, stripe: entry.done + i })),
     );
     const done = new Map<string, Set<number>>(fill.map(({ entry }) => [entry.version, new Set()]));
+    const manifests = new Map<string, Promise<Manifest | undefined>>();
+    const manifestOf = (object: ObjectShape): Promise<Manifest | undefined> => {
+      const known = manifests.get(object.version);
+      if (known) return known;
+      const found = this.#options.manifestOf(object).catch((error: unknown) => void this.#options.onError(error));
+      manifests.set(object.version, found);
+      return found;
+    };
     let unrecorded = 0;
-    await inParallel(STRIPES_AT_ONCE, jobs, async ({ entry, plan: { manifest }, stripe }) => {
+    await inParallel(STRIPES_AT_ONCE, jobs, async ({ entry, plan: { object }, stripe }) => {
       // At worst no chunk comes from its own region, and all others are tried to rebuild them.
-      const operations = entry.target.length + manifest.k + manifest.m + 2;
-      const fillHolding = (): Promise<boolean> =>
-        this.#options.budget.hold(operations, () => this.#fillStripe(entry, manifest, stripe));
-      const isDone = this.#mayStart(operations) && (await fillHolding());
+      const operations = entry.target.length + object.k + object.m + 2;
+      const isDone =
+        this.#mayStart(operations) &&
+        (await this.#holding(operations, async () => {
+          const manifest = await manifestOf(object);
+          return manifest !== undefined && this.#fillStripe(entry, manifest, stripe);
+        }));
       if (!isDone) {
         this.counts.left++;
         return;
@@ -109,6 +136,12 @@ export class CacheWriter {
       await this.#recordProgress(fill, done);
     });
     await this.#recordProgress(fill, done);
+  }
+
+  /** Runs a task that may take so many operations and one write of KV. */
+  #holding<T>(operations: number, task: () => Promise<T>): Promise<T> {
+    const { budget, purse } = this.#options;
+    return budget.hold(operations, () => purse.hold(1, task));
   }
 
   /** Tells the ledger how far each object is, so that a killed period is not begun again from its start. */
@@ -126,9 +159,10 @@ export class CacheWriter {
   }
 
   async #fillStripe(entry: LedgerEntry, manifest: Manifest, stripe: number): Promise<boolean> {
-    const { cache, context, regions, estimates, fetch, clock, sha256, codec } = this.#options;
+    const { cache, context, regions, estimates, fetch, clock, sha256, codec, purse } = this.#options;
     try {
       this.#options.budget.spend();
+      purse.spend({ reads: 1 });
       const stored = await within(cache.load(entry.version, stripe, context), KV_DEADLINE_MS, clock, "a KV read");
       const filled = await fillStripe({
         manifest,
@@ -145,6 +179,7 @@ export class CacheWriter {
       this.counts.reconstructed += filled.reconstructed;
       if (filled.unchanged) return true;
       this.#options.budget.spend();
+      purse.spend({ writes: 1 });
       const isWritten = await this.#kv(() => cache.write(entry.version, stripe, filled.chunks, context));
       if (isWritten) this.counts.written++;
       return isWritten;
@@ -154,10 +189,11 @@ export class CacheWriter {
     }
   }
 
-  /** Whether there is time and budget to start something of `operations`. After a failure of KV nothing more is started. */
+  /** Whether there is time, budget and money to start something of `operations`, one of them a write. After a failure of KV nothing more is started. */
   #mayStart(operations: number): boolean {
-    const { budget, clock, untilMs } = this.#options;
-    return !this.#kvFailed && clock.now() < untilMs && budget.allows(operations + OPERATIONS_RESERVED);
+    const { budget, clock, purse, untilMs } = this.#options;
+    if (this.#kvFailed || clock.now() >= untilMs || purse.writesLeft < 1) return false;
+    return budget.allows(operations + OPERATIONS_RESERVED);
   }
 
   async #kv(change: () => Promise<void>): Promise<boolean> {

@@ -2,11 +2,12 @@
  * Bindings and variables of the Worker (wrangler.toml), and the variables as checked settings.
  */
 import { AgaroseError } from "@agarose/core";
+import { POLICY_NAMES } from "@agarose/solver";
 import type { AccessSettings } from "./access.ts";
 import { parsePeers, type PeerSettings } from "./peers/peer-settings.ts";
-import type { PeerState } from "./peers/peer-state.ts";
 import type { PopState } from "./pop-state.ts";
 import type { RequestMonitor } from "./request-monitor.ts";
+import type { SpendingSettings } from "./spending.ts";
 
 export interface Env {
   /** Chunk cache and configuration. */
@@ -15,13 +16,16 @@ export interface Env {
   readonly REQUEST_MONITOR: DurableObjectNamespace<RequestMonitor>;
   /** One object per PoP: region estimates, and what the cache manager has written. */
   readonly POP_STATE: DurableObjectNamespace<PopState>;
-  /** One object per PoP: what is known of the other PoPs, and what they are told. */
-  readonly PEER_STATE: DurableObjectNamespace<PeerState>;
   readonly POP: string;
   /** JSON, see `Region`. */
   readonly REGIONS: string;
   readonly CACHE_BYTES?: string;
   readonly POLICY?: string;
+  /** Prices of KV operations, and what the cache manager may spend on them; numbers. */
+  readonly KV_WRITE_USD_PER_MILLION?: string;
+  readonly KV_READ_USD_PER_MILLION?: string;
+  readonly BUDGET_USD_PER_PERIOD?: string;
+  readonly BUDGET_USD_PER_MONTH?: string;
   readonly DELTA?: string;
   readonly MANIFEST_TTL_SECONDS?: string;
   readonly SUBREQUESTS_MAX?: string;
@@ -49,14 +53,13 @@ export interface Region {
   readonly popUrl: string;
 }
 
-/** `exact`: the exact optimum of the caching options each period; `off`: cache nothing, and evict what is cached. */
-export type PolicyName = "exact" | "off";
-
 export interface Settings {
   readonly pop: string;
   readonly regions: readonly Region[];
   readonly cacheBytes: number;
-  readonly policy: PolicyName;
+  /** Of the solver's policies; or `off`: cache nothing, and evict what is cached. */
+  readonly policy: string;
+  readonly spending: SpendingSettings;
   readonly delta: number;
   readonly manifestTtlSeconds: number;
   /** What the plan at Cloudflare allows one invocation: fetches, and calls of KV, Cache API and Durable Objects. */
@@ -83,6 +86,12 @@ export function parseSettings(env: Env): Settings {
     regions: parseRegions(env.REGIONS),
     cacheBytes: wholeNumber("CACHE_BYTES", env.CACHE_BYTES, CACHE_BYTES_DEFAULT, Number.MAX_SAFE_INTEGER),
     policy: parsePolicy(env.POLICY),
+    spending: {
+      writeUsdPerMillion: amount("KV_WRITE_USD_PER_MILLION", env.KV_WRITE_USD_PER_MILLION, 5),
+      readUsdPerMillion: amount("KV_READ_USD_PER_MILLION", env.KV_READ_USD_PER_MILLION, 0.5),
+      usdPerPeriod: amount("BUDGET_USD_PER_PERIOD", env.BUDGET_USD_PER_PERIOD, Infinity),
+      usdPerMonth: amount("BUDGET_USD_PER_MONTH", env.BUDGET_USD_PER_MONTH, Infinity),
+    },
     delta: wholeNumber("DELTA", env.DELTA, 1, 255),
     manifestTtlSeconds: wholeNumber(
       "MANIFEST_TTL_SECONDS",
@@ -140,10 +149,22 @@ function parseSecret(name: string, secret: string | undefined): string | undefin
   throw invalid(name, `has ${secret.length} characters: at least ${SECRET_LENGTH_MIN} are expected`);
 }
 
-function parsePolicy(name: string | undefined): PolicyName {
-  if (name === undefined || name === "exact") return "exact";
-  if (name === "off") return "off";
-  throw invalid("POLICY", `is ${JSON.stringify(name)}: "exact" and "off" are known`);
+/** `clairvoyant` has to be told the future; `backend` caches nothing, and leaves what is cached where it is. */
+const NOT_FOR_POPS: ReadonlySet<string> = new Set(["clairvoyant", "backend"]);
+const POLICIES = [...POLICY_NAMES.filter((name) => !NOT_FOR_POPS.has(name)), "off"];
+const POLICY_DEFAULT = "adaptive";
+
+function parsePolicy(name = POLICY_DEFAULT): string {
+  if (POLICIES.includes(name)) return name;
+  throw invalid("POLICY", `is ${JSON.stringify(name)}: ${POLICIES.join(", ")} are known`);
+}
+
+/** US dollars; what is left out or empty has its default. */
+function amount(name: string, text: string | undefined, fallback: number): number {
+  if (!text) return fallback;
+  const value = Number(text);
+  if (/^\d+(\.\d+)?$/.test(text) && Number.isFinite(value)) return value;
+  throw invalid(name, `is ${JSON.stringify(text)}: an amount such as 5 or 0.005 is expected`);
 }
 
 function wholeNumber(name: string, text: string | undefined, fallback: number, max: number): number {

@@ -6,7 +6,7 @@ import type { Env } from "./env.ts";
 import { Invocation, isolateOf } from "./isolate.ts";
 import { log } from "./log.ts";
 import { MONITOR_SHARDS, monitorShard, popState } from "./request-counter.ts";
-import type { KeyPopularity } from "./request-monitor.ts";
+import type { KeyRequests } from "./request-monitor.ts";
 
 export async function period(env: Env, context: { waitUntil(promise: Promise<unknown>): void }): Promise<void> {
   const { settings, cache, clock, codec, configuration, counter, telemetry } = isolateOf(env);
@@ -25,6 +25,9 @@ export async function period(env: Env, context: { waitUntil(promise: Promise<unk
       record: async (entries) => state.record(entries),
       remove: async (versions) => state.remove(versions),
       nextEpoch: async () => state.nextEpoch(),
+      loadPlan: async () => state.loadPlan(),
+      savePlan: async (plan) => state.savePlan(plan),
+      spend: async (spending) => state.spend(spending),
       endPeriod: async (ended) => state.endPeriod(ended),
     },
     closePeriod: (limit) => closePeriod(env, limit),
@@ -43,7 +46,7 @@ export async function period(env: Env, context: { waitUntil(promise: Promise<unk
   if (report) log(report.errors.length > 0 ? "warn" : "info", "period", { pop: settings.pop, ...report });
 }
 
-async function closePeriod(env: Env, limit: number): Promise<KeyPopularity[]> {
+async function closePeriod(env: Env, limit: number): Promise<KeyRequests[]> {
   const shards = Array.from({ length: MONITOR_SHARDS }, (_, shard) => monitorShard(env, shard).closePeriod(limit));
   const popular = (await Promise.all(shards)).flat();
   return popular.toSorted((a, b) => b.popularity - a.popularity);

@@ -6,6 +6,8 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Env } from "./env.ts";
 import { mergeRegion, type RegionProbe, type RegionState } from "./region-estimates.ts";
+import { addSpending, type Spending } from "./spending.ts";
+import { SqlBlob } from "./sql-blob.ts";
 import { TelemetryIntake, type ClientReport, type ReportedReads } from "./telemetry-intake.ts";
 
 /** An object in the chunk cache, as far as the cache manager knows. */
@@ -37,6 +39,10 @@ export interface PeriodReport {
   readonly reconstructed: number;
   /** Work left for the next period, in stripes. */
   readonly left: number;
+  /** Work that waits for money, in stripes. */
+  readonly waiting: number;
+  /** What KV operations of this period cost. */
+  readonly usd: number;
   readonly operations: number;
   /** What went wrong, as `CODE: message`; bounded. */
   readonly errors: readonly string[];
@@ -47,18 +53,22 @@ export interface PopSnapshot {
   readonly ledger: readonly LedgerEntry[];
   readonly regions: readonly RegionState[];
   readonly lastPeriod: PeriodReport | undefined;
+  /** On KV operations in the last month in which there were any. */
+  readonly spending: Spending | undefined;
 }
 
 const TELEMETRY_KEY_BYTES = 32;
 
 export class PopState extends DurableObject<Env> {
   readonly #sql: SqlStorage;
+  readonly #plan: SqlBlob;
   /** In memory only: rows cost money, and what is lost with the object costs a little accuracy. */
   readonly #telemetry = new TelemetryIntake(Date.now);
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
     this.#sql = state.storage.sql;
+    this.#plan = new SqlBlob(this.#sql, "plan");
     this.#sql.exec(`
       CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, json TEXT NOT NULL);
       CREATE TABLE IF NOT EXISTS regions (name TEXT PRIMARY KEY, json TEXT NOT NULL);
@@ -130,6 +140,20 @@ export class PopState extends DurableObject<Env> {
     return epoch;
   }
 
+  /** What the planner left in the last period. */
+  loadPlan(): Uint8Array | undefined {
+    return this.#plan.load();
+  }
+
+  savePlan(plan: Uint8Array): void {
+    this.#plan.save(plan);
+  }
+
+  /** Adds to what has been spent; less than nothing gives back. */
+  spend(spending: Spending): void {
+    this.#setFact("spending", addSpending(this.#fact<Spending>("spending"), spending));
+  }
+
   endPeriod(report: PeriodReport): void {
     this.#setFact("lastPeriod", report);
     this.#setFact("leaseUntil", 0);
@@ -146,6 +170,7 @@ export class PopState extends DurableObject<Env> {
       ledger: this.#rows<LedgerEntry>("ledger"),
       regions: this.#rows<RegionState>("regions"),
       lastPeriod: this.#fact<PeriodReport>("lastPeriod"),
+      spending: this.#fact<Spending>("spending"),
     };
   }
 

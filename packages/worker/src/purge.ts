@@ -11,6 +11,7 @@ import type { Invocation } from "./isolate.ts";
 import type { LedgerEntry, PopSnapshot } from "./pop-state.ts";
 import { publishConfiguration } from "./publish.ts";
 import { popState } from "./request-counter.ts";
+import { Purse } from "./spending.ts";
 
 export interface PurgeRequest {
   readonly keys: readonly string[];
@@ -76,6 +77,10 @@ async function remove(
   });
   const published = await publishing.catch(note);
   for (const { version } of matching) cache.forget(version);
+  // What must go goes, whatever it costs; it is only counted.
+  const unlimited = { ...settings.spending, usdPerPeriod: Infinity, usdPerMonth: Infinity };
+  const purse = new Purse(unlimited, undefined, Date.now());
+  purse.spend({ writes: 1 });
   const writer = new CacheWriter({
     state: {
       record: async (entries) => state.record(entries),
@@ -90,11 +95,14 @@ async function remove(
     clock,
     sha256: systemSha256,
     codec,
+    manifestOf: async () => undefined,
+    purse,
     budget: new Budget(Math.min(OPERATIONS_MAX, settings.subrequestsMax)),
     untilMs: clock.now() + WORK_MS,
     onError: note,
   });
   await writer.apply({ evict, fill: [], announce: [] });
+  await state.spend(purse.spent);
   const { evicted, left } = writer.counts;
   const epoch = published?.epoch ?? snapshot.epoch;
   return { epoch, objects: matching.length, stripes: evicted, left, errors };

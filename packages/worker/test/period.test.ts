@@ -17,11 +17,17 @@ describe("the Cron Trigger", () => {
     expect(world.buckets.requests.filter(({ name }) => name.startsWith("chunks/"))).toEqual([]);
   });
 
-  test("evicts what is not asked for any more", async () => {
+  test("keeps what is not asked for any more while there is room, and evicts it for what is", async () => {
+    await world.close();
+    world = await startWorld({ POLICY: "exact", CACHE_BYTES: "201000" });
     const version = await putCached(world, "fading", content);
-    for (let i = 0; i < 8; i++) await world.pops.cron(POP);
+    await world.pops.cron(POP);
+    expect((await world.status()).cache.objects).toMatchObject([{ key: "fading", chunks: [0, 1, 2, 3] }]);
+    await world.put("rising", randomBytes(200_000, 7));
+    for (let i = 0; i < 5; i++) await readObject(world, "rising");
+    await world.pops.cron(POP);
     const { cache } = await world.status();
-    expect(cache.objects).toEqual([]);
+    expect(cache.objects).toMatchObject([{ key: "rising", chunks: [0, 1, 2, 3] }]);
     const kv = await world.kv();
     expect(await kv.get(`chunks:${version}:0`)).toBeNull();
   });

@@ -1,10 +1,12 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Manifest } from "@agarose/core";
-import { planCache } from "../cache-plan.ts";
 import type { RegionEstimate } from "../configuration.ts";
 import { PeerBook } from "./peer-book.ts";
 import type { PeerMessage } from "./peer-message.ts";
+import { shapeOf } from "../planner/object-shape.ts";
+import { Planner } from "../planner/planner.ts";
+import type { LedgerEntry } from "../pop-state.ts";
 import { NO_PEERS, type PeerView } from "./peer-view.ts";
 import { peerView } from "./saved-at-peers.ts";
 import { isFirst, nextTurn } from "./turns.ts";
@@ -146,17 +148,27 @@ class Pop {
 
   planned(peers: PeerView): Map<string, readonly number[]> {
     const requests = this.#draw.requests[this.#i]!;
-    const planned = planCache({
-      candidates: manifests.map((manifest, o) => {
-        return { manifest, popularity: requests[o]!, cached: this.held.get(manifest.version) ?? [] };
-      }),
+    // A policy as new: exact per period, so that what was before the draw's requests does not count.
+    const planner = new Planner({
+      policy: "exact",
       capacityBytes: this.#draw.capacityChunks * CHUNK_BYTES,
-      regions: this.regions(),
+      slots: OBJECTS,
       cacheMs: CACHE_MS,
       delta: DELTA,
+    });
+    const ledger = manifests.map(({ version, key }): [string, LedgerEntry] => {
+      const chunks = this.held.get(version) ?? [];
+      return [version, { version, key, stripes: 1, chunkBytes: CHUNK_BYTES, chunks, target: chunks, done: 1 }];
+    });
+    const { planned } = planner.plan({
+      nowMs: 0,
+      requests: manifests.map(({ key }, o) => ({ key, requests: requests[o]!, popularity: requests[o]! })),
+      objects: new Map(manifests.map((manifest) => [manifest.key, shapeOf(manifest)])),
+      regions: this.regions(),
+      ledger: new Map(ledger),
       peers,
     });
-    const chunks = planned.map(({ manifest, chunks: of }) => [manifest.version, of] as const);
+    const chunks = planned.map(({ object, chunks: of }) => [object.version, of] as const);
     return new Map(chunks.toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
 

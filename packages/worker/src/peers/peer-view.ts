@@ -24,8 +24,8 @@ export interface PlacedObject {
 export interface PeerView {
   /** What reachable peers hold of a version, or are about to. Two peers may hold the same chunk. */
   chunksOf(version: string): readonly PeerChunk[];
-  /** Keys that peers are asked for: candidates for the cache even where nobody asks for them here. */
-  readonly keys: readonly string[];
+  /** Requests per period of all peers together, by key, most first: worth caching for even where nobody asks here. */
+  readonly requests: ReadonlyMap<string, number>;
   /**
    * Milliseconds x requests per period that all peers together save when this PoP caches exactly `chunks` of an object,
    * against it caching none of them: to be added to the value of the caching option.
@@ -34,4 +34,4 @@ export interface PeerView {
 }
 
 /** The view of a PoP without peers, and of one that reaches none. */
-export const NO_PEERS: PeerView = { chunksOf: () => [], keys: [], savedAtPeers: () => 0 };
+export const NO_PEERS: PeerView = { chunksOf: () => [], requests: new Map(), savedAtPeers: () => 0 };

@@ -42,7 +42,7 @@ export function peerView({ pop, peers, cacheMs, delta }: PeerViewOptions): PeerV
   const readMs = memoized(delta);
   return {
     chunksOf: (version) => peers.flatMap((peer) => chunksAt(peer, version)),
-    keys: [...requests].toSorted(([, a], [, b]) => b - a).map(([key]) => key),
+    requests: new Map([...requests].toSorted(([, a], [, b]) => b - a)),
     savedAtPeers(object, chunks) {
       let saved = 0;
       for (const reader of readers) {
