@@ -5,6 +5,7 @@ import { AgaroseError } from "@agarose/core";
 import { POLICY_NAMES } from "@agarose/solver";
 import type { AccessSettings } from "./access.ts";
 import { parsePeers, type PeerSettings } from "./peers/peer-settings.ts";
+import type { PeerState } from "./peers/peer-state.ts";
 import type { PopState } from "./pop-state.ts";
 import type { RequestMonitor } from "./request-monitor.ts";
 import type { SpendingSettings } from "./spending.ts";
@@ -16,6 +17,8 @@ export interface Env {
   readonly REQUEST_MONITOR: DurableObjectNamespace<RequestMonitor>;
   /** One object per PoP: region estimates, and what the cache manager has written. */
   readonly POP_STATE: DurableObjectNamespace<PopState>;
+  /** One object per PoP: what is known of the other PoPs, and what they are told. */
+  readonly PEER_STATE: DurableObjectNamespace<PeerState>;
   readonly POP: string;
   /** JSON, see `Region`. */
   readonly REGIONS: string;
