@@ -277,8 +277,8 @@ function sproutCurve(): string {
     servers: random.shuffle(Array.from(servers.keys())).slice(0, 7),
   }));
   const body = [0, 500, 1000, 2000, 3000, 4000].map((capacity) => {
-    const { meanBound, steps } = optimizeSprout(files, servers, capacity);
-    return [capacity, capacity === 0 ? "23" : capacity === 4000 ? "0" : "", meanBound.toFixed(2), steps];
+    const { meanBound, rounds } = optimizeSprout(files, servers, capacity);
+    return [capacity, capacity === 0 ? "23" : capacity === 4000 ? "0" : "", meanBound.toFixed(2), rounds.length];
   });
   return markdown([["cache (chunks)", "published bound (s)", "ours (s)", "steps"], ...body]);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { seededRandom } from "../src/random.ts";
-import { exponentialServer, latencyBound, queueMoments } from "../src/sprout/latency-bound.ts";
+import { excess, exponentialServer, latencyBound, lognormalServer, queueMoments } from "../src/sprout/latency-bound.ts";
 import { optimizeSprout } from "../src/sprout/optimize.ts";
 import type { SproutFile } from "../src/sprout/optimize.ts";
 
@@ -10,6 +10,35 @@ describe("Sprout's bound (Lemma 1)", () => {
     expect(mean).toBeCloseTo(1 / 0.5, 12);
     expect(variance).toBeCloseTo(1 / 0.25, 12);
     expect(queueMoments(exponentialServer(2), 2)).toEqual({ mean: Infinity, variance: Infinity });
+  });
+
+  test("servers side by side share the arrivals; with endlessly many nothing waits", () => {
+    const server = lognormalServer(2, 1);
+    expect(queueMoments({ ...server, parallel: 4 }, 1)).toEqual(queueMoments(server, 0.25));
+    const { mean, variance } = queueMoments({ ...server, parallel: Infinity }, 1e9);
+    expect([mean, variance]).toEqual([2, expect.closeTo(1, 12)]);
+  });
+
+  test("is the least over z: no other z gives less, also where nothing is uncertain", () => {
+    const random = seededRandom(7);
+    for (let n = 0; n < 300; n++) {
+      const queues = Array.from({ length: 1 + random.integer(6) }, () => ({
+        mean: 100 * random.next(),
+        variance: random.next() < 0.3 ? 0 : 1000 * random.next(),
+      }));
+      const probability = Float64Array.from(queues, () => (random.next() < 0.5 ? 1 : random.next()));
+      const { bound, z } = latencyBound(probability, queues);
+      const at = (other: number): number =>
+        queues.reduce((sum, queue, j) => sum + probability[j]! * excess(queue, other), other);
+      expect(at(z)).toBeCloseTo(bound, 9);
+      for (let other = 0; other <= 250; other += 2.5) expect(at(other)).toBeGreaterThanOrEqual(bound - 1e-6);
+    }
+  });
+
+  test("of certain times all of which are waited for, it is the longest", () => {
+    const queues = [10, 30, 20].map((mean) => ({ mean, variance: 0 }));
+    expect(latencyBound(Float64Array.of(1, 1, 1), queues).bound).toBeCloseTo(30, 9);
+    expect(latencyBound(Float64Array.of(1, 0, 1), queues).bound).toBeCloseTo(20, 9);
   });
 
   test("no server asked takes no time, an overloaded one for ever", () => {
@@ -79,12 +108,63 @@ describe("Sprout's optimiser", () => {
     expect(kept(0)).toBeGreaterThan(kept(5));
   });
 
+  test("rounds only get better in what is kept, and end when they gain no more", () => {
+    const { rounds, meanBound } = optimizeSprout(files, servers, 20);
+    expect(rounds.length).toBeGreaterThan(1);
+    expect(rounds.length).toBeLessThan(20);
+    expect(meanBound).toBe(Math.min(...rounds));
+    expect(optimizeSprout(files, servers, 20, { roundsMax: 1 }).rounds).toEqual(rounds.slice(0, 1));
+  });
+
+  test("a file of heavier chunks has to be worth its room", () => {
+    const alike = files.map((file) => ({ ...file, readsPerSecond: 0.001 }));
+    const heavy = alike.map((file, i) => ({ ...file, chunkWeight: i % 2 === 0 ? 3 : 1 }));
+    const { cached } = optimizeSprout(heavy, servers, 18);
+    const kept = (of: number): number => cached.reduce((sum, d, i) => sum + (i % 2 === of ? d : 0), 0);
+    expect(kept(1)).toBeGreaterThan(kept(0));
+    expect(3 * kept(0) + kept(1)).toBeLessThanOrEqual(18);
+  });
+
+  test("nothing to read takes no time", () => {
+    expect(optimizeSprout([], servers, 5)).toMatchObject({ meanBound: 0, probability: [] });
+    expect(optimizeSprout([{ ...files[0]!, readsPerSecond: 0 }], servers, 0).meanBound).toBe(0);
+  });
+
   test("refuses overload and malformed files", () => {
     const busy = files.map((file) => ({ ...file, readsPerSecond: 1 }));
     expect(() => optimizeSprout(busy, servers, 0)).toThrow(expect.objectContaining({ code: "SCENARIO_INVALID" }));
     expect(() => optimizeSprout([{ ...files[0]!, k: 6 }], servers, 0)).toThrow(
       expect.objectContaining({ code: "SCENARIO_INVALID", details: { file: 0 } }),
     );
-    expect(() => optimizeSprout(files, servers, -1)).toThrow(expect.objectContaining({ code: "SCENARIO_INVALID" }));
+    for (const capacity of [-1, NaN, Infinity, 0.5, 2 ** 53]) {
+      expect(() => optimizeSprout(files, servers, capacity)).toThrow(
+        `capacity must be an integer >= 0, got ${capacity}`,
+      );
+    }
+    for (const readsPerSecond of [NaN, -1, Infinity]) {
+      expect(() => optimizeSprout([{ ...files[0]!, readsPerSecond }], servers, 1)).toThrow("file 0");
+    }
+    for (const chunkWeight of [NaN, 0, -1, 0.5, Infinity]) {
+      expect(() => optimizeSprout([{ ...files[0]!, chunkWeight }], servers, 1)).toThrow("file 0");
+    }
+    for (const own of [
+      [0, 0, 1],
+      [0, 1, 8],
+      [0, 1, -1],
+      [0, 1, 0.5],
+      [0, 1],
+    ]) {
+      expect(() => optimizeSprout([{ ...files[0]!, servers: own }], servers, 1)).toThrow("file 0");
+    }
+    for (const moments of [
+      { mean: 0 },
+      { mean: NaN },
+      { secondMoment: 1 },
+      { thirdMoment: Infinity },
+      { parallel: 0 },
+    ]) {
+      const wrong = [{ ...servers[0]!, ...moments }, ...servers.slice(1)];
+      expect(() => optimizeSprout(files, wrong, 1)).toThrow("server 0");
+    }
   });
 });

@@ -1,5 +1,7 @@
 /** What a caching policy sees and may do. One file per policy implements it; `registry.ts` lists them by name. */
 
+import type { LatencyEstimate } from "../latency.ts";
+
 /**
  * The cache of one PoP, and what is known about the objects that could be in it. An object is a slot, 0 to objects - 1,
  * that stands for the same object until `Policy.forget`; a slot that stands for none is never asked for, saves nothing
@@ -20,6 +22,18 @@ export interface PolicyCache {
   savedMs(object: number, d: number): number;
   /** Keeps d chunks of the object from now on. The result must fit: shrink others first. */
   keep(object: number, d: number): void;
+  /** Missing where nothing is known of it but what it takes to read, `savedMs`. */
+  readonly storage?: StorageView;
+}
+
+/** The regions behind a cache, for a policy that reckons with how busy they are. */
+export interface StorageView {
+  /** How long a chunk takes from each region, in ms, as last measured. */
+  readonly latency: readonly LatencyEstimate[];
+  /** Share of the time, 0 to below 1, that a region is busy with the present reads. */
+  readonly utilization: number;
+  /** The region of every chunk of the object that a read may ask for now. */
+  regionsOf(object: number): readonly number[];
 }
 
 /**

@@ -12,6 +12,7 @@ import { lru } from "./lru.ts";
 import { online } from "./online.ts";
 import type { Policy, PolicyCache } from "./policy.ts";
 import { SnapshotReader } from "./snapshot.ts";
+import { sprout } from "./sprout.ts";
 import { wTinyLfu } from "./w-tinylfu.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
@@ -69,6 +70,7 @@ const POLICIES: Readonly<Record<string, Entry>> = {
     },
     create: (cache, { decay, everySeconds }, state) => online(cache, decay as number, everySeconds as number, state),
   },
+  sprout: { settings: { alpha: ALPHA }, create: (cache, { alpha }, state) => sprout(cache, alpha as number, state) },
   adaptive: { settings: {}, create: (cache, _settings, state) => adaptive(cache, state) },
   clairvoyant: { settings: {}, create: (cache, _settings, state) => clairvoyant(cache, state) },
 };

@@ -1,7 +1,8 @@
 /** The caches of all PoPs in one run of one system: what they hold, whether it fits, how often they were written. */
 
 import { solverError } from "../errors.ts";
-import type { PolicyCache } from "../policies/policy.ts";
+import type { LatencyEstimate } from "../latency.ts";
+import type { PolicyCache, StorageView } from "../policies/policy.ts";
 import type { World } from "./world.ts";
 
 export class Caches {
@@ -70,6 +71,7 @@ export class SinglePopCache implements PolicyCache {
   private readonly pop: number;
   private readonly k: number;
   private readonly saved: Float64Array;
+  private latency: readonly LatencyEstimate[] = [];
 
   constructor(caches: Caches, pop: number) {
     const { world } = caches;
@@ -83,9 +85,10 @@ export class SinglePopCache implements PolicyCache {
     this.measure();
   }
 
-  /** Takes the present latencies over into `savedMs`. */
+  /** Takes the present latencies over into `savedMs` and `storage`. */
   measure(): void {
     const { world } = this.caches;
+    this.latency = world.regionLatencies(this.pop);
     const held = new Int32Array(world.pops.length);
     for (let group = 0; group < world.groupCount; group++) {
       held.fill(0);
@@ -119,6 +122,15 @@ export class SinglePopCache implements PolicyCache {
 
   keep(object: number, d: number): void {
     this.caches.keep(this.pop, object, d);
+  }
+
+  get storage(): StorageView {
+    const { world } = this.caches;
+    return {
+      latency: this.latency,
+      utilization: world.utilization,
+      regionsOf: (object) => world.regionsOf(this.pop, world.groupOf[object]!),
+    };
   }
 }
 

@@ -34,6 +34,14 @@ export class Noise {
     return this.drawn;
   }
 
+  /** Mean and standard deviation of the factor on one chunk's latency. */
+  get chunkFactor(): { readonly mean: number; readonly deviation: number } {
+    const { lognormalSigma, stragglerProbability: p, stragglerFactor } = this.spec;
+    const mean = 1 - p + p * stragglerFactor;
+    const secondMoment = Math.exp(lognormalSigma ** 2) * (1 - p + p * stragglerFactor ** 2);
+    return { mean, deviation: Math.sqrt(Math.max(0, secondMoment - mean ** 2)) };
+  }
+
   /** So many independent draws to average over: always the same ones, and just one without noise. */
   samples(count: number, seed: number): NoiseDraw[] {
     if (this.isOff) return [this.drawn];

@@ -312,25 +312,37 @@ function parseSystems(json: Json, read: ReadSpec): SystemSpec[] {
   const policies = asList(json["policies"] ?? [], "policies").map((entry, i) => {
     const { name: policy, ...settings } = asObject(entry, `policies[${i}]`);
     const chosen = asString(policy, `policies[${i}].name`);
-    return { name: nameOf(chosen, settings), policy: chosen, settings, read, joint: chosen === "c2p" };
+    return {
+      name: nameOf(chosen, settings),
+      policy: chosen,
+      settings,
+      read: readFor(chosen, read),
+      joint: chosen === "c2p",
+    };
   });
   const systems = asList(json["systems"] ?? [], "systems").map((entry, i) => {
     const at = `systems[${i}]`;
     const { name, policy, read: own, joint, replicas, ...settings } = asObject(entry, at);
+    const chosen = asString(policy, `${at}.policy`);
     if (joint !== undefined && typeof joint !== "boolean") fail(`${at}.joint`, "must be true or false");
     return {
       name: asString(name, `${at}.name`),
-      policy: asString(policy, `${at}.policy`),
+      policy: chosen,
       settings,
-      read: own === undefined ? read : parseRead(own, `${at}.read`),
+      read: own === undefined ? readFor(chosen, read) : parseRead(own, `${at}.read`),
       // C2P is nothing without peers.
-      joint: joint === true || policy === "c2p",
+      joint: joint === true || chosen === "c2p",
       ...(replicas === undefined ? {} : { replicas: asInteger(replicas, `${at}.replicas`, 1) }),
     };
   });
   const all = [...policies, ...systems];
   if (all.length === 0) fail("policies", "list at least one policy or system to compare");
   return tellApart(all);
+}
+
+/** Sprout caches functional chunks, unless a system says how it reads. */
+function readFor(policy: string, read: ReadSpec): ReadSpec {
+  return policy === "sprout" ? { ...read, cachedChunks: "functional" } : read;
 }
 
 /** `lru` with chunks 3 is reported as `lru-3`. */

@@ -1,5 +1,6 @@
 /** One system's world: where the chunks are, how far away, how large, and what a read with given caches takes. */
 
+import type { LatencyEstimate } from "../latency.ts";
 import type { Random } from "../random.ts";
 import { Conditions } from "./conditions.ts";
 import { Noise } from "./noise.ts";
@@ -40,6 +41,8 @@ export class World {
   readonly conditions: Conditions;
   readonly functional: boolean;
   readonly joint: boolean;
+  /** Share of the time that a region is busy with reads that ask for k chunks. */
+  readonly utilization: number;
   readonly outcome: ReadOutcome = { ms: 0, requests: 0, fromOwn: 0, fromPeers: 0 };
   private readonly delta: number;
   private readonly dataOnly: boolean;
@@ -68,7 +71,8 @@ export class World {
     this.conditions = new Conditions(scenario.events, regions);
     this.noise = new Noise(scenario.noise, this.chunks, regions.length, pops.length);
     this.samples = this.noise.samples(SAMPLES, SAMPLE_SEED);
-    this.load = new RegionLoad(scenario.load.utilization, regions.length, this.code.k);
+    this.utilization = scenario.load.utilization;
+    this.load = new RegionLoad(this.utilization, regions.length, this.code.k);
     this.regionMs = pops.map((pop) => Float64Array.from(regions, (region) => pop.regionLatencyMs[region]!));
     this.peerMs = pops.map((pop) => Float64Array.from(pops, (peer) => pop.peerLatencyMs[peer.name] ?? Infinity));
     const bytes = objectBytes(scenario, placement.fork(1));
@@ -155,6 +159,20 @@ export class World {
     let mask = 0;
     for (let s = Math.max(0, found - d); s < found; s++) mask |= 1 << this.chunkAt[s]!;
     return mask;
+  }
+
+  /** What a PoP may expect of one chunk from each region under the present conditions, the time to transfer it left out. */
+  regionLatencies(pop: number): LatencyEstimate[] {
+    const { mean, deviation } = this.noise.chunkFactor;
+    return Array.from(this.regionMs[pop]!, (ms, r) => {
+      const now = ms * this.conditions.factor[r]!;
+      return { meanMs: now * mean, sdMs: now * deviation };
+    });
+  }
+
+  /** Region of every chunk of a group's objects that a read may ask for now, nearest first. */
+  regionsOf(pop: number, group: number): number[] {
+    return Array.from(this.orderOf(pop, group), (chunk) => this.groups[group]!.region[chunk]!);
   }
 
   /** How many chunks a held value stands for. */

@@ -10,11 +10,19 @@ export interface Server {
   readonly mean: number;
   readonly secondMoment: number;
   readonly thirdMoment: number;
+  /** How many chunks it works on side by side, each with a queue of its own. Default 1; Infinity: nothing ever waits. */
+  readonly parallel?: number;
 }
 
 /** A server whose times are exponential. */
 export function exponentialServer(ratePerSecond: number): Server {
   return { mean: 1 / ratePerSecond, secondMoment: 2 / ratePerSecond ** 2, thirdMoment: 6 / ratePerSecond ** 3 };
+}
+
+/** A server whose times are lognormal, with this mean and standard deviation. */
+export function lognormalServer(mean: number, deviation: number): Server {
+  const spread = 1 + (deviation / mean) ** 2;
+  return { mean, secondMoment: mean ** 2 * spread, thirdMoment: (mean * spread) ** 3 };
 }
 
 export interface QueueMoments {
@@ -23,47 +31,67 @@ export interface QueueMoments {
 }
 
 /** Mean and variance of the time a chunk spends at a server, equations (3) and (4); infinite when overloaded. */
-export function queueMoments({ mean, secondMoment, thirdMoment }: Server, arrivalsPerSecond: number): QueueMoments {
-  const idle = 1 - arrivalsPerSecond * mean;
+export function queueMoments(server: Server, arrivalsPerSecond: number): QueueMoments {
+  const { mean, secondMoment, thirdMoment, parallel = 1 } = server;
+  const arrivals = arrivalsPerSecond / parallel;
+  const idle = 1 - arrivals * mean;
   if (idle <= 0) return { mean: Infinity, variance: Infinity };
   return {
-    mean: mean + (arrivalsPerSecond * secondMoment) / (2 * idle),
+    mean: mean + (arrivals * secondMoment) / (2 * idle),
     variance:
-      secondMoment -
-      mean ** 2 +
-      (arrivalsPerSecond * thirdMoment) / (3 * idle) +
-      (arrivalsPerSecond * secondMoment) ** 2 / (4 * idle ** 2),
+      Math.max(0, secondMoment - mean ** 2) +
+      (arrivals * thirdMoment) / (3 * idle) +
+      (arrivals * secondMoment) ** 2 / (4 * idle ** 2),
   };
 }
 
 /** Bound on a read's expected duration and the z that gives it: the minimum over z >= 0 of equation (2), which is convex in z. */
 export function latencyBound(probability: Float64Array, queues: readonly QueueMoments[]): { bound: number; z: number } {
+  const asked: Asked[] = [];
   let high = 0;
-  let isUsed = false;
-  for (const [j, pi] of probability.entries()) {
+  for (let j = 0; j < probability.length; j++) {
+    const pi = probability[j]!;
     if (pi <= 0) continue;
-    isUsed = true;
+    asked.push({ pi, ...queues[j]! });
     high = Math.max(high, queues[j]!.mean + 4 * Math.sqrt(queues[j]!.variance));
   }
   // A file that is wholly in the cache asks no server.
-  if (!isUsed) return { bound: 0, z: 0 };
+  if (asked.length === 0) return { bound: 0, z: 0 };
   if (!Number.isFinite(high)) return { bound: Infinity, z: 0 };
-  let low = 0;
-  for (let step = 0; step < 60; step++) {
-    const left = low + (high - low) / 3;
-    const right = high - (high - low) / 3;
-    if (boundAt(left, probability, queues) <= boundAt(right, probability, queues)) high = right;
-    else low = left;
-  }
-  const z = (low + high) / 2;
-  return { bound: boundAt(z, probability, queues), z };
+  const z = minimize(asked, high);
+  let bound = z;
+  for (const { pi, ...queue } of asked) bound += pi * excess(queue, z);
+  return { bound, z };
 }
 
-function boundAt(z: number, probability: Float64Array, queues: readonly QueueMoments[]): number {
-  let sum = z;
-  for (let j = 0; j < probability.length; j++) if (probability[j]! > 0) sum += probability[j]! * excess(queues[j]!, z);
-  return sum;
+interface Asked extends QueueMoments {
+  readonly pi: number;
 }
+
+/** Where the slope of equation (2) changes its sign in [0, high]: Newton's steps, and halves where they lead outside. */
+function minimize(asked: readonly Asked[], high: number): number {
+  let low = 0;
+  let z = high / 2;
+  for (let step = 0; step < STEPS_MAX && high - low > 1e-12 * high; step++) {
+    let slope = 1;
+    let curvature = 0;
+    for (const { pi, mean, variance } of asked) {
+      const above = mean - z;
+      const root = Math.sqrt(above ** 2 + variance);
+      if (root === 0) continue;
+      slope -= (pi * (1 + above / root)) / 2;
+      curvature += (pi * variance) / (2 * root ** 3);
+    }
+    if (slope > 0) high = z;
+    else low = z;
+    const next = z - slope / curvature;
+    if (Math.abs(next - z) <= 1e-12 * z) break;
+    z = next > low && next < high ? next : (low + high) / 2;
+  }
+  return z;
+}
+
+const STEPS_MAX = 80;
 
 /** Half of (E[Q] - z) + sqrt((E[Q] - z)^2 + Var[Q]): a bound on how much longer than z a chunk takes. */
 export function excess({ mean, variance }: QueueMoments, z: number): number {

@@ -1,16 +1,17 @@
 /**
  * Sprout's optimiser: how many functional chunks d of each file to cache, and with which probabilities to ask the servers,
- * so that the mean latency bound is least (section III).
+ * so that the mean latency bound is least (section IV, Algorithm 1).
  *
- * Departures: instead of the paper's projected gradient on rounded blocks of files, conditional gradient steps (Frank &
- * Wolfe 1956) move the probabilities and d together; their linear subproblem has integral solutions. The objective is not
- * convex in all variables once files of different z share a server, so the best iterate is kept. Fractional d are rounded
- * once, by largest remainder, and the probabilities are optimised again for the rounded ones.
+ * Like the paper's algorithm it alternates: z, then d and the probabilities, until the bound falls no more. Departures: d is
+ * chosen exactly, by the knapsack, at the present queues, instead of fixing rounded blocks of files one after the other; the
+ * probabilities follow by conditional gradient steps (Frank & Wolfe 1956) instead of projected ones. The objective is not
+ * convex in all variables once files of different z share a server, so the best round is kept.
  */
 
 import { solverError } from "../errors.ts";
-import { excess, latencyBound, queueMoments } from "./latency-bound.ts";
-import type { QueueMoments, Server } from "./latency-bound.ts";
+import { chooseCached } from "./choose-cached.ts";
+import { descend, loadsOf } from "./descend.ts";
+import type { Server } from "./latency-bound.ts";
 
 export interface SproutFile {
   readonly readsPerSecond: number;
@@ -18,6 +19,8 @@ export interface SproutFile {
   readonly k: number;
   /** The servers that store a chunk of it, one each. */
   readonly servers: readonly number[];
+  /** Of one cached chunk, in the unit of the capacity. Default 1. */
+  readonly chunkWeight?: number;
 }
 
 export interface SproutPlan {
@@ -27,167 +30,63 @@ export interface SproutPlan {
   readonly probability: readonly Float64Array[];
   /** Mean over all reads of the latency bound, in seconds. */
   readonly meanBound: number;
-  /** Steps taken in both phases. */
-  readonly steps: number;
+  /** Mean bound after each round. */
+  readonly rounds: readonly number[];
 }
 
-const STEPS_MAX = 60;
-/** A phase ends when a step gains less than this share. */
-const GAIN_MIN = 1e-5;
+export interface SproutLimits {
+  /** A round ends the search when it gains less than this share. Default 1e-4. */
+  readonly gainMin?: number;
+  /** Default 20. */
+  readonly roundsMax?: number;
+  /** Gradient steps in a round. Default 60. */
+  readonly stepsMax?: number;
+}
 
-/** Throws SCENARIO_INVALID for a malformed file, or when the servers are overloaded even with a full cache. */
-export function optimizeSprout(files: readonly SproutFile[], servers: readonly Server[], capacity: number): SproutPlan {
+/** Throws SCENARIO_INVALID for malformed numbers, or when the servers are overloaded even with a full cache. */
+export function optimizeSprout(
+  files: readonly SproutFile[],
+  servers: readonly Server[],
+  capacity: number,
+  { gainMin = 1e-4, roundsMax = 20, stepsMax = 60 }: SproutLimits = {},
+): SproutPlan {
   checkFiles(files, servers.length, capacity);
-  const total = files.reduce((sum, { k }) => sum + k, 0);
+  checkServers(servers);
   // Start with every file cached in the same proportion and all its servers asked alike.
-  const share = 1 - Math.min(1, capacity / total);
-  const start = files.map((file) => {
-    const probability = new Float64Array(servers.length);
-    for (const j of file.servers) probability[j] = (file.k * share) / file.servers.length;
-    return probability;
+  const total = files.reduce((sum, { k, chunkWeight = 1 }) => sum + k * chunkWeight, 0);
+  const share = total > 0 ? 1 - Math.min(1, capacity / total) : 1;
+  let probability: readonly Float64Array[] = files.map((file) => {
+    const alike = new Float64Array(servers.length);
+    for (const j of file.servers) alike[j] = (file.k * share) / file.servers.length;
+    return alike;
   });
-  const relaxed = descend(files, servers, start, { capacity });
-  const cached = roundDown(files, relaxed.probability, capacity);
-  const rounded = relaxed.probability.map((probability, i) => rescale(probability, files[i]!, cached[i]!));
-  const final = descend(files, servers, rounded, { cached });
-  if (!Number.isFinite(final.meanBound)) {
+  let best: SproutPlan | undefined;
+  const rounds: number[] = [];
+  while (rounds.length < roundsMax) {
+    const cached = chooseCached(files, servers, probability, capacity);
+    const scaled = probability.map((own, i) => rescale(own, files[i]!, cached[i]!));
+    const found = descend(files, servers, scaled, cached, stepsMax);
+    rounds.push(found.meanBound);
+    const isDone = best !== undefined && found.meanBound >= (1 - gainMin) * best.meanBound;
+    if (!best || found.meanBound < best.meanBound) best = { ...found, cached, rounds };
+    if (isDone || best.meanBound === 0) break;
+    probability = found.probability;
+  }
+  if (!best || !Number.isFinite(best.meanBound)) {
+    const loads = best ? loadsOf(files, servers.length, best.probability) : [];
     throw solverError("SCENARIO_INVALID", "the servers cannot keep up with these reads: add servers or cache", {
       capacity,
+      loads: [...loads],
     });
   }
-  return { cached, probability: final.probability, meanBound: final.meanBound, steps: relaxed.steps + final.steps };
-}
-
-type Limit = { readonly capacity: number } | { readonly cached: Int32Array };
-
-interface Iterate {
-  readonly probability: readonly Float64Array[];
-  readonly meanBound: number;
-  readonly steps: number;
-}
-
-function descend(
-  files: readonly SproutFile[],
-  servers: readonly Server[],
-  start: readonly Float64Array[],
-  limit: Limit,
-): Iterate {
-  let best: Iterate = { probability: start, meanBound: meanBoundOf(files, servers, start), steps: 0 };
-  for (let steps = 1; steps <= STEPS_MAX; steps++) {
-    const target = bestVertex(files, costsOf(files, servers, best.probability), limit);
-    let improved: Iterate | undefined;
-    for (let size = 1; size > 1e-4; size *= 0.6) {
-      const probability = best.probability.map((from, i) => from.map((pi, j) => pi + size * (target[i]![j]! - pi)));
-      const meanBound = meanBoundOf(files, servers, probability);
-      if (meanBound < (improved?.meanBound ?? best.meanBound)) improved = { probability, meanBound, steps };
-      else if (improved) break;
-    }
-    if (!improved) break;
-    const isDone = improved.meanBound > (1 - GAIN_MIN) * best.meanBound;
-    best = improved;
-    if (isDone) break;
-  }
   return best;
-}
-
-function loadsOf(files: readonly SproutFile[], servers: number, probability: readonly Float64Array[]): Float64Array {
-  const loads = new Float64Array(servers);
-  for (const [i, file] of files.entries())
-    for (const j of file.servers) loads[j]! += file.readsPerSecond * probability[i]![j]!;
-  return loads;
-}
-
-function meanBoundOf(
-  files: readonly SproutFile[],
-  servers: readonly Server[],
-  probability: readonly Float64Array[],
-): number {
-  const loads = loadsOf(files, servers.length, probability);
-  const queues = servers.map((server, j) => queueMoments(server, loads[j]!));
-  let sum = 0;
-  let rate = 0;
-  for (const [i, { readsPerSecond }] of files.entries()) {
-    if (readsPerSecond > 0) sum += readsPerSecond * latencyBound(probability[i]!, queues).bound;
-    rate += readsPerSecond;
-  }
-  return rate > 0 ? sum / rate : 0;
-}
-
-/** What one more chunk request of a file at a server costs per second: its own time, and the wait it causes to all others. */
-function costsOf(
-  files: readonly SproutFile[],
-  servers: readonly Server[],
-  probability: readonly Float64Array[],
-): Float64Array[] {
-  const loads = loadsOf(files, servers.length, probability);
-  const queues = servers.map((server, j) => queueMoments(server, loads[j]!));
-  const z = files.map((_, i) => latencyBound(probability[i]!, queues).z);
-  const crowding = servers.map((server, j) => crowdingAt(server, loads[j]!, j, files, probability, z));
-  return files.map(({ readsPerSecond }, i) =>
-    Float64Array.from(queues, (queue: QueueMoments, j) => readsPerSecond * (excess(queue, z[i]!) + crowding[j]!)),
-  );
-}
-
-/** How much a server's additional load adds to the bounds of all files that use it, by a small difference. */
-function crowdingAt(
-  server: Server,
-  load: number,
-  j: number,
-  files: readonly SproutFile[],
-  probability: readonly Float64Array[],
-  z: readonly number[],
-): number {
-  const step = 1e-6 / server.mean;
-  const before = queueMoments(server, load);
-  const after = queueMoments(server, load + step);
-  let sum = 0;
-  for (const [i, { readsPerSecond }] of files.entries()) {
-    const pi = probability[i]![j]!;
-    if (pi > 0) sum += readsPerSecond * pi * (excess(after, z[i]!) - excess(before, z[i]!));
-  }
-  return sum / step;
-}
-
-/** The cheapest feasible choice at these costs: each file asks its cheapest servers, and the dearest requests are cached away. */
-function bestVertex(files: readonly SproutFile[], costs: readonly Float64Array[], limit: Limit): Float64Array[] {
-  const asked = files.map((file, i) =>
-    file.servers
-      .toSorted((a, b) => costs[i]![a]! - costs[i]![b]!)
-      .slice(0, "cached" in limit ? file.k - limit.cached[i]! : file.k),
-  );
-  if ("capacity" in limit) {
-    const dearest = asked
-      .flatMap((chosen, i) => chosen.map((j) => ({ i, j, cost: costs[i]![j]! })))
-      .toSorted((a, b) => b.cost - a.cost)
-      .slice(0, limit.capacity);
-    for (const { i, j } of dearest) asked[i] = asked[i]!.filter((server) => server !== j);
-  }
-  return asked.map((chosen, i) => {
-    const probability = new Float64Array(costs[i]!.length);
-    for (const j of chosen) probability[j] = 1;
-    return probability;
-  });
-}
-
-/** Whole numbers of cached chunks by largest remainder, within the capacity. */
-function roundDown(files: readonly SproutFile[], probability: readonly Float64Array[], capacity: number): Int32Array {
-  const exact = files.map(({ k }, i) => Math.max(0, k - probability[i]!.reduce((sum, pi) => sum + pi, 0)));
-  const cached = Int32Array.from(exact, (d) => Math.floor(d + 1e-9));
-  let left = capacity - cached.reduce((sum, d) => sum + d, 0);
-  const order = [...exact.keys()].toSorted((a, b) => exact[b]! - cached[b]! - (exact[a]! - cached[a]!) || a - b);
-  for (const i of order) {
-    if (left <= 0) break;
-    if (cached[i]! >= files[i]!.k) continue;
-    cached[i]! += 1;
-    left--;
-  }
-  return cached;
 }
 
 /** Probabilities that add up to k - d, each at most 1, as near to the given ones as scaling allows. */
 function rescale(probability: Float64Array, { k, servers }: SproutFile, cached: number): Float64Array {
   const wanted = k - cached;
   const scaled = new Float64Array(probability.length);
+  if (wanted <= 0) return scaled;
   for (const j of servers) scaled[j] = Math.max(probability[j]!, 1e-9);
   // Those cut off at 1 leave the rest to the others; at most one server reaches 1 per round or it ends.
   for (let round = 0; round <= servers.length; round++) {
@@ -197,7 +96,6 @@ function rescale(probability: Float64Array, { k, servers }: SproutFile, cached: 
       if (scaled[j]! >= 1) fixed++;
       else free += scaled[j]!;
     }
-    if (wanted <= 0) return scaled.fill(0);
     if (free === 0) break;
     const factor = (wanted - fixed) / free;
     let isCut = false;
@@ -218,10 +116,23 @@ function checkFiles(files: readonly SproutFile[], servers: number, capacity: num
   if (!Number.isSafeInteger(capacity) || capacity < 0) {
     throw solverError("SCENARIO_INVALID", `capacity must be an integer >= 0, got ${capacity}`, { capacity });
   }
-  for (const [file, { k, servers: own, readsPerSecond }] of files.entries()) {
+  for (const [file, { k, servers: own, readsPerSecond, chunkWeight = 1 }] of files.entries()) {
     const isSound = Number.isInteger(k) && k >= 1 && k <= own.length && new Set(own).size === own.length;
     const isKnown = own.every((server) => Number.isInteger(server) && server >= 0 && server < servers);
-    if (isSound && isKnown && Number.isFinite(readsPerSecond) && readsPerSecond >= 0) continue;
-    throw solverError("SCENARIO_INVALID", `file ${file}: needs k of its distinct servers, and a rate >= 0`, { file });
+    const isRate = Number.isFinite(readsPerSecond) && readsPerSecond >= 0;
+    if (isSound && isKnown && isRate && Number.isSafeInteger(chunkWeight) && chunkWeight >= 1) continue;
+    throw solverError(
+      "SCENARIO_INVALID",
+      `file ${file}: needs k of its distinct servers, a rate >= 0 and a chunk weight that is an integer >= 1`,
+      { file },
+    );
+  }
+}
+
+function checkServers(servers: readonly Server[]): void {
+  for (const [server, { mean, secondMoment, thirdMoment, parallel = 1 }] of servers.entries()) {
+    const areMoments = mean > 0 && secondMoment >= mean ** 2 * (1 - 1e-9) && thirdMoment > 0;
+    if (areMoments && Number.isFinite(secondMoment + thirdMoment) && parallel > 0) continue;
+    throw solverError("SCENARIO_INVALID", `server ${server}: its moments are not those of a time above 0`, { server });
   }
 }
