@@ -1,9 +1,11 @@
-/** JavaScript heaps of a page and its service worker, over the DevTools protocol. */
+/** JavaScript heaps of a page and its service worker, or of an isolate of workerd, over the DevTools protocol. */
 import { createServer, type AddressInfo } from "node:net";
 
 export interface HeapWatch {
   /** Largest sum over all targets of used heap and array buffers, in bytes, above what it was at first. */
   stop(): number;
+  /** The sum at first. */
+  readonly before: number;
 }
 
 const SAMPLE_MS = 50;
@@ -17,13 +19,13 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Starts to sample every page and service worker of the browser that listens on `port`. */
+/** Starts to sample every page, service worker or isolate of the browser or workerd whose inspector listens on `port`. */
 export async function watchHeap(port: number): Promise<HeapWatch> {
   const response = await fetch(`http://127.0.0.1:${port}/json/list`);
   const targets = (await response.json()) as { type: string; webSocketDebuggerUrl: string }[];
   const sessions = await Promise.all(
     targets
-      .filter(({ type }) => type === "page" || type === "service_worker")
+      .filter(({ type }) => ["page", "service_worker", "node"].includes(type))
       .map(({ webSocketDebuggerUrl }) => HeapSession.open(webSocketDebuggerUrl)),
   );
   for (const session of sessions) await session.sample();
@@ -34,6 +36,7 @@ export async function watchHeap(port: number): Promise<HeapWatch> {
     for (const session of sessions) void session.sample().then(() => (peak = Math.max(peak, sum())));
   }, SAMPLE_MS);
   return {
+    before,
     stop() {
       clearInterval(timer);
       for (const session of sessions) session.close();

@@ -10,12 +10,21 @@ import { writeSection } from "./document.ts";
 import { comparisons } from "./comparison.ts";
 import { describeLoad } from "./machine.ts";
 import { policies } from "./policies.ts";
+import { popMemory } from "./pop-memory.ts";
 import { popThroughput } from "./pop-throughput.ts";
 import { putGet } from "./put-get.ts";
 import { readOverhead } from "./read-overhead.ts";
 import { readStreaming } from "./read-streaming.ts";
 
-const BENCHES: readonly Bench[] = [readOverhead, readStreaming, putGet, popThroughput, ...comparisons, policies];
+const BENCHES: readonly Bench[] = [
+  readOverhead,
+  readStreaming,
+  putGet,
+  popThroughput,
+  popMemory,
+  ...comparisons,
+  policies,
+];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

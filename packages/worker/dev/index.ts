@@ -29,6 +29,8 @@ export interface PopsOptions {
   readonly entry?: string;
   /** Beyond those of wrangler.toml. Default: none. */
   readonly compatibilityFlags?: readonly string[];
+  /** For measurements: where the DevTools inspector listens. Default: nowhere. */
+  readonly inspectorPort?: number;
   /** Workers to run beside the PoPs in the same workerd: what a benchmark compares them with. Default: none. */
   readonly beside?: readonly WorkerOptions[];
 }
@@ -57,12 +59,13 @@ const FAULT_URL = "http://pop.invalid/__dev/fault";
 
 /** Starts all PoPs. Nothing they store outlives them. */
 export async function startPops(options: PopsOptions): Promise<Pops> {
-  const { pops, onLog = () => {}, entry = ENTRY, compatibilityFlags = [], beside = [] } = options;
+  const { pops, onLog = () => {}, entry = ENTRY, compatibilityFlags = [], beside = [], inspectorPort } = options;
   const outDir = await mkdtemp(join(tmpdir(), "agarose-worker-"));
   try {
     const modules = await modulesOf(await bundleWorker(entry, outDir));
     const miniflare = new Miniflare({
       workers: [...pops.map((pop) => workerOptions(pop, modules, compatibilityFlags)), ...beside],
+      ...(inspectorPort === undefined ? {} : { inspectorPort }),
       handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {
         for (const stream of [stdout, stderr]) stream.setEncoding("utf8").on("data", (text: string) => onLog(text));
       },
