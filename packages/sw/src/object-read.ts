@@ -18,6 +18,7 @@ import { priorityOf, Turn, type FairQueue } from "./fair-queue.ts";
 import { locate } from "./locate.ts";
 import type { ObjectClient } from "./object-client.ts";
 import { discardFrames, isAnswer, PopCall } from "./pop-call.ts";
+import { peerSources } from "./peer-sources.ts";
 import type { PlanEvent } from "./read-events.ts";
 import { ReadTrace } from "./read-trace.ts";
 import { edgeSource, regionSources } from "./sources.ts";
@@ -222,7 +223,11 @@ export class ObjectRead {
     const cached = edge && edgeSource(edge, plan, latencies);
     const queue = (region: string): FairQueue => this.#client.queue(region);
     const [turn, fetch] = [this.#turn, this.#fetch];
-    const sources = [...(cached ? [cached] : []), ...regionSources(plan, { ...ports, fetch, latencies, queue, turn })];
+    const sources = [
+      ...(cached ? [cached] : []),
+      ...peerSources(plan, this.#client.config.pops, { fetch, latencies }),
+      ...regionSources(plan, { ...ports, fetch, latencies, queue, turn }),
+    ];
     this.#trace.planned(from, { ...plan, delta }, spanOf(manifest, head.range).from, sources);
     let answer: ObjectAnswer | undefined;
     const { body, report } = await openRead({

@@ -34,6 +34,7 @@ export interface TraceOptions {
 export const popAnswer = (name: string): string => `pop:${name}`;
 export const edgeDelivery = (name: string): string => `edge:${name}`;
 export const regionDelivery = (name: string): string => `region:${name}`;
+export const peerDelivery = (name: string): string => `peer:${name}`;
 
 /** How a read was served of which so many requests arrived. */
 function kindOf(report: ReadReport, arrived: number): ReadEndEvent["kind"] {
@@ -143,7 +144,7 @@ export class ReadTrace {
 
   #measure({ source, kind, bytes, outcome, startMs, error }: RequestRecord, endMs: number): void {
     const { latencies, onRegionLatency } = this.#options;
-    const id = kind === "edge" ? edgeDelivery(source) : regionDelivery(source);
+    const id = { edge: edgeDelivery, peer: peerDelivery, region: regionDelivery }[kind](source);
     const size = kind === "edge" ? this.#edgeBytes : bytes;
     const ms = endMs - (kind === "edge" ? Math.max(startMs, this.#bundleMs) : startMs);
     if (outcome === "used" || outcome === "unused") {
@@ -151,8 +152,8 @@ export class ReadTrace {
       if (kind === "region") onRegionLatency(source, ms, bytes);
     } else if (outcome === "failed") {
       // A chunk that is not there says nothing of how the source is.
-      if (kind === "region" && error !== "CHUNK_MISSING") latencies.failed(id);
-    } else if (kind === "region" && ms > hedgeAfterMs(latencies.estimate(id, size))) {
+      if (kind !== "edge" && error !== "CHUNK_MISSING") latencies.failed(id);
+    } else if (kind !== "edge" && ms > hedgeAfterMs(latencies.estimate(id, size))) {
       latencies.observeAtLeast(id, ms, size);
     }
   }

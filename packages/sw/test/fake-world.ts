@@ -13,6 +13,7 @@ import {
   manifestName,
   objectUrl,
   parseManifest,
+  PEER_CHUNK_PREFIX,
   roundRobin,
   stripeCount,
   stripeShape,
@@ -20,6 +21,7 @@ import {
   type FetchInit,
   type FetchedResponse,
   type Manifest,
+  type PlanPeer,
 } from "@agarose/core";
 import { loadCodec } from "@agarose/ec-wasm";
 import type { ReadEvent } from "../src/read-events.ts";
@@ -32,6 +34,8 @@ export interface FakeRegion {
   readonly name: string;
   readonly url: string;
   readonly store: Map<string, Uint8Array>;
+  /** Requests served at a time; the others wait in the order in which they came, as on HTTP/1.1 connections. */
+  connections: number;
   delayMs: number;
   fault: "none" | "down" | "corrupt" | "truncate" | "error";
 }
@@ -47,6 +51,10 @@ export interface FakePop {
   /** What its plan promises, and what it then has. */
   cached: number[];
   missing: number[];
+  /** Whether its plan names what the other PoPs have cached. */
+  namesPeers: boolean;
+  /** What its answers for single chunks, which are made for peers, suffer. */
+  chunkFault: "none" | "down" | "garbles";
 }
 
 export interface LoggedRequest {
@@ -54,6 +62,7 @@ export interface LoggedRequest {
   readonly url: string;
   readonly atMs: number;
   readonly range: string | undefined;
+  readonly priority: string | undefined;
   aborted: boolean;
 }
 
@@ -73,6 +82,7 @@ export class FakeWorld {
     name: `r${i}`,
     url: `https://r${i}.test/bucket`,
     store: new Map(),
+    connections: Number.POSITIVE_INFINITY,
     delayMs,
     fault: "none",
   }));
@@ -84,6 +94,8 @@ export class FakeWorld {
     garbledBit: 0,
     cached: [],
     missing: [],
+    namesPeers: false,
+    chunkFault: "none",
   }));
   readonly log: LoggedRequest[] = [];
   readonly events: ReadEvent[] = [];
@@ -92,6 +104,7 @@ export class FakeWorld {
   openBundles = 0;
   /** Whether the user asks for little data. */
   savesData = false;
+  readonly #busy = new Map<FakeRegion, { count: number; readonly waiting: (() => void)[] }>();
   readonly #objects = new Map<string, StoredObject>();
 
   /** Codes `bytes` with k = 4, m = 2 and puts it into the buckets. PoPs that are not told go on naming the old version. */
@@ -150,13 +163,33 @@ export class FakeWorld {
     return this.log.filter((entry) => !entry.url.endsWith("/healthz") && (to === undefined || entry.to === to));
   }
 
-  async #fetch(url: string, { signal, headers }: FetchInit): Promise<FetchedResponse> {
+  async #fetch(url: string, { signal, headers, priority }: FetchInit): Promise<FetchedResponse> {
     const to = new URL(url).hostname.split(".")[0]!;
-    const entry: LoggedRequest = { to, url, atMs: this.clock.now(), range: headers?.["range"], aborted: false };
+    const entry: LoggedRequest = {
+      to,
+      url,
+      atMs: this.clock.now(),
+      range: headers?.["range"],
+      priority,
+      aborted: false,
+    };
     this.log.push(entry);
     signal?.addEventListener("abort", () => void (entry.aborted = true));
     const pop = this.pops.find(({ name }) => name === to);
     return pop ? this.#fromPop(pop, new URL(url), signal) : this.#fromRegion(this.region(to), url, headers, signal);
+  }
+
+  /** `work` on a connection of its own, as soon as there is one. */
+  async #connected(region: FakeRegion, work: () => Promise<void>): Promise<void> {
+    const busy = this.#busy.get(region) ?? { count: 0, waiting: [] };
+    this.#busy.set(region, busy);
+    if (busy.count < region.connections) busy.count++;
+    else await new Promise<void>((start) => busy.waiting.push(start));
+    await work().finally(() => {
+      const next = busy.waiting.shift();
+      if (next) next();
+      else busy.count--;
+    });
   }
 
   async #fromRegion(
@@ -165,7 +198,7 @@ export class FakeWorld {
     headers: Record<string, string> | undefined,
     signal: AbortSignal | undefined,
   ): Promise<FetchedResponse> {
-    await this.clock.sleep(region.delayMs, signal);
+    await this.#connected(region, () => this.clock.sleep(region.delayMs, signal));
     if (region.fault === "down") throw new TypeError("connection refused");
     if (region.fault === "error") return new Response("no", { status: 503 });
     const name = [...region.store.keys()].find((stored) => objectUrl(region.url, stored) === url);
@@ -175,7 +208,7 @@ export class FakeWorld {
     const body = range ? whole.slice(Number(range[1]), Number(range[2]) + 1) : whole.slice();
     if (region.fault === "corrupt" && url.includes("chunks")) body[0]! ^= 1;
     const sent = region.fault === "truncate" ? body.subarray(0, -1) : body;
-    return new Response(sent, { status: range ? 206 : 200 });
+    return new Response(whileUp(region, sent), { status: range ? 206 : 200 });
   }
 
   async #fromPop(
@@ -188,6 +221,7 @@ export class FakeWorld {
     if (pop.fault === "error") return new Response('{"error":{"code":"INTERNAL","message":"oh"}}', { status: 500 });
     if (pathname === "/healthz") return new Response("ok");
     if (pop.fault === "html") return new Response("<html>", { headers: { "content-type": "text/html" } });
+    if (pathname.startsWith(PEER_CHUNK_PREFIX)) return this.#chunkOf(pop, pathname, searchParams);
     const key = decodeKey(pathname.slice("/v1/read/".length));
     const object = this.#objects.get(key);
     if (!object) {
@@ -215,6 +249,23 @@ export class FakeWorld {
     return new Response(body, { headers: { "content-type": BUNDLE_CONTENT_TYPE } });
   }
 
+  #chunkOf(pop: FakePop, pathname: string, query: URLSearchParams): FetchedResponse {
+    if (pop.chunkFault === "down") throw new TypeError("connection refused");
+    const { manifest, shards } = this.#objects.get(decodeKey(pathname.slice(PEER_CHUNK_PREFIX.length)))!;
+    const chunk = Number(query.get("chunk"));
+    const isThere =
+      query.get("version") === manifest.version && pop.cached.includes(chunk) && !pop.missing.includes(chunk);
+    if (!isThere) return new Response(null, { status: 404 });
+    const shard = shards[Number(query.get("stripe"))]![chunk]!.slice();
+    if (pop.chunkFault === "garbles") shard[0]! ^= 1;
+    return new Response(shard);
+  }
+
+  #peersOf(pop: FakePop): PlanPeer[] {
+    const others = this.pops.filter((other) => other !== pop && other.cached.length > 0);
+    return others.map(({ name, cached, delayMs }) => ({ name, chunks: cached, meanMs: delayMs, sdMs: 1 }));
+  }
+
   #bundle(pop: FakePop, { manifest, shards }: StoredObject, query: URLSearchParams): Uint8Array[] {
     const { version } = manifest;
     const plan = encodePlan({
@@ -224,6 +275,7 @@ export class FakeWorld {
       ...(query.get("version") === version ? {} : { manifest }),
       cached: pop.cached,
       regions: this.regions.map(({ name, url, delayMs }) => ({ name, url, meanMs: delayMs, sdMs: delayMs / 10 })),
+      ...(pop.namesPeers ? { peers: this.#peersOf(pop) } : {}),
       delta: 1,
       telemetry: `${pop.name}-token`,
     });
@@ -253,6 +305,22 @@ export function sampleBytes(count: number, seed = 1): Uint8Array {
     state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
     return state >>> 16;
   });
+}
+
+/** A body in parts, of which none comes any more once its region is down. */
+function whileUp(region: FakeRegion, body: Uint8Array): ReadableStream<Uint8Array> {
+  const partBytes = 500;
+  let at = 0;
+  return new ReadableStream(
+    {
+      pull(controller) {
+        if (region.fault === "down") return controller.error(new TypeError("connection reset"));
+        if (at >= body.length) return controller.close();
+        controller.enqueue(body.subarray(at, (at += partBytes)));
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 function named({ name, url }: { name: string; url: string }): { name: string; url: string } {
