@@ -62,6 +62,16 @@ export interface PlanRegion {
   readonly sdMs: number;
   /** Ask it last. */
   readonly down?: boolean;
+  /** Of a private bucket: its chunks can be read by these signatures only. */
+  readonly signed?: SignedChunks;
+}
+
+/** Presigned reads of one object's chunks in one region. */
+export interface SignedChunks {
+  /** How long they are good for, from the plan on. */
+  readonly seconds: number;
+  /** By chunk, what to put behind `?`. */
+  readonly queries: Readonly<Record<string, string>>;
 }
 
 /** The header of a frame; a chunk's payload follows it unchanged. */
@@ -186,7 +196,8 @@ function isRegion(region: PlanRegion): boolean {
     /^https?:\/\//.test(region.url) &&
     isDuration(region.meanMs) &&
     isDuration(region.sdMs) &&
-    (region.down === undefined || typeof region.down === "boolean")
+    (region.down === undefined || typeof region.down === "boolean") &&
+    (region.signed === undefined || isSigned(region.signed))
   );
 }
 
@@ -197,6 +208,12 @@ function isPeer(peer: PlanPeer | null): boolean {
     peer.chunks.every((chunk) => isCount(chunk, CHUNKS_MAX - 1)) &&
     isDuration(peer.meanMs) &&
     isDuration(peer.sdMs)
+  );
+}
+
+function isSigned(signed: SignedChunks | null): boolean {
+  return (
+    isDuration(signed?.seconds) && Object.values(signed!.queries ?? {}).every((query) => typeof query === "string")
   );
 }
 

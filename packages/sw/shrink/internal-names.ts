@@ -39,7 +39,6 @@ const NAMES = [
   "serverTiming",
   "planned",
   "savesData",
-  "telemetry",
   "setCached",
   "latency",
   "report",

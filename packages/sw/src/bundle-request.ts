@@ -16,7 +16,11 @@ import {
 import type { Endpoint } from "./config.ts";
 
 /** A plan with its manifest, whether the PoP sent that or we had it. */
-export type FullPlan = Plan & { readonly manifest: Manifest };
+export type FullPlan = Plan & {
+  readonly manifest: Manifest;
+  /** Until when its signatures are good, on the clock; set by `learn`. */
+  readonly signedUntilMs?: number;
+};
 
 /** Stripes from..to, inclusive; up to the last one without `to`. */
 export interface StripeSpan {

@@ -18,9 +18,11 @@ import type { ClientConfig, Endpoint } from "./config.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { HedgeBudget } from "./hedge-budget.ts";
 import { LatencyBook } from "./latency-book.ts";
+import { locate } from "./locate.ts";
 import { ObjectRead, type ObjectAnswer, type ObjectRequest } from "./object-read.ts";
 import type { ObjectStore } from "./object-store.ts";
 import { PlanCache } from "./plan-cache.ts";
+import { discardFrames } from "./pop-call.ts";
 import type { ReadEvent } from "./read-events.ts";
 import { edgeDelivery, popAnswer, regionDelivery } from "./read-trace.ts";
 import { withConfiguredUrls } from "./sources.ts";
@@ -49,6 +51,8 @@ const PROBE_TIMEOUT_MS = 3_000;
 /** Sorts a PoP that was never reached behind those that were. */
 const TRIP_MS_UNKNOWN = 10_000;
 const CLEARLY_NEARER = 0.8;
+/** Signatures are not used in their last seconds, which a request may take to arrive. */
+const EXPIRY_MARGIN_MS = 20_000;
 /** Plans that are fetched ahead at a time: reads of the page go on beside them. */
 const PRELOADS_MAX = 8;
 
@@ -120,8 +124,11 @@ export class ObjectClient {
   /** Takes over what a PoP says, and returns the plan as this client reads by it. */
   learn(key: string, heard: FullPlan): FullPlan {
     const regions = withConfiguredUrls(heard.regions, this.config.regions);
-    const plan = { ...heard, delta: this.config.delta ?? heard.delta, regions };
-    this.#regions = plan.regions;
+    const seconds = Math.min(...regions.map(({ signed }) => signed?.seconds ?? Number.POSITIVE_INFINITY));
+    const signedUntilMs = this.ports.clock.now() + 1000 * seconds - EXPIRY_MARGIN_MS;
+    const plan = { ...heard, delta: this.config.delta ?? heard.delta, regions, signedUntilMs };
+    // Private buckets are of no use without a PoP, and their signatures are of this object.
+    this.#regions = regions.filter((region) => !region.signed);
     if (plan.telemetry) this.#tokens.set(plan.pop, plan.telemetry);
     this.plans.set(key, plan);
     this.ports.store?.learn(key, plan);
@@ -150,6 +157,14 @@ export class ObjectClient {
   async purge(isPurged: (key: string) => boolean): Promise<void> {
     this.plans.purge(isPurged);
     await this.ports.store?.purge(isPurged);
+  }
+
+  /** `plan` with signatures that are good, by asking a PoP where its own have expired. What was replaced since has none. */
+  async resigned(key: string, plan: FullPlan, signal: AbortSignal): Promise<FullPlan> {
+    if (this.ports.clock.now() < plan.signedUntilMs!) return plan;
+    const { bundle, plan: heard } = await locate(this, { key, known: plan, span: { from: 0, to: 0 }, signal });
+    if (bundle) discardFrames(bundle.frames);
+    return heard;
   }
 
   /** A plan without a PoP: nothing is cached. */

@@ -223,10 +223,11 @@ export class ObjectRead {
     const cached = edge && edgeSource(edge, plan, latencies);
     const queue = (region: string): FairQueue => this.#client.queue(region);
     const [turn, fetch] = [this.#turn, this.#fetch];
+    const resign = (expired: FullPlan): Promise<FullPlan> => this.#client.resigned(this.#request.key, expired, signal);
     const sources = [
       ...(cached ? [cached] : []),
       ...peerSources(plan, this.#client.config.pops, { fetch, latencies }),
-      ...regionSources(plan, { ...ports, fetch, latencies, queue, turn }),
+      ...regionSources(plan, { ...ports, fetch, latencies, queue, turn, resign }),
     ];
     this.#trace.planned(from, { ...plan, delta }, spanOf(manifest, head.range).from, sources);
     let answer: ObjectAnswer | undefined;

@@ -29,16 +29,27 @@ export interface RegionPorts {
   /** The queue of a region's requests. */
   readonly queue: (region: string) => FairQueue;
   readonly turn: Turn;
+  /** The plan with signatures that are good still. */
+  readonly resign: (plan: FullPlan) => Promise<FullPlan>;
 }
 
 export function regionSources(plan: FullPlan, ports: RegionPorts): ChunkSource[] {
+  let current = Promise.resolve(plan);
   const { manifest } = plan;
   const bytes = Math.ceil(Math.min(manifest.bytes, manifest.stripeBytes) / manifest.k);
   return plan.regions.map((region) => {
     const id = regionDelivery(region.name);
     ports.latencies.seed(id, region.down ? DOWN : region);
     const latency = (): LatencyEstimate => ports.latencies.estimate(id, bytes);
-    const source = new RegionSource({ manifest, region, ...ports, latency });
+    const fetchSigned: FetchPort = async (url, init) => {
+      // Requests at one time share a new plan; one that could not be had is asked for again.
+      current = current.then(ports.resign, () => ports.resign(plan));
+      const { regions } = await current;
+      const queries = regions.find(({ name }) => name === region.name)?.signed?.queries ?? {};
+      return ports.fetch(`${url}?${queries[url.slice(url.lastIndexOf("/") + 1)]}`, init);
+    };
+    const fetch = region.signed ? fetchSigned : ports.fetch;
+    const source = new RegionSource({ manifest, region, ...ports, fetch, latency });
     return queued(source, ports.queue(region.name), ports.turn);
   });
 }

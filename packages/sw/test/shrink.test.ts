@@ -2,6 +2,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { minified } from "../shrink/index.ts";
+import { INTERNAL_NAMES } from "../shrink/internal-names.ts";
 import { privateLocals } from "../shrink/private-locals.ts";
 import { terseErrors } from "../shrink/terse-errors.ts";
 
@@ -85,4 +86,20 @@ test("errors lose their words and keep code, details, cause, and messages from e
     "new AgaroseError(told.code, told.message, told.details);",
   ]);
   expect(() => terseErrors('new OtherError("A", "words")')).toThrow();
+});
+
+test.each([
+  "cached",
+  "delta",
+  "down",
+  "manifest",
+  "meanBytes",
+  "meanMs",
+  "queries",
+  "seconds",
+  "signed",
+  "telemetry",
+  "token",
+])("%s, a field of plans or reports, keeps its name", (name) => {
+  expect(INTERNAL_NAMES.test(name)).toBe(false);
 });

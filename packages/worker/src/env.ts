@@ -4,6 +4,7 @@
 import { AgaroseError } from "@agarose/core";
 import { POLICY_NAMES } from "@agarose/solver";
 import type { AccessSettings } from "./access.ts";
+import { parseBucketCredentials, type BucketCredentials } from "./bucket-signer.ts";
 import { parsePeers, type PeerSettings } from "./peers/peer-settings.ts";
 import type { PeerState } from "./peers/peer-state.ts";
 import type { PopState } from "./pop-state.ts";
@@ -32,6 +33,7 @@ export interface Env {
   readonly DELTA?: string;
   readonly MANIFEST_TTL_SECONDS?: string;
   readonly SUBREQUESTS_MAX?: string;
+  readonly REGION_REQUESTS_MAX?: string;
   /** JSON lists of key prefixes. */
   readonly PRIVATE_PREFIXES?: string;
   readonly PUBLIC_PREFIXES?: string;
@@ -42,6 +44,8 @@ export interface Env {
   readonly ADMIN_TOKEN?: string;
   /** Secret of telemetry tokens; without it, one that the PoP makes for itself. */
   readonly TELEMETRY_KEY?: string;
+  /** Secret, JSON, see `parseBucketCredentials`: for regions that are private. */
+  readonly BUCKET_CREDENTIALS?: string;
   /** JSON, `[{"name", "url"}]`: the PoPs to co-operate with. */
   readonly PEERS?: string;
   /** Secret that all of them share; without it, or without PEERS, a PoP is on its own. */
@@ -54,6 +58,10 @@ export interface Region {
   readonly url: string;
   /** What the PoP itself reads from; `url` unless given. */
   readonly popUrl: string;
+  /** Whether reads must be signed, with the credentials that `BUCKET_CREDENTIALS` has for it. */
+  readonly private?: boolean;
+  /** Region that requests are signed for. */
+  readonly awsRegion?: string;
 }
 
 export interface Settings {
@@ -67,6 +75,9 @@ export interface Settings {
   readonly manifestTtlSeconds: number;
   /** What the plan at Cloudflare allows one invocation: fetches, and calls of KV, Cache API and Durable Objects. */
   readonly subrequestsMax: number;
+  /** Requests of one isolate that may wait for one region at a time; 0: any number. */
+  readonly regionRequestsMax?: number;
+  readonly bucketCredentials?: Readonly<Record<string, BucketCredentials>>;
   readonly access: AccessSettings;
   readonly adminToken: string | undefined;
   readonly telemetryKey?: string | undefined;
@@ -80,6 +91,8 @@ const MANIFEST_TTL_SECONDS_DEFAULT = 60;
 const SECRET_LENGTH_MIN = 16;
 /** Workers Paid; Free allows 50. */
 const SUBREQUESTS_MAX_DEFAULT = 10_000;
+/** Eight invocations' connections: more wait at a bucket only when it is in trouble. */
+const REGION_REQUESTS_MAX_DEFAULT = 48;
 
 /** The variables of `env`, checked. Throws CONFIG_INVALID, naming the variable. */
 export function parseSettings(env: Env): Settings {
@@ -103,6 +116,8 @@ export function parseSettings(env: Env): Settings {
       86_400,
     ),
     subrequestsMax: wholeNumber("SUBREQUESTS_MAX", env.SUBREQUESTS_MAX, SUBREQUESTS_MAX_DEFAULT, 10_000_000),
+    regionRequestsMax: wholeNumber("REGION_REQUESTS_MAX", env.REGION_REQUESTS_MAX, REGION_REQUESTS_MAX_DEFAULT, 10_000),
+    bucketCredentials: parseBucketCredentials(env.BUCKET_CREDENTIALS),
     access: {
       privatePrefixes: parsePrefixes("PRIVATE_PREFIXES", env.PRIVATE_PREFIXES),
       publicPrefixes: parsePrefixes("PUBLIC_PREFIXES", env.PUBLIC_PREFIXES),
@@ -125,13 +140,16 @@ function parseRegions(text: string | undefined): Region[] {
   if (!Array.isArray(json) || json.length === 0) throw invalid("REGIONS", "is not a list of at least one region");
   const names = new Set<string>();
   return json.map((region: Partial<Region> | null) => {
-    const { name, url, popUrl = url } = region ?? {};
+    const { name, url, popUrl = url, private: isPrivate = false, awsRegion } = region ?? {};
     if (typeof name !== "string" || name === "" || names.has(name)) {
       throw invalid("REGIONS", `has a region without a name of its own: ${JSON.stringify(region)}`);
     }
     names.add(name);
     if (!isHttpUrl(url) || !isHttpUrl(popUrl)) throw invalid("REGIONS", `has no http(s) URL for region ${name}`);
-    return { name, url, popUrl };
+    if (typeof isPrivate !== "boolean" || (awsRegion !== undefined && typeof awsRegion !== "string")) {
+      throw invalid("REGIONS", `has a "private" or "awsRegion" of region ${name} that is none`);
+    }
+    return { name, url, popUrl, ...(isPrivate && { private: true, ...(awsRegion && { awsRegion }) }) };
   });
 }
 

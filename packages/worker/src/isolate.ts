@@ -16,6 +16,7 @@ import {
 import { loadCodec } from "@agarose/ec-wasm";
 import codecModule from "@agarose/ec-wasm/relaxed.wasm";
 import { Budget, OPERATIONS_MAX } from "./budget.ts";
+import { BucketSigner, isBelow } from "./bucket-signer.ts";
 import { CircuitBreakers } from "./circuit-breakers.ts";
 import { ChunkCache, type CacheContext } from "./chunk-cache.ts";
 import { ConfigurationStore, deliveryMs, type Configuration } from "./configuration.ts";
@@ -25,6 +26,7 @@ import { parseSettings, type Env, type Settings } from "./env.ts";
 import { FrontCache } from "./front-cache.ts";
 import { ManifestStore } from "./manifest-store.ts";
 import { PEERS_EMPTY, PeersBroadcast, type PeersInForce } from "./peers/peers-broadcast.ts";
+import { RegionLimits } from "./region-limits.ts";
 import { RequestCounter } from "./request-counter.ts";
 import { StripeFlights } from "./stripe-flights.ts";
 import { TelemetryBuffer } from "./telemetry-buffer.ts";
@@ -46,6 +48,8 @@ export interface Isolate {
   readonly flights: StripeFlights;
   readonly traffic: Traffic;
   readonly breakers: CircuitBreakers;
+  readonly limits: RegionLimits;
+  readonly signer: BucketSigner;
   readonly codec: () => Promise<Codec>;
 }
 
@@ -88,6 +92,8 @@ export function isolateOf(env: Env): Isolate {
       traffic: new Traffic(),
       flights: new StripeFlights(clock),
       breakers: new CircuitBreakers(clock),
+      limits: new RegionLimits(clock, settings.regionRequestsMax ?? 0),
+      signer: new BucketSigner(settings.regions, settings.bucketCredentials ?? {}, Date.now),
       codec: () => loadCodec(codecModule),
     };
     isolates.set(env, isolate);
@@ -113,11 +119,13 @@ export class Invocation {
     this.subrequests = new Budget(Math.max(1, this.isolate.settings.subrequestsMax - SUBREQUESTS_RESERVED));
     const connections = new Connections();
     const services = new Budget(OPERATIONS_MAX);
-    this.fetch = regionFetch(connections, this.isolate.origins, (url, init) => {
+    const { limits, origins, settings, signer } = this.isolate;
+    const fetchWithin = regionFetch(connections, origins, (url, init) => {
       onFetch();
-      if (!this.subrequests.take(1)) throw outOfSubrequests(this.isolate.settings);
-      return fetch(url, init);
+      if (!this.subrequests.take(1)) throw outOfSubrequests(settings);
+      return signer.fetch(url, init, fetch);
     });
+    this.fetch = (url, init) => limits.run(regionOf(url, settings), () => fetchWithin(url, init), init.signal);
     this.cacheContext = {
       kv: env.CHUNKS,
       connections,
@@ -165,6 +173,11 @@ export class Invocation {
       abort.abort();
     }
   }
+}
+
+/** The name of the region that `url` is below; "" for one that is none's, which `regionFetch` refuses. */
+function regionOf(url: string, { regions }: Settings): string {
+  return regions.find(({ popUrl }) => isBelow(url, popUrl))?.name ?? "";
 }
 
 function outOfSubrequests({ subrequestsMax }: Settings): AgaroseError {

@@ -11,6 +11,7 @@ import {
   stripeCount,
   type Manifest,
   type Plan,
+  type PlanRegion,
 } from "@agarose/core";
 import type { Context } from "hono";
 import type { CachedStripe } from "../chunk-cache.ts";
@@ -39,7 +40,7 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const holders = holdersOf(peers, manifest.version, invocation.isolate.breakers, own);
   invocation.count(key);
   const plan = {
-    ...planOf(manifest, configuration, invocation.isolate, query.version),
+    ...(await planOf(manifest, configuration, invocation.isolate, query.version)),
     ...(holders.length > 0 ? { peers: holders } : {}),
     ...(await telemetryToken(invocation, c.req.raw.headers)),
   };
@@ -88,30 +89,34 @@ function stripeIndex(query: URLSearchParams, name: string): number | undefined {
   );
 }
 
-function planOf(
+async function planOf(
   manifest: Manifest,
   { epoch, cached, regions }: Configuration,
-  { settings, breakers }: Isolate,
+  { settings, breakers, signer }: Isolate,
   knownVersion: string | undefined,
-): Plan {
+): Promise<Plan> {
+  const planRegions = settings.regions.map(async (region): Promise<PlanRegion> => {
+    const { name, url } = region;
+    const unknown: RegionEstimate = { name, ...LATENCY_UNKNOWN, down: false };
+    const estimate = regions.find((candidate) => candidate.name === name) ?? unknown;
+    const { sdMs, down } = estimate;
+    const signed = await signer.sign(region, manifest);
+    return {
+      name,
+      url,
+      meanMs: deliveryMs(estimate, shardBytes(manifest)),
+      sdMs,
+      ...(down || breakers.isOpen(name) ? { down: true } : {}),
+      ...(signed && { signed }),
+    };
+  });
   return {
     pop: settings.pop,
     epoch,
     version: manifest.version,
     ...(knownVersion === manifest.version ? {} : { manifest }),
     cached: cached[manifest.version]?.chunks ?? [],
-    regions: settings.regions.map(({ name, url }) => {
-      const unknown: RegionEstimate = { name, ...LATENCY_UNKNOWN, down: false };
-      const estimate = regions.find((region) => region.name === name) ?? unknown;
-      const { sdMs, down } = estimate;
-      return {
-        name,
-        url,
-        meanMs: deliveryMs(estimate, shardBytes(manifest)),
-        sdMs,
-        ...(down || breakers.isOpen(name) ? { down: true } : {}),
-      };
-    }),
+    regions: await Promise.all(planRegions),
     delta: settings.delta,
   };
 }
