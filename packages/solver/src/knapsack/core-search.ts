@@ -162,7 +162,7 @@ export class CoreSearch {
     const bounds = new Float64Array(this.count);
     for (let s = 0; s < this.count; s++) bounds[s] = this.bound(next, s);
     const target = this.limits.statesMax >> 1;
-    const cut = bounds.slice().sort()[this.count - target]!;
+    const cut = bounds.toSorted()[this.count - target]!;
     const { weight, value, node } = this.states;
     let above = 0;
     let ties = 0;

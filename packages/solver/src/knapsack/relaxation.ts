@@ -243,7 +243,10 @@ class HullBuilder {
     for (let j = begin; j < end; j++) if (weights[j]! > weightMin && weights[j]! <= weightMax) stack[count++] = j;
     const found = stack.subarray(0, count);
     const compare = (a: number, b: number): number => weights[a]! - weights[b]! || values[b]! - values[a]!;
-    if (count > 24) return found.sort(compare);
+    if (count > 24) {
+      found.sort(compare);
+      return found;
+    }
     for (let s = 1; s < count; s++) {
       const j = found[s]!;
       let t = s;
