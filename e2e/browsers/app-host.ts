@@ -5,11 +5,20 @@
 import { createServer, request, type OutgoingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { pipeline } from "node:stream";
+import { text } from "node:stream/consumers";
 
 export interface AppHost {
   /** Address of the blank page. */
   readonly url: string;
+  /** What browsers have sent to `/csp-report`. */
+  readonly reports: readonly CspReport[];
   close(): Promise<void>;
+}
+
+/** What `report-uri` sends (Content Security Policy Level 3, section 5.3), as far as it is asked for. */
+export interface CspReport {
+  readonly "effective-directive": string;
+  readonly "blocked-uri": string;
 }
 
 /**
@@ -19,10 +28,16 @@ export interface AppHost {
  * @param headers sent with the page and with the service worker's script, such as a Content Security Policy.
  */
 export async function startAppHost(upstream: string, headers: OutgoingHttpHeaders = {}): Promise<AppHost> {
+  const reports: CspReport[] = [];
   const server = createServer((asked, answer) => {
     if (asked.url === "/blank") {
       answer.writeHead(200, { "content-type": "text/html", ...headers });
       answer.end("<!doctype html><title>An app</title><main></main>");
+      return;
+    }
+    if (asked.url === "/csp-report") {
+      text(asked).then((body) => reports.push((JSON.parse(body) as { "csp-report": CspReport })["csp-report"]));
+      answer.writeHead(204).end();
       return;
     }
     const { host: _host, ...passed } = asked.headers;
@@ -40,6 +55,7 @@ export async function startAppHost(upstream: string, headers: OutgoingHttpHeader
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/blank`,
+    reports,
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -1,6 +1,6 @@
 /** Firefox, by WebDriver BiDi. */
 import { existsSync } from "node:fs";
-import puppeteer from "puppeteer-core";
+import { launch } from "puppeteer-core";
 import { NotInstalled, type TestBrowser } from "./app-page.ts";
 
 const KNOWN = ["/usr/bin/firefox-esr", "/usr/bin/firefox"];
@@ -9,7 +9,7 @@ const KNOWN = ["/usr/bin/firefox-esr", "/usr/bin/firefox"];
 export async function startFirefox(): Promise<TestBrowser> {
   const executablePath = [process.env["FIREFOX_PATH"], ...KNOWN].find((path) => path && existsSync(path));
   if (!executablePath) throw new NotInstalled("Firefox is not installed (Debian: firefox-esr; or set FIREFOX_PATH)");
-  const browser = await puppeteer.launch({ browser: "firefox", executablePath, headless: true });
+  const browser = await launch({ browser: "firefox", executablePath, headless: true });
   return {
     async open(url) {
       const page = await browser.newPage();
