@@ -39,6 +39,8 @@ export interface Plan {
   readonly peers?: readonly PlanPeer[];
   /** Requests beyond k that the PoP advises. */
   readonly delta: number;
+  /** Whether it took a token or a signature to read this: what is not for everybody is not to be kept. */
+  readonly private?: boolean;
   /** To be sent back with reports to `POST /v1/telemetry` of this PoP; good for minutes. */
   readonly telemetry?: string;
 }
@@ -112,6 +114,7 @@ export function parsePlan(payload: Uint8Array, key: string): Plan {
     typeof plan.version === "string" &&
     isCount(plan.epoch, Number.MAX_SAFE_INTEGER) &&
     isCount(plan.delta, CHUNKS_MAX) &&
+    (plan.private === undefined || typeof plan.private === "boolean") &&
     (plan.telemetry === undefined || typeof plan.telemetry === "string") &&
     Array.isArray(plan.cached) &&
     plan.cached.every((chunk) => isCount(chunk, CHUNKS_MAX - 1)) &&

@@ -49,7 +49,7 @@ export interface Bundle {
 }
 
 /**
- * Asks a PoP and resolves when its plan is there. Rejects with OBJECT_NOT_FOUND or KEY_INVALID when the PoP says so, and
+ * Asks a PoP and resolves when its plan is there. Rejects with FORBIDDEN, OBJECT_NOT_FOUND or KEY_INVALID when the PoP says so, and
  * with SOURCE_FAILED, BUNDLE_INVALID, MANIFEST_… or ABORTED otherwise.
  */
 export async function requestBundle(request: BundleRequest, fetch: FetchPort): Promise<Bundle> {
@@ -99,7 +99,7 @@ async function refusal(response: FetchedResponse, pop: Endpoint): Promise<Agaros
   const { status } = response;
   const text = await new Response(response.body).text().catch(() => "");
   const { code, message } = errorIn(text);
-  if (code === "OBJECT_NOT_FOUND" || code === "KEY_INVALID" || code === "KEY_TOO_LONG") {
+  if (code === "FORBIDDEN" || code === "OBJECT_NOT_FOUND" || code === "KEY_INVALID" || code === "KEY_TOO_LONG") {
     return new AgaroseError(code, message, { pop: pop.name, status });
   }
   return new AgaroseError(

@@ -130,6 +130,8 @@ export class ObjectClient {
     // Private buckets are of no use without a PoP, and their signatures are of this object.
     this.#regions = regions.filter((region) => !region.signed);
     if (plan.telemetry) this.#tokens.set(plan.pop, plan.telemetry);
+    // What is private is read by whoever may, each time anew: others share this client.
+    if (plan.private) return plan;
     this.plans.set(key, plan);
     this.ports.store?.learn(key, plan);
     return plan;
@@ -160,9 +162,10 @@ export class ObjectClient {
   }
 
   /** `plan` with signatures that are good, by asking a PoP where its own have expired. What was replaced since has none. */
-  async resigned(key: string, plan: FullPlan, signal: AbortSignal): Promise<FullPlan> {
+  async resigned(key: string, plan: FullPlan, signal: AbortSignal, fetch?: FetchPort): Promise<FullPlan> {
     if (this.ports.clock.now() < plan.signedUntilMs!) return plan;
-    const { bundle, plan: heard } = await locate(this, { key, known: plan, span: { from: 0, to: 0 }, signal });
+    const request = { key, known: plan, span: { from: 0, to: 0 }, signal, ...(fetch && { fetch }) };
+    const { bundle, plan: heard } = await locate(this, request);
     if (bundle) discardFrames(bundle.frames);
     return heard;
   }

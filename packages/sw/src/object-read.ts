@@ -16,6 +16,7 @@ import {
 import type { Bundle, FullPlan } from "./bundle-request.ts";
 import { priorityOf, Turn, type FairQueue } from "./fair-queue.ts";
 import { locate } from "./locate.ts";
+import { proofOf } from "./proof.ts";
 import type { ObjectClient } from "./object-client.ts";
 import { discardFrames, isAnswer, PopCall } from "./pop-call.ts";
 import { peerSources } from "./peer-sources.ts";
@@ -28,6 +29,8 @@ export interface ObjectRequest {
   readonly key: string;
   readonly method: "GET" | "HEAD";
   readonly headers: { get(name: string): string | null };
+  /** Of its URL: where the key is private, `expires` and `signature`. */
+  readonly query?: URLSearchParams;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -71,7 +74,8 @@ export class ObjectRead {
     this.#onEnd = onEnd;
     const turn = new Turn(priorityOf(headers.get("priority")));
     this.#turn = turn;
-    this.#fetch = (url, init) => ports.fetch(url, { ...init, priority: turn.priority });
+    const prove = proofOf(request, client.config.pops);
+    this.#fetch = (url, init) => ports.fetch(...prove(url, { ...init, priority: turn.priority }));
     this.#trace = new ReadTrace({
       key,
       method,
@@ -223,7 +227,8 @@ export class ObjectRead {
     const cached = edge && edgeSource(edge, plan, latencies);
     const queue = (region: string): FairQueue => this.#client.queue(region);
     const [turn, fetch] = [this.#turn, this.#fetch];
-    const resign = (expired: FullPlan): Promise<FullPlan> => this.#client.resigned(this.#request.key, expired, signal);
+    const resign = (expired: FullPlan): Promise<FullPlan> =>
+      this.#client.resigned(this.#request.key, expired, signal, fetch);
     const sources = [
       ...(cached ? [cached] : []),
       ...peerSources(plan, this.#client.config.pops, { fetch, latencies }),
@@ -238,7 +243,7 @@ export class ObjectRead {
       signal,
       delta,
       hedge: hedging.hedge,
-      ...(ports.store ? { share: ports.store.sharing(manifest) } : {}),
+      ...(ports.store && !plan.private ? { share: ports.store.sharing(manifest) } : {}),
       range: head.range,
       onRequest: (record) => this.#trace.request(record),
       onEnd: (ended, error) => {

@@ -66,5 +66,5 @@ export function discardFrames(frames: FrameReader): void {
 
 /** Whether a failure is an answer about the key, which no other source would give differently. */
 export function isAnswer({ code }: AgaroseError): boolean {
-  return code === "OBJECT_NOT_FOUND" || code === "KEY_INVALID" || code === "KEY_TOO_LONG";
+  return code === "FORBIDDEN" || code === "OBJECT_NOT_FOUND" || code === "KEY_INVALID" || code === "KEY_TOO_LONG";
 }

@@ -100,7 +100,8 @@ export class AgaroseStrategy {
         { method: request.method, url: request.url, prefix },
       );
     }
-    const { headers, signal } = request;
-    return this.client.answer({ key: routed.key(), method: routed.method, headers, signal }, over);
+    const { headers, signal, url } = request;
+    const query = new URL(url).searchParams;
+    return this.client.answer({ key: routed.key(), method: routed.method, headers, query, signal }, over);
   }
 }

@@ -9,7 +9,7 @@ import { buildServiceWorker, type BuiltFile } from "../build.ts";
 import { FakeScope } from "./fake-scope.ts";
 
 /** Gzipped, without the WebAssembly, in bytes. The aim for the workers is 15,000; this is what holds until it is reached. */
-const SCRIPT_GZIP_BYTES_MAX = { worker: 18_000, page: 22_300 };
+const SCRIPT_GZIP_BYTES_MAX = { worker: 18_400, page: 22_700 };
 
 let folder: string;
 let files: BuiltFile[];

@@ -30,7 +30,7 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
   const query = parseQuery(new URL(c.req.url).searchParams);
   const invocation = new Invocation(c.env, c.executionCtx);
-  await mayRead(c, key, invocation.isolate.settings);
+  const isPrivate = await mayRead(c, key, invocation.isolate.settings);
   const [manifest, configuration, peers] = await Promise.all([
     invocation.manifest(key),
     invocation.configuration(),
@@ -42,6 +42,7 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const plan = {
     ...(await planOf(manifest, configuration, invocation.isolate, query.version)),
     ...(holders.length > 0 ? { peers: holders } : {}),
+    ...(isPrivate && { private: true }),
     ...(await telemetryToken(invocation, c.req.raw.headers)),
   };
   const to = Math.min(query.to, stripeCount(manifest) - 1);

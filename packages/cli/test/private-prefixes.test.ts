@@ -1,0 +1,107 @@
+/** Keys that need a token or a signature, read through the service worker's strategy from PoPs in workerd. */
+import { createHmac, randomBytes } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { systemClock, systemSha256 } from "@agarose/core";
+import { javascriptCodec } from "@agarose/ec-wasm";
+import { startPops, type Pops } from "@agarose/worker/dev";
+import { ObjectClient } from "../../sw/src/object-client.ts";
+import { AgaroseStrategy } from "../../sw/src/strategy.ts";
+import { startTestWorld, type World } from "./world.ts";
+
+const READ_TOKEN = "read-token-of-tests";
+const SIGNING_KEY = "signing-key-of-tests";
+const KEY = "members/report.bin";
+const body = randomBytes(100_000);
+
+let world: World;
+let pops: Pops;
+let strategy: AgaroseStrategy;
+/** What the client has asked, by URL. */
+let asked: { url: string; authorization: string | undefined }[];
+
+beforeAll(async () => {
+  world = await startTestWorld({ stripeBytes: 50_000 });
+  await world.put(KEY, body);
+  await world.put("open.bin", body);
+  const regions = world.config.regions.map(({ name, url }) => ({ name, url }));
+  const vars = { REGIONS: JSON.stringify(regions), PRIVATE_PREFIXES: '["members/"]', READ_TOKEN, SIGNING_KEY };
+  pops = await startPops({ pops: [{ name: "fra", vars }] });
+});
+
+afterAll(async () => {
+  await pops.dispose();
+  await world.close();
+});
+
+beforeEach(() => {
+  asked = [];
+  const config = { prefix: "/ec/", pops: pops.pops, regions: [], delta: undefined };
+  const client = new ObjectClient(config as never, {
+    fetch: (url, init) => {
+      asked.push({ url, authorization: init.headers?.["authorization"] });
+      return fetch(url, init);
+    },
+    post: () => {},
+    clock: systemClock,
+    sha256: systemSha256,
+    random: Math.random,
+    codec: async () => javascriptCodec(),
+    emit: () => {},
+    savesData: () => false,
+  });
+  strategy = new AgaroseStrategy(client);
+});
+
+function read(key: string, query = "", headers: Record<string, string> = {}): Promise<Response> {
+  return strategy.handle({ request: new Request(`https://app.test/ec/${key}${query}`, { headers }) });
+}
+
+function signed(key: string, seconds = 60): string {
+  const expires = Math.floor(Date.now() / 1000) + seconds;
+  const signature = createHmac("sha256", SIGNING_KEY).update(`agarose-read\n${key}\n${expires}`).digest("hex");
+  return `?expires=${expires}&signature=${signature}`;
+}
+
+async function expectBody(response: Response): Promise<void> {
+  expect(response.status).toBe(200);
+  expect(Buffer.compare(new Uint8Array(await response.arrayBuffer()), body)).toBe(0);
+}
+
+const toBuckets = (): typeof asked => asked.filter(({ url }) => url.startsWith(world.endpoint.url));
+
+test("a page's bearer token opens a private key, and no bucket sees it", async () => {
+  await expectBody(await read(KEY, "", { authorization: `Bearer ${READ_TOKEN}` }));
+  expect(toBuckets().length).toBeGreaterThanOrEqual(4);
+  expect(toBuckets().filter(({ authorization }) => authorization !== undefined)).toEqual([]);
+});
+
+test("so does a signed URL, which a <video> can have; the rest of its query stays here", async () => {
+  await expectBody(await read(KEY, `${signed(KEY)}&session=secret`));
+  expect(asked.filter(({ url }) => url.includes("signature=")).length).toBeGreaterThan(0);
+  expect(toBuckets().filter(({ url }) => url.includes("signature="))).toEqual([]);
+  expect(asked.filter(({ url }) => url.includes("session"))).toEqual([]);
+});
+
+test.each([
+  ["nothing", "", {}],
+  ["a wrong token", "", { authorization: "Bearer read-token-of-others" }],
+  ["the signature of another key", signed("members/other.bin"), {}],
+  ["a signature that has expired", signed(KEY, -3600), {}],
+])("with %s the answer is 403, and the buckets are not asked instead", async (_name, query, headers) => {
+  const response = await read(KEY, query, headers as Record<string, string>);
+  expect(response.status).toBe(403);
+  expect(response.headers.get("x-agarose-error")).toBe("FORBIDDEN");
+  expect(toBuckets()).toEqual([]);
+});
+
+test("what one page may read is not kept for another that may not", async () => {
+  await expectBody(await read(KEY, "", { authorization: `Bearer ${READ_TOKEN}` }));
+  expect((await read(KEY)).status).toBe(403);
+  await expectBody(await read(KEY, signed(KEY)));
+});
+
+test("public keys need none of it, and their plans are kept", async () => {
+  await expectBody(await read("open.bin"));
+  expect(strategy.client.plans.get("open.bin")).toBeDefined();
+  expect(strategy.client.plans.get(KEY)).toBeUndefined();
+});
