@@ -24,6 +24,8 @@ export interface BuiltFile {
 const FILES = [
   { name: "agarose-sw.js", entry: "entry-module.ts", format: "esm", isWorker: true },
   { name: "agarose-sw.classic.js", entry: "entry-classic.ts", format: "iife", isWorker: true },
+  { name: "agarose-sw.offline.js", entry: "entry-offline-module.ts", format: "esm", isWorker: true },
+  { name: "agarose-sw.offline.classic.js", entry: "entry-offline-classic.ts", format: "iife", isWorker: true },
   { name: "agarose.js", entry: "index.ts", format: "esm", isWorker: false },
 ] as const;
 

@@ -39,7 +39,14 @@ test("init writes the workers, the page's side, and a client configuration of Po
   const { code, stdout } = await init("--json");
   expect(code).toBe(0);
   const written = await readdir(join(folder, "public"));
-  expect(written.toSorted()).toEqual(["agarose-sw.classic.js", "agarose-sw.js", "agarose.js", "agarose.json"]);
+  expect(written.toSorted()).toEqual([
+    "agarose-sw.classic.js",
+    "agarose-sw.js",
+    "agarose-sw.offline.classic.js",
+    "agarose-sw.offline.js",
+    "agarose.js",
+    "agarose.json",
+  ]);
   const config: unknown = JSON.parse(await readFile(join(folder, "public/agarose.json"), "utf8"));
   const regions = [
     { name: "dublin", url: "https://s3.dublin.test/chunks" },

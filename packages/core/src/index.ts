@@ -13,7 +13,7 @@ export * from "./read-plan.ts";
 export * from "./read-report.ts";
 export * from "./reader.ts";
 export { readStripe, type Hedge, type StripeReadOptions } from "./stripe-read.ts";
-export { dataShards } from "./stripe-shards.ts";
+export { checkHash, dataShards } from "./stripe-shards.ts";
 export * from "./bundle.ts";
 export * from "./bundle-source.ts";
 export * from "./region-source.ts";

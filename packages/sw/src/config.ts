@@ -20,6 +20,8 @@ export interface ClientConfig {
   readonly regions: readonly Endpoint[];
   /** Requests beyond k; what the PoP advises when left out. */
   readonly delta?: number;
+  /** How much of what was read to keep for when nobody answers. For the files named `offline` alone. */
+  readonly offline?: { readonly bytes: number };
 }
 
 /** What a caller may write: everything that has a default may be left out, URLs may be relative. */
@@ -28,6 +30,7 @@ export interface ClientConfigInput {
   readonly pops?: readonly Endpoint[];
   readonly regions?: readonly Endpoint[];
   readonly delta?: number;
+  readonly offline?: { readonly bytes: number };
 }
 
 /** Where a configuration comes from. The prefix is known at once, because a worker must route before it can load. */
@@ -44,11 +47,13 @@ export function parseConfig(input: unknown, base: string): ClientConfig {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     throw invalid("configuration", "is not an object", 'write {"pops": [{"name", "url"}], "regions": […]}');
   }
-  const { prefix, pops, regions, delta } = input as Record<string, unknown>;
+  const { prefix, pops, regions, delta, offline } = input as Record<string, unknown>;
   const config = {
     prefix: parsePrefix(prefix ?? PREFIX_DEFAULT),
     pops: parseEndpoints("pops", pops ?? [], base),
     regions: parseEndpoints("regions", regions ?? [], base),
+    // Whoever keeps it checks it.
+    ...(offline === undefined ? {} : { offline: offline as { bytes: number } }),
   };
   if (config.pops.length + config.regions.length === 0) {
     throw invalid("configuration", "names 0 PoPs and 0 regions", "name at least 1");

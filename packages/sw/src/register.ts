@@ -23,7 +23,7 @@ export interface RegisterOptions {
 }
 
 /** The files that take their configuration from their own URL. A worker that imports them has one in its source. */
-const DROP_IN = /\/agarose-sw(\.classic)?\.js$/;
+const DROP_IN = /\/agarose-sw(\.offline)?(\.classic)?\.js$/;
 
 export const WORKER_URL_DEFAULT = "/agarose-sw.js?config=/agarose.json";
 
@@ -40,7 +40,7 @@ export async function register(
   const container = serviceWorkers();
   const { href, pathname } = new URL(url, document.baseURI);
   const source = configFromUrl(href);
-  if (source) await checkSource(source);
+  if (source) await checkSource(source, pathname);
   else if (DROP_IN.test(pathname)) throw unconfigured(url);
   const { type = "module", scope, onUpdate, onStale = warn, timeoutMs = 20_000 } = options;
   const registration = await container
@@ -97,8 +97,15 @@ function unconfigured(url: string): AgaroseError {
 }
 
 /** Browsers say no more than "failed to install" of a worker with a wrong configuration; this says what is wrong. */
-async function checkSource(source: ConfigSource): Promise<void> {
-  if ("url" in source) await fetchConfig(source, { fetch: globalThis.fetch.bind(globalThis), caches: undefined });
+async function checkSource(source: ConfigSource, pathname: string): Promise<void> {
+  if (!("url" in source)) return;
+  const config = await fetchConfig(source, { fetch: globalThis.fetch.bind(globalThis), caches: undefined });
+  if (config.offline === undefined || !DROP_IN.test(pathname) || pathname.includes(".offline.")) return;
+  throw new AgaroseError(
+    "CONFIG_INVALID",
+    `${source.url} asks for "offline", which ${pathname} has not: register agarose-sw.offline.js`,
+    { url: source.url, field: "offline" },
+  );
 }
 
 function watchUpdates(registration: ServiceWorkerRegistration, onUpdate: (activate: () => void) => void): void {

@@ -28,6 +28,7 @@ import type { ReadEvent } from "../src/read-events.ts";
 import type { TelemetryReport } from "../src/telemetry.ts";
 import { parseConfig } from "../src/config.ts";
 import { ObjectClient } from "../src/object-client.ts";
+import type { ObjectStore } from "../src/object-store.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
 export interface FakeRegion {
@@ -139,12 +140,18 @@ export class FakeWorld {
     return manifest;
   }
 
+  /** Takes an object from PoPs and buckets. */
+  remove(key: string): void {
+    this.#objects.delete(key);
+    for (const { store } of this.regions) for (const name of store.keys()) if (name.includes(key)) store.delete(name);
+  }
+
   region(name: string): FakeRegion {
     return this.regions.find((region) => region.name === name)!;
   }
 
   /** A client with all PoPs and all regions configured, unless `config` says otherwise. */
-  client(config: object = {}): ObjectClient {
+  client(config: object = {}, store?: ObjectStore): ObjectClient {
     const endpoints = { pops: this.pops.map(named), regions: this.regions.map(named) };
     return new ObjectClient(parseConfig({ ...endpoints, ...config }, "https://app.test/"), {
       clock: this.clock,
@@ -155,6 +162,7 @@ export class FakeWorld {
       codec: async () => codec,
       emit: (event) => void this.events.push(structuredClone(event)),
       savesData: () => this.savesData,
+      store,
     });
   }
 

@@ -1,0 +1,121 @@
+/**
+ * A bounded set of named byte arrays in one Cache: the least recently used go first, and where the browser has no room left,
+ * half of them go and what would not fit is not kept. Nothing here fails: a storage that is full or forbidden is an empty one.
+ */
+
+/** Names become URLs, which a Cache wants: nothing is ever fetched from there. */
+const BASE = "https://offline.agarose.invalid/";
+/** The order of use, as JSON, newest last: [name, bytes] each. */
+const INDEX = `${BASE}index`;
+
+export class OfflineEntries {
+  readonly #open: () => Promise<Cache>;
+  readonly #bytesMax: number;
+  /** Bytes by name, least recently used first. */
+  readonly #sizes = new Map<string, number>();
+  #bytes = 0;
+  #ready: Promise<Cache | undefined> | undefined;
+  /** Writes and deletions, one after the other, so that what was deleted stays so. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(open: () => Promise<Cache>, bytesMax: number) {
+    this.#open = open;
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Whether `name` was there when the entries were last used. */
+  has(name: string): boolean {
+    return this.#sizes.has(name);
+  }
+
+  async get(name: string): Promise<Uint8Array | undefined> {
+    const cache = await this.#load();
+    const bytes = this.#sizes.get(name);
+    if (bytes === undefined) return undefined;
+    try {
+      const response = await cache!.match(BASE + name);
+      // The browser may clear storage at any time.
+      if (!response) throw new Error("gone");
+      const found = new Uint8Array(await response.arrayBuffer());
+      if (this.#forget(name)) this.#note(name, found.length);
+      return found;
+    } catch {
+      this.#forget(name);
+      return undefined;
+    }
+  }
+
+  /** Keeps `bytes`; what is larger than the bound is not kept. */
+  put(name: string, bytes: Uint8Array): Promise<void> {
+    return this.#inTurn(async (cache) => {
+      if (bytes.length > this.#bytesMax) return;
+      this.#forget(name);
+      await this.#evict(cache, this.#bytesMax - bytes.length);
+      const write = (): Promise<void> => cache.put(BASE + name, new Response(bytes as Uint8Array<ArrayBuffer>));
+      // QuotaExceededError: once half of it is gone there is room, or there is none for us.
+      await write().catch(() => this.#evict(cache, this.#bytes / 2).then(write));
+      this.#note(name, bytes.length);
+      await this.#writeIndex(cache);
+    });
+  }
+
+  deleteWhere(isDeleted: (name: string) => boolean): Promise<void> {
+    return this.#inTurn(async (cache) => {
+      const deleted = [...this.#sizes.keys()].filter(isDeleted);
+      if (deleted.length === 0) return;
+      await Promise.all(deleted.map((name) => this.#forget(name) && cache.delete(BASE + name)));
+      await this.#writeIndex(cache);
+    });
+  }
+
+  #inTurn(work: (cache: Cache) => Promise<void>): Promise<void> {
+    const done = this.#last.then(async () => {
+      const cache = await this.#load();
+      if (cache) await work(cache);
+    });
+    // Who keeps nothing reads from the network next time.
+    this.#last = done.catch(() => {});
+    return this.#last as Promise<void>;
+  }
+
+  /** The cache, once its entries are known; undefined where there is none. */
+  #load(): Promise<Cache | undefined> {
+    this.#ready ??= this.#readEntries().catch(() => undefined);
+    return this.#ready;
+  }
+
+  async #readEntries(): Promise<Cache> {
+    const cache = await this.#open();
+    const [index, requests] = await Promise.all([cache.match(INDEX), cache.keys()]);
+    const ordered = new Map<string, number>(index ? ((await index.json()) as [string, number][]) : []);
+    const there = new Set(requests.map(({ url }) => url.slice(BASE.length)));
+    for (const [name, bytes] of ordered) if (there.has(name)) this.#note(name, bytes);
+    // Written by a worker that was ended before it could say so.
+    const strays = [...there].filter((name) => !this.#sizes.has(name) && BASE + name !== INDEX);
+    await Promise.all(strays.map((name) => cache.delete(BASE + name)));
+    return cache;
+  }
+
+  /** Deletes from the least recently used on, until no more than `bytes` are left. */
+  async #evict(cache: Cache, bytes: number): Promise<void> {
+    for (const name of this.#sizes.keys()) {
+      if (this.#bytes <= bytes) return;
+      this.#forget(name);
+      await cache.delete(BASE + name);
+    }
+  }
+
+  async #writeIndex(cache: Cache): Promise<void> {
+    await cache.put(INDEX, new Response(JSON.stringify([...this.#sizes])));
+  }
+
+  #note(name: string, bytes: number): void {
+    this.#sizes.set(name, bytes);
+    this.#bytes += bytes;
+  }
+
+  #forget(name: string): boolean {
+    this.#bytes -= this.#sizes.get(name) ?? 0;
+    return this.#sizes.delete(name);
+  }
+}

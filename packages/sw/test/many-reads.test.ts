@@ -1,0 +1,97 @@
+/** Reads beside one another, and reads that are prepared: what a page with many objects sees. */
+import { describe, expect, test } from "vitest";
+import type { ObjectClient } from "../src/object-client.ts";
+import { FakeWorld, sampleBytes } from "./fake-world.ts";
+
+const IMAGES = Array.from({ length: 100 }, (_, i) => `images/${i}`);
+const IMAGE = sampleBytes(4096);
+
+/** 100 images of one stripe and a long object, on six connections to each region. */
+async function startWorld(): Promise<{ world: FakeWorld; client: ObjectClient }> {
+  const world = new FakeWorld();
+  for (const key of IMAGES) world.put(key, IMAGE);
+  world.put("long", sampleBytes(400_000));
+  for (const region of world.regions) [region.connections, region.delayMs] = [6, 50];
+  const client = world.client();
+  await world.clock.settle(client.probe(true));
+  await world.clock.settle(client.preload([...IMAGES, "long"]));
+  return { world, client };
+}
+
+/** Reads the whole object and tells when it was there. */
+async function timed(world: FakeWorld, client: ObjectClient, key: string, priority?: string): Promise<number> {
+  const headers = new Headers(priority === undefined ? {} : { priority });
+  const { body } = await client.answer({ key, method: "GET", headers });
+  await new Response(body as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer();
+  return world.clock.now();
+}
+
+describe("images that a page asks for at once", () => {
+  test("are not held up by the long reads that began before them", async () => {
+    const keys = IMAGES.slice(0, 20);
+    const alone = await startWorld();
+    const from = alone.world.clock.now();
+    const images = keys.map((key) => timed(alone.world, alone.client, key));
+    const aloneMs = Math.max(...(await alone.world.clock.settle(Promise.all(images)))) - from;
+
+    const { world, client } = await startWorld();
+    const start = world.clock.now();
+    // Their windows are 16 stripes each: more than a hundred requests for every region.
+    const long = Array.from({ length: 10 }, () => timed(world, client, "long"));
+    const ends = await world.clock.settle(Promise.all(keys.map((key) => timed(world, client, key))));
+    expect(Math.max(...ends) - start).toBeLessThan(3 * aloneMs);
+    expect(Math.min(...(await world.clock.settle(Promise.all(long))))).toBeGreaterThan(Math.max(...ends));
+  });
+
+  test("leave an urgent one the first place, though it was asked for last", async () => {
+    const { world, client } = await startWorld();
+    const others = IMAGES.slice(1).map((key) => timed(world, client, key));
+    const urgent = timed(world, client, IMAGES[0]!, "u=0");
+    const ends = await world.clock.settle(Promise.all([urgent, ...others]));
+    expect(ends.filter((end) => end < ends[0]!).length).toBeLessThan(50);
+  });
+});
+
+describe("priority", () => {
+  test("goes on to every request of the read, to PoP and buckets", async () => {
+    const { world, client } = await startWorld();
+    world.log.length = 0;
+    await world.clock.settle(timed(world, client, IMAGES[0]!, "u=6"));
+    const requests = world.requests();
+    expect(requests.some(({ to }) => to === "p0") && requests.some(({ to }) => to.startsWith("r"))).toBe(true);
+    expect(new Set(requests.map(({ priority }) => priority))).toEqual(new Set(["low"]));
+  });
+});
+
+describe("plans ahead of time", () => {
+  test("let the first read of a key ask edge and buckets in the same tick", async () => {
+    const { world, client } = await startWorld();
+    world.log.length = 0;
+    const start = world.clock.now();
+    await world.clock.settle(timed(world, client, IMAGES[0]!));
+    const first = world.requests().filter(({ atMs }) => atMs === start);
+    expect(first.some(({ url }) => url.includes("version="))).toBe(true);
+    expect(first.filter(({ to }) => to.startsWith("r")).length).toBeGreaterThanOrEqual(4);
+  });
+
+  test("are asked for once each, a few at a time, and a key that does not exist harms nobody", async () => {
+    const world = new FakeWorld();
+    for (const key of IMAGES) world.put(key, IMAGE);
+    const client = world.client();
+    const start = world.clock.now();
+    await world.clock.settle(client.preload(["nowhere", ...IMAGES, ...IMAGES.slice(0, 1)]));
+    const reads = world.requests().filter(({ url }) => url.includes("/v1/read/images/"));
+    expect(reads).toHaveLength(100);
+    expect(reads.filter(({ atMs }) => atMs === start).length).toBeLessThanOrEqual(8);
+    world.log.length = 0;
+    await world.clock.settle(client.preload(IMAGES));
+    expect(world.requests()).toEqual([]);
+  });
+
+  test("are forgotten by a purge of their key or prefix, and of no other", async () => {
+    const { client } = await startWorld();
+    await client.purge((key) => key.startsWith("images/1"));
+    const left = IMAGES.filter((key) => client.plans.get(key));
+    expect(left).toEqual(IMAGES.filter((key) => !key.startsWith("images/1")));
+  });
+});
