@@ -75,6 +75,32 @@ test.describe("installed from tarballs", () => {
     await project.run(join(process.cwd(), "node_modules/.bin/tsc"), "-p", ".");
   });
 
+  test("a world on this machine says what it needs, and with that it serves what was put", async () => {
+    const without = await project
+      .run("npx", "agarose", "dev")
+      .catch((error: { code: number; stderr: string }) => error);
+    expect(without).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^USAGE: .* needs (miniflare|wrangler|esbuild): npm install --save-dev /m),
+    });
+
+    await project.link("miniflare", "wrangler", "esbuild");
+    const child = spawn(process.execPath, ["node_modules/agarose/bin/agarose.js", "dev", "--json", "--scale", "0"], {
+      cwd: project.folder,
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    try {
+      const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+      const { config, pops } = JSON.parse(line) as { config: string; pops: { url: string }[] };
+      await project.run("npx", "agarose", "--config", config, "put", "package.json", "--key", "a.json");
+      const response = await fetch(`${pops[0]!.url}/o/a.json`);
+      expect(await response.text()).toBe(await project.read("package.json"));
+    } finally {
+      child.kill();
+      await once(child, "exit");
+    }
+  });
+
   test("a Node that is too old says which one is needed", async () => {
     const node = await olderNode(22);
     test.skip(node === undefined, "there is no Node below 22 on this machine");

@@ -71,6 +71,7 @@ async function stage(directory: string, folder: string): Promise<string> {
   }
   await copyOthers(source, manifest.files, folder);
   if (directory === "sw") await buildServiceWorker(join(folder, "files"));
+  if (directory === "worker") await writeFile(join(folder, "wrangler.toml"), await wranglerConfig());
   await renameEndings(folder);
   await writeFile(join(folder, "package.json"), `${JSON.stringify(published(manifest), undefined, 2)}\n`);
   return manifest.name;
@@ -93,7 +94,7 @@ async function emit(source: string, project: string, files: readonly string[], f
   };
   const path = join(folder, project);
   await writeFile(path, JSON.stringify(config));
-  await run(join(BIN, "tsc"), ["-p", path]).catch((error: { stdout?: string }) => {
+  await run(join(BIN, "tsc"), ["-p", path, "--pretty", "false"]).catch((error: { stdout?: string }) => {
     throw new Error(`${source} does not compile:\n${error.stdout}`, { cause: error });
   });
   await rm(path);
@@ -130,6 +131,12 @@ async function renameEndings(folder: string): Promise<void> {
   }
 }
 
+/** The repository's own, which is at its root, for the package's root. */
+async function wranglerConfig(): Promise<string> {
+  const text = await readFile(join(ROOT, "wrangler.toml"), "utf8");
+  return text.replaceAll('"packages/worker/src/index.ts"', '"src/index.js"');
+}
+
 /** One file for `agarose.js`, which imports nothing: the declarations of the page's side with those of core that they use. */
 async function declarationsOfPageScript(outDir: string): Promise<string> {
   const core = join(outDir, "core/src/index.d.ts");
@@ -146,7 +153,12 @@ async function declarationsOfPageScript(outDir: string): Promise<string> {
 }
 
 function published({ exports, ...manifest }: PackageJson): object {
-  const { private: _private, devDependencies: _development, ...rest } = manifest as Record<string, unknown>;
+  const {
+    private: _private,
+    scripts: _scripts,
+    devDependencies: _development,
+    ...rest
+  } = manifest as Record<string, unknown>;
   return {
     ...rest,
     engines: { node: NODE_NEEDED },

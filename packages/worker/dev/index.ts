@@ -1,4 +1,5 @@
 /** The PoPs of the local world: the Worker of wrangler.toml, several times in one workerd. */
+import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -53,7 +54,10 @@ export interface Pops {
   dispose(): Promise<void>;
 }
 
-const CONFIG = fileURLToPath(new URL("../../../wrangler.toml", import.meta.url));
+/** In the published package, or at the root of the repository. */
+const CONFIG = ["../wrangler.toml", "../../../wrangler.toml"]
+  .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+  .find((path) => existsSync(path))!;
 const ENTRY = fileURLToPath(new URL("../src/dev.worker.ts", import.meta.url));
 const FAULT_URL = "http://pop.invalid/__dev/fault";
 

@@ -2,6 +2,7 @@
  * `agarose dev`: brings up the local world with samples and the demo page, prints where it is, and runs until told to stop.
  */
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -74,7 +75,7 @@ async function run(options: DevOptions): Promise<void> {
   try {
     const started = performance.now();
     // Loaded here, because Miniflare and esbuild take longer to load than any other verb takes to run.
-    const { startWorld } = await import("./world.ts");
+    const { startWorld } = await import("./world.ts").catch(sayWhatToInstall);
     const { startControl } = await import("./control.ts");
     const world = await startWorld({
       ...WORLD_DEFAULTS,
@@ -94,8 +95,10 @@ async function run(options: DevOptions): Promise<void> {
     stop.own();
     const control = await startControl(world);
     closers.push(control.close);
-    if (options.samples) await uploadSamples(world);
-    const demo = options.demo ? await startDemoPage(world, control.url, options.port, closers) : undefined;
+    // Samples and page are the repository's; a published package has neither.
+    const hasDemo = existsSync(DEMO);
+    if (options.samples && hasDemo) await uploadSamples(world);
+    const demo = options.demo && hasDemo ? await startDemoPage(world, control.url, options.port, closers) : undefined;
     if (options.cron > 0) closers.push(everyCron(world, options.cron));
     announce(options, world, control.url, demo, performance.now() - started);
     stop.own();
@@ -103,6 +106,18 @@ async function run(options: DevOptions): Promise<void> {
   } finally {
     for (const close of closers.toReversed()) await close();
   }
+}
+
+/** The tools of a world are large, so the published packages leave them to those who want one. */
+function sayWhatToInstall(error: NodeJS.ErrnoException): never {
+  const [, name] = /Cannot find package '(esbuild|miniflare|wrangler)'/.exec(error.message) ?? [];
+  if (name === undefined) throw error;
+  throw new AgaroseError(
+    "USAGE",
+    `a world on this machine needs ${name}: npm install --save-dev esbuild@0.28 miniflare@4.20260730 wrangler@4.116`,
+    { missing: name },
+    error,
+  );
 }
 
 /** What a scenario says of the world in which its requests are made. */
