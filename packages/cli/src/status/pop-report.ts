@@ -1,0 +1,138 @@
+/**
+ * One PoP as `agarose status` sees it: what its `/healthz` and `/v1/status` say, and what of it is wrong.
+ */
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+
+export interface PopAddress {
+  readonly name: string;
+  readonly url: string;
+}
+
+export interface PopReport {
+  readonly name: string;
+  readonly url: string;
+  /** What needs somebody: not empty makes the command fail. */
+  readonly problems: readonly string[];
+  /** What is worth knowing. */
+  readonly notes: readonly string[];
+  /** Undefined without an admin token, or where the PoP did not answer. */
+  readonly state: PopSummary | undefined;
+}
+
+export interface PopSummary {
+  readonly epoch: number;
+  readonly policy: string;
+  readonly cachedBytes: number;
+  readonly capacityBytes: number;
+  readonly objects: number;
+  /** Share of the stripes looked up that the cache had, in the isolate that answered; null before any was. */
+  readonly stripeHitRatio: number | null;
+  readonly regionsDown: readonly string[];
+  readonly regionsSlow: readonly string[];
+  /** Seconds since the end of the last period; null before the first one. */
+  readonly periodAgeSeconds: number | null;
+}
+
+export interface PopReportOptions {
+  readonly fetch: typeof globalThis.fetch;
+  readonly token: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly nowMs: number;
+  readonly timeoutMs: number;
+}
+
+/** The Cron Trigger runs each minute: one that is missed may be Cloudflare's, three are not. */
+export const PERIOD_AGE_SECONDS_MAX = 240;
+
+/** What the PoP says, and what follows from it. Never rejects. */
+export async function popReport({ name, url }: PopAddress, options: PopReportOptions): Promise<PopReport> {
+  try {
+    const health = (await ask(`${url}/healthz`, { ...options, token: undefined })) as { pop?: unknown };
+    const notes = health.pop === name ? [] : [`calls itself ${JSON.stringify(health.pop)}`];
+    if (options.token === undefined) {
+      return {
+        name,
+        url,
+        problems: [],
+        notes: [...notes, "no admin token: only /healthz was asked"],
+        state: undefined,
+      };
+    }
+    const state = summaryOf((await ask(`${url}/v1/status`, options)) as StatusAnswer, options.nowMs);
+    const { problems, remarks } = judge(state.summary, state.periodErrors);
+    return { name, url, problems, notes: [...notes, ...remarks], state: state.summary };
+  } catch (cause) {
+    const { code, message } = toAgaroseError(cause, "SOURCE_FAILED");
+    return { name, url, problems: [`${code}: ${message}`], notes: [], state: undefined };
+  }
+}
+
+/** `/v1/status`, in the part that is used here. */
+interface StatusAnswer {
+  readonly epoch: number;
+  readonly policy: string;
+  readonly cache: { capacityBytes: number; cachedBytes: number; objects: readonly unknown[] };
+  readonly regions: readonly { name: string; down: boolean; slow: boolean }[];
+  readonly lastPeriod: { at: number; errors: readonly string[] } | null;
+  readonly isolate: { chunkCache: { hits: number; misses: number } };
+}
+
+async function ask(url: string, { fetch, token, timeoutMs }: PopReportOptions): Promise<unknown> {
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const signal = AbortSignal.timeout(timeoutMs);
+  const response = await fetch(url, { headers, signal, redirect: "manual" }).catch((error: unknown) => {
+    const why = (error as Error).name === "TimeoutError" ? `in ${timeoutMs} ms` : `(${reasonOf(error)})`;
+    throw new AgaroseError("SOURCE_FAILED", `${url} did not answer ${why}`, { url }, error);
+  });
+  if (response.status === 403) {
+    throw new AgaroseError("FORBIDDEN", `${url} refused the admin token: is it the PoP's ADMIN_TOKEN?`, { url });
+  }
+  if (response.status !== 200) {
+    const text = (await response.text()).slice(0, 200);
+    throw new AgaroseError("SOURCE_FAILED", `${url} answered ${response.status}: ${text}`, { url });
+  }
+  return response.json().catch((error: unknown) => {
+    throw new AgaroseError("SOURCE_FAILED", `${url} answered something else than JSON: is it a PoP?`, { url }, error);
+  });
+}
+
+function reasonOf(error: unknown): string {
+  const { cause, message } = error as Error & { cause?: Error & { code?: string } };
+  return cause?.code ?? cause?.message ?? message;
+}
+
+function summaryOf(
+  { epoch, policy, cache, regions, lastPeriod, isolate }: StatusAnswer,
+  nowMs: number,
+): { summary: PopSummary; periodErrors: readonly string[] } {
+  const { hits, misses } = isolate.chunkCache;
+  return {
+    periodErrors: lastPeriod?.errors ?? [],
+    summary: {
+      epoch,
+      policy,
+      cachedBytes: cache.cachedBytes,
+      capacityBytes: cache.capacityBytes,
+      objects: cache.objects.length,
+      stripeHitRatio: hits + misses > 0 ? hits / (hits + misses) : null,
+      regionsDown: regions.filter(({ down }) => down).map(({ name }) => name),
+      regionsSlow: regions.filter(({ slow }) => slow).map(({ name }) => name),
+      periodAgeSeconds: lastPeriod ? Math.max(0, Math.round((nowMs - lastPeriod.at) / 1000)) : null,
+    },
+  };
+}
+
+function judge(
+  { periodAgeSeconds, regionsDown, regionsSlow }: PopSummary,
+  periodErrors: readonly string[],
+): { problems: string[]; remarks: string[] } {
+  const problems: string[] = [];
+  if (periodAgeSeconds === null) problems.push("no period has run: is the Cron Trigger there?");
+  else if (periodAgeSeconds > PERIOD_AGE_SECONDS_MAX) {
+    problems.push(`the last period was ${periodAgeSeconds} s ago, ${PERIOD_AGE_SECONDS_MAX} s are the most`);
+  }
+  if (regionsDown.length > 0) problems.push(`regions down: ${regionsDown.join(", ")}`);
+  const [first] = periodErrors;
+  if (first !== undefined) problems.push(`the last period had ${periodErrors.length} errors, first: ${first}`);
+  return { problems, remarks: regionsSlow.length > 0 ? [`regions slow: ${regionsSlow.join(", ")}`] : [] };
+}
