@@ -99,7 +99,7 @@ test("a PoP that does not answer, and something else at its address, are wrong; 
   const [fra, gone, s3] = popsOf(run);
   expect(fra!.problems).toEqual([]);
   expect(gone!.problems[0]).toContain("ECONNREFUSED");
-  expect(s3!.problems[0]).toContain("FORBIDDEN");
+  expect(s3!.problems[0]).toContain("answered 501");
 });
 
 test("a configuration without PoPs is refused", async () => {
