@@ -1,11 +1,14 @@
 /** An independent mixed-integer solver must find the same optimum on the hard families. */
 
-import highsLoader from "highs";
+import { createRequire } from "node:module";
 import { describe, expect, test } from "vitest";
 import { solveKnapsack } from "../src/knapsack.ts";
 import type { KnapsackInstance } from "../src/knapsack.ts";
 import { seededRandom } from "../src/random.ts";
 import { drawInstance, FAMILIES } from "./knapsack-families.ts";
+
+/** A CommonJS module whose types are written for a compiler that makes a default export of it. */
+const loadHighs = createRequire(import.meta.url)("highs") as typeof import("highs").default;
 
 const HARD = [
   "ties in float density",
@@ -31,7 +34,7 @@ function toLp({ capacity, start, weights, values }: KnapsackInstance): string {
 
 describe("solveKnapsack against HiGHS", () => {
   test.each(HARD)("the same optimum: %s", async (family) => {
-    const highs = await highsLoader();
+    const highs = await loadHighs();
     for (let seed = 1; seed <= 6; seed++) {
       const random = seededRandom(seed);
       const size = { objects: 4 + random.integer(12), options: 1 + random.integer(4), weightMax: 50, fill: 0.4 };
