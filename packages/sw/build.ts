@@ -35,24 +35,31 @@ export async function buildServiceWorker(folder: string): Promise<BuiltFile[]> {
   return Promise.all(
     FILES.map(async (file) => {
       const path = join(folder, file.name);
-      const [whole, script] = await Promise.all([contents(file, true), contents(file, false)]);
+      const script = await bundle(file);
+      const whole = await contents(file, script);
       await writeFile(path, whole);
-      return { path, bytes: whole.length, gzipBytes: gzipped(whole), scriptGzipBytes: gzipped(script) };
+      const scriptGzipBytes = gzipped(new TextEncoder().encode(script.replace(PLACE_OF_WASM, "")));
+      return { path, bytes: whole.length, gzipBytes: gzipped(whole), scriptGzipBytes };
     }),
   );
 }
 
 /** The files as they are to be served, by name. */
 export async function builtFiles(): Promise<Map<string, Uint8Array>> {
-  return new Map(await Promise.all(FILES.map(async (file) => [file.name, await contents(file, true)] as const)));
+  return new Map(
+    await Promise.all(FILES.map(async (file) => [file.name, await contents(file, await bundle(file))] as const)),
+  );
 }
 
-async function contents(file: (typeof FILES)[number], withWasm: boolean): Promise<Uint8Array> {
-  const script = await bundle(file, withWasm);
-  return new TextEncoder().encode(file.isWorker ? await stamped(script) : script);
+/** Stands where the WebAssembly goes, which minifiers need not look at. */
+const PLACE_OF_WASM = "place-of-wasm";
+
+async function contents({ isWorker }: (typeof FILES)[number], script: string): Promise<Uint8Array> {
+  const whole = isWorker ? await stamped(script.replace(PLACE_OF_WASM, await packedWasm(RELAXED_WASM))) : script;
+  return new TextEncoder().encode(whole);
 }
 
-async function bundle(file: (typeof FILES)[number], withWasm: boolean): Promise<string> {
+async function bundle(file: (typeof FILES)[number]): Promise<string> {
   const { entry, format, isWorker } = file;
   const result = await build({
     entryPoints: [fileURLToPath(new URL(`src/${entry}`, import.meta.url))],
@@ -62,7 +69,7 @@ async function bundle(file: (typeof FILES)[number], withWasm: boolean): Promise<
     platform: "browser",
     target: "es2022",
     legalComments: "none",
-    plugins: [wasmAsText(withWasm)],
+    plugins: [wasmAsText(async () => PLACE_OF_WASM)],
     ...(isWorker ? { mangleProps: INTERNAL_NAMES } : {}),
   });
   const script = result.outputFiles[0]!.text;
@@ -70,15 +77,19 @@ async function bundle(file: (typeof FILES)[number], withWasm: boolean): Promise<
   return isWorker ? shrunk(script, format) : minified(script, format);
 }
 
-/** For esbuild: a `.wasm` file becomes the text that `inlined-decoder.ts` unpacks. */
-export function wasmAsText(withWasm: boolean): Plugin {
+const RELAXED_WASM = fileURLToPath(import.meta.resolve("@agarose/ec-wasm/relaxed.wasm"));
+
+/** A WebAssembly module as the text that `inlined-decoder.ts` unpacks. */
+async function packedWasm(path: string): Promise<string> {
+  return deflateSync(await readFile(path), { level: 9 }).toString("base64");
+}
+
+/** For esbuild: a `.wasm` file becomes a text. */
+export function wasmAsText(textOf: (path: string) => Promise<string> = packedWasm): Plugin {
   return {
     name: "wasm-as-text",
     setup({ onLoad }) {
-      onLoad({ filter: /\.wasm$/ }, async ({ path }) => ({
-        contents: withWasm ? deflateSync(await readFile(path), { level: 9 }).toString("base64") : "",
-        loader: "text",
-      }));
+      onLoad({ filter: /\.wasm$/ }, async ({ path }) => ({ contents: await textOf(path), loader: "text" }));
     },
   };
 }

@@ -11,8 +11,7 @@ export const ENCODED_KEY_BYTES_MAX = 960;
 
 /** Returns `key` when it is well-formed; throws KEY_INVALID or KEY_TOO_LONG, saying which rule it breaks. */
 export function parseKey(key: string): string {
-  const problem = keyProblem(key);
-  if (problem) throw new AgaroseError("KEY_INVALID", `key ${JSON.stringify(key.slice(0, 200))} ${problem}`, { key });
+  checkForm(key);
   const bytes = encodeKey(key).length;
   if (bytes > ENCODED_KEY_BYTES_MAX) {
     throw new AgaroseError(
@@ -82,14 +81,20 @@ function notEncoded(encoded: string): AgaroseError {
   return new AgaroseError("KEY_INVALID", problem, { encoded });
 }
 
-function keyProblem(key: string): string | undefined {
-  if (key === "") return "is empty";
-  if (!key.isWellFormed()) return "holds a lone surrogate: it cannot be written in UTF-8";
-  if (key.includes("\0")) return "holds a NUL character";
-  const segments = key.split("/");
-  if (segments.includes("")) return "has an empty path segment: remove leading, trailing and doubled slashes";
-  if (segments.includes(".") || segments.includes("..")) return "has a `.` or `..` segment: name the object directly";
-  return undefined;
+function checkForm(key: string): void {
+  if (key === "") throw malformed(key, "is empty");
+  if (!key.isWellFormed()) throw malformed(key, "holds a lone surrogate: it cannot be written in UTF-8");
+  if (key.includes("\0")) throw malformed(key, "holds a NUL character");
+  for (const segment of key.split("/")) {
+    if (segment === "") {
+      throw malformed(key, "has an empty path segment: remove leading, trailing and doubled slashes");
+    }
+    if (/^\.\.?$/.test(segment)) throw malformed(key, "has a `.` or `..` segment: name the object directly");
+  }
+}
+
+function malformed(key: string, problem: string): AgaroseError {
+  return new AgaroseError("KEY_INVALID", `key ${JSON.stringify(key.slice(0, 200))} ${problem}`, { key });
 }
 
 function encodeSegment(segment: string): string {

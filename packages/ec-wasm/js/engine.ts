@@ -5,7 +5,7 @@
  */
 export type { Engine, KernelName, Shard } from "./codec.ts";
 export { relaxedSimdSupported } from "./features.ts";
-export { decodeMatrix } from "./galois.ts";
+export { decodeMatrix, multiply } from "./galois.ts";
 export { createJavascriptEngine } from "./javascript-engine.ts";
 export { MatrixCache } from "./matrix-cache.ts";
 export { withPlainSwizzle } from "./plain-swizzle.ts";

@@ -17,7 +17,7 @@ export async function minified(script: string, format: "esm" | "iife"): Promise<
   const first = await terser(script, {
     module: isModule,
     ecma: 2020,
-    compress: { passes: 4, unsafe_arrows: true, unsafe_methods: true, keep_fargs: false },
+    compress: { passes: 2, inline: 1, pure_getters: true, sequences: false, unsafe_arrows: true, keep_fargs: false },
     mangle: true,
     format: { comments: false },
   });

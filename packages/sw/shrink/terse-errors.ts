@@ -7,11 +7,14 @@ import { edited, parse, walk, type Edit, type Node } from "./syntax-tree.ts";
 /** Made of words; anything else is a message that came from elsewhere. */
 const WORDS = new Set(["Literal", "TemplateLiteral", "BinaryExpression"]);
 
+/** The class, and the function that makes errors of its shape in `ec-wasm`. */
+const MAKERS = new Set(["AgaroseError", "codecError"]);
+
 /** @throws when there is no error in `script`, which would mean that the class goes by another name. */
 export function terseErrors(script: string): string {
   const edits: Edit[] = [];
   walk(parse(script), (node) => {
-    if (node.type !== "NewExpression" || node["callee"].name !== "AgaroseError") return;
+    if (!MAKERS.has(String(node["callee"]?.name))) return;
     const message = node["arguments"][1] as Node | undefined;
     if (message && WORDS.has(message.type)) edits.push({ start: message.start, end: message.end, text: '""' });
     // Words may be in the choice between two as well, but nothing else may: both are dropped or none.

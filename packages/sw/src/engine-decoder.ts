@@ -6,7 +6,7 @@ import type { Decoder } from "@agarose/core";
 import { decodeMatrix, type Engine, type KernelName } from "@agarose/ec-wasm/engine";
 
 /** @param engine multiplies; the shards wanted of it must not be among those given. */
-export function engineDecoder(engine: Engine): Decoder & { readonly kernel: KernelName } {
+export function engineDecoder(engine: Pick<Engine, "kernel" | "apply">): Decoder & { readonly kernel: KernelName } {
   return {
     kernel: engine.kernel,
     reconstruct(k, shards, wanted) {

@@ -2,19 +2,14 @@
  * The decoder of the drop-in files: its WebAssembly is in the file itself, compressed, and is compiled when first needed.
  */
 import type { Decoder } from "@agarose/core";
-import {
-  createJavascriptEngine,
-  createWasmEngine,
-  withPlainSwizzle,
-  type Engine,
-  type KernelName,
-} from "@agarose/ec-wasm/engine";
+import { createWasmEngine, withPlainSwizzle, type Engine, type KernelName } from "@agarose/ec-wasm/engine";
 import relaxed from "@agarose/ec-wasm/relaxed.wasm";
 import { engineDecoder } from "./engine-decoder.ts";
+import { createPlainEngine } from "./plain-engine.ts";
 
 /** Decodes in JavaScript where there is no SIMD or a Content Security Policy forbids WebAssembly; `kernel` tells. */
 export async function inlinedDecoder(): Promise<Decoder & { readonly kernel: KernelName }> {
-  return engineDecoder(await wasmEngine().catch(createJavascriptEngine));
+  return engineDecoder(await wasmEngine().catch(createPlainEngine));
 }
 
 async function wasmEngine(): Promise<Engine> {

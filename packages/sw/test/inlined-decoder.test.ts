@@ -19,7 +19,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "agarose-decoder-test-"));
   const outfile = join(folder, "decoder.mjs");
   const entry = fileURLToPath(new URL("../src/inlined-decoder.ts", import.meta.url));
-  await build({ entryPoints: [entry], bundle: true, format: "esm", outfile, plugins: [wasmAsText(true)] });
+  await build({ entryPoints: [entry], bundle: true, format: "esm", outfile, plugins: [wasmAsText()] });
   inlined = (await import(/* @vite-ignore */ pathToFileURL(outfile).href)) as Inlined;
 });
 
