@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { advance, diffCache, promise } from "./cache-change.ts";
+import { advance, diffCache, leftovers, promise } from "./cache-change.ts";
 import type { PlannedObject } from "./planner/planner.ts";
 import type { LedgerEntry } from "./pop-state.ts";
 
@@ -55,4 +55,20 @@ test("an eviction that was interrupted is taken up again, even if the object is 
   const leaving = entry("a", { chunks: [], target: [], done: 0 });
   expect(diffCache([leaving], []).evict).toEqual([leaving]);
   expect(diffCache([leaving], [planned("a", [1])]).fill[0]!.entry).toMatchObject({ target: [1], done: 0 });
+});
+
+test("while it is another PoP's turn, what was begun goes on, and nothing else begins", () => {
+  const ledger = [
+    entry("half", { chunks: [], done: 1 }),
+    entry("leaving", { chunks: [], target: [], done: 0 }),
+    entry("unwanted"),
+    entry("other"),
+  ];
+  const wanted = [planned("half", [1, 2]), planned("other", [3]), planned("new", [1])];
+  const change = diffCache(ledger, wanted);
+  expect(change.announce.length, "there is something to begin").toBeGreaterThan(0);
+  const { evict, fill, announce } = leftovers(change, new Map(ledger.map((one) => [one.version, one])));
+  expect(evict.map(({ version }) => version)).toEqual(["leaving"]);
+  expect(fill.map((one) => one.entry.version)).toEqual(["half"]);
+  expect(announce).toEqual([]);
 });

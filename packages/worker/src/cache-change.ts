@@ -38,6 +38,15 @@ export function diffCache(ledger: readonly LedgerEntry[], planned: readonly Plan
   return { evict, fill: fill.toSorted((a, b) => worthPerWrite(b) - worthPerWrite(a)), announce };
 }
 
+/** Of a change only what was decided before: to go on with fills and evictions, and begin none. */
+export function leftovers({ evict, fill }: CacheChange, ledger: ReadonlyMap<string, LedgerEntry>): CacheChange {
+  return {
+    evict: evict.filter(({ version }) => ledger.get(version)?.target.length === 0),
+    fill: fill.filter(({ entry }) => ledger.get(entry.version) === entry),
+    announce: [],
+  };
+}
+
 /** The entry of an object that is to have `plan.chunks`; `before` itself when that is its target already. */
 function retarget(before: LedgerEntry | undefined, { object, chunks }: PlannedObject): LedgerEntry {
   if (before && sameChunks(before.target, chunks)) return before;

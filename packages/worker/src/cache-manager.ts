@@ -64,6 +64,8 @@ export interface CacheManagerOptions {
   readonly budget: Budget;
   /** Default: none. */
   readonly peers?: PeerView;
+  /** False while it is another PoP's turn. Default: true. */
+  readonly mayChange?: boolean;
 }
 
 /** New work starts until then; the rest of the minute is for ending what has started. */

@@ -4,7 +4,7 @@
  */
 import type { Manifest } from "@agarose/core";
 import { affordableChange, type AffordableChange } from "./affordable-change.ts";
-import { diffCache } from "./cache-change.ts";
+import { diffCache, leftovers } from "./cache-change.ts";
 import type { RegionEstimate } from "./configuration.ts";
 import { EDGE_LATENCY } from "./edge-source.ts";
 import type { Settings } from "./env.ts";
@@ -22,6 +22,8 @@ export interface PeriodPlanOptions {
   readonly regions: readonly RegionEstimate[];
   /** Default: none. */
   readonly peers?: PeerView | undefined;
+  /** False while it is another PoP's turn: then only what was begun goes on. Default: true. */
+  readonly mayChange?: boolean;
   readonly state: {
     loadPlan(): Promise<Uint8Array | undefined>;
     savePlan(plan: Uint8Array): Promise<void>;
@@ -53,13 +55,16 @@ const AT_PEERS_MAX = 100;
 const WRITES_RESERVED = 2;
 
 export async function planPeriod(options: PeriodPlanOptions): Promise<PeriodPlan> {
-  const { settings, ledger, regions, peers, state, purse, nowMs, onError } = options;
+  const { settings, ledger, regions, peers, mayChange = true, state, purse, nowMs, onError } = options;
   const requests = await options.closePeriod(SLOTS);
-  const afford = (planned: Parameters<typeof diffCache>[1]): AffordableChange =>
-    affordableChange(diffCache([...ledger.values()], planned), [...ledger.values()], {
+  const afford = (planned: Parameters<typeof diffCache>[1]): AffordableChange => {
+    const change = diffCache([...ledger.values()], planned);
+    const isFree = mayChange || settings.policy === "off";
+    return affordableChange(isFree ? change : leftovers(change, ledger), [...ledger.values()], {
       writes: purse.writesLeft - WRITES_RESERVED,
       capacityBytes: settings.cacheBytes,
     });
+  };
   if (settings.policy === "off") return { change: afford([]), candidates: 0, manifestOf: async () => undefined };
   const before = await state.loadPlan();
   const planner = new Planner(

@@ -2,9 +2,11 @@
 import { systemSha256 } from "@agarose/core";
 import { Budget, OPERATIONS_MAX } from "./budget.ts";
 import { runPeriod } from "./cache-manager.ts";
+import type { Configuration } from "./configuration.ts";
 import type { Env } from "./env.ts";
 import { Invocation, isolateOf } from "./isolate.ts";
 import { log } from "./log.ts";
+import { takeTurn, tellPeers } from "./peers/turn-taking.ts";
 import { MONITOR_SHARDS, monitorShard, popState } from "./request-counter.ts";
 import type { KeyRequests } from "./request-monitor.ts";
 
@@ -17,6 +19,8 @@ export async function period(env: Env, context: { waitUntil(promise: Promise<unk
   await telemetry.flush(env, invocation.waitUntil);
   await counter.flush(env);
   const state = popState(env);
+  const turn = await takeTurn(invocation);
+  let published: Configuration | undefined;
   const report = await runPeriod({
     settings,
     state: {
@@ -39,10 +43,15 @@ export async function period(env: Env, context: { waitUntil(promise: Promise<unk
     clock,
     sha256: systemSha256,
     codec,
-    onPublished: (published) => configuration.set(published),
+    onPublished: (current) => {
+      configuration.set(current);
+      published = current;
+    },
     now: Date.now,
     budget,
+    ...turn,
   });
+  if (published) await tellPeers(env, published, turn.mayChange);
   if (report) log(report.errors.length > 0 ? "warn" : "info", "period", { pop: settings.pop, ...report });
 }
 

@@ -8,6 +8,7 @@ import { LEASE_MS } from "./cache-manager.ts";
 import { CacheWriter } from "./cache-writer.ts";
 import { orNothing } from "./deadline.ts";
 import type { Invocation } from "./isolate.ts";
+import { tellPeers } from "./peers/turn-taking.ts";
 import type { LedgerEntry, PopSnapshot } from "./pop-state.ts";
 import { publishConfiguration } from "./publish.ts";
 import { popState } from "./request-counter.ts";
@@ -76,6 +77,7 @@ async function remove(
     estimates: snapshot.regions,
   });
   const published = await publishing.catch(note);
+  if (published) await tellPeers(env, published, false);
   for (const { version } of matching) cache.forget(version);
   // What must go goes, whatever it costs; it is only counted.
   const unlimited = { ...settings.spending, usdPerPeriod: Infinity, usdPerMonth: Infinity };

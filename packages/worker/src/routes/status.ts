@@ -1,13 +1,15 @@
-/** `GET /v1/status`: what this PoP caches and how it sees its regions, as JSON. */
+/** `GET /v1/status`: what this PoP caches and how it sees its regions and peers, as JSON. */
 import type { Context } from "hono";
 import type { AppEnv } from "../http.ts";
 import { Invocation } from "../isolate.ts";
 import { quantileMs } from "../latency-histogram.ts";
+import { peerState } from "../peers/own-state.ts";
 import { popState } from "../request-counter.ts";
 
 export async function status(c: Context<AppEnv>): Promise<Response> {
   const { isolate } = new Invocation(c.env, c.executionCtx);
-  const { pop, policy, cacheBytes, delta } = isolate.settings;
+  const { pop, policy, cacheBytes, delta, peers } = isolate.settings;
+  const sources = [...isolate.settings.regions, ...(peers?.pops ?? [])].map(({ name }) => name);
   const { epoch, ledger, regions, lastPeriod } = await popState(c.env).snapshot();
   const cachedBytes = ledger.reduce((sum, entry) => sum + entry.chunks.length * entry.chunkBytes, 0);
   return c.json({
@@ -21,12 +23,13 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
       p50Ms: quantileMs(times, 0.5) ?? null,
       p99Ms: quantileMs(times, 0.99) ?? null,
     })),
+    peers: peers ? await peerState(c.env).status() : null,
     lastPeriod: lastPeriod ?? null,
     // Of the isolate that answers; others have counted their own.
     isolate: {
       chunkCache: isolate.cache.counters,
       stripes: isolate.flights.counters,
-      openBreakers: isolate.settings.regions.map(({ name }) => name).filter((name) => isolate.breakers.isOpen(name)),
+      openBreakers: sources.filter((name) => isolate.breakers.isOpen(name)),
       droppedCounts: isolate.counter.dropped,
       droppedReports: isolate.telemetry.dropped,
     },

@@ -1,0 +1,101 @@
+/** Three PoPs in real workerd that are each other's peers, over links that break on demand. For tests. */
+import type { Manifest } from "@agarose/core";
+import { startPops, type Pops } from "../dev/index.ts";
+import { startBuckets, type BucketServer } from "./bucket-server.ts";
+import { putObject, REGIONS, type PutOptions } from "./objects.ts";
+import { startPeerLink, type PeerLink } from "./peer-link.ts";
+import { ADMIN_TOKEN, type Status } from "./world.ts";
+
+export const NAMES = ["fra", "lhr", "iad"] as const;
+export type Name = (typeof NAMES)[number];
+export const PEER_KEY = "a secret of the three PoPs";
+
+export interface PeersStatus extends Status {
+  readonly peers: {
+    readonly turn: number;
+    readonly peers: { name: string; down: boolean; silent: boolean; meanMs: number; turn: number; objects: number }[];
+  } | null;
+}
+
+export interface PeersWorld {
+  readonly buckets: BucketServer;
+  readonly pops: Pops;
+  url(name: Name): string;
+  /** The way from one PoP to another. */
+  link(from: Name, to: Name): PeerLink;
+  put(key: string, content: Uint8Array, options?: PutOptions): Promise<Manifest>;
+  status(name: Name): Promise<PeersStatus>;
+  /** What isolates of a PoP are told of a peer's chunks; waits until it is what `isIt` says. */
+  told(name: Name, peer: Name, isIt: (held: Record<string, number[]>) => boolean): Promise<Record<string, number[]>>;
+  close(): Promise<void>;
+}
+
+const LINK_MS = 5;
+/** The buckets are farther than any peer. */
+const BUCKET_MS = 150;
+const PATIENCE_MS = 10_000;
+const POLL_MS = 50;
+
+/** @param vars of every PoP; of one of them where `own` says so. */
+export async function startPeersWorld(
+  vars: Record<string, string> = {},
+  own: Partial<Record<Name, Record<string, string>>> = {},
+): Promise<PeersWorld> {
+  const buckets = await startBuckets();
+  for (const region of REGIONS) buckets.faults.set(region, { delayMs: BUCKET_MS });
+  const regions = REGIONS.map((name) => ({
+    name,
+    url: `http://public.invalid/${name}`,
+    popUrl: `${buckets.url}/${name}`,
+  }));
+  const links = new Map<string, PeerLink>();
+  for (const from of NAMES) {
+    for (const to of NAMES) if (from !== to) links.set(`${from} ${to}`, await startPeerLink(LINK_MS));
+  }
+  const link = (from: Name, to: Name): PeerLink => links.get(`${from} ${to}`)!;
+  const pops = await startPops({
+    pops: NAMES.map((name) => ({
+      name,
+      vars: {
+        REGIONS: JSON.stringify(regions),
+        ADMIN_TOKEN,
+        POLICY: "exact",
+        DELTA: "0",
+        PEERS: JSON.stringify(NAMES.flatMap((to) => (to === name ? [] : [{ name: to, url: link(name, to).url }]))),
+        PEER_KEY,
+        ...vars,
+        ...own[name],
+      },
+    })),
+  });
+  const url = (name: Name): string => pops.pops.find((pop) => pop.name === name)!.url;
+  for (const from of NAMES) for (const to of NAMES) if (from !== to) link(from, to).target = url(to);
+  return {
+    buckets,
+    pops,
+    url,
+    link,
+    put: (key, content, options) => putObject(buckets, key, content, options),
+    async status(name) {
+      const response = await fetch(`${url(name)}/v1/status`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
+      return (await response.json()) as PeersStatus;
+    },
+    async told(name, peer, isIt) {
+      const kv = await pops.miniflare.getKVNamespace("CHUNKS", name);
+      const untilMs = Date.now() + PATIENCE_MS;
+      for (;;) {
+        const value = await kv.get<{ peers: { name: string; held: Record<string, number[]> }[] }>("peers", "json");
+        const held = value?.peers.find((one) => one.name === peer)?.held ?? {};
+        if (isIt(held)) return held;
+        if (Date.now() > untilMs) throw new Error(`${name} was told of ${peer} only ${JSON.stringify(value)}`);
+        // Another process writes it: there is nothing here to wait for.
+        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      }
+    },
+    async close() {
+      await pops.dispose();
+      for (const one of links.values()) await one.close();
+      await buckets.close();
+    },
+  };
+}
