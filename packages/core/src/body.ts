@@ -4,27 +4,103 @@
 import { AgaroseError } from "./errors.ts";
 import type { FetchedResponse } from "./ports.ts";
 
-/** The body of a response, which must have exactly `bytes` bytes; what is longer is not read. */
-export async function readExactly(response: FetchedResponse, bytes: number, what: string): Promise<Uint8Array> {
-  const whole = new Uint8Array(bytes);
-  let filled = 0;
-  for await (const part of bodyParts(response)) {
-    if (filled + part.length > bytes) throw wrongLength(what, bytes, filled + part.length);
-    whole.set(part, filled);
-    filled += part.length;
+const NOTHING = new Uint8Array(0);
+
+/**
+ * Reads a body in pieces of known length. Where the runtime's bodies are byte streams, the network writes each piece where it
+ * stays, without a copy on the way.
+ */
+export class BodyReader {
+  readonly #inPlace: ReadableStreamBYOBReader | undefined;
+  readonly #inParts: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  /** What came in parts and was not asked for yet. */
+  #rest: Uint8Array = NOTHING;
+
+  constructor(body: ReadableStream<Uint8Array>) {
+    try {
+      this.#inPlace = body.getReader({ mode: "byob" });
+    } catch {
+      this.#inParts = body.getReader();
+    }
   }
-  if (filled !== bytes) throw wrongLength(what, bytes, filled);
+
+  /** The next `bytes` bytes in a buffer of their own; fewer only where the body ends. */
+  async read(bytes: number): Promise<Uint8Array> {
+    let whole = new Uint8Array(bytes);
+    let filled = 0;
+    let ended = false;
+    while (filled < bytes && !ended) {
+      if (this.#inPlace) {
+        // Each read takes the buffer away and gives it back as another one.
+        const { done, value } = await this.#inPlace.read(whole.subarray(filled), { min: bytes - filled });
+        ended = done;
+        if (value) whole = new Uint8Array(value.buffer);
+        filled += value?.length ?? 0;
+      } else {
+        ended = await this.#fillRest();
+        const part = this.#rest.subarray(0, bytes - filled);
+        whole.set(part, filled);
+        filled += part.length;
+        // An empty view would still hold the buffer it was received in.
+        this.#rest = part.length < this.#rest.length ? this.#rest.subarray(part.length) : NOTHING;
+      }
+    }
+    return filled < bytes ? whole.subarray(0, filled) : whole;
+  }
+
+  async cancel(reason?: unknown): Promise<void> {
+    await (this.#inPlace ?? this.#inParts)!.cancel(reason);
+  }
+
+  /** Resolves to whether the body is over. */
+  async #fillRest(): Promise<boolean> {
+    if (this.#rest.length > 0) return false;
+    const { done, value } = await this.#inParts!.read();
+    this.#rest = value ?? NOTHING;
+    return done;
+  }
+}
+
+/** The body of a response, which must have exactly `bytes` bytes; what is longer is not read. */
+export async function readExactly({ body }: FetchedResponse, bytes: number, what: string): Promise<Uint8Array> {
+  if (!body) return checkedLength(NOTHING, bytes, what);
+  const reader = new BodyReader(body);
+  const whole = checkedLength(await reader.read(bytes), bytes, what);
+  await expectEnd(reader, bytes, what);
   return whole;
 }
 
+/** Throws CHUNK_WRONG_LENGTH, and cancels the body, when there is more of it behind the `bytes` bytes that were expected. */
+export async function expectEnd(reader: BodyReader, bytes: number, what: string): Promise<void> {
+  const { length } = await reader.read(1);
+  if (length === 0) return;
+  reader.cancel().catch(() => {});
+  throw wrongLength(what, bytes, bytes + length);
+}
+
+/** `read`, when it is as long as expected. Throws CHUNK_WRONG_LENGTH. */
+export function checkedLength(read: Uint8Array, bytes: number, what: string): Uint8Array {
+  if (read.length === bytes) return read;
+  throw wrongLength(what, bytes, read.length);
+}
+
 /** The whole body of a response; `check` is told the length so far, and ends the reading by throwing. */
-export async function readChecked(response: FetchedResponse, check: (bytes: number) => void): Promise<Uint8Array> {
+export async function readChecked({ body }: FetchedResponse, check: (bytes: number) => void): Promise<Uint8Array> {
+  if (!body) return NOTHING;
+  const reader = body.getReader();
   const parts: Uint8Array[] = [];
   let bytes = 0;
-  for await (const part of bodyParts(response)) {
-    bytes += part.length;
-    check(bytes);
-    parts.push(part);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      bytes += value.length;
+      check(bytes);
+      parts.push(value);
+    }
+  } catch (error) {
+    reader.cancel().catch(() => {});
+    throw error;
   }
   const whole = new Uint8Array(bytes);
   let at = 0;
@@ -33,26 +109,6 @@ export async function readChecked(response: FetchedResponse, check: (bytes: numb
     at += part.length;
   }
   return whole;
-}
-
-/**
- * The parts of a body as they come; who leaves early cancels it. (A loop over the stream itself would say the same, but
- * not every browser's streams can be iterated.)
- */
-async function* bodyParts({ body }: FetchedResponse): AsyncGenerator<Uint8Array, void> {
-  if (!body) return;
-  const reader = body.getReader();
-  let ended = false;
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      ended = done;
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    if (!ended) reader.cancel().catch(() => {});
-  }
 }
 
 function wrongLength(what: string, expected: number, received: number): AgaroseError {

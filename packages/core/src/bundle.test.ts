@@ -116,11 +116,11 @@ describe("FrameReader", () => {
   });
 
   test("passes on the error of a body that breaks off, and cancels the body when told to", async () => {
-    const broken = new FrameReader(streamOf([BYTES.subarray(0, 5)], new TypeError("connection reset")));
+    const broken = new FrameReader(streamOf([BYTES.subarray(0, 5)], { error: new TypeError("connection reset") }));
     await expect(broken.next()).rejects.toThrow("connection reset");
 
     const cancelled: unknown[] = [];
-    const body = streamOf([BYTES], undefined, (reason) => cancelled.push(reason));
+    const body = streamOf([BYTES], { onCancel: (reason) => cancelled.push(reason) });
     const reader = new FrameReader(body);
     await reader.next();
     await reader.cancel("enough");

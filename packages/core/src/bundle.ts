@@ -6,6 +6,7 @@
  * the end; a bundle without its end frame is truncated. A Workers KV value is a sequence of chunk frames, so that a PoP
  * passes it on as it is.
  */
+import { BodyReader } from "./body.ts";
 import { AgaroseError } from "./errors.ts";
 import { checkManifest, CHUNKS_MAX, STRIPE_BYTES_MAX, type Manifest } from "./manifest.ts";
 
@@ -143,15 +144,12 @@ export function parseFrames(bytes: Uint8Array): Frame[] {
   return frames;
 }
 
-const NOTHING = new Uint8Array(0);
-
 /** Reads frames from a response body as they arrive; each `next` waits for one whole frame. */
 export class FrameReader {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-  #rest: Uint8Array = NOTHING;
+  readonly #body: BodyReader;
 
   constructor(body: ReadableStream<Uint8Array>) {
-    this.#reader = body.getReader();
+    this.#body = new BodyReader(body);
   }
 
   /** The next frame; the end frame is returned too. Throws BUNDLE_INVALID when the body ends before a frame does. */
@@ -160,26 +158,14 @@ export class FrameReader {
     return { ...frame, payload: await this.#take(length) };
   }
 
-  async cancel(reason?: unknown): Promise<void> {
-    await this.#reader.cancel(reason);
+  cancel(reason?: unknown): Promise<void> {
+    return this.#body.cancel(reason);
   }
 
   async #take(count: number): Promise<Uint8Array> {
-    const taken = new Uint8Array(count);
-    let filled = 0;
-    while (filled < count) {
-      if (this.#rest.length === 0) {
-        const { done, value } = await this.#reader.read();
-        if (done) throw invalid(`is truncated: ${filled} of ${count} bytes of a frame`, { filled, count });
-        this.#rest = value;
-      }
-      const part = this.#rest.subarray(0, count - filled);
-      taken.set(part, filled);
-      filled += part.length;
-      // An empty view would still hold the buffer it was received in.
-      this.#rest = part.length < this.#rest.length ? this.#rest.subarray(part.length) : NOTHING;
-    }
-    return taken;
+    const taken = await this.#body.read(count);
+    if (taken.length === count) return taken;
+    throw invalid(`is truncated: ${taken.length} of ${count} bytes of a frame`, { filled: taken.length, count });
   }
 }
 
@@ -204,6 +190,12 @@ function isRegion(region: PlanRegion): boolean {
   );
 }
 
+function isSigned(signed: SignedChunks | null): boolean {
+  return (
+    isDuration(signed?.seconds) && Object.values(signed!.queries ?? {}).every((query) => typeof query === "string")
+  );
+}
+
 function isPeer(peer: PlanPeer | null): boolean {
   return (
     typeof peer?.name === "string" &&
@@ -211,12 +203,6 @@ function isPeer(peer: PlanPeer | null): boolean {
     peer.chunks.every((chunk) => isCount(chunk, CHUNKS_MAX - 1)) &&
     isDuration(peer.meanMs) &&
     isDuration(peer.sdMs)
-  );
-}
-
-function isSigned(signed: SignedChunks | null): boolean {
-  return (
-    isDuration(signed?.seconds) && Object.values(signed!.queries ?? {}).every((query) => typeof query === "string")
   );
 }
 

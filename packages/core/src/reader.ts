@@ -98,6 +98,8 @@ class Read {
   readonly #window: Promise<Uint8Array[]>[] = [];
   readonly #windowStripes: number;
   readonly #range: ByteRange;
+  /** What `random` gave for the first stripe. */
+  readonly #draws: number[] = [];
   #nextStripe: number;
   readonly #endStripe: number;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -185,15 +187,19 @@ class Read {
   }
 
   async #read(stripe: StripeShape, signal: AbortSignal): Promise<StripeData> {
-    const { manifest, sources, clock, sha256, random, delta, hedge, timeoutMs, onRequest } = this.#options;
+    const { manifest, sources, clock, sha256, delta, hedge, timeoutMs, onRequest } = this.#options;
     const requests: RequestRecord[] = [];
     const decoding = { decodeMs: 0, decodedShards: 0 };
     const codec = async (): Promise<Decoder> => timed(await this.#options.codec(), clock, decoding);
     try {
-      const candidates = planStripe(manifest, stripe.index, sources, { failed: this.#failedLately(), random });
+      const candidates = planStripe(manifest, stripe.index, sources, {
+        failed: this.#failedLately(),
+        random: this.#sameRandom(),
+      });
       const shards = await readStripe({
         manifest,
         stripe,
+        lastStripe: this.#endStripe - 1,
         candidates,
         delta: delta ?? DELTA_DEFAULT,
         hedge: hedge ?? true,
@@ -215,6 +221,12 @@ class Read {
     } finally {
       for (const source of sources) source.release?.(stripe.index);
     }
+  }
+
+  /** The same numbers for each stripe, so that all choose alike among equals: a source may serve many with one request. */
+  #sameRandom(): Random {
+    let at = 0;
+    return () => (this.#draws[at++] ??= this.#options.random());
   }
 
   /** Reports what another read did for this one as if it were its own. */
@@ -254,6 +266,7 @@ class Read {
       this.#abort.abort(reason);
       this.#controller?.error(reason);
     }
+    for (const source of this.#options.sources) source.close?.();
     this.#options.onEnd?.(this.report, reason);
   }
 }

@@ -3,8 +3,8 @@ import { rejectionOf } from "../test/errors.ts";
 import { FakeNetwork, type Answer } from "../test/fake-fetch.ts";
 import { sampleObject, type SampleObject } from "../test/sample-object.ts";
 import { SimulatedClock } from "../test/simulated-clock.ts";
-import { readExactly } from "./body.ts";
 import { stripeShape } from "./manifest.ts";
+import type { FetchInit } from "./ports.ts";
 import { RegionSource } from "./region-source.ts";
 
 const striped = await sampleObject({ k: 2, m: 1, bytes: 250, stripeBytes: 100, key: "a b/ü.bin" });
@@ -79,7 +79,7 @@ describe("RegionSource", () => {
     ] as const) {
       const { fetch, latencies, clock } = setUp(striped, () => "hang");
       const abort = new AbortController();
-      const outcome = fetch(1, abort.signal).catch((error: unknown) => error);
+      const outcome = fetch(1, { signal: abort.signal }).catch((error: unknown) => error);
       await clock.advance(after);
       abort.abort("enough");
       expect(await outcome).toBe("enough");
@@ -88,19 +88,122 @@ describe("RegionSource", () => {
   });
 });
 
-test("readExactly gives the bytes of a body in one array, and takes a body that is not there for an empty one", async () => {
-  const none = { status: 200, headers: new Headers(), body: null };
-  expect(await readExactly(none, 0, "nothing")).toEqual(new Uint8Array(0));
-  expect(await rejectionOf(readExactly(none, 3, "chunk 7"))).toMatchObject({
-    code: "CHUNK_WRONG_LENGTH",
-    message: "chunk 7 sent 0 bytes, 3 are expected",
-    details: { expected: 3, received: 0 },
+describe("one GET for several stripes", () => {
+  const whole = [0, 1, 2].flatMap((stripe) => [...striped.shard(stripe, 1)]);
+  const shards = [0, 1, 2].map((stripe) => striped.shard(stripe, 1));
+  /** Answers any range of chunk 1, and the whole of it. */
+  const serve: (init: FetchInit) => Extract<Answer, object> = ({ headers }) => {
+    const [from, to] = (headers!["range"] ?? "").slice("bytes=".length).split("-").map(Number);
+    return to === undefined
+      ? { status: 200, body: new Uint8Array(whole) }
+      : { status: 206, body: new Uint8Array(whole.slice(from, to + 1)) };
+  };
+  const ranges = ({ requests }: FakeNetwork): (string | undefined)[] =>
+    requests.map(({ init }) => init.headers!["range"]);
+
+  test("gives them all, and is for all of the chunk when the read is", async () => {
+    const { take, network, latencies } = setUp(striped, (init) => ({ ...serve(init), ms: 70 }));
+    expect(await take([0, 1, 2], 2)).toEqual(shards);
+    expect(ranges(network)).toEqual([undefined]);
+    expect(latencies).toEqual([70]);
+  });
+
+  test("gives what is asked for later, too, without a request for it", async () => {
+    const { take, network, source } = setUp(striped, serve);
+    expect(await take([1], 2)).toEqual([shards[1]]);
+    source.release(1);
+    expect(await take([2], 2)).toEqual([shards[2]]);
+    expect(ranges(network)).toEqual(["bytes=50-124"]);
+  });
+
+  test("is not read while nobody waits, and ends when the read does", async () => {
+    const { take, network, source } = setUp(striped, serve);
+    await take([0], 2);
+    expect(network.requests[0]!.partsRead).toBeLessThan(network.requests[0]!.parts);
+    expect(network.requests[0]!.init.signal!.aborted).toBe(false);
+    source.close();
+    expect(network.requests[0]!.init.signal!.aborted).toBe(true);
+  });
+
+  test("goes on behind the end of the read for who waits still", async () => {
+    const { clock, source, fetch } = setUp(striped, (init) => ({ ...serve(init), ms: 70 }));
+    const shared = fetch(0, { lastStripe: 2 });
+    source.close();
+    expect(await clock.run(shared)).toEqual(shards[0]);
+  });
+
+  test("ends when a stripe is over that did not want it", async () => {
+    const { take, network, source } = setUp(striped, serve);
+    await take([0], 2);
+    source.release(0);
+    expect(network.requests[0]!.init.signal!.aborted).toBe(false);
+    source.release(1);
+    expect(network.requests[0]!.init.signal!.aborted).toBe(true);
+    expect(await take([2], 2)).toEqual([shards[2]]);
+    expect(ranges(network)).toEqual([undefined, "bytes=100-124"]);
+  });
+
+  test("that lags behind others serves who waits already; what is wanted next is asked for anew", async () => {
+    const { clock, fetch, network } = setUp(striped, (init) => ({ ...serve(init), ms: 70 }));
+    const abort = new AbortController();
+    const overtaken = fetch(0, { lastStripe: 2, signal: abort.signal }).catch((error: unknown) => error);
+    const waiting = fetch(1, { lastStripe: 2 });
+    abort.abort("enough");
+    const anew = fetch(2, { lastStripe: 2 });
+    expect(await overtaken).toBe("enough");
+    expect(await clock.run(Promise.all([waiting, anew]))).toEqual(shards.slice(1));
+    expect(ranges(network)).toEqual([undefined, "bytes=100-124"]);
+  });
+
+  test("ends at once when all who wait for it have gone", async () => {
+    const { fetch, network, clock } = setUp(striped, () => "hang");
+    const abort = new AbortController();
+    const both = [0, 1].map((stripe) => fetch(stripe, { lastStripe: 2, signal: abort.signal }).catch(() => {}));
+    await clock.advance(1);
+    abort.abort();
+    await Promise.all(both);
+    expect(network.requests.map(({ init }) => init.signal!.aborted)).toEqual([true]);
+  });
+
+  test("that is cut off in the middle is asked for anew from there, which is no failure", async () => {
+    const cut: Answer = { status: 200, body: new Uint8Array(whole.slice(0, 60)), breaksOff: true };
+    const { take, network, latencies } = setUp(striped, (init) => (init.headers!["range"] ? serve(init) : cut));
+    expect(await take([0, 1, 2], 2)).toEqual(shards);
+    expect(ranges(network)).toEqual([undefined, "bytes=50-124"]);
+    expect(latencies).not.toContain(Number.POSITIVE_INFINITY);
+  });
+
+  test("that ends early over and over is a failure", async () => {
+    const { take, network } = setUp(striped, (init) => {
+      const { status, body } = serve(init);
+      return { status, body: body!.subarray(0, -1) };
+    });
+    expect((await rejectionOf(take([0, 1, 2], 2))).code).toBe("CHUNK_WRONG_LENGTH");
+    expect(ranges(network)).toEqual([undefined, "bytes=100-124"]);
+  });
+
+  test("fails all who wait for it together when nothing of it has come", async () => {
+    const { fetch, network } = setUp(striped, () => ({ status: 503 }));
+    const errors = await Promise.all([0, 1, 2].map((stripe) => rejectionOf(fetch(stripe, { lastStripe: 2 }))));
+    expect(errors.map(({ code }) => code)).toEqual(["SOURCE_FAILED", "SOURCE_FAILED", "SOURCE_FAILED"]);
+    expect(network.requests).toHaveLength(1);
+  });
+
+  test("is for 64 MiB of the object at most", () => {
+    const manifest = { ...striped.manifest, bytes: 1e9, stripeBytes: 16 * 1024 * 1024 };
+    const { fetch, network } = setUp({ ...striped, manifest }, () => "hang");
+    void fetch(2, { lastStripe: 50 });
+    const shardBytes = 8 * 1024 * 1024;
+    expect(ranges(network)).toEqual([`bytes=${2 * shardBytes}-${6 * shardBytes - 1}`]);
   });
 });
 
-function setUp(object: SampleObject, answer: () => Answer) {
+function setUp(object: SampleObject, answer: (init: FetchInit) => Answer) {
   const clock = new SimulatedClock();
-  const network = new FakeNetwork(answer, (ms, signal) => (ms > 0 ? clock.sleep(ms, signal) : Promise.resolve()));
+  const network = new FakeNetwork(
+    (_, init) => answer(init),
+    (ms, signal) => (ms > 0 ? clock.sleep(ms, signal) : Promise.resolve()),
+  );
   const latencies: number[] = [];
   const source = new RegionSource({
     manifest: object.manifest,
@@ -110,7 +213,12 @@ function setUp(object: SampleObject, answer: () => Answer) {
     clock,
     onLatency: (ms) => latencies.push(ms),
   });
-  const fetch = (stripe: number, signal = new AbortController().signal): Promise<Uint8Array> =>
-    source.fetch({ stripe: stripeShape(object.manifest, stripe), chunk: 1, signal });
-  return { source, network, clock, latencies, fetch };
+  const fetch = (stripe: number, options: { signal?: AbortSignal; lastStripe?: number } = {}): Promise<Uint8Array> => {
+    const { signal = new AbortController().signal } = options;
+    return source.fetch({ stripe: stripeShape(object.manifest, stripe), chunk: 1, ...options, signal });
+  };
+  /** Asks for `stripes` at once, as a read up to `lastStripe` does. */
+  const take = (stripes: readonly number[], lastStripe: number): Promise<Uint8Array[]> =>
+    clock.run(Promise.all(stripes.map((stripe) => fetch(stripe, { lastStripe }))));
+  return { source, network, clock, latencies, fetch, take };
 }

@@ -22,10 +22,14 @@ export interface ChunkSource {
   fetch(request: ChunkRequest): Promise<Uint8Array>;
   /** Tells that nothing more of this stripe will be asked for, so that what is buffered for it can go. */
   release?(stripe: number): void;
+  /** Tells that the read is over. What others wait for (shared stripes) may still go on. */
+  close?(): void;
 }
 
 export interface ChunkRequest {
   readonly stripe: StripeShape;
   readonly chunk: number;
   readonly signal: AbortSignal;
+  /** The last stripe that the read is going to want: a source may fetch ahead. Default: this one alone. */
+  readonly lastStripe?: number;
 }

@@ -23,6 +23,8 @@ export type Hedge = boolean | ((bytes: number, times: number) => boolean);
 export interface StripeReadOptions {
   readonly manifest: Manifest;
   readonly stripe: StripeShape;
+  /** The last stripe that is going to be read of these sources. Default: this one. */
+  readonly lastStripe?: number;
   /** From `planStripe`. */
   readonly candidates: readonly Candidate[];
   readonly delta: number;
@@ -117,7 +119,7 @@ class StripeRead {
   }
 
   async #request(candidate: Candidate): Promise<void> {
-    const { manifest, stripe, clock, sha256, onRequest } = this.#options;
+    const { manifest, stripe, lastStripe = stripe.index, clock, sha256, onRequest } = this.#options;
     const { chunk, source } = candidate;
     const record: RequestRecord = {
       stripe: stripe.index,
@@ -134,7 +136,7 @@ class StripeRead {
     this.#flights.add(flight);
     onRequest(record);
     try {
-      const shard = await source.fetch({ stripe, chunk, signal: flight.abort.signal });
+      const shard = await source.fetch({ stripe, chunk, lastStripe, signal: flight.abort.signal });
       if (flight.abort.signal.aborted) return;
       checkLength(stripe, chunk, shard);
       if (!isFunctional(manifest, chunk)) await checkHash(manifest, stripe, chunk, shard, sha256);

@@ -7,9 +7,18 @@ export type Answer =
   | "refuse"
   | "hang";
 
+export interface FakeRequest {
+  readonly url: string;
+  readonly init: FetchInit;
+  bodyCancelled: boolean;
+  /** What the body came in, and how much of that was read. */
+  parts: number;
+  partsRead: number;
+}
+
 /** A network whose servers do what a test says, and that records what was asked. */
 export class FakeNetwork {
-  readonly requests: { readonly url: string; readonly init: FetchInit; bodyCancelled: boolean }[] = [];
+  readonly requests: FakeRequest[] = [];
   readonly #answer: (url: string, init: FetchInit) => Answer;
   readonly #sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
 
@@ -22,16 +31,14 @@ export class FakeNetwork {
   }
 
   readonly fetch: FetchPort = async (url, init) => {
-    const request = { url, init, bodyCancelled: false };
+    const request: FakeRequest = { url, init, bodyCancelled: false, parts: 0, partsRead: 0 };
     this.requests.push(request);
     init.signal?.throwIfAborted();
     const answer = this.#answer(url, init);
     if (answer === "refuse") throw new TypeError("fetch failed");
     if (answer === "hang") return neverUntil(init.signal);
     await this.#sleep(answer.ms ?? 0, init.signal);
-    return responseOf(answer, () => {
-      request.bodyCancelled = true;
-    });
+    return responseOf(answer, request);
   };
 
   /** The names of the hosts that were asked, in order. */
@@ -40,15 +47,21 @@ export class FakeNetwork {
   }
 }
 
-function responseOf(answer: Exclude<Answer, string>, onCancel: () => void): FetchedResponse {
+function responseOf(answer: Exclude<Answer, string>, request: FakeRequest): FetchedResponse {
   const { status, body = new Uint8Array(0), breaksOff } = answer;
   // In several parts, as a network delivers it.
   const partBytes = Math.max(10, Math.ceil(body.length / 20));
   const parts = Array.from({ length: Math.ceil(body.length / partBytes) }, (_, i) =>
     body.subarray(partBytes * i, partBytes * (i + 1)),
   );
+  request.parts = parts.length;
   const error = breaksOff ? new TypeError("terminated") : undefined;
-  return { status, headers: new Headers(), body: streamOf(parts, error, onCancel) };
+  const stream = streamOf(parts, {
+    error,
+    onRead: () => request.partsRead++,
+    onCancel: () => (request.bodyCancelled = true),
+  });
+  return { status, headers: new Headers(), body: stream };
 }
 
 function neverUntil(signal: AbortSignal | undefined): Promise<never> {

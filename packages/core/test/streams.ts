@@ -1,20 +1,34 @@
-/** A body of these parts, one a read, that then ends, or breaks off with `error`. */
-export function streamOf(
-  parts: readonly Uint8Array[],
-  error?: Error,
-  onCancel?: (reason: unknown) => void,
-): ReadableStream<Uint8Array> {
-  const rest = [...parts];
-  return new ReadableStream<Uint8Array>(
-    {
-      pull(controller) {
-        const part = rest.shift();
-        if (part) controller.enqueue(part);
-        else if (error) controller.error(error);
-        else controller.close();
-      },
-      cancel: (reason) => onCancel?.(reason),
+export interface StreamOptions {
+  /** What it breaks off with after the last part; it ends without. */
+  readonly error?: Error | undefined;
+  /** Whether it is a byte stream, as the bodies of most runtimes are. */
+  readonly isBytes?: boolean;
+  readonly onRead?: () => void;
+  readonly onCancel?: (reason: unknown) => void;
+}
+
+/** A body of these parts, one a read. */
+export function streamOf(parts: readonly Uint8Array[], options: StreamOptions = {}): ReadableStream<Uint8Array> {
+  const { error, isBytes = false, onRead, onCancel } = options;
+  // A byte stream takes the buffers of its parts, and refuses empty ones.
+  const rest = isBytes ? parts.filter(({ length }) => length > 0).map((part) => part.slice()) : [...parts];
+  const source = {
+    pull(controller: ReadableStreamDefaultController<Uint8Array> | ReadableByteStreamController): void {
+      const part = rest.shift();
+      if (part) {
+        onRead?.();
+        controller.enqueue(part as Uint8Array<ArrayBuffer>);
+      } else if (error) {
+        controller.error(error);
+      } else {
+        controller.close();
+        // A reader with a buffer of its own waits for it to be handed back.
+        if ("byobRequest" in controller) controller.byobRequest?.respond(0);
+      }
     },
-    { highWaterMark: 0 },
-  );
+    cancel: (reason: unknown) => onCancel?.(reason),
+  };
+  return isBytes
+    ? (new ReadableStream({ ...source, type: "bytes" }) as ReadableStream<Uint8Array>)
+    : new ReadableStream<Uint8Array>(source, { highWaterMark: 0 });
 }

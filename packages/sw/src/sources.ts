@@ -69,6 +69,7 @@ function queued(source: ChunkSource, queue: FairQueue, turn: Turn): ChunkSource 
     has: (stripe, chunk) => source.has(stripe, chunk),
     fetch: (request) => queue.run(turn, request.signal, () => source.fetch(request)),
     release: (stripe) => source.release?.(stripe),
+    close: () => source.close?.(),
   };
 }
 
