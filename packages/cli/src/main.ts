@@ -17,6 +17,7 @@ const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   repair: () => import("./repair.ts"),
   doctor: () => import("./doctor.ts"),
   init: () => import("./init.ts"),
+  deploy: () => import("./deploy.ts"),
   status: () => import("./status.ts"),
   dev: () => import("./dev/dev.ts"),
   solve: () => import("./solve.ts"),

@@ -1,0 +1,117 @@
+/**
+ * What `agarose deploy` does, as a list of steps: told by --dry-run, and taken one after the other otherwise. Every PoP is
+ * one environment of wrangler.toml. Pure.
+ */
+import { AgaroseError } from "@agarose/core";
+
+/** An environment of wrangler.toml, in the part that is used here. */
+export interface PopEnvironment {
+  readonly name: string;
+  readonly worker: string;
+  readonly namespaces: readonly { readonly binding: string; readonly id?: string }[];
+  readonly crons: readonly string[];
+  readonly durableObjects: readonly string[];
+  readonly vars: Readonly<Record<string, unknown>>;
+}
+
+export type Step =
+  /** A KV namespace is made, or found by its title, and its id takes the place of `placeholder` in wrangler.toml. */
+  | { readonly kind: "namespace"; readonly pop: string; readonly title: string; readonly placeholder: string }
+  | { readonly kind: "build" | "deploy"; readonly pop: string }
+  | { readonly kind: "secrets"; readonly pop: string; readonly names: readonly string[] };
+
+export const SECRETS = [
+  "ADMIN_TOKEN",
+  "READ_TOKEN",
+  "SIGNING_KEY",
+  "TELEMETRY_KEY",
+  "PEER_KEY",
+  "BUCKET_CREDENTIALS",
+] as const;
+
+const CACHE_BINDING = "CHUNKS";
+const OBJECT_BINDINGS = ["REQUEST_MONITOR", "POP_STATE", "PEER_STATE"];
+
+/**
+ * The steps for `pops`: namespaces, then all builds, so that nothing is deployed while something does not build, then PoP
+ * after PoP the Worker and its secrets.
+ *
+ * @param secrets names of those to set.
+ * @throws CONFIG_INVALID for an environment that is no PoP.
+ */
+export function planDeployment(pops: readonly PopEnvironment[], secrets: readonly string[]): Step[] {
+  for (const pop of pops) checkPop(pop);
+  checkShared(pops);
+  return [
+    ...pops.flatMap((pop) => namespaceStep(pop)),
+    ...pops.map(({ name }): Step => ({ kind: "build", pop: name })),
+    ...pops.flatMap(({ name }): Step[] => [
+      { kind: "deploy", pop: name },
+      ...(secrets.length > 0 ? [{ kind: "secrets", pop: name, names: secrets } as const] : []),
+    ]),
+  ];
+}
+
+/** What a step runs, as a person would type it; secrets come on stdin and are never shown. */
+export function commandOf(step: Step, config: string): string {
+  return `wrangler ${argumentsOf(step, config).join(" ")}${step.kind === "secrets" ? "  # stdin: " + step.names.join(", ") : ""}`;
+}
+
+/** The arguments for Wrangler. A build writes nothing that outlives it. */
+export function argumentsOf(step: Step, config: string, outdir?: string): string[] {
+  if (step.kind === "namespace") return ["kv", "namespace", "create", step.title, "--config", config];
+  if (step.kind === "secrets") return ["secret", "bulk", "--env", step.pop, "--config", config];
+  const build = step.kind === "build" ? ["--dry-run", ...(outdir === undefined ? [] : ["--outdir", outdir])] : [];
+  return ["deploy", ...build, "--env", step.pop, "--config", config];
+}
+
+/** `text` of wrangler.toml with `id` for `placeholder`. Throws CONFIG_INVALID unless that stands there exactly once. */
+export function withNamespaceId(text: string, placeholder: string, id: string): string {
+  const parts = text.split(placeholder);
+  if (parts.length === 2) return parts.join(id);
+  throw invalid(
+    `has the KV id ${JSON.stringify(placeholder)} ${parts.length - 1} times: give every PoP a placeholder of its own, or ` +
+      `write the id ${id} yourself`,
+  );
+}
+
+/** Cloudflare's ids are 32 hex digits; 16 zeros in one are nobody's. */
+export function isPlaceholder(id: string | undefined): boolean {
+  return id === undefined || !/^[\da-f]{32}$/.test(id) || id.startsWith("0".repeat(16));
+}
+
+function namespaceStep({ name, worker, namespaces }: PopEnvironment): Step[] {
+  const { id = "" } = namespaces.find(({ binding }) => binding === CACHE_BINDING)!;
+  return isPlaceholder(id) ? [{ kind: "namespace", pop: name, title: `${worker}-chunks`, placeholder: id }] : [];
+}
+
+function checkPop({ name, namespaces, crons, durableObjects, vars }: PopEnvironment): void {
+  if (!namespaces.some(({ binding, id }) => binding === CACHE_BINDING && id)) {
+    throw invalid(`has no KV namespace ${CACHE_BINDING} with an id in [env.${name}]: write any placeholder`);
+  }
+  const missing = OBJECT_BINDINGS.filter((binding) => !durableObjects.includes(binding));
+  if (missing.length > 0) throw invalid(`has no Durable Object ${missing.join(", ")} in [env.${name}]`);
+  if (crons.length === 0) throw invalid(`has no cron in [env.${name}]: nothing would ever be cached`);
+  if (vars["POP"] !== name) {
+    throw invalid(
+      `calls the PoP ${JSON.stringify(vars["POP"])} in [env.${name}.vars]: POP = ${JSON.stringify(name)} is expected`,
+    );
+  }
+  if (typeof vars["REGIONS"] !== "string") throw invalid(`has no REGIONS in [env.${name}.vars]`);
+}
+
+/** PoPs must not share a cache: each evicts what it does not know. */
+function checkShared(pops: readonly PopEnvironment[]): void {
+  const owners = new Map<string, string>();
+  for (const { name, namespaces } of pops) {
+    const { id = "" } = namespaces.find(({ binding }) => binding === CACHE_BINDING)!;
+    const other = owners.get(id);
+    if (other !== undefined)
+      throw invalid(`gives [env.${other}] and [env.${name}] the same KV id ${JSON.stringify(id)}`);
+    owners.set(id, name);
+  }
+}
+
+function invalid(problem: string): AgaroseError {
+  return new AgaroseError("CONFIG_INVALID", `wrangler.toml ${problem}`);
+}

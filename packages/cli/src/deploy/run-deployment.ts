@@ -1,0 +1,95 @@
+/** Takes the steps of a deployment. */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AgaroseError } from "@agarose/core";
+import { argumentsOf, commandOf, withNamespaceId, type Step } from "./deployment.ts";
+import type { Wrangler, WranglerResult } from "./wrangler.ts";
+
+export interface DeploymentOptions {
+  /** Path of wrangler.toml. */
+  readonly config: string;
+  readonly wrangler: Wrangler;
+  readonly secrets: Readonly<Record<string, string>>;
+  /** Build, and change nothing: neither at Cloudflare nor in wrangler.toml. */
+  readonly dryRun: boolean;
+  /** Told of each step before it is taken. */
+  readonly onStep: (step: Step) => void;
+}
+
+export interface TakenStep {
+  readonly step: Step;
+  readonly command: string;
+  /** `told`: a dry run takes builds only. */
+  readonly outcome: "done" | "told";
+}
+
+/** Takes `steps` in order. Rejects with STORE_FAILED at the first one that fails; what came before it stands. */
+export async function runDeployment(steps: readonly Step[], options: DeploymentOptions): Promise<TakenStep[]> {
+  const taken: TakenStep[] = [];
+  for (const step of steps) {
+    options.onStep(step);
+    const isTaken = !options.dryRun || step.kind === "build";
+    if (isTaken) await take(step, options);
+    taken.push({ step, command: commandOf(step, options.config), outcome: isTaken ? "done" : "told" });
+  }
+  return taken;
+}
+
+async function take(step: Step, options: DeploymentOptions): Promise<void> {
+  const { config, secrets, wrangler } = options;
+  if (step.kind === "namespace") return takeNamespace(step, options);
+  if (step.kind === "secrets") {
+    const chosen = Object.fromEntries(step.names.map((name) => [name, secrets[name]]));
+    demand(step, config, await wrangler(argumentsOf(step, config), JSON.stringify(chosen)));
+    return;
+  }
+  const outdir = await mkdtemp(join(tmpdir(), "agarose-deploy-"));
+  try {
+    demand(step, config, await wrangler(argumentsOf(step, config, outdir)));
+  } finally {
+    await rm(outdir, { recursive: true, force: true });
+  }
+}
+
+/** Finds the namespace first: a deployment that was cut off may have made it. */
+async function takeNamespace(
+  step: Extract<Step, { kind: "namespace" }>,
+  { config, wrangler }: DeploymentOptions,
+): Promise<void> {
+  let id = await namespaceId(step, config, wrangler);
+  if (id === undefined) {
+    demand(step, config, await wrangler(argumentsOf(step, config)));
+    id = await namespaceId(step, config, wrangler);
+  }
+  if (id === undefined) {
+    throw new AgaroseError("STORE_FAILED", `Wrangler made the KV namespace ${step.title} and does not list it`);
+  }
+  await writeFile(config, withNamespaceId(await readFile(config, "utf8"), step.placeholder, id));
+}
+
+async function namespaceId(
+  step: Step & { title: string },
+  config: string,
+  wrangler: Wrangler,
+): Promise<string | undefined> {
+  const result = demand(step, config, await wrangler(["kv", "namespace", "list", "--config", config]));
+  try {
+    const listed = JSON.parse(result.stdout.slice(result.stdout.indexOf("["))) as { id: string; title: string }[];
+    return listed.find(({ title }) => title === step.title)?.id;
+  } catch (error) {
+    const said = result.stdout.slice(0, 200);
+    throw new AgaroseError("STORE_FAILED", `Wrangler's list of KV namespaces is not JSON: ${said}`, {}, error);
+  }
+}
+
+function demand(step: Step, config: string, result: WranglerResult): WranglerResult {
+  if (result.code === 0) return result;
+  const said = (result.stderr.trim() || result.stdout.trim()).slice(-2_000);
+  throw new AgaroseError(
+    "STORE_FAILED",
+    `${commandOf(step, config)} failed with exit code ${result.code}; what was done before it stands, and doing it again ` +
+      `goes on from there. Wrangler said:\n${said}`,
+    { pop: step.pop, step: step.kind, exitCode: result.code },
+  );
+}

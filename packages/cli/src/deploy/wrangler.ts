@@ -1,0 +1,90 @@
+/** Wrangler as a child process, and what it reads from its configuration. */
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { AgaroseError } from "@agarose/core";
+import type { PopEnvironment } from "./deployment.ts";
+
+export interface WranglerResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** What Wrangler reads from an environment, in the part that is used here. */
+interface WranglerConfig {
+  readonly name?: string;
+  readonly kv_namespaces: readonly { readonly binding: string; readonly id?: string }[];
+  readonly triggers: { readonly crons?: readonly string[] | undefined };
+  readonly durable_objects: { readonly bindings: readonly { readonly name: string }[] };
+  readonly vars: Readonly<Record<string, unknown>>;
+}
+
+/** Runs Wrangler with `args`, with `input` on its stdin. */
+export type Wrangler = (args: readonly string[], input?: string) => Promise<WranglerResult>;
+
+/** The Wrangler that is installed beside this program. Throws CONFIG_INVALID when none is. */
+export function installedWrangler(): Wrangler {
+  const script = join(dirname(pathOfPackage()), "bin/wrangler.js");
+  return (args, input = "") =>
+    new Promise((resolve, reject) => {
+      const env = { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" };
+      const child = spawn(process.execPath, [script, ...args], { env });
+      const parts = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
+      child.stdout.on("data", (part: Buffer) => parts.stdout.push(part));
+      child.stderr.on("data", (part: Buffer) => parts.stderr.push(part));
+      child.stdin.on("error", () => {});
+      child.stdin.end(input);
+      child.on("error", reject);
+      child.on("close", (code) =>
+        resolve({
+          code: code ?? 1,
+          stdout: Buffer.concat(parts.stdout).toString(),
+          stderr: Buffer.concat(parts.stderr).toString(),
+        }),
+      );
+    });
+}
+
+/** The environments of the file `config`, or those of them named. Throws CONFIG_INVALID. */
+export async function readEnvironments(config: string, names?: readonly string[]): Promise<PopEnvironment[]> {
+  pathOfPackage();
+  const { unstable_readConfig: read } = await import("wrangler");
+  const quietly = { hideWarnings: true };
+  try {
+    const { definedEnvironments: defined = [] } = read({ config }, quietly) as { definedEnvironments?: string[] };
+    const unknown = names?.find((name) => !defined.includes(name));
+    if (unknown !== undefined) {
+      throw new AgaroseError("USAGE", `${config} has no [env.${unknown}]: it has ${defined.join(", ") || "none"}`);
+    }
+    return (names ?? defined).map((name) => {
+      const {
+        name: worker = "",
+        kv_namespaces,
+        triggers,
+        durable_objects,
+        vars,
+      } = read({ config, env: name }, quietly);
+      return {
+        name,
+        worker,
+        namespaces: kv_namespaces.map(({ binding, id }) => ({ binding, ...(id && { id }) })),
+        crons: triggers.crons ?? [],
+        durableObjects: durable_objects.bindings.map((binding) => binding.name),
+        vars,
+      };
+    });
+  } catch (error) {
+    if (error instanceof AgaroseError) throw error;
+    throw new AgaroseError("CONFIG_INVALID", `${config}: ${(error as Error).message}`, { config }, error);
+  }
+}
+
+function pathOfPackage(): string {
+  try {
+    return createRequire(import.meta.url).resolve("wrangler/package.json");
+  } catch (error) {
+    const message = "Wrangler is not installed: npm install --save-dev wrangler@4";
+    throw new AgaroseError("CONFIG_INVALID", message, {}, error);
+  }
+}
