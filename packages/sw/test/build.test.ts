@@ -14,7 +14,7 @@ const SCRIPT_GZIP_BYTES_MAX: Readonly<Record<string, number>> = {
   "agarose-sw.classic.js": 18_500,
   "agarose-sw.offline.js": 19_450,
   "agarose-sw.offline.classic.js": 19_450,
-  "agarose.js": 22_900,
+  "agarose.js": 23_600,
 };
 
 let folder: string;
