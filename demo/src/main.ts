@@ -10,6 +10,7 @@ import { startGallery } from "./gallery.ts";
 import { startLoad } from "./load.ts";
 import { startMap } from "./map.ts";
 import { startModel } from "./model.ts";
+import { startOverlayButton } from "./overlay-button.ts";
 import { Palette } from "./palette.ts";
 import { applyEvent } from "./read-events.ts";
 import { readObject } from "./read-object.ts";
@@ -41,6 +42,7 @@ async function main(): Promise<void> {
   explain(world);
   const charts = startCharts(log, world);
   startTheme(() => charts.restyle());
+  startOverlayButton();
   startLoad({ keys: PHOTOS.map(({ key }) => key), world, read, report: showProblem });
   startModel((key, onProgress) => readObject(log, key, onProgress));
   const showVideo = startVideo(log);

@@ -27,6 +27,7 @@ const FILES = [
   { name: "agarose-sw.offline.js", entry: "entry-offline-module.ts", format: "esm", isWorker: true },
   { name: "agarose-sw.offline.classic.js", entry: "entry-offline-classic.ts", format: "iife", isWorker: true },
   { name: "agarose.js", entry: "index.ts", format: "esm", isWorker: false },
+  { name: "agarose-overlay.js", entry: "overlay.ts", format: "esm", isWorker: false },
 ] as const;
 
 /** Writes the files into `folder`, which is made when missing. */

@@ -40,6 +40,7 @@ test("init writes the workers, the page's side, and a client configuration of Po
   expect(code).toBe(0);
   const written = await readdir(join(folder, "public"));
   expect(written.toSorted()).toEqual([
+    "agarose-overlay.js",
     "agarose-sw.classic.js",
     "agarose-sw.js",
     "agarose-sw.offline.classic.js",

@@ -6,6 +6,7 @@ import { AgaroseError, encodeKey, parseKey, type Decoder, type ErrorCode } from 
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { browserPorts } from "./browser-ports.ts";
 import { PREFIX_DEFAULT, type ClientConfig } from "./config.ts";
+import type { Priority } from "./fair-queue.ts";
 import { toResponse } from "./http-response.ts";
 import { ObjectClient } from "./object-client.ts";
 import { resumedResponse } from "./resumed-response.ts";
@@ -14,6 +15,8 @@ export interface FetchObjectOptions {
   /** Bytes [start, end) of the object; to its end without `end`, its last `-start` bytes for a negative start. */
   readonly range?: { readonly start: number; readonly end?: number };
   readonly signal?: AbortSignal;
+  /** How urgent it is among other reads. Default `auto`. */
+  readonly priority?: Priority;
   /** Told after every piece. `totalBytes` is undefined when the length is not known beforehand. */
   readonly onProgress?: (progress: { readonly bytes: number; readonly totalBytes: number | undefined }) => void;
   /** Where to read from without a service worker; see `createClient`. */
@@ -21,6 +24,9 @@ export interface FetchObjectOptions {
   /** Below which path the service worker answers. Default `/ec/`, or what `client` is configured with. */
   readonly prefix?: string;
 }
+
+/** As a header (RFC 9218), because a service worker is not told the priority of a fetch. */
+const URGENCY = { high: { priority: "u=1" }, low: { priority: "u=5" }, auto: {} } as const;
 
 /**
  * A client for reading without a service worker. Keep it: it remembers plans and measures sources.
@@ -44,11 +50,12 @@ export function createClient(
 export async function fetchObject(key: string, options: FetchObjectOptions = {}): Promise<Response> {
   const { client, signal, range, onProgress } = options;
   parseKey(key);
-  const headers = new Headers(range ? { range: rangeHeader(range) } : {});
+  const priority = URGENCY[options.priority ?? "auto"];
+  const headers = new Headers({ ...(range ? { range: rangeHeader(range) } : {}), ...priority });
   const response = isControlled()
     ? resumedResponse(
         await viaWorker(key, headers, options),
-        (rest) => viaWorker(key, new Headers(rest), options),
+        (rest) => viaWorker(key, new Headers({ ...rest, ...priority }), options),
         signal,
       )
     : toResponse(await required(client).answer({ key, method: "GET", headers, signal }));

@@ -1,6 +1,8 @@
 /** The page's side of Agarose: registers the service worker, reads objects, and listens to reads. */
 export { createClient, fetchObject, type FetchObjectOptions } from "./fetch-object.ts";
+export { logReads } from "./log-reads.ts";
 export { onRead } from "./on-read.ts";
+export { preload, purge, update } from "./tell-worker.ts";
 export { VERSION } from "./worker-file.ts";
 export { register, WORKER_URL_DEFAULT, type RegisterOptions } from "./register.ts";
 export { parseConfig, type ClientConfig, type ClientConfigInput, type Endpoint } from "./config.ts";

@@ -4,6 +4,7 @@
 import { AgaroseError } from "@agarose/core";
 import { configFromUrl, type ConfigSource } from "./config.ts";
 import { fetchConfig } from "./config-store.ts";
+import { logReads } from "./log-reads.ts";
 import { checkWorkerFile } from "./worker-file.ts";
 
 export interface RegisterOptions {
@@ -20,6 +21,8 @@ export interface RegisterOptions {
    * altered. The worker goes on all the same. Writes a warning to the console by default.
    */
   readonly onStale?: (problem: AgaroseError) => void;
+  /** Write a line to the console for every read. Default: whether `localStorage` has an item `agarose-debug`. */
+  readonly debug?: boolean;
 }
 
 /** The files that take their configuration from their own URL. A worker that imports them has one in its source. */
@@ -42,7 +45,8 @@ export async function register(
   const source = configFromUrl(href);
   if (source) await checkSource(source, pathname);
   else if (DROP_IN.test(pathname)) throw unconfigured(url);
-  const { type = "module", scope, onUpdate, onStale = warn, timeoutMs = 20_000 } = options;
+  const { type = "module", scope, onUpdate, onStale = warn, timeoutMs = 20_000, debug = isDebugging() } = options;
+  if (debug) logReads();
   const registration = await container
     .register(url, { type, updateViaCache: "none", ...(scope === undefined ? {} : { scope }) })
     .catch(async (error: unknown) => {
@@ -62,6 +66,15 @@ async function problemOf(href: string): Promise<AgaroseError | undefined> {
     () => undefined,
     (error: unknown) => (error instanceof AgaroseError ? error : undefined),
   );
+}
+
+/** Storage may be forbidden. */
+function isDebugging(): boolean {
+  try {
+    return globalThis.localStorage?.getItem("agarose-debug") != null;
+  } catch {
+    return false;
+  }
 }
 
 function warn({ message }: AgaroseError): void {

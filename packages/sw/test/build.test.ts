@@ -15,6 +15,7 @@ const SCRIPT_GZIP_BYTES_MAX: Readonly<Record<string, number>> = {
   "agarose-sw.offline.js": 19_450,
   "agarose-sw.offline.classic.js": 19_450,
   "agarose.js": 23_600,
+  "agarose-overlay.js": 2_500,
 };
 
 let folder: string;
@@ -40,7 +41,8 @@ test("all files stay within their size, and only the workers bring WebAssembly",
 test.each([
   ["agarose-sw.js", ["agarose"]],
   ["agarose-sw.offline.js", ["agarose"]],
-  ["agarose.js", ["createClient", "fetchObject", "onRead", "register"]],
+  ["agarose.js", ["createClient", "fetchObject", "logReads", "onRead", "preload", "register"]],
+  ["agarose-overlay.js", ["showOverlay"]],
 ])("the module %s imports nothing and exports what pages and workers use", async (name, exported) => {
   const path = join(folder, name);
   const { metafile } = await build({ entryPoints: [path], bundle: true, write: false, metafile: true, format: "esm" });
