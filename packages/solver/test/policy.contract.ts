@@ -13,7 +13,7 @@ type Settings = Readonly<Record<string, unknown>>;
 /** One thing that happens to a policy and its cache. */
 type Step = (policy: Policy, cache: RecordingCache, seconds: number) => void;
 
-const OBJECTS = 24;
+const OBJECTS = 16;
 
 /** Requests by a Zipf law that is drawn anew now and then, and every other hook on the way. */
 function stepsOf(random: Random, count: number): Step[] {

@@ -3,255 +3,211 @@
  * several assumptions of how popularity changes.
  *
  * Model: an object's probability q of being the next one asked for stays the same until, with a small chance at each
- * request (the hazard), it is drawn anew from the distribution of all objects. On a grid of q this is exact Bayesian
- * filtering of a hidden Markov model. The distribution of all objects is learned from the posteriors themselves (empirical
- * Bayes). Every hazard is one expert, weighted by how well it predicted the requests so far, with a little weight passed
- * round so that another one can rise (fixed share, Herbster & Warmuth 1998).
+ * request (the hazard), it is drawn anew from the distribution of all objects. On a grid of q this is Bayesian filtering of a
+ * hidden Markov model (`posteriors.ts`), exact up to what happens within one step of silence. The distribution of all objects
+ * is learned from the posteriors themselves (empirical Bayes). Every hazard is one expert, weighted by how well it
+ * predicted the requests so far, with a little weight passed round so that another one can rise (fixed share, Herbster &
+ * Warmuth 1998).
  *
- * Everything may also change at once. Trial filters that forgot all they knew a moment ago run beside the experts; when
- * one predicts clearly better than the experts do together, they all start over from it.
+ * Everything may also change at once. Trials that forgot all they knew a moment ago (`restart-trial.ts`) run beside the
+ * experts; when one predicts clearly better than the experts do together, they all start over from it.
  *
- * The clock is the number of requests, and nothing is fitted to a workload.
+ * The clock is the number of requests, and nothing is fitted to a workload. The work per request does not grow with the
+ * number of objects: posteriors are brought forward when their object is asked for, and a few others in turn.
  */
 
+import { PopularityGrid } from "./popularity-grid.ts";
+import { Posteriors } from "./posteriors.ts";
+import { RestartTrial, TRIAL_REQUESTS } from "./restart-trial.ts";
 import type { SnapshotReader } from "./snapshot.ts";
 
-/** Chance per request that an object's popularity is drawn anew, one expert each. */
-const HAZARDS = [0, 1 / 30_000, 1 / 10_000, 1 / 4_000, 1 / 1_500, 1 / 400];
+/** Chance per request that an object's popularity is drawn anew, one expert each; an even number of them. */
+const HAZARDS = [0, 1 / 15_000, 1 / 4_000, 1 / 1_000];
 const EXPERTS = HAZARDS.length;
+/** They begin evenly spread. */
 const TRIALS = 3;
-const FILTERS = EXPERTS + TRIALS;
-/** Each trial lives for so many requests, and they begin evenly spread. */
-const TRIAL_REQUESTS = 240;
-/** Log likelihood ratio at which a trial takes over: a trial would win by chance once in 160,000 times. */
-const TRIAL_EVIDENCE = 12;
-const GRID_RATIO = 1.3;
+/** Log likelihood ratio at which a trial takes over: one in 8,000 would by chance. */
+const TRIAL_EVIDENCE = 9;
 /** Share of weight that passes between experts per request. */
 const SHARE = 1 / 2_000;
-/** Requests between two advances of all posteriors, at least. */
-const BLOCK = 16;
+/** Objects are brought forward in turn, so that each comes up every so many requests … */
+const SWEEP_REQUESTS = 256;
+/** … but no more than so many with one request. */
+const TURNS_MAX = 4;
+/** Turns over which is learned by how much the others are out of date. */
+const LAG_TURNS = 1024;
+/** Requests between two steps of the unseen objects, which are one. */
+const UNSEEN_EVERY = 16;
 /** Requests over which the distribution of all objects is learned. */
 const LEARNING = 500;
-/** Some 40 MB of posteriors. */
+/** Some 16 MB of posteriors. */
 const TRACKED_MAX = 20_000;
+/** The place of the unseen objects. */
+const CROWD = 0;
 
 export class PopularityFilter {
-  /** Estimated request probability of each object; 0 for one that is not told apart from the unseen ones. */
+  /** Estimated request probability of each object; 0 for one that was never asked for. */
   readonly estimate: Float64Array;
+  /** The objects that are told apart from the crowd of the others. */
+  readonly tracked: number[];
   private readonly objects: number;
   private readonly trackedMax: number;
-  private readonly grid: Float64Array;
-  private readonly silence: Silence;
-  /** Place of each object's state, 0 while it shares that of all unseen ones. */
+  private readonly posteriors: Posteriors;
+  /** Place of each object's posteriors. */
   private readonly placeOf: Int32Array;
-  private readonly tracked: number[];
   private readonly freePlaces: number[] = [];
-  private posterior: Float32Array;
-  /** Per place: the request up to which its posterior is brought forward. */
-  private updatedAt: Float64Array;
   private readonly prior: Float64Array;
   private readonly weight: Float64Array;
-  /** Sum of all objects' means under each filter: its normaliser. */
+  /** Per expert the sum of all objects' means: its normaliser. */
   private readonly mass: Float64Array;
-  private readonly evidence: Float64Array;
-  private readonly trialBegan: Float64Array;
+  /** Per expert: by how much the mean of an object sinks from one turn to the next. */
+  private readonly lag: Float64Array;
+  private readonly trials: RestartTrial[];
   private now: number;
-  private advancedAt: number;
+  /** Whose turn it is to be brought forward. */
+  private turn: number;
 
-  /** `trackedMax`: more objects are not told apart; the least popular ones return to the crowd of unseen ones. */
+  /** `trackedMax`: more objects are not told apart; the least popular ones return to the crowd. */
   constructor(objects: number, trackedMax = TRACKED_MAX, state?: SnapshotReader) {
     this.objects = objects;
     this.trackedMax = trackedMax;
     this.placeOf = new Int32Array(objects);
-    const lowest = 0.02 / objects;
-    const levels = Math.max(2, Math.ceil(Math.log(0.6 / lowest) / Math.log(GRID_RATIO)) + 1);
-    this.grid = Float64Array.from({ length: levels }, (_, g) => Math.min(0.9, lowest * GRID_RATIO ** g));
-    this.silence = new Silence(this.grid);
-    const began = (_: unknown, t: number): number => (-t * TRIAL_REQUESTS) / TRIALS;
+    const grid = new PopularityGrid(objects, HAZARDS);
     // In the order of `lists`.
     this.estimate = state?.float64(objects) ?? new Float64Array(objects);
-    this.prior = state?.float64(levels) ?? firstPrior(this.grid, objects);
+    this.prior = state?.float64(grid.levels.length) ?? grid.firstPrior(objects);
     this.weight = state?.float64(EXPERTS) ?? new Float64Array(EXPERTS).fill(1 / EXPERTS);
-    this.mass = state?.float64(FILTERS) ?? new Float64Array(FILTERS).fill(1);
-    this.evidence = state?.float64(TRIALS) ?? new Float64Array(TRIALS);
-    this.trialBegan = state?.float64(TRIALS) ?? Float64Array.from({ length: TRIALS }, began);
-    [this.now, this.advancedAt] = (state?.float64(2) ?? [0, 0]) as [number, number];
+    this.lag = state?.float64(EXPERTS) ?? new Float64Array(EXPERTS);
+    const mass = state?.float64(EXPERTS);
+    [this.now, this.turn] = (state?.float64(2) ?? [0, 0]) as [number, number];
     this.tracked = state?.objectList() ?? [];
-    const places = this.tracked.length + 1;
-    this.updatedAt = state?.float64(places) ?? new Float64Array(64);
-    this.posterior = state?.float32(places * this.size) ?? new Float32Array(64 * this.size);
     for (const [i, object] of this.tracked.entries()) this.placeOf[object] = i + 1;
-    if (!state) for (let f = 0; f < FILTERS; f++) this.posterior.set(this.prior, f * levels);
+    this.posteriors = new Posteriors(grid, EXPERTS, state ? this.tracked.length + 1 : 64, this.prior, state);
+    this.mass = mass ?? this.posteriors.mean.slice(0, EXPERTS).map((mean) => objects * mean);
+    this.trials = Array.from({ length: TRIALS }, (_, t) => {
+      const began = -Math.floor((t * TRIAL_REQUESTS) / TRIALS);
+      return new RestartTrial(grid, objects, began, this.prior, state);
+    });
   }
 
-  /** All it knows, for the constructor to read back; places are numbered anew. */
+  /** All it knows, for the constructor to read back. */
   lists(): (Float64Array | Float32Array | number[])[] {
-    const places = [0, ...this.tracked.map((object) => this.placeOf[object]!)];
-    const posterior = new Float32Array(places.length * this.size);
-    for (const [i, place] of places.entries()) {
-      posterior.set(this.posterior.subarray(place * this.size, (place + 1) * this.size), i * this.size);
-    }
     return [
       this.estimate,
       this.prior,
       this.weight,
+      this.lag,
       this.mass,
-      this.evidence,
-      this.trialBegan,
-      Float64Array.of(this.now, this.advancedAt),
+      Float64Array.of(this.now, this.turn),
       this.tracked,
-      Float64Array.from(places, (place) => this.updatedAt[place]!),
-      posterior,
+      ...this.posteriors.lists([CROWD, ...this.tracked.map((object) => this.placeOf[object]!)]),
+      ...this.trials.flatMap((trial) => trial.lists()),
     ];
   }
 
-  /** Returns the object to the crowd of unseen ones. */
-  forget(object: number): void {
-    const place = this.placeOf[object]!;
-    if (place === 0) return;
-    this.tracked.splice(this.tracked.indexOf(object), 1);
-    this.release(object);
-  }
-
-  /** Takes one request in. Returns true when all estimates were brought forward, not only this object's. */
-  record(object: number): boolean {
+  /** Takes one request in. */
+  record(object: number): void {
     const place = this.placeOf[object]! || this.track(object);
-    this.advanceOne(place);
-    this.judge(place);
-    const { posterior, grid } = this;
-    for (let f = 0; f < FILTERS; f++) {
-      const at = place * this.size + f * grid.length;
-      let sum = 0;
-      for (let g = 0; g < grid.length; g++) sum += posterior[at + g]! *= grid[g]!;
-      for (let g = 0; g < grid.length; g++) posterior[at + g]! /= sum;
-    }
+    this.advance(place);
+    this.judge(place, object);
+    this.changeMass(place, -1);
+    this.posteriors.arrive(place);
+    this.changeMass(place, 1);
     this.estimate[object] = this.mixedMean(place);
     this.now++;
-    const isConvinced = this.evidence.some((evidence) => evidence > TRIAL_EVIDENCE);
-    // Large catalogues advance less often, so that the work per request stays the same.
-    if (!isConvinced && this.now - this.advancedAt < Math.max(BLOCK, this.tracked.length / 8)) return false;
-    this.advance();
-    return true;
+    this.takeTurns();
+    for (const trial of this.trials) {
+      if (trial.evidence > TRIAL_EVIDENCE) this.startOver(trial);
+      else if (trial.isOver(this.now)) trial.restart(this.now, this.prior);
+    }
+    if (this.tracked.length > this.trackedMax) this.forgetLeast();
   }
 
-  /** Brings one object's estimate forward to now, without waiting for all of them. */
+  /** Brings one object's estimate forward to now. */
   touch(object: number): void {
     const place = this.placeOf[object]!;
-    if (place === 0) return;
-    this.advanceOne(place);
+    if (place === CROWD) return;
+    this.advance(place);
     this.estimate[object] = this.mixedMean(place);
   }
 
-  /** Numbers in one object's state. */
-  private get size(): number {
-    return FILTERS * this.grid.length;
+  /** Returns the object to the crowd. */
+  forget(object: number): void {
+    for (const trial of this.trials) trial.forget(object);
+    if (this.placeOf[object] !== CROWD) {
+      this.tracked.splice(this.tracked.indexOf(object), 1);
+      this.release(object);
+    }
+    this.estimate[object] = 0;
   }
 
   private track(object: number): number {
     const place = this.freePlaces.pop() ?? this.tracked.length + 1;
-    if (place >= this.updatedAt.length) {
-      this.posterior = grow(this.posterior);
-      this.updatedAt = grow(this.updatedAt);
-    }
+    this.posteriors.copy(CROWD, place);
     this.placeOf[object] = place;
     this.tracked.push(object);
-    this.posterior.copyWithin(place * this.size, 0, this.size);
-    this.updatedAt[place] = this.updatedAt[0]!;
     return place;
   }
 
   /** Experts gain weight, and trials evidence, by the probability they gave to what was asked for. */
-  private judge(place: number): void {
-    const { weight, evidence } = this;
+  private judge(place: number, object: number): void {
+    const { weight, mass, lag } = this;
+    const { mean } = this.posteriors;
+    // The means of the others were true a while ago: half a turn on average.
+    const stale = this.tracked.length / 2;
     let together = 0;
-    for (let e = 0; e < EXPERTS; e++) together += weight[e]! *= this.meanOf(place, e) / this.mass[e]!;
+    for (let e = 0; e < EXPERTS; e++) {
+      together += weight[e]! *= mean[place * EXPERTS + e]! / (mass[e]! - stale * lag[e]!);
+    }
     for (let e = 0; e < EXPERTS; e++) weight[e] = (1 - SHARE) * (weight[e]! / together) + SHARE / EXPERTS;
-    for (let t = 0; t < TRIALS; t++) {
-      const trial = this.meanOf(place, EXPERTS + t) / this.mass[EXPERTS + t]!;
-      evidence[t] = evidence[t]! + Math.log(trial / together);
-    }
+    for (const trial of this.trials) trial.evidence += Math.log(trial.record(object, this.now) / together);
   }
 
-  /** Brings all posteriors forward to now, lets trials begin and win, and learns the distribution of all objects. */
-  private advance(): void {
-    this.advanceOne(0);
-    for (const object of this.tracked) this.advanceOne(this.placeOf[object]!);
-    this.settleTrials();
-    this.learnPrior(Math.min(1, (this.now - this.advancedAt) / LEARNING));
-    this.advancedAt = this.now;
-    this.refresh();
-    if (this.tracked.length > this.trackedMax) this.forgetLeast();
+  /** Brings forward the next few objects, and now and then the crowd, and learns from them. */
+  private takeTurns(): void {
+    const { tracked, objects } = this;
+    const turns = Math.min(TURNS_MAX, Math.ceil(tracked.length / SWEEP_REQUESTS));
+    for (let i = 0; i < turns; i++) {
+      if (this.turn >= tracked.length) this.turn = 0;
+      this.takeTurn(tracked[this.turn++]!, i === 0);
+    }
+    if (this.now % UNSEEN_EVERY !== 0) return;
+    this.advance(CROWD);
+    const share = (objects - tracked.length) / objects;
+    this.posteriors.teach(CROWD, this.weight, (share * UNSEEN_EVERY) / LEARNING, this.prior);
   }
 
-  /** Requests for others went by: silence speaks against high probabilities, and hazards mix the prior in. */
-  private advanceOne(place: number): void {
-    const requests = this.now - this.updatedAt[place]!;
-    if (requests === 0) return;
-    this.updatedAt[place] = this.now;
-    const { posterior, prior } = this;
-    const levels = prior.length;
-    const silence = this.silence.over(requests);
-    for (let f = 0; f < FILTERS; f++) {
-      const at = place * this.size + f * levels;
-      let sum = 0;
-      for (let g = 0; g < levels; g++) sum += posterior[at + g]! *= silence[g]!;
-      const stay = f < EXPERTS ? (1 - HAZARDS[f]!) ** requests : 1;
-      const scale = stay / sum;
-      for (let g = 0; g < levels; g++) posterior[at + g] = posterior[at + g]! * scale + (1 - stay) * prior[g]!;
-    }
+  private takeTurn(object: number, isTeaching: boolean): void {
+    const { lag, posteriors, tracked } = this;
+    const place = this.placeOf[object]!;
+    for (let e = 0; e < EXPERTS; e++) lag[e]! += (posteriors.mean[place * EXPERTS + e]! - lag[e]!) / LAG_TURNS;
+    this.touch(object);
+    for (let e = 0; e < EXPERTS; e++) lag[e]! -= posteriors.mean[place * EXPERTS + e]! / LAG_TURNS;
+    if (isTeaching) posteriors.teach(place, this.weight, tracked.length / this.objects / LEARNING, this.prior);
   }
 
-  private settleTrials(): void {
-    const { evidence, trialBegan } = this;
-    const best = evidence.indexOf(Math.max(...evidence));
-    if (evidence[best]! > TRIAL_EVIDENCE) {
-      for (let f = 0; f < FILTERS; f++) if (f !== EXPERTS + best) this.copyFilter(EXPERTS + best, f);
-      evidence.fill(0);
-    }
-    for (let t = 0; t < TRIALS; t++) {
-      if (this.now - trialBegan[t]! < TRIAL_REQUESTS) continue;
-      trialBegan[t] = this.now;
-      evidence[t] = 0;
-      this.copyFilter(-1, EXPERTS + t);
-    }
+  private advance(place: number): void {
+    this.changeMass(place, -1);
+    this.posteriors.advance(place, this.now, this.prior);
+    this.changeMass(place, 1);
   }
 
-  /** Copies one filter's posteriors of all objects to another; from -1, the prior. */
-  private copyFilter(from: number, to: number): void {
-    const levels = this.prior.length;
-    for (const place of [0, ...this.tracked.map((object) => this.placeOf[object]!)]) {
-      const at = place * this.size;
-      if (from < 0) this.posterior.set(this.prior, at + to * levels);
-      else this.posterior.copyWithin(at + to * levels, at + from * levels, at + (from + 1) * levels);
-    }
+  private changeMass(place: number, sign: number): void {
+    const { mean } = this.posteriors;
+    const times = sign * (place === CROWD ? this.objects - this.tracked.length : 1);
+    for (let e = 0; e < EXPERTS; e++) this.mass[e]! += times * mean[place * EXPERTS + e]!;
   }
 
-  /** Moves the prior towards the average of all posteriors. */
-  private learnPrior(rate: number): void {
-    const { posterior, prior, weight } = this;
-    const levels = prior.length;
-    const sum = new Float64Array(levels);
-    const unseen = this.objects - this.tracked.length;
-    const add = (place: number, times: number): void => {
-      for (let e = 0; e < EXPERTS; e++) {
-        const at = place * this.size + e * levels;
-        const share = weight[e]! * times;
-        for (let g = 0; g < levels; g++) sum[g]! += share * posterior[at + g]!;
-      }
-    };
-    add(0, unseen);
-    for (const object of this.tracked) add(this.placeOf[object]!, 1);
-    for (let g = 0; g < levels; g++) prior[g] = (1 - rate) * prior[g]! + (rate * sum[g]!) / this.objects;
-  }
-
-  private refresh(): void {
-    const unseen = this.objects - this.tracked.length;
-    for (let f = 0; f < FILTERS; f++) this.mass[f] = unseen * this.meanOf(0, f);
-    for (const object of this.tracked) {
-      const place = this.placeOf[object]!;
-      for (let f = 0; f < FILTERS; f++) this.mass[f]! += this.meanOf(place, f);
-      this.estimate[object] = this.mixedMean(place);
+  /** All experts take over what a trial believes, and the trials start anew. */
+  private startOver(trial: RestartTrial): void {
+    this.mass.fill(0);
+    for (const object of [-1, ...this.tracked]) {
+      const place = object < 0 ? CROWD : this.placeOf[object]!;
+      this.posteriors.begin(place, this.now, (out) => trial.posterior(object, this.now, out));
+      this.changeMass(place, 1);
+      if (object >= 0) this.estimate[object] = this.mixedMean(place);
     }
+    for (const other of this.trials) other.restart(this.now, this.prior);
   }
 
   private forgetLeast(): void {
@@ -261,69 +217,18 @@ export class PopularityFilter {
   }
 
   private release(object: number): void {
-    this.freePlaces.push(this.placeOf[object]!);
-    this.placeOf[object] = 0;
-    this.estimate[object] = 0;
+    const { mean } = this.posteriors;
+    const place = this.placeOf[object]!;
+    for (let e = 0; e < EXPERTS; e++) this.mass[e]! += mean[e]! - mean[place * EXPERTS + e]!;
+    this.freePlaces.push(place);
+    this.placeOf[object] = CROWD;
+    this.estimate[object] = this.mixedMean(CROWD);
   }
 
   private mixedMean(place: number): number {
+    const { mean } = this.posteriors;
     let mixed = 0;
-    for (let e = 0; e < EXPERTS; e++) mixed += this.weight[e]! * this.meanOf(place, e);
+    for (let e = 0; e < EXPERTS; e++) mixed += this.weight[e]! * mean[place * EXPERTS + e]!;
     return mixed;
   }
-
-  private meanOf(place: number, filter: number): number {
-    const { posterior, grid } = this;
-    const at = place * this.size + filter * grid.length;
-    let mean = 0;
-    for (let g = 0; g < grid.length; g++) mean += posterior[at + g]! * grid[g]!;
-    return mean;
-  }
-}
-
-/** Probabilities that a run of requests never asks for an object, for each probability of the grid. */
-class Silence {
-  private readonly log: Float64Array;
-  private readonly known = new Map<number, Float64Array>();
-
-  constructor(grid: Float64Array) {
-    this.log = grid.map((q) => Math.log1p(-q));
-  }
-
-  over(requests: number): Float64Array {
-    let chance = this.known.get(requests);
-    if (!chance) {
-      if (this.known.size > 4096) this.known.clear();
-      chance = this.log.map((log) => Math.exp(requests * log));
-      this.known.set(requests, chance);
-    }
-    return chance;
-  }
-}
-
-/**
- * Before anything is known: as many objects in each octave as a Zipf law of exponent 1 has, from a tail on that makes the
- * probabilities of all objects add up to 1; one object in twenty may be colder.
- */
-function firstPrior(grid: Float64Array, objects: number): Float64Array {
-  const shape = (tail: number): Float64Array => {
-    const density = grid.map((q) => (q >= tail ? tail / q : 0));
-    const sum = density.reduce((total, value) => total + value, 0);
-    const cold = grid.filter((q) => q < tail).length;
-    return density.map((value) => (value > 0 ? (0.95 * value) / sum : 0.05 / cold));
-  };
-  let prior = shape(grid[1]!);
-  for (const tail of grid.subarray(1)) {
-    prior = shape(tail);
-    let mean = 0;
-    for (let g = 0; g < grid.length; g++) mean += prior[g]! * grid[g]!;
-    if (mean * objects >= 1) break;
-  }
-  return prior;
-}
-
-function grow<T extends Float64Array | Float32Array>(numbers: T): T {
-  const grown = new (numbers.constructor as new (length: number) => T)(2 * numbers.length);
-  grown.set(numbers);
-  return grown;
 }
