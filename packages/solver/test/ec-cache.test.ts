@@ -18,20 +18,20 @@ const STUDY: ReadClusterStudy = {
   delta: 1,
   serverMbitPerSecond: 8000,
   clientMbitPerSecond: 1e9,
-  utilization: 0.3,
+  load: { utilization: 0.3 },
 };
 const WHOLE = { ...STUDY, k: 1, delta: 0 };
 
 describe("EC-Cache's cluster", () => {
   test("one server is a queue of fixed service times: the mean is that of M/D/1", () => {
-    const study = { ...WHOLE, servers: 1, objects: 1, memoryOverhead: 0, utilization: 0.6, reads: 200_000 };
+    const study = { ...WHOLE, servers: 1, objects: 1, memoryOverhead: 0, load: { utilization: 0.6 }, reads: 200_000 };
     expect(simulateReadCluster(study).meanMs).toBeCloseTo(10 * (1 + 0.6 / (2 * 0.4)), 0);
   });
 
   test("without load a read takes its splits' time, the client's link and the decoding where these are slower", () => {
-    const idle = { ...STUDY, utilization: 1e-5, reads: 500 };
+    const idle = { ...STUDY, load: { utilization: 1e-5 }, reads: 500 };
     expect(simulateReadCluster(idle).meanMs).toBeCloseTo(1, 1);
-    expect(simulateReadCluster({ ...WHOLE, utilization: 1e-5, reads: 500 }).meanMs).toBeCloseTo(10, 1);
+    expect(simulateReadCluster({ ...WHOLE, load: { utilization: 1e-5 }, reads: 500 }).meanMs).toBeCloseTo(10, 1);
     // 11 MB over 8 Gbit/s, 11 connections, 10 MB decoded at 1 GB/s.
     const real = { ...idle, clientMbitPerSecond: 8000, connectionMs: 0.5, decodeMbPerSecond: 1000 };
     expect(simulateReadCluster(real).meanMs).toBeCloseTo(11 + 5.5 + 10, 6);
@@ -46,12 +46,28 @@ describe("EC-Cache's cluster", () => {
 
   test("stragglers lengthen the tail of k splits, and one extra request takes most of it back (section 5.2)", () => {
     const straggler = { probability: 0.01, factor: 10 };
-    const of = (changes: object) => simulateReadCluster({ ...STUDY, utilization: 0.1, straggler, ...changes });
+    const of = (changes: object) =>
+      simulateReadCluster({ ...STUDY, load: { utilization: 0.1 }, straggler, ...changes });
     const p95 = ({ quantileMs }: ReturnType<typeof of>): number => quantileMs(0.95);
     const naive = of({ delta: 0 });
     expect(naive.quantileMs(0.5)).toBeLessThan(2);
     expect(p95(naive)).toBeGreaterThan(8);
     expect(p95(of({ delta: 1 }))).toBeLessThan(p95(naive) / 2);
+  });
+
+  test("clients without a pause read one after the other: alone as fast as it goes, many no faster than the links", () => {
+    const alone = simulateReadCluster({ ...WHOLE, load: { clients: 1 }, reads: 500 });
+    expect(alone.meanMs).toBeCloseTo(10, 9);
+    // 100 clients of 25 links, each read 10 ms of one of them: 40 ms at best.
+    const crowd = simulateReadCluster({
+      ...WHOLE,
+      load: { clients: 100 },
+      zipfExponent: 0,
+      memoryOverhead: 24,
+      reads: 20_000,
+    });
+    expect(crowd.meanMs).toBeGreaterThan(40);
+    expect(crowd.meanMs).toBeLessThan(60);
   });
 
   test("a server that is gone sends what had one copy to the storage below, but no object that has parity", () => {
@@ -68,7 +84,7 @@ describe("EC-Cache's cluster", () => {
     const background = { servers: 3, everyMs: 100, linkShare: 0.5 };
     expect(simulateReadCluster({ ...STUDY, background }).meanMs).toBeGreaterThan(simulateReadCluster(STUDY).meanMs);
     const all = { servers: 25, everyMs: 100, linkShare: 0.5 };
-    const idle = { ...STUDY, utilization: 1e-5, reads: 500 };
+    const idle = { ...STUDY, load: { utilization: 1e-5 }, reads: 500 };
     expect(simulateReadCluster({ ...idle, background: all }).meanMs).toBeCloseTo(2, 1);
   });
 
@@ -86,10 +102,12 @@ describe("EC-Cache's cluster", () => {
     const nested = [
       ["straggler", { probability: 0.1, factor: 2 }],
       ["background", { servers: 1, everyMs: 10, linkShare: 0.5 }],
+      ["load", { utilization: 0.5 }],
+      ["load", { clients: 5 }],
       ["failure", { servers: 1, storageMs: 10 }],
     ] as const;
     const cases = [
-      ...[...top, "clientMbitPerSecond", "utilization"].map((field) => ({ field, of: undefined })),
+      ...[...top, "clientMbitPerSecond"].map((field) => ({ field, of: undefined })),
       ...nested.flatMap(([of, fields]) => Object.keys(fields).map((field) => ({ field, of: [of, fields] as const }))),
     ];
     fc.assert(
@@ -102,7 +120,7 @@ describe("EC-Cache's cluster", () => {
       { numRuns: 300 },
     );
     expect(() => simulateReadCluster({ ...STUDY, servers: 10 })).toThrow("k + delta = 11");
-    expect(() => simulateReadCluster({ ...STUDY, utilization: 1 })).toThrow("utilization");
+    expect(() => simulateReadCluster({ ...STUDY, load: { utilization: 1 } })).toThrow("load.utilization");
     expect(() => simulateReadCluster({ ...STUDY, reads: 0 })).toThrow("reads");
   });
 });

@@ -1,11 +1,10 @@
 /**
- * A cluster cache as EC-Cache (OSDI 2016, section 6) measures it: reads arrive at random, each server sends what it is asked
- * for one after the other over its link, and a read is done when enough has arrived. Objects are whole with copies of the
- * popular ones (selective replication), or cut into k splits with parity (EC-Cache), of which k + delta are read and the
- * first k used.
+ * A cluster cache as EC-Cache (OSDI 2016, section 6) measures it: each server sends what it is asked for one after the other
+ * over its link, and a read is done when enough has arrived. Objects are whole with copies of the popular ones (selective
+ * replication), or cut into k splits with parity (EC-Cache), of which k + delta are read and the first k used.
  *
- * What is not in the model: clients that compete for their own links, TCP, and caches that overflow. A straggler is one
- * slow transfer that does not hold up the others of its server (section 5.2).
+ * What is not in the model: TCP, several reads of one client at a time, and caches that overflow. A straggler is one transfer
+ * that takes longer, a split's as much as a whole object's (section 5.2), and does not hold up the others of its server.
  */
 
 import { imbalancePercent } from "../load-balance.ts";
@@ -29,13 +28,13 @@ export interface ReadClusterStudy {
   readonly delta: number;
   readonly serverMbitPerSecond: number;
   readonly clientMbitPerSecond: number;
-  /** Share of all links that reads without extra requests keep busy, below 1. */
-  readonly utilization: number;
+  /** Reads at random moments that keep this share of all links busy without extra requests; or so many clients without a pause. */
+  readonly load: { readonly utilization: number } | { readonly clients: number };
   /** What asking one more server costs the client. */
   readonly connectionMs?: number;
   /** How fast the client decodes; only where there are splits and parity. */
   readonly decodeMbPerSecond?: number;
-  /** One transfer in so many is slower by the factor. */
+  /** This share of transfers takes longer: by what makes a whole object's so many times as long. */
   readonly straggler?: { readonly probability: number; readonly factor: number };
   /** Other traffic: so many servers, drawn anew every so often, have only a share of their links. */
   readonly background?: { readonly servers: number; readonly everyMs: number; readonly linkShare: number };
@@ -59,13 +58,11 @@ export function simulateReadCluster(study: ReadClusterStudy): ReadClusterResult 
   const random = seededRandom(study.seed);
   const cluster = new ReadCluster(study, random.fork(1));
   const draw = random.fork(2);
-  const msPerBit = 1 / (study.serverMbitPerSecond * 1000);
-  const gapMs = (study.objectBytes * 8 * msPerBit) / (study.utilization * study.servers);
+  const arrivals = arrivalsOf(study, random.fork(3));
   const times = new Float64Array(study.reads);
-  let now = 0;
   for (let read = 0; read < study.reads; read++) {
-    now += gapMs * draw.exponential();
-    times[read] = cluster.read(now, draw);
+    times[read] = cluster.read(arrivals.next(), draw);
+    arrivals.done(times[read]!);
   }
   const sorted = times.toSorted();
   const ideal = (study.reads * study.objectBytes) / study.servers;
@@ -74,6 +71,32 @@ export function simulateReadCluster(study: ReadClusterStudy): ReadClusterResult 
     quantileMs: (share) => sorted[Math.min(study.reads - 1, Math.max(0, Math.ceil(share * study.reads) - 1))]!,
     imbalancePercent: imbalancePercent(cluster.sentBytes, ideal),
     storageReads: cluster.storageReads,
+  };
+}
+
+interface Arrivals {
+  /** When the next read begins; never before the last one did. */
+  next(): number;
+  /** How long that read took. */
+  done(ms: number): void;
+}
+
+function arrivalsOf({ load, objectBytes, serverMbitPerSecond, servers }: ReadClusterStudy, random: Random): Arrivals {
+  if ("utilization" in load) {
+    const gapMs = (objectBytes * 8) / (serverMbitPerSecond * 1000 * load.utilization * servers);
+    let now = 0;
+    return { next: () => (now += gapMs * random.exponential()), done: () => undefined };
+  }
+  const freeAt = new Float64Array(load.clients);
+  let client = 0;
+  return {
+    next: () => {
+      for (let c = 0; c < freeAt.length; c++) if (freeAt[c]! < freeAt[client]!) client = c;
+      return freeAt[client]!;
+    },
+    done: (ms) => {
+      freeAt[client]! += ms;
+    },
   };
 }
 
@@ -135,7 +158,7 @@ class ReadCluster {
     const sent = Math.max(now, this.freeAtMs[server]!) + ms;
     this.freeAtMs[server] = sent;
     const isSlow = straggler !== undefined && random.next() < straggler.probability;
-    return isSlow ? sent + ms * (straggler.factor - 1) : sent;
+    return isSlow ? sent + ms * this.study.k * (straggler.factor - 1) : sent;
   }
 
   private moveBackground(now: number): void {
@@ -169,7 +192,8 @@ function check(study: ReadClusterStudy): void {
   }
   asNumber(study.zipfExponent, "zipfExponent", 0, 10);
   asNumber(study.memoryOverhead, "memoryOverhead", 0);
-  asNumber(study.utilization, "utilization", 1e-6, 0.99);
+  if ("utilization" in study.load) asNumber(study.load.utilization, "load.utilization", 1e-6, 0.99);
+  else asInteger(study.load.clients, "load.clients", 1);
   asNumber(study.connectionMs ?? 0, "connectionMs", 0);
   if (study.decodeMbPerSecond !== undefined) asNumber(study.decodeMbPerSecond, "decodeMbPerSecond", 1e-6);
   const { k, delta, servers, straggler, background, failure } = study;
