@@ -15,6 +15,7 @@ const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   rm: () => import("./rm.ts"),
   verify: () => import("./verify.ts"),
   repair: () => import("./repair.ts"),
+  gc: () => import("./gc.ts"),
   doctor: () => import("./doctor.ts"),
   init: () => import("./init.ts"),
   deploy: () => import("./deploy.ts"),

@@ -58,20 +58,14 @@ export async function readEnvironments(config: string, names?: readonly string[]
       throw new AgaroseError("USAGE", `${config} has no [env.${unknown}]: it has ${defined.join(", ") || "none"}`);
     }
     return (names ?? defined).map((name) => {
-      const {
-        name: worker = "",
-        kv_namespaces,
-        triggers,
-        durable_objects,
-        vars,
-      } = read({ config, env: name }, quietly);
+      const environment: WranglerConfig = read({ config, env: name }, quietly);
       return {
         name,
-        worker,
-        namespaces: kv_namespaces.map(({ binding, id }) => ({ binding, ...(id && { id }) })),
-        crons: triggers.crons ?? [],
-        durableObjects: durable_objects.bindings.map((binding) => binding.name),
-        vars,
+        worker: environment.name ?? "",
+        namespaces: environment.kv_namespaces.map(({ binding, id }) => ({ binding, ...(id && { id }) })),
+        crons: environment.triggers.crons ?? [],
+        durableObjects: environment.durable_objects.bindings.map((binding) => binding.name),
+        vars: environment.vars,
       };
     });
   } catch (error) {
