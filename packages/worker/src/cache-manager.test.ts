@@ -10,7 +10,7 @@ import { Connections } from "./connections.ts";
 import { FrontCache } from "./front-cache.ts";
 import type { LedgerEntry, PeriodReport } from "./pop-state.ts";
 import { mergeRegion, type RegionState } from "./region-estimates.ts";
-import { addSpending, type Spending } from "./spending.ts";
+import { addSpending, type Spending, type SpendingSettings } from "./spending.ts";
 
 /** What `PopState` keeps, in memory. */
 class MemoryState implements StatePort {
@@ -193,6 +193,58 @@ test("the budget holds in the worst case too: regions that fail are asked, and t
   expect(report.reconstructed).toBeGreaterThan(0);
   expect(report.operations).toBeLessThanOrEqual(120);
   expect(manifest.placement.slice(0, 2)).toEqual(["r0", "r1"]);
+});
+
+const USD_PER_WRITE = 5.5e-6;
+const budgeted = (options: CacheManagerOptions, changes: Partial<SpendingSettings>): CacheManagerOptions => {
+  const { settings } = options;
+  return { ...options, settings: { ...settings, spending: { ...settings.spending, ...changes } } };
+};
+
+test("a period ends within its budget in money, and several of them finish the work", async () => {
+  const { options, stripesInKv, state, manifest, kv } = await setUp(40);
+  const usdPerPeriod = 14 * USD_PER_WRITE;
+  const reports: PeriodReport[] = [];
+  for (let i = 0; i < 5; i++) {
+    const before = state.spending?.usd ?? 0;
+    reports.push((await runPeriod(budgeted(options(), { usdPerPeriod })))!);
+    expect(state.spending!.usd - before).toBeLessThanOrEqual(usdPerPeriod);
+    expect(state.spending!.usd - before).toBeCloseTo(reports.at(-1)!.usd, 12);
+  }
+  expect(reports[0]!.written).toBeGreaterThan(0);
+  expect(reports[0]!.left).toBeGreaterThan(0);
+  expect(stripesInKv()).toBe(40);
+  expect(state.ledger.get(manifest.version)!.done).toBe(40);
+  expect(state.spending!.writes, "as many as KV has seen").toBe(kv.writes);
+});
+
+test("when the month's money is spent, what is cached serves on, and everything else waits for the next month", async () => {
+  const { options, stripesInKv, published, state } = await setUp(4);
+  let nowMs = Date.UTC(2026, 10, 30);
+  const period = (key: string) =>
+    runPeriod(
+      budgeted(
+        { ...options(), now: () => nowMs, closePeriod: async () => [{ key, requests: 1, popularity: 1 }] },
+        { usdPerMonth: 2 * USD_PER_WRITE },
+      ),
+    );
+  expect(await period("x")).toMatchObject({ written: 1 });
+  const report = await period("x");
+  expect(report).toMatchObject({ written: 0, waiting: 3, errors: [] });
+  expect(published.at(-1)!.epoch, "configurations are published whatever it costs").toBe(2);
+  nowMs = Date.UTC(2026, 11, 1);
+  expect(await period("x")).toMatchObject({ written: 1 });
+  expect(state.spending!.month).toBe("2026-12");
+  expect(stripesInKv()).toBe(2);
+});
+
+test("of a period that is killed the books have what it spent at least", async () => {
+  const { kv, state, options } = await setUp(40);
+  const { namespace, killed } = kv.view(20);
+  void runPeriod(options(namespace));
+  await killed;
+  expect(kv.writes).toBe(20);
+  expect(state.spending!.writes).toBeGreaterThanOrEqual(20);
 });
 
 test("the request monitor's failure leaves the cache as it is and the regions' estimates up to date", async () => {

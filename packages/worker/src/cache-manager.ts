@@ -72,6 +72,8 @@ export interface CacheManagerOptions {
 const WORK_MS = 45_000;
 export const LEASE_MS = 120_000;
 const ERRORS_MAX = 20;
+/** Every period publishes, whatever there is money for. */
+const PUBLISHING_WRITES = 1;
 
 /** Runs one period; undefined when another invocation is in the middle of one. Rejects when the PoP's state cannot be had. */
 export async function runPeriod(options: CacheManagerOptions): Promise<PeriodReport | undefined> {
@@ -98,6 +100,7 @@ class Period {
     this.#regions = snapshot.regions;
     this.#epoch = snapshot.epoch;
     this.#purse = new Purse(options.settings.spending, snapshot.spending, options.now());
+    this.#purse.reserve(PUBLISHING_WRITES);
   }
 
   async run(): Promise<PeriodReport> {
@@ -154,8 +157,8 @@ class Period {
 
   async #publish(): Promise<void> {
     const { settings, state, context, clock, now, onPublished } = this.#options;
-    await state.spend(this.#purse.priceOf(1, 0));
-    this.#purse.spend({ writes: 1 });
+    await state.spend(this.#purse.priceOf(PUBLISHING_WRITES, 0));
+    this.#purse.spend({ writes: PUBLISHING_WRITES });
     await publishConfiguration({
       settings,
       state,

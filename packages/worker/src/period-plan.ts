@@ -51,8 +51,6 @@ export interface PeriodPlan {
 const LOOKED_UP_MAX = 300;
 const UNSETTLED_MAX = 100;
 const AT_PEERS_MAX = 100;
-/** Writes kept for publishing the configuration, which every period does. */
-const WRITES_RESERVED = 2;
 
 export async function planPeriod(options: PeriodPlanOptions): Promise<PeriodPlan> {
   const { settings, ledger, regions, peers, mayChange = true, state, purse, nowMs, onError } = options;
@@ -61,7 +59,7 @@ export async function planPeriod(options: PeriodPlanOptions): Promise<PeriodPlan
     const change = diffCache([...ledger.values()], planned);
     const isFree = mayChange || settings.policy === "off";
     return affordableChange(isFree ? change : leftovers(change, ledger), [...ledger.values()], {
-      writes: purse.writesLeft - WRITES_RESERVED,
+      writes: purse.writesLeft,
       capacityBytes: settings.cacheBytes,
     });
   };

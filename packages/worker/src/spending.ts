@@ -26,6 +26,12 @@ export function monthOf(nowMs: number): string {
   return new Date(nowMs).toISOString().slice(0, 7);
 }
 
+/** What was spent in the month that it is now. */
+export function currentSpending(spent: Spending | undefined, nowMs: number): Spending {
+  const month = monthOf(nowMs);
+  return spent?.month === month ? spent : { month, writes: 0, reads: 0, usd: 0 };
+}
+
 /** `before` and `more`, which may be less than nothing; a month that is over does not count. */
 export function addSpending(before: Spending | undefined, more: Spending): Spending {
   if (before && before.month > more.month) return before;
@@ -51,13 +57,18 @@ export class Purse {
   constructor(settings: SpendingSettings, spent: Spending | undefined, nowMs: number) {
     this.#settings = settings;
     this.#month = monthOf(nowMs);
-    const spentUsd = spent?.month === this.#month ? spent.usd : 0;
-    this.#allowanceUsd = Math.max(0, Math.min(settings.usdPerPeriod, settings.usdPerMonth - spentUsd));
+    const { usd } = currentSpending(spent, nowMs);
+    this.#allowanceUsd = Math.max(0, Math.min(settings.usdPerPeriod, settings.usdPerMonth - usd));
   }
 
   spend({ writes = 0, reads = 0 }: { readonly writes?: number; readonly reads?: number }): void {
     this.#writes += writes;
     this.#reads += reads;
+  }
+
+  /** Keeps money for writes that come whatever else there is. */
+  reserve(writes: number): void {
+    this.#heldWrites += writes;
   }
 
   /** Writes, each with one read before it, that there is money for beside those which others hold. */

@@ -59,6 +59,8 @@ test("/metrics counts requests, refusals, kinds of reads, requests to buckets, s
   expect(valueOf(all, "agarose_isolate_breaker_open", { region: "r1" })).toBe(0);
   expect(valueOf(all, "agarose_cache_objects")).toBe(1);
   expect(valueOf(all, "agarose_period_stripes", { change: "written" })).toBe(2);
+  expect(valueOf(all, "agarose_spending_month_operations", { operation: "write" })).toBe(3);
+  expect(valueOf(all, "agarose_spending_month_usd")).toBeCloseTo(3 * 5e-6 + 2 * 0.5e-6, 9);
   expect(valueOf(all, "agarose_region_down", { region: "r0" })).toBe(0);
 });
 

@@ -81,6 +81,42 @@ describe("the Cron Trigger", () => {
     expect(await readObject(world, "page")).toEqual({ kind: "edge", bytes: content });
   });
 
+  test("keeps to its budget in money, and says what it has spent and what waits", async () => {
+    await world.close();
+    // Three stripes and the configuration, at $5 for a million writes and $0.50 for a million reads.
+    world = await startWorld({ BUDGET_USD_PER_PERIOD: "0.000022", BUDGET_USD_PER_MONTH: "1" });
+    await world.put("page", content);
+    await readObject(world, "page");
+    await world.pops.cron(POP);
+    const { lastPeriod, spending } = await world.status();
+    expect(lastPeriod).toMatchObject({ written: 3, left: 1, errors: [] });
+    expect(spending).toMatchObject({ writes: 4, reads: 3, usdPerPeriodMax: 0.000022, usdPerMonthMax: 1 });
+    expect(spending.usd).toBeCloseTo(4 * 5e-6 + 3 * 0.5e-6, 9);
+    expect((await readObject(world, "page")).bytes).toEqual(content);
+    await world.pops.cron(POP);
+    expect((await readObject(world, "page")).kind).toBe("edge");
+  });
+
+  test.each(["adaptive", "agar", "exact", "online", "lfu", "lru", "sprout", "gdsf", "w-tinylfu"])(
+    "policy %s caches what is asked for, and knows it from period to period",
+    async (policy) => {
+      await world.close();
+      world = await startWorld({ POLICY: policy, CACHE_BYTES: "210000" });
+      await world.put("rare", randomBytes(200_000, 3));
+      await world.put("page", content);
+      for (const key of ["rare", "page", "page", "page", "page"]) await readObject(world, key);
+      await world.pops.cron(POP);
+      expect((await world.status()).lastPeriod).toMatchObject({ errors: [] });
+      for (let i = 0; i < 3; i++) await readObject(world, "page");
+      await world.pops.cron(POP);
+      const { cache, lastPeriod } = await world.status();
+      expect(lastPeriod).toMatchObject({ errors: [] });
+      expect(cache.objects.map(({ key }) => key)).toContain("page");
+      expect(cache.cachedBytes).toBeLessThanOrEqual(210_000);
+      expect((await readObject(world, "page")).bytes).toEqual(content);
+    },
+  );
+
   test("with the policy off caches nothing and evicts", async () => {
     await world.close();
     world = await startWorld({ POLICY: "off" });

@@ -42,9 +42,11 @@ export interface Status {
     evicted: number;
     reconstructed: number;
     left: number;
+    waiting: number;
     operations: number;
     errors: string[];
   };
+  readonly spending: { readonly usd: number; readonly writes: number; readonly reads: number };
   readonly isolate: {
     chunkCache: { hits: number; misses: number; malformed: number; kvFailures: number };
     stripes: { led: number; followed: number };

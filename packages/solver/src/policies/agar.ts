@@ -5,7 +5,8 @@
  * Read literally, three points are open and taken thus: a configuration holds at most one option of an object, so adding
  * a larger one replaces the smaller; a relaxed old option keeps as many chunks as the remaining weight allows; sizes are
  * visited from large to small, so that an option is not added twice in one pass. `earlyStop` ends the pass once as many
- * objects in a row as fit the cache changed nothing. Objects of different size are measured in 100 units per cache.
+ * objects in a row as fit the cache changed nothing. Sizes are counted in chunks; where those differ in size, or are bytes and
+ * more than 250 fit, in 100 units per cache, because the work grows with objects x sizes^2.
  */
 
 import { PeriodPopularity } from "./period-popularity.ts";
@@ -37,18 +38,21 @@ interface Sized {
 }
 
 const UNITS = 100;
+const CHUNKS_MAX = 250;
 
 /** Fig. 4: returns the chunks to keep of each object. */
 export function populate(cache: PolicyCache, popularity: Float64Array, earlyStop: boolean): Uint8Array {
   const { chunkWeight } = cache;
-  const isUnit = chunkWeight.every((weight) => weight === 1);
-  const unit = isUnit ? 1 : Math.max(1, cache.capacity / UNITS);
-  const size = Math.floor(cache.capacity / unit);
   const weightOf = (object: number, d: number): number => Math.ceil((d * chunkWeight[object]!) / unit);
   const valueOf = (object: number, d: number): number => popularity[object]! * cache.savedMs(object, d);
   const keys = Array.from(popularity.keys())
     .filter((object) => popularity[object]! > 0)
     .toSorted((a, b) => valueOf(b, cache.kOf(b)) - valueOf(a, cache.kOf(a)) || a - b);
+  const first = chunkWeight[keys[0] ?? 0]!;
+  const isUniform = keys.every((object) => chunkWeight[object] === first);
+  const isCounted = isUniform && (first === 1 || cache.capacity <= CHUNKS_MAX * first);
+  const unit = isCounted ? first : Math.max(1, cache.capacity / UNITS);
+  const size = Math.floor(cache.capacity / unit);
   const best: (Sized | undefined)[] = [{ value: 0, objects: [], counts: [] }];
   let unchanged = 0;
   for (const object of keys) {

@@ -57,6 +57,18 @@ export class CacheOptions {
     this.#peers = view.peers ?? NO_PEERS;
   }
 
+  get regions(): readonly RegionEstimate[] {
+    return this.#view.regions;
+  }
+
+  /** Places in `regions` of those that a read can ask for a chunk now, one for each chunk. */
+  regionsOf({ placement }: ObjectShape): number[] {
+    const { regions } = this.#view;
+    return placement
+      .map((name) => regions.findIndex((region) => region.name === name && !region.down))
+      .filter((place) => place >= 0);
+  }
+
   /** Milliseconds that a read gets faster by keeping d chunks, on the mean of all reads here and at peers; >= 0. */
   savedMs(valued: ValuedObject, d: number): number {
     return this.#keptOf(valued)[d]?.savedMs ?? 0;

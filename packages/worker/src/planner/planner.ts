@@ -61,8 +61,13 @@ export interface CachePlan {
 
 /** Objects that a policy tells apart by default. */
 export const SLOTS = 4_096;
-/** Requests that a policy is told of each period: some seconds of CPU time at most, of the 30 that Cron Triggers have. */
-export const REPLAYED_MAX = 5_000;
+/** Requests that a policy is told of each period: more hardly make a better estimate. */
+const REPLAYED_MAX = 20_000;
+/**
+ * Requests x objects: policies look at all they know now and then. The adaptive one takes 3 s of CPU time for so many, of the
+ * 30 s that Cron Triggers have.
+ */
+const REPLAY_WORK_MAX = 16_000_000;
 /** An object that nobody has asked for in a day leaves the cache. */
 const FORGET_SECONDS = 86_400;
 const FIRST_PERIOD_SECONDS = 60;
@@ -119,7 +124,7 @@ export class Planner {
     try {
       const from = this.#beganSeconds ?? seconds - FIRST_PERIOD_SECONDS;
       const random = seededRandom(this.#periods);
-      replay(policy, sampleCounts(counts, REPLAYED_MAX), { from, to: seconds }, random);
+      replay(policy, sampleCounts(counts, this.#replayedMax()), { from, to: seconds }, random);
       const held = holdRegions(this.#regions, regions);
       if (held !== this.#regions || isJoint) {
         this.#lookAt(held, input);
@@ -248,6 +253,12 @@ export class Planner {
       if (cache.used <= cache.capacity) return;
       cache.drop(slot);
     }
+  }
+
+  #replayedMax(): number {
+    let objects = 0;
+    for (let slot = 0; slot < this.#cache.objects; slot++) if (this.#cache.at(slot)) objects++;
+    return Math.min(REPLAYED_MAX, Math.floor(REPLAY_WORK_MAX / Math.max(1, objects)));
   }
 
   #kept(): number[] {

@@ -15,12 +15,16 @@ export interface Slot extends ValuedObject {
   askedSeconds: number;
 }
 
+const NOTHING = new Float64Array(0);
+
 export class SlotCache implements PolicyCache {
   readonly objects: number;
   readonly capacity: number;
   readonly chunkWeight: Float64Array;
   readonly #slots: (Slot | undefined)[];
   readonly #counts: Uint8Array;
+  /** By slot and d, as far as they were asked for: policies ask again and again. */
+  readonly #saved: (Float64Array | undefined)[];
   readonly #byKey = new Map<string, number>();
   readonly #byVersion = new Map<string, number>();
   #options: CacheOptions;
@@ -33,12 +37,14 @@ export class SlotCache implements PolicyCache {
     this.#options = options;
     this.#slots = Array.from({ length: slots });
     this.#counts = new Uint8Array(slots);
+    this.#saved = Array.from({ length: slots });
     this.chunkWeight = new Float64Array(slots).fill(1);
   }
 
   /** From now on `savedMs` answers by these. */
   set options(options: CacheOptions) {
     this.#options = options;
+    this.#saved.fill(undefined);
   }
 
   get used(): number {
@@ -54,8 +60,20 @@ export class SlotCache implements PolicyCache {
   }
 
   savedMs(slot: number, d: number): number {
-    const content = this.#slots[slot];
-    return content ? this.#options.savedMs(content, d) : 0;
+    return (this.#saved[slot] ??= this.#savedBy(slot))[d] ?? 0;
+  }
+
+  /** For a policy that reckons with busy regions. How busy they are is not measured: buckets are shared with the world. */
+  get storage(): NonNullable<PolicyCache["storage"]> {
+    const options = this.#options;
+    return {
+      latency: options.regions,
+      utilization: 0,
+      regionsOf: (slot) => {
+        const object = this.#slots[slot]?.object;
+        return object ? options.regionsOf(object) : [];
+      },
+    };
   }
 
   /** Throws INTERNAL when it does not fit: a policy's mistake. */
@@ -109,6 +127,12 @@ export class SlotCache implements PolicyCache {
     this.#used += d * content.object.chunkBytes;
   }
 
+  #savedBy(slot: number): Float64Array {
+    const content = this.#slots[slot];
+    if (!content) return NOTHING;
+    return Float64Array.from({ length: content.object.k + 1 }, (_, d) => this.#options.savedMs(content, d));
+  }
+
   #replace(slot: number, content: Slot | undefined): void {
     const before = this.#slots[slot]?.object;
     if (before) {
@@ -116,6 +140,7 @@ export class SlotCache implements PolicyCache {
       this.#byVersion.delete(before.version);
     }
     this.#slots[slot] = content;
+    this.#saved[slot] = undefined;
     this.chunkWeight[slot] = content?.object.chunkBytes ?? 1;
     if (!content) return;
     this.#byKey.set(content.object.key, slot);

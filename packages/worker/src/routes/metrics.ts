@@ -4,13 +4,14 @@ import type { AppEnv } from "../http.ts";
 import { Invocation } from "../isolate.ts";
 import { quantileMs } from "../latency-histogram.ts";
 import { popState } from "../request-counter.ts";
+import { currentSpending } from "../spending.ts";
 import type { Counts } from "../traffic.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
 export async function metrics(c: Context<AppEnv>): Promise<Response> {
   const { isolate } = new Invocation(c.env, c.executionCtx);
-  const { epoch, ledger, regions, lastPeriod } = await popState(c.env).snapshot();
+  const { epoch, ledger, regions, lastPeriod, spending } = await popState(c.env).snapshot();
   const { hits, misses, malformed, kvFailures } = isolate.cache.counters;
   const text = new Exposition({ pop: isolate.settings.pop });
   text.gauge("agarose_configuration_epoch", "Number of the configuration in force.", [[{}, epoch]]);
@@ -91,12 +92,27 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
     "1 while this isolate asks the region last.",
     isolate.settings.regions.map(({ name }) => [{ region: name }, Number(isolate.breakers.isOpen(name))]),
   );
+  text.counter(
+    "agarose_isolate_region_waits_total",
+    "Requests to buckets that had to wait because too many to their region were under way (REGION_REQUESTS_MAX).",
+    [[{}, isolate.limits.waited]],
+  );
   text.counter("agarose_isolate_dropped_reports_total", "Telemetry reports dropped for lack of memory.", [
     [{}, isolate.telemetry.dropped],
   ]);
   text.counter("agarose_isolate_dropped_counts_total", "Requests not counted for lack of memory.", [
     [{}, isolate.counter.dropped],
   ]);
+  const { usd, writes, reads } = currentSpending(spending, Date.now());
+  text.gauge("agarose_spending_month_usd", "What KV operations of the cache manager cost this month.", [[{}, usd]]);
+  text.gauge("agarose_spending_month_operations", "KV operations of the cache manager this month.", [
+    [{ operation: "write" }, writes],
+    [{ operation: "read" }, reads],
+  ]);
+  const { usdPerMonth } = isolate.settings.spending;
+  if (Number.isFinite(usdPerMonth)) {
+    text.gauge("agarose_spending_month_usd_max", "What they may cost in a month.", [[{}, usdPerMonth]]);
+  }
   if (lastPeriod) {
     text.gauge("agarose_period_timestamp_ms", "When the last period ended.", [[{}, lastPeriod.at]]);
     text.gauge("agarose_period_duration_ms", "How long the last period took.", [[{}, lastPeriod.ms]]);
@@ -106,6 +122,7 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
       [{ change: "written" }, lastPeriod.written],
       [{ change: "evicted" }, lastPeriod.evicted],
       [{ change: "left" }, lastPeriod.left],
+      [{ change: "waiting" }, lastPeriod.waiting],
     ]);
   }
   return new Response(text.toString(), { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } });

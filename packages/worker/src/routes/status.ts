@@ -5,12 +5,13 @@ import { Invocation } from "../isolate.ts";
 import { quantileMs } from "../latency-histogram.ts";
 import { peerState } from "../peers/own-state.ts";
 import { popState } from "../request-counter.ts";
+import { currentSpending } from "../spending.ts";
 
 export async function status(c: Context<AppEnv>): Promise<Response> {
   const { isolate } = new Invocation(c.env, c.executionCtx);
-  const { pop, policy, cacheBytes, delta, peers } = isolate.settings;
+  const { pop, policy, cacheBytes, delta, peers, spending: budget } = isolate.settings;
   const sources = [...isolate.settings.regions, ...(peers?.pops ?? [])].map(({ name }) => name);
-  const { epoch, ledger, regions, lastPeriod } = await popState(c.env).snapshot();
+  const { epoch, ledger, regions, lastPeriod, spending } = await popState(c.env).snapshot();
   const cachedBytes = ledger.reduce((sum, entry) => sum + entry.chunks.length * entry.chunkBytes, 0);
   return c.json({
     pop,
@@ -25,6 +26,12 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
     })),
     peers: peers ? await peerState(c.env).status() : null,
     lastPeriod: lastPeriod ?? null,
+    // KV operations of the cache manager in this month; a limit of null is none.
+    spending: {
+      ...currentSpending(spending, Date.now()),
+      usdPerPeriodMax: Number.isFinite(budget.usdPerPeriod) ? budget.usdPerPeriod : null,
+      usdPerMonthMax: Number.isFinite(budget.usdPerMonth) ? budget.usdPerMonth : null,
+    },
     // Of the isolate that answers; others have counted their own.
     isolate: {
       chunkCache: isolate.cache.counters,
