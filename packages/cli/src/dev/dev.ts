@@ -23,6 +23,7 @@ interface DevOptions {
   readonly seed: number;
   readonly cacheBytes?: number;
   readonly var?: Record<string, string>;
+  readonly peers: boolean;
   readonly cron: number;
   readonly port: number;
   readonly samples: boolean;
@@ -62,6 +63,7 @@ export function register(program: Command): void {
       number(0),
     )
     .option("--var <NAME=value>", "variable of every PoP, as in wrangler.toml; may be repeated", variable)
+    .option("--no-peers", "PoPs that do not know each other")
     .option("--cron <seconds>", "how often the Cron Trigger fires, 0 for only when told to", number(0), 60)
     .option("--port <port>", "port of the demo page, 0 for any free one", number(0), 0)
     .option("--no-samples", "start with empty buckets")
@@ -88,6 +90,7 @@ async function run(options: DevOptions): Promise<void> {
         popVars: options.var,
       }),
       s3: options.s3,
+      peers: options.peers,
       seed: options.seed,
       progress,
     });

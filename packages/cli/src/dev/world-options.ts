@@ -16,6 +16,8 @@ export interface WorldOptions {
   readonly code: { readonly k: number; readonly m: number };
   /** Capacity of each PoP's chunk cache. */
   readonly cacheBytes: number;
+  /** Whether the PoPs are each other's peers. */
+  readonly peers: boolean;
   /** Variables for the PoPs beside those that the world sets. */
   readonly popVars?: Readonly<Record<string, string>>;
   readonly progress: (step: string) => void;
@@ -31,4 +33,5 @@ export const WORLD_DEFAULTS: Omit<WorldOptions, "progress"> = {
   code: { k: 9, m: 3 },
   // A few per cent of the samples, as in the papers, so that the knapsack has something to choose.
   cacheBytes: 3_000_000,
+  peers: true,
 };

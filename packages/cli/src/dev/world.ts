@@ -90,6 +90,11 @@ async function assemble(
   const clientRegions = await links.toRegions("client", s3.url);
   const popRegions: Record<string, Record<string, Link>> = {};
   for (const pop of popNames) popRegions[pop] = await links.toRegions(pop, s3.url);
+  // PoPs are told the addresses of their peers before any of them has one: the links learn what is behind them later.
+  const popUrls: Record<string, string> = {};
+  const popPeers: Record<string, { name: string; url: string }[]> = {};
+  for (const pop of popNames) popPeers[pop] = options.peers ? await links.toPeers(pop, (peer) => popUrls[peer]!) : [];
+  const peerKey = crypto.randomUUID();
 
   options.progress("PoPs");
   const pops = await startPops({
@@ -105,6 +110,8 @@ async function assemble(
             popUrl: `${popRegions[name]![region]!.url}/${bucketOf(region)}`,
           })),
         ),
+        PEERS: JSON.stringify(popPeers[name]),
+        PEER_KEY: peerKey,
         ...options.popVars,
       },
     })),
@@ -112,6 +119,7 @@ async function assemble(
   closers.push(() => pops.dispose());
   const popLinks: { name: string; url: string }[] = [];
   for (const { name, url } of pops.pops) {
+    popUrls[name] = url;
     popLinks.push({ name, url: (await links.toPop(name, url)).url });
   }
 
@@ -211,10 +219,24 @@ class Links {
     });
   }
 
+  /** From one PoP to all others. A PoP that is down is so for them too. */
+  async toPeers(from: string, target: (peer: string) => string): Promise<{ name: string; url: string }[]> {
+    const { pops, popDistanceMs } = this.#options.geography;
+    const peers: { name: string; url: string }[] = [];
+    for (const name of pops.filter((pop) => pop !== from)) {
+      const { url } = await this.#open(from, name, () => target(name), {
+        latencyMs: () => popDistanceMs[from]?.[name] ?? 0,
+        faults: () => ({ ...NO_FAULTS, down: this.state.pops[name]!.down || this.state.pops[from]!.down }),
+      });
+      peers.push({ name, url });
+    }
+    return peers;
+  }
+
   async #open(
     from: string,
     to: string,
-    target: string,
+    target: string | (() => string),
     place: { latencyMs: () => number; faults: () => LinkFaults },
   ): Promise<Link> {
     const { jitterSigma, mbitPerSecond, scale } = this.#options;
@@ -222,7 +244,9 @@ class Links {
     const link = await openLink({
       from,
       to,
-      target,
+      get target() {
+        return typeof target === "string" ? target : target();
+      },
       jitterSigma,
       latencyMs: () => (state.wan ? place.latencyMs() * scale : 0),
       bytesPerSecond: () => (state.wan && mbitPerSecond > 0 ? (mbitPerSecond * 1e6) / 8 : undefined),
