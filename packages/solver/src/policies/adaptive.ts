@@ -11,11 +11,11 @@ import { PopularityFilter } from "./popularity-filter.ts";
 import { packSnapshot } from "./snapshot.ts";
 import type { SnapshotReader } from "./snapshot.ts";
 
-/** A write must pay for itself within so many requests … */
-const HORIZON_REQUESTS = 4_000;
-/** … where a write costs as much as so many milliseconds of one read. */
-const WRITE_COST_MS = 100;
-const WRITE_COST = WRITE_COST_MS / HORIZON_REQUESTS;
+/**
+ * A write costs as much as so many milliseconds of one read, and must pay for itself while popularity is likely to stay
+ * as it is.
+ */
+const WRITE_COST_MS = 200;
 /** Requests between two solves of everything: so many at least, and one per object that was considered. */
 const SOLVE_EVERY = 64;
 /** Objects worth less per unit of weight than this share of the cheapest cached chunk are not considered at all. */
@@ -100,7 +100,7 @@ export function adaptive(cache: PolicyCache, state?: SnapshotReader): Policy {
   }
 
   function apply(candidates: readonly number[], capacity: number): void {
-    const { count } = configureSome(cache, estimate, candidates, capacity, WRITE_COST);
+    const { count } = configureSome(cache, estimate, candidates, capacity, WRITE_COST_MS / filter.lasting);
     let hasLost = false;
     for (const isGrowing of [false, true]) {
       for (const [i, object] of candidates.entries()) {
@@ -146,11 +146,12 @@ export function adaptive(cache: PolicyCache, state?: SnapshotReader): Policy {
     const has = cache.countOf(object);
     const saved = has === 0 ? 0 : cache.savedMs(object, has);
     const room = cache.capacity - cache.used;
+    const writeCost = WRITE_COST_MS / filter.lasting;
     for (let d = has + 1; d <= cache.kOf(object); d++) {
       const weight = (d - has) * cache.chunkWeight[object]!;
       const replaced = Math.max(0, weight - room);
       const least = replaced > 0 ? price * replaced : 0;
-      if (estimate[object]! * (cache.savedMs(object, d) - saved) > least + WRITE_COST) return true;
+      if (estimate[object]! * (cache.savedMs(object, d) - saved) > least + writeCost) return true;
     }
     return false;
   }

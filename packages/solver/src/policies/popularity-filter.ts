@@ -40,6 +40,8 @@ const LAG_TURNS = 1024;
 const UNSEEN_EVERY = 16;
 /** Requests over which the distribution of all objects is learned. */
 const LEARNING = 500;
+/** Nothing stays as it is for ever. */
+const LASTING_MAX = 100_000;
 /** Some 16 MB of posteriors. */
 const TRACKED_MAX = 20_000;
 /** The place of the unseen objects. */
@@ -121,6 +123,12 @@ export class PopularityFilter {
       else if (trial.isOver(this.now)) trial.restart(this.now, this.prior);
     }
     if (this.tracked.length > this.trackedMax) this.forgetLeast();
+  }
+
+  /** Requests for which an object's popularity is likely to stay what it is, as the experts see it; LASTING_MAX at most. */
+  get lasting(): number {
+    const hazard = this.weight.reduce((sum, weight, e) => sum + weight * HAZARDS[e]!, 0);
+    return 1 / (hazard + 1 / LASTING_MAX);
   }
 
   /** Brings one object's estimate forward to now. */
