@@ -130,6 +130,7 @@ async function setUp(stripes: number) {
       policy: "exact",
       spending: { writeUsdPerMillion: 5, readUsdPerMillion: 0.5, usdPerPeriod: Infinity, usdPerMonth: Infinity },
       delta: 1,
+      functional: false,
       manifestTtlSeconds: 60,
       subrequestsMax: 10_000,
       access: { privatePrefixes: [], publicPrefixes: [], readToken: undefined, signingKey: undefined },

@@ -31,6 +31,7 @@ export interface Env {
   readonly BUDGET_USD_PER_PERIOD?: string;
   readonly BUDGET_USD_PER_MONTH?: string;
   readonly DELTA?: string;
+  readonly FUNCTIONAL?: string;
   readonly MANIFEST_TTL_SECONDS?: string;
   readonly SUBREQUESTS_MAX?: string;
   readonly REGION_REQUESTS_MAX?: string;
@@ -70,6 +71,8 @@ export interface Settings {
   readonly cacheBytes: number;
   /** Of the solver's policies; or `off`: cache nothing, and evict what is cached. */
   readonly policy: string;
+  /** Whether caches hold rows of the code that no region has, instead of copies of stored chunks. */
+  readonly functional: boolean;
   readonly spending: SpendingSettings;
   readonly delta: number;
   readonly manifestTtlSeconds: number;
@@ -109,6 +112,7 @@ export function parseSettings(env: Env): Settings {
       usdPerMonth: amount("BUDGET_USD_PER_MONTH", env.BUDGET_USD_PER_MONTH, Infinity),
     },
     delta: wholeNumber("DELTA", env.DELTA, 1, 255),
+    functional: parseFlag("FUNCTIONAL", env.FUNCTIONAL),
     manifestTtlSeconds: wholeNumber(
       "MANIFEST_TTL_SECONDS",
       env.MANIFEST_TTL_SECONDS,
@@ -186,6 +190,11 @@ function amount(name: string, text: string | undefined, fallback: number): numbe
   const value = Number(text);
   if (/^\d+(\.\d+)?$/.test(text) && Number.isFinite(value)) return value;
   throw invalid(name, `is ${JSON.stringify(text)}: an amount such as 5 or 0.005 is expected`);
+}
+
+function parseFlag(name: string, text = "false"): boolean {
+  if (text === "true" || text === "false") return text === "true";
+  throw invalid(name, `is ${JSON.stringify(text)}: "true" or "false" is expected`);
 }
 
 function wholeNumber(name: string, text: string | undefined, fallback: number, max: number): number {

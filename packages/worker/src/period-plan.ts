@@ -8,6 +8,7 @@ import { diffCache, leftovers } from "./cache-change.ts";
 import type { RegionEstimate } from "./configuration.ts";
 import { EDGE_LATENCY } from "./edge-source.ts";
 import type { Settings } from "./env.ts";
+import { fnv1a } from "./frequency-sketch.ts";
 import type { PeerView } from "./peers/peer-view.ts";
 import { lookUp } from "./planner/look-up.ts";
 import type { ObjectShape } from "./planner/object-shape.ts";
@@ -71,6 +72,7 @@ export async function planPeriod(options: PeriodPlanOptions): Promise<PeriodPlan
       capacityBytes: settings.cacheBytes,
       cacheMs: EDGE_LATENCY.meanMs,
       delta: settings.delta,
+      functionalPop: settings.functional ? popNumber(settings) : undefined,
     },
     before,
   );
@@ -91,4 +93,10 @@ export async function planPeriod(options: PeriodPlanOptions): Promise<PeriodPlan
       return manifest.version === object.version ? manifest : undefined;
     },
   };
+}
+
+/** PoPs that know each other have different numbers; those that do not, most likely. */
+function popNumber({ pop, peers }: Settings): number {
+  if (!peers) return fnv1a(pop);
+  return [pop, ...peers.pops.map(({ name }) => name)].toSorted().indexOf(pop);
 }

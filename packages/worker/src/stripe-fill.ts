@@ -1,10 +1,14 @@
 /**
  * Verified chunks of one stripe for the chunk cache: what is stored already, then the chunk's own region, then, where that
  * region does not deliver, the chunk rebuilt from any k others (Liu et al., V-B). Nothing leaves here unverified.
+ *
+ * A functional chunk (Sprout, section III) no region has: it is computed from any k verified ones. No manifest has a hash of it
+ * either, so one that is stored is not trusted but computed again and compared.
  */
 import {
   AgaroseError,
   chunkHash,
+  isFunctional,
   LATENCY_UNKNOWN,
   planStripe,
   readStripe,
@@ -40,6 +44,7 @@ export interface StripeFill {
   readonly chunks: ReadonlyMap<number, Uint8Array>;
   /** Whether what is stored is exactly this already. */
   readonly unchanged: boolean;
+  /** Chunks that a region has, and did not deliver. */
   readonly reconstructed: number;
 }
 
@@ -53,7 +58,6 @@ export async function fillStripe(options: StripeFillOptions): Promise<StripeFill
   for (const { chunk, payload } of stored) {
     if (wanted.includes(chunk) && (await isChunk(options, chunk, payload))) found.set(chunk, payload);
   }
-  const unchanged = found.size === wanted.length && stored.length === wanted.length;
   const sources = regionSources(options);
   await Promise.all(
     wanted.map(async (chunk) => {
@@ -64,7 +68,13 @@ export async function fillStripe(options: StripeFillOptions): Promise<StripeFill
   );
   const missing = wanted.filter((chunk) => !found.has(chunk));
   for (const [chunk, bytes] of await reconstruct(options, sources, found, missing)) found.set(chunk, bytes);
-  return { chunks: found, unchanged, reconstructed: missing.length };
+  const unchanged = stored.length === wanted.length && stored.every((frame) => holds(found.get(frame.chunk), frame));
+  const reconstructed = missing.filter((chunk) => !isFunctional(options.manifest, chunk)).length;
+  return { chunks: found, unchanged, reconstructed };
+}
+
+function holds(bytes: Uint8Array | undefined, { payload }: Frame): boolean {
+  return bytes?.length === payload.length && bytes.every((byte, i) => byte === payload[i]);
 }
 
 function regionSources({ manifest, regions, estimates, fetch, clock }: StripeFillOptions): Map<string, ChunkSource> {
@@ -114,7 +124,7 @@ async function reconstruct(
   const { manifest, estimates, clock, sha256 } = options;
   const stripe = stripeShape(manifest, options.stripe);
   const failed = new Set([...estimates.values()].filter(({ down }) => down).map(({ name }) => name));
-  for (const chunk of wanted) failed.add(manifest.placement[chunk]!);
+  for (const chunk of wanted) if (!isFunctional(manifest, chunk)) failed.add(manifest.placement[chunk]!);
   const shards = await readStripe({
     manifest,
     stripe,
@@ -135,7 +145,8 @@ async function reconstruct(
     wanted,
   );
   for (const [i, chunk] of wanted.entries()) {
-    if (await isChunk(options, chunk, rebuilt[i]!)) continue;
+    // Made of k verified chunks, it can be proved by nothing else.
+    if (isFunctional(manifest, chunk) || (await isChunk(options, chunk, rebuilt[i]!))) continue;
     throw new AgaroseError(
       "CHUNK_CORRUPT",
       `chunk ${chunk} of stripe ${stripe.index} of ${JSON.stringify(manifest.key)} rebuilt from ${manifest.k} verified ` +
@@ -157,11 +168,13 @@ function atHand(found: ReadonlyMap<number, Uint8Array>): ChunkSource {
   };
 }
 
+/** Whether these are, by its hash, the bytes of a stored chunk; a functional one has none. */
 async function isChunk(
   { manifest, stripe, sha256 }: StripeFillOptions,
   chunk: number,
   bytes: Uint8Array,
 ): Promise<boolean> {
+  if (isFunctional(manifest, chunk)) return false;
   if (bytes.length !== stripeShape(manifest, stripe).shardBytes) return false;
   const expected = chunkHash(manifest, stripe, chunk);
   const actual = await sha256(bytes);

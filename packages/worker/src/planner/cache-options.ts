@@ -2,6 +2,7 @@
  * What keeping d chunks of an object saves, and which ones they are: the caching options (Agar, ICDCS'17, section IV) for the
  * read that the reader really makes, from the best k + delta sources of which the first k count. Pure.
  */
+import { CHUNKS_MAX } from "@agarose/core";
 import { cachingOptions, expectedReadMs, type CachingOption, type ChunkSource } from "@agarose/solver";
 import { deliveryMs, type RegionEstimate } from "../configuration.ts";
 import { NO_PEERS, type PeerView } from "../peers/peer-view.ts";
@@ -14,10 +15,10 @@ export interface CacheView {
   /** Requests beyond k that readers make. */
   readonly delta: number;
   /**
-   * Cache rows of the code that no region has (Sprout), the first of them so many rows after the stored ones. Default: cache
-   * copies of stored chunks.
+   * Cache rows of the code that no region has (Sprout): this PoP's k of them, which those of PoPs with other numbers differ
+   * from, as far as there are rows for all. Default: cache copies of stored chunks.
    */
-  readonly functionalRow?: number | undefined;
+  readonly functionalPop?: number | undefined;
   /** Default: none. */
   readonly peers?: PeerView | undefined;
   /** What is cached of a version, or is to be. Default: nothing. */
@@ -109,10 +110,13 @@ export class CacheOptions {
 
   /** An object that is kept in whole is kept as data: distance matters no more, and data needs no codec. */
   #best(object: ObjectShape, d: number): readonly number[] {
-    const { k, m } = object;
+    const { k } = object;
     if (d >= k) return Array.from({ length: k }, (_, chunk) => chunk);
-    const { functionalRow } = this.#view;
-    if (functionalRow !== undefined) return Array.from({ length: d }, (_, row) => k + m + functionalRow + row);
+    const { functionalPop } = this.#view;
+    if (functionalPop !== undefined) {
+      const first = firstFunctional(object, functionalPop);
+      return Array.from({ length: d }, (_, row) => first + row);
+    }
     return this.#optionsOf(object)[d - 1]?.chunks ?? [];
   }
 
@@ -123,7 +127,7 @@ export class CacheOptions {
     let options = this.#byShape.get(name);
     if (!options) {
       if (this.#byShape.size >= KNOWN_MAX) this.#byShape.clear();
-      const { cacheMs, delta, functionalRow } = this.#view;
+      const { cacheMs, delta, functionalPop } = this.#view;
       options = cachingOptions({
         k,
         m,
@@ -131,7 +135,7 @@ export class CacheOptions {
         sources: this.#sourcesOf(object),
         cacheMs,
         delta,
-        functional: functionalRow !== undefined,
+        functional: functionalPop !== undefined,
         // The value is then the milliseconds saved.
         popularity: 1,
       });
@@ -156,6 +160,12 @@ export class CacheOptions {
     }
     return [...nearest.values()];
   }
+}
+
+/** Rows end at `CHUNKS_MAX`; there is always room for the k of one PoP. */
+function firstFunctional({ k, m }: ObjectShape, pop: number): number {
+  const pops = Math.floor((CHUNKS_MAX - k - m) / k);
+  return k + m + (pop % pops) * k;
 }
 
 function regionSources({ k, placement, shardBytes }: ObjectShape, regions: readonly RegionEstimate[]): ChunkSource[] {

@@ -107,9 +107,9 @@ function planned(policy: string, delta: number, world: World): Kept {
   const kept: Kept = { counts: [], chunks: [] };
   let state: Uint8Array | undefined;
   for (let period = 1; period <= PERIODS; period++) {
-    const functionalRow = policy === "sprout" ? 0 : undefined;
+    const functionalPop = policy === "sprout" ? 0 : undefined;
     const capacityBytes = world.capacity[0]!;
-    const options = { policy, capacityBytes, slots: OBJECTS, cacheMs: CACHE_MS, delta, functionalRow };
+    const options = { policy, capacityBytes, slots: OBJECTS, cacheMs: CACHE_MS, delta, functionalPop };
     const counts = requestsOf(period);
     const plan = new Planner(options, state).plan({
       nowMs: period * PERIOD_SECONDS * 1_000,

@@ -95,9 +95,12 @@ describe("what to keep", () => {
 
   test("with functional chunks, rows that no region has, and no others in another PoP", () => {
     const room = { capacityBytes: 3 * CHUNK_BYTES };
-    expect(chunksOf(plan([[shape("a"), 1]], { ...room, functionalRow: 0 }))).toEqual({ a: [12, 13, 14] });
-    expect(chunksOf(plan([[shape("a"), 1]], { ...room, functionalRow: 9 }))).toEqual({ a: [21, 22, 23] });
-    expect(chunksOf(plan([[shape("a"), 1]], { functionalRow: 9 }))).toEqual({ a: WHOLE });
+    expect(chunksOf(plan([[shape("a"), 1]], { ...room, functionalPop: 0 }))).toEqual({ a: [12, 13, 14] });
+    expect(chunksOf(plan([[shape("a"), 1]], { ...room, functionalPop: 1 }))).toEqual({ a: [21, 22, 23] });
+    // 256 rows less the 12 stored are 27 times 9.
+    expect(chunksOf(plan([[shape("a"), 1]], { ...room, functionalPop: 26 }))).toEqual({ a: [246, 247, 248] });
+    expect(chunksOf(plan([[shape("a"), 1]], { ...room, functionalPop: 27 }))).toEqual({ a: [12, 13, 14] });
+    expect(chunksOf(plan([[shape("a"), 1]], { functionalPop: 1 }))).toEqual({ a: WHOLE });
   });
 
   test("a cached set stays while another one of its size is hardly better, and goes when it has become useless", () => {

@@ -148,10 +148,10 @@ export class Planner {
 
   /** From now on objects are valued by these latencies. */
   #lookAt(regions: readonly RegionEstimate[], { peers, ledger }: PlanInput): void {
-    const { cacheMs, delta, functionalRow } = this.#options;
+    const { cacheMs, delta, functionalPop } = this.#options;
     const cachedOf = (version: string): readonly number[] => ledger.get(version)?.target ?? [];
     this.#regions = regions;
-    this.#cacheOptions = new CacheOptions({ regions, cacheMs, delta, functionalRow, peers, cachedOf });
+    this.#cacheOptions = new CacheOptions({ regions, cacheMs, delta, functionalPop, peers, cachedOf });
     this.#cache.options = this.#cacheOptions;
   }
 
