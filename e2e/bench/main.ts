@@ -13,12 +13,14 @@ import { policies } from "./policies.ts";
 import { popMemory } from "./pop-memory.ts";
 import { popThroughput } from "./pop-throughput.ts";
 import { putGet } from "./put-get.ts";
+import { readCost } from "./read-cost.ts";
 import { readOverhead } from "./read-overhead.ts";
 import { readStreaming } from "./read-streaming.ts";
 
 const BENCHES: readonly Bench[] = [
   readOverhead,
   readStreaming,
+  readCost,
   putGet,
   popThroughput,
   popMemory,
