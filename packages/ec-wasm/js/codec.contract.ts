@@ -164,6 +164,12 @@ export function describeCodec(name: string, load: () => Promise<LoadedCodec>): v
         ],
         ["wanted NaN", () => codec.reconstruct(3, shards, [Number.NaN]), "SHARDS_INVALID", { lowest: 0 }],
         [
+          "lengths past the memory",
+          () => codec.encode(data.map(endless), [3, 4]),
+          "SHARDS_INVALID",
+          { rows: 2, bytes: 2 ** 50 },
+        ],
+        [
           "too few buffers",
           () => codec.encode(data, [3, 4], [new Uint8Array(8)]),
           "SHARDS_INVALID",
@@ -196,6 +202,11 @@ function codes() {
     offset: fc.integer({ min: 0, max: 15 }),
     seed: fc.integer({ min: 1, max: 1 << 30 }),
   });
+}
+
+/** `shard`, which claims to be longer than any memory. */
+function endless(shard: Uint8Array): Uint8Array {
+  return Object.defineProperty(shard.slice(), "length", { value: 2 ** 50 });
 }
 
 function thrownBy(call: () => unknown): unknown {

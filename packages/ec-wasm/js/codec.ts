@@ -152,7 +152,7 @@ function checkIndices(indices: readonly number[], lowest: number, what: string):
 }
 
 function checkedOutputs(rows: readonly number[], bytes: number, out?: readonly Uint8Array[]): Uint8Array[] {
-  if (out === undefined) return rows.map(() => new Uint8Array(bytes));
+  if (out === undefined) return newOutputs(rows.length, bytes);
   if (out.length !== rows.length) {
     throw codecError("SHARDS_INVALID", `${out.length} output buffers for ${rows.length} rows: pass one per row`, {
       buffers: out.length,
@@ -168,6 +168,15 @@ function checkedOutputs(rows: readonly number[], bytes: number, out?: readonly U
     });
   });
   return [...out];
+}
+
+function newOutputs(rows: number, bytes: number): Uint8Array[] {
+  try {
+    return Array.from({ length: rows }, () => new Uint8Array(bytes));
+  } catch (cause) {
+    const problem = `${rows} rows of ${bytes} bytes do not fit in memory: code shorter stripes`;
+    throw codecError("SHARDS_INVALID", problem, { rows, bytes }, cause);
+  }
 }
 
 function notEnoughShards(needed: number, received: number, indices: number[]): Error {
