@@ -1,0 +1,57 @@
+/** What the sections of docs/PAPERS.md are made of: scenarios played, numbers and tables as text. */
+
+import { readFileSync } from "node:fs";
+import { parseScenario, resolveExtends, simulate } from "../../src/index.ts";
+import type { SimulationRow } from "../../src/index.ts";
+
+export type Json = Record<string, unknown>;
+export type Cells = readonly (string | number)[];
+
+const FOLDER = new URL("../../scenarios/", import.meta.url);
+
+/** A scenario of this package as JSON, with what it extends; `changes` replace top-level fields. */
+export async function scenario(name: string, changes: Json = {}): Promise<Json> {
+  return { ...((await resolveExtends(await load(name), load)) as Json), ...changes };
+}
+
+async function load(name: string): Promise<unknown> {
+  return JSON.parse(readFileSync(new URL(name, FOLDER), "utf8"));
+}
+
+export async function run(name: string, changes: Json = {}): Promise<SimulationRow[]> {
+  return simulate(parseScenario(await scenario(name, changes)), { now: () => performance.now() });
+}
+
+export function rowOf(rows: readonly SimulationRow[], name: string, pop = "all"): SimulationRow {
+  return rows.find((row) => row.name === name && row.pop === pop)!;
+}
+
+export function meanOf(rows: readonly SimulationRow[], name: string, pop = "all"): number {
+  return rowOf(rows, name, pop).meanMs;
+}
+
+export function table(head: Cells, ...body: readonly Cells[]): string {
+  const line = (cells: Cells): string => `| ${cells.join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...body.map(line)].join("\n");
+}
+
+/** Title, and then tables and remarks. */
+export function section(title: string, ...parts: readonly string[]): string {
+  return [title, ...parts].join("\n\n");
+}
+
+export const ms = (value: number): string => value.toFixed(0);
+export const percent = (value: number): string => `${value >= 0 ? "+" : ""}${value.toFixed(1)}%`;
+export const share = (value: number): string => `${(100 * value).toFixed(1)}%`;
+export const change = (value: number, from: number): string => percent(100 * (value / from - 1));
+
+/** Median duration of so many calls, in ms, after as many that warm up. */
+export function medianMs(calls: number, call: () => void): number {
+  for (let n = 0; n < calls; n++) call();
+  const times = Array.from({ length: calls }, () => {
+    const begun = performance.now();
+    call();
+    return performance.now() - begun;
+  });
+  return times.toSorted((a, b) => a - b)[calls >> 1]!;
+}
