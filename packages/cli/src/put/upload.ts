@@ -148,7 +148,8 @@ function refusal({ key, stores, chunks }: UploadInput, failed: readonly Finished
   return new AgaroseError(
     first.code,
     `${failed.length} of ${chunks.length} chunks of ${JSON.stringify(key)} could not be stored ` +
-      `(regions ${regions.join(", ")}); the manifest was not changed. First: ${first.message}`,
+      `(regions ${regions.join(", ")}), so readers go on seeing what was there before: put it again once they answer, or ` +
+      `take them out of the configuration for new objects. First: ${first.message}`,
     { key, chunks: failed.map(({ chunk }) => chunk), regions, first: first.toJSON() },
     first,
   );
