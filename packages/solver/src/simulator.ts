@@ -102,8 +102,7 @@ function runOnce(
     const { seconds, pop, object } = workload;
     const hasChanged = world.advance(seconds);
     controller.advance(seconds, hasChanged, workload);
-    const { ms, fromOwn, fromPeers, requests } = world.readActual(pop, object, caches.heldOf(object), noiseSeed + step);
-    total.logs[pop]!.add(ms, fromOwn, fromPeers, requests, world.code.k);
+    total.logs[pop]!.add(world.readActual(pop, object, caches.heldOf(object), noiseSeed + step), world.code.k);
     controller.onRequest(pop, object, seconds);
     if (step % PROGRESS_EVERY === 0) report(step / workload.total);
   }

@@ -99,6 +99,48 @@ describe("simulate", () => {
     expect(rowOf(rows, "clairvoyant").lossPercent).toBe(0);
   });
 
+  test("while a region is down, online with recovered data chunks hits about as often and decodes less", () => {
+    const rows = ["exact", "recovered"].map((cachedChunks) =>
+      rowOf(
+        run({
+          policies: [{ name: "online" }],
+          read: { delta: 0, cachedChunks, dataChunksOnly: true, decodeMs: 30 },
+          events: [{ atSeconds: 0, forSeconds: 1000, region: "far", down: true }],
+        }),
+        "online",
+      ),
+    );
+    const [exact, recovered] = rows as [SimulationRow, SimulationRow];
+    // Data chunk 1 is lost: every read takes parity chunk 2 in its place, from the region or from the cache.
+    expect(exact.decodedRatio).toBe(1);
+    expect(exact.hitRatio).toBeGreaterThan(0.3);
+    expect(Math.abs(recovered.hitRatio - exact.hitRatio)).toBeLessThan(0.02);
+    expect(recovered.decodedRatio).toBeCloseTo(1 - recovered.hitRatio, 12);
+    expect(recovered.meanMs).toBeLessThan(exact.meanMs - 5);
+  });
+
+  test("a recovered chunk serves in place of its region after that has come back, and parity is asked for no more", () => {
+    const row = rowOf(
+      run({
+        objects: { count: 1, bytes: 1000 },
+        policies: [{ name: "lru", chunks: 1 }],
+        read: { delta: 0, cachedChunks: "recovered", dataChunksOnly: true, decodeMs: 30 },
+        events: [{ atSeconds: 0, forSeconds: 20, region: "far", down: true }],
+      }),
+      "lru-1",
+    );
+    // Only the first read decodes: then chunk 1 is cached, and chunk 0 near.
+    expect(row.decodedRatio).toBeCloseTo(1 / 600, 12);
+    expect(row).toMatchObject({ p50Ms: 100, p99Ms: 100, writes: 1 });
+  });
+
+  test("copies are never decoded, functional chunks always", () => {
+    const functional = run({ read: { cachedChunks: "functional" }, policies: [{ name: "lru", chunks: 2 }] });
+    expect(rowOf(functional, "lru-2").decodedRatio).toBeGreaterThan(0.99 * rowOf(functional, "lru-2").hitRatio);
+    const copies = run({ policies: undefined, systems: [{ name: "two", policy: "lru", replicas: 2 }] });
+    expect(rowOf(copies, "two").decodedRatio).toBe(0);
+  });
+
   test("late binding asks for more chunks and is charged for the load", () => {
     const noise = { lognormalSigma: 0.3, stragglerProbability: 0.05, stragglerFactor: 8 };
     const late = { noise, read: { delta: 1, cachedChunks: "exact" } };
@@ -190,6 +232,8 @@ describe("parseScenario", () => {
     ["a negative capacity", { pops: [{ ...SMALL.pops[0], capacityChunks: -1 }] }, "pops[0].capacityChunks"],
     ["an unknown peer", { pops: [{ ...SMALL.pops[0], peerLatencyMs: { two: 1 } }] }, "pops[0].peerLatencyMs"],
     ["an unknown popularity", { popularity: { type: "pareto" } }, "popularity.type"],
+    ["a negative time to decode", { read: { decodeMs: -1 } }, "read.decodeMs"],
+    ["an unknown kind of cached chunk", { read: { cachedChunks: "parity" } }, "read.cachedChunks"],
     ["a negative exponent", { popularity: { type: "zipf", exponent: -1 } }, "popularity.exponent"],
     ["neither count nor seconds", { requests: { perSecond: 1 } }, "requests"],
     ["an event in an unknown region", { events: [{ atSeconds: 0, forSeconds: 1, region: "x" }] }, "events[0].region"],

@@ -35,3 +35,43 @@ export function objectBytes({ objects }: Scenario, random: Random): Float64Array
   };
   return Float64Array.from({ length: count }, draw);
 }
+
+/** Objects whose chunks are equally far and equally large behave alike and share all tables. */
+export interface Group {
+  /** Region of each chunk. */
+  readonly region: Int32Array;
+  /** Per PoP: how long one chunk takes to transfer. */
+  readonly transferMs: Float64Array;
+}
+
+/** Sizes that differ by less than a part of an octave count as equal, so that there are few groups. */
+const SIZES_PER_OCTAVE = 64;
+
+/** Places every object and tells which group it belongs to. */
+export function groupObjects(
+  scenario: Scenario,
+  chunks: number,
+  isReplicated: boolean,
+  chunkBytes: Float64Array,
+  random: Random,
+): { readonly groups: readonly Group[]; readonly groupOf: Int32Array } {
+  const groups: Group[] = [];
+  const known = new Map<string, number>();
+  const isSized = scenario.pops.some((pop) => pop.regionMbitPerSecond !== undefined);
+  const groupOf = Int32Array.from(chunkBytes, (bytes, object) => {
+    const region = placeChunks(scenario, chunks, isReplicated ? object : 0, random);
+    const size = isSized ? 2 ** (Math.round(Math.log2(bytes) * SIZES_PER_OCTAVE) / SIZES_PER_OCTAVE) : 0;
+    const key = `${region.join()}/${size}`;
+    let group = known.get(key);
+    if (group === undefined) {
+      group = groups.length;
+      known.set(key, group);
+      const transferMs = Float64Array.from(scenario.pops, ({ regionMbitPerSecond }) =>
+        regionMbitPerSecond ? (size * 8) / (regionMbitPerSecond * 1000) : 0,
+      );
+      groups.push({ region, transferMs });
+    }
+    return group;
+  });
+  return { groups, groupOf };
+}

@@ -66,9 +66,12 @@ export type PopularitySpec = (
 export interface ReadSpec {
   /** Requests beyond k. */
   readonly delta: number;
-  readonly cachedChunks: "exact" | "functional";
+  /** Copies of stored chunks, data chunks that were recovered from parity in their place, or new parity rows. */
+  readonly cachedChunks: "exact" | "recovered" | "functional";
   /** Parity is asked for only in place of data that cannot be had. */
   readonly dataChunksOnly: boolean;
+  /** What decoding adds to a read that used anything else than data chunks. */
+  readonly decodeMs: number;
 }
 
 export interface EventSpec {
@@ -284,13 +287,14 @@ function parseRequests(input: unknown): Scenario["requests"] {
 
 function parseRead(input: unknown, at: string): ReadSpec {
   const json = asObject(input, at);
-  refuseUnknown(json, ["delta", "cachedChunks", "dataChunksOnly"], `${at}.`);
+  refuseUnknown(json, ["delta", "cachedChunks", "dataChunksOnly", "decodeMs"], `${at}.`);
   const dataChunksOnly = json["dataChunksOnly"] ?? false;
   if (typeof dataChunksOnly !== "boolean") fail(`${at}.dataChunksOnly`, "must be true or false");
   return {
     delta: asInteger(json["delta"] ?? 0, `${at}.delta`, 0),
-    cachedChunks: asOneOf(json["cachedChunks"] ?? "exact", `${at}.cachedChunks`, ["exact", "functional"]),
+    cachedChunks: asOneOf(json["cachedChunks"] ?? "exact", `${at}.cachedChunks`, ["exact", "recovered", "functional"]),
     dataChunksOnly,
+    decodeMs: asNumber(json["decodeMs"] ?? 0, `${at}.decodeMs`, 0),
   };
 }
 

@@ -1,5 +1,7 @@
 /** Sums up the reads of one system at one PoP, or of several together. */
 
+import type { ReadOutcome } from "./world.ts";
+
 export interface ReadStatistics {
   readonly reads: number;
   /** Reads that could not be completed; they are in no other figure. */
@@ -18,6 +20,8 @@ export interface ReadStatistics {
   readonly peerChunkRatio: number;
   /** Chunks asked for per read, from all sources. */
   readonly requestsPerRead: number;
+  /** Reads that had to decode, because they used anything else than data chunks. */
+  readonly decodedRatio: number;
 }
 
 export class ReadLog {
@@ -30,8 +34,9 @@ export class ReadLog {
   private ownChunks = 0;
   private peerChunks = 0;
   private requests = 0;
+  private decoded = 0;
 
-  add(ms: number, own: number, peers: number, requests: number, k: number): void {
+  add({ ms, fromOwn: own, fromPeers: peers, requests, isDecoded }: ReadOutcome, k: number): void {
     if (Number.isNaN(ms)) {
       this.failed++;
       return;
@@ -44,6 +49,7 @@ export class ReadLog {
     this.ms[this.count++] = ms;
     this.sum += ms;
     this.requests += requests;
+    if (isDecoded) this.decoded++;
     if (own > 0) this.hits++;
     if (own >= k) this.fullHits++;
     this.ownChunks += own / k;
@@ -65,6 +71,7 @@ export class ReadLog {
       "ownChunks",
       "peerChunks",
       "requests",
+      "decoded",
     ] as const) {
       this[field] += other[field];
     }
@@ -85,6 +92,7 @@ export class ReadLog {
       chunkHitRatio: per(this.ownChunks),
       peerChunkRatio: per(this.peerChunks),
       requestsPerRead: per(this.requests),
+      decodedRatio: per(this.decoded),
     };
   }
 

@@ -5,7 +5,9 @@ import type { Random } from "../random.ts";
 import { Conditions } from "./conditions.ts";
 import { Noise } from "./noise.ts";
 import type { NoiseDraw } from "./noise.ts";
-import { nominalBytes, objectBytes, placeChunks } from "./catalogue.ts";
+import { bitCount, nthSmallest } from "./numbers.ts";
+import { groupObjects, nominalBytes, objectBytes } from "./catalogue.ts";
+import type { Group } from "./catalogue.ts";
 import { RegionLoad } from "./region-load.ts";
 import type { CodeShape, PopSpec, Scenario, SystemSpec } from "./scenario.ts";
 
@@ -17,12 +19,8 @@ export interface ReadOutcome {
   requests: number;
   fromOwn: number;
   fromPeers: number;
-}
-
-/** Objects whose chunks are equally far and equally large behave alike and share all tables. */
-interface Group {
-  readonly region: Int32Array;
-  readonly transferMs: Float64Array;
+  /** Whether something else than data chunks was used, so that the reader had to decode. */
+  isDecoded: boolean;
 }
 
 /** Draws by which expected latencies are averaged when there is noise. */
@@ -43,10 +41,15 @@ export class World {
   readonly joint: boolean;
   /** Share of the time that a region is busy with reads that ask for k chunks. */
   readonly utilization: number;
-  readonly outcome: ReadOutcome = { ms: 0, requests: 0, fromOwn: 0, fromPeers: 0 };
+  readonly outcome: ReadOutcome = { ms: 0, requests: 0, fromOwn: 0, fromPeers: 0, isDecoded: false };
   private readonly delta: number;
   private readonly dataOnly: boolean;
-  private readonly groups: Group[] = [];
+  /** Keeps the data chunk that a read has recovered, in place of the parity chunk it recovered it from. */
+  private readonly recovered: boolean;
+  /** Copies of the whole object are never decoded. */
+  private readonly isCoded: boolean;
+  private readonly decodeMs: number;
+  private readonly groups: readonly Group[];
   private readonly peerMs: Float64Array[];
   private readonly regionMs: Float64Array[];
   private readonly noise: Noise;
@@ -56,6 +59,7 @@ export class World {
   private order: (Int32Array | undefined)[][] = [];
   private readonly estimate: Float64Array;
   private readonly arrival: Float64Array;
+  private readonly sorted: Float64Array;
   private readonly source: Int32Array;
 
   constructor(scenario: Scenario, system: SystemSpec, placement: Random) {
@@ -67,6 +71,9 @@ export class World {
     this.functional = system.read.cachedChunks === "functional" && !system.replicas;
     this.joint = system.joint;
     this.delta = system.replicas ? 0 : system.read.delta;
+    this.recovered = system.read.cachedChunks === "recovered" && !system.replicas;
+    this.isCoded = !system.replicas;
+    this.decodeMs = system.read.decodeMs;
     this.dataOnly = system.read.dataChunksOnly && !system.replicas;
     this.conditions = new Conditions(scenario.events, regions);
     this.noise = new Noise(scenario.noise, this.chunks, regions.length, pops.length);
@@ -84,10 +91,14 @@ export class World {
         pop.capacityBytes ?? pop.capacityChunks! * Math.ceil(nominalBytes(scenario) / scenario.code.k);
       return isUniform ? Math.floor(capacityBytes / chunkBytes[0]!) : capacityBytes;
     });
-    this.groupOf = this.groupObjects(scenario, system.replicas !== undefined, chunkBytes, placement.fork(2));
+    const placed = placement.fork(2);
+    const { groups, groupOf } = groupObjects(scenario, this.chunks, !this.isCoded, chunkBytes, placed);
+    this.groups = groups;
+    this.groupOf = groupOf;
     const most = 2 * this.chunks + this.code.k * pops.length + 1;
     this.estimate = new Float64Array(most);
     this.arrival = new Float64Array(most);
+    this.sorted = new Float64Array(most);
     this.source = new Int32Array(most);
     this.forgetOrders();
   }
@@ -131,8 +142,22 @@ export class World {
     if (isCharged) this.load.endRead();
     const ownMs = this.pops[pop]!.cacheLatencyMs * draw.own;
     for (let s = 0; s < own; s++) arrival[wanted + s] = ownMs;
-    outcome.ms = nthSmallest(arrival, own + wanted, code.k);
+    this.sorted.set(arrival);
+    const ms = nthSmallest(this.sorted, own + wanted, code.k);
+    outcome.isDecoded = this.needsDecoding(own, held[pop]!, wanted, ms);
+    outcome.ms = outcome.isDecoded ? ms + this.decodeMs : ms;
     return outcome;
+  }
+
+  /** Whether one of the chunks that had arrived by `ms` is none of the object's data. */
+  private needsDecoding(own: number, held: number, wanted: number, ms: number): boolean {
+    if (!this.isCoded) return false;
+    if (own > 0 && (this.functional || held >> this.code.k !== 0)) return true;
+    for (let s = 0; s < wanted; s++) {
+      const chunk = this.chunkAt[s]!;
+      if ((chunk < 0 || chunk >= this.code.k) && this.arrival[s]! <= ms) return true;
+    }
+    return false;
   }
 
   /** The same with this read's own noise, and its extra requests charged to the regions that serve them. */
@@ -149,7 +174,8 @@ export class World {
 
   /**
    * What a PoP should keep of a group's object when it keeps d chunks: of the k chunks that a read would use, given what
-   * the peers hold, the d most distant ones. A count when functional, a bit mask otherwise.
+   * the peers hold, the d most distant ones. A count when functional, a bit mask otherwise; with `recovered`, parity stands
+   * for data that the read does not use (Liu et al., section V-B: the recovered data chunk is cached instead).
    */
   chooseChunks(pop: number, group: number, d: number, held: ArrayLike<number>): number {
     if (this.functional) return d;
@@ -158,7 +184,20 @@ export class World {
     const found = Math.min(this.listCandidates(pop, group, without, 0), this.code.k);
     let mask = 0;
     for (let s = Math.max(0, found - d); s < found; s++) mask |= 1 << this.chunkAt[s]!;
-    return mask;
+    return this.recovered ? this.recover(mask, group, found) : mask;
+  }
+
+  /** Replaces the parity chunks in the mask by data chunks outside of the `found` candidates, those of regions that are down first. */
+  private recover(mask: number, group: number, found: number): number {
+    const { k } = this.code;
+    let used = 0;
+    for (let s = 0; s < found; s++) used |= 1 << this.chunkAt[s]!;
+    const { region } = this.groups[group]!;
+    const unused = Array.from({ length: k }, (_, c) => c).filter((c) => !(used & (1 << c)));
+    const missing = unused.toSorted((a, b) => this.conditions.down[region[b]!]! - this.conditions.down[region[a]!]!);
+    let kept = mask & ((1 << k) - 1);
+    for (let parity = bitCount(mask >> k); parity > 0; parity--) kept |= 1 << missing.shift()!;
+    return kept;
   }
 
   /** What a PoP may expect of one chunk from each region under the present conditions, the time to transfer it left out. */
@@ -190,9 +229,10 @@ export class World {
     const mask = this.functional ? 0 : held[pop]!;
     let count = 0;
     let covered = mask;
+    let parity = this.dataOnly ? this.parityNeeded(order, mask) : Infinity;
     for (let s = 0; s < order.length; s++) {
       const c = order[s]!;
-      if (mask & (1 << c)) continue;
+      if (mask & (1 << c) || (c >= this.code.k && parity-- <= 0)) continue;
       let ms = this.regionMs[pop]![region[c]!]! * this.conditions.factor[region[c]!]! + transferMs[pop]!;
       let from = c;
       covered |= 1 << c;
@@ -222,6 +262,14 @@ export class World {
       }
     }
     return count;
+  }
+
+  /** How many parity chunks a read needs that can have the data chunks of `order` and those in the mask. */
+  private parityNeeded(order: Int32Array, mask: number): number {
+    const { k } = this.code;
+    let had = mask;
+    for (let s = 0; s < order.length; s++) if (order[s]! < k) had |= 1 << order[s]!;
+    return k - bitCount(had);
   }
 
   private insert(at: number, ms: number, from: number, chunk: number): void {
@@ -256,45 +304,4 @@ export class World {
   private forgetOrders(): void {
     this.order = this.pops.map(() => []);
   }
-
-  private groupObjects(
-    scenario: Scenario,
-    isReplicated: boolean,
-    chunkBytes: Float64Array,
-    random: Random,
-  ): Int32Array {
-    const known = new Map<string, number>();
-    const sized = scenario.pops.some((pop) => pop.regionMbitPerSecond !== undefined);
-    return Int32Array.from({ length: this.objects }, (_, object) => {
-      const region = placeChunks(scenario, this.chunks, isReplicated ? object : 0, random);
-      const key = `${region.join()}/${sized ? chunkBytes[object]! : ""}`;
-      let group = known.get(key);
-      if (group === undefined) {
-        group = this.groups.length;
-        known.set(key, group);
-        const transferMs = Float64Array.from(scenario.pops, ({ regionMbitPerSecond }) =>
-          regionMbitPerSecond ? (chunkBytes[object]! * 8) / (regionMbitPerSecond * 1000) : 0,
-        );
-        this.groups.push({ region, transferMs });
-      }
-      return group;
-    });
-  }
-}
-
-function bitCount(mask: number): number {
-  let count = 0;
-  for (let bits = mask; bits !== 0; bits &= bits - 1) count++;
-  return count;
-}
-
-/** The n-th smallest of the first `count` numbers; sorts them in place. */
-function nthSmallest(numbers: Float64Array, count: number, n: number): number {
-  for (let i = 1; i < count; i++) {
-    const number = numbers[i]!;
-    let j = i;
-    for (; j > 0 && numbers[j - 1]! > number; j--) numbers[j] = numbers[j - 1]!;
-    numbers[j] = number;
-  }
-  return numbers[n - 1]!;
 }
