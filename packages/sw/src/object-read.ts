@@ -199,7 +199,11 @@ export class ObjectRead {
     const [pop] = client.popsByDistance();
     const { key } = this.#request;
     const span = spanOf(known.manifest, head.range);
-    if (!pop || known.manifest.bytes === 0 || client.ports.store?.holds(known.manifest, span)) return undefined;
+    if (!pop || known.manifest.bytes === 0) return undefined;
+    if (client.ports.store?.holds(known.manifest, span)) {
+      client.telemetry.read(key);
+      return undefined;
+    }
     const call = new PopCall(
       { key, pop, span, known, signal: this.#signal },
       { ...client.ports, fetch: this.#fetch, latencies: client.latencies },

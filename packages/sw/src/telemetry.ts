@@ -13,6 +13,8 @@ export interface TelemetryReport {
     readonly meanMs: number;
     readonly meanBytes: number;
   }[];
+  /** By key: reads that no PoP has seen. */
+  readonly reads?: Readonly<Record<string, number>>;
 }
 
 export interface TelemetryOptions {
@@ -26,6 +28,7 @@ export const BATCH_MS = 5_000;
 
 export class Telemetry {
   readonly #options: TelemetryOptions;
+  readonly #reads = new Map<string, number>();
   readonly #sums = new Map<string, { samples: number; ms: number; bytes: number }>();
   #samples = 0;
   #cancelTimer: (() => void) | undefined;
@@ -38,6 +41,16 @@ export class Telemetry {
   observe(region: string, ms: number, bytes: number): void {
     const sum = this.#sums.get(region) ?? { samples: 0, ms: 0, bytes: 0 };
     this.#sums.set(region, { samples: sum.samples + 1, ms: sum.ms + ms, bytes: sum.bytes + bytes });
+    this.#taken();
+  }
+
+  /** An object was read from what is kept here. */
+  read(key: string): void {
+    this.#reads.set(key, (this.#reads.get(key) ?? 0) + 1);
+    this.#taken();
+  }
+
+  #taken(): void {
     this.#samples++;
     if (this.#samples >= BATCH_SAMPLES) this.flush();
     else this.#cancelTimer ??= this.#options.clock.after(BATCH_MS, () => this.flush());
@@ -53,8 +66,10 @@ export class Telemetry {
       meanMs: ms / samples,
       meanBytes: bytes / samples,
     }));
+    const reads = this.#reads.size > 0 ? { reads: Object.fromEntries(this.#reads) } : {};
     this.#sums.clear();
+    this.#reads.clear();
     this.#samples = 0;
-    this.#options.send({ regions });
+    this.#options.send({ regions, ...reads });
   }
 }

@@ -107,5 +107,8 @@ describe("Telemetry", () => {
     expect(reports[1]).toEqual({ regions: [{ name: "a", samples: BATCH_SAMPLES, meanMs: 7, meanBytes: 1 }] });
     await clock.pass(2 * BATCH_MS);
     expect(reports).toHaveLength(2);
+    for (const key of ["cat", "dog", "cat"]) telemetry.read(key);
+    await clock.pass(BATCH_MS);
+    expect(reports[2]).toEqual({ regions: [], reads: { cat: 2, dog: 1 } });
   });
 });
