@@ -32,8 +32,10 @@ export interface AdvisedRegion {
   readonly name: string;
   /** Failure domain above regions; the region itself by default. */
   readonly provider?: string;
-  /** From each PoP, in ms for one chunk. */
+  /** From each PoP, in ms to the first byte of a chunk. */
   readonly latencyMs: Readonly<Record<string, number>>;
+  /** Megabytes (10^6 bytes) per second of one transfer from here, for every PoP; unlimited by default. */
+  readonly bandwidthMBps?: number;
   readonly storagePerGbMonth: number;
   readonly getPerMillion: number;
   readonly egressPerGb: number;
@@ -43,6 +45,7 @@ export interface AdvisedPop {
   readonly name: string;
   /** Share of the audience, in any unit. */
   readonly weight: number;
+  /** In ms for what is cached of an object, its transfer included. */
   readonly cacheLatencyMs: number;
 }
 
@@ -149,7 +152,7 @@ function chunksIn(region: number, regions: number, chunks: number): number {
 }
 
 function uncachedMs(
-  { pops, sigma = 0.3 }: AdviceRequest,
+  { pops, data, sigma = 0.3 }: AdviceRequest,
   regions: readonly AdvisedRegion[],
   k: number,
   m: number,
@@ -157,7 +160,7 @@ function uncachedMs(
   let sum = 0;
   let weights = 0;
   for (const { name, weight } of pops) {
-    const sources = Array.from({ length: k + m }, (_, c) => regions[c % regions.length]!.latencyMs[name]!)
+    const sources = Array.from({ length: k + m }, (_, c) => chunkMs(regions[c % regions.length]!, name, data, k))
       .toSorted((a, b) => a - b)
       .slice(0, k)
       .map((meanMs) => ({ meanMs, sdMs: meanMs * sigma }));
@@ -165,6 +168,17 @@ function uncachedMs(
     weights += weight;
   }
   return sum / weights;
+}
+
+/** How long one chunk takes from a region: first byte and transfer. */
+function chunkMs(
+  { latencyMs, bandwidthMBps }: AdvisedRegion,
+  pop: string,
+  data: AdviceRequest["data"],
+  k: number,
+): number {
+  const transferMs = bandwidthMBps === undefined ? 0 : data.bytesPerObject / k / (bandwidthMBps * 1000);
+  return latencyMs[pop]! + transferMs;
 }
 
 function storageCost({ data }: AdviceRequest, regions: readonly AdvisedRegion[], k: number, m: number): number {
@@ -186,7 +200,7 @@ function rate(request: AdviceRequest, layout: Layout, cacheShare: number): Rated
     regions: regions.map((region) => region.name),
     pops: pops.map((pop) => ({
       name: pop.name,
-      regionLatencyMs: Object.fromEntries(regions.map((region) => [region.name, region.latencyMs[pop.name]])),
+      regionLatencyMs: Object.fromEntries(regions.map((region) => [region.name, chunkMs(region, pop.name, data, k)])),
       cacheLatencyMs: pop.cacheLatencyMs,
       capacityChunks: Math.round(cacheShare * SIMULATED_OBJECTS * k),
       demand: pop.weight,
@@ -221,12 +235,12 @@ function rate(request: AdviceRequest, layout: Layout, cacheShare: number): Rated
 }
 
 /** Share of the chunks read from each region: the nearest k of every PoP, by its audience. */
-function regionUse({ pops }: AdviceRequest, { k, m, regions }: Layout): Float64Array {
+function regionUse({ pops, data }: AdviceRequest, { k, m, regions }: Layout): Float64Array {
   const use = new Float64Array(regions.length);
   const weights = pops.reduce((sum, pop) => sum + pop.weight, 0);
   for (const { name, weight } of pops) {
     const nearest = Array.from({ length: k + m }, (_, c) => c % regions.length)
-      .toSorted((a, b) => regions[a]!.latencyMs[name]! - regions[b]!.latencyMs[name]!)
+      .toSorted((a, b) => chunkMs(regions[a]!, name, data, k) - chunkMs(regions[b]!, name, data, k))
       .slice(0, k);
     for (const r of nearest) use[r]! += weight / weights / k;
   }
@@ -255,6 +269,7 @@ function checkRequest(request: AdviceRequest): void {
     for (const field of ["storagePerGbMonth", "getPerMillion", "egressPerGb"] as const) {
       needNumber(region[field], `regions[${r}].${field}`, 0);
     }
+    if (region.bandwidthMBps !== undefined) needNumber(region.bandwidthMBps, `regions[${r}].bandwidthMBps`, 1e-3);
   }
   needNumber(data?.objects, "data.objects", 1);
   needNumber(data?.bytesPerObject, "data.bytesPerObject", 1);

@@ -60,6 +60,16 @@ describe("advise", () => {
     expect(all.some((one) => one.isEfficient)).toBe(true);
   });
 
+  test("slow transfers make large objects slower by the time of one chunk, and smaller chunks win", () => {
+    const alone = { ...NEAR, regions: NEAR.regions.slice(0, 3), cacheShares: [0], sigma: 0 };
+    const meanOf = (request: AdviceRequest, k: number): number => advise(request).find((one) => one.k === k)!.meanMs;
+    const slow = { ...alone, regions: alone.regions.map((one) => ({ ...one, bandwidthMBps: 10 })) };
+    // 1 MB at 10 MB/s takes 100 ms whole, 50 ms in halves, 25 ms in quarters.
+    for (const k of [1, 2, 4]) expect(meanOf(slow, k)).toBeCloseTo(meanOf(alone, k) + 100 / k, 6);
+    expect(advise(alone)[0]!.k).toBe(1);
+    expect(advise(slow)[0]!.k).toBe(4);
+  });
+
   test("storage is charged by its overhead, without reads and cache", () => {
     const cold = { ...NEAR, data: { ...NEAR.data, readsPerMonth: 0 }, cacheShares: [0], codes: [[2, 1]] as const };
     for (const one of advise(cold)) expect(one.costPerMonth).toBeCloseTo(10 * 1.5 * 0.02, 9);
@@ -69,6 +79,7 @@ describe("advise", () => {
     ["no regions", { regions: [] }, "regions"],
     ["a missing latency", { regions: [{ ...NEAR.regions[0], latencyMs: {} }] }, "regions[0].latencyMs.fra"],
     ["a negative price", { regions: [{ ...NEAR.regions[0], egressPerGb: -1 }] }, "regions[0].egressPerGb"],
+    ["no bandwidth at all", { regions: [{ ...NEAR.regions[0], bandwidthMBps: 0 }] }, "regions[0].bandwidthMBps"],
     ["a weight of zero", { pops: [{ ...NEAR.pops[0], weight: 0 }] }, "pops[0].weight"],
     ["no survival target", { survive: {} }, "survive.regions"],
     ["a code that is none", { codes: [[0, 1]] }, "codes[0]"],
