@@ -60,6 +60,23 @@ const NAMES = [
   "span",
   "probe",
   "release",
+  "lastStripe",
+  "continuesWith",
+  "record",
+  "payload",
+  "signedUntilMs",
+  "isGone",
+  "served",
+  "hasDelivered",
+  "resigned",
+  "resign",
+  "turn",
+  "queue",
+  "hedging",
+  "recent",
+  "lateMs",
+  "known",
+  "late",
 ];
 
 /** For esbuild's `mangleProps`. */

@@ -63,8 +63,10 @@ export class OfflineStore implements ObjectStore {
   learn(key: string, plan: FullPlan): void {
     const current = stripePrefix(plan.manifest);
     void this.#entries.deleteWhere((name) => name.startsWith(keyPrefix(key)) && !name.startsWith(current));
-    // What a plan says of the network is old by the time that nobody answers: an object and where its chunks are remain.
-    const kept = { ...plan, cached: [], telemetry: undefined };
+    // What a plan says of the network is old by the time that nobody answers. What it says of the object remains.
+    const { pop, epoch, version, manifest, delta } = plan;
+    const regions = plan.regions.filter(({ signed }) => !signed);
+    const kept: FullPlan = { pop, epoch, version, manifest, delta, regions, cached: [] };
     void this.#entries.put(planName(key), new TextEncoder().encode(JSON.stringify(kept)));
   }
 
