@@ -68,7 +68,7 @@ export class ManifestStore {
   async get(key: string, context: LookupContext): Promise<Manifest> {
     parseKey(key);
     const known = this.#entries.get(key);
-    if (known && known.expiresMs > this.#options.now()) return known.manifest;
+    if (known && this.#isFresh(known)) return known.manifest;
     const renew = (): Promise<Manifest> => this.#lookUp(key, context, () => this.#renew(key, context));
     const outcome = (this.#lookups.get(key) ?? renew()).then(
       (manifest) => ({ manifest }),
@@ -94,6 +94,13 @@ export class ManifestStore {
     await Promise.all(named.map((key) => this.#options.frontCache.delete(cacheName(key))));
   }
 
+  /** What expires later than anything does was noted by a clock that is ahead: how old it is, nobody knows. */
+  #isFresh({ expiresMs }: Entry): boolean {
+    const { ttlSeconds, now } = this.#options;
+    const leftMs = expiresMs - now();
+    return leftMs > 0 && leftMs <= Math.max(ttlSeconds * 1000, RETRY_AFTER_MS);
+  }
+
   async #lookUp(key: string, { waitUntil }: LookupContext, look: () => Promise<Manifest>): Promise<Manifest> {
     const lookup = look().finally(() => {
       if (this.#lookups.get(key) === lookup) this.#lookups.delete(key);
@@ -107,7 +114,7 @@ export class ManifestStore {
   async #renew(key: string, context: LookupContext): Promise<Manifest> {
     const { now } = this.#options;
     const inFront = await this.#fromFrontCache(key);
-    if (inFront && inFront.expiresMs > now()) {
+    if (inFront && this.#isFresh(inFront)) {
       this.#entries.set(key, inFront);
       return inFront.manifest;
     }

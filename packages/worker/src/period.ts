@@ -10,7 +10,21 @@ import { takeTurn, tellPeers } from "./peers/turn-taking.ts";
 import { MONITOR_SHARDS, monitorShard, popState } from "./request-counter.ts";
 import type { KeyRequests } from "./request-monitor.ts";
 
-export async function period(env: Env, context: { waitUntil(promise: Promise<unknown>): void }): Promise<void> {
+interface PeriodContext {
+  waitUntil(promise: Promise<unknown>): void;
+}
+
+/** Rejects when the PoP's state cannot be had: the cache stays as it is, and the next period goes on. */
+export async function period(env: Env, context: PeriodContext): Promise<void> {
+  try {
+    await run(env, context);
+  } catch (error) {
+    log("error", "period failed", { error });
+    throw error;
+  }
+}
+
+async function run(env: Env, context: PeriodContext): Promise<void> {
   const { settings, cache, clock, codec, configuration, counter, telemetry } = isolateOf(env);
   // Manifests may take half of the subrequests, as far as they are not KV's, and the changes the other half.
   const halfMax = Math.ceil(settings.subrequestsMax / 2);

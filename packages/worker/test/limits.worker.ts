@@ -1,10 +1,12 @@
 /**
  * The Worker under the limits of the platform. What an invocation does is found by its asynchronous context, so it counts
- * whatever module does it; `GET /__limits` tells what was counted.
+ * whatever module does it; `GET /__limits` tells what was counted. `POST /__limits` sets what of the platform is in trouble
+ * (`PlatformFaults`).
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Env } from "../src/env.ts";
 import worker from "../src/index.ts";
+import { KvHistory, NO_FAULTS, type PlatformFaults } from "./platform-faults.ts";
 import { InvocationLimits, KvLimits, SUBREQUESTS_MAX, type InvocationReport } from "./platform-limits.ts";
 
 export { PeerState, PopState, RequestMonitor } from "../src/index.ts";
@@ -15,13 +17,26 @@ const invocations = new AsyncLocalStorage<InvocationLimits>();
 let latest: InvocationLimits | undefined;
 const reports: InvocationReport[] = [];
 const violations: string[] = [];
+let faults = NO_FAULTS;
+/** Operations that the present faults have spoiled. */
+let fired = 0;
 const violated = (violation: string): void => void violations.push(violation);
 
 export default {
   async fetch(request, env, context) {
     const { pathname } = new URL(request.url);
-    if (pathname === REPORT_PATH)
-      return Response.json({ invocations: reports.splice(0), violations: violations.splice(0) });
+    if (pathname === REPORT_PATH) {
+      const spoiled = fired;
+      if (request.method === "POST") {
+        faults = { ...NO_FAULTS, ...((await request.json()) as Partial<PlatformFaults>) };
+        fired = 0;
+      }
+      return Response.json({
+        invocations: reports.splice(0),
+        violations: violations.splice(0),
+        fired: spoiled,
+      });
+    }
     return limited(pathname, env, () => worker.fetch(request, wrap(env), context));
   },
   scheduled: (event, env, context) => limited("cron", env, () => worker.scheduled(event, wrap(env), context)),
@@ -38,6 +53,13 @@ function limited<T>(what: string, { SUBREQUESTS_MAX: max }: Env, task: () => T):
 function current(): InvocationLimits {
   return invocations.getStore() ?? latest!;
 }
+
+const platformNow = Date.now.bind(Date);
+const now = (): number => platformNow() + faults.clockAheadMs;
+Date.now = () => {
+  if (faults.clockAheadMs !== 0) fired++;
+  return now();
+};
 
 const platformFetch = globalThis.fetch;
 globalThis.fetch = ((...args: Parameters<typeof fetch>) => {
@@ -74,12 +96,19 @@ function wrap(env: Env): Env {
 }
 
 function limitedKv(kv: KVNamespace): KVNamespace {
-  const limits = new KvLimits(Date.now, violated);
+  const limits = new KvLimits(platformNow, violated);
+  const history = new KvHistory(kv);
   return {
     get: (name: string, type?: "arrayBuffer") =>
       kvOperation(
         () => limits.checkName(name),
-        () => (type ? kv.get(name, type) : kv.get(name)) as Promise<ArrayBuffer | string | null>,
+        async () => {
+          const old = history.before(name, now() - faults.kvBehindMs);
+          if (old === undefined)
+            return (type ? kv.get(name, type) : kv.get(name)) as Promise<ArrayBuffer | string | null>;
+          fired++;
+          return old === null || type ? old : new TextDecoder().decode(old);
+        },
       ),
     put: (name: string, value: string | ArrayBuffer, options?: KVNamespacePutOptions) =>
       kvOperation(
@@ -87,12 +116,12 @@ function limitedKv(kv: KVNamespace): KVNamespace {
           const bytes = typeof value === "string" ? new TextEncoder().encode(value).length : value.byteLength;
           limits.checkWrite(name, bytes, options?.metadata);
         },
-        () => kv.put(name, value, options),
+        () => history.change(name, now(), () => kv.put(name, value, options)),
       ),
     delete: (name: string) =>
       kvOperation(
         () => limits.checkRate(name),
-        () => kv.delete(name),
+        () => history.change(name, now(), () => kv.delete(name)),
       ),
   } as unknown as KVNamespace;
 }
@@ -117,6 +146,10 @@ function limitedStub(stub: object): object {
     get(_target, method) {
       return (...args: unknown[]) => {
         current().subrequest();
+        if (faults.objectsOverloaded) {
+          fired++;
+          return Promise.reject(Object.assign(new Error("Durable Object is overloaded."), { overloaded: true }));
+        }
         return (stub as Record<string | symbol, (...args: unknown[]) => unknown>)[method]!(...args);
       };
     },
