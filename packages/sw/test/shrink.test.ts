@@ -96,6 +96,7 @@ test.each([
   "meanBytes",
   "meanMs",
   "queries",
+  "reads",
   "seconds",
   "signed",
   "telemetry",
