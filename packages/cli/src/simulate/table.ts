@@ -26,9 +26,15 @@ export function tableOf(scenario: Scenario, rows: readonly SimulationRow[]): str
   const lines = shown.map(
     (row) => row.name.padEnd(nameWidth) + COLUMNS.map(([, width, show]) => show(row).padStart(width)).join(""),
   );
-  const failed = rows.filter((row) => row.pop === "all" && row.failedReads > 0);
-  const notes = failed.map((row) => `${row.name}: ${row.failedReads} reads could not be completed`);
-  return [`${scenario.name}: ${scenario.about}`, title, ...lines, ...notes];
+  return [`${scenario.name}: ${scenario.about}`, title, ...lines, ...rows.flatMap(notesOf)];
+}
+
+function notesOf({ name, pop, failedReads, messages = 0 }: SimulationRow): string[] {
+  if (pop !== "all") return [];
+  const notes: string[] = [];
+  if (failedReads > 0) notes.push(`${name}: ${failedReads} reads could not be completed`);
+  if (messages > 0) notes.push(`${name}: ${messages.toFixed(0)} messages between PoPs`);
+  return notes;
 }
 
 function percent(ratio: number): string {

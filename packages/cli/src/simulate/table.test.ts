@@ -1,0 +1,36 @@
+import { parseScenario, simulate } from "@agarose/solver";
+import { expect, test } from "vitest";
+import { tableOf } from "./table.ts";
+
+const PEERS = [
+  { name: "p", peerLatencyMs: { q: 20 } },
+  { name: "q", peerLatencyMs: { p: 20 } },
+];
+
+const SCENARIO = parseScenario({
+  name: "two",
+  code: { k: 2, m: 1 },
+  objects: { count: 5, bytes: 1000 },
+  regions: ["a", "b", "c"],
+  pops: PEERS.map((pop) => ({
+    ...pop,
+    regionLatencyMs: { a: 100, b: 200, c: 300 },
+    cacheLatencyMs: 5,
+    capacityChunks: 4,
+  })),
+  popularity: { type: "uniform" },
+  requests: { perSecond: 10, count: 100 },
+  events: ["a", "b"].map((region) => ({ atSeconds: 5, forSeconds: 1, region, down: true })),
+  policies: [{ name: "backend" }, { name: "c2p" }],
+});
+
+test("below the table stands how many reads failed, and how many messages PoPs sent", () => {
+  const rows = simulate(SCENARIO);
+  const lines = tableOf(SCENARIO, rows);
+  expect(lines.slice(0, 2)).toEqual([expect.stringContaining("two"), expect.stringContaining("mean ms")]);
+  const notes = lines.slice(2 + rows.length);
+  const all = rows.filter(({ pop }) => pop === "all");
+  expect(notes).toContain(`backend: ${all[0]!.failedReads} reads could not be completed`);
+  expect(notes.at(-1)).toBe(`c2p: ${all[1]!.messages} messages between PoPs`);
+  expect(all[0]!.failedReads).toBeGreaterThan(0);
+});
