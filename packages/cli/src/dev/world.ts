@@ -53,6 +53,8 @@ export interface WorldState {
   readonly pops: Record<string, { down: boolean; kv: KvState }>;
 }
 
+/** For `agarose status` and `/metrics` of the local PoPs, which listen on this machine only. */
+const DEV_ADMIN_TOKEN = "agarose-dev";
 const LOG_RECORDS_MAX = 20_000;
 const CRON_RUNS_MAX = 50;
 
@@ -103,6 +105,7 @@ async function assemble(
       environment: TABLE_I.pops[0]!,
       vars: {
         CACHE_BYTES: String(options.cacheBytes),
+        ADMIN_TOKEN: DEV_ADMIN_TOKEN,
         REGIONS: JSON.stringify(
           regionNames.map((region) => ({
             name: region,
