@@ -11,10 +11,10 @@ export interface BucketCredentials {
   readonly secretAccessKey: string;
 }
 
-/** A URL is signed as of the beginning of its window, and good for `EXPIRES_SECONDS` from there. */
-const WINDOW_MS = 60_000;
+/** A URL is signed as of the beginning of its term, and good for `EXPIRES_SECONDS` from there. */
+const TERM_MS = 60_000;
 export const EXPIRES_SECONDS = 300;
-/** Signatures of a window that are kept: some 2 MB. */
+/** Signatures of a term that are kept: some 2 MB. */
 const SIGNATURES_MAX = 5_000;
 /** What buckets call credentials and clocks that they do not take, as against objects that are not there. */
 const REFUSALS = /<Code>(InvalidAccessKeyId|SignatureDoesNotMatch|RequestTimeTooSkewed|ExpiredToken|InvalidToken)</;
@@ -24,7 +24,7 @@ export class BucketSigner {
   readonly #now: () => number;
   readonly #clients = new Map<string, AwsClient>();
   readonly #regions: readonly Region[];
-  #window = 0;
+  #term = 0;
   readonly #queries = new Map<string, string>();
 
   /**
@@ -64,19 +64,19 @@ export class BucketSigner {
       const url = objectUrl(region.url, chunkName(key, version, chunk));
       return [String(chunk), await this.#query(region.name, url)] as const;
     });
-    const aged = Math.ceil((this.#now() % WINDOW_MS) / 1000);
+    const aged = Math.ceil((this.#now() % TERM_MS) / 1000);
     return { seconds: EXPIRES_SECONDS - aged, queries: Object.fromEntries(await Promise.all(queries)) };
   }
 
   async #query(region: string, url: string): Promise<string> {
-    const window = Math.floor(this.#now() / WINDOW_MS);
-    if (window !== this.#window || this.#queries.size >= SIGNATURES_MAX) {
+    const term = Math.floor(this.#now() / TERM_MS);
+    if (term !== this.#term || this.#queries.size >= SIGNATURES_MAX) {
       this.#queries.clear();
-      this.#window = window;
+      this.#term = term;
     }
     let query = this.#queries.get(url);
     if (query === undefined) {
-      const datetime = new Date(window * WINDOW_MS).toISOString().replace(/[:-]|\.\d{3}/g, "");
+      const datetime = new Date(term * TERM_MS).toISOString().replace(/[:-]|\.\d{3}/g, "");
       const signed = await this.#clients.get(region)!.sign(`${url}?X-Amz-Expires=${EXPIRES_SECONDS}`, {
         aws: { signQuery: true, datetime },
       });

@@ -7,7 +7,7 @@ import {
   SAMPLES_PER_CLIENT_MAX,
   TelemetryIntake,
 } from "./telemetry-intake.ts";
-import { WINDOW_MS } from "./telemetry-token.ts";
+import { TERM_MS } from "./telemetry-token.ts";
 
 let nowMs = 0;
 let intake: TelemetryIntake;
@@ -21,12 +21,12 @@ const reads = (client: string, key: string, count: number): number =>
     .take({ client, samples: [], reads: [{ key, reads: count }] })
     .reduce((sum, admitted) => sum + admitted.reads, 0);
 
-test("reads of one client and key count up to the limit of a window, and again in the next one", () => {
+test("reads of one client and key count up to the limit of a term, and again in the next one", () => {
   expect(reads("a", "cat", READS_PER_KEY_MAX - 1)).toBe(READS_PER_KEY_MAX - 1);
   expect(reads("a", "cat", 1_000_000)).toBe(1);
   expect(reads("a", "cat", 1)).toBe(0);
   expect(reads("b", "cat", 3)).toBe(3);
-  nowMs += WINDOW_MS;
+  nowMs += TERM_MS;
   expect(reads("a", "cat", 5)).toBe(5);
 });
 

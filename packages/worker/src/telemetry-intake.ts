@@ -3,7 +3,7 @@
  * nor move a latency, nor fill the memory that others' reports need. Pure.
  */
 import type { ClientSample, RegionSample } from "./region-estimates.ts";
-import { WINDOW_MS } from "./telemetry-token.ts";
+import { TERM_MS } from "./telemetry-token.ts";
 
 /** What one client has reported at once. */
 export interface ClientReport {
@@ -20,7 +20,7 @@ export interface ReportedReads {
 }
 
 export const OWN = "";
-/** Reads that count of one client in a window: of one key, and of all. */
+/** Reads that count of one client in a term: of one key, and of all. */
 export const READS_PER_KEY_MAX = 20;
 export const READS_PER_CLIENT_MAX = 300;
 /** Latencies that count of one client in a period, by region. */
@@ -28,7 +28,7 @@ export const SAMPLES_PER_CLIENT_MAX = 4;
 const OWN_SAMPLES_MAX = 256;
 /** Latencies kept in a period, by region. */
 const SAMPLES_MAX = 1024;
-/** Clients in a window; what further ones report is dropped. */
+/** Clients in a term; what further ones report is dropped. */
 const CLIENTS_MAX = 20_000;
 
 interface Spent {
@@ -38,7 +38,7 @@ interface Spent {
 
 export class TelemetryIntake {
   readonly #now: () => number;
-  #window = 0;
+  #term = 0;
   readonly #spent = new Map<string, Spent>();
   /** By region. */
   readonly #samples = new Map<string, ClientSample[]>();
@@ -75,9 +75,9 @@ export class TelemetryIntake {
   }
 
   #admit(client: string, reported: readonly ReportedReads[]): ReportedReads[] {
-    const window = Math.floor(this.#now() / WINDOW_MS);
-    if (window !== this.#window) this.#spent.clear();
-    this.#window = window;
+    const term = Math.floor(this.#now() / TERM_MS);
+    if (term !== this.#term) this.#spent.clear();
+    this.#term = term;
     const spent = this.#spent.get(client) ?? { total: 0, keys: new Map<string, number>() };
     if (!this.#spent.has(client) && this.#spent.size >= CLIENTS_MAX) return [];
     this.#spent.set(client, spent);

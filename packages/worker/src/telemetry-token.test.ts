@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { clientAddress, TelemetryTokens, WINDOW_MS } from "./telemetry-token.ts";
+import { clientAddress, TelemetryTokens, TERM_MS } from "./telemetry-token.ts";
 
 const START_MS = 1_790_000_000_000;
 const ADDRESS = "203.0.113.7";
@@ -17,10 +17,10 @@ beforeEach(async () => {
   tokens = await tokensOf("fra", "secret");
 });
 
-test("a token is taken from the client that it was issued to, who keeps one name over all windows", async () => {
+test("a token is taken from the client that it was issued to, who keeps one name over all terms", async () => {
   const first = await tokens.check(await tokens.issue(ADDRESS), ADDRESS);
   expect(first).toMatch(/^[\w-]{16}$/);
-  nowMs += 3 * WINDOW_MS;
+  nowMs += 3 * TERM_MS;
   expect(await tokens.check(await tokens.issue(ADDRESS), ADDRESS)).toBe(first);
   expect(await tokens.check(await tokens.issue("203.0.113.8"), "203.0.113.8")).not.toBe(first);
   expect(first).not.toContain("203");
@@ -28,19 +28,19 @@ test("a token is taken from the client that it was issued to, who keeps one name
 
 test("a token lives for at least ten minutes, and at most fifteen", async () => {
   const token = await tokens.issue(ADDRESS);
-  nowMs = START_MS + 2 * WINDOW_MS;
+  nowMs = START_MS + 2 * TERM_MS;
   await expect(tokens.check(token, ADDRESS)).resolves.toBeTypeOf("string");
-  nowMs = START_MS + 3 * WINDOW_MS;
+  nowMs = START_MS + 3 * TERM_MS;
   await expect(tokens.check(token, ADDRESS)).rejects.toMatchObject({ code: "FORBIDDEN", httpStatus: 403 });
 });
 
-test.each([-WINDOW_MS, WINDOW_MS])("an issuer whose clock is %i ms off is believed", async (skewMs) => {
+test.each([-TERM_MS, TERM_MS])("an issuer whose clock is %i ms off is believed", async (skewMs) => {
   const issuer = await tokensOf("fra", "secret", skewMs);
   await expect(tokens.check(await issuer.issue(ADDRESS), ADDRESS)).resolves.toBeTypeOf("string");
 });
 
 test("a token of the far future is refused: nobody stores up what leaks", async () => {
-  const issuer = await tokensOf("fra", "secret", 2 * WINDOW_MS);
+  const issuer = await tokensOf("fra", "secret", 2 * TERM_MS);
   await expect(tokens.check(await issuer.issue(ADDRESS), ADDRESS)).rejects.toMatchObject({ code: "FORBIDDEN" });
 });
 
@@ -48,8 +48,8 @@ describe("refused with FORBIDDEN, and why:", () => {
   const foreign = async (pop: string, secret: string): Promise<string> => (await tokensOf(pop, secret)).issue(ADDRESS);
   const cut = async (): Promise<string> => (await tokens.issue(ADDRESS)).slice(0, -1);
   const changed = async (): Promise<string> => {
-    const [window, mac = ""] = (await tokens.issue(ADDRESS)).split(".");
-    return `${window}.${mac.startsWith("A") ? "B" : "A"}${mac.slice(1)}`;
+    const [term, mac = ""] = (await tokens.issue(ADDRESS)).split(".");
+    return `${term}.${mac.startsWith("A") ? "B" : "A"}${mac.slice(1)}`;
   };
   test.each<[string, () => Promise<unknown>, string]>([
     ["none", async () => undefined, "no token"],

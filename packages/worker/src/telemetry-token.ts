@@ -1,18 +1,18 @@
 /**
  * Telemetry tokens: what a PoP hands to a client with a plan, and wants back with a report. A token is bound to this PoP,
- * to the client's address and to a window of some minutes, so it cannot be collected elsewhere nor used for long.
+ * to the client's address and to a term of some minutes, so it cannot be collected elsewhere nor used for long.
  *
- * `<window>.<HMAC-SHA-256 in base64url>`. Only clocks of Cloudflare count, and they may be minutes apart.
+ * `<term>.<HMAC-SHA-256 in base64url>`. Only clocks of Cloudflare count, and they may be minutes apart.
  */
 import { AgaroseError } from "@agarose/core";
 
-/** A token is issued for the window that the clock is in. */
-export const WINDOW_MS = 5 * 60_000;
-/** Windows that are past and still taken: a token lives 10 to 15 minutes. */
-const WINDOWS_PAST = 2;
-/** Windows that are to come, by our clock, and taken: the issuer's may be ahead. */
-const WINDOWS_AHEAD = 1;
-/** Tokens of one window kept, so that a busy client costs one HMAC a window. */
+/** A token is issued for the term that the clock is in. */
+export const TERM_MS = 5 * 60_000;
+/** Terms that are past and still taken: a token lives 10 to 15 minutes. */
+const TERMS_PAST = 2;
+/** Terms that are to come, by our clock, and taken: the issuer's may be ahead. */
+const TERMS_AHEAD = 1;
+/** Tokens of one term kept, so that a busy client costs one HMAC a term. */
 const TOKENS_MAX = 10_000;
 
 const encoder = new TextEncoder();
@@ -21,7 +21,7 @@ export class TelemetryTokens {
   readonly #pop: string;
   readonly #now: () => number;
   #key: CryptoKey | undefined;
-  #window = 0;
+  #term = 0;
   readonly #issued = new Map<string, string>();
 
   /** @param now milliseconds since 1970. */
@@ -42,14 +42,14 @@ export class TelemetryTokens {
 
   /** A token for the client at `address`. `setKey` must have been called. */
   async issue(address: string): Promise<string> {
-    const window = this.#currentWindow();
-    if (window !== this.#window || this.#issued.size >= TOKENS_MAX) {
+    const term = this.#currentTerm();
+    if (term !== this.#term || this.#issued.size >= TOKENS_MAX) {
       this.#issued.clear();
-      this.#window = window;
+      this.#term = term;
     }
     let token = this.#issued.get(address);
     if (token === undefined) {
-      token = `${window}.${base64url(await this.#sign(this.#text(window, address)))}`;
+      token = `${term}.${base64url(await this.#sign(this.#text(term, address)))}`;
       this.#issued.set(address, token);
     }
     return token;
@@ -57,30 +57,29 @@ export class TelemetryTokens {
 
   /**
    * Checks that `token` was issued here, lately, to the client at `address`; compares in constant time. Returns a
-   * name for the client that does not tell its address and stays the same over all windows. Throws FORBIDDEN.
+   * name for the client that does not tell its address and stays the same over all terms. Throws FORBIDDEN.
    */
   async check(token: unknown, address: string): Promise<string> {
-    const [, windowText = "", mac = ""] =
-      /^(\d{1,12})\.([\w-]{43})$/.exec(typeof token === "string" ? token : "") ?? [];
+    const [, termText = "", mac = ""] = /^(\d{1,12})\.([\w-]{43})$/.exec(typeof token === "string" ? token : "") ?? [];
     if (mac === "") throw refused(token === undefined ? "the report has no token" : "its token is malformed");
-    const window = Number(windowText);
-    const age = this.#currentWindow() - window;
-    if (age > WINDOWS_PAST) throw refused(`its token expired: it is of ${age} windows ago, ${WINDOWS_PAST} are taken`);
-    if (age < -WINDOWS_AHEAD) throw refused("its token is of the future");
+    const term = Number(termText);
+    const age = this.#currentTerm() - term;
+    if (age > TERMS_PAST) throw refused(`its token expired: it is of ${age} terms ago, ${TERMS_PAST} are taken`);
+    if (age < -TERMS_AHEAD) throw refused("its token is of the future");
     const signature = bytesOf(mac);
-    const text = encoder.encode(this.#text(window, address));
+    const text = encoder.encode(this.#text(term, address));
     if (!(await crypto.subtle.verify("HMAC", this.#required(), signature, text))) {
       throw refused("its token is not one of this PoP for this address");
     }
     return base64url(await this.#sign(`agarose-client\n${address}`)).slice(0, 16);
   }
 
-  #currentWindow(): number {
-    return Math.floor(this.#now() / WINDOW_MS);
+  #currentTerm(): number {
+    return Math.floor(this.#now() / TERM_MS);
   }
 
-  #text(window: number, address: string): string {
-    return `agarose-telemetry\n${this.#pop}\n${window}\n${address}`;
+  #text(term: number, address: string): string {
+    return `agarose-telemetry\n${this.#pop}\n${term}\n${address}`;
   }
 
   async #sign(text: string): Promise<Uint8Array> {
