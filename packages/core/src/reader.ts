@@ -141,7 +141,11 @@ class Read {
           this.#controller = controller;
         },
         pull: (controller) => this.#pull(controller),
-        cancel: (reason) => this.#finish(reason ?? new DOMException("the consumer cancelled", "AbortError")),
+        cancel: async (reason) => {
+          // A turn later: WebKit (2.50) stops a service worker for good when requests are aborted within this call.
+          await undefined;
+          this.#finish(reason ?? new DOMException("the consumer cancelled", "AbortError"));
+        },
       },
       { highWaterMark: 0 },
     );
