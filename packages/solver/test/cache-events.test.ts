@@ -54,7 +54,7 @@ describe("ObjectsInCache", () => {
           expect(seenIn(tableOf(replayed, objectsMax))).toEqual(seenIn(tableOf(messages, objectsMax)));
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     );
     expect(reordered).toBeGreaterThan(100);
   });
@@ -277,7 +277,7 @@ describe("parseCacheMessage", () => {
           expect(table.hits(key, 10)).toBeGreaterThanOrEqual(0);
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     );
     expect(Math.min(refused, taken)).toBeGreaterThan(100);
   });

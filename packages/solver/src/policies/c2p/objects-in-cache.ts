@@ -80,7 +80,7 @@ export class ObjectsInCache {
   oic(key: string, k: number, own: readonly number[] = []): number {
     const needed = asNumber(k, "k", { min: 1, isInteger: true });
     const cached = new Set(own);
-    for (const chunks of this.holdersOf(key).values()) for (const chunk of chunks) cached.add(chunk);
+    for (const { chunks } of this.statementsOf(key)) for (const chunk of chunks) cached.add(chunk);
     return Math.min(1, cached.size / needed);
   }
 

@@ -37,10 +37,18 @@ export function chooseVictim<T extends ReplacementCandidate>(
   asNumber(affinityMs, "affinityMs", { min: 0 });
   let victim: T | undefined;
   for (const candidate of candidates) {
-    asNumber(candidate.oic, "oic", { min: 0 });
-    asNumber(candidate.hits, "hits", { min: 0 });
-    asNumber(candidate.readMs, "readMs");
+    if (!isSound(candidate)) refuse(candidate);
     if (!victim || compare(candidate, victim, affinityMs) < 0) victim = candidate;
   }
   return victim;
+}
+
+function isSound({ oic, hits, readMs }: ReplacementCandidate): boolean {
+  return oic >= 0 && hits >= 0 && Number.isFinite(oic + hits + readMs);
+}
+
+function refuse({ oic, hits, readMs }: ReplacementCandidate): void {
+  asNumber(oic, "oic", { min: 0 });
+  asNumber(hits, "hits", { min: 0 });
+  asNumber(readMs, "readMs");
 }

@@ -15,6 +15,7 @@ import type { CacheMessage } from "./cache-message.ts";
 import { decayedHits } from "./hit-decay.ts";
 import { ObjectsInCache } from "./objects-in-cache.ts";
 import { chooseVictim, compareC2p, compareLru } from "./replacement.ts";
+import type { ReplacementCandidate } from "./replacement.ts";
 
 export interface StorageNodesStudy {
   /** `lru` by time alone, `algorithm-1` as printed for single nodes, `c2p` by what all nodes hold. */
@@ -160,13 +161,10 @@ class Cluster {
     }
     const compare = replacement === "c2p" ? compareC2p : compareLru;
     const oic = replacement === "c2p" ? this.oicAt(at, nowMs) : () => 1;
-    const candidates = [...node.cached].map(([id, { object, hits, readMs }]) => ({
-      id,
-      object,
-      oic: oic(object),
-      hits: decayedHits(hits, readMs, nowMs),
-      readMs,
-    }));
+    const candidates: (ReplacementCandidate & { readonly id: number; readonly object: number })[] = [];
+    for (const [id, { object, hits, readMs }] of node.cached) {
+      candidates.push({ id, object, oic: oic(object), hits: decayedHits(hits, readMs, nowMs), readMs });
+    }
     const victim = chooseVictim(candidates, affinityMs, compare)!;
     node.cached.delete(victim.id);
     this.tell(at, victim.object, nowMs);
@@ -189,9 +187,10 @@ class Cluster {
 
   private heldAt(at: number, object: number): number[] {
     const { cached } = this.nodes[at]!;
-    return Array.from({ length: this.segments }, (_, index) => index).filter((index) =>
-      cached.has(object * this.segments + index),
-    );
+    const held: number[] = [];
+    for (let index = 0; index < this.segments; index++)
+      if (cached.has(object * this.segments + index)) held.push(index);
+    return held;
   }
 
   private tell(at: number, object: number, nowMs: number): void {
