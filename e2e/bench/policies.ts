@@ -99,8 +99,10 @@ async function runForReal(
       const context = await browser.newContext();
       contexts.push(context);
       const page = await openApp(context, world);
-      // A client of this PoP alone: that clients find the nearest one is measured elsewhere.
-      await takeServiceWorker(page, "module", `pops=${name}=${url}`);
+      // A client of this PoP: that clients find the nearest one is measured elsewhere. What its peers hold, it asks of them.
+      const peers = system.joint ? world.pops.filter((pop) => pop.name !== name) : [];
+      const pops = [{ name, url }, ...peers].map((pop) => `${pop.name}=${pop.url}`);
+      await takeServiceWorker(page, "module", `pops=${pops.join()}`);
       pages.set(name, page);
     }
     const times: number[] = [];

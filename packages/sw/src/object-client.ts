@@ -24,7 +24,7 @@ import type { ObjectStore } from "./object-store.ts";
 import { PlanCache } from "./plan-cache.ts";
 import { discardFrames } from "./pop-call.ts";
 import type { ReadEvent } from "./read-events.ts";
-import { edgeDelivery, popAnswer, regionDelivery } from "./read-trace.ts";
+import { edgeDelivery, peerDelivery, popAnswer, regionDelivery } from "./read-trace.ts";
 import { withConfiguredUrls } from "./sources.ts";
 import { Telemetry, type TelemetryReport } from "./telemetry.ts";
 
@@ -187,7 +187,10 @@ export class ObjectClient {
     await Promise.all(this.config.pops.map((pop) => this.#probe(pop)));
     if (!moved) return;
     this.#nearest = undefined;
-    for (const { name } of this.config.pops) this.latencies.forget(edgeDelivery(name));
+    for (const { name } of this.config.pops) {
+      this.latencies.forget(edgeDelivery(name));
+      this.latencies.forget(peerDelivery(name));
+    }
     for (const { name } of this.#regions) this.latencies.forget(regionDelivery(name));
   }
 
