@@ -17,7 +17,16 @@ export async function minified(script: string, format: "esm" | "iife"): Promise<
   const first = await terser(script, {
     module: isModule,
     ecma: 2020,
-    compress: { passes: 2, inline: 1, pure_getters: true, sequences: false, unsafe_arrows: true, keep_fargs: false },
+    compress: {
+      passes: 2,
+      inline: 1,
+      keep_fargs: false,
+      // What only made up the words of an error has no other effect, so it may go with them.
+      pure_funcs: ["JSON.stringify", "Array.isArray", "String"],
+      pure_getters: true,
+      sequences: false,
+      unsafe_arrows: true,
+    },
     mangle: true,
     format: { comments: false },
   });
