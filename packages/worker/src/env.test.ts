@@ -1,0 +1,41 @@
+import { describe, expect, test } from "vitest";
+import { parseSettings, type Env } from "./env.ts";
+
+const REGIONS = JSON.stringify([{ name: "r0", url: "https://r0.example" }]);
+const settingsOf = (vars: Partial<Record<keyof Env, string>> = {}) =>
+  parseSettings({ POP: "fra", REGIONS, ...vars } as unknown as Env);
+
+describe("the variables of the cache manager", () => {
+  test("have defaults: the adaptive policy, copies of chunks, Cloudflare's prices, no limit", () => {
+    expect(settingsOf()).toMatchObject({
+      policy: "adaptive",
+      functional: false,
+      delta: 1,
+      spending: { writeUsdPerMillion: 5, readUsdPerMillion: 0.5, usdPerPeriod: Infinity, usdPerMonth: Infinity },
+    });
+  });
+
+  test.each(["agar", "exact", "online", "lfu", "lru", "sprout", "adaptive", "off"])("POLICY may be %s", (policy) => {
+    expect(settingsOf({ POLICY: policy }).policy).toBe(policy);
+  });
+
+  test("are amounts of money, or empty for the default", () => {
+    const { spending } = settingsOf({ BUDGET_USD_PER_MONTH: "12.50", BUDGET_USD_PER_PERIOD: "" });
+    expect(spending).toMatchObject({ usdPerMonth: 12.5, usdPerPeriod: Infinity });
+  });
+
+  test.each([
+    ["POLICY", "clairvoyant"],
+    ["POLICY", "backend"],
+    ["POLICY", ""],
+    ["FUNCTIONAL", "yes"],
+    ["BUDGET_USD_PER_MONTH", "-1"],
+    ["BUDGET_USD_PER_MONTH", "1e3"],
+    ["BUDGET_USD_PER_PERIOD", "$5"],
+    ["KV_WRITE_USD_PER_MILLION", "NaN"],
+    ["KV_READ_USD_PER_MILLION", ".5"],
+  ] as const)("%s = %j is refused by name", (name, value) => {
+    expect(() => settingsOf({ [name]: value })).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
+    expect(() => settingsOf({ [name]: value })).toThrow(`variable ${name} is ${JSON.stringify(value)}`);
+  });
+});
