@@ -1,7 +1,18 @@
 /** What one isolate has answered, for `/metrics`: counters of few labels only, however many keys there are. */
 import { readKind, type ReadReport } from "@agarose/core";
 
-const ROUTES = ["/o/", "/v1/read/", "/v1/telemetry", "/v1/status", "/v1/purge", "/metrics", "/healthz"];
+const ROUTES = [
+  "/o/",
+  "/v1/read/",
+  "/v1/chunk/",
+  "/v1/peers",
+  "/v1/telemetry",
+  "/v1/status",
+  "/v1/oic/",
+  "/v1/purge",
+  "/metrics",
+  "/healthz",
+];
 
 /** A count for each combination of labels. */
 export type Counts = ReadonlyMap<string, number>;
@@ -16,6 +27,9 @@ export class Traffic {
   /** Requests to buckets that `/o/` made, by region and outcome, as `region outcome`. */
   readonly bucketRequests = new Map<string, number>();
 
+  /** The same to other PoPs, as `peer outcome`. */
+  readonly peerRequests = new Map<string, number>();
+
   answered(pathname: string, status: number, error: string | null): void {
     const route = ROUTES.find((known) => pathname === known || (known.endsWith("/") && pathname.startsWith(known)));
     add(this.requests, `${route ?? "other"} ${status}`);
@@ -29,6 +43,10 @@ export class Traffic {
 
   bucketRequest(region: string, outcome: string): void {
     add(this.bucketRequests, `${region} ${outcome}`);
+  }
+
+  peerRequest(peer: string, outcome: string): void {
+    add(this.peerRequests, `${peer} ${outcome}`);
   }
 }
 

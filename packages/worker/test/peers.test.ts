@@ -46,6 +46,15 @@ describe("a chunk that only a peer has cached", () => {
     expect((await world.status("lhr")).cache.objects).toEqual([]);
   });
 
+  test("is counted, and the peer is seen in /metrics", async () => {
+    await read("lhr");
+    const answer = await fetch(`${world.url("lhr")}/metrics`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
+    const text = await answer.text();
+    expect(text).toMatch(/^agarose_isolate_peer_requests_total\{.*peer="fra".*outcome="used".*\} [1-9]/m);
+    expect(text).toMatch(/^agarose_peer_objects\{.*peer="fra".*\} 1$/m);
+    expect(text).toMatch(/^agarose_peer_down\{.*peer="fra".*\} 0$/m);
+  });
+
   test("is named in the bundle of the other PoPs, with what of the object is in any cache", async () => {
     const { plan } = await readBundle(`${world.url("lhr")}/v1/read/${KEY}`, KEY);
     expect(plan).toMatchObject({ pop: "lhr", cached: [], peers: [{ name: "fra", chunks: [0, 1, 2, 3] }] });

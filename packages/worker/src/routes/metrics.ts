@@ -3,6 +3,7 @@ import type { Context } from "hono";
 import type { AppEnv } from "../http.ts";
 import { Invocation } from "../isolate.ts";
 import { quantileMs } from "../latency-histogram.ts";
+import { peerState } from "../peers/own-state.ts";
 import { popState } from "../request-counter.ts";
 import { currentSpending } from "../spending.ts";
 import type { Counts } from "../traffic.ts";
@@ -52,6 +53,24 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
     "1 while the region does not answer probes.",
     perRegion(({ down }) => Number(down)),
   );
+  const { peers } = isolate.settings.peers ? await peerState(c.env).status() : { peers: [] };
+  const perPeer = (value: (peer: (typeof peers)[number]) => number): [Labels, number][] =>
+    peers.map((peer) => [{ peer: peer.name }, value(peer)]);
+  text.gauge(
+    "agarose_peer_latency_ms",
+    "Mean round trip to another PoP.",
+    perPeer(({ meanMs }) => meanMs),
+  );
+  text.gauge(
+    "agarose_peer_down",
+    "1 while the PoP does not answer probes, or has not spoken for three periods.",
+    perPeer(({ down, silent }) => Number(down || silent)),
+  );
+  text.gauge(
+    "agarose_peer_objects",
+    "Objects of which the PoP says to hold chunks.",
+    perPeer(({ objects }) => objects),
+  );
   text.counter("agarose_isolate_stripe_reads_total", "Stripes looked up in the chunk cache by this isolate.", [
     [{ result: "hit" }, hits],
     [{ result: "miss" }, misses],
@@ -81,6 +100,11 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
     "agarose_isolate_bucket_requests_total",
     "Chunk requests of this isolate to buckets, by how they ended.",
     labelled(isolate.traffic.bucketRequests, "region", "outcome"),
+  );
+  text.counter(
+    "agarose_isolate_peer_requests_total",
+    "Chunk requests of this isolate to other PoPs, by how they ended.",
+    labelled(isolate.traffic.peerRequests, "peer", "outcome"),
   );
   const { led, followed } = isolate.flights.counters;
   text.counter("agarose_isolate_stripes_decoded_total", "Stripes read for objects, on their own or by another read.", [

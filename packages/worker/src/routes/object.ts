@@ -173,6 +173,7 @@ async function open(invocation: Invocation, manifest: Manifest, range: ByteRange
       const { kind, source, stripe, outcome, error, bytes, startMs, endMs } = record;
       notePeer(record, breakers);
       if (kind === "region" && outcome !== "pending") traffic.bucketRequest(source, outcome);
+      if (kind === "peer" && outcome !== "pending") traffic.peerRequest(source, outcome);
       if (kind === "region" && endMs !== undefined && (outcome === "used" || outcome === "unused")) {
         const sample = { region: source, ms: Math.max(1, endMs - startMs), bytes };
         telemetry.observe(sample, invocation.env, invocation.waitUntil);
