@@ -68,6 +68,21 @@ describe("through a service worker in charge", () => {
     expect(await response.text()).toBe("/m/%C3%BC/a%20b bytes=1-2");
   });
 
+  test.each([
+    ["high", "u=1"],
+    ["low", "u=5"],
+    ["auto", null],
+  ] as const)("says in a header that its priority is %s", async (priority, header) => {
+    control((_, { headers }) => new Response(String((headers as Headers).get("priority"))));
+    expect(await (await fetchObject("a", { priority })).text()).toBe(String(header));
+  });
+
+  test("gives an error that came without words some of its own", async () => {
+    const error = { code: "NOT_ENOUGH_CHUNKS", message: "NOT_ENOUGH_CHUNKS", details: { needed: 9 } };
+    control(() => Response.json({ error }, { status: 502 }));
+    await expect(fetchObject("a")).rejects.toThrow('a: NOT_ENOUGH_CHUNKS {"needed":9}, see docs/ERRORS.md');
+  });
+
   test("turns an error answer back into the error", async () => {
     const error = { code: "NOT_ENOUGH_CHUNKS", message: "needs 9", details: { needed: 9 } };
     control(() => Response.json({ error }, { status: 502 }));

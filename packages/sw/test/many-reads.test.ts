@@ -1,10 +1,14 @@
 /** Reads beside one another, and reads that are prepared: what a page with many objects sees. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { HEDGED_SHARE } from "../src/hedge-budget.ts";
 import type { ObjectClient } from "../src/object-client.ts";
 import { FakeWorld, sampleBytes } from "./fake-world.ts";
 
 const IMAGES = Array.from({ length: 100 }, (_, i) => `images/${i}`);
+/** One stripe of four data chunks. */
 const IMAGE = sampleBytes(4096);
+const K = 4;
+const SHARD_BYTES = 1024;
 
 /** 100 images of one stripe and a long object, on six connections to each region. */
 async function startWorld(): Promise<{ world: FakeWorld; client: ObjectClient }> {
@@ -51,6 +55,33 @@ describe("images that a page asks for at once", () => {
     expect(ends.filter((end) => end < ends[0]!).length).toBeLessThan(50);
   });
 });
+
+test.each([false, true])(
+  "what is asked for because chunks are late keeps to the budget (spent: %s)",
+  async (isSpent) => {
+    const { world, client } = await startWorld();
+    // One request in ten takes ten times as long, in turn over the regions.
+    let count = 0;
+    for (const region of world.regions) {
+      const usual = region.delayMs;
+      Object.defineProperty(region, "delayMs", { get: () => (++count % 10 === 0 ? 10 * usual : usual) });
+    }
+    if (isSpent) while (client.hedging.hedge(SHARD_BYTES, 1));
+    const hedge = vi.spyOn(client.hedging, "hedge");
+    world.events.length = 0;
+    await world.clock.settle(Promise.all(IMAGES.map((key) => timed(world, client, key))));
+    const started = world.events.filter((event) => event.type === "request" && event.outcome === "pending");
+    const asked = hedge.mock.calls.map(([, times], i) => ({ times, isAllowed: hedge.mock.results[i]!.value === true }));
+    const allowed = asked.filter(({ isAllowed }) => isAllowed);
+    expect(started.length).toBeLessThanOrEqual((K + 1) * IMAGES.length + allowed.length);
+    expect(count, "stragglers there were").toBeGreaterThan(100);
+    expect(asked.length).toBeGreaterThan(0);
+    // With nothing saved up, only what is late twice is helped, but for what these reads have earned.
+    const first = allowed.filter(({ times }) => times === 1).length;
+    if (isSpent) expect(first).toBeLessThanOrEqual(HEDGED_SHARE * K * IMAGES.length);
+    else expect(first).toBe(asked.length);
+  },
+);
 
 describe("priority", () => {
   test("goes on to every request of the read, to PoP and buckets", async () => {
