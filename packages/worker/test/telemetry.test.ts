@@ -39,7 +39,10 @@ test("reports of clients move the estimate of a region, as far as they may, and 
   for (let client = 0; client < 5; client++) {
     const address = `198.51.100.${client}`;
     const token = await tokenOf(address);
-    const response = await report(address, { token, regions: [{ name: "r3", samples: 8, meanMs: 9_000, meanBytes: 5 }] });
+    const response = await report(address, {
+      token,
+      regions: [{ name: "r3", samples: 8, meanMs: 9_000, meanBytes: 5 }],
+    });
     expect(response.status).toBe(204);
     expect(response.headers.get("access-control-allow-origin")).toBe("*");
   }
