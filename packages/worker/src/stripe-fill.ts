@@ -54,10 +54,9 @@ const STRIPE_TIMEOUT_MS = 30_000;
 /** Rejects with NOT_ENOUGH_CHUNKS or READ_TIMEOUT when too few regions deliver. */
 export async function fillStripe(options: StripeFillOptions): Promise<StripeFill> {
   const { stored, wanted } = options;
-  const found = new Map<number, Uint8Array>();
-  for (const { chunk, payload } of stored) {
-    if (wanted.includes(chunk) && (await isChunk(options, chunk, payload))) found.set(chunk, payload);
-  }
+  const atHand = new Map<number, Uint8Array>();
+  for (const { chunk, payload } of stored) if (await isChunk(options, chunk, payload)) atHand.set(chunk, payload);
+  const found = new Map([...atHand].filter(([chunk]) => wanted.includes(chunk)));
   const sources = regionSources(options);
   await Promise.all(
     wanted.map(async (chunk) => {
@@ -67,7 +66,8 @@ export async function fillStripe(options: StripeFillOptions): Promise<StripeFill
     }),
   );
   const missing = wanted.filter((chunk) => !found.has(chunk));
-  for (const [chunk, bytes] of await reconstruct(options, sources, found, missing)) found.set(chunk, bytes);
+  const known = new Map([...atHand, ...found]);
+  for (const [chunk, bytes] of await reconstruct(options, sources, known, missing)) found.set(chunk, bytes);
   const unchanged = stored.length === wanted.length && stored.every((frame) => holds(found.get(frame.chunk), frame));
   const reconstructed = missing.filter((chunk) => !isFunctional(options.manifest, chunk)).length;
   return { chunks: found, unchanged, reconstructed };
@@ -117,7 +117,7 @@ async function fetchChunk(
 async function reconstruct(
   options: StripeFillOptions,
   sources: ReadonlyMap<string, ChunkSource>,
-  found: ReadonlyMap<number, Uint8Array>,
+  known: ReadonlyMap<number, Uint8Array>,
   wanted: readonly number[],
 ): Promise<[number, Uint8Array][]> {
   if (wanted.length === 0) return [];
@@ -128,7 +128,7 @@ async function reconstruct(
   const shards = await readStripe({
     manifest,
     stripe,
-    candidates: planStripe(manifest, stripe.index, [atHand(found), ...sources.values()], { failed, random: () => 0 }),
+    candidates: planStripe(manifest, stripe.index, [inMemory(known), ...sources.values()], { failed, random: () => 0 }),
     delta: 0,
     hedge: false,
     timeoutMs: STRIPE_TIMEOUT_MS,
@@ -158,13 +158,13 @@ async function reconstruct(
 }
 
 /** Chunks in memory as a source, so that rebuilding fetches only what is lacking. */
-function atHand(found: ReadonlyMap<number, Uint8Array>): ChunkSource {
+function inMemory(known: ReadonlyMap<number, Uint8Array>): ChunkSource {
   return {
     id: "memory",
     kind: "edge",
     latency: { meanMs: 0, sdMs: 0 },
-    has: (_stripe, chunk) => found.has(chunk),
-    fetch: async ({ chunk }) => found.get(chunk)!,
+    has: (_stripe, chunk) => known.has(chunk),
+    fetch: async ({ chunk }) => known.get(chunk)!,
   };
 }
 

@@ -9,7 +9,7 @@ import { currentSpending } from "../spending.ts";
 
 export async function status(c: Context<AppEnv>): Promise<Response> {
   const { isolate } = new Invocation(c.env, c.executionCtx);
-  const { pop, policy, cacheBytes, delta, peers, spending: budget } = isolate.settings;
+  const { pop, policy, cacheBytes, delta, functional, peers, spending: budget } = isolate.settings;
   const sources = [...isolate.settings.regions, ...(peers?.pops ?? [])].map(({ name }) => name);
   const { epoch, ledger, regions, lastPeriod, spending } = await popState(c.env).snapshot();
   const cachedBytes = ledger.reduce((sum, entry) => sum + entry.chunks.length * entry.chunkBytes, 0);
@@ -17,6 +17,7 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
     pop,
     policy,
     delta,
+    functional,
     epoch,
     cache: { capacityBytes: cacheBytes, cachedBytes, objects: ledger },
     regions: regions.map(({ transfers: _transfers, times, ...region }) => ({
