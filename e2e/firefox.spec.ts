@@ -1,7 +1,8 @@
 import { startFirefox } from "./browsers/firefox.ts";
 import { faultCases } from "./cases/faults.ts";
+import { mediaCases } from "./cases/media.ts";
 import { rangeCasesOverServiceWorker } from "./cases/ranges.ts";
 import { readCases } from "./cases/reads.ts";
 import { runInBrowser } from "./fixtures/other-browser.ts";
 
-runInBrowser("Firefox", startFirefox, [...readCases, ...rangeCasesOverServiceWorker, ...faultCases]);
+runInBrowser("Firefox", startFirefox, [...readCases, ...rangeCasesOverServiceWorker, ...mediaCases, ...faultCases]);

@@ -1,8 +1,12 @@
 import { fileURLToPath } from "node:url";
+import { mediaCases } from "./cases/media.ts";
 import { openControlledApp } from "./fixtures/app.ts";
+import { runInChromium } from "./fixtures/chromium.ts";
 import { expect, test } from "./fixtures/test.ts";
 
 const VIDEO = fileURLToPath(new URL("../demo/samples/walk.mp4", import.meta.url));
+
+runInChromium(mediaCases);
 
 test("a video seeks by Range, reading only what it plays", async ({ context, world }) => {
   await world.agarose("put", VIDEO, "--key", "walk.mp4");

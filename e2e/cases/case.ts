@@ -4,10 +4,13 @@ import type { World } from "../fixtures/world.ts";
 
 export interface Surroundings {
   readonly world: World;
+  /** Where the keys of this browser begin: a PoP may know the last browser's objects for a minute. */
+  readonly folder: string;
   /** Opens the app on an origin without a service worker yet. */
   readonly openApp: () => Promise<AppPage>;
   /** Opens the app with the service worker in control. */
   readonly openControlledApp: () => Promise<AppPage>;
+  readonly put: (key: string, content: Uint8Array) => Promise<void>;
   /** Puts random bytes of the given length under a key and returns them. */
   readonly putRandom: (key: string, bytes: number) => Promise<Uint8Array>;
 }

@@ -10,10 +10,10 @@ export const NEXT = "dublin";
 export const faultCases: readonly BrowserCase[] = [
   {
     name: "with as many regions down as the layout survives, reads are right and say that they were degraded",
-    async run({ openControlledApp, putRandom, world }) {
-      const content = await putRandom("faults/survived", 5_000_000);
+    async run({ folder, openControlledApp, putRandom, world }) {
+      const content = await putRandom(`${folder}faults/survived`, 5_000_000);
       await world.breakRegion(NEAR, { down: true });
-      const answer = await read(await openControlledApp(), "faults/survived");
+      const answer = await read(await openControlledApp(), `${folder}faults/survived`);
       expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
       expect(answer.headers["x-agarose-read"]).toBe("degraded");
       expect(await world.count(NEAR, "down")).toBeGreaterThan(0);
@@ -21,11 +21,11 @@ export const faultCases: readonly BrowserCase[] = [
   },
   {
     name: "with one region more down, a read fails in good time with a typed error",
-    async run({ openControlledApp, putRandom, world }) {
-      await putRandom("faults/lost", 1_000_000);
+    async run({ folder, openControlledApp, putRandom, world }) {
+      await putRandom(`${folder}faults/lost`, 1_000_000);
       await world.breakRegion(NEAR, { down: true });
       await world.breakRegion(NEXT, { down: true });
-      const answer = await read(await openControlledApp(), "faults/lost");
+      const answer = await read(await openControlledApp(), `${folder}faults/lost`);
       expect(answer.status).toBe(502);
       expect(answer.text).toContain("NOT_ENOUGH_CHUNKS");
       expect(answer.ms).toBeLessThan(5000);
@@ -34,11 +34,11 @@ export const faultCases: readonly BrowserCase[] = [
   },
   ...(["corrupt", "truncate"] as const).map((fault): BrowserCase => ({
     name: `a bucket that answers 200 with ${fault === "corrupt" ? "wrong bytes" : "too few bytes"} is not believed`,
-    async run({ openControlledApp, putRandom, world }) {
-      const content = await putRandom(`faults/${fault}`, 5_000_000);
+    async run({ folder, openControlledApp, putRandom, world }) {
+      const content = await putRandom(`${folder}faults/${fault}`, 5_000_000);
       const page = await openControlledApp();
       await world.breakRegion(NEAR, { [fault]: 1 });
-      const answer = await read(page, `faults/${fault}`);
+      const answer = await read(page, `${folder}faults/${fault}`);
       expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
       expect(answer.headers["x-agarose-read"]).toBe("degraded");
       expect(await world.count(NEAR, fault === "corrupt" ? "corrupted" : "truncated")).toBeGreaterThan(0);
@@ -46,10 +46,10 @@ export const faultCases: readonly BrowserCase[] = [
   })),
   {
     name: "a PoP that is down is replaced by another",
-    async run({ openControlledApp, putRandom, world }) {
-      const content = await putRandom("faults/pop", 1_000_000);
+    async run({ folder, openControlledApp, putRandom, world }) {
+      const content = await putRandom(`${folder}faults/pop`, 1_000_000);
       await world.setPop("fra", { down: true });
-      expect(await read(await openControlledApp(), "faults/pop")).toMatchObject({
+      expect(await read(await openControlledApp(), `${folder}faults/pop`)).toMatchObject({
         status: 200,
         sha256: sha256(content),
       });
@@ -60,10 +60,10 @@ export const faultCases: readonly BrowserCase[] = [
   },
   {
     name: "with every PoP down, the buckets alone serve",
-    async run({ openControlledApp, putRandom, world }) {
-      const content = await putRandom("faults/pops", 1_000_000);
+    async run({ folder, openControlledApp, putRandom, world }) {
+      const content = await putRandom(`${folder}faults/pops`, 1_000_000);
       for (const { name } of world.pops) await world.setPop(name, { down: true });
-      const answer = await read(await openControlledApp(), "faults/pops");
+      const answer = await read(await openControlledApp(), `${folder}faults/pops`);
       expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
       for (const { name } of world.pops) expect(await world.count(name, "down")).toBeGreaterThan(0);
     },

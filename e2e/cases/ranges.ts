@@ -18,31 +18,33 @@ interface Seen {
 export const rangeCasesOverServiceWorker: readonly BrowserCase[] = [
   {
     name: "every request of the table of ranges is answered as the RFC says",
-    async run({ openControlledApp, putRandom }) {
-      const content = await putRandom("ranged", BYTES);
+    async run({ folder, openControlledApp, putRandom }) {
+      const content = await putRandom(`${folder}ranged`, BYTES);
       const page = await openControlledApp();
-      const { headers } = await read(page, "ranged");
+      const { headers } = await read(page, `${folder}ranged`);
       const cases = rangeCases({ bytes: BYTES, etag: headers["etag"]!, lastModified: headers["last-modified"]! });
-      expect(await seenOf(page, "/ec/ranged", cases)).toEqual(cases.map((request) => expectedOf(request, content)));
+      expect(await seenOf(page, `/ec/${folder}ranged`, cases)).toEqual(
+        cases.map((request) => expectedOf(request, content)),
+      );
     },
   },
   {
     name: "every range of an empty object is answered with all of it",
-    async run({ openControlledApp, putRandom }) {
-      const content = await putRandom("ranged-empty", 0);
+    async run({ folder, openControlledApp, putRandom }) {
+      const content = await putRandom(`${folder}ranged-empty`, 0);
       const cases = emptyObjectCases();
-      const seen = await seenOf(await openControlledApp(), "/ec/ranged-empty", cases);
+      const seen = await seenOf(await openControlledApp(), `/ec/${folder}ranged-empty`, cases);
       expect(seen).toEqual(cases.map((request) => expectedOf(request, content)));
     },
   },
   {
     name: "the probes of a media element get their bytes of one version",
-    async run({ openControlledApp, putRandom }) {
-      const content = await putRandom("probed", BYTES);
+    async run({ folder, openControlledApp, putRandom }) {
+      const content = await putRandom(`${folder}probed`, BYTES);
       const page = await openControlledApp();
       const etags = new Set<string | undefined>();
       for (const [start, end] of mediaProbes(BYTES)) {
-        const answer = await read(page, "probed", { range: `bytes=${start}-${end - 1}` });
+        const answer = await read(page, `${folder}probed`, { range: `bytes=${start}-${end - 1}` });
         expect(answer).toMatchObject({ status: 206, bytes: end - start, sha256: sha256(content.subarray(start, end)) });
         expect(answer.headers["content-range"]).toBe(`bytes ${start}-${end - 1}/${BYTES}`);
         expect(answer.headers["content-length"]).toBe(String(end - start));

@@ -16,43 +16,43 @@ const SIZES = [
 export const readCases: readonly BrowserCase[] = [
   ...SIZES.map(([name, bytes]): BrowserCase => ({
     name: `the service worker reads ${name} byte for byte`,
-    async run({ openControlledApp, putRandom }) {
-      const content = await putRandom(`sizes/${bytes}`, bytes);
-      const answer = await read(await openControlledApp(), `sizes/${bytes}`);
+    async run({ folder, openControlledApp, putRandom }) {
+      const content = await putRandom(`${folder}sizes/${bytes}`, bytes);
+      const answer = await read(await openControlledApp(), `${folder}sizes/${bytes}`);
       expect(answer).toMatchObject({ status: 200, bytes, sha256: sha256(content) });
       expect(answer.headers["x-agarose-read"]).toBe(bytes === 0 ? "edge" : "origin");
     },
   })),
   {
     name: "before a service worker controls the page, the edge decodes the same URL",
-    async run({ openApp, putRandom }) {
-      const content = await putRandom("first/load", 300_000);
+    async run({ folder, openApp, putRandom }) {
+      const content = await putRandom(`${folder}first/load`, 300_000);
       const page = await openApp();
-      const answer = await read(page, "first/load");
+      const answer = await read(page, `${folder}first/load`);
       expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
       expect(answer.headers["x-agarose-pop"]).toBe("fra");
       await takeServiceWorker(page);
-      const second = await read(page, "first/load");
+      const second = await read(page, `${folder}first/load`);
       expect(second).toMatchObject({ status: 200, sha256: sha256(content) });
       expect(second.headers["x-agarose-pop"]).toBeUndefined();
     },
   },
   {
     name: "the classic build works as the module does",
-    async run({ openApp, putRandom }) {
-      const content = await putRandom("classic", 300_000);
+    async run({ folder, openApp, putRandom }) {
+      const content = await putRandom(`${folder}classic`, 300_000);
       const page = await openApp();
       await takeServiceWorker(page, "classic");
-      expect(await read(page, "classic")).toMatchObject({ status: 200, sha256: sha256(content) });
+      expect(await read(page, `${folder}classic`)).toMatchObject({ status: 200, sha256: sha256(content) });
     },
   },
   {
     name: "a range reads only the stripes it touches",
-    async run({ openControlledApp, putRandom, world }) {
-      const content = await putRandom("range", 20_000_000);
+    async run({ folder, openControlledApp, putRandom, world }) {
+      const content = await putRandom(`${folder}range`, 20_000_000);
       const page = await openControlledApp();
       const start = 9_000_000;
-      const answer = await read(page, "range", { range: `bytes=${start}-${start + 999_999}` });
+      const answer = await read(page, `${folder}range`, { range: `bytes=${start}-${start + 999_999}` });
       expect(answer).toMatchObject({ status: 206, sha256: sha256(content.subarray(start, start + 1_000_000)) });
       expect(answer.headers["content-range"]).toBe(`bytes ${start}-${start + 999_999}/20000000`);
       const gets = (await world.log()).filter(({ method, path }) => method === "GET" && path.includes("/chunks/"));
@@ -71,8 +71,8 @@ export const readCases: readonly BrowserCase[] = [
   },
   {
     name: "a key of every Unicode class reads back",
-    async run({ openControlledApp, putRandom }) {
-      const key = "ключ/å´ 漢字 😀/a+b%2F&c=d;e@f!'(g)*~#?.bin";
+    async run({ folder, openControlledApp, putRandom }) {
+      const key = `${folder}ключ/å´ 漢字 😀/a+b%2F&c=d;e@f!'(g)*~#?.bin`;
       const content = await putRandom(key, 5000);
       const path = key.split("/").map(encodeURIComponent).join("/");
       expect(await read(await openControlledApp(), path)).toMatchObject({ status: 200, sha256: sha256(content) });
@@ -91,8 +91,8 @@ export const readCases: readonly BrowserCase[] = [
   },
   {
     name: "the first bytes arrive before the object is complete, and a read that is aborted ends",
-    async run({ openControlledApp, putRandom }) {
-      await putRandom("stream", 40_000_000);
+    async run({ folder, openControlledApp, putRandom }) {
+      await putRandom(`${folder}stream`, 40_000_000);
       const page = await openControlledApp();
       const seen = await page.evaluate(async (url) => {
         const aborter = new AbortController();
@@ -105,10 +105,32 @@ export const readCases: readonly BrowserCase[] = [
           (error: Error) => error.name,
         );
         return { first: first.value!.byteLength, rest };
-      }, "/ec/stream");
+      }, `/ec/${folder}stream`);
       expect(seen.first).toBeGreaterThan(0);
       expect(seen.first).toBeLessThan(40_000_000);
       expect(seen.rest).toBe("AbortError");
     },
   },
+  ...(["aborted", "cancelled"] as const).map((how): BrowserCase => ({
+    name: `after a body that was ${how} while chunks were under way, the worker goes on answering`,
+    async run({ folder, openControlledApp, putRandom, world }) {
+      const content = await putRandom(`${folder}left-${how}`, 40_000_000);
+      const page = await openControlledApp();
+      await page.evaluate(
+        async ({ url, abort }) => {
+          const aborter = new AbortController();
+          const response = await fetch(url, { signal: aborter.signal });
+          const reader = response.body!.getReader();
+          await reader.read();
+          if (abort) aborter.abort();
+          else await reader.cancel();
+        },
+        { url: `/ec/${folder}left-${how}`, abort: how === "aborted" },
+      );
+      const answer = await read(page, `${folder}left-${how}`, { range: "bytes=0-99" });
+      expect(answer).toMatchObject({ status: 206, sha256: sha256(content.subarray(0, 100)) });
+      const gets = (await world.log()).filter(({ method, path }) => method === "GET" && path.includes("/chunks/"));
+      expect(gets.length, "not all of the object was asked for").toBeLessThan(9 * 10);
+    },
+  })),
 ];
