@@ -13,6 +13,9 @@ interface Waiter {
   isGone: boolean;
 }
 
+/** Overtaken shards that a GET may have to read past: that takes less than a new round trip, as long as they are few. */
+const OVERTAKEN_MAX = 4;
+
 export class ChunkStream {
   readonly #body: Promise<BodyReader>;
   readonly #abort: AbortController;
@@ -37,8 +40,13 @@ export class ChunkStream {
     this.#what = what;
   }
 
-  /** Whether the stream is fit to give the shard of `stripe` next. */
+  /** Whether the stream is at `stripe`, and near enough to it to be asked for its shard. */
   continuesWith(stripe: number): boolean {
+    return this.isAt(stripe) && this.#waiters.filter(({ isGone }) => isGone).length <= OVERTAKEN_MAX;
+  }
+
+  /** Whether `stripe` is the next one that has not been asked for. */
+  isAt(stripe: number): boolean {
     return !this.#isClosed && stripe === this.#nextStripe && stripe <= this.#lastStripe;
   }
 
@@ -69,7 +77,7 @@ export class ChunkStream {
   /** Takes no more shards, and ends the request once nobody waits for one. */
   close(): void {
     this.#isClosed = true;
-    if (this.#waiters.every(({ isGone }) => isGone)) this.#abort.abort();
+    if (!this.#isWanted()) this.#abort.abort();
   }
 
   async #read(): Promise<void> {
@@ -77,13 +85,14 @@ export class ChunkStream {
     this.#reading = true;
     try {
       const body = await this.#body;
-      for (let next = this.#waiters[0]; next; next = this.#waiters[0]) {
-        const { index, shardBytes } = next.stripe;
+      while (this.#isWanted()) {
+        const { stripe, arrival } = this.#waiters[0]!;
+        const { index, shardBytes } = stripe;
         const shard = checkedLength(await body.read(shardBytes), shardBytes, this.#what);
         if (index === this.#lastStripe) await expectEnd(body, shardBytes, this.#what);
         this.#waiters.shift();
         this.#delivered++;
-        next.arrival.resolve(shard);
+        arrival.resolve(shard);
       }
     } catch (error) {
       this.close();
@@ -94,10 +103,14 @@ export class ChunkStream {
     if (this.#isClosed) this.close();
   }
 
-  /** A shard that others were faster than says that this request lags: what comes after it is asked for anew. */
+  /** What was overtaken may be of use to the stripes that come still; without any, it ends. */
   #overtaken(waiter: Waiter, reason: unknown): void {
     waiter.isGone = true;
     waiter.arrival.reject(reason);
-    this.close();
+    if (this.#isClosed || this.#nextStripe > this.#lastStripe) this.close();
+  }
+
+  #isWanted(): boolean {
+    return this.#waiters.some(({ isGone }) => !isGone);
   }
 }

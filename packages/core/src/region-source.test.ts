@@ -143,22 +143,49 @@ describe("one GET for several stripes", () => {
     expect(ranges(network)).toEqual([undefined, "bytes=100-124"]);
   });
 
-  test("that lags behind others serves who waits already; what is wanted next is asked for anew", async () => {
+  test("that lags behind others reads past what nobody waits for any more", async () => {
     const { clock, fetch, network } = setUp(striped, (init) => ({ ...serve(init), ms: 70 }));
     const abort = new AbortController();
     const overtaken = fetch(0, { lastStripe: 2, signal: abort.signal }).catch((error: unknown) => error);
     const waiting = fetch(1, { lastStripe: 2 });
     abort.abort("enough");
-    const anew = fetch(2, { lastStripe: 2 });
+    const next = fetch(2, { lastStripe: 2 });
     expect(await overtaken).toBe("enough");
-    expect(await clock.run(Promise.all([waiting, anew]))).toEqual(shards.slice(1));
-    expect(ranges(network)).toEqual([undefined, "bytes=100-124"]);
+    expect(await clock.run(Promise.all([waiting, next]))).toEqual(shards.slice(1));
+    expect(ranges(network)).toEqual([undefined]);
   });
 
-  test("ends at once when all who wait for it have gone", async () => {
+  test("that was overtaken waits for the next stripe", async () => {
+    const { take, fetch, network } = setUp(striped, serve);
+    const abort = new AbortController();
+    const overtaken = fetch(1, { lastStripe: 2, signal: abort.signal }).catch((error: unknown) => error);
+    abort.abort("enough");
+    expect(await overtaken).toBe("enough");
+    expect(network.requests[0]!.init.signal!.aborted).toBe(false);
+    expect(await take([2], 2)).toEqual([shards[2]]);
+    expect(ranges(network)).toEqual(["bytes=50-124"]);
+  });
+
+  test("that lags far behind is given up for a new one", async () => {
+    const long = await sampleObject({ k: 2, m: 1, bytes: 1000, stripeBytes: 100 });
+    const { fetch, network, clock } = setUp(long, () => "hang");
+    const abort = new AbortController();
+    for (let stripe = 0; stripe < 6; stripe++) {
+      void fetch(stripe, { lastStripe: 9, ...(stripe < 5 && { signal: abort.signal }) }).catch(() => {});
+    }
+    await clock.advance(1);
+    abort.abort();
+    expect(network.requests).toHaveLength(1);
+    void fetch(6, { lastStripe: 9 });
+    expect(ranges(network)).toEqual([undefined, "bytes=300-499"]);
+    // Stripe 5 is waited for still.
+    expect(network.requests[0]!.init.signal!.aborted).toBe(false);
+  });
+
+  test("ends at once when all who wait for it have gone and no stripe comes after theirs", async () => {
     const { fetch, network, clock } = setUp(striped, () => "hang");
     const abort = new AbortController();
-    const both = [0, 1].map((stripe) => fetch(stripe, { lastStripe: 2, signal: abort.signal }).catch(() => {}));
+    const both = [0, 1].map((stripe) => fetch(stripe, { lastStripe: 1, signal: abort.signal }).catch(() => {}));
     await clock.advance(1);
     abort.abort();
     await Promise.all(both);

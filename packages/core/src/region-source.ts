@@ -84,7 +84,7 @@ export class RegionSource implements ChunkSource {
 
   /** Ends what was opened for stripes after `stripe` in vain: they would have been asked for by now. */
   release(stripe: number): void {
-    for (const stream of this.#streams.values()) if (stream.continuesWith(stripe)) stream.close();
+    for (const stream of this.#streams.values()) if (stream.isAt(stripe)) stream.close();
   }
 
   /** Ends every GET that nobody waits for any more. */
