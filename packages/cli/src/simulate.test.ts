@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { Command } from "commander";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { seededRandom } from "@agarose/solver";
 import { register as registerSimulate } from "./simulate.ts";
 import { register as registerSolve } from "./solve.ts";
 
@@ -22,11 +23,16 @@ beforeEach(async () => {
 afterEach(() => vi.restoreAllMocks());
 
 async function agarose(...args: string[]): Promise<unknown> {
+  await agaroseText("--json", ...args);
+  return JSON.parse(printed);
+}
+
+async function agaroseText(...args: string[]): Promise<string> {
   const program = new Command("agarose").exitOverride().option("--json");
   registerSimulate(program);
   registerSolve(program);
-  await program.parseAsync(["--json", ...args], { from: "user" });
-  return JSON.parse(printed);
+  await program.parseAsync(args, { from: "user" });
+  return printed;
 }
 
 async function file(name: string, content: unknown): Promise<string> {
@@ -114,13 +120,59 @@ test("simulate replays a log, tries cache sizes, recommends one and writes a pag
   expect(html).not.toMatch(/(src|href)=/);
 });
 
-test("simulate refuses a malformed scenario, a strict log and a missing format", async () => {
+/** 40 objects of 400 kB, a few of which are asked for most of the time. */
+function commonLog(reads: number): string {
+  const random = seededRandom(7);
+  const lines = Array.from({ length: reads }, (_, i) => {
+    const time = new Date(Date.UTC(2026, 0, 1) + i * 1000).toISOString();
+    const key = Math.floor(40 ** random.next());
+    return `192.0.2.1 - - [01/Jan/2026:${time.slice(11, 19)} +0000] "GET /photos/${key}.jpg HTTP/1.1" 200 400000`;
+  });
+  return `${lines.join("\n")}\n`;
+}
+
+test("simulate tells from an access log alone which policy and how much cache to choose", async () => {
+  const log = await file("access.log", commonLog(3000));
+  const { results, bySize, trace } = (await agarose("simulate", log)) as {
+    results: { name: string; meanMs: number }[];
+    bySize: { sizes: { name: string; factor: number; cacheBytes: number; meanMs: number }[]; recommended: object };
+    trace: object;
+  };
+  expect(trace).toMatchObject({ reads: 3000, malformedLines: 0 });
+  expect(results.map(({ name }) => name)).toEqual(expect.arrayContaining(["backend", "lru", "adaptive"]));
+  const { recommended } = bySize;
+  expect(recommended).toMatchObject({ costPerMonth: expect.any(Number) as number });
+  const { name, factor } = recommended as { name: string; factor: number };
+  const chosen = bySize.sizes.find((size) => size.name === name && size.factor === factor)!;
+  expect(recommended).toMatchObject({ cacheBytes: chosen.cacheBytes, meanMs: chosen.meanMs });
+  // The best of its size, and much better than none.
+  for (const size of bySize.sizes)
+    if (size.factor === factor) expect(size.meanMs).toBeGreaterThanOrEqual(chosen.meanMs);
+  expect(chosen.meanMs).toBeLessThan(0.7 * bySize.sizes.find((size) => size.name === "backend")!.meanMs);
+  printed = "";
+  const last = (await agaroseText("simulate", log)).trim().split("\n").at(-1);
+  expect(last).toMatch(
+    new RegExp(
+      `^Recommended: policy ${name} with [\\d.]+ MiB of cache \\(x${factor}\\): reads take [\\d.]+ ms on average, `,
+    ),
+  );
+});
+
+test("simulate refuses a log whose format cannot be told, and takes the one that is given", async () => {
+  const log = await file("odd.log", "READ usertable user1 [ x ]\nnoise\nnoise\nnoise\n");
+  const scenario = await file("s.json", SCENARIO);
+  await expect(agarose("simulate", scenario, "--trace", log)).rejects.toMatchObject({ code: "USAGE" });
+  expect(await agarose("simulate", scenario, "--trace", log, "--format", "ycsb")).toMatchObject({
+    trace: { reads: 1 },
+  });
+});
+
+test("simulate refuses a malformed scenario, a strict log and a missing file", async () => {
   const scenario = await file("s.json", SCENARIO);
   const log = await file("log.csv", "seconds,key\n1,a\nx,");
   await expect(agarose("simulate", await file("bad.json", { ...SCENARIO, runs: 0 }))).rejects.toMatchObject({
     code: "SCENARIO_INVALID",
   });
-  await expect(agarose("simulate", scenario, "--trace", log)).rejects.toMatchObject({ code: "USAGE" });
   await expect(agarose("simulate", scenario, "--trace", log, "--format", "csv", "--strict")).rejects.toMatchObject({
     code: "SCENARIO_INVALID",
     details: { line: 3 },

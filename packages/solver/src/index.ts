@@ -17,8 +17,11 @@ export { parseScenario, resolveExtends, withCacheFactor } from "./simulator/scen
 export type { Scenario } from "./simulator/scenario.ts";
 export { simulate } from "./simulator.ts";
 export type { SimulationOptions, SimulationRow } from "./simulator.ts";
+export { guessLogFormat } from "./traces/guess-format.ts";
 export { LOG_FORMATS } from "./traces/log-formats.ts";
 export type { LogFormat } from "./traces/log-formats.ts";
+export { sampleTrace } from "./traces/sample.ts";
+export type { TraceSample } from "./traces/sample.ts";
 export { TraceBuilder } from "./traces/trace.ts";
 export type { Trace, TraceReport } from "./traces/trace.ts";
 export { imbalancePercent, serverLoads, splitVarianceRatio } from "./load-balance.ts";

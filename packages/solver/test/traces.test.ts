@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseScenario, simulate, TraceBuilder } from "../src/index.ts";
+import { guessLogFormat, parseScenario, sampleTrace, seededRandom, simulate, TraceBuilder } from "../src/index.ts";
 import type { LogFormat, Trace } from "../src/index.ts";
 
 function read(format: LogFormat, lines: string[], isStrict = false): Trace {
@@ -142,5 +142,48 @@ describe("simulating a log", () => {
     expect(mean("backend")).toBe(100);
     expect(mean("adaptive")).toBeLessThan(70);
     expect(mean("clairvoyant")).toBeLessThanOrEqual(mean("adaptive"));
+  });
+});
+
+describe("guessLogFormat", () => {
+  const PUT = S3("06/Feb/2019:00:00:39 +0000", "REST.PUT.OBJECT", "c.jpg", 200, "5");
+  test.each<[LogFormat | undefined, string[]]>([
+    ["s3", [S3("06/Feb/2019:00:00:38 +0000", "REST.GET.OBJECT", "b.jpg", 200, "2000"), PUT]],
+    ["logpush", ['{"ClientRequestPath":"/a","EdgeStartTimestamp":1}']],
+    ["clf", ['127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0" 200 1']],
+    ["clf", ['127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0" 200 1 "-" "curl"', "a malformed line"]],
+    ["csv", ["time,key,size", "0,a,10"]],
+    ["ycsb", ["READ usertable user1 [ <all fields>]", "UPDATE usertable user2 [ x ]", "READ usertable user3 [ x ]"]],
+    [undefined, ['{"code":{"k":2,"m":1},"regions":["a"]}']],
+    [undefined, ["{", '  "extends": "stationary.json"', "}"]],
+    [undefined, ["the quick brown fox", "", "jumps"]],
+    [undefined, []],
+  ])("%s", (format, lines) => {
+    expect(guessLogFormat(lines)).toBe(format);
+  });
+});
+
+describe("sampleTrace", () => {
+  const random = seededRandom(4);
+  const reads = Array.from({ length: 40_000 }, (_, i) => `${i},k${Math.floor(1000 ** random.next())},2000,one`);
+  const trace = read("csv", ["seconds,key,bytes,pop", ...reads]);
+
+  test("keeps all reads of some objects, about as many as wanted, in their order", () => {
+    const { trace: sample, share } = sampleTrace(trace, 10_000);
+    expect(share).toBeCloseTo(sample.keys.length / trace.keys.length, 12);
+    expect(sample.object.length).toBeGreaterThan(5_000);
+    expect(sample.object.length).toBeLessThan(20_000);
+    const kept = new Set(sample.keys);
+    const expected = Array.from(trace.object.keys()).filter((at) => kept.has(trace.keys[trace.object[at]!]!));
+    expect([...sample.seconds]).toEqual(expected.map((at) => trace.seconds[at]));
+    expect(Array.from(sample.object, (o) => sample.keys[o])).toEqual(
+      expected.map((at) => trace.keys[trace.object[at]!]),
+    );
+  });
+
+  test("a log that is short enough, or of too few objects, is played whole", () => {
+    expect(sampleTrace(trace, 40_000)).toEqual({ trace, share: 1 });
+    const few = read("csv", ["seconds,key", ...Array.from({ length: 5000 }, (_, i) => `${i},${i % 2}`)]);
+    expect(sampleTrace(few, 100)).toEqual({ trace: few, share: 1 });
   });
 });

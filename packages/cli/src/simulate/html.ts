@@ -1,6 +1,7 @@
 /** Simulation results as one self-contained page: tables and plots in SVG, no script, nothing loaded from elsewhere. */
 
 import type { Scenario, SimulationRow } from "@agarose/solver";
+import { sentenceOf } from "./cache-sizes.ts";
 import type { CacheSizes } from "./cache-sizes.ts";
 
 const COLOURS = "#1b6ca8 #d1495b #2e933c #edae49 #7b4fa3 #00798c #8d5524 #5c5c5c #e36414 #4d9de0 #b5179e #606c38".split(
@@ -37,7 +38,7 @@ export function renderHtml(scenario: Scenario, rows: readonly SimulationRow[], s
       }));
     parts.push(
       `<h2>Latency against cache size</h2>${lines("mean ms", "times the scenario's caches", series("meanMs"))}`,
-      `<p>Recommended: <b>${escape(sizes.recommended.name)}</b>, cache x${sizes.recommended.factor} (${escape(sizes.recommended.reason)}).</p>`,
+      `<p><b>${escape(sentenceOf(sizes.recommended))}</b></p>`,
       `<h2>KV reads, writes and storage</h2>${lines("$ per month", "times the scenario's caches", series("costPerMonth"))}`,
     );
   }
