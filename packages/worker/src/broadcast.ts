@@ -5,6 +5,11 @@
 import type { Clock } from "@agarose/core";
 import { orNothing } from "./deadline.ts";
 
+/** The part of a KV namespace that is read. */
+interface Values {
+  get(name: string): Promise<string | null>;
+}
+
 export interface BroadcastOptions<T> {
   /** Of the KV value. */
   readonly name: string;
@@ -36,7 +41,7 @@ export class Broadcast<T extends { readonly epoch: number }> {
   }
 
   /** The newest value that can be had without making a read wait for KV longer than a moment. */
-  async get(kv: KVNamespace, waitUntil: (promise: Promise<unknown>) => void): Promise<T> {
+  async get(kv: Values, waitUntil: (promise: Promise<unknown>) => void): Promise<T> {
     const age = this.#clock.now() - this.#loadedMs;
     if (age < FRESH_MS) return this.#current;
     const now = this.#clock.now();
@@ -57,7 +62,7 @@ export class Broadcast<T extends { readonly epoch: number }> {
     this.#loadedMs = this.#clock.now();
   }
 
-  async #load(kv: KVNamespace): Promise<void> {
+  async #load(kv: Values): Promise<void> {
     const { name, parse } = this.#options;
     const stored = await orNothing(kv.get(name), LOAD_MS, this.#clock);
     this.#loading = undefined;

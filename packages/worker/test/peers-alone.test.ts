@@ -24,7 +24,7 @@ async function account(world: PeersWorld): Promise<unknown[]> {
     const { epoch, cache, lastPeriod } = await world.status("fra");
     seen.push([epoch, cache.objects, lastPeriod.errors, lastPeriod.written, lastPeriod.evicted]);
     const kv = await world.pops.miniflare.getKVNamespace("CHUNKS", "fra");
-    seen.push((await kv.get<{ cached: unknown }>("configuration", "json"))!.cached);
+    seen.push((JSON.parse((await kv.get("configuration")) ?? "") as { cached: unknown }).cached);
   }
   return seen;
 }

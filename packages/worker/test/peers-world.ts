@@ -17,6 +17,11 @@ export interface PeersStatus extends Status {
   } | null;
 }
 
+/** The KV value that isolates read. */
+interface Told {
+  readonly peers: { name: string; held: Record<string, number[]> }[];
+}
+
 export interface PeersWorld {
   readonly buckets: BucketServer;
   readonly pops: Pops;
@@ -84,10 +89,11 @@ export async function startPeersWorld(
       const kv = await pops.miniflare.getKVNamespace("CHUNKS", name);
       const untilMs = Date.now() + PATIENCE_MS;
       for (;;) {
-        const value = await kv.get<{ peers: { name: string; held: Record<string, number[]> }[] }>("peers", "json");
-        const held = value?.peers.find((one) => one.name === peer)?.held ?? {};
+        const value = await kv.get("peers");
+        const { peers } = JSON.parse(value ?? '{"peers":[]}') as Told;
+        const held = peers.find((one) => one.name === peer)?.held ?? {};
         if (isIt(held)) return held;
-        if (Date.now() > untilMs) throw new Error(`${name} was told of ${peer} only ${JSON.stringify(value)}`);
+        if (Date.now() > untilMs) throw new Error(`${name} was told of ${peer} only ${value}`);
         // Another process writes it: there is nothing here to wait for.
         await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }

@@ -4,10 +4,15 @@ import { parsePeerMessage, type PeerMessage } from "./peer-message.ts";
 /** Messages kept of one peer since its last digest; older ones are made good by the next. */
 const EVENTS_MAX = 64;
 
-export class PeerMemory {
-  readonly #sql: SqlStorage;
+/** The part of an object's SQL storage that is used. */
+export interface Sql {
+  exec<T extends Record<string, string | number>>(query: string, ...bindings: (string | number)[]): { toArray(): T[] };
+}
 
-  constructor(sql: SqlStorage) {
+export class PeerMemory {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
     this.#sql = sql;
     this.#sql.exec(`
       CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, json TEXT NOT NULL);
