@@ -30,7 +30,7 @@ export function agar(cache: PolicyCache, { alpha, earlyStop }: AgarSettings, sta
   };
 }
 
-/** A configuration of one size: its options in the order they came, and their sum. */
+/** A configuration of one size: its options in the order they came, and their sum. Objects are places in `keys`. */
 interface Sized {
   value: number;
   objects: number[];
@@ -43,23 +43,26 @@ const CHUNKS_MAX = 250;
 /** Fig. 4: returns the chunks to keep of each object. */
 export function populate(cache: PolicyCache, popularity: Float64Array, earlyStop: boolean): Uint8Array {
   const { chunkWeight } = cache;
-  const weightOf = (object: number, d: number): number => Math.ceil((d * chunkWeight[object]!) / unit);
-  const valueOf = (object: number, d: number): number => popularity[object]! * cache.savedMs(object, d);
+  const wholeValue = (object: number): number => popularity[object]! * cache.savedMs(object, cache.kOf(object));
   const keys = Array.from(popularity.keys())
     .filter((object) => popularity[object]! > 0)
-    .toSorted((a, b) => valueOf(b, cache.kOf(b)) - valueOf(a, cache.kOf(a)) || a - b);
+    .toSorted((a, b) => wholeValue(b) - wholeValue(a) || a - b);
   const first = chunkWeight[keys[0] ?? 0]!;
   const isUniform = keys.every((object) => chunkWeight[object] === first);
   const isCounted = isUniform && (first === 1 || cache.capacity <= CHUNKS_MAX * first);
   const unit = isCounted ? first : Math.max(1, cache.capacity / UNITS);
   const size = Math.floor(cache.capacity / unit);
+  /** Per object its options' weights and values, by chunks; the innermost loops look nothing else up. */
+  const weights = keys.map((object) => optionsOf(cache, object, (d) => Math.ceil((d * chunkWeight[object]!) / unit)));
+  const values = keys.map((object) => optionsOf(cache, object, (d) => popularity[object]! * cache.savedMs(object, d)));
   const best: (Sized | undefined)[] = [{ value: 0, objects: [], counts: [] }];
   let unchanged = 0;
-  for (const object of keys) {
+  for (let object = 0; object < keys.length; object++) {
     let changed = false;
-    for (let d = 1; d <= cache.kOf(object); d++) {
-      const weight = weightOf(object, d);
-      const value = valueOf(object, d);
+    const k = weights[object]!.length - 1;
+    for (let d = 1; d <= k; d++) {
+      const weight = weights[object]![d]!;
+      const value = values[object]![d]!;
       if (value <= 0 || weight > size) continue;
       for (const config of best) if (config && relax(config, object, d, weight, value)) changed = true;
       for (let from = size; from >= 0; from--) {
@@ -68,39 +71,44 @@ export function populate(cache: PolicyCache, popularity: Float64Array, earlyStop
       }
     }
     unchanged = changed ? 0 : unchanged + 1;
-    if (earlyStop && unchanged >= Math.ceil(size / weightOf(object, cache.kOf(object)))) break;
+    if (earlyStop && unchanged >= Math.ceil(size / weights[object]![k]!)) break;
   }
 
   /** Fig. 4, lines 15-20: the option comes on top, or in place of a smaller one of the same object. */
   function add(config: Sized, from: number, object: number, d: number, weight: number, value: number): boolean {
-    const at = config.objects.indexOf(object);
-    if (at >= 0 && config.counts[at]! >= d) return false;
-    const to = from + weight - (at < 0 ? 0 : weightOf(object, config.counts[at]!));
-    const sum = config.value + value - (at < 0 ? 0 : valueOf(object, config.counts[at]!));
+    // Options of the object at hand come last: nothing was added since.
+    const last = config.objects.length - 1;
+    const has = config.objects[last] === object ? config.counts[last]! : 0;
+    if (has >= d) return false;
+    const to = from + weight - (has === 0 ? 0 : weights[object]![has]!);
+    const sum = config.value + value - (has === 0 ? 0 : values[object]![has]!);
     if (to > size || (best[to]?.value ?? -1) >= sum) return false;
-    const keep = (_: number, place: number): boolean => place !== at;
-    best[to] = {
-      value: sum,
-      objects: [...config.objects.filter(keep), object],
-      counts: [...config.counts.filter(keep), d],
-    };
+    const kept = has === 0 ? last + 1 : last;
+    const objects = config.objects.slice(0, kept);
+    const counts = config.counts.slice(0, kept);
+    objects.push(object);
+    counts.push(d);
+    best[to] = { value: sum, objects, counts };
     return true;
   }
 
   /** Fig. 5: gives part or all of an old option's room to the new one. */
   function relax(config: Sized, object: number, d: number, weight: number, value: number): boolean {
-    if (config.objects.includes(object)) return false;
+    const { objects, counts } = config;
+    if (objects.at(-1) === object) return false;
     let bestValue = config.value;
     let bestAt = -1;
     let bestCount = 0;
-    for (let at = 0; at < config.objects.length; at++) {
-      const old = config.objects[at]!;
-      const oldCount = config.counts[at]!;
-      const left = weightOf(old, oldCount) - weight;
+    for (let at = 0; at < objects.length; at++) {
+      const oldValues = values[objects[at]!]!;
+      const oldWeights = weights[objects[at]!]!;
+      let count = counts[at]!;
+      const left = oldWeights[count]! - weight;
       if (left < 0) continue;
-      let count = oldCount - 1;
-      while (count > 0 && weightOf(old, count) > left) count--;
-      const after = config.value - valueOf(old, oldCount) + (count > 0 ? valueOf(old, count) : 0) + value;
+      const without = config.value - oldValues[count]!;
+      count--;
+      while (count > 0 && oldWeights[count]! > left) count--;
+      const after = without + oldValues[count]! + value;
       if (after <= bestValue) continue;
       bestValue = after;
       bestAt = at;
@@ -108,13 +116,13 @@ export function populate(cache: PolicyCache, popularity: Float64Array, earlyStop
     }
     if (bestAt < 0) return false;
     config.value = bestValue;
-    if (bestCount > 0) config.counts[bestAt] = bestCount;
+    if (bestCount > 0) counts[bestAt] = bestCount;
     else {
-      config.objects.splice(bestAt, 1);
-      config.counts.splice(bestAt, 1);
+      objects.splice(bestAt, 1);
+      counts.splice(bestAt, 1);
     }
-    config.objects.push(object);
-    config.counts.push(d);
+    objects.push(object);
+    counts.push(d);
     return true;
   }
 
@@ -122,6 +130,11 @@ export function populate(cache: PolicyCache, popularity: Float64Array, earlyStop
   let answer = best[0]!;
   for (const config of best) if (config && config.value > answer.value) answer = config;
   const count = new Uint8Array(cache.objects);
-  for (const [at, object] of answer.objects.entries()) count[object] = answer.counts[at]!;
+  for (const [at, key] of answer.objects.entries()) count[keys[key]!] = answer.counts[at]!;
   return count;
+}
+
+/** A number for each d = 0..k of an object's chunks; none are worth nothing. */
+function optionsOf(cache: PolicyCache, object: number, of: (d: number) => number): Float64Array {
+  return Float64Array.from({ length: cache.kOf(object) + 1 }, (_, d) => (d === 0 ? 0 : of(d)));
 }
