@@ -73,13 +73,16 @@ async function stage(directory: string, folder: string): Promise<string> {
   if (directory === "sw") await buildServiceWorker(join(folder, "files"));
   if (directory === "worker") await writeFile(join(folder, "wrangler.toml"), await wranglerConfig());
   await renameEndings(folder);
-  await writeFile(join(folder, "package.json"), `${JSON.stringify(published(manifest), undefined, 2)}\n`);
+  await writeFile(join(folder, "package.json"), `${JSON.stringify(publishedManifest(manifest), undefined, 2)}\n`);
   return manifest.name;
 }
 
 /** Compiles what the package publishes of one of its TypeScript projects. */
 async function emit(source: string, project: string, files: readonly string[], folder: string): Promise<void> {
   const { include } = JSON.parse(await readFile(join(source, project), "utf8")) as { include: string[] };
+  const published = include.filter((path) => files.includes(path));
+  // Some projects are of tests and scripts alone.
+  if (published.length === 0) return;
   const config = {
     extends: join(source, project),
     compilerOptions: {
@@ -89,7 +92,7 @@ async function emit(source: string, project: string, files: readonly string[], f
       rootDir: source,
       outDir: folder,
     },
-    include: include.filter((path) => files.includes(path)).map((path) => join(source, path)),
+    include: published.map((path) => join(source, path)),
     exclude: TESTS.map((pattern) => join(source, pattern)),
   };
   const path = join(folder, project);
@@ -152,7 +155,7 @@ async function declarationsOfPageScript(outDir: string): Promise<string> {
   return output[0].code;
 }
 
-function published({ exports, ...manifest }: PackageJson): object {
+function publishedManifest({ exports, ...manifest }: PackageJson): object {
   const {
     private: _private,
     scripts: _scripts,

@@ -6,19 +6,28 @@ import type { FetchedResponse } from "./ports.ts";
 
 const NOTHING = new Uint8Array(0);
 
+/** `ReadableStreamBYOBReader`, with the option that the types of Workers leave out. */
+interface InPlaceReader {
+  read(
+    view: Uint8Array<ArrayBuffer>,
+    options: { readonly min: number },
+  ): Promise<{ done: boolean; value?: Uint8Array<ArrayBuffer> | undefined }>;
+  cancel(reason?: unknown): Promise<void>;
+}
+
 /**
  * Reads a body in pieces of known length. Where the runtime's bodies are byte streams, the network writes each piece where it
  * stays, without a copy on the way.
  */
 export class BodyReader {
-  readonly #inPlace: ReadableStreamBYOBReader | undefined;
+  readonly #inPlace: InPlaceReader | undefined;
   readonly #inParts: ReadableStreamDefaultReader<Uint8Array> | undefined;
   /** What came in parts and was not asked for yet. */
   #rest: Uint8Array = NOTHING;
 
   constructor(body: ReadableStream<Uint8Array>) {
     try {
-      this.#inPlace = body.getReader({ mode: "byob" });
+      this.#inPlace = body.getReader({ mode: "byob" }) as InPlaceReader;
     } catch {
       this.#inParts = body.getReader();
     }
