@@ -89,7 +89,7 @@ export async function startPeersWorld(
       const kv = await pops.miniflare.getKVNamespace("CHUNKS", name);
       const untilMs = Date.now() + PATIENCE_MS;
       for (;;) {
-        const value = await kv.get("peers");
+        const value = await kv.get("peers", "text");
         const { peers } = JSON.parse(value ?? '{"peers":[]}') as Told;
         const held = peers.find((one) => one.name === peer)?.held ?? {};
         if (isIt(held)) return held;
