@@ -144,7 +144,8 @@ export class ObjectRead {
     const span = kept && store?.holds(kept.manifest, guessed ?? { from: 0 }) ? { from: 0, to: 0 } : guessed;
     const request = { key, known: kept, span, signal: this.#signal, fetch: this.#fetch };
     const located = await locate(this.#client, request).catch(async (error: AgaroseError) => {
-      if (error.code === "OBJECT_NOT_FOUND") await store?.purge((purged) => purged === key);
+      // Gone, or not for everybody any more.
+      if (isAnswer(error)) await store?.purge((purged) => purged === key);
       if (!kept || isAnswer(error) || this.#signal.aborted) throw error;
       return { plan: kept, bundle: undefined };
     });

@@ -24,7 +24,7 @@ import { OfflineEntries } from "./offline-entries.ts";
 export const OFFLINE_CACHE_NAME = "agarose-offline";
 
 export interface OfflineOptions {
-  /** Bytes of stripes at most, plans beside them. */
+  /** Bytes of stripes and plans at most. */
   readonly bytes: number;
   /** Opened when it is first needed; where that fails, nothing is kept. */
   readonly cache: () => Promise<Cache>;

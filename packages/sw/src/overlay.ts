@@ -43,15 +43,18 @@ function overlayClass(): CustomElementConstructor {
     readonly #list = document.createElement("ol");
 
     connectedCallback(): void {
-      const style = document.createElement("style");
-      style.textContent = STYLE;
+      // A style element would need the page's policy to allow it.
+      const style = new CSSStyleSheet();
+      style.replaceSync(STYLE);
       const header = document.createElement("header");
       const close = document.createElement("button");
       close.textContent = "×";
       close.ariaLabel = "Close the list of reads";
       close.addEventListener("click", () => this.remove());
       header.append(this.#totals, close);
-      (this.shadowRoot ?? this.attachShadow({ mode: "open" })).replaceChildren(style, header, this.#list);
+      const shadow = this.shadowRoot ?? this.attachShadow({ mode: "open" });
+      shadow.adoptedStyleSheets = [style];
+      shadow.replaceChildren(header, this.#list);
       this.ariaLabel = "Reads through Agarose";
       this.#stop = onRead((event) => {
         const summary = summarized(this.#reads.get(event.read), event);

@@ -46,7 +46,7 @@ export interface FakePop {
   readonly url: string;
   delayMs: number;
   /** `cuts`: the bundle ends inside its first chunk; `garbles`: one bit of what follows the plan is wrong. */
-  fault: "none" | "refuses" | "silent" | "html" | "error" | "cuts" | "garbles";
+  fault: "none" | "forbids" | "refuses" | "silent" | "html" | "error" | "cuts" | "garbles";
   /** Where `garbles` strikes, modulo what there is. */
   garbledBit: number;
   /** What its plan promises, and what it then has. */
@@ -228,6 +228,10 @@ export class FakeWorld {
     if (pop.fault === "refuses") throw new TypeError("connection refused");
     if (pop.fault === "error") return new Response('{"error":{"code":"INTERNAL","message":"oh"}}', { status: 500 });
     if (pathname === "/healthz") return new Response("ok");
+    if (pop.fault === "forbids") {
+      const error = { code: "FORBIDDEN", message: "a token is needed", details: {} };
+      return Response.json({ error }, { status: 403 });
+    }
     if (pop.fault === "html") return new Response("<html>", { headers: { "content-type": "text/html" } });
     if (pathname.startsWith(PEER_CHUNK_PREFIX)) return this.#chunkOf(pop, pathname, searchParams);
     const key = decodeKey(pathname.slice("/v1/read/".length));

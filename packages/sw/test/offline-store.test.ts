@@ -116,6 +116,17 @@ describe("online", () => {
     await expect(read(world, restarted(world, cache), "gone")).rejects.toMatchObject({ code: "NO_SOURCE" });
   });
 
+  test("an object that not everybody may read any more is not kept for anybody", async () => {
+    const { world, cache, client } = await startWorld();
+    await read(world, client);
+    for (const pop of world.pops) pop.fault = "forbids";
+    await world.clock.pass(PLAN_TTL_MS);
+    await expect(read(world, client)).rejects.toMatchObject({ code: "FORBIDDEN" });
+    expect(cache.stripes).toEqual([]);
+    unplug(world);
+    await expect(read(world, restarted(world, cache))).rejects.toMatchObject({ code: "NO_SOURCE" });
+  });
+
   test("a stripe that was damaged in storage is fetched again, and never handed out", async () => {
     const { world, cache, client } = await startWorld();
     await read(world, client);
