@@ -1,0 +1,52 @@
+/** What a page tells its worker before it reads: which objects it will need, and how urgently. */
+import { read, sha256 } from "./fixtures/app.ts";
+import { openInitialisedApp, type InPage } from "./fixtures/initialised-app.ts";
+import { expect, test } from "./fixtures/test.ts";
+
+test("the plans of preloaded objects are known when they are read first, and asked for anew after a purge", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  const contents = new Map<string, Uint8Array>();
+  for (const name of ["a", "b", "c"]) contents.set(`ahead/${name}`, await putRandom(`ahead/${name}`, 50_000));
+  const keys = [...contents.keys()];
+  const page = await openInitialisedApp(context, world);
+  await page.evaluate(async (wanted) => {
+    const { register, preload } = (globalThis as unknown as InPage).agarose;
+    await register("/agarose-sw.js?config=/agarose.json", { scope: "/" });
+    preload(wanted);
+  }, keys);
+  const plans = async (): Promise<number> =>
+    (await world.log()).filter(({ path, outcome }) => path.includes("/v1/read/ahead/") && outcome !== "pending").length;
+  await expect.poll(plans).toBeGreaterThanOrEqual(keys.length);
+  for (const key of keys) {
+    const answer = await read(page, key);
+    expect(answer.sha256).toBe(sha256(contents.get(key)!));
+    expect(answer.headers["server-timing"]).toContain('plan;desc="known"');
+  }
+  await page.evaluate(() => (globalThis as unknown as InPage).agarose.purge({ prefix: "ahead/" }));
+  await expect
+    .poll(async () => (await read(page, keys[0]!)).headers["server-timing"], { intervals: [50, 100] })
+    .toContain('plan;desc="edge"');
+});
+
+test("an urgent object is read beside a long one and many others", async ({ context, world, putRandom }) => {
+  await putRandom("ahead/long", 40_000_000);
+  const urgent = await putRandom("ahead/urgent", 100_000);
+  const page = await openInitialisedApp(context, world);
+  const order = await page.evaluate(async () => {
+    const { register, fetchObject } = (globalThis as unknown as InPage).agarose;
+    await register("/agarose-sw.js?config=/agarose.json", { scope: "/" });
+    const ended: string[] = [];
+    const whole = async (key: string, priority: string): Promise<number> => {
+      const { byteLength } = await (await fetchObject(key, { priority })).arrayBuffer();
+      ended.push(key);
+      return byteLength;
+    };
+    const long = Array.from({ length: 3 }, () => whole("ahead/long", "low"));
+    const [bytes] = await Promise.all([whole("ahead/urgent", "high"), ...long]);
+    return { first: ended[0], bytes };
+  });
+  expect(order).toEqual({ first: "ahead/urgent", bytes: urgent.length });
+});
