@@ -134,10 +134,10 @@ async function renameEndings(folder: string): Promise<void> {
   }
 }
 
-/** The repository's own, which is at its root, for the package's root. */
+/** The repository's own, as it stands at the root of a project that has installed the package. */
 async function wranglerConfig(): Promise<string> {
   const text = await readFile(join(ROOT, "wrangler.toml"), "utf8");
-  return text.replaceAll('"packages/worker/src/index.ts"', '"src/index.js"');
+  return text.replaceAll('"packages/worker/src/index.ts"', '"node_modules/@agarose/worker/src/index.js"');
 }
 
 /** One file for `agarose.js`, which imports nothing: the declarations of the page's side with those of core that they use. */
