@@ -82,7 +82,7 @@ export async function planPeriod(options: PeriodPlanOptions): Promise<PeriodPlan
     ...[...(peers?.requests.keys() ?? [])].slice(0, AT_PEERS_MAX),
   ];
   const { objects, manifests } = await lookUp(keys, options);
-  const plan = planner.plan({ nowMs, requests, objects, regions, ledger, ...(peers ? { peers } : {}) });
+  const plan = planner.plan({ nowMs, requests, objects, regions, ledger, mayChange, ...(peers ? { peers } : {}) });
   if (plan.error !== undefined) onError(plan.error);
   await state.savePlan(plan.state);
   return {

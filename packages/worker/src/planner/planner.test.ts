@@ -192,6 +192,13 @@ describe("from period to period", () => {
     expect(apart.planned.map(({ object }) => object.version).toSorted()).toEqual(["other", "same"]);
   });
 
+  test("while it is another PoP's turn the plan stays, and what was asked for meanwhile counts afterwards", () => {
+    const first = plan([[shape("a"), 1]], room);
+    const waiting = plan([[shape("b"), 100]], room, { nowMs: 120_000, mayChange: false }, first.state);
+    expect(chunksOf(waiting)).toEqual({ a: WHOLE });
+    expect(chunksOf(plan([], room, { nowMs: 180_000 }, waiting.state))).toEqual({ b: WHOLE });
+  });
+
   test("a smaller capacity is kept to at once", () => {
     const { state } = plan([[shape("a"), 10]], { ...room, policy: "lru" });
     const { planned } = plan([], { policy: "lru", capacityBytes: 8 * CHUNK_BYTES }, { nowMs: 120_000 }, state);

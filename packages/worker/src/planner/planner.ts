@@ -38,6 +38,8 @@ export interface PlanInput {
   readonly peers?: PeerView;
   /** What is cached, by version. */
   readonly ledger: ReadonlyMap<string, LedgerEntry>;
+  /** Whether it is this PoP's turn: if not, the policy learns what was asked for, and the plan stays. Default: true. */
+  readonly mayChange?: boolean;
 }
 
 /** What one object should have in the cache: at least one chunk. */
@@ -135,6 +137,8 @@ export class Planner {
     } catch (cause) {
       error = cause;
       this.#snapshot = undefined;
+    }
+    if (error !== undefined || input.mayChange === false) {
       for (const slot of this.#kept()) this.#cache.keep(slot, 0);
       for (const [slot, d] of before) this.#cache.keep(slot, d);
     }
@@ -213,26 +217,9 @@ export class Planner {
       cache.renew(own, object);
       return own;
     }
-    const slot = own ?? this.#freeSlot(seconds);
+    const slot = own ?? cache.freeSlot(seconds);
     if (slot !== undefined) this.#assign(slot, object, policy, seconds);
     return slot;
-  }
-
-  /** An empty slot, or that of the object which nobody has asked for longest, cached ones last. */
-  #freeSlot(seconds: number): number | undefined {
-    const cache = this.#cache;
-    let best: number | undefined;
-    let bestSeconds = seconds;
-    let isBestKept = true;
-    for (let slot = 0; slot < cache.objects; slot++) {
-      const content = cache.at(slot);
-      if (!content) return slot;
-      const isKept = cache.countOf(slot) > 0;
-      if (content.askedSeconds >= seconds || (isKept && !isBestKept)) continue;
-      if (content.askedSeconds >= bestSeconds && isKept === isBestKept) continue;
-      [best, bestSeconds, isBestKept] = [slot, content.askedSeconds, isKept];
-    }
-    return best;
   }
 
   #assign(slot: number, object: ObjectShape | undefined, policy: Policy, seconds = 0): void {

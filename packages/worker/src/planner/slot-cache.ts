@@ -109,6 +109,22 @@ export class SlotCache implements PolicyCache {
     return this.#byVersion.get(version);
   }
 
+  /** An empty slot, or that of the object which nobody has asked for longest before `seconds`, cached ones last. */
+  freeSlot(seconds: number): number | undefined {
+    let best: number | undefined;
+    let bestSeconds = seconds;
+    let isBestKept = true;
+    for (let slot = 0; slot < this.objects; slot++) {
+      const content = this.#slots[slot];
+      if (!content) return slot;
+      const isKept = this.#counts[slot]! > 0;
+      if (content.askedSeconds >= seconds || (isKept && !isBestKept)) continue;
+      if (content.askedSeconds >= bestSeconds && isKept === isBestKept) continue;
+      [best, bestSeconds, isBestKept] = [slot, content.askedSeconds, isKept];
+    }
+    return best;
+  }
+
   /** Has the slot stand for another object, or for none, of which nothing is kept. */
   assign(slot: number, content: Slot | undefined): void {
     this.drop(slot);
