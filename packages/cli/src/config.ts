@@ -32,6 +32,8 @@ const regionSchema = v.pipe(
     awsRegion: v.optional(v.pipe(v.string(), v.minLength(1, "is empty")), "us-east-1"),
     /** Base URL that anyone can read objects below; default `endpoint/bucket`. */
     url: v.optional(httpUrl),
+    /** Whether reads must be signed: clients then read by what their PoP signs. */
+    private: v.optional(v.boolean()),
   }),
   v.transform((region) => ({ ...region, url: region.url ?? `${region.endpoint}/${region.bucket}` })),
 );

@@ -65,7 +65,9 @@ async function init(folder: string, options: InitOptions): Promise<void> {
 async function clientConfigOf({ config: path, prefix }: InitOptions) {
   if (path === undefined && !(await exists(CONFIG_PATH_DEFAULT))) return { prefix, pops: [], regions: [] };
   const config = await loadConfig(path ?? CONFIG_PATH_DEFAULT);
-  return { prefix, pops: config.pops, regions: config.regions.map(({ name, url }) => ({ name, url })) };
+  // Without a PoP's signatures a private bucket cannot be read, so it is not for clients to know.
+  const regions = config.regions.filter((region) => !region.private);
+  return { prefix, pops: config.pops, regions: regions.map(({ name, url }) => ({ name, url })) };
 }
 
 async function writeClientConfig(path: string, config: object, force: boolean): Promise<WrittenFile> {

@@ -51,6 +51,27 @@ test("a sound region passes, and nothing is left behind", async () => {
   expect(await world.names()).toEqual([]);
 });
 
+test("a private region must refuse whoever has no signature, and still let the app's origin see that", async () => {
+  const { config } = world;
+  const regions = config.regions.map((region) => ({ ...region, private: true }));
+  const stores = storesOf({ ...config, regions }, CREDENTIALS);
+  const asPrivate = stores.find(({ region }) => region.name === "tokyo")!;
+  const open = await checkRegion(asPrivate, { fetch, nowMs: Date.now, signal });
+  expect(stateOf(open, "private read")).toBe("fail");
+  let refused = 0;
+  world.faults.set("tokyo", (request, response) => {
+    if (request.headers.authorization !== undefined || request.method !== "GET") return false;
+    refused++;
+    response.writeHead(403, { "access-control-allow-origin": "*", "access-control-expose-headers": "*" }).end();
+    return true;
+  });
+  const closed = await checkRegion(asPrivate, { fetch, nowMs: Date.now, signal });
+  expect(refused).toBe(1);
+  expect(closed.filter(({ state }) => state !== "ok")).toEqual([]);
+  expect(stateOf(closed, "private read")).toBe("ok");
+  for (const store of stores) store.close();
+});
+
 test("an endpoint that does not answer fails at once", async () => {
   world.faults.set("tokyo", (request) => {
     request.destroy();

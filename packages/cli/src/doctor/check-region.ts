@@ -77,8 +77,10 @@ class RegionCheck {
     const response = await this.#fetch("public read", { headers });
     if (!response) return;
     const body = new Uint8Array(await response.arrayBuffer());
-    const url = this.#store.region.url;
-    if (response.status === 401 || response.status === 403) {
+    const { url, private: isPrivate } = this.#store.region;
+    if (isPrivate) {
+      this.#judgePrivate(response, url);
+    } else if (response.status === 401 || response.status === 403) {
       this.#add(
         "public read",
         "fail",
@@ -117,6 +119,17 @@ class RegionCheck {
     const [failed] = await this.#store.remove([this.#name]);
     if (failed) this.#add("remove", "warn", `${this.#name} could not be removed again: ${failed.problem}`);
     else this.#add("remove", "ok", "objects can be removed");
+  }
+
+  /** An answer that refuses carries CORS headers too. */
+  #judgePrivate(response: Response, url: string): void {
+    if (response.status === 401 || response.status === 403) {
+      this.#add("private read", "ok", `${url} refuses whoever has no signature`);
+      this.#judgeCors(response);
+    } else {
+      const message = `${url} is configured as private and answers ${response.status} without a signature: take public reads away`;
+      this.#add("private read", "fail", message);
+    }
   }
 
   #judgeRange(response: Response, body: Uint8Array): void {
