@@ -19,8 +19,8 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
   text.gauge("agarose_cache_capacity_bytes", "Capacity of the chunk cache.", [[{}, isolate.settings.cacheBytes]]);
   const cachedBytes = ledger.reduce((sum, entry) => sum + entry.chunks.length * entry.chunkBytes, 0);
   text.gauge("agarose_cache_bytes", "Chunk bytes that readers are promised.", [[{}, cachedBytes]]);
-  const objects = ledger.filter(({ chunks }) => chunks.length > 0).length;
-  text.gauge("agarose_cache_objects", "Objects with at least one chunk cached.", [[{}, objects]]);
+  const cachedObjects = ledger.filter(({ chunks }) => chunks.length > 0).length;
+  text.gauge("agarose_cache_objects", "Objects with at least one chunk cached.", [[{}, cachedObjects]]);
   const perRegion = (value: (region: (typeof regions)[number]) => number): [Labels, number][] =>
     regions.map((region) => [{ region: region.name }, value(region)]);
   text.gauge(
