@@ -2,7 +2,7 @@
  * What keeping d chunks of an object saves, and which ones they are: the caching options (Agar, ICDCS'17, section IV) for the
  * read that the reader really makes, from the best k + delta sources of which the first k count. Pure.
  */
-import { CHUNKS_MAX } from "@agarose/core";
+import { CHUNKS_MAX, isFunctional } from "@agarose/core";
 import { cachingOptions, expectedReadMs, type CachingOption, type ChunkSource } from "@agarose/solver";
 import { deliveryMs, type RegionEstimate } from "../configuration.ts";
 import { NO_PEERS, type PeerView } from "../peers/peer-view.ts";
@@ -100,7 +100,8 @@ export class CacheOptions {
     }
     const cached = this.#view.cachedOf?.(version) ?? [];
     const best = kept[cached.length];
-    if (cached.length > 0 && best && best.chunks.join() !== cached.join()) {
+    const isOther = cached.length > 0 && best && best.chunks.join() !== cached.join();
+    if (isOther && !this.#hasForeign(valued.object, cached)) {
       const savedMs = this.savedMsWith(valued, cached);
       if (savedMs >= (1 - WORTH_CHANGING) * best.savedMs) kept[cached.length] = { chunks: cached, savedMs };
     }
@@ -118,6 +119,14 @@ export class CacheOptions {
       return Array.from({ length: d }, (_, row) => first + row);
     }
     return this.#optionsOf(object)[d - 1]?.chunks ?? [];
+  }
+
+  /** Whether rows among these are those of another PoP: this one's number has changed, because there are other peers now. */
+  #hasForeign(object: ObjectShape, chunks: readonly number[]): boolean {
+    const { functionalPop } = this.#view;
+    if (functionalPop === undefined) return false;
+    const first = firstFunctional(object, functionalPop);
+    return chunks.some((chunk) => isFunctional(object, chunk) && (chunk < first || chunk >= first + object.k));
   }
 
   #optionsOf(object: ObjectShape): readonly CachingOption[] {

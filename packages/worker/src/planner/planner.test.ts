@@ -103,6 +103,16 @@ describe("what to keep", () => {
     expect(chunksOf(plan([[shape("a"), 1]], { functionalPop: 1 }))).toEqual({ a: WHOLE });
   });
 
+  test("rows that are another PoP's by now are not kept, and copies that save less are not either", () => {
+    const room = { capacityBytes: 3 * CHUNK_BYTES, functionalPop: 1 };
+    const object = shape("a");
+    const withCached = (chunks: number[]): object =>
+      chunksOf(plan([[object, 1]], room, { ledger: new Map([cachedEntry(object, chunks)]) }));
+    expect(withCached([12, 13, 14])).toEqual({ a: [21, 22, 23] });
+    expect(withCached([24, 25, 26])).toEqual({ a: [24, 25, 26] });
+    expect(withCached([4, 8, 9])).toEqual({ a: [21, 22, 23] });
+  });
+
   test("a cached set stays while another one of its size is hardly better, and goes when it has become useless", () => {
     const room = { capacityBytes: CHUNK_BYTES };
     const wobbly = regions.map((region) => ({ ...region, sdMs: region.meanMs / 10 }));
