@@ -19,6 +19,7 @@ const CONFIG = {
       bucket: "chunks",
       url: "https://cdn.tokyo.test/c",
     },
+    { name: "osaka", provider: "b", endpoint: "https://s3.osaka.test", bucket: "closed", private: true },
   ],
   code: { k: 2, m: 1 },
   aws: { profile: "secret-profile" },
@@ -35,7 +36,7 @@ afterEach(() => rm(folder, { recursive: true }));
 
 const init = (...args: string[]) => spawnAgarose(["init", join(folder, "public"), "--config", configPath, ...args]);
 
-test("init writes the workers, the page's side, and a client configuration of PoPs and public addresses only", async () => {
+test("init writes the workers, the page's side, and a client configuration of PoPs and public regions' addresses only", async () => {
   const { code, stdout } = await init("--json");
   expect(code).toBe(0);
   const written = await readdir(join(folder, "public"));
