@@ -6,9 +6,7 @@ import { eventChannel } from "./event-channel.ts";
 import { fetchPort, telemetryPost } from "./network.ts";
 import type { ClientPorts } from "./object-client.ts";
 import { once } from "./once.ts";
-
-/** https://wicg.github.io/savedata/: not in all browsers, and not in the compiler's types. */
-type NavigatorWithConnection = Navigator & { readonly connection?: { readonly saveData?: boolean } };
+import { savesData } from "./saves-data.ts";
 
 export function browserPorts(codec: () => Promise<Decoder>): ClientPorts {
   return {
@@ -19,6 +17,6 @@ export function browserPorts(codec: () => Promise<Decoder>): ClientPorts {
     random: Math.random,
     codec: once(codec),
     emit: eventChannel(),
-    savesData: () => (globalThis.navigator as NavigatorWithConnection | undefined)?.connection?.saveData === true,
+    savesData,
   };
 }

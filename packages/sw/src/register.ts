@@ -2,9 +2,10 @@
  * Registers the service worker from a page and waits until it is in charge there.
  */
 import { AgaroseError } from "@agarose/core";
-import { configFromUrl, type ConfigSource } from "./config.ts";
+import { configFromUrl, type ClientConfig, type ConfigSource } from "./config.ts";
 import { fetchConfig } from "./config-store.ts";
 import { logReads } from "./log-reads.ts";
+import { openConnections } from "./open-connections.ts";
 import { checkWorkerFile } from "./worker-file.ts";
 
 export interface RegisterOptions {
@@ -43,8 +44,8 @@ export async function register(
   const container = serviceWorkers();
   const { href, pathname } = new URL(url, document.baseURI);
   const source = configFromUrl(href);
-  if (source) await checkSource(source, pathname);
-  else if (DROP_IN.test(pathname)) throw unconfigured(url);
+  if (!source && DROP_IN.test(pathname)) throw unconfigured(url);
+  if (source) openConnections(await checkedConfig(source, pathname));
   const { type = "module", scope, onUpdate, onStale = warn, timeoutMs = 20_000, debug = isDebugging() } = options;
   if (debug) logReads();
   const registration = await container
@@ -110,10 +111,10 @@ function unconfigured(url: string): AgaroseError {
 }
 
 /** Browsers say no more than "failed to install" of a worker with a wrong configuration; this says what is wrong. */
-async function checkSource(source: ConfigSource, pathname: string): Promise<void> {
-  if (!("url" in source)) return;
+async function checkedConfig(source: ConfigSource, pathname: string): Promise<ClientConfig> {
+  if (!("url" in source)) return source.config;
   const config = await fetchConfig(source, { fetch: globalThis.fetch.bind(globalThis), caches: undefined });
-  if (config.offline === undefined || !DROP_IN.test(pathname) || pathname.includes(".offline.")) return;
+  if (config.offline === undefined || !DROP_IN.test(pathname) || pathname.includes(".offline.")) return config;
   throw new AgaroseError(
     "CONFIG_INVALID",
     `${source.url} asks for "offline", which ${pathname} has not: register agarose-sw.offline.js`,

@@ -5,8 +5,10 @@ import { stamped, VERSION } from "../src/worker-file.ts";
 
 afterEach(() => vi.unstubAllGlobals());
 
-function stubPage(container: Partial<ServiceWorkerContainer>): void {
-  vi.stubGlobal("document", { baseURI: "https://app.test/page" });
+/** The links that are added to the page's head go to `links`. */
+function stubPage(container: Partial<ServiceWorkerContainer>, links: HTMLLinkElement[] = []): void {
+  const head = { append: (link: HTMLLinkElement) => void links.push(link) };
+  vi.stubGlobal("document", { baseURI: "https://app.test/page", head, createElement: () => ({}) });
   vi.stubGlobal("navigator", { serviceWorker: container });
 }
 
@@ -61,4 +63,18 @@ test("a worker of one's own needs no configuration in its URL", async () => {
   stubPage({ register: asked, controller: {} as ServiceWorker });
   await expect(register("/my-agarose-sw.js")).resolves.toBe(registration);
   expect(asked).toHaveBeenCalledOnce();
+});
+
+test.each([
+  [false, ["https://p.test", "https://r.test:8443"]],
+  [true, []],
+])("connections to PoPs and regions are opened ahead of reads, not with Save-Data: %s", async (saveData, origins) => {
+  const links: HTMLLinkElement[] = [];
+  const registration = {} as ServiceWorkerRegistration;
+  stubPage({ register: async () => registration, controller: {} as ServiceWorker }, links);
+  Object.assign(navigator, { connection: { saveData } });
+  await register("/my-worker.js?pops=p=https://p.test/pop,q=https://p.test&regions=r=https://r.test:8443/bucket");
+  expect(links.map(({ rel, crossOrigin, href }) => [rel, crossOrigin, href])).toEqual(
+    origins.map((origin) => ["preconnect", "anonymous", origin]),
+  );
 });
