@@ -65,6 +65,16 @@ describe("refused with FORBIDDEN, and why:", () => {
   });
 });
 
+test("a key is asked for once by many reads, again when it has not come, and not any more when it has", async () => {
+  const keyless = new TelemetryTokens("fra", () => nowMs);
+  expect([keyless.mayAskForKey(), keyless.mayAskForKey()]).toEqual([true, false]);
+  nowMs += 5_000;
+  expect([keyless.mayAskForKey(), keyless.mayAskForKey()]).toEqual([true, false]);
+  await keyless.setKey("secret");
+  nowMs += 5_000;
+  expect(keyless.mayAskForKey()).toBe(false);
+});
+
 test.each([
   ["203.0.113.7", "203.0.113.7"],
   ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2/64"],

@@ -12,6 +12,8 @@ export const TERM_MS = 5 * 60_000;
 const TERMS_PAST = 2;
 /** Terms that are to come, by our clock, and taken: the issuer's may be ahead. */
 const TERMS_AHEAD = 1;
+/** A key that was asked for and has not come since is asked for again. */
+const ASK_AGAIN_MS = 5_000;
 /** Tokens of one term kept, so that a busy client costs one HMAC a term. */
 const TOKENS_MAX = 10_000;
 
@@ -22,6 +24,7 @@ export class TelemetryTokens {
   readonly #now: () => number;
   #key: CryptoKey | undefined;
   #term = 0;
+  #askedMs = Number.NEGATIVE_INFINITY;
   readonly #issued = new Map<string, string>();
 
   /** @param now milliseconds since 1970. */
@@ -33,6 +36,13 @@ export class TelemetryTokens {
   /** Whether `setKey` has been called: without a key there are no tokens. */
   get hasKey(): boolean {
     return this.#key !== undefined;
+  }
+
+  /** Whether it is time to ask for the key: many reads at once ask one time. */
+  mayAskForKey(): boolean {
+    if (this.hasKey || this.#now() - this.#askedMs < ASK_AGAIN_MS) return false;
+    this.#askedMs = this.#now();
+    return true;
   }
 
   async setKey(secret: string): Promise<void> {

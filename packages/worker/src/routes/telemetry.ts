@@ -46,14 +46,13 @@ export async function telemetryToken(
   headers: { get(name: string): string | null },
 ): Promise<{ telemetry?: string }> {
   const { tokens, settings } = invocation.isolate;
-  if (!tokens.hasKey) {
-    const loading = loadKey(invocation);
-    if (settings.telemetryKey === undefined) {
-      invocation.waitUntil(loading.catch((error: unknown) => log("warn", "no telemetry key", { error })));
-      return {};
+  if (!tokens.hasKey && settings.telemetryKey === undefined) {
+    if (tokens.mayAskForKey()) {
+      invocation.waitUntil(loadKey(invocation).catch((error: unknown) => log("warn", "no telemetry key", { error })));
     }
-    await loading;
+    return {};
   }
+  if (!tokens.hasKey) await loadKey(invocation);
   return { telemetry: await tokens.issue(clientAddress(headers)) };
 }
 
