@@ -20,6 +20,8 @@ const violations: string[] = [];
 let faults = NO_FAULTS;
 /** Operations that the present faults have spoiled. */
 let fired = 0;
+let writes = 0;
+const killed = new WeakSet<InvocationLimits>();
 const violated = (violation: string): void => void violations.push(violation);
 
 export default {
@@ -30,6 +32,7 @@ export default {
       if (request.method === "POST") {
         faults = { ...NO_FAULTS, ...((await request.json()) as Partial<PlatformFaults>) };
         fired = 0;
+        writes = 0;
       }
       return Response.json({
         invocations: reports.splice(0),
@@ -47,6 +50,11 @@ function limited<T>(what: string, { SUBREQUESTS_MAX: max }: Env, task: () => T):
   latest = limits;
   reports.push(limits.report);
   return invocations.run(limits, task);
+}
+
+/** Never ends for an invocation that was killed. */
+async function alive(): Promise<void> {
+  if (killed.has(current())) await new Promise(() => {});
 }
 
 /** A stream's `pull` has no asynchronous context: what it does counts for the invocation that started last. */
@@ -115,6 +123,9 @@ function limitedKv(kv: KVNamespace): KVNamespace {
         () => {
           const bytes = typeof value === "string" ? new TextEncoder().encode(value).length : value.byteLength;
           limits.checkWrite(name, bytes, options?.metadata);
+          if (faults.killedAfterWrites === null || ++writes <= faults.killedAfterWrites) return;
+          fired++;
+          killed.add(current());
         },
         () => history.change(name, now(), () => kv.put(name, value, options)),
       ),
@@ -130,6 +141,7 @@ async function kvOperation<T>(check: () => void, task: () => Promise<T>): Promis
   const invocation = current();
   invocation.kvOperation();
   check();
+  await alive();
   return invocation.connect(task);
 }
 
@@ -144,11 +156,12 @@ function limitedObjects<T extends Env["REQUEST_MONITOR"] | Env["POP_STATE"]>(nam
 function limitedStub(stub: object): object {
   return new Proxy(stub, {
     get(_target, method) {
-      return (...args: unknown[]) => {
+      return async (...args: unknown[]) => {
         current().subrequest();
+        await alive();
         if (faults.objectsOverloaded) {
           fired++;
-          return Promise.reject(Object.assign(new Error("Durable Object is overloaded."), { overloaded: true }));
+          throw Object.assign(new Error("Durable Object is overloaded."), { overloaded: true });
         }
         return (stub as Record<string | symbol, (...args: unknown[]) => unknown>)[method]!(...args);
       };

@@ -72,6 +72,30 @@ describe("Durable Objects that are overloaded", () => {
   });
 });
 
+describe("a Cron Trigger that is killed half-way", () => {
+  test("promises nothing that is not there; a later one goes on once its lease has run out, and writes nothing twice", async () => {
+    await world.put("page", content, { stripeBytes: 2_000 });
+    await readObject(world, "page");
+    await setFaults({ killedAfterWrites: 60 });
+    void world.pops.cron(POP).catch(() => {});
+    while ((await (await world.kv()).list({ prefix: "chunks:" })).keys.length < 60) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    expect((await readObject(world, "page")).bytes).toEqual(content);
+    const { cache } = await world.status();
+    expect(cache.objects).toMatchObject([{ key: "page", chunks: [], stripes: 100 }]);
+    expect(cache.objects[0]!.done, "noted every fifty stripes, six of which are under way").toBeGreaterThan(40);
+    const atMs = { clockAheadMs: 3 * MINUTE_MS };
+    expect(await setFaults(atMs)).toBeGreaterThan(0);
+    await period();
+    const { lastPeriod, spending } = await world.status();
+    expect(lastPeriod).toMatchObject({ errors: [], left: 0 });
+    expect(lastPeriod.written).toBe(40);
+    expect(spending.writes, "no fewer than KV has seen").toBeGreaterThanOrEqual(100);
+    expect(await readObject(world, "page")).toEqual({ kind: "edge", bytes: content });
+  });
+});
+
 describe("a Cron Trigger that does not come for an hour", () => {
   test("leaves the cache as useful as it was, and then one period catches up", async () => {
     await putCached(world, "page", content);

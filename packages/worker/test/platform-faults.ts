@@ -7,9 +7,16 @@ export interface PlatformFaults {
   readonly objectsOverloaded: boolean;
   /** How far the Worker's clock is ahead; less than 0: behind. */
   readonly clockAheadMs: number;
+  /** So many writes of KV, and the invocation that made them is killed: nothing that it asks for ever ends. */
+  readonly killedAfterWrites: number | null;
 }
 
-export const NO_FAULTS: PlatformFaults = { kvBehindMs: 0, objectsOverloaded: false, clockAheadMs: 0 };
+export const NO_FAULTS: PlatformFaults = {
+  kvBehindMs: 0,
+  objectsOverloaded: false,
+  clockAheadMs: 0,
+  killedAfterWrites: null,
+};
 
 /** As much of a namespace as is needed to look back. */
 interface ReadableKv {
