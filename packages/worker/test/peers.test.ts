@@ -167,4 +167,26 @@ describe("messages", () => {
       expect(peers!.peers.map(({ down, silent }) => down || silent)).toEqual([false, false]);
     }
   });
+
+  test("make a PoP wait that is not first, and begin nothing out of turn", async () => {
+    world = await startPeersWorld();
+    await world.pops.cron();
+    const tickets = await Promise.all(
+      (["fra", "lhr", "iad"] as const).map(async (name) => ({ name, turn: (await world.status(name)).peers!.turn })),
+    );
+    const { name } = tickets.toSorted((a, b) => a.turn - b.turn || (a.name < b.name ? -1 : 1))[2]!;
+    await world.put(KEY, CONTENT);
+    await read(name);
+    // The others, which are first, have no period meanwhile.
+    await world.pops.cron(name);
+    const waiting = await world.status(name);
+    expect(waiting.lastPeriod.errors).toEqual([]);
+    expect(waiting.cache.objects).toEqual([]);
+    expect(waiting.peers!.turn, "it has not had its turn").toBe(tickets.find((one) => one.name === name)!.turn);
+    await read(name);
+    await world.pops.cron();
+    const { cache, peers } = await world.status(name);
+    expect(cache.objects.map(({ key }) => key)).toEqual([KEY]);
+    expect(peers!.turn).toBeGreaterThan(waiting.peers!.turn);
+  });
 });

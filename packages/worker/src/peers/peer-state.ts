@@ -31,6 +31,13 @@ export interface TurnRequest extends Omit<Outlook, "peers"> {
   readonly waitMs: number;
 }
 
+export interface Turn {
+  /** Whether this PoP may change what its peers depend on. */
+  readonly isOurs: boolean;
+  /** Those that answer. */
+  readonly peers: readonly PeerReport[];
+}
+
 /** What this PoP holds since it published configuration `epoch`. */
 export interface Published {
   readonly epoch: number;
@@ -93,12 +100,8 @@ export class PeerState extends DurableObject<Env> {
     return true;
   }
 
-  /**
-   * Tells the peers how things look from here, and resolves with what they say once it is this PoP's turn; undefined when
-   * the turn has not come in time.
-   */
-  async beginTurn({ popular, regions, probes, waitMs }: TurnRequest): Promise<PeerReport[] | undefined> {
-    if (!this.#peers) return [];
+  /** Tells the peers how things look from here, and resolves once it is this PoP's turn, or has not been in time. */
+  async beginTurn({ popular, regions, probes, waitMs }: TurnRequest): Promise<Turn> {
     const places = probes.map((probe) => this.#observe(probe));
     this.#tell(bounded(this.#events.digest(this.#tick())), {
       popular: boundedKeys(popular),
@@ -106,7 +109,8 @@ export class PeerState extends DurableObject<Env> {
       peers: places.map(asSource),
     });
     await this.#broadcastSoon();
-    return (await this.#turn(waitMs)) ? this.#reports() : undefined;
+    const isOurs = await this.#turn(waitMs);
+    return { isOurs, peers: this.#reports() };
   }
 
   /** Takes note of what this PoP holds now, and tells the peers in a moment. */

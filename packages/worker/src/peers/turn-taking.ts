@@ -40,10 +40,10 @@ export async function takeTurn({ env, fetch, isolate }: Invocation): Promise<Own
       popularKeys(env),
       popState(env).snapshot(),
     ]);
-    const peers = await peerState(env).beginTurn({ popular, regions, probes, waitMs: TURN_WAIT_MS });
-    if (!peers) return { mayChange: false };
+    const request = { popular, regions, probes, waitMs: TURN_WAIT_MS };
+    const { isOurs, peers } = await peerState(env).beginTurn(request);
     const { pop, delta } = settings;
-    return { peers: peerView({ pop, peers, cacheMs: EDGE_LATENCY.meanMs, delta }), mayChange: true };
+    return { peers: peerView({ pop, peers, cacheMs: EDGE_LATENCY.meanMs, delta }), mayChange: isOurs };
   } catch (error) {
     log("warn", "a period without its peers", { pop: settings.pop, error });
     return ALONE;
