@@ -50,6 +50,11 @@ export class ChunkStream {
     return !this.#isClosed && stripe === this.#nextStripe && stripe <= this.#lastStripe;
   }
 
+  /** Whether later stripes than `stripe` are what the stream is asked for. */
+  isPast(stripe: number): boolean {
+    return !this.#isClosed && stripe < this.#nextStripe;
+  }
+
   /** Whether any shard has come of it. */
   get hasDelivered(): boolean {
     return this.#delivered > 0;

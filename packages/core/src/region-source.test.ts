@@ -192,6 +192,14 @@ describe("one GET for several stripes", () => {
     expect(network.requests.map(({ init }) => init.signal!.aborted)).toEqual([true]);
   });
 
+  test("stays when an earlier stripe turns out to want the chunk, which is asked for alone", async () => {
+    const { take, network } = setUp(striped, serve);
+    expect(await take([1], 2)).toEqual([shards[1]]);
+    expect(await take([0], 2)).toEqual([shards[0]]);
+    expect(await take([2], 2)).toEqual([shards[2]]);
+    expect(ranges(network)).toEqual(["bytes=50-124", "bytes=0-49"]);
+  });
+
   test("that is cut off in the middle is asked for anew from there, which is no failure", async () => {
     const cut: Answer = { status: 200, body: new Uint8Array(whole.slice(0, 60)), breaksOff: true };
     const { take, network, latencies } = setUp(striped, (init) => (init.headers!["range"] ? serve(init) : cut));

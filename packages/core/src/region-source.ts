@@ -93,17 +93,23 @@ export class RegionSource implements ChunkSource {
     for (const stream of this.#streams.values()) stream.close();
   }
 
-  /** A stream from the stripe asked for to the last one of the read, in place of the one before. */
+  /**
+   * A stream from the stripe asked for to the last one of the read, in place of the one before; to that stripe alone when
+   * later ones have been asked for already.
+   */
   #open({ stripe, chunk, lastStripe = stripe.index }: ChunkRequest): ChunkStream {
     const { manifest } = this.#options;
-    const spanStripes = Math.max(1, Math.floor(SPAN_BYTES_MAX / manifest.stripeBytes));
+    const before = this.#streams.get(chunk);
+    const isStraggler = before?.isPast(stripe.index) ?? false;
+    const spanStripes = isStraggler ? 1 : Math.max(1, Math.floor(SPAN_BYTES_MAX / manifest.stripeBytes));
     const last = Math.min(lastStripe, stripe.index + spanStripes - 1);
     const abort = new AbortController();
     const body = this.#get(chunk, stripe, stripeShape(manifest, last), abort.signal);
     // Whoever waits for a shard is told.
     body.catch(() => {});
     const stream = new ChunkStream(body, abort, stripe.index, last, `region ${this.id}, chunk ${chunk}`);
-    this.#streams.get(chunk)?.close();
+    if (isStraggler) return stream;
+    before?.close();
     this.#streams.set(chunk, stream);
     return stream;
   }
