@@ -135,6 +135,7 @@ export class PeerState extends DurableObject<Env> {
     return new Map([...this.#book.cache.holdersOf(version)].filter(([name]) => answering.has(name)));
   }
 
+  /** What is known of the peers, for people; `turn` is this PoP's own ticket. */
   status(): { readonly turn: number; readonly peers: PeerStatus[] } {
     const now = Date.now();
     const peers = (this.#peers?.pops ?? []).map(({ name }): PeerStatus => {
