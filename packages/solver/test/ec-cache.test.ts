@@ -133,7 +133,8 @@ describe("spreadRedundancy", () => {
   });
 
   test("spends exactly what there is, within base and most, and never gives more to the less popular", () => {
-    const weight = fc.double({ min: 0, max: 1e6, noNaN: true });
+    // Not next to the smallest number there is, where no ratio of popularities is exact.
+    const weight = fc.oneof(fc.constant(0), fc.double({ min: 1e-200, max: 1e6, noNaN: true }));
     fc.assert(
       fc.property(
         fc.array(weight, { minLength: 1, maxLength: 20 }),
