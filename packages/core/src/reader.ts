@@ -52,9 +52,9 @@ export interface ReadOptions {
   readonly hedge?: Hedge;
   /**
    * Object bytes being fetched or waiting for the consumer, counted in whole stripes: at least one, at most
-   * `WINDOW_STRIPES_MAX`. Default 16 MiB.
+   * `WINDOW_STRIPES_MAX`. A function is asked before each further stripe. Default 16 MiB.
    */
-  readonly windowBytes?: number;
+  readonly windowBytes?: number | (() => number);
   /** A stripe that takes longer fails with READ_TIMEOUT. Default 30,000 ms. */
   readonly timeoutMs?: number;
   /** Lets concurrent reads of one version share their requests. Default: each read makes its own. */
@@ -96,7 +96,6 @@ class Read {
   /** When each source failed last. */
   readonly #failedAtMs = new Map<string, number>();
   readonly #window: Promise<Uint8Array[]>[] = [];
-  readonly #windowStripes: number;
   readonly #range: ByteRange;
   /** What `random` gave for the first stripe. */
   readonly #draws: number[] = [];
@@ -106,11 +105,10 @@ class Read {
   readonly #detach: () => void;
 
   constructor(options: ReadOptions) {
-    const { manifest, range, signal, windowBytes = WINDOW_BYTES_DEFAULT } = options;
+    const { manifest, range, signal } = options;
     this.#options = options;
     this.report = { startMs: options.clock.now(), requests: [], decodeMs: 0, decodedShards: 0, endMs: undefined };
     this.#range = range ?? { start: 0, end: manifest.bytes };
-    this.#windowStripes = Math.min(WINDOW_STRIPES_MAX, Math.max(1, Math.floor(windowBytes / manifest.stripeBytes)));
     this.#nextStripe = Math.floor(this.#range.start / manifest.stripeBytes);
     const empty = this.#range.end <= this.#range.start;
     this.#endStripe = empty
@@ -165,9 +163,15 @@ class Read {
     }
   }
 
+  #windowStripes(): number {
+    const { manifest, windowBytes = WINDOW_BYTES_DEFAULT } = this.#options;
+    const bytes = typeof windowBytes === "function" ? windowBytes() : windowBytes;
+    return Math.min(WINDOW_STRIPES_MAX, Math.max(1, Math.floor(bytes / manifest.stripeBytes)));
+  }
+
   #fillWindow(): void {
     if (this.#abort.signal.aborted) return;
-    while (this.#window.length < this.#windowStripes && this.#nextStripe < this.#endStripe) {
+    while (this.#window.length < this.#windowStripes() && this.#nextStripe < this.#endStripe) {
       const stripe = this.#stripe(stripeShape(this.#options.manifest, this.#nextStripe++));
       // Whoever awaits it sees the failure; until then it must not count as unhandled.
       stripe.catch(() => {});

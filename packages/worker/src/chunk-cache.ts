@@ -37,6 +37,8 @@ const FRONT_TTL_SECONDS = 3_600;
 const NOTHING: CachedStripe = { value: new Uint8Array(0), bytes: 0, frames: [] };
 /** Whatever is read again and again: an isolate has 128 MB, which reads share. */
 const MEMORY_BYTES_MAX = 16 * 1024 * 1024;
+/** On their way into the front at a time; what is more is put there by a later read. */
+const PUTS_BYTES_MAX = 16 * 1024 * 1024;
 
 export class ChunkCache {
   readonly #frontCache: FrontCache;
@@ -45,6 +47,7 @@ export class ChunkCache {
   readonly #memory = new ByteLru<CachedStripe>(MEMORY_BYTES_MAX);
   /** Under way: what is to be deleted must have arrived. */
   readonly #putsInFront = new Map<string, Promise<void>>();
+  #bytesOnTheWay = 0;
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(frontCache: FrontCache, clock: Clock) {
@@ -124,10 +127,14 @@ export class ChunkCache {
   }
 
   async #putInFront(name: string, bytes: Uint8Array): Promise<void> {
+    // A put holds its bytes until it is done, and reads may be faster than puts.
+    if (this.#bytesOnTheWay + bytes.length > PUTS_BYTES_MAX) return;
+    this.#bytesOnTheWay += bytes.length;
     const put = this.#frontCache.put(name, bytes, FRONT_TTL_SECONDS);
     this.#putsInFront.set(name, put);
     await put;
     this.#putsInFront.delete(name);
+    this.#bytesOnTheWay -= bytes.length;
   }
 
   /** What KV answers; undefined when it fails, hangs or did so a moment ago. */

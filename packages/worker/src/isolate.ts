@@ -27,6 +27,7 @@ import { FrontCache } from "./front-cache.ts";
 import { ManifestStore } from "./manifest-store.ts";
 import { PEERS_EMPTY, PeersBroadcast, type PeersInForce } from "./peers/peers-broadcast.ts";
 import { RegionLimits } from "./region-limits.ts";
+import { ReadMemory } from "./read-memory.ts";
 import { RequestCounter } from "./request-counter.ts";
 import { StripeFlights } from "./stripe-flights.ts";
 import { TelemetryBuffer } from "./telemetry-buffer.ts";
@@ -50,6 +51,7 @@ export interface Isolate {
   readonly breakers: CircuitBreakers;
   readonly limits: RegionLimits;
   readonly signer: BucketSigner;
+  readonly memory: ReadMemory;
   readonly codec: () => Promise<Codec>;
 }
 
@@ -94,6 +96,7 @@ export function isolateOf(env: Env): Isolate {
       breakers: new CircuitBreakers(clock),
       limits: new RegionLimits(clock, settings.regionRequestsMax ?? 0),
       signer: new BucketSigner(settings.regions, settings.bucketCredentials ?? {}, Date.now),
+      memory: new ReadMemory(clock),
       codec: () => loadCodec(codecModule),
     };
     isolates.set(env, isolate);

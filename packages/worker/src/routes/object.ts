@@ -23,11 +23,14 @@ import { EdgeSource } from "../edge-source.ts";
 import { mayRead, pathOf, type AppEnv } from "../http.ts";
 import { Invocation, latencyOf } from "../isolate.ts";
 import { log } from "../log.ts";
+import type { ReadShare } from "../read-memory.ts";
 import { notePeer, peerSources } from "../peers/peer-reading.ts";
 
 const PREFIX = "/o/";
-/** Two stripes of the default size: many reads share the 128 MB of an isolate. */
+/** Two stripes of the default size, as far as the other reads of this isolate leave room. */
 const WINDOW_BYTES = 8 * 1024 * 1024;
+/** What a stripe takes while it is read, as a multiple of its data: more chunks than k, and what is decoded. */
+const STRIPE_MEMORY = 1.5;
 /** Objects of tiny stripes must not have thousands of requests queue. */
 const WINDOW_STRIPES = 16;
 /** Of the subrequests of an invocation; the rest is for what fails or is late. */
@@ -39,7 +42,8 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
   const invocation = new Invocation(c.env, c.executionCtx);
   const isPrivate = await mayRead(c, key, invocation.isolate.settings);
-  const method = c.req.method === "HEAD" ? "HEAD" : "GET";
+  const { method: requested, signal } = c.req.raw;
+  const method = requested === "HEAD" ? "HEAD" : "GET";
   const answerOf = (found: Manifest): ObjectAnswer => {
     const answer = objectAnswer(found, c.req.raw.headers, method);
     return withinReach(isPrivate ? unshared(answer) : answer, found, invocation, method);
@@ -49,14 +53,14 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
   if (method === "HEAD" || !answer.range) return bodiless(answer);
   invocation.count(key);
   try {
-    return await decoded(invocation, manifest, answer, answer.range);
+    return await decoded(invocation, manifest, answer, answer.range, signal);
   } catch (error) {
     if (!isOutdated(error)) throw error;
     // The manifest in memory may name a version that is gone: what the buckets say now decides.
     const current = await invocation.manifest(key, { refetch: true });
     if (current.version === manifest.version) throw error;
     const again = answerOf(current);
-    return again.range ? decoded(invocation, current, again, again.range) : bodiless(again);
+    return again.range ? decoded(invocation, current, again, again.range, signal) : bodiless(again);
   }
 }
 
@@ -119,25 +123,35 @@ async function decoded(
   manifest: Manifest,
   { status, headers }: ObjectAnswer,
   range: ByteRange,
+  signal: AbortSignal,
 ): Promise<Response> {
-  const read = await open(invocation, manifest, range);
-  invocation.isolate.traffic.opened(read.report);
+  const { memory, traffic } = invocation.isolate;
+  const share = await memory.enter(STRIPE_MEMORY * Math.min(manifest.stripeBytes, manifest.bytes), signal);
+  const read = await open(invocation, manifest, range, share).catch((error: unknown) => {
+    share.release();
+    throw error;
+  });
+  traffic.opened(read.report);
   const body = new FixedLengthStream(range.end - range.start);
-  invocation.waitUntil(
-    read.body.pipeTo(body.writable).catch((error: unknown) => {
-      // The status is sent, so all that is left is to cut the body off; a client that went away is no failure.
-      if (error instanceof AgaroseError && error.code !== "ABORTED") {
-        log("warn", "read cut off", { key: manifest.key, version: manifest.version, error });
-      }
-    }),
-  );
+  const sent = read.body.pipeTo(body.writable).catch((error: unknown) => {
+    // The status is sent, so all that is left is to cut the body off; a client that went away is no failure.
+    if (error instanceof AgaroseError && error.code !== "ABORTED") {
+      log("warn", "read cut off", { key: manifest.key, version: manifest.version, error });
+    }
+  });
+  invocation.waitUntil(sent.finally(() => share.release()));
   return new Response(body.readable, {
     status,
     headers: { ...headers, "server-timing": serverTiming(read.report), "x-agarose-read": readKind(read.report) },
   });
 }
 
-async function open(invocation: Invocation, manifest: Manifest, range: ByteRange): Promise<ObjectRead> {
+async function open(
+  invocation: Invocation,
+  manifest: Manifest,
+  range: ByteRange,
+  share: ReadShare,
+): Promise<ObjectRead> {
   const { settings, cache, clock, codec, flights, breakers, traffic, telemetry } = invocation.isolate;
   const { version } = manifest;
   const configuration = await invocation.configuration();
@@ -167,7 +181,7 @@ async function open(invocation: Invocation, manifest: Manifest, range: ByteRange
     sha256: systemSha256,
     random: Math.random,
     delta: settings.delta,
-    windowBytes: Math.min(WINDOW_BYTES, WINDOW_STRIPES * manifest.stripeBytes),
+    windowBytes: () => Math.min(WINDOW_BYTES, Math.min(WINDOW_STRIPES, share.units()) * manifest.stripeBytes),
     share: (stripe, read, signal) => flights.read({ version, stripe, read, signal, waitUntil: invocation.waitUntil }),
     onRequest(record) {
       const { kind, source, stripe, outcome, error, bytes, startMs, endMs } = record;

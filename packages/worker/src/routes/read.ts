@@ -19,10 +19,11 @@ import { deliveryMs, shardBytes, type Configuration, type RegionEstimate } from 
 import { mayRead, pathOf, type AppEnv } from "../http.ts";
 import { Invocation, type Isolate } from "../isolate.ts";
 import { holdersOf, objectInCache } from "../peers/peer-reading.ts";
+import type { ReadShare } from "../read-memory.ts";
 import { telemetryToken } from "./telemetry.ts";
 
 const PREFIX = "/v1/read/";
-/** Stripes being read from the cache, or read and waiting for the client. */
+/** Stripes being read from the cache, or read and waiting for the client, as far as other reads leave room. */
 const STRIPES_AHEAD = 3;
 const EMPTY = new Uint8Array(0);
 
@@ -39,16 +40,20 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const own = configuration.cached[manifest.version]?.chunks ?? [];
   const holders = holdersOf(peers, manifest.version, invocation.isolate.breakers, own);
   invocation.count(key);
-  const plan = {
+  const { cache, memory } = invocation.isolate;
+  const planned = {
     ...(await planOf(manifest, configuration, invocation.isolate, query.version)),
     ...(holders.length > 0 ? { peers: holders } : {}),
     ...(isPrivate && { private: true }),
     ...(await telemetryToken(invocation, c.req.raw.headers)),
   };
-  const to = Math.min(query.to, stripeCount(manifest) - 1);
-  const stripes = plan.cached.length > 0 ? Math.max(0, to - query.from + 1) : 0;
-  const body = bundle(plan, query.from, stripes, (stripe) =>
-    invocation.isolate.cache.read(manifest.version, stripe, plan.cached, invocation.cacheContext),
+  const wanted = Math.max(0, Math.min(query.to, stripeCount(manifest) - 1) - query.from + 1);
+  const hasChunks = planned.cached.length > 0 && wanted > 0;
+  const share = hasChunks ? memory.tryEnter(planned.cached.length * shardBytes(manifest)) : undefined;
+  // Without room for them, chunks that are cached are not promised: the buckets have them too.
+  const plan = hasChunks && !share ? { ...planned, cached: [] } : planned;
+  const body = bundle(plan, query.from, share ? wanted : 0, share, (stripe) =>
+    cache.read(manifest.version, stripe, plan.cached, invocation.cacheContext),
   );
   return new Response(body, {
     headers: {
@@ -127,6 +132,7 @@ function bundle(
   plan: Plan,
   from: number,
   stripes: number,
+  share: ReadShare | undefined,
   readStripe: (stripe: number) => Promise<CachedStripe>,
 ): ReadableStream<Uint8Array> {
   const end = from + stripes;
@@ -134,7 +140,8 @@ function bundle(
   let next = from;
   let stripe = from;
   const readAhead = (): void => {
-    while (ahead.length < STRIPES_AHEAD && next < end) ahead.push(readStripe(next++));
+    const most = Math.min(STRIPES_AHEAD, share?.units() ?? 0);
+    while (ahead.length < most && next < end) ahead.push(readStripe(next++));
   };
   readAhead();
   return new ReadableStream<Uint8Array>(
@@ -145,12 +152,14 @@ function bundle(
         if (!reading) {
           controller.enqueue(encodeFrame("end", 0, 0, EMPTY));
           controller.close();
+          share?.release();
           return;
         }
         const value = await reading;
         readAhead();
         for (const part of partsOf(value, stripe++, plan.cached)) controller.enqueue(part);
       },
+      cancel: () => share?.release(),
     },
     { highWaterMark: 0 },
   );

@@ -1,0 +1,72 @@
+/**
+ * What all reads of one isolate may hold at once. A Worker has 128 MB, however many clients read however large objects, and
+ * an isolate beyond that ends with all its reads; so a read takes its share, and one that finds no room waits or does without.
+ */
+import { AgaroseError, type Clock } from "@agarose/core";
+
+/** Of 128 MB: the rest is for code, the chunk cache's memory, the codec's, and garbage that is not collected yet. */
+export const READ_BYTES_MAX = 64 * 1024 * 1024;
+/** As long as one stripe may take: a late first byte is better than an error, up to here. */
+const WAIT_MS = 30_000;
+const LOOK_MS = 25;
+
+/** The part of one read. */
+export interface ReadShare {
+  /** How many units it may hold now: at least one. Changes as other reads come and go. */
+  units(): number;
+  release(): void;
+}
+
+export class ReadMemory {
+  readonly #clock: Clock;
+  readonly #bytesMax: number;
+  /** One unit of every read. */
+  #bytes = 0;
+  #reads = 0;
+
+  constructor(clock: Clock, bytesMax = READ_BYTES_MAX) {
+    this.#clock = clock;
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Reads that have a share. */
+  get reads(): number {
+    return this.#reads;
+  }
+
+  /** A share of units of `bytes` each, or undefined while there is room for none. A lone read always gets one. */
+  tryEnter(bytes: number): ReadShare | undefined {
+    if (this.#reads > 0 && this.#bytes + bytes > this.#bytesMax) return undefined;
+    this.#reads++;
+    this.#bytes += bytes;
+    let released = false;
+    return {
+      units: () => Math.max(1, Math.floor(this.#bytesMax / this.#bytes)),
+      release: () => {
+        if (released) return;
+        released = true;
+        this.#reads--;
+        this.#bytes -= bytes;
+      },
+    };
+  }
+
+  /** The same, once there is room. Rejects with BUSY after a while, or with the signal's reason. */
+  async enter(bytes: number, signal: AbortSignal): Promise<ReadShare> {
+    const startMs = this.#clock.now();
+    for (;;) {
+      signal.throwIfAborted();
+      const share = this.tryEnter(bytes);
+      if (share) return share;
+      if (this.#clock.now() - startMs >= WAIT_MS) {
+        throw new AgaroseError(
+          "BUSY",
+          `${this.#reads} reads hold the ${this.#bytesMax} bytes that this PoP has for reads: ask again, or another PoP`,
+          { reads: this.#reads, bytesMax: this.#bytesMax },
+        );
+      }
+      // By looking, not by being told: a promise of one invocation must not be settled by another.
+      await new Promise<void>((resolve) => this.#clock.after(LOOK_MS, resolve));
+    }
+  }
+}
