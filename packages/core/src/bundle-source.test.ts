@@ -217,6 +217,22 @@ describe("BundleSource", () => {
     await pop.source.close();
   });
 
+  test("tells when its plan caches more than was believed, and has what was sent before anybody asked", async () => {
+    const pop = new FakePop({ cached: [1] });
+    let grown = false;
+    void pop.source.grown.then(() => (grown = true));
+    pop.source.setCached(new Set([1]));
+    await settle();
+    expect(grown).toBe(false);
+    pop.source.setCached(new Set([1, 3]));
+    await settle();
+    expect(grown).toBe(true);
+    pop.chunk(0, 1);
+    pop.chunk(0, 3);
+    expect(await pop.fetch(0, 3)).toEqual(pop.payload(0, 3));
+    expect(await pop.fetch(0, 1)).toEqual(pop.payload(0, 1));
+  });
+
   test("follows a plan that caches other chunks than was believed", async () => {
     const pop = new FakePop({ cached: [1, 2] });
     const gone = rejectionOf(pop.fetch(0, 2));

@@ -24,6 +24,7 @@ export class BundleSource implements ChunkSource {
   readonly #latency: () => LatencyEstimate;
   #cached: ReadonlySet<number>;
   readonly #frames: Promise<FrameReader>;
+  readonly #grown = Promise.withResolvers<void>();
   readonly #waiters = new Map<string, Waiter>();
   /** Frames that came before they were asked for. */
   readonly #early = new Map<string, Frame>();
@@ -48,8 +49,14 @@ export class BundleSource implements ChunkSource {
 
   /** Replaces what was believed to be cached by what the plan in the bundle says. */
   setCached(cached: ReadonlySet<number>): void {
+    const before = this.#cached;
     this.#cached = cached;
+    if ([...cached].some((chunk) => !before.has(chunk))) this.#grown.resolve();
     this.#rejectMissing(({ chunk }) => !cached.has(chunk));
+  }
+
+  get grown(): Promise<void> {
+    return this.#grown.promise;
   }
 
   has(_stripe: number, chunk: number): boolean {

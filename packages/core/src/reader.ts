@@ -9,7 +9,7 @@ import { toAgaroseError } from "./errors.ts";
 import { stripeCount, stripeShape, type Manifest, type StripeShape } from "./manifest.ts";
 import type { Clock, Random, Sha256 } from "./ports.ts";
 import type { ByteRange } from "./range.ts";
-import { planStripe } from "./read-plan.ts";
+import { planStripe, type Candidate } from "./read-plan.ts";
 import { isFault, type ReadReport, type RequestRecord } from "./read-report.ts";
 import type { ChunkSource } from "./source.ts";
 import { readStripe, type Hedge } from "./stripe-read.ts";
@@ -209,6 +209,10 @@ class Read {
         stripe,
         lastStripe: this.#endStripe - 1,
         candidates,
+        further: sources.flatMap((source) => {
+          const planned = (): Candidate[] => planStripe(manifest, stripe.index, [source], { random: () => 0 });
+          return source.grown ? [source.grown.then(planned)] : [];
+        }),
         delta: delta ?? DELTA_DEFAULT,
         hedge: hedge ?? true,
         timeoutMs: timeoutMs ?? STRIPE_TIMEOUT_MS_DEFAULT,

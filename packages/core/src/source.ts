@@ -16,6 +16,11 @@ export interface ChunkSource {
   /** Whether it is worth asking this source for the chunk. */
   has(stripe: number, chunk: number): boolean;
   /**
+   * Settles when `has` knows of more chunks than before, which are under way without having been asked for: a read that was
+   * planned without them takes them in.
+   */
+  readonly grown?: Promise<void> | undefined;
+  /**
    * The shard of `chunk` in `stripe`: exactly `stripe.shardBytes` bytes, not yet verified. Rejects with CHUNK_MISSING,
    * CHUNK_WRONG_LENGTH or SOURCE_FAILED, or with the signal's reason once that aborts.
    */

@@ -3,6 +3,7 @@ import { rejectionOf } from "../test/errors.ts";
 import type { Behaviour } from "../test/fake-source.ts";
 import { toyHash } from "../test/sample-object.ts";
 import { object, StripeWorld as World } from "../test/stripe-world.ts";
+import { planStripe, type Candidate } from "./read-plan.ts";
 import type { ChunkSource } from "./source.ts";
 
 describe("readStripe", () => {
@@ -156,6 +157,43 @@ describe("readStripe", () => {
       const error = await rejectionOf(world.read({ delta: 0, hedge: false, timeoutMs: 5000 }));
       expect(error.code).toBe("READ_TIMEOUT");
       expect(world.requests()).toBe(4);
+    });
+  });
+
+  describe("chunks that turn out to be on their way", () => {
+    const late = { ms: [50, 60, 5_000, 6_000, 7_000, 8_000] };
+
+    /** A PoP that is believed to hold nothing, until it says at `atMs` that it holds `chunks`. */
+    function growing(world: World, atMs: number, chunks: readonly number[], behaviour: Behaviour = "serve") {
+      const held: number[] = [];
+      const grown = world.clock.sleep(atMs).then(() => void held.push(...chunks));
+      const pop = world.add({ id: "pop", kind: "edge", chunks: held, ms: 5, grown, behaviour: () => behaviour });
+      const plan = (): Candidate[] => planStripe(object.manifest, 0, [pop], { random: () => 0 });
+      return { further: [grown.then(plan)], delta: 0, hedge: false };
+    }
+
+    test("are used as soon as they come, in place of what was asked for", async () => {
+      const world = new World(late);
+      const shards = await world.read(growing(world, 20, [4, 5]));
+      expect([...shards.keys()].toSorted()).toEqual([0, 1, 4, 5]);
+      expect(world.clock.now()).toBe(60);
+      expect(world.outcomes()).toEqual({ used: ["r0", "r1", "pop", "pop"], cancelled: ["r2", "r3"] });
+      world.expectClean();
+    });
+
+    test("are not replaced when they fail: nobody counted on them", async () => {
+      const world = new World(late);
+      await world.read(growing(world, 20, [4, 5], "corrupt"));
+      expect(world.sources.at(-1)!.faults).toEqual(["corrupt", "corrupt"]);
+      expect(world.requests()).toBe(4 + 2);
+      world.expectClean();
+    });
+
+    test("are of no interest once the read is over", async () => {
+      const world = new World({});
+      await world.read(growing(world, 200, [4, 5]));
+      await world.clock.advance(1_000);
+      expect(world.requestsOf("pop")).toBe(0);
     });
   });
 

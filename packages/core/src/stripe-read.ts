@@ -27,6 +27,8 @@ export interface StripeReadOptions {
   readonly lastStripe?: number;
   /** From `planStripe`. */
   readonly candidates: readonly Candidate[];
+  /** Candidates that turn up later and cost nothing to ask, because they are under way already. Default: none. */
+  readonly further?: readonly Promise<readonly Candidate[]>[];
   readonly delta: number;
   /** Whether to ask further sources once the expected time has passed. */
   readonly hedge: Hedge;
@@ -53,6 +55,8 @@ interface Flight {
   readonly candidate: Candidate;
   readonly record: RequestRecord;
   readonly abort: AbortController;
+  /** Taken in on its way: it stands in for nothing, so nothing replaces it. */
+  readonly isFurther: boolean;
   /** Once it is here and not refused. */
   shard?: Uint8Array;
 }
@@ -104,6 +108,16 @@ class StripeRead {
     this.#failIfHopeless();
     // k of these suffice, so the read is late when the k-th of them is, however slow the extra ones are.
     this.#armHedge(lateMs.toSorted((a, b) => a - b)[manifest.k - 1] ?? 0);
+    for (const further of this.#options.further ?? []) void further.then((candidates) => this.#takeIn(candidates));
+  }
+
+  #takeIn(further: readonly Candidate[]): void {
+    const { candidates } = this.#options;
+    for (const candidate of further) {
+      const { chunk, source } = candidate;
+      const isKnown = candidates.some((known) => known.chunk === chunk && known.source === source);
+      if (!isKnown && !this.#settled && !this.#arrivals.has(chunk)) void this.#request(candidate, true);
+    }
   }
 
   /** Starts the best request still waiting: a chunk nobody is fetching first, else another source of one in flight. */
@@ -118,7 +132,7 @@ class StripeRead {
     return next;
   }
 
-  async #request(candidate: Candidate): Promise<void> {
+  async #request(candidate: Candidate, isFurther = false): Promise<void> {
     const { manifest, stripe, lastStripe = stripe.index, clock, sha256, onRequest } = this.#options;
     const { chunk, source } = candidate;
     const record: RequestRecord = {
@@ -132,7 +146,7 @@ class StripeRead {
       outcome: "pending",
       error: undefined,
     };
-    const flight: Flight = { candidate, record, abort: new AbortController() };
+    const flight: Flight = { candidate, record, abort: new AbortController(), isFurther };
     this.#flights.add(flight);
     onRequest(record);
     try {
@@ -196,7 +210,7 @@ class StripeRead {
       this.#end(flight, "failed", code);
       this.#keepForSecondTry(flight.candidate, code);
     }
-    for (const _ of failed) this.#launchNext();
+    for (const { isFurther } of failed) if (!isFurther) this.#launchNext();
     this.#failIfHopeless();
   }
 

@@ -19,6 +19,7 @@ export interface FakeSourceOptions {
   /** What it takes; a function sees each request. Default 100. */
   readonly ms?: number | ((request: ChunkRequest) => number);
   readonly behaviour?: (request: ChunkRequest) => Behaviour;
+  readonly grown?: Promise<void>;
 }
 
 /** A source on a simulated clock that records what was asked of it. */
@@ -36,6 +37,10 @@ export class FakeSource implements ChunkSource {
     this.id = options.id;
     this.kind = options.kind ?? "region";
     this.#options = options;
+  }
+
+  get grown(): Promise<void> | undefined {
+    return this.#options.grown;
   }
 
   get latency(): LatencyEstimate {
