@@ -9,9 +9,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AgaroseError } from "@agarose/core";
 import { InvalidArgumentError, type Command } from "commander";
-import type { Scenario } from "@agarose/solver";
-import { geographyOf } from "./geography.ts";
-import { WORLD_DEFAULTS, type WorldOptions } from "./world-options.ts";
+import { given, worldOf } from "./scenario-world.ts";
+import { WORLD_DEFAULTS } from "./world-options.ts";
 import type { World } from "./world.ts";
 
 interface DevOptions {
@@ -121,29 +120,6 @@ function sayWhatToInstall(error: NodeJS.ErrnoException): never {
     { missing: name },
     error,
   );
-}
-
-/** What a scenario says of the world in which its requests are made. */
-async function worldOf(file: string): Promise<Partial<WorldOptions>> {
-  const { loadScenario } = await import("../scenario-file.ts");
-  const { nominalBytes } = await import("@agarose/solver");
-  const scenario = await loadScenario(file);
-  const { code, noise, pops } = scenario;
-  const [{ regionMbitPerSecond = 0, capacityChunks, capacityBytes }] = pops as [Scenario["pops"][number]];
-
-  return {
-    geography: geographyOf(scenario),
-    code,
-    scale: 1,
-    jitterSigma: noise.lognormalSigma,
-    mbitPerSecond: regionMbitPerSecond,
-    cacheBytes: capacityBytes ?? capacityChunks! * Math.ceil(nominalBytes(scenario) / code.k),
-  };
-}
-
-/** Without the fields that were not given. */
-function given<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never;
 }
 
 function progress(step: string): void {
