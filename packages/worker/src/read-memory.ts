@@ -9,6 +9,8 @@ export const READ_BYTES_MAX = 64 * 1024 * 1024;
 /** As long as one stripe may take: a late first byte is better than an error, up to here. */
 const WAIT_MS = 30_000;
 const LOOK_MS = 25;
+/** Reads of one object at one time hold mostly the same stripes (`StripeFlights`): all but the first count for so much. */
+const SAME_OBJECT = 0.25;
 
 /** The part of one read. */
 export interface ReadShare {
@@ -23,6 +25,7 @@ export class ReadMemory {
   /** One unit of every read. */
   #bytes = 0;
   #reads = 0;
+  readonly #readsOf = new Map<string, number>();
 
   constructor(clock: Clock, bytesMax = READ_BYTES_MAX) {
     this.#clock = clock;
@@ -35,10 +38,13 @@ export class ReadMemory {
   }
 
   /** A share of units of `bytes` each, or undefined while there is room for none. A lone read always gets one. */
-  tryEnter(bytes: number): ReadShare | undefined {
-    if (this.#reads > 0 && this.#bytes + bytes > this.#bytesMax) return undefined;
+  tryEnter(version: string, bytes: number): ReadShare | undefined {
+    const others = this.#readsOf.get(version) ?? 0;
+    const counted = others > 0 ? SAME_OBJECT * bytes : bytes;
+    if (this.#reads > 0 && this.#bytes + counted > this.#bytesMax) return undefined;
     this.#reads++;
-    this.#bytes += bytes;
+    this.#bytes += counted;
+    this.#readsOf.set(version, others + 1);
     let released = false;
     return {
       units: () => Math.max(1, Math.floor(this.#bytesMax / this.#bytes)),
@@ -46,17 +52,20 @@ export class ReadMemory {
         if (released) return;
         released = true;
         this.#reads--;
-        this.#bytes -= bytes;
+        this.#bytes -= counted;
+        const left = this.#readsOf.get(version)! - 1;
+        if (left > 0) this.#readsOf.set(version, left);
+        else this.#readsOf.delete(version);
       },
     };
   }
 
   /** The same, once there is room. Rejects with BUSY after a while, or with the signal's reason. */
-  async enter(bytes: number, signal: AbortSignal): Promise<ReadShare> {
+  async enter(version: string, bytes: number, signal: AbortSignal): Promise<ReadShare> {
     const startMs = this.#clock.now();
     for (;;) {
       signal.throwIfAborted();
-      const share = this.tryEnter(bytes);
+      const share = this.tryEnter(version, bytes);
       if (share) return share;
       if (this.#clock.now() - startMs >= WAIT_MS) {
         throw new AgaroseError(

@@ -126,7 +126,11 @@ async function decoded(
   signal: AbortSignal,
 ): Promise<Response> {
   const { memory, traffic } = invocation.isolate;
-  const share = await memory.enter(STRIPE_MEMORY * Math.min(manifest.stripeBytes, manifest.bytes), signal);
+  const share = await memory.enter(
+    manifest.version,
+    STRIPE_MEMORY * Math.min(manifest.stripeBytes, manifest.bytes),
+    signal,
+  );
   const read = await open(invocation, manifest, range, share).catch((error: unknown) => {
     share.release();
     throw error;

@@ -49,7 +49,7 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   };
   const wanted = Math.max(0, Math.min(query.to, stripeCount(manifest) - 1) - query.from + 1);
   const hasChunks = planned.cached.length > 0 && wanted > 0;
-  const share = hasChunks ? memory.tryEnter(planned.cached.length * shardBytes(manifest)) : undefined;
+  const share = hasChunks ? memory.tryEnter(manifest.version, planned.cached.length * shardBytes(manifest)) : undefined;
   // Without room for them, chunks that are cached are not promised: the buckets have them too.
   const plan = hasChunks && !share ? { ...planned, cached: [] } : planned;
   const body = bundle(plan, query.from, share ? wanted : 0, share, (stripe) =>
