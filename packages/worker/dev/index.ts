@@ -30,6 +30,8 @@ export interface PopsOptions {
   readonly entry?: string;
   /** Beyond those of wrangler.toml. Default: none. */
   readonly compatibilityFlags?: readonly string[];
+  /** For tests: what Durable Objects have stored can be looked at, through `miniflare`. Default: false. */
+  readonly inspectObjects?: boolean;
   /** For measurements: where the DevTools inspector listens. Default: nowhere. */
   readonly inspectorPort?: number;
   /** Workers to run beside the PoPs in the same workerd: what a benchmark compares them with. Default: none. */
@@ -63,13 +65,22 @@ const FAULT_URL = "http://pop.invalid/__dev/fault";
 
 /** Starts all PoPs. Nothing they store outlives them. */
 export async function startPops(options: PopsOptions): Promise<Pops> {
-  const { pops, onLog = () => {}, entry = ENTRY, compatibilityFlags = [], beside = [], inspectorPort } = options;
+  const {
+    pops,
+    onLog = () => {},
+    entry = ENTRY,
+    compatibilityFlags = [],
+    beside = [],
+    inspectorPort,
+    inspectObjects,
+  } = options;
   const outDir = await mkdtemp(join(tmpdir(), "agarose-worker-"));
   try {
     const modules = await modulesOf(await bundleWorker(entry, outDir));
     const miniflare = new Miniflare({
       workers: [...pops.map((pop) => workerOptions(pop, modules, compatibilityFlags)), ...beside],
       ...(inspectorPort === undefined ? {} : { inspectorPort }),
+      ...(inspectObjects ? { unsafeInspectDurableObjects: true } : {}),
       handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {
         for (const stream of [stdout, stderr]) stream.setEncoding("utf8").on("data", (text: string) => onLog(text));
       },

@@ -19,6 +19,8 @@ export const OPERATIONS = {
   probesPerRegion: 3,
   /** Popularity is a blob in each shard; regions, facts and what has changed of the ledger are rows of the PoP's state. */
   rowsPeriod: 30,
+  /** Each shard of the request monitor writes its counts as one row, at most every five seconds, and drops it at the end. */
+  rowsCountsPeriod: 60 / 5 + 1,
 };
 
 /** What differs from one deployment to the next: change it and run the script. */
@@ -92,7 +94,7 @@ export function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
   const objectRequests =
     flushes * (Math.min(MONITOR_SHARDS, keysPerFlush) + 1) + OPERATIONS.objectCallsPeriodIdle * PERIODS;
   const objectGbSeconds = (MONITOR_SHARDS + 2) * 0.128 * SECONDS;
-  const rowsWritten = OPERATIONS.rowsPeriod * PERIODS;
+  const rowsWritten = (OPERATIONS.rowsPeriod + MONITOR_SHARDS * OPERATIONS.rowsCountsPeriod) * PERIODS;
   const gets = misses * (assumed.k + assumed.delta) + OPERATIONS.probesPerRegion * assumed.regions * PERIODS;
   // Of the requests beyond k some bytes are under way when they are aborted: half of a chunk.
   const egressGb = (misses * assumed.objectBytes * (1 + assumed.delta / assumed.k / 2)) / 1e9;

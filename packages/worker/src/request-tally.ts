@@ -29,6 +29,10 @@ export class RequestTally {
     return this.#counts.size;
   }
 
+  get counts(): ReadonlyMap<string, number> {
+    return this.#counts;
+  }
+
   /** Requests that were not counted for lack of room, since the beginning. */
   get dropped(): number {
     return this.#dropped;

@@ -23,6 +23,10 @@ export class SqlBlob {
     this.#sql.exec(`DELETE FROM ${this.#table} WHERE part >= ?`, parts);
   }
 
+  clear(): void {
+    this.#sql.exec(`DELETE FROM ${this.#table}`);
+  }
+
   /** Undefined when nothing was saved. */
   load(): Uint8Array | undefined {
     const rows = this.#sql.exec<{ bytes: ArrayBuffer }>(`SELECT bytes FROM ${this.#table} ORDER BY part`).toArray();

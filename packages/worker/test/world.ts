@@ -57,11 +57,12 @@ export interface Status {
 export interface WorldOptions {
   /** Run the Worker behind `limits.worker.ts`, which enforces what workerd does not. */
   readonly limited?: boolean;
+  readonly inspectObjects?: boolean;
 }
 
 export async function startWorld(
   vars: Record<string, string> = {},
-  { limited }: WorldOptions = {},
+  { limited, inspectObjects = false }: WorldOptions = {},
 ): Promise<TestWorld> {
   const buckets = await startBuckets();
   const logs: string[] = [];
@@ -73,6 +74,7 @@ export async function startWorld(
   const pops = await startPops({
     pops: [{ name: POP, vars: { REGIONS: JSON.stringify(regions), ADMIN_TOKEN, MANIFEST_TTL_SECONDS: "0", ...vars } }],
     onLog: (line) => logs.push(line),
+    inspectObjects,
     ...(limited ? { entry: LIMITED, compatibilityFlags: ["nodejs_als"] } : {}),
   });
   const { url } = pops.pops[0]!;
