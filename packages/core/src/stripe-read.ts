@@ -238,7 +238,7 @@ class StripeRead {
       new AgaroseError(
         "NOT_ENOUGH_CHUNKS",
         `stripe ${stripe.index} of ${JSON.stringify(manifest.key)} needs ${manifest.k} chunks and can get ` +
-          `${chunks.size} (${received} received; ${summary(this.#failures)}): retry once its regions answer again`,
+          `${chunks.size} (${received} received; ${summary(this.#failures)}): retry once its regions answer again, or configure those that are missing`,
         { stripe: stripe.index, needed: manifest.k, available: chunks.size, received, failures: this.#failures },
       ),
     );

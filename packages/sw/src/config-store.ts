@@ -39,7 +39,7 @@ export async function fetchConfig(
   ports: ConfigPorts,
 ): Promise<ClientConfig> {
   const { fetch } = ports;
-  const response = await fetch(url, { cache: "no-cache" }).catch((error: unknown) => {
+  const response = await fetch(url, { cache: "no-cache", redirect: "error" }).catch((error: unknown) => {
     throw invalid(url, "could not be fetched", error);
   });
   if (response.status !== 200) throw invalid(url, `was answered with ${response.status}`);

@@ -87,8 +87,8 @@ export function wire(scope: WorkerScope, source: ConfigSource, options: WiredOpt
   async function respond(request: Request, routed: NonNullable<ReturnType<typeof route>>, over: () => void) {
     const { headers, signal } = request;
     try {
-      const { method } = routed;
-      return toResponse(await (await client()).answer({ key: routed.key(), method, headers, signal }, over));
+      const { method, query } = routed;
+      return toResponse(await (await client()).answer({ key: routed.key(), method, headers, query, signal }, over));
     } catch (error) {
       over();
       return errorResponse(error);

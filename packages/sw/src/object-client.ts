@@ -3,7 +3,6 @@
  * worker, or per page without one.
  */
 import {
-  LATENCY_UNKNOWN,
   parseKey,
   type Clock,
   type Decoder,
@@ -25,7 +24,7 @@ import { PlanCache } from "./plan-cache.ts";
 import { discardFrames } from "./pop-call.ts";
 import type { ReadEvent } from "./read-events.ts";
 import { edgeDelivery, peerDelivery, popAnswer, regionDelivery } from "./read-trace.ts";
-import { withConfiguredUrls } from "./sources.ts";
+import { allowedRegions } from "./sources.ts";
 import { Telemetry, type TelemetryReport } from "./telemetry.ts";
 
 /** What a client takes from outside. */
@@ -77,7 +76,7 @@ export class ObjectClient {
     this.ports = ports;
     this.latencies = new LatencyBook(ports.clock);
     this.plans = new PlanCache(ports.clock);
-    this.#regions = config.regions.map((region) => ({ ...region, ...LATENCY_UNKNOWN }));
+    this.#regions = allowedRegions([], config.regions);
     this.telemetry = new Telemetry({
       clock: ports.clock,
       send: (report) => {
@@ -123,7 +122,7 @@ export class ObjectClient {
 
   /** Takes over what a PoP says, and returns the plan as this client reads by it. */
   learn(key: string, heard: FullPlan): FullPlan {
-    const regions = withConfiguredUrls(heard.regions, this.config.regions);
+    const regions = allowedRegions(heard.regions, this.config.regions);
     const seconds = Math.min(...regions.map(({ signed }) => signed?.seconds ?? Number.POSITIVE_INFINITY));
     const signedUntilMs = this.ports.clock.now() + 1000 * seconds - EXPIRY_MARGIN_MS;
     const plan = { ...heard, delta: this.config.delta ?? heard.delta, regions, signedUntilMs };

@@ -17,13 +17,16 @@ import {
   type StripeSharing,
 } from "@agarose/core";
 import type { FullPlan, StripeSpan } from "./bundle-request.ts";
-import type { ClientConfig } from "./config.ts";
+import type { ClientConfig, Endpoint } from "./config.ts";
 import type { ObjectStore } from "./object-store.ts";
 import { OfflineEntries } from "./offline-entries.ts";
+import { allowedRegions } from "./sources.ts";
 
 export const OFFLINE_CACHE_NAME = "agarose-offline";
 
 export interface OfflineOptions {
+  /** As configured: what was kept under an older configuration may name others. */
+  readonly regions: readonly Endpoint[];
   /** Bytes of stripes and plans at most. */
   readonly bytes: number;
   /** Opened when it is first needed; where that fails, nothing is kept. */
@@ -32,7 +35,7 @@ export interface OfflineOptions {
 }
 
 /** The store that a configuration asks for, if any. Throws CONFIG_INVALID. */
-export function offlineStore({ offline }: ClientConfig): OfflineStore | undefined {
+export function offlineStore({ offline, regions }: ClientConfig): OfflineStore | undefined {
   if (offline === undefined) return undefined;
   const bytes = (offline as { bytes?: number } | null)?.bytes;
   if (bytes === undefined || !Number.isSafeInteger(bytes) || bytes < 1) {
@@ -42,14 +45,16 @@ export function offlineStore({ offline }: ClientConfig): OfflineStore | undefine
       { field: "offline" },
     );
   }
-  return new OfflineStore({ bytes, cache: () => caches.open(OFFLINE_CACHE_NAME), sha256: systemSha256 });
+  return new OfflineStore({ regions, bytes, cache: () => caches.open(OFFLINE_CACHE_NAME), sha256: systemSha256 });
 }
 
 export class OfflineStore implements ObjectStore {
+  readonly #regions: readonly Endpoint[];
   readonly #sha256: Sha256;
   readonly #entries: OfflineEntries;
 
-  constructor({ bytes, cache, sha256 }: OfflineOptions) {
+  constructor({ regions, bytes, cache, sha256 }: OfflineOptions) {
+    this.#regions = regions;
     this.#sha256 = sha256;
     this.#entries = new OfflineEntries(cache, bytes);
   }
@@ -57,7 +62,8 @@ export class OfflineStore implements ObjectStore {
   async plan(key: string): Promise<FullPlan | undefined> {
     const bytes = await this.#entries.get(planName(key));
     if (!bytes) return undefined;
-    return JSON.parse(new TextDecoder().decode(bytes)) as FullPlan;
+    const plan = JSON.parse(new TextDecoder().decode(bytes)) as FullPlan;
+    return { ...plan, regions: allowedRegions(plan.regions, this.#regions) };
   }
 
   learn(key: string, plan: FullPlan): void {

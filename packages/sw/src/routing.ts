@@ -8,15 +8,15 @@ export interface RoutedRequest {
   readonly url: string;
 }
 
-/** The method and the still encoded path of a request for an object, or undefined for one that is none of ours. */
+/** The method, key and query of a request for an object, or undefined for one that is none of ours. */
 export function route(
   { method, url }: RoutedRequest,
   origin: string,
   prefix: string,
-): { method: "GET" | "HEAD"; key: () => string } | undefined {
+): { method: "GET" | "HEAD"; key: () => string; query: URLSearchParams } | undefined {
   if (method !== "GET" && method !== "HEAD") return undefined;
-  const { origin: asked, pathname } = new URL(url);
+  const { origin: asked, pathname, searchParams: query } = new URL(url);
   if (asked !== origin || !pathname.startsWith(prefix) || pathname === prefix) return undefined;
   // Decoding may fail with KEY_INVALID, which is an answer and no reason to let the request pass.
-  return { method, key: () => keyInPath(pathname, prefix)! };
+  return { method, key: () => keyInPath(pathname, prefix)!, query };
 }

@@ -3,6 +3,7 @@
  */
 import {
   BundleSource,
+  LATENCY_UNKNOWN,
   RegionSource,
   type ChunkSource,
   type Clock,
@@ -94,8 +95,11 @@ export function edgeSource({ pop, bundle, arrived }: Edge, plan: FullPlan, laten
   return source;
 }
 
-/** The plan with the addresses of our own configuration where that names a region: it is what the page allows. */
-export function withConfiguredUrls(regions: readonly PlanRegion[], configured: readonly Endpoint[]): PlanRegion[] {
-  const urls = new Map(configured.map(({ name, url }) => [name, url]));
-  return regions.map((region) => ({ ...region, url: urls.get(region.name) ?? region.url }));
+/**
+ * The configured regions, with what a plan says of them; those of the plan where none is configured. A plan so brings no host
+ * that the configuration does not name, unless that leaves it to its PoPs.
+ */
+export function allowedRegions(told: readonly PlanRegion[], configured: readonly Endpoint[]): readonly PlanRegion[] {
+  if (configured.length === 0) return told;
+  return configured.map((own) => ({ ...LATENCY_UNKNOWN, ...told.find(({ name }) => name === own.name), ...own }));
 }

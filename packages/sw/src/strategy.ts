@@ -100,8 +100,8 @@ export class AgaroseStrategy {
         { method: request.method, url: request.url, prefix },
       );
     }
-    const { headers, signal, url } = request;
-    const query = new URL(url).searchParams;
-    return this.client.answer({ key: routed.key(), method: routed.method, headers, query, signal }, over);
+    const { headers, signal } = request;
+    const { method, query } = routed;
+    return this.client.answer({ key: routed.key(), method, headers, query, signal }, over);
   }
 }

@@ -63,6 +63,7 @@ export interface LoggedRequest {
   readonly url: string;
   readonly atMs: number;
   readonly range: string | undefined;
+  readonly authorization: string | undefined;
   readonly priority: string | undefined;
   aborted: boolean;
 }
@@ -178,6 +179,7 @@ export class FakeWorld {
       url,
       atMs: this.clock.now(),
       range: headers?.["range"],
+      authorization: headers?.["authorization"],
       priority,
       aborted: false,
     };

@@ -77,13 +77,11 @@ describe("a read without a plan", () => {
     expect(world.requests("p1")).toEqual([]);
   });
 
-  test("uses the configured address of a region that the plan names too", async () => {
+  test("leaves the regions and their addresses to the plan where none is configured", async () => {
     const world = new FakeWorld();
     world.put(KEY, BYTES);
-    const client = world.client({ regions: [{ name: "r0", url: "https://r0.test/other" }] });
-    await read(world, client);
-    expect(world.requests("r0").every(({ url }) => url.startsWith("https://r0.test/other/"))).toBe(true);
-    expect(world.requests("r1").every(({ url }) => url.startsWith("https://r1.test/bucket/"))).toBe(true);
+    expect((await read(world, world.client({ regions: [] }))).bytes).toEqual(BYTES);
+    expect(world.requests("r0").length).toBeGreaterThan(0);
   });
 
   test("takes an empty object from its plan alone", async () => {

@@ -17,6 +17,7 @@ const ROOM = 1_000_000;
 
 function storeOn(cache: FakeCache, bytes: number = ROOM): OfflineStore {
   return new OfflineStore({
+    regions: [],
     bytes,
     cache: async () => cache as unknown as Cache,
     sha256: async (shard) => createHash("sha256").update(shard).digest(),
@@ -159,6 +160,7 @@ describe("online", () => {
     await world.clock.pass(0);
     expect(cache.refused).toBeGreaterThan(0);
     const store = new OfflineStore({
+      regions: [],
       bytes: ROOM,
       cache: () => Promise.reject(new DOMException("no", "SecurityError")),
       sha256: async (shard) => shard,

@@ -157,6 +157,18 @@ describe("life cycle", () => {
     expect(world.requests("p1")).toHaveLength(1);
   });
 
+  test("passes what a signed URL and a token prove on to PoPs, and to no bucket", async () => {
+    install();
+    const headers = { authorization: "Bearer secret" };
+    await (await scope.request("/ec/cat.jpg?expires=7&signature=abc&width=9", { headers }))!.arrayBuffer();
+    const [first, ...others] = world.requests();
+    expect(first).toMatchObject({ to: "p0", authorization: "Bearer secret" });
+    expect(first!.url).toMatch(/expires=7&signature=abc$/);
+    const told = others.filter(({ url, authorization }) => url.includes("signature") || authorization !== undefined);
+    expect(told.filter(({ to }) => to.startsWith("r"))).toEqual([]);
+    expect(others.some(({ to }) => to.startsWith("r"))).toBe(true);
+  });
+
   test("forgets its plans when told so", async () => {
     install();
     await (await scope.request("/ec/cat.jpg"))!.arrayBuffer();
