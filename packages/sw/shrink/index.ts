@@ -18,13 +18,14 @@ export async function minified(script: string, format: "esm" | "iife"): Promise<
     module: isModule,
     ecma: 2020,
     compress: {
-      passes: 2,
+      passes: 4,
       inline: 1,
       keep_fargs: false,
       // What only made up the words of an error has no other effect, so it may go with them.
       pure_funcs: ["JSON.stringify", "Array.isArray", "String"],
       pure_getters: true,
       sequences: false,
+      unsafe: true,
       unsafe_arrows: true,
     },
     mangle: true,

@@ -6,8 +6,7 @@
  *
  * becomes a function that makes such an object, and `new Counter(1)` a call of it:
  *
- *     function Counter(a) { const self = { next() { return n++; } }; let n = 0; init(a); return self;
- *                           function init(start) { n = start; } }
+ *     function Counter(start) { const self = { next() { return n++; } }; let n = 0; n = start; return self; }
  *
  * Only classes as they are written here: what would not mean the same afterwards is refused.
  */
@@ -58,7 +57,7 @@ class Rewriting {
   readonly #number: number;
   /** The object's public side, its variables, and its functions, as text. */
   readonly #members: string[] = [];
-  readonly #variables: string[] = [];
+  readonly #variables = new Map<string, string>();
   readonly #functions: string[] = [];
 
   constructor(script: string, node: Node, number: number) {
@@ -68,18 +67,20 @@ class Rewriting {
   }
 
   text(): string {
-    let parameters = "";
+    let made: Node | undefined;
     for (const member of this.#class["body"].body as Node[]) {
       if (member["static"] || member["computed"]) throw this.#refused(member, "is static or computed");
-      if (member["kind"] === "constructor") parameters = this.#parameters(member["value"]);
+      if (member["kind"] === "constructor") made = member["value"] as Node;
       else if (member.type === "PropertyDefinition") this.#field(member);
       else this.#method(member);
     }
     const name = String(this.#class["id"]?.name ?? "");
     const self = `const ${this.#self} = { ${this.#members.join(", ")} };`;
-    // Functions are hoisted; variables are set in order before the constructor runs, as fields are.
-    const init = parameters === "" ? "" : `${this.#local("init")}(${parameters});`;
-    const body = [self, ...this.#variables, init, `return ${this.#self};`, ...this.#functions].join("\n");
+    const [parameters, statements] = made ? this.#construction(made) : ["", []];
+    // Functions are hoisted; variables are set in order before the constructor's own statements, as fields are.
+    const body = [self, ...this.#variables.values(), ...statements, `return ${this.#self};`, ...this.#functions].join(
+      "\n",
+    );
     return `function ${name}(${parameters}) {\n${body}\n}`;
   }
 
@@ -91,20 +92,34 @@ class Rewriting {
     return `${name}$${this.#number}`;
   }
 
-  /** Names as many parameters as the constructor has, and makes that a function of its own: its names are its own. */
-  #parameters(value: Node): string {
-    this.#functions.push(`function ${this.#local("init")}${this.#signatureAndBody(value)}`);
-    const names = (value["params"] as Node[]).map(({ type }, i) => {
-      const name = this.#local(`parameter${i}_`);
-      return type === "RestElement" ? `...${name}` : name;
+  /**
+   * The constructor's parameters and statements, which become those of the function itself: what they name gets names that no
+   * other member can mean.
+   */
+  #construction(made: Node): [string, string[]] {
+    const { params, body } = made as unknown as { params: Node[]; body: Node };
+    const own = new Set([...params, ...declaredIn(body)].flatMap(boundNames));
+    walk(body, (node) => {
+      if (isFunction(node)) return false;
+      if (node.type === "ReturnStatement") throw this.#refused(node, "ends a constructor");
     });
-    return names.join(", ");
+    const text = (node: Node): string => edited(this.#script, this.#edits(node, own), node.start, node.end);
+    let isLeading = true;
+    const statements = (body["body"] as Node[]).map((statement) => {
+      const field = assignedField(statement);
+      // Nothing has read it yet: it may come to be here.
+      const isFirst = isLeading && field !== undefined && this.#variables.get(field) === `let ${this.#local(field)};`;
+      if (isFirst) this.#variables.delete(field);
+      isLeading &&= !callsOwn(statement);
+      return `${isFirst ? "let " : ""}${text(statement)}`;
+    });
+    return [params.map(text).join(", "), statements];
   }
 
   #field({ key, value }: Node): void {
     const initial = value ? ` = ${this.#rewritten(value)}` : "";
-    if (key.type === "PrivateIdentifier") this.#variables.push(`let ${this.#local(key.name)}${initial};`);
-    else if (value) this.#variables.push(`${this.#self}.${key.name}${initial};`);
+    if (key.type === "PrivateIdentifier") this.#variables.set(key.name, `let ${this.#local(key.name)}${initial};`);
+    else if (value) this.#variables.set(`.${key.name}`, `${this.#self}.${key.name}${initial};`);
   }
 
   #method(member: Node): void {
@@ -132,8 +147,10 @@ class Rewriting {
     return edited(this.#script, this.#edits(node), node.start, node.end);
   }
 
-  #edits(root: Node): Edit[] {
+  /** @param own names that the constructor has for itself. */
+  #edits(root: Node, own: ReadonlySet<string> = new Set()): Edit[] {
     const edits: Edit[] = [];
+    const renamed = (name: string): string => `${name}_$${this.#number}`;
     walk(root, (node) => {
       const { start, end } = node;
       if (node.type === "FunctionExpression" || node.type === "FunctionDeclaration") {
@@ -148,8 +165,20 @@ class Rewriting {
         return false;
       }
       if (node.type === "ThisExpression") edits.push({ start, end, text: this.#self });
-      // A shorthand property is key and value at once.
-      if (node.type === "Property" && node["shorthand"]) return false;
+      if (node.type === "Identifier" && own.has(node["name"])) edits.push({ start, end, text: renamed(node["name"]) });
+      if (node.type === "MemberExpression" && !node["computed"]) {
+        edits.push(...this.#edits(node["object"], own));
+        return false;
+      }
+      if (node.type === "Property" && !node["computed"]) {
+        const { key, shorthand, value } = node;
+        // A shorthand property is key and value at once.
+        if (shorthand && own.has(key.name))
+          edits.push({ start: key.start, end: key.end, text: `${key.name}: ${renamed(key.name)}` });
+        const rest = !shorthand ? value : value.type === "AssignmentPattern" ? value.right : undefined;
+        if (rest) edits.push(...this.#edits(rest, own));
+        return false;
+      }
     });
     return edits;
   }
@@ -157,4 +186,41 @@ class Rewriting {
   #refused({ start, end }: Node, problem: string): Error {
     return new Error(`${this.#script.slice(start, end)} ${problem}: private members cannot become local variables`);
   }
+}
+
+function isFunction({ type }: Node): boolean {
+  return type === "FunctionExpression" || type === "FunctionDeclaration" || type === "ArrowFunctionExpression";
+}
+
+/** What the statements of a block declare, as patterns. */
+function declaredIn(block: Node): Node[] {
+  return (block["body"] as Node[]).flatMap((statement) => {
+    if (statement.type === "VariableDeclaration")
+      return (statement["declarations"] as Node[]).map(({ id }) => id as Node);
+    return statement.type.endsWith("Declaration") ? [statement["id"] as Node] : [];
+  });
+}
+
+/** The names that a pattern binds. */
+function boundNames(pattern: Node): string[] {
+  if (pattern.type === "Identifier") return [pattern["name"]];
+  if (pattern.type === "AssignmentPattern") return boundNames(pattern["left"]);
+  if (pattern.type === "Property") return boundNames(pattern["value"]);
+  return childrenOf(pattern).flatMap(boundNames);
+}
+
+/** The private field that a statement does nothing else than set. */
+function assignedField({ expression }: Node): string | undefined {
+  if (expression?.type !== "AssignmentExpression" || expression.operator !== "=") return undefined;
+  const { object, property } = expression.left;
+  return object?.type === "ThisExpression" && property.type === "PrivateIdentifier" ? property.name : undefined;
+}
+
+/** Whether a statement calls a method, which may read a field. */
+function callsOwn(statement: Node): boolean {
+  let calls = false;
+  walk(statement, ({ type, callee }) => {
+    calls ||= type === "CallExpression" && callee.object?.type === "ThisExpression";
+  });
+  return calls;
 }

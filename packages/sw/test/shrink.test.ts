@@ -59,7 +59,36 @@ test("a class without its private members does the same, minified too", async ()
   );
 });
 
+const CALLER = `
+const state = (name) => name;
+export default (...parameters) => new Caller(...parameters).all();
+class Caller {
+  #early;
+  #late;
+  #seen = [];
+  constructor(state, { name = "none" } = {}) {
+    const late = state.map((name) => name + "!");
+    this.#early = late.length;
+    this.#note();
+    this.#late = { state, name, late };
+    this.#note();
+  }
+  all() { return JSON.stringify([this.#early, this.#late, this.#seen]); }
+  #note() { this.#seen.push(state(this.#late)); }
+}`;
+
+test("a constructor that calls methods and has names of its own for what they mean otherwise does the same", async () => {
+  for (const script of [CALLER, privateLocals(CALLER), await minified(privateLocals(CALLER), "esm")]) {
+    const all = await load(script);
+    expect(all(["a", "b"], { name: "c" })).toBe(
+      '[2,{"state":["a","b"],"name":"c","late":["a!","b!"]},[null,{"state":["a","b"],"name":"c","late":["a!","b!"]}]]',
+    );
+    expect(all([])).toBe('[0,{"state":[],"name":"none","late":[]},[null,{"state":[],"name":"none","late":[]}]]');
+  }
+});
+
 test.each([
+  ["a constructor that returns", "class A { #n; constructor(n) { if (n) return; this.#n = n; } }"],
   ["a static member", "class A { static #n = 1; }"],
   ["a private accessor", "class A { get #n() { return 1; } }"],
   ["a look into another instance", "class A { #n; same(other) { return other.#n === this.#n; } }"],
