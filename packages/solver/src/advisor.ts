@@ -6,7 +6,7 @@
 import { solverError } from "./errors.ts";
 import { expectedReadMs } from "./latency.ts";
 import { simulate } from "./simulator.ts";
-import { parseScenario } from "./simulator/scenario.ts";
+import { parseScenario } from "./simulator/parse-scenario.ts";
 
 export interface AdviceRequest {
   readonly regions: readonly AdvisedRegion[];

@@ -5,7 +5,7 @@
 
 import { C2pDecider } from "./policies/c2p.ts";
 import { Caches } from "./simulator/cache-state.ts";
-import { SeparateDecider } from "./simulator/decider.ts";
+import { PeriodicDecider, SeparateDecider } from "./simulator/decider.ts";
 import type { Decider } from "./simulator/decider.ts";
 import { JointDecider } from "./simulator/joint-decider.ts";
 import { ReadLog } from "./simulator/statistics.ts";
@@ -96,7 +96,7 @@ function runOnce(
   const world = new World(scenario, system, random.fork(1));
   const workload = trace ? new TraceWorkload(scenario, trace) : new GeneratedWorkload(scenario, random);
   const caches = new Caches(world);
-  const controller = new Controller(scenario, createDecider(caches, system, random.fork(4)), total, now);
+  const controller = new Controller(scenario, createDecider(caches, scenario, system, random.fork(4)), total, now);
   const noiseSeed = random.fork(3).integer(2 ** 31);
   for (let step = 0; workload.next(); step++) {
     const { seconds, pop, object } = workload;
@@ -111,9 +111,12 @@ function runOnce(
   for (const [pop, messages] of controller.messages.entries()) total.messages[pop]! += messages;
 }
 
-function createDecider(caches: Caches, system: SystemSpec, random: Random): Decider {
+function createDecider(caches: Caches, { decide }: Scenario, system: SystemSpec, random: Random): Decider {
   if (system.policy === "c2p") return new C2pDecider(caches, system.settings, random);
-  return system.joint ? new JointDecider(caches, system) : new SeparateDecider(caches, system);
+  const decider = system.joint ? new JointDecider(caches, system) : new SeparateDecider(caches, system);
+  if (decide === "request") return decider;
+  const { objects, pops } = caches.world;
+  return new PeriodicDecider(decider, { objects, pops: pops.length }, random);
 }
 
 function contentsOf(caches: Caches, pop: number): number[] {

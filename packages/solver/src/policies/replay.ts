@@ -10,7 +10,7 @@ import type { Policy } from "./policy.ts";
  * order. Returns how many requests that were. Throws SCENARIO_INVALID for a count that is no integer from 0 on.
  */
 export function replay(
-  policy: Policy,
+  policy: Pick<Policy, "onRequest">,
   counts: ArrayLike<number>,
   seconds: { readonly from: number; readonly to: number },
   random: Random,

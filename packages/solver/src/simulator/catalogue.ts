@@ -40,8 +40,10 @@ export function objectBytes({ objects }: Scenario, random: Random): Float64Array
 export interface Group {
   /** Region of each chunk. */
   readonly region: Int32Array;
-  /** Per PoP: how long one chunk takes to transfer. */
+  /** Per PoP: how long one chunk takes to transfer from a region. */
   readonly transferMs: Float64Array;
+  /** Per PoP: the same from its own cache or a peer's. */
+  readonly cacheTransferMs: Float64Array;
 }
 
 /** Sizes that differ by less than a part of an octave count as equal, so that there are few groups. */
@@ -57,7 +59,7 @@ export function groupObjects(
 ): { readonly groups: readonly Group[]; readonly groupOf: Int32Array } {
   const groups: Group[] = [];
   const known = new Map<string, number>();
-  const isSized = scenario.pops.some((pop) => pop.regionMbitPerSecond !== undefined);
+  const isSized = scenario.pops.some((pop) => (pop.regionMbitPerSecond ?? pop.cacheMbitPerSecond) !== undefined);
   const groupOf = Int32Array.from(chunkBytes, (bytes, object) => {
     const region = placeChunks(scenario, chunks, isReplicated ? object : 0, random);
     const size = isSized ? 2 ** (Math.round(Math.log2(bytes) * SIZES_PER_OCTAVE) / SIZES_PER_OCTAVE) : 0;
@@ -66,10 +68,13 @@ export function groupObjects(
     if (group === undefined) {
       group = groups.length;
       known.set(key, group);
-      const transferMs = Float64Array.from(scenario.pops, ({ regionMbitPerSecond }) =>
-        regionMbitPerSecond ? (size * 8) / (regionMbitPerSecond * 1000) : 0,
-      );
-      groups.push({ region, transferMs });
+      const transferMs = (mbitPerSecond: number | undefined): number =>
+        mbitPerSecond ? (size * 8) / (mbitPerSecond * 1000) : 0;
+      groups.push({
+        region,
+        transferMs: Float64Array.from(scenario.pops, ({ regionMbitPerSecond }) => transferMs(regionMbitPerSecond)),
+        cacheTransferMs: Float64Array.from(scenario.pops, ({ cacheMbitPerSecond }) => transferMs(cacheMbitPerSecond)),
+      });
     }
     return group;
   });

@@ -2,6 +2,8 @@
 
 import type { Policy } from "../policies/policy.ts";
 import { createPolicy } from "../policies/registry.ts";
+import { replay } from "../policies/replay.ts";
+import type { Random } from "../random.ts";
 import { SinglePopCache } from "./cache-state.ts";
 import type { Caches } from "./cache-state.ts";
 import type { SystemSpec } from "./scenario.ts";
@@ -10,11 +12,59 @@ export interface Decider {
   /** Whether it is told the true popularity: then also every change of latency at once. */
   readonly wantsTruth: boolean;
   /** Messages sent to peers so far, by sending PoP; missing where PoPs do not talk. */
-  readonly messages?: Float64Array;
+  readonly messages?: Float64Array | undefined;
   onRequest(pop: number, object: number, seconds: number): void;
   onPeriod(seconds: number): void;
   onLatency(seconds: number): void;
   onTruth(probability: Float64Array, seconds: number): void;
+}
+
+/**
+ * Has caches change at the end of periods only, as deployed PoPs do: those count a period's requests, and then tell the
+ * policy of them in a random order.
+ */
+export class PeriodicDecider implements Decider {
+  private readonly decider: Decider;
+  private readonly random: Random;
+  private readonly counts: readonly Uint32Array[];
+  private beganSeconds = 0;
+
+  constructor(decider: Decider, { pops, objects }: { pops: number; objects: number }, random: Random) {
+    this.decider = decider;
+    this.random = random;
+    this.counts = Array.from({ length: pops }, () => new Uint32Array(objects));
+  }
+
+  get wantsTruth(): boolean {
+    return this.decider.wantsTruth;
+  }
+
+  get messages(): Float64Array | undefined {
+    return this.decider.messages;
+  }
+
+  onRequest(pop: number, object: number): void {
+    this.counts[pop]![object]! += 1;
+  }
+
+  onPeriod(seconds: number): void {
+    const { decider } = this;
+    for (const [pop, counts] of this.counts.entries()) {
+      const told = { onRequest: (object: number, at: number): void => decider.onRequest(pop, object, at) };
+      replay(told, counts, { from: this.beganSeconds, to: seconds }, this.random);
+      counts.fill(0);
+    }
+    this.beganSeconds = seconds;
+    decider.onPeriod(seconds);
+  }
+
+  onLatency(seconds: number): void {
+    this.decider.onLatency(seconds);
+  }
+
+  onTruth(probability: Float64Array, seconds: number): void {
+    this.decider.onTruth(probability, seconds);
+  }
 }
 
 /** Every PoP for itself. */

@@ -12,6 +12,9 @@ export interface NoiseDraw {
   readonly peer: Float64Array;
 }
 
+/** The 95th percentile of a standard normal distribution. */
+const NORMAL_95 = 1.645;
+
 export class Noise {
   readonly isOff: boolean;
   private readonly spec: NoiseSpec;
@@ -40,6 +43,12 @@ export class Noise {
     const mean = 1 - p + p * stragglerFactor;
     const secondMoment = Math.exp(lognormalSigma ** 2) * (1 - p + p * stragglerFactor ** 2);
     return { mean, deviation: Math.sqrt(Math.max(0, secondMoment - mean ** 2)) };
+  }
+
+  /** The factor that all but 5 of 100 chunks stay below, but for stragglers. */
+  get lateFactor(): number {
+    const { lognormalSigma: sigma } = this.spec;
+    return Math.exp(NORMAL_95 * sigma - sigma ** 2 / 2);
   }
 
   /** So many independent draws to average over: always the same ones, and just one without noise. */

@@ -9,7 +9,7 @@ import { bitCount, nthSmallest } from "./numbers.ts";
 import { groupObjects, nominalBytes, objectBytes } from "./catalogue.ts";
 import type { Group } from "./catalogue.ts";
 import { RegionLoad } from "./region-load.ts";
-import type { CodeShape, PopSpec, Scenario, SystemSpec } from "./scenario.ts";
+import type { ClientSpec, CodeShape, PopSpec, Scenario, SystemSpec } from "./scenario.ts";
 
 /** How a read went; the same object is refilled by the next read. */
 export interface ReadOutcome {
@@ -49,6 +49,9 @@ export class World {
   /** Copies of the whole object are never decoded. */
   private readonly isCoded: boolean;
   private readonly decodeMs: number;
+  private readonly client: ClientSpec;
+  /** Per object and PoP, whether a reader there has its plan. */
+  private readonly planned: Uint8Array;
   private readonly groups: readonly Group[];
   private readonly peerMs: Float64Array[];
   private readonly regionMs: Float64Array[];
@@ -74,6 +77,8 @@ export class World {
     this.recovered = system.read.cachedChunks === "recovered" && !system.replicas;
     this.isCoded = !system.replicas;
     this.decodeMs = system.read.decodeMs;
+    this.client = scenario.client;
+    this.planned = new Uint8Array(this.objects * pops.length);
     this.dataOnly = system.read.dataChunksOnly && !system.replicas;
     this.conditions = new Conditions(scenario.events, regions);
     this.noise = new Noise(scenario.noise, this.chunks, regions.length, pops.length);
@@ -116,7 +121,7 @@ export class World {
 
   /** Reads one object of a group; `held` has per PoP its cached chunks: a bit mask, or a count when functional. */
   read(pop: number, group: number, held: ArrayLike<number>, draw: NoiseDraw, isCharged: boolean): ReadOutcome {
-    const { outcome, arrival, source, code } = this;
+    const { outcome, arrival, estimate, sorted, code } = this;
     const own = Math.min(this.countOf(held[pop]!), code.k);
     const found = this.listCandidates(pop, group, held, own);
     const wanted = own >= code.k ? 0 : Math.min(found, code.k - own + this.delta);
@@ -127,26 +132,43 @@ export class World {
       outcome.ms = NaN;
       return outcome;
     }
-    const { region } = this.groups[group]!;
-    for (let s = 0; s < wanted; s++) {
-      const from = source[s]!;
-      if (from < 0) {
-        arrival[s] = this.estimate[s]! * draw.peer[-1 - from]!;
-        outcome.fromPeers++;
-      } else {
-        const r = region[from]!;
-        arrival[s] = this.estimate[s]! * draw.chunk[from]! * draw.region[r]! * (isCharged ? this.load.factor(r) : 1);
-        if (isCharged && own + s >= code.k) this.load.countExtra(r);
+    const ownMs = this.pops[pop]!.cacheLatencyMs * draw.own;
+    const ownTransferMs = this.groups[group]!.cacheTransferMs[pop]!;
+    for (let s = 0; s < wanted; s++) arrival[s] = this.arrivalOf(s, group, draw, isCharged, own + s >= code.k);
+    if (isCharged) this.load.endRead();
+    const kth = (asked: number): number => {
+      for (let s = 0; s < asked; s++) sorted[s] = arrival[s]!;
+      // One answer has them one after another.
+      for (let s = 0; s < own; s++) sorted[asked + s] = ownMs + (s + 1) * ownTransferMs;
+      return nthSmallest(sorted, own + asked, code.k);
+    };
+    let asked = wanted;
+    let ms = kth(asked);
+    if (this.client.hedge && own < code.k) {
+      let lateMs = estimate[code.k - own - 1]! * this.noise.lateFactor;
+      while (lateMs < ms && asked < found) {
+        arrival[asked] = lateMs + this.arrivalOf(asked, group, draw, isCharged, true);
+        lateMs += estimate[asked]! * this.noise.lateFactor;
+        ms = kth(++asked);
       }
     }
-    if (isCharged) this.load.endRead();
-    const ownMs = this.pops[pop]!.cacheLatencyMs * draw.own;
-    for (let s = 0; s < own; s++) arrival[wanted + s] = ownMs;
-    this.sorted.set(arrival);
-    const ms = nthSmallest(this.sorted, own + wanted, code.k);
-    outcome.isDecoded = this.needsDecoding(own, held[pop]!, wanted, ms);
-    outcome.ms = outcome.isDecoded ? ms + this.decodeMs : ms;
+    outcome.requests = own + asked;
+    outcome.isDecoded = this.needsDecoding(own, held[pop]!, asked, ms);
+    outcome.ms = this.client.overheadMs + (outcome.isDecoded ? ms + this.decodeMs : ms);
     return outcome;
+  }
+
+  /** When candidate s arrives that is asked at once. */
+  private arrivalOf(s: number, group: number, draw: NoiseDraw, isCharged: boolean, isExtra: boolean): number {
+    const from = this.source[s]!;
+    if (from < 0) {
+      this.outcome.fromPeers++;
+      return this.estimate[s]! * draw.peer[-1 - from]!;
+    }
+    const r = this.groups[group]!.region[from]!;
+    const factor = isCharged ? this.load.factor(r) : 1;
+    if (isCharged && isExtra) this.load.countExtra(r);
+    return this.estimate[s]! * draw.chunk[from]! * draw.region[r]! * factor;
   }
 
   /** Whether one of the chunks that had arrived by `ms` is none of the object's data. */
@@ -162,7 +184,17 @@ export class World {
 
   /** The same with this read's own noise, and its extra requests charged to the regions that serve them. */
   readActual(pop: number, object: number, held: ArrayLike<number>, seed: number): ReadOutcome {
-    return this.read(pop, this.groupOf[object]!, held, this.noise.drawFor(seed), this.delta > 0);
+    const draw = this.noise.drawFor(seed);
+    const outcome = this.read(pop, this.groupOf[object]!, held, draw, this.delta > 0);
+    if (this.client.plans === "asked") outcome.ms += this.planMs(pop, object, draw);
+    return outcome;
+  }
+
+  private planMs(pop: number, object: number, draw: NoiseDraw): number {
+    const at = object * this.pops.length + pop;
+    if (this.planned[at] === 1) return 0;
+    this.planned[at] = 1;
+    return this.pops[pop]!.cacheLatencyMs * draw.own + Math.min(...this.regionMs[pop]!);
   }
 
   /** Expected duration of a read; Infinity when it cannot be completed. */
@@ -224,7 +256,8 @@ export class World {
   /** Fills the candidate lists with every source outside the own cache, nearest first; returns how many there are. */
   private listCandidates(pop: number, group: number, held: ArrayLike<number>, own: number): number {
     const peerMs = this.peerMs[pop]!;
-    const { region, transferMs } = this.groups[group]!;
+    const { region, transferMs, cacheTransferMs } = this.groups[group]!;
+    const toPeerMs = (q: number): number => peerMs[q]! + cacheTransferMs[pop]!;
     const order = this.orderOf(pop, group);
     const mask = this.functional ? 0 : held[pop]!;
     let count = 0;
@@ -238,8 +271,8 @@ export class World {
       covered |= 1 << c;
       if (this.joint && !this.functional) {
         for (let q = 0; q < peerMs.length; q++) {
-          if (q === pop || !(held[q]! & (1 << c)) || peerMs[q]! >= ms) continue;
-          ms = peerMs[q]!;
+          if (q === pop || !(held[q]! & (1 << c)) || toPeerMs(q) >= ms) continue;
+          ms = toPeerMs(q);
           from = -1 - q;
         }
       }
@@ -251,13 +284,13 @@ export class World {
       if (q === pop || !Number.isFinite(peerMs[q]!)) continue;
       if (this.functional) {
         // PoPs keep different rows; there are k of them in all, so no more than k - own are new to this one.
-        for (let row = Math.min(held[q]!, rows); row > 0; row--, rows--) this.insert(count++, peerMs[q]!, -1 - q, -1);
+        for (let row = Math.min(held[q]!, rows); row > 0; row--, rows--) this.insert(count++, toPeerMs(q), -1 - q, -1);
       } else {
         // A chunk whose region is down can still be at a peer.
         for (let c = 0; c < this.chunks; c++) {
           if (covered & (1 << c) || !(held[q]! & (1 << c))) continue;
           covered |= 1 << c;
-          this.insert(count++, peerMs[q]!, -1 - q, c);
+          this.insert(count++, toPeerMs(q), -1 - q, c);
         }
       }
     }
