@@ -102,9 +102,16 @@ describe("under the platform's limits", () => {
 
 describe("an object that takes more subrequests than there are", () => {
   const vars = { SUBREQUESTS_MAX: "100" };
-  const content = randomBytes(200_000);
-  // 100 subrequests are 80 planned ones, at 4 + 1 + 3 a stripe: ten stripes.
+  const content = randomBytes(1_000_000);
+  // 100 subrequests are 80 planned ones: 4 + 1 for the GETs of all stripes, and one a stripe for what is late: 75 stripes.
   const put = (world: TestWorld) => world.put("long", content, { stripeBytes: 10_000 });
+  const range = async (world: TestWorld, start: number) => {
+    const response = await fetch(`${world.url}/o/long`, { headers: { range: `bytes=${start}-` } });
+    expect(response.status).toBe(206);
+    const part = new Uint8Array(await response.arrayBuffer());
+    expect(response.headers.get("content-length")).toBe(String(part.length));
+    return { range: response.headers.get("content-range"), part };
+  };
 
   test("is refused in whole, with a code and a way out", () =>
     limitedWorld(vars, async (world) => {
@@ -113,29 +120,48 @@ describe("an object that takes more subrequests than there are", () => {
       expect(response.status).toBe(413);
       expect(response.headers.get("x-agarose-error")).toBe("OBJECT_TOO_LARGE");
       const { error } = (await response.json()) as { error: { message: string; details: object } };
-      expect(error.details).toEqual({ bytes: 200_000, max: 100_000, subrequestsMax: 100 });
+      expect(error.details).toEqual({ bytes: 1_000_000, max: 750_000, subrequestsMax: 100 });
       expect(error.message).toContain("ranges");
       const head = await fetch(`${world.url}/o/long`, { method: "HEAD" });
-      expect([head.status, head.headers.get("content-length")]).toEqual([200, "200000"]);
+      expect([head.status, head.headers.get("content-length")]).toEqual([200, "1000000"]);
     }));
 
   test("is answered range by range, each as long as possible and honest about it", () =>
     limitedWorld(vars, async (world) => {
       await put(world);
-      const parts: Uint8Array[] = [];
-      const ranges: (string | null)[] = [];
-      for (let start = 5; start < content.length;) {
-        const response = await fetch(`${world.url}/o/long`, { headers: { range: `bytes=${start}-` } });
-        expect(response.status).toBe(206);
-        ranges.push(response.headers.get("content-range"));
-        const part = new Uint8Array(await response.arrayBuffer());
-        expect(response.headers.get("content-length")).toBe(String(part.length));
-        parts.push(part);
-        start += part.length;
-      }
-      expect(ranges).toEqual(["bytes 5-99999/200000", "bytes 100000-199999/200000"]);
-      expect(Buffer.concat(parts).equals(content.subarray(5))).toBe(true);
+      const first = await range(world, 5);
+      const second = await range(world, 5 + first.part.length);
+      expect([first.range, second.range]).toEqual(["bytes 5-749999/1000000", "bytes 750000-999999/1000000"]);
+      expect(Buffer.concat([first.part, second.part]).equals(content.subarray(5))).toBe(true);
       expect((await limitsOf(world)).violations).toEqual([]);
+    }));
+
+  test.each([
+    ["are slow", { delayMs: 40 }],
+    ["fail", { down: true }],
+    ["send wrong bytes", { spoil: (body: Uint8Array) => body.map((byte) => byte ^ 1) }],
+  ])("is answered in such a range in whole while two regions %s", (_name, fault) =>
+    limitedWorld(vars, async (world) => {
+      await put(world);
+      // Of six regions five are asked at first, so one of them at least.
+      for (const region of ["r0", "r3"]) world.buckets.faults.set(region, fault);
+      const { part } = await range(world, 0);
+      expect(part.length).toBe(750_000);
+      expect(Buffer.compare(part, content.subarray(0, 750_000))).toBe(0);
+      expect(world.buckets.fired.size).toBeGreaterThan(0);
+      expect((await limitsOf(world)).violations).toEqual([]);
+    }),
+  );
+
+  test("is answered to several at once who share its stripes and begin each other's GETs anew", () =>
+    limitedWorld(vars, async (world) => {
+      await put(world);
+      const answers = await Promise.all([0, 10_000, 0, 20_000, 10_000].map((start) => range(world, start)));
+      for (const { part } of answers) expect(part.length).toBe(750_000);
+      const { invocations, violations } = await limitsOf(world);
+      expect(violations).toEqual([]);
+      expect((await world.status()).isolate.stripes.followed).toBeGreaterThan(0);
+      expect(Math.max(...invocations.map(({ subrequests }) => subrequests))).toBeGreaterThan(5);
     }));
 });
 

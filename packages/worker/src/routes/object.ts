@@ -3,7 +3,7 @@
  */
 import {
   AgaroseError,
-  contentRange,
+  CHUNKS_MAX,
   keyInPath,
   objectAnswer,
   openRead,
@@ -16,15 +16,17 @@ import {
   type Manifest,
   type ObjectAnswer,
   type ObjectRead,
+  type PeerSource,
 } from "@agarose/core";
 import type { Context } from "hono";
-import { shardBytes } from "../configuration.ts";
+import { shardBytes, type Configuration } from "../configuration.ts";
 import { EdgeSource } from "../edge-source.ts";
 import { mayRead, pathOf, type AppEnv } from "../http.ts";
 import { Invocation, latencyOf } from "../isolate.ts";
 import { log } from "../log.ts";
 import type { ReadShare } from "../read-memory.ts";
 import { notePeer, peerSources } from "../peers/peer-reading.ts";
+import { costOf, readCost, withinReach, type ReadCost } from "./reach.ts";
 
 const PREFIX = "/o/";
 /** Two stripes of the default size, as far as the other reads of this isolate leave room. */
@@ -33,10 +35,6 @@ const WINDOW_BYTES = 8 * 1024 * 1024;
 const STRIPE_MEMORY = 1.5;
 /** Objects of tiny stripes must not have thousands of requests queue. */
 const WINDOW_STRIPES = 16;
-/** Of the subrequests of an invocation; the rest is for what fails or is late. */
-const PLANNED_SHARE = 0.8;
-/** What one stripe costs beside its k + delta chunks: a look in front, into KV, and a put in front. */
-const CACHE_OPERATIONS = 3;
 
 export async function object(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
@@ -46,21 +44,21 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
   const method = requested === "HEAD" ? "HEAD" : "GET";
   const answerOf = (found: Manifest): ObjectAnswer => {
     const answer = objectAnswer(found, c.req.raw.headers, method);
-    return withinReach(isPrivate ? unshared(answer) : answer, found, invocation, method);
+    return isPrivate ? unshared(answer) : answer;
   };
   const manifest = await invocation.manifest(key);
   const answer = answerOf(manifest);
   if (method === "HEAD" || !answer.range) return bodiless(answer);
   invocation.count(key);
   try {
-    return await decoded(invocation, manifest, answer, answer.range, signal);
+    return await decoded(invocation, manifest, answer, signal);
   } catch (error) {
     if (!isOutdated(error)) throw error;
     // The manifest in memory may name a version that is gone: what the buckets say now decides.
     const current = await invocation.manifest(key, { refetch: true });
     if (current.version === manifest.version) throw error;
     const again = answerOf(current);
-    return again.range ? decoded(invocation, current, again, again.range, signal) : bodiless(again);
+    return again.range ? decoded(invocation, current, again, signal) : bodiless(again);
   }
 }
 
@@ -76,43 +74,6 @@ function isOutdated(error: unknown): boolean {
   return code === "NOT_ENOUGH_CHUNKS" && failures.some((failure) => failure.code === "CHUNK_MISSING");
 }
 
-/**
- * The answer as far as one invocation can give it, which the platform allows a number of subrequests. A range may be
- * answered in part (RFC 9110, 15.3.7: the client sees in Content-Range what it got); a whole object may not.
- *
- * @throws OBJECT_TOO_LARGE for a whole object.
- */
-export function withinReach(
-  answer: ObjectAnswer,
-  manifest: Manifest,
-  { isolate: { settings } }: Pick<Invocation, "isolate">,
-  method: string,
-): ObjectAnswer {
-  const { range } = answer;
-  if (method === "HEAD" || !range) return answer;
-  const stripesMax = Math.max(
-    1,
-    Math.floor((PLANNED_SHARE * settings.subrequestsMax) / (manifest.k + settings.delta + CACHE_OPERATIONS)),
-  );
-  const endMax = (Math.floor(range.start / manifest.stripeBytes) + stripesMax) * manifest.stripeBytes;
-  if (range.end <= endMax) return answer;
-  if (answer.status !== 206) {
-    throw new AgaroseError(
-      "OBJECT_TOO_LARGE",
-      `${JSON.stringify(manifest.key)} has ${manifest.bytes} bytes, and this PoP decodes up to ${endMax} in one answer: ` +
-        `ask for ranges, or read it through the service worker or \`agarose get\``,
-      { bytes: manifest.bytes, max: endMax, subrequestsMax: settings.subrequestsMax },
-    );
-  }
-  const shortened = { start: range.start, end: endMax };
-  const headers = {
-    ...answer.headers,
-    "content-length": String(shortened.end - shortened.start),
-    "content-range": contentRange(shortened, manifest.bytes),
-  };
-  return { ...answer, headers, range: shortened };
-}
-
 function bodiless({ status, headers }: ObjectAnswer): Response {
   return new Response(null, { status, headers });
 }
@@ -121,22 +82,23 @@ function bodiless({ status, headers }: ObjectAnswer): Response {
 async function decoded(
   invocation: Invocation,
   manifest: Manifest,
-  { status, headers }: ObjectAnswer,
-  range: ByteRange,
+  wanted: ObjectAnswer,
   signal: AbortSignal,
 ): Promise<Response> {
-  const { memory, traffic } = invocation.isolate;
+  const { memory, settings, traffic } = invocation.isolate;
+  const known = await knownOf(invocation, manifest);
+  const { status, headers, range } = withinReach(wanted, manifest, known.cost, settings.subrequestsMax);
   const share = await memory.enter(
     manifest.version,
     STRIPE_MEMORY * Math.min(manifest.stripeBytes, manifest.bytes),
     signal,
   );
-  const read = await open(invocation, manifest, range, share).catch((error: unknown) => {
+  const read = await open(invocation, manifest, known, range!, share).catch((error: unknown) => {
     share.release();
     throw error;
   });
   traffic.opened(read.report);
-  const body = new FixedLengthStream(range.end - range.start);
+  const body = new FixedLengthStream(range!.end - range!.start);
   const sent = read.body.pipeTo(body.writable).catch((error: unknown) => {
     // The status is sent, so all that is left is to cut the body off; a client that went away is no failure.
     if (error instanceof AgaroseError && error.code !== "ABORTED") {
@@ -150,15 +112,39 @@ async function decoded(
   });
 }
 
+/** What is known of where the chunks of an object are. */
+interface Known {
+  readonly configuration: Configuration;
+  readonly cached: readonly number[];
+  readonly peers: readonly PeerSource[];
+  readonly cost: ReadCost;
+}
+
+async function knownOf(invocation: Invocation, manifest: Manifest): Promise<Known> {
+  const configuration = await invocation.configuration();
+  const cached = configuration.cached[manifest.version]?.chunks ?? [];
+  const peers = await peerSources(invocation, manifest, cached);
+  const rows = Array.from({ length: CHUNKS_MAX }, (_, chunk) => chunk);
+  const atPeers = rows.filter((chunk) => peers.some((peer) => peer.has(0, chunk)));
+  const { delta } = invocation.isolate.settings;
+  return {
+    configuration,
+    cached,
+    peers,
+    cost: readCost(manifest, { delta, cached: cached.length, atPeers: atPeers.length }),
+  };
+}
+
 async function open(
   invocation: Invocation,
   manifest: Manifest,
+  { configuration, cached: cachedChunks, peers, cost }: Known,
   range: ByteRange,
   share: ReadShare,
 ): Promise<ObjectRead> {
   const { settings, cache, clock, codec, flights, breakers, traffic, telemetry } = invocation.isolate;
   const { version } = manifest;
-  const configuration = await invocation.configuration();
+  const end = Math.ceil(range.end / manifest.stripeBytes);
   const regions = settings.regions.map((region) => {
     return new RegionSource({
       manifest,
@@ -168,7 +154,6 @@ async function open(
       clock,
     });
   });
-  const cachedChunks = configuration.cached[version]?.chunks ?? [];
   const edge = new EdgeSource({
     pop: settings.pop,
     version,
@@ -179,14 +164,20 @@ async function open(
   return openRead({
     manifest,
     range,
-    sources: [edge, ...(await peerSources(invocation, manifest, cachedChunks)), ...regions],
+    sources: [edge, ...peers, ...regions],
     codec,
     clock,
     sha256: systemSha256,
     random: Math.random,
     delta: settings.delta,
     windowBytes: () => Math.min(WINDOW_BYTES, Math.min(WINDOW_STRIPES, share.units()) * manifest.stripeBytes),
-    share: (stripe, read, signal) => flights.read({ version, stripe, read, signal, waitUntil: invocation.waitUntil }),
+    share: (stripe, read, signal) => {
+      // Whoever leads some stripes and follows at others begins its GETs anew each time: as long as there is enough for that.
+      const isAffordable = invocation.subrequests.allows(cost.span + costOf(cost, end - stripe));
+      return isAffordable
+        ? flights.read({ version, stripe, read, signal, waitUntil: invocation.waitUntil })
+        : read(signal);
+    },
     onRequest(record) {
       const { kind, source, stripe, outcome, error, bytes, startMs, endMs } = record;
       notePeer(record, breakers);
