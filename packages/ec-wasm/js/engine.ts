@@ -9,4 +9,4 @@ export { decodeMatrix, multiply } from "./galois.ts";
 export { createJavascriptEngine } from "./javascript-engine.ts";
 export { MatrixCache } from "./matrix-cache.ts";
 export { withPlainSwizzle } from "./plain-swizzle.ts";
-export { createWasmEngine } from "./wasm-engine.ts";
+export { createWasmEngine, wasmMultiplier } from "./wasm-engine.ts";

@@ -30,7 +30,10 @@ export function multiply(a: number, b: number): number {
  * Data shard i is the value at i of a polynomial of degree below k, and so is every other row the value at its own index:
  * what the Vandermonde matrices multiply to is Lagrange's interpolation from the rows at hand. Subtraction is XOR.
  */
-export function decodeMatrix(present: Uint8Array, wanted: Uint8Array): Uint8Array {
+export function decodeMatrix(
+  present: Uint8Array | readonly number[],
+  wanted: Uint8Array | readonly number[],
+): Uint8Array {
   const k = present.length;
   const matrix = new Uint8Array(wanted.length * k);
   for (const [column, from] of present.entries()) {

@@ -33,43 +33,43 @@ const ROWS_PER_GROUP = 32;
 export function createWasmEngine(instance: WebAssembly.Instance): Engine {
   const wasm = instance.exports as unknown as Exports;
   const stagingAt = wasm.stagingAt();
-  const stagingBytes = wasm.stagingBytes();
-  const matrixAt = wasm.matrixAt();
-  let memory = new Uint8Array(wasm.memory.buffer);
-  let prepared: { matrix: Uint8Array; firstRow: number } | undefined;
-
   return {
     kernel: KERNELS[wasm.kernelName()]!,
+    apply: wasmMultiplier(instance),
 
     matrix(present, wanted) {
+      const memory = new Uint8Array(wasm.memory.buffer);
       memory.set(present, stagingAt);
       memory.set(wanted, stagingAt + present.length);
       check("solve", wasm.solve(present.length, wanted.length));
       // Solving for many rows may grow the memory, which detaches views.
-      if (memory.length !== wasm.memory.buffer.byteLength) memory = new Uint8Array(wasm.memory.buffer);
-      prepared = undefined;
-      return memory.slice(matrixAt, matrixAt + wanted.length * present.length);
-    },
-
-    apply(matrix, inputs, outputs) {
-      const k = inputs.length;
-      const rowsMax = Math.min(wasm.rowsMax(k), ROWS_PER_GROUP);
-      for (let row = 0; row < outputs.length; row += rowsMax) {
-        const group = outputs.slice(row, row + rowsMax);
-        prepare(matrix, row, k, group.length);
-        applyGroup(inputs, group);
-      }
+      const matrixAt = wasm.matrixAt();
+      return new Uint8Array(wasm.memory.buffer).slice(matrixAt, matrixAt + wanted.length * present.length);
     },
   };
+}
 
-  function prepare(matrix: Uint8Array, firstRow: number, k: number, rows: number): void {
-    if (prepared?.matrix === matrix && prepared.firstRow === firstRow) return;
-    memory.set(matrix.subarray(firstRow * k, (firstRow + rows) * k), matrixAt);
-    check("prepare", wasm.prepare(k, rows));
-    prepared = { matrix, firstRow };
-  }
+/** `apply` of an engine, for those who make their matrices themselves. */
+export function wasmMultiplier(instance: WebAssembly.Instance): Engine["apply"] {
+  const wasm = instance.exports as unknown as Exports;
+  const stagingAt = wasm.stagingAt();
+  const stagingBytes = wasm.stagingBytes();
+  const matrixAt = wasm.matrixAt();
 
-  function applyGroup(inputs: readonly Uint8Array[], outputs: readonly Uint8Array[]): void {
+  return (matrix, inputs, outputs) => {
+    const k = inputs.length;
+    // Anew for each call: a view is detached where the memory has grown.
+    const memory = new Uint8Array(wasm.memory.buffer);
+    const rowsMax = Math.min(wasm.rowsMax(k), ROWS_PER_GROUP);
+    for (let row = 0; row < outputs.length; row += rowsMax) {
+      const group = outputs.slice(row, row + rowsMax);
+      memory.set(matrix.subarray(row * k, (row + group.length) * k), matrixAt);
+      check("prepare", wasm.prepare(k, group.length));
+      applyGroup(memory, inputs, group);
+    }
+  };
+
+  function applyGroup(memory: Uint8Array, inputs: readonly Uint8Array[], outputs: readonly Uint8Array[]): void {
     const shardBytes = inputs[0]!.length;
     const strideMax = Math.floor(stagingBytes / (inputs.length + outputs.length) / SLACK_BYTES) * SLACK_BYTES;
     const blockBytes = Math.min(BLOCK_BYTES_MAX, strideMax - SLACK_BYTES);

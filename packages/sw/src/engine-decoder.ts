@@ -3,20 +3,19 @@
  * length of a checked manifest, and there are k of it.
  */
 import type { Decoder } from "@agarose/core";
-import { decodeMatrix, type Engine, type KernelName } from "@agarose/ec-wasm/engine";
+import { decodeMatrix, type Engine } from "@agarose/ec-wasm/engine";
 
-/** @param engine multiplies; the shards wanted of it must not be among those given. */
-export function engineDecoder(engine: Pick<Engine, "kernel" | "apply">): Decoder & { readonly kernel: KernelName } {
+/** @param apply multiplies; the shards wanted of it must not be among those given. */
+export function engineDecoder(apply: Engine["apply"]): Decoder {
   return {
-    kernel: engine.kernel,
     reconstruct(k, shards, wanted) {
       // Lowest indices first: a data shard in the input makes the matrix no denser and needs no inversion.
       const used = shards.toSorted((a, b) => a.index - b.index).slice(0, k);
       const inputs = used.map(({ bytes }) => bytes);
       const outputs = wanted.map(() => new Uint8Array(inputs[0]!.length));
-      const present = Uint8Array.from(used, ({ index }) => index);
+      const present = used.map(({ index }) => index);
       // Computed anew for every stripe: for (9,3) that is a few hundred steps, and a cache would be more code than this.
-      engine.apply(decodeMatrix(present, Uint8Array.from(wanted)), inputs, outputs);
+      apply(decodeMatrix(present, wanted), inputs, outputs);
       return outputs;
     },
   };

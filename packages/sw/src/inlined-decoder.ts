@@ -2,17 +2,17 @@
  * The decoder of the drop-in files: its WebAssembly is in the file itself, compressed, and is compiled when first needed.
  */
 import type { Decoder } from "@agarose/core";
-import { createWasmEngine, withPlainSwizzle, type Engine, type KernelName } from "@agarose/ec-wasm/engine";
+import { wasmMultiplier, withPlainSwizzle, type Engine } from "@agarose/ec-wasm/engine";
 import relaxed from "@agarose/ec-wasm/relaxed.wasm";
 import { engineDecoder } from "./engine-decoder.ts";
-import { createPlainEngine } from "./plain-engine.ts";
+import { plainMultiplier } from "./plain-engine.ts";
 
-/** Decodes in JavaScript where there is no SIMD or a Content Security Policy forbids WebAssembly; `kernel` tells. */
-export async function inlinedDecoder(): Promise<Decoder & { readonly kernel: KernelName }> {
-  return engineDecoder(await wasmEngine().catch(createPlainEngine));
+/** Decodes in JavaScript where there is no SIMD or a Content Security Policy forbids WebAssembly. */
+export async function inlinedDecoder(): Promise<Decoder> {
+  return engineDecoder(await inlinedMultiplier().catch(() => plainMultiplier));
 }
 
-async function wasmEngine(): Promise<Engine> {
+async function inlinedMultiplier(): Promise<Engine["apply"]> {
   const packed = Uint8Array.from(atob(relaxed), (character) => character.charCodeAt(0));
   const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const bytes = new Uint8Array(await new Response(unpacked).arrayBuffer());
@@ -20,5 +20,5 @@ async function wasmEngine(): Promise<Engine> {
   const { instance } = await WebAssembly.instantiate(bytes).catch(() =>
     WebAssembly.instantiate(withPlainSwizzle(bytes) as Uint8Array<ArrayBuffer>),
   );
-  return createWasmEngine(instance);
+  return wasmMultiplier(instance);
 }

@@ -4,17 +4,12 @@
  */
 import { multiply, type Engine } from "@agarose/ec-wasm/engine";
 
-export function createPlainEngine(): Pick<Engine, "kernel" | "apply"> {
-  return {
-    kernel: "javascript",
-    apply(matrix, inputs, outputs) {
-      for (const [row, output] of outputs.entries()) {
-        for (const [column, input] of inputs.entries()) {
-          const factor = matrix[row * inputs.length + column]!;
-          const products = Uint8Array.from({ length: 256 }, (_, byte) => multiply(factor, byte));
-          for (let i = 0; i < input.length; i++) output[i]! ^= products[input[i]!]!;
-        }
-      }
-    },
-  };
-}
+export const plainMultiplier: Engine["apply"] = (matrix, inputs, outputs) => {
+  for (const [row, output] of outputs.entries()) {
+    for (const [column, input] of inputs.entries()) {
+      const factor = matrix[row * inputs.length + column]!;
+      const products = Uint8Array.from({ length: 256 }, (_, byte) => multiply(factor, byte));
+      for (let i = 0; i < input.length; i++) output[i]! ^= products[input[i]!]!;
+    }
+  }
+};
