@@ -9,6 +9,10 @@ const SIZE_CLASS_ENDS = [64 * 1024, 512 * 1024];
 const FAILED: LatencyEstimate = { meanMs: 5_000, sdMs: 0 };
 const AVOID_MS_MIN = 5_000;
 const AVOID_MS_MAX = 60_000;
+/** Where nothing was measured for so long, somebody else's belief counts again: who was slow once is not avoided for ever. */
+const OUTDATED_MS = 60_000;
+/** One measurement counts as at most so many times the mean of those before: a straggler says little of the others. */
+const WINSOR_FACTOR = 2;
 
 /** So many measurements are kept, for the time after which a source is late: 95 of 100 take less. */
 const RECENT_MAX = 32;
@@ -16,7 +20,9 @@ const LATE_QUANTILE = 0.95;
 
 interface Entry {
   /** By size class. */
-  readonly measured: (LatencyEstimate | undefined)[];
+  measured: (LatencyEstimate | undefined)[];
+  /** When. */
+  measuredMs: number;
   /** By size class, newest last. */
   readonly recent: number[][];
   seed: LatencyEstimate | undefined;
@@ -34,14 +40,16 @@ export class LatencyBook {
 
   /** What somebody nearby believes; counts until the first measurement of our own, and is where that starts from. */
   seed(id: string, estimate: LatencyEstimate): void {
-    this.#entry(id).seed = estimate;
+    const entry = this.#entry(id);
+    entry.seed = estimate;
+    if (this.#clock.now() - entry.measuredMs > OUTDATED_MS) entry.measured = [];
   }
 
   /** `id` delivered `bytes` in `ms`. */
   observe(id: string, ms: number, bytes = 0): void {
     const entry = this.#take(id, ms, bytes);
     entry.failures = 0;
-    entry.avoidUntilMs = Number.NEGATIVE_INFINITY;
+    entry.avoidUntilMs = -Infinity;
   }
 
   /** Drops what was measured of `id`, its failures too. */
@@ -64,7 +72,7 @@ export class LatencyBook {
 
   /** Whether `id` failed lately, and has not answered since. */
   isAvoided(id: string): boolean {
-    return this.#clock.now() < (this.#entries.get(id)?.avoidUntilMs ?? Number.NEGATIVE_INFINITY);
+    return this.#clock.now() < (this.#entries.get(id)?.avoidUntilMs ?? -Infinity);
   }
 
   /** What is believed now of `id` delivering `bytes`. */
@@ -84,7 +92,9 @@ export class LatencyBook {
     const recent = (entry.recent[size] ??= []);
     recent.push(ms);
     if (recent.length > RECENT_MAX) recent.shift();
-    const estimate = observeLatency(entry.measured[size] ?? entry.seed, ms);
+    const own = entry.measured[size];
+    const estimate = observeLatency(own ?? entry.seed, own ? Math.min(ms, WINSOR_FACTOR * own.meanMs) : ms);
+    entry.measuredMs = this.#clock.now();
     const lateMs = recent.toSorted((a, b) => a - b)[Math.floor(LATE_QUANTILE * recent.length)]!;
     entry.measured[size] = recent.length < RECENT_MAX / 2 ? estimate : { ...estimate, lateMs };
     return entry;
@@ -93,7 +103,7 @@ export class LatencyBook {
   #entry(id: string): Entry {
     let entry = this.#entries.get(id);
     if (!entry) {
-      entry = { measured: [], recent: [], seed: undefined, failures: 0, avoidUntilMs: Number.NEGATIVE_INFINITY };
+      entry = { measured: [], measuredMs: 0, recent: [], seed: undefined, failures: 0, avoidUntilMs: -Infinity };
       this.#entries.set(id, entry);
     }
     return entry;

@@ -96,7 +96,39 @@ describe("LatencyBook", () => {
     book.observeAtLeast("r", 20);
     expect(book.estimate("r").meanMs).toBe(50);
     book.observeAtLeast("r", 1_050);
-    expect(book.estimate("r").meanMs).toBe(250);
+    expect(book.estimate("r").meanMs).toBe(60);
+  });
+
+  test("is moved by one straggler by a fifth at most, and by a source that stays slow soon enough", () => {
+    const book = new LatencyBook(new VirtualClock());
+    for (let i = 0; i < 10; i++) book.observe("r", 100);
+    book.observe("r", 5_000);
+    expect(book.estimate("r").meanMs).toBeCloseTo(120);
+    for (let i = 0; i < 12; i++) book.observe("r", 500);
+    expect(book.estimate("r").meanMs).toBeGreaterThan(350);
+  });
+
+  test("gives a source that was slow, and was not asked since, another chance after a minute", async () => {
+    const clock = new VirtualClock();
+    const book = new LatencyBook(clock);
+    book.observe("r", 2_000);
+    await clock.pass(60_000);
+    book.seed("r", { meanMs: 850, sdMs: 100 });
+    expect(book.estimate("r").meanMs).toBe(2_000);
+    await clock.pass(1);
+    book.seed("r", { meanMs: 850, sdMs: 100 });
+    expect(book.estimate("r").meanMs).toBe(850);
+  });
+
+  test("does not forget for a seed what it measures all the time", async () => {
+    const clock = new VirtualClock();
+    const book = new LatencyBook(clock);
+    for (let i = 0; i < 20; i++) {
+      await clock.pass(30_000);
+      book.seed("r", { meanMs: 850, sdMs: 100 });
+      book.observe("r", 100);
+    }
+    expect(book.estimate("r").meanMs).toBeLessThan(150);
   });
 });
 
