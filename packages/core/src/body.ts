@@ -5,6 +5,8 @@ import { AgaroseError } from "./errors.ts";
 import type { FetchedResponse } from "./ports.ts";
 
 const NOTHING = new Uint8Array(0);
+/** Bytes that a read waits for at least, unless fewer are missing: so often is it known that a slow body goes on. */
+const PART_BYTES = 64 * 1024;
 
 /** `ReadableStreamBYOBReader`, with the option that the types of Workers leave out. */
 interface InPlaceReader {
@@ -24,8 +26,11 @@ export class BodyReader {
   readonly #inParts: ReadableStreamDefaultReader<Uint8Array> | undefined;
   /** What came in parts and was not asked for yet. */
   #rest: Uint8Array = NOTHING;
+  readonly #onPart: (() => void) | undefined;
 
-  constructor(body: ReadableStream<Uint8Array>) {
+  /** @param onPart told whenever something has come. */
+  constructor(body: ReadableStream<Uint8Array>, onPart?: () => void) {
+    this.#onPart = onPart;
     try {
       this.#inPlace = body.getReader({ mode: "byob" }) as InPlaceReader;
     } catch {
@@ -41,7 +46,8 @@ export class BodyReader {
     while (filled < bytes && !ended) {
       if (this.#inPlace) {
         // Each read takes the buffer away and gives it back as another one.
-        const { done, value } = await this.#inPlace.read(whole.subarray(filled), { min: bytes - filled });
+        const min = Math.min(bytes - filled, PART_BYTES);
+        const { done, value } = await this.#inPlace.read(whole.subarray(filled), { min });
         ended = done;
         if (value) whole = new Uint8Array(value.buffer);
         filled += value?.length ?? 0;
@@ -53,6 +59,7 @@ export class BodyReader {
         // An empty view would still hold the buffer it was received in.
         this.#rest = part.length < this.#rest.length ? this.#rest.subarray(part.length) : NOTHING;
       }
+      this.#onPart?.();
     }
     return filled < bytes ? whole.subarray(0, filled) : whole;
   }

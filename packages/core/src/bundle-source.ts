@@ -21,6 +21,7 @@ export interface BundleSourceOptions {
 export class BundleSource implements ChunkSource {
   readonly id: string;
   readonly kind = "edge";
+  received = 0;
   readonly #latency: () => LatencyEstimate;
   #cached: ReadonlySet<number>;
   readonly #frames: Promise<FrameReader>;
@@ -117,6 +118,7 @@ export class BundleSource implements ChunkSource {
   }
 
   #dispatch(frame: Frame): void {
+    this.received++;
     if (frame.type === "end") {
       this.#end(new AgaroseError("CHUNK_MISSING", `${this.id} does not hold the chunk any more`));
       return;

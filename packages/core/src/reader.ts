@@ -55,7 +55,7 @@ export interface ReadOptions {
    * `WINDOW_STRIPES_MAX`. A function is asked before each further stripe. Default 16 MiB.
    */
   readonly windowBytes?: number | (() => number);
-  /** A stripe that takes longer fails with READ_TIMEOUT. Default 30,000 ms. */
+  /** A stripe of whose sources nothing comes for longer fails with READ_TIMEOUT. Default 30,000 ms. */
   readonly timeoutMs?: number;
   /** Lets concurrent reads of one version share their requests. Default: each read makes its own. */
   readonly share?: StripeSharing;

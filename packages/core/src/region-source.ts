@@ -37,6 +37,7 @@ export const SPAN_BYTES_MAX = 64 * 1024 * 1024;
 export class RegionSource implements ChunkSource {
   readonly id: string;
   readonly kind = "region";
+  received = 0;
   readonly #options: RegionSourceOptions;
   /** By chunk. */
   readonly #streams = new Map<number, ChunkStream>();
@@ -124,7 +125,7 @@ export class RegionSource implements ChunkSource {
       throw new AgaroseError("SOURCE_FAILED", `region ${region.name} did not answer`, { region: region.name }, error);
     });
     const { status, body } = response;
-    if (status === (isWhole ? 200 : 206)) return new BodyReader(body ?? new Blob([]).stream());
+    if (status === (isWhole ? 200 : 206)) return new BodyReader(body ?? new Blob([]).stream(), () => this.received++);
     await body?.cancel();
     const code = status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED";
     throw new AgaroseError(code, `region ${this.id} answered ${status} for chunk ${chunk}`, {

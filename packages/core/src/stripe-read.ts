@@ -32,7 +32,7 @@ export interface StripeReadOptions {
   readonly delta: number;
   /** Whether to ask further sources once the expected time has passed. */
   readonly hedge: Hedge;
-  /** The stripe fails with READ_TIMEOUT after this long. */
+  /** The stripe fails with READ_TIMEOUT when nothing comes of any of its sources for so long. */
   readonly timeoutMs: number;
   /** Called only to prove functional chunks. */
   readonly codec: () => Promise<Decoder>;
@@ -75,6 +75,7 @@ class StripeRead {
   readonly #result = Promise.withResolvers<Map<number, Uint8Array>>();
   #settled = false;
   #cancelHedge = (): void => {};
+  #cancelDeadline = (): void => {};
 
   constructor(options: StripeReadOptions) {
     this.#options = options;
@@ -82,17 +83,17 @@ class StripeRead {
   }
 
   async run(): Promise<Map<number, Uint8Array>> {
-    const { clock, signal, timeoutMs } = this.#options;
+    const { signal } = this.#options;
     const onAbort = (): void => this.#fail(toAgaroseError(signal.reason, "ABORTED"));
     signal.addEventListener("abort", onAbort);
-    const cancelDeadline = clock.after(timeoutMs, () => this.#fail(this.#timeout()));
+    this.#armDeadline();
     try {
       if (signal.aborted) onAbort();
       else this.#start();
       return await this.#result.promise;
     } finally {
       signal.removeEventListener("abort", onAbort);
-      cancelDeadline();
+      this.#cancelDeadline();
       this.#cancelHedge();
     }
   }
@@ -251,6 +252,17 @@ class StripeRead {
       if (hedge !== true && !hedge(stripe.shardBytes, times)) return this.#armHedge(ms, times + 1);
       const next = this.#launchNext();
       if (next) this.#armHedge(hedgeAfterMs(next.estimate));
+    });
+  }
+
+  /** A slow line takes minutes for what is read ahead; only one that has gone silent ends the read. */
+  #armDeadline(): void {
+    const { candidates, clock, timeoutMs } = this.#options;
+    const received = (): number => candidates.reduce((sum, { source }) => sum + (source.received ?? 0), 0);
+    const before = received();
+    this.#cancelDeadline = clock.after(timeoutMs, () => {
+      if (received() === before) this.#fail(this.#timeout());
+      else this.#armDeadline();
     });
   }
 

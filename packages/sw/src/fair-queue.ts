@@ -34,6 +34,8 @@ export function priorityOf(header: string | null): Priority {
 
 /** The requests to one source. */
 export class FairQueue {
+  /** Requests that are over, however they ended. */
+  finished = 0;
   #running = 0;
   readonly #waiting: { readonly turn: Turn; readonly start: () => void }[] = [];
 
@@ -50,6 +52,7 @@ export class FairQueue {
     try {
       return await work();
     } finally {
+      this.finished++;
       // Who is next takes over the place of this one.
       if (this.#waiting.length > 0) this.#next().start();
       else this.#running--;

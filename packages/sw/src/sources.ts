@@ -59,13 +59,17 @@ export function regionSources(plan: FullPlan, ports: RegionPorts): ChunkSource[]
 const LOAD = 0.002;
 
 /** `source`, whose requests wait for their turn. What they wait is part of its latency as measured. */
-function queued(source: ChunkSource, queue: FairQueue, turn: Turn): ChunkSource {
+function queued(source: RegionSource, queue: FairQueue, turn: Turn): ChunkSource {
   return {
     id: source.id,
     kind: source.kind,
     get latency() {
       const { latency } = source;
       return { ...latency, meanMs: latency.meanMs * (1 + LOAD * queue.load) };
+    },
+    get received() {
+      // Who waits for a turn gets nothing yet, and is no worse off for that.
+      return source.received + queue.finished;
     },
     has: (stripe, chunk) => source.has(stripe, chunk),
     fetch: (request) => queue.run(turn, request.signal, () => source.fetch(request)),

@@ -1,5 +1,6 @@
 /** Reads beside one another, and reads that are prepared: what a page with many objects sees. */
 import { describe, expect, test, vi } from "vitest";
+import { STRIPE_TIMEOUT_MS_DEFAULT } from "@agarose/core";
 import { HEDGED_SHARE } from "../src/hedge-budget.ts";
 import type { ObjectClient } from "../src/object-client.ts";
 import { FakeWorld, sampleBytes } from "./fake-world.ts";
@@ -45,6 +46,14 @@ describe("images that a page asks for at once", () => {
     const ends = await world.clock.settle(Promise.all(keys.map((key) => timed(world, client, key))));
     expect(Math.max(...ends) - start).toBeLessThan(3 * aloneMs);
     expect(Math.min(...(await world.clock.settle(Promise.all(long))))).toBeGreaterThan(Math.max(...ends));
+  });
+
+  test("all come on a line where the last ones wait for minutes", async () => {
+    const { world, client } = await startWorld();
+    for (const region of world.regions) [region.connections, region.delayMs] = [2, 8_000];
+    const start = world.clock.now();
+    const ends = await world.clock.settle(Promise.all(IMAGES.map((key) => timed(world, client, key))));
+    expect(Math.max(...ends) - start).toBeGreaterThan(4 * STRIPE_TIMEOUT_MS_DEFAULT);
   });
 
   test("leave an urgent one the first place, though it was asked for last", async () => {
