@@ -69,7 +69,7 @@ export function isolateOf(env: Env): Isolate {
     const settings = parseSettings(env);
     const clock = systemClock;
     const frontCache = new FrontCache(settings.pop, clock);
-    const counter = new RequestCounter();
+    const counter = new RequestCounter(clock);
     isolate = {
       settings,
       clock,
@@ -89,7 +89,7 @@ export function isolateOf(env: Env): Isolate {
       peers: new PeersBroadcast(clock),
       cache: new ChunkCache(frontCache, clock),
       counter,
-      telemetry: new TelemetryBuffer(counter),
+      telemetry: new TelemetryBuffer(counter, clock),
       tokens: new TelemetryTokens(settings.pop, Date.now),
       traffic: new Traffic(),
       flights: new StripeFlights(clock),

@@ -1,3 +1,4 @@
+import { systemClock } from "@agarose/core";
 import { expect, test, vi } from "vitest";
 import type { Env } from "./env.ts";
 import { MONITOR_SHARDS, RequestCounter, shardOf } from "./request-counter.ts";
@@ -6,8 +7,10 @@ import { COUNTED_KEYS_MAX } from "./request-tally.ts";
 function setUp() {
   const counted = new Map<string, number>();
   let refusals = 0;
+  let held: Promise<void> | undefined;
   const shard = {
     count: async (entries: readonly [string, number][]) => {
+      await held;
       if (refusals > 0) {
         refusals--;
         throw new Error("overloaded");
@@ -21,12 +24,14 @@ function setUp() {
   };
   const env = { REQUEST_MONITOR: namespace } as unknown as Env;
   const background: Promise<unknown>[] = [];
-  const counter = new RequestCounter();
+  const counter = new RequestCounter(systemClock);
   return {
     counter,
     counted,
     background,
     refuse: (times: number) => void (refusals = times),
+    /** Has Durable Objects answer no sooner than `until`. */
+    hold: (until: Promise<void>) => void (held = until),
     count: (key: string) => counter.count(key, env, (promise) => void background.push(promise)),
     flush: () => counter.flush(env),
   };
@@ -63,6 +68,21 @@ test("what a Durable Object refuses is handed on the next time", async () => {
   await flush();
   expect(counted.get("a")).toBe(2);
   log.mockRestore();
+});
+
+test("a flush waits for what another one is handing on", async () => {
+  const { count, counted, flush, hold } = setUp();
+  const released = Promise.withResolvers<void>();
+  hold(released.promise);
+  count("a");
+  void flush();
+  let hasEnded = false;
+  const second = flush().then(() => (hasEnded = true));
+  await new Promise((resolve) => setTimeout(resolve));
+  expect({ hasEnded, counted: counted.size }).toEqual({ hasEnded: false, counted: 0 });
+  released.resolve();
+  await second;
+  expect(counted.get("a")).toBe(1);
 });
 
 test("memory is bounded: of keys beyond the room for them only the number of requests is known", async () => {

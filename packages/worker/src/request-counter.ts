@@ -2,10 +2,12 @@
  * What one isolate notes while it reads (requests, cache values in doubt), handed on in batches beside the reads (`waitUntil`): nothing
  * on the read path waits for it, and a lost batch costs a little accuracy only.
  */
+import type { Clock } from "@agarose/core";
 import type { Env } from "./env.ts";
 import { fnv1a } from "./frequency-sketch.ts";
 import { log } from "./log.ts";
 import { COUNTED_KEYS_MAX, RequestTally } from "./request-tally.ts";
+import { UnderWay } from "./under-way.ts";
 
 /** Durable Objects that share the keys among them. */
 export const MONITOR_SHARDS = 4;
@@ -22,6 +24,11 @@ export class RequestCounter {
   #suspects = new Set<string>();
   #flushPlanned = false;
   #flushAfterMs = FLUSH_AFTER_MS;
+  readonly #underWay: UnderWay;
+
+  constructor(clock: Clock) {
+    this.#underWay = new UnderWay(clock);
+  }
 
   /** Requests that were not counted because too many different keys came between two flushes. */
   get dropped(): number {
@@ -40,8 +47,19 @@ export class RequestCounter {
     this.#planFlush(env, waitUntil);
   }
 
-  /** Hands everything on. Resolves even when a Durable Object refuses; requests it refused are handed on next time. */
+  /**
+   * Hands everything on, and waits for what others are handing on, so that a period counts all that came before it. Resolves
+   * even when a Durable Object refuses; requests it refused are handed on next time.
+   */
   async flush(env: Env): Promise<void> {
+    await Promise.all([this.#handOn(env), this.#underWay.ended()]);
+  }
+
+  #handOn(env: Env): Promise<void> {
+    return this.#underWay.add(this.#take(env));
+  }
+
+  async #take(env: Env): Promise<void> {
     const suspects = [...this.#suspects];
     this.#suspects.clear();
     const shards = Map.groupBy(this.#tally.drain(), ([key]) => shardOf(key));
@@ -65,7 +83,7 @@ export class RequestCounter {
     const later = async (): Promise<void> => {
       await new Promise((resolve) => setTimeout(resolve, this.#flushAfterMs));
       this.#flushPlanned = false;
-      await this.flush(env);
+      await this.#handOn(env);
     };
     waitUntil(later());
   }

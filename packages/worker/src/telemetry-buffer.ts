@@ -2,11 +2,13 @@
  * Latencies and reads that clients report, and latencies of this PoP's own reads: kept by the isolate for a moment, then
  * handed to `PopState`, which says what of the reported reads counts. A lost batch costs a little accuracy only.
  */
+import type { Clock } from "@agarose/core";
 import type { Env } from "./env.ts";
 import { log } from "./log.ts";
 import type { RegionSample } from "./region-estimates.ts";
 import { popState, type RequestCounter } from "./request-counter.ts";
 import { OWN, type ClientReport } from "./telemetry-intake.ts";
+import { UnderWay } from "./under-way.ts";
 
 const REPORTS_MAX = 200;
 const OWN_SAMPLES_MAX = 128;
@@ -20,10 +22,12 @@ export class TelemetryBuffer {
   #own: RegionSample[] = [];
   #flushPlanned = false;
   #dropped = 0;
+  readonly #underWay: UnderWay;
 
   /** @param counter counts the reads that count. */
-  constructor(counter: RequestCounter) {
+  constructor(counter: RequestCounter, clock: Clock) {
     this.#counter = counter;
+    this.#underWay = new UnderWay(clock);
   }
 
   /** Reports that were dropped because too many came between two flushes. */
@@ -43,8 +47,16 @@ export class TelemetryBuffer {
     this.#planFlush(env, waitUntil);
   }
 
-  /** Hands everything on. Resolves even when the Durable Object refuses. */
+  /** Hands everything on, and waits for what others are handing on. Resolves even when the Durable Object refuses. */
   async flush(env: Env, waitUntil: WaitUntil): Promise<void> {
+    await Promise.all([this.#handOn(env, waitUntil), this.#underWay.ended()]);
+  }
+
+  #handOn(env: Env, waitUntil: WaitUntil): Promise<void> {
+    return this.#underWay.add(this.#take(env, waitUntil));
+  }
+
+  async #take(env: Env, waitUntil: WaitUntil): Promise<void> {
     const own = { client: OWN, samples: this.#own, reads: [] };
     const reports = [...this.#reports, ...(own.samples.length > 0 ? [own] : [])];
     this.#reports = [];
@@ -64,7 +76,7 @@ export class TelemetryBuffer {
     const later = async (): Promise<void> => {
       await new Promise((resolve) => setTimeout(resolve, FLUSH_AFTER_MS));
       this.#flushPlanned = false;
-      await this.flush(env, waitUntil);
+      await this.#handOn(env, waitUntil);
     };
     waitUntil(later());
   }

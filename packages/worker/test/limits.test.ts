@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   CONNECTIONS_MAX,
   InvocationLimits,
@@ -31,6 +31,17 @@ async function limitsOf(world: TestWorld): Promise<Report> {
   return report;
 }
 
+/** On a busy machine the cache may be late, and a bucket asked beside it. */
+const readFromEdge = (world: TestWorld, key: string): Promise<Buffer> =>
+  vi.waitFor(
+    async () => {
+      const { kind, bytes } = await readObject(world, key);
+      expect(kind).toBe("edge");
+      return Buffer.from(bytes);
+    },
+    { timeout: 30_000 },
+  );
+
 describe("under the platform's limits", () => {
   test("a period fills, the bundle is served and the edge decodes, each within them", () =>
     limitedWorld({}, async (world) => {
@@ -42,11 +53,11 @@ describe("under the platform's limits", () => {
       expect(period.kvOperations).toBeGreaterThanOrEqual(2 * 7);
       const { frames } = await readBundle(`${world.url}/v1/read/page`, "page");
       expect(frames.filter(({ type }) => type === "chunk")).toHaveLength(4 * 7);
-      expect(await readObject(world, "page")).toEqual({ kind: "edge", bytes: content });
+      expect((await readFromEdge(world, "page")).equals(content)).toBe(true);
       const read = await limitsOf(world);
       expect(read.violations).toEqual([]);
       // Whatever waits, waits in our own queue.
-      expect(read.invocations.map(({ queued }) => queued)).toEqual([0, 0]);
+      expect(new Set(read.invocations.map(({ queued }) => queued))).toEqual(new Set([0]));
     }));
 
   test("an object of more stripes than one period may write is cached over several, and sent as far as one invocation may read it", () =>
@@ -68,7 +79,7 @@ describe("under the platform's limits", () => {
       // Three operations a stripe, of 1,000.
       expect(frames.filter(({ type }) => type === "chunk")).toHaveLength(4 * 333);
       expect(frames.filter(({ type }) => type === "miss")).toHaveLength(4 * 7);
-      expect((await readObject(world, "long")).kind).toBe("edge");
+      await readFromEdge(world, "long");
       expect((await limitsOf(world)).violations).toEqual([]);
     }));
 
@@ -93,9 +104,7 @@ describe("under the platform's limits", () => {
       await readObject(world, "large");
       await world.pops.cron(POP);
       expect((await world.status()).lastPeriod).toMatchObject({ errors: [], written: 2 });
-      const { bytes, kind } = await readObject(world, "large");
-      expect(kind).toBe("edge");
-      expect(Buffer.compare(bytes, content)).toBe(0);
+      expect((await readFromEdge(world, "large")).equals(content)).toBe(true);
       expect((await limitsOf(world)).violations).toEqual([]);
     }));
 });
