@@ -10,9 +10,8 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { startPops, type Pops } from "@agarose/worker/dev";
+import { kvNamespaceOf, startPops, type Pops } from "@agarose/worker/dev";
 import { startS3Endpoint } from "agarose";
-import { unstable_getMiniflareWorkerOptions } from "wrangler";
 import type { Bench, BenchOptions } from "./bench.ts";
 import type { Job, JobResult } from "./load-generator.ts";
 import { describeMachine } from "./machine.ts";
@@ -36,11 +35,14 @@ const LOADS: readonly Load[] = [
 const POP = "fra";
 const PREFIX = "bench/";
 const CLI = fileURLToPath(new URL("../../packages/cli/bin/agarose.js", import.meta.url));
-const WRANGLER = fileURLToPath(new URL("../../wrangler.toml", import.meta.url));
 const REGIONS = ["reg0", "reg1", "reg2", "reg3", "reg4", "reg5"];
 const CONNECTIONS = 8;
 /** A PoP whose cache does not answer in time sends a plan without chunks, which is less work: that must stay rare. */
 const COMPLETE_MIN = 0.98;
+/** The rest is handed on later, or was dropped: then monitoring would not be what is measured. */
+const COUNTED_MIN = 0.98;
+/** Durable Objects of the request monitor, as in `request-counter.ts` of the Worker. */
+const MONITOR_SHARDS = 4;
 const ROUNDS = 7;
 const SECONDS = 2;
 /** An isolate hands its counts on 2 s after the first. */
@@ -58,6 +60,8 @@ type Route = (typeof ROUTES)[number];
 
 interface Result {
   readonly load: Load;
+  /** Bundles sent, and those that the request monitor knows of. */
+  readonly bundles: { readonly sent: number; readonly counted: number };
   readonly rates: Record<Route, Rate>;
 }
 
@@ -98,10 +102,13 @@ async function measure(
     "bare Cache API": values.map(({ name }) => `${pop.bareUrl}/cache/${encodeURIComponent(name)}`),
   };
   const slices: Record<Route, Slice[]> = { bundle: [], "bare KV": [], "bare Cache API": [] };
+  await requestsCounted(pop);
+  let sent = 0;
   // One round more, which warms up the compilers and does not count.
   for (let round = 0; round <= (quick ? 1 : ROUNDS); round++) {
     for (const route of ROUTES) {
       const slice = await loadSlice(generator, urls[route], load.bytes);
+      if (route === "bundle") sent += slice.requests;
       if (round > 0) slices[route].push(slice);
     }
   }
@@ -110,10 +117,27 @@ async function measure(
     const { rate, cpu } = rates[route];
     progress(`${load.name}, ${route}: ${spread(rate, 0)} requests/s, CPU ${spread(cpu, 2)} ms`);
   }
-  return { load, rates };
+  const bundles = { sent, counted: await requestsCounted(pop) };
+  progress(`${load.name}: ${sent} bundles, of which the request monitor counted ${bundles.counted}`);
+  if (bundles.counted < COUNTED_MIN * sent) throw new Error("the request monitor did not count what was sent");
+  return { load, bundles, rates };
+}
+
+/** Requests that the Durable Objects of the request monitor have counted since this was last asked. */
+async function requestsCounted({ pops }: Pop): Promise<number> {
+  await sleep(COUNTS_FLUSHED_MS);
+  const monitors = await pops.miniflare.getDurableObjectNamespace("REQUEST_MONITOR", POP);
+  const ended = Array.from({ length: MONITOR_SHARDS }, (_, shard) => {
+    const monitor = monitors.get(monitors.idFromName(`shard-${shard}`)) as unknown as {
+      closePeriod(limit: number): Promise<{ requests: number }[]>;
+    };
+    return monitor.closePeriod(Number.MAX_SAFE_INTEGER);
+  });
+  return (await Promise.all(ended)).flat().reduce((sum, { requests }) => sum + requests, 0);
 }
 
 interface Slice {
+  readonly requests: number;
   readonly rate: number;
   readonly cpu: number;
 }
@@ -124,7 +148,7 @@ async function loadSlice(generator: ChildProcess, urls: readonly string[], bytes
   const cpuBeforeMs = cpuMs(workerd);
   const { requests, bytes, seconds } = await run(generator, { urls, connections: CONNECTIONS, seconds: SECONDS });
   if (bytes >= requests * bytesExpected * COMPLETE_MIN) {
-    return { rate: requests / seconds, cpu: (cpuMs(workerd) - cpuBeforeMs) / requests };
+    return { requests, rate: requests / seconds, cpu: (cpuMs(workerd) - cpuBeforeMs) / requests };
   }
   throw new Error(`${urls[0]}: ${requests} answers of ${Math.round(bytes / requests)} bytes for ${bytesExpected}`);
 }
@@ -159,12 +183,11 @@ async function startPop(): Promise<Pop> {
 }
 
 async function bareWorker() {
-  const { kvNamespaces } = unstable_getMiniflareWorkerOptions(WRANGLER, POP).workerOptions;
   return {
     name: "bare",
     modules: true as const,
     script: await readFile(new URL("bare.worker.js", import.meta.url), "utf8"),
-    kvNamespaces: kvNamespaces as Record<string, string>,
+    kvNamespaces: { CHUNKS: kvNamespaceOf(POP, "CHUNKS") },
     unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
   };
 }
@@ -256,11 +279,14 @@ function describe(results: readonly Result[]): string {
       (rates.bundle.cpu.median / rates[route].cpu.median).toFixed(2),
     ]),
   );
+  const sum = (what: "sent" | "counted"): string =>
+    results.reduce((total, { bundles }) => total + bundles[what], 0).toLocaleString("en");
   return [
     "`GET /v1/read/<key>?version=` of a wholly cached object (9+3, one stripe) against a bare Worker in the same workerd: " +
       `${CONNECTIONS} keep-alive connections from a process of its own, ${SECONDS} s each, alternating, median (quartiles) of ` +
       `${ROUNDS} rounds. *Bare KV* reads the same KV value and returns it; *bare Cache API* reads the same bytes from the Cache ` +
-      "API, which is where the bundle route finds what it has read before. CPU is user and system time of workerd per request.",
+      "API, which is where the bundle route finds what it has read before. CPU is user and system time of workerd per request. " +
+      `Monitoring is on: of ${sum("sent")} bundles the request monitor counted ${sum("counted")}.`,
     table(["objects: route", "requests/s", "bundle / this", "CPU, ms", "bundle / this"], rows),
     describeMachine(),
   ].join("\n\n");

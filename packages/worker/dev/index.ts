@@ -63,6 +63,11 @@ const CONFIG = ["../wrangler.toml", "../../../wrangler.toml"]
 const ENTRY = fileURLToPath(new URL("../src/dev.worker.ts", import.meta.url));
 const FAULT_URL = "http://pop.invalid/__dev/fault";
 
+/** The namespace behind a binding of a PoP, for another Worker to look at. */
+export function kvNamespaceOf(pop: string, binding: string): string {
+  return `${pop}-${binding}`;
+}
+
 /** Starts all PoPs. Nothing they store outlives them. */
 export async function startPops(options: PopsOptions): Promise<Pops> {
   const {
@@ -117,7 +122,7 @@ function workerOptions(
     bindings: { ...configured.bindings, POP: name, ...vars },
     // PoPs of one environment must not share a cache.
     kvNamespaces: Object.fromEntries(
-      Object.keys(configured.kvNamespaces ?? {}).map((binding) => [binding, `${name}-${binding}`]),
+      Object.keys(configured.kvNamespaces ?? {}).map((binding) => [binding, kvNamespaceOf(name, binding)]),
     ),
     unsafeDirectSockets: [{ host: "127.0.0.1", port }],
   } as WorkerOptions;
