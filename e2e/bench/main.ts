@@ -8,6 +8,7 @@ import { parseArgs } from "node:util";
 import type { Bench } from "./bench.ts";
 import { writeSection } from "./document.ts";
 import { comparisons } from "./comparison.ts";
+import { longRead } from "./long-read.ts";
 import { describeLoad } from "./machine.ts";
 import { policies } from "./policies.ts";
 import { popMemory } from "./pop-memory.ts";
@@ -26,6 +27,7 @@ const BENCHES: readonly Bench[] = [
   popMemory,
   ...comparisons,
   policies,
+  longRead,
 ];
 
 const { values, positionals } = parseArgs({
