@@ -8,6 +8,7 @@
  */
 import { BodyReader } from "./body.ts";
 import { AgaroseError } from "./errors.ts";
+import { decodeUtf8, isCount } from "./shape.ts";
 import { checkManifest, CHUNKS_MAX, STRIPE_BYTES_MAX, type Manifest } from "./manifest.ts";
 
 export const BUNDLE_CONTENT_TYPE = "application/vnd.agarose.bundle";
@@ -105,7 +106,7 @@ export function encodePlan(plan: Plan): Uint8Array {
 export function parsePlan(payload: Uint8Array, key: string): Plan {
   let plan: Plan;
   try {
-    plan = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(payload)) as Plan;
+    plan = JSON.parse(decodeUtf8(payload)) as Plan;
   } catch (error) {
     throw invalid("has a plan that is not JSON", {}, error);
   }
@@ -117,8 +118,7 @@ export function parsePlan(payload: Uint8Array, key: string): Plan {
     isCount(plan.delta, CHUNKS_MAX) &&
     (plan.private === undefined || typeof plan.private === "boolean") &&
     (plan.telemetry === undefined || typeof plan.telemetry === "string") &&
-    Array.isArray(plan.cached) &&
-    plan.cached.every((chunk) => isCount(chunk, CHUNKS_MAX - 1)) &&
+    areChunks(plan.cached) &&
     regions.length > 0 &&
     regions.every(isRegion) &&
     (plan.peers === undefined || (Array.isArray(plan.peers) && plan.peers.every(isPeer)));
@@ -180,11 +180,9 @@ function parseHeader(header: Uint8Array): { frame: Omit<Frame, "payload">; lengt
 
 function isRegion(region: PlanRegion): boolean {
   return (
-    typeof region?.name === "string" &&
+    isEstimated(region) &&
     typeof region.url === "string" &&
     /^https?:\/\//.test(region.url) &&
-    isDuration(region.meanMs) &&
-    isDuration(region.sdMs) &&
     (region.down === undefined || typeof region.down === "boolean") &&
     (region.signed === undefined || isSigned(region.signed))
   );
@@ -196,18 +194,17 @@ function isSigned(signed: SignedChunks | null): boolean {
   );
 }
 
-function isPeer(peer: PlanPeer | null): boolean {
-  return (
-    typeof peer?.name === "string" &&
-    Array.isArray(peer.chunks) &&
-    peer.chunks.every((chunk) => isCount(chunk, CHUNKS_MAX - 1)) &&
-    isDuration(peer.meanMs) &&
-    isDuration(peer.sdMs)
-  );
+function isPeer(peer: PlanPeer): boolean {
+  return isEstimated(peer) && areChunks(peer.chunks);
 }
 
-function isCount(value: unknown, max: number): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= max;
+/** Whether it has a name and a latency. */
+function isEstimated(source: PlanRegion | PlanPeer | null): boolean {
+  return typeof source?.name === "string" && isDuration(source.meanMs) && isDuration(source.sdMs);
+}
+
+function areChunks(chunks: unknown): boolean {
+  return Array.isArray(chunks) && chunks.every((chunk) => isCount(chunk, CHUNKS_MAX - 1));
 }
 
 function isDuration(ms: unknown): boolean {

@@ -19,4 +19,5 @@ export * from "./bundle-source.ts";
 export * from "./region-source.ts";
 export * from "./peer-source.ts";
 export { readChecked, readExactly } from "./body.ts";
+export * from "./first-in-turn.ts";
 export * from "./manifest-source.ts";

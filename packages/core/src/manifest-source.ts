@@ -2,7 +2,8 @@
  * Finds the manifest of a key in the buckets, nearest region first, asking the next one when a region fails or is late.
  */
 import { readChecked } from "./body.ts";
-import { AgaroseError, toAgaroseError, type ErrorCode } from "./errors.ts";
+import { AgaroseError } from "./errors.ts";
+import { firstInTurn, type FailedAttempt } from "./first-in-turn.ts";
 import { manifestName, objectUrl, parseKey } from "./key.ts";
 import { hedgeAfterMs, type LatencyEstimate } from "./latency.ts";
 import { parseManifest, refuseTooLarge, type Manifest } from "./manifest.ts";
@@ -35,92 +36,48 @@ const DOUBT_MS_MAX = 1_000;
  *   when too few answer, the manifest's own error when every copy found is unusable, KEY_INVALID, KEY_TOO_LONG, ABORTED.
  */
 export async function findManifest(key: string, options: FindManifestOptions): Promise<Manifest> {
+  const { regions, fetch, clock, signal, timeoutMs = TIMEOUT_MS_DEFAULT } = options;
   parseKey(key);
-  if (options.regions.length === 0) {
+  if (regions.length === 0) {
     throw new AgaroseError("CONFIG_INVALID", "no region is configured: at least 1 is needed");
   }
-  return new ManifestSearch(key, options).run();
+  const names = new Set(regions.map(({ name }) => name));
+  const stop = new AbortController();
+  let failed: readonly FailedAttempt[] = [];
+  const giveUp = (): void => stop.abort(verdict(key, regions, failed));
+  const cancelDeadline = clock.after(timeoutMs, giveUp);
+  let cancelDoubt: (() => void) | undefined;
+  const attempts = regions
+    .toSorted((a, b) => a.latency.meanMs - b.latency.meanMs)
+    .map((region) => ({
+      name: region.name,
+      patienceMs: hedgeAfterMs(region.latency),
+      start: (own: AbortSignal) => fetchManifest(key, region, names, fetch, own),
+    }));
+  try {
+    return await firstInTurn(attempts, {
+      clock,
+      signal: AbortSignal.any([stop.signal, ...(signal ? [signal] : [])]),
+      afterFailure: ({ code }, failures) => {
+        failed = failures;
+        if (code !== "OBJECT_NOT_FOUND") return "next";
+        if (countAbsent(failures) * 2 > regions.length) cancelDoubt ??= clock.after(doubtMs(regions, failures), giveUp);
+        // Most likely there is no such object, and asking one region after the other would only delay saying so.
+        return "all";
+      },
+      allFailed: (failures) => verdict(key, regions, failures),
+    });
+  } finally {
+    cancelDeadline();
+    cancelDoubt?.();
+    stop.abort();
+  }
 }
 
-class ManifestSearch {
-  readonly #key: string;
-  readonly #options: FindManifestOptions;
-  /** Nearest first. */
-  readonly #regions: readonly ManifestSourceRegion[];
-  readonly #names: ReadonlySet<string>;
-  readonly #result = Promise.withResolvers<Manifest>();
-  readonly #abort = new AbortController();
-  readonly #failures = new Map<string, AgaroseError>();
-  #started = 0;
-  #cancelHedge = (): void => {};
-  #cancelDoubt: (() => void) | undefined;
-
-  constructor(key: string, options: FindManifestOptions) {
-    this.#key = key;
-    this.#options = options;
-    this.#regions = options.regions.toSorted((a, b) => a.latency.meanMs - b.latency.meanMs);
-    this.#names = new Set(this.#regions.map(({ name }) => name));
-  }
-
-  async run(): Promise<Manifest> {
-    const { clock, signal, timeoutMs = TIMEOUT_MS_DEFAULT } = this.#options;
-    const onAbort = (): void => this.#result.reject(toAgaroseError(signal?.reason, "ABORTED"));
-    signal?.addEventListener("abort", onAbort);
-    const cancelDeadline = clock.after(timeoutMs, () => this.#giveUp());
-    try {
-      if (signal?.aborted) onAbort();
-      else this.#startNext();
-      return await this.#result.promise;
-    } finally {
-      signal?.removeEventListener("abort", onAbort);
-      cancelDeadline();
-      this.#cancelHedge();
-      this.#cancelDoubt?.();
-      this.#abort.abort();
-    }
-  }
-
-  #startNext(): void {
-    this.#cancelHedge();
-    const region = this.#regions[this.#started];
-    if (!region) return;
-    this.#started++;
-    this.#cancelHedge = this.#options.clock.after(hedgeAfterMs(region.latency), () => this.#startNext());
-    fetchManifest(this.#key, region, this.#names, this.#options.fetch, this.#abort.signal).then(
-      this.#result.resolve,
-      (error: unknown) => this.#failed(region, toAgaroseError(error, "SOURCE_FAILED")),
-    );
-  }
-
-  #failed(region: ManifestSourceRegion, error: AgaroseError): void {
-    if (this.#abort.signal.aborted) return;
-    this.#failures.set(region.name, error);
-    if (this.#failures.size === this.#regions.length) {
-      this.#giveUp();
-    } else if (error.code === "OBJECT_NOT_FOUND") {
-      // Most likely there is no such object, and asking one region after the other would only delay saying so.
-      while (this.#started < this.#regions.length) this.#startNext();
-      this.#doubt();
-    } else {
-      this.#startNext();
-    }
-  }
-
-  /** Gives the silent regions their expected time once a majority knows nothing, so that a dead one delays nobody. */
-  #doubt(): void {
-    if (this.#cancelDoubt || countAbsent(this.#failures) * 2 <= this.#regions.length) return;
-    const silent = this.#regions.filter(({ name }) => !this.#failures.has(name));
-    const ms = Math.max(...silent.map(({ latency }) => hedgeAfterMs(latency)));
-    this.#cancelDoubt = this.#options.clock.after(Math.min(ms, DOUBT_MS_MAX), () => this.#giveUp());
-  }
-
-  #giveUp(): void {
-    for (const { name } of this.#regions) {
-      if (this.#failures.has(name)) continue;
-      this.#failures.set(name, new AgaroseError("READ_TIMEOUT", `region ${name} did not answer in time`));
-    }
-    this.#result.reject(verdict(this.#key, this.#failures));
-  }
+/** How long the silent regions get once a majority knows nothing: their expected time, so that a dead one delays nobody. */
+function doubtMs(regions: readonly ManifestSourceRegion[], failures: readonly FailedAttempt[]): number {
+  const silent = regions.filter((region) => !failures.some(({ name }) => name === region.name));
+  return Math.min(DOUBT_MS_MAX, Math.max(0, ...silent.map(({ latency }) => hedgeAfterMs(latency))));
 }
 
 async function fetchManifest(
@@ -131,25 +88,26 @@ async function fetchManifest(
   signal: AbortSignal,
 ): Promise<Manifest> {
   const response = await fetch(objectUrl(region.url, manifestName(key)), { signal });
+  const { status, body } = response;
+  if (status === 200) return parseManifest(await readChecked(response, refuseTooLarge), { key, regions: names });
+  await body?.cancel();
   // A bucket that anyone may read but not list hides what is absent behind a 403.
-  if (response.status === 404 || response.status === 403) {
-    await response.body?.cancel();
-    throw new AgaroseError("OBJECT_NOT_FOUND", `region ${region.name} has no object ${JSON.stringify(key)}`, { key });
-  }
-  if (response.status !== 200) {
-    await response.body?.cancel();
-    throw new AgaroseError("SOURCE_FAILED", `region ${region.name} answered ${response.status} for a manifest`, {
-      region: region.name,
-      status: response.status,
-    });
-  }
-  return parseManifest(await readChecked(response, refuseTooLarge), { key, regions: names });
+  const code = status === 404 || status === 403 ? "OBJECT_NOT_FOUND" : "SOURCE_FAILED";
+  throw new AgaroseError(code, `region ${region.name} answered ${status} for the manifest of ${JSON.stringify(key)}`, {
+    region: region.name,
+    status,
+  });
 }
 
-function verdict(key: string, failures: ReadonlyMap<string, AgaroseError>): AgaroseError {
-  const unusable = [...failures.values()].find(({ code }) => isUnusable(code));
-  if (unusable) return unusable;
-  const all = failures.size;
+/** @param failures of the regions that did not stay silent. */
+function verdict(
+  key: string,
+  regions: readonly ManifestSourceRegion[],
+  failures: readonly FailedAttempt[],
+): AgaroseError {
+  const unusable = failures.find(({ error }) => isUnusable(error));
+  if (unusable) return unusable.error;
+  const all = regions.length;
   const absent = countAbsent(failures);
   // A put leaves its manifest in at least m + 1 regions and aims for all, so a majority that knows nothing settles it.
   if (absent * 2 > all) {
@@ -160,7 +118,10 @@ function verdict(key: string, failures: ReadonlyMap<string, AgaroseError>): Agar
       { key, absent, regions: all },
     );
   }
-  const codes = [...failures].map(([region, { code }]) => ({ region, code }));
+  const codes = regions.map((region) => {
+    const failure = failures.find(({ name }) => name === region.name);
+    return { region: region.name, code: failure?.error.code ?? "READ_TIMEOUT" };
+  });
   return new AgaroseError(
     "NO_SOURCE",
     `no manifest of ${JSON.stringify(key)}: ${all - absent} of ${all} regions failed ` +
@@ -169,11 +130,11 @@ function verdict(key: string, failures: ReadonlyMap<string, AgaroseError>): Agar
   );
 }
 
-/** Whether a copy of the manifest was there but could not be used. */
-function isUnusable(code: ErrorCode): boolean {
+/** Whether it says that a copy of the manifest was there but could not be used. */
+export function isUnusable({ code }: AgaroseError): boolean {
   return code.startsWith("MANIFEST_") || code === "REGION_UNKNOWN" || code === "CODE_INVALID";
 }
 
-function countAbsent(failures: ReadonlyMap<string, AgaroseError>): number {
-  return [...failures.values()].filter(({ code }) => code === "OBJECT_NOT_FOUND").length;
+function countAbsent(failures: readonly FailedAttempt[]): number {
+  return failures.filter(({ error }) => error.code === "OBJECT_NOT_FOUND").length;
 }

@@ -6,6 +6,7 @@
 import { AgaroseError } from "./errors.ts";
 import { crc32 } from "./crc32.ts";
 import { parseKey } from "./key.ts";
+import { decodeUtf8, isCount, isRecord, isText } from "./shape.ts";
 
 /** The format this program writes, and the newest it reads. */
 export const FORMAT_VERSION = 1;
@@ -175,15 +176,16 @@ export function parseManifest(
   expected: { readonly key?: string; readonly regions?: ReadonlySet<string> } = {},
 ): Manifest {
   refuseTooLarge(input.length);
-  const text = typeof input === "string" ? input : decodeText(input);
-  const [trailer, expectedCrc] = /,"crc32":"([0-9a-f]{8})"\}\s*$/.exec(text) ?? [];
-  let json: unknown;
+  let text: string;
+  let json: { agarose?: unknown; crc32?: unknown } | null;
   try {
-    json = JSON.parse(text);
+    text = typeof input === "string" ? input : decodeUtf8(input);
+    json = JSON.parse(text) as typeof json;
   } catch (error) {
-    throw invalid(`is not JSON (${text.length} characters; it may be truncated)`, {}, error);
+    throw invalid(`is not JSON in UTF-8 (${input.length} bytes; it may be truncated)`, {}, error);
   }
-  checkFormat((json as Record<string, unknown> | null)?.["agarose"]);
+  checkFormat(json?.agarose);
+  const [trailer, expectedCrc] = /,"crc32":"([0-9a-f]{8})"\}\s*$/.exec(text) ?? [];
   const actualCrc = trailer && checksum(text.slice(0, -trailer.length));
   if (actualCrc !== expectedCrc || !actualCrc) {
     throw invalid(`is damaged: its CRC-32 is ${actualCrc ?? "unknown"}, ${expectedCrc ?? "none"} is written in it`, {
@@ -191,7 +193,7 @@ export function parseManifest(
       actual: actualCrc,
     });
   }
-  delete (json as Record<string, unknown>)["crc32"];
+  delete json!.crc32;
   return checkManifest(json, expected);
 }
 
@@ -200,9 +202,9 @@ export function checkManifest(
   json: unknown,
   expected: { readonly key?: string; readonly regions?: ReadonlySet<string> } = {},
 ): Manifest {
-  if (typeof json !== "object" || json === null || Array.isArray(json)) throw invalid("is not a JSON object");
-  const m = json as Manifest;
-  checkFormat((json as Record<string, unknown>)["agarose"]);
+  if (!isRecord(json)) throw invalid("is not a JSON object");
+  const m = json as unknown as Manifest;
+  checkFormat(m.agarose);
   checkScalars(m);
   checkCode(m);
   if (expected.key !== undefined && m.key !== expected.key) {
@@ -230,22 +232,27 @@ function checkFormat(format: unknown): void {
   throw invalid(`has format ${JSON.stringify(format)}, ${FORMAT_VERSION} is expected`, { format });
 }
 
+/** Visible ASCII and spaces: nothing that could end the header and begin another. */
+const HEADER_VALUE = /^[\x20-\x7e]{0,1024}$/;
+
+const TEXTS = {
+  key: /./s,
+  version: /^[0-9a-f]{32}$/,
+  contentType: HEADER_VALUE,
+  modified: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$/,
+  sha256: /^[0-9a-f]{64}$/,
+} as const;
+
 function checkScalars(m: Manifest): void {
-  for (const name of ["key", "version", "contentType", "modified", "sha256"] as const) {
-    if (typeof m[name] !== "string") throw invalid(`has no ${name}`, { field: name });
-  }
+  const require = (field: keyof Manifest, isSound: boolean): void => {
+    if (!isSound) throw invalid(`has no usable ${field}`, { field });
+  };
+  for (const [field, form] of Object.entries(TEXTS))
+    require(field as keyof typeof TEXTS, isText(m[field as keyof typeof TEXTS], form));
+  require("modified", Date.parse(m.modified) > Number.NEGATIVE_INFINITY);
+  require("bytes", isCount(m.bytes, Number.MAX_SAFE_INTEGER));
+  require("stripeBytes", m.stripeBytes !== undefined);
   checkKey(m.key);
-  if (!/^[0-9a-f]{32}$/.test(m.version)) throw invalid(`has a version that is not 32 hex digits`, { field: "version" });
-  if (!/^[0-9a-f]{64}$/.test(m.sha256)) throw invalid(`has a sha256 that is not 64 hex digits`, { field: "sha256" });
-  if (!Number.isSafeInteger(m.bytes) || m.bytes < 0) {
-    throw invalid(`has bytes = ${JSON.stringify(m.bytes)}, a whole number of 0 or more is expected`, {
-      field: "bytes",
-    });
-  }
-  if (m.stripeBytes === undefined) throw invalid("has no stripeBytes", { field: "stripeBytes" });
-  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$/.test(m.modified) || Number.isNaN(Date.parse(m.modified)))
-    throw invalid(`has no readable modified date`, { field: "modified" });
-  if (!isHeaderValue(m.contentType)) throw invalid(`has an unusable contentType`, { field: "contentType" });
 }
 
 /** A bad key in a manifest is the manifest's mistake, not that of who asked for it. */
@@ -287,34 +294,21 @@ function checkHashes(m: Manifest): void {
   const characters = Math.ceil(hashBytes / 3) * 4;
   const base64 = new RegExp(`^[A-Za-z0-9+/]{${characters - padding.length}}${padding}$`);
   for (const [stripe, hashes] of m.hashes.entries()) {
-    if (typeof hashes === "string" && base64.test(hashes)) continue;
+    if (isText(hashes, base64)) continue;
     throw invalid(`has hashes of stripe ${stripe} that are not base64 of ${hashBytes} bytes`, { stripe });
   }
 }
 
 function checkHeaders(headers: unknown): void {
-  if (typeof headers !== "object" || headers === null || Array.isArray(headers)) throw invalid("has no headers");
+  if (!isRecord(headers)) throw invalid("has no headers");
   for (const [name, value] of Object.entries(headers)) {
-    if (HEADERS_ALLOWED.has(name) && isHeaderValue(value)) continue;
+    if (HEADERS_ALLOWED.has(name) && isText(value, HEADER_VALUE)) continue;
     throw invalid(`has a header ${JSON.stringify(name)} that cannot be served`, { header: name });
   }
 }
 
-/** Visible ASCII and spaces: nothing that could end the header and begin another. */
-function isHeaderValue(value: unknown): value is string {
-  return typeof value === "string" && value.length <= 1024 && /^[\x20-\x7e]*$/.test(value);
-}
-
 function invalid(problem: string, details: Record<string, unknown> = {}, cause?: unknown): AgaroseError {
   return new AgaroseError("MANIFEST_INVALID", `manifest ${problem}: run \`agarose verify\``, details, cause);
-}
-
-function decodeText(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
-  } catch (error) {
-    throw invalid(`is not UTF-8 (${bytes.length} bytes)`, {}, error);
-  }
 }
 
 function decodeBase64(text: string): Uint8Array {

@@ -2,9 +2,17 @@
  * Finds out what to read: from the nearest PoP, the next one when that fails or is late, and at last from the manifests
  * in the buckets.
  */
-import { AgaroseError, DELTA_DEFAULT, findManifest, type FetchPort } from "@agarose/core";
+import {
+  AgaroseError,
+  DELTA_DEFAULT,
+  findManifest,
+  firstInTurn,
+  isUnusable,
+  type Attempt,
+  type FailedAttempt,
+  type FetchPort,
+} from "@agarose/core";
 import type { Bundle, FullPlan, StripeSpan } from "./bundle-request.ts";
-import { AllFailed, firstInTurn, type Attempt } from "./first-in-turn.ts";
 import type { LatencyBook } from "./latency-book.ts";
 import type { ObjectClient } from "./object-client.ts";
 import { discardFrames, isAnswer, PopCall, POP_PATIENCE_MS } from "./pop-call.ts";
@@ -29,35 +37,38 @@ export interface LocateRequest {
 }
 
 /** Rejects with OBJECT_NOT_FOUND, with the manifest's own error, with ABORTED, or with NO_SOURCE. */
-export async function locate(client: ObjectClient, request: LocateRequest): Promise<Located> {
-  const pops = request.bucketsOnly ? [] : popAttempts(client, request);
-  const attempts = [...pops, ...bucketAttempt(client, request)];
-  try {
-    return await firstInTurn(attempts, {
-      clock: client.ports.clock,
-      signal: request.signal,
-      isFinal: isAnswer,
-      discard: ({ bundle }) => bundle && discardFrames(bundle.frames),
-    });
-  } catch (error) {
-    throw error instanceof AllFailed ? noSource(request.key, error) : error;
-  }
-}
-
-function popAttempts(client: ObjectClient, request: LocateRequest): Attempt<Located>[] {
-  const { latencies, ports } = client;
-  return client.popsByDistance().map((pop) => ({
+export function locate(client: ObjectClient, request: LocateRequest): Promise<Located> {
+  const { latencies, ports, regions } = client;
+  const { key, signal, bucketsOnly, fetch = ports.fetch } = request;
+  const pops = bucketsOnly ? [] : client.popsByDistance();
+  const attempts: Attempt<Located>[] = pops.map((pop) => ({
     name: `PoP ${pop.name}`,
     patienceMs: patienceMs(popAnswer(pop.name), latencies),
-    async start(signal) {
-      const bundle = await new PopCall(
-        { ...request, pop, signal },
-        { ...ports, fetch: request.fetch ?? ports.fetch, latencies },
-      ).bundle;
-      return { bundle, plan: client.learn(request.key, bundle.plan) };
+    async start(own) {
+      const call = new PopCall({ ...request, pop, signal: own }, { ...ports, fetch, latencies });
+      const bundle = await call.bundle;
+      return { bundle, plan: client.learn(key, bundle.plan) };
     },
     onLate: () => latencies.failed(popAnswer(pop.name)),
   }));
+  if (regions.length > 0) {
+    attempts.push({
+      name: "buckets",
+      // The last one in turn: nobody is asked after it.
+      patienceMs: 0,
+      async start(own) {
+        const manifest = await findManifest(key, { ...ports, fetch, regions, signal: own });
+        return { bundle: undefined, plan: client.planFromBuckets(key, manifest, DELTA_DEFAULT) };
+      },
+    });
+  }
+  return firstInTurn(attempts, {
+    clock: ports.clock,
+    signal,
+    afterFailure: (error) => (isAnswer(error) ? "none" : "next"),
+    allFailed: (failures) => noSource(key, failures),
+    discard: ({ bundle }) => bundle && discardFrames(bundle.frames),
+  });
 }
 
 /** A PoP that failed lately is asked again, but nobody waits for it. */
@@ -65,25 +76,9 @@ function patienceMs(id: string, latencies: LatencyBook): number {
   return latencies.isAvoided(id) ? 0 : latencies.estimate(id).meanMs + POP_PATIENCE_MS;
 }
 
-function bucketAttempt(client: ObjectClient, { key, fetch = client.ports.fetch }: LocateRequest): Attempt<Located>[] {
-  const { regions, ports } = client;
-  if (regions.length === 0) return [];
-  return [
-    {
-      name: "buckets",
-      // The last one in turn: nobody is asked after it.
-      patienceMs: 0,
-      async start(signal) {
-        const manifest = await findManifest(key, { ...ports, fetch, regions, signal });
-        return { bundle: undefined, plan: client.planFromBuckets(key, manifest, DELTA_DEFAULT) };
-      },
-    },
-  ];
-}
-
 /** What the buckets say weighs more than what a PoP says of them: they are asked last and know best. */
-function noSource(key: string, { failures }: AllFailed): AgaroseError {
-  const verdict = failures.find(({ error }) => error.code.startsWith("MANIFEST_") || error.code === "REGION_UNKNOWN");
+function noSource(key: string, failures: readonly FailedAttempt[]): AgaroseError {
+  const verdict = failures.find(({ error }) => isUnusable(error));
   if (verdict) return verdict.error;
   return new AgaroseError(
     "NO_SOURCE",

@@ -1,0 +1,23 @@
+/**
+ * What parsers ask of values that came from elsewhere.
+ */
+
+/** The text of `bytes`. Throws a TypeError when they are not UTF-8. */
+export function decodeUtf8(bytes: Uint8Array): string {
+  return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+}
+
+/** Whether it is an object with fields: neither null nor an array. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Whether it is a text, of the form `form`. */
+export function isText(value: unknown, form: RegExp = /./s): value is string {
+  return typeof value === "string" && form.test(value);
+}
+
+/** Whether it is a whole number from 0 to `max`. */
+export function isCount(value: unknown, max: number): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= max;
+}
