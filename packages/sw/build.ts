@@ -61,7 +61,7 @@ async function contents({ isWorker }: (typeof FILES)[number], script: string): P
 }
 
 async function bundle(file: (typeof FILES)[number]): Promise<string> {
-  const { entry, format, isWorker } = file;
+  const { name, entry, format, isWorker } = file;
   const result = await build({
     entryPoints: [fileURLToPath(new URL(`src/${entry}`, import.meta.url))],
     bundle: true,
@@ -75,7 +75,7 @@ async function bundle(file: (typeof FILES)[number]): Promise<string> {
   });
   const script = result.outputFiles[0]!.text;
   // A page's errors are read by people: they keep their words.
-  return isWorker ? shrunk(script, format) : minified(script, format);
+  return isWorker ? shrunk(script, format, name.includes("offline")) : minified(script, format);
 }
 
 const RELAXED_WASM = fileURLToPath(import.meta.resolve("@agarose/ec-wasm/relaxed.wasm"));

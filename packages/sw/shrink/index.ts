@@ -3,12 +3,17 @@ import { minify as terser } from "terser";
 import { minify as oxc } from "vite";
 import { privateLocals } from "./private-locals.ts";
 import { terseErrors } from "./terse-errors.ts";
+import { NEVER_SET, OF_STORE, unsetOptions } from "./unset-options.ts";
 
 export { INTERNAL_NAMES } from "./internal-names.ts";
 
-/** @param script what esbuild has bundled, not minified. */
-export async function shrunk(script: string, format: "esm" | "iife"): Promise<string> {
-  return minified(privateLocals(terseErrors(script)), format);
+/**
+ * @param script what esbuild has bundled, not minified.
+ * @param stores whether it keeps what was read.
+ */
+export async function shrunk(script: string, format: "esm" | "iife", stores: boolean): Promise<string> {
+  const used = unsetOptions(script, stores ? NEVER_SET : [...NEVER_SET, ...OF_STORE], NEVER_SET);
+  return minified(privateLocals(terseErrors(used)), format);
 }
 
 /** Two minifiers, one after the other: each does what the other leaves. */

@@ -5,7 +5,7 @@ import { wireConfig, wireFromUrl, type InstallOptions } from "./install.ts";
 import type { WorkerScope } from "./worker-scope.ts";
 
 const scope = globalThis as unknown as WorkerScope & {
-  agarose: (config: ClientConfigInput, options?: InstallOptions) => void;
+  agarose: (config: ClientConfigInput, options?: Omit<InstallOptions, "store">) => void;
 };
 
 scope.agarose = (config, options) => wireConfig(config, { codec: inlinedDecoder, ...options });

@@ -5,7 +5,7 @@ import { wireConfig, wireFromUrl, type InstallOptions } from "./install.ts";
 import type { WorkerScope } from "./worker-scope.ts";
 
 /** Serves the objects of `config` from the worker that imports this file. */
-export function agarose(config: ClientConfigInput, options?: InstallOptions): void {
+export function agarose(config: ClientConfigInput, options?: Omit<InstallOptions, "store">): void {
   wireConfig(config, { codec: inlinedDecoder, ...options });
 }
 

@@ -5,6 +5,7 @@ import { minified } from "../shrink/index.ts";
 import { INTERNAL_NAMES } from "../shrink/internal-names.ts";
 import { privateLocals } from "../shrink/private-locals.ts";
 import { terseErrors } from "../shrink/terse-errors.ts";
+import { unsetOptions } from "../shrink/unset-options.ts";
 
 /** The default export of a module. */
 async function load(script: string): Promise<any> {
@@ -101,6 +102,28 @@ test.each([
 test("a class that extends another is left as it is", () => {
   const script = "class A extends Error { #n = 1; get n() { return this.#n; } }";
   expect(privateLocals(script)).toBe(script);
+});
+
+test("options that a file does without are left out, their defaults are not", () => {
+  const script = [
+    "const { delta, share = none, range } = options;",
+    "const { share: given } = { ...options, store: made(), delta };",
+    "await options.ports.store?.purge(key).share;",
+    "read({ share, delta, store });",
+  ].join("\n");
+  expect(unsetOptions(script, ["share", "store"]).split("\n")).toEqual([
+    "const {delta,range} = options, share = none;",
+    "const {} = {...options,delta}, given = void 0;",
+    "await (void 0);",
+    "read({delta});",
+  ]);
+});
+
+test.each([
+  ["taken apart by a parameter", "const read = ({ delta, share }) => share;"],
+  ["set where nobody should set it", "read({ delta, share });"],
+])("an option that is %s is not left out unnoticed", (_, script) => {
+  expect(() => unsetOptions(script, ["share"], ["share"])).toThrow();
 });
 
 test("errors lose their words and keep code, details, cause, and messages from elsewhere", () => {
