@@ -1,10 +1,10 @@
 /** What browsers do to service workers while a read is under way. A read ends with all its bytes or with an error. */
-import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BrowserContext, Page } from "@playwright/test";
 import { openApp, openControlledApp, read, sha256 } from "./fixtures/app.ts";
+import { bitmap } from "./fixtures/bitmap.ts";
 import { expect, test } from "./fixtures/test.ts";
 import type { World } from "./fixtures/world.ts";
 
@@ -88,21 +88,6 @@ async function chunkRequests(world: World, outcome?: string): Promise<number> {
 function expectWholeOrError(ended: Ended, content: Uint8Array): void {
   if (ended.error === undefined) expect(ended).toMatchObject({ bytes: content.length, sha256: sha256(content) });
   else expect(ended.bytes).toBeLessThan(content.length);
-}
-
-/** An uncompressed image of noise, which no layer can shorten. */
-function bitmap(width: number, height: number): Uint8Array {
-  const header = Buffer.alloc(54);
-  const pixels = randomBytes(Math.ceil((3 * width) / 4) * 4 * height);
-  header.write("BM");
-  header.writeUInt32LE(54 + pixels.length, 2);
-  header.writeUInt32LE(54, 10);
-  header.writeUInt32LE(40, 14);
-  header.writeInt32LE(width, 18);
-  header.writeInt32LE(height, 22);
-  header.writeUInt16LE(1, 26);
-  header.writeUInt16LE(24, 28);
-  return Buffer.concat([header, pixels]);
 }
 
 test("a worker killed in the middle of a read leaves no short body, and the next read starts it anew", async ({

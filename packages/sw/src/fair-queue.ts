@@ -1,6 +1,6 @@
 /**
- * Turns among concurrent reads: so many requests at a time go to one source, and of those that wait, the next one is of the
- * read that was served least. A page's hundred images then come one like the other, beside a long download too.
+ * Turns among concurrent reads: so many requests at a time go to one source, and of those that wait, the next one is of a
+ * read that was served little. A page's hundred images then come one after the other, beside a long download too.
  */
 
 /**
@@ -8,20 +8,23 @@
  * of HTTP/2 are not held back by more than that.
  */
 export const REQUESTS_PER_SOURCE = 24;
-/** A read of low priority waits until others have been served so many times more often, one of high priority the reverse. */
-const HEAD_START = 16;
+/**
+ * Reads take turns by so many requests, more than a small object takes: by single ones, a hundred images would all be complete
+ * at the end only. A read of low priority is one turn behind, one of high priority one ahead.
+ */
+export const TURN_REQUESTS = 16;
 
 export type Priority = "high" | "low" | "auto";
 
 /** One read, to all queues that it stands in. */
 export class Turn {
   readonly priority: Priority;
-  /** Requests served, and the head start of its priority. */
+  /** Requests served, and those that its priority adds. */
   served: number;
 
   constructor(priority: Priority) {
     this.priority = priority;
-    this.served = HEAD_START * (["high", "auto", "low"].indexOf(priority) - 1);
+    this.served = TURN_REQUESTS * (["high", "auto", "low"].indexOf(priority) - 1);
   }
 }
 
@@ -71,12 +74,9 @@ export class FairQueue {
     });
   }
 
-  /** The first of those that were served least. */
+  /** The first of those that have had the fewest turns. */
   #next(): { readonly start: () => void } {
-    const least = Math.min(...this.#waiting.map(({ turn }) => turn.served));
-    return this.#waiting.splice(
-      this.#waiting.findIndex(({ turn }) => turn.served === least),
-      1,
-    )[0]!;
+    const turns = this.#waiting.map(({ turn }) => Math.floor(turn.served / TURN_REQUESTS));
+    return this.#waiting.splice(turns.indexOf(Math.min(...turns)), 1)[0]!;
   }
 }
