@@ -26,6 +26,8 @@ export const PACE_AFTER = 6;
 /** Slow is so many times the usual time, and so many milliseconds more. */
 const SLOW_FACTOR = 3;
 const SLOW_MS_MIN = 50;
+/** How far one measurement may be from what was believed, as a factor: a straggler says little of the others. */
+export const WINSOR_FACTOR = 2;
 /** After an hour of periods a minute long, slow is what is usual. */
 const USUAL_AFTER = 180;
 
@@ -57,7 +59,7 @@ export function observeHealth(
       if (isLate) usualMs = estimate!.meanMs;
       else estimate = observeLatency(undefined, usualMs!);
     } else if (!slow || isLate) {
-      estimate = observeLatency(estimate, ms);
+      estimate = observeLatency(estimate, estimate ? Math.min(ms, WINSOR_FACTOR * estimate.meanMs) : ms);
     }
   }
   return { health: { down, slow, streak, paceStreak, usualMs }, estimate };

@@ -100,6 +100,12 @@ describe("size", () => {
   });
 });
 
+test("one straggler among the probes moves the estimate by a fifth at most, and makes nothing slow", () => {
+  const after1 = after([[20, 2_000, 20]], [], usual);
+  expect(after1.slow).toBe(false);
+  expect(after1.meanMs).toBeLessThan(1.2 * usual.meanMs);
+});
+
 test("a region that was never measured is believed to be of unknown latency", () => {
   expect(after([[LOST, LOST, LOST]])).toMatchObject({ ...LATENCY_UNKNOWN, down: true });
 });

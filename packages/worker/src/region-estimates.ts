@@ -8,7 +8,7 @@
 import { LATENCY_UNKNOWN, observeLatency, type LatencyEstimate } from "@agarose/core";
 import { deliveryMs, type RegionEstimate } from "./configuration.ts";
 import { observeTimes, type LatencyHistogram } from "./latency-histogram.ts";
-import { observeHealth, type ProbeHealth } from "./probe-health.ts";
+import { observeHealth, WINSOR_FACTOR, type ProbeHealth } from "./probe-health.ts";
 import { msPerByteOf, observeTransfers, type TransferMoments } from "./transfer-rate.ts";
 
 /** One measurement of the time a region took to deliver a chunk. */
@@ -40,9 +40,6 @@ export interface RegionState extends RegionEstimate, ProbeHealth {
   readonly times: LatencyHistogram;
   readonly transfers: TransferMoments;
 }
-
-/** How far one client's report may be from what was believed, as a factor. */
-export const WINSOR_FACTOR = 2;
 
 /** The state of one region after a period in which it was probed and `samples` were measured by reads. */
 export function mergeRegion(

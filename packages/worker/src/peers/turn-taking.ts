@@ -25,8 +25,8 @@ export interface OwnTurn {
   readonly mayChange: boolean;
 }
 
-/** Three PoPs come round within one minute when each needs no more; one that waits longer has its turn in the next. */
-const TURN_WAIT_MS = 15_000;
+/** Three PoPs come round within one period when each needs half of it; one that waits longer has its turn in the next. */
+const TURN_WAIT_MS = 25_000;
 const PROBE_TIMEOUT_MS = 3_000;
 const ALONE: OwnTurn = { mayChange: true };
 
