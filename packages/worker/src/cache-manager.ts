@@ -14,7 +14,7 @@ import {
   type Sha256,
 } from "@agarose/core";
 import type { Budget } from "./budget.ts";
-import { CacheWriter, type WriteCounts } from "./cache-writer.ts";
+import { CacheWriter, type FillPeers, type WriteCounts } from "./cache-writer.ts";
 import type { CacheContext, ChunkCache } from "./chunk-cache.ts";
 import type { Configuration, RegionEstimate } from "./configuration.ts";
 import type { Settings } from "./env.ts";
@@ -66,6 +66,8 @@ export interface CacheManagerOptions {
   readonly peers?: PeerView;
   /** False while it is another PoP's turn. Default: true. */
   readonly mayChange?: boolean;
+  /** Default: fills come from the buckets alone. */
+  readonly fillPeers?: FillPeers | undefined;
 }
 
 /** New work starts until then; the rest of the minute is for ending what has started. */

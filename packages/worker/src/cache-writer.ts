@@ -2,7 +2,7 @@
  * The writes of a period: evicts, fills stripe by stripe with verified chunks, and notes in the ledger how far it is. Nothing is
  * started that there is no time, operation or money for.
  */
-import type { Clock, Codec, FetchPort, Manifest, Sha256 } from "@agarose/core";
+import type { ChunkSource, Clock, Codec, FetchPort, Manifest, Sha256 } from "@agarose/core";
 import { OPERATIONS_MAX, type Budget } from "./budget.ts";
 import { advance, type CacheChange } from "./cache-change.ts";
 import type { CacheContext, ChunkCache } from "./chunk-cache.ts";
@@ -26,6 +26,7 @@ export interface CacheWriterOptions {
   readonly context: CacheContext;
   readonly regions: readonly Region[];
   readonly estimates: readonly RegionEstimate[];
+  readonly fillPeers?: FillPeers | undefined;
   readonly fetch: FetchPort;
   readonly clock: Clock;
   readonly sha256: Sha256;
@@ -37,6 +38,14 @@ export interface CacheWriterOptions {
   /** On the clock: nothing new is started after that. */
   readonly untilMs: number;
   readonly onError: (error: unknown) => void;
+}
+
+/** Peers as sources of what is written here. */
+export interface FillPeers {
+  /** Those that hold chunks of an object and are not known to fail. */
+  sourcesOf(manifest: Manifest): Promise<readonly ChunkSource[]>;
+  /** Notes whether one has delivered what it should. */
+  note(name: string, isGood: boolean): void;
 }
 
 /** In stripes, but `reconstructed` in chunks. */
@@ -118,8 +127,9 @@ export class CacheWriter {
     };
     let unrecorded = 0;
     await inParallel(STRIPES_AT_ONCE, jobs, async ({ entry, plan: { object }, stripe }) => {
-      // At worst no chunk comes from its own region, and all others are tried to rebuild them.
-      const operations = entry.target.length + object.k + object.m + 2;
+      // At worst no chunk comes from its own region, nor from a peer, and all others are tried to rebuild them.
+      const sources = this.#options.fillPeers ? 2 : 1;
+      const operations = sources * (entry.target.length + object.k + object.m) + 2;
       const isDone =
         this.#mayStart(operations) &&
         (await this.#holding(operations, async () => {
@@ -159,7 +169,7 @@ export class CacheWriter {
   }
 
   async #fillStripe(entry: LedgerEntry, manifest: Manifest, stripe: number): Promise<boolean> {
-    const { cache, context, regions, estimates, fetch, clock, sha256, codec, purse } = this.#options;
+    const { cache, context, regions, estimates, fetch, clock, sha256, codec, purse, fillPeers } = this.#options;
     try {
       this.#options.budget.spend();
       purse.spend({ reads: 1 });
@@ -171,6 +181,8 @@ export class CacheWriter {
         stored,
         regions,
         estimates: new Map(estimates.map((estimate) => [estimate.name, estimate])),
+        peers: await fillPeers?.sourcesOf(manifest),
+        onPeer: fillPeers?.note.bind(fillPeers),
         fetch,
         clock,
         sha256,

@@ -39,3 +39,17 @@ describe("the variables of the cache manager", () => {
     expect(() => settingsOf({ [name]: value })).toThrow(`variable ${name} is ${JSON.stringify(value)}`);
   });
 });
+
+describe("the price of a GB out of a region", () => {
+  const priced = (egressUsdPerGb: unknown) =>
+    settingsOf({ REGIONS: JSON.stringify([{ name: "r0", url: "https://r0.example", egressUsdPerGb }]) }).regions[0];
+
+  test("is what REGIONS says, and nothing by default", () => {
+    expect(priced(0.09)?.egressUsdPerGb).toBe(0.09);
+    expect(priced(undefined)?.egressUsdPerGb ?? 0).toBe(0);
+  });
+
+  test.each([[-0.01], ["0.09"], [null], [[]]])("of %j is refused", (price) => {
+    expect(() => priced(price)).toThrow("egressUsdPerGb");
+  });
+});

@@ -63,6 +63,8 @@ export interface Region {
   readonly private?: boolean;
   /** Region that requests are signed for. */
   readonly awsRegion?: string;
+  /** What its provider charges for a GB read, in US dollars: fills of the cache ask cheap sources first. Default: 0. */
+  readonly egressUsdPerGb?: number;
 }
 
 export interface Settings {
@@ -144,7 +146,7 @@ function parseRegions(text: string | undefined): Region[] {
   if (!Array.isArray(json) || json.length === 0) throw invalid("REGIONS", "is not a list of at least one region");
   const names = new Set<string>();
   return json.map((region: Partial<Region> | null) => {
-    const { name, url, popUrl = url, private: isPrivate = false, awsRegion } = region ?? {};
+    const { name, url, popUrl = url, private: isPrivate = false, awsRegion, egressUsdPerGb = 0 } = region ?? {};
     if (typeof name !== "string" || name === "" || names.has(name)) {
       throw invalid("REGIONS", `has a region without a name of its own: ${JSON.stringify(region)}`);
     }
@@ -153,7 +155,14 @@ function parseRegions(text: string | undefined): Region[] {
     if (typeof isPrivate !== "boolean" || (awsRegion !== undefined && typeof awsRegion !== "string")) {
       throw invalid("REGIONS", `has a "private" or "awsRegion" of region ${name} that is none`);
     }
-    return { name, url, popUrl, ...(isPrivate && { private: true, ...(awsRegion && { awsRegion }) }) };
+    if (typeof egressUsdPerGb !== "number" || !(egressUsdPerGb >= 0 && egressUsdPerGb < Infinity)) {
+      throw invalid(
+        "REGIONS",
+        `has an "egressUsdPerGb" of region ${name} that is no price: a number such as 0.09 is expected`,
+      );
+    }
+    const price = egressUsdPerGb > 0 ? { egressUsdPerGb } : {};
+    return { name, url, popUrl, ...price, ...(isPrivate && { private: true, ...(awsRegion && { awsRegion }) }) };
   });
 }
 

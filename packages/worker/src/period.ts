@@ -6,6 +6,7 @@ import type { Configuration } from "./configuration.ts";
 import type { Env } from "./env.ts";
 import { Invocation, isolateOf } from "./isolate.ts";
 import { log } from "./log.ts";
+import { peerSources } from "./peers/peer-reading.ts";
 import { takeTurn, tellPeers } from "./peers/turn-taking.ts";
 import { MONITOR_SHARDS, monitorShard, popState } from "./request-counter.ts";
 import type { KeyRequests } from "./request-monitor.ts";
@@ -25,7 +26,7 @@ export async function period(env: Env, context: PeriodContext): Promise<void> {
 }
 
 async function run(env: Env, context: PeriodContext): Promise<void> {
-  const { settings, cache, clock, codec, configuration, counter, telemetry } = isolateOf(env);
+  const { settings, breakers, cache, clock, codec, configuration, counter, telemetry } = isolateOf(env);
   // Manifests may take half of the subrequests, as far as they are not KV's, and the changes the other half.
   const halfMax = Math.ceil(settings.subrequestsMax / 2);
   const budget = new Budget(Math.min(OPERATIONS_MAX, halfMax));
@@ -63,6 +64,10 @@ async function run(env: Env, context: PeriodContext): Promise<void> {
     },
     now: Date.now,
     budget,
+    fillPeers: settings.peers && {
+      sourcesOf: (manifest) => peerSources(invocation, manifest, []),
+      note: (name, isGood) => (isGood ? breakers.succeeded(name) : breakers.failed(name)),
+    },
     ...turn,
   });
   if (published) await tellPeers(env, published, turn.mayChange);

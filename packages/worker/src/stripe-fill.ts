@@ -1,6 +1,7 @@
 /**
- * Verified chunks of one stripe for the chunk cache: what is stored already, then the chunk's own region, then, where that
- * region does not deliver, the chunk rebuilt from any k others (Liu et al., V-B). Nothing leaves here unverified.
+ * Verified chunks of one stripe for the chunk cache: what is stored already, then a source that has the chunk (its region, or a
+ * peer's cache), then, where none delivers, the chunk rebuilt from any k others (Liu et al., V-B). Nothing leaves here
+ * unverified. `fill-sources.ts` says who is asked first.
  *
  * A functional chunk (Sprout, section III) no region has: it is computed from any k verified ones. No manifest has a hash of it
  * either, so one that is stored is not trusted but computed again and compared.
@@ -9,34 +10,26 @@ import {
   AgaroseError,
   chunkHash,
   isFunctional,
-  LATENCY_UNKNOWN,
   planStripe,
   readStripe,
-  RegionSource,
   stripeShape,
+  toAgaroseError,
   type ChunkSource,
-  type Clock,
   type Codec,
-  type FetchPort,
   type Frame,
-  type Manifest,
   type Sha256,
 } from "@agarose/core";
-import type { RegionEstimate } from "./configuration.ts";
-import type { Region } from "./env.ts";
+import { fillSources, type FillSourceOptions } from "./fill-sources.ts";
 
-export interface StripeFillOptions {
-  readonly manifest: Manifest;
+export interface StripeFillOptions extends FillSourceOptions {
   readonly stripe: number;
   readonly wanted: readonly number[];
   /** What the cache has of the stripe, not yet verified. */
   readonly stored: readonly Frame[];
-  readonly regions: readonly Region[];
-  readonly estimates: ReadonlyMap<string, RegionEstimate>;
-  readonly fetch: FetchPort;
-  readonly clock: Clock;
   readonly sha256: Sha256;
   readonly codec: () => Promise<Codec>;
+  /** Told whether a peer has delivered what it should. */
+  readonly onPeer?: ((name: string, isGood: boolean) => void) | undefined;
 }
 
 export interface StripeFill {
@@ -57,7 +50,7 @@ export async function fillStripe(options: StripeFillOptions): Promise<StripeFill
   const atHand = new Map<number, Uint8Array>();
   for (const { chunk, payload } of stored) if (await isChunk(options, chunk, payload)) atHand.set(chunk, payload);
   const found = new Map([...atHand].filter(([chunk]) => wanted.includes(chunk)));
-  const sources = regionSources(options);
+  const sources = fillSources(options);
   await Promise.all(
     wanted.map(async (chunk) => {
       if (found.has(chunk)) return;
@@ -77,37 +70,37 @@ function holds(bytes: Uint8Array | undefined, { payload }: Frame): boolean {
   return bytes?.length === payload.length && bytes.every((byte, i) => byte === payload[i]);
 }
 
-function regionSources({ manifest, regions, estimates, fetch, clock }: StripeFillOptions): Map<string, ChunkSource> {
-  const sources = regions.map((region) => {
-    const latency = estimates.get(region.name) ?? LATENCY_UNKNOWN;
-    const source = new RegionSource({
-      manifest,
-      region: { name: region.name, url: region.popUrl },
-      latency: () => latency,
-      fetch,
-      clock,
-    });
-    return [region.name, source] as const;
-  });
-  return new Map(sources);
-}
-
-/** The chunk from its own region, or undefined when that is down, fails or delivers something else. */
+/** The chunk from the first source that has and delivers it; undefined when none does. */
 async function fetchChunk(
   options: StripeFillOptions,
-  sources: ReadonlyMap<string, ChunkSource>,
+  sources: readonly ChunkSource[],
   chunk: number,
 ): Promise<Uint8Array | undefined> {
-  const { manifest, estimates, stripe, clock } = options;
-  const region = manifest.placement[chunk] ?? "";
-  const source = sources.get(region);
-  if (!source || estimates.get(region)?.down) return undefined;
+  const { estimates, stripe } = options;
+  for (const source of sources) {
+    if (!source.has(stripe, chunk) || (source.kind === "region" && estimates.get(source.id)?.down)) continue;
+    const bytes = await delivered(options, source, chunk);
+    if (bytes) return bytes;
+  }
+  return undefined;
+}
+
+async function delivered(
+  options: StripeFillOptions,
+  source: ChunkSource,
+  chunk: number,
+): Promise<Uint8Array | undefined> {
+  const { manifest, stripe, clock, onPeer = () => {} } = options;
   const abort = new AbortController();
   const cancel = clock.after(CHUNK_TIMEOUT_MS, () => abort.abort());
   try {
     const bytes = await source.fetch({ stripe: stripeShape(manifest, stripe), chunk, signal: abort.signal });
-    return (await isChunk(options, chunk, bytes)) ? bytes : undefined;
-  } catch {
+    const isGood = await isChunk(options, chunk, bytes);
+    if (source.kind === "peer") onPeer(source.id, isGood);
+    return isGood ? bytes : undefined;
+  } catch (error) {
+    // A peer that no longer holds the chunk is as good as before.
+    if (source.kind === "peer" && toAgaroseError(error).code !== "CHUNK_MISSING") onPeer(source.id, false);
     return undefined;
   } finally {
     cancel();
@@ -116,7 +109,7 @@ async function fetchChunk(
 
 async function reconstruct(
   options: StripeFillOptions,
-  sources: ReadonlyMap<string, ChunkSource>,
+  sources: readonly ChunkSource[],
   known: ReadonlyMap<number, Uint8Array>,
   wanted: readonly number[],
 ): Promise<[number, Uint8Array][]> {
@@ -128,7 +121,7 @@ async function reconstruct(
   const shards = await readStripe({
     manifest,
     stripe,
-    candidates: planStripe(manifest, stripe.index, [inMemory(known), ...sources.values()], { failed, random: () => 0 }),
+    candidates: planStripe(manifest, stripe.index, [inMemory(known), ...sources], { failed, random: () => 0 }),
     delta: 0,
     hedge: false,
     timeoutMs: STRIPE_TIMEOUT_MS,
