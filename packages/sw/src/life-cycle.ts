@@ -10,6 +10,8 @@ export type WorkerMessage =
   | { readonly agarose: "skip-waiting" }
   /** Take control of the page that asks, and all others in scope: after a hard reload a page is without its worker. */
   | { readonly agarose: "claim" }
+  /** Nothing: an event keeps some browsers from ending the worker. */
+  | { readonly agarose: "stay-awake" }
   /** The network has changed: measure the PoPs' round trips now. */
   | { readonly agarose: "probe" }
   /** Forget all plans, so that the next reads ask for them. */

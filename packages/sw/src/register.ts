@@ -6,6 +6,7 @@ import { configFromUrl, type ClientConfig, type ConfigSource } from "./config.ts
 import { fetchConfig } from "./config-store.ts";
 import { logReads } from "./log-reads.ts";
 import { openConnections } from "./open-connections.ts";
+import { stayAwake } from "./stay-awake.ts";
 import { checkWorkerFile } from "./worker-file.ts";
 
 export interface RegisterOptions {
@@ -55,10 +56,15 @@ export async function register(
     });
   if (onUpdate) watchUpdates(registration, onUpdate);
   await controlled(container, registration, timeoutMs);
+  if (!keptAwake.has(container)) stayAwake(container);
+  keptAwake.add(container);
   // Nobody waits for this: the worker works, and the file matters for the next visit.
   if (DROP_IN.test(pathname)) void problemOf(href).then((problem) => problem && onStale(problem));
   return registration;
 }
+
+/** That of the page, however often it registers. */
+const keptAwake = new WeakSet<ServiceWorkerContainer>();
 
 /** What is wrong with the worker's file, or undefined when nothing is or it cannot be looked at. */
 async function problemOf(href: string): Promise<AgaroseError | undefined> {
