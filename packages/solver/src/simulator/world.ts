@@ -2,6 +2,7 @@
 
 import type { LatencyEstimate } from "../latency.ts";
 import type { Random } from "../random.ts";
+import { Candidates } from "./candidates.ts";
 import { Conditions } from "./conditions.ts";
 import { Noise } from "./noise.ts";
 import type { NoiseDraw } from "./noise.ts";
@@ -43,7 +44,6 @@ export class World {
   readonly utilization: number;
   readonly outcome: ReadOutcome = { ms: 0, requests: 0, fromOwn: 0, fromPeers: 0, isDecoded: false };
   private readonly delta: number;
-  private readonly dataOnly: boolean;
   /** Keeps the data chunk that a read has recovered, in place of the parity chunk it recovered it from. */
   private readonly recovered: boolean;
   /** Copies of the whole object are never decoded. */
@@ -53,17 +53,13 @@ export class World {
   /** Per object and PoP, whether a reader there has its plan. */
   private readonly planned: Uint8Array;
   private readonly groups: readonly Group[];
-  private readonly peerMs: Float64Array[];
   private readonly regionMs: Float64Array[];
   private readonly noise: Noise;
   private readonly samples: NoiseDraw[];
   private readonly load: RegionLoad;
-  /** Per PoP and group: chunks that can be had from regions, nearest first, under the present conditions. */
-  private order: (Int32Array | undefined)[][] = [];
-  private readonly estimate: Float64Array;
+  private readonly candidates: Candidates;
   private readonly arrival: Float64Array;
   private readonly sorted: Float64Array;
-  private readonly source: Int32Array;
 
   constructor(scenario: Scenario, system: SystemSpec, placement: Random) {
     const { regions, pops } = scenario;
@@ -79,14 +75,12 @@ export class World {
     this.decodeMs = system.read.decodeMs;
     this.client = scenario.client;
     this.planned = new Uint8Array(this.objects * pops.length);
-    this.dataOnly = system.read.dataChunksOnly && !system.replicas;
     this.conditions = new Conditions(scenario.events, regions);
     this.noise = new Noise(scenario.noise, this.chunks, regions.length, pops.length);
     this.samples = this.noise.samples(SAMPLES, SAMPLE_SEED);
     this.utilization = scenario.load.utilization;
     this.load = new RegionLoad(this.utilization, regions.length, this.code.k);
     this.regionMs = pops.map((pop) => Float64Array.from(regions, (region) => pop.regionLatencyMs[region]!));
-    this.peerMs = pops.map((pop) => Float64Array.from(pops, (peer) => pop.peerLatencyMs[peer.name] ?? Infinity));
     const bytes = objectBytes(scenario, placement.fork(1));
     const chunkBytes = bytes.map((size) => Math.ceil(size / this.code.k));
     const isUniform = typeof scenario.objects.bytes === "number";
@@ -100,18 +94,25 @@ export class World {
     const { groups, groupOf } = groupObjects(scenario, this.chunks, !this.isCoded, chunkBytes, placed);
     this.groups = groups;
     this.groupOf = groupOf;
-    const most = 2 * this.chunks + this.code.k * pops.length + 1;
-    this.estimate = new Float64Array(most);
-    this.arrival = new Float64Array(most);
-    this.sorted = new Float64Array(most);
-    this.source = new Int32Array(most);
-    this.forgetOrders();
+    this.candidates = new Candidates({
+      k: this.code.k,
+      chunks: this.chunks,
+      groups,
+      conditions: this.conditions,
+      regionMs: this.regionMs,
+      peerMs: pops.map((pop) => Float64Array.from(pops, (peer) => pop.peerLatencyMs[peer.name] ?? Infinity)),
+      joint: this.joint,
+      functional: this.functional,
+      dataOnly: system.read.dataChunksOnly && !system.replicas,
+    });
+    this.arrival = new Float64Array(this.candidates.estimate.length);
+    this.sorted = new Float64Array(this.candidates.estimate.length);
   }
 
   /** Moves to a moment; returns whether latencies or availability changed. */
   advance(seconds: number): boolean {
     const changed = this.conditions.advance(seconds);
-    if (changed) this.forgetOrders();
+    if (changed) this.candidates.forget();
     return changed;
   }
 
@@ -121,9 +122,10 @@ export class World {
 
   /** Reads one object of a group; `held` has per PoP its cached chunks: a bit mask, or a count when functional. */
   read(pop: number, group: number, held: ArrayLike<number>, draw: NoiseDraw, isCharged: boolean): ReadOutcome {
-    const { outcome, arrival, estimate, sorted, code } = this;
+    const { outcome, arrival, sorted, code } = this;
+    const { estimate } = this.candidates;
     const own = Math.min(this.countOf(held[pop]!), code.k);
-    const found = this.listCandidates(pop, group, held, own);
+    const found = this.candidates.list(pop, group, held, own);
     const wanted = own >= code.k ? 0 : Math.min(found, code.k - own + this.delta);
     outcome.requests = own + wanted;
     outcome.fromOwn = own;
@@ -160,15 +162,15 @@ export class World {
 
   /** When candidate s arrives that is asked at once. */
   private arrivalOf(s: number, group: number, draw: NoiseDraw, isCharged: boolean, isExtra: boolean): number {
-    const from = this.source[s]!;
+    const from = this.candidates.source[s]!;
     if (from < 0) {
       this.outcome.fromPeers++;
-      return this.estimate[s]! * draw.peer[-1 - from]!;
+      return this.candidates.estimate[s]! * draw.peer[-1 - from]!;
     }
     const r = this.groups[group]!.region[from]!;
     const factor = isCharged ? this.load.factor(r) : 1;
     if (isCharged && isExtra) this.load.countExtra(r);
-    return this.estimate[s]! * draw.chunk[from]! * draw.region[r]! * factor;
+    return this.candidates.estimate[s]! * draw.chunk[from]! * draw.region[r]! * factor;
   }
 
   /** Whether one of the chunks that had arrived by `ms` is none of the object's data. */
@@ -176,7 +178,7 @@ export class World {
     if (!this.isCoded) return false;
     if (own > 0 && (this.functional || held >> this.code.k !== 0)) return true;
     for (let s = 0; s < wanted; s++) {
-      const chunk = this.chunkAt[s]!;
+      const chunk = this.candidates.chunk[s]!;
       if ((chunk < 0 || chunk >= this.code.k) && this.arrival[s]! <= ms) return true;
     }
     return false;
@@ -213,9 +215,9 @@ export class World {
     if (this.functional) return d;
     const without = Array.from(held);
     without[pop] = 0;
-    const found = Math.min(this.listCandidates(pop, group, without, 0), this.code.k);
+    const found = Math.min(this.candidates.list(pop, group, without, 0), this.code.k);
     let mask = 0;
-    for (let s = Math.max(0, found - d); s < found; s++) mask |= 1 << this.chunkAt[s]!;
+    for (let s = Math.max(0, found - d); s < found; s++) mask |= 1 << this.candidates.chunk[s]!;
     return this.recovered ? this.recover(mask, group, found) : mask;
   }
 
@@ -223,7 +225,7 @@ export class World {
   private recover(mask: number, group: number, found: number): number {
     const { k } = this.code;
     let used = 0;
-    for (let s = 0; s < found; s++) used |= 1 << this.chunkAt[s]!;
+    for (let s = 0; s < found; s++) used |= 1 << this.candidates.chunk[s]!;
     const { region } = this.groups[group]!;
     const unused = Array.from({ length: k }, (_, c) => c).filter((c) => !(used & (1 << c)));
     const missing = unused.toSorted((a, b) => this.conditions.down[region[b]!]! - this.conditions.down[region[a]!]!);
@@ -243,98 +245,11 @@ export class World {
 
   /** Region of every chunk of a group's objects that a read may ask for now, nearest first. */
   regionsOf(pop: number, group: number): number[] {
-    return Array.from(this.orderOf(pop, group), (chunk) => this.groups[group]!.region[chunk]!);
+    return Array.from(this.candidates.orderOf(pop, group), (chunk) => this.groups[group]!.region[chunk]!);
   }
 
   /** How many chunks a held value stands for. */
   countOf(held: number): number {
     return this.functional ? held : bitCount(held);
-  }
-
-  private readonly chunkAt = new Int32Array(64);
-
-  /** Fills the candidate lists with every source outside the own cache, nearest first; returns how many there are. */
-  private listCandidates(pop: number, group: number, held: ArrayLike<number>, own: number): number {
-    const peerMs = this.peerMs[pop]!;
-    const { region, transferMs, cacheTransferMs } = this.groups[group]!;
-    const toPeerMs = (q: number): number => peerMs[q]! + cacheTransferMs[pop]!;
-    const order = this.orderOf(pop, group);
-    const mask = this.functional ? 0 : held[pop]!;
-    let count = 0;
-    let covered = mask;
-    let parity = this.dataOnly ? this.parityNeeded(order, mask) : Infinity;
-    for (let s = 0; s < order.length; s++) {
-      const c = order[s]!;
-      if (mask & (1 << c) || (c >= this.code.k && parity-- <= 0)) continue;
-      let ms = this.regionMs[pop]![region[c]!]! * this.conditions.factor[region[c]!]! + transferMs[pop]!;
-      let from = c;
-      covered |= 1 << c;
-      if (this.joint && !this.functional) {
-        for (let q = 0; q < peerMs.length; q++) {
-          if (q === pop || !(held[q]! & (1 << c)) || toPeerMs(q) >= ms) continue;
-          ms = toPeerMs(q);
-          from = -1 - q;
-        }
-      }
-      this.insert(count++, ms, from, c);
-    }
-    if (!this.joint) return count;
-    let rows = this.code.k - own;
-    for (let q = 0; q < peerMs.length; q++) {
-      if (q === pop || !Number.isFinite(peerMs[q]!)) continue;
-      if (this.functional) {
-        // PoPs keep different rows; there are k of them in all, so no more than k - own are new to this one.
-        for (let row = Math.min(held[q]!, rows); row > 0; row--, rows--) this.insert(count++, toPeerMs(q), -1 - q, -1);
-      } else {
-        // A chunk whose region is down can still be at a peer.
-        for (let c = 0; c < this.chunks; c++) {
-          if (covered & (1 << c) || !(held[q]! & (1 << c))) continue;
-          covered |= 1 << c;
-          this.insert(count++, toPeerMs(q), -1 - q, c);
-        }
-      }
-    }
-    return count;
-  }
-
-  /** How many parity chunks a read needs that can have the data chunks of `order` and those in the mask. */
-  private parityNeeded(order: Int32Array, mask: number): number {
-    const { k } = this.code;
-    let had = mask;
-    for (let s = 0; s < order.length; s++) if (order[s]! < k) had |= 1 << order[s]!;
-    return k - bitCount(had);
-  }
-
-  private insert(at: number, ms: number, from: number, chunk: number): void {
-    const { estimate, source, chunkAt } = this;
-    let s = at;
-    for (; s > 0 && estimate[s - 1]! > ms; s--) {
-      estimate[s] = estimate[s - 1]!;
-      source[s] = source[s - 1]!;
-      chunkAt[s] = chunkAt[s - 1]!;
-    }
-    estimate[s] = ms;
-    source[s] = from;
-    chunkAt[s] = chunk;
-  }
-
-  private orderOf(pop: number, group: number): Int32Array {
-    return (this.order[pop]![group] ??= this.sortChunks(pop, group));
-  }
-
-  private sortChunks(pop: number, group: number): Int32Array {
-    const { region } = this.groups[group]!;
-    const ms = (c: number): number => this.regionMs[pop]![region[c]!]! * this.conditions.factor[region[c]!]!;
-    const up = Array.from(region.keys())
-      .filter((c) => this.conditions.down[region[c]!] === 0)
-      .toSorted((a, b) => ms(a) - ms(b) || a - b);
-    if (!this.dataOnly) return Int32Array.from(up);
-    const data = up.filter((c) => c < this.code.k);
-    const parity = up.filter((c) => c >= this.code.k).slice(0, this.code.k - data.length);
-    return Int32Array.from([...data, ...parity].toSorted((a, b) => ms(a) - ms(b) || a - b));
-  }
-
-  private forgetOrders(): void {
-    this.order = this.pops.map(() => []);
   }
 }
