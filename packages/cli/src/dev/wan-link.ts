@@ -175,6 +175,7 @@ function answerOf(upstream: ClientRequest): Promise<IncomingMessage> {
 /** Counts, damages, cuts and paces a body. */
 function wire(record: LinkRecord, bytesPerSecond: number | undefined, corrupt: boolean, limit: number | undefined) {
   let first = corrupt;
+  let startMs: number | undefined;
   return new Transform({
     async transform(part: Buffer, _encoding, done) {
       let out = part;
@@ -185,7 +186,12 @@ function wire(record: LinkRecord, bytesPerSecond: number | undefined, corrupt: b
         out[out.length >> 1]! ^= 0xff;
       }
       record.bytes += out.length;
-      if (bytesPerSecond) await sleep((out.length / bytesPerSecond) * 1000);
+      if (bytesPerSecond) {
+        startMs ??= performance.now();
+        // By the clock, and not part by part: what a busy machine is late with does not add up.
+        const dueMs = startMs + (record.bytes / bytesPerSecond) * 1000 - performance.now();
+        if (dueMs >= 1) await sleep(dueMs);
+      }
       done(undefined, out);
     },
   });
