@@ -1,6 +1,7 @@
 /** Makes the workers' scripts small. What each step gives is in the README. */
 import { minify as terser } from "terser";
 import { minify as oxc } from "vite";
+import { repeatingNames } from "./names.ts";
 import { privateLocals } from "./private-locals.ts";
 import { terseErrors } from "./terse-errors.ts";
 import { NEVER_SET, OF_STORE, unsetOptions } from "./unset-options.ts";
@@ -16,7 +17,7 @@ export async function shrunk(script: string, format: "esm" | "iife", stores: boo
   return minified(privateLocals(terseErrors(used)), format);
 }
 
-/** Two minifiers, one after the other: each does what the other leaves. */
+/** Two minifiers, one after the other: each does what the other leaves; then names that repeat. */
 export async function minified(script: string, format: "esm" | "iife"): Promise<string> {
   const isModule = format === "esm";
   const first = await terser(script, {
@@ -38,6 +39,6 @@ export async function minified(script: string, format: "esm" | "iife"): Promise<
   });
   const options = { compress: { target: "es2022" }, mangle: { toplevel: true }, codegen: { removeWhitespace: true } };
   const { code, errors } = await oxc("file.js", first.code!, { ...options, module: isModule });
-  if (errors.length === 0) return code;
+  if (errors.length === 0) return repeatingNames(code);
   throw new Error(`the bundle was not minified: ${errors.map(({ message }) => message).join("; ")}`);
 }
