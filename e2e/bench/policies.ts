@@ -83,6 +83,21 @@ function drawTrace({ objects, pops, popularity, requests }: Scenario, readsPerPo
   return builder.finish();
 }
 
+function periodOf(trace: Trace, read: number, { periodSeconds }: Scenario): number {
+  return Math.floor(trace.seconds[read]! / periodSeconds);
+}
+
+/**
+ * The trace's reads, those of each period PoP by PoP: the world has one client, which moves from one to the next, and a page
+ * that measured its way while the client is elsewhere would choose the wrong PoP. What a period counts stays the same.
+ */
+function inBatches(trace: Trace, scenario: Scenario): number[] {
+  const pops = scenario.pops.map(({ name }) => name);
+  const batch = (read: number): number =>
+    periodOf(trace, read, scenario) * pops.length + pops.indexOf(trace.pop[read]!);
+  return Array.from(trace.object.keys()).toSorted((a, b) => batch(a) - batch(b) || a - b);
+}
+
 async function runForReal(
   browser: Browser,
   scenario: Scenario,
@@ -111,13 +126,14 @@ async function runForReal(
     const times: number[] = [];
     let period = 0;
     let near: string | undefined;
-    for (const [read, object] of trace.object.entries()) {
-      if (Math.floor(trace.seconds[read]! / scenario.periodSeconds) > period) {
+    for (const read of inBatches(trace, scenario)) {
+      if (periodOf(trace, read, scenario) > period) {
         period++;
         await world.cron();
       }
       const pop = trace.pop[read]!;
       if (pop !== near) await world.moveClient((near = pop));
+      const object = trace.object[read]!;
       times.push(await timedRead(pages.get(pop)!, trace.keys[object]!, trace.bytes[object]!));
     }
     const outcome = outcomeOf(times);
@@ -184,9 +200,10 @@ function describe(
     `${value < base ? "-" : "+"}${Math.abs(100 * (value / base - 1)).toFixed(0)}%`;
   const baseline = rows.find(({ system }) => system.name === BASELINE) ?? rows[0]!;
   return [
-    `Scenario \`${scenario.name}\`: ${trace.object.length} reads of ${trace.keys.length} objects in turn at ${scenario.pops.length} PoPs, a period every ` +
+    `Scenario \`${scenario.name}\`: ${trace.object.length} reads of ${trace.keys.length} objects at ${scenario.pops.length} PoPs, a period every ` +
       `${scenario.periodSeconds * scenario.requests.perSecond * scenario.pops.length} reads. *Real* is the service worker in Chromium, PoPs in workerd and ` +
-      "buckets behind emulated links, one world per system, all at the same time; cold caches count. *Simulated* is the same trace through " +
+      "buckets behind emulated links, one world per system, all at the same time; regions have been probed for " +
+      `${PROBE_PERIODS} periods, and cold caches count. *Simulated* is the same trace through ` +
       `\`agarose simulate\`'s model, ${scenario.runs} runs. Changes are against *${baseline.system.name}*.`,
     table(
       ["system", "real mean, ms", "simulated", "real / simulated", "change", "real p99, ms", "simulated", "change"],
