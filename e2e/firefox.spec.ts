@@ -1,8 +1,15 @@
 import { startFirefox } from "./browsers/firefox.ts";
+import { cspCases } from "./cases/csp.ts";
 import { faultCases } from "./cases/faults.ts";
 import { mediaCases } from "./cases/media.ts";
 import { rangeCasesOverServiceWorker } from "./cases/ranges.ts";
 import { readCases } from "./cases/reads.ts";
 import { runInBrowser } from "./fixtures/other-browser.ts";
 
-runInBrowser("Firefox", startFirefox, [...readCases, ...rangeCasesOverServiceWorker, ...mediaCases, ...faultCases]);
+runInBrowser("Firefox", startFirefox, [
+  ...readCases,
+  ...rangeCasesOverServiceWorker,
+  ...mediaCases,
+  ...faultCases,
+  ...cspCases,
+]);
