@@ -34,7 +34,8 @@ export async function minified(script: string, format: "esm" | "iife"): Promise<
       unsafe: true,
       unsafe_arrows: true,
     },
-    mangle: true,
+    // Names are chosen at the end.
+    mangle: false,
     format: { comments: false },
   });
   const options = { compress: { target: "es2022" }, mangle: { toplevel: true }, codegen: { removeWhitespace: true } };

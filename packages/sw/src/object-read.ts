@@ -123,7 +123,7 @@ export class ObjectRead {
     const opened = this.#open("known", known, head, edge, AbortSignal.any([this.#signal, stop.signal]));
     try {
       const first = await Promise.race([opened, changed.promise]);
-      if (!("plan" in first)) return first;
+      if ("status" in first) return first;
       // The object has changed and nothing of the old version was handed out: the bundle goes on with the new one.
       opened.then(({ body }) => body?.cancel()).catch(() => {});
       stop.abort();

@@ -1,9 +1,12 @@
 /** The steps that make the workers' scripts small: what comes out does the same. */
+import { readFile } from "node:fs/promises";
 import * as fc from "fast-check";
+import { parseSync } from "vite";
 import { expect, test } from "vitest";
 import { minified } from "../shrink/index.ts";
 import { INTERNAL_NAMES } from "../shrink/internal-names.ts";
 import { privateLocals } from "../shrink/private-locals.ts";
+import { walk, type Node } from "../shrink/syntax-tree.ts";
 import { terseErrors } from "../shrink/terse-errors.ts";
 import { unsetOptions } from "../shrink/unset-options.ts";
 
@@ -140,19 +143,63 @@ test("errors lose their words and keep code, details, cause, and messages from e
   expect(() => terseErrors('new OtherError("A", "words")')).toThrow();
 });
 
-test.each([
-  "cached",
-  "delta",
-  "down",
-  "manifest",
-  "meanBytes",
-  "meanMs",
-  "queries",
-  "reads",
-  "seconds",
-  "signed",
-  "telemetry",
-  "token",
-])("%s, a field of plans or reports, keeps its name", (name) => {
-  expect(INTERNAL_NAMES.test(name)).toBe(false);
+/** Files and the declarations in them whose fields are read by others than the worker: as JSON, as messages, by the browser. */
+const TOLD: Readonly<Record<string, readonly string[]>> = {
+  "../../core/src/manifest.ts": ["Code", "Manifest"],
+  "../../core/src/bundle.ts": ["Plan", "PlanPeer", "PlanRegion", "SignedChunks"],
+  "../../core/src/read-report.ts": ["RequestRecord"],
+  "../../core/src/ports.ts": ["FetchInit", "FetchedResponse"],
+  "../src/config.ts": ["ClientConfig", "ClientConfigInput", "Endpoint"],
+  "../src/install.ts": ["InstallOptions"],
+  "../src/life-cycle.ts": ["WorkerMessage"],
+  "../src/read-events.ts": ["ReadStartEvent", "PlanEvent", "RequestEvent", "ReadEndEvent"],
+  "../src/telemetry.ts": ["TelemetryReport"],
+  "../src/worker-scope.ts": ["WorkerScope", "InstallEvent", "WorkerFetchEvent", "WorkerMessageEvent"],
+};
+
+test.each(Object.entries(TOLD))("fields of %s that others read keep their names", async (file, declarations) => {
+  const { program } = parseSync(file, await readFile(new URL(file, import.meta.url), "utf8"));
+  const names = new Map<string, string[]>();
+  walk(program as unknown as Node, (node) => {
+    if (node.type !== "TSInterfaceDeclaration" && node.type !== "TSTypeAliasDeclaration") return;
+    const fields: string[] = [];
+    walk(node, ({ type, key }) => {
+      if (type === "TSPropertySignature" || type === "TSMethodSignature") fields.push(key.name);
+    });
+    names.set(node["id"].name, fields);
+  });
+  const told = declarations.map((name) => names.get(name));
+  expect(told.every((fields) => fields !== undefined && (fields.length > 0 || file.includes("read-events")))).toBe(
+    true,
+  );
+  expect(told.flat().filter((name) => INTERNAL_NAMES.test(name!))).toEqual([]);
+});
+
+test("no internal name is one of the platform's", () => {
+  const platform = [
+    Object,
+    Function,
+    Array,
+    String,
+    Number,
+    RegExp,
+    Date,
+    Error,
+    Map,
+    Set,
+    Promise,
+    Uint8Array,
+    DataView,
+  ]
+    .concat([ArrayBuffer, Response, Request, Headers, Blob, URL, URLSearchParams, TextEncoder, TextDecoder] as never)
+    .concat([ReadableStream, ReadableStreamBYOBReader, ReadableStreamDefaultController, TransformStream] as never)
+    .concat([ReadableStreamDefaultReader, DecompressionStream, BroadcastChannel, DOMException] as never)
+    .concat([AbortController, AbortSignal, WebAssembly.Instance, WebAssembly.Memory] as never);
+  const objects = [JSON, Math, WebAssembly, crypto, crypto.subtle, performance, new Map().values(), globalThis];
+  const names = [...platform.flatMap((type) => [type, type.prototype]), ...objects].flatMap((object: object) => {
+    const parent = Object.getPrototypeOf(object) as object | null;
+    return [...Object.getOwnPropertyNames(object), ...(parent ? Object.getOwnPropertyNames(parent) : [])];
+  });
+  expect(names).toEqual(expect.arrayContaining(["subtle", "getReader", "throwIfAborted", "toSorted", "instantiate"]));
+  expect(names.filter((name) => INTERNAL_NAMES.test(name))).toEqual([]);
 });
