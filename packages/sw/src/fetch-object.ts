@@ -5,7 +5,7 @@
 import { AgaroseError, encodeKey, parseKey, type Decoder, type ErrorCode } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { browserPorts } from "./browser-ports.ts";
-import { PREFIX_DEFAULT, type ClientConfig } from "./config.ts";
+import { parseConfig, PREFIX_DEFAULT, type ClientConfigInput } from "./config.ts";
 import type { Priority } from "./fair-queue.ts";
 import { toResponse } from "./http-response.ts";
 import { ObjectClient } from "./object-client.ts";
@@ -31,13 +31,15 @@ const URGENCY = { high: { priority: "u=1" }, low: { priority: "u=5" }, auto: {} 
 /**
  * A client for reading without a service worker. Keep it: it remembers plans and measures sources.
  *
+ * @param config what `agarose.json` holds. Relative URLs are taken from the page or worker; Node has none.
  * @param codec decodes; plain JavaScript by default, which needs no WebAssembly file to be served.
+ * @throws CONFIG_INVALID, naming the field.
  */
 export function createClient(
-  config: ClientConfig,
+  config: ClientConfigInput,
   codec: () => Promise<Decoder> = async () => javascriptCodec(),
 ): ObjectClient {
-  return new ObjectClient(config, browserPorts(codec));
+  return new ObjectClient(parseConfig(config, globalThis.location?.href ?? "about:blank"), browserPorts(codec));
 }
 
 /**
@@ -91,7 +93,8 @@ function required(client: ObjectClient | undefined): ObjectClient {
   if (client) return client;
   throw new AgaroseError(
     "CONFIG_INVALID",
-    "no service worker controls this page and no client was given: await register(), or pass { client: createClient(config) }",
+    "no service worker is known to control this page and no client was given: await register(), " +
+      "or pass { client: createClient(config) }, as web workers and Node must",
   );
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { fetchObject } from "../src/fetch-object.ts";
+import { createClient, fetchObject } from "../src/fetch-object.ts";
 import { FakeWorld, sampleBytes } from "./fake-world.ts";
 
 const BYTES = sampleBytes(5_000);
@@ -30,6 +30,18 @@ describe("without a service worker", () => {
     ] as const;
     for (const [range, bytes] of ranges) {
       expect(await whole(world, fetchObject("a/b.bin", { client, range }))).toEqual(bytes);
+    }
+  });
+
+  test("a client is made of what the configuration file holds, with its defaults, or says what is wrong with it", () => {
+    const pops = [{ name: "p", url: "https://p.test/" }];
+    expect(createClient({ pops }).config).toEqual({
+      prefix: "/ec/",
+      pops: [{ name: "p", url: "https://p.test" }],
+      regions: [],
+    });
+    for (const wrong of [{}, "agarose.json", { pops: [{ name: "p", url: "/relative" }] }]) {
+      expect(() => createClient(wrong as object)).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
     }
   });
 
