@@ -1,46 +1,54 @@
 /** Media elements, whose ranges are the browser's own. */
 import { expect } from "@playwright/test";
+import { film } from "../fixtures/webm.ts";
 import type { BrowserCase } from "./case.ts";
 
 const SAMPLES_PER_SECOND = 44_100;
 const SECONDS = 300;
 
 export const mediaCases: readonly BrowserCase[] = [
-  {
-    name: "an audio element seeks by Range",
-    async run({ folder, openControlledApp, put }) {
-      await put(`${folder}media/tone.wav`, tone());
-      const page = await openControlledApp();
-      const seen = await page.evaluate(async (url) => {
-        const ranges: string[] = [];
-        new BroadcastChannel("agarose").addEventListener("message", ({ data }) => {
-          if (data.type === "read-start" && data.range) ranges.push(data.range);
-        });
-        const audio = document.createElement("audio");
-        const happened = (name: string): Promise<unknown> =>
-          new Promise((resolve, reject) => {
-            audio.addEventListener(name, resolve, { once: true });
-            audio.addEventListener("error", () => reject(new Error(audio.error?.message)), { once: true });
-          });
-        audio.preload = "metadata";
-        audio.src = url;
-        await happened("loadedmetadata");
-        const { duration } = audio;
-        const seeked = happened("seeked");
-        audio.currentTime = 0.8 * duration;
-        await seeked;
-        return { duration, at: audio.currentTime, ranges };
-      }, `/ec/${folder}media/tone.wav`);
+  mediaCase("audio", "tone.wav", tone),
+  // H.264 is missing in many builds; VP8 is in all of them.
+  mediaCase("video", "noise.webm", () => film(SECONDS)),
+];
 
+function mediaCase(tag: "audio" | "video", name: string, content: () => Uint8Array): BrowserCase {
+  return {
+    name: `${tag === "audio" ? "an audio" : "a video"} element seeks by Range`,
+    async run({ folder, openControlledApp, put }) {
+      const bytes = content();
+      await put(`${folder}media/${name}`, bytes);
+      const page = await openControlledApp();
+      const seen = await page.evaluate(seekIn, { tag, url: `/ec/${folder}media/${name}` });
       expect(seen.duration).toBeCloseTo(SECONDS, 1);
       expect(seen.at).toBeCloseTo(0.8 * SECONDS, 1);
       const starts = seen.ranges.map((range) => Number(/^bytes=(\d+)-/.exec(range)?.[1]));
-      expect(Math.max(...starts), "a request that starts well inside the file").toBeGreaterThan(
-        SECONDS * SAMPLES_PER_SECOND,
-      );
+      expect(Math.max(...starts), "a request that starts well inside the file").toBeGreaterThan(bytes.length / 2);
     },
-  },
-];
+  };
+}
+
+/** Runs in the page. */
+async function seekIn({ tag, url }: { readonly tag: "audio" | "video"; readonly url: string }) {
+  const ranges: string[] = [];
+  new BroadcastChannel("agarose").addEventListener("message", ({ data }) => {
+    if (data.type === "read-start" && data.range) ranges.push(data.range);
+  });
+  const media = document.createElement(tag);
+  const happened = (event: string): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      media.addEventListener(event, resolve, { once: true });
+      media.addEventListener("error", () => reject(new Error(media.error?.message)), { once: true });
+    });
+  media.preload = "metadata";
+  media.src = url;
+  await happened("loadedmetadata");
+  const { duration } = media;
+  const seeked = happened("seeked");
+  media.currentTime = 0.8 * duration;
+  await seeked;
+  return { duration, at: media.currentTime, ranges };
+}
 
 /** A WAVE file of 16-bit mono PCM, which every browser plays: 26 MB of a sawtooth. */
 function tone(): Uint8Array {
