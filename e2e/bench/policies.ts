@@ -83,19 +83,23 @@ function drawTrace({ objects, pops, popularity, requests }: Scenario, readsPerPo
   return builder.finish();
 }
 
-function periodOf(trace: Trace, read: number, { periodSeconds }: Scenario): number {
-  return Math.floor(trace.seconds[read]! / periodSeconds);
+/**
+ * The trace's reads by period, those of each period PoP by PoP, another one first each time: the world has one client, which
+ * moves from one to the next, and a page that measured its way while the client is elsewhere would choose the wrong PoP. What
+ * a period counts stays the same.
+ */
+function inBatches(trace: Trace, { pops, periodSeconds }: Scenario): number[][] {
+  const periods = Map.groupBy(trace.object.keys(), (read) => Math.floor(trace.seconds[read]! / periodSeconds));
+  return [...periods].map(([period, reads]) => {
+    const batch = (read: number): number =>
+      (pops.findIndex(({ name }) => name === trace.pop[read]) + period) % pops.length;
+    return reads.toSorted((a, b) => batch(a) - batch(b) || a - b);
+  });
 }
 
-/**
- * The trace's reads, those of each period PoP by PoP: the world has one client, which moves from one to the next, and a page
- * that measured its way while the client is elsewhere would choose the wrong PoP. What a period counts stays the same.
- */
-function inBatches(trace: Trace, scenario: Scenario): number[] {
-  const pops = scenario.pops.map(({ name }) => name);
-  const batch = (read: number): number =>
-    periodOf(trace, read, scenario) * pops.length + pops.indexOf(trace.pop[read]!);
-  return Array.from(trace.object.keys()).toSorted((a, b) => batch(a) - batch(b) || a - b);
+async function untilMs(ms: number): Promise<void> {
+  const waitMs = ms - performance.now();
+  if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
 }
 
 async function runForReal(
@@ -124,17 +128,17 @@ async function runForReal(
     // A PoP that has been there for a while knows its regions, as the simulated one does.
     for (let probe = 0; probe < PROBE_PERIODS; probe++) await world.cron();
     const times: number[] = [];
-    let period = 0;
     let near: string | undefined;
-    for (const read of inBatches(trace, scenario)) {
-      if (periodOf(trace, read, scenario) > period) {
-        period++;
-        await world.cron();
+    for (const [period, reads] of inBatches(trace, scenario).entries()) {
+      if (period > 0) await world.cron();
+      const startMs = performance.now();
+      for (const [i, read] of reads.entries()) {
+        await untilMs(startMs + (i / reads.length) * 1_000 * scenario.periodSeconds);
+        const pop = trace.pop[read]!;
+        if (pop !== near) await world.moveClient((near = pop));
+        const object = trace.object[read]!;
+        times.push(await timedRead(pages.get(pop)!, trace.keys[object]!, trace.bytes[object]!));
       }
-      const pop = trace.pop[read]!;
-      if (pop !== near) await world.moveClient((near = pop));
-      const object = trace.object[read]!;
-      times.push(await timedRead(pages.get(pop)!, trace.keys[object]!, trace.bytes[object]!));
     }
     const outcome = outcomeOf(times);
     progress(`${system.name}: mean ${outcome.meanMs.toFixed(0)}, p99 ${outcome.p99Ms.toFixed(0)} ms`);
@@ -200,8 +204,8 @@ function describe(
     `${value < base ? "-" : "+"}${Math.abs(100 * (value / base - 1)).toFixed(0)}%`;
   const baseline = rows.find(({ system }) => system.name === BASELINE) ?? rows[0]!;
   return [
-    `Scenario \`${scenario.name}\`: ${trace.object.length} reads of ${trace.keys.length} objects at ${scenario.pops.length} PoPs, a period every ` +
-      `${scenario.periodSeconds * scenario.requests.perSecond * scenario.pops.length} reads. *Real* is the service worker in Chromium, PoPs in workerd and ` +
+    `Scenario \`${scenario.name}\`: ${trace.object.length} reads of ${trace.keys.length} objects at ${scenario.pops.length} PoPs, in periods of ${scenario.periodSeconds} s with ` +
+      `${Math.round(scenario.periodSeconds * scenario.requests.perSecond * scenario.pops.length)} reads. *Real* is the service worker in Chromium, PoPs in workerd and ` +
       "buckets behind emulated links, one world per system, all at the same time; regions have been probed for " +
       `${PROBE_PERIODS} periods, and cold caches count. *Simulated* is the same trace through ` +
       `\`agarose simulate\`'s model, ${scenario.runs} runs. Changes are against *${baseline.system.name}*.`,

@@ -88,6 +88,13 @@ describe("client", () => {
     expect(row.p50Ms).toBe(100);
   });
 
+  test("plans asked: after a minute once more, from the PoP alone", () => {
+    // 100 reads over 200 s: a plan is asked for at 0, 60, 120 and 180 s.
+    const row = run({ client: { plans: "asked" }, requests: { perSecond: 0.5, count: 100 } });
+    expect(row.meanMs).toBeGreaterThan(100 + (4 * 10 + 100 - 15) / 100);
+    expect(row.meanMs).toBeLessThan(100 + (4 * 10 + 100 + 15) / 100);
+  });
+
   test("overheadMs: every read takes so much longer", () => {
     expect(run({ client: { overheadMs: 7 } }).meanMs).toBe(107);
   });

@@ -85,7 +85,10 @@ export interface ReadSpec {
 export interface ClientSpec {
   /** Once a read is late, as 5 of 100 reads are, one more chunk is asked for, and again when that one is late. */
   readonly hedge: boolean;
-  /** Whether the first read of an object at a PoP waits for its plan: a round trip to the PoP, and the PoP's to the nearest region. */
+  /**
+   * Whether a read of an object that was not read for a minute at this PoP waits for its plan: a round trip to the PoP, and at the
+   * first time the PoP's to the nearest region.
+   */
   readonly plans: "known" | "asked";
   /** What every read takes on top. */
   readonly overheadMs: number;

@@ -27,6 +27,8 @@ export interface ReadOutcome {
 /** Draws by which expected latencies are averaged when there is noise. */
 const SAMPLES = 48;
 const SAMPLE_SEED = 0x5eed;
+/** A reader believes a plan for so long. */
+const PLAN_SECONDS = 60;
 
 export class World {
   readonly code: CodeShape;
@@ -50,8 +52,9 @@ export class World {
   private readonly isCoded: boolean;
   private readonly decodeMs: number;
   private readonly client: ClientSpec;
-  /** Per object and PoP, whether a reader there has its plan. */
-  private readonly planned: Uint8Array;
+  /** Per object and PoP, when a reader there has heard its plan. */
+  private readonly plannedSeconds: Float64Array;
+  private seconds = 0;
   private readonly groups: readonly Group[];
   private readonly regionMs: Float64Array[];
   private readonly noise: Noise;
@@ -74,7 +77,7 @@ export class World {
     this.isCoded = !system.replicas;
     this.decodeMs = system.read.decodeMs;
     this.client = scenario.client;
-    this.planned = new Uint8Array(this.objects * pops.length);
+    this.plannedSeconds = new Float64Array(this.objects * pops.length).fill(-Infinity);
     this.conditions = new Conditions(scenario.events, regions);
     this.noise = new Noise(scenario.noise, this.chunks, regions.length, pops.length);
     this.samples = this.noise.samples(SAMPLES, SAMPLE_SEED);
@@ -111,6 +114,7 @@ export class World {
 
   /** Moves to a moment; returns whether latencies or availability changed. */
   advance(seconds: number): boolean {
+    this.seconds = seconds;
     const changed = this.conditions.advance(seconds);
     if (changed) this.candidates.forget();
     return changed;
@@ -194,9 +198,11 @@ export class World {
 
   private planMs(pop: number, object: number, draw: NoiseDraw): number {
     const at = object * this.pops.length + pop;
-    if (this.planned[at] === 1) return 0;
-    this.planned[at] = 1;
-    return this.pops[pop]!.cacheLatencyMs * draw.own + Math.min(...this.regionMs[pop]!);
+    const heardSeconds = this.plannedSeconds[at]!;
+    if (this.seconds - heardSeconds < PLAN_SECONDS) return 0;
+    this.plannedSeconds[at] = this.seconds;
+    const manifestMs = heardSeconds === -Infinity ? Math.min(...this.regionMs[pop]!) : 0;
+    return this.pops[pop]!.cacheLatencyMs * draw.own + manifestMs;
   }
 
   /** Expected duration of a read; Infinity when it cannot be completed. */
