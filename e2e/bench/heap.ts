@@ -14,7 +14,7 @@ export interface HeapWatch {
 export interface HeapWatchOptions {
   /** Which targets count. Default: pages and service workers. */
   readonly isTarget?: (target: HeapTarget) => boolean;
-  /** Collect garbage before each sample, so that only what is in use counts. Default: false. */
+  /** Collect all garbage before each sample, so that only what is in use counts: needs V8's `--expose-gc`. Default: false. */
   readonly live?: boolean;
 }
 
@@ -25,8 +25,9 @@ export interface HeapTarget {
 }
 
 const SAMPLE_MS = 50;
-/** Looks at what is in use after garbage was asked to be collected. */
-const LIVE_LOOKS = 5;
+/** What the first collection finds of array buffers is freed beside it, and has been when the second one ends. */
+const COLLECT = "gc(); gc()";
+const LOOKS = 3;
 
 /** A port that is free now, for `--remote-debugging-port`. */
 export async function freePort(): Promise<number> {
@@ -50,14 +51,20 @@ export async function watchHeap(port: number, options: HeapWatchOptions = {}): P
   const sum = (): number => sessions.reduce((total, { bytes }) => total + bytes, 0);
   const before = sum();
   const samples = [before];
-  const timer = setInterval(() => {
-    for (const session of sessions) void session.sample().then(() => samples.push(sum()));
-  }, SAMPLE_MS);
+  const over = new AbortController();
+  const watch = async (): Promise<void> => {
+    while (!over.signal.aborted) {
+      await Promise.all(sessions.map((session) => session.sample()));
+      samples.push(sum());
+      await sleep(SAMPLE_MS);
+    }
+  };
+  void watch();
   return {
     before,
     samples,
     stop() {
-      clearInterval(timer);
+      over.abort();
       for (const session of sessions) session.close();
       return Math.max(...samples) - before;
     },
@@ -70,19 +77,28 @@ interface HeapUsage {
   readonly backingStorageSize?: number;
 }
 
+interface Message {
+  readonly id?: number;
+  readonly result?: unknown;
+  readonly method?: string;
+  readonly params: { readonly context: { readonly id: number } };
+}
+
 class HeapSession {
   bytes = 0;
   readonly #socket: WebSocket;
   readonly #live: boolean;
+  /** Where the Worker's own code runs. */
+  readonly #context = Promise.withResolvers<number>();
   readonly #answers = new Map<number, (result: unknown) => void>();
   #nextId = 1;
-  #sampling = false;
 
   private constructor(socket: WebSocket, live: boolean) {
     this.#socket = socket;
     this.#live = live;
     socket.addEventListener("message", ({ data }) => {
-      const { id, result } = JSON.parse(String(data)) as { id?: number; result?: unknown };
+      const { id, result, method, params } = JSON.parse(String(data)) as Message;
+      if (method === "Runtime.executionContextCreated") this.#context.resolve(params.context.id);
       if (id === undefined) return;
       this.#answers.get(id)?.(result);
       this.#answers.delete(id);
@@ -95,22 +111,22 @@ class HeapSession {
       socket.addEventListener("open", resolve, { once: true });
       socket.addEventListener("error", () => reject(new Error(`${url} cannot be opened`)), { once: true });
     });
-    return new HeapSession(socket, live);
+    const session = new HeapSession(socket, live);
+    if (live) await session.#ask("Runtime.enable");
+    return session;
   }
 
-  /** Resolves when the answer is in `bytes`; a sample that is still under way is not doubled. */
+  /** Resolves when the answer is in `bytes`; never, once closed. */
   async sample(): Promise<void> {
-    if (this.#sampling) return;
-    this.#sampling = true;
-    // The collection comes at a moment of workerd's choice: of the figures around it the lowest is without garbage.
-    if (this.#live) void this.#ask("HeapProfiler.collectGarbage");
-    let least = await this.#usage();
-    for (let more = this.#live ? LIVE_LOOKS : 0; more > 0; more--) {
-      await sleep(SAMPLE_MS);
-      least = Math.min(least, await this.#usage());
-    }
-    this.bytes = least;
-    this.#sampling = false;
+    if (!this.#live) return void (this.bytes = await this.#usage());
+    const context = await this.#context.promise;
+    // All at once, so that the isolate has no turn between a collection and the look after it, which would leave new garbage. Where
+    // the messages come apart all the same, another look shows what is in use.
+    const looks = Array.from({ length: LOOKS }, async () => {
+      const [, bytes] = await Promise.all([this.#collect(context), this.#usage()]);
+      return bytes;
+    });
+    this.bytes = Math.min(...(await Promise.all(looks)));
   }
 
   async #usage(): Promise<number> {
@@ -118,15 +134,26 @@ class HeapSession {
     return usedSize + backingStorageSize;
   }
 
+  /**
+   * Collects in the isolate itself, between two of its turns. `HeapProfiler.collectGarbage` will not do: workerd does it at a
+   * moment of its own choice, or never while the isolate is idle.
+   */
+  async #collect(contextId: number): Promise<void> {
+    const { exceptionDetails } = (await this.#ask("Runtime.evaluate", { expression: COLLECT, contextId })) as {
+      exceptionDetails?: { exception?: { description?: string } };
+    };
+    if (exceptionDetails) throw new Error(`no collection: ${exceptionDetails.exception?.description}`);
+  }
+
   close(): void {
     this.#socket.close();
   }
 
-  #ask(method: string): Promise<unknown> {
+  #ask(method: string, params = {}): Promise<unknown> {
     const id = this.#nextId++;
     return new Promise((resolve) => {
       this.#answers.set(id, resolve);
-      this.#socket.send(JSON.stringify({ id, method }));
+      this.#socket.send(JSON.stringify({ id, method, params }));
     });
   }
 }
