@@ -10,6 +10,7 @@ import { object } from "./routes/object.ts";
 import { peerChunk } from "./routes/peer-chunk.ts";
 import { peerExchange } from "./routes/peer-exchange.ts";
 import { peerOic } from "./routes/peer-oic.ts";
+import { plans } from "./routes/plans.ts";
 import { purgeRoute } from "./routes/purge.ts";
 import { read } from "./routes/read.ts";
 import { status } from "./routes/status.ts";
@@ -25,6 +26,7 @@ app.options("*", preflight);
 // Hono answers HEAD from GET.
 app.get("/o/*", object);
 app.get("/v1/read/*", read);
+app.get("/v1/plans", plans);
 app.get("/v1/chunk/*", peerChunk);
 app.post("/v1/peers", peerExchange);
 app.post("/v1/telemetry", telemetry);

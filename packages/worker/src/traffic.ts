@@ -4,6 +4,7 @@ import { readKind, type ReadReport } from "@agarose/core";
 const ROUTES = [
   "/o/",
   "/v1/read/",
+  "/v1/plans",
   "/v1/chunk/",
   "/v1/peers",
   "/v1/telemetry",

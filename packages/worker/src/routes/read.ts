@@ -7,20 +7,16 @@ import {
   encodeFrame,
   encodePlan,
   keyInPath,
-  LATENCY_UNKNOWN,
   stripeCount,
-  type Manifest,
   type Plan,
-  type PlanRegion,
 } from "@agarose/core";
 import type { Context } from "hono";
 import type { CachedStripe } from "../chunk-cache.ts";
-import { deliveryMs, shardBytes, type Configuration, type RegionEstimate } from "../configuration.ts";
-import { mayRead, pathOf, type AppEnv } from "../http.ts";
-import { Invocation, type Isolate } from "../isolate.ts";
-import { holdersOf, objectInCache } from "../peers/peer-reading.ts";
+import { shardBytes } from "../configuration.ts";
+import { pathOf, type AppEnv } from "../http.ts";
+import { Invocation } from "../isolate.ts";
 import type { ReadShare } from "../read-memory.ts";
-import { telemetryToken } from "./telemetry.ts";
+import { planFor } from "./plan.ts";
 
 const PREFIX = "/v1/read/";
 /** Stripes being read from the cache, or read and waiting for the client, as far as other reads leave room. */
@@ -31,22 +27,9 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
   const query = parseQuery(new URL(c.req.url).searchParams);
   const invocation = new Invocation(c.env, c.executionCtx);
-  const isPrivate = await mayRead(c, key, invocation.isolate.settings);
-  const [manifest, configuration, peers] = await Promise.all([
-    invocation.manifest(key),
-    invocation.configuration(),
-    invocation.peers(),
-  ]);
-  const own = configuration.cached[manifest.version]?.chunks ?? [];
-  const holders = holdersOf(peers, manifest.version, invocation.isolate.breakers, own);
+  const { plan: planned, manifest, oic } = await planFor(c, invocation, key, query.version);
   invocation.count(key);
   const { cache, memory } = invocation.isolate;
-  const planned = {
-    ...(await planOf(manifest, configuration, invocation.isolate, query.version)),
-    ...(holders.length > 0 ? { peers: holders } : {}),
-    ...(isPrivate && { private: true }),
-    ...(await telemetryToken(invocation, c.req.raw.headers)),
-  };
   const wanted = Math.max(0, Math.min(query.to, stripeCount(manifest) - 1) - query.from + 1);
   const hasChunks = planned.cached.length > 0 && wanted > 0;
   const share = hasChunks ? memory.tryEnter(manifest.version, planned.cached.length * shardBytes(manifest)) : undefined;
@@ -59,7 +42,7 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
     headers: {
       "content-type": BUNDLE_CONTENT_TYPE,
       "cache-control": "no-store",
-      "x-agarose-oic": objectInCache(manifest.k, [own, ...holders.map(({ chunks }) => chunks)]).toFixed(2),
+      "x-agarose-oic": oic.toFixed(2),
     },
   });
 }
@@ -95,38 +78,6 @@ function stripeIndex(query: URLSearchParams, name: string): number | undefined {
   );
 }
 
-async function planOf(
-  manifest: Manifest,
-  { epoch, cached, regions }: Configuration,
-  { settings, breakers, signer }: Isolate,
-  knownVersion: string | undefined,
-): Promise<Plan> {
-  const planRegions = settings.regions.map(async (region): Promise<PlanRegion> => {
-    const { name, url } = region;
-    const unknown: RegionEstimate = { name, ...LATENCY_UNKNOWN, down: false };
-    const estimate = regions.find((candidate) => candidate.name === name) ?? unknown;
-    const { sdMs, down } = estimate;
-    const signed = await signer.sign(region, manifest);
-    return {
-      name,
-      url,
-      meanMs: deliveryMs(estimate, shardBytes(manifest)),
-      sdMs,
-      ...(down || breakers.isOpen(name) ? { down: true } : {}),
-      ...(signed && { signed }),
-    };
-  });
-  return {
-    pop: settings.pop,
-    epoch,
-    version: manifest.version,
-    ...(knownVersion === manifest.version ? {} : { manifest }),
-    cached: cached[manifest.version]?.chunks ?? [],
-    regions: await Promise.all(planRegions),
-    delta: settings.delta,
-  };
-}
-
 /** The plan at once, then stripe after stripe as fast as the client takes them, then the end. */
 function bundle(
   plan: Plan,
@@ -139,15 +90,17 @@ function bundle(
   const ahead: Promise<CachedStripe>[] = [];
   let next = from;
   let stripe = from;
-  const readAhead = (): void => {
-    const most = Math.min(STRIPES_AHEAD, share?.units() ?? 0);
+  // What is being sent is held too, until the next one is asked for.
+  const readAhead = (sending: 0 | 1): void => {
+    const most = Math.min(STRIPES_AHEAD, (share?.units() ?? 0) - sending);
     while (ahead.length < most && next < end) ahead.push(readStripe(next++));
   };
-  readAhead();
+  readAhead(0);
   return new ReadableStream<Uint8Array>(
     {
       start: (controller) => controller.enqueue(encodePlan(plan)),
       async pull(controller) {
+        readAhead(0);
         const reading = ahead.shift();
         if (!reading) {
           controller.enqueue(encodeFrame("end", 0, 0, EMPTY));
@@ -156,7 +109,7 @@ function bundle(
           return;
         }
         const value = await reading;
-        readAhead();
+        readAhead(1);
         for (const part of partsOf(value, stripe++, plan.cached)) controller.enqueue(part);
       },
       cancel: () => share?.release(),
