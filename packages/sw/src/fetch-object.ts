@@ -17,6 +17,8 @@ export interface FetchObjectOptions {
   readonly signal?: AbortSignal;
   /** How urgent it is among other reads. Default `auto`. */
   readonly priority?: Priority;
+  /** Opens private keys: goes to the PoPs as `Authorization: Bearer`, and to no bucket. */
+  readonly token?: string;
   /** Told after every piece. `totalBytes` is undefined when the length is not known beforehand. */
   readonly onProgress?: (progress: { readonly bytes: number; readonly totalBytes: number | undefined }) => void;
   /** Where to read from without a service worker; see `createClient`. */
@@ -52,12 +54,15 @@ export function createClient(
 export async function fetchObject(key: string, options: FetchObjectOptions = {}): Promise<Response> {
   const { client, signal, range, onProgress } = options;
   parseKey(key);
-  const priority = URGENCY[options.priority ?? "auto"];
-  const headers = new Headers({ ...(range ? { range: rangeHeader(range) } : {}), ...priority });
+  const own = {
+    ...URGENCY[options.priority ?? "auto"],
+    ...(options.token ? { authorization: `Bearer ${options.token}` } : {}),
+  };
+  const headers = new Headers({ ...(range ? { range: rangeHeader(range) } : {}), ...own });
   const response = isControlled()
     ? resumedResponse(
         await viaWorker(key, headers, options),
-        (rest) => viaWorker(key, new Headers({ ...rest, ...priority }), options),
+        (rest) => viaWorker(key, new Headers({ ...rest, ...own }), options),
         signal,
       )
     : toResponse(await required(client).answer({ key, method: "GET", headers, signal }));

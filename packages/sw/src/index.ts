@@ -5,6 +5,7 @@ export { onRead } from "./on-read.ts";
 export { preload, purge, update } from "./tell-worker.ts";
 export { VERSION } from "./worker-file.ts";
 export { register, WORKER_URL_DEFAULT, type RegisterOptions } from "./register.ts";
+export { unregister } from "./unregister.ts";
 export { parseConfig, type ClientConfig, type ClientConfigInput, type Endpoint } from "./config.ts";
 export { CHANNEL, isReadEvent } from "./read-events.ts";
 export type { PlanEvent, ReadEndEvent, ReadEvent, ReadStartEvent, RequestEvent } from "./read-events.ts";

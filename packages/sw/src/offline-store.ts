@@ -19,10 +19,8 @@ import {
 import type { FullPlan, StripeSpan } from "./bundle-request.ts";
 import type { ClientConfig, Endpoint } from "./config.ts";
 import type { ObjectStore } from "./object-store.ts";
-import { OfflineEntries } from "./offline-entries.ts";
+import { OFFLINE_CACHE_NAME, OfflineEntries } from "./offline-entries.ts";
 import { allowedRegions } from "./sources.ts";
-
-export const OFFLINE_CACHE_NAME = "agarose-offline";
 
 export interface OfflineOptions {
   /** As configured: what was kept under an older configuration may name others. */

@@ -45,6 +45,15 @@ describe("without a service worker", () => {
     }
   });
 
+  test("a token goes to the PoPs and to no bucket", async () => {
+    const world = new FakeWorld();
+    world.put("members/a", BYTES);
+    await whole(world, fetchObject("members/a", { client: world.client(), token: "secret" }));
+    for (const { to, authorization } of world.requests())
+      expect([to, authorization]).toEqual([to, to.startsWith("p") ? "Bearer secret" : undefined]);
+    expect(new Set(world.requests().map(({ to }) => to[0]))).toEqual(new Set(["p", "r"]));
+  });
+
   test("tells its progress up to the length of the object", async () => {
     const world = new FakeWorld();
     world.put("a", BYTES);
