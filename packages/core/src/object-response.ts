@@ -31,11 +31,13 @@ export function objectAnswer(
     "last-modified": new Date(manifest.modified).toUTCString(),
     "x-content-type-options": "nosniff",
   };
-  const condition = failedCondition(manifest, request);
+  // As it is told: HTTP dates have whole seconds.
+  const state = { etag: etagOf(manifest), modified: Date.parse(headers["last-modified"]!) };
+  const condition = failedCondition(state, request);
   if (condition) return { status: condition, headers, range: undefined };
   const whole = { start: 0, end: manifest.bytes };
   // An empty object has no part that could be sent as a range: it is sent whole.
-  const ranged = method === "GET" && manifest.bytes > 0 && rangeStillValid(manifest, request);
+  const ranged = method === "GET" && manifest.bytes > 0 && rangeStillValid(state, request);
   const range = ranged ? parseRange(request.get("range"), manifest.bytes) : undefined;
   headers["content-length"] = String(range ? range.end - range.start : manifest.bytes);
   if (!range) return { status: 200, headers, range: whole };
@@ -69,33 +71,33 @@ export function etagOf(manifest: Manifest): string {
   return `"${manifest.version}"`;
 }
 
+/** What conditions compare with. */
+interface State {
+  readonly etag: string;
+  readonly modified: number;
+}
+
 /** RFC 9110 13.2.2: 412 or 304 when a precondition fails, in the order that section gives. */
-function failedCondition(manifest: Manifest, request: { get(name: string): string | null }): 304 | 412 | undefined {
-  const modified = lastModifiedMs(manifest);
+function failedCondition(
+  { etag, modified }: State,
+  request: { get(name: string): string | null },
+): 304 | 412 | undefined {
   const ifMatch = request.get("if-match");
-  if (ifMatch !== null) {
-    if (!matchesEtag(ifMatch, manifest, false)) return 412;
-  } else {
-    const since = parseHttpDate(request.get("if-unmodified-since"));
-    if (modified > since) return 412;
-  }
   const ifNoneMatch = request.get("if-none-match");
-  if (ifNoneMatch !== null) return matchesEtag(ifNoneMatch, manifest, true) ? 304 : undefined;
-  const since = parseHttpDate(request.get("if-modified-since"));
-  return modified <= since ? 304 : undefined;
+  const isOther =
+    ifMatch === null ? modified > parseHttpDate(request.get("if-unmodified-since")) : !namesAny(ifMatch, [etag]);
+  if (isOther) return 412;
+  const isSame =
+    ifNoneMatch === null
+      ? modified <= parseHttpDate(request.get("if-modified-since"))
+      : namesAny(ifNoneMatch, [etag, `W/${etag}`]);
+  return isSame ? 304 : undefined;
 }
 
 /** RFC 9110 13.1.5: a range counts only while `If-Range` names this very version. */
-function rangeStillValid(manifest: Manifest, request: { get(name: string): string | null }): boolean {
+function rangeStillValid({ etag, modified }: State, request: { get(name: string): string | null }): boolean {
   const ifRange = request.get("if-range");
-  if (ifRange === null) return true;
-  if (/^(W\/)?"/.test(ifRange)) return ifRange === etagOf(manifest);
-  return parseHttpDate(ifRange) === lastModifiedMs(manifest);
-}
-
-/** HTTP dates have whole seconds. */
-function lastModifiedMs(manifest: Manifest): number {
-  return Math.floor(Date.parse(manifest.modified) / 1000) * 1000;
+  return ifRange === null || ifRange === etag || parseHttpDate(ifRange) === modified;
 }
 
 /** Milliseconds of an HTTP date in any of its three forms (RFC 9110 5.6.7); NaN, which no condition meets, for others. */
@@ -105,11 +107,6 @@ function parseHttpDate(text: string | null): number {
   return /^[a-z]+, .* GMT$/i.test(trimmed) ? Date.parse(trimmed) : Number.NaN;
 }
 
-function matchesEtag(header: string, manifest: Manifest, weak: boolean): boolean {
-  if (header.trim() === "*") return true;
-  const etag = etagOf(manifest);
-  return header.split(",").some((candidate) => {
-    const trimmed = candidate.trim();
-    return trimmed === etag || (weak && trimmed === `W/${etag}`);
-  });
+function namesAny(header: string, etags: readonly string[]): boolean {
+  return header.trim() === "*" || header.split(",").some((candidate) => etags.includes(candidate.trim()));
 }

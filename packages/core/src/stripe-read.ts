@@ -5,6 +5,7 @@
  * Functional chunks (Sprout, section III) have no hash of their own. They count towards k as they are, and are proven
  * together: the data that they decode to must have the manifest's hashes, or all that took part are dropped as corrupt.
  */
+import { checkedLength } from "./body.ts";
 import type { Decoder } from "./codec.ts";
 import { AgaroseError, toAgaroseError, type ErrorCode } from "./errors.ts";
 import { hedgeAfterMs } from "./latency.ts";
@@ -12,7 +13,7 @@ import { isFunctional, type Manifest, type StripeShape } from "./manifest.ts";
 import type { Clock, Sha256 } from "./ports.ts";
 import { startCount, type Candidate } from "./read-plan.ts";
 import type { RequestRecord } from "./read-report.ts";
-import { checkHash, checkLength, dataShards } from "./stripe-shards.ts";
+import { checkHash, dataShards } from "./stripe-shards.ts";
 
 /**
  * Whether a further source may be asked for a shard of `bytes` bytes, now that the stripe is late for the `times`-th time
@@ -153,7 +154,7 @@ class StripeRead {
     try {
       const shard = await source.fetch({ stripe, chunk, lastStripe, signal: flight.abort.signal });
       if (flight.abort.signal.aborted) return;
-      checkLength(stripe, chunk, shard);
+      checkedLength(shard, stripe.shardBytes, `${source.kind} ${source.id}, chunk ${chunk} of stripe ${stripe.index}`);
       if (!isFunctional(manifest, chunk)) await checkHash(manifest, stripe, chunk, shard, sha256);
       this.#arrived(flight, shard);
     } catch (error) {

@@ -6,16 +6,6 @@ import { AgaroseError } from "./errors.ts";
 import { chunkHash, type Manifest, type StripeShape } from "./manifest.ts";
 import type { Sha256 } from "./ports.ts";
 
-/** Throws CHUNK_WRONG_LENGTH unless `shard` is as long as the shards of its stripe. */
-export function checkLength(stripe: StripeShape, chunk: number, shard: Uint8Array): void {
-  if (shard.length === stripe.shardBytes) return;
-  throw new AgaroseError(
-    "CHUNK_WRONG_LENGTH",
-    `chunk ${chunk} of stripe ${stripe.index} has ${shard.length} bytes, ${stripe.shardBytes} are expected`,
-    { expected: stripe.shardBytes, received: shard.length },
-  );
-}
-
 /** Throws CHUNK_CORRUPT unless `shard` has the SHA-256 that the manifest says of chunk `chunk` (< n). */
 export async function checkHash(
   manifest: Manifest,

@@ -9,6 +9,5 @@ export function codecError(
   cause?: unknown,
 ): Error {
   const error = new Error(message, cause === undefined ? undefined : { cause });
-  error.name = "AgaroseError";
-  return Object.assign(error, { code, details });
+  return Object.assign(error, { name: "AgaroseError", code, details });
 }

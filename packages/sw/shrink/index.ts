@@ -3,7 +3,7 @@ import { minify as terser } from "terser";
 import { minify as oxc } from "vite";
 import { repeatingNames } from "./names.ts";
 import { privateLocals } from "./private-locals.ts";
-import { terseErrors } from "./terse-errors.ts";
+import { knownStatuses, terseErrors } from "./terse-errors.ts";
 import { NEVER_SET, OF_STORE, unsetOptions } from "./unset-options.ts";
 
 export { INTERNAL_NAMES } from "./internal-names.ts";
@@ -14,7 +14,7 @@ export { INTERNAL_NAMES } from "./internal-names.ts";
  */
 export async function shrunk(script: string, format: "esm" | "iife", stores: boolean): Promise<string> {
   const used = unsetOptions(script, stores ? NEVER_SET : [...NEVER_SET, ...OF_STORE], NEVER_SET);
-  return minified(privateLocals(terseErrors(used)), format);
+  return minified(privateLocals(knownStatuses(terseErrors(used))), format);
 }
 
 /** Two minifiers, one after the other: each does what the other leaves; then names that repeat. */

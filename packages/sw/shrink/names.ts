@@ -11,14 +11,16 @@ import { edited } from "./syntax-tree.ts";
 
 /** Characters before and after a variable, and what it weighs when another one has the same. */
 const WINDOWS = [
-  [12, 12, 4],
-  [8, 8, 3],
+  [12, 12, 2],
+  [8, 8, 2],
   [6, 6, 2],
   [4, 4, 2],
   [3, 3, 1],
   [2, 2, 1],
-  [8, 0, 1],
-  [0, 8, 1],
+  [12, 0, 1],
+  [0, 12, 1],
+  [8, 0, 1.5],
+  [0, 8, 1.5],
   [5, 1, 1],
   [1, 5, 1],
   [3, 1, 1],

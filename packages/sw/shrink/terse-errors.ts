@@ -10,6 +10,31 @@ const WORDS = new Set(["Literal", "TemplateLiteral", "BinaryExpression"]);
 /** The class, and the function that makes errors of its shape in `ec-wasm`. */
 const MAKERS = new Set(["AgaroseError", "codecError"]);
 
+/** What an error's code says in the table of HTTP statuses. */
+const CODE = /^[A-Z]+(_[A-Z]+)*$/;
+
+/**
+ * Leaves the codes out of the table of HTTP statuses that nothing in `script` names: nothing in it can make such an error, and
+ * what a PoP says is taken over by code.
+ *
+ * @throws when there is no such table.
+ */
+export function knownStatuses(script: string): string {
+  const program = parse(script);
+  const named = new Set<unknown>();
+  const tables: Node[][] = [];
+  walk(program, (node) => {
+    if (node.type === "Literal") named.add(node["value"]);
+    const properties = node.type === "ObjectExpression" ? (node["properties"] as Node[]) : [];
+    const isTable = properties.every(({ key, value }) => CODE.test(key?.name) && typeof value?.value === "number");
+    if (isTable && properties.length > 1) tables.push(properties);
+  });
+  if (tables.length !== 1) throw new Error(`${tables.length} tables of statuses by code, 1 is expected`);
+  const [table] = tables as [Node[]];
+  const kept = table.filter(({ key }) => named.has(key.name)).map(({ start, end }) => script.slice(start, end));
+  return edited(script, [{ start: table[0]!.start, end: table.at(-1)!.end, text: kept.join(", ") }]);
+}
+
 /** @throws when there is no error in `script`, which would mean that the class goes by another name. */
 export function terseErrors(script: string): string {
   const edits: Edit[] = [];

@@ -23,7 +23,7 @@ import type { ObjectStore } from "./object-store.ts";
 import { PlanCache } from "./plan-cache.ts";
 import { discardFrames } from "./pop-call.ts";
 import type { ReadEvent } from "./read-events.ts";
-import { edgeDelivery, peerDelivery, popAnswer, regionDelivery } from "./read-trace.ts";
+import { deliveryOf, popAnswer } from "./read-trace.ts";
 import { allowedRegions } from "./sources.ts";
 import { Telemetry, type TelemetryReport } from "./telemetry.ts";
 
@@ -116,7 +116,7 @@ export class ObjectClient {
   get regions(): readonly (PlanRegion & { readonly latency: { meanMs: number; sdMs: number } })[] {
     return this.#regions.map((region) => ({
       ...region,
-      latency: this.latencies.estimate(regionDelivery(region.name)),
+      latency: this.latencies.estimate(deliveryOf("region", region.name)),
     }));
   }
 
@@ -187,10 +187,10 @@ export class ObjectClient {
     if (!moved) return;
     this.#nearest = undefined;
     for (const { name } of this.config.pops) {
-      this.latencies.forget(edgeDelivery(name));
-      this.latencies.forget(peerDelivery(name));
+      this.latencies.forget(deliveryOf("edge", name));
+      this.latencies.forget(deliveryOf("peer", name));
     }
-    for (const { name } of this.#regions) this.latencies.forget(regionDelivery(name));
+    for (const { name } of this.#regions) this.latencies.forget(deliveryOf("region", name));
   }
 
   async #probe({ name, url }: Endpoint): Promise<void> {

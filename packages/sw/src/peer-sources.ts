@@ -6,7 +6,7 @@ import { LATENCY_UNKNOWN, PeerSource, type FetchPort } from "@agarose/core";
 import type { FullPlan } from "./bundle-request.ts";
 import type { Endpoint } from "./config.ts";
 import type { LatencyBook } from "./latency-book.ts";
-import { peerDelivery, popAnswer } from "./read-trace.ts";
+import { deliveryOf, popAnswer } from "./read-trace.ts";
 
 export function peerSources(
   { manifest, peers = [] }: FullPlan,
@@ -17,7 +17,7 @@ export function peerSources(
   return peers.flatMap(({ name, chunks, meanMs, sdMs }) => {
     const peer = pops.find((pop) => pop.name === name);
     if (!peer) return [];
-    const id = peerDelivery(name);
+    const id = deliveryOf("peer", name);
     // Our own way there, where we have measured it, says more than our PoP's.
     const trip = latencies.estimate(popAnswer(name));
     latencies.seed(id, trip === LATENCY_UNKNOWN ? { meanMs, sdMs } : trip);

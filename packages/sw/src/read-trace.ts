@@ -12,6 +12,7 @@ import {
   type Clock,
   type ReadReport,
   type RequestRecord,
+  type SourceKind,
 } from "@agarose/core";
 import type { FullPlan } from "./bundle-request.ts";
 import type { HedgeBudget } from "./hedge-budget.ts";
@@ -32,9 +33,7 @@ export interface TraceOptions {
 
 /** Names of sources in the latency book. */
 export const popAnswer = (name: string): string => `pop:${name}`;
-export const edgeDelivery = (name: string): string => `edge:${name}`;
-export const regionDelivery = (name: string): string => `region:${name}`;
-export const peerDelivery = (name: string): string => `peer:${name}`;
+export const deliveryOf = (kind: SourceKind, name: string): string => `${kind}:${name}`;
 
 /** How a read was served of which so many requests arrived. */
 function kindOf(report: ReadReport, arrived: number): ReadEndEvent["kind"] {
@@ -144,7 +143,7 @@ export class ReadTrace {
 
   #measure({ source, kind, bytes, outcome, startMs, error }: RequestRecord, endMs: number): void {
     const { latencies, onRegionLatency } = this.#options;
-    const id = { edge: edgeDelivery, peer: peerDelivery, region: regionDelivery }[kind](source);
+    const id = deliveryOf(kind, source);
     const size = kind === "edge" ? this.#edgeBytes : bytes;
     const ms = endMs - (kind === "edge" ? Math.max(startMs, this.#bundleMs) : startMs);
     if (outcome === "used" || outcome === "unused") {

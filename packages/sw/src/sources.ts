@@ -16,7 +16,7 @@ import type { Endpoint } from "./config.ts";
 import type { FairQueue, Turn } from "./fair-queue.ts";
 import type { LatencyBook } from "./latency-book.ts";
 import type { Edge } from "./object-read.ts";
-import { edgeDelivery, popAnswer, regionDelivery } from "./read-trace.ts";
+import { deliveryOf, popAnswer } from "./read-trace.ts";
 
 /** What is believed of the edge's delivery behind its plan before it has been measured: chunks are under way already. */
 const EDGE_DELIVERY = { meanMs: 20, sdMs: 20 };
@@ -39,7 +39,7 @@ export function regionSources(plan: FullPlan, ports: RegionPorts): ChunkSource[]
   const { manifest } = plan;
   const bytes = Math.ceil(Math.min(manifest.bytes, manifest.stripeBytes) / manifest.k);
   return plan.regions.map((region) => {
-    const id = regionDelivery(region.name);
+    const id = deliveryOf("region", region.name);
     ports.latencies.seed(id, region.down ? DOWN : region);
     const latency = (): LatencyEstimate => ports.latencies.estimate(id, bytes);
     const fetchSigned: FetchPort = async (url, init) => {
@@ -82,7 +82,7 @@ function queued(source: RegionSource, queue: FairQueue, turn: Turn): ChunkSource
 export function edgeSource({ pop, bundle, arrived }: Edge, plan: FullPlan, latencies: LatencyBook): BundleSource {
   const { manifest, cached } = plan;
   const bytes = cached.length * Math.ceil(Math.min(manifest.bytes, manifest.stripeBytes) / manifest.k);
-  const id = edgeDelivery(pop);
+  const id = deliveryOf("edge", pop);
   latencies.seed(id, EDGE_DELIVERY);
   const source = new BundleSource({
     id: pop,

@@ -7,7 +7,7 @@ import { minified } from "../shrink/index.ts";
 import { INTERNAL_NAMES } from "../shrink/internal-names.ts";
 import { privateLocals } from "../shrink/private-locals.ts";
 import { walk, type Node } from "../shrink/syntax-tree.ts";
-import { terseErrors } from "../shrink/terse-errors.ts";
+import { knownStatuses, terseErrors } from "../shrink/terse-errors.ts";
 import { unsetOptions } from "../shrink/unset-options.ts";
 
 /** The default export of a module. */
@@ -141,6 +141,14 @@ test("errors lose their words and keep code, details, cause, and messages from e
     "new AgaroseError(told.code, told.message, told.details);",
   ]);
   expect(() => terseErrors('new OtherError("A", "words")')).toThrow();
+});
+
+test("the table of statuses has the codes that the script names", () => {
+  const table = "const STATUS = { KEY_INVALID: 400, BUSY: 503, READ_TIMEOUT: 504 };";
+  expect(knownStatuses(`${table} fail("BUSY"); if (code === "KEY_INVALID") fail(code);`)).toMatch(
+    /^const STATUS = \{ KEY_INVALID: 400, BUSY: 503 \};/,
+  );
+  expect(() => knownStatuses('fail("BUSY")')).toThrow();
 });
 
 /** Files and the declarations in them whose fields are read by others than the worker: as JSON, as messages, by the browser. */
