@@ -61,18 +61,18 @@ function renameAll(script: string, bindings: readonly Binding[], places: readonl
   between.push(script.slice(places.at(-1)?.use.end ?? 0));
   const ofBinding = Map.groupBy(places.keys(), (i) => places[i]!.binding);
   const counts: Counts = new Map();
-  for (const i of places.keys()) count(i, 1);
+  for (const i of places.keys()) count(surroundings(i), places[i]!.binding.name, 1);
   for (const binding of bindings) {
-    const own = ofBinding.get(binding) ?? [];
     if (binding.name.length > 1) continue;
-    for (const i of own) count(i, -1);
-    binding.name = bestName(binding, own.map(surroundings), counts);
-    for (const i of own) count(i, 1);
+    // They do not depend on its own name.
+    const around = (ofBinding.get(binding) ?? []).map(surroundings);
+    for (const keys of around) count(keys, binding.name, -1);
+    binding.name = bestName(binding, around, counts);
+    for (const keys of around) count(keys, binding.name, 1);
   }
 
-  function count(i: number, change: number): void {
-    const { name } = places[i]!.binding;
-    for (const key of surroundings(i)) {
+  function count(keys: readonly string[], name: string, change: number): void {
+    for (const key of keys) {
       const names = counts.get(key) ?? new Map<string, number>();
       counts.set(key, names.set(name, (names.get(name) ?? 0) + change));
     }
