@@ -5,28 +5,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openControlledApp, sha256 } from "./fixtures/app.ts";
 import { bitmap } from "./fixtures/bitmap.ts";
-import { expect, test as base } from "./fixtures/test.ts";
-import { World } from "./fixtures/world.ts";
+import { test } from "./fixtures/slow-test.ts";
+import { expect } from "./fixtures/test.ts";
 
 const IMAGES = 100;
 const LONG_BYTES = 40_000_000;
 /** So much of the long read the page takes beside the images; the rest once they are there. */
 const BESIDE_BYTES = 24_000_000;
-/** How many later ones may come before an image: a dozen do, which the network's jitter makes. */
-const OVERTAKEN_MAX = 30;
-
-/** Slower than by default, so that the long read does not come at once. */
-const test = base.extend<object, { readonly world: World }>({
-  world: [
-    // eslint-disable-next-line no-empty-pattern
-    async ({}, use) => {
-      const world = await World.start("--scale", "0.12", "--jitter", "0.1", "--mbit", "4");
-      await use(world);
-      await world.stop();
-    },
-    { scope: "worker", timeout: 60_000 },
-  ],
-});
+/** How many later ones may come before an image: ten to forty do, by the network's jitter and the machine's load. */
+const OVERTAKEN_MAX = 60;
+/** And on average: six do. By turns of single requests it would be 17, and 79 at most. */
+const OVERTAKEN_MEAN_MAX = 12;
 
 test("100 images beside a long read all come, none of them after many that were asked for later", async ({
   context,
@@ -81,6 +70,7 @@ test("100 images beside a long read all come, none of them after many that were 
   expect(seen.longSha256).toBe(sha256(content));
   expect(seen.longBytesAt.at(-1)!, "the long read went on beside them").toBeGreaterThan(seen.longBytesAt[0]!);
   const overtaken = seen.order.map((image, at) => seen.order.slice(0, at).filter((earlier) => earlier > image).length);
-  const most = Math.max(...overtaken);
-  expect(most, `the order in which they came: ${seen.order.join(" ")}`).toBeLessThanOrEqual(OVERTAKEN_MAX);
+  const order = `the order in which they came: ${seen.order.join(" ")}`;
+  expect(Math.max(...overtaken), order).toBeLessThanOrEqual(OVERTAKEN_MAX);
+  expect(overtaken.reduce((sum, count) => sum + count, 0) / IMAGES, order).toBeLessThanOrEqual(OVERTAKEN_MEAN_MAX);
 });
