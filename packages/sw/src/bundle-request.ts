@@ -70,6 +70,25 @@ export async function requestBundle(request: BundleRequest, fetch: FetchPort): P
   }
 }
 
+/** Keys that a PoP takes in one request for plans. */
+export const PLANS_MAX = 100;
+const PLANS_TIMEOUT_MS = 10_000;
+
+/** The plans of several keys, those that the PoP has, in the order in which they come. Rejects when the PoP or the way to it fails. */
+export async function* requestPlans(
+  pop: Endpoint,
+  keys: readonly string[],
+  fetch: FetchPort,
+): AsyncGenerator<readonly [key: string, plan: FullPlan]> {
+  const query = new URLSearchParams(keys.map((key) => ["key", key]));
+  const response = await fetch(`${pop.url}/v1/plans?${query}`, { signal: AbortSignal.timeout(PLANS_TIMEOUT_MS) });
+  const frames = new FrameReader(bundleBody(response, pop));
+  for (let frame = await frames.next(); frame.type === "plan"; frame = await frames.next()) {
+    const key = keys[frame.stripe]!;
+    yield [key, withManifest(parsePlan(frame.payload, key), { pop })];
+  }
+}
+
 function bundleUrl({ key, pop, known, span }: BundleRequest): string {
   const query = new URLSearchParams();
   if (known) query.set("version", known.version);
@@ -88,7 +107,7 @@ function bundleBody(response: FetchedResponse, pop: Endpoint): ReadableStream<Ui
   throw unusable(pop, `is of type ${type ?? "(none)"}, ${BUNDLE_CONTENT_TYPE} is expected`);
 }
 
-function withManifest(plan: Plan, { known, pop }: BundleRequest): FullPlan {
+function withManifest(plan: Plan, { known, pop }: Pick<BundleRequest, "known" | "pop">): FullPlan {
   const manifest = plan.manifest ?? (known?.version === plan.version ? known.manifest : undefined);
   if (manifest?.version === plan.version) return { ...plan, manifest };
   throw unusable(pop, `has no manifest of version ${plan.version}`);

@@ -12,7 +12,7 @@ import {
   type Random,
   type Sha256,
 } from "@agarose/core";
-import type { FullPlan } from "./bundle-request.ts";
+import { PLANS_MAX, requestPlans, type FullPlan } from "./bundle-request.ts";
 import type { ClientConfig, Endpoint } from "./config.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { HedgeBudget } from "./hedge-budget.ts";
@@ -143,9 +143,23 @@ export class ObjectClient {
     return queue;
   }
 
-  /** Fetches the plans that are not known, so that reads of `keys` need not wait for them. Failures are left to those reads. */
+  /**
+   * Fetches the plans that are not known, many in one request to the nearest PoP, so that reads of `keys` need not wait for them.
+   * What it does not answer is asked for one by one; failures are left to those reads.
+   */
   async preload(keys: readonly string[]): Promise<void> {
-    const waiting = keys.filter((key) => !this.plans.get(key));
+    const unknown = (): string[] => [...new Set(keys)].filter((key) => !this.plans.get(key));
+    const [pop] = this.popsByDistance();
+    const asked = pop ? unknown() : [];
+    while (asked.length > 0) {
+      try {
+        const plans = requestPlans(pop!, asked.splice(0, PLANS_MAX), this.ports.fetch);
+        for await (const [key, plan] of plans) this.learn(key, plan);
+      } catch {
+        break;
+      }
+    }
+    const waiting = unknown();
     const headers = new Headers();
     const work = async (): Promise<void> => {
       for (let key = waiting.shift(); key !== undefined; key = waiting.shift())

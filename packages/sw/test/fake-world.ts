@@ -21,6 +21,7 @@ import {
   type FetchInit,
   type FetchedResponse,
   type Manifest,
+  type Plan,
   type PlanPeer,
 } from "@agarose/core";
 import { loadCodec } from "@agarose/ec-wasm";
@@ -236,6 +237,7 @@ export class FakeWorld {
     }
     if (pop.fault === "html") return new Response("<html>", { headers: { "content-type": "text/html" } });
     if (pathname.startsWith(PEER_CHUNK_PREFIX)) return this.#chunkOf(pop, pathname, searchParams);
+    if (pathname === "/v1/plans") return this.#plans(pop, searchParams.getAll("key"));
     const key = decodeKey(pathname.slice("/v1/read/".length));
     const object = this.#objects.get(key);
     if (!object) {
@@ -280,19 +282,40 @@ export class FakeWorld {
     return others.map(({ name, cached, delayMs }) => ({ name, chunks: cached, meanMs: delayMs, sdMs: 1 }));
   }
 
-  #bundle(pop: FakePop, { manifest, shards }: StoredObject, query: URLSearchParams): Uint8Array[] {
+  #plans(pop: FakePop, keys: readonly string[]): FetchedResponse {
+    const frames = keys.flatMap((key, index) => {
+      const object = this.#objects.get(key);
+      if (!object) return [];
+      const plan = JSON.stringify(this.#planOf(pop, object, undefined));
+      return [encodeFrame("plan", index, 0, new TextEncoder().encode(plan))];
+    });
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (const frame of [...frames, encodeFrame("end", 0, 0, new Uint8Array(0))]) controller.enqueue(frame);
+        controller.close();
+      },
+    });
+    return new Response(body, { headers: { "content-type": BUNDLE_CONTENT_TYPE } });
+  }
+
+  #planOf(pop: FakePop, { manifest }: StoredObject, known: string | null | undefined): Plan {
     const { version } = manifest;
-    const plan = encodePlan({
+    return {
       pop: pop.name,
       epoch: 1,
       version,
-      ...(query.get("version") === version ? {} : { manifest }),
+      ...(known === version ? {} : { manifest }),
       cached: pop.cached,
       regions: this.regions.map(({ name, url, delayMs }) => ({ name, url, meanMs: delayMs, sdMs: delayMs / 10 })),
       ...(pop.namesPeers ? { peers: this.#peersOf(pop) } : {}),
       delta: 1,
       telemetry: `${pop.name}-token`,
-    });
+    };
+  }
+
+  #bundle(pop: FakePop, object: StoredObject, query: URLSearchParams): Uint8Array[] {
+    const { shards } = object;
+    const plan = encodePlan(this.#planOf(pop, object, query.get("version")));
     const from = Number(query.get("from") ?? 0);
     const to = Math.min(Number(query.get("to") ?? Number.POSITIVE_INFINITY), shards.length - 1);
     const empty = new Uint8Array(0);

@@ -114,18 +114,35 @@ describe("plans ahead of time", () => {
     expect(first.filter(({ to }) => to.startsWith("r")).length).toBeGreaterThanOrEqual(4);
   });
 
-  test("are asked for once each, a few at a time, and a key that does not exist harms nobody", async () => {
+  const preloaded = async (change: (world: FakeWorld) => void) => {
     const world = new FakeWorld();
     for (const key of IMAGES) world.put(key, IMAGE);
+    change(world);
     const client = world.client();
     const start = world.clock.now();
     await world.clock.settle(client.preload(["nowhere", ...IMAGES, ...IMAGES.slice(0, 1)]));
-    const reads = world.requests().filter(({ url }) => url.includes("/v1/read/images/"));
-    expect(reads).toHaveLength(100);
-    expect(reads.filter(({ atMs }) => atMs === start).length).toBeLessThanOrEqual(8);
+    const asked = (path: string) => world.requests().filter(({ url }) => url.includes(path));
+    return { world, client, start, asked };
+  };
+
+  test("come a hundred in one answer, and a key that does not exist harms nobody", async () => {
+    const { world, client, asked } = await preloaded(() => {});
+    expect(IMAGES.every((key) => client.plans.get(key))).toBe(true);
+    // 101 keys.
+    expect(asked("/v1/plans?").map(({ to }) => to)).toEqual(["p0", "p0"]);
+    expect(asked("/v1/read/images/")).toEqual([]);
     world.log.length = 0;
     await world.clock.settle(client.preload(IMAGES));
     expect(world.requests()).toEqual([]);
+  });
+
+  test("are asked for once each, a few at a time, where the PoP does not answer for many", async () => {
+    const { client, start, asked } = await preloaded(({ pops }) => (pops[0]!.fault = "error"));
+    expect(IMAGES.every((key) => client.plans.get(key))).toBe(true);
+    expect(asked("/v1/plans?")).toHaveLength(1);
+    const reads = asked("/v1/read/images/").filter(({ to }) => to !== "p0");
+    expect(new Set(reads.map(({ url }) => url)).size).toBe(100);
+    expect(asked("/v1/read/").filter(({ atMs }) => atMs === start).length).toBeLessThanOrEqual(8);
   });
 
   test("are forgotten by a purge of their key or prefix, and of no other", async () => {
