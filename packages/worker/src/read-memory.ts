@@ -4,8 +4,11 @@
  */
 import { AgaroseError, type Clock } from "@agarose/core";
 
-/** Of 128 MB: the rest is for code, the chunk cache's memory, the codec's, and garbage that is not collected yet. */
-export const READ_BYTES_MAX = 64 * 1024 * 1024;
+/**
+ * Of 128 MB: the rest is for code, the chunk cache's memory, the codec's, and garbage that is not collected yet. Sixteen stripes of
+ * 4 MiB, with the padding of their shards.
+ */
+export const READ_BYTES_MAX = 65 * 1024 * 1024;
 /** As long as one stripe may take: a late first byte is better than an error, up to here. */
 const WAIT_MS = 30_000;
 const LOOK_MS = 25;
