@@ -179,11 +179,13 @@ async function timedRead(page: Page, key: string, bytes: number): Promise<number
   const answer = await page.evaluate(async (path) => {
     const start = performance.now();
     const response = await fetch(path, { cache: "no-store" });
-    const { byteLength } = await response.arrayBuffer();
-    return { ms: performance.now() - start, byteLength, status: response.status };
+    const body = await response.arrayBuffer();
+    const ms = performance.now() - start;
+    const { status, ok } = response;
+    return { ms, byteLength: body.byteLength, status, text: ok ? "" : new TextDecoder().decode(body) };
   }, `/ec/${key}`);
   if (answer.byteLength === bytes) return answer.ms;
-  throw new Error(`${key}: status ${answer.status}, ${answer.byteLength} of ${bytes} bytes`);
+  throw new Error(`${key}: status ${answer.status}, ${answer.byteLength} of ${bytes} bytes ${answer.text}`);
 }
 
 function outcomeOf(times: readonly number[]): Outcome {
