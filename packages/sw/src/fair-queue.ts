@@ -74,9 +74,13 @@ export class FairQueue {
     });
   }
 
-  /** The first of those that have had the fewest turns. */
+  /**
+   * The first of those that have had the fewest turns; now and then whoever waits longest, so that new reads that come without
+   * end do not keep a long one waiting for ever.
+   */
   #next(): { readonly start: () => void } {
     const turns = this.#waiting.map(({ turn }) => Math.floor(turn.served / TURN_REQUESTS));
-    return this.#waiting.splice(turns.indexOf(Math.min(...turns)), 1)[0]!;
+    const next = this.finished % TURN_REQUESTS === 0 ? 0 : turns.indexOf(Math.min(...turns));
+    return this.#waiting.splice(next, 1)[0]!;
   }
 }
