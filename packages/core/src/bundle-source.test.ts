@@ -118,7 +118,7 @@ describe("BundleSource", () => {
     test("stops reading when nobody else waits", async () => {
       const pop = new FakePop();
       const abort = new AbortController();
-      const aborted = rejectionOf(pop.fetch(0, 9, abort.signal));
+      const aborted = rejectionOf(pop.fetch(0, 3, abort.signal));
       await settle();
       abort.abort();
       await aborted;
@@ -218,15 +218,15 @@ describe("BundleSource", () => {
   });
 
   test("tells when its plan caches more than was believed, and has what was sent before anybody asked", async () => {
-    const pop = new FakePop({ cached: [1] });
+    const pop = new FakePop({ cached: [1], pending: true });
     let grown = false;
     void pop.source.grown.then(() => (grown = true));
-    pop.source.setCached(new Set([1]));
     await settle();
-    expect(grown).toBe(false);
-    pop.source.setCached(new Set([1, 3]));
+    expect([grown, pop.source.has(0, 3)]).toEqual([false, false]);
+    pop.cached = [1, 3];
+    pop.begin();
     await settle();
-    expect(grown).toBe(true);
+    expect([grown, pop.source.has(0, 3)]).toEqual([true, true]);
     pop.chunk(0, 1);
     pop.chunk(0, 3);
     expect(await pop.fetch(0, 3)).toEqual(pop.payload(0, 3));
@@ -234,10 +234,11 @@ describe("BundleSource", () => {
   });
 
   test("follows a plan that caches other chunks than was believed", async () => {
-    const pop = new FakePop({ cached: [1, 2] });
+    const pop = new FakePop({ cached: [1, 2], pending: true });
     const gone = rejectionOf(pop.fetch(0, 2));
     const stays = pop.fetch(0, 1);
-    pop.source.setCached(new Set([1, 3]));
+    pop.cached = [1, 3];
+    pop.begin();
     expect((await gone).code).toBe("CHUNK_MISSING");
     expect([1, 2, 3].filter((chunk) => pop.source.has(0, chunk))).toEqual([1, 3]);
     pop.chunk(0, 1);
@@ -248,6 +249,8 @@ describe("BundleSource", () => {
 /** A PoP whose bundle is sent frame by frame. */
 class FakePop {
   readonly source: BundleSource;
+  /** As believed; then as its plan says. */
+  cached: readonly number[];
   pulls = 0;
   cancelled = false;
   #queue: Uint8Array[] = [];
@@ -258,6 +261,7 @@ class FakePop {
   readonly #body: ReadableStream<Uint8Array>;
 
   constructor({ pending = false, cached = [0, 1, 2, 3] }: { pending?: boolean; cached?: readonly number[] } = {}) {
+    this.cached = cached;
     this.#body = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
@@ -279,7 +283,7 @@ class FakePop {
     this.source = new BundleSource({
       id: "fra",
       latency: () => ({ meanMs: 20, sdMs: 5 }),
-      cached: new Set(cached),
+      cached: () => this.cached,
       frames: this.#frames.promise,
     });
     if (!pending) this.begin();

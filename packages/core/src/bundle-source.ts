@@ -12,8 +12,8 @@ export interface BundleSourceOptions {
   /** Name of the PoP. */
   readonly id: string;
   readonly latency: () => LatencyEstimate;
-  /** Chunks that the PoP has said to hold. */
-  readonly cached: ReadonlySet<number>;
+  /** Chunks that the PoP has said to hold: as believed at first, and as its plan says once `frames` is there. */
+  readonly cached: () => readonly number[];
   /** The frames behind the plan. May still be pending: buckets are then asked at the same moment as the PoP. */
   readonly frames: Promise<FrameReader>;
 }
@@ -21,11 +21,11 @@ export interface BundleSourceOptions {
 export class BundleSource implements ChunkSource {
   readonly id: string;
   readonly kind = "edge";
+  readonly grown: Promise<void>;
   received = 0;
   readonly #latency: () => LatencyEstimate;
-  #cached: ReadonlySet<number>;
+  readonly #cached: () => readonly number[];
   readonly #frames: Promise<FrameReader>;
-  readonly #grown = Promise.withResolvers<void>();
   readonly #waiters = new Map<string, Waiter>();
   /** Frames that came before they were asked for. */
   readonly #early = new Map<string, Frame>();
@@ -40,28 +40,19 @@ export class BundleSource implements ChunkSource {
     this.#latency = options.latency;
     this.#cached = options.cached;
     this.#frames = options.frames;
-    // A failed bundle is told to whoever waits for its chunks; a read that needs none of them does not care.
-    this.#frames.catch(() => {});
+    this.grown = this.#frames.then(
+      () => this.#rejectMissing(({ chunk }) => !this.#cached().includes(chunk)),
+      // A failed bundle is told to whoever waits for its chunks; a read that needs none of them does not care.
+      () => {},
+    );
   }
 
   get latency(): LatencyEstimate {
     return this.#latency();
   }
 
-  /** Replaces what was believed to be cached by what the plan in the bundle says. */
-  setCached(cached: ReadonlySet<number>): void {
-    const before = this.#cached;
-    this.#cached = cached;
-    if ([...cached].some((chunk) => !before.has(chunk))) this.#grown.resolve();
-    this.#rejectMissing(({ chunk }) => !cached.has(chunk));
-  }
-
-  get grown(): Promise<void> {
-    return this.#grown.promise;
-  }
-
   has(_stripe: number, chunk: number): boolean {
-    return this.#cached.has(chunk);
+    return this.#cached().includes(chunk);
   }
 
   async fetch({ stripe, chunk, signal }: ChunkRequest): Promise<Uint8Array> {

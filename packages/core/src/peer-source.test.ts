@@ -11,17 +11,18 @@ const shard = sample.shard(1, 2);
 
 function setUp(answer: Answer, headers?: (path: string) => Promise<Record<string, string>>) {
   const network = new FakeNetwork(() => answer);
+  const held = [2];
   const source = new PeerSource({
     manifest,
     peer: { name: "lhr", url: "https://lhr.example" },
-    chunks: [2],
+    chunks: () => held,
     latency: () => ({ meanMs: 60, sdMs: 5 }),
     fetch: network.fetch,
     ...(headers ? { headers } : {}),
   });
   const abort = new AbortController();
   const fetch = () => source.fetch({ stripe: stripeShape(manifest, 1), chunk: 2, signal: abort.signal });
-  return { source, network, abort, fetch };
+  return { source, held, network, abort, fetch };
 }
 
 describe("PeerSource", () => {
@@ -29,6 +30,12 @@ describe("PeerSource", () => {
     const { source } = setUp({ status: 200 });
     expect([0, 1, 2, 3].map((chunk) => source.has(7, chunk))).toEqual([false, false, true, false]);
     expect(source).toMatchObject({ id: "lhr", kind: "peer", latency: { meanMs: 60, sdMs: 5 } });
+  });
+
+  test("follows what is heard of the peer", () => {
+    const { source, held } = setUp({ status: 200 });
+    held.splice(0, 1, 0, 1);
+    expect([0, 1, 2].map((chunk) => source.has(7, chunk))).toEqual([true, true, false]);
   });
 
   test("asks for one shard, with what proves who asks", async () => {

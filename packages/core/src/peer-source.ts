@@ -17,8 +17,8 @@ export interface PeerSourceOptions {
     /** Base URL of the PoP. */
     readonly url: string;
   };
-  /** What it has said to hold of every stripe. */
-  readonly chunks: readonly number[];
+  /** What it is said to hold of every stripe, as far as is known now. */
+  readonly chunks: () => readonly number[];
   readonly latency: () => LatencyEstimate;
   readonly fetch: FetchPort;
   /** What proves to the peer who asks, for a path with its query. Default: nothing. */
@@ -37,12 +37,10 @@ export class PeerSource implements ChunkSource {
   readonly id: string;
   readonly kind = "peer";
   readonly #options: PeerSourceOptions;
-  readonly #chunks: ReadonlySet<number>;
 
   constructor(options: PeerSourceOptions) {
     this.id = options.peer.name;
     this.#options = options;
-    this.#chunks = new Set(options.chunks);
   }
 
   get latency(): LatencyEstimate {
@@ -50,7 +48,7 @@ export class PeerSource implements ChunkSource {
   }
 
   has(_stripe: number, chunk: number): boolean {
-    return this.#chunks.has(chunk);
+    return this.#options.chunks().includes(chunk);
   }
 
   async fetch({ stripe, chunk, signal }: ChunkRequest): Promise<Uint8Array> {

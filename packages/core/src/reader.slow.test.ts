@@ -71,7 +71,7 @@ function edgeOn(line: Line): ChunkSource[] {
   ).flat();
   const bundle = new FrameReader(dribble(Uint8Array.from(frames.flatMap((frame) => [...frame])), line));
   const latency = (): { meanMs: number; sdMs: number } => ({ meanMs: 1e6, sdMs: 0 });
-  return [new BundleSource({ id: "pop", latency, cached: new Set(chunks), frames: Promise.resolve(bundle) })];
+  return [new BundleSource({ id: "pop", latency, cached: () => chunks, frames: Promise.resolve(bundle) })];
 }
 
 async function read(sources: ChunkSource[], clock: SimulatedClock): Promise<Uint8Array> {

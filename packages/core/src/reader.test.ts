@@ -79,7 +79,7 @@ test("an object comes from a PoP's bundle and from buckets together, on the runt
   const bundle = new BundleSource({
     id: "fra",
     latency: () => ({ meanMs: 5, sdMs: 1 }),
-    cached: new Set([0, 4]),
+    cached: () => [0, 4],
     frames: Promise.resolve(new FrameReader(streamOf([...frames, encodeFrame("end", 0, 0, new Uint8Array(0))]))),
   });
   const network = new FakeNetwork((url, { headers }) => {
@@ -449,5 +449,5 @@ function bundleOf(shardOf: (stripe: number, chunk: number) => Uint8Array): Bundl
   const body = streamOf([...frames, encodeFrame("end", 0, 0, new Uint8Array(0))]);
   const latency = { meanMs: 5, sdMs: 1 };
   const reader = Promise.resolve(new FrameReader(body));
-  return new BundleSource({ id: "fra", latency: () => latency, cached: new Set([6, 8, 9]), frames: reader });
+  return new BundleSource({ id: "fra", latency: () => latency, cached: () => [6, 8, 9], frames: reader });
 }

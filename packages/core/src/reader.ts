@@ -209,9 +209,9 @@ class Read {
         stripe,
         lastStripe: this.#endStripe - 1,
         candidates,
-        further: sources.flatMap((source) => {
-          const planned = (): Candidate[] => planStripe(manifest, stripe.index, [source], { random: () => 0 });
-          return source.grown ? [source.grown.then(planned)] : [];
+        further: sources.flatMap(({ grown }) => {
+          const planned = (): Candidate[] => planStripe(manifest, stripe.index, sources, { random: () => 0 });
+          return grown ? [grown.then(planned)] : [];
         }),
         delta: delta ?? DELTA_DEFAULT,
         hedge: hedge ?? true,

@@ -16,8 +16,9 @@ export interface ChunkSource {
   /** Whether it is worth asking this source for the chunk. */
   has(stripe: number, chunk: number): boolean;
   /**
-   * Settles when `has` knows of more chunks than before, which are under way without having been asked for: a read that was
-   * planned without them takes them in.
+   * Settles when `has`, of this source or of others, may know of other chunks than before. A read that was planned without
+   * them takes them in: of the edge all, which are under way without having been asked for; of a peer those that it would
+   * deliver before what is under way.
    */
   readonly grown?: Promise<void> | undefined;
   /** Grows whenever something comes of it: a stripe is not given up while its sources send. */

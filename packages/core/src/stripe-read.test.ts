@@ -4,7 +4,8 @@ import type { Behaviour } from "../test/fake-source.ts";
 import { toyHash } from "../test/sample-object.ts";
 import { object, StripeWorld as World } from "../test/stripe-world.ts";
 import { planStripe, type Candidate } from "./read-plan.ts";
-import type { ChunkSource } from "./source.ts";
+import type { ChunkSource, SourceKind } from "./source.ts";
+import type { Hedge } from "./stripe-read.ts";
 
 describe("readStripe", () => {
   test("starts k + delta requests at once, uses the first k and aborts the rest", async () => {
@@ -164,10 +165,15 @@ describe("readStripe", () => {
     const late = { ms: [50, 60, 5_000, 6_000, 7_000, 8_000] };
 
     /** A PoP that is believed to hold nothing, until it says at `atMs` that it holds `chunks`. */
-    function growing(world: World, atMs: number, chunks: readonly number[], behaviour: Behaviour = "serve") {
+    function growing(
+      world: World,
+      atMs: number,
+      chunks: readonly number[],
+      { behaviour = "serve" as Behaviour, kind = "edge" as SourceKind, ms = 5 } = {},
+    ) {
       const held: number[] = [];
       const grown = world.clock.sleep(atMs).then(() => void held.push(...chunks));
-      const pop = world.add({ id: "pop", kind: "edge", chunks: held, ms: 5, grown, behaviour: () => behaviour });
+      const pop = world.add({ id: "pop", kind, chunks: held, ms, grown, behaviour: () => behaviour });
       const plan = (): Candidate[] => planStripe(object.manifest, 0, [pop], { random: () => 0 });
       return { further: [grown.then(plan)], delta: 0, hedge: false };
     }
@@ -183,10 +189,44 @@ describe("readStripe", () => {
 
     test("are not replaced when they fail: nobody counted on them", async () => {
       const world = new World(late);
-      await world.read(growing(world, 20, [4, 5], "corrupt"));
+      await world.read(growing(world, 20, [4, 5], { behaviour: "corrupt" }));
       expect(world.sources.at(-1)!.faults).toEqual(["corrupt", "corrupt"]);
       expect(world.requests()).toBe(4 + 2);
       world.expectClean();
+    });
+
+    describe("in the cache of a peer, which must be asked for them", () => {
+      const peer = { kind: "peer" as const, ms: 100 };
+
+      test("are asked for, as many as may be, where that is sooner than what is under way", async () => {
+        const world = new World(late);
+        let left = 1;
+        const hedge: Hedge = () => left-- > 0;
+        await world.read({ ...growing(world, 20, [4, 5], peer), hedge, delta: 1 });
+        expect(world.requestsOf("pop"), "the second one was not allowed").toBe(1);
+        expect(world.clock.now()).toBe(5_000);
+        expect(world.outcomes().used).toEqual(["r0", "r1", "r2", "pop"]);
+        world.expectClean();
+      });
+
+      test("are left alone where what is under way is sooner, until something fails", async () => {
+        const near = { ms: [50, 60, 70, 80] };
+        const world = new World(near);
+        await world.read({ ...growing(world, 20, [4, 5], peer), hedge: true });
+        expect(world.requestsOf("pop")).toBe(0);
+        const failing = new World({ ...near, behaviours: { r0: "error", r4: "error", r5: "error" } });
+        await failing.read({ ...growing(failing, 20, [4, 5], peer), hedge: true });
+        expect(failing.startsAt(20)).toEqual([]);
+        expect(failing.requestsOf("pop")).toBeGreaterThan(0);
+        failing.expectClean();
+      });
+
+      test("are not asked for where no source may be asked beyond the plan", async () => {
+        const world = new World(late);
+        await world.read({ ...growing(world, 20, [4, 5], peer), hedge: false });
+        expect(world.requestsOf("pop")).toBe(0);
+        expect(world.clock.now()).toBe(6_000);
+      });
     });
 
     test("are of no interest once the read is over", async () => {

@@ -28,7 +28,7 @@ export interface StripeReadOptions {
   readonly lastStripe?: number;
   /** From `planStripe`. */
   readonly candidates: readonly Candidate[];
-  /** Candidates that turn up later and cost nothing to ask, because they are under way already. Default: none. */
+  /** What sources turn out to have later: see `ChunkSource.grown`. Those that are planned already are not asked again. Default: none. */
   readonly further?: readonly Promise<readonly Candidate[]>[];
   readonly delta: number;
   /** Whether to ask further sources once the expected time has passed. */
@@ -114,11 +114,18 @@ class StripeRead {
   }
 
   #takeIn(further: readonly Candidate[]): void {
-    const { candidates } = this.#options;
+    const { candidates, clock } = this.#options;
     for (const candidate of further) {
-      const { chunk, source } = candidate;
+      const { chunk, source, estimate } = candidate;
       const isKnown = candidates.some((known) => known.chunk === chunk && known.source === source);
-      if (!isKnown && !this.#settled && !this.#arrivals.has(chunk)) void this.#request(candidate, true);
+      if (isKnown || this.#settled || this.#arrivals.has(chunk)) continue;
+      const atMs = clock.now() + estimate.meanMs;
+      const isSooner = [...this.#flights].some(
+        (flight) => atMs < flight.record.startMs + flight.candidate.estimate.meanMs,
+      );
+      // What the edge has is on its way; a peer must be asked for it, beyond what was planned.
+      if (source.kind === "edge" || (isSooner && this.#mayHedge(1))) void this.#request(candidate, true);
+      else this.#waiting.push(candidate);
     }
   }
 
@@ -247,13 +254,18 @@ class StripeRead {
   }
 
   #armHedge(ms: number, times: number = 1): void {
-    const { hedge, clock, stripe } = this.#options;
+    const { hedge, clock } = this.#options;
     if (!hedge) return;
     this.#cancelHedge = clock.after(ms, () => {
-      if (hedge !== true && !hedge(stripe.shardBytes, times)) return this.#armHedge(ms, times + 1);
+      if (!this.#mayHedge(times)) return this.#armHedge(ms, times + 1);
       const next = this.#launchNext();
       if (next) this.#armHedge(hedgeAfterMs(next.estimate));
     });
+  }
+
+  #mayHedge(times: number): boolean {
+    const { hedge, stripe } = this.#options;
+    return typeof hedge === "boolean" ? hedge : hedge(stripe.shardBytes, times);
   }
 
   /** A slow line takes minutes for what is read ahead; only one that has gone silent ends the read. */

@@ -38,7 +38,6 @@ const NAMES = [
   "serverTiming",
   "planned",
   "savesData",
-  "setCached",
   "latency",
   "report",
   "hedge",

@@ -229,14 +229,15 @@ export class ObjectRead {
     const { hedging, latencies, ports } = this.#client;
     const { manifest } = plan;
     const delta = ports.savesData() ? 0 : hedging.delta(plan.delta);
-    const cached = edge && edgeSource(edge, plan, latencies);
+    const believed = { plan };
+    const cached = edge && edgeSource(edge, believed, latencies);
     const queue = (region: string): FairQueue => this.#client.queue(region);
     const [turn, fetch] = [this.#turn, this.#fetch];
     const resign = (expired: FullPlan): Promise<FullPlan> =>
       this.#client.resigned(this.#request.key, expired, signal, fetch);
     const sources = [
       ...(cached ? [cached] : []),
-      ...peerSources(plan, this.#client.config.pops, { fetch, latencies }),
+      ...peerSources(believed, this.#client.config.pops, { fetch, latencies }),
       ...regionSources(plan, { ...ports, fetch, latencies, queue, turn, resign }),
     ];
     this.#trace.planned(from, { ...plan, delta }, spanOf(manifest, head.range).from, sources);

@@ -7,6 +7,7 @@ import {
   planStripe,
   readKind,
   serverTiming,
+  stripeShape,
   toAgaroseError,
   type ChunkSource,
   type Clock,
@@ -66,7 +67,7 @@ export class ReadTrace {
     const candidates = planStripe(manifest, stripe, sources, { random: () => 0 });
     const expectedMs = expectedReadMs(k, delta, candidates);
     const pop = sources.find(({ kind }) => kind === "edge")?.id;
-    this.#edgeBytes = cached.length * Math.ceil(Math.min(bytes, manifest.stripeBytes) / k);
+    this.#edgeBytes = cached.length * stripeShape(manifest, 0).shardBytes;
     const ms = this.#now();
     this.#plan = { type: "plan", read: this.#id, ms, from, pop, version, bytes, k, m, delta, cached, expectedMs };
     this.#options.emit(this.#plan);

@@ -5,6 +5,7 @@ import {
   BundleSource,
   LATENCY_UNKNOWN,
   RegionSource,
+  stripeShape,
   type ChunkSource,
   type Clock,
   type FetchPort,
@@ -37,7 +38,7 @@ export interface RegionPorts {
 export function regionSources(plan: FullPlan, ports: RegionPorts): ChunkSource[] {
   let current = Promise.resolve(plan);
   const { manifest } = plan;
-  const bytes = Math.ceil(Math.min(manifest.bytes, manifest.stripeBytes) / manifest.k);
+  const bytes = stripeShape(manifest, 0).shardBytes;
   return plan.regions.map((region) => {
     const id = deliveryOf("region", region.name);
     ports.latencies.seed(id, region.down ? DOWN : region);
@@ -78,16 +79,23 @@ function queued(source: RegionSource, queue: FairQueue, turn: Turn): ChunkSource
   };
 }
 
-/** The edge as a source. What it is believed to have is corrected when the plan of its bundle comes. */
-export function edgeSource({ pop, bundle, arrived }: Edge, plan: FullPlan, latencies: LatencyBook): BundleSource {
-  const { manifest, cached } = plan;
-  const bytes = cached.length * Math.ceil(Math.min(manifest.bytes, manifest.stripeBytes) / manifest.k);
+/** The edge as a source. The plan of its bundle takes the place of what is believed, of the edge and of peers. */
+export function edgeSource(
+  { pop, bundle, arrived }: Edge,
+  believed: { plan: FullPlan },
+  latencies: LatencyBook,
+): BundleSource {
+  const { manifest, cached } = believed.plan;
+  const bytes = cached.length * stripeShape(manifest, 0).shardBytes;
   const id = deliveryOf("edge", pop);
   latencies.seed(id, EDGE_DELIVERY);
-  const source = new BundleSource({
+  return new BundleSource({
     id: pop,
-    frames: bundle.then(({ frames }) => frames),
-    cached: new Set(cached),
+    frames: bundle.then(({ frames, plan }) => {
+      believed.plan = plan;
+      return frames;
+    }),
+    cached: () => believed.plan.cached,
     latency: () => {
       const delivery = latencies.estimate(id, bytes);
       if (arrived()) return delivery;
@@ -95,8 +103,6 @@ export function edgeSource({ pop, bundle, arrived }: Edge, plan: FullPlan, laten
       return { meanMs: trip.meanMs + delivery.meanMs, sdMs: Math.hypot(trip.sdMs, delivery.sdMs) };
     },
   });
-  bundle.then(({ plan: { cached: heard } }) => source.setCached(new Set(heard))).catch(() => {});
-  return source;
 }
 
 /**

@@ -89,6 +89,49 @@ describe("chunks in another PoP's cache", () => {
     expect(world.requests("p1").length).toBeGreaterThan(0);
   });
 
+  describe("while a plan of before is read by", () => {
+    /** More stripes than are read at a time at first. */
+    const LONG = sampleBytes(100_000);
+
+    /** A long object whose plan is known; since then, another PoP has cached the chunks of `now` in place of `before`. */
+    async function changed(before: number[], now: number[]): Promise<{ world: FakeWorld; client: ObjectClient }> {
+      const { world, client, peer } = await startWorld();
+      const { placement } = world.put(KEY, LONG);
+      const chunksOf = (regions: number[]): number[] => regions.map((region) => placement.indexOf(`r${region}`));
+      world.pops[0]!.cached = [];
+      peer.cached = chunksOf(before);
+      await world.clock.settle(client.answer({ key: KEY, method: "HEAD", headers: new Headers() }));
+      peer.cached = chunksOf(now);
+      world.log.length = 0;
+      world.events.length = 0;
+      return { world, client };
+    }
+
+    test("are asked for as soon as the plan of the bundle names them, beside what is slower", async () => {
+      const { world, client } = await changed([], [2, 3]);
+      const { bytes } = await read(world, client);
+      expect(bytes).toEqual(LONG);
+      const firstMs = world.log[0]!.atMs;
+      const asked = world
+        .requests("p1")
+        .map(({ url, atMs }) => ({ atMs, stripe: Number(/stripe=(\d+)/.exec(url)![1]) }));
+      expect(asked[0], "p0 answers after 10 ms").toEqual({ atMs: firstMs + 10, stripe: 0 });
+      expect(asked.at(-1)!.stripe, "so are those of later stripes").toBe(24);
+      expect(used(world)["peer p1"]).toBeGreaterThan(24);
+      expect(client.plans.get(KEY)?.peers).toMatchObject([{ name: "p1", chunks: world.pops[1]!.cached }]);
+    });
+
+    test("are not asked for in later stripes once the plan of the bundle names them no more", async () => {
+      const { world, client } = await changed([2, 3], []);
+      const { bytes, kind } = await read(world, client);
+      expect(bytes).toEqual(LONG);
+      expect(kind, "what is gone is no fault").toBe("origin");
+      const stripes = world.requests("p1").map(({ url }) => Number(/stripe=(\d+)/.exec(url)![1]));
+      expect(Math.max(...stripes), "those that were planned before").toBe(15);
+      expect(client.plans.get(KEY)?.peers).toEqual([]);
+    });
+  });
+
   test("are not asked of a PoP that is not in the configuration", async () => {
     const { world } = await startWorld();
     const [{ name, url }] = world.pops as [FakePop, FakePop];

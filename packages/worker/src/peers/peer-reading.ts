@@ -55,7 +55,7 @@ export async function peerSources(
     return new PeerSource({
       manifest,
       peer: { name, url },
-      chunks,
+      chunks: () => chunks,
       latency: () => holder,
       fetch: invocation.fetch,
       headers: (path) =>
