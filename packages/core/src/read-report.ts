@@ -12,6 +12,8 @@ export interface RequestRecord {
   readonly bytes: number;
   /** On the reader's clock. */
   readonly startMs: number;
+  /** What it waited for its turn, where the source has turns and its own has come. */
+  waitMs?: number;
   endMs: number | undefined;
   /**
    * `unused`: arrived whole, but the same chunk or, of a functional one, k others were there already; `cancelled`: aborted

@@ -40,4 +40,6 @@ export interface ChunkRequest {
   readonly signal: AbortSignal;
   /** The last stripe that the read is going to want: a source may fetch ahead. Default: this one alone. */
   readonly lastStripe?: number;
+  /** A source that lets requests wait for a turn calls it when that has come. */
+  readonly onTurn?: () => void;
 }

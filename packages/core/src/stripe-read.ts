@@ -155,11 +155,12 @@ class StripeRead {
       outcome: "pending",
       error: undefined,
     };
+    const onTurn = (): void => void (record.waitMs = clock.now() - record.startMs);
     const flight: Flight = { candidate, record, abort: new AbortController(), isFurther };
     this.#flights.add(flight);
     onRequest(record);
     try {
-      const shard = await source.fetch({ stripe, chunk, lastStripe, signal: flight.abort.signal });
+      const shard = await source.fetch({ stripe, chunk, lastStripe, signal: flight.abort.signal, onTurn });
       if (flight.abort.signal.aborted) return;
       checkedLength(shard, stripe.shardBytes, `${source.kind} ${source.id}, chunk ${chunk} of stripe ${stripe.index}`);
       if (!isFunctional(manifest, chunk)) await checkHash(manifest, stripe, chunk, shard, sha256);

@@ -142,11 +142,13 @@ export class ReadTrace {
     });
   }
 
-  #measure({ source, kind, bytes, outcome, startMs, error }: RequestRecord, endMs: number): void {
+  #measure({ source, kind, bytes, outcome, startMs, waitMs, error }: RequestRecord, endMs: number): void {
     const { latencies, onRegionLatency } = this.#options;
     const id = deliveryOf(kind, source);
     const size = kind === "edge" ? this.#edgeBytes : bytes;
-    const ms = endMs - (kind === "edge" ? Math.max(startMs, this.#bundleMs) : startMs);
+    // What still waits for its turn says nothing of a region.
+    const waitedMs = waitMs ?? (kind === "region" ? Number.NaN : 0);
+    const ms = endMs - waitedMs - (kind === "edge" ? Math.max(startMs, this.#bundleMs) : startMs);
     if (outcome === "used" || outcome === "unused") {
       latencies.observe(id, ms, size);
       if (kind === "region") onRegionLatency(source, ms, bytes);

@@ -3,6 +3,7 @@
  */
 import {
   BundleSource,
+  hedgeAfterMs,
   LATENCY_UNKNOWN,
   RegionSource,
   stripeShape,
@@ -14,7 +15,7 @@ import {
 } from "@agarose/core";
 import type { FullPlan } from "./bundle-request.ts";
 import type { Endpoint } from "./config.ts";
-import type { FairQueue, Turn } from "./fair-queue.ts";
+import { REQUESTS_PER_SOURCE, type FairQueue, type Turn } from "./fair-queue.ts";
 import type { LatencyBook } from "./latency-book.ts";
 import type { Edge } from "./object-read.ts";
 import { deliveryOf, popAnswer } from "./read-trace.ts";
@@ -59,21 +60,27 @@ export function regionSources(plan: FullPlan, ports: RegionPorts): ChunkSource[]
 /** Each request of a source makes it count as slower by so much: of equal ones, the least loaded is asked. */
 const LOAD = 0.002;
 
-/** `source`, whose requests wait for their turn. What they wait is part of its latency as measured. */
+/** `source`, whose requests wait for their turn. What they are going to wait is part of its latency, not of what is measured. */
 function queued(source: RegionSource, queue: FairQueue, turn: Turn): ChunkSource {
   return {
     id: source.id,
     kind: source.kind,
     get latency() {
       const { latency } = source;
-      return { ...latency, meanMs: latency.meanMs * (1 + LOAD * queue.load) };
+      // While one request takes its time, all the places are freed once.
+      const times = LOAD * queue.load + Math.max(1, queue.load / REQUESTS_PER_SOURCE);
+      return { ...latency, meanMs: latency.meanMs * times, lateMs: hedgeAfterMs(latency) * times };
     },
     get received() {
       // Who waits for a turn gets nothing yet, and is no worse off for that.
       return source.received + queue.finished;
     },
     has: (stripe, chunk) => source.has(stripe, chunk),
-    fetch: (request) => queue.run(turn, request.signal, () => source.fetch(request)),
+    fetch: (request) =>
+      queue.run(turn, request.signal, () => {
+        request.onTurn?.();
+        return source.fetch(request);
+      }),
     release: (stripe) => source.release?.(stripe),
     close: () => source.close?.(),
   };

@@ -1,6 +1,7 @@
 /** Reads beside one another, and reads that are prepared: what a page with many objects sees. */
 import { describe, expect, test, vi } from "vitest";
 import { STRIPE_TIMEOUT_MS_DEFAULT } from "@agarose/core";
+import { REQUESTS_PER_SOURCE } from "../src/fair-queue.ts";
 import { HEDGED_SHARE } from "../src/hedge-budget.ts";
 import type { ObjectClient } from "../src/object-client.ts";
 import { FakeWorld, sampleBytes } from "./fake-world.ts";
@@ -62,6 +63,45 @@ describe("images that a page asks for at once", () => {
     const urgent = timed(world, client, IMAGES[0]!, "u=0");
     const ends = await world.clock.settle(Promise.all([urgent, ...others]));
     expect(ends.filter((end) => end < ends[0]!).length).toBeLessThan(50);
+  });
+
+  describe("each of which needs one of two slow regions", () => {
+    const CONNECTIONS = 6;
+    const SLOW_MS = [300, 400];
+
+    const readAll = async () => {
+      const world = new FakeWorld();
+      for (const key of IMAGES) world.put(key, IMAGE);
+      // Three chunks are near, and the last region is no choice.
+      const delays = [20, 20, 20, ...SLOW_MS, 3_000];
+      for (const [i, region] of world.regions.entries())
+        [region.connections, region.delayMs] = [CONNECTIONS, delays[i]!];
+      world.savesData = true;
+      const client = world.client();
+      await world.clock.settle(client.probe(true));
+      await world.clock.settle(client.preload(IMAGES));
+      const start = world.clock.now();
+      const ends = await world.clock.settle(Promise.all(IMAGES.map((key) => timed(world, client, key))));
+      return { client, tookMs: ends.map((end) => end - start) };
+    };
+
+    test("go to the one or the other by what has to be waited for there", async () => {
+      const { tookMs } = await readAll();
+      const meanMs = tookMs.reduce((sum, ms) => sum + ms, 0) / IMAGES.length;
+      // Both busy all the time: the last read ends when they have served all, the mean one after half of that.
+      const [one, other] = SLOW_MS.map((ms) => CONNECTIONS / ms);
+      const sharedMs = IMAGES.length / (one! + other!);
+      expect(meanMs).toBeLessThan(1.25 * (sharedMs / 2));
+      expect(Math.max(...tookMs)).toBeLessThan(1.25 * sharedMs);
+    });
+
+    test("do not take what they wait for their turn for the region's latency", async () => {
+      const { client, tookMs } = await readAll();
+      // The browser's connections are part of it: 24 requests on six of them.
+      const busyMs = (REQUESTS_PER_SOURCE / CONNECTIONS) * SLOW_MS[0]!;
+      expect(Math.max(...tookMs), "some waited longer").toBeGreaterThan(2 * busyMs);
+      expect(client.latencies.estimate("region:r3", SHARD_BYTES).meanMs).toBeLessThan(1.1 * busyMs);
+    });
   });
 });
 
