@@ -23,18 +23,22 @@ const steps = [
 ];
 const only = process.argv.slice(2);
 const total = { passed: 0, failed: 0, skipped: 0 };
+const failures = [];
 for (const step of steps) {
   if (only.length > 0 && !only.some((word) => step.name.toLowerCase().includes(word.toLowerCase()))) continue;
   console.log(`\n=== ${step.name}`);
   const started = Date.now();
-  const { code, passed, failed, skipped = 0, note = "" } = await step.run();
-  const failures = code === 0 ? failed : Math.max(1, failed);
+  const { code, passed, failed, skipped = 0, note = "", names = [] } = await step.run();
+  const failedCount = code === 0 ? failed : Math.max(1, failed);
   total.passed += passed;
-  total.failed += failures;
+  total.failed += failedCount;
   total.skipped += skipped;
+  if (failedCount > 0) failures.push(step.name, ...names.map((name) => `  ${name}`));
   const seconds = ((Date.now() - started) / 1000).toFixed(0);
-  console.log(`=== ${step.name}: ${passed} passed, ${failures} failed, ${skipped} skipped in ${seconds} s ${note}`);
+  console.log(`=== ${step.name}: ${passed} passed, ${failedCount} failed, ${skipped} skipped in ${seconds} s ${note}`);
 }
+// Once more where it is seen: the output above is thousands of lines.
+if (failures.length > 0) console.log(`\nWhat failed:\n${failures.join("\n")}`);
 console.log(`\n${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed > 0 ? 1 : 0;
 
@@ -53,7 +57,16 @@ async function vitest() {
     passed: report?.numPassedTests ?? 0,
     failed: report?.numFailedTests ?? 0,
     skipped: (report?.numPendingTests ?? 0) + (report?.numTodoTests ?? 0),
+    names: (report?.testResults ?? []).flatMap(failedTests),
   };
+}
+
+/** Of one file of Vitest's report: its failed tests, or the file itself where it could not be run. */
+function failedTests({ name, status, message, assertionResults }) {
+  const file = name.slice(root.length + 1);
+  const tests = assertionResults.filter((test) => test.status === "failed");
+  if (tests.length === 0) return status === "failed" ? [`${file}: ${message.split("\n", 1)[0]}`] : [];
+  return tests.map(({ fullName, failureMessages }) => `${file}: ${fullName}: ${failureMessages[0]?.split("\n", 1)[0]}`);
 }
 
 async function rust() {
@@ -79,9 +92,21 @@ async function playwright() {
   const { code } = await run("playwright", ["test", "--config", "e2e/playwright.config.ts"], {
     env: { ...env, CHROMIUM_PATH: browser, PLAYWRIGHT_JSON_OUTPUT_NAME: file },
   });
-  const { stats } = readReport(file) ?? {};
+  const { stats, suites = [] } = readReport(file) ?? {};
   const failed = (stats?.unexpected ?? 0) + (stats?.flaky ?? 0);
-  return { code, passed: stats?.expected ?? 0, failed, skipped: stats?.skipped ?? 0 };
+  return {
+    code,
+    passed: stats?.expected ?? 0,
+    failed,
+    skipped: stats?.skipped ?? 0,
+    names: suites.flatMap(failedSpecs),
+  };
+}
+
+/** Of a suite of Playwright's report and those within it. */
+function failedSpecs({ file, specs = [], suites = [] }) {
+  const failed = specs.filter(({ ok }) => !ok).map(({ title }) => `${file}: ${title}`);
+  return [...failed, ...suites.flatMap(failedSpecs)];
 }
 
 /** Runs a command in the project with its output shown, and kept when `capture` is set. */
