@@ -1,14 +1,20 @@
 import { randomBytes } from "node:crypto";
+import { loadCodec } from "@agarose/ec-wasm";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { getObject } from "../src/get/get-object.ts";
+import { readManifest } from "../src/manifests.ts";
 import type { PutResult } from "../src/put/put-object.ts";
+import { verifyObject } from "../src/verify/verify-object.ts";
 import { chunkPlace, DOWN, manifestName, startTestWorld, type World } from "./world.ts";
 
 let world: World;
 let put: PutResult;
+let body: Buffer;
 
 beforeEach(async () => {
   world = await startTestWorld();
-  put = await world.put("object", randomBytes(2500));
+  body = randomBytes(2500);
+  put = await world.put("object", body);
 });
 
 afterEach(() => world.close());
@@ -95,6 +101,19 @@ test("more than m bad shards of one stripe cannot be read; spread over stripes t
   await spoil(2, 0);
   expect(await world.verify("object")).toMatchObject({ sound: false, readable: false });
   await expect(world.get("object")).rejects.toMatchObject({ code: "NOT_ENOUGH_CHUNKS" });
+});
+
+test("a region that is not configured is named; a read makes do without it", async () => {
+  const [missing, ...stores] = world.stores;
+  const { signal } = new AbortController();
+  const manifest = await readManifest("object", stores, signal);
+  const parts: Uint8Array[] = [];
+  await getObject(manifest, undefined, async (part) => parts.push(part), { stores, codec: loadCodec, signal });
+  expect(Buffer.concat(parts)).toEqual(body);
+  const { sound, manifests } = await verifyObject("object", stores, signal);
+  expect(sound).toBe(false);
+  for (const { problem } of manifests)
+    expect(problem).toContain(`REGION_UNKNOWN: manifest of "object" places chunks in ${missing!.region.name},`);
 });
 
 test("a manifest that is missing, damaged or old is found, and the newest one counts", async () => {

@@ -54,7 +54,7 @@ describe("findManifest", () => {
     "is huge": [{ status: 200, body: new Uint8Array(MANIFEST_BYTES_MAX + 11) }, "MANIFEST_TOO_LARGE"],
     "has a code that is none": [{ status: 200, body: encodeManifest({ ...manifest, k: 0 }) }, "CODE_INVALID"],
     "points outside": [
-      { status: 200, body: encodeManifest({ ...manifest, placement: ["near", "elsewhere", "far"] }) },
+      { status: 200, body: encodeManifest({ ...manifest, placement: ["near", "elsewhere", "outside"] }) },
       "REGION_UNKNOWN",
     ],
   };

@@ -35,9 +35,31 @@ describe("parseManifest", () => {
     expect(codeOf(() => parseManifest(encodeManifest(manifest), { key: "photos/dog.jpg" }))).toBe("MANIFEST_INVALID");
   });
 
-  test("refuses a region that is not configured, naming it", () => {
-    const error = errorOf(() => parseManifest(encodeManifest(manifest), { regions: new Set(["a", "b"]) }));
-    expect(error).toMatchObject({ code: "REGION_UNKNOWN", details: { region: "c", regions: ["a", "b"] } });
+  test("accepts one with k chunks in configured regions, wherever the others are", () => {
+    const regions = new Set(["a", "b"]);
+    expect(parseManifest(encodeManifest(manifest), { regions })).toEqual(manifest);
+  });
+
+  test("refuses one with fewer than k chunks in configured regions, naming the region of every other chunk", () => {
+    const error = errorOf(() => parseManifest(encodeManifest(manifest), { regions: new Set(["a"]) }));
+    expect(error).toMatchObject({ code: "REGION_UNKNOWN", details: { regions: ["b", "c", "b", "c"] } });
+    expect(error.message).toContain("places 2 chunks in configured regions, 4 are needed: configure b, c, b, c");
+  });
+
+  test("is refused for its regions exactly when they hold fewer than k chunks (property)", () => {
+    const seen = { accepted: 0, refused: 0 };
+    const placement = fc.array(fc.constantFrom("a", "b", "c", "d"), { minLength: 6, maxLength: 6 });
+    fc.assert(
+      fc.property(placement, fc.subarray(["a", "b", "c", "d"]), (placed, configured) => {
+        const regions = new Set(configured);
+        const checked = attempt(() => checkManifest({ ...manifest, placement: placed }, { regions }));
+        const isReadable = placed.filter((region) => regions.has(region)).length >= manifest.k;
+        seen[isReadable ? "accepted" : "refused"]++;
+        if (isReadable) expect(checked).toMatchObject({ placement: placed });
+        else expect(checked).toMatchObject({ code: "REGION_UNKNOWN" });
+      }),
+    );
+    for (const count of Object.values(seen)) expect(count).toBeGreaterThan(10);
   });
 
   test("refuses a manifest that ends early, at every byte", () => {

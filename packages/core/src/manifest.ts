@@ -168,7 +168,8 @@ export function refuseTooLarge(bytes: number): void {
 /**
  * Parses and checks a stored manifest.
  *
- * @param expected what the caller asked for: the key it must be of, and the regions that chunks may stand in.
+ * @param expected what the caller asked for: the key it must be of, and the regions that it knows, where at least k chunks must
+ *   stand.
  * @throws MANIFEST_TOO_LARGE, MANIFEST_NEWER, MANIFEST_INVALID, CODE_INVALID or REGION_UNKNOWN.
  */
 export function parseManifest(
@@ -269,16 +270,17 @@ function checkPlacement(m: Manifest, regions: ReadonlySet<string> | undefined): 
   if (!Array.isArray(m.placement) || m.placement.length !== n) {
     throw invalid(`places ${Array.isArray(m.placement) ? m.placement.length : 0} chunks, n = ${n} are expected`, { n });
   }
-  for (const region of m.placement) {
+  const unknown = m.placement.filter((region) => {
     if (typeof region !== "string") throw invalid("places a chunk in something that is not a region's name");
-    if (regions && !regions.has(region)) {
-      throw new AgaroseError(
-        "REGION_UNKNOWN",
-        `manifest of ${JSON.stringify(m.key)} places chunks in region ${JSON.stringify(region)}, ` +
-          `which is not configured (${[...regions].join(", ")}): add it to the configuration`,
-        { region, regions: [...regions] },
-      );
-    }
+    return regions && !regions.has(region);
+  });
+  if (unknown.length > m.m) {
+    throw new AgaroseError(
+      "REGION_UNKNOWN",
+      `manifest of ${JSON.stringify(m.key)} places ${n - unknown.length} chunks in configured regions, ${m.k} are needed: ` +
+        `configure ${unknown.join(", ")}`,
+      { regions: unknown },
+    );
   }
 }
 

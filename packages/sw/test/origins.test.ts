@@ -4,6 +4,7 @@
  */
 import type { Manifest, Plan, PlanRegion } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
+import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { browserPorts } from "../src/browser-ports.ts";
 import { parseConfig, type ClientConfigInput } from "../src/config.ts";
@@ -77,8 +78,8 @@ describe("a plan that names", () => {
     expect(await read(client)).toEqual(BYTES);
     own.interfere = (request, response) => request.url!.startsWith("/pop/") && Boolean(response.writeHead(503).end());
     client.plans.purge(() => true);
-    // The placement is of no use as a whole to who knows five regions of six.
-    await expect(read(client)).rejects.toMatchObject({ code: "REGION_UNKNOWN" });
+    expect(await read(client)).toEqual(BYTES);
+    expect(own.asked.some((path) => path.includes("/manifests/"))).toBe(true);
     expect(foreign.asked).toEqual([]);
     expect(own.asked.some(ofRegion(strange))).toBe(false);
   });
@@ -103,6 +104,52 @@ describe("a plan that names", () => {
     own.plan = planWith(() => foreign);
     expect(await read(clientOf(configWith([])))).toEqual(BYTES);
     expect(foreign.asked.length, "the foreign host can be reached and counts").toBeGreaterThan(0);
+  });
+});
+
+describe("a manifest in the buckets that names regions which are not configured", () => {
+  beforeEach(() => {
+    own.interfere = (request, response) => request.url!.startsWith("/pop/") && Boolean(response.writeHead(503).end());
+  });
+
+  const strangersAsked = (configured: readonly string[]): string[] =>
+    own.asked.filter((path) => !path.startsWith("/pop/") && !configured.some((name) => ofRegion(name)(path)));
+
+  test("is read by any k regions that are, and by fewer not at all: the error names the others (property)", async () => {
+    const seen = { read: 0, refused: 0 };
+    await fc.assert(
+      fc.asyncProperty(fc.subarray([...manifest.placement], { minLength: 1 }), async (configured) => {
+        own.asked.length = 0;
+        const client = clientOf(configWith(configured));
+        if (configured.length >= manifest.k) {
+          seen.read++;
+          expect(await read(client)).toEqual(BYTES);
+        } else {
+          seen.refused++;
+          const regions = manifest.placement.filter((name) => !configured.includes(name));
+          await expect(read(client)).rejects.toMatchObject({ code: "REGION_UNKNOWN", details: { regions } });
+        }
+        expect(own.asked.some((path) => path.includes("/manifests/"))).toBe(true);
+        expect(strangersAsked(configured)).toEqual([]);
+      }),
+      { numRuns: 40 },
+    );
+    for (const count of Object.values(seen)) expect(count).toBeGreaterThan(5);
+    expect(foreign.asked).toEqual([]);
+  });
+
+  test("fails when a bucket is down that it needs then, and asks nobody else", async () => {
+    const configured = manifest.placement.slice(0, 4);
+    const refuses = ofRegion(configured[3]!);
+    let refused = 0;
+    own.interfere = ({ url }, response) =>
+      (url!.startsWith("/pop/") || (refuses(url!) && ++refused > 0)) && Boolean(response.writeHead(503).end());
+    await expect(read(clientOf(configWith(configured)))).rejects.toMatchObject({
+      code: "NOT_ENOUGH_CHUNKS",
+      details: { needed: 4, available: 3 },
+    });
+    expect(refused).toBeGreaterThan(0);
+    expect(strangersAsked(configured)).toEqual([]);
   });
 });
 

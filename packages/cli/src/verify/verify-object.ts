@@ -2,6 +2,7 @@
  * Checks everything that is stored of one object: its manifest in every region, and every byte of every chunk.
  */
 import {
+  AgaroseError,
   chunkBytes,
   chunkHash,
   chunkName,
@@ -116,7 +117,8 @@ async function readOne(
     if (response.status !== 200) {
       return { verdict: { region, state: "unreachable", problem: `status ${response.status}` } };
     }
-    const manifest = parseManifest(await readChecked(response, refuseTooLarge), { key, regions });
+    const manifest = parseManifest(await readChecked(response, refuseTooLarge), { key });
+    checkRegions(manifest, regions);
     return { manifest, verdict: { region, state: "sound" } };
   } catch (error) {
     signal.throwIfAborted();
@@ -125,6 +127,18 @@ async function readOne(
       code.startsWith("MANIFEST_") || code === "REGION_UNKNOWN" || code === "CODE_INVALID" ? "invalid" : "unreachable";
     return { verdict: { region, state, problem: `${code}: ${message}` } };
   }
+}
+
+/** A read makes do with k chunks; who looks after an object has to reach them all. */
+function checkRegions({ key, placement }: Manifest, regions: ReadonlySet<string>): void {
+  const unknown = [...new Set(placement)].filter((region) => !regions.has(region));
+  if (unknown.length === 0) return;
+  throw new AgaroseError(
+    "REGION_UNKNOWN",
+    `manifest of ${JSON.stringify(key)} places chunks in ${unknown.join(", ")}, configured are ` +
+      `${[...regions].join(", ")}: add the missing ones to the configuration`,
+    { regions: unknown },
+  );
 }
 
 async function checkChunk(
