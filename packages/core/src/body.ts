@@ -28,9 +28,13 @@ export class BodyReader {
   #rest: Uint8Array = NOTHING;
   readonly #onPart: (() => void) | undefined;
 
-  /** @param onPart told whenever something has come. */
-  constructor(body: ReadableStream<Uint8Array>, onPart?: () => void) {
+  /**
+   * @param from a body that is not there is an empty one.
+   * @param onPart told whenever something has come.
+   */
+  constructor(from: ReadableStream<Uint8Array> | null, onPart?: () => void) {
     this.#onPart = onPart;
+    const body = from ?? new Blob([]).stream();
     try {
       this.#inPlace = body.getReader({ mode: "byob" }) as InPlaceReader;
     } catch {
@@ -79,7 +83,6 @@ export class BodyReader {
 
 /** The body of a response, which must have exactly `bytes` bytes; what is longer is not read. */
 export async function readExactly({ body }: FetchedResponse, bytes: number, what: string): Promise<Uint8Array> {
-  if (!body) return checkedLength(NOTHING, bytes, what);
   const reader = new BodyReader(body);
   const whole = checkedLength(await reader.read(bytes), bytes, what);
   await expectEnd(reader, bytes, what);
@@ -103,8 +106,8 @@ export function checkedLength(read: Uint8Array, bytes: number, what: string): Ui
 /** The whole body of a response; `check` is told the length so far, and ends the reading by throwing. */
 export async function readChecked({ body }: FetchedResponse, check: (bytes: number) => void): Promise<Uint8Array> {
   if (!body) return NOTHING;
-  const reader = body.getReader();
-  const parts: Uint8Array[] = [];
+  const reader = (body as ReadableStream<Uint8Array<ArrayBuffer>>).getReader();
+  const parts: Uint8Array<ArrayBuffer>[] = [];
   let bytes = 0;
   try {
     for (;;) {
@@ -118,13 +121,7 @@ export async function readChecked({ body }: FetchedResponse, check: (bytes: numb
     reader.cancel().catch(() => {});
     throw error;
   }
-  const whole = new Uint8Array(bytes);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
 }
 
 function wrongLength(what: string, expected: number, received: number): AgaroseError {

@@ -114,7 +114,7 @@ export function parsePlan(payload: Uint8Array, key: string): Plan {
   const sound =
     typeof plan?.pop === "string" &&
     typeof plan.version === "string" &&
-    isCount(plan.epoch, Number.MAX_SAFE_INTEGER) &&
+    isCount(plan.epoch) &&
     isCount(plan.delta, CHUNKS_MAX) &&
     (plan.private === undefined || typeof plan.private === "boolean") &&
     (plan.telemetry === undefined || typeof plan.telemetry === "string") &&

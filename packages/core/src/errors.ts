@@ -116,20 +116,12 @@ export class AgaroseError extends Error {
 }
 
 /**
- * Whether `error` is one of ours by shape: packages that do not import this one throw errors of the same name and
- * fields, and a bundle may hold this class twice.
+ * Returns `error` itself when it is one of ours, and wraps anything else: aborts as ABORTED, the rest as `fallback`. Packages that
+ * do not import this one throw errors of the same name and fields, and a bundle may hold this class twice: those keep theirs.
  */
-function isAgaroseError(error: unknown): error is AgaroseError {
-  return error instanceof Error && error.name === "AgaroseError" && "code" in error && "details" in error;
-}
-
-/** Returns `error` itself when it has a code, and wraps anything else: aborts as ABORTED, the rest as `fallback`. */
 export function toAgaroseError(error: unknown, fallback: ErrorCode = "INTERNAL"): AgaroseError {
   if (error instanceof AgaroseError) return error;
-  if (isAgaroseError(error)) return new AgaroseError(error.code, error.message, error.details, error);
-  const name = error instanceof Error ? error.name : "";
-  const message = error instanceof Error ? error.message : String(error);
-  if (name === "AbortError") return new AgaroseError("ABORTED", "the read was aborted by its caller", {}, error);
-  if (name === "TimeoutError") return new AgaroseError("READ_TIMEOUT", message, {}, error);
-  return new AgaroseError(fallback, message, {}, error);
+  const { name, message, code, details } = (error instanceof Error ? error : Error(String(error))) as AgaroseError;
+  const codes: Record<string, ErrorCode> = { AgaroseError: code, AbortError: "ABORTED", TimeoutError: "READ_TIMEOUT" };
+  return new AgaroseError(codes[name] ?? fallback, message, details, error);
 }

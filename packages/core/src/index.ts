@@ -2,6 +2,7 @@
 export type { Codec, Decoder, Shard } from "./codec.ts";
 export { AgaroseError, toAgaroseError, type ErrorCode } from "./errors.ts";
 export * from "./key.ts";
+export { isCount, isRecord, isText } from "./shape.ts";
 export * from "./manifest.ts";
 export * from "./placement.ts";
 export * from "./latency.ts";

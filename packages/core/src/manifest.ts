@@ -108,8 +108,8 @@ export function isFunctional({ k, m }: Code, chunk: number): boolean {
 
 /** The 32-byte hash of chunk `chunk` (< n) in stripe `stripe`. */
 export function chunkHash(manifest: Manifest, stripe: number, chunk: number): Uint8Array {
-  const all = decodeBase64(manifest.hashes[stripe] ?? "");
-  return all.subarray(chunk * HASH_BYTES, (chunk + 1) * HASH_BYTES);
+  const all = atob(manifest.hashes[stripe] ?? "").slice(chunk * HASH_BYTES, (chunk + 1) * HASH_BYTES);
+  return Uint8Array.from(all, (character) => character.charCodeAt(0));
 }
 
 /** The `hashes` entry of a stripe from its n hashes in chunk order. */
@@ -128,14 +128,14 @@ export function versionText(object: Code & { readonly sha256: string; readonly s
 /** Refuses k, m and stripeBytes that cannot be coded, with CODE_INVALID. */
 export function checkCode(code: Code & { readonly stripeBytes?: number }): void {
   const { k, m, stripeBytes = STRIPE_BYTES_DEFAULT } = code;
-  if (!Number.isInteger(k) || !Number.isInteger(m) || k < 1 || m < 0 || 2 * k + m > CHUNKS_MAX) {
+  if (!isCount(k, CHUNKS_MAX) || !isCount(m, CHUNKS_MAX) || k < 1 || 2 * k + m > CHUNKS_MAX) {
     throw new AgaroseError(
       "CODE_INVALID",
       `k = ${JSON.stringify(k)}, m = ${JSON.stringify(m)} is not a code: whole numbers with k >= 1, m >= 0 and 2k + m <= 256 are`,
       { k, m },
     );
   }
-  if (!Number.isInteger(stripeBytes) || stripeBytes < 1 || stripeBytes > STRIPE_BYTES_MAX) {
+  if (!isCount(stripeBytes, STRIPE_BYTES_MAX) || stripeBytes < 1) {
     throw new AgaroseError(
       "CODE_INVALID",
       `stripeBytes = ${JSON.stringify(stripeBytes)} is out of range: whole numbers from 1 to ${STRIPE_BYTES_MAX} are allowed`,
@@ -251,7 +251,7 @@ function checkScalars(m: Manifest): void {
   for (const [field, form] of Object.entries(TEXTS))
     require(field as keyof typeof TEXTS, isText(m[field as keyof typeof TEXTS], form));
   require("modified", Date.parse(m.modified) > Number.NEGATIVE_INFINITY);
-  require("bytes", isCount(m.bytes, Number.MAX_SAFE_INTEGER));
+  require("bytes", isCount(m.bytes));
   require("stripeBytes", m.stripeBytes !== undefined);
   checkKey(m.key);
 }
@@ -311,11 +311,4 @@ function checkHeaders(headers: unknown): void {
 
 function invalid(problem: string, details: Record<string, unknown> = {}, cause?: unknown): AgaroseError {
   return new AgaroseError("MANIFEST_INVALID", `manifest ${problem}: run \`agarose verify\``, details, cause);
-}
-
-function decodeBase64(text: string): Uint8Array {
-  const binary = atob(text);
-  const bytes = new Uint8Array(binary.length);
-  for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);
-  return bytes;
 }

@@ -59,11 +59,14 @@ export class PeerSource implements ChunkSource {
       const { status, body } = response;
       if (status === 200) return await readExactly(response, stripe.shardBytes, `PoP ${peer.name}, chunk ${chunk}`);
       await body?.cancel();
-      const code = status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED";
-      throw new AgaroseError(code, `PoP ${peer.name} answered ${status} for chunk ${chunk}`, {
-        pop: peer.name,
-        status,
-      });
+      throw new AgaroseError(
+        status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED",
+        `PoP ${peer.name} answered ${status} for chunk ${chunk}`,
+        {
+          pop: peer.name,
+          status,
+        },
+      );
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       throw toAgaroseError(error, "SOURCE_FAILED");

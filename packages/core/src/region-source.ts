@@ -121,16 +121,18 @@ export class RegionSource implements ChunkSource {
     const end = to.chunkOffset + to.shardBytes;
     const isWhole = from.chunkOffset === 0 && end === chunkBytes(manifest);
     const headers: Record<string, string> = isWhole ? {} : { range: `bytes=${from.chunkOffset}-${end - 1}` };
-    const response = await fetch(url, { headers, signal }).catch((error: unknown) => {
+    const { status, body } = await fetch(url, { headers, signal }).catch((error: unknown) => {
       throw new AgaroseError("SOURCE_FAILED", `region ${region.name} did not answer`, { region: region.name }, error);
     });
-    const { status, body } = response;
-    if (status === (isWhole ? 200 : 206)) return new BodyReader(body ?? new Blob([]).stream(), () => this.received++);
+    if (status === (isWhole ? 200 : 206)) return new BodyReader(body, () => this.received++);
     await body?.cancel();
-    const code = status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED";
-    throw new AgaroseError(code, `region ${this.id} answered ${status} for chunk ${chunk}`, {
-      region: this.id,
-      status,
-    });
+    throw new AgaroseError(
+      status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED",
+      `region ${this.id} answered ${status} for chunk ${chunk}`,
+      {
+        region: this.id,
+        status,
+      },
+    );
   }
 }

@@ -4,7 +4,7 @@
 
 /** The text of `bytes`. Throws a TypeError when they are not UTF-8. */
 export function decodeUtf8(bytes: Uint8Array): string {
-  return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+  return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 }
 
 /** Whether it is an object with fields: neither null nor an array. */
@@ -17,7 +17,7 @@ export function isText(value: unknown, form: RegExp = /./s): value is string {
   return typeof value === "string" && form.test(value);
 }
 
-/** Whether it is a whole number from 0 to `max`. */
-export function isCount(value: unknown, max: number): value is number {
+/** Whether it is a whole number from 0 to `max`, at most 2^53 - 1. */
+export function isCount(value: unknown, max = Number.POSITIVE_INFINITY): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= max;
 }

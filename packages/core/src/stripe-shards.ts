@@ -14,9 +14,8 @@ export async function checkHash(
   shard: Uint8Array,
   sha256: Sha256,
 ): Promise<void> {
-  const expected = chunkHash(manifest, stripe.index, chunk);
-  const actual = await sha256(shard);
-  if (expected.length === actual.length && expected.every((byte, i) => byte === actual[i])) return;
+  const [expected, actual] = [chunkHash(manifest, stripe.index, chunk), await sha256(shard)];
+  if (expected.join() === actual.join()) return;
   throw new AgaroseError("CHUNK_CORRUPT", `chunk ${chunk} of stripe ${stripe.index} has another SHA-256 than its own`, {
     chunk,
     stripe: stripe.index,

@@ -1,13 +1,14 @@
 /**
  * Leaves the words out of `new AgaroseError(code, message, details, cause)`: code and details say the same to a program,
- * and `docs/ERRORS.md` to a person. The minifier then drops what only made up the words.
+ * and `docs/ERRORS.md` to a person. The minifier then drops what only made up the words. Of errors that never leave the worker
+ * nothing but the code is left.
  */
 import { edited, parse, walk, type Edit, type Node } from "./syntax-tree.ts";
 
 /** Made of words; anything else is a message that came from elsewhere. */
 const WORDS = new Set(["Literal", "TemplateLiteral", "BinaryExpression"]);
 
-/** The class, and the function that makes errors of its shape in `ec-wasm`. */
+/** The class, and the function that makes errors of its shape in `ec-wasm`: a bundle of both does with the class. */
 const MAKERS = new Set(["AgaroseError", "codecError"]);
 
 /** What an error's code says in the table of HTTP statuses. */
@@ -35,12 +36,24 @@ export function knownStatuses(script: string): string {
   return edited(script, [{ start: table[0]!.start, end: table.at(-1)!.end, text: kept.join(", ") }]);
 }
 
+/**
+ * Codes of errors that never leave a worker: whoever gets one reads its code, and tells what it could not do by another one. They
+ * need no details.
+ */
+const INNER = new Set(["BUNDLE_INVALID", "CHUNK_CORRUPT", "CHUNK_MISSING", "CHUNK_WRONG_LENGTH", "SOURCE_FAILED"]);
+
 /** @throws when there is no error in `script`, which would mean that the class goes by another name. */
 export function terseErrors(script: string): string {
   const edits: Edit[] = [];
   walk(parse(script), (node) => {
-    if (!MAKERS.has(String(node["callee"]?.name))) return;
-    const message = node["arguments"][1] as Node | undefined;
+    const { callee } = node;
+    if (!MAKERS.has(String(callee?.name))) return;
+    if (node.type === "CallExpression") edits.push({ start: callee.start, end: callee.end, text: "new AgaroseError" });
+    const [code, message] = node["arguments"] as Node[];
+    if (message && codesOf(code!).every((text) => INNER.has(String(text)))) {
+      edits.push({ start: code!.end, end: node["arguments"].at(-1).end, text: "" });
+      return;
+    }
     if (message && WORDS.has(message.type)) edits.push({ start: message.start, end: message.end, text: '""' });
     // Words may be in the choice between two as well, but nothing else may: both are dropped or none.
     else if (message?.type === "ConditionalExpression")
@@ -49,4 +62,10 @@ export function terseErrors(script: string): string {
   if (edits.length === 0) throw new Error("no AgaroseError is made in this script");
   // Nested errors would overlap: an outer message holds no inner error.
   return edited(script, edits);
+}
+
+/** What a code may be, where it is written down or one of two that are. */
+function codesOf(code: Node): unknown[] {
+  if (code.type === "ConditionalExpression") return [...codesOf(code["consequent"]), ...codesOf(code["alternate"])];
+  return [code["value"]];
 }

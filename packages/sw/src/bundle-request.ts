@@ -7,7 +7,6 @@ import {
   encodeKey,
   FrameReader,
   parsePlan,
-  toAgaroseError,
   type FetchedResponse,
   type FetchPort,
   type Manifest,
@@ -50,14 +49,11 @@ export interface Bundle {
 
 /**
  * Asks a PoP and resolves when its plan is there. Rejects with FORBIDDEN, OBJECT_NOT_FOUND or KEY_INVALID when the PoP says so, and
- * with SOURCE_FAILED, BUNDLE_INVALID, MANIFEST_… or ABORTED otherwise.
+ * with SOURCE_FAILED, BUNDLE_INVALID, MANIFEST_…, or as the network does otherwise.
  */
 export async function requestBundle(request: BundleRequest, fetch: FetchPort): Promise<Bundle> {
   const { pop, signal, span } = request;
-  const response = await fetch(bundleUrl(request), { signal }).catch((error: unknown) => {
-    if (signal.aborted) throw toAgaroseError(signal.reason, "ABORTED");
-    throw new AgaroseError("SOURCE_FAILED", `PoP ${pop.name} did not answer`, { pop: pop.name }, error);
-  });
+  const response = await fetch(bundleUrl(request), { signal });
   if (response.status !== 200) throw await refusal(response, pop);
   const frames = new FrameReader(bundleBody(response, pop));
   try {
@@ -66,7 +62,7 @@ export async function requestBundle(request: BundleRequest, fetch: FetchPort): P
     return { pop, span, frames, plan: withManifest(parsePlan(first.payload, request.key), request) };
   } catch (error) {
     frames.cancel().catch(() => {});
-    throw toAgaroseError(error, "SOURCE_FAILED");
+    throw error;
   }
 }
 
@@ -90,19 +86,14 @@ export async function* requestPlans(
 }
 
 function bundleUrl({ key, pop, known, span }: BundleRequest): string {
-  const query = new URLSearchParams();
-  if (known) query.set("version", known.version);
-  if (span) {
-    query.set("from", String(span.from));
-    if (span.to !== undefined) query.set("to", String(span.to));
-  }
+  const query = new URLSearchParams({ ...(known && { version: known.version }), ...span } as Record<string, string>);
   return `${pop.url}/v1/read/${encodeKey(key)}${query.size > 0 ? `?${query}` : ""}`;
 }
 
 /** Something else than a PoP may answer with 200: a captive portal, a wrong address. */
 function bundleBody(response: FetchedResponse, pop: Endpoint): ReadableStream<Uint8Array> {
-  const type = response.headers.get("content-type")?.split(";")[0]?.trim();
-  if (type === BUNDLE_CONTENT_TYPE && response.body) return response.body;
+  const type = response.headers.get("content-type");
+  if (type?.startsWith(BUNDLE_CONTENT_TYPE) && response.body) return response.body;
   response.body?.cancel().catch(() => {});
   throw unusable(pop, `is of type ${type ?? "(none)"}, ${BUNDLE_CONTENT_TYPE} is expected`);
 }
@@ -116,26 +107,25 @@ function withManifest(plan: Plan, { known, pop }: Pick<BundleRequest, "known" | 
 /** What a PoP says in its own words about the key is its answer; any other status is a fault of the PoP. */
 async function refusal(response: FetchedResponse, pop: Endpoint): Promise<AgaroseError> {
   const { status } = response;
-  const text = await new Response(response.body).text().catch(() => "");
-  const { code, message } = errorIn(text);
-  if (code === "FORBIDDEN" || code === "OBJECT_NOT_FOUND" || code === "KEY_INVALID" || code === "KEY_TOO_LONG") {
-    return new AgaroseError(code, message, { pop: pop.name, status });
-  }
+  const told = (await new Response(response.body).json().catch(() => undefined)) as
+    { error?: AgaroseError } | undefined;
+  const error = told?.error;
+  const details = { pop: pop.name, status, code: error?.code };
+  if (error && isAnswer(error)) return new AgaroseError(error.code, error.message, details);
+  const said = error ? ` (${error.code}: ${error.message})` : "";
   return new AgaroseError(
     "SOURCE_FAILED",
-    `PoP ${pop.name} answered ${status}${code === "" ? "" : ` (${code}: ${message})`}: the next source is asked`,
-    { pop: pop.name, status, code },
+    `PoP ${pop.name} answered ${status}${said}: the next source is asked`,
+    details,
   );
 }
 
-function errorIn(text: string): { code: string; message: string } {
-  try {
-    const { error } = JSON.parse(text) as { error?: { code?: unknown; message?: unknown } };
-    return { code: String(error?.code ?? ""), message: String(error?.message ?? "") };
-  } catch {
-    return { code: "", message: "" };
-  }
+/** Whether a failure is an answer about the key, which no other source would give differently. */
+export function isAnswer({ code }: Pick<AgaroseError, "code">): boolean {
+  return ANSWERS.has(code);
 }
+
+const ANSWERS: ReadonlySet<unknown> = new Set(["FORBIDDEN", "OBJECT_NOT_FOUND", "KEY_INVALID", "KEY_TOO_LONG"]);
 
 function unusable(pop: Endpoint, problem: string): AgaroseError {
   return new AgaroseError("BUNDLE_INVALID", `bundle of PoP ${pop.name} ${problem}: the next source is asked`, {

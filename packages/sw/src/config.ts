@@ -2,7 +2,7 @@
  * The client configuration: where the PoPs and the buckets are, and which paths belong to Agarose. It comes from one
  * call, from a JSON file, or from the query string of the service worker's own URL.
  */
-import { AgaroseError } from "@agarose/core";
+import { AgaroseError, isCount, isRecord, isText } from "@agarose/core";
 
 /** A PoP or a region: its name, and the base URL below which its routes or objects are. */
 export interface Endpoint {
@@ -44,10 +44,10 @@ export const PREFIX_DEFAULT = "/ec/";
  * the field.
  */
 export function parseConfig(input: unknown, base: string): ClientConfig {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) {
+  if (!isRecord(input)) {
     throw invalid("configuration", "is not an object", 'write {"pops": [{"name", "url"}], "regions": […]}');
   }
-  const { prefix, pops, regions, delta, offline } = input as Record<string, unknown>;
+  const { prefix, pops, regions, delta, offline } = input;
   const config = {
     prefix: parsePrefix(prefix ?? PREFIX_DEFAULT),
     pops: parseEndpoints("pops", pops ?? [], base),
@@ -59,7 +59,7 @@ export function parseConfig(input: unknown, base: string): ClientConfig {
     throw invalid("configuration", "names 0 PoPs and 0 regions", "name at least 1");
   }
   if (delta === undefined) return config;
-  if (typeof delta !== "number" || !Number.isInteger(delta) || delta < 0 || delta > 255) {
+  if (!isCount(delta, 255)) {
     throw invalid("delta", `is ${JSON.stringify(delta)}`, "a whole number from 0 to 255 is expected");
   }
   return { ...config, delta };
@@ -97,8 +97,7 @@ export function checkPrefix(config: ClientConfig, prefix: string): ClientConfig 
 
 function parsePrefix(prefix: unknown): string {
   // Paths of requests are percent-encoded, so the prefix is too.
-  if (typeof prefix === "string" && /^\/([^/?#][^?#]*\/)?$/.test(prefix))
-    return new URL(prefix, "https://prefix.test").pathname;
+  if (isText(prefix, /^\/([^/?#][^?#]*\/)?$/)) return new URL(prefix, "https://prefix.test").pathname;
   throw invalid(
     "prefix",
     `is ${JSON.stringify(prefix)}`,
@@ -120,7 +119,7 @@ function parseEndpoints(field: string, value: unknown, base: string): Endpoint[]
   const names = new Set<string>();
   return value.map((entry: unknown) => {
     const { name, url } = (entry ?? {}) as Partial<Endpoint>;
-    if (typeof name !== "string" || name === "") throw invalid(field, "has an entry without a name", "give it one");
+    if (!isText(name)) throw invalid(field, "has an entry without a name", "give it one");
     if (names.has(name)) throw invalid(field, `names ${name} twice`, "remove one");
     names.add(name);
     return { name, url: parseUrl(`${field}, ${name}`, url, base).replace(/\/$/, "") };
@@ -128,11 +127,11 @@ function parseEndpoints(field: string, value: unknown, base: string): Endpoint[]
 }
 
 function parseUrl(field: string, text: unknown, base: string): string {
-  const url = typeof text === "string" && URL.canParse(text, base) ? new URL(text, base) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || text === "") {
+  const url = isText(text) && URL.canParse(text, base) ? new URL(text, base) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) {
     throw invalid(field, `has the URL ${JSON.stringify(text)}`, "an http or https URL is expected");
   }
-  if (url.username !== "" || url.password !== "") {
+  if (url.username || url.password) {
     throw invalid(field, "has a URL with credentials in it", "they would be public: remove them");
   }
   return url.href;

@@ -8,12 +8,10 @@ import { decodeMatrix, type Engine } from "@agarose/ec-wasm/engine";
 /** @param apply multiplies; the shards wanted of it must not be among those given. */
 export function engineDecoder(apply: Engine["apply"]): Decoder {
   return {
-    reconstruct(k, shards, wanted) {
-      // Lowest indices first: a data shard in the input makes the matrix no denser and needs no inversion.
-      const used = shards.toSorted((a, b) => a.index - b.index).slice(0, k);
-      const inputs = used.map(({ bytes }) => bytes);
+    reconstruct(_k, shards, wanted) {
+      const inputs = shards.map(({ bytes }) => bytes);
       const outputs = wanted.map(() => new Uint8Array(inputs[0]!.length));
-      const present = used.map(({ index }) => index);
+      const present = shards.map(({ index }) => index);
       // Computed anew for every stripe: for (9,3) that is a few hundred steps, and a cache would be more code than this.
       apply(decodeMatrix(present, wanted), inputs, outputs);
       return outputs;

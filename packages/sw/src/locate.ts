@@ -12,10 +12,10 @@ import {
   type FailedAttempt,
   type FetchPort,
 } from "@agarose/core";
-import type { Bundle, FullPlan, StripeSpan } from "./bundle-request.ts";
+import { isAnswer, type Bundle, type FullPlan, type StripeSpan } from "./bundle-request.ts";
 import type { LatencyBook } from "./latency-book.ts";
 import type { ObjectClient } from "./object-client.ts";
-import { discardFrames, isAnswer, PopCall, POP_PATIENCE_MS } from "./pop-call.ts";
+import { discardFrames, PopCall, POP_PATIENCE_MS } from "./pop-call.ts";
 import { popAnswer } from "./read-trace.ts";
 
 export interface Located {

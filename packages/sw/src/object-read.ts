@@ -13,12 +13,12 @@ import {
   type ObjectAnswer as Head,
   type ReadReport,
 } from "@agarose/core";
-import type { Bundle, FullPlan } from "./bundle-request.ts";
+import { isAnswer, type Bundle, type FullPlan } from "./bundle-request.ts";
 import { priorityOf, Turn, type FairQueue } from "./fair-queue.ts";
 import { locate } from "./locate.ts";
 import { proofOf } from "./proof.ts";
 import type { ObjectClient } from "./object-client.ts";
-import { discardFrames, isAnswer, PopCall } from "./pop-call.ts";
+import { discardFrames, PopCall } from "./pop-call.ts";
 import { peerSources } from "./peer-sources.ts";
 import type { PlanEvent } from "./read-events.ts";
 import { ReadTrace } from "./read-trace.ts";

@@ -1,8 +1,8 @@
 /**
  * One call of a PoP, from asking to letting go, with what it teaches about that PoP.
  */
-import { toAgaroseError, type AgaroseError, type Clock, type FetchPort, type FrameReader } from "@agarose/core";
-import { requestBundle, type Bundle, type BundleRequest } from "./bundle-request.ts";
+import { toAgaroseError, type Clock, type FetchPort, type FrameReader } from "@agarose/core";
+import { isAnswer, requestBundle, type Bundle, type BundleRequest } from "./bundle-request.ts";
 import type { LatencyBook } from "./latency-book.ts";
 import { popAnswer } from "./read-trace.ts";
 
@@ -62,9 +62,4 @@ export class PopCall {
 
 export function discardFrames(frames: FrameReader): void {
   frames.cancel().catch(() => {});
-}
-
-/** Whether a failure is an answer about the key, which no other source would give differently. */
-export function isAnswer({ code }: AgaroseError): boolean {
-  return code === "FORBIDDEN" || code === "OBJECT_NOT_FOUND" || code === "KEY_INVALID" || code === "KEY_TOO_LONG";
 }

@@ -143,6 +143,21 @@ test("errors lose their words and keep code, details, cause, and messages from e
   expect(() => terseErrors('new OtherError("A", "words")')).toThrow();
 });
 
+test("errors that never leave a worker lose their details too, and are all of one class", () => {
+  const script = [
+    'new AgaroseError("SOURCE_FAILED", `answered ${status}`, { status }, cause);',
+    'new AgaroseError(status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED", "no", { status });',
+    'new AgaroseError(gone ? "OBJECT_NOT_FOUND" : "SOURCE_FAILED", "no", { status });',
+    'throw codecError("INTERNAL", "failed", { status });',
+  ].join("\n");
+  expect(terseErrors(script).split("\n")).toEqual([
+    'new AgaroseError("SOURCE_FAILED");',
+    'new AgaroseError(status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED");',
+    'new AgaroseError(gone ? "OBJECT_NOT_FOUND" : "SOURCE_FAILED", "", { status });',
+    'throw new AgaroseError("INTERNAL", "", { status });',
+  ]);
+});
+
 test("the table of statuses has the codes that the script names", () => {
   const table = "const STATUS = { KEY_INVALID: 400, BUSY: 503, READ_TIMEOUT: 504 };";
   expect(knownStatuses(`${table} fail("BUSY"); if (code === "KEY_INVALID") fail(code);`)).toMatch(
