@@ -1,7 +1,9 @@
+import type { BrowserContext, Page } from "@playwright/test";
 import { faultCases, NEAR, NEXT } from "./cases/faults.ts";
-import { openControlledApp, read, sha256 } from "./fixtures/app.ts";
+import { openApp, openControlledApp, read, sha256, takeServiceWorker } from "./fixtures/app.ts";
 import { runInChromium } from "./fixtures/chromium.ts";
 import { expect, test } from "./fixtures/test.ts";
+import type { World } from "./fixtures/world.ts";
 
 runInChromium(faultCases);
 
@@ -16,6 +18,46 @@ test("caches make up for the region too many", async ({ context, world, putRando
   const fresh = await openControlledApp(context, world);
   const answer = await read(fresh, "faults/cached");
   expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
+});
+
+test.describe("without a PoP, under a configuration that lacks regions of an object", () => {
+  interface Endpoint {
+    readonly name: string;
+    readonly url: string;
+  }
+  const list = (all: readonly Endpoint[]): string => all.map(({ name, url }) => `${name}=${url}`).join();
+
+  /** Opens the app with all PoPs down and only `isKnown` regions configured. */
+  async function openCutOff(context: BrowserContext, world: World, isKnown: (name: string) => boolean): Promise<Page> {
+    const config = (await (await fetch(`${world.demo}agarose.json`)).json()) as Record<"pops" | "regions", Endpoint[]>;
+    for (const { name } of config.pops) await world.setPop(name, { down: true });
+    const known = config.regions.filter(({ name }) => isKnown(name));
+    const page = await openApp(context, world);
+    await takeServiceWorker(page, "module", `pops=${list(config.pops)}&regions=${list(known)}`);
+    return page;
+  }
+
+  test("the others are read while they hold k chunks", async ({ context, world, putRandom }) => {
+    const content = await putRandom("faults/one region unknown", 1_000_000);
+    const before = (await world.log()).length;
+    const page = await openCutOff(context, world, (name) => name !== NEAR);
+    const answer = await read(page, "faults/one region unknown");
+    expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
+    const ofClient = (await world.log()).slice(before).filter(({ from }) => from === "client");
+    expect(ofClient.some(({ to, path }) => to === NEXT && path.includes("/chunks/"))).toBe(true);
+    expect(ofClient.some(({ to }) => to === NEAR)).toBe(false);
+    expect(ofClient.some(({ outcome }) => outcome === "down")).toBe(true);
+  });
+
+  test("and with one chunk too few, the error names the regions", async ({ context, world, putRandom }) => {
+    await putRandom("faults/two regions unknown", 1_000_000);
+    const page = await openCutOff(context, world, (name) => name !== NEAR && name !== NEXT);
+    const answer = await read(page, "faults/two regions unknown");
+    expect(answer.status).toBe(502);
+    const { error } = JSON.parse(answer.text!) as { error: { code: string; details: { regions: string[] } } };
+    expect(error.code).toBe("REGION_UNKNOWN");
+    expect(new Set(error.details.regions)).toEqual(new Set([NEAR, NEXT]));
+  });
 });
 
 for (const kv of ["down", "slow", "stale"] as const) {
