@@ -55,7 +55,7 @@ export class Broadcast<T extends { readonly epoch: number }> {
     return this.#current;
   }
 
-  /** What has just been published: this isolate need not wait for KV to show it. */
+  /** What is known to hold now, from where it is decided: this isolate need not wait for KV to show it. */
   set(value: T): void {
     if (value.epoch < this.#current.epoch) return;
     this.#current = value;

@@ -7,6 +7,8 @@ export interface LinkFault {
   readonly delayMs?: number;
   /** Replaces the answer to a request for a chunk. */
   readonly spoil?: (body: Uint8Array) => Uint8Array;
+  /** Cuts the connection of a request for a chunk; all else passes. */
+  readonly cutsChunks?: boolean;
   /** Messages that do not arrive although their sender believes so. */
   readonly loses?: boolean;
 }
@@ -44,7 +46,7 @@ export async function startPeerLink(latencyMs: number): Promise<PeerLink> {
     link.paths.push(`${method} ${url}`);
     await sleep(latencyMs + (fault.delayMs ?? 0));
     if (fault.delayMs) link.fired++;
-    if (fault.down) {
+    if (fault.down || (fault.cutsChunks && url.startsWith("/v1/chunk/"))) {
       link.fired++;
       incoming.socket.destroy();
       return;

@@ -41,10 +41,14 @@ const BUCKET_MS = 150;
 const PATIENCE_MS = 10_000;
 const POLL_MS = 50;
 
-/** @param vars of every PoP; of one of them where `own` says so. */
+/**
+ * @param vars of every PoP; of one of them where `own` says so.
+ * @param egressUsdPerGb what every region charges.
+ */
 export async function startPeersWorld(
   vars: Record<string, string> = {},
   own: Partial<Record<Name, Record<string, string>>> = {},
+  egressUsdPerGb = 0,
 ): Promise<PeersWorld> {
   const buckets = await startBuckets();
   for (const region of REGIONS) buckets.faults.set(region, { delayMs: BUCKET_MS });
@@ -52,6 +56,7 @@ export async function startPeersWorld(
     name,
     url: `http://public.invalid/${name}`,
     popUrl: `${buckets.url}/${name}`,
+    egressUsdPerGb,
   }));
   const links = new Map<string, PeerLink>();
   for (const from of NAMES) {

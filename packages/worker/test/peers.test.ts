@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { startPeersWorld, type Name, type PeersWorld } from "./peers-world.ts";
 import { ADMIN_TOKEN, randomBytes, readBundle } from "./world.ts";
 
@@ -128,6 +128,20 @@ describe("a chunk that only a peer has cached", () => {
       cache: { node: "fra", isComplete: false, statements: [{ key: version, chunks: [] }] },
     });
     expect((await read("lhr")).bytes).toEqual(CONTENT);
+  });
+
+  test("is forgotten with the message itself by the isolate that takes it in, which does not wait for KV", async () => {
+    const plan = async () => (await readBundle(`${world.url("lhr")}/v1/read/${KEY}`, KEY)).plan;
+    expect((await plan()).peers).toMatchObject([{ name: "fra" }]);
+    const link = world.link("fra", "lhr");
+    link.messages.length = 0;
+    await fetch(`${world.url("fra")}/v1/purge`, {
+      method: "POST",
+      body: JSON.stringify({ keys: [KEY] }),
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+    });
+    await vi.waitFor(() => expect(link.messages.map(({ status }) => status)).toEqual([204]), 5_000);
+    expect((await plan()).peers).toBeUndefined();
   });
 });
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { POP, putCached, randomBytes, readObject, startWorld, type TestWorld } from "./world.ts";
+import { POP, putCached, randomBytes, readBundle, readObject, startWorld, type TestWorld } from "./world.ts";
 
 let world: TestWorld;
 const content = randomBytes(200_000);
@@ -30,6 +30,28 @@ describe("the Cron Trigger", () => {
     expect(cache.objects).toMatchObject([{ key: "rising", chunks: [0, 1, 2, 3] }]);
     const kv = await world.kv();
     expect(await kv.get(`chunks:${version}:0`)).toBeNull();
+  });
+
+  test("decides its first configuration by latencies that it has just measured", async () => {
+    await world.close();
+    world = await startWorld({ POLICY: "exact", CACHE_BYTES: "51000", DELTA: "0" });
+    for (const [region, delayMs] of Object.entries({ r2: 150, r3: 300, r4: 450, r5: 450 })) {
+      world.buckets.faults.set(region, { delayMs });
+    }
+    await world.put("page", content);
+    await readObject(world, "page");
+    const meansMs = async (): Promise<number[]> => {
+      const { plan } = await readBundle(`${world.url}/v1/read/page`, "page");
+      return plan.regions.map(({ meanMs }) => meanMs);
+    };
+    expect(await meansMs(), "nothing is known yet").toEqual([250, 250, 250, 250, 250, 250]);
+    await world.pops.cron(POP);
+    expect(world.buckets.fired.get("r3"), "the delay took effect").toBeGreaterThan(0);
+    // There is room for one chunk, and were all regions equally far, none of them would be worth it.
+    expect((await world.status()).cache.objects).toMatchObject([{ key: "page", chunks: [3] }]);
+    const [r0, , r2, r3] = (await meansMs()) as [number, number, number, number];
+    expect(r0).toBeLessThan(r2);
+    expect(r2).toBeLessThan(r3);
   });
 
   test("keeps to the capacity", async () => {

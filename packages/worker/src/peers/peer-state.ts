@@ -36,6 +36,7 @@ export interface Turn {
   readonly isOurs: boolean;
   /** Those that answer. */
   readonly peers: readonly PeerReport[];
+  readonly inForce: PeersInForce;
 }
 
 /** What this PoP holds since it published configuration `epoch`. */
@@ -89,15 +90,15 @@ export class PeerState extends DurableObject<Env> {
     for (const { message, heardMs } of this.#memory.messages()) this.#book.merge(message, heardMs);
   }
 
-  /** Takes in a message whose signature is right; false when it says nothing new. */
-  async receive(message: PeerMessage): Promise<boolean> {
+  /** Takes in a message whose signature is right, and returns what is known since; undefined when it says nothing new. */
+  async receive(message: PeerMessage): Promise<PeersInForce | undefined> {
     const now = Date.now();
-    if (!this.#book.merge(message, now)) return false;
+    if (!this.#book.merge(message, now)) return undefined;
     this.#memory.keep(message, now);
     this.#heard.resolve();
     this.#heard = Promise.withResolvers();
     if (message.cache.isComplete || message.cache.statements.length > 0) await this.#broadcastSoon();
-    return true;
+    return this.#inForce();
   }
 
   /** Tells the peers how things look from here, and resolves once it is this PoP's turn, or has not been in time. */
@@ -110,7 +111,7 @@ export class PeerState extends DurableObject<Env> {
     });
     await this.#broadcastSoon();
     const isOurs = await this.#turn(waitMs);
-    return { isOurs, peers: this.#reports() };
+    return { isOurs, peers: this.#reports(), inForce: this.#inForce() };
   }
 
   /** Takes note of what this PoP holds now, and tells the peers in a moment. */
@@ -165,7 +166,9 @@ export class PeerState extends DurableObject<Env> {
   async #turn(waitMs: number): Promise<boolean> {
     const untilMs = Date.now() + waitMs;
     for (;;) {
-      if (isFirst(this.#ticket(), this.#tickets())) return true;
+      // One that does not answer is not planned with, and so not waited for.
+      const waitedFor = this.#tickets().filter(({ pop }) => !this.#place(pop)?.down);
+      if (isFirst(this.#ticket(), waitedFor)) return true;
       const leftMs = untilMs - Date.now();
       if (leftMs <= 0) return false;
       await orNothing(this.#heard.promise, leftMs, systemClock);
@@ -240,6 +243,14 @@ export class PeerState extends DurableObject<Env> {
     });
   }
 
+  /** What isolates may read by. KV has the same, or less, under this epoch, so what it shows next takes its place. */
+  #inForce(): PeersInForce {
+    const peers = this.#reports().map(({ name, meanMs, sdMs, held }) => {
+      return { name, meanMs: Math.round(meanMs), sdMs: Math.round(sdMs), held: Object.fromEntries(held) };
+    });
+    return { epoch: this.#memory.fact("broadcastEpoch") ?? 0, peers };
+  }
+
   async #broadcastSoon(): Promise<void> {
     this.#memory.setFact("unbroadcast", 1);
     await this.#alarmIn(GATHER_MS);
@@ -251,13 +262,10 @@ export class PeerState extends DurableObject<Env> {
     if (waitMs > 0 && waitMs <= VIEW_INTERVAL_MS) return;
     this.#memory.setFact("unbroadcast", 0);
     this.#memory.setFact("broadcastMs", Date.now());
-    const peers = this.#reports().map(({ name, meanMs, sdMs, held }) => {
-      return { name, meanMs: Math.round(meanMs), sdMs: Math.round(sdMs), held: Object.fromEntries(held) };
-    });
+    const { epoch, peers } = this.#inForce();
     const text = JSON.stringify(peers);
     if (text === this.#memory.fact<string>("broadcast")) return;
-    const epoch = this.#memory.setFact("broadcastEpoch", (this.#memory.fact("broadcastEpoch") ?? 0) + 1);
-    const value: PeersInForce = { epoch, peers };
+    const value: PeersInForce = { epoch: this.#memory.setFact("broadcastEpoch", epoch + 1), peers };
     try {
       await this.env.CHUNKS.put(PEERS_NAME, JSON.stringify(value));
       this.#memory.setFact("broadcast", text);

@@ -41,7 +41,9 @@ export async function takeTurn({ env, fetch, isolate }: Invocation): Promise<Own
       popState(env).snapshot(),
     ]);
     const request = { popular, regions, probes, waitMs: TURN_WAIT_MS };
-    const { isOurs, peers } = await peerState(env).beginTurn(request);
+    const { isOurs, peers, inForce } = await peerState(env).beginTurn(request);
+    // What is filled in this period is asked of peers as they are, not as KV last said.
+    isolate.peers.set(inForce);
     const { pop, delta } = settings;
     return { peers: peerView({ pop, peers, cacheMs: EDGE_LATENCY.meanMs, delta }), mayChange: isOurs };
   } catch (error) {

@@ -8,10 +8,16 @@ import { peerState } from "../peers/own-state.ts";
 
 /** 204 when it was news; FORBIDDEN unless a peer has signed it, REQUEST_INVALID when it is malformed, or old. */
 export async function peerExchange(c: Context<AppEnv>): Promise<Response> {
-  const { pop, peers } = isolateOf(c.env).settings;
+  const { settings, peers: known } = isolateOf(c.env);
+  const { pop, peers } = settings;
   if (!peers) throw new AgaroseError("FORBIDDEN", "this PoP has no peers: PEERS or PEER_KEY is not set");
   const message = await openMessage(c.req.raw, pop, peers);
-  if (await peerState(c.env).receive(message)) return new Response(null, { status: 204 });
+  const inForce = await peerState(c.env).receive(message);
+  if (inForce) {
+    // This isolate need not wait for KV to say it.
+    known.set(inForce);
+    return new Response(null, { status: 204 });
+  }
   const { node, epoch, statedMs } = message.cache;
   throw new AgaroseError(
     "REQUEST_INVALID",
