@@ -155,9 +155,9 @@ test("a read that outlives its signatures goes on with those of a new plan", asy
     new Set(asked.filter((url) => url.includes("/chunks/")).map((url) => /X-Amz-Date=([^&]+)/.exec(url)?.[1]));
   const answer = await client.answer({ key: KEYS[1]!, method: "GET", headers: new Headers() });
   const known = client.plans.get(KEYS[1]!)!;
-  expect(await client.resigned(KEYS[1]!, known, new AbortController().signal)).toBe(known);
+  expect(await client.resigned(KEYS[1]!, known, new AbortController().signal, client.ports.fetch)).toBe(known);
   aheadMs = 290_000;
-  const renewed = await client.resigned(KEYS[1]!, known, new AbortController().signal);
+  const renewed = await client.resigned(KEYS[1]!, known, new AbortController().signal, client.ports.fetch);
   expect(renewed).not.toBe(known);
   expect(renewed.signedUntilMs).toBeGreaterThan(known.signedUntilMs!);
   expect(renewed.version).toBe(first.version);

@@ -35,14 +35,13 @@ export function objectAnswer(
   const state = { etag: etagOf(manifest), modified: Date.parse(headers["last-modified"]!) };
   const condition = failedCondition(state, request);
   if (condition) return { status: condition, headers, range: undefined };
-  const whole = { start: 0, end: manifest.bytes };
   // An empty object has no part that could be sent as a range: it is sent whole.
   const ranged = method === "GET" && manifest.bytes > 0 && rangeStillValid(state, request);
-  const range = ranged ? parseRange(request.get("range"), manifest.bytes) : undefined;
-  headers["content-length"] = String(range ? range.end - range.start : manifest.bytes);
-  if (!range) return { status: 200, headers, range: whole };
-  headers["content-range"] = contentRange(range, manifest.bytes);
-  return { status: 206, headers, range };
+  const part = ranged ? parseRange(request.get("range"), manifest.bytes) : undefined;
+  const range = part ?? { start: 0, end: manifest.bytes };
+  headers["content-length"] = String(range.end - range.start);
+  if (part) headers["content-range"] = contentRange(part, manifest.bytes);
+  return { status: part ? 206 : 200, headers, range };
 }
 
 /** Status, headers and JSON body that report `error`; a 416 carries the object's length. */

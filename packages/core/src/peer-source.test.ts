@@ -9,7 +9,7 @@ const sample = await sampleObject({ k: 2, m: 1, bytes: 250, stripeBytes: 100, ke
 const { manifest } = sample;
 const shard = sample.shard(1, 2);
 
-function setUp(answer: Answer, headers?: (path: string) => Promise<Record<string, string>>) {
+function setUp(answer: Answer, proof?: (path: string) => Promise<Record<string, string>>) {
   const network = new FakeNetwork(() => answer);
   const held = [2];
   const source = new PeerSource({
@@ -18,7 +18,7 @@ function setUp(answer: Answer, headers?: (path: string) => Promise<Record<string
     chunks: () => held,
     latency: () => ({ meanMs: 60, sdMs: 5 }),
     fetch: network.fetch,
-    ...(headers ? { headers } : {}),
+    ...(proof ? { proof } : {}),
   });
   const abort = new AbortController();
   const fetch = () => source.fetch({ stripe: stripeShape(manifest, 1), chunk: 2, signal: abort.signal });

@@ -22,7 +22,7 @@ export interface PeerSourceOptions {
   readonly latency: () => LatencyEstimate;
   readonly fetch: FetchPort;
   /** What proves to the peer who asks, for a path with its query. Default: nothing. */
-  readonly headers?: (path: string) => Promise<Record<string, string>>;
+  readonly proof?: (path: string) => Promise<Record<string, string>>;
 }
 
 /** Of `chunkPath`. */
@@ -52,10 +52,10 @@ export class PeerSource implements ChunkSource {
   }
 
   async fetch({ stripe, chunk, signal }: ChunkRequest): Promise<Uint8Array> {
-    const { manifest, peer, fetch, headers = async () => ({}) } = this.#options;
+    const { manifest, peer, fetch, proof } = this.#options;
     const path = chunkPath(manifest, stripe.index, chunk);
     try {
-      const response = await fetch(`${peer.url}${path}`, { headers: await headers(path), signal });
+      const response = await fetch(`${peer.url}${path}`, { ...(proof && { headers: await proof(path) }), signal });
       const { status, body } = response;
       if (status === 200) return await readExactly(response, stripe.shardBytes, `PoP ${peer.name}, chunk ${chunk}`);
       await body?.cancel();

@@ -89,9 +89,15 @@ export async function openRead(options: ReadOptions): Promise<ObjectRead> {
   return { body: read.stream(), report: read.report };
 }
 
+const DEFAULTS: Required<Pick<ReadOptions, "delta" | "hedge" | "timeoutMs">> = {
+  delta: DELTA_DEFAULT,
+  hedge: true,
+  timeoutMs: STRIPE_TIMEOUT_MS_DEFAULT,
+};
+
 class Read {
   readonly report: ReadReport;
-  readonly #options: ReadOptions;
+  readonly #options: ReadOptions & typeof DEFAULTS;
   readonly #abort = new AbortController();
   /** When each source failed last. */
   readonly #failedAtMs = new Map<string, number>();
@@ -106,7 +112,7 @@ class Read {
 
   constructor(options: ReadOptions) {
     const { manifest, range, signal } = options;
-    this.#options = options;
+    this.#options = { ...DEFAULTS, ...options };
     this.report = { startMs: options.clock.now(), requests: [], decodeMs: 0, decodedShards: 0, endMs: undefined };
     this.#range = range ?? { start: 0, end: manifest.bytes };
     this.#nextStripe = Math.floor(this.#range.start / manifest.stripeBytes);
@@ -195,7 +201,7 @@ class Read {
   }
 
   async #read(stripe: StripeShape, signal: AbortSignal): Promise<StripeData> {
-    const { manifest, sources, clock, sha256, delta, hedge, timeoutMs, onRequest } = this.#options;
+    const { manifest, sources, clock, onRequest } = this.#options;
     const requests: RequestRecord[] = [];
     const decoding = { decodeMs: 0, decodedShards: 0 };
     const codec = async (): Promise<Decoder> => timed(await this.#options.codec(), clock, decoding);
@@ -205,7 +211,7 @@ class Read {
         random: this.#sameRandom(),
       });
       const shards = await readStripe({
-        manifest,
+        ...this.#options,
         stripe,
         lastStripe: this.#endStripe - 1,
         candidates,
@@ -213,12 +219,7 @@ class Read {
           const planned = (): Candidate[] => planStripe(manifest, stripe.index, sources, { random: () => 0 });
           return grown ? [grown.then(planned)] : [];
         }),
-        delta: delta ?? DELTA_DEFAULT,
-        hedge: hedge ?? true,
-        timeoutMs: timeoutMs ?? STRIPE_TIMEOUT_MS_DEFAULT,
         codec,
-        clock,
-        sha256,
         signal,
         onRequest: (record) => {
           if (record.outcome === "pending") requests.push(record);

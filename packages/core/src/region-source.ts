@@ -62,7 +62,7 @@ export class RegionSource implements ChunkSource {
     const open = this.#streams.get(chunk);
     const stream = open?.continuesWith(stripe.index) ? open : this.#open(request);
     const isFirst = stream !== open;
-    const startMs = clock.now();
+    const startMs = onLatency ? clock.now() : 0;
     try {
       const shard = await stream.take(stripe, signal);
       if (isFirst) onLatency?.(clock.now() - startMs);
@@ -75,8 +75,8 @@ export class RegionSource implements ChunkSource {
         throw toAgaroseError(error, "SOURCE_FAILED");
       }
       // An abort says how late the source was at least, which is how a source that turned slow is noticed.
-      const ms = clock.now() - startMs;
-      if (ms > hedgeAfterMs(this.latency)) onLatency?.(ms);
+      const ms = onLatency ? clock.now() - startMs : 0;
+      if (onLatency && ms > hedgeAfterMs(this.latency)) onLatency(ms);
       throw signal.reason;
     } finally {
       if (this.#isClosed) stream.close();

@@ -56,8 +56,8 @@ interface Flight {
   readonly candidate: Candidate;
   readonly record: RequestRecord;
   readonly abort: AbortController;
-  /** Taken in on its way: it stands in for nothing, so nothing replaces it. */
-  readonly isFurther: boolean;
+  /** Taken in on its way, or a second try: it stands in for nothing, so nothing replaces it. */
+  readonly isExtra: boolean;
   /** Once it is here and not refused. */
   shard?: Uint8Array;
 }
@@ -67,7 +67,6 @@ class StripeRead {
   readonly #waiting: Candidate[];
   /** Candidates that failed in a way that may pass. */
   readonly #secondTries: Candidate[] = [];
-  readonly #triedAgain = new Set<Candidate>();
   readonly #flights = new Set<Flight>();
   /** By chunk. All but functional ones are verified; the outcome of those is pending until they are proven. */
   readonly #arrivals = new Map<number, Required<Flight>>();
@@ -141,7 +140,7 @@ class StripeRead {
     return next;
   }
 
-  async #request(candidate: Candidate, isFurther = false): Promise<void> {
+  async #request(candidate: Candidate, isExtra = false): Promise<void> {
     const { manifest, stripe, lastStripe = stripe.index, clock, sha256, onRequest } = this.#options;
     const { chunk, source } = candidate;
     const record: RequestRecord = {
@@ -156,7 +155,7 @@ class StripeRead {
       error: undefined,
     };
     const onTurn = (): void => void (record.waitMs = clock.now() - record.startMs);
-    const flight: Flight = { candidate, record, abort: new AbortController(), isFurther };
+    const flight: Flight = { candidate, record, abort: new AbortController(), isExtra };
     this.#flights.add(flight);
     onRequest(record);
     try {
@@ -218,16 +217,15 @@ class StripeRead {
       const { chunk, source } = flight.candidate;
       this.#failures.push({ source: source.id, chunk, code });
       this.#end(flight, "failed", code);
-      this.#keepForSecondTry(flight.candidate, code);
+      this.#keepForSecondTry(flight, code);
     }
-    for (const { isFurther } of failed) if (!isFurther) this.#launchNext();
+    for (const { isExtra } of failed) if (!isExtra) this.#launchNext();
     this.#failIfHopeless();
   }
 
   /** A bucket's failure may be a passing one: a 503, a cut connection. */
-  #keepForSecondTry(candidate: Candidate, code: ErrorCode): void {
-    if (candidate.source.kind !== "region" || code === "CHUNK_MISSING" || this.#triedAgain.has(candidate)) return;
-    this.#secondTries.push(candidate);
+  #keepForSecondTry({ candidate, isExtra }: Flight, code: ErrorCode): void {
+    if (candidate.source.kind === "region" && code !== "CHUNK_MISSING" && !isExtra) this.#secondTries.push(candidate);
   }
 
   #failIfHopeless(): void {
@@ -238,9 +236,8 @@ class StripeRead {
     // Only a read that would fail otherwise asks a source that has failed once more, and only once.
     while (chunks.size < manifest.k && this.#secondTries.length > 0 && !this.#settled) {
       const again = this.#secondTries.shift()!;
-      this.#triedAgain.add(again);
       chunks.add(again.chunk);
-      void this.#request(again);
+      void this.#request(again, true);
     }
     if (chunks.size >= manifest.k) return;
     const received = this.#arrivals.size;

@@ -9,7 +9,7 @@
 import { edited, parse, walk, type Edit, type Node } from "./syntax-tree.ts";
 
 /** No service worker gives these to the reader and its sources. */
-export const NEVER_SET = ["onLatency", "windowBytes"];
+export const NEVER_SET = ["onLatency", "proof", "windowBytes"];
 
 /** What there is for a store alone. */
 export const OF_STORE = ["store", "share", "offline"];

@@ -35,6 +35,7 @@ export interface BundleRequest {
   /** Stripes whose chunks to send; all when left out. */
   readonly span?: StripeSpan | undefined;
   readonly signal: AbortSignal;
+  readonly fetch: FetchPort;
 }
 
 /** A bundle whose plan has arrived. Who holds it must end its signal or cancel its frames. */
@@ -51,8 +52,8 @@ export interface Bundle {
  * Asks a PoP and resolves when its plan is there. Rejects with FORBIDDEN, OBJECT_NOT_FOUND or KEY_INVALID when the PoP says so, and
  * with SOURCE_FAILED, BUNDLE_INVALID, MANIFEST_…, or as the network does otherwise.
  */
-export async function requestBundle(request: BundleRequest, fetch: FetchPort): Promise<Bundle> {
-  const { pop, signal, span } = request;
+export async function requestBundle(request: BundleRequest): Promise<Bundle> {
+  const { pop, signal, span, fetch } = request;
   const response = await fetch(bundleUrl(request), { signal });
   if (response.status !== 200) throw await refusal(response, pop);
   const frames = new FrameReader(bundleBody(response, pop));

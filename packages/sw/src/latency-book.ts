@@ -49,7 +49,7 @@ export class LatencyBook {
   observe(id: string, ms: number, bytes = 0): void {
     const entry = this.#take(id, ms, bytes);
     entry.failures = 0;
-    entry.avoidUntilMs = -Infinity;
+    entry.avoidUntilMs = 0;
   }
 
   /** Drops what was measured of `id`, its failures too. */
@@ -72,7 +72,7 @@ export class LatencyBook {
 
   /** Whether `id` failed lately, and has not answered since. */
   isAvoided(id: string): boolean {
-    return this.#clock.now() < (this.#entries.get(id)?.avoidUntilMs ?? -Infinity);
+    return this.#clock.now() < (this.#entries.get(id)?.avoidUntilMs ?? 0);
   }
 
   /** What is believed now of `id` delivering `bytes`. */
@@ -103,7 +103,7 @@ export class LatencyBook {
   #entry(id: string): Entry {
     let entry = this.#entries.get(id);
     if (!entry) {
-      entry = { measured: [], measuredMs: 0, recent: [], seed: undefined, failures: 0, avoidUntilMs: -Infinity };
+      entry = { measured: [], measuredMs: 0, recent: [], seed: undefined, failures: 0, avoidUntilMs: 0 };
       this.#entries.set(id, entry);
     }
     return entry;
@@ -111,6 +111,5 @@ export class LatencyBook {
 }
 
 function sizeClass(bytes: number): number {
-  const size = SIZE_CLASS_ENDS.findIndex((end) => bytes < end);
-  return size < 0 ? SIZE_CLASS_ENDS.length : size;
+  return SIZE_CLASS_ENDS.filter((end) => end <= bytes).length;
 }

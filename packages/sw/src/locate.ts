@@ -32,21 +32,19 @@ export interface LocateRequest {
   /** Ask no PoP: what they know is out of date. */
   readonly bucketsOnly?: boolean;
   readonly signal: AbortSignal;
-  /** The client's by default. */
-  readonly fetch?: FetchPort;
+  readonly fetch: FetchPort;
 }
 
 /** Rejects with OBJECT_NOT_FOUND, with the manifest's own error, with ABORTED, or with NO_SOURCE. */
 export function locate(client: ObjectClient, request: LocateRequest): Promise<Located> {
   const { latencies, ports, regions } = client;
-  const { key, signal, bucketsOnly, fetch = ports.fetch } = request;
+  const { key, signal, bucketsOnly, fetch } = request;
   const pops = bucketsOnly ? [] : client.popsByDistance();
   const attempts: Attempt<Located>[] = pops.map((pop) => ({
     name: `PoP ${pop.name}`,
     patienceMs: patienceMs(popAnswer(pop.name), latencies),
     async start(own) {
-      const call = new PopCall({ ...request, pop, signal: own }, { ...ports, fetch, latencies });
-      const bundle = await call.bundle;
+      const bundle = await new PopCall(client, { ...request, pop, signal: own }).bundle;
       return { bundle, plan: client.learn(key, bundle.plan) };
     },
     onLate: () => latencies.failed(popAnswer(pop.name)),

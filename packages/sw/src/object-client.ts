@@ -175,9 +175,9 @@ export class ObjectClient {
   }
 
   /** `plan` with signatures that are good, by asking a PoP where its own have expired. What was replaced since has none. */
-  async resigned(key: string, plan: FullPlan, signal: AbortSignal, fetch?: FetchPort): Promise<FullPlan> {
+  async resigned(key: string, plan: FullPlan, signal: AbortSignal, fetch: FetchPort): Promise<FullPlan> {
     if (this.ports.clock.now() < plan.signedUntilMs!) return plan;
-    const request = { key, known: plan, span: { from: 0, to: 0 }, signal, ...(fetch && { fetch }) };
+    const request = { key, known: plan, span: { from: 0, to: 0 }, signal, fetch };
     const { bundle, plan: heard } = await locate(this, request);
     if (bundle) discardFrames(bundle.frames);
     return heard;

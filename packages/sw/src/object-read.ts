@@ -66,26 +66,17 @@ export class ObjectRead {
 
   /** @param onEnd told once when the read is over, however it ended. */
   constructor(client: ObjectClient, request: ObjectRequest, onEnd: () => void) {
-    const { hedging, latencies, ports, telemetry } = client;
-    const { key, method, headers, signal } = request;
+    const { config, ports } = client;
+    const { headers, signal } = request;
     this.#client = client;
     this.#request = request;
     this.#signal = signal ?? new AbortController().signal;
     this.#onEnd = onEnd;
     const turn = new Turn(priorityOf(headers.get("priority")));
     this.#turn = turn;
-    const prove = proofOf(request, client.config.pops);
+    const prove = proofOf(request, config.pops);
     this.#fetch = (url, init) => ports.fetch(...prove(url, { ...init, priority: turn.priority }));
-    this.#trace = new ReadTrace({
-      key,
-      method,
-      range: headers.get("range") ?? undefined,
-      clock: ports.clock,
-      latencies,
-      emit: ports.emit,
-      hedging,
-      onRegionLatency: (...measured) => telemetry.observe(...measured),
-    });
+    this.#trace = new ReadTrace(client, request);
   }
 
   /** Resolves when the first stripe is ready. */
@@ -205,10 +196,7 @@ export class ObjectRead {
       client.telemetry.read(key);
       return undefined;
     }
-    const call = new PopCall(
-      { key, pop, span, known, signal: this.#signal },
-      { ...client.ports, fetch: this.#fetch, latencies: client.latencies },
-    );
+    const call = new PopCall(client, { key, pop, span, known, signal: this.#signal, fetch: this.#fetch });
     const bundle = call.bundle.then((heard) => {
       this.#trace.bundleArrived();
       const current = { ...heard, plan: client.learn(key, heard.plan) };

@@ -10,27 +10,14 @@ import {
   stripeShape,
   toAgaroseError,
   type ChunkSource,
-  type Clock,
   type ReadReport,
   type RequestRecord,
   type SourceKind,
 } from "@agarose/core";
 import type { FullPlan } from "./bundle-request.ts";
-import type { HedgeBudget } from "./hedge-budget.ts";
-import type { LatencyBook } from "./latency-book.ts";
-import type { PlanEvent, ReadEndEvent, ReadEvent } from "./read-events.ts";
-
-export interface TraceOptions {
-  readonly key: string;
-  readonly method: "GET" | "HEAD";
-  readonly range: string | undefined;
-  readonly clock: Clock;
-  readonly latencies: LatencyBook;
-  readonly emit: (event: ReadEvent) => void;
-  /** Told how long each chunk of a region took, and its length. */
-  readonly hedging: HedgeBudget;
-  readonly onRegionLatency: (region: string, ms: number, bytes: number) => void;
-}
+import type { ObjectClient } from "./object-client.ts";
+import type { ObjectRequest } from "./object-read.ts";
+import type { PlanEvent, ReadEndEvent } from "./read-events.ts";
 
 /** Names of sources in the latency book. */
 export const popAnswer = (name: string): string => `pop:${name}`;
@@ -43,7 +30,7 @@ function kindOf(report: ReadReport, arrived: number): ReadEndEvent["kind"] {
 }
 
 export class ReadTrace {
-  readonly #options: TraceOptions;
+  readonly #client: ObjectClient;
   readonly #id = crypto.randomUUID();
   readonly #startMs: number;
   readonly #requests = new Map<RequestRecord, number>();
@@ -54,11 +41,11 @@ export class ReadTrace {
   #firstByteMs: number | undefined;
   #ended = false;
 
-  constructor(options: TraceOptions) {
-    const { key, method, range } = options;
-    this.#options = options;
-    this.#startMs = options.clock.now();
-    options.emit({ type: "read-start", read: this.#id, key, method, range, at: Date.now() });
+  constructor(client: ObjectClient, { key, method, headers }: ObjectRequest) {
+    this.#client = client;
+    this.#startMs = client.ports.clock.now();
+    const range = headers.get("range") ?? undefined;
+    client.ports.emit({ type: "read-start", read: this.#id, key, method, range, at: Date.now() });
   }
 
   planned(from: PlanEvent["from"], plan: FullPlan, stripe: number, sources: readonly ChunkSource[]): void {
@@ -70,11 +57,11 @@ export class ReadTrace {
     this.#edgeBytes = cached.length * stripeShape(manifest, 0).shardBytes;
     const ms = this.#now();
     this.#plan = { type: "plan", read: this.#id, ms, from, pop, version, bytes, k, m, delta, cached, expectedMs };
-    this.#options.emit(this.#plan);
+    this.#client.ports.emit(this.#plan);
   }
 
   bundleArrived(): void {
-    this.#bundleMs = this.#options.clock.now();
+    this.#bundleMs = this.#client.ports.clock.now();
   }
 
   firstStripe(): void {
@@ -90,7 +77,7 @@ export class ReadTrace {
     }
     if (record.endMs !== undefined) this.#measure(record, record.endMs);
     const { startMs, endMs } = record;
-    this.#options.emit({
+    this.#client.ports.emit({
       ...record,
       type: "request",
       read: this.#id,
@@ -113,12 +100,12 @@ export class ReadTrace {
     const error = cause === undefined ? undefined : toAgaroseError(cause);
     const ms = this.#now();
     // The reader's last cancellations are told in this turn still, after the read itself is over.
-    this.#options.clock.after(0, () => {
+    this.#client.ports.clock.after(0, () => {
       const records = [...this.#requests.keys()];
-      this.#options.hedging.observe(this.#plan?.k ?? 0, records);
+      this.#client.hedging.observe(this.#plan?.k ?? 0, records);
       const count = (outcome: RequestRecord["outcome"]): number => records.filter((r) => r.outcome === outcome).length;
       const arrived = records.filter(({ outcome }) => outcome === "used" || outcome === "unused");
-      this.#options.emit({
+      this.#client.ports.emit({
         type: "read-end",
         read: this.#id,
         ms,
@@ -143,7 +130,7 @@ export class ReadTrace {
   }
 
   #measure({ source, kind, bytes, outcome, startMs, waitMs, error }: RequestRecord, endMs: number): void {
-    const { latencies, onRegionLatency } = this.#options;
+    const { latencies, telemetry } = this.#client;
     const id = deliveryOf(kind, source);
     const size = kind === "edge" ? this.#edgeBytes : bytes;
     // What still waits for its turn says nothing of a region.
@@ -151,7 +138,7 @@ export class ReadTrace {
     const ms = endMs - waitedMs - (kind === "edge" ? Math.max(startMs, this.#bundleMs) : startMs);
     if (outcome === "used" || outcome === "unused") {
       latencies.observe(id, ms, size);
-      if (kind === "region") onRegionLatency(source, ms, bytes);
+      if (kind === "region") telemetry.observe(source, ms, bytes);
     } else if (outcome === "failed") {
       // A chunk that is not there says nothing of how the source is.
       if (kind !== "edge" && error !== "CHUNK_MISSING") latencies.failed(id);
@@ -161,6 +148,6 @@ export class ReadTrace {
   }
 
   #now(): number {
-    return this.#options.clock.now() - this.#startMs;
+    return this.#client.ports.clock.now() - this.#startMs;
   }
 }

@@ -58,7 +58,7 @@ export async function peerSources(
       chunks: () => chunks,
       latency: () => holder,
       fetch: invocation.fetch,
-      headers: (path) =>
+      proof: (path) =>
         signedHeaders({ method: "GET", path, from: settings.pop, to: name, sequence: Date.now(), body: "" }, key),
     });
   });
