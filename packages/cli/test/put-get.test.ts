@@ -238,9 +238,17 @@ describe("reading through faults", () => {
   });
 
   test.each([0, 10, 249, 251, 100_000])("a bucket that answers 200 or 206 with %i bytes is replaced", async (bytes) => {
-    world.faults.set("dublin", wrongLength(bytes));
-    // With one region down every other one is asked.
+    const wasAsked = Promise.withResolvers<void>();
+    world.faults.set("dublin", (...args) => {
+      if (args[2].startsWith("chunks/")) wasAsked.resolve();
+      return wrongLength(bytes)(...args);
+    });
+    // One region is down and another one waits: three are left, so this one is asked.
     world.faults.set("sydney", DOWN);
+    world.faults.set("tokyo", async (_request, _response, name) => {
+      if (name.startsWith("chunks/")) await wasAsked.promise;
+      return false;
+    });
     expect((await world.get("robust")).equals(body)).toBe(true);
     expect(world.fired.get("dublin")).toBeGreaterThan(0);
   });
