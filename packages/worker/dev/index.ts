@@ -20,6 +20,8 @@ export interface PopOptions {
   readonly vars?: Readonly<Record<string, string>>;
   /** Address to listen on. Default: a free port of 127.0.0.1. */
   readonly port?: number;
+  /** The PoP that this is a further isolate of: it shares all that is stored, and no memory. Default: it is a PoP of its own. */
+  readonly isolateOf?: string;
 }
 
 export interface PopsOptions {
@@ -108,7 +110,7 @@ async function modulesOf({ script, wasm }: WorkerBundle): Promise<Modules> {
 }
 
 function workerOptions(
-  { name, environment = name, vars, port = 0 }: PopOptions,
+  { name, isolateOf, environment = isolateOf ?? name, vars, port = 0 }: PopOptions,
   modules: Modules,
   compatibilityFlags: readonly string[],
 ): WorkerOptions {
@@ -119,13 +121,27 @@ function workerOptions(
     modules,
     compatibilityFlags: [...(configured.compatibilityFlags ?? []), ...compatibilityFlags],
     modulesRoot: "",
-    bindings: { ...configured.bindings, POP: name, ...vars },
+    bindings: { ...configured.bindings, POP: isolateOf ?? name, ...vars },
+    ...(isolateOf && { durableObjects: elsewhere(configured.durableObjects ?? {}, isolateOf) }),
     // PoPs of one environment must not share a cache.
     kvNamespaces: Object.fromEntries(
-      Object.keys(configured.kvNamespaces ?? {}).map((binding) => [binding, kvNamespaceOf(name, binding)]),
+      Object.keys(configured.kvNamespaces ?? {}).map((binding) => [binding, kvNamespaceOf(isolateOf ?? name, binding)]),
     ),
     unsafeDirectSockets: [{ host: "127.0.0.1", port }],
   } as WorkerOptions;
+}
+
+/** The Durable Objects of another Worker in place of own ones. */
+function elsewhere(
+  objects: NonNullable<WorkerOptions["durableObjects"]>,
+  scriptName: string,
+): WorkerOptions["durableObjects"] {
+  return Object.fromEntries(
+    Object.entries(objects).map(([binding, object]) => [
+      binding,
+      { ...(typeof object === "string" ? { className: object } : object), scriptName },
+    ]),
+  ) as WorkerOptions["durableObjects"];
 }
 
 async function face(miniflare: Miniflare, pops: readonly PopOptions[]): Promise<Pops> {

@@ -55,6 +55,11 @@ export class Broadcast<T extends { readonly epoch: number }> {
     return this.#current;
   }
 
+  /** Takes over what `load` brings where that is of a later epoch, as somebody says who knows. */
+  async hear(epoch: number, load: () => Promise<T>): Promise<void> {
+    if (epoch > this.#current.epoch) this.set(await load());
+  }
+
   /** What is known to hold now, from where it is decided: this isolate need not wait for KV to show it. */
   set(value: T): void {
     if (value.epoch < this.#current.epoch) return;

@@ -25,6 +25,7 @@ import { within } from "./deadline.ts";
 import { parseSettings, type Env, type Settings } from "./env.ts";
 import { FrontCache } from "./front-cache.ts";
 import { ManifestStore } from "./manifest-store.ts";
+import { peerState } from "./peers/own-state.ts";
 import { PEERS_EMPTY, PeersBroadcast, type PeersInForce } from "./peers/peers-broadcast.ts";
 import { RegionLimits } from "./region-limits.ts";
 import { ReadMemory } from "./read-memory.ts";
@@ -69,7 +70,8 @@ export function isolateOf(env: Env): Isolate {
     const settings = parseSettings(env);
     const clock = systemClock;
     const frontCache = new FrontCache(settings.pop, clock);
-    const counter = new RequestCounter(clock);
+    const peers = new PeersBroadcast(clock);
+    const counter = new RequestCounter(clock, (epoch) => peers.hear(epoch, async () => peerState(env).inForce()));
     isolate = {
       settings,
       clock,
@@ -86,7 +88,7 @@ export function isolateOf(env: Env): Isolate {
         now: Date.now,
       }),
       configuration: new ConfigurationStore(clock),
-      peers: new PeersBroadcast(clock),
+      peers,
       cache: new ChunkCache(frontCache, clock),
       counter,
       telemetry: new TelemetryBuffer(counter, clock),

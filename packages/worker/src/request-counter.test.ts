@@ -16,6 +16,7 @@ function setUp() {
         throw new Error("overloaded");
       }
       for (const [key, requests] of entries) counted.set(key, (counted.get(key) ?? 0) + requests);
+      return 0;
     },
   };
   const namespace = {

@@ -25,9 +25,12 @@ export class RequestCounter {
   #flushPlanned = false;
   #flushAfterMs = FLUSH_AFTER_MS;
   readonly #underWay: UnderWay;
+  readonly #onPeers: (epoch: number) => Promise<void>;
 
-  constructor(clock: Clock) {
+  /** @param onPeers told of the newest publication of `PeerState`, which comes with the answer to every batch. */
+  constructor(clock: Clock, onPeers: (epoch: number) => Promise<void> = async () => {}) {
     this.#underWay = new UnderWay(clock);
+    this.#onPeers = onPeers;
   }
 
   /** Requests that were not counted because too many different keys came between two flushes. */
@@ -63,10 +66,13 @@ export class RequestCounter {
     const suspects = [...this.#suspects];
     this.#suspects.clear();
     const shards = Map.groupBy(this.#tally.drain(), ([key]) => shardOf(key));
+    let peersEpoch = 0;
     const handedOn = await Promise.all([
       ...[...shards].map(([shard, entries]) =>
         accepts(
-          () => monitorShard(env, shard).count(entries),
+          async () => {
+            peersEpoch = Math.max(peersEpoch, await monitorShard(env, shard).count(entries));
+          },
           () => this.#tally.restore(entries),
         ),
       ),
@@ -75,6 +81,7 @@ export class RequestCounter {
     this.#flushAfterMs = handedOn.every(Boolean)
       ? FLUSH_AFTER_MS
       : Math.min(FLUSH_AFTER_REFUSAL_MAX_MS, 2 * this.#flushAfterMs);
+    await accepts(() => this.#onPeers(peersEpoch));
   }
 
   #planFlush(env: Env, waitUntil: (promise: Promise<unknown>) => void): void {

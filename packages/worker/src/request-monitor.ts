@@ -41,6 +41,8 @@ export class RequestMonitor extends DurableObject<Env> {
   #saveTimer: ReturnType<typeof setTimeout> | null = null;
   /** By key, most popular first. */
   #popularity: Map<string, number>;
+  /** The newest publication of `PeerState`. In memory alone: KV brings what is lost with the object. */
+  #peersEpoch = 0;
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
@@ -52,10 +54,16 @@ export class RequestMonitor extends DurableObject<Env> {
     if (saved) for (const [key, requests] of decodeCounts(saved)) this.#pending.add(key, requests);
   }
 
-  /** Adds requests by key to the running period. */
-  count(entries: readonly (readonly [key: string, requests: number])[]): void {
+  /** Adds requests by key to the running period; returns the number of the newest publication of `PeerState`. */
+  count(entries: readonly (readonly [key: string, requests: number])[]): number {
     for (const [key, requests] of entries) this.#pending.add(key, requests);
     this.#saveTimer ??= setTimeout(() => this.#save(), SAVE_AFTER_MS);
+    return this.#peersEpoch;
+  }
+
+  /** Has isolates that hand on their counts hear of publication `epoch` of `PeerState`. */
+  notePeers(epoch: number): void {
+    this.#peersEpoch = Math.max(this.#peersEpoch, epoch);
   }
 
   /** Ends the running period and returns the `limit` most popular keys, most popular first. */

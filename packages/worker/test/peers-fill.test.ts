@@ -20,7 +20,7 @@ async function readInLondon(from = world): Promise<{ kind: string | null; bytes:
 
 /** Frankfurt has the whole object in its cache, and London, which was asked for it since, is about to. */
 async function setUp(own: Parameters<typeof startPeersWorld>[1] = {}, egressUsdPerGb = 0): Promise<PeersWorld> {
-  const one = await startPeersWorld({}, own, egressUsdPerGb);
+  const one = await startPeersWorld({}, own, { egressUsdPerGb });
   const { version } = await one.put(KEY, CONTENT);
   await one.pops.cron();
   await (await fetch(`${one.url("fra")}/o/${KEY}`)).arrayBuffer();

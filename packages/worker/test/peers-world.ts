@@ -25,7 +25,7 @@ interface Told {
 export interface PeersWorld {
   readonly buckets: BucketServer;
   readonly pops: Pops;
-  url(name: Name): string;
+  url(name: Name | "lhr2"): string;
   /** The way from one PoP to another. */
   link(from: Name, to: Name): PeerLink;
   put(key: string, content: Uint8Array, options?: PutOptions): Promise<Manifest>;
@@ -43,12 +43,12 @@ const POLL_MS = 50;
 
 /**
  * @param vars of every PoP; of one of them where `own` says so.
- * @param egressUsdPerGb what every region charges.
+ * @param more `egressUsdPerGb`: what every region charges; `lhr2`: start a second isolate of London.
  */
 export async function startPeersWorld(
   vars: Record<string, string> = {},
   own: Partial<Record<Name, Record<string, string>>> = {},
-  egressUsdPerGb = 0,
+  { egressUsdPerGb = 0, lhr2 = false } = {},
 ): Promise<PeersWorld> {
   const buckets = await startBuckets();
   for (const region of REGIONS) buckets.faults.set(region, { delayMs: BUCKET_MS });
@@ -63,22 +63,23 @@ export async function startPeersWorld(
     for (const to of NAMES) if (from !== to) links.set(`${from} ${to}`, await startPeerLink(LINK_MS));
   }
   const link = (from: Name, to: Name): PeerLink => links.get(`${from} ${to}`)!;
-  const pops = await startPops({
-    pops: NAMES.map((name) => ({
-      name,
-      vars: {
-        REGIONS: JSON.stringify(regions),
-        ADMIN_TOKEN,
-        POLICY: "exact",
-        DELTA: "0",
-        PEERS: JSON.stringify(NAMES.flatMap((to) => (to === name ? [] : [{ name: to, url: link(name, to).url }]))),
-        PEER_KEY,
-        ...vars,
-        ...own[name],
-      },
-    })),
+  const varsOf = (name: Name): Record<string, string> => ({
+    REGIONS: JSON.stringify(regions),
+    ADMIN_TOKEN,
+    POLICY: "exact",
+    DELTA: "0",
+    PEERS: JSON.stringify(NAMES.flatMap((to) => (to === name ? [] : [{ name: to, url: link(name, to).url }]))),
+    PEER_KEY,
+    ...vars,
+    ...own[name],
   });
-  const url = (name: Name): string => pops.pops.find((pop) => pop.name === name)!.url;
+  const pops = await startPops({
+    pops: [
+      ...NAMES.map((name) => ({ name, vars: varsOf(name) })),
+      ...(lhr2 ? [{ name: "lhr2", isolateOf: "lhr", vars: varsOf("lhr") }] : []),
+    ],
+  });
+  const url = (name: Name | "lhr2"): string => pops.pops.find((pop) => pop.name === name)!.url;
   for (const from of NAMES) for (const to of NAMES) if (from !== to) link(from, to).target = url(to);
   return {
     buckets,

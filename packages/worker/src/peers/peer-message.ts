@@ -37,6 +37,20 @@ const MS_MAX = 600_000;
 /** Distinct chunk indices there are. */
 const CHUNKS_MAX = 256;
 const REQUESTS_MAX = 1e9;
+/** A quarter of what a message may have, as a key may take four bytes a character. */
+const KEY_CHARACTERS_MAX = 64 * 1024;
+
+/** As much of a digest as a message may hold; then it does not say that this is all. */
+export function boundedDigest(digest: CacheMessage): CacheMessage {
+  if (digest.statements.length <= STATEMENTS_MAX) return digest;
+  return { ...digest, isComplete: false, statements: digest.statements.slice(0, STATEMENTS_MAX) };
+}
+
+/** The most popular keys that fit in a message. */
+export function boundedKeys(popular: Outlook["popular"]): Outlook["popular"] {
+  let free = KEY_CHARACTERS_MAX;
+  return popular.slice(0, POPULAR_MAX).filter(([key]) => (free -= key.length) >= 0);
+}
 
 /** The text as a message. Throws REQUEST_INVALID, saying which field is wrong. */
 export function parsePeerMessage(text: string): PeerMessage {

@@ -16,9 +16,10 @@ import { observeHealth, type ProbeHealth } from "../probe-health.ts";
 import type { RegionEstimate } from "../configuration.ts";
 import type { RegionProbe } from "../region-estimates.ts";
 import { sendMessage } from "./exchange.ts";
+import { tellIsolates } from "./own-state.ts";
 import { PeerBook } from "./peer-book.ts";
 import { PeerMemory } from "./peer-memory.ts";
-import { POPULAR_MAX, STATEMENTS_MAX, type Outlook, type PeerMessage } from "./peer-message.ts";
+import { boundedDigest, boundedKeys, type Outlook, type PeerMessage } from "./peer-message.ts";
 import { PEERS_NAME, type PeersInForce } from "./peers-broadcast.ts";
 import type { PeerReport } from "./saved-at-peers.ts";
 import { isFirst, nextTurn } from "./turns.ts";
@@ -62,8 +63,6 @@ export interface PeerStatus {
 /** How a peer answers probes, as a source of chunks. */
 type Place = RegionEstimate & ProbeHealth;
 
-/** A quarter of what a message may have, as a key may take four bytes a character. */
-const KEY_CHARACTERS_MAX = 64 * 1024;
 const GATHER_MS = 200;
 /** KV takes one write a second per key. */
 const VIEW_INTERVAL_MS = 1_100;
@@ -98,20 +97,20 @@ export class PeerState extends DurableObject<Env> {
     this.#heard.resolve();
     this.#heard = Promise.withResolvers();
     if (message.cache.isComplete || message.cache.statements.length > 0) await this.#broadcastSoon();
-    return this.#inForce();
+    return this.inForce();
   }
 
   /** Tells the peers how things look from here, and resolves once it is this PoP's turn, or has not been in time. */
   async beginTurn({ popular, regions, probes, waitMs }: TurnRequest): Promise<Turn> {
     const places = probes.map((probe) => this.#observe(probe));
-    this.#tell(bounded(this.#events.digest(this.#tick())), {
+    this.#tell(boundedDigest(this.#events.digest(this.#tick())), {
       popular: boundedKeys(popular),
       regions,
       peers: places.map(asSource),
     });
     await this.#broadcastSoon();
     const isOurs = await this.#turn(waitMs);
-    return { isOurs, peers: this.#reports(), inForce: this.#inForce() };
+    return { isOurs, peers: this.#reports(), inForce: this.inForce() };
   }
 
   /** Takes note of what this PoP holds now, and tells the peers in a moment. */
@@ -244,7 +243,7 @@ export class PeerState extends DurableObject<Env> {
   }
 
   /** What isolates may read by. KV has the same, or less, under this epoch, so what it shows next takes its place. */
-  #inForce(): PeersInForce {
+  inForce(): PeersInForce {
     const peers = this.#reports().map(({ name, meanMs, sdMs, held }) => {
       return { name, meanMs: Math.round(meanMs), sdMs: Math.round(sdMs), held: Object.fromEntries(held) };
     });
@@ -262,10 +261,12 @@ export class PeerState extends DurableObject<Env> {
     if (waitMs > 0 && waitMs <= VIEW_INTERVAL_MS) return;
     this.#memory.setFact("unbroadcast", 0);
     this.#memory.setFact("broadcastMs", Date.now());
-    const { epoch, peers } = this.#inForce();
+    const { epoch, peers } = this.inForce();
     const text = JSON.stringify(peers);
     if (text === this.#memory.fact<string>("broadcast")) return;
     const value: PeersInForce = { epoch: this.#memory.setFact("broadcastEpoch", epoch + 1), peers };
+    const telling = tellIsolates(this.env, value.epoch);
+    this.ctx.waitUntil(telling.catch((error: unknown) => log("warn", "isolates were not told", { error })));
     try {
       await this.env.CHUNKS.put(PEERS_NAME, JSON.stringify(value));
       this.#memory.setFact("broadcast", text);
@@ -285,16 +286,4 @@ export class PeerState extends DurableObject<Env> {
 /** A peer's cache: the way there, and what a cache takes. */
 function asSource({ name, meanMs, sdMs, down }: Place): RegionEstimate {
   return { name, meanMs: meanMs + EDGE_LATENCY.meanMs, sdMs, down };
-}
-
-/** As much of a digest as a message may hold; then it does not say that this is all. */
-function bounded(digest: CacheMessage): CacheMessage {
-  if (digest.statements.length <= STATEMENTS_MAX) return digest;
-  return { ...digest, isComplete: false, statements: digest.statements.slice(0, STATEMENTS_MAX) };
-}
-
-/** The most popular keys that fit in a message. */
-function boundedKeys(popular: Outlook["popular"]): Outlook["popular"] {
-  let free = KEY_CHARACTERS_MAX;
-  return popular.slice(0, POPULAR_MAX).filter(([key]) => (free -= key.length) >= 0);
 }
