@@ -15,6 +15,11 @@ export interface AppHost {
   close(): Promise<void>;
 }
 
+export interface AppFile {
+  readonly contentType: string;
+  readonly body: string;
+}
+
 /** What `report-uri` sends (Content Security Policy Level 3, section 5.3), as far as it is asked for. */
 export interface CspReport {
   readonly "effective-directive": string;
@@ -26,13 +31,23 @@ export interface CspReport {
  *
  * @param upstream address of the world's own web host.
  * @param headers sent with the page and with the service worker's script, such as a Content Security Policy.
+ * @param files of the app's own, by path.
  */
-export async function startAppHost(upstream: string, headers: OutgoingHttpHeaders = {}): Promise<AppHost> {
+export async function startAppHost(
+  upstream: string,
+  headers: OutgoingHttpHeaders = {},
+  files: Readonly<Record<string, AppFile>> = {},
+): Promise<AppHost> {
   const reports: CspReport[] = [];
   const server = createServer((asked, answer) => {
     if (asked.url === "/blank") {
       answer.writeHead(200, { "content-type": "text/html", ...headers });
       answer.end("<!doctype html><title>An app</title><main></main>");
+      return;
+    }
+    const file = files[asked.url ?? "/"];
+    if (file) {
+      answer.writeHead(200, { "content-type": file.contentType }).end(file.body);
       return;
     }
     if (asked.url === "/csp-report") {
