@@ -60,17 +60,19 @@ export function describe(
           sample.phase === phase && sample.contestant === contestant && sample.bytes >= from && sample.bytes < to,
       ),
     );
+  /** Where every read failed there is nothing to tell. */
+  const ms = (value: number): string => (Number.isNaN(value) ? "none" : value.toFixed(0));
   const rows = PHASES.flatMap((phase) =>
     CONTESTANTS.map((contestant) => {
       const all = pick(phase, contestant);
-      const mean = (from: number, to: number): string => pick(phase, contestant, from, to).meanMs.toFixed(0);
+      const mean = (from: number, to: number): string => ms(pick(phase, contestant, from, to).meanMs);
       return [
         `${phase}: ${contestant}`,
-        all.meanMs.toFixed(0),
+        ms(all.meanMs),
         mean(0, SMALL),
         mean(SMALL, LARGE),
         mean(LARGE, Infinity),
-        all.p99Ms.toFixed(0),
+        ms(all.p99Ms),
         String(all.failed),
       ];
     }),
