@@ -136,12 +136,13 @@ function elsewhere(
   objects: NonNullable<WorkerOptions["durableObjects"]>,
   scriptName: string,
 ): WorkerOptions["durableObjects"] {
+  const designators = Object.entries(objects as Record<string, string | { readonly className: string }>);
   return Object.fromEntries(
-    Object.entries(objects).map(([binding, object]) => [
+    designators.map(([binding, object]) => [
       binding,
       { ...(typeof object === "string" ? { className: object } : object), scriptName },
     ]),
-  ) as WorkerOptions["durableObjects"];
+  );
 }
 
 async function face(miniflare: Miniflare, pops: readonly PopOptions[]): Promise<Pops> {
