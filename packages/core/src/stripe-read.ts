@@ -3,7 +3,8 @@
  * rest; replace at once what fails, and ask one more source whenever the expected time has passed.
  *
  * Functional chunks (Sprout, section III) have no hash of their own. They count towards k as they are, and are proven
- * together: the data that they decode to must have the manifest's hashes, or all that took part are dropped as corrupt.
+ * together: the data that they decode to must have the manifest's hashes. When it has not, one chunk more tells which of them
+ * is corrupt, or that several are: then all that took part are dropped.
  */
 import { checkedLength } from "./body.ts";
 import type { Decoder } from "./codec.ts";
@@ -56,8 +57,8 @@ interface Flight {
   readonly candidate: Candidate;
   readonly record: RequestRecord;
   readonly abort: AbortController;
-  /** Taken in on its way, or a second try: it stands in for nothing, so nothing replaces it. */
-  readonly isExtra: boolean;
+  /** Taken in on its way, a second try, or replaced on suspicion: nothing is asked in its place. */
+  isExtra: boolean;
   /** Once it is here and not refused. */
   shard?: Uint8Array;
 }
@@ -71,6 +72,8 @@ class StripeRead {
   /** By chunk. All but functional ones are verified; the outcome of those is pending until they are proven. */
   readonly #arrivals = new Map<number, Required<Flight>>();
   #proving = false;
+  /** How many arrivals end the read: k, or one more while the first k are known to hold a corrupt one. */
+  #needed: number;
   readonly #failures: { source: string; chunk: number; code: string }[] = [];
   readonly #result = Promise.withResolvers<Map<number, Uint8Array>>();
   #settled = false;
@@ -79,6 +82,7 @@ class StripeRead {
 
   constructor(options: StripeReadOptions) {
     this.#options = options;
+    this.#needed = options.manifest.k;
     this.#waiting = [...options.candidates];
   }
 
@@ -178,33 +182,53 @@ class StripeRead {
     void this.#completeIfEnough();
   }
 
-  /** Ends the read once k shards are here. With functional ones among them, what all of them decode to is verified first. */
+  /**
+   * Ends the read once k shards are here. With functional ones among them, what all of them decode to is verified first; with
+   * one arrival more, what they do when one of them is left out.
+   */
   async #completeIfEnough(): Promise<void> {
     const { manifest, stripe, sha256, codec } = this.#options;
-    if (this.#arrivals.size < manifest.k || this.#proving) return;
-    const first = [...this.#arrivals.values()].slice(0, manifest.k);
-    const shards = new Map(first.map(({ candidate, shard }) => [candidate.chunk, shard]));
+    if (this.#arrivals.size < this.#needed || this.#proving) return;
+    const first = [...this.#arrivals.values()].slice(0, this.#needed);
     const unproven = first.filter(isPending);
-    if (unproven.length === 0) return this.#succeed(shards);
-    this.#proving = true;
-    try {
-      const data = await dataShards(manifest.k, shards, codec);
-      await Promise.all(
-        data.map((shard, chunk) => shards.has(chunk) || checkHash(manifest, stripe, chunk, shard, sha256)),
-      );
-      if (this.#settled) return;
-      for (const flight of unproven) this.#end(flight, "used");
-      this.#succeed(new Map(data.entries()));
-    } catch (cause) {
-      const error = toAgaroseError(cause);
-      if (error.code !== "CHUNK_CORRUPT") this.#fail(error);
-      if (this.#settled) return;
-      // At least one of them is corrupt; which one, the hashes cannot tell.
-      this.#proving = false;
-      for (const { candidate } of unproven) this.#arrivals.delete(candidate.chunk);
-      this.#replace(unproven, error.code);
-      void this.#completeIfEnough();
+    const inDoubt = this.#needed > manifest.k;
+    for (const leftOut of inDoubt ? unproven : [undefined]) {
+      const shards = new Map(first.map(({ candidate, shard }) => [candidate.chunk, shard]));
+      if (leftOut) shards.delete(leftOut.candidate.chunk);
+      if (unproven.length === 0) return this.#succeed(shards);
+      this.#proving = true;
+      try {
+        const data = await dataShards(manifest.k, shards, codec);
+        await Promise.all(
+          data.map((shard, chunk) => shards.has(chunk) || checkHash(manifest, stripe, chunk, shard, sha256)),
+        );
+        if (this.#settled) return;
+        for (const flight of unproven) {
+          if (flight === leftOut) this.#end(flight, "failed", "CHUNK_CORRUPT");
+          else this.#end(flight, "used");
+        }
+        return this.#succeed(new Map(data.entries()));
+      } catch (cause) {
+        const error = toAgaroseError(cause);
+        if (error.code !== "CHUNK_CORRUPT") this.#fail(error);
+        if (this.#settled) return;
+      }
     }
+    this.#proving = false;
+    if (inDoubt || unproven.length === 1) this.#drop(unproven);
+    else {
+      this.#needed++;
+      if (this.#launchNext()) unproven[0]!.isExtra = true;
+      this.#failIfHopeless();
+    }
+    void this.#completeIfEnough();
+  }
+
+  /** Gives up chunks of which at least one is corrupt. */
+  #drop(suspects: readonly Flight[]): void {
+    this.#needed = this.#options.manifest.k;
+    for (const { candidate } of suspects) this.#arrivals.delete(candidate.chunk);
+    this.#replace(suspects, "CHUNK_CORRUPT");
   }
 
   #failed(flight: Flight, error: unknown): void {
@@ -234,12 +258,13 @@ class StripeRead {
     for (const { candidate } of this.#flights) chunks.add(candidate.chunk);
     for (const { chunk } of this.#waiting) chunks.add(chunk);
     // Only a read that would fail otherwise asks a source that has failed once more, and only once.
-    while (chunks.size < manifest.k && this.#secondTries.length > 0 && !this.#settled) {
+    while (chunks.size < this.#needed && this.#secondTries.length > 0 && !this.#settled) {
       const again = this.#secondTries.shift()!;
       chunks.add(again.chunk);
       void this.#request(again, true);
     }
-    if (chunks.size >= manifest.k) return;
+    if (chunks.size >= this.#needed) return;
+    if (this.#needed > manifest.k) return this.#drop([...this.#arrivals.values()].filter(isPending));
     const received = this.#arrivals.size;
     this.#fail(
       new AgaroseError(
