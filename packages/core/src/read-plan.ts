@@ -24,6 +24,10 @@ export interface PlanOptions {
 
 /** Equally good sources differ by less than this; the choice among them is random, which spreads the load. */
 const EQUALLY_GOOD = 0.05;
+/** Of several candidates the one of lower rank comes first. */
+const BEST = 0;
+const ALTERNATE = 1;
+const FAILED = 2;
 /** A parity or functional chunk costs a decode, so a data chunk wins when both take the same time. */
 const DECODE_MS = 1;
 
@@ -75,14 +79,10 @@ function bestOfEachChunk(candidates: readonly Candidate[]): Candidate[] {
   return candidates.filter(({ chunk }) => !seen.has(chunk) && seen.add(chunk));
 }
 
-const BEST = 0;
-const ALTERNATE = 1;
-const FAILED = 2;
-
 interface Scored {
   readonly candidate: Candidate;
-  /** Of several candidates the one of lower rank comes first, and of one rank that of the lower score. */
   readonly rank: typeof BEST | typeof ALTERNATE | typeof FAILED;
+  /** Of one rank, that of the lower score comes first. */
   readonly score: number;
 }
 

@@ -6,7 +6,7 @@
  */
 import type { Decoder } from "./codec.ts";
 import { toAgaroseError } from "./errors.ts";
-import { stripeCount, stripeShape, type Manifest, type StripeShape } from "./manifest.ts";
+import { stripeShape, type Manifest, type StripeShape } from "./manifest.ts";
 import type { Clock, Random, Sha256 } from "./ports.ts";
 import type { ByteRange } from "./range.ts";
 import { planStripe, type Candidate } from "./read-plan.ts";
@@ -43,7 +43,7 @@ export interface ReadOptions {
   readonly clock: Clock;
   readonly sha256: Sha256;
   readonly random: Random;
-  /** The bytes wanted; the whole object by default. Only the stripes it touches are read. */
+  /** The bytes wanted, which the object has; the whole object by default. Only the stripes it touches are read. */
   readonly range?: ByteRange;
   readonly signal?: AbortSignal;
   /** Requests beyond k that each stripe starts with. Default 1. */
@@ -116,10 +116,7 @@ class Read {
     this.report = { startMs: options.clock.now(), requests: [], decodeMs: 0, decodedShards: 0, endMs: undefined };
     this.#range = range ?? { start: 0, end: manifest.bytes };
     this.#nextStripe = Math.floor(this.#range.start / manifest.stripeBytes);
-    const empty = this.#range.end <= this.#range.start;
-    this.#endStripe = empty
-      ? this.#nextStripe
-      : Math.min(stripeCount(manifest), Math.ceil(this.#range.end / manifest.stripeBytes));
+    this.#endStripe = Math.ceil(this.#range.end / manifest.stripeBytes);
     const onAbort = (): void => this.#finish(toAgaroseError(signal?.reason, "ABORTED"));
     signal?.addEventListener("abort", onAbort);
     this.#detach = () => signal?.removeEventListener("abort", onAbort);

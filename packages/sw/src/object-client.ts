@@ -79,6 +79,7 @@ export class ObjectClient {
     this.#regions = allowedRegions([], config.regions);
     this.telemetry = new Telemetry({
       clock: ports.clock,
+      store: ports.store,
       send: (report) => {
         const [pop] = this.popsByDistance();
         const token = pop && this.#tokens.get(pop.name);

@@ -193,7 +193,8 @@ export class ObjectRead {
     const span = spanOf(known.manifest, head.range);
     if (!pop || known.manifest.bytes === 0) return undefined;
     if (client.ports.store?.holds(known.manifest, span)) {
-      client.telemetry.read(key);
+      client.ports.store.countRead(key);
+      client.telemetry.due();
       return undefined;
     }
     const call = new PopCall(client, { key, pop, span, known, signal: this.#signal, fetch: this.#fetch });
@@ -204,7 +205,7 @@ export class ObjectRead {
       onChanged(current);
       throw new AgaroseError("CHUNK_MISSING", `${key} has version ${current.plan.version} by now`, { key });
     });
-    return { pop: pop.name, bundle, arrived: () => call.arrivedMs !== undefined, release: () => call.release() };
+    return { pop: pop.name, bundle, arrived: () => call.hasArrived, release: () => call.release() };
   }
 
   async #open(

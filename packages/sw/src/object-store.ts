@@ -11,6 +11,10 @@ export interface ObjectStore {
   learn(key: string, plan: FullPlan): void;
   /** Whether it has all stripes of a span. */
   holds(manifest: Manifest, span: StripeSpan): boolean;
+  /** Counts a read that no PoP sees, because all of it is kept here. */
+  countRead(key: string): void;
+  /** Those reads by key, as counted since they were taken last; undefined without any. */
+  takeReads(): Readonly<Record<string, number>> | undefined;
   /** Gives the reader the stripes it has, and keeps those that it has not. */
   sharing(manifest: Manifest): StripeSharing;
   /** Drops what is kept of the keys for which `isPurged`. */

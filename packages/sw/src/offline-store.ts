@@ -50,6 +50,7 @@ export class OfflineStore implements ObjectStore {
   readonly #regions: readonly Endpoint[];
   readonly #sha256: Sha256;
   readonly #entries: OfflineEntries;
+  readonly #reads = new Map<string, number>();
 
   constructor({ regions, bytes, cache, sha256 }: OfflineOptions) {
     this.#regions = regions;
@@ -77,6 +78,17 @@ export class OfflineStore implements ObjectStore {
   holds(manifest: Manifest, { from, to = stripeCount(manifest) - 1 }: StripeSpan): boolean {
     for (let stripe = from; stripe <= to; stripe++) if (!this.#entries.has(stripeName(manifest, stripe))) return false;
     return true;
+  }
+
+  countRead(key: string): void {
+    this.#reads.set(key, (this.#reads.get(key) ?? 0) + 1);
+  }
+
+  takeReads(): Readonly<Record<string, number>> | undefined {
+    const reads = Object.fromEntries(this.#reads);
+    const isAny = this.#reads.size > 0;
+    this.#reads.clear();
+    return isAny ? reads : undefined;
   }
 
   sharing(manifest: Manifest): StripeSharing {

@@ -11,8 +11,8 @@ export const POP_PATIENCE_MS = 300;
 
 export class PopCall {
   readonly bundle: Promise<Bundle>;
-  /** When the plan came, on the clock. */
-  arrivedMs: number | undefined;
+  /** Whether the plan is here. */
+  hasArrived = false;
   readonly #client: ObjectClient;
   readonly #id: string;
   readonly #patienceMs: number;
@@ -32,8 +32,8 @@ export class PopCall {
     this.bundle = requestBundle({ ...request, signal });
     this.bundle.then(
       () => {
-        this.arrivedMs = clock.now();
-        latencies.observe(this.#id, this.arrivedMs - this.#startMs);
+        this.hasArrived = true;
+        latencies.observe(this.#id, clock.now() - this.#startMs);
       },
       (error: unknown) => {
         if (!signal.aborted && !isAnswer(toAgaroseError(error))) latencies.failed(this.#id);

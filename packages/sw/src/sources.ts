@@ -25,6 +25,9 @@ const EDGE_DELIVERY = { meanMs: 20, sdMs: 20 };
 /** A region that the PoP holds for down is believed to be so by a client that has not measured it. */
 const DOWN = { meanMs: 5_000, sdMs: 0 };
 
+/** Each request of a source makes it count as slower by so much: of equal ones, the least loaded is asked. */
+const LOAD = 0.002;
+
 export interface RegionPorts {
   readonly fetch: FetchPort;
   readonly clock: Clock;
@@ -56,9 +59,6 @@ export function regionSources(plan: FullPlan, ports: RegionPorts): ChunkSource[]
     return queued(source, ports.queue(region.name), ports.turn);
   });
 }
-
-/** Each request of a source makes it count as slower by so much: of equal ones, the least loaded is asked. */
-const LOAD = 0.002;
 
 /** `source`, whose requests wait for their turn. What they are going to wait is part of its latency, not of what is measured. */
 function queued(source: RegionSource, queue: FairQueue, turn: Turn): ChunkSource {

@@ -2,6 +2,7 @@
  * Reports measured latencies to a PoP in batches: fire and forget, never on the way of a read.
  */
 import type { Clock } from "@agarose/core";
+import type { ObjectStore } from "./object-store.ts";
 
 /** The body of `POST /v1/telemetry`. */
 export interface TelemetryReport {
@@ -19,6 +20,8 @@ export interface TelemetryReport {
 
 export interface TelemetryOptions {
   readonly clock: Clock;
+  /** Counts the reads that no PoP has seen. */
+  readonly store?: Pick<ObjectStore, "takeReads"> | undefined;
   readonly send: (report: TelemetryReport) => void;
 }
 
@@ -28,7 +31,6 @@ export const BATCH_MS = 5_000;
 
 export class Telemetry {
   readonly #options: TelemetryOptions;
-  readonly #reads = new Map<string, number>();
   readonly #sums = new Map<string, { samples: number; ms: number; bytes: number }>();
   #samples = 0;
   #cancelTimer: (() => void) | undefined;
@@ -41,16 +43,11 @@ export class Telemetry {
   observe(region: string, ms: number, bytes: number): void {
     const sum = this.#sums.get(region) ?? { samples: 0, ms: 0, bytes: 0 };
     this.#sums.set(region, { samples: sum.samples + 1, ms: sum.ms + ms, bytes: sum.bytes + bytes });
-    this.#taken();
+    this.due();
   }
 
-  /** An object was read from what is kept here. */
-  read(key: string): void {
-    this.#reads.set(key, (this.#reads.get(key) ?? 0) + 1);
-    this.#taken();
-  }
-
-  #taken(): void {
+  /** There is something more to report. */
+  due(): void {
     this.#samples++;
     if (this.#samples >= BATCH_SAMPLES) this.flush();
     else this.#cancelTimer ??= this.#options.clock.after(BATCH_MS, () => this.flush());
@@ -66,10 +63,9 @@ export class Telemetry {
       meanMs: ms / samples,
       meanBytes: bytes / samples,
     }));
-    const reads = this.#reads.size > 0 ? { reads: Object.fromEntries(this.#reads) } : {};
+    const reads = this.#options.store?.takeReads();
     this.#sums.clear();
-    this.#reads.clear();
     this.#samples = 0;
-    this.#options.send({ regions, ...reads });
+    this.#options.send({ regions, ...(reads && { reads }) });
   }
 }

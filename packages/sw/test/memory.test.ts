@@ -1,8 +1,9 @@
 /** What a client remembers: plans and latencies. */
 import { describe, expect, test } from "vitest";
-import { LATENCY_UNKNOWN } from "@agarose/core";
+import { LATENCY_UNKNOWN, systemSha256 } from "@agarose/core";
 import type { FullPlan } from "../src/bundle-request.ts";
 import { LatencyBook } from "../src/latency-book.ts";
+import { OfflineStore } from "../src/offline-store.ts";
 import { PlanCache, PLAN_TTL_MS } from "../src/plan-cache.ts";
 import { BATCH_MS, BATCH_SAMPLES, Telemetry, type TelemetryReport } from "../src/telemetry.ts";
 import { VirtualClock } from "./virtual-clock.ts";
@@ -136,7 +137,8 @@ describe("Telemetry", () => {
   test("sends one report of a batch: after some time, or when it is full", async () => {
     const clock = new VirtualClock();
     const reports: TelemetryReport[] = [];
-    const telemetry = new Telemetry({ clock, send: (report) => void reports.push(report) });
+    const store = new OfflineStore({ regions: [], bytes: 1, cache: () => Promise.reject(), sha256: systemSha256 });
+    const telemetry = new Telemetry({ clock, store, send: (report) => void reports.push(report) });
     telemetry.observe("a", 10, 1000);
     telemetry.observe("a", 30, 2000);
     telemetry.observe("b", 5, 7);
@@ -153,7 +155,8 @@ describe("Telemetry", () => {
     expect(reports[1]).toEqual({ regions: [{ name: "a", samples: BATCH_SAMPLES, meanMs: 7, meanBytes: 1 }] });
     await clock.pass(2 * BATCH_MS);
     expect(reports).toHaveLength(2);
-    for (const key of ["cat", "dog", "cat"]) telemetry.read(key);
+    for (const key of ["cat", "dog", "cat"]) store.countRead(key);
+    telemetry.due();
     await clock.pass(BATCH_MS);
     expect(reports[2]).toEqual({ regions: [], reads: { cat: 2, dog: 1 } });
   });
