@@ -1,7 +1,7 @@
 /**
  * Leaves the words out of `new AgaroseError(code, message, details, cause)`: code and details say the same to a program,
- * and `docs/ERRORS.md` to a person. The minifier then drops what only made up the words. Of errors that never leave the worker
- * nothing but the code is left.
+ * and `docs/ERRORS.md` to a person. The minifier then drops what only made up the words. Where the code says all
+ * that matters, nothing else is left.
  */
 import { edited, parse, walk, type Edit, type Node } from "./syntax-tree.ts";
 
@@ -37,10 +37,10 @@ export function knownStatuses(script: string): string {
 }
 
 /**
- * Codes of errors that never leave a worker: whoever gets one reads its code, and tells what it could not do by another one. They
- * need no details.
+ * Codes that say all that a worker has to say. Errors of chunks, bundles and sources never leave it: whoever gets one reads its code,
+ * and tells what it could not do by another one. Whoever asked knows the key, and `agarose verify` says more of a manifest.
  */
-const INNER = new Set(["BUNDLE_INVALID", "CHUNK_CORRUPT", "CHUNK_MISSING", "CHUNK_WRONG_LENGTH", "SOURCE_FAILED"]);
+const BARE = /^(BUNDLE_INVALID|CHUNK_\w+|SOURCE_FAILED|CODE_INVALID|KEY_\w+|MANIFEST_\w+)$/;
 
 /** @throws when there is no error in `script`, which would mean that the class goes by another name. */
 export function terseErrors(script: string): string {
@@ -50,7 +50,7 @@ export function terseErrors(script: string): string {
     if (!MAKERS.has(String(callee?.name))) return;
     if (node.type === "CallExpression") edits.push({ start: callee.start, end: callee.end, text: "new AgaroseError" });
     const [code, message] = node["arguments"] as Node[];
-    if (message && codesOf(code!).every((text) => INNER.has(String(text)))) {
+    if (message && codesOf(code!).every((text) => BARE.test(String(text)))) {
       edits.push({ start: code!.end, end: node["arguments"].at(-1).end, text: "" });
       return;
     }

@@ -10,11 +10,11 @@ import { FakeScope } from "./fake-scope.ts";
 
 /** Gzipped, without the WebAssembly, in bytes. The aim for `agarose-sw.js` is 15,360; this is what holds until it is reached. */
 const SCRIPT_GZIP_BYTES_MAX: Readonly<Record<string, number>> = {
-  "agarose-sw.js": 17_400,
-  "agarose-sw.classic.js": 17_400,
-  "agarose-sw.offline.js": 18_530,
-  "agarose-sw.offline.classic.js": 18_530,
-  "agarose.js": 24_450,
+  "agarose-sw.js": 17_200,
+  "agarose-sw.classic.js": 17_200,
+  "agarose-sw.offline.js": 18_420,
+  "agarose-sw.offline.classic.js": 18_420,
+  "agarose.js": 24_350,
   "agarose-overlay.js": 2_500,
 };
 

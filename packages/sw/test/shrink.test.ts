@@ -143,17 +143,19 @@ test("errors lose their words and keep code, details, cause, and messages from e
   expect(() => terseErrors('new OtherError("A", "words")')).toThrow();
 });
 
-test("errors that never leave a worker lose their details too, and are all of one class", () => {
+test("errors whose code says all lose their details too, and all are of one class", () => {
   const script = [
     'new AgaroseError("SOURCE_FAILED", `answered ${status}`, { status }, cause);',
     'new AgaroseError(status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED", "no", { status });',
     'new AgaroseError(gone ? "OBJECT_NOT_FOUND" : "SOURCE_FAILED", "no", { status });',
+    'new AgaroseError("MANIFEST_INVALID", `manifest ${problem}`, details, cause);',
     'throw codecError("INTERNAL", "failed", { status });',
   ].join("\n");
   expect(terseErrors(script).split("\n")).toEqual([
     'new AgaroseError("SOURCE_FAILED");',
     'new AgaroseError(status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED");',
     'new AgaroseError(gone ? "OBJECT_NOT_FOUND" : "SOURCE_FAILED", "", { status });',
+    'new AgaroseError("MANIFEST_INVALID");',
     'throw new AgaroseError("INTERNAL", "", { status });',
   ]);
 });
