@@ -8,12 +8,13 @@
  */
 import { checkedLength } from "./body.ts";
 import type { Decoder } from "./codec.ts";
-import { AgaroseError, toAgaroseError, type ErrorCode } from "./errors.ts";
+import { toAgaroseError, type AgaroseError, type ErrorCode } from "./errors.ts";
 import { hedgeAfterMs } from "./latency.ts";
 import { isFunctional, type Manifest, type StripeShape } from "./manifest.ts";
 import type { Clock, Sha256 } from "./ports.ts";
 import { startCount, type Candidate } from "./read-plan.ts";
 import type { RequestRecord } from "./read-report.ts";
+import { notEnoughChunks, readTimeout, type FailedRequest } from "./stripe-errors.ts";
 import { checkHash, dataShards } from "./stripe-shards.ts";
 
 /**
@@ -74,7 +75,7 @@ class StripeRead {
   #proving = false;
   /** How many arrivals end the read: k, or one more while the first k are known to hold a corrupt one. */
   #needed: number;
-  readonly #failures: { source: string; chunk: number; code: string }[] = [];
+  readonly #failures: FailedRequest[] = [];
   readonly #result = Promise.withResolvers<Map<number, Uint8Array>>();
   #settled = false;
   #cancelHedge = (): void => {};
@@ -265,15 +266,7 @@ class StripeRead {
     }
     if (chunks.size >= this.#needed) return;
     if (this.#needed > manifest.k) return this.#drop([...this.#arrivals.values()].filter(isPending));
-    const received = this.#arrivals.size;
-    this.#fail(
-      new AgaroseError(
-        "NOT_ENOUGH_CHUNKS",
-        `stripe ${stripe.index} of ${JSON.stringify(manifest.key)} needs ${manifest.k} chunks and can get ` +
-          `${chunks.size} (${received} received; ${summary(this.#failures)}): retry once its regions answer again, or configure those that are missing`,
-        { stripe: stripe.index, needed: manifest.k, available: chunks.size, received, failures: this.#failures },
-      ),
-    );
+    this.#fail(notEnoughChunks(manifest, stripe.index, chunks.size, this.#arrivals.size, this.#failures));
   }
 
   #armHedge(ms: number, times: number = 1): void {
@@ -293,24 +286,14 @@ class StripeRead {
 
   /** A slow line takes minutes for what is read ahead; only one that has gone silent ends the read. */
   #armDeadline(): void {
-    const { candidates, clock, timeoutMs } = this.#options;
+    const { manifest, stripe, candidates, clock, timeoutMs } = this.#options;
     const received = (): number => candidates.reduce((sum, { source }) => sum + (source.received ?? 0), 0);
     const before = received();
     this.#cancelDeadline = clock.after(timeoutMs, () => {
-      if (received() === before) this.#fail(this.#timeout());
+      if (received() === before)
+        this.#fail(readTimeout(manifest, stripe.index, timeoutMs, this.#arrivals.size, this.#failures));
       else this.#armDeadline();
     });
-  }
-
-  #timeout(): AgaroseError {
-    const { manifest, stripe, timeoutMs } = this.#options;
-    const received = this.#arrivals.size;
-    return new AgaroseError(
-      "READ_TIMEOUT",
-      `stripe ${stripe.index} of ${JSON.stringify(manifest.key)} got ${received} of ${manifest.k} chunks in ` +
-        `${timeoutMs} ms (${summary(this.#failures)}): retry, or allow more time`,
-      { stripe: stripe.index, needed: manifest.k, received, timeoutMs, failures: this.#failures },
-    );
   }
 
   #succeed(shards: Map<number, Uint8Array>): void {
@@ -345,11 +328,4 @@ class StripeRead {
 
 function isPending({ record }: Flight): boolean {
   return record.outcome === "pending";
-}
-
-function summary(failures: readonly { source: string; chunk: number; code: string }[]): string {
-  if (failures.length === 0) return "no source failed";
-  const counts = new Map<string, number>();
-  for (const { source, code } of failures) counts.set(`${source} ${code}`, (counts.get(`${source} ${code}`) ?? 0) + 1);
-  return [...counts].map(([what, count]) => (count > 1 ? `${what} x${count}` : what)).join(", ");
 }
