@@ -12,9 +12,12 @@ const IMAGES = 100;
 const LONG_BYTES = 24_000_000;
 /** So much of the long read the page takes beside the images; the rest once they are there. */
 const BESIDE_BYTES = 14_000_000;
-/** How many later ones may come before an image: ten to fifty do, by the network's jitter and the machine's load. */
+/** How many later ones may come before an image: six to thirty do, by the network's jitter and the machine's load. */
 const OVERTAKEN_MAX = 60;
-/** And on average: two to seven do. By turns of single requests it would be 17, and 79 at most. */
+/**
+ * And on average: one to six do. By turns of single requests it would be 17, and 79 at most; where a region's latency is taken
+ * for what is waited for its turn, up to 15.
+ */
 const OVERTAKEN_MEAN_MAX = 12;
 
 test("100 images beside a long read all come, none of them after many that were asked for later", async ({
