@@ -1,7 +1,7 @@
 /** Two isolates of one PoP: what one of them hears of a peer, the other hears without KV. */
 import { afterEach, expect, test, vi } from "vitest";
 import { startPeersWorld, type PeersWorld } from "./peers-world.ts";
-import { ADMIN_TOKEN, randomBytes, readBundle } from "./world.ts";
+import { randomBytes, readBundle } from "./world.ts";
 
 const KEY = "photos/cat.jpg";
 /** The counts of reads are handed on after two seconds. */
@@ -28,11 +28,7 @@ test("an isolate that took no message in hears of it with the answer to its coun
   await world.pops.setFault("lhr2", { kv: "down" });
   const link = world.link("fra", "lhr");
   link.messages.length = 0;
-  await fetch(`${world.url("fra")}/v1/purge`, {
-    method: "POST",
-    body: JSON.stringify({ keys: [KEY] }),
-    headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
-  });
+  await world.purge("fra", KEY);
   await vi.waitFor(async () => expect(await holders()).toEqual([]), PATIENCE_MS);
   expect(link.messages.map(({ status }) => status)).toEqual([204]);
   // Until it has looked there in vain, it has not been shown that KV was not needed.

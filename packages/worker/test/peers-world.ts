@@ -30,6 +30,8 @@ export interface PeersWorld {
   link(from: Name, to: Name): PeerLink;
   put(key: string, content: Uint8Array, options?: PutOptions): Promise<Manifest>;
   status(name: Name): Promise<PeersStatus>;
+  /** Has the PoP drop all that it has cached of the object. */
+  purge(name: Name, key: string): Promise<Response>;
   /** What isolates of a PoP are told of a peer's chunks; waits until it is what `isIt` says. */
   told(name: Name, peer: Name, isIt: (held: Record<string, number[]>) => boolean): Promise<Record<string, number[]>>;
   close(): Promise<void>;
@@ -91,6 +93,12 @@ export async function startPeersWorld(
       const response = await fetch(`${url(name)}/v1/status`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
       return (await response.json()) as PeersStatus;
     },
+    purge: (name, key) =>
+      fetch(`${url(name)}/v1/purge`, {
+        method: "POST",
+        body: JSON.stringify({ keys: [key] }),
+        headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+      }),
     async told(name, peer, isIt) {
       const kv = await pops.miniflare.getKVNamespace("CHUNKS", name);
       const untilMs = Date.now() + PATIENCE_MS;

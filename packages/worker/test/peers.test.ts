@@ -117,11 +117,7 @@ describe("a chunk that only a peer has cached", () => {
   });
 
   test("is forgotten when the peer purges it, from one message, without any period", async () => {
-    await fetch(`${world.url("fra")}/v1/purge`, {
-      method: "POST",
-      body: JSON.stringify({ keys: [KEY] }),
-      headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
-    });
+    await world.purge("fra", KEY);
     await world.told("lhr", "fra", (held) => held[version] === undefined);
     const last = world.link("fra", "lhr").messages.at(-1)!;
     expect(JSON.parse(last.body)).toMatchObject({
@@ -135,11 +131,7 @@ describe("a chunk that only a peer has cached", () => {
     expect((await plan()).peers).toMatchObject([{ name: "fra" }]);
     const link = world.link("fra", "lhr");
     link.messages.length = 0;
-    await fetch(`${world.url("fra")}/v1/purge`, {
-      method: "POST",
-      body: JSON.stringify({ keys: [KEY] }),
-      headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
-    });
+    await world.purge("fra", KEY);
     await vi.waitFor(() => expect(link.messages.map(({ status }) => status)).toEqual([204]), 5_000);
     expect((await plan()).peers).toBeUndefined();
   });
