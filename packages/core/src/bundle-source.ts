@@ -1,12 +1,16 @@
 /**
- * The cached chunks of a PoP as a source, fed by a bundle that may still be under way.
+ * Chunks that come as frames, one after another, as a source: those that a PoP has cached, fed by a bundle that may still be
+ * under way, or the shards of one GET at a region (`region-source.ts`).
  *
- * Frames are read only while somebody waits for one, so a slow consumer holds the PoP back instead of filling memory.
+ * Frames are read only while somebody waits for one, so a slow consumer holds the sender back instead of filling memory.
  */
 import type { Frame, FrameReader } from "./bundle.ts";
 import { AgaroseError, toAgaroseError } from "./errors.ts";
 import type { LatencyEstimate } from "./latency.ts";
 import type { ChunkRequest, ChunkSource } from "./source.ts";
+
+/** Frames in the order of their stripes. */
+export type Frames = Pick<FrameReader, "next" | "cancel">;
 
 export interface BundleSourceOptions {
   /** Name of the PoP. */
@@ -15,7 +19,7 @@ export interface BundleSourceOptions {
   /** Chunks that the PoP has said to hold: as believed at first, and as its plan says once `frames` is there. */
   readonly cached: () => readonly number[];
   /** The frames behind the plan. May still be pending: buckets are then asked at the same moment as the PoP. */
-  readonly frames: Promise<FrameReader>;
+  readonly frames: Promise<Frames>;
 }
 
 export class BundleSource implements ChunkSource {
@@ -25,7 +29,7 @@ export class BundleSource implements ChunkSource {
   received = 0;
   readonly #latency: () => LatencyEstimate;
   readonly #cached: () => readonly number[];
-  readonly #frames: Promise<FrameReader>;
+  readonly #frames: Promise<Frames>;
   readonly #waiters = new Map<string, Waiter>();
   /** Frames that came before they were asked for. */
   readonly #early = new Map<string, Frame>();
@@ -49,6 +53,11 @@ export class BundleSource implements ChunkSource {
 
   get latency(): LatencyEstimate {
     return this.#latency();
+  }
+
+  /** How many chunks are waited for. */
+  get awaited(): number {
+    return this.#waiters.size;
   }
 
   has(_stripe: number, chunk: number): boolean {

@@ -22,7 +22,7 @@ export function objectAnswer(
   request: { get(name: string): string | null },
   method: "GET" | "HEAD" = "GET",
 ): ObjectAnswer {
-  const headers: Record<string, string> = {
+  const headers: Record<string, string> & Told = {
     "accept-ranges": "bytes",
     "cache-control": "public, max-age=0, must-revalidate",
     ...manifest.headers,
@@ -31,12 +31,10 @@ export function objectAnswer(
     "last-modified": new Date(manifest.modified).toUTCString(),
     "x-content-type-options": "nosniff",
   };
-  // As it is told: HTTP dates have whole seconds.
-  const state = { etag: etagOf(manifest), modified: Date.parse(headers["last-modified"]!) };
-  const condition = failedCondition(state, request);
+  const condition = failedCondition(headers, request);
   if (condition) return { status: condition, headers, range: undefined };
   // An empty object has no part that could be sent as a range: it is sent whole.
-  const ranged = method === "GET" && manifest.bytes > 0 && rangeStillValid(state, request);
+  const ranged = method === "GET" && manifest.bytes > 0 && rangeStillValid(headers, request);
   const part = ranged ? parseRange(request.get("range"), manifest.bytes) : undefined;
   const range = part ?? { start: 0, end: manifest.bytes };
   headers["content-length"] = String(range.end - range.start);
@@ -70,33 +68,27 @@ export function etagOf(manifest: Manifest): string {
   return `"${manifest.version}"`;
 }
 
-/** What conditions compare with. */
-interface State {
+/** What conditions compare with, as it is told: HTTP dates have whole seconds. */
+interface Told {
   readonly etag: string;
-  readonly modified: number;
+  readonly "last-modified": string;
 }
 
 /** RFC 9110 13.2.2: 412 or 304 when a precondition fails, in the order that section gives. */
-function failedCondition(
-  { etag, modified }: State,
-  request: { get(name: string): string | null },
-): 304 | 412 | undefined {
+function failedCondition(told: Told, request: { get(name: string): string | null }): 304 | 412 | undefined {
+  const { etag, "last-modified": modified } = told;
   const ifMatch = request.get("if-match");
   const ifNoneMatch = request.get("if-none-match");
-  const isOther =
-    ifMatch === null ? modified > parseHttpDate(request.get("if-unmodified-since")) : !namesAny(ifMatch, [etag]);
-  if (isOther) return 412;
-  const isSame =
-    ifNoneMatch === null
-      ? modified <= parseHttpDate(request.get("if-modified-since"))
-      : namesAny(ifNoneMatch, [etag, `W/${etag}`]);
+  const since = (name: string): number => parseHttpDate(modified) - parseHttpDate(request.get(name));
+  if (ifMatch === null ? since("if-unmodified-since") > 0 : !namesAny(ifMatch, [etag])) return 412;
+  const isSame = ifNoneMatch === null ? since("if-modified-since") <= 0 : namesAny(ifNoneMatch, [etag, `W/${etag}`]);
   return isSame ? 304 : undefined;
 }
 
 /** RFC 9110 13.1.5: a range counts only while `If-Range` names this very version. */
-function rangeStillValid({ etag, modified }: State, request: { get(name: string): string | null }): boolean {
+function rangeStillValid(told: Told, request: { get(name: string): string | null }): boolean {
   const ifRange = request.get("if-range");
-  return ifRange === null || ifRange === etag || parseHttpDate(ifRange) === modified;
+  return ifRange === null || ifRange === told.etag || parseHttpDate(ifRange) === parseHttpDate(told["last-modified"]);
 }
 
 /** Milliseconds of an HTTP date in any of its three forms (RFC 9110 5.6.7); NaN, which no condition meets, for others. */

@@ -200,6 +200,13 @@ describe("one GET for several stripes", () => {
     expect(ranges(network)).toEqual(["bytes=50-124", "bytes=0-49"]);
   });
 
+  test("that is over leaves what is asked for once more to a request for it alone", async () => {
+    const { take, network } = setUp(striped, serve);
+    expect(await take([0, 1, 2], 2)).toEqual(shards);
+    expect(await take([1], 2)).toEqual([shards[1]]);
+    expect(ranges(network)).toEqual([undefined, "bytes=50-99"]);
+  });
+
   test("that is cut off in the middle is asked for anew from there, which is no failure", async () => {
     const cut: Answer = { status: 200, body: new Uint8Array(whole.slice(0, 60)), breaksOff: true };
     const { take, network, latencies } = setUp(striped, (init) => (init.headers!["range"] ? serve(init) : cut));
