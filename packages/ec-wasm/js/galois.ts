@@ -7,9 +7,11 @@
  */
 
 const POLYNOMIAL = 0x11d;
-const LOG = new Uint8Array(256);
-/** Twice the period, so that a sum of two logarithms needs no modulo. */
-const EXP = new Uint8Array(510);
+/** Zero has no logarithm: this one leads behind those of all products, where `EXP` is zero. */
+const LOG_OF_ZERO = 510;
+const LOG = new Uint16Array(256).fill(LOG_OF_ZERO);
+/** Twice the period, so that a sum of two logarithms needs no modulo; then zeros. */
+const EXP = new Uint8Array(2 * LOG_OF_ZERO + 1);
 
 let element = 1;
 for (let i = 0; i < 255; i++) {
@@ -21,7 +23,7 @@ for (let i = 0; i < 255; i++) {
 
 /** The product of two field elements. */
 export function multiply(a: number, b: number): number {
-  return a === 0 || b === 0 ? 0 : EXP[LOG[a]! + LOG[b]!]!;
+  return EXP[LOG[a]! + LOG[b]!]!;
 }
 
 /**
@@ -38,15 +40,12 @@ export function decodeMatrix(
   const matrix = new Uint8Array(wanted.length * k);
   for (const [column, from] of present.entries()) {
     for (const [row, to] of wanted.entries()) {
-      // Logarithms: the product of (to - other) / (from - other) over all other rows present.
-      let log = 0;
-      let isZero = false;
+      // The product of (to - other) / (from - other) over all other rows present.
+      let product = 1;
       for (const other of present) {
-        if (other === from) continue;
-        isZero ||= to === other;
-        log += LOG[to ^ other]! + 255 - LOG[from ^ other]!;
+        if (other !== from) product = multiply(multiply(product, to ^ other), EXP[255 - LOG[from ^ other]!]!);
       }
-      matrix[row * k + column] = isZero ? 0 : EXP[log % 255]!;
+      matrix[row * k + column] = product;
     }
   }
   return matrix;

@@ -1,6 +1,6 @@
 /**
- * The engine of the drop-in files where there is no WebAssembly: half as fast as that of `@agarose/ec-wasm` with three shards
- * lost, and a tenth of its code.
+ * The multiplication of the drop-in files where there is no WebAssembly: half as fast as the JavaScript engine of
+ * `@agarose/ec-wasm` with three shards lost, and a tenth of its code.
  */
 import { multiply, type Engine } from "@agarose/ec-wasm/engine";
 
