@@ -62,8 +62,11 @@ interface Pass {
 async function collectReads(page: Page): Promise<void> {
   await page.evaluate(() => {
     const ended: { ms: number; expectedMs: number; kind: string }[] = [];
+    let expectedMs = 0;
+    // One read after another.
     new BroadcastChannel("agarose").addEventListener("message", ({ data }) => {
-      if (data.type === "read-end") ended.push(data);
+      if (data.type === "plan") ({ expectedMs } = data);
+      if (data.type === "read-end") ended.push({ ...data, expectedMs });
     });
     Object.assign(globalThis, { ended });
   });

@@ -38,10 +38,9 @@ function request(number: number, change: Partial<RequestEvent>): ReadEvent {
 }
 
 function end(change: object = {}): ReadEvent {
-  const told = { type: "read-end", read: "r", ms: 60, status: 200, kind: "mixed", planMs: 12, firstByteMs: 58 };
-  const rest = { expectedMs: 40, bytes: 100, fetchedBytes: 100, decodeMs: 0.5, decodedShards: 1, error: undefined };
-  const requests = { used: 2, unused: 0, cancelled: 1, failed: 0 };
-  return { ...told, ...rest, requests, ...change } as ReadEvent;
+  const told = { type: "read-end", read: "r", ms: 60, status: 200, kind: "mixed", firstByteMs: 58 };
+  const rest = { bytes: 100, decodeMs: 0.5, decodedShards: 1, error: undefined };
+  return { ...told, ...rest, ...change } as ReadEvent;
 }
 
 describe("a read that the service worker tells of", () => {

@@ -9,5 +9,6 @@ export { unregister } from "./unregister.ts";
 export { parseConfig, type ClientConfig, type ClientConfigInput, type Endpoint } from "./config.ts";
 export { CHANNEL, isReadEvent } from "./read-events.ts";
 export type { PlanEvent, ReadEndEvent, ReadEvent, ReadStartEvent, RequestEvent } from "./read-events.ts";
+export { summarized, totalsOf, type ReadSummary, type ReadTotals } from "./read-summary.ts";
 export type { WorkerMessage } from "./life-cycle.ts";
 export type { ObjectClient } from "./object-client.ts";

@@ -6,7 +6,6 @@ import {
   AgaroseError,
   objectAnswer,
   openRead,
-  readKind,
   toAgaroseError,
   type ByteRange,
   type FetchPort,
@@ -253,7 +252,7 @@ export class ObjectRead {
     const headers = {
       ...head.headers,
       "server-timing": this.#trace.serverTiming(report),
-      "x-agarose-read": report.requests.length > 0 || head.range.end === 0 ? readKind(report) : "stored",
+      "x-agarose-read": this.#trace.kind(report, head.range.end),
     };
     answer = { status: head.status, headers, body };
     return answer;

@@ -52,33 +52,19 @@ export interface RequestEvent extends Readonly<RequestRecord> {
   readonly request: number;
 }
 
-/** The read is over. */
+/** The read is over. What its requests and its plan say is not said again: `totalsOf` sums it up. */
 export interface ReadEndEvent {
   readonly type: "read-end";
   readonly read: string;
   readonly ms: number;
   /** HTTP status of the answer. */
   readonly status: number;
-  /**
-   * `stored` when all was kept by this browser. Undefined when the answer has no body, or when the read failed before any
-   * chunk came.
-   */
+  /** `stored` when all was kept by this browser. Undefined when the answer has no body. */
   readonly kind: ReadKind | "stored" | undefined;
-  /** When the plan was there, and when the first stripe was. */
-  readonly planMs: number | undefined;
+  /** When the first stripe was there. */
   readonly firstByteMs: number | undefined;
-  /** `expectedMs` of the last plan. */
-  readonly expectedMs: number | undefined;
   /** Length of the answer's body. */
   readonly bytes: number;
-  /** Bytes of the chunks that arrived, used or not. */
-  readonly fetchedBytes: number;
-  readonly requests: {
-    readonly used: number;
-    readonly unused: number;
-    readonly cancelled: number;
-    readonly failed: number;
-  };
   readonly decodeMs: number;
   /** Data shards that had to be decoded. */
   readonly decodedShards: number;

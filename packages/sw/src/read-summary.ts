@@ -23,6 +23,27 @@ export function summarized(summary: ReadSummary | undefined, event: ReadEvent): 
   return { ...summary, requests };
 }
 
+export interface ReadTotals {
+  /** Bytes of the chunks that arrived, used or not. */
+  readonly fetchedBytes: number;
+  /** Requests by how they ended. */
+  readonly used: number;
+  readonly unused: number;
+  readonly cancelled: number;
+  readonly failed: number;
+}
+
+/** What the requests of a read come to. */
+export function totalsOf({ requests }: ReadSummary): ReadTotals {
+  const totals = { fetchedBytes: 0, used: 0, unused: 0, cancelled: 0, failed: 0 };
+  for (const { outcome, bytes } of requests) {
+    if (outcome === "pending") continue;
+    totals[outcome]++;
+    if (outcome === "used" || outcome === "unused") totals.fetchedBytes += bytes;
+  }
+  return totals;
+}
+
 export interface SourceShare {
   readonly source: string;
   readonly kind: RequestEvent["kind"];
@@ -57,7 +78,7 @@ export function described(summary: ReadSummary): string {
   const first = end.firstByteMs === undefined ? "" : ` (first byte ${ms(end.firstByteMs)})`;
   const sources = sharesOf(summary).map(({ kind, source, chunks }) => `${kind} ${source} ${chunks}`);
   const decoded = end.decodedShards > 0 ? [`${end.decodedShards} decoded in ${ms(end.decodeMs)}`] : [];
-  const { unused, cancelled, failed } = end.requests;
+  const { unused, cancelled, failed } = totalsOf(summary);
   const extra = [`${unused} unused`, `${cancelled} cancelled`, `${failed} failed`].filter(
     (text) => !text.startsWith("0"),
   );

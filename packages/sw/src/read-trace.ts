@@ -23,12 +23,6 @@ import type { PlanEvent, ReadEndEvent } from "./read-events.ts";
 export const popAnswer = (name: string): string => `pop:${name}`;
 export const deliveryOf = (kind: SourceKind, name: string): string => `${kind}:${name}`;
 
-/** How a read was served of which so many requests arrived. */
-function kindOf(report: ReadReport, arrived: number): ReadEndEvent["kind"] {
-  if (report.requests.length === 0) return "stored";
-  return arrived > 0 ? readKind(report) : undefined;
-}
-
 export class ReadTrace {
   readonly #client: ObjectClient;
   readonly #id = crypto.randomUUID();
@@ -101,32 +95,25 @@ export class ReadTrace {
     const ms = this.#now();
     // The reader's last cancellations are told in this turn still, after the read itself is over.
     this.#client.ports.clock.after(0, () => {
-      const records = [...this.#requests.keys()];
-      this.#client.hedging.observe(this.#plan?.k ?? 0, records);
-      const count = (outcome: RequestRecord["outcome"]): number => records.filter((r) => r.outcome === outcome).length;
-      const arrived = records.filter(({ outcome }) => outcome === "used" || outcome === "unused");
+      this.#client.hedging.observe(this.#plan?.k ?? 0, [...this.#requests.keys()]);
       this.#client.ports.emit({
         type: "read-end",
         read: this.#id,
         ms,
         status: answer.status,
-        kind: report && kindOf(report, arrived.length),
-        planMs: this.#plan?.ms,
+        kind: report && this.kind(report, answer.bytes),
         firstByteMs: this.#firstByteMs,
-        expectedMs: this.#plan?.expectedMs,
         bytes: answer.bytes,
-        fetchedBytes: arrived.reduce((sum, { bytes }) => sum + bytes, 0),
-        requests: {
-          used: count("used"),
-          unused: count("unused"),
-          cancelled: count("cancelled"),
-          failed: count("failed"),
-        },
         decodeMs: report?.decodeMs ?? 0,
         decodedShards: report?.decodedShards ?? 0,
         error: error && { code: error.code, message: error.message },
       });
     });
+  }
+
+  /** How a read of so many bytes has been served so far. */
+  kind(report: ReadReport, bytes: number): NonNullable<ReadEndEvent["kind"]> {
+    return this.#client.ports.store && bytes > 0 && report.requests.length === 0 ? "stored" : readKind(report);
   }
 
   #measure({ source, kind, bytes, outcome, startMs, waitMs, error }: RequestRecord, endMs: number): void {

@@ -25,15 +25,13 @@ export interface TelemetryOptions {
   readonly send: (report: TelemetryReport) => void;
 }
 
-/** A report goes out when it has this many samples, or so long after its first one. */
-export const BATCH_SAMPLES = 64;
+/** A report goes out so long after its first sample. */
 export const BATCH_MS = 5_000;
 
 export class Telemetry {
   readonly #options: TelemetryOptions;
   readonly #sums = new Map<string, { samples: number; ms: number; bytes: number }>();
-  #samples = 0;
-  #cancelTimer: (() => void) | undefined;
+  #isDue = false;
 
   constructor(options: TelemetryOptions) {
     this.#options = options;
@@ -46,17 +44,14 @@ export class Telemetry {
     this.due();
   }
 
-  /** There is something more to report. */
+  /** There is something to report. */
   due(): void {
-    this.#samples++;
-    if (this.#samples >= BATCH_SAMPLES) this.flush();
-    else this.#cancelTimer ??= this.#options.clock.after(BATCH_MS, () => this.flush());
+    if (this.#isDue) return;
+    this.#isDue = true;
+    this.#options.clock.after(BATCH_MS, () => this.#report());
   }
 
-  flush(): void {
-    this.#cancelTimer?.();
-    this.#cancelTimer = undefined;
-    if (this.#samples === 0) return;
+  #report(): void {
     const regions = [...this.#sums].map(([name, { samples, ms, bytes }]) => ({
       name,
       samples,
@@ -65,7 +60,7 @@ export class Telemetry {
     }));
     const reads = this.#options.store?.takeReads();
     this.#sums.clear();
-    this.#samples = 0;
+    this.#isDue = false;
     this.#options.send({ regions, ...(reads && { reads }) });
   }
 }

@@ -5,7 +5,7 @@ import type { FullPlan } from "../src/bundle-request.ts";
 import { LatencyBook } from "../src/latency-book.ts";
 import { OfflineStore } from "../src/offline-store.ts";
 import { PlanCache, PLAN_TTL_MS } from "../src/plan-cache.ts";
-import { BATCH_MS, BATCH_SAMPLES, Telemetry, type TelemetryReport } from "../src/telemetry.ts";
+import { BATCH_MS, Telemetry, type TelemetryReport } from "../src/telemetry.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
 /** As much of a plan as the cache looks at: its hashes weigh `characters`. */
@@ -134,7 +134,7 @@ describe("LatencyBook", () => {
 });
 
 describe("Telemetry", () => {
-  test("sends one report of a batch: after some time, or when it is full", async () => {
+  test("sends one report of what came in some time", async () => {
     const clock = new VirtualClock();
     const reports: TelemetryReport[] = [];
     const store = new OfflineStore({ regions: [], bytes: 1, cache: () => Promise.reject(), sha256: systemSha256 });
@@ -151,10 +151,9 @@ describe("Telemetry", () => {
         ],
       },
     ]);
-    for (let sample = 0; sample < BATCH_SAMPLES; sample++) telemetry.observe("a", 7, 1);
-    expect(reports[1]).toEqual({ regions: [{ name: "a", samples: BATCH_SAMPLES, meanMs: 7, meanBytes: 1 }] });
-    await clock.pass(2 * BATCH_MS);
-    expect(reports).toHaveLength(2);
+    for (let sample = 0; sample < 100; sample++) telemetry.observe("a", 7, 1);
+    await clock.pass(3 * BATCH_MS);
+    expect(reports.slice(1)).toEqual([{ regions: [{ name: "a", samples: 100, meanMs: 7, meanBytes: 1 }] }]);
     for (const key of ["cat", "dog", "cat"]) store.countRead(key);
     telemetry.due();
     await clock.pass(BATCH_MS);

@@ -4,6 +4,7 @@ import type { AgaroseError } from "@agarose/core";
 import { PROBE_EVERY_MS, type ObjectClient } from "../src/object-client.ts";
 import type { ObjectAnswer } from "../src/object-read.ts";
 import { POP_PATIENCE_MS } from "../src/pop-call.ts";
+import { summarized, totalsOf, type ReadSummary } from "../src/read-summary.ts";
 import { BATCH_MS } from "../src/telemetry.ts";
 import { FakeWorld, sampleBytes } from "./fake-world.ts";
 
@@ -425,7 +426,7 @@ describe("when regions fail", () => {
 });
 
 describe("what a read tells", () => {
-  test("its start, its plan, every request twice, and its end with the totals", async () => {
+  test("its start, its plan, every request twice, and its end, which come to its totals", async () => {
     const { world, client } = await startWorld();
     world.pops[0]!.cached = [4];
     world.put("small", BYTES.subarray(0, 4000));
@@ -451,15 +452,13 @@ describe("what a read tells", () => {
       ms: 70,
       status: 200,
       kind: "mixed",
-      planMs: 10,
       firstByteMs: 70,
-      expectedMs: 60,
       bytes: 4000,
-      fetchedBytes: 4000,
-      requests: { used: 4, unused: 0, cancelled: 1, failed: 0 },
       decodedShards: 1,
       error: undefined,
     });
+    const summary = world.events.reduce<ReadSummary | undefined>(summarized, undefined)!;
+    expect(totalsOf(summary)).toEqual({ fetchedBytes: 4000, used: 4, unused: 0, cancelled: 1, failed: 0 });
     expect(new Set(world.events.map(({ read: id }) => id)).size).toBe(1);
   });
 

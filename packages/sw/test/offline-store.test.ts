@@ -57,7 +57,7 @@ describe("offline", () => {
     expect(headers["x-agarose-read"]).toBe("stored");
     await world.clock.pass(0);
     expect(world.events).toContainEqual(expect.objectContaining({ type: "plan", from: "kept" }));
-    expect(world.events.at(-1)).toMatchObject({ type: "read-end", kind: "stored", fetchedBytes: 0 });
+    expect(world.events.at(-1)).toMatchObject({ type: "read-end", kind: "stored" });
   });
 
   test("of a range that was read its stripes are there, and the others are not", async () => {
