@@ -1,6 +1,7 @@
 /** Makes the workers' scripts small. What each step gives is in the README. */
 import { minify as terser } from "terser";
 import { minify as oxc } from "vite";
+import { arrowFunctions } from "./arrow-functions.ts";
 import { repeatingNames } from "./names.ts";
 import { privateLocals } from "./private-locals.ts";
 import { knownStatuses, terseErrors } from "./terse-errors.ts";
@@ -12,16 +13,15 @@ export { INTERNAL_NAMES } from "./internal-names.ts";
  * @param script what esbuild has bundled, not minified.
  * @param stores whether it keeps what was read.
  */
-export async function shrunk(script: string, format: "esm" | "iife", stores: boolean): Promise<string> {
+export async function shrunk(script: string, stores: boolean): Promise<string> {
   const used = unsetOptions(script, stores ? NEVER_SET : [...NEVER_SET, ...OF_STORE], NEVER_SET);
-  return minified(privateLocals(knownStatuses(terseErrors(used))), format);
+  return minified(privateLocals(knownStatuses(terseErrors(used))));
 }
 
 /** Two minifiers, one after the other: each does what the other leaves; then names that repeat. */
-export async function minified(script: string, format: "esm" | "iife"): Promise<string> {
-  const isModule = format === "esm";
+export async function minified(script: string): Promise<string> {
   const first = await terser(script, {
-    module: isModule,
+    module: true,
     ecma: 2020,
     compress: {
       passes: 4,
@@ -39,7 +39,7 @@ export async function minified(script: string, format: "esm" | "iife"): Promise<
     format: { comments: false },
   });
   const options = { compress: { target: "es2022" }, mangle: { toplevel: true }, codegen: { removeWhitespace: true } };
-  const { code, errors } = await oxc("file.js", first.code!, { ...options, module: isModule });
-  if (errors.length === 0) return repeatingNames(code);
+  const { code, errors } = await oxc("file.js", first.code!, { ...options, module: true });
+  if (errors.length === 0) return repeatingNames(arrowFunctions(code));
   throw new Error(`the bundle was not minified: ${errors.map(({ message }) => message).join("; ")}`);
 }

@@ -1,4 +1,4 @@
-/** The drop-in files: built once, parsed, and held to their size. */
+/** The drop-in files as they are released: built once, parsed, and held to their size. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -10,11 +10,11 @@ import { FakeScope } from "./fake-scope.ts";
 
 /** Gzipped, without the WebAssembly, in bytes. The aim for `agarose-sw.js` is 15,360; this is what holds until it is reached. */
 const SCRIPT_GZIP_BYTES_MAX: Readonly<Record<string, number>> = {
-  "agarose-sw.js": 17_200,
-  "agarose-sw.classic.js": 17_200,
-  "agarose-sw.offline.js": 18_420,
-  "agarose-sw.offline.classic.js": 18_420,
-  "agarose.js": 24_350,
+  "agarose-sw.js": 15_850,
+  "agarose-sw.classic.js": 15_850,
+  "agarose-sw.offline.js": 17_000,
+  "agarose-sw.offline.classic.js": 17_000,
+  "agarose.js": 24_250,
   "agarose-overlay.js": 2_500,
 };
 
@@ -23,8 +23,9 @@ let files: BuiltFile[];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "agarose-sw-test-"));
-  files = await buildServiceWorker(folder);
-});
+  files = await buildServiceWorker(folder, { searches: true });
+  // The search for the smallest spelling takes minutes where it has not been made before.
+}, 1_200_000);
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import * as fc from "fast-check";
 import { parseSync } from "vite";
 import { expect, test } from "vitest";
+import { arrowFunctions } from "../shrink/arrow-functions.ts";
 import { minified } from "../shrink/index.ts";
 import { INTERNAL_NAMES } from "../shrink/internal-names.ts";
 import { privateLocals } from "../shrink/private-locals.ts";
@@ -43,7 +44,7 @@ class Stack {
 }`;
 
 test("a class without its private members does the same, minified too", async () => {
-  const scripts = [STACK, privateLocals(STACK), await minified(privateLocals(STACK), "esm")];
+  const scripts = [STACK, privateLocals(STACK), await minified(privateLocals(STACK))];
   expect(scripts.map((script) => script.includes("#"))).toEqual([true, false, false]);
   const makers = await Promise.all(scripts.map(load));
   await fc.assert(
@@ -82,7 +83,7 @@ class Caller {
 }`;
 
 test("a constructor that calls methods and has names of its own for what they mean otherwise does the same", async () => {
-  for (const script of [CALLER, privateLocals(CALLER), await minified(privateLocals(CALLER), "esm")]) {
+  for (const script of [CALLER, privateLocals(CALLER), await minified(privateLocals(CALLER))]) {
     const all = await load(script);
     expect(all(["a", "b"], { name: "c" })).toBe(
       '[2,{"state":["a","b"],"name":"c","late":["a!","b!"]},[null,{"state":["a","b"],"name":"c","late":["a!","b!"]}]]',
@@ -227,4 +228,29 @@ test("no internal name is one of the platform's", () => {
   });
   expect(names).toEqual(expect.arrayContaining(["subtle", "getReader", "throwIfAborted", "toSorted", "instantiate"]));
   expect(names.filter((name) => INTERNAL_NAMES.test(name))).toEqual([]);
+});
+
+const FUNCTIONS = `var told=[];tell(early(2),later.name);function tell(...a){told.push(a.join())}
+function early(a,{b=1}={}){return inner(a)+b;function inner(a){if(a>0)return inner(a-1);return nested();function nested(){return 10}}}
+async function later(a){await a;return tell("later"),a}async function plain({a}){return a}function object(){return{a:1}}
+function sequence(a){return tell(a),a}function*generator(){yield 1}function self(){return this===undefined}function all(){return arguments.length}
+function Made(){this.a=1}function target(){return new.target}function empty(){}function around(){return class{a=1;b(){return this.a}}}
+function lexical(){return(()=>this)()}
+if(told.length>0){tell(block());function block(){return"block"}}
+tell(await later(3),await plain({a:4}),object().a,sequence(5),[...generator()],self(),all(1,2),new Made().a,target(),empty(),new(around())().b(),lexical());
+for(let a of[1])if(a)tell("a");else tell("b");
+export{told as default}`;
+
+test("functions that are arrows do the same, and those stay that cannot be", async () => {
+  const arrows = arrowFunctions(FUNCTIONS);
+  expect(await load(arrows)).toEqual(await load(FUNCTIONS));
+  expect([...arrows.matchAll(/function(?:\*| )(\w+)/g)].map(([, name]) => name)).toEqual([
+    "generator",
+    "self",
+    "all",
+    "Made",
+    "target",
+    "lexical",
+  ]);
+  expect(arrowFunctions(arrows)).toBe(arrows);
 });

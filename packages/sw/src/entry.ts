@@ -1,4 +1,7 @@
-/** `agarose-sw.js`: a worker by itself when it is registered, a library when another worker imports it. */
+/**
+ * `agarose-sw.js`: a worker by itself when it is registered, a library when another worker imports it. `asClassic` makes
+ * `agarose-sw.classic.js` of it.
+ */
 import type { ClientConfigInput } from "./config.ts";
 import { inlinedDecoder } from "./inlined-decoder.ts";
 import { wireConfig, wireFromUrl, type InstallOptions } from "./install.ts";
