@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Command } from "commander";
@@ -20,7 +20,10 @@ beforeEach(async () => {
   vi.spyOn(process.stderr, "write").mockReturnValue(true);
 });
 
-afterEach(() => vi.restoreAllMocks());
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await rm(folder, { recursive: true });
+});
 
 async function agarose(...args: string[]): Promise<unknown> {
   await agaroseText("--json", ...args);
