@@ -26,6 +26,8 @@ export async function smallestSpelling(
   const path = join(KEPT, `${await nameOf(search)}.js`);
   const kept = await readFile(path, "utf8").catch(() => undefined);
   if (kept !== undefined || !searches) return kept ?? script;
+  // Not on stdout, which may be read by a program.
+  console.error("looking for the smallest spelling of a worker: minutes, this once");
   const found = await searched(search);
   await mkdir(KEPT, { recursive: true });
   // Another process may be looking for the same one, or reading it.
