@@ -4,7 +4,8 @@
  * | path             | what                                                                        |
  * | ---------------- | --------------------------------------------------------------------------- |
  * | /world.json      | the control address and the client configuration, for the page              |
- * | /agarose.json    | the client configuration, for the service worker                            |
+ * | /agarose.json    | the client configuration, for the service worker; with `?pops=a,b&regions=` |
+ * |                  | only those of that name, in that order                                      |
  * | /agarose-sw.js   | the service worker, allowed to control the whole origin                     |
  * | /ec/KEY          | the object, decoded by the nearest PoP: for pages without a service worker  |
  */
@@ -15,7 +16,7 @@ import { createServer as createTcpServer, type AddressInfo } from "node:net";
 import { basename, join } from "node:path";
 import { pipeline } from "node:stream";
 import { fileURLToPath } from "node:url";
-import type { ClientConfig } from "@agarose/sw";
+import type { ClientConfig, Endpoint } from "@agarose/sw";
 import { createServer, type Plugin, type ViteDevServer } from "vite";
 
 export interface DemoOptions {
@@ -56,18 +57,24 @@ function worldPlugin(options: DemoOptions): Plugin {
       const { prefix } = options.world.config;
       const workerFiles = new Set(await readdir(options.serviceWorkerDir));
       middlewares.use((request, response, next) => {
-        const { pathname } = new URL(request.url ?? "/", "http://demo");
+        const { pathname, searchParams } = new URL(request.url ?? "/", "http://demo");
         if (pathname === "/world.json") return sendJson(response, options.world);
-        if (pathname === "/agarose.json") return sendJson(response, options.world.config);
+        if (pathname === "/agarose.json") return sendJson(response, chosenFrom(options.world.config, searchParams));
         if (pathname.startsWith(prefix)) return passToEdge(options.edge(), prefix, request, response);
         const file = basename(pathname);
-        if (pathname === `/${file}` && file.startsWith("agarose-sw") && workerFiles.has(file)) {
+        if (pathname === `/${file}` && /^agarose-(sw|decoder)/.test(file) && workerFiles.has(file)) {
           return sendServiceWorker(join(options.serviceWorkerDir, file), response);
         }
         next();
       });
     },
   };
+}
+
+function chosenFrom({ pops, regions, ...config }: ClientConfig, query: URLSearchParams): ClientConfig {
+  const chosen = (all: readonly Endpoint[], names: string | null): readonly Endpoint[] =>
+    names?.split(",").flatMap((name) => all.find((one) => one.name === name) ?? []) ?? all;
+  return { ...config, pops: chosen(pops, query.get("pops")), regions: chosen(regions, query.get("regions")) };
 }
 
 function sendJson(response: ServerResponse, value: unknown): void {

@@ -21,19 +21,12 @@ test("caches make up for the region too many", async ({ context, world, putRando
 });
 
 test.describe("without a PoP, under a configuration that lacks regions of an object", () => {
-  interface Endpoint {
-    readonly name: string;
-    readonly url: string;
-  }
-  const list = (all: readonly Endpoint[]): string => all.map(({ name, url }) => `${name}=${url}`).join();
-
   /** Opens the app with all PoPs down and only `isKnown` regions configured. */
   async function openCutOff(context: BrowserContext, world: World, isKnown: (name: string) => boolean): Promise<Page> {
-    const config = (await (await fetch(`${world.demo}agarose.json`)).json()) as Record<"pops" | "regions", Endpoint[]>;
-    for (const { name } of config.pops) await world.setPop(name, { down: true });
-    const known = config.regions.filter(({ name }) => isKnown(name));
+    for (const { name } of world.pops) await world.setPop(name, { down: true });
+    const regions = world.regions.map(({ name }) => name).filter(isKnown);
     const page = await openApp(context, world);
-    await takeServiceWorker(page, "module", `pops=${list(config.pops)}&regions=${list(known)}`);
+    await takeServiceWorker(page, { regions });
     return page;
   }
 

@@ -1,5 +1,6 @@
 import { startFirefox } from "./browsers/firefox.ts";
 import { cspCases } from "./cases/csp.ts";
+import { importedCases } from "./cases/imported.ts";
 import { faultCases } from "./cases/faults.ts";
 import { mediaCases } from "./cases/media.ts";
 import { rangeCasesOverServiceWorker } from "./cases/ranges.ts";
@@ -12,4 +13,5 @@ runInBrowser("Firefox", startFirefox, [
   ...mediaCases,
   ...faultCases,
   ...cspCases,
+  ...importedCases,
 ]);

@@ -114,7 +114,7 @@ test("a new worker that takes over in the middle of a read leaves no short body"
     const container = navigator.serviceWorker;
     const before = container.controller!.scriptURL;
     const registration = await container.register("/agarose-sw.js?config=/agarose.json&release=2", {
-      type: "module",
+      type: "classic",
       scope: "/",
     });
     const changed = new Promise((resolve) => container.addEventListener("controllerchange", resolve, { once: true }));
@@ -139,7 +139,7 @@ test("without being told to, a new worker waits until the read and its page are 
   await readFirstPart(page, "life/waiting");
   await page.evaluate(async () => {
     const registration = await navigator.serviceWorker.register("/agarose-sw.js?config=/agarose.json&release=3", {
-      type: "module",
+      type: "classic",
       scope: "/",
     });
     while (!registration.waiting) await new Promise((resolve) => setTimeout(resolve, 50));

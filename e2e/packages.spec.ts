@@ -32,7 +32,7 @@ for (const name of PACKAGES) {
 
     const analysis = await checkPackage(createPackageFromTarballData(await readFile(tarball)), {
       // Not modules of JavaScript: the bundler gives them their type.
-      excludeEntrypoints: [/wasm$/, /agarose-sw/],
+      excludeEntrypoints: [/wasm$/, /agarose-(sw|decoder)/],
     });
     if (!analysis.types) throw new Error(`${name} has no types`);
     // The packages are ES modules, so what CommonJS and Node 10 make of them is not asked.
@@ -70,7 +70,7 @@ test.describe("installed from tarballs", () => {
   test("npx agarose runs and writes the files of a web app, with types for the page's script", async () => {
     expect(await project.run("npx", "agarose", "--help")).toContain("Erasure-coded");
     await project.run("npx", "agarose", "init", "public");
-    for (const file of ["agarose-sw.js", "agarose-sw.classic.js", "agarose.js", "agarose.d.ts", "agarose.json"]) {
+    for (const file of ["agarose-sw.js", "agarose-decoder.js", "agarose.js", "agarose.d.ts", "agarose.json"]) {
       expect((await project.read(`public/${file}`)).length, file).toBeGreaterThan(0);
     }
     await project.write({ "page.ts": PAGE, "tsconfig.json": tsconfig(["page.ts"]) });

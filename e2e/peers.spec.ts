@@ -22,9 +22,8 @@ test.afterAll(() => world.stop());
 
 /** An app whose service worker knows these PoPs, the first of them best. */
 async function openAppWith(context: BrowserContext, ...names: string[]): Promise<Page> {
-  const pops = names.map((name) => `${name}=${world.pops.find((pop) => pop.name === name)!.url}`);
   const page = await openApp(context, world);
-  await takeServiceWorker(page, "module", `pops=${pops.join()}`);
+  await takeServiceWorker(page, { pops: names, regions: [] });
   return page;
 }
 

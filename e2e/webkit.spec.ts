@@ -1,10 +1,18 @@
 import { startWebKit } from "./browsers/webkit.ts";
 import { cspCases } from "./cases/csp.ts";
+import { importedCases } from "./cases/imported.ts";
 import { faultCases } from "./cases/faults.ts";
 import { mediaCases } from "./cases/media.ts";
 import { rangeCasesOverServiceWorker } from "./cases/ranges.ts";
 import { readCases } from "./cases/reads.ts";
 import { runInBrowser } from "./fixtures/other-browser.ts";
 
-const cases = [...readCases, ...rangeCasesOverServiceWorker, ...mediaCases, ...faultCases, ...cspCases];
+const cases = [
+  ...readCases,
+  ...rangeCasesOverServiceWorker,
+  ...mediaCases,
+  ...faultCases,
+  ...cspCases,
+  ...importedCases,
+];
 runInBrowser("WebKit", startWebKit, cases, { workersReport: false });

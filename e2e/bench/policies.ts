@@ -120,15 +120,14 @@ async function runForReal(
   try {
     await putObjects(world, trace);
     const pages = new Map<string, Page>();
-    for (const { name, url } of world.pops) {
+    for (const { name } of world.pops) {
       await world.moveClient(name);
       const context = await browser.newContext();
       contexts.push(context);
       const page = await openApp(context, world);
       // A client of this PoP: that clients find the nearest one is measured elsewhere. What its peers hold, it asks of them.
       const peers = system.joint ? world.pops.filter((pop) => pop.name !== name) : [];
-      const pops = [{ name, url }, ...peers].map((pop) => `${pop.name}=${pop.url}`);
-      await takeServiceWorker(page, "module", `pops=${pops.join()}`);
+      await takeServiceWorker(page, { pops: [name, ...peers.map((pop) => pop.name)], regions: [] });
       pages.set(name, page);
     }
     // A PoP that has been there for a while knows its regions, as the simulated one does.

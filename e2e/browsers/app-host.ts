@@ -30,7 +30,7 @@ export interface CspReport {
  * Starts it.
  *
  * @param upstream address of the world's own web host.
- * @param headers sent with the page and with the service worker's script, such as a Content Security Policy.
+ * @param headers sent with the page, with the service worker's script and with `files`, such as a Content Security Policy.
  * @param files of the app's own, by path.
  */
 export async function startAppHost(
@@ -47,7 +47,7 @@ export async function startAppHost(
     }
     const file = files[asked.url ?? "/"];
     if (file) {
-      answer.writeHead(200, { "content-type": file.contentType }).end(file.body);
+      answer.writeHead(200, { "content-type": file.contentType, ...headers }).end(file.body);
       return;
     }
     if (asked.url === "/csp-report") {

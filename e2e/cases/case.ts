@@ -1,5 +1,5 @@
 /** What the service worker must do in every browser: cases that the specs of Chromium, Firefox and WebKit run alike. */
-import type { CspReport } from "../browsers/app-host.ts";
+import type { AppFile, CspReport } from "../browsers/app-host.ts";
 import type { AppPage } from "../browsers/app-page.ts";
 import type { World } from "../fixtures/world.ts";
 
@@ -11,8 +11,11 @@ export interface Surroundings {
   readonly openApp: () => Promise<AppPage>;
   /** Opens the app with the service worker in control. */
   readonly openControlledApp: () => Promise<AppPage>;
-  /** Opens the app on a host that sends these headers with the page and with the worker's script. */
-  readonly openAppServedWith: (headers: Record<string, string>) => Promise<ServedApp>;
+  /** Opens the app on a host that sends these headers with the page and with the worker's script, and has these files beside. */
+  readonly openAppServedWith: (
+    headers: Record<string, string>,
+    files?: Readonly<Record<string, AppFile>>,
+  ) => Promise<ServedApp>;
   /** Whether the browser reports what a policy refuses to a service worker; WebKit (2.50) refuses in silence. */
   readonly workersReport: boolean;
   readonly put: (key: string, content: Uint8Array) => Promise<void>;

@@ -38,12 +38,12 @@ export const readCases: readonly BrowserCase[] = [
     },
   },
   {
-    name: "the classic build works as the module does",
+    name: "the script works as a module too",
     async run({ folder, openApp, putRandom }) {
-      const content = await putRandom(`${folder}classic`, 300_000);
+      const content = await putRandom(`${folder}module`, 300_000);
       const page = await openApp();
-      await takeServiceWorker(page, "classic");
-      expect(await read(page, `${folder}classic`)).toMatchObject({ status: 200, sha256: sha256(content) });
+      await takeServiceWorker(page, {}, "module");
+      expect(await read(page, `${folder}module`)).toMatchObject({ status: 200, sha256: sha256(content) });
     },
   },
   {

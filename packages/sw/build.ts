@@ -1,7 +1,7 @@
 /**
- * Builds the drop-in files: `agarose-sw.js` (ES module) and `agarose-sw.classic.js` (classic script), each complete in
- * itself, with the codec's WebAssembly in it (deflated, in base64); and `agarose.js`, the page's side for pages without a
- * bundler.
+ * Builds the drop-in files, each complete in itself: `agarose-sw.js`, with the codec's WebAssembly in it (deflated, in base64), and
+ * `agarose-sw.offline.js`, which keeps what was read; `agarose-decoder.js` for workers without WebAssembly; and for pages without
+ * a bundler `agarose.js`, the page's side, and `agarose-overlay.js`.
  *
  * `node packages/sw/build.ts [folder]` prints their sizes as JSON.
  */
@@ -22,32 +22,21 @@ export interface BuiltFile {
   readonly scriptGzipBytes: number;
 }
 
-/** A script that is built, and the files that are made of it. */
 interface Script {
+  readonly name: string;
   readonly entry: string;
-  /** Whether it has the WebAssembly in it. */
-  readonly isWorker: boolean;
-  readonly stores: boolean;
-  readonly files: Readonly<Record<string, (script: string) => string>>;
+  /** Scripts for a worker's scope, of whatever kind the worker is; the others are modules for pages. */
+  readonly isForWorkers: boolean;
+  /** Of those with the WebAssembly in them, which are as small as they get: whether they keep what was read. */
+  readonly stores?: boolean;
 }
 
-const asItIs = (script: string): string => script;
-
 const SCRIPTS: readonly Script[] = [
-  {
-    entry: "entry.ts",
-    isWorker: true,
-    stores: false,
-    files: { "agarose-sw.js": asItIs, "agarose-sw.classic.js": asClassic },
-  },
-  {
-    entry: "entry-offline.ts",
-    isWorker: true,
-    stores: true,
-    files: { "agarose-sw.offline.js": asItIs, "agarose-sw.offline.classic.js": asClassic },
-  },
-  { entry: "index.ts", isWorker: false, stores: true, files: { "agarose.js": asItIs } },
-  { entry: "overlay.ts", isWorker: false, stores: true, files: { "agarose-overlay.js": asItIs } },
+  { name: "agarose-sw.js", entry: "entry.ts", isForWorkers: true, stores: false },
+  { name: "agarose-sw.offline.js", entry: "entry-offline.ts", isForWorkers: true, stores: true },
+  { name: "agarose-decoder.js", entry: "entry-decoder.ts", isForWorkers: true },
+  { name: "agarose.js", entry: "index.ts", isForWorkers: false },
+  { name: "agarose-overlay.js", entry: "overlay.ts", isForWorkers: false },
 ];
 
 export interface BuildOptions {
@@ -83,28 +72,28 @@ interface Built {
   readonly whole: Uint8Array;
 }
 
-async function built(options: BuildOptions): Promise<Built[]> {
-  const files = SCRIPTS.map(async (one) => {
-    const script = await bundle(one, options);
-    return Promise.all(
-      Object.entries(one.files).map(async ([name, made]) => {
-        const own = made(script);
-        return { name, script: own, whole: await contents(one, own) };
-      }),
-    );
-  });
-  return (await Promise.all(files)).flat();
+function built(options: BuildOptions): Promise<Built[]> {
+  return Promise.all(
+    SCRIPTS.map(async (one) => {
+      const { name, isForWorkers } = one;
+      const module = await bundle(one, options);
+      // Nothing of it is global but what it sets so, and workers of both kinds run it.
+      const script = isForWorkers ? `(()=>{${module}})();` : module;
+      return { name, script, whole: await contents(one, script) };
+    }),
+  );
 }
 
 /** Stands where the WebAssembly goes, which minifiers need not look at. */
 const PLACE_OF_WASM = "place-of-wasm";
 
-async function contents({ isWorker }: Script, script: string): Promise<Uint8Array> {
-  const whole = isWorker ? await stamped(script.replace(PLACE_OF_WASM, await packedWasm(RELAXED_WASM))) : script;
+async function contents({ isForWorkers }: Script, script: string): Promise<Uint8Array> {
+  const whole = isForWorkers ? await stamped(script.replace(PLACE_OF_WASM, await packedWasm(RELAXED_WASM))) : script;
   return new TextEncoder().encode(whole);
 }
 
-async function bundle({ entry, isWorker, stores }: Script, { searches = false }: BuildOptions): Promise<string> {
+async function bundle({ entry, stores }: Script, { searches = false }: BuildOptions): Promise<string> {
+  const isSmall = stores !== undefined;
   const result = await build({
     entryPoints: [fileURLToPath(new URL(`src/${entry}`, import.meta.url))],
     bundle: true,
@@ -114,31 +103,13 @@ async function bundle({ entry, isWorker, stores }: Script, { searches = false }:
     target: "es2022",
     legalComments: "none",
     plugins: [wasmAsText(async () => PLACE_OF_WASM)],
-    ...(isWorker ? { mangleProps: INTERNAL_NAMES, mangleCache: {} } : {}),
+    ...(isSmall ? { mangleProps: INTERNAL_NAMES, mangleCache: {} } : {}),
   });
   const script = result.outputFiles[0]!.text;
   // A page's errors are read by people: they keep their words.
-  if (!isWorker) return minified(script);
+  if (!isSmall) return minified(script);
   const shortened = Object.values(result.mangleCache!).filter((name) => name !== false);
   return smallestSpelling(await shrunk(script, stores), new Set(shortened), searches);
-}
-
-/**
- * A worker's module as a classic script, for browsers without module workers and for workers that call `importScripts`: it
- * sets the global function `agarose`. It cannot tell whether it was imported but by the worker's name: another worker's
- * query is not for us.
- */
-function asClassic(module: string): string {
-  const isWorkerItself = /import\.meta\.url===(\w+\.location\.href)|(\w+\.location\.href)===import\.meta\.url/;
-  const exported = /export\{(\w+) as agarose\};?/;
-  for (const part of [isWorkerItself, exported]) {
-    if (!part.test(module))
-      throw new Error(`the worker's script has no ${part}: build.ts and its entry belong together`);
-  }
-  const script = module
-    .replace(isWorkerItself, (_, right, left) => `/agarose-sw[^/]*\\.js$/.test(new URL(${right ?? left}).pathname)`)
-    .replace(exported, "globalThis.agarose=$1;");
-  return `(()=>{${script}})();`;
 }
 
 const RELAXED_WASM = fileURLToPath(import.meta.resolve("@agarose/ec-wasm/relaxed.wasm"));

@@ -6,7 +6,7 @@ import { readdir, readFile } from "node:fs/promises";
 
 const BUILT = new URL("files/", import.meta.url);
 
-/** `agarose-sw.js`, `agarose-sw.classic.js` and `agarose.js`, and beside them, where they were built before, `agarose.d.ts`. */
+/** What `build.ts` builds, by name, and beside it, where it was built before, `agarose.d.ts`. */
 export async function dropInFiles(): Promise<Map<string, Uint8Array>> {
   const names = await readdir(BUILT).catch(() => undefined);
   // Loaded late: the bundlers behind it are no dependencies of the published package.

@@ -41,10 +41,9 @@ test("init writes the workers, the page's side, and a client configuration of Po
   expect(code).toBe(0);
   const written = await readdir(join(folder, "public"));
   expect(written.toSorted()).toEqual([
+    "agarose-decoder.js",
     "agarose-overlay.js",
-    "agarose-sw.classic.js",
     "agarose-sw.js",
-    "agarose-sw.offline.classic.js",
     "agarose-sw.offline.js",
     "agarose.js",
     "agarose.json",
@@ -64,7 +63,7 @@ test("init writes the workers, the page's side, and a client configuration of Po
 
 test("the workers say in their first line which version they are and what follows it", async () => {
   await init();
-  for (const name of ["agarose-sw.js", "agarose-sw.classic.js"]) {
+  for (const name of ["agarose-sw.js", "agarose-decoder.js"]) {
     const [line, ...rest] = (await readFile(join(folder, "public", name), "utf8")).split("\n");
     const checksum = createHash("sha256").update(rest.join("\n")).digest("hex").slice(0, 16);
     expect(line).toMatch(new RegExp(`^/\\*! agarose-sw \\d+\\.\\d+\\.\\d+ ${checksum} \\*/$`));

@@ -110,18 +110,17 @@ export function parsePlan(payload: Uint8Array, key: string): Plan {
   } catch (error) {
     throw invalid("has a plan that is not JSON", {}, error);
   }
-  const regions = Array.isArray(plan?.regions) ? plan.regions : [];
   const sound =
     typeof plan?.pop === "string" &&
     typeof plan.version === "string" &&
     isCount(plan.epoch) &&
     isCount(plan.delta, CHUNKS_MAX) &&
-    (plan.private === undefined || typeof plan.private === "boolean") &&
-    (plan.telemetry === undefined || typeof plan.telemetry === "string") &&
+    isOptional(plan.private, "boolean") &&
+    isOptional(plan.telemetry, "string") &&
     areChunks(plan.cached) &&
-    regions.length > 0 &&
-    regions.every(isRegion) &&
-    (plan.peers === undefined || (Array.isArray(plan.peers) && plan.peers.every(isPeer)));
+    areAll(plan.regions, isRegion) &&
+    plan.regions.length > 0 &&
+    areAll(plan.peers ?? [], isPeer);
   if (!sound) throw invalid("has a plan with a field that is missing or out of range");
   if (plan.manifest === undefined) return plan;
   checkManifest(plan.manifest, { key });
@@ -183,7 +182,7 @@ function isRegion(region: PlanRegion): boolean {
     isEstimated(region) &&
     typeof region.url === "string" &&
     /^https?:\/\//.test(region.url) &&
-    (region.down === undefined || typeof region.down === "boolean") &&
+    isOptional(region.down, "boolean") &&
     (region.signed === undefined || isSigned(region.signed))
   );
 }
@@ -204,7 +203,15 @@ function isEstimated(source: PlanRegion | PlanPeer | null): boolean {
 }
 
 function areChunks(chunks: unknown): boolean {
-  return Array.isArray(chunks) && chunks.every((chunk) => isCount(chunk, CHUNKS_MAX - 1));
+  return areAll(chunks, (chunk) => isCount(chunk, CHUNKS_MAX - 1));
+}
+
+function areAll<T>(list: unknown, isSound: (entry: T) => boolean): boolean {
+  return Array.isArray(list) && list.every(isSound);
+}
+
+function isOptional(value: unknown, type: "boolean" | "string"): boolean {
+  return value === undefined || typeof value === type;
 }
 
 function isDuration(ms: unknown): boolean {

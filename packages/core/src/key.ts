@@ -85,12 +85,10 @@ function checkForm(key: string): void {
   if (key === "") throw malformed(key, "is empty");
   if (!key.isWellFormed()) throw malformed(key, "holds a lone surrogate: it cannot be written in UTF-8");
   if (key.includes("\0")) throw malformed(key, "holds a NUL character");
-  for (const segment of key.split("/")) {
-    if (segment === "") {
-      throw malformed(key, "has an empty path segment: remove leading, trailing and doubled slashes");
-    }
-    if (/^\.\.?$/.test(segment)) throw malformed(key, "has a `.` or `..` segment: name the object directly");
+  if (/^\/|\/\/|\/$/.test(key)) {
+    throw malformed(key, "has an empty path segment: remove leading, trailing and doubled slashes");
   }
+  if (/(^|\/)\.\.?(\/|$)/.test(key)) throw malformed(key, "has a `.` or `..` segment: name the object directly");
 }
 
 function malformed(key: string, problem: string): AgaroseError {

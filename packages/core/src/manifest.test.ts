@@ -3,14 +3,13 @@ import { describe, expect, test } from "vitest";
 import { sampleObject } from "../test/sample-object.ts";
 import { attempt, codeOf, errorOf } from "../test/errors.ts";
 import { AgaroseError } from "./errors.ts";
+import * as manifests from "./manifest.ts";
 import {
   checkCode,
-  checkManifest,
   chunkBytes,
   chunkHash,
   encodeManifest,
   MANIFEST_BYTES_MAX,
-  parseManifest,
   STRIPE_BYTES_MAX,
   stripeCount,
   stripeShape,
@@ -19,6 +18,17 @@ import {
 
 const sample = await sampleObject({ k: 4, m: 2, bytes: 1000, stripeBytes: 300, regions: ["a", "b", "c"] });
 const { manifest } = sample;
+
+type Expected = Partial<Parameters<typeof manifests.parseManifest>[1]>;
+
+/** Asked for the sample's key, unless said otherwise. */
+function parseManifest(input: Uint8Array | string, expected: Expected = {}): Manifest {
+  return manifests.parseManifest(input, { key: manifest.key, ...expected });
+}
+
+function checkManifest(json: unknown, expected: Expected = {}): Manifest {
+  return manifests.checkManifest(json, { key: manifest.key, ...expected });
+}
 
 describe("parseManifest", () => {
   test("gives back what encodeManifest was given", () => {
@@ -171,7 +181,7 @@ describe("checkManifest", () => {
       [9, 3],
     ] as const) {
       const { manifest: other } = await sampleObject({ k, m, bytes: 10, stripeBytes: 10 });
-      expect(checkManifest(structuredClone(other))).toEqual(other);
+      expect(checkManifest(structuredClone(other), { key: other.key })).toEqual(other);
     }
   });
 

@@ -42,11 +42,17 @@ export type KernelName = "relaxed" | "simd" | "scalar" | "javascript";
 /** Multiplies matrices with shards; knows nothing of chunk indices beyond `matrix`. */
 export interface Engine {
   readonly kernel: KernelName;
-  /** Row-major coefficients of the rows `wanted` over the k rows `present` (ascending, distinct). */
+  /** Row-major coefficients of the rows `wanted` over the k rows `present` (distinct). */
   matrix(present: Uint8Array, wanted: Uint8Array): Uint8Array;
   /** outputs = matrix x inputs; all arrays have the same length, which is not 0. */
   apply(matrix: Uint8Array, inputs: readonly Uint8Array[], outputs: readonly Uint8Array[]): void;
 }
+
+/** Indices of chunks. */
+export type Rows = Uint8Array | readonly number[];
+
+/** The rows `wanted` from the k `inputs`, which are the rows `present`: distinct, in any order, of one length that is not 0. */
+export type RowsDecoder = (present: Rows, inputs: readonly Uint8Array[], wanted: readonly number[]) => Uint8Array[];
 
 /** Rows of the code: the order of the field. */
 const ROWS_MAX = 256;

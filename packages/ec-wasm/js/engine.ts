@@ -3,10 +3,10 @@
  * nothing, so whoever calls them answers for indices and lengths.
  * @module
  */
-export type { Engine, KernelName, Shard } from "./codec.ts";
+export type { Engine, KernelName, RowsDecoder, Shard } from "./codec.ts";
 export { relaxedSimdSupported } from "./features.ts";
 export { decodeMatrix, multiply } from "./galois.ts";
 export { createJavascriptEngine } from "./javascript-engine.ts";
 export { MatrixCache } from "./matrix-cache.ts";
 export { withPlainSwizzle } from "./plain-swizzle.ts";
-export { createWasmEngine, wasmMultiplier } from "./wasm-engine.ts";
+export { createWasmEngine, wasmDecoder } from "./wasm-engine.ts";

@@ -40,7 +40,6 @@ test("a status of the module that the face does not expect is an internal error"
       memory: new WebAssembly.Memory({ initial: 1 }),
       kernelName: () => 1,
       stagingAt: () => 0,
-      stagingBytes: () => 1000,
       matrixAt: () => 2000,
       rowsMax: () => 4,
       solve: () => 4,

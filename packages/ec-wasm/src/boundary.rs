@@ -1,11 +1,11 @@
-//! Exported functions over the one codec of an instance. Status 0 is success, others are `CodecError`s.
+//! Exported functions over the one codec of an instance. A status of 0 is success, others are `CodecError`s.
 
 use core::cell::UnsafeCell;
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::allocator;
-use crate::codec::{Codec, STAGING_BYTES};
+use crate::codec::Codec;
 use crate::error::CodecError;
 use crate::kernel;
 
@@ -36,12 +36,6 @@ pub fn staging_at() -> usize {
     codec().staging.as_ptr() as usize
 }
 
-/// Size of the staging area.
-#[wasm_bindgen(js_name = stagingBytes)]
-pub fn staging_bytes() -> usize {
-    STAGING_BYTES
-}
-
 /// Address of the matrix.
 #[wasm_bindgen(js_name = matrixAt)]
 pub fn matrix_at() -> usize {
@@ -60,10 +54,10 @@ pub fn solve(k: usize, wanted_count: usize) -> u32 {
     allocator::scope(|| status(codec().solve(k, wanted_count)))
 }
 
-/// See [`Codec::prepare`].
+/// See [`Codec::prepare`]; 0 when that fails.
 #[wasm_bindgen]
-pub fn prepare(k: usize, rows: usize) -> u32 {
-    status(codec().prepare(k, rows))
+pub fn prepare(k: usize, rows: usize) -> usize {
+    codec().prepare(k, rows).unwrap_or(0)
 }
 
 /// See [`Codec::apply`].

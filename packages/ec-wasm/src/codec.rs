@@ -6,10 +6,13 @@ use crate::matrix::{self, ROWS_MAX};
 
 /// Room for the largest matrix: 256 rows of 255 coefficients.
 pub const MATRIX_BYTES: usize = ROWS_MAX * ROWS_MAX;
-/// Room for the tables of one call of `apply`.
-pub const TABLES_BYTES: usize = 256 * 1024;
+/// Room for the tables of one call of `apply`: with SIMD 32 bytes a coefficient, so that any decode fits at once. That has as many
+/// rows as there are parities among the k shards present, at most 256 - k, and k (256 - k) is 16,384 at most.
+pub const TABLES_BYTES: usize = 512 * 1024;
 /// Room for one block of columns of all shards.
-pub const STAGING_BYTES: usize = 512 * 1024;
+pub const STAGING_BYTES: usize = 448 * 1024;
+/// Longest block of one shard; 12 shards of it fit in the second-level cache of any current machine.
+const BLOCK_BYTES_MAX: usize = 16 * 1024;
 
 /// All memory of one instance; all zero is its valid first state.
 #[repr(C, align(64))]
@@ -41,14 +44,17 @@ impl Codec {
         (1..=ROWS_MAX).rev().find(|&rows| kernel::table_bytes(k, rows) <= TABLES_BYTES).unwrap_or(0)
     }
 
-    /// Builds the kernel's tables from the first `rows` rows of `matrix`.
-    pub fn prepare(&mut self, k: usize, rows: usize) -> Result<(), CodecError> {
+    /// Builds the kernel's tables from the first `rows` rows of `matrix`. Returns the stride for which k inputs and the outputs
+    /// fit in `staging`: the bytes of a block, and `SLACK_BYTES` more, which also keep the shards of a block from falling on
+    /// the same cache set.
+    pub fn prepare(&mut self, k: usize, rows: usize) -> Result<usize, CodecError> {
         if k == 0 || k >= ROWS_MAX || rows > ROWS_MAX || kernel::table_bytes(k, rows) > TABLES_BYTES {
             return Err(CodecError::TooLarge);
         }
         kernel::prepare(&self.matrix, k, rows, &mut self.tables);
         self.prepared = (k, rows);
-        Ok(())
+        let stride = STAGING_BYTES / (k + rows) / SLACK_BYTES * SLACK_BYTES;
+        Ok(stride.min(BLOCK_BYTES_MAX + SLACK_BYTES))
     }
 
     /// Computes the prepared rows over `len` bytes: `staging` holds k inputs, then the outputs, `stride` bytes apart.

@@ -16,14 +16,14 @@ pub const ROWS_MAX: usize = 256;
 
 /// Writes one row of k coefficients for each of `wanted` into `out` (row-major, `wanted.len() * k` bytes).
 ///
-/// `present` are the k distinct rows at hand, ascending; coefficient j belongs to `present[j]`. With `present` 0..k this
+/// `present` are the k distinct rows at hand, in any order; coefficient j belongs to `present[j]`. With `present` 0..k this
 /// is plain encoding. Fails with `DataCountInvalid`, `IndicesInvalid` or `TooLarge` (`out` too short).
 pub fn coefficients(present: &[u8], wanted: &[u8], out: &mut [u8]) -> Result<(), CodecError> {
     let k = present.len();
     if k == 0 || k >= ROWS_MAX {
         return Err(CodecError::DataCountInvalid);
     }
-    if !present.is_sorted_by(|a, b| a < b) {
+    if present.iter().enumerate().any(|(j, index)| present[..j].contains(index)) {
         return Err(CodecError::IndicesInvalid);
     }
     let out = out.get_mut(..wanted.len() * k).ok_or(CodecError::TooLarge)?;
@@ -74,6 +74,15 @@ mod tests {
     }
 
     #[test]
+    fn present_rows_in_another_order_have_the_same_coefficients() {
+        let mut ascending = [0; 3];
+        coefficients(&[0, 2, 4], &[1], &mut ascending).unwrap();
+        let mut mixed = [0; 3];
+        coefficients(&[4, 0, 2], &[1], &mut mixed).unwrap();
+        assert_eq!(mixed, [ascending[2], ascending[0], ascending[1]]);
+    }
+
+    #[test]
     fn a_present_row_is_itself() {
         let mut row = [9; 4];
         coefficients(&[0, 2, 3, 7], &[3], &mut row).unwrap();
@@ -87,7 +96,7 @@ mod tests {
         let all: Vec<u8> = (0..=255).collect();
         assert_eq!(coefficients(&all, &[0], &mut out), Err(CodecError::DataCountInvalid));
         assert_eq!(coefficients(&[1, 1], &[0], &mut out), Err(CodecError::IndicesInvalid));
-        assert_eq!(coefficients(&[2, 1], &[0], &mut out), Err(CodecError::IndicesInvalid));
+        assert_eq!(coefficients(&[2, 1, 2], &[0], &mut out), Err(CodecError::IndicesInvalid));
         assert_eq!(coefficients(&[0, 1, 2], &[3, 4, 5], &mut out), Err(CodecError::TooLarge));
     }
 }

@@ -13,6 +13,7 @@ import {
   type Plan,
 } from "@agarose/core";
 import type { Endpoint } from "./config.ts";
+import type { StripeSpan } from "./stripe-span.ts";
 
 /** A plan with its manifest, whether the PoP sent that or we had it. */
 export type FullPlan = Plan & {
@@ -21,19 +22,13 @@ export type FullPlan = Plan & {
   readonly signedUntilMs?: number;
 };
 
-/** Stripes from..to, inclusive; up to the last one without `to`. */
-export interface StripeSpan {
-  readonly from: number;
-  readonly to?: number;
-}
-
 export interface BundleRequest {
   readonly key: string;
   readonly pop: Endpoint;
   /** Spares the PoP to send the manifest again when its version is still this one. */
   readonly known?: FullPlan | undefined;
-  /** Stripes whose chunks to send; all when left out. */
-  readonly span?: StripeSpan | undefined;
+  /** Stripes whose chunks to send. */
+  readonly span: StripeSpan;
   readonly signal: AbortSignal;
   readonly fetch: FetchPort;
 }
@@ -42,8 +37,8 @@ export interface BundleRequest {
 export interface Bundle {
   readonly pop: Endpoint;
   readonly plan: FullPlan;
-  /** The stripes that were asked for; all when undefined. */
-  readonly span: StripeSpan | undefined;
+  /** The stripes that were asked for. */
+  readonly span: StripeSpan;
   /** What follows the plan. */
   readonly frames: FrameReader;
 }
@@ -87,8 +82,11 @@ export async function* requestPlans(
 }
 
 function bundleUrl({ key, pop, known, span }: BundleRequest): string {
-  const query = new URLSearchParams({ ...(known && { version: known.version }), ...span } as Record<string, string>);
-  return `${pop.url}/v1/read/${encodeKey(key)}${query.size > 0 ? `?${query}` : ""}`;
+  const query = { ...(known && { version: known.version }), ...span } as Record<string, unknown> as Record<
+    string,
+    string
+  >;
+  return `${pop.url}/v1/read/${encodeKey(key)}?${new URLSearchParams(query)}`;
 }
 
 /** Something else than a PoP may answer with 200: a captive portal, a wrong address. */

@@ -3,7 +3,7 @@
  * it has, and fetches the file anew behind that.
  */
 import { AgaroseError } from "@agarose/core";
-import { checkPrefix, parseConfig, type ClientConfig, type ConfigSource } from "./config.ts";
+import { checkPrefix, parseConfig, type ClientConfig, type ConfigFile, type ConfigSource } from "./config.ts";
 
 export interface ConfigPorts {
   readonly fetch: typeof globalThis.fetch;
@@ -34,10 +34,7 @@ export async function loadConfig(
 }
 
 /** The file from the network, kept for the next start. */
-export async function fetchConfig(
-  { url, prefix }: { readonly url: string; readonly prefix: string },
-  ports: ConfigPorts,
-): Promise<ClientConfig> {
+export async function fetchConfig({ url, prefix }: ConfigFile, ports: ConfigPorts): Promise<ClientConfig> {
   const { fetch } = ports;
   const response = await fetch(url, { cache: "no-cache", redirect: "error" }).catch((error: unknown) => {
     throw invalid(url, "could not be fetched", error);
@@ -55,10 +52,7 @@ export async function fetchConfig(
   return config;
 }
 
-async function readCopy(
-  { url, prefix }: { readonly url: string; readonly prefix: string },
-  { caches }: ConfigPorts,
-): Promise<ClientConfig | undefined> {
+async function readCopy({ url, prefix }: ConfigFile, { caches }: ConfigPorts): Promise<ClientConfig | undefined> {
   const copy = await (await caches?.open(CACHE_NAME))?.match(url);
   return copy && checkPrefix(parseConfig(await copy.json(), url), prefix);
 }

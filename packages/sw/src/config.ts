@@ -1,6 +1,6 @@
 /**
  * The client configuration: where the PoPs and the buckets are, and which paths belong to Agarose. It comes from one
- * call, from a JSON file, or from the query string of the service worker's own URL.
+ * call, or from a JSON file that the service worker's own URL names.
  */
 import { AgaroseError, isCount, isRecord, isText } from "@agarose/core";
 
@@ -33,9 +33,14 @@ export interface ClientConfigInput {
   readonly offline?: { readonly bytes: number };
 }
 
-/** Where a configuration comes from. The prefix is known at once, because a worker must route before it can load. */
-export type ConfigSource =
-  { readonly prefix: string; readonly config: ClientConfig } | { readonly prefix: string; readonly url: string };
+/** A file with a configuration. The prefix is known at once, because a worker must route before it can load. */
+export interface ConfigFile {
+  readonly prefix: string;
+  readonly url: string;
+}
+
+/** Where a configuration comes from. */
+export type ConfigSource = ConfigFile | { readonly prefix: string; readonly config: ClientConfig };
 
 export const PREFIX_DEFAULT = "/ec/";
 
@@ -66,23 +71,14 @@ export function parseConfig(input: unknown, base: string): ClientConfig {
 }
 
 /**
- * The configuration that a worker's own URL asks for: `?config=/agarose.json`, or
- * `?prefix=/ec/&pops=fra=https://…,…&regions=dublin=https://…,…`. Undefined when it asks for none.
+ * Where the configuration is that a worker's own URL asks for: `?config=/agarose.json`, `&prefix=/media/` where that is not the
+ * usual one. Undefined when it asks for none.
  */
-export function configFromUrl(href: string): ConfigSource | undefined {
+export function configFromUrl(href: string): ConfigFile | undefined {
   const { searchParams } = new URL(href);
-  const prefix = parsePrefix(searchParams.get("prefix") ?? PREFIX_DEFAULT);
   const file = searchParams.get("config");
-  if (file !== null) return { prefix, url: parseUrl("config", file, href) };
-  if (!searchParams.has("pops") && !searchParams.has("regions")) return undefined;
-  const delta = searchParams.get("delta");
-  const input = {
-    prefix,
-    pops: parsePairs("pops", searchParams.get("pops")),
-    regions: parsePairs("regions", searchParams.get("regions")),
-    ...(delta === null ? {} : { delta: delta.trim() === "" ? Number.NaN : Number(delta) }),
-  };
-  return { prefix, config: parseConfig(input, href) };
+  if (file === null) return undefined;
+  return { prefix: parsePrefix(searchParams.get("prefix") ?? PREFIX_DEFAULT), url: parseUrl("config", file, href) };
 }
 
 /** Refuses a configuration file whose prefix is not the one that the worker routes by. */
@@ -103,15 +99,6 @@ function parsePrefix(prefix: unknown): string {
     `is ${JSON.stringify(prefix)}`,
     "a path such as /ec/, with a slash at both ends, is expected",
   );
-}
-
-function parsePairs(field: string, text: string | null): Endpoint[] {
-  const pairs = (text ?? "").split(",").filter((pair) => pair.trim() !== "");
-  return pairs.map((pair) => {
-    const at = pair.indexOf("=");
-    if (at > 0) return { name: pair.slice(0, at).trim(), url: pair.slice(at + 1).trim() };
-    throw invalid(field, `has ${JSON.stringify(pair)}`, "name=https://… is expected");
-  });
 }
 
 function parseEndpoints(field: string, value: unknown, base: string): Endpoint[] {

@@ -3,9 +3,8 @@
  */
 import { CHANNEL, type ReadEvent } from "./read-events.ts";
 
-/** A sender; without BroadcastChannel it tells nobody. */
+/** A sender. */
 export function eventChannel(): (event: ReadEvent) => void {
-  if (typeof BroadcastChannel === "undefined") return () => {};
   const channel: BroadcastChannel & { unref?(): void } = new BroadcastChannel(CHANNEL);
   // In Node an open channel would keep the program from ending.
   channel.unref?.();

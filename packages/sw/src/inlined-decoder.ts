@@ -2,29 +2,45 @@
  * The decoder of the drop-in files: its WebAssembly is in the file itself, compressed, and is compiled when first needed.
  */
 import type { Decoder } from "@agarose/core";
-import { wasmMultiplier, withPlainSwizzle } from "@agarose/ec-wasm/engine";
+import { wasmDecoder, withPlainSwizzle, type RowsDecoder } from "@agarose/ec-wasm/engine";
 import relaxed from "@agarose/ec-wasm/relaxed.wasm";
-import { engineDecoder } from "./engine-decoder.ts";
-import { plainMultiplier } from "./plain-engine.ts";
 
-/**
- * Decodes in JavaScript where there is no SIMD or a Content Security Policy forbids WebAssembly, and what is too large for the
- * tables of the WebAssembly.
- */
-export async function inlinedDecoder(): Promise<Decoder> {
-  const multiplied = await inlinedMultiplier().catch(() => () => false);
-  return engineDecoder((matrix, inputs, outputs) => {
-    if (!multiplied(matrix, inputs, outputs)) plainMultiplier(matrix, inputs, outputs);
-  });
+/** What `agarose-decoder.js` sets, and how a classic worker loads it; module workers import it themselves. */
+interface DecoderScope {
+  agaroseDecoder?: RowsDecoder;
+  importScripts(url: string): void;
 }
 
-async function inlinedMultiplier(): Promise<ReturnType<typeof wasmMultiplier>> {
+/**
+ * Decodes in JavaScript where there is no SIMD, or where a Content Security Policy forbids WebAssembly: `agarose-decoder.js` does,
+ * from beside the worker's own file. A browser lets a worker import what it has imported before it was installed, so this is to be called
+ * then. Rejects where that file is missing.
+ */
+export async function inlinedDecoder(): Promise<Decoder> {
+  const decoded = await inlinedWasm().catch(javascript);
+  return {
+    reconstruct: (_k, shards, wanted) =>
+      decoded(
+        shards.map(({ index }) => index),
+        shards.map(({ bytes }) => bytes),
+        wanted,
+      ),
+  };
+}
+
+function javascript(): RowsDecoder {
+  const scope = globalThis as unknown as DecoderScope;
+  if (!scope.agaroseDecoder) scope.importScripts("agarose-decoder.js");
+  return scope.agaroseDecoder!;
+}
+
+async function inlinedWasm(): Promise<RowsDecoder> {
   const packed = Uint8Array.from(atob(relaxed), (character) => character.charCodeAt(0));
   const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const bytes = new Uint8Array(await new Response(unpacked).arrayBuffer());
   // Without relaxed SIMD the module is not valid here; the same with plain swizzles is, wherever there is SIMD at all.
   const { instance } = await WebAssembly.instantiate(bytes).catch(() =>
-    WebAssembly.instantiate(withPlainSwizzle(bytes) as Uint8Array<ArrayBuffer>),
+    WebAssembly.instantiate(withPlainSwizzle(bytes)),
   );
-  return wasmMultiplier(instance);
+  return wasmDecoder(instance);
 }

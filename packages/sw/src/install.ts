@@ -15,7 +15,10 @@ import { route } from "./routing.ts";
 import type { WorkerScope } from "./worker-scope.ts";
 
 export interface InstallOptions {
-  /** Called when something must be decoded, once. The JavaScript codec by default. */
+  /**
+   * Called once by a worker that is installed, which fails when this rejects, and by one that is started again when something must be
+   * decoded. The JavaScript codec by default.
+   */
   readonly codec?: () => Promise<Decoder>;
   /** Take control of pages that are open already when the worker is installed for the first time. Default true. */
   readonly claim?: boolean;
@@ -59,17 +62,15 @@ export function wire(scope: WorkerScope, source: ConfigSource, options: WiredOpt
   scope.addEventListener("fetch", (event) => {
     const routed = route(event.request, scope.location.origin, source.prefix);
     if (!routed) return;
-    const over = Promise.withResolvers<void>();
-    event.waitUntil(over.promise);
-    event.respondWith(respond(event.request, routed, over.resolve));
+    event.waitUntil(new Promise<void>((over) => event.respondWith(respond(event.request, routed, over))));
   });
 
   installLifeCycle(scope, {
     claim,
     onlyPrefix: alone ? source.prefix : undefined,
     ready: async () => {
-      const { promise: longEnough, resolve } = Promise.withResolvers<void>();
-      ports.clock.after(INSTALL_PROBE_MS, resolve);
+      await ports.codec();
+      const longEnough = new Promise<void>((resolve) => ports.clock.after(INSTALL_PROBE_MS, resolve));
       await Promise.race([(await client()).probe(), longEnough]);
     },
     onMessage: async (message) => {

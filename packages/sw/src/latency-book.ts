@@ -57,6 +57,11 @@ export class LatencyBook {
     this.#entries.delete(id);
   }
 
+  /** Drops everything. */
+  clear(): void {
+    this.#entries.clear();
+  }
+
   /** `id` has not delivered `bytes` yet after `ms`: worth noting where that is longer than it was believed to take. */
   observeAtLeast(id: string, ms: number, bytes = 0): void {
     if (ms > this.estimate(id, bytes).meanMs) this.#take(id, ms, bytes);

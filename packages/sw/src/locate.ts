@@ -12,11 +12,11 @@ import {
   type FailedAttempt,
   type FetchPort,
 } from "@agarose/core";
-import { isAnswer, type Bundle, type FullPlan, type StripeSpan } from "./bundle-request.ts";
-import type { LatencyBook } from "./latency-book.ts";
+import { isAnswer, type Bundle, type FullPlan } from "./bundle-request.ts";
 import type { ObjectClient } from "./object-client.ts";
-import { discardFrames, PopCall, POP_PATIENCE_MS } from "./pop-call.ts";
+import { discard, patienceMs, PopCall } from "./pop-call.ts";
 import { popAnswer } from "./read-trace.ts";
+import type { StripeSpan } from "./stripe-span.ts";
 
 export interface Located {
   readonly plan: FullPlan;
@@ -28,7 +28,7 @@ export interface LocateRequest {
   readonly key: string;
   /** A plan that may be out of date; spares sending its manifest again. */
   readonly known: FullPlan | undefined;
-  readonly span: StripeSpan | undefined;
+  readonly span: StripeSpan;
   /** Ask no PoP: what they know is out of date. */
   readonly bucketsOnly?: boolean;
   readonly signal: AbortSignal;
@@ -65,13 +65,8 @@ export function locate(client: ObjectClient, request: LocateRequest): Promise<Lo
     signal,
     afterFailure: (error) => (isAnswer(error) ? "none" : "next"),
     allFailed: (failures) => noSource(key, failures),
-    discard: ({ bundle }) => bundle && discardFrames(bundle.frames),
+    discard: ({ bundle }) => discard(bundle),
   });
-}
-
-/** A PoP that failed lately is asked again, but nobody waits for it. */
-function patienceMs(id: string, latencies: LatencyBook): number {
-  return latencies.isAvoided(id) ? 0 : latencies.estimate(id).meanMs + POP_PATIENCE_MS;
 }
 
 /** What the buckets say weighs more than what a PoP says of them: they are asked last and know best. */

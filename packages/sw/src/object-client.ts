@@ -21,7 +21,7 @@ import { locate } from "./locate.ts";
 import { ObjectRead, type ObjectAnswer, type ObjectRequest } from "./object-read.ts";
 import type { ObjectStore } from "./object-store.ts";
 import { PlanCache } from "./plan-cache.ts";
-import { discardFrames } from "./pop-call.ts";
+import { discard } from "./pop-call.ts";
 import type { ReadEvent } from "./read-events.ts";
 import { deliveryOf, popAnswer } from "./read-trace.ts";
 import { allowedRegions } from "./sources.ts";
@@ -180,7 +180,7 @@ export class ObjectClient {
     if (this.ports.clock.now() < plan.signedUntilMs!) return plan;
     const request = { key, known: plan, span: { from: 0, to: 0 }, signal, fetch };
     const { bundle, plan: heard } = await locate(this, request);
-    if (bundle) discardFrames(bundle.frames);
+    discard(bundle);
     return heard;
   }
 
@@ -198,14 +198,9 @@ export class ObjectClient {
     const { clock } = this.ports;
     if (this.config.pops.length < 2 || (!moved && clock.now() - this.#probedAtMs < PROBE_EVERY_MS)) return;
     this.#probedAtMs = clock.now();
+    if (moved) this.latencies.clear();
     await Promise.all(this.config.pops.map((pop) => this.#probe(pop)));
-    if (!moved) return;
-    this.#nearest = undefined;
-    for (const { name } of this.config.pops) {
-      this.latencies.forget(deliveryOf("edge", name));
-      this.latencies.forget(deliveryOf("peer", name));
-    }
-    for (const { name } of this.#regions) this.latencies.forget(deliveryOf("region", name));
+    if (moved) this.#nearest = undefined;
   }
 
   async #probe({ name, url }: Endpoint): Promise<void> {

@@ -13,11 +13,12 @@ import {
   type ReadReport,
 } from "@agarose/core";
 import { isAnswer, type Bundle, type FullPlan } from "./bundle-request.ts";
+import type { Endpoint } from "./config.ts";
 import { priorityOf, Turn, type FairQueue } from "./fair-queue.ts";
 import { locate } from "./locate.ts";
 import { proofOf } from "./proof.ts";
 import type { ObjectClient } from "./object-client.ts";
-import { discardFrames, PopCall } from "./pop-call.ts";
+import { discard, PopCall } from "./pop-call.ts";
 import { peerSources } from "./peer-sources.ts";
 import type { PlanEvent } from "./read-events.ts";
 import { ReadTrace } from "./read-trace.ts";
@@ -42,10 +43,10 @@ export interface ObjectAnswer {
 
 /** Who sends the cached chunks of a read: a bundle whose plan is here, or a call that may still be under way. */
 export interface Edge {
-  readonly pop: string;
+  readonly pop: Endpoint;
   readonly bundle: Promise<Bundle>;
   /** Whether the plan is here: a chunk takes a round trip less from then on. */
-  readonly arrived: () => boolean;
+  readonly hasArrived: boolean;
   /** Ends it; calling twice does no harm. */
   release(): void;
 }
@@ -107,7 +108,7 @@ export class ObjectRead {
     const stop = new AbortController();
     const changed = Promise.withResolvers<Bundle>();
     const edge = this.#callPop(known, head, (bundle) => {
-      if (this.#handedOut) discardFrames(bundle.frames);
+      if (this.#handedOut) discard(bundle);
       else changed.resolve(bundle);
     });
     const opened = this.#open("known", known, head, edge, AbortSignal.any([this.#signal, stop.signal]));
@@ -131,7 +132,7 @@ export class ObjectRead {
     const guessed = guessSpan(method, headers.get("range"));
     const kept = known ?? (await store?.plan(key));
     // What is here already need not be sent once more: the plan alone is asked for.
-    const span = kept && store?.holds(kept.manifest, guessed ?? { from: 0 }) ? { from: 0, to: 0 } : guessed;
+    const span = kept && store?.holds(kept.manifest, guessed) ? { from: 0, to: 0 } : guessed;
     const request = { key, known: kept, span, signal: this.#signal, fetch: this.#fetch };
     const located = await locate(this.#client, request).catch(async (error: AgaroseError) => {
       // Gone, or not for everybody any more.
@@ -155,7 +156,7 @@ export class ObjectRead {
   async #fromPlan(from: PlanEvent["from"], plan: FullPlan, bundle: Bundle | undefined): Promise<ObjectAnswer> {
     const head = this.#headOf(plan, bundle);
     if (this.#wantsBytes(head)) return this.#open(from, plan, head, this.#edgeBehind(bundle, plan, head), this.#signal);
-    if (bundle) discardFrames(bundle.frames);
+    discard(bundle);
     return this.#bodiless(from, plan, head);
   }
 
@@ -164,7 +165,7 @@ export class ObjectRead {
     try {
       return objectAnswer(plan.manifest, this.#request.headers, this.#request.method);
     } catch (error) {
-      if (bundle) discardFrames(bundle.frames);
+      discard(bundle);
       throw error;
     }
   }
@@ -178,10 +179,10 @@ export class ObjectRead {
     if (!bundle) return undefined;
     if (serves(bundle.span, spanOf(plan.manifest, head.range))) {
       this.#trace.bundleArrived();
-      return { pop: bundle.pop.name, bundle: Promise.resolve(bundle), arrived: () => true, release: () => {} };
+      return { pop: bundle.pop, bundle: Promise.resolve(bundle), hasArrived: true, release: () => {} };
     }
-    discardFrames(bundle.frames);
-    return this.#callPop(plan, head, ({ frames }) => discardFrames(frames));
+    discard(bundle);
+    return this.#callPop(plan, head, discard);
   }
 
   /** Asks the nearest PoP for the chunks of a plan that is known. A newer version is told to `onChanged`. */
@@ -197,14 +198,14 @@ export class ObjectRead {
       return undefined;
     }
     const call = new PopCall(client, { key, pop, span, known, signal: this.#signal, fetch: this.#fetch });
-    const bundle = call.bundle.then((heard) => {
+    call.bundle = call.bundle.then((heard) => {
       this.#trace.bundleArrived();
       const current = { ...heard, plan: client.learn(key, heard.plan) };
       if (current.plan.version === known.version) return current;
       onChanged(current);
       throw new AgaroseError("CHUNK_MISSING", `${key} has version ${current.plan.version} by now`, { key });
     });
-    return { pop: pop.name, bundle, arrived: () => call.hasArrived, release: () => call.release() };
+    return call;
   }
 
   async #open(
@@ -241,7 +242,6 @@ export class ObjectRead {
       range: head.range,
       onRequest: (record) => this.#trace.request(record),
       onEnd: (ended, error) => {
-        void cached?.close();
         edge?.release();
         // A read that was not handed out may still be tried another way.
         if (!answer || answer !== this.#handedOut) return;

@@ -2,7 +2,8 @@
  * What a client may keep of the objects it has read (`offline-store.ts` does, where a worker has it).
  */
 import type { Manifest, StripeSharing } from "@agarose/core";
-import type { FullPlan, StripeSpan } from "./bundle-request.ts";
+import type { FullPlan } from "./bundle-request.ts";
+import type { StripeSpan } from "./stripe-span.ts";
 
 export interface ObjectStore {
   /** The plan by which `key` was read last. */

@@ -16,7 +16,8 @@ import {
   type StripeData,
   type StripeSharing,
 } from "@agarose/core";
-import type { FullPlan, StripeSpan } from "./bundle-request.ts";
+import type { FullPlan } from "./bundle-request.ts";
+import type { StripeSpan } from "./stripe-span.ts";
 import type { ClientConfig, Endpoint } from "./config.ts";
 import type { ObjectStore } from "./object-store.ts";
 import { OFFLINE_CACHE_NAME, OfflineEntries } from "./offline-entries.ts";
@@ -75,8 +76,9 @@ export class OfflineStore implements ObjectStore {
     void this.#entries.put(planName(key), new TextEncoder().encode(JSON.stringify(kept)));
   }
 
-  holds(manifest: Manifest, { from, to = stripeCount(manifest) - 1 }: StripeSpan): boolean {
-    for (let stripe = from; stripe <= to; stripe++) if (!this.#entries.has(stripeName(manifest, stripe))) return false;
+  holds(manifest: Manifest, { from, to }: StripeSpan): boolean {
+    const end = Math.min(to + 1, stripeCount(manifest));
+    for (let stripe = from; stripe < end; stripe++) if (!this.#entries.has(stripeName(manifest, stripe))) return false;
     return true;
   }
 

@@ -1,16 +1,25 @@
 /**
  * One call of a PoP, from asking to letting go, with what it teaches about that PoP.
  */
-import { toAgaroseError, type FrameReader } from "@agarose/core";
+import { toAgaroseError } from "@agarose/core";
 import { isAnswer, requestBundle, type Bundle, type BundleRequest } from "./bundle-request.ts";
+import type { Endpoint } from "./config.ts";
+import type { LatencyBook } from "./latency-book.ts";
 import type { ObjectClient } from "./object-client.ts";
 import { popAnswer } from "./read-trace.ts";
 
 /** How much longer than its round trip a PoP may take before others are asked, and before it counts as failed. */
 export const POP_PATIENCE_MS = 300;
 
+/** How long others wait for a PoP. One that failed lately is asked again, but nobody waits for it. */
+export function patienceMs(id: string, latencies: LatencyBook): number {
+  return latencies.isAvoided(id) ? 0 : latencies.estimate(id).meanMs + POP_PATIENCE_MS;
+}
+
 export class PopCall {
-  readonly bundle: Promise<Bundle>;
+  readonly pop: Endpoint;
+  /** Whoever puts something in its place gets rid of its frames where that rejects. */
+  bundle: Promise<Bundle>;
   /** Whether the plan is here. */
   hasArrived = false;
   readonly #client: ObjectClient;
@@ -22,12 +31,11 @@ export class PopCall {
   constructor(client: ObjectClient, request: BundleRequest) {
     const { latencies, ports } = client;
     const { clock } = ports;
+    this.pop = request.pop;
     this.#client = client;
     this.#id = popAnswer(request.pop.name);
     this.#startMs = clock.now();
-    // One that failed lately gets the chance to have recovered, but not its whole estimate.
-    const tripMs = latencies.isAvoided(this.#id) ? 0 : latencies.estimate(this.#id).meanMs;
-    this.#patienceMs = tripMs + POP_PATIENCE_MS;
+    this.#patienceMs = patienceMs(this.#id, latencies);
     const signal = AbortSignal.any([request.signal, this.#abort.signal]);
     this.bundle = requestBundle({ ...request, signal });
     this.bundle.then(
@@ -41,7 +49,7 @@ export class PopCall {
     );
   }
 
-  /** Ends the call. A plan still under way may come within its patience, to be learned from; later it is a fault. */
+  /** Nothing is waited for any more. A plan still under way may come within its patience, to be learned from; later it is a fault. */
   release(): void {
     const { latencies, ports } = this.#client;
     const { clock } = ports;
@@ -49,13 +57,11 @@ export class PopCall {
       latencies.failed(this.#id);
       this.#abort.abort();
     });
-    this.bundle
-      .then(({ frames }) => discardFrames(frames))
-      .catch(() => {})
-      .finally(cancelTimer);
+    this.bundle.then(cancelTimer, cancelTimer);
   }
 }
 
-export function discardFrames(frames: FrameReader): void {
-  frames.cancel().catch(() => {});
+/** Ends a bundle that nobody reads. */
+export function discard(bundle: Bundle | undefined): void {
+  bundle?.frames.cancel().catch(() => {});
 }

@@ -33,7 +33,6 @@ export class ReadTrace {
   #bundleMs = 0;
   #edgeBytes = 0;
   #firstByteMs: number | undefined;
-  #ended = false;
 
   constructor(client: ObjectClient, { key, method, headers }: ObjectRequest) {
     this.#client = client;
@@ -87,10 +86,8 @@ export class ReadTrace {
     return [plan, report ? serverTiming(report) : ""].filter((part) => part !== "").join(", ");
   }
 
-  /** Ends the account; what comes later does not count. */
+  /** Ends the account. */
   end(answer: { status: number; bytes: number }, report?: ReadReport, cause?: unknown): void {
-    if (this.#ended) return;
-    this.#ended = true;
     const error = cause === undefined ? undefined : toAgaroseError(cause);
     const ms = this.#now();
     // The reader's last cancellations are told in this turn still, after the read itself is over.

@@ -2,7 +2,7 @@
  * Registers the service worker from a page and waits until it is in charge there.
  */
 import { AgaroseError } from "@agarose/core";
-import { configFromUrl, type ClientConfig, type ConfigSource } from "./config.ts";
+import { configFromUrl, type ClientConfig, type ConfigFile } from "./config.ts";
 import { fetchConfig } from "./config-store.ts";
 import { logReads } from "./log-reads.ts";
 import { openConnections } from "./open-connections.ts";
@@ -10,7 +10,7 @@ import { stayAwake } from "./stay-awake.ts";
 import { checkWorkerFile } from "./worker-file.ts";
 
 export interface RegisterOptions {
-  /** `classic` for `agarose-sw.classic.js`. Default `module`. */
+  /** `module` for a worker of one's own that is one. Default `classic`, which the drop-in files are. */
   readonly type?: WorkerType;
   /** Paths that the worker controls. The browser's default is the folder of its file. */
   readonly scope?: string;
@@ -28,7 +28,7 @@ export interface RegisterOptions {
 }
 
 /** The files that take their configuration from their own URL. A worker that imports them has one in its source. */
-const DROP_IN = /\/agarose-sw(\.offline)?(\.classic)?\.js$/;
+const DROP_IN = /\/agarose-sw(\.offline)?\.js$/;
 
 export const WORKER_URL_DEFAULT = "/agarose-sw.js?config=/agarose.json";
 
@@ -47,7 +47,7 @@ export async function register(
   const source = configFromUrl(href);
   if (!source && DROP_IN.test(pathname)) throw unconfigured(url);
   if (source) openConnections(await checkedConfig(source, pathname));
-  const { type = "module", scope, onUpdate, onStale = warn, timeoutMs = 20_000, debug = isDebugging() } = options;
+  const { type = "classic", scope, onUpdate, onStale = warn, timeoutMs = 20_000, debug = isDebugging() } = options;
   if (debug) logReads();
   const registration = await container
     .register(url, { type, updateViaCache: "none", ...(scope === undefined ? {} : { scope }) })
@@ -55,7 +55,9 @@ export async function register(
       throw (DROP_IN.test(pathname) && (await problemOf(href))) || notRegistered(url, error);
     });
   if (onUpdate) watchUpdates(registration, onUpdate);
-  await controlled(container, registration, timeoutMs);
+  await controlled(container, registration, timeoutMs).catch(async (error: unknown) => {
+    throw (DROP_IN.test(pathname) && (await problemOf(href))) || error;
+  });
   if (!keptAwake.has(container)) stayAwake(container);
   keptAwake.add(container);
   // Nobody waits for this: the worker works, and the file matters for the next visit.
@@ -66,13 +68,25 @@ export async function register(
 /** That of the page, however often it registers. */
 const keptAwake = new WeakSet<ServiceWorkerContainer>();
 
-/** What is wrong with the worker's file, or undefined when nothing is or it cannot be looked at. */
+/** What is wrong with the worker's files, or undefined when nothing is or they cannot be looked at. */
 async function problemOf(href: string): Promise<AgaroseError | undefined> {
-  const check = checkWorkerFile(href, globalThis.fetch.bind(globalThis));
-  return check.then(
-    () => undefined,
-    (error: unknown) => (error instanceof AgaroseError ? error : undefined),
-  );
+  const files = compiles() ? [href] : [href, new URL("agarose-decoder.js", href).href];
+  try {
+    for (const file of files) await checkWorkerFile(file, globalThis.fetch.bind(globalThis));
+  } catch (error) {
+    return error instanceof AgaroseError ? error : undefined;
+  }
+  return undefined;
+}
+
+/** Whether there is WebAssembly in this page, and so most likely in its worker, which is served by the same host. */
+function compiles(): boolean {
+  try {
+    // The smallest module there is.
+    return Boolean(new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0)));
+  } catch {
+    return false;
+  }
 }
 
 /** Storage may be forbidden. */
@@ -109,16 +123,11 @@ function serviceWorkers(): ServiceWorkerContainer {
 }
 
 function unconfigured(url: string): AgaroseError {
-  return new AgaroseError(
-    "CONFIG_INVALID",
-    `${url} names no configuration: add \`?config=/agarose.json\`, or \`?pops=name=https://…\``,
-    { url },
-  );
+  return new AgaroseError("CONFIG_INVALID", `${url} names no configuration: add \`?config=/agarose.json\``, { url });
 }
 
 /** Browsers say no more than "failed to install" of a worker with a wrong configuration; this says what is wrong. */
-async function checkedConfig(source: ConfigSource, pathname: string): Promise<ClientConfig> {
-  if (!("url" in source)) return source.config;
+async function checkedConfig(source: ConfigFile, pathname: string): Promise<ClientConfig> {
   const config = await fetchConfig(source, { fetch: globalThis.fetch.bind(globalThis), caches: undefined });
   if (config.offline === undefined || !DROP_IN.test(pathname) || pathname.includes(".offline.")) return config;
   throw new AgaroseError(

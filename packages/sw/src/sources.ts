@@ -87,25 +87,22 @@ function queued(source: RegionSource, queue: FairQueue, turn: Turn): ChunkSource
 }
 
 /** The edge as a source. The plan of its bundle takes the place of what is believed, of the edge and of peers. */
-export function edgeSource(
-  { pop, bundle, arrived }: Edge,
-  believed: { plan: FullPlan },
-  latencies: LatencyBook,
-): BundleSource {
+export function edgeSource(edge: Edge, believed: { plan: FullPlan }, latencies: LatencyBook): BundleSource {
   const { manifest, cached } = believed.plan;
   const bytes = cached.length * stripeShape(manifest, 0).shardBytes;
+  const pop = edge.pop.name;
   const id = deliveryOf("edge", pop);
   latencies.seed(id, EDGE_DELIVERY);
   return new BundleSource({
     id: pop,
-    frames: bundle.then(({ frames, plan }) => {
+    frames: edge.bundle.then(({ frames, plan }) => {
       believed.plan = plan;
       return frames;
     }),
     cached: () => believed.plan.cached,
     latency: () => {
       const delivery = latencies.estimate(id, bytes);
-      if (arrived()) return delivery;
+      if (edge.hasArrived) return delivery;
       const trip = latencies.estimate(popAnswer(pop));
       return { meanMs: trip.meanMs + delivery.meanMs, sdMs: Math.hypot(trip.sdMs, delivery.sdMs) };
     },

@@ -3,7 +3,7 @@
  * for workers exclude each other, and so that a test can be the worker.
  */
 export interface WorkerScope {
-  readonly location: { readonly href: string; readonly origin: string };
+  readonly location: { readonly href: string; readonly origin: string; readonly pathname: string };
   readonly registration: { readonly active: unknown };
   readonly clients: { claim(): Promise<void> };
   skipWaiting(): Promise<void>;

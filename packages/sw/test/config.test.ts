@@ -56,20 +56,10 @@ describe("configFromUrl", () => {
     });
   });
 
-  test("takes names and URLs, which may have an equals sign of their own", () => {
-    const query =
-      "?prefix=/media/&pops=fra=https://fra.example&delta=2&regions=a=https://a.example/x%3Dy,b=https://b.example";
-    expect(configFromUrl(BASE + query)).toEqual({
-      prefix: "/media/",
-      config: {
-        prefix: "/media/",
-        pops: [{ name: "fra", url: "https://fra.example" }],
-        regions: [
-          { name: "a", url: "https://a.example/x=y" },
-          { name: "b", url: "https://b.example" },
-        ],
-        delta: 2,
-      },
+  test("takes a prefix beside it, percent-encoded", () => {
+    expect(configFromUrl(`${BASE}?config=a.json&prefix=/média/`)).toEqual({
+      prefix: "/m%C3%A9dia/",
+      url: "https://app.test/a.json",
     });
   });
 
@@ -77,14 +67,7 @@ describe("configFromUrl", () => {
     expect(configFromUrl(`${BASE}?v=3`)).toBeUndefined();
   });
 
-  test.each([
-    "?pops=fra",
-    "?pops=",
-    "?pops=fra=nothing:",
-    "?prefix=x&pops=fra=https://a",
-    "?pops=a=https://a&delta=",
-    "?config=",
-  ])("refuses %s", (query) => {
+  test.each(["?prefix=x&config=/agarose.json", "?config="])("refuses %s", (query) => {
     expect(rejected(() => configFromUrl(BASE + query))).toMatchObject({ code: "CONFIG_INVALID" });
   });
 });

@@ -4,7 +4,7 @@ import type { LifeCycleEvent, WorkerScope } from "../src/worker-scope.ts";
 type Listener = (event: never) => void;
 
 export class FakeScope implements WorkerScope {
-  readonly location = { href: "https://app.test/agarose-sw.js", origin: "https://app.test" };
+  readonly location = new URL("https://app.test/agarose-sw.js");
   readonly registration: { active: unknown } = { active: null };
   readonly calls: string[] = [];
   readonly clients = { claim: async (): Promise<void> => void this.calls.push("claim") };

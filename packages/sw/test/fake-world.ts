@@ -133,7 +133,7 @@ export class FakeWorld {
       hashes: shards.map((stripe) => encodeHashes(stripe.map(digest))),
     };
     const stored = encodeManifest(manifest);
-    if (toldToPops) this.#objects.set(key, { manifest: parseManifest(stored), shards });
+    if (toldToPops) this.#objects.set(key, { manifest: parseManifest(stored, { key }), shards });
     manifest.placement.forEach((name, chunk) => {
       const region = this.region(name);
       region.store.set(chunkName(key, manifest.version, chunk), Buffer.concat(shards.map((stripe) => stripe[chunk]!)));

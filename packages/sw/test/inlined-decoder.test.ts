@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import vm from "node:vm";
 import type { Decoder } from "@agarose/core";
 import { loadCodec } from "@agarose/ec-wasm";
 import { build } from "esbuild";
@@ -14,16 +15,25 @@ type Inlined = { inlinedDecoder(): Promise<Decoder> };
 
 let folder: string;
 let inlined: Inlined;
+/** `agarose-decoder.js`. */
+let imported: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "agarose-decoder-test-"));
   const outfile = join(folder, "decoder.mjs");
-  const entry = fileURLToPath(new URL("../src/inlined-decoder.ts", import.meta.url));
-  await build({ entryPoints: [entry], bundle: true, format: "esm", outfile, plugins: [wasmAsText()] });
+  const source = (name: string): string => fileURLToPath(new URL(`../src/${name}`, import.meta.url));
+  const options = { bundle: true, format: "esm" } as const;
+  await build({ ...options, entryPoints: [source("inlined-decoder.ts")], outfile, plugins: [wasmAsText()] });
   inlined = (await import(/* @vite-ignore */ pathToFileURL(outfile).href)) as Inlined;
+  const { outputFiles } = await build({ ...options, entryPoints: [source("entry-decoder.ts")], write: false });
+  imported = outputFiles[0]!.text;
 });
 
-afterEach(() => vi.restoreAllMocks());
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+  Reflect.deleteProperty(globalThis, "agaroseDecoder");
+});
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /**
@@ -57,11 +67,43 @@ test("without relaxed SIMD it runs with plain swizzles", async () => {
   await decodesAnyPattern(decoder);
 });
 
-test("where WebAssembly is forbidden it decodes in JavaScript", async () => {
-  const { calls, made } = refuse(1, 2);
+test("where WebAssembly is forbidden it imports the decoder in JavaScript, once", async () => {
+  const { calls, made } = refuse(1, 2, 3, 4);
+  const importScripts = vi.fn<(url: string) => void>(() => vm.runInThisContext(`{${imported}}`));
+  vi.stubGlobal("importScripts", importScripts);
+  await inlined.inlinedDecoder();
   const decoder = await inlined.inlinedDecoder();
-  expect([calls(), made()]).toEqual([2, 0]);
+  expect([calls(), made()]).toEqual([4, 0]);
+  expect(importScripts.mock.calls).toEqual([["agarose-decoder.js"]]);
   await decodesAnyPattern(decoder);
+});
+
+test("where that cannot be imported there is none", async () => {
+  const { made } = refuse(1, 2);
+  vi.stubGlobal("importScripts", (url: string) => {
+    throw new DOMException(`${url} failed to load`, "NetworkError");
+  });
+  await expect(inlined.inlinedDecoder()).rejects.toMatchObject({ name: "NetworkError" });
+  expect(made()).toBe(0);
+});
+
+test.each([
+  ["in WebAssembly", []],
+  ["in JavaScript", [1, 2]],
+])("the largest decode of all, of 128 rows from as many functional chunks, is made %s", async (_name, refused) => {
+  const { made } = refuse(...refused);
+  vi.stubGlobal("importScripts", () => vm.runInThisContext(`{${imported}}`));
+  const decoder = await inlined.inlinedDecoder();
+  expect(made()).toBe(refused.length === 0 ? 1 : 0);
+  const rows = Array.from({ length: 128 }, (_, i) => i);
+  const data = rows.map((row) => Uint8Array.from({ length: 5_000 }, (_, i) => row * 31 + i * 7));
+  const codec = await loadCodec();
+  const functional = codec.encode(
+    data,
+    rows.map((row) => 128 + row),
+  );
+  const shards = functional.map((bytes, row) => ({ index: 128 + row, bytes })).toReversed();
+  expect(decoder.reconstruct(128, shards, rows)).toEqual(data);
 });
 
 async function decodesAnyPattern(decoder: Decoder): Promise<void> {

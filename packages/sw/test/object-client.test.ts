@@ -72,7 +72,9 @@ describe("a read without a plan", () => {
     expect(bytes).toEqual(BYTES);
     expect(headers["x-agarose-read"]).toBe("mixed");
     expect(headers["server-timing"]).toMatch(/^plan;desc="edge";dur=10\.0, .*edge-p0;desc="\d chunks"/);
-    expect(world.requests("p0").map(({ url }) => url)).toEqual(["https://p0.test/v1/read/photos/cat.jpg"]);
+    expect(world.requests("p0").map(({ url }) => url)).toEqual([
+      "https://p0.test/v1/read/photos/cat.jpg?from=0&to=4294967295",
+    ]);
     const buckets = world.requests().filter(({ to }) => to.startsWith("r"));
     expect(Math.min(...buckets.map(({ atMs }) => atMs))).toBe(start + 10);
     expect(world.requests("p1")).toEqual([]);
@@ -135,6 +137,7 @@ describe("a read with a known plan", () => {
 
   test("starts over when the object has changed, and hands out no byte of the old version", async () => {
     const { world, client } = await startWorld();
+    world.pops[0]!.cached = [4, 5];
     await read(world, client);
     const changed = sampleBytes(9_000, 2);
     const { version } = world.put(KEY, changed);
@@ -142,6 +145,9 @@ describe("a read with a known plan", () => {
     const { bytes, headers } = await read(world, client);
     expect(bytes).toEqual(changed);
     expect(headers["etag"]).toBe(`"${version}"`);
+    // The bundle that told of the change brings the new chunks too.
+    expect(headers["x-agarose-read"]).toBe("mixed");
+    expect(world.requests("p0")).toHaveLength(2);
     expect(world.events.filter(({ type }) => type === "plan").map((event) => "from" in event && event.from)).toEqual([
       "edge",
       "known",

@@ -12,7 +12,7 @@ function stubPage(container: Partial<ServiceWorkerContainer>, links: HTMLLinkEle
   vi.stubGlobal("navigator", { serviceWorker: container });
 }
 
-test.each(["/agarose-sw.js", "/lib/agarose-sw.classic.js?prefix=/media/"])(
+test.each(["/agarose-sw.js", "/lib/agarose-sw.offline.js?prefix=/media/"])(
   "a drop-in file without a configuration is refused at once: %s",
   async (url) => {
     const asked = vi.fn<ServiceWorkerContainer["register"]>();
@@ -22,14 +22,18 @@ test.each(["/agarose-sw.js", "/lib/agarose-sw.classic.js?prefix=/media/"])(
   },
 );
 
-/** A page whose server sends `body` for the worker's file, and a good configuration. */
-function serve(body: string, type: string): void {
-  const config = JSON.stringify({ pops: [{ name: "p", url: "https://p.test" }] });
-  const fetch = vi.fn<typeof globalThis.fetch>(async (url) =>
-    new URL(String(url)).pathname === "/agarose.json"
-      ? new Response(config)
-      : new Response(body, { headers: { "content-type": type } }),
-  );
+const CONFIG = { pops: [{ name: "p", url: "https://p.test" }] };
+
+/** A page whose server sends `body` for the worker's file, nothing for its decoder, and a good configuration. */
+function serve(body: string, type: string, config: object = CONFIG): void {
+  const answers: Record<string, () => Response> = {
+    "/agarose.json": () => Response.json(config),
+    "/agarose-decoder.js": () => new Response(null, { status: 404 }),
+  };
+  const fetch = vi.fn<typeof globalThis.fetch>(async (url) => {
+    const answer = answers[new URL(String(url)).pathname];
+    return answer ? answer() : new Response(body, { headers: { "content-type": type } });
+  });
   vi.stubGlobal("fetch", fetch);
 }
 
@@ -57,6 +61,26 @@ test("a stale file is registered all the same, and told of", async () => {
   expect(await told.promise).toMatchObject({ details: { problem: "version", version: "0.0.1", expected: VERSION } });
 });
 
+test.each([
+  ["is said to be missing where there is no WebAssembly", false],
+  ["is not asked for where there is", true],
+])("the decoder of a worker that is not installed %s", async (_name, hasWasm) => {
+  serve(await stamped("0;"), "text/javascript");
+  if (!hasWasm) vi.stubGlobal("WebAssembly", undefined);
+  const worker = Object.assign(new EventTarget(), { state: "redundant" }) as unknown as ServiceWorker;
+  const registration = { installing: worker, scope: "https://app.test/" } as unknown as ServiceWorkerRegistration;
+  const container = Object.assign(new EventTarget(), { register: async () => registration, controller: null });
+  stubPage(container as unknown as ServiceWorkerContainer);
+  vi.stubGlobal("location", new URL("https://app.test/page"));
+  const decoder = "https://app.test/agarose-decoder.js";
+  await expect(register(URL_WITH_CONFIG)).rejects.toMatchObject({
+    code: "CONFIG_INVALID",
+    details: hasWasm ? { scope: "https://app.test/" } : { problem: "missing", url: decoder },
+  });
+  const asked = vi.mocked(fetch).mock.calls.map(([url]) => url);
+  expect(asked.includes(decoder)).toBe(!hasWasm);
+});
+
 test("a worker of one's own needs no configuration in its URL", async () => {
   const registration = {} as ServiceWorkerRegistration;
   const asked = vi.fn<ServiceWorkerContainer["register"]>().mockResolvedValue(registration);
@@ -73,7 +97,12 @@ test.each([
   const registration = {} as ServiceWorkerRegistration;
   stubPage({ register: async () => registration, controller: {} as ServiceWorker }, links);
   Object.assign(navigator, { connection: { saveData } });
-  await register("/my-worker.js?pops=p=https://p.test/pop,q=https://p.test&regions=r=https://r.test:8443/bucket");
+  const pops = [
+    { name: "p", url: "https://p.test/pop" },
+    { name: "q", url: "https://p.test" },
+  ];
+  serve("", "text/javascript", { pops, regions: [{ name: "r", url: "https://r.test:8443/bucket" }] });
+  await register("/my-worker.js?config=/agarose.json");
   expect(links.map(({ rel, crossOrigin, href }) => [rel, crossOrigin, href])).toEqual(
     origins.map((origin) => ["preconnect", "anonymous", origin]),
   );
