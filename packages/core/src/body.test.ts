@@ -49,11 +49,11 @@ describe.each([
   });
 
   test("cancels the body when told to", async () => {
-    const reasons: unknown[] = [];
-    const reader = new BodyReader(streamOf([BYTES], { isBytes, onCancel: (reason) => reasons.push(reason) }));
+    let cancelled = 0;
+    const reader = new BodyReader(streamOf([BYTES], { isBytes, onCancel: () => cancelled++ }));
     await reader.read(10);
-    await reader.cancel("enough");
-    expect(reasons).toEqual(["enough"]);
+    await reader.cancel();
+    expect(cancelled).toBe(1);
   });
 });
 

@@ -14,7 +14,7 @@ interface InPlaceReader {
     view: Uint8Array<ArrayBuffer>,
     options: { readonly min: number },
   ): Promise<{ done: boolean; value?: Uint8Array<ArrayBuffer> | undefined }>;
-  cancel(reason?: unknown): Promise<void>;
+  cancel(): Promise<void>;
 }
 
 /**
@@ -68,8 +68,8 @@ export class BodyReader {
     return filled < bytes ? whole.subarray(0, filled) : whole;
   }
 
-  async cancel(reason?: unknown): Promise<void> {
-    await (this.#inPlace ?? this.#inParts)!.cancel(reason);
+  cancel(): Promise<void> {
+    return (this.#inPlace ?? this.#inParts)!.cancel();
   }
 
   /** Resolves to whether the body is over. */

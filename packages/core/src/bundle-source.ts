@@ -26,7 +26,7 @@ export class BundleSource implements ChunkSource {
   readonly id: string;
   readonly kind = "edge";
   readonly grown: Promise<void>;
-  received = 0;
+  progress = 0;
   readonly #latency: () => LatencyEstimate;
   readonly #cached: () => readonly number[];
   readonly #frames: Promise<Frames>;
@@ -118,7 +118,7 @@ export class BundleSource implements ChunkSource {
   }
 
   #dispatch(frame: Frame): void {
-    this.received++;
+    this.progress++;
     if (frame.type === "end") {
       this.#end(new AgaroseError("CHUNK_MISSING", `${this.id} does not hold the chunk any more`));
       return;

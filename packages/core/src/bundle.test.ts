@@ -119,12 +119,11 @@ describe("FrameReader", () => {
     const broken = new FrameReader(streamOf([BYTES.subarray(0, 5)], { error: new TypeError("connection reset") }));
     await expect(broken.next()).rejects.toThrow("connection reset");
 
-    const cancelled: unknown[] = [];
-    const body = streamOf([BYTES], { onCancel: (reason) => cancelled.push(reason) });
-    const reader = new FrameReader(body);
+    let cancelled = 0;
+    const reader = new FrameReader(streamOf([BYTES], { onCancel: () => cancelled++ }));
     await reader.next();
-    await reader.cancel("enough");
-    expect(cancelled).toEqual(["enough"]);
+    await reader.cancel();
+    expect(cancelled).toBe(1);
   });
 });
 

@@ -157,8 +157,8 @@ export class FrameReader {
     return { ...frame, payload: await this.#take(length) };
   }
 
-  cancel(reason?: unknown): Promise<void> {
-    return this.#body.cancel(reason);
+  cancel(): Promise<void> {
+    return this.#body.cancel();
   }
 
   async #take(count: number): Promise<Uint8Array> {

@@ -96,8 +96,8 @@ const HTTP_STATUS: Partial<Record<ErrorCode, number>> = {
 /** A failure with a code for programs and a sentence for people; where that is left out, the code stands in (docs/ERRORS.md). */
 export class AgaroseError extends Error {
   override readonly name = "AgaroseError";
-  readonly code: ErrorCode;
-  readonly details: Readonly<Record<string, unknown>>;
+  declare readonly code: ErrorCode;
+  declare readonly details: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, message: string, details: Record<string, unknown> = {}, cause?: unknown) {
     super(message || code, cause === undefined ? undefined : { cause });
@@ -121,7 +121,11 @@ export class AgaroseError extends Error {
  */
 export function toAgaroseError(error: unknown, fallback: ErrorCode = "INTERNAL"): AgaroseError {
   if (error instanceof AgaroseError) return error;
-  const { name, message, code, details } = (error instanceof Error ? error : Error(String(error))) as AgaroseError;
-  const codes: Record<string, ErrorCode> = { AgaroseError: code, AbortError: "ABORTED", TimeoutError: "READ_TIMEOUT" };
-  return new AgaroseError(codes[name] ?? fallback, message, details, error);
+  const { name, message = String(error), code, details } = Object(error) as Partial<AgaroseError>;
+  const codes: Record<string, ErrorCode | undefined> = {
+    AgaroseError: code,
+    AbortError: "ABORTED",
+    TimeoutError: "READ_TIMEOUT",
+  };
+  return new AgaroseError(codes[name!] ?? fallback, message, details, error);
 }

@@ -78,9 +78,10 @@ export function firstInTurn<T>(attempts: readonly Attempt<T>[], options: TurnOpt
         failures.push({ name: attempt.name, error });
         const then = afterFailure(error, failures);
         if (then === "none") fail(error);
-        const count = then === "all" ? attempts.length - started : 1;
+        let count = then === "all" ? attempts.length - started : 1;
         // At least once: that is how it is known that none is left.
-        for (let i = 0; i < Math.max(1, count); i++) startNext();
+        do startNext();
+        while (--count > 0);
       },
     );
   }

@@ -25,7 +25,11 @@ export function parseKey(key: string): string {
 
 /** Percent-encodes each segment of a key, so that only unreserved ASCII and `/` remain. Prefixes stay prefixes. */
 export function encodeKey(key: string): string {
-  return key.split("/").map(encodeSegment).join("/");
+  // RFC 3986 unreserved characters stay; encodeURIComponent leaves five more, which signatures and shells dislike.
+  const escaped = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+  return encodeURIComponent(key)
+    .replaceAll("%2F", "/")
+    .replace(/[!'()*]/g, escaped);
 }
 
 /** Undoes `encodeKey`. Throws KEY_INVALID when `encoded` is not the encoding of a key. */
@@ -73,7 +77,7 @@ export function chunkName(key: string, version: string, index: number): string {
 
 /** The URL of the S3 object `name` below a region's public base URL (`https://host/bucket`). */
 export function objectUrl(base: string, name: string): string {
-  return `${base.replace(/\/$/, "")}/${name.split("/").map(encodeSegment).join("/")}`;
+  return `${base.replace(/\/$/, "")}/${encodeKey(name)}`;
 }
 
 function notEncoded(encoded: string): AgaroseError {
@@ -93,9 +97,4 @@ function checkForm(key: string): void {
 
 function malformed(key: string, problem: string): AgaroseError {
   return new AgaroseError("KEY_INVALID", `key ${JSON.stringify(key.slice(0, 200))} ${problem}`, { key });
-}
-
-function encodeSegment(segment: string): string {
-  // RFC 3986 unreserved characters stay; encodeURIComponent leaves five more, which signatures and shells dislike.
-  return encodeURIComponent(segment).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 }

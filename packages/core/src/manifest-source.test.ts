@@ -129,12 +129,12 @@ describe("findManifest", () => {
     world.expectClean();
   });
 
-  test("asks nobody when it is aborted already, when the key is none, or when no region is configured", async () => {
+  test("asks nobody when it is aborted already, or when the key is none, and fails where no region is configured", async () => {
     const world = new World(() => FOUND);
     expect((await rejectionOf(world.find({ signal: AbortSignal.abort() }))).code).toBe("ABORTED");
     expect((await rejectionOf(world.find({}, "a/../b"))).code).toBe("KEY_INVALID");
     expect((await rejectionOf(world.find({}, "x".repeat(2000)))).code).toBe("KEY_TOO_LONG");
-    expect((await rejectionOf(world.find({ regions: [], signal: AbortSignal.abort() }))).code).toBe("CONFIG_INVALID");
+    expect((await rejectionOf(world.find({ regions: [] }))).code).toBe("NO_SOURCE");
     expect(world.network.requests).toHaveLength(0);
   });
 });

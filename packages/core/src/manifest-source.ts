@@ -38,9 +38,6 @@ const DOUBT_MS_MAX = 1_000;
 export async function findManifest(key: string, options: FindManifestOptions): Promise<Manifest> {
   const { regions, fetch, clock, signal, timeoutMs = TIMEOUT_MS_DEFAULT } = options;
   parseKey(key);
-  if (regions.length === 0) {
-    throw new AgaroseError("CONFIG_INVALID", "no region is configured: at least 1 is needed");
-  }
   const names = new Set(regions.map(({ name }) => name));
   const stop = new AbortController();
   let failed: readonly FailedAttempt[] = [];
@@ -132,7 +129,7 @@ function verdict(
 
 /** Whether it says that a copy of the manifest was there but could not be used. */
 export function isUnusable({ code }: AgaroseError): boolean {
-  return code.startsWith("MANIFEST_") || code === "REGION_UNKNOWN" || code === "CODE_INVALID";
+  return /^(MANIFEST_\w+|REGION_UNKNOWN|CODE_INVALID)$/.test(code);
 }
 
 function countAbsent(failures: readonly FailedAttempt[]): number {

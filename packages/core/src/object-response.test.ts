@@ -90,7 +90,8 @@ describe("objectAnswer", () => {
     }
     for (const value of [OTHER, `W/${ETAG}`, ""]) {
       test(`${JSON.stringify(value)} is answered 412: only the strong tag matches`, () => {
-        expect(answer({ "if-match": value })).toMatchObject({ status: 412, range: undefined });
+        const { status, range } = answer({ "if-match": value });
+        expect({ status, range }).toEqual({ status: 412, range: undefined });
       });
     }
     test("is decided before If-None-Match, and makes If-Unmodified-Since count for nothing", () => {

@@ -10,7 +10,7 @@ export interface ObjectAnswer {
   readonly status: 200 | 206 | 304 | 412;
   readonly headers: Record<string, string>;
   /** The bytes to send for a GET; undefined when the answer has no body. */
-  readonly range: ByteRange | undefined;
+  readonly range?: ByteRange | undefined;
 }
 
 /**
@@ -32,7 +32,7 @@ export function objectAnswer(
     "x-content-type-options": "nosniff",
   };
   const condition = failedCondition(headers, request);
-  if (condition) return { status: condition, headers, range: undefined };
+  if (condition) return { status: condition, headers };
   // An empty object has no part that could be sent as a range: it is sent whole.
   const ranged = method === "GET" && manifest.bytes > 0 && rangeStillValid(headers, request);
   const part = ranged ? parseRange(request.get("range"), manifest.bytes) : undefined;
@@ -57,10 +57,15 @@ export function errorAnswer(cause: unknown): { status: number; headers: Record<s
 /** The key in a URL path below `prefix` (`/ec/`), or undefined when the path is outside it. Throws KEY_INVALID. */
 export function keyInPath(pathname: string, prefix: string): string | undefined {
   if (!pathname.startsWith(prefix) || pathname === prefix) return undefined;
+  return keyOfPath(pathname.slice(prefix.length));
+}
+
+/** The key that stands in a URL as `path`. Throws KEY_INVALID. */
+export function keyOfPath(path: string): string {
   try {
-    return decodeURIComponent(pathname.slice(prefix.length));
+    return decodeURIComponent(path);
   } catch (error) {
-    throw new AgaroseError("KEY_INVALID", `path ${pathname} is not percent-encoded UTF-8`, { pathname }, error);
+    throw new AgaroseError("KEY_INVALID", `path ${path} is not percent-encoded UTF-8`, { path }, error);
   }
 }
 

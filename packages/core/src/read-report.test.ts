@@ -37,7 +37,7 @@ describe("serverTiming", () => {
       region({ startMs: 5, endMs: 105.25 }),
       region({ startMs: 0, endMs: 900, outcome: "cancelled" }),
     ];
-    expect(serverTiming({ ...report(requests), decodedShards: 2, decodeMs: 1.5 })).toBe(
+    expect(serverTiming({ ...report(requests), decoding: { ms: 1.5, shards: 2 } })).toBe(
       'edge-fra;desc="1 chunks";dur=10.0, region-dublin;desc="2 chunks";dur=100.3, decode;desc="2 shards";dur=1.5',
     );
   });
@@ -53,7 +53,7 @@ describe("serverTiming", () => {
 });
 
 function report(requests: RequestRecord[]): ReadReport {
-  return { startMs: 0, requests, decodeMs: 0, decodedShards: 0, endMs: undefined };
+  return { startMs: 0, requests, decoding: { ms: 0, shards: 0 }, endMs: undefined };
 }
 
 function edge(overrides: Partial<RequestRecord> = {}): RequestRecord {

@@ -14,28 +14,33 @@ export interface RequestRecord {
   readonly startMs: number;
   /** What it waited for its turn, where the source has turns and its own has come. */
   waitMs?: number;
-  endMs: number | undefined;
+  endMs?: number | undefined;
   /**
    * `unused`: arrived whole, but the same chunk or, of a functional one, k others were there already; `cancelled`: aborted
    * because k others were first.
    */
   outcome: "pending" | "used" | "unused" | "cancelled" | "failed";
   /** The code of the failure. */
-  error: string | undefined;
+  error?: string | undefined;
 }
 
 /** `degraded`: a source failed and was replaced; else where the chunks that were used came from. */
 export type ReadKind = "edge" | "mixed" | "origin" | "degraded";
 
+/** Work of the codec. */
+export interface Decoding {
+  /** Time spent. */
+  ms: number;
+  /** Data shards that had to be decoded; twice where functional chunks turned out corrupt. */
+  shards: number;
+}
+
 export interface ReadReport {
   readonly startMs: number;
   readonly requests: RequestRecord[];
-  /** Time spent in the codec. */
-  decodeMs: number;
-  /** Data shards that had to be decoded. */
-  decodedShards: number;
+  readonly decoding: Decoding;
   /** When the last byte was handed over, on the reader's clock. */
-  endMs: number | undefined;
+  endMs?: number | undefined;
 }
 
 export function readKind(report: ReadReport): ReadKind {
@@ -58,11 +63,13 @@ export function serverTiming(report: ReadReport): string {
     if (outcome !== "used" || endMs === undefined) continue;
     const name = `${kind}-${source}`.replace(/[^\w-]/g, "_");
     const entry = bySource.get(name) ?? { chunks: 0, ms: 0 };
-    bySource.set(name, { chunks: entry.chunks + 1, ms: Math.max(entry.ms, endMs - startMs) });
+    entry.chunks++;
+    entry.ms = Math.max(entry.ms, endMs - startMs);
+    bySource.set(name, entry);
   }
   const entries = [...bySource].map(([name, { chunks, ms }]) => `${name};desc="${chunks} chunks";dur=${ms.toFixed(1)}`);
-  if (report.decodedShards > 0) {
-    entries.push(`decode;desc="${report.decodedShards} shards";dur=${report.decodeMs.toFixed(1)}`);
+  if (report.decoding.shards > 0) {
+    entries.push(`decode;desc="${report.decoding.shards} shards";dur=${report.decoding.ms.toFixed(1)}`);
   }
   return entries.join(", ");
 }

@@ -57,7 +57,7 @@ describe("a whole object", () => {
     const { body, report } = await world.clock.run(world.open());
     expect(await world.clock.run(collect(body))).toEqual(small.bytes);
     expect(world.sources[1]!.faults).toContain("error");
-    expect(report.decodedShards).toBe(4);
+    expect(report.decoding.shards).toBe(4);
   });
 
   test("fails with the codec's own error when that cannot be loaded", async () => {
@@ -121,7 +121,7 @@ describe("functional chunks in a PoP's bundle", () => {
     expect(await world.clock.run(collect(body))).toEqual(small.bytes);
     expect(world.requests()).toBe(4);
     expect(readKind(report)).toBe("mixed");
-    expect(report.decodedShards).toBe(12);
+    expect(report.decoding.shards).toBe(12);
   });
 
   test("of which one is corrupt cost one request more, and the read is degraded", async () => {
@@ -252,7 +252,7 @@ describe("a read that shares", () => {
     expect(world.requests()).toBe(requests);
     for (const stripe of [1, 2]) expect(ofStripe(stripe, part!)).toEqual(ofStripe(stripe, whole!));
     expect(ofStripe(0, part!)).toEqual([]);
-    expect(part!.report.decodedShards).toBe(2);
+    expect(part!.report.decoding.shards).toBe(2);
     expect(world.sources[0]!.released.toSorted()).toEqual([0, 1, 2, 3]);
   });
 });
@@ -380,7 +380,7 @@ describe("the end of a read", () => {
     expect(world.requests()).toBe(before);
     expect(counting.listeners).toBe(0);
     expect(world.clock.pendingTimers).toBe(0);
-    expect(ends).toEqual([expect.objectContaining({ name: "AbortError" })]);
+    expect(ends).toEqual([expect.objectContaining({ code: "ABORTED" })]);
   });
 
   test("by a signal rejects a read that has not begun to deliver", async () => {

@@ -5,12 +5,12 @@
  * missing, and handed out in order. A read that cannot be completed errors its stream; it never ends short.
  */
 import type { Decoder } from "./codec.ts";
-import { toAgaroseError } from "./errors.ts";
+import { AgaroseError, toAgaroseError } from "./errors.ts";
 import { stripeShape, type Manifest, type StripeShape } from "./manifest.ts";
 import type { Clock, Random, Sha256 } from "./ports.ts";
 import type { ByteRange } from "./range.ts";
 import { planStripe, type Candidate } from "./read-plan.ts";
-import { isFault, type ReadReport, type RequestRecord } from "./read-report.ts";
+import { isFault, type Decoding, type ReadReport, type RequestRecord } from "./read-report.ts";
 import type { ChunkSource } from "./source.ts";
 import { readStripe, type Hedge } from "./stripe-read.ts";
 import { dataShards } from "./stripe-shards.ts";
@@ -19,10 +19,9 @@ import { dataShards } from "./stripe-shards.ts";
 export interface StripeData {
   /** The k data shards, padding and all. */
   readonly data: readonly Uint8Array[];
-  readonly requests: readonly RequestRecord[];
-  readonly decodeMs: number;
-  /** Data shards that were decoded; twice when functional chunks turned out corrupt. */
-  readonly decodedShards: number;
+  /** The requests that were made for it. */
+  readonly made: () => readonly RequestRecord[];
+  readonly decoding: Decoding;
 }
 
 /**
@@ -61,7 +60,7 @@ export interface ReadOptions {
   readonly share?: StripeSharing;
   /** Told of every request when it starts and when it ends. Must not throw. */
   readonly onRequest?: (record: RequestRecord) => void;
-  /** Told once when the read is over: complete, cancelled by its consumer (an AbortError), or failed. */
+  /** Told once when the read is over: complete, cancelled by its consumer (ABORTED, or its reason), or failed. */
   readonly onEnd?: (report: ReadReport, error?: unknown) => void;
 }
 
@@ -113,7 +112,7 @@ class Read {
   constructor(options: ReadOptions) {
     const { manifest, range, signal } = options;
     this.#options = { ...DEFAULTS, ...options };
-    this.report = { startMs: options.clock.now(), requests: [], decodeMs: 0, decodedShards: 0, endMs: undefined };
+    this.report = { startMs: options.clock.now(), requests: [], decoding: { ms: 0, shards: 0 } };
     this.#range = range ?? { start: 0, end: manifest.bytes };
     this.#nextStripe = Math.floor(this.#range.start / manifest.stripeBytes);
     this.#endStripe = Math.ceil(this.#range.end / manifest.stripeBytes);
@@ -142,11 +141,9 @@ class Read {
           this.#controller = controller;
         },
         pull: (controller) => this.#pull(controller),
-        cancel: async (reason) => {
-          // A turn later: WebKit (2.50) stops a service worker for good when requests are aborted within this call.
-          await undefined;
-          this.#finish(reason ?? new DOMException("the consumer cancelled", "AbortError"));
-        },
+        // A turn later: WebKit (2.50) stops a service worker for good when requests are aborted within this call.
+        cancel: (reason) =>
+          queueMicrotask(() => this.#finish(reason ?? new AgaroseError("ABORTED", "the consumer cancelled"))),
       },
       { highWaterMark: 0 },
     );
@@ -199,8 +196,7 @@ class Read {
 
   async #read(stripe: StripeShape, signal: AbortSignal): Promise<StripeData> {
     const { manifest, sources, clock, onRequest } = this.#options;
-    const requests: RequestRecord[] = [];
-    const decoding = { decodeMs: 0, decodedShards: 0 };
+    const decoding = { ms: 0, shards: 0 };
     const codec = async (): Promise<Decoder> => timed(await this.#options.codec(), clock, decoding);
     try {
       const candidates = planStripe(manifest, stripe.index, sources, {
@@ -219,15 +215,14 @@ class Read {
         codec,
         signal,
         onRequest: (record) => {
-          if (record.outcome === "pending") requests.push(record);
           this.#observe(record);
           onRequest?.(record);
         },
       });
       const data = await dataShards(manifest.k, shards, codec);
-      this.report.decodeMs += decoding.decodeMs;
-      this.report.decodedShards += decoding.decodedShards;
-      return { data, ...decoding, requests };
+      add(this.report.decoding, decoding);
+      const made = (): RequestRecord[] => this.report.requests.filter((request) => request.stripe === stripe.index);
+      return { data, decoding, made };
     } finally {
       for (const source of sources) source.release?.(stripe.index);
     }
@@ -240,10 +235,9 @@ class Read {
   }
 
   /** Reports what another read did for this one as if it were its own. */
-  #adopt({ requests, decodeMs, decodedShards }: StripeData): void {
-    this.report.requests.push(...requests);
-    this.report.decodeMs += decodeMs;
-    this.report.decodedShards += decodedShards;
+  #adopt(read: StripeData): void {
+    this.report.requests.push(...read.made());
+    add(this.report.decoding, read.decoding);
   }
 
   /** Drops the padding and what lies outside the range. */
@@ -281,14 +275,18 @@ class Read {
   }
 }
 
+function add(sum: Decoding, { ms, shards }: Decoding): void {
+  sum.ms += ms;
+  sum.shards += shards;
+}
+
 /** `decoder`, which adds what it does to `spent`. */
-function timed(decoder: Decoder, clock: Clock, spent: { decodeMs: number; decodedShards: number }): Decoder {
+function timed(decoder: Decoder, clock: Clock, spent: Decoding): Decoder {
   return {
     reconstruct(k, shards, wanted) {
       const startMs = clock.now();
       const decoded = decoder.reconstruct(k, shards, wanted);
-      spent.decodeMs += clock.now() - startMs;
-      spent.decodedShards += wanted.length;
+      add(spent, { ms: clock.now() - startMs, shards: wanted.length });
       return decoded;
     },
   };

@@ -54,7 +54,7 @@ interface Stream {
 export class RegionSource implements ChunkSource {
   readonly id: string;
   readonly kind = "region";
-  received = 0;
+  progress = 0;
   readonly #options: RegionSourceOptions;
   /** By chunk. */
   readonly #streams = new Map<number, Stream>();
@@ -89,7 +89,7 @@ export class RegionSource implements ChunkSource {
       if (!signal.aborted) {
         stream.isClosed = true;
         // What was cut off in the middle (a server ends a body that nobody reads for long) is asked for anew.
-        if (!isFirst && stream.shards.received > 0) return this.fetch(request);
+        if (!isFirst && stream.shards.progress > 0) return this.fetch(request);
         if (isFirst) onLatency?.(Number.POSITIVE_INFINITY);
         throw error;
       }
@@ -156,7 +156,7 @@ export class RegionSource implements ChunkSource {
         if (stripe === last) await expectEnd(body, shardBytes, what);
         return { type: "chunk", stripe: stripe++, chunk, payload };
       },
-      cancel: (reason) => body.cancel(reason),
+      cancel: () => body.cancel(),
     };
   }
 
@@ -169,7 +169,7 @@ export class RegionSource implements ChunkSource {
     const { status, body } = await fetch(url, { headers, signal }).catch((error: unknown) => {
       throw new AgaroseError("SOURCE_FAILED", `region ${region.name} did not answer`, { region: region.name }, error);
     });
-    if (status === (isWhole ? 200 : 206)) return new BodyReader(body, () => this.received++);
+    if (status === (isWhole ? 200 : 206)) return new BodyReader(body, () => this.progress++);
     await body?.cancel();
     throw new AgaroseError(
       status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED",
@@ -190,7 +190,7 @@ function isAt({ isClosed, nextStripe, lastStripe }: Stream, stripe: number): boo
 /** Whether the stream is at `stripe`, and near enough to it to be asked for its shard. */
 function continuesWith(stream: Stream, stripe: number): boolean {
   const { firstStripe, shards } = stream;
-  return isAt(stream, stripe) && stripe - firstStripe - shards.received - shards.awaited <= OVERTAKEN_MAX;
+  return isAt(stream, stripe) && stripe - firstStripe - shards.progress - shards.awaited <= OVERTAKEN_MAX;
 }
 
 /** Takes no more shards, and ends the request once nobody waits for one. */

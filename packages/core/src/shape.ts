@@ -4,7 +4,8 @@
 
 /** The text of `bytes`. Throws a TypeError when they are not UTF-8. */
 export function decodeUtf8(bytes: Uint8Array): string {
-  return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+  // The types of Workers ask for what is the default.
+  return new TextDecoder("utf-8", { fatal: true } as never).decode(bytes);
 }
 
 /** Whether it is an object with fields: neither null nor an array. */

@@ -22,7 +22,7 @@ export interface ChunkSource {
    */
   readonly grown?: Promise<void> | undefined;
   /** Grows whenever something comes of it: a stripe is not given up while its sources send. */
-  readonly received?: number;
+  readonly progress?: number;
   /**
    * The shard of `chunk` in `stripe`: exactly `stripe.shardBytes` bytes, not yet verified. Rejects with CHUNK_MISSING,
    * CHUNK_WRONG_LENGTH or SOURCE_FAILED, or with the signal's reason once that aborts.

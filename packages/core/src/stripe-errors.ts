@@ -11,34 +11,30 @@ export interface FailedRequest {
   readonly code: string;
 }
 
-/** @param available chunks that are here, on their way, or could still be asked for. */
-export function notEnoughChunks(
-  { key, k }: Manifest,
-  stripe: number,
-  available: number,
-  received: number,
-  failures: readonly FailedRequest[],
-): AgaroseError {
-  return new AgaroseError(
-    "NOT_ENOUGH_CHUNKS",
-    `stripe ${stripe} of ${JSON.stringify(key)} needs ${k} chunks and can get ${available} (${received} received; ` +
-      `${summary(failures)}): retry once its regions answer again, or configure those that are missing`,
-    { stripe, needed: k, available, received, failures },
-  );
-}
+/** Chunks that are here, on their way, or could still be asked for; or for how long nothing came. */
+type Reason = { readonly available: number } | { readonly timeoutMs: number };
 
-export function readTimeout(
+export function stripeError(
   { key, k }: Manifest,
   stripe: number,
-  timeoutMs: number,
   received: number,
   failures: readonly FailedRequest[],
+  reason: Reason,
 ): AgaroseError {
+  const details = { stripe, needed: k, received, failures, ...reason };
+  const what = `stripe ${stripe} of ${JSON.stringify(key)}`;
+  if ("available" in reason) {
+    return new AgaroseError(
+      "NOT_ENOUGH_CHUNKS",
+      `${what} needs ${k} chunks and can get ${reason.available} (${received} received; ${summary(failures)}): ` +
+        "retry once its regions answer again, or configure those that are missing",
+      details,
+    );
+  }
   return new AgaroseError(
     "READ_TIMEOUT",
-    `stripe ${stripe} of ${JSON.stringify(key)} got ${received} of ${k} chunks in ${timeoutMs} ms ` +
-      `(${summary(failures)}): retry, or allow more time`,
-    { stripe, needed: k, received, timeoutMs, failures },
+    `${what} got ${received} of ${k} chunks in ${reason.timeoutMs} ms (${summary(failures)}): retry, or allow more time`,
+    details,
   );
 }
 

@@ -14,7 +14,7 @@ import { isFunctional, type Manifest, type StripeShape } from "./manifest.ts";
 import type { Clock, Sha256 } from "./ports.ts";
 import { startCount, type Candidate } from "./read-plan.ts";
 import type { RequestRecord } from "./read-report.ts";
-import { notEnoughChunks, readTimeout, type FailedRequest } from "./stripe-errors.ts";
+import { stripeError, type FailedRequest } from "./stripe-errors.ts";
 import { checkHash, dataShards } from "./stripe-shards.ts";
 
 /**
@@ -155,9 +155,7 @@ class StripeRead {
       kind: source.kind,
       bytes: stripe.shardBytes,
       startMs: clock.now(),
-      endMs: undefined,
       outcome: "pending",
-      error: undefined,
     };
     const onTurn = (): void => void (record.waitMs = clock.now() - record.startMs);
     const flight: Flight = { candidate, record, abort: new AbortController(), isExtra };
@@ -178,7 +176,8 @@ class StripeRead {
     if (!this.#flights.delete(flight)) return;
     const { chunk } = flight.candidate;
     if (this.#arrivals.has(chunk)) return this.#end(flight, "unused");
-    this.#arrivals.set(chunk, Object.assign(flight, { shard }));
+    flight.shard = shard;
+    this.#arrivals.set(chunk, flight as Required<Flight>);
     if (!isFunctional(this.#options.manifest, chunk)) this.#end(flight, "used");
     void this.#completeIfEnough();
   }
@@ -254,7 +253,7 @@ class StripeRead {
   }
 
   #failIfHopeless(): void {
-    const { manifest, stripe } = this.#options;
+    const { manifest } = this.#options;
     const chunks = new Set(this.#arrivals.keys());
     for (const { candidate } of this.#flights) chunks.add(candidate.chunk);
     for (const { chunk } of this.#waiting) chunks.add(chunk);
@@ -266,7 +265,7 @@ class StripeRead {
     }
     if (chunks.size >= this.#needed) return;
     if (this.#needed > manifest.k) return this.#drop([...this.#arrivals.values()].filter(isPending));
-    this.#fail(notEnoughChunks(manifest, stripe.index, chunks.size, this.#arrivals.size, this.#failures));
+    this.#failFor({ available: chunks.size });
   }
 
   #armHedge(ms: number, times: number = 1): void {
@@ -286,12 +285,11 @@ class StripeRead {
 
   /** A slow line takes minutes for what is read ahead; only one that has gone silent ends the read. */
   #armDeadline(): void {
-    const { manifest, stripe, candidates, clock, timeoutMs } = this.#options;
-    const received = (): number => candidates.reduce((sum, { source }) => sum + (source.received ?? 0), 0);
-    const before = received();
+    const { candidates, clock, timeoutMs } = this.#options;
+    const progress = (): number => candidates.reduce((sum, { source }) => sum + (source.progress ?? 0), 0);
+    const before = progress();
     this.#cancelDeadline = clock.after(timeoutMs, () => {
-      if (received() === before)
-        this.#fail(readTimeout(manifest, stripe.index, timeoutMs, this.#arrivals.size, this.#failures));
+      if (progress() === before) this.#failFor({ timeoutMs });
       else this.#armDeadline();
     });
   }
@@ -299,6 +297,11 @@ class StripeRead {
   #succeed(shards: Map<number, Uint8Array>): void {
     this.#settle();
     this.#result.resolve(shards);
+  }
+
+  #failFor(reason: Parameters<typeof stripeError>[4]): void {
+    const { manifest, stripe } = this.#options;
+    this.#fail(stripeError(manifest, stripe.index, this.#arrivals.size, this.#failures, reason));
   }
 
   #fail(error: AgaroseError): void {

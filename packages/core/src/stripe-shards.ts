@@ -14,8 +14,7 @@ export async function checkHash(
   shard: Uint8Array,
   sha256: Sha256,
 ): Promise<void> {
-  const [expected, actual] = [chunkHash(manifest, stripe.index, chunk), await sha256(shard)];
-  if (expected.join() === actual.join()) return;
+  if (chunkHash(manifest, stripe.index, chunk).join() === (await sha256(shard)).join()) return;
   throw new AgaroseError("CHUNK_CORRUPT", `chunk ${chunk} of stripe ${stripe.index} has another SHA-256 than its own`, {
     chunk,
     stripe: stripe.index,

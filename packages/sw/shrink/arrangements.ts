@@ -1,10 +1,11 @@
 /**
  * What may stand in another order in a script: function declarations among statements, properties of a literal, what a pattern
- * takes, variables of one declaration, the two sides of a comparison; and what may be one statement or several.
- *
- * As the minifiers before, this holds reading a property for free of effects.
+ * takes, variables of one declaration, the two sides of a comparison; what may be one statement or several, and what may have
+ * another form (`other-forms.ts`).
  */
-import { childrenOf, walk, type Node } from "./syntax-tree.ts";
+import { otherForms } from "./other-forms.ts";
+import { isConstant, isFunction, isPure, isPureProperty } from "./purity.ts";
+import { walk, type Node } from "./syntax-tree.ts";
 
 export interface Arrangement {
   readonly start: number;
@@ -37,6 +38,7 @@ export function arrangementsOf(script: string, tree: Node): Arrangement[] {
       if (choice.length > 0) negated.add(node["test"]);
     }
     if (type === "BinaryExpression" && !negated.has(node)) found.push(...comparisonOf(script, node));
+    found.push(...otherForms(script, node));
   });
   return found;
 }
@@ -127,11 +129,6 @@ function needsSemicolon({ type, body, alternate, consequent }: Node): boolean {
   return !/^(Block|Try|Switch|Empty)Statement$|^(Function|Class)Declaration$/.test(type);
 }
 
-function isPureProperty(property: Node): boolean {
-  const { type, computed, value, kind } = property;
-  return type === "Property" && !computed && (kind !== "init" || isPure(value));
-}
-
 /** Of a pattern: its default may need what stands before it. */
 function isPureTaking({ type, computed, value }: Node): boolean {
   if (type !== "Property" || computed) return false;
@@ -208,26 +205,4 @@ function isOperand({ type, operator, object, callee, left, argument }: Node): bo
   if (type === "CallExpression") return isOperand(callee);
   if (type === "UnaryExpression") return isOperand(argument);
   return type === "BinaryExpression" && /^[%*/+-]$/.test(operator) && isOperand(left);
-}
-
-/** Whether evaluating has no effect and cannot tell when it happens but by the variables it reads. */
-function isPure(node: Node): boolean {
-  const { type, operator, callee } = node;
-  if (/^(Identifier|Literal)$/.test(type) || isFunction(node)) return true;
-  if (type === "ObjectExpression") return (node["properties"] as Node[]).every(isPureProperty);
-  if (type === "UnaryExpression" && operator === "delete") return false;
-  if (type === "NewExpression" && !/^(Map|Set|AbortController)$/.test(callee.name)) return false;
-  const parts =
-    /^(Member|Unary|Binary|Logical|Conditional|Chain|Array|New)Expression$|^Template(Literal|Element)$/.test(type);
-  return parts && childrenOf(node).every(isPure);
-}
-
-/** Whether it is the same whenever it is evaluated. */
-function isConstant(node: Node): boolean {
-  if (node.type === "Identifier") return false;
-  return isPure(node) && (isFunction(node) || childrenOf(node).every(isConstant));
-}
-
-function isFunction({ type }: Node): boolean {
-  return /^(Arrow)?FunctionExpression$/.test(type);
 }

@@ -2,7 +2,7 @@
  * Function declarations as arrow functions, which are shorter: `function f(a){return a}` becomes `f=a=>a`, declared at the start
  * of its scope, where it is there before the first statement runs as a function would be.
  */
-import { childrenOf, edited, parse, walk, type Edit, type Node } from "./syntax-tree.ts";
+import { childrenOf, edited, parse, readsThis, walk, type Edit, type Node } from "./syntax-tree.ts";
 
 /** @param script a minified ES module. */
 export function arrowFunctions(script: string): string {
@@ -26,13 +26,17 @@ export function arrowFunctions(script: string): string {
   function bodyOf({ type, body }: Node): string {
     const isModule = type === "Program";
     const functions = (body as Node[]).filter(mayBeArrow);
-    const statements = (body as Node[]).filter((statement) => !mayBeArrow(statement));
-    const arrows = functions.map(arrowOf).join(",");
-    const texts = statements.map(written);
     const keyword = isModule ? "var" : "let";
-    // One declaration with the one that the script begins with.
-    if (arrows && texts[0]?.startsWith(`${keyword} `)) texts[0] = `${keyword} ${arrows},${texts[0].slice(4)}`;
-    else if (arrows) texts.unshift(`${keyword} ${arrows};`);
+    const isDeclaration = new RegExp(`^${keyword}\\b`);
+    const texts = functions.length > 0 ? [`${keyword} ${functions.map(arrowOf).join(",")};`] : [];
+    for (const statement of (body as Node[]).filter((one) => !mayBeArrow(one))) {
+      const text = written(statement);
+      const before = texts.at(-1) ?? "";
+      // One declaration with the one before, which may be that of the functions.
+      const goesOn = statement["kind"] === keyword && isDeclaration.test(before) && before.endsWith(";");
+      if (goesOn) texts[texts.length - 1] = `${before.slice(0, -1)},${text.replace(isDeclaration, "").trimStart()}`;
+      else texts.push(text);
+    }
     return isModule ? texts.join("") : `{${texts.join("")}}`;
   }
 
@@ -61,14 +65,4 @@ export function arrowFunctions(script: string): string {
 
 function isBody({ type }: Node): boolean {
   return type === "Program" || type === "BlockStatement";
-}
-
-/** Whether `this`, `arguments` or `new.target` in it are those of the function around it. */
-function readsThis(node: Node): boolean {
-  let found = false;
-  walk(node, ({ type, name }) => {
-    if (/^(ThisExpression|MetaProperty)$/.test(type) || (type === "Identifier" && name === "arguments")) found = true;
-    return !/^Function|^Class/.test(type);
-  });
-  return found;
 }

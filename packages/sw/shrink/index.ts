@@ -3,6 +3,7 @@ import { minify as terser } from "terser";
 import { minify as oxc } from "vite";
 import { arrowFunctions } from "./arrow-functions.ts";
 import { repeatingNames } from "./names.ts";
+import { plainOperators } from "./plain-operators.ts";
 import { privateLocals } from "./private-locals.ts";
 import { knownStatuses, terseErrors } from "./terse-errors.ts";
 import { NEVER_SET, OF_STORE, unsetOptions } from "./unset-options.ts";
@@ -15,11 +16,11 @@ export { INTERNAL_NAMES } from "./internal-names.ts";
  */
 export async function shrunk(script: string, stores: boolean): Promise<string> {
   const used = unsetOptions(script, stores ? NEVER_SET : [...NEVER_SET, ...OF_STORE], NEVER_SET);
-  return minified(privateLocals(knownStatuses(terseErrors(used))));
+  return minified(privateLocals(knownStatuses(terseErrors(used))), plainOperators);
 }
 
-/** Two minifiers, one after the other: each does what the other leaves; then names that repeat. */
-export async function minified(script: string): Promise<string> {
+/** Two minifiers, one after the other: each does what the other leaves, and `between` what both do; then names that repeat. */
+export async function minified(script: string, between = (one: string): string => one): Promise<string> {
   const first = await terser(script, {
     module: true,
     ecma: 2020,
@@ -39,7 +40,7 @@ export async function minified(script: string): Promise<string> {
     format: { comments: false },
   });
   const options = { compress: { target: "es2022" }, mangle: { toplevel: true }, codegen: { removeWhitespace: true } };
-  const { code, errors } = await oxc("file.js", first.code!, { ...options, module: true });
+  const { code, errors } = await oxc("file.js", between(first.code!), { ...options, module: true });
   if (errors.length === 0) return repeatingNames(arrowFunctions(code));
   throw new Error(`the bundle was not minified: ${errors.map(({ message }) => message).join("; ")}`);
 }

@@ -1,6 +1,6 @@
 /**
  * Names of properties that only our own code reads, in our own objects: they may be shortened. None is a name of the
- * platform's, of a format (manifest, plan, configuration, telemetry), of an event, or of an option of `agarose()`.
+ * platform's, of a format (manifest, plan, configuration, telemetry), of an event, or of an option of the workers' `agarose()`.
  */
 const NAMES = [
   "candidate",
@@ -99,6 +99,22 @@ const NAMES = [
   "frame",
   "preload",
   "query",
+  "progress",
+  "decoding",
+  "reporting",
+  "failed",
+  "measuredMs",
+  "codec",
+  "config",
+  "purge",
+  "load",
+  "onTurn",
+  "onEnd",
+  "send",
+  "post",
+  "ready",
+  "peer",
+  "requests",
 ];
 
 /** For esbuild's `mangleProps`. */

@@ -88,8 +88,8 @@ export class Spellings {
   /** Changes one thing, if it can be; the returned function takes that back. */
   change(): (() => void) | undefined {
     const draw = this.#random.next();
-    if (draw < 0.12 && this.#groups.length > 0) return this.#rearrange();
-    if (draw < 0.2 && this.#properties.length > 0) return this.#renameProperty();
+    if (draw < 0.2 && this.#groups.length > 0) return this.#rearrange();
+    if (draw < 0.28 && this.#properties.length > 0) return this.#renameProperty();
     return this.#renameVariable();
   }
 

@@ -47,3 +47,14 @@ export function edited(script: string, edits: readonly Edit[], start: number = 0
   }
   return text + script.slice(at, end);
 }
+
+/** Whether `this`, `arguments` or `new.target` in it are those of the function around it. */
+export function readsThis(node: Node): boolean {
+  let found = false;
+  walk(node, ({ type, name }) => {
+    if (/^(ThisExpression|Super|MetaProperty)$/.test(type) || (type === "Identifier" && name === "arguments"))
+      found = true;
+    return !/^Function|^Class/.test(type);
+  });
+  return found;
+}

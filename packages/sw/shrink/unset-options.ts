@@ -12,7 +12,7 @@ import { edited, parse, walk, type Edit, type Node } from "./syntax-tree.ts";
 export const NEVER_SET = ["onLatency", "proof", "windowBytes"];
 
 /** What there is for a store alone. */
-export const OF_STORE = ["store", "share", "offline"];
+export const OF_STORE = ["store", "share", "made", "offline"];
 
 /**
  * @param names properties to leave out.

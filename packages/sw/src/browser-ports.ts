@@ -9,9 +9,10 @@ import { once } from "./once.ts";
 import { savesData } from "./saves-data.ts";
 
 export function browserPorts(codec: () => Promise<Decoder>): ClientPorts {
+  const fetch = globalThis.fetch.bind(globalThis);
   return {
-    fetch: fetchPort(globalThis.fetch.bind(globalThis)),
-    post: telemetryPost(globalThis.fetch.bind(globalThis)),
+    fetch: fetchPort(fetch),
+    post: telemetryPost(fetch),
     clock: systemClock,
     sha256: systemSha256,
     random: Math.random,

@@ -98,8 +98,8 @@ function bundleBody(response: FetchedResponse, pop: Endpoint): ReadableStream<Ui
 }
 
 function withManifest(plan: Plan, { known, pop }: Pick<BundleRequest, "known" | "pop">): FullPlan {
-  const manifest = plan.manifest ?? (known?.version === plan.version ? known.manifest : undefined);
-  if (manifest?.version === plan.version) return { ...plan, manifest };
+  const manifest = plan.manifest ?? (known?.version === plan.version && known.manifest);
+  if (manifest) return { ...plan, manifest };
   throw unusable(pop, `has no manifest of version ${plan.version}`);
 }
 

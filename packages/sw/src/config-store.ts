@@ -37,15 +37,15 @@ export async function loadConfig(
 export async function fetchConfig({ url, prefix }: ConfigFile, ports: ConfigPorts): Promise<ClientConfig> {
   const { fetch } = ports;
   const response = await fetch(url, { cache: "no-cache", redirect: "error" }).catch((error: unknown) => {
-    throw invalid(url, "could not be fetched", error);
+    throw invalid(url, error, "could not be fetched");
   });
-  if (response.status !== 200) throw invalid(url, `was answered with ${response.status}`);
+  if (response.status !== 200) throw invalid(url, undefined, `was answered with ${response.status}`);
   const text = await response.text();
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch (error) {
-    throw invalid(url, `is not JSON (${text.length} characters, ${response.headers.get("content-type")})`, error);
+    throw invalid(url, error, `is not JSON (${text.length} characters; is it a page in its place?)`);
   }
   const config = checkPrefix(parseConfig(json, url), prefix);
   await writeCopy(url, text, ports).catch(() => {});
@@ -62,7 +62,7 @@ async function writeCopy(url: string, text: string, { caches }: ConfigPorts): Pr
   await (await caches?.open(CACHE_NAME))?.put(url, new Response(text));
 }
 
-function invalid(url: string, problem: string, cause?: unknown): AgaroseError {
+function invalid(url: string, cause: unknown, problem: string): AgaroseError {
   return new AgaroseError(
     "CONFIG_INVALID",
     `configuration ${url} ${problem}: it must be JSON with "pops" and "regions"`,

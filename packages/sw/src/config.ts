@@ -2,7 +2,7 @@
  * The client configuration: where the PoPs and the buckets are, and which paths belong to Agarose. It comes from one
  * call, or from a JSON file that the service worker's own URL names.
  */
-import { AgaroseError, isCount, isRecord, isText } from "@agarose/core";
+import { AgaroseError, isCount, isText } from "@agarose/core";
 
 /** A PoP or a region: its name, and the base URL below which its routes or objects are. */
 export interface Endpoint {
@@ -49,10 +49,8 @@ export const PREFIX_DEFAULT = "/ec/";
  * the field.
  */
 export function parseConfig(input: unknown, base: string): ClientConfig {
-  if (!isRecord(input)) {
-    throw invalid("configuration", "is not an object", 'write {"pops": [{"name", "url"}], "regions": […]}');
-  }
-  const { prefix, pops, regions, delta, offline } = input;
+  // Of what is no object nothing is set.
+  const { prefix, pops, regions, delta, offline } = Object(input) as Record<keyof ClientConfig, unknown>;
   const config = {
     prefix: parsePrefix(prefix ?? PREFIX_DEFAULT),
     pops: parseEndpoints("pops", pops ?? [], base),
@@ -61,7 +59,7 @@ export function parseConfig(input: unknown, base: string): ClientConfig {
     ...(offline === undefined ? {} : { offline: offline as { bytes: number } }),
   };
   if (config.pops.length + config.regions.length === 0) {
-    throw invalid("configuration", "names 0 PoPs and 0 regions", "name at least 1");
+    throw invalid("configuration", "names 0 PoPs and 0 regions", 'write {"pops": [{"name", "url"}], "regions": […]}');
   }
   if (delta === undefined) return config;
   if (!isCount(delta, 255)) {
@@ -93,7 +91,7 @@ export function checkPrefix(config: ClientConfig, prefix: string): ClientConfig 
 
 function parsePrefix(prefix: unknown): string {
   // Paths of requests are percent-encoded, so the prefix is too.
-  if (isText(prefix, /^\/([^/?#][^?#]*\/)?$/)) return new URL(prefix, "https://prefix.test").pathname;
+  if (isText(prefix, /^\/([^/?#][^?#]*\/)?$/)) return new URL(prefix, "https://a").pathname;
   throw invalid(
     "prefix",
     `is ${JSON.stringify(prefix)}`,

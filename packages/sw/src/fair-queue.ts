@@ -22,17 +22,13 @@ export class Turn {
   /** Requests served, and those that its priority adds. */
   served: number;
 
-  constructor(priority: Priority) {
-    this.priority = priority;
-    this.served = TURN_REQUESTS * (["high", "auto", "low"].indexOf(priority) - 1);
+  /** @param header what the request's `priority` says (RFC 9218): its urgency from 0 to 7, 3 where that is left out. */
+  constructor(header: string | null) {
+    const urgency = Number(/(?:^|[\s,])u=([0-7])/.exec(header ?? "")?.[1] ?? 3);
+    const behind = Math.sign(urgency - 3);
+    this.priority = (["high", "auto", "low"] as const)[behind + 1]!;
+    this.served = TURN_REQUESTS * behind;
   }
-}
-
-/** The priority that a request's header asks for (RFC 9218: urgency from 0 to 7, 3 where nothing is said). */
-export function priorityOf(header: string | null): Priority {
-  const urgency = Number(/(?:^|[\s,])u=([0-7])/.exec(header ?? "")?.[1] ?? 3);
-  if (urgency === 3) return "auto";
-  return urgency < 3 ? "high" : "low";
 }
 
 /** The requests to one source. */

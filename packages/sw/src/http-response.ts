@@ -5,10 +5,10 @@ import { errorAnswer, toAgaroseError } from "@agarose/core";
 import type { ObjectAnswer } from "./object-read.ts";
 
 /** Content codings that browsers undo for a response from the network, but not for one of a service worker. */
-const DECODABLE: Readonly<Record<string, CompressionFormat>> = { gzip: "gzip", "x-gzip": "gzip", deflate: "deflate" };
+const DECODABLE = /^(?:x-)?(gzip|deflate)$/;
 
 export function toResponse({ status, headers, body }: ObjectAnswer): Response {
-  const format = DECODABLE[headers["content-encoding"]?.toLowerCase() ?? ""];
+  const format = DECODABLE.exec(headers["content-encoding"]?.toLowerCase() ?? "")?.[1] as CompressionFormat | undefined;
   // Part of a compressed object cannot be decompressed: as on the network, a range is one of the stored bytes.
   if (!format || status !== 200) return new Response(body, { status, headers });
   const { "content-encoding": _coding, "content-length": _length, ...rest } = headers;

@@ -14,16 +14,19 @@ import { once } from "./once.ts";
 import { route } from "./routing.ts";
 import type { WorkerScope } from "./worker-scope.ts";
 
-export interface InstallOptions {
+export interface WorkerOptions {
+  /** Take control of pages that are open already when the worker is installed for the first time. Default true. */
+  readonly claim?: boolean;
+  /** Set where nothing else in the worker listens to requests: the browser may then spare it those outside the prefix. */
+  readonly alone?: boolean;
+}
+
+export interface InstallOptions extends WorkerOptions {
   /**
    * Called once by a worker that is installed, which fails when this rejects, and by one that is started again when something must be
    * decoded. The JavaScript codec by default.
    */
   readonly codec?: () => Promise<Decoder>;
-  /** Take control of pages that are open already when the worker is installed for the first time. Default true. */
-  readonly claim?: boolean;
-  /** Set where nothing else in the worker listens to requests: the browser may then spare it those outside the prefix. */
-  readonly alone?: boolean;
   /** Makes what keeps the objects that were read, where the configuration asks for that. */
   readonly store?: (config: ClientConfig) => ObjectStore | undefined;
 }
@@ -34,9 +37,8 @@ export type WiredOptions = InstallOptions & Required<Pick<InstallOptions, "codec
 /** An install waits so long for the PoPs' round trips, so that the first read knows them; a silent PoP may not hold it up. */
 const INSTALL_PROBE_MS = 1_000;
 
-/** Serves the objects of a configuration from the worker it is called in, which must still be starting up. */
-export function wireConfig(config: ClientConfigInput, options: WiredOptions): void {
-  const scope = globalThis as unknown as WorkerScope;
+/** Serves the objects of a configuration from the worker of `scope`, which must still be starting up. */
+export function wireConfig(scope: WorkerScope, config: ClientConfigInput, options: WiredOptions): void {
   const parsed = parseConfig(config, scope.location.href);
   wire(scope, { prefix: parsed.prefix, config: parsed }, options);
 }
@@ -67,7 +69,7 @@ export function wire(scope: WorkerScope, source: ConfigSource, options: WiredOpt
 
   installLifeCycle(scope, {
     claim,
-    onlyPrefix: alone ? source.prefix : undefined,
+    onlyPrefix: alone && source.prefix,
     ready: async () => {
       await ports.codec();
       const longEnough = new Promise<void>((resolve) => ports.clock.after(INSTALL_PROBE_MS, resolve));

@@ -6,7 +6,7 @@ import { LATENCY_UNKNOWN, observeLatency, type Clock, type LatencyEstimate } fro
 /** Upper ends of the size classes in bytes: a small shard takes a round trip, a large one mostly its transfer. */
 const SIZE_CLASS_ENDS = [64 * 1024, 512 * 1024];
 /** What is believed of a source that failed: slower than any other. */
-const FAILED: LatencyEstimate = { meanMs: 5_000, sdMs: 0 };
+export const FAILED: LatencyEstimate = { meanMs: 5_000, sdMs: 0 };
 const AVOID_MS_MIN = 5_000;
 const AVOID_MS_MAX = 60_000;
 /** Where nothing was measured for so long, somebody else's belief counts again: who was slow once is not avoided for ever. */

@@ -29,7 +29,7 @@ export interface LifeCycleOptions {
   /** Whether the first install takes control of pages that are open already. */
   readonly claim: boolean;
   /** The only paths that this worker answers, where no other code in it listens: the browser may then spare it the rest. */
-  readonly onlyPrefix: string | undefined;
+  readonly onlyPrefix: string | false;
   readonly onMessage: (message: WorkerMessage) => Promise<unknown>;
 }
 
@@ -38,15 +38,14 @@ export function installLifeCycle(scope: WorkerScope, { ready, claim, onlyPrefix,
   scope.addEventListener("install", (event) => {
     isFirst = !scope.registration.active;
     event.waitUntil(ready());
-    if (onlyPrefix !== undefined) event.waitUntil(spareOthers(event, onlyPrefix));
+    if (onlyPrefix) event.waitUntil(spareOthers(event, onlyPrefix));
   });
   scope.addEventListener("activate", (event) => {
     if (isFirst && claim) event.waitUntil(scope.clients.claim());
   });
   scope.addEventListener("message", (event) => {
     const message = event.data as WorkerMessage | null | undefined;
-    if (typeof message?.agarose !== "string") return;
-    event.waitUntil(obey(message));
+    if (message?.agarose) event.waitUntil(obey(message));
   });
 
   function obey(message: WorkerMessage): Promise<unknown> {

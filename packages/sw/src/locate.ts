@@ -4,7 +4,6 @@
  */
 import {
   AgaroseError,
-  DELTA_DEFAULT,
   findManifest,
   firstInTurn,
   isUnusable,
@@ -21,7 +20,7 @@ import type { StripeSpan } from "./stripe-span.ts";
 export interface Located {
   readonly plan: FullPlan;
   /** Where the plan came from; undefined when that was a bucket. */
-  readonly bundle: Bundle | undefined;
+  readonly bundle?: Bundle | undefined;
 }
 
 export interface LocateRequest {
@@ -56,7 +55,7 @@ export function locate(client: ObjectClient, request: LocateRequest): Promise<Lo
       patienceMs: 0,
       async start(own) {
         const manifest = await findManifest(key, { ...ports, fetch, regions, signal: own });
-        return { bundle: undefined, plan: client.planFromBuckets(key, manifest, DELTA_DEFAULT) };
+        return { plan: client.planFromBuckets(key, manifest) };
       },
     });
   }

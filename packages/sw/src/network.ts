@@ -5,7 +5,7 @@
 import type { FetchPort } from "@agarose/core";
 import type { TelemetryReport } from "./telemetry.ts";
 
-const POLICY = { cache: "no-store", credentials: "omit", redirect: "error", mode: "cors" } as const;
+const POLICY = { cache: "no-store", credentials: "omit", redirect: "error" } as const;
 
 /** @param fetch the global one; `globalThis.fetch` must not be called as a method of something else. */
 export function fetchPort(fetch: typeof globalThis.fetch): FetchPort {

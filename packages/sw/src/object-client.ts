@@ -3,6 +3,8 @@
  * worker, or per page without one.
  */
 import {
+  AgaroseError,
+  DELTA_DEFAULT,
   parseKey,
   type Clock,
   type Decoder,
@@ -60,7 +62,7 @@ export class ObjectClient {
   readonly ports: ClientPorts;
   readonly latencies: LatencyBook;
   readonly plans: PlanCache;
-  readonly telemetry: Telemetry;
+  readonly reporting: Telemetry;
   readonly hedging = new HedgeBudget();
   readonly #queues = new Map<string, FairQueue>();
   #regions: readonly PlanRegion[];
@@ -77,7 +79,7 @@ export class ObjectClient {
     this.latencies = new LatencyBook(ports.clock);
     this.plans = new PlanCache(ports.clock);
     this.#regions = allowedRegions([], config.regions);
-    this.telemetry = new Telemetry({
+    this.reporting = new Telemetry({
       clock: ports.clock,
       store: ports.store,
       send: (report) => {
@@ -107,8 +109,7 @@ export class ObjectClient {
     const tripMs = ({ name }: Endpoint): number => this.#tripMs.get(name) ?? TRIP_MS_UNKNOWN;
     const pops = this.config.pops.toSorted((a, b) => isAvoided(a) - isAvoided(b) || tripMs(a) - tripMs(b));
     const kept = pops.find((pop) => pop === this.#nearest && !isAvoided(pop));
-    if (kept && pops[0] && tripMs(pops[0]) > CLEARLY_NEARER * tripMs(kept))
-      return [kept, ...pops.filter((pop) => pop !== kept)];
+    if (kept && tripMs(pops[0]!) > CLEARLY_NEARER * tripMs(kept)) return [kept, ...pops.filter((pop) => pop !== kept)];
     this.#nearest = pops[0];
     return pops;
   }
@@ -185,9 +186,10 @@ export class ObjectClient {
   }
 
   /** A plan without a PoP: nothing is cached. */
-  planFromBuckets(key: string, manifest: Manifest, delta: number): FullPlan {
+  planFromBuckets(key: string, manifest: Manifest): FullPlan {
+    const { version } = manifest;
     const regions = this.#regions;
-    return this.learn(key, { pop: "", epoch: 0, version: manifest.version, manifest, cached: [], regions, delta });
+    return this.learn(key, { pop: "", epoch: 0, version, manifest, cached: [], regions, delta: DELTA_DEFAULT });
   }
 
   /**
@@ -211,7 +213,7 @@ export class ObjectClient {
       const startMs = clock.now();
       const response = await this.ports.fetch(`${url}/healthz`, { signal: abort.signal });
       await response.body?.cancel();
-      if (response.status !== 200) throw new Error(`${name} answered ${response.status}`);
+      if (response.status !== 200) throw new AgaroseError("SOURCE_FAILED", `${name} answered ${response.status}`);
       return clock.now() - startMs;
     };
     try {

@@ -14,8 +14,8 @@ import {
 } from "@agarose/core";
 import { isAnswer, type Bundle, type FullPlan } from "./bundle-request.ts";
 import type { Endpoint } from "./config.ts";
-import { priorityOf, Turn, type FairQueue } from "./fair-queue.ts";
-import { locate } from "./locate.ts";
+import { Turn, type FairQueue } from "./fair-queue.ts";
+import { locate, type Located } from "./locate.ts";
 import { proofOf } from "./proof.ts";
 import type { ObjectClient } from "./object-client.ts";
 import { discard, PopCall } from "./pop-call.ts";
@@ -72,7 +72,7 @@ export class ObjectRead {
     this.#request = request;
     this.#signal = signal ?? new AbortController().signal;
     this.#onEnd = onEnd;
-    const turn = new Turn(priorityOf(headers.get("priority")));
+    const turn = new Turn(headers.get("priority"));
     this.#turn = turn;
     const prove = proofOf(request, config.pops);
     this.#fetch = (url, init) => ports.fetch(...prove(url, { ...init, priority: turn.priority }));
@@ -86,11 +86,11 @@ export class ObjectRead {
       const answer = (known && (await this.#fromKnown(known))) ?? (await this.#fromFresh(known));
       this.#signal.throwIfAborted();
       this.#handedOut = answer;
-      if (answer.body === null) this.#end({ status: answer.status, bytes: 0 });
+      if (answer.body === null) this.#end(answer.status, 0);
       return answer;
     } catch (cause) {
       const error = toAgaroseError(cause);
-      this.#end({ status: error.httpStatus, bytes: 0 }, undefined, error);
+      this.#end(error.httpStatus, 0, undefined, error);
       throw error;
     }
   }
@@ -134,11 +134,11 @@ export class ObjectRead {
     // What is here already need not be sent once more: the plan alone is asked for.
     const span = kept && store?.holds(kept.manifest, guessed) ? { from: 0, to: 0 } : guessed;
     const request = { key, known: kept, span, signal: this.#signal, fetch: this.#fetch };
-    const located = await locate(this.#client, request).catch(async (error: AgaroseError) => {
+    const located = await locate(this.#client, request).catch(async (error: AgaroseError): Promise<Located> => {
       // Gone, or not for everybody any more.
       if (isAnswer(error)) await store?.purge((purged) => purged === key);
       if (!kept || isAnswer(error) || this.#signal.aborted) throw error;
-      return { plan: kept, bundle: undefined };
+      return { plan: kept };
     });
     const { plan, bundle } = located;
     try {
@@ -194,7 +194,7 @@ export class ObjectRead {
     if (!pop || known.manifest.bytes === 0) return undefined;
     if (client.ports.store?.holds(known.manifest, span)) {
       client.ports.store.countRead(key);
-      client.telemetry.due();
+      client.reporting.due();
       return undefined;
     }
     const call = new PopCall(client, { key, pop, span, known, signal: this.#signal, fetch: this.#fetch });
@@ -221,7 +221,8 @@ export class ObjectRead {
     const believed = { plan };
     const cached = edge && edgeSource(edge, believed, latencies);
     const queue = (region: string): FairQueue => this.#client.queue(region);
-    const [turn, fetch] = [this.#turn, this.#fetch];
+    const turn = this.#turn;
+    const fetch = this.#fetch;
     const resign = (expired: FullPlan): Promise<FullPlan> =>
       this.#client.resigned(this.#request.key, expired, signal, fetch);
     const sources = [
@@ -245,7 +246,7 @@ export class ObjectRead {
         edge?.release();
         // A read that was not handed out may still be tried another way.
         if (!answer || answer !== this.#handedOut) return;
-        this.#end({ status: head.status, bytes: head.range.end - head.range.start }, ended, error);
+        this.#end(head.status, head.range.end - head.range.start, ended, error);
       },
     });
     this.#trace.firstStripe();
@@ -263,8 +264,8 @@ export class ObjectRead {
     return { status, headers: { ...headers, "server-timing": this.#trace.serverTiming() }, body: null };
   }
 
-  #end(answer: { status: number; bytes: number }, report?: ReadReport, cause?: unknown): void {
-    this.#trace.end(answer, report, cause);
+  #end(status: number, bytes: number, report?: ReadReport, cause?: unknown): void {
+    this.#trace.end(status, bytes, report, cause);
     this.#onEnd();
   }
 }

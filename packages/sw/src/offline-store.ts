@@ -96,7 +96,7 @@ export class OfflineStore implements ObjectStore {
   sharing(manifest: Manifest): StripeSharing {
     return async (stripe, read, signal) => {
       const kept = await this.#kept(manifest, stripe);
-      if (kept) return { data: kept, requests: [], decodeMs: 0, decodedShards: 0 };
+      if (kept) return { data: kept, made: () => [], decoding: { ms: 0, shards: 0 } };
       const fresh = await read(signal);
       void this.#entries.put(stripeName(manifest, stripe), joined(fresh));
       return fresh;

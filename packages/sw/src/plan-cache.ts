@@ -40,7 +40,7 @@ export class PlanCache {
 
   set(key: string, plan: FullPlan): void {
     this.delete(key);
-    const characters = plan.manifest.hashes.reduce((sum, { length }) => sum + length, PLAN_CHARACTERS);
+    const characters = PLAN_CHARACTERS + plan.manifest.hashes.join("").length;
     if (characters > this.#charactersMax) return;
     this.#insert(key, { plan, atMs: this.#clock.now(), characters });
     for (const oldest of this.#entries.keys()) {

@@ -87,7 +87,7 @@ export class ReadTrace {
   }
 
   /** Ends the account. */
-  end(answer: { status: number; bytes: number }, report?: ReadReport, cause?: unknown): void {
+  end(status: number, bytes: number, report?: ReadReport, cause?: unknown): void {
     const error = cause === undefined ? undefined : toAgaroseError(cause);
     const ms = this.#now();
     // The reader's last cancellations are told in this turn still, after the read itself is over.
@@ -97,12 +97,12 @@ export class ReadTrace {
         type: "read-end",
         read: this.#id,
         ms,
-        status: answer.status,
-        kind: report && this.kind(report, answer.bytes),
+        status,
+        kind: report && this.kind(report, bytes),
         firstByteMs: this.#firstByteMs,
-        bytes: answer.bytes,
-        decodeMs: report?.decodeMs ?? 0,
-        decodedShards: report?.decodedShards ?? 0,
+        bytes,
+        decodeMs: report?.decoding.ms ?? 0,
+        decodedShards: report?.decoding.shards ?? 0,
         error: error && { code: error.code, message: error.message },
       });
     });
@@ -114,7 +114,7 @@ export class ReadTrace {
   }
 
   #measure({ source, kind, bytes, outcome, startMs, waitMs, error }: RequestRecord, endMs: number): void {
-    const { latencies, telemetry } = this.#client;
+    const { latencies, reporting } = this.#client;
     const id = deliveryOf(kind, source);
     const size = kind === "edge" ? this.#edgeBytes : bytes;
     // What still waits for its turn says nothing of a region.
@@ -122,7 +122,7 @@ export class ReadTrace {
     const ms = endMs - waitedMs - (kind === "edge" ? Math.max(startMs, this.#bundleMs) : startMs);
     if (outcome === "used" || outcome === "unused") {
       latencies.observe(id, ms, size);
-      if (kind === "region") telemetry.observe(source, ms, bytes);
+      if (kind === "region") reporting.observe(source, ms, bytes);
     } else if (outcome === "failed") {
       // A chunk that is not there says nothing of how the source is.
       if (kind !== "edge" && error !== "CHUNK_MISSING") latencies.failed(id);

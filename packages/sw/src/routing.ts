@@ -1,7 +1,7 @@
 /**
  * Which requests belong to Agarose: GET and HEAD below the prefix on the worker's own origin. Nothing else is touched.
  */
-import { keyInPath } from "@agarose/core";
+import { keyOfPath } from "@agarose/core";
 
 export interface RoutedRequest {
   readonly method: string;
@@ -18,5 +18,5 @@ export function route(
   const { origin: asked, pathname, searchParams: query } = new URL(url);
   if (asked !== origin || !pathname.startsWith(prefix) || pathname === prefix) return undefined;
   // Decoding may fail with KEY_INVALID, which is an answer and no reason to let the request pass.
-  return { method, key: () => keyInPath(pathname, prefix)!, query };
+  return { method, key: () => keyOfPath(pathname.slice(prefix.length)), query };
 }

@@ -5,5 +5,5 @@ interface WithConnection {
 
 /** Whether the user asks for little data. */
 export function savesData(): boolean {
-  return (globalThis.navigator as WithConnection | undefined)?.connection?.saveData === true;
+  return Boolean((globalThis.navigator as WithConnection | undefined)?.connection?.saveData);
 }

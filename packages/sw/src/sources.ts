@@ -16,15 +16,12 @@ import {
 import type { FullPlan } from "./bundle-request.ts";
 import type { Endpoint } from "./config.ts";
 import { REQUESTS_PER_SOURCE, type FairQueue, type Turn } from "./fair-queue.ts";
-import type { LatencyBook } from "./latency-book.ts";
+import { FAILED, type LatencyBook } from "./latency-book.ts";
 import type { Edge } from "./object-read.ts";
 import { deliveryOf, popAnswer } from "./read-trace.ts";
 
 /** What is believed of the edge's delivery behind its plan before it has been measured: chunks are under way already. */
 const EDGE_DELIVERY = { meanMs: 20, sdMs: 20 };
-/** A region that the PoP holds for down is believed to be so by a client that has not measured it. */
-const DOWN = { meanMs: 5_000, sdMs: 0 };
-
 /** Each request of a source makes it count as slower by so much: of equal ones, the least loaded is asked. */
 const LOAD = 0.002;
 
@@ -45,7 +42,8 @@ export function regionSources(plan: FullPlan, ports: RegionPorts): ChunkSource[]
   const bytes = stripeShape(manifest, 0).shardBytes;
   return plan.regions.map((region) => {
     const id = deliveryOf("region", region.name);
-    ports.latencies.seed(id, region.down ? DOWN : region);
+    // One that the PoP holds for down is believed to be so by a client that has not measured it.
+    ports.latencies.seed(id, region.down ? FAILED : region);
     const latency = (): LatencyEstimate => ports.latencies.estimate(id, bytes);
     const fetchSigned: FetchPort = async (url, init) => {
       // Requests at one time share a new plan; one that could not be had is asked for again.
@@ -71,9 +69,9 @@ function queued(source: RegionSource, queue: FairQueue, turn: Turn): ChunkSource
       const times = LOAD * queue.load + Math.max(1, queue.load / REQUESTS_PER_SOURCE);
       return { ...latency, meanMs: latency.meanMs * times, lateMs: hedgeAfterMs(latency) * times };
     },
-    get received() {
+    get progress() {
       // Who waits for a turn gets nothing yet, and is no worse off for that.
-      return source.received + queue.finished;
+      return source.progress + queue.finished;
     },
     has: (stripe, chunk) => source.has(stripe, chunk),
     fetch: (request) =>

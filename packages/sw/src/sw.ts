@@ -16,7 +16,7 @@ export type { HookParam, StrategyPlugin } from "./strategy-plugins.ts";
 
 /** Serves the objects of a configuration from the worker it is called in, which must still be starting up. */
 export function agarose(config: ClientConfigInput, options: InstallOptions = {}): void {
-  wireConfig(config, withCodec(options));
+  wireConfig(globalThis as unknown as WorkerScope, config, withCodec(options));
 }
 
 /** Wires a worker: its routes, its client and its life cycle. */

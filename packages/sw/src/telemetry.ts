@@ -40,7 +40,10 @@ export class Telemetry {
   /** `region` delivered `bytes` in `ms`. */
   observe(region: string, ms: number, bytes: number): void {
     const sum = this.#sums.get(region) ?? { samples: 0, ms: 0, bytes: 0 };
-    this.#sums.set(region, { samples: sum.samples + 1, ms: sum.ms + ms, bytes: sum.bytes + bytes });
+    sum.samples++;
+    sum.ms += ms;
+    sum.bytes += bytes;
+    this.#sums.set(region, sum);
     this.due();
   }
 

@@ -10,7 +10,7 @@ const BUCKET = "https://bucket.test/media";
 const VERSION = "0".repeat(32);
 
 describe("a request of the service worker", () => {
-  const POLICY = { credentials: "omit", redirect: "error", cache: "no-store", mode: "cors" };
+  const POLICY = { credentials: "omit", redirect: "error", cache: "no-store" };
 
   test("carries no cookies, follows no redirect and leaves nothing in the HTTP cache, whatever is passed with it", async () => {
     const fetch = vi.fn(async () => new Response());

@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import { arrowFunctions } from "../shrink/arrow-functions.ts";
 import { minified } from "../shrink/index.ts";
 import { INTERNAL_NAMES } from "../shrink/internal-names.ts";
+import { plainOperators } from "../shrink/plain-operators.ts";
 import { privateLocals } from "../shrink/private-locals.ts";
 import { walk, type Node } from "../shrink/syntax-tree.ts";
 import { knownStatuses, terseErrors } from "../shrink/terse-errors.ts";
@@ -176,7 +177,7 @@ const TOLD: Readonly<Record<string, readonly string[]>> = {
   "../../core/src/read-report.ts": ["RequestRecord"],
   "../../core/src/ports.ts": ["FetchInit", "FetchedResponse"],
   "../src/config.ts": ["ClientConfig", "ClientConfigInput", "Endpoint"],
-  "../src/install.ts": ["InstallOptions"],
+  "../src/install.ts": ["WorkerOptions"],
   "../src/life-cycle.ts": ["WorkerMessage"],
   "../src/read-events.ts": ["ReadStartEvent", "PlanEvent", "RequestEvent", "ReadEndEvent"],
   "../src/telemetry.ts": ["TelemetryReport"],
@@ -253,4 +254,22 @@ test("functions that are arrows do the same, and those stay that cannot be", asy
     "lexical",
   ]);
   expect(arrowFunctions(arrows)).toBe(arrows);
+});
+
+test("declarations that functions stood between become one, and are made in the same order", async () => {
+  const script = `var a=[1];function f(){return a}var{length:b}=f(),c=b;function g(){return d}var d=c+1;a.push(g());let e=3;export default[...a,b,c,d,e]`;
+  const joined = arrowFunctions(script);
+  expect(joined.match(/var/g)).toHaveLength(1);
+  expect(await load(joined)).toEqual(await load(script));
+});
+
+test("plain operators count as Number does, and nothing is what it was", async () => {
+  const script = `const count=async(a,b)=>{let c=await void 0;return c===void 0?[Number(a)-Number(b),Number(a?.length),void 0]:Number("x")+1};export default count`;
+  const plain = plainOperators(script);
+  expect(plain).not.toMatch(/Number|void|await/);
+  const [before, after] = await Promise.all([script, plain].map(load));
+  const value = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constantFrom(null, undefined, "7", " 1e3 ", ""));
+  await fc.assert(
+    fc.asyncProperty(value, value, async (a, b) => void expect(await after(a, b)).toEqual(await before(a, b))),
+  );
 });

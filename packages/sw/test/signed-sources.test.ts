@@ -39,7 +39,7 @@ async function setUp() {
     clock,
     latencies: new LatencyBook(clock),
     queue: () => new FairQueue(),
-    turn: new Turn("auto"),
+    turn: new Turn(null),
     resign: () => {
       resigned.calls++;
       return resigned.next();

@@ -39,6 +39,12 @@ if (n) tell("x"), tell("y"); else tell("z");
 const thrown = () => { throw tell("t"), typeof n; }; try { thrown() } catch (v) { tell(v) }
 n = 2, ({ n } = { n }), tell(n), n = 3, function () { tell("f"); }();
 do n--; while (n > 0)
+const forms = { f(a) { return \`\${a}:\${n} \`; }, async g({ n = 5 }) { return n; }, h: (a, b) => { return \`\${a - b}\${n}x\`; }, i: async (a) => { await a; return a; }, j: () => { return 1; },
+  k() { return super.toString === Object.prototype.toString; }, l() { return arguments.length; }, m: function () { return this === forms; }, n: () => { return this; }, "o-p"(a) { return [\`\${a}\`, \`\${a}/\`.length]; } };
+tell(forms.f(1), await forms.g({}), forms.h(5, 3), await forms.i(\`\${\`\${n},\`}:\`), forms.j(), forms.k(), forms.l(1, 2), forms.m(), forms.n(), forms["o-p"]("q"));
+const when = (a) => { a && tell("and"); a && (n, tell("both")); if (a) a.x && tell("if"); else tell("else"); return a ? "yes" : \`no\`; }; tell(when({ x: 1 }), when(0), when({}));
+tell(((v, { x: w }, z) => [v, w, z])(n, { x: text }, 1), await (async (v, w) => { await v; return v - w; })(n, a), ((v, w) => v - w)(one(), two()), ((v, w = v) => w)(1), ((...v) => v)(1, 2));
+const either = (a) => { return a.length > 1 ? "long" : a ? (n, "one") : [a]; }; tell(either("ab"), either("a"), either(""));
 try { first.x.y } catch { tell("caught") } finally { tell("done") }
 export { told as default };
 `.replace("let o = {", "let o = { inner: [],");

@@ -2,7 +2,7 @@ import { AgaroseError, type StripeData } from "@agarose/core";
 import { beforeEach, describe, expect, test } from "vitest";
 import { StripeFlights } from "./stripe-flights.ts";
 
-const DATA: StripeData = { data: [new Uint8Array([1])], requests: [], decodeMs: 0, decodedShards: 0 };
+const DATA: StripeData = { data: [new Uint8Array([1])], made: () => [], decoding: { ms: 0, shards: 0 } };
 
 let nowMs: number;
 let flights: StripeFlights;
