@@ -2,7 +2,6 @@
 import { minify as terser } from "terser";
 import { minify as oxc } from "vite";
 import { arrowFunctions } from "./arrow-functions.ts";
-import { inlinedCalls } from "./inlined-calls.ts";
 import { repeatingNames } from "./names.ts";
 import { plainOperators } from "./plain-operators.ts";
 import { privateLocals } from "./private-locals.ts";
@@ -17,7 +16,7 @@ export { INTERNAL_NAMES } from "./internal-names.ts";
  */
 export async function shrunk(script: string, stores: boolean): Promise<string> {
   const used = unsetOptions(script, stores ? NEVER_SET : [...NEVER_SET, ...OF_STORE], NEVER_SET);
-  return minified(privateLocals(knownStatuses(terseErrors(used))), (one) => plainOperators(inlinedCalls(one)));
+  return minified(privateLocals(knownStatuses(terseErrors(used))), plainOperators);
 }
 
 /** Two minifiers, one after the other: each does what the other leaves, and `between` what both do; then names that repeat. */

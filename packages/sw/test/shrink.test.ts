@@ -5,11 +5,10 @@ import { parseSync } from "vite";
 import { expect, test } from "vitest";
 import { arrowFunctions } from "../shrink/arrow-functions.ts";
 import { minified } from "../shrink/index.ts";
-import { inlinedCalls } from "../shrink/inlined-calls.ts";
 import { INTERNAL_NAMES } from "../shrink/internal-names.ts";
 import { plainOperators } from "../shrink/plain-operators.ts";
 import { privateLocals } from "../shrink/private-locals.ts";
-import { parse, walk, type Node } from "../shrink/syntax-tree.ts";
+import { walk, type Node } from "../shrink/syntax-tree.ts";
 import { knownStatuses, terseErrors } from "../shrink/terse-errors.ts";
 import { unsetOptions } from "../shrink/unset-options.ts";
 
@@ -274,55 +273,3 @@ test("plain operators count as Number does, and nothing is what it was", async (
     fc.asyncProperty(value, value, async (a, b) => void expect(await after(a, b)).toEqual(await before(a, b))),
   );
 });
-
-const CALLS = `
-const told = [], tell = (...values) => void told.push(values.map(String).join());
-const a = 1, b = { c: 2, d: 3 };
-((a) => { tell("plain", a); })(a + 1);
-((a, { c, d: e }) => { const b = a + c; tell("pattern", b, e); return { b }; })(a, b);
-(() => { tell("hoisted", late()); function late() { return "late"; } })();
-((x) => tell("expression", x))(a);
-((x, y) => { tell("missing", x, y); })(a);
-((x) => { if (x) return; tell("never"); })(a);
-((x, y = x) => { tell("default", y); })(a);
-((...all) => { tell("rest", all); })(a, 2);
-(function () { tell("this", this === undefined, arguments.length); })(a);
-(function (x) { tell("function", x); })(a);
-const result = ((a) => { const b = a + 1; return b * 2; })(a), twice = result * 2, other = ((x) => x + twice)(result);
-tell("results", result, twice, other);
-let choice = ((x) => { if (x > 1) return "early"; return "late"; })(a);
-function choose(x) { return ((y) => { if (y) return "yes"; return ((x) => { const y = x; return y + "no"; })(y); })(x); }
-function falls(x) { if (!x) return ((y) => { tell("falls", y); })(x); return "goes on"; }
-const arrow = (x) => ((x) => { const y = x + 1; return y * x; })(x * 2);
-const typed = (x) => ((y) => [y])(x);
-tell(choice, choose(0), choose(5), falls(0), falls(1), arrow(2), typed(1).length);
-function* generator() { const x = ((y) => y + 1)(a); yield x; return ((y) => y + 2)(x); }
-tell([...generator()]);
-for (const x of [1, 2]) { const y = ((z) => { const later = () => z; return later; })(x); tell("loop", y()); }
-const failing = async (x) => { try { return await (async (y) => { await y; throw new Error("in " + y); })(x); } catch (error) { return error.message; } };
-const passing = async (x) => { try { return (async (y) => { await y; throw new Error("past " + y); })(x); } catch (error) { return "caught"; } };
-const waiting = async (x) => { const y = await (async (z) => { await z; return Promise.resolve(z + 1); })(x); await (async (z) => { tell("waited", await z); })(y); return (async (z) => { await z; return z; })(y); };
-const becomes = (x) => (async (y) => { await y; if (y) throw new Error("later"); })(x);
-const unwaited = async () => { (async () => { await null; tell("unwaited"); })(); tell("first"); };
-tell(await failing(1), await passing(2).catch((error) => error.message), await waiting(3), await becomes(1).catch((error) => error.message));
-await unwaited(); await null;
-try { ((x) => { throw new Error(x); })("thrown"); } catch (error) { tell(error.message); }
-export default told;`;
-
-test("functions that are called where they stand do the same as statements", async () => {
-  const inlined = inlinedCalls(CALLS);
-  expect(await load(inlined)).toEqual(await load(CALLS));
-  expect(await load(CALLS)).toHaveLength(20);
-  // Those stay that return early, take defaults or all that is left, read `this`, have no place for statements, or must reject.
-  expect([CALLS, inlined].map(callsInPlace)).toEqual([29, 9]);
-  expect(inlinedCalls(inlined)).toBe(inlined);
-});
-
-function callsInPlace(script: string): number {
-  let count = 0;
-  walk(parse(script), ({ type, callee }) => {
-    const called = callee?.type === "ParenthesizedExpression" ? callee.expression : callee;
-    if (type === "CallExpression" && /Function/.test(called.type)) count++;
-  });
-  return count;
-}
