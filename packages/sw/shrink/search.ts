@@ -12,8 +12,11 @@ export interface Search {
   readonly changes: number;
 }
 
-/** A change for the worse by so many bytes is still taken one time in e at the start; and never at the end. */
-const WORSE_BYTES = 0.5;
+/**
+ * A change for the worse by so many bytes is still taken one time in e at the start; and never at the end. More is too hot for
+ * so few changes, and colder finds no way out.
+ */
+const WORSE_BYTES = 0.9;
 
 /**
  * Simulated annealing (Kirkpatrick, Gelatt & Vecchi, "Optimization by Simulated Annealing", 1983): changes that make the script
@@ -29,7 +32,7 @@ export function searched({ script, internal, changes }: Search): string {
     if (!takeBack) continue;
     tried++;
     const size = compressed(spellings.text);
-    const warmth = WORSE_BYTES * (1 - tried / changes);
+    const warmth = WORSE_BYTES * (1 - tried / changes) ** 2;
     if (size <= bytes || random.next() < Math.exp((bytes - size) / warmth)) bytes = size;
     else takeBack();
     if (bytes < best.bytes) best = { bytes, text: spellings.text };
