@@ -22,7 +22,7 @@ export async function loadConfig(
   ports: ConfigPorts,
   onChange: (config: ClientConfig) => void = () => {},
 ): Promise<ClientConfig> {
-  if ("config" in source) return source.config;
+  if (!("url" in source)) return source.config;
   const copy = await readCopy(source, ports).catch(() => undefined);
   const fresh = fetchConfig(source, ports);
   if (!copy) return fresh;

@@ -1,5 +1,5 @@
 /** The steps that make the workers' scripts small: what comes out does the same. */
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import * as fc from "fast-check";
 import { parseSync } from "vite";
 import { expect, test } from "vitest";
@@ -200,6 +200,19 @@ test.each(Object.entries(TOLD))("fields of %s that others read keep their names"
     true,
   );
   expect(told.flat().filter((name) => INTERNAL_NAMES.test(name!))).toEqual([]);
+});
+
+test("no internal name is asked for as a text, which would stay as it is", async () => {
+  const folders = ["../src/", "../../core/src/", "../../ec-wasm/js/"].map((folder) => new URL(folder, import.meta.url));
+  const files = await Promise.all(
+    folders.map(async (folder) => {
+      const names = (await readdir(folder)).filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"));
+      return Promise.all(names.map((name) => readFile(new URL(name, folder), "utf8")));
+    }),
+  );
+  const asked = files.flat().flatMap((file) => [...file.matchAll(/"(\w+)" in /g)].map(([, name]) => name!));
+  expect(asked).toContain("url");
+  expect(asked.filter((name) => INTERNAL_NAMES.test(name))).toEqual([]);
 });
 
 test("no internal name is one of the platform's", () => {
