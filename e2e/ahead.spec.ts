@@ -32,22 +32,36 @@ test("the plans of preloaded objects are known when they are read first, and ask
     .toContain('plan;desc="edge"');
 });
 
-test("an urgent object is read beside a long one and many others", async ({ context, world, putRandom }) => {
-  await putRandom("ahead/long", 40_000_000);
-  const urgent = await putRandom("ahead/urgent", 100_000);
+test("an urgent object overtakes the many that were asked for before it, one like the others does not", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  const others = 80;
+  await putRandom("ahead/other", 300_000);
+  const urgent = await putRandom("ahead/urgent", 300_000);
   const page = await openInitialisedApp(context, world);
-  const order = await page.evaluate(async () => {
-    const { register, fetchObject } = (globalThis as unknown as InPage).agarose;
-    await register("/agarose-sw.js?config=/agarose.json", { scope: "/" });
-    const ended: string[] = [];
-    const whole = async (key: string, priority: string): Promise<number> => {
-      const { byteLength } = await (await fetchObject(key, { priority })).arrayBuffer();
-      ended.push(key);
-      return byteLength;
-    };
-    const long = Array.from({ length: 3 }, () => whole("ahead/long", "low"));
-    const [bytes] = await Promise.all([whole("ahead/urgent", "high"), ...long]);
-    return { first: ended[0], bytes };
-  });
-  expect(order).toEqual({ first: "ahead/urgent", bytes: urgent.length });
+  const rankWith = (priority: string): Promise<{ rank: number; bytes: number }> =>
+    page.evaluate(
+      async ([count, own]) => {
+        const { register, fetchObject } = (globalThis as unknown as InPage).agarose;
+        await register("/agarose-sw.js?config=/agarose.json", { scope: "/" });
+        let ended = 0;
+        const whole = async (key: string, urgency: string): Promise<{ rank: number; bytes: number }> => {
+          const { byteLength } = await (await fetchObject(key, { priority: urgency })).arrayBuffer();
+          return { rank: ended++, bytes: byteLength };
+        };
+        for (const key of ["ahead/other", "ahead/urgent"]) await whole(key, "auto");
+        ended = 0;
+        const before = Array.from({ length: count }, () => whole("ahead/other", "auto"));
+        const last = await whole("ahead/urgent", own);
+        await Promise.all(before);
+        return last;
+      },
+      [others, priority] as const,
+    );
+  const usual = await rankWith("auto");
+  const high = await rankWith("high");
+  expect([usual.bytes, high.bytes]).toEqual([urgent.length, urgent.length]);
+  expect(high.rank, `of ${others + 1}, against ${usual.rank} without`).toBeLessThan(usual.rank / 2);
 });

@@ -5,6 +5,7 @@ import { faultCases } from "./cases/faults.ts";
 import { mediaCases } from "./cases/media.ts";
 import { rangeCasesOverServiceWorker } from "./cases/ranges.ts";
 import { readCases } from "./cases/reads.ts";
+import { registerCases } from "./cases/register.ts";
 import { runInBrowser } from "./fixtures/other-browser.ts";
 
 runInBrowser("Firefox", startFirefox, [
@@ -14,4 +15,5 @@ runInBrowser("Firefox", startFirefox, [
   ...faultCases,
   ...cspCases,
   ...importedCases,
+  ...registerCases,
 ]);

@@ -1,10 +1,11 @@
 /** What browsers do to service workers while a read is under way. A read ends with all its bytes or with an error. */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BrowserContext, Page } from "@playwright/test";
-import { openApp, openControlledApp, read, sha256 } from "./fixtures/app.ts";
+import { openControlledApp, read, sha256 } from "./fixtures/app.ts";
 import { bitmap } from "./fixtures/bitmap.ts";
+import { openInitialisedApp, type InPage } from "./fixtures/initialised-app.ts";
 import { expect, test } from "./fixtures/test.ts";
 import type { World } from "./fixtures/world.ts";
 
@@ -45,22 +46,6 @@ function readToEnd(page: Page): Promise<Ended> {
     const hex = [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
     return { bytes: whole.byteLength, sha256: hex, error };
   });
-}
-
-/** Writes the files of `agarose init` and opens an app whose page can import `/agarose.js`. */
-async function openInitialisedApp(context: BrowserContext, world: World): Promise<Page> {
-  const folder = await mkdtemp(join(tmpdir(), "agarose-init-"));
-  await world.agarose("init", folder);
-  const pageSide = await readFile(join(folder, "agarose.js"));
-  await rm(folder, { recursive: true });
-  const page = await openApp(context, world);
-  await page.route(`${world.demo}agarose.js`, (route) =>
-    route.fulfill({ contentType: "text/javascript", body: pageSide }),
-  );
-  // Imported before a worker controls the page, past which a test cannot put files.
-  await page.addScriptTag({ type: "module", content: 'globalThis.agarose = await import("/agarose.js");' });
-  await page.waitForFunction(() => "agarose" in globalThis);
-  return page;
 }
 
 /** Kills the worker as the browser does when it wants its memory back. Resolves when it is gone. */
@@ -183,13 +168,6 @@ test("60 images that a page asks for at once all come", async ({ context, world 
   expect(await chunkRequests(world)).toBeGreaterThan(0);
 });
 
-/** What `agarose.js` exports, in the page. */
-interface PageSide {
-  register(url: string, options: { scope?: string; onStale?: (problem: Error) => void }): Promise<unknown>;
-  fetchObject(key: string): Promise<Response>;
-}
-type InPage = { agarose: PageSide };
-
 test("fetchObject goes on where a killed worker left off", async ({ context, world, putRandom }) => {
   const content = await putRandom("life/resumed", LONG_BYTES);
   const page = await openInitialisedApp(context, world);
@@ -206,6 +184,27 @@ test("fetchObject goes on where a killed worker left off", async ({ context, wor
   expect(await readToEnd(page)).toEqual({ bytes: LONG_BYTES, sha256: sha256(content), error: undefined });
   const told = await page.evaluate(() => (globalThis as unknown as { told: string[] }).told);
   expect(told, "the file is the one that belongs to this page").toEqual([]);
+});
+
+test("requests outside of the prefix do not go by way of the worker, as the browser says itself", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  await putRandom("life/routed", 1_000);
+  const page = await openControlledApp(context, world);
+  const startedMs = await page.evaluate(
+    async (paths) => {
+      for (const path of paths) await (await fetch(path, { cache: "no-store" })).arrayBuffer();
+      return paths.map((path) => {
+        const [entry] = performance.getEntriesByName(new URL(path, location.href).href) as PerformanceResourceTiming[];
+        return entry!.workerStart;
+      });
+    },
+    ["/ec/life/routed", "/agarose.json?routed"],
+  );
+  expect(startedMs).toEqual([expect.any(Number), 0]);
+  expect(startedMs[0]).toBeGreaterThan(0);
 });
 
 test("register says so when the server has something else in the place of the worker's file", async ({

@@ -33,8 +33,9 @@ async function unplug(world: World): Promise<void> {
   for (const { name } of world.pops) await world.setPop(name, { down: true });
 }
 
-async function forgetPlans(page: Page): Promise<void> {
-  await page.evaluate(() => navigator.serviceWorker.controller!.postMessage({ agarose: "forget-plans" }));
+/** What the worker knows of `key` from before is no longer good. */
+async function forgetPlan(page: Page, key: string): Promise<void> {
+  await page.evaluate((keys) => (globalThis as unknown as InPage).agarose.update(keys), [key]);
 }
 
 test("what was read is read again when neither PoP nor bucket answers, and what was not is an error", async ({
@@ -48,7 +49,7 @@ test("what was read is read again when neither PoP nor bucket answers, and what 
   expect(await read(page, "offline/read")).toMatchObject({ status: 200, sha256: sha256(content) });
   await expect.poll(() => keptBytes(page)).toBeGreaterThanOrEqual(BYTES);
   await unplug(world);
-  await forgetPlans(page);
+  await forgetPlan(page, "offline/read");
   const again = await read(page, "offline/read");
   expect(again).toMatchObject({ status: 200, sha256: sha256(content) });
   expect(again.headers["x-agarose-read"]).toBe("stored");
@@ -78,9 +79,25 @@ test("without its network a browser shows what was read, in a page that was load
     const { register } = (await import("/agarose.js" as string)) as InPage["agarose"];
     await register("/agarose-sw.offline.js?config=/agarose.json", { scope: "/" });
   });
-  await forgetPlans(page);
   await context.setOffline(true);
-  expect(await read(page, "offline/reload")).toMatchObject({ status: 200, sha256: sha256(content) });
+  await forgetPlan(page, "offline/reload");
+  const answer = await read(page, "offline/reload");
+  expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
+  expect(answer.headers["x-agarose-read"]).toBe("stored");
+  // What every page of an app does first works too, though the configuration cannot be had.
+  const again = await page.evaluate(async () => {
+    const { register, fetchObject } = (await import("/agarose.js" as string)) as InPage["agarose"];
+    const refused = await fetch("/agarose.json").then(
+      () => "answered",
+      () => "refused",
+    );
+    const told: unknown[] = [];
+    const onStale = (problem: unknown): void => void told.push(problem);
+    await register("/agarose-sw.offline.js?config=/agarose.json", { scope: "/", onStale });
+    const { byteLength } = await (await fetchObject("offline/reload")).arrayBuffer();
+    return { refused, told, byteLength };
+  });
+  expect(again).toEqual({ refused: "refused", told: [], byteLength: BYTES });
   await context.setOffline(false);
 });
 
@@ -135,7 +152,7 @@ test("of an object that was put anew, no byte of the old one that is kept is in 
   const changed = await putRandom("offline/changed", BYTES);
   // A PoP may name the old version for a minute; the buckets name the new one at once.
   for (const { name } of world.pops) await world.setPop(name, { down: true });
-  await forgetPlans(page);
+  await forgetPlan(page, "offline/changed");
   const { sha256: answered } = await read(page, "offline/changed");
   expect(answered).toBe(sha256(changed));
   expect(answered).not.toBe(sha256(old));

@@ -2,6 +2,7 @@
 import type { Page } from "@playwright/test";
 import { read, sha256 } from "./fixtures/app.ts";
 import { hookCalls, test } from "./fixtures/bundled-worker.ts";
+import type { InPage } from "./fixtures/initialised-app.ts";
 import { expect } from "./fixtures/test.ts";
 
 const READ = ["handlerWillStart", "requestWillFetch", "fetchDidSucceed", "handlerWillRespond", "handlerDidRespond"];
@@ -69,6 +70,29 @@ for (const router of ["serwist", "workbox"]) {
       const page = await openUnderWorker(router);
       expect(await read(page, "placeheld")).toMatchObject({ status: 200, sha256: sha256(Buffer.from("placeholder")) });
       expect(await hooksOf(page, "/ec/placeheld")).toContain("handlerDidError");
+    });
+
+    test("the page's side registers it and tells it what will be needed and what is gone", async ({
+      openUnderWorker,
+      putRandom,
+      world,
+    }) => {
+      const key = `${router}/told.bin`;
+      await putRandom(key, 10_000);
+      const page = await openUnderWorker(router);
+      const planFrom = async (): Promise<string | undefined> =>
+        /plan;desc="(\w+)"/.exec((await read(page, key)).headers["server-timing"] ?? "")?.[1];
+      await page.evaluate(async (wanted) => {
+        const { register, preload } = (globalThis as unknown as InPage).agarose;
+        await register("/worker.js", { scope: "/" });
+        preload([wanted]);
+      }, key);
+      const asked = async (): Promise<boolean> =>
+        (await world.log()).some(({ path, outcome }) => path.includes("/v1/plans?") && outcome !== "pending");
+      await expect.poll(asked).toBe(true);
+      expect(await planFrom()).toBe("known");
+      await page.evaluate((prefix) => (globalThis as unknown as InPage).agarose.purge({ prefix }), `${router}/`);
+      await expect.poll(planFrom, { intervals: [50] }).toBe("edge");
     });
 
     test("requests outside of its route are none of the strategy's", async ({ openUnderWorker }) => {

@@ -5,6 +5,7 @@ import { faultCases } from "./cases/faults.ts";
 import { mediaCases } from "./cases/media.ts";
 import { rangeCasesOverServiceWorker } from "./cases/ranges.ts";
 import { readCases } from "./cases/reads.ts";
+import { registerCases } from "./cases/register.ts";
 import { runInBrowser } from "./fixtures/other-browser.ts";
 
 const cases = [
@@ -14,5 +15,6 @@ const cases = [
   ...faultCases,
   ...cspCases,
   ...importedCases,
+  ...registerCases,
 ];
 runInBrowser("WebKit", startWebKit, cases, { workersReport: false });

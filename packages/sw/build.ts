@@ -10,7 +10,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { deflateSync, gzipSync } from "node:zlib";
 import { build, type Plugin } from "esbuild";
-import { INTERNAL_NAMES, minified, shrunk } from "./shrink/index.ts";
+import { INTERNAL_NAMES, shrunk, shrunkForPages } from "./shrink/index.ts";
 import { smallestSpelling } from "./shrink/smallest-spelling.ts";
 import { stamped } from "./src/worker-file.ts";
 
@@ -51,25 +51,25 @@ export interface BuildOptions {
 export async function buildServiceWorker(folder: string, options: BuildOptions = {}): Promise<BuiltFile[]> {
   await mkdir(folder, { recursive: true });
   return Promise.all(
-    (await built(options)).map(async ({ name, script, whole }) => {
+    (await built(options)).map(async ({ name, script, wasm }) => {
       const path = join(folder, name);
-      await writeFile(path, whole);
-      const scriptGzipBytes = gzipped(new TextEncoder().encode(script.replace(PLACE_OF_WASM, "")));
-      return { path, bytes: whole.length, gzipBytes: gzipped(whole), scriptGzipBytes };
+      await writeFile(path, script);
+      const scriptGzipBytes = gzipped(script.replace(wasm, ""));
+      return { path, bytes: Buffer.byteLength(script), gzipBytes: gzipped(script), scriptGzipBytes };
     }),
   );
 }
 
 /** The files as they are to be served, by name. */
 export async function builtFiles(): Promise<Map<string, Uint8Array>> {
-  return new Map((await built({})).map(({ name, whole }) => [name, whole]));
+  return new Map((await built({})).map(({ name, script }) => [name, new TextEncoder().encode(script)]));
 }
 
 interface Built {
   readonly name: string;
-  /** Without the WebAssembly. */
   readonly script: string;
-  readonly whole: Uint8Array;
+  /** The part of it that is WebAssembly; empty where there is none. */
+  readonly wasm: string;
 }
 
 function built(options: BuildOptions): Promise<Built[]> {
@@ -77,20 +77,16 @@ function built(options: BuildOptions): Promise<Built[]> {
     SCRIPTS.map(async (one) => {
       const { name, isForWorkers } = one;
       const module = await bundle(one, options);
+      if (!isForWorkers) return { name, script: module, wasm: "" };
+      const wasm = module.includes(PLACE_OF_WASM) ? await packedWasm(RELAXED_WASM) : "";
       // Nothing of it is global but what it sets so, and workers of both kinds run it.
-      const script = isForWorkers ? `(()=>{${module}})();` : module;
-      return { name, script, whole: await contents(one, script) };
+      return { name, script: await stamped(`(()=>{${module.replace(PLACE_OF_WASM, wasm)}})();`), wasm };
     }),
   );
 }
 
 /** Stands where the WebAssembly goes, which minifiers need not look at. */
 const PLACE_OF_WASM = "place-of-wasm";
-
-async function contents({ isForWorkers }: Script, script: string): Promise<Uint8Array> {
-  const whole = isForWorkers ? await stamped(script.replace(PLACE_OF_WASM, await packedWasm(RELAXED_WASM))) : script;
-  return new TextEncoder().encode(whole);
-}
 
 async function bundle({ entry, stores }: Script, { searches = false }: BuildOptions): Promise<string> {
   const isSmall = stores !== undefined;
@@ -106,8 +102,7 @@ async function bundle({ entry, stores }: Script, { searches = false }: BuildOpti
     ...(isSmall ? { mangleProps: INTERNAL_NAMES, mangleCache: {} } : {}),
   });
   const script = result.outputFiles[0]!.text;
-  // A page's errors are read by people: they keep their words.
-  if (!isSmall) return minified(script);
+  if (!isSmall) return shrunkForPages(script);
   const shortened = Object.values(result.mangleCache!).filter((name) => name !== false);
   return smallestSpelling(await shrunk(script, stores), new Set(shortened), searches);
 }
@@ -129,8 +124,8 @@ export function wasmAsText(textOf: (path: string) => Promise<string> = packedWas
   };
 }
 
-function gzipped(bytes: Uint8Array): number {
-  return gzipSync(bytes, { level: 9 }).length;
+function gzipped(script: string): number {
+  return gzipSync(script, { level: 9 }).length;
 }
 
 if (process.argv[1] && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {

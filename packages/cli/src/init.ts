@@ -96,7 +96,7 @@ function workerUrl(prefix: string): string {
 }
 
 function parsePrefix(prefix: string): string {
-  if (/^\/([^/?#][^?#]*\/)?$/.test(prefix)) return prefix;
+  if (/^\/([^/?#]+\/)*$/.test(prefix)) return prefix;
   throw new AgaroseError("USAGE", `--prefix ${prefix} is not a path such as /ec/, with a slash at both ends`, {
     prefix,
   });

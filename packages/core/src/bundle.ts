@@ -8,7 +8,7 @@
  */
 import { BodyReader } from "./body.ts";
 import { AgaroseError } from "./errors.ts";
-import { decodeUtf8, isCount } from "./shape.ts";
+import { decodeUtf8, isCount, isText } from "./shape.ts";
 import { checkManifest, CHUNKS_MAX, STRIPE_BYTES_MAX, type Manifest } from "./manifest.ts";
 
 export const BUNDLE_CONTENT_TYPE = "application/vnd.agarose.bundle";
@@ -111,8 +111,8 @@ export function parsePlan(payload: Uint8Array, key: string): Plan {
     throw invalid("has a plan that is not JSON", {}, error);
   }
   const sound =
-    typeof plan?.pop === "string" &&
-    typeof plan.version === "string" &&
+    isText(plan?.pop) &&
+    isText(plan.version) &&
     isCount(plan.epoch) &&
     isCount(plan.delta, CHUNKS_MAX) &&
     isOptional(plan.private, "boolean") &&
@@ -180,8 +180,7 @@ function parseHeader(header: Uint8Array): { frame: Omit<Frame, "payload">; lengt
 function isRegion(region: PlanRegion): boolean {
   return (
     isEstimated(region) &&
-    typeof region.url === "string" &&
-    /^https?:\/\//.test(region.url) &&
+    isText(region.url, /^https?:\/\//) &&
     isOptional(region.down, "boolean") &&
     (region.signed === undefined || isSigned(region.signed))
   );
@@ -199,7 +198,7 @@ function isPeer(peer: PlanPeer): boolean {
 
 /** Whether it has a name and a latency. */
 function isEstimated(source: PlanRegion | PlanPeer | null): boolean {
-  return typeof source?.name === "string" && isDuration(source.meanMs) && isDuration(source.sdMs);
+  return isText(source?.name) && isDuration(source.meanMs) && isDuration(source.sdMs);
 }
 
 function areChunks(chunks: unknown): boolean {

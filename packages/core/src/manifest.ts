@@ -260,7 +260,7 @@ function checkPlacement(m: Manifest, regions: ReadonlySet<string> | undefined): 
     throw invalid(`places ${Array.isArray(m.placement) ? m.placement.length : 0} chunks, n = ${n} are expected`, { n });
   }
   const unknown = m.placement.filter((region) => {
-    if (typeof region !== "string") throw invalid("places a chunk in something that is not a region's name");
+    if (!isText(region)) throw invalid("places a chunk in something that is not a region's name");
     return regions && !regions.has(region);
   });
   if (unknown.length > m.m) {

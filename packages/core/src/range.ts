@@ -16,10 +16,10 @@ export interface ByteRange {
  * @throws RANGE_UNSATISFIABLE when no byte of the object is in the range.
  */
 export function parseRange(header: string | null | undefined, bytes: number): ByteRange | undefined {
-  const match = /^\s*bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(header ?? "");
+  // Not without any digit.
+  const match = /^\s*bytes\s*=(?!\D*$)\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(header ?? "");
   if (!match) return undefined;
   const [, first = "", last = ""] = match;
-  if (first === "" && last === "") return undefined;
   if (first === "") return satisfiable({ start: Math.max(0, bytes - Number(last)), end: bytes }, bytes, header!);
   if (last !== "" && Number(last) < Number(first)) return undefined;
   const end = last === "" ? bytes : Math.min(Number(last) + 1, bytes);

@@ -56,8 +56,8 @@ export function isFault({ outcome, kind, error }: RequestRecord): boolean {
   return outcome === "failed" && !(kind !== "region" && error === "CHUNK_MISSING");
 }
 
-/** The `Server-Timing` value: per source, chunks used and the time of its slowest one; then the time in the codec. */
-export function serverTiming(report: ReadReport): string {
+/** The entries of `Server-Timing`: per source, chunks used and the time of its slowest one; then the time in the codec. */
+export function serverTiming(report: ReadReport): string[] {
   const bySource = new Map<string, { chunks: number; ms: number }>();
   for (const { source, kind, outcome, startMs, endMs } of report.requests) {
     if (outcome !== "used" || endMs === undefined) continue;
@@ -71,5 +71,5 @@ export function serverTiming(report: ReadReport): string {
   if (report.decoding.shards > 0) {
     entries.push(`decode;desc="${report.decoding.shards} shards";dur=${report.decoding.ms.toFixed(1)}`);
   }
-  return entries.join(", ");
+  return entries;
 }

@@ -6,7 +6,7 @@ import { repeatingNames } from "./names.ts";
 import { plainOperators } from "./plain-operators.ts";
 import { privateLocals } from "./private-locals.ts";
 import { knownStatuses, terseErrors } from "./terse-errors.ts";
-import { NEVER_SET, OF_STORE, unsetOptions } from "./unset-options.ts";
+import { NEVER_SET, NEVER_STORED, OF_STORE, unsetOptions } from "./unset-options.ts";
 
 export { INTERNAL_NAMES } from "./internal-names.ts";
 
@@ -17,6 +17,15 @@ export { INTERNAL_NAMES } from "./internal-names.ts";
 export async function shrunk(script: string, stores: boolean): Promise<string> {
   const used = unsetOptions(script, stores ? NEVER_SET : [...NEVER_SET, ...OF_STORE], NEVER_SET);
   return minified(privateLocals(knownStatuses(terseErrors(used))), plainOperators);
+}
+
+/**
+ * The same for pages, whose errors are read by people: they keep their words. A page's own client stores nothing.
+ *
+ * @param script what esbuild has bundled, not minified.
+ */
+export async function shrunkForPages(script: string): Promise<string> {
+  return minified(privateLocals(unsetOptions(script, NEVER_STORED)));
 }
 
 /** Two minifiers, one after the other: each does what the other leaves, and `between` what both do; then names that repeat. */

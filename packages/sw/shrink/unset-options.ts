@@ -11,8 +11,10 @@ import { edited, parse, walk, type Edit, type Node } from "./syntax-tree.ts";
 /** No service worker gives these to the reader and its sources. */
 export const NEVER_SET = ["onLatency", "proof", "windowBytes"];
 
-/** What there is for a store alone. */
-export const OF_STORE = ["store", "share", "made", "offline"];
+/** What there is for a store of stripes alone, … */
+export const NEVER_STORED = ["store", "share", "made"];
+/** … and for who makes one: `register` looks at it too. */
+export const OF_STORE = [...NEVER_STORED, "offline"];
 
 /**
  * @param names properties to leave out.

@@ -2,7 +2,7 @@
  * The configuration file of a worker, kept in Cache Storage: a worker that the browser restarts reads at once by the copy
  * it has, and fetches the file anew behind that.
  */
-import { AgaroseError } from "@agarose/core";
+import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { checkPrefix, parseConfig, type ClientConfig, type ConfigFile, type ConfigSource } from "./config.ts";
 
 export interface ConfigPorts {
@@ -33,23 +33,21 @@ export async function loadConfig(
   return copy;
 }
 
-/** The file from the network, kept for the next start. */
+/** The file from the network, kept for the next start. Rejects with CONFIG_INVALID, whose cause is a TypeError when nothing was answered. */
 export async function fetchConfig({ url, prefix }: ConfigFile, ports: ConfigPorts): Promise<ClientConfig> {
   const { fetch } = ports;
-  const response = await fetch(url, { cache: "no-cache", redirect: "error" }).catch((error: unknown) => {
-    throw invalid(url, error, "could not be fetched");
-  });
-  if (response.status !== 200) throw invalid(url, undefined, `was answered with ${response.status}`);
-  const text = await response.text();
-  let json: unknown;
   try {
-    json = JSON.parse(text);
+    const response = await fetch(url, { cache: "no-cache", redirect: "error" });
+    const { status } = response;
+    if (status !== 200)
+      throw new AgaroseError("CONFIG_INVALID", `answered with ${status}, 200 is expected`, { status });
+    const text = await response.text();
+    const config = checkPrefix(parseConfig(JSON.parse(text), url), prefix);
+    await writeCopy(url, text, ports).catch(() => {});
+    return config;
   } catch (error) {
-    throw invalid(url, error, `is not JSON (${text.length} characters; is it a page in its place?)`);
+    throw toAgaroseError(error, "CONFIG_INVALID");
   }
-  const config = checkPrefix(parseConfig(json, url), prefix);
-  await writeCopy(url, text, ports).catch(() => {});
-  return config;
 }
 
 async function readCopy({ url, prefix }: ConfigFile, { caches }: ConfigPorts): Promise<ClientConfig | undefined> {
@@ -60,13 +58,4 @@ async function readCopy({ url, prefix }: ConfigFile, { caches }: ConfigPorts): P
 /** A full or forbidden storage only costs the next start a round trip. */
 async function writeCopy(url: string, text: string, { caches }: ConfigPorts): Promise<void> {
   await (await caches?.open(CACHE_NAME))?.put(url, new Response(text));
-}
-
-function invalid(url: string, cause: unknown, problem: string): AgaroseError {
-  return new AgaroseError(
-    "CONFIG_INVALID",
-    `configuration ${url} ${problem}: it must be JSON with "pops" and "regions"`,
-    { url },
-    cause,
-  );
 }

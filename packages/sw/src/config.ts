@@ -39,6 +39,12 @@ export interface ConfigFile {
   readonly url: string;
 }
 
+/** What a worker's own URL asks for. */
+export interface OwnConfig extends ConfigFile {
+  /** Whether its first install takes control of pages that are open already. */
+  readonly claim: boolean;
+}
+
 /** Where a configuration comes from. */
 export type ConfigSource = ConfigFile | { readonly prefix: string; readonly config: ClientConfig };
 
@@ -70,13 +76,17 @@ export function parseConfig(input: unknown, base: string): ClientConfig {
 
 /**
  * Where the configuration is that a worker's own URL asks for: `?config=/agarose.json`, `&prefix=/media/` where that is not the
- * usual one. Undefined when it asks for none.
+ * usual one, `&claim=no` for a worker that leaves open pages alone. Undefined when it asks for none.
  */
-export function configFromUrl(href: string): ConfigFile | undefined {
+export function configFromUrl(href: string): OwnConfig | undefined {
   const { searchParams } = new URL(href);
   const file = searchParams.get("config");
   if (file === null) return undefined;
-  return { prefix: parsePrefix(searchParams.get("prefix") ?? PREFIX_DEFAULT), url: parseUrl("config", file, href) };
+  return {
+    prefix: parsePrefix(searchParams.get("prefix") ?? PREFIX_DEFAULT),
+    url: parseUrl("config", file, href),
+    claim: searchParams.get("claim") !== "no",
+  };
 }
 
 /** Refuses a configuration file whose prefix is not the one that the worker routes by. */
@@ -91,7 +101,7 @@ export function checkPrefix(config: ClientConfig, prefix: string): ClientConfig 
 
 function parsePrefix(prefix: unknown): string {
   // Paths of requests are percent-encoded, so the prefix is too.
-  if (isText(prefix, /^\/([^/?#][^?#]*\/)?$/)) return new URL(prefix, "https://a").pathname;
+  if (isText(prefix, /^\/([^/?#]+\/)*$/)) return new URL(prefix, "https://a").pathname;
   throw invalid(
     "prefix",
     `is ${JSON.stringify(prefix)}`,
@@ -107,7 +117,7 @@ function parseEndpoints(field: string, value: unknown, base: string): Endpoint[]
     if (!isText(name)) throw invalid(field, "has an entry without a name", "give it one");
     if (names.has(name)) throw invalid(field, `names ${name} twice`, "remove one");
     names.add(name);
-    return { name, url: parseUrl(`${field}, ${name}`, url, base).replace(/\/$/, "") };
+    return { name, url: parseUrl(`${field}, ${name}`, url, base).replace(/\/+$/, "") };
   });
 }
 

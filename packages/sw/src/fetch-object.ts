@@ -5,7 +5,7 @@
 import { AgaroseError, encodeKey, parseKey, type Decoder, type ErrorCode } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { browserPorts } from "./browser-ports.ts";
-import { parseConfig, PREFIX_DEFAULT, type ClientConfigInput } from "./config.ts";
+import { configFromUrl, parseConfig, PREFIX_DEFAULT, type ClientConfigInput } from "./config.ts";
 import type { Priority } from "./fair-queue.ts";
 import { toResponse } from "./http-response.ts";
 import { ObjectClient } from "./object-client.ts";
@@ -21,9 +21,9 @@ export interface FetchObjectOptions {
   readonly token?: string;
   /** Told after every piece. `totalBytes` is undefined when the length is not known beforehand. */
   readonly onProgress?: (progress: { readonly bytes: number; readonly totalBytes: number | undefined }) => void;
-  /** Where to read from without a service worker; see `createClient`. */
+  /** Where to read from where no service worker answers; see `createClient`. */
   readonly client?: ObjectClient;
-  /** Below which path the service worker answers. Default `/ec/`, or what `client` is configured with. */
+  /** Below which path the service worker answers. Default: what its URL or `client` says, else `/ec/`. */
   readonly prefix?: string;
 }
 
@@ -31,7 +31,8 @@ export interface FetchObjectOptions {
 const URGENCY = { high: { priority: "u=1" }, low: { priority: "u=5" }, auto: {} } as const;
 
 /**
- * A client for reading without a service worker. Keep it: it remembers plans and measures sources.
+ * A client for reading without a service worker. Keep it: it remembers plans and measures sources. It stores nothing (`offline`
+ * is for workers).
  *
  * @param config what `agarose.json` holds. Relative URLs are taken from the page or worker; Node has none.
  * @param codec decodes; plain JavaScript by default, which needs no WebAssembly file to be served.
@@ -59,29 +60,34 @@ export async function fetchObject(key: string, options: FetchObjectOptions = {})
     ...(options.token ? { authorization: `Bearer ${options.token}` } : {}),
   };
   const headers = new Headers({ ...(range ? { range: rangeHeader(range) } : {}), ...own });
-  const response = isControlled()
-    ? resumedResponse(
-        await viaWorker(key, headers, options),
-        (rest) => viaWorker(key, new Headers({ ...rest, ...own }), options),
-        signal,
-      )
+  const answered = await viaWorker(key, headers, options);
+  const response = answered
+    ? resumedResponse(answered, (rest) => again(key, new Headers({ ...rest, ...own }), options), signal)
     : toResponse(await required(client).answer({ key, method: "GET", headers, signal }));
   return onProgress ? withProgress(response, onProgress) : response;
 }
 
-function isControlled(): boolean {
-  return typeof navigator !== "undefined" && Boolean(navigator.serviceWorker?.controller);
+async function again(key: string, headers: Headers, options: FetchObjectOptions): Promise<Response> {
+  const response = await viaWorker(key, headers, options);
+  if (response) return response;
+  throw new AgaroseError("SOURCE_FAILED", `the service worker is gone in the middle of ${key}: read again`, { key });
 }
 
-async function viaWorker(key: string, headers: Headers, options: FetchObjectOptions): Promise<Response> {
-  const prefix = options.prefix ?? options.client?.config.prefix ?? PREFIX_DEFAULT;
+/** What the service worker in charge answers. Undefined where there is none, or another one: not every answer is an object. */
+async function viaWorker(key: string, headers: Headers, options: FetchObjectOptions): Promise<Response | undefined> {
+  const worker = globalThis.navigator?.serviceWorker?.controller;
+  if (!worker) return undefined;
+  const configured = options.prefix ?? options.client?.config.prefix ?? configFromUrl(worker.scriptURL)?.prefix;
+  const prefix = configured ?? PREFIX_DEFAULT;
   const init = options.signal ? { headers, signal: options.signal } : { headers };
   const response = await fetch(`${prefix}${encodeKey(key)}`, init).catch((error: unknown) => {
     if (options.signal?.aborted) throw new AgaroseError("ABORTED", "the read was aborted by its caller", {}, error);
     throw new AgaroseError("SOURCE_FAILED", `the service worker did not answer for ${prefix}${key}`, { key }, error);
   });
-  if (response.ok) return response;
-  throw await errorOf(response, key);
+  if (response.headers.has("x-agarose-error")) throw await errorOf(response, key);
+  if (response.headers.has("x-agarose-read")) return response;
+  await response.body?.cancel();
+  return undefined;
 }
 
 async function errorOf(response: Response, key: string): Promise<AgaroseError> {
@@ -98,7 +104,7 @@ function required(client: ObjectClient | undefined): ObjectClient {
   if (client) return client;
   throw new AgaroseError(
     "CONFIG_INVALID",
-    "no service worker is known to control this page and no client was given: await register(), " +
+    "no service worker of Agarose answers this page and no client was given: await register(), " +
       "or pass { client: createClient(config) }, as web workers and Node must",
   );
 }

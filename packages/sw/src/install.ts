@@ -7,7 +7,7 @@ import { browserPorts } from "./browser-ports.ts";
 import { configFromUrl, parseConfig, type ClientConfig, type ClientConfigInput, type ConfigSource } from "./config.ts";
 import { loadConfig } from "./config-store.ts";
 import { errorResponse, toResponse } from "./http-response.ts";
-import { installLifeCycle, type WorkerMessage } from "./life-cycle.ts";
+import { installLifeCycle, obeyMessages } from "./life-cycle.ts";
 import { ObjectClient } from "./object-client.ts";
 import type { ObjectStore } from "./object-store.ts";
 import { once } from "./once.ts";
@@ -27,7 +27,7 @@ export interface InstallOptions extends WorkerOptions {
    * decoded. The JavaScript codec by default.
    */
   readonly codec?: () => Promise<Decoder>;
-  /** Makes what keeps the objects that were read, where the configuration asks for that. */
+  /** Makes what keeps the objects that were read, where the configuration asks for that. By default Cache Storage does. */
   readonly store?: (config: ClientConfig) => ObjectStore | undefined;
 }
 
@@ -46,7 +46,7 @@ export function wireConfig(scope: WorkerScope, config: ClientConfigInput, option
 /** `wireConfig` for what the worker's own URL asks for; does nothing when it asks for nothing. */
 export function wireFromUrl(scope: WorkerScope, options: WiredOptions): void {
   const source = configFromUrl(scope.location.href);
-  if (source) wire(scope, source, { alone: true, ...options });
+  if (source) wire(scope, source, { ...options, alone: true, claim: source.claim });
 }
 
 /** Wires `scope` with a configuration, or with where one is. */
@@ -75,17 +75,8 @@ export function wire(scope: WorkerScope, source: ConfigSource, options: WiredOpt
       const longEnough = new Promise<void>((resolve) => ports.clock.after(INSTALL_PROBE_MS, resolve));
       await Promise.race([(await client()).probe(), longEnough]);
     },
-    onMessage: async (message) => {
-      const { agarose: what, keys = [], prefix } = message as WorkerMessage & { keys?: string[]; prefix?: string };
-      const reads = await client();
-      if (what === "probe") await reads.probe(true);
-      if (what === "forget-plans") reads.plans.purge(() => true);
-      if (what === "purge")
-        await reads.purge((key) => keys.includes(key) || (prefix !== undefined && key.startsWith(prefix)));
-      if (what === "update") reads.plans.purge((key) => keys.includes(key));
-      if (what === "update" || what === "preload") await reads.preload(keys);
-    },
   });
+  obeyMessages(scope, client);
 
   async function respond(request: Request, routed: NonNullable<ReturnType<typeof route>>, over: () => void) {
     const { headers, signal } = request;

@@ -2,6 +2,7 @@
  * Life cycle of the worker: the first install takes control of open pages at once, an update waits for them to close,
  * unless a page asks for it.
  */
+import type { ObjectClient } from "./object-client.ts";
 import type { InstallEvent, WorkerScope } from "./worker-scope.ts";
 
 /** What a page may tell its worker: `registration.waiting.postMessage({ agarose: "skip-waiting" })`. */
@@ -14,9 +15,7 @@ export type WorkerMessage =
   | { readonly agarose: "stay-awake" }
   /** The network has changed: measure the PoPs' round trips now. */
   | { readonly agarose: "probe" }
-  /** Forget all plans, so that the next reads ask for them. */
-  | { readonly agarose: "forget-plans" }
-  /** Forget the plans of these keys, or of all that begin with `prefix`, and drop what is kept of them for offline reads. */
+  /** Forget the plans of these keys, or of all that begin with `prefix` (all there are by ""), and drop what is kept of them. */
   | { readonly agarose: "purge"; readonly keys?: readonly string[]; readonly prefix?: string }
   /** Fetch the plans of these keys, so that reads of them need not wait for that. */
   | { readonly agarose: "preload"; readonly keys: readonly string[] }
@@ -30,10 +29,9 @@ export interface LifeCycleOptions {
   readonly claim: boolean;
   /** The only paths that this worker answers, where no other code in it listens: the browser may then spare it the rest. */
   readonly onlyPrefix: string | false;
-  readonly onMessage: (message: WorkerMessage) => Promise<unknown>;
 }
 
-export function installLifeCycle(scope: WorkerScope, { ready, claim, onlyPrefix, onMessage }: LifeCycleOptions): void {
+export function installLifeCycle(scope: WorkerScope, { ready, claim, onlyPrefix }: LifeCycleOptions): void {
   let isFirst = false;
   scope.addEventListener("install", (event) => {
     isFirst = !scope.registration.active;
@@ -43,15 +41,25 @@ export function installLifeCycle(scope: WorkerScope, { ready, claim, onlyPrefix,
   scope.addEventListener("activate", (event) => {
     if (isFirst && claim) event.waitUntil(scope.clients.claim());
   });
+}
+
+/** Does what pages tell the worker of `scope`, as far as that concerns the worker itself and the reads of one client. */
+export function obeyMessages(scope: WorkerScope, client: () => Promise<ObjectClient>): void {
   scope.addEventListener("message", (event) => {
     const message = event.data as WorkerMessage | null | undefined;
     if (message?.agarose) event.waitUntil(obey(message));
   });
 
-  function obey(message: WorkerMessage): Promise<unknown> {
-    if (message.agarose === "skip-waiting") return scope.skipWaiting();
-    if (message.agarose === "claim") return scope.clients.claim();
-    return onMessage(message);
+  async function obey(message: WorkerMessage): Promise<void> {
+    const { agarose: what, keys = [], prefix } = message as WorkerMessage & { keys?: string[]; prefix?: string };
+    if (what === "skip-waiting") return scope.skipWaiting();
+    if (what === "claim") return scope.clients.claim();
+    const reads = await client();
+    if (what === "probe") await reads.probe(true);
+    if (what === "purge")
+      await reads.purge((key) => keys.includes(key) || (prefix !== undefined && key.startsWith(prefix)));
+    if (what === "update") reads.plans.purge((key) => keys.includes(key));
+    if (what === "update" || what === "preload") await reads.preload(keys);
   }
 }
 

@@ -41,7 +41,8 @@ export function locate(client: ObjectClient, request: LocateRequest): Promise<Lo
   const pops = bucketsOnly ? [] : client.popsByDistance();
   const attempts: Attempt<Located>[] = pops.map((pop) => ({
     name: `PoP ${pop.name}`,
-    patienceMs: patienceMs(popAnswer(pop.name), latencies),
+    // One that failed lately is asked again, but nobody waits for it.
+    patienceMs: latencies.isAvoided(popAnswer(pop.name)) ? 0 : patienceMs(popAnswer(pop.name), latencies),
     async start(own) {
       const bundle = await new PopCall(client, { ...request, pop, signal: own }).bundle;
       return { bundle, plan: client.learn(key, bundle.plan) };
@@ -77,6 +78,6 @@ function noSource(key: string, failures: readonly FailedAttempt[]): AgaroseError
     `no PoP and no bucket has a plan for ${JSON.stringify(key)} (` +
       `${failures.map(({ name, error }) => `${name}: ${error.code}`).join(", ") || "none is configured"}): ` +
       "retry once one of them answers",
-    { key, failures: failures.map(({ name, error }) => ({ name, code: error.code, message: error.message })) },
+    { key, failures: failures.map(({ name, error }) => ({ name, code: error.code })) },
   );
 }

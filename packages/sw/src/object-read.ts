@@ -107,19 +107,20 @@ export class ObjectRead {
 
     const stop = new AbortController();
     const changed = Promise.withResolvers<Bundle>();
-    const edge = this.#callPop(known, head, (bundle) => {
-      if (this.#handedOut) discard(bundle);
-      else changed.resolve(bundle);
-    });
+    const edge = this.#callPop(known, head, changed.resolve);
     const opened = this.#open("known", known, head, edge, AbortSignal.any([this.#signal, stop.signal]));
     try {
       const first = await Promise.race([opened, changed.promise]);
-      if ("status" in first) return first;
+      if ("status" in first) {
+        void changed.promise.then(discard);
+        return first;
+      }
       // The object has changed and nothing of the old version was handed out: the bundle goes on with the new one.
       opened.then(({ body }) => body?.cancel()).catch(() => {});
       stop.abort();
       return await this.#fromPlan("edge", first.plan, first);
     } catch (error) {
+      void changed.promise.then(discard);
       if (toAgaroseError(error).code !== "NOT_ENOUGH_CHUNKS") throw error;
       this.#client.plans.delete(this.#request.key);
       return undefined;

@@ -8,12 +8,14 @@ import type { LatencyBook } from "./latency-book.ts";
 import type { ObjectClient } from "./object-client.ts";
 import { popAnswer } from "./read-trace.ts";
 
-/** How much longer than its round trip a PoP may take before others are asked, and before it counts as failed. */
-export const POP_PATIENCE_MS = 300;
+/** A PoP may always take so long to send a plan, … */
+export const POP_PATIENCE_MS = 280;
+/** … and a far one so much longer than it usually does. */
+const LATENESS_MS = 150;
 
-/** How long others wait for a PoP. One that failed lately is asked again, but nobody waits for it. */
+/** After how long without a plan the next PoP is asked, and this one has failed once the plan has come from elsewhere. */
 export function patienceMs(id: string, latencies: LatencyBook): number {
-  return latencies.isAvoided(id) ? 0 : latencies.estimate(id).meanMs + POP_PATIENCE_MS;
+  return Math.max(POP_PATIENCE_MS, latencies.estimate(id).meanMs + LATENESS_MS);
 }
 
 export class PopCall {

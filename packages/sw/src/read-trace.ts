@@ -80,10 +80,10 @@ export class ReadTrace {
     });
   }
 
-  /** The `Server-Timing` value as far as the read has come. */
+  /** The `Server-Timing` value of a read that has its plan, as far as it has come. */
   serverTiming(report?: ReadReport): string {
-    const plan = this.#plan ? `plan;desc="${this.#plan.from}";dur=${this.#plan.ms.toFixed(1)}` : "";
-    return [plan, report ? serverTiming(report) : ""].filter((part) => part !== "").join(", ");
+    const { from, ms } = this.#plan!;
+    return [`plan;desc="${from}";dur=${ms.toFixed(1)}`, ...(report ? serverTiming(report) : [])].join(", ");
   }
 
   /** Ends the account. */

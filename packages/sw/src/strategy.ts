@@ -7,10 +7,12 @@ import { javascriptCodec } from "@agarose/ec-wasm";
 import { browserPorts } from "./browser-ports.ts";
 import { parseConfig, type ClientConfigInput } from "./config.ts";
 import { errorResponse, toResponse } from "./http-response.ts";
+import { obeyMessages } from "./life-cycle.ts";
 import { ObjectClient } from "./object-client.ts";
+import { offlineStore } from "./offline-store.ts";
 import { route } from "./routing.ts";
 import { runHook, startPlugins, type StrategyPlugin } from "./strategy-plugins.ts";
-import type { LifeCycleEvent } from "./worker-scope.ts";
+import type { LifeCycleEvent, WorkerScope } from "./worker-scope.ts";
 
 export interface StrategyOptions {
   /** Their hooks of the Cache API (`cacheWillUpdate`, …) are never called: nothing is put there. */
@@ -29,13 +31,15 @@ export class AgaroseStrategy {
   readonly client: ObjectClient;
   readonly #plugins: readonly StrategyPlugin[];
 
-  /** @throws CONFIG_INVALID, naming the field. */
+  /**
+   * From then on the worker does what pages tell it (`WorkerMessage`), so that `register`, `preload`, `update` and `purge` work.
+   *
+   * @param config or the `client` of another strategy: what both read is remembered once.
+   * @throws CONFIG_INVALID, naming the field.
+   */
   constructor(config: ClientConfigInput | ObjectClient, options: StrategyOptions = {}) {
     const { plugins = [], codec = async () => javascriptCodec() } = options;
-    this.client =
-      config instanceof ObjectClient
-        ? config
-        : new ObjectClient(parseConfig(config, globalThis.location.href), browserPorts(codec));
+    this.client = config instanceof ObjectClient ? config : ownClient(config, codec);
     this.#plugins = plugins;
   }
 
@@ -104,4 +108,12 @@ export class AgaroseStrategy {
     const { method, query } = routed;
     return this.client.answer({ key: routed.key(), method, headers, query, signal }, over);
   }
+}
+
+/** A client of the worker that this runs in. */
+function ownClient(config: ClientConfigInput, codec: () => Promise<Decoder>): ObjectClient {
+  const parsed = parseConfig(config, globalThis.location.href);
+  const client = new ObjectClient(parsed, { ...browserPorts(codec), store: offlineStore(parsed) });
+  obeyMessages(globalThis as unknown as WorkerScope, async () => client);
+  return client;
 }

@@ -1,10 +1,11 @@
 /**
- * The service worker as a library: `agarose({ pops, regions })` in a worker of one's own. The drop-in files `agarose-sw.js`
- * and `agarose-sw.classic.js` do the same for what their query string says.
+ * The service worker as a library: `agarose({ pops, regions })` in a worker of one's own. The drop-in file `agarose-sw.js`
+ * does the same, by itself for the configuration that its URL names.
  */
 import { javascriptCodec } from "@agarose/ec-wasm";
 import type { ClientConfigInput, ConfigSource } from "./config.ts";
 import { wire, wireConfig, type InstallOptions, type WiredOptions } from "./install.ts";
+import { offlineStore } from "./offline-store.ts";
 import type { WorkerScope } from "./worker-scope.ts";
 
 export type { ClientConfig, ClientConfigInput, ConfigSource, Endpoint } from "./config.ts";
@@ -16,14 +17,14 @@ export type { HookParam, StrategyPlugin } from "./strategy-plugins.ts";
 
 /** Serves the objects of a configuration from the worker it is called in, which must still be starting up. */
 export function agarose(config: ClientConfigInput, options: InstallOptions = {}): void {
-  wireConfig(globalThis as unknown as WorkerScope, config, withCodec(options));
+  wireConfig(globalThis as unknown as WorkerScope, config, withDefaults(options));
 }
 
 /** Wires a worker: its routes, its client and its life cycle. */
 export function installAgarose(scope: WorkerScope, source: ConfigSource, options: InstallOptions = {}): void {
-  wire(scope, source, withCodec(options));
+  wire(scope, source, withDefaults(options));
 }
 
-function withCodec(options: InstallOptions): WiredOptions {
-  return { ...options, codec: options.codec ?? (async () => javascriptCodec()) };
+function withDefaults(options: InstallOptions): WiredOptions {
+  return { codec: async () => javascriptCodec(), store: offlineStore, ...options };
 }

@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { checkPrefix, configFromUrl, parseConfig } from "../src/config.ts";
 
@@ -33,6 +34,7 @@ describe("parseConfig", () => {
     ["prefix", { prefix: "/ec", pops: [POP] }],
     ["prefix", { prefix: "/ec/?x/", pops: [POP] }],
     ["prefix", { prefix: "//host/", pops: [POP] }],
+    ["prefix", { prefix: "/.//", pops: [POP] }],
     ["pops", { pops: "fra" }],
     ["pops", { pops: [{ url: "https://a" }] }],
     ["pops", { pops: [null] }],
@@ -48,18 +50,58 @@ describe("parseConfig", () => {
   });
 });
 
+test("whatever a file holds, it is refused by name or becomes a configuration that the next one takes as it is", () => {
+  const mostly = (good: fc.Arbitrary<unknown>, ...bad: readonly fc.Arbitrary<unknown>[]): fc.Arbitrary<unknown> =>
+    fc.oneof({ weight: 15, arbitrary: good }, ...bad, fc.jsonValue());
+  const odd = fc.constantFrom("/bucket", "//host", "javascript:0", "https://a:b@c", "");
+  const endpoint = fc.record({ name: mostly(fc.string({ minLength: 1 })), url: mostly(fc.webUrl(), odd) });
+  const endpoints = mostly(fc.array(mostly(endpoint), { maxLength: 3 }));
+  const prefix = mostly(
+    fc.webPath().map((path) => `${path}/`),
+    fc.string(),
+  );
+  const fields = { prefix, pops: endpoints, regions: endpoints, delta: mostly(fc.nat({ max: 255 }), fc.integer()) };
+  const input = mostly(fc.record(fields, { requiredKeys: [] }));
+  const counts = { taken: 0, refused: 0 };
+  fc.assert(
+    fc.property(input, (json) => {
+      let config;
+      try {
+        config = parseConfig(json, BASE);
+      } catch (error) {
+        expect(error).toMatchObject({ code: "CONFIG_INVALID", details: { field: expect.any(String) } });
+        return void counts.refused++;
+      }
+      counts.taken++;
+      expect(config.prefix).toMatch(/^\/([^?#]*\/)?$/);
+      expect(new URL(config.prefix, BASE).origin, "the prefix is a path of the app").toBe(new URL(BASE).origin);
+      for (const one of [...config.pops, ...config.regions]) {
+        const { protocol, username, password } = new URL(one.url);
+        expect([protocol.replace("s:", ":"), username, password]).toEqual(["http:", "", ""]);
+      }
+      expect(parseConfig(config, "https://elsewhere.test/")).toEqual(config);
+    }),
+    { numRuns: 2_000 },
+  );
+  expect(counts.taken).toBeGreaterThan(50);
+  expect(counts.refused).toBeGreaterThan(50);
+});
+
 describe("configFromUrl", () => {
   test("takes the address of a file", () => {
     expect(configFromUrl(`${BASE}?config=/agarose.json`)).toEqual({
       prefix: "/ec/",
       url: "https://app.test/agarose.json",
+      claim: true,
     });
+    expect(configFromUrl(`${BASE}?config=/agarose.json&claim=no`)).toMatchObject({ claim: false });
   });
 
   test("takes a prefix beside it, percent-encoded", () => {
     expect(configFromUrl(`${BASE}?config=a.json&prefix=/média/`)).toEqual({
       prefix: "/m%C3%A9dia/",
       url: "https://app.test/a.json",
+      claim: true,
     });
   });
 

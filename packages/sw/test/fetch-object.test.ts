@@ -11,9 +11,12 @@ async function whole(world: FakeWorld, response: Promise<Response>): Promise<Uin
   return new Uint8Array(bytes);
 }
 
+/** What tells an answer of our worker from others. */
+const OURS = { "x-agarose-read": "edge" };
+
 /** A page under a service worker that answers so. */
-function control(answer: (url: string, init: RequestInit) => Response): void {
-  vi.stubGlobal("navigator", { serviceWorker: { controller: {} } });
+function control(answer: (url: string, init: RequestInit) => Response, scriptURL = "https://app.test/sw.js"): void {
+  vi.stubGlobal("navigator", { serviceWorker: { controller: { scriptURL } } });
   vi.stubGlobal("fetch", async (url: string, init: RequestInit) => answer(url, init));
 }
 
@@ -84,9 +87,41 @@ describe("without a service worker", () => {
 
 describe("through a service worker in charge", () => {
   test("asks below its prefix, with the key encoded and the range as a header", async () => {
-    control((url, { headers }) => new Response(`${url} ${(headers as Headers).get("range")}`, { status: 206 }));
+    const part = { status: 206, headers: OURS };
+    control((url, { headers }) => new Response(`${url} ${(headers as Headers).get("range")}`, part));
     const response = await fetchObject("ü/a b", { prefix: "/m/", range: { start: 1, end: 3 } });
     expect(await response.text()).toBe("/m/%C3%BC/a%20b bytes=1-2");
+  });
+
+  test("asks below the prefix that the worker's URL names", async () => {
+    const scriptURL = "https://app.test/agarose-sw.js?config=/agarose.json&prefix=/media/";
+    control((url) => new Response(url, { headers: OURS }), scriptURL);
+    expect(await (await fetchObject("a")).text()).toBe("/media/a");
+    expect(await (await fetchObject("a", { prefix: "/m/" })).text()).toBe("/m/a");
+  });
+
+  test.each([
+    ["a page in the place of the object", 200],
+    ["an error of its own", 404],
+  ])("takes no answer of another worker for the object: %s", async (_name, status) => {
+    let cancelled = 0;
+    control(() => new Response(new ReadableStream({ cancel: () => void cancelled++ }), { status }));
+    await expect(fetchObject("a")).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+    const world = new FakeWorld();
+    world.put("a", BYTES);
+    expect(await whole(world, fetchObject("a", { client: world.client() }))).toEqual(BYTES);
+    expect(cancelled).toBe(2);
+  });
+
+  test("errors where the worker that would go on with a read is gone", async () => {
+    const headers = { ...OURS, etag: '"v"', "content-length": "9" };
+    let isAsked = false;
+    control(() => {
+      if (isAsked) return new Response("<html>");
+      isAsked = true;
+      return new Response("12345", { headers });
+    });
+    await expect((await fetchObject("a")).text()).rejects.toMatchObject({ code: "SOURCE_FAILED" });
   });
 
   test.each([
@@ -94,19 +129,19 @@ describe("through a service worker in charge", () => {
     ["low", "u=5"],
     ["auto", null],
   ] as const)("says in a header that its priority is %s", async (priority, header) => {
-    control((_, { headers }) => new Response(String((headers as Headers).get("priority"))));
+    control((_, init) => new Response(String((init.headers as Headers).get("priority")), { headers: OURS }));
     expect(await (await fetchObject("a", { priority })).text()).toBe(String(header));
   });
 
   test("gives an error that came without words some of its own", async () => {
     const error = { code: "NOT_ENOUGH_CHUNKS", message: "NOT_ENOUGH_CHUNKS", details: { needed: 9 } };
-    control(() => Response.json({ error }, { status: 502 }));
+    control(() => Response.json({ error }, { status: 502, headers: { "x-agarose-error": error.code } }));
     await expect(fetchObject("a")).rejects.toThrow('a: NOT_ENOUGH_CHUNKS {"needed":9}, see docs/ERRORS.md');
   });
 
   test("turns an error answer back into the error", async () => {
     const error = { code: "NOT_ENOUGH_CHUNKS", message: "needs 9", details: { needed: 9 } };
-    control(() => Response.json({ error }, { status: 502 }));
+    control(() => Response.json({ error }, { status: 502, headers: { "x-agarose-error": error.code } }));
     await expect(fetchObject("a")).rejects.toMatchObject({ ...error, details: { needed: 9, status: 502 } });
   });
 });

@@ -123,3 +123,37 @@ test("a plugin that throws fails the request, and the work on it ends", async ()
 test("a configuration that is wrong is refused when the strategy is made", () => {
   expect(() => new AgaroseStrategy({ pops: [] })).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
 });
+
+test("its worker does what pages tell it", async () => {
+  const listeners = new Map<string, (event: object) => void>();
+  const skipWaiting = vi.fn<() => Promise<void>>(async () => {});
+  vi.stubGlobal("addEventListener", (type: string, listener: (event: object) => void) => listeners.set(type, listener));
+  vi.stubGlobal("skipWaiting", skipWaiting);
+  vi.stubGlobal("clients", { claim: vi.fn<() => Promise<void>>(async () => {}) });
+  const { client } = new AgaroseStrategy({ pops: [{ name: "p", url: "https://p.test" }] });
+  expect([...listeners.keys()]).toEqual(["message"]);
+  const preload = vi.spyOn(client, "preload").mockResolvedValue();
+  const purge = vi.spyOn(client, "purge");
+  const tell = async (data: unknown): Promise<void> => {
+    const work: Promise<unknown>[] = [];
+    listeners.get("message")!({ data, waitUntil: (promise: Promise<unknown>) => void work.push(promise) });
+    await Promise.all(work);
+  };
+  for (const message of ["something else", null, { agarose: "skip-waiting" }, { agarose: "claim" }])
+    await tell(message);
+  expect(skipWaiting).toHaveBeenCalledOnce();
+  expect(clients().claim).toHaveBeenCalledOnce();
+  await tell({ agarose: "preload", keys: ["a"] });
+  expect(preload.mock.calls).toEqual([[["a"]]]);
+  await tell({ agarose: "purge", keys: ["a"], prefix: "b/" });
+  const [isPurged] = purge.mock.calls[0]!;
+  expect(["a", "b/c", "c"].map(isPurged)).toEqual([true, true, false]);
+  // A second strategy that reads by the same client does not do it twice.
+  listeners.clear();
+  expect(new AgaroseStrategy(client).client).toBe(client);
+  expect([...listeners.keys()]).toEqual([]);
+});
+
+function clients(): { claim: () => Promise<void> } {
+  return (globalThis as unknown as { clients: { claim: () => Promise<void> } }).clients;
+}

@@ -1,8 +1,12 @@
 /** The worker as its browser sees it. The network is the global fetch, replaced by a fake world's. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { FetchInit } from "@agarose/core";
+import { javascriptCodec } from "@agarose/ec-wasm";
 import { parseConfig } from "../src/config.ts";
+import { wireFromUrl } from "../src/install.ts";
+import { OFFLINE_CACHE_NAME } from "../src/offline-entries.ts";
 import { installAgarose } from "../src/sw.ts";
+import { FakeCache } from "./fake-cache.ts";
 import { FakeScope } from "./fake-scope.ts";
 import { FakeWorld, sampleBytes } from "./fake-world.ts";
 
@@ -169,10 +173,46 @@ describe("life cycle", () => {
     expect(others.some(({ to }) => to.startsWith("r"))).toBe(true);
   });
 
+  test("leaves open pages alone where its URL says so, until one of them asks", async () => {
+    scope = Object.assign(new FakeScope(), { location: new URL(`${CONFIG_URL}?config=/agarose.json&claim=no`) });
+    wireFromUrl(scope, { codec: async () => javascriptCodec() });
+    await scope.fire("install");
+    await scope.fire("activate");
+    expect(scope.calls).toEqual([]);
+    await scope.fire("message", { data: { agarose: "claim" } });
+    expect(scope.calls).toEqual(["claim"]);
+  });
+
+  test("asks for the plans anew of objects that have changed, and for those that will be needed", async () => {
+    install();
+    await (await scope.request("/ec/cat.jpg"))!.arrayBuffer();
+    const told = async (data: object): Promise<string[]> => {
+      world.log.length = 0;
+      await scope.fire("message", { data });
+      return world.requests().map(({ url }) => new URL(url).pathname + new URL(url).search);
+    };
+    expect(await told({ agarose: "preload", keys: ["cat.jpg"] }), "it is known").toEqual([]);
+    expect(await told({ agarose: "update", keys: ["cat.jpg"] })).toEqual(["/v1/plans?key=cat.jpg"]);
+    expect(await told({ agarose: "preload", keys: ["cat.jpg", "dog.jpg"] })).toEqual([
+      "/v1/plans?key=dog.jpg",
+      "/v1/read/dog.jpg?from=0&to=0",
+    ]);
+  });
+
+  test("keeps what was read where the configuration says how much", async () => {
+    const opened = vi.fn<(name: string) => Promise<Cache>>(async () => new FakeCache() as unknown as Cache);
+    vi.stubGlobal("caches", { open: opened });
+    const file = await configFile().json();
+    configFile = () => Response.json({ ...file, offline: { bytes: 100_000 } });
+    install();
+    await (await scope.request("/ec/cat.jpg"))!.arrayBuffer();
+    await vi.waitFor(() => expect(opened.mock.calls.flat()).toContain(OFFLINE_CACHE_NAME));
+  });
+
   test("forgets its plans when told so", async () => {
     install();
     await (await scope.request("/ec/cat.jpg"))!.arrayBuffer();
-    await scope.fire("message", { data: { agarose: "forget-plans" } });
+    await scope.fire("message", { data: { agarose: "purge", prefix: "" } });
     world.log.length = 0;
     await (await scope.request("/ec/cat.jpg"))!.arrayBuffer();
     // Round trips are measured for real: any PoP may be the nearest.

@@ -108,7 +108,11 @@ async function decoded(
   invocation.waitUntil(sent.finally(() => share.release()));
   return new Response(body.readable, {
     status,
-    headers: { ...headers, "server-timing": serverTiming(read.report), "x-agarose-read": readKind(read.report) },
+    headers: {
+      ...headers,
+      "server-timing": serverTiming(read.report).join(", "),
+      "x-agarose-read": readKind(read.report),
+    },
   });
 }
 

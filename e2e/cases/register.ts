@@ -1,0 +1,150 @@
+/** The page's side of Agarose, `agarose.js`: how it registers, follows updates, and reads where no worker of ours answers. */
+import { expect } from "@playwright/test";
+import type { AppFile } from "../browsers/app-host.ts";
+import type { AppPage } from "../browsers/app-page.ts";
+import { sha256 } from "../fixtures/app.ts";
+import { importPageSide, pageScript, type InPage } from "../fixtures/initialised-app.ts";
+import type { BrowserCase, Surroundings } from "./case.ts";
+
+/** Opens the app with `agarose` in its page, no service worker yet. */
+async function openPage(
+  { openAppServedWith, world }: Surroundings,
+  files: Readonly<Record<string, AppFile>> = {},
+): Promise<AppPage> {
+  const { page } = await openAppServedWith({}, { "/agarose.js": await pageScript(world), ...files });
+  await importPageSide(page);
+  return page;
+}
+
+const URL_WITH_CONFIG = "/agarose-sw.js?config=/agarose.json";
+
+/** What `fetchObject` says to a key: the hash of the bytes, or the code of the error. */
+function fetched(page: AppPage, key: string, config?: object): Promise<string> {
+  return page.evaluate(
+    async ([wanted, own]) => {
+      const { createClient, fetchObject } = (globalThis as unknown as InPage).agarose;
+      try {
+        const response = await fetchObject(wanted, own ? { client: createClient(own) } : {});
+        const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await response.arrayBuffer()));
+        return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+      } catch (error) {
+        return (error as { code: string }).code;
+      }
+    },
+    [key, config] as const,
+  );
+}
+
+/** A worker that has nothing to do with Agarose and answers everything with a page, as single-page apps' do. */
+const OTHER_WORKER = `
+addEventListener("install", () => skipWaiting());
+addEventListener("activate", (event) => event.waitUntil(clients.claim()));
+addEventListener("fetch", (event) => {
+  const { pathname } = new URL(event.request.url);
+  if (pathname.startsWith("/ec/"))
+    event.respondWith(new Response("<!doctype html>", { headers: { "content-type": "text/html" } }));
+});`;
+
+export const registerCases: readonly BrowserCase[] = [
+  {
+    name: "a newer worker waits, is told of, and takes over when the page lets it",
+    async run(surroundings) {
+      const page = await openPage(surroundings);
+      const scripts = await page.evaluate(async (url) => {
+        const { register } = (globalThis as unknown as InPage).agarose;
+        const container = navigator.serviceWorker;
+        await register(url, { scope: "/" });
+        const activate = await new Promise<() => void>((onUpdate) =>
+          register(`${url}&release=2`, { scope: "/", onUpdate }),
+        );
+        const before = container.controller!.scriptURL;
+        const changed = new Promise((resolve) =>
+          container.addEventListener("controllerchange", resolve, { once: true }),
+        );
+        activate();
+        await changed;
+        return [before, container.controller!.scriptURL].map((script) => new URL(script).search);
+      }, URL_WITH_CONFIG);
+      expect(scripts).toEqual(["?config=/agarose.json", "?config=/agarose.json&release=2"]);
+    },
+  },
+  {
+    name: "a worker that is told to leave open pages alone answers those that are loaded after it",
+    async run(surroundings) {
+      const page = await openPage(surroundings);
+      const controlled = await page.evaluate(async (url) => {
+        await (globalThis as unknown as InPage).agarose.register(`${url}&claim=no`, { scope: "/" });
+        const isControlled = (one: Window): boolean => one.navigator.serviceWorker.controller !== null;
+        const frame = document.createElement("iframe");
+        const loaded = new Promise((resolve) => frame.addEventListener("load", resolve));
+        frame.src = "/blank";
+        document.body.append(frame);
+        await loaded;
+        return [isControlled(window), isControlled(frame.contentWindow!)];
+      }, URL_WITH_CONFIG);
+      expect(controlled).toEqual([false, true]);
+    },
+  },
+  {
+    name: "register takes a module worker, and objects are read under it",
+    async run(surroundings) {
+      const { folder, putRandom } = surroundings;
+      const key = `${folder}register/module`;
+      const content = await putRandom(key, 300_000);
+      const page = await openPage(surroundings);
+      await page.evaluate(async (url) => {
+        await (globalThis as unknown as InPage).agarose.register(url, { scope: "/", type: "module" });
+      }, URL_WITH_CONFIG);
+      expect(await fetched(page, key)).toBe(sha256(content));
+    },
+  },
+  {
+    name: "a page without a service worker reads by a client of its own",
+    async run(surroundings) {
+      const { folder, putRandom, world } = surroundings;
+      const key = `${folder}register/client`;
+      const content = await putRandom(key, 5_000_000);
+      const page = await openPage(surroundings);
+      const config = (await (await fetch(`${world.demo}agarose.json`)).json()) as object;
+      expect(await fetched(page, key)).toBe("CONFIG_INVALID");
+      expect(await fetched(page, key, config)).toBe(sha256(content));
+      await world.breakRegion("frankfurt", { down: true });
+      expect(await fetched(page, key, config)).toBe(sha256(content));
+    },
+  },
+  {
+    name: "another worker's answers are not taken for objects, and register replaces it when the page lets it",
+    async run(surroundings) {
+      const { folder, putRandom, world } = surroundings;
+      const key = `${folder}register/other`;
+      const content = await putRandom(key, 300_000);
+      const page = await openPage(surroundings, {
+        "/other-sw.js": { contentType: "text/javascript", body: OTHER_WORKER },
+      });
+      const other = await page.evaluate(async (path) => {
+        const container = navigator.serviceWorker;
+        const controlled = new Promise((resolve) => container.addEventListener("controllerchange", resolve));
+        await container.register("/other-sw.js", { scope: "/" });
+        await controlled;
+        return (await fetch(path)).text();
+      }, `/ec/${key}`);
+      expect(other, "the other worker answers").toBe("<!doctype html>");
+      const config = (await (await fetch(`${world.demo}agarose.json`)).json()) as object;
+      expect(await fetched(page, key)).toBe("CONFIG_INVALID");
+      expect(await fetched(page, key, config)).toBe(sha256(content));
+      const refusal = await page.evaluate(async (url) => {
+        const { register } = (globalThis as unknown as InPage).agarose;
+        return register(url, { scope: "/", timeoutMs: 500 }).then(
+          () => "registered",
+          (error: { code: string; details: object }) => ({ code: error.code, ...error.details }),
+        );
+      }, URL_WITH_CONFIG);
+      expect(refusal).toMatchObject({ code: "READ_TIMEOUT", controller: expect.stringContaining("/other-sw.js") });
+      await page.evaluate(async (url) => {
+        const { register } = (globalThis as unknown as InPage).agarose;
+        await register(url, { scope: "/", onUpdate: (activate: () => void) => activate() });
+      }, URL_WITH_CONFIG);
+      expect(await fetched(page, key)).toBe(sha256(content));
+    },
+  },
+];
