@@ -1,5 +1,5 @@
 /**
- * The drop-in files: scripts that are whole in themselves. A classic worker calls `importScripts` for them, a module worker imports
+ * The drop-in files: one script each, which imports nothing where there is WebAssembly. A classic worker calls `importScripts` for them, a module worker imports
  * them, and a page registers them.
  */
 import type { ClientConfigInput } from "./config.ts";

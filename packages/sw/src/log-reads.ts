@@ -3,7 +3,7 @@ import { onRead } from "./on-read.ts";
 import { described, summarized, type ReadSummary } from "./read-summary.ts";
 
 /** Writes a line for every read of this origin that ends; the returned function ends that. */
-export function logReads(write: (line: string) => void = (line) => console.debug(line)): () => void {
+export function logReads(write: (line: string) => void = (line) => console.log(line)): () => void {
   const reads = new Map<string, ReadSummary>();
   return onRead((event) => {
     const summary = summarized(reads.get(event.read), event);
