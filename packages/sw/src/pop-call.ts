@@ -8,14 +8,16 @@ import type { LatencyBook } from "./latency-book.ts";
 import type { ObjectClient } from "./object-client.ts";
 import { popAnswer } from "./read-trace.ts";
 
-/** A PoP may always take so long to send a plan, … */
+/** So long a PoP may take to send a plan, … */
 export const POP_PATIENCE_MS = 280;
-/** … and a far one so much longer than it usually does. */
-const LATENESS_MS = 150;
+/** … and longer, up to so long, when it usually takes more than `FAR_MS`. */
+const POP_PATIENCE_MS_MAX = 2_000;
+const FAR_MS = 250;
 
 /** After how long without a plan the next PoP is asked, and this one has failed once the plan has come from elsewhere. */
 export function patienceMs(id: string, latencies: LatencyBook): number {
-  return Math.max(POP_PATIENCE_MS, latencies.estimate(id).meanMs + LATENESS_MS);
+  const beyondMs = Math.max(0, latencies.estimate(id).meanMs - FAR_MS);
+  return Math.min(POP_PATIENCE_MS_MAX, POP_PATIENCE_MS + 2 * beyondMs);
 }
 
 export class PopCall {

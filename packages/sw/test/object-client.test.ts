@@ -254,6 +254,20 @@ describe("when PoPs fail", () => {
     expect(world.requests("p1").at(-1)!.atMs).toBe(second);
   });
 
+  test("one that is silent before anything was measured is replaced as soon, and a far one gets more time", async () => {
+    const { world } = await startWorld();
+    world.pops[0]!.fault = "silent";
+    const start = world.clock.now();
+    await read(world, world.client());
+    expect(world.requests("p1").at(-1)!.atMs).toBe(start + POP_PATIENCE_MS);
+
+    const far = await startWorld();
+    for (const pop of far.world.pops) pop.delayMs = 400;
+    await far.world.clock.settle(far.client.probe(true));
+    await read(far.world, far.client);
+    expect(far.world.requests("p0").length + far.world.requests("p1").length).toBe(1);
+  });
+
   test("one that ends its bundle early costs no read", async () => {
     const { world, client } = await startWorld();
     Object.assign(world.pops[0]!, { fault: "cuts", cached: [3, 4, 5] });
