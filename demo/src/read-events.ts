@@ -56,7 +56,7 @@ function advanced(read: Read, event: Exclude<ReadEvent, { type: "read-start" }>)
     case "read-end": {
       const { ms, kind, firstByteMs, bytes, decodeMs, decodedShards, error } = event;
       // A consumer that has enough (a video element, mostly) aborts: that is no failure.
-      const failure = error?.code === "ABORTED" ? undefined : error;
+      const failure = error === undefined || error === "ABORTED" ? undefined : { code: error };
       return { ...read, ms, kind, firstByteMs, bytes, decodeMs, decodedShards, error: failure };
     }
   }

@@ -45,7 +45,7 @@ export interface Read {
   readonly bytes: number;
   readonly decodeMs: number;
   readonly decodedShards: number;
-  readonly error: { readonly code: string; readonly message: string } | undefined;
+  readonly error: { readonly code: string; readonly message?: string } | undefined;
 }
 
 const READS_MAX = 400;

@@ -82,7 +82,7 @@ function totals(read: Read): HTMLElement {
     "div",
     { class: "totals" },
     h("p", { class: "what" }, h("b", {}, read.key), read.range ? ` ${read.range}` : "", kindBadge(read)),
-    read.error && h("p", { class: "problem" }, h("code", {}, read.error.code), ` ${read.error.message}`),
+    read.error && h("p", { class: "problem" }, h("code", {}, read.error.code), ` ${read.error.message ?? ""}`),
     h(
       "dl",
       {},

@@ -1,7 +1,7 @@
 /**
  * Answers as `Response`s.
  */
-import { errorAnswer, toAgaroseError } from "@agarose/core";
+import { errorAnswer } from "@agarose/core";
 import type { ObjectAnswer } from "./object-read.ts";
 
 /** Content codings that browsers undo for a response from the network, but not for one of a service worker. */
@@ -16,9 +16,8 @@ export function toResponse({ status, headers, body }: ObjectAnswer): Response {
   return new Response(plain ?? null, { status, headers: rest });
 }
 
-/** What a page gets for a read that failed before its first byte; an abort looks like a network error, as without us. */
+/** What a page gets for a read that failed before its first byte. (One that has aborted its read hears nothing of it.) */
 export function errorResponse(cause: unknown): Response {
-  if (toAgaroseError(cause).code === "ABORTED") return Response.error();
   const { status, headers, body } = errorAnswer(cause);
   return new Response(body, { status, headers });
 }

@@ -69,7 +69,7 @@ export interface ReadEndEvent {
   /** Data shards that had to be decoded. */
   readonly decodedShards: number;
   /** Why it did not complete. ABORTED when its consumer had enough. */
-  readonly error: { readonly code: ErrorCode; readonly message: string } | undefined;
+  readonly error: ErrorCode | undefined;
 }
 
 export function isReadEvent(data: unknown): data is ReadEvent {

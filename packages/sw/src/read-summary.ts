@@ -74,7 +74,7 @@ export function described(summary: ReadSummary): string {
   const { start, end } = summary;
   const what = `${start.method === "HEAD" ? "HEAD " : ""}${start.key}${start.range ? ` [${start.range}]` : ""}`;
   if (!end) return `${what} is being read`;
-  if (end.error) return `${what} failed with ${end.error.code} after ${ms(end.ms)}: ${end.error.message}`;
+  if (end.error) return `${what} failed with ${end.error} after ${ms(end.ms)}`;
   const first = end.firstByteMs === undefined ? "" : ` (first byte ${ms(end.firstByteMs)})`;
   const sources = sharesOf(summary).map(({ kind, source, chunks }) => `${kind} ${source} ${chunks}`);
   const decoded = end.decodedShards > 0 ? [`${end.decodedShards} decoded in ${ms(end.decodeMs)}`] : [];

@@ -88,7 +88,6 @@ export class ReadTrace {
 
   /** Ends the account. */
   end(status: number, bytes: number, report?: ReadReport, cause?: unknown): void {
-    const error = cause === undefined ? undefined : toAgaroseError(cause);
     const ms = this.#now();
     // The reader's last cancellations are told in this turn still, after the read itself is over.
     this.#client.ports.clock.after(0, () => {
@@ -103,7 +102,7 @@ export class ReadTrace {
         bytes,
         decodeMs: report?.decoding.ms ?? 0,
         decodedShards: report?.decoding.shards ?? 0,
-        error: error && { code: error.code, message: error.message },
+        error: cause === undefined ? undefined : toAgaroseError(cause).code,
       });
     });
   }

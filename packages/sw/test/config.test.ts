@@ -39,10 +39,10 @@ describe("parseConfig", () => {
     ["pops", { pops: [{ url: "https://a" }] }],
     ["pops", { pops: [null] }],
     ["pops", { pops: [POP, POP] }],
-    ["pops, fra", { pops: [{ name: "fra", url: "ftp://a" }] }],
-    ["pops, fra", { pops: [{ name: "fra" }] }],
+    ["pops", { pops: [{ name: "fra", url: "ftp://a" }] }],
+    ["pops", { pops: [{ name: "fra" }] }],
     ["regions", { pops: [POP], regions: {} }],
-    ["regions, a", { regions: [{ name: "a", url: "https://key:secret@bucket.example" }] }],
+    ["regions", { regions: [{ name: "a", url: "https://key:secret@bucket.example" }] }],
     ["delta", { pops: [POP], delta: -1 }],
     ["delta", { pops: [POP], delta: "1" }],
   ])("names the field that is wrong: %s of %j", (field, input) => {
