@@ -216,6 +216,18 @@ describe("control of the page", () => {
     await registered;
   });
 
+  test("is given by an older worker where a newer one fails to install, also after a hard reload", async () => {
+    const container = new FakeContainer();
+    const older = new FakeWorker("/agarose-sw.js", "activated");
+    Object.assign(container.registration, { active: older, installing: new FakeWorker("/agarose-sw.js", "redundant") });
+    stubPage(container);
+    await serve();
+    const registered = register(URL_WITH_CONFIG);
+    await vi.waitFor(() => expect(older.told).toEqual([{ agarose: "claim" }]));
+    container.control(older);
+    await expect(registered).resolves.toBe(container.registration);
+  });
+
   test("is not waited for where the worker leaves open pages alone", async () => {
     const container = new FakeContainer();
     const worker = new FakeWorker("/agarose-sw.js", "activated");
