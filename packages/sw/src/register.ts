@@ -187,7 +187,8 @@ async function ready(
     const { controller } = container;
     if (controller && isOurs(controller)) return resolve();
     // An update that fails leaves the older worker, which works.
-    if (worker?.state === "redundant" && !registration.active) reject(notReady("failed to install", registration, controller));
+    if (worker?.state === "redundant" && !registration.active)
+      reject(notReady("failed to install", registration, controller));
     // A page that was loaded past its worker (hard reload) stays uncontrolled until the worker claims it.
     else if (claim) registration.active?.postMessage({ agarose: "claim" });
     else if (registration.active) resolve();
