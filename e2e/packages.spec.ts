@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
+import { build } from "esbuild";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import type { PackedPackage } from "../scripts/packages.ts";
@@ -65,6 +66,19 @@ test.describe("installed from tarballs", () => {
       key: "KEY_INVALID",
       weight: 2,
     });
+  });
+
+  test("a bundled worker keeps the files that it imports for what they set", async () => {
+    const worker = 'import "@agarose/sw/agarose-decoder.js"; import "@agarose/sw/agarose-sw.js"; agarose({ pops: [] });';
+    const { outputFiles, warnings } = await build({
+      stdin: { contents: worker, resolveDir: project.folder },
+      bundle: true,
+      write: false,
+      format: "iife",
+    });
+    expect(warnings).toEqual([]);
+    expect(outputFiles[0]!.text).toContain("agaroseDecoder");
+    expect(outputFiles[0]!.contents.length, "the worker's WebAssembly is there too").toBeGreaterThan(50_000);
   });
 
   test("npx agarose runs and writes the files of a web app, with types for the page's script", async () => {
