@@ -69,7 +69,8 @@ test.describe("installed from tarballs", () => {
   });
 
   test("a bundled worker keeps the files that it imports for what they set", async () => {
-    const worker = 'import "@agarose/sw/agarose-decoder.js"; import "@agarose/sw/agarose-sw.js"; agarose({ pops: [] });';
+    const worker =
+      'import "@agarose/sw/agarose-decoder.js"; import "@agarose/sw/agarose-sw.js"; agarose({ pops: [] });';
     const { outputFiles, warnings } = await build({
       stdin: { contents: worker, resolveDir: project.folder },
       bundle: true,
