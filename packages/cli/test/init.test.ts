@@ -89,6 +89,7 @@ test("another prefix stands in the configuration and in the address to register"
   expect(configFromUrl(new URL(url!, "https://app.test").href)).toEqual({
     prefix: "/media/",
     url: "https://app.test/agarose.json",
+    claim: true,
   });
   expect(await readFile(join(folder, "public/agarose.json"), "utf8")).toContain('"/media/"');
 });
