@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { hex } from "../test/sample-object.ts";
-import { crc32 } from "./crc32.ts";
+import { crc32 } from "./format/crc32.ts";
 import { systemClock, systemSha256 } from "./ports.ts";
 
 test("systemSha256 gives the digest of FIPS 180-4's example", async () => {

@@ -1,6 +1,6 @@
 import { AgaroseError } from "../src/errors.ts";
 import type { LatencyEstimate } from "../src/latency.ts";
-import type { ChunkRequest, ChunkSource, SourceKind } from "../src/source.ts";
+import type { ChunkRequest, ChunkSource, SourceKind } from "../src/sources/source.ts";
 import type { SampleObject } from "./sample-object.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 

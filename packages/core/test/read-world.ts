@@ -1,4 +1,4 @@
-import { openRead, type ObjectRead, type ReadOptions } from "../src/reader.ts";
+import { openRead, type ObjectRead, type ReadOptions } from "../src/read/reader.ts";
 import { FakeSource, type FakeSourceOptions } from "./fake-source.ts";
 import { referenceCodec } from "./reference-codec.ts";
 import { toyHash, type SampleObject } from "./sample-object.ts";

@@ -1,4 +1,4 @@
-import { encodeHashes, stripeCount, stripeShape, type Manifest, type StripeShape } from "../src/manifest.ts";
+import { encodeHashes, stripeCount, stripeShape, type Manifest, type StripeShape } from "../src/format/manifest.ts";
 import type { Sha256 } from "../src/ports.ts";
 import { referenceCodec } from "./reference-codec.ts";
 

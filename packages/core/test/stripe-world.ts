@@ -1,9 +1,9 @@
 import { expect } from "vitest";
-import { stripeShape } from "../src/manifest.ts";
-import { planStripe } from "../src/read-plan.ts";
-import type { RequestRecord } from "../src/read-report.ts";
-import type { ChunkSource } from "../src/source.ts";
-import { readStripe, type StripeReadOptions } from "../src/stripe-read.ts";
+import { stripeShape } from "../src/format/manifest.ts";
+import { planStripe } from "../src/read/read-plan.ts";
+import type { RequestRecord } from "../src/read/read-report.ts";
+import type { ChunkSource } from "../src/sources/source.ts";
+import { readStripe, type StripeReadOptions } from "../src/read/stripe-read.ts";
 import { CountingSignal } from "./counting-signal.ts";
 import { FakeSource, type Behaviour } from "./fake-source.ts";
 import { referenceCodec } from "./reference-codec.ts";

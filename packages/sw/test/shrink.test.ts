@@ -172,9 +172,9 @@ test("the table of statuses has the codes that the script names", () => {
 
 /** Files and the declarations in them whose fields are read by others than the worker: as JSON, as messages, by the browser. */
 const TOLD: Readonly<Record<string, readonly string[]>> = {
-  "../../core/src/manifest.ts": ["Code", "Manifest"],
-  "../../core/src/bundle.ts": ["Plan", "PlanPeer", "PlanRegion", "SignedChunks"],
-  "../../core/src/read-report.ts": ["RequestRecord"],
+  "../../core/src/format/manifest.ts": ["Code", "Manifest"],
+  "../../core/src/format/bundle.ts": ["Plan", "PlanPeer", "PlanRegion", "SignedChunks"],
+  "../../core/src/read/read-report.ts": ["RequestRecord"],
   "../../core/src/ports.ts": ["FetchInit", "FetchedResponse"],
   "../src/config.ts": ["ClientConfig", "ClientConfigInput", "Endpoint"],
   "../src/install.ts": ["WorkerOptions"],

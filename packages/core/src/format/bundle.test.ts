@@ -1,0 +1,205 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { attempt, codeOf, errorOf, rejectionOf } from "../../test/errors.ts";
+import { pseudoRandomBytes, sampleObject } from "../../test/sample-object.ts";
+import { streamOf } from "../../test/streams.ts";
+import {
+  encodeFrame,
+  encodeFrameHeader,
+  encodePlan,
+  FRAME_HEADER_BYTES,
+  FrameReader,
+  parseFrames,
+  parsePlan,
+  type Frame,
+  type Plan,
+} from "./bundle.ts";
+import { AgaroseError } from "../errors.ts";
+import { STRIPE_BYTES_MAX } from "./manifest.ts";
+
+const { manifest } = await sampleObject({ k: 2, m: 1, bytes: 100, stripeBytes: 100, regions: ["a", "b", "c"] });
+const plan: Plan = {
+  pop: "fra",
+  epoch: 7,
+  version: manifest.version,
+  manifest,
+  cached: [0, 2],
+  regions: ["a", "b", "c"].map((name, i) => ({ name, url: `https://${name}.example/b`, meanMs: 10 * i, sdMs: i })),
+  delta: 1,
+};
+const FRAMES: Frame[] = [
+  { type: "chunk", stripe: 0, chunk: 0, payload: pseudoRandomBytes(50) },
+  { type: "miss", stripe: 0, chunk: 2, payload: new Uint8Array(0) },
+  { type: "chunk", stripe: 4_000_000_000, chunk: 255, payload: pseudoRandomBytes(1) },
+  { type: "end", stripe: 0, chunk: 0, payload: new Uint8Array(0) },
+];
+const BYTES = concat(FRAMES.map((frame) => encodeFrame(frame.type, frame.stripe, frame.chunk, frame.payload)));
+
+describe("frames", () => {
+  test("have the header of docs/FORMAT.md, little-endian", () => {
+    expect([...encodeFrameHeader("chunk", 0x01020304, 0x0506, 0x0708)]).toEqual([
+      2, 1, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, 0x08, 0x07, 0, 0,
+    ]);
+  });
+
+  test("come back from a KV value as they were written", () => {
+    expect(parseFrames(BYTES)).toEqual(FRAMES);
+    expect(parseFrames(new Uint8Array(0))).toEqual([]);
+  });
+
+  test("of a KV value that is cut off anywhere but between two frames are refused", () => {
+    const ends = new Set([0]);
+    for (const { payload } of FRAMES) ends.add(Math.max(...ends) + FRAME_HEADER_BYTES + payload.length);
+    for (let length = 0; length <= BYTES.length; length++) {
+      const cut = BYTES.subarray(0, length);
+      if (ends.has(length)) expect(() => parseFrames(cut)).not.toThrow();
+      else expect(codeOf(() => parseFrames(cut))).toBe("BUNDLE_INVALID");
+    }
+  });
+
+  test("of another type, format or of an absurd length are refused", () => {
+    const frame = encodeFrame("chunk", 0, 0, new Uint8Array(1));
+    for (const [at, value] of [
+      [0, 0],
+      [0, 5],
+      [0, 255],
+      [1, 0],
+      [1, 2],
+      [11, 255],
+    ] as const) {
+      const wrong = frame.slice();
+      wrong[at] = value;
+      expect(codeOf(() => parseFrames(wrong))).toBe("BUNDLE_INVALID");
+    }
+    expect(errorOf(() => parseFrames(encodeFrameHeader("chunk", 0, 0, STRIPE_BYTES_MAX + 1))).message).toMatch(
+      /16777217 bytes, at most 16777216/,
+    );
+  });
+
+  test("of any bytes are parsed to frames or an error of ours", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
+        const frames = attempt(() => parseFrames(bytes));
+        if (frames instanceof Error) expect(frames).toMatchObject({ code: "BUNDLE_INVALID" });
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe("FrameReader", () => {
+  test("gives the same frames however the body is split", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(BYTES.length), { maxLength: 12 }), async (cuts) => {
+        const reader = new FrameReader(streamOf(split(BYTES, cuts)));
+        for (const frame of FRAMES) expect(await reader.next()).toEqual(frame);
+        expect((await rejectionOf(reader.next())).code).toBe("BUNDLE_INVALID");
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("reports a body that ends inside a frame, at every byte", async () => {
+    const frame = encodeFrame("chunk", 3, 1, pseudoRandomBytes(20));
+    for (let length = 0; length < frame.length; length++) {
+      const error = await rejectionOf(new FrameReader(streamOf([frame.subarray(0, length)])).next());
+      expect(error.code).toBe("BUNDLE_INVALID");
+      expect(error.message).toMatch(/truncated: \d+ of \d+ bytes/);
+    }
+  });
+
+  test("gives payloads of their own, so that a chunk does not keep what it was received with", async () => {
+    const reader = new FrameReader(streamOf([BYTES]));
+    const { payload } = await reader.next();
+    expect(payload.buffer).not.toBe(BYTES.buffer);
+    expect(payload.buffer.byteLength).toBe(50);
+  });
+
+  test("passes on the error of a body that breaks off, and cancels the body when told to", async () => {
+    const broken = new FrameReader(streamOf([BYTES.subarray(0, 5)], { error: new TypeError("connection reset") }));
+    await expect(broken.next()).rejects.toThrow("connection reset");
+
+    let cancelled = 0;
+    const reader = new FrameReader(streamOf([BYTES], { onCancel: () => cancelled++ }));
+    await reader.next();
+    await reader.cancel();
+    expect(cancelled).toBe(1);
+  });
+});
+
+describe("parsePlan", () => {
+  const parse = (value: unknown): Plan => parsePlan(parseFrames(encodePlan(value as Plan))[0]!.payload, manifest.key);
+
+  test("gives back the plan, with a manifest and without", () => {
+    expect(parse(plan)).toEqual(plan);
+    const { manifest: _, ...known } = plan;
+    expect(parse(known)).toEqual(known);
+    const down = { ...plan, regions: plan.regions.map((region) => ({ ...region, down: true })) };
+    expect(parse(down)).toEqual(down);
+  });
+
+  const wrong: Record<string, unknown[]> = {
+    pop: [undefined, 1],
+    epoch: [undefined, 1.5, "7", -1],
+    version: [undefined, 5, "f".repeat(32)],
+    cached: [undefined, {}, "0", [-1], [256], [0.5], ["0"], [null]],
+    delta: [undefined, -1, 257, 0.5, "1", null],
+    regions: [
+      undefined,
+      [],
+      {},
+      [null],
+      ["a"],
+      ...Object.entries({
+        name: [undefined, 1],
+        url: [undefined, "a.example", "javascript:alert(1)", "file:///etc/passwd"],
+        meanMs: [undefined, null, -1, "10"],
+        sdMs: [undefined, null, -1],
+        down: [null, "yes"],
+      }).flatMap(([field, values]) => values.map((value) => [{ ...plan.regions[0], [field]: value }])),
+    ],
+    manifest: [null, false, {}, { ...manifest, k: 0 }, { ...manifest, key: "other" }],
+  };
+  for (const [field, values] of Object.entries(wrong)) {
+    for (const value of values) {
+      test(`refuses ${field} = ${JSON.stringify(value)?.slice(0, 120)}`, () => {
+        expect(codeOf(() => parse({ ...plan, [field]: value }))).toMatch(/^(BUNDLE|MANIFEST|CODE)_INVALID$/);
+      });
+    }
+  }
+
+  test("takes a manifest with chunks in regions that the plan does not name: the reader may know them", () => {
+    const regions = plan.regions.slice(0, 1);
+    expect(parse({ ...plan, regions })).toEqual({ ...plan, regions });
+  });
+
+  test("refuses what is not JSON, or not UTF-8", () => {
+    for (const bytes of [[], [123], [0xff, 0xfe], [34, 0xc3, 34]]) {
+      expect(codeOf(() => parsePlan(new Uint8Array(bytes), "a"))).toBe("BUNDLE_INVALID");
+    }
+  });
+
+  test("never throws anything but an error of ours", () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...Object.keys(plan)), fc.jsonValue(), (field, value) => {
+        const parsed = attempt(() => parse({ ...plan, [field]: value }));
+        if (parsed instanceof Error) expect(parsed).toBeInstanceOf(AgaroseError);
+      }),
+      { numRuns: 500 },
+    );
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(attempt(() => parse(value))).toBeInstanceOf(AgaroseError);
+      }),
+    );
+  });
+});
+
+function concat(parts: readonly Uint8Array[]): Uint8Array {
+  return new Uint8Array(parts.flatMap((part) => [...part]));
+}
+
+function split(bytes: Uint8Array, cuts: readonly number[]): Uint8Array[] {
+  const ends = [...cuts.toSorted((a, b) => a - b), bytes.length];
+  return ends.map((end, i) => bytes.subarray(ends[i - 1] ?? 0, end));
+}

@@ -1,0 +1,222 @@
+/**
+ * The bundle: one response that carries a read plan and the chunks a PoP has cached (docs/FORMAT.md, "Bundle").
+ *
+ * A bundle is a sequence of frames. A frame is 12 bytes of header (type u8, format u8 = 1, chunk u16, stripe u32, length
+ * u32, little-endian) and `length` bytes of payload. The plan comes first, then chunks and misses in stripe order, then
+ * the end; a bundle without its end frame is truncated. A Workers KV value is a sequence of chunk frames, so that a PoP
+ * passes it on as it is.
+ */
+import { BodyReader } from "../sources/body.ts";
+import { AgaroseError } from "../errors.ts";
+import { decodeUtf8, isCount, isText } from "./shape.ts";
+import { checkManifest, CHUNKS_MAX, STRIPE_BYTES_MAX, type Manifest } from "./manifest.ts";
+
+export const BUNDLE_CONTENT_TYPE = "application/vnd.agarose.bundle";
+export const FRAME_HEADER_BYTES = 12;
+const FRAME_FORMAT = 1;
+/** The largest payload is a chunk of a (1, m) code, or a plan with a manifest of 8 MiB. */
+const PAYLOAD_BYTES_MAX = STRIPE_BYTES_MAX;
+
+const FRAME_TYPES = ["plan", "chunk", "miss", "end"] as const;
+
+export interface Frame {
+  readonly type: (typeof FRAME_TYPES)[number];
+  readonly stripe: number;
+  readonly chunk: number;
+  readonly payload: Uint8Array;
+}
+
+/** What a PoP tells a client before the first chunk. */
+export interface Plan {
+  readonly pop: string;
+  /** Number of the configuration in force; grows. */
+  readonly epoch: number;
+  readonly version: string;
+  /** Left out when the client asked by this version, because it has it. */
+  readonly manifest?: Manifest;
+  /** Chunks that this PoP sends for every stripe asked for, functional ones (index n and above) included. */
+  readonly cached: readonly number[];
+  readonly regions: readonly PlanRegion[];
+  /** Other PoPs that hold chunks of the object. */
+  readonly peers?: readonly PlanPeer[];
+  /** Requests beyond k that the PoP advises. */
+  readonly delta: number;
+  /** Whether it took a token or a signature to read this: what is not for everybody is not to be kept. */
+  readonly private?: boolean;
+  /** To be sent back with reports to `POST /v1/telemetry` of this PoP; good for minutes. */
+  readonly telemetry?: string;
+}
+
+/** Another PoP, whose address a client knows from its own configuration, or does not read from. */
+export interface PlanPeer {
+  readonly name: string;
+  /** Chunks that it holds of every stripe. */
+  readonly chunks: readonly number[];
+  /** As seen from the PoP. */
+  readonly meanMs: number;
+  readonly sdMs: number;
+}
+
+/** A region as the PoP sees it. */
+export interface PlanRegion {
+  readonly name: string;
+  /** Public base URL of the bucket. */
+  readonly url: string;
+  readonly meanMs: number;
+  readonly sdMs: number;
+  /** Ask it last. */
+  readonly down?: boolean;
+  /** Of a private bucket: its chunks can be read by these signatures only. */
+  readonly signed?: SignedChunks;
+}
+
+/** Presigned reads of one object's chunks in one region. */
+export interface SignedChunks {
+  /** How long they are good for, from the plan on. */
+  readonly seconds: number;
+  /** By chunk, what to put behind `?`. */
+  readonly queries: Readonly<Record<string, string>>;
+}
+
+/** The header of a frame; a chunk's payload follows it unchanged. */
+export function encodeFrameHeader(type: Frame["type"], stripe: number, chunk: number, bytes: number): Uint8Array {
+  const header = new Uint8Array(FRAME_HEADER_BYTES);
+  const view = new DataView(header.buffer);
+  header[0] = FRAME_TYPES.indexOf(type) + 1;
+  header[1] = FRAME_FORMAT;
+  view.setUint16(2, chunk, true);
+  view.setUint32(4, stripe, true);
+  view.setUint32(8, bytes, true);
+  return header;
+}
+
+/** A whole frame in one array. */
+export function encodeFrame(type: Frame["type"], stripe: number, chunk: number, payload: Uint8Array): Uint8Array {
+  const frame = new Uint8Array(FRAME_HEADER_BYTES + payload.length);
+  frame.set(encodeFrameHeader(type, stripe, chunk, payload.length));
+  frame.set(payload, FRAME_HEADER_BYTES);
+  return frame;
+}
+
+export function encodePlan(plan: Plan): Uint8Array {
+  return encodeFrame("plan", 0, 0, new TextEncoder().encode(JSON.stringify(plan)));
+}
+
+/** A plan frame's payload, checked. Throws BUNDLE_INVALID, or what `checkManifest` throws. */
+export function parsePlan(payload: Uint8Array, key: string): Plan {
+  let plan: Plan;
+  try {
+    plan = JSON.parse(decodeUtf8(payload)) as Plan;
+  } catch (error) {
+    throw invalid("has a plan that is not JSON", {}, error);
+  }
+  const sound =
+    isText(plan?.pop) &&
+    isText(plan.version) &&
+    isCount(plan.epoch) &&
+    isCount(plan.delta, CHUNKS_MAX) &&
+    isOptional(plan.private, "boolean") &&
+    isOptional(plan.telemetry, "string") &&
+    areChunks(plan.cached) &&
+    areAll(plan.regions, isRegion) &&
+    plan.regions.length > 0 &&
+    areAll(plan.peers ?? [], isPeer);
+  if (!sound) throw invalid("has a plan with a field that is missing or out of range");
+  if (plan.manifest === undefined) return plan;
+  checkManifest(plan.manifest, { key });
+  if (plan.manifest.version === plan.version) return plan;
+  throw invalid(`has a plan of version ${plan.version} with a manifest of version ${plan.manifest.version}`);
+}
+
+/** The frames in `bytes`, which must hold whole frames only: a KV value. Throws BUNDLE_INVALID. */
+export function parseFrames(bytes: Uint8Array): Frame[] {
+  const frames: Frame[] = [];
+  let at = 0;
+  while (at < bytes.length) {
+    if (bytes.length - at < FRAME_HEADER_BYTES) throw invalid(`ends inside a frame header, at byte ${bytes.length}`);
+    const { frame, length } = parseHeader(bytes.subarray(at, at + FRAME_HEADER_BYTES));
+    const end = at + FRAME_HEADER_BYTES + length;
+    if (end > bytes.length) throw invalid(`ends inside a frame: ${bytes.length} bytes of ${end}`);
+    frames.push({ ...frame, payload: bytes.subarray(at + FRAME_HEADER_BYTES, end) });
+    at = end;
+  }
+  return frames;
+}
+
+/** Reads frames from a response body as they arrive; each `next` waits for one whole frame. */
+export class FrameReader {
+  readonly #body: BodyReader;
+
+  constructor(body: ReadableStream<Uint8Array>) {
+    this.#body = new BodyReader(body);
+  }
+
+  /** The next frame; the end frame is returned too. Throws BUNDLE_INVALID when the body ends before a frame does. */
+  async next(): Promise<Frame> {
+    const { frame, length } = parseHeader(await this.#take(FRAME_HEADER_BYTES));
+    return { ...frame, payload: await this.#take(length) };
+  }
+
+  cancel(): Promise<void> {
+    return this.#body.cancel();
+  }
+
+  async #take(count: number): Promise<Uint8Array> {
+    const taken = await this.#body.read(count);
+    if (taken.length === count) return taken;
+    throw invalid(`is truncated: ${taken.length} of ${count} bytes of a frame`, { filled: taken.length, count });
+  }
+}
+
+function parseHeader(header: Uint8Array): { frame: Omit<Frame, "payload">; length: number } {
+  const view = new DataView(header.buffer, header.byteOffset, FRAME_HEADER_BYTES);
+  const type = FRAME_TYPES[header[0]! - 1];
+  const length = view.getUint32(8, true);
+  if (!type || header[1] !== FRAME_FORMAT) throw invalid(`has a frame of type ${header[0]} and format ${header[1]}`);
+  if (length > PAYLOAD_BYTES_MAX) throw invalid(`has a frame of ${length} bytes, at most ${PAYLOAD_BYTES_MAX} may be`);
+  return { frame: { type, chunk: view.getUint16(2, true), stripe: view.getUint32(4, true) }, length };
+}
+
+function isRegion(region: PlanRegion): boolean {
+  return (
+    isEstimated(region) &&
+    isText(region.url, /^https?:\/\//) &&
+    isOptional(region.down, "boolean") &&
+    (region.signed === undefined || isSigned(region.signed))
+  );
+}
+
+function isSigned(signed: SignedChunks | null): boolean {
+  return (
+    isDuration(signed?.seconds) && Object.values(signed!.queries ?? {}).every((query) => typeof query === "string")
+  );
+}
+
+function isPeer(peer: PlanPeer): boolean {
+  return isEstimated(peer) && areChunks(peer.chunks);
+}
+
+/** Whether it has a name and a latency. */
+function isEstimated(source: PlanRegion | PlanPeer | null): boolean {
+  return isText(source?.name) && isDuration(source.meanMs) && isDuration(source.sdMs);
+}
+
+function areChunks(chunks: unknown): boolean {
+  return areAll(chunks, (chunk) => isCount(chunk, CHUNKS_MAX - 1));
+}
+
+function areAll<T>(list: unknown, isSound: (entry: T) => boolean): boolean {
+  return Array.isArray(list) && list.every(isSound);
+}
+
+function isOptional(value: unknown, type: "boolean" | "string"): boolean {
+  return value === undefined || typeof value === type;
+}
+
+function isDuration(ms: unknown): boolean {
+  return Number.isFinite(ms) && (ms as number) >= 0;
+}
+
+function invalid(problem: string, details: Record<string, unknown> = {}, cause?: unknown): AgaroseError {
+  return new AgaroseError("BUNDLE_INVALID", `bundle ${problem}: it is discarded`, details, cause);
+}

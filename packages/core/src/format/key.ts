@@ -1,0 +1,100 @@
+/**
+ * Keys: what a client asks for, and the names of S3 objects made from them (docs/FORMAT.md, "Names").
+ *
+ * A key is any well-formed Unicode string of path segments. In S3 names every segment is percent-encoded, so the same
+ * name works on every S3 server, and `@`, which encoding always escapes, can separate our own suffixes from keys.
+ */
+import { AgaroseError } from "../errors.ts";
+
+/** S3 allows object names of 1,024 bytes; our longest prefix and suffix take up to 64 of them. */
+export const ENCODED_KEY_BYTES_MAX = 960;
+
+/** Returns `key` when it is well-formed; throws KEY_INVALID or KEY_TOO_LONG, saying which rule it breaks. */
+export function parseKey(key: string): string {
+  checkForm(key);
+  const bytes = encodeKey(key).length;
+  if (bytes > ENCODED_KEY_BYTES_MAX) {
+    throw new AgaroseError(
+      "KEY_TOO_LONG",
+      `key takes ${bytes} bytes percent-encoded, at most ${ENCODED_KEY_BYTES_MAX} are allowed: use a shorter key`,
+      { bytes, max: ENCODED_KEY_BYTES_MAX },
+    );
+  }
+  return key;
+}
+
+/** Percent-encodes each segment of a key, so that only unreserved ASCII and `/` remain. Prefixes stay prefixes. */
+export function encodeKey(key: string): string {
+  // RFC 3986 unreserved characters stay; encodeURIComponent leaves five more, which signatures and shells dislike.
+  const escaped = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+  return encodeURIComponent(key)
+    .replaceAll("%2F", "/")
+    .replace(/[!'()*]/g, escaped);
+}
+
+/** Undoes `encodeKey`. Throws KEY_INVALID when `encoded` is not the encoding of a key. */
+export function decodeKey(encoded: string): string {
+  let key: string;
+  try {
+    key = parseKey(decodeURIComponent(encoded));
+  } catch (error) {
+    if (error instanceof AgaroseError) throw error;
+    throw notEncoded(encoded);
+  }
+  // One key has one name: what `encodeKey` would write in another way was not written by it.
+  if (encodeKey(key) !== encoded) throw notEncoded(encoded);
+  return key;
+}
+
+export const MANIFEST_PREFIX = "manifests/";
+export const CHUNK_PREFIX = "chunks/";
+const MANIFEST_SUFFIX = "@.json";
+
+/** The S3 name of a key's manifest, in every region. */
+export function manifestName(key: string): string {
+  return `${MANIFEST_PREFIX}${encodeKey(key)}${MANIFEST_SUFFIX}`;
+}
+
+/** The key whose manifest has the S3 name `name`, or undefined when it is not the name of a manifest. */
+export function keyOfManifestName(name: string): string | undefined {
+  if (!name.startsWith(MANIFEST_PREFIX) || !name.endsWith(MANIFEST_SUFFIX)) return undefined;
+  try {
+    return decodeKey(name.slice(MANIFEST_PREFIX.length, -MANIFEST_SUFFIX.length));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The S3 name under which all chunks of one version of a key stand; `chunkName` adds the index. */
+export function chunkNamePrefix(key: string, version: string): string {
+  return `${CHUNK_PREFIX}${encodeKey(key)}@${version}/`;
+}
+
+/** The S3 name of chunk `index` of one version of a key. */
+export function chunkName(key: string, version: string, index: number): string {
+  return `${chunkNamePrefix(key, version)}${index}`;
+}
+
+/** The URL of the S3 object `name` below a region's public base URL (`https://host/bucket`). */
+export function objectUrl(base: string, name: string): string {
+  return `${base.replace(/\/$/, "")}/${encodeKey(name)}`;
+}
+
+function notEncoded(encoded: string): AgaroseError {
+  const problem = `${JSON.stringify(encoded.slice(0, 200))} is not a percent-encoded key`;
+  return new AgaroseError("KEY_INVALID", problem, { encoded });
+}
+
+function checkForm(key: string): void {
+  if (key === "") throw malformed(key, "is empty");
+  if (!key.isWellFormed()) throw malformed(key, "holds a lone surrogate: it cannot be written in UTF-8");
+  if (key.includes("\0")) throw malformed(key, "holds a NUL character");
+  if (/^\/|\/\/|\/$/.test(key)) {
+    throw malformed(key, "has an empty path segment: remove leading, trailing and doubled slashes");
+  }
+  if (/(^|\/)\.\.?(\/|$)/.test(key)) throw malformed(key, "has a `..` or `../..` segment: name the object directly");
+}
+
+function malformed(key: string, problem: string): AgaroseError {
+  return new AgaroseError("KEY_INVALID", `key ${JSON.stringify(key.slice(0, 200))} ${problem}`, { key });
+}

@@ -1,0 +1,307 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { sampleObject } from "../../test/sample-object.ts";
+import { attempt, codeOf, errorOf } from "../../test/errors.ts";
+import { AgaroseError } from "../errors.ts";
+import * as manifests from "./manifest.ts";
+import {
+  checkCode,
+  chunkBytes,
+  chunkHash,
+  encodeManifest,
+  MANIFEST_BYTES_MAX,
+  STRIPE_BYTES_MAX,
+  stripeCount,
+  stripeShape,
+  type Manifest,
+} from "./manifest.ts";
+
+const sample = await sampleObject({ k: 4, m: 2, bytes: 1000, stripeBytes: 300, regions: ["a", "b", "c"] });
+const { manifest } = sample;
+
+type Expected = Partial<Parameters<typeof manifests.parseManifest>[1]>;
+
+/** Asked for the sample's key, unless said otherwise. */
+function parseManifest(input: Uint8Array | string, expected: Expected = {}): Manifest {
+  return manifests.parseManifest(input, { key: manifest.key, ...expected });
+}
+
+function checkManifest(json: unknown, expected: Expected = {}): Manifest {
+  return manifests.checkManifest(json, { key: manifest.key, ...expected });
+}
+
+describe("parseManifest", () => {
+  test("gives back what encodeManifest was given", () => {
+    expect(parseManifest(encodeManifest(manifest))).toEqual(manifest);
+    expect(parseManifest(new TextDecoder().decode(encodeManifest(manifest)))).toEqual(manifest);
+  });
+
+  test("accepts the key and the regions that were asked for", () => {
+    const regions = new Set(["a", "b", "c", "d"]);
+    expect(parseManifest(encodeManifest(manifest), { key: manifest.key, regions })).toEqual(manifest);
+  });
+
+  test("refuses the manifest of another key", () => {
+    expect(codeOf(() => parseManifest(encodeManifest(manifest), { key: "photos/dog.jpg" }))).toBe("MANIFEST_INVALID");
+  });
+
+  test("accepts one with k chunks in configured regions, wherever the others are", () => {
+    const regions = new Set(["a", "b"]);
+    expect(parseManifest(encodeManifest(manifest), { regions })).toEqual(manifest);
+  });
+
+  test("refuses one with fewer than k chunks in configured regions, naming the region of every other chunk", () => {
+    const error = errorOf(() => parseManifest(encodeManifest(manifest), { regions: new Set(["a"]) }));
+    expect(error).toMatchObject({ code: "REGION_UNKNOWN", details: { regions: ["b", "c", "b", "c"] } });
+    expect(error.message).toContain("places 2 chunks in configured regions, 4 are needed: configure b, c, b, c");
+  });
+
+  test("is refused for its regions exactly when they hold fewer than k chunks (property)", () => {
+    const seen = { accepted: 0, refused: 0 };
+    const placement = fc.array(fc.constantFrom("a", "b", "c", "d"), { minLength: 6, maxLength: 6 });
+    fc.assert(
+      fc.property(placement, fc.subarray(["a", "b", "c", "d"]), (placed, configured) => {
+        const regions = new Set(configured);
+        const checked = attempt(() => checkManifest({ ...manifest, placement: placed }, { regions }));
+        const isReadable = placed.filter((region) => regions.has(region)).length >= manifest.k;
+        seen[isReadable ? "accepted" : "refused"]++;
+        if (isReadable) expect(checked).toMatchObject({ placement: placed });
+        else expect(checked).toMatchObject({ code: "REGION_UNKNOWN" });
+      }),
+    );
+    for (const count of Object.values(seen)) expect(count).toBeGreaterThan(10);
+  });
+
+  test("refuses a manifest that ends early, at every byte", () => {
+    const bytes = encodeManifest(manifest);
+    for (let length = 0; length < bytes.length; length++) {
+      expect(codeOf(() => parseManifest(bytes.subarray(0, length)))).toBe("MANIFEST_INVALID");
+    }
+  });
+
+  test("refuses a manifest with one bit flipped, at every byte", () => {
+    const bytes = encodeManifest(manifest);
+    for (let at = 0; at < bytes.length; at++) {
+      const damaged = bytes.map((byte, i) => (i === at ? byte ^ 2 : byte));
+      expect(codeOf(() => parseManifest(damaged))).toMatch(/^MANIFEST_(INVALID|NEWER)$/);
+    }
+  });
+
+  test("refuses what has no checksum", () => {
+    expect(codeOf(() => parseManifest(JSON.stringify(manifest)))).toBe("MANIFEST_INVALID");
+  });
+
+  test("refuses bytes that are not UTF-8", () => {
+    const bytes = encodeManifest(manifest);
+    bytes[bytes.indexOf("c".charCodeAt(0))] = 0xff;
+    expect(errorOf(() => parseManifest(bytes)).message).toMatch(/UTF-8/);
+  });
+
+  test("says of a newer format that the program is to be upgraded, whatever else is in it", () => {
+    const error = errorOf(() => parseManifest('{"agarose":2,"surprise":true}'));
+    expect(error).toMatchObject({ code: "MANIFEST_NEWER", details: { format: 2, supported: 1 } });
+    expect(error.message).toMatch(/upgrade/);
+  });
+
+  test("refuses more than the largest manifest before parsing it", () => {
+    const error = errorOf(() => parseManifest(new Uint8Array(MANIFEST_BYTES_MAX + 1)));
+    expect(error).toMatchObject({
+      code: "MANIFEST_TOO_LARGE",
+      details: { bytes: MANIFEST_BYTES_MAX + 1, max: MANIFEST_BYTES_MAX },
+    });
+  });
+});
+
+describe("encodeManifest", () => {
+  test("refuses to write what parseManifest would refuse to read", () => {
+    const huge = { ...manifest, contentType: "x".repeat(MANIFEST_BYTES_MAX) };
+    expect(codeOf(() => encodeManifest(huge))).toBe("MANIFEST_TOO_LARGE");
+  });
+});
+
+describe("checkManifest", () => {
+  const hashes = manifest.hashes;
+  const wrong: Record<string, unknown[]> = {
+    agarose: [undefined, null, "1", 0, 0.5, -1, {}, NaN],
+    key: [undefined, 7, "", "/a", "a//b", "a/../b", "..", "a\0b", "\ud800", "x".repeat(2000)],
+    version: [undefined, "", "0123", "0123456789ABCDEF0123456789ABCDEF", `${manifest.version}0`, 1, [manifest.version]],
+    bytes: [undefined, -1, 0.5, "1000", 2 ** 53, null, Infinity, 0, 1501, { toString: 1, valueOf: 1 }],
+    contentType: [undefined, 1, "a\r\nset-cookie: b", "é", "x".repeat(1025)],
+    headers: [undefined, null, [], "x", { "set-cookie": "a" }, { "cache-control": 1 }, { "cache-control": "a\nb" }],
+    modified: [undefined, "", "yesterday", "1", 0, "2026-01-02", "2026-01-02T03:04:05+01:00", "2026-13-02T03:04:05Z"],
+    stripeBytes: [undefined, null, 0, -1, 200, 1.5, "300", STRIPE_BYTES_MAX + 1, NaN],
+    sha256: [undefined, "", manifest.sha256.slice(1), manifest.sha256.toUpperCase(), `${manifest.sha256} `, 5],
+    k: [undefined, 0, -1, 1.5, "4", 127, { toString: 1, valueOf: 1 }],
+    m: [undefined, -1, 0.5, "2", 249, null],
+    placement: [undefined, "abcabc", [], manifest.placement.slice(1), [...manifest.placement, "a"], [1, 2, 3, 4, 5, 6]],
+    hashes: [
+      undefined,
+      {},
+      [],
+      hashes.slice(1),
+      [...hashes, hashes[0]],
+      [1, 2, 3, 4],
+      replaceLast(hashes, ""),
+      replaceLast(hashes, hashes[0]!.slice(4)),
+      replaceLast(hashes, `${hashes[0]!.slice(0, -2)}==`),
+      replaceLast(hashes, `${hashes[0]!.slice(0, -1)}=`),
+      replaceLast(hashes, `${hashes[0]!.slice(0, -1)}-`),
+      replaceLast(hashes, `${hashes[0]!}\n`),
+    ],
+  };
+
+  for (const [field, values] of Object.entries(wrong)) {
+    for (const value of values) {
+      test(`refuses ${field} = ${show(value)}`, () => {
+        expect(codeOf(() => checkManifest({ ...manifest, [field]: value }))).toMatch(
+          /^(MANIFEST_INVALID|CODE_INVALID)$/,
+        );
+      });
+    }
+  }
+
+  test("names the field when it is missing", () => {
+    for (const field of ["key", "version", "contentType", "modified", "sha256", "bytes", "stripeBytes"] as const) {
+      const { [field]: _, ...rest } = manifest;
+      expect(errorOf(() => checkManifest(rest)).message).toContain(field);
+    }
+  });
+
+  test("refuses what is not an object", () => {
+    for (const json of [undefined, null, 1, "x", [], [manifest], true]) {
+      expect(codeOf(() => checkManifest(json))).toBe("MANIFEST_INVALID");
+    }
+  });
+
+  test("accepts hashes whose base64 is padded: n that is no multiple of 3", async () => {
+    for (const [k, m] of [
+      [1, 0],
+      [1, 1],
+      [2, 2],
+      [9, 3],
+    ] as const) {
+      const { manifest: other } = await sampleObject({ k, m, bytes: 10, stripeBytes: 10 });
+      expect(checkManifest(structuredClone(other), { key: other.key })).toEqual(other);
+    }
+  });
+
+  test("never throws anything but an AgaroseError, and never accepts what contradicts itself", () => {
+    const fields = Object.keys(manifest);
+    const surprise = fc.oneof(
+      fc.jsonValue(),
+      fc.constantFrom(...Object.values(manifest)),
+      fc.constant({ toString: 1, valueOf: 1 }),
+      fc.integer(),
+    );
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.constantFrom(...fields), surprise), { maxLength: 3 }), (changes) => {
+        const changed = { ...manifest, ...Object.fromEntries(changes) } as Manifest;
+        for (const parse of [() => checkManifest(changed), () => parseManifest(encodeManifest(changed))]) {
+          const parsed = attempt(parse);
+          if (parsed instanceof Error) expect(parsed).toBeInstanceOf(AgaroseError);
+          else assertConsistent(parsed);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("any text is parsed to an AgaroseError or a consistent manifest", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.json(), fc.uint8Array()), (input) => {
+        const parsed = attempt(() => parseManifest(input));
+        if (parsed instanceof Error) expect(parsed).toBeInstanceOf(AgaroseError);
+        else assertConsistent(parsed);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe("stripes", () => {
+  test("an empty object has none, and its chunks no bytes", () => {
+    expect(stripeCount({ bytes: 0, stripeBytes: 300 })).toBe(0);
+    expect(chunkBytes({ bytes: 0, stripeBytes: 300, k: 4 })).toBe(0);
+  });
+
+  test("the last one is shorter, and its shards too", () => {
+    // 1000 bytes are 300 + 300 + 300 + 100; shards of 75 and, last, 25 bytes.
+    expect(stripeCount(manifest)).toBe(4);
+    expect(stripeShape(manifest, 0)).toEqual({ index: 0, start: 0, dataBytes: 300, shardBytes: 75, chunkOffset: 0 });
+    expect(stripeShape(manifest, 3)).toEqual({
+      index: 3,
+      start: 900,
+      dataBytes: 100,
+      shardBytes: 25,
+      chunkOffset: 225,
+    });
+    expect(chunkBytes(manifest)).toBe(250);
+  });
+
+  test("tile the object and every chunk without gap or overlap", () => {
+    const shapes = fc.record({
+      bytes: fc.integer({ min: 0, max: 5000 }),
+      stripeBytes: fc.integer({ min: 1, max: 700 }),
+      k: fc.integer({ min: 1, max: 20 }),
+    });
+    fc.assert(
+      fc.property(shapes, (object) => {
+        let start = 0;
+        let offset = 0;
+        for (let index = 0; index < stripeCount(object); index++) {
+          const stripe = stripeShape(object, index);
+          expect(stripe).toMatchObject({ index, start, chunkOffset: offset });
+          expect(stripe.dataBytes).toBeGreaterThan(0);
+          expect(stripe.shardBytes * object.k).toBeGreaterThanOrEqual(stripe.dataBytes);
+          expect((stripe.shardBytes - 1) * object.k).toBeLessThan(stripe.dataBytes);
+          start += stripe.dataBytes;
+          offset += stripe.shardBytes;
+        }
+        expect(start).toBe(object.bytes);
+        expect(offset).toBe(chunkBytes(object));
+      }),
+    );
+  });
+});
+
+test("checkCode accepts what GF(2^8) can code and refuses the next larger", () => {
+  for (const code of [
+    { k: 1, m: 0 },
+    { k: 128, m: 0 },
+    { k: 1, m: 254 },
+    { k: 9, m: 3, stripeBytes: STRIPE_BYTES_MAX },
+  ]) {
+    expect(() => checkCode(code)).not.toThrow();
+  }
+  for (const code of [
+    { k: 129, m: 0 },
+    { k: 1, m: 255 },
+    { k: 9, m: 3, stripeBytes: STRIPE_BYTES_MAX + 1 },
+  ]) {
+    expect(codeOf(() => checkCode(code))).toBe("CODE_INVALID");
+  }
+});
+
+/** What every reader relies on without checking it. */
+function assertConsistent(parsed: Manifest): void {
+  expect(Number.isSafeInteger(parsed.bytes) && parsed.bytes >= 0).toBe(true);
+  expect(() => checkCode(parsed)).not.toThrow();
+  expect(parsed.placement).toHaveLength(parsed.k + parsed.m);
+  expect(parsed.hashes).toHaveLength(stripeCount(parsed));
+  for (let stripe = 0; stripe < parsed.hashes.length; stripe++) {
+    for (let chunk = 0; chunk < parsed.k + parsed.m; chunk++) {
+      expect(chunkHash(parsed, stripe, chunk)).toHaveLength(32);
+    }
+  }
+  expect(new Date(parsed.modified).toUTCString()).not.toBe("Invalid Date");
+  expect(() => new Headers({ ...parsed.headers, "content-type": parsed.contentType })).not.toThrow();
+}
+
+function replaceLast<T>(values: readonly T[], value: T): T[] {
+  return [...values.slice(0, -1), value];
+}
+
+function show(value: unknown): string {
+  const text = value === undefined || Number.isNaN(value) ? String(value) : (JSON.stringify(value) ?? "");
+  return text.length > 60 ? `${text.slice(0, 40)}… (${text.length} characters, ends ${text.slice(-8)})` : text;
+}

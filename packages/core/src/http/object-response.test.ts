@@ -1,0 +1,180 @@
+import { describe, expect, test } from "vitest";
+import { codeOf, errorOf } from "../../test/errors.ts";
+import { sampleObject } from "../../test/sample-object.ts";
+import { AgaroseError } from "../errors.ts";
+import { errorAnswer, etagOf, keyInPath, objectAnswer } from "./object-response.ts";
+
+const { manifest: plain } = await sampleObject({ k: 2, m: 1, bytes: 1000, stripeBytes: 1000 });
+const { manifest: empty } = await sampleObject({ k: 2, m: 1, bytes: 0, stripeBytes: 1000 });
+const manifest = { ...plain, modified: "1994-11-06T08:49:37.500Z", headers: { "cache-control": "max-age=60" } };
+const ETAG = etagOf(manifest);
+const OTHER = `"${"f".repeat(32)}"`;
+
+/** The three forms of one HTTP date (RFC 9110 5.6.7), which is when the object was modified. */
+const SAME = ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"];
+const EARLIER = "Sun, 06 Nov 1994 08:49:36 GMT";
+const LATER = "Sun, 06 Nov 1994 08:49:38 GMT";
+/** What no recipient may take for a date. */
+const NO_DATES = ["", "0", "-1", "2099", "1994-11-06T08:49:37Z", "2099-01-01", "tomorrow"];
+
+function answer(headers: Record<string, string>, method?: "GET" | "HEAD") {
+  return objectAnswer(manifest, new Headers(headers), method);
+}
+
+describe("objectAnswer", () => {
+  test("sends everything with the object's headers", () => {
+    expect(answer({})).toEqual({
+      status: 200,
+      range: { start: 0, end: 1000 },
+      headers: {
+        "accept-ranges": "bytes",
+        "cache-control": "max-age=60",
+        "content-length": "1000",
+        "content-type": "image/jpeg",
+        etag: ETAG,
+        "last-modified": "Sun, 06 Nov 1994 08:49:37 GMT",
+        "x-content-type-options": "nosniff",
+      },
+    });
+  });
+
+  test("tells caches to ask again when the object has no cache headers of its own", () => {
+    expect(objectAnswer(plain, new Headers()).headers["cache-control"]).toBe("public, max-age=0, must-revalidate");
+  });
+
+  test("sends a range as 206 with its place and length", () => {
+    const { status, range, headers } = answer({ range: "bytes=10-19" });
+    expect({ status, range }).toEqual({ status: 206, range: { start: 10, end: 20 } });
+    expect(headers).toMatchObject({ "content-range": "bytes 10-19/1000", "content-length": "10" });
+  });
+
+  test("refuses a range outside the object", () => {
+    expect(codeOf(() => answer({ range: "bytes=1000-" }))).toBe("RANGE_UNSATISFIABLE");
+  });
+
+  test("ignores the range of a HEAD", () => {
+    expect(answer({ range: "bytes=10-19" }, "HEAD")).toMatchObject({
+      status: 200,
+      headers: { "content-length": "1000" },
+    });
+    expect(answer({ range: "bytes=1000-" }, "HEAD").status).toBe(200);
+  });
+
+  test("sends an empty object whole, whatever range is asked for", () => {
+    for (const range of ["bytes=0-", "bytes=-5", "bytes=0-0", "bytes=7-"]) {
+      const { status, headers } = objectAnswer(empty, new Headers({ range }));
+      expect({ status, length: headers["content-length"] }).toEqual({ status: 200, length: "0" });
+    }
+  });
+
+  describe("If-None-Match", () => {
+    for (const value of [ETAG, `W/${ETAG}`, `${OTHER}, ${ETAG}`, `${OTHER},W/${ETAG}`, "*"]) {
+      test(`${value} is answered 304, without a body or its length`, () => {
+        const { status, range, headers } = answer({ "if-none-match": value });
+        expect({ status, range }).toEqual({ status: 304, range: undefined });
+        expect(headers).toMatchObject({ etag: ETAG, "cache-control": "max-age=60" });
+        expect(headers).not.toHaveProperty("content-length");
+      });
+    }
+    test("of other versions is answered in full, even when If-Modified-Since says otherwise", () => {
+      expect(answer({ "if-none-match": OTHER, "if-modified-since": LATER }).status).toBe(200);
+    });
+    test("comes before a range, even one that cannot be met", () => {
+      expect(answer({ "if-none-match": ETAG, range: "bytes=5000-" }).status).toBe(304);
+    });
+  });
+
+  describe("If-Match", () => {
+    for (const value of [ETAG, `${OTHER}, ${ETAG}`, "*"]) {
+      test(`${value} lets the request through`, () => expect(answer({ "if-match": value }).status).toBe(200));
+    }
+    for (const value of [OTHER, `W/${ETAG}`, ""]) {
+      test(`${JSON.stringify(value)} is answered 412: only the strong tag matches`, () => {
+        const { status, range } = answer({ "if-match": value });
+        expect({ status, range }).toEqual({ status: 412, range: undefined });
+      });
+    }
+    test("is decided before If-None-Match, and makes If-Unmodified-Since count for nothing", () => {
+      expect(answer({ "if-match": OTHER, "if-none-match": ETAG }).status).toBe(412);
+      expect(answer({ "if-match": ETAG, "if-unmodified-since": EARLIER }).status).toBe(200);
+    });
+  });
+
+  describe("dates", () => {
+    for (const date of SAME) {
+      test(`the object's own date as ${date}`, () => {
+        expect(answer({ "if-modified-since": date }).status).toBe(304);
+        expect(answer({ "if-unmodified-since": date }).status).toBe(200);
+        expect(answer({ "if-range": date, range: "bytes=0-1" }).status).toBe(206);
+      });
+    }
+    test("an earlier one", () => {
+      expect(answer({ "if-modified-since": EARLIER }).status).toBe(200);
+      expect(answer({ "if-unmodified-since": EARLIER }).status).toBe(412);
+      expect(answer({ "if-range": EARLIER, range: "bytes=0-1" }).status).toBe(200);
+    });
+    test("a later one", () => {
+      expect(answer({ "if-modified-since": LATER }).status).toBe(304);
+      expect(answer({ "if-unmodified-since": LATER }).status).toBe(200);
+      expect(answer({ "if-range": LATER, range: "bytes=0-1" }).status).toBe(200);
+    });
+    for (const date of NO_DATES) {
+      test(`${JSON.stringify(date)} is no date: conditions on it are ignored, a range on it is not sent`, () => {
+        expect(answer({ "if-modified-since": date }).status).toBe(200);
+        expect(answer({ "if-unmodified-since": date }).status).toBe(200);
+        expect(answer({ "if-range": date, range: "bytes=0-1" }).status).toBe(200);
+      });
+    }
+  });
+
+  describe("If-Range", () => {
+    test("with this version sends the range", () => {
+      expect(answer({ "if-range": ETAG, range: "bytes=0-1" }).status).toBe(206);
+    });
+    test("with another version, or a weak tag, sends everything", () => {
+      expect(answer({ "if-range": OTHER, range: "bytes=0-1" }).status).toBe(200);
+      expect(answer({ "if-range": `W/${ETAG}`, range: "bytes=0-1" }).status).toBe(200);
+    });
+    test("with another version sends everything rather than 416", () => {
+      expect(answer({ "if-range": OTHER, range: "bytes=5000-" }).status).toBe(200);
+    });
+  });
+});
+
+describe("errorAnswer", () => {
+  test("of a range that cannot be met says how long the object is", () => {
+    const { status, headers } = errorAnswer(errorOf(() => answer({ range: "bytes=1000-" })));
+    expect(status).toBe(416);
+    expect(headers).toMatchObject({ "content-range": "bytes */1000", "x-agarose-error": "RANGE_UNSATISFIABLE" });
+  });
+
+  test("carries the error as JSON, and is never stored", () => {
+    const { status, headers, body } = errorAnswer(new AgaroseError("OBJECT_NOT_FOUND", "no such", { key: "a" }));
+    expect(status).toBe(404);
+    expect(headers["cache-control"]).toBe("no-store");
+    expect(JSON.parse(body)).toEqual({
+      error: { code: "OBJECT_NOT_FOUND", message: "no such", details: { key: "a" } },
+    });
+  });
+
+  test("of something that is no error of ours is a defect: 500", () => {
+    expect(errorAnswer(new TypeError("x is not a function"))).toMatchObject({
+      status: 500,
+      headers: { "x-agarose-error": "INTERNAL" },
+    });
+  });
+});
+
+describe("keyInPath", () => {
+  test("decodes what is below the prefix", () => {
+    expect(keyInPath("/ec/photos/%C3%BC%20b.jpg", "/ec/")).toBe("photos/ü b.jpg");
+  });
+  test("knows nothing of what is outside the prefix, or the prefix itself", () => {
+    for (const path of ["/", "/e", "/ec", "/ec/", "/ecx/a", "/x/ec/a"]) expect(keyInPath(path, "/ec/")).toBeUndefined();
+  });
+  test("refuses what is not percent-encoded UTF-8", () => {
+    for (const path of ["/ec/%", "/ec/%zz", "/ec/%ff"]) {
+      expect(codeOf(() => keyInPath(path, "/ec/"))).toBe("KEY_INVALID");
+    }
+  });
+});

@@ -1,0 +1,41 @@
+/**
+ * HTTP byte ranges (RFC 9110, section 14) over an object of known length.
+ */
+import { AgaroseError } from "../errors.ts";
+
+/** Bytes [start, end) of an object. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * The range that a `Range` header asks for, or undefined when the whole object is to be sent: no header, another unit,
+ * a malformed one, or several ranges (a server may ignore those, RFC 9110 14.2).
+ *
+ * @throws RANGE_UNSATISFIABLE when no byte of the object is in the range.
+ */
+export function parseRange(header: string | null | undefined, bytes: number): ByteRange | undefined {
+  // Not without any digit.
+  const match = /^\s*bytes\s*=(?!\D*$)\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(header ?? "");
+  if (!match) return undefined;
+  const [, first = "", last = ""] = match;
+  if (first === "") return satisfiable({ start: Math.max(0, bytes - Number(last)), end: bytes }, bytes, header!);
+  if (last !== "" && Number(last) < Number(first)) return undefined;
+  const end = last === "" ? bytes : Math.min(Number(last) + 1, bytes);
+  return satisfiable({ start: Number(first), end }, bytes, header!);
+}
+
+/** The `Content-Range` of a 206. */
+export function contentRange(range: ByteRange, bytes: number): string {
+  return `bytes ${range.start}-${range.end - 1}/${bytes}`;
+}
+
+function satisfiable(range: ByteRange, bytes: number, header: string): ByteRange {
+  if (range.start < bytes && range.end > range.start) return range;
+  throw new AgaroseError(
+    "RANGE_UNSATISFIABLE",
+    `range ${header.trim()} has no byte of an object of ${bytes} bytes: ask for less`,
+    { range: header, bytes },
+  );
+}

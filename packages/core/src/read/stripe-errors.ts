@@ -1,0 +1,46 @@
+/**
+ * How a stripe fails: too few of its chunks can be had, or they do not come in time.
+ */
+import { AgaroseError } from "../errors.ts";
+import type { Manifest } from "../format/manifest.ts";
+
+/** One request that came to nothing, and the code of why. */
+export interface FailedRequest {
+  readonly source: string;
+  readonly chunk: number;
+  readonly code: string;
+}
+
+/** Chunks that are here, on their way, or could still be asked for; or for how long nothing came. */
+type Reason = { readonly available: number } | { readonly timeoutMs: number };
+
+export function stripeError(
+  { key, k }: Manifest,
+  stripe: number,
+  received: number,
+  failures: readonly FailedRequest[],
+  reason: Reason,
+): AgaroseError {
+  const details = { stripe, needed: k, received, failures, ...reason };
+  const what = `stripe ${stripe} of ${JSON.stringify(key)}`;
+  if ("available" in reason) {
+    return new AgaroseError(
+      "NOT_ENOUGH_CHUNKS",
+      `${what} needs ${k} chunks and can get ${reason.available} (${received} received; ${summary(failures)}): ` +
+        "retry once its regions answer again, or configure those that are missing",
+      details,
+    );
+  }
+  return new AgaroseError(
+    "READ_TIMEOUT",
+    `${what} got ${received} of ${k} chunks in ${reason.timeoutMs} ms (${summary(failures)}): retry, or allow more time`,
+    details,
+  );
+}
+
+function summary(failures: readonly FailedRequest[]): string {
+  if (failures.length === 0) return "no source failed";
+  const counts = new Map<string, number>();
+  for (const { source, code } of failures) counts.set(`${source} ${code}`, (counts.get(`${source} ${code}`) ?? 0) + 1);
+  return [...counts].map(([what, count]) => (count > 1 ? `${what} x${count}` : what)).join(", ");
+}

@@ -1,0 +1,334 @@
+/**
+ * Reads one stripe by late binding (EC-Cache 4.2): start k + delta requests, use the first k verified chunks, abort the
+ * rest; replace at once what fails, and ask one more source whenever the expected time has passed.
+ *
+ * Functional chunks (Sprout, section III) have no hash of their own. They count towards k as they are, and are proven
+ * together: the data that they decode to must have the manifest's hashes. When it has not, one chunk more tells which of them
+ * is corrupt, or that several are: then all that took part are dropped.
+ */
+import { checkedLength } from "../sources/body.ts";
+import type { Decoder } from "../codec.ts";
+import { toAgaroseError, type AgaroseError, type ErrorCode } from "../errors.ts";
+import { hedgeAfterMs } from "../latency.ts";
+import { isFunctional, type Manifest, type StripeShape } from "../format/manifest.ts";
+import type { Clock, Sha256 } from "../ports.ts";
+import { startCount, type Candidate } from "./read-plan.ts";
+import type { RequestRecord } from "./read-report.ts";
+import { stripeError, type FailedRequest } from "./stripe-errors.ts";
+import { checkHash, dataShards } from "./stripe-shards.ts";
+
+/**
+ * Whether a further source may be asked for a shard of `bytes` bytes, now that the stripe is late for the `times`-th time
+ * (from 1) since a source was asked last. A stripe that may not asks again after as long.
+ */
+export type Hedge = boolean | ((bytes: number, times: number) => boolean);
+
+export interface StripeReadOptions {
+  readonly manifest: Manifest;
+  readonly stripe: StripeShape;
+  /** The last stripe that is going to be read of these sources. Default: this one. */
+  readonly lastStripe?: number;
+  /** From `planStripe`. */
+  readonly candidates: readonly Candidate[];
+  /** What sources turn out to have later: see `ChunkSource.grown`. Those that are planned already are not asked again. Default: none. */
+  readonly further?: readonly Promise<readonly Candidate[]>[];
+  readonly delta: number;
+  /** Whether to ask further sources once the expected time has passed. */
+  readonly hedge: Hedge;
+  /** The stripe fails with READ_TIMEOUT when nothing comes of any of its sources for so long. */
+  readonly timeoutMs: number;
+  /** Called only to prove functional chunks. */
+  readonly codec: () => Promise<Decoder>;
+  readonly clock: Clock;
+  readonly sha256: Sha256;
+  readonly signal: AbortSignal;
+  /** Told of every request when it starts and again when it ends. Must not throw. */
+  readonly onRequest: (record: RequestRecord) => void;
+}
+
+/**
+ * k verified shards by chunk index: the first k that arrived, or, when functional chunks were among those, the k data
+ * shards. Rejects with NOT_ENOUGH_CHUNKS, READ_TIMEOUT or ABORTED, or with the codec's own error.
+ */
+export function readStripe(options: StripeReadOptions): Promise<Map<number, Uint8Array>> {
+  return new StripeRead(options).run();
+}
+
+interface Flight {
+  readonly candidate: Candidate;
+  readonly record: RequestRecord;
+  readonly abort: AbortController;
+  /** Taken in on its way, a second try, or replaced on suspicion: nothing is asked in its place. */
+  isExtra: boolean;
+  /** Once it is here and not refused. */
+  shard?: Uint8Array;
+}
+
+class StripeRead {
+  readonly #options: StripeReadOptions;
+  readonly #waiting: Candidate[];
+  /** Candidates that failed in a way that may pass. */
+  readonly #secondTries: Candidate[] = [];
+  readonly #flights = new Set<Flight>();
+  /** By chunk. All but functional ones are verified; the outcome of those is pending until they are proven. */
+  readonly #arrivals = new Map<number, Required<Flight>>();
+  #proving = false;
+  /** How many arrivals end the read: k, or one more while the first k are known to hold a corrupt one. */
+  #needed: number;
+  readonly #failures: FailedRequest[] = [];
+  readonly #result = Promise.withResolvers<Map<number, Uint8Array>>();
+  #settled = false;
+  #cancelHedge = (): void => {};
+  #cancelDeadline = (): void => {};
+
+  constructor(options: StripeReadOptions) {
+    this.#options = options;
+    this.#needed = options.manifest.k;
+    this.#waiting = [...options.candidates];
+  }
+
+  async run(): Promise<Map<number, Uint8Array>> {
+    const { signal } = this.#options;
+    const onAbort = (): void => this.#fail(toAgaroseError(signal.reason, "ABORTED"));
+    signal.addEventListener("abort", onAbort);
+    this.#armDeadline();
+    try {
+      if (signal.aborted) onAbort();
+      else this.#start();
+      return await this.#result.promise;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      this.#cancelDeadline();
+      this.#cancelHedge();
+    }
+  }
+
+  #start(): void {
+    const { delta, manifest } = this.#options;
+    const count = startCount(manifest.k, delta, this.#waiting);
+    const lateMs: number[] = [];
+    for (let i = 0; i < count; i++) {
+      const started = this.#launchNext();
+      if (started) lateMs.push(hedgeAfterMs(started.estimate));
+    }
+    this.#failIfHopeless();
+    // k of these suffice, so the read is late when the k-th of them is, however slow the extra ones are.
+    this.#armHedge(lateMs.toSorted((a, b) => a - b)[manifest.k - 1] ?? 0);
+    for (const further of this.#options.further ?? []) void further.then((candidates) => this.#takeIn(candidates));
+  }
+
+  #takeIn(further: readonly Candidate[]): void {
+    const { candidates, clock } = this.#options;
+    for (const candidate of further) {
+      const { chunk, source, estimate } = candidate;
+      const isKnown = candidates.some((known) => known.chunk === chunk && known.source === source);
+      if (isKnown || this.#settled || this.#arrivals.has(chunk)) continue;
+      const atMs = clock.now() + estimate.meanMs;
+      const isSooner = [...this.#flights].some(
+        (flight) => atMs < flight.record.startMs + flight.candidate.estimate.meanMs,
+      );
+      // What the edge has is on its way; a peer must be asked for it, beyond what was planned.
+      if (source.kind === "edge" || (isSooner && this.#mayHedge(1))) void this.#request(candidate, true);
+      else this.#waiting.push(candidate);
+    }
+  }
+
+  /** Starts the best request still waiting: a chunk nobody is fetching first, else another source of one in flight. */
+  #launchNext(): Candidate | undefined {
+    if (this.#settled) return undefined;
+    const inFlight = new Set([...this.#flights].map(({ candidate }) => candidate.chunk));
+    const useful = this.#waiting.filter(({ chunk }) => !this.#arrivals.has(chunk));
+    const next = useful.find(({ chunk }) => !inFlight.has(chunk)) ?? useful[0];
+    if (!next) return undefined;
+    this.#waiting.splice(this.#waiting.indexOf(next), 1);
+    void this.#request(next);
+    return next;
+  }
+
+  async #request(candidate: Candidate, isExtra = false): Promise<void> {
+    const { manifest, stripe, lastStripe = stripe.index, clock, sha256, onRequest } = this.#options;
+    const { chunk, source } = candidate;
+    const record: RequestRecord = {
+      stripe: stripe.index,
+      chunk,
+      source: source.id,
+      kind: source.kind,
+      bytes: stripe.shardBytes,
+      startMs: clock.now(),
+      outcome: "pending",
+    };
+    const onTurn = (): void => void (record.waitMs = clock.now() - record.startMs);
+    const flight: Flight = { candidate, record, abort: new AbortController(), isExtra };
+    this.#flights.add(flight);
+    onRequest(record);
+    try {
+      const shard = await source.fetch({ stripe, chunk, lastStripe, signal: flight.abort.signal, onTurn });
+      if (flight.abort.signal.aborted) return;
+      checkedLength(shard, stripe.shardBytes, `${source.kind} ${source.id}, chunk ${chunk} of stripe ${stripe.index}`);
+      if (!isFunctional(manifest, chunk)) await checkHash(manifest, stripe, chunk, shard, sha256);
+      this.#arrived(flight, shard);
+    } catch (error) {
+      this.#failed(flight, error);
+    }
+  }
+
+  #arrived(flight: Flight, shard: Uint8Array): void {
+    if (!this.#flights.delete(flight)) return;
+    const { chunk } = flight.candidate;
+    if (this.#arrivals.has(chunk)) return this.#end(flight, "unused");
+    flight.shard = shard;
+    this.#arrivals.set(chunk, flight as Required<Flight>);
+    if (!isFunctional(this.#options.manifest, chunk)) this.#end(flight, "used");
+    void this.#completeIfEnough();
+  }
+
+  /**
+   * Ends the read once k shards are here. With functional ones among them, what all of them decode to is verified first; with
+   * one arrival more, what they do when one of them is left out.
+   */
+  async #completeIfEnough(): Promise<void> {
+    const { manifest, stripe, sha256, codec } = this.#options;
+    if (this.#arrivals.size < this.#needed || this.#proving) return;
+    const first = [...this.#arrivals.values()].slice(0, this.#needed);
+    const unproven = first.filter(isPending);
+    const inDoubt = this.#needed > manifest.k;
+    for (const leftOut of inDoubt ? unproven : [undefined]) {
+      const shards = new Map(first.map(({ candidate, shard }) => [candidate.chunk, shard]));
+      if (leftOut) shards.delete(leftOut.candidate.chunk);
+      if (unproven.length === 0) return this.#succeed(shards);
+      this.#proving = true;
+      try {
+        const data = await dataShards(manifest.k, shards, codec);
+        await Promise.all(
+          data.map((shard, chunk) => shards.has(chunk) || checkHash(manifest, stripe, chunk, shard, sha256)),
+        );
+        if (this.#settled) return;
+        for (const flight of unproven) {
+          if (flight === leftOut) this.#end(flight, "failed", "CHUNK_CORRUPT");
+          else this.#end(flight, "used");
+        }
+        return this.#succeed(new Map(data.entries()));
+      } catch (cause) {
+        const error = toAgaroseError(cause);
+        if (error.code !== "CHUNK_CORRUPT") this.#fail(error);
+        if (this.#settled) return;
+      }
+    }
+    this.#proving = false;
+    if (inDoubt || unproven.length === 1) this.#drop(unproven);
+    else {
+      this.#needed++;
+      if (this.#launchNext()) unproven[0]!.isExtra = true;
+      this.#failIfHopeless();
+    }
+    void this.#completeIfEnough();
+  }
+
+  /** Gives up chunks of which at least one is corrupt. */
+  #drop(suspects: readonly Flight[]): void {
+    this.#needed = this.#options.manifest.k;
+    for (const { candidate } of suspects) this.#arrivals.delete(candidate.chunk);
+    this.#replace(suspects, "CHUNK_CORRUPT");
+  }
+
+  #failed(flight: Flight, error: unknown): void {
+    if (this.#flights.delete(flight)) this.#replace([flight], toAgaroseError(error, "SOURCE_FAILED").code);
+  }
+
+  /** Notes that `failed` were of no use, and starts as many others. */
+  #replace(failed: readonly Flight[], code: ErrorCode): void {
+    for (const flight of failed) {
+      const { chunk, source } = flight.candidate;
+      this.#failures.push({ source: source.id, chunk, code });
+      this.#end(flight, "failed", code);
+      this.#keepForSecondTry(flight, code);
+    }
+    for (const { isExtra } of failed) if (!isExtra) this.#launchNext();
+    this.#failIfHopeless();
+  }
+
+  /** A bucket's failure may be a passing one: a 503, a cut connection. */
+  #keepForSecondTry({ candidate, isExtra }: Flight, code: ErrorCode): void {
+    if (candidate.source.kind === "region" && code !== "CHUNK_MISSING" && !isExtra) this.#secondTries.push(candidate);
+  }
+
+  #failIfHopeless(): void {
+    const { manifest } = this.#options;
+    const chunks = new Set(this.#arrivals.keys());
+    for (const { candidate } of this.#flights) chunks.add(candidate.chunk);
+    for (const { chunk } of this.#waiting) chunks.add(chunk);
+    // Only a read that would fail otherwise asks a source that has failed once more, and only once.
+    while (chunks.size < this.#needed && this.#secondTries.length > 0 && !this.#settled) {
+      const again = this.#secondTries.shift()!;
+      chunks.add(again.chunk);
+      void this.#request(again, true);
+    }
+    if (chunks.size >= this.#needed) return;
+    if (this.#needed > manifest.k) return this.#drop([...this.#arrivals.values()].filter(isPending));
+    this.#failFor({ available: chunks.size });
+  }
+
+  #armHedge(ms: number, times: number = 1): void {
+    const { hedge, clock } = this.#options;
+    if (!hedge) return;
+    this.#cancelHedge = clock.after(ms, () => {
+      if (!this.#mayHedge(times)) return this.#armHedge(ms, times + 1);
+      const next = this.#launchNext();
+      if (next) this.#armHedge(hedgeAfterMs(next.estimate));
+    });
+  }
+
+  #mayHedge(times: number): boolean {
+    const { hedge, stripe } = this.#options;
+    return typeof hedge === "boolean" ? hedge : hedge(stripe.shardBytes, times);
+  }
+
+  /** A slow line takes minutes for what is read ahead; only one that has gone silent ends the read. */
+  #armDeadline(): void {
+    const { candidates, clock, timeoutMs } = this.#options;
+    const progress = (): number => candidates.reduce((sum, { source }) => sum + (source.progress ?? 0), 0);
+    const before = progress();
+    this.#cancelDeadline = clock.after(timeoutMs, () => {
+      if (progress() === before) this.#failFor({ timeoutMs });
+      else this.#armDeadline();
+    });
+  }
+
+  #succeed(shards: Map<number, Uint8Array>): void {
+    this.#settle();
+    this.#result.resolve(shards);
+  }
+
+  #failFor(reason: Parameters<typeof stripeError>[4]): void {
+    const { manifest, stripe } = this.#options;
+    this.#fail(stripeError(manifest, stripe.index, this.#arrivals.size, this.#failures, reason));
+  }
+
+  #fail(error: AgaroseError): void {
+    if (this.#settled) return;
+    this.#settle();
+    this.#result.reject(error);
+  }
+
+  /** Aborts what is in flight in the same turn, so that nothing can arrive any more. */
+  #settle(): void {
+    this.#settled = true;
+    for (const flight of this.#flights) {
+      this.#flights.delete(flight);
+      this.#end(flight, "cancelled");
+      flight.abort.abort();
+    }
+    for (const flight of [...this.#arrivals.values()].filter(isPending)) this.#end(flight, "unused");
+  }
+
+  #end(flight: Flight, outcome: RequestRecord["outcome"], error?: string): void {
+    flight.record.outcome = outcome;
+    flight.record.error = error;
+    flight.record.endMs ??= this.#options.clock.now();
+    this.#options.onRequest(flight.record);
+  }
+}
+
+function isPending({ record }: Flight): boolean {
+  return record.outcome === "pending";
+}

@@ -1,0 +1,133 @@
+/**
+ * Reading response bodies with a known or a largest length.
+ */
+import { AgaroseError } from "../errors.ts";
+import type { FetchedResponse } from "../ports.ts";
+
+const NOTHING = new Uint8Array(0);
+/** Bytes that a read waits for at least, unless fewer are missing: so often is it known that a slow body goes on. */
+const PART_BYTES = 64 * 1024;
+
+/** `ReadableStreamBYOBReader`, with the option that the types of Workers leave out. */
+interface InPlaceReader {
+  read(
+    view: Uint8Array<ArrayBuffer>,
+    options: { readonly min: number },
+  ): Promise<{ done: boolean; value?: Uint8Array<ArrayBuffer> | undefined }>;
+  cancel(): Promise<void>;
+}
+
+/**
+ * Reads a body in pieces of known length. Where the runtime's bodies are byte streams, the network writes each piece where it
+ * stays, without a copy on the way.
+ */
+export class BodyReader {
+  readonly #inPlace: InPlaceReader | undefined;
+  readonly #inParts: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  /** What came in parts and was not asked for yet. */
+  #rest: Uint8Array = NOTHING;
+  readonly #onPart: (() => void) | undefined;
+
+  /**
+   * @param from a body that is not there is an empty one.
+   * @param onPart told whenever something has come.
+   */
+  constructor(from: ReadableStream<Uint8Array> | null, onPart?: () => void) {
+    this.#onPart = onPart;
+    const body = from ?? new Blob([]).stream();
+    try {
+      this.#inPlace = body.getReader({ mode: "byob" }) as InPlaceReader;
+    } catch {
+      this.#inParts = body.getReader();
+    }
+  }
+
+  /** The next `bytes` bytes in a buffer of their own; fewer only where the body ends. */
+  async read(bytes: number): Promise<Uint8Array> {
+    let whole = new Uint8Array(bytes);
+    let filled = 0;
+    let ended = false;
+    while (filled < bytes && !ended) {
+      if (this.#inPlace) {
+        // Each read takes the buffer away and gives it back as another one.
+        const min = Math.min(bytes - filled, PART_BYTES);
+        const { done, value } = await this.#inPlace.read(whole.subarray(filled), { min });
+        ended = done;
+        if (value) whole = new Uint8Array(value.buffer);
+        filled += value?.length ?? 0;
+      } else {
+        ended = await this.#fillRest();
+        const part = this.#rest.subarray(0, bytes - filled);
+        whole.set(part, filled);
+        filled += part.length;
+        // An empty view would still hold the buffer it was received in.
+        this.#rest = part.length < this.#rest.length ? this.#rest.subarray(part.length) : NOTHING;
+      }
+      this.#onPart?.();
+    }
+    return filled < bytes ? whole.subarray(0, filled) : whole;
+  }
+
+  cancel(): Promise<void> {
+    return (this.#inPlace ?? this.#inParts)!.cancel();
+  }
+
+  /** Resolves to whether the body is over. */
+  async #fillRest(): Promise<boolean> {
+    if (this.#rest.length > 0) return false;
+    const { done, value } = await this.#inParts!.read();
+    this.#rest = value ?? NOTHING;
+    return done;
+  }
+}
+
+/** The body of a response, which must have exactly `bytes` bytes; what is longer is not read. */
+export async function readExactly({ body }: FetchedResponse, bytes: number, what: string): Promise<Uint8Array> {
+  const reader = new BodyReader(body);
+  const whole = checkedLength(await reader.read(bytes), bytes, what);
+  await expectEnd(reader, bytes, what);
+  return whole;
+}
+
+/** Throws CHUNK_WRONG_LENGTH, and cancels the body, when there is more of it behind the `bytes` bytes that were expected. */
+export async function expectEnd(reader: BodyReader, bytes: number, what: string): Promise<void> {
+  const { length } = await reader.read(1);
+  if (length === 0) return;
+  reader.cancel().catch(() => {});
+  throw wrongLength(what, bytes, bytes + length);
+}
+
+/** `read`, when it is as long as expected. Throws CHUNK_WRONG_LENGTH. */
+export function checkedLength(read: Uint8Array, bytes: number, what: string): Uint8Array {
+  if (read.length === bytes) return read;
+  throw wrongLength(what, bytes, read.length);
+}
+
+/** The whole body of a response; `check` is told the length so far, and ends the reading by throwing. */
+export async function readChecked({ body }: FetchedResponse, check: (bytes: number) => void): Promise<Uint8Array> {
+  if (!body) return NOTHING;
+  const reader = (body as ReadableStream<Uint8Array<ArrayBuffer>>).getReader();
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let bytes = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      bytes += value.length;
+      check(bytes);
+      parts.push(value);
+    }
+  } catch (error) {
+    reader.cancel().catch(() => {});
+    throw error;
+  }
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
+}
+
+function wrongLength(what: string, expected: number, received: number): AgaroseError {
+  return new AgaroseError(
+    "CHUNK_WRONG_LENGTH",
+    `${what} sent ${received > expected ? "at least " : ""}${received} bytes, ${expected} are expected`,
+    { expected, received },
+  );
+}

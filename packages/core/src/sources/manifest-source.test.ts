@@ -1,0 +1,177 @@
+import { describe, expect, test } from "vitest";
+import { CountingSignal } from "../../test/counting-signal.ts";
+import { rejectionOf } from "../../test/errors.ts";
+import { FakeNetwork, type Answer } from "../../test/fake-fetch.ts";
+import { sampleObject } from "../../test/sample-object.ts";
+import { SimulatedClock } from "../../test/simulated-clock.ts";
+import { findManifest, type FindManifestOptions } from "./manifest-source.ts";
+import { encodeManifest, MANIFEST_BYTES_MAX, type Manifest } from "../format/manifest.ts";
+
+const REGIONS = ["near", "middle", "far", "farther", "farthest"];
+const { manifest } = await sampleObject({ k: 2, m: 1, bytes: 100, stripeBytes: 100, regions: REGIONS });
+const FOUND = { status: 200, body: encodeManifest(manifest), ms: 50 };
+const ABSENT = { status: 404, ms: 50 };
+
+describe("findManifest", () => {
+  test("takes it from the nearest region and asks nobody else", async () => {
+    const world = new World(() => FOUND);
+    expect(await world.find()).toEqual(manifest);
+    expect(world.network.requests.map(({ url }) => url)).toEqual([
+      "https://near/bucket/manifests/photos/cat.jpg%40.json",
+    ]);
+    world.expectClean();
+  });
+
+  test("takes the 403 of buckets that cannot be listed for what is absent", async () => {
+    const world = new World(() => ({ status: 403, ms: 50 }));
+    expect((await rejectionOf(world.find())).code).toBe("OBJECT_NOT_FOUND");
+    world.expectClean();
+  });
+
+  test("asks the next region at once when one fails", async () => {
+    const world = new World((host) => (host === "near" || host === "middle" ? "refuse" : FOUND));
+    expect(await world.find()).toEqual(manifest);
+    expect(world.network.hosts()).toEqual(["near", "middle", "far"]);
+    expect(world.clock.now()).toBe(50);
+    world.expectClean();
+  });
+
+  test("asks the next region once one is late, and aborts the late one", async () => {
+    const world = new World((host) => (host === "near" ? "hang" : FOUND));
+    expect(await world.find()).toEqual(manifest);
+    expect(world.network.hosts()).toEqual(["near", "middle"]);
+    // A mean of 100 ms and three spreads of 10, then 50 ms for the answer.
+    expect(world.clock.now()).toBe(180);
+    expect(world.network.requests[0]!.init.signal!.aborted).toBe(true);
+    world.expectClean();
+  });
+
+  const unusable: Record<string, [Answer, string]> = {
+    "is truncated": [{ status: 200, body: encodeManifest(manifest).subarray(0, 99) }, "MANIFEST_INVALID"],
+    "is empty": [{ status: 200 }, "MANIFEST_INVALID"],
+    "is of another key": [{ status: 200, body: encodeManifest({ ...manifest, key: "other" }) }, "MANIFEST_INVALID"],
+    "is of a newer format": [{ status: 200, body: new TextEncoder().encode('{"agarose":2}') }, "MANIFEST_NEWER"],
+    "is huge": [{ status: 200, body: new Uint8Array(MANIFEST_BYTES_MAX + 11) }, "MANIFEST_TOO_LARGE"],
+    "has a code that is none": [{ status: 200, body: encodeManifest({ ...manifest, k: 0 }) }, "CODE_INVALID"],
+    "points outside": [
+      { status: 200, body: encodeManifest({ ...manifest, placement: ["near", "elsewhere", "outside"] }) },
+      "REGION_UNKNOWN",
+    ],
+  };
+  for (const [what, [answer, code]] of Object.entries(unusable)) {
+    test(`passes over a copy that ${what}, and reports ${code} when all do`, async () => {
+      const world = new World((host) => (host === "near" ? answer : FOUND));
+      expect(await world.find()).toEqual(manifest);
+      const all = new World((host) => (host === "near" ? answer : ABSENT));
+      expect((await rejectionOf(all.find())).code).toBe(code);
+    });
+  }
+
+  test("does not read a copy that is too large to its end", async () => {
+    const world = new World((host) =>
+      host === "near" ? { status: 200, body: new Uint8Array(2 * MANIFEST_BYTES_MAX) } : FOUND,
+    );
+    await world.find();
+    expect(world.network.requests[0]!.bodyCancelled).toBe(true);
+  });
+
+  test("says that there is no such object when all regions say so, asking all at once after the first", async () => {
+    const world = new World(() => ABSENT);
+    const error = await rejectionOf(world.find());
+    expect(error).toMatchObject({ code: "OBJECT_NOT_FOUND", details: { absent: 5, regions: 5 } });
+    expect(error.message).toMatch(/"photos\/cat\.jpg" \(5 of 5 regions say so\)/);
+    expect(world.clock.now()).toBe(100);
+    world.expectClean();
+  });
+
+  test("finds an object that most regions have missed", async () => {
+    const world = new World((host) => (host === "farthest" ? { ...FOUND, ms: 160 } : ABSENT));
+    expect(await world.find()).toEqual(manifest);
+    expect(world.clock.now()).toBe(210);
+  });
+
+  test("does not let a region that hangs hold up the news that there is no such object", async () => {
+    const world = new World((host) => (host === "far" ? "hang" : ABSENT));
+    const error = await rejectionOf(world.find());
+    expect(error).toMatchObject({ code: "OBJECT_NOT_FOUND", details: { absent: 4, regions: 5 } });
+    // 50 ms, another 50 ms until three say so, and 200 + 3 x 10 ms for the two that could know better then.
+    expect(world.clock.now()).toBe(330);
+    world.expectClean();
+  });
+
+  test("does not take two of five for a majority", async () => {
+    const world = new World((host) => (host === "near" || host === "far" ? ABSENT : { status: 503 }));
+    const error = await rejectionOf(world.find());
+    expect(error.code).toBe("NO_SOURCE");
+    expect(error.message).toMatch(/3 of 5 regions failed .*middle SOURCE_FAILED/);
+    expect(error.details["failures"]).toHaveLength(5);
+    world.expectClean();
+  });
+
+  test("gives up after its time-out when nobody answers", async () => {
+    const world = new World(() => "hang");
+    const error = await rejectionOf(world.find({ timeoutMs: 3000 }));
+    expect(error).toMatchObject({ code: "NO_SOURCE" });
+    expect(world.clock.now()).toBe(3000);
+    expect(world.network.hosts()).toEqual(REGIONS);
+    world.expectClean();
+  });
+
+  test("stops at an abort", async () => {
+    const world = new World(() => "hang");
+    const abort = new AbortController();
+    const counting = new CountingSignal(abort.signal);
+    const search = rejectionOf(world.start({ signal: abort.signal }));
+    await world.clock.advance(150);
+    abort.abort();
+    expect((await search).code).toBe("ABORTED");
+    expect(counting.listeners).toBe(0);
+    world.expectClean();
+  });
+
+  test("asks nobody when it is aborted already, or when the key is none, and fails where no region is configured", async () => {
+    const world = new World(() => FOUND);
+    expect((await rejectionOf(world.find({ signal: AbortSignal.abort() }))).code).toBe("ABORTED");
+    expect((await rejectionOf(world.find({}, "a/../b"))).code).toBe("KEY_INVALID");
+    expect((await rejectionOf(world.find({}, "x".repeat(2000)))).code).toBe("KEY_TOO_LONG");
+    expect((await rejectionOf(world.find({ regions: [] }))).code).toBe("NO_SOURCE");
+    expect(world.network.requests).toHaveLength(0);
+  });
+});
+
+/** Five regions, given farthest first, that are believed to take 100, 125, 150, 175 and 200 ms. */
+class World {
+  readonly clock = new SimulatedClock();
+  readonly network: FakeNetwork;
+
+  constructor(answerOf: (host: string) => Answer) {
+    this.network = new FakeNetwork(
+      (url) => answerOf(new URL(url).hostname),
+      (ms, signal) => (ms > 0 ? this.clock.sleep(ms, signal) : Promise.resolve()),
+    );
+  }
+
+  start(options: Partial<FindManifestOptions> = {}, key = manifest.key): Promise<Manifest> {
+    const regions = REGIONS.map((name, i) => ({
+      name,
+      url: `https://${name}/bucket`,
+      latency: { meanMs: 100 + 25 * i, sdMs: 10 },
+    }));
+    return findManifest(key, {
+      regions: regions.toReversed(),
+      fetch: this.network.fetch,
+      clock: this.clock,
+      ...options,
+    });
+  }
+
+  find(options?: Partial<FindManifestOptions>, key?: string): Promise<Manifest> {
+    return this.clock.run(this.start(options, key));
+  }
+
+  /** No timer is set any more, and what was still under way is aborted. */
+  expectClean(): void {
+    expect(this.clock.pendingTimers).toBe(0);
+    for (const { init } of this.network.requests) expect(init.signal!.aborted).toBe(true);
+  }
+}

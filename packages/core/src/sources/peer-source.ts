@@ -1,0 +1,75 @@
+/**
+ * Another PoP's cache as a source: one GET per shard. A bundle would be one request fewer for several chunks, and would send
+ * what nobody asked for and hold up one stripe behind the other.
+ */
+import { readExactly } from "./body.ts";
+import { AgaroseError, toAgaroseError } from "../errors.ts";
+import { encodeKey } from "../format/key.ts";
+import type { LatencyEstimate } from "../latency.ts";
+import type { Manifest } from "../format/manifest.ts";
+import type { FetchPort } from "../ports.ts";
+import type { ChunkRequest, ChunkSource } from "./source.ts";
+
+export interface PeerSourceOptions {
+  readonly manifest: Pick<Manifest, "key" | "version">;
+  readonly peer: {
+    readonly name: string;
+    /** Base URL of the PoP. */
+    readonly url: string;
+  };
+  /** What it is said to hold of every stripe, as far as is known now. */
+  readonly chunks: () => readonly number[];
+  readonly latency: () => LatencyEstimate;
+  readonly fetch: FetchPort;
+  /** What proves to the peer who asks, for a path with its query. Default: nothing. */
+  readonly proof?: (path: string) => Promise<Record<string, string>>;
+}
+
+/** Of `chunkPath`. */
+export const PEER_CHUNK_PREFIX = "/v1/chunk/";
+
+/** Path and query of one shard in a PoP's cache. */
+export function chunkPath(manifest: Pick<Manifest, "key" | "version">, stripe: number, chunk: number): string {
+  return `${PEER_CHUNK_PREFIX}${encodeKey(manifest.key)}?version=${manifest.version}&stripe=${stripe}&chunk=${chunk}`;
+}
+
+export class PeerSource implements ChunkSource {
+  readonly id: string;
+  readonly kind = "peer";
+  readonly #options: PeerSourceOptions;
+
+  constructor(options: PeerSourceOptions) {
+    this.id = options.peer.name;
+    this.#options = options;
+  }
+
+  get latency(): LatencyEstimate {
+    return this.#options.latency();
+  }
+
+  has(_stripe: number, chunk: number): boolean {
+    return this.#options.chunks().includes(chunk);
+  }
+
+  async fetch({ stripe, chunk, signal }: ChunkRequest): Promise<Uint8Array> {
+    const { manifest, peer, fetch, proof } = this.#options;
+    const path = chunkPath(manifest, stripe.index, chunk);
+    try {
+      const response = await fetch(`${peer.url}${path}`, { ...(proof && { headers: await proof(path) }), signal });
+      const { status, body } = response;
+      if (status === 200) return await readExactly(response, stripe.shardBytes, `PoP ${peer.name}, chunk ${chunk}`);
+      await body?.cancel();
+      throw new AgaroseError(
+        status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED",
+        `PoP ${peer.name} answered ${status} for chunk ${chunk}`,
+        {
+          pop: peer.name,
+          status,
+        },
+      );
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      throw toAgaroseError(error, "SOURCE_FAILED");
+    }
+  }
+}
