@@ -8,12 +8,12 @@
 
 import { readFile } from "node:fs/promises";
 import { resolveExtends } from "../src/index.ts";
-import { configureExactly, configureSome } from "../src/policies/configure.ts";
-import { applyConfiguration } from "../src/policies/policy.ts";
+import { configureExactly, configureSome } from "../src/policy/configure.ts";
+import { applyConfiguration } from "../src/policy/policy.ts";
 import { seededRandom } from "../src/random.ts";
 import { Caches, SinglePopCache } from "../src/simulator/cache-state.ts";
-import { parseScenario } from "../src/simulator/parse-scenario.ts";
-import type { Scenario } from "../src/simulator/scenario.ts";
+import { parseScenario } from "../src/simulator/scenario/parse-scenario.ts";
+import type { Scenario } from "../src/simulator/scenario/scenario.ts";
 import { GeneratedWorkload } from "../src/simulator/workload.ts";
 import { World } from "../src/simulator/world.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DiscountingRate, EwmaPopularity } from "../src/index.ts";
-import { PopularityFilter } from "../src/policies/popularity-filter.ts";
+import { PopularityFilter } from "../src/policies/adaptive/popularity-filter.ts";
 import { seededRandom } from "../src/random.ts";
 import { PopularityProcess } from "../src/simulator/workload.ts";
 

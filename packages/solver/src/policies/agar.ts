@@ -9,11 +9,11 @@
  * more than 250 fit, in 100 units per cache, because the work grows with objects x sizes^2.
  */
 
-import { PeriodPopularity } from "./period-popularity.ts";
-import { applyConfiguration } from "./policy.ts";
-import type { Policy, PolicyCache } from "./policy.ts";
-import { packSnapshot } from "./snapshot.ts";
-import type { SnapshotReader } from "./snapshot.ts";
+import { PeriodPopularity } from "../policy/period-popularity.ts";
+import { applyConfiguration } from "../policy/policy.ts";
+import type { Policy, PolicyCache } from "../policy/policy.ts";
+import { packSnapshot } from "../policy/snapshot.ts";
+import type { SnapshotReader } from "../policy/snapshot.ts";
 
 export interface AgarSettings {
   readonly alpha: number;

@@ -1,10 +1,10 @@
 /** The oracle: knows the true popularity at every moment and solves exactly whenever it or a latency changes. */
 
-import { configureExactly } from "./configure.ts";
-import { applyConfiguration } from "./policy.ts";
-import type { Policy, PolicyCache } from "./policy.ts";
-import { packSnapshot } from "./snapshot.ts";
-import type { SnapshotReader } from "./snapshot.ts";
+import { configureExactly } from "../policy/configure.ts";
+import { applyConfiguration } from "../policy/policy.ts";
+import type { Policy, PolicyCache } from "../policy/policy.ts";
+import { packSnapshot } from "../policy/snapshot.ts";
+import type { SnapshotReader } from "../policy/snapshot.ts";
 
 export function clairvoyant(cache: PolicyCache, state?: SnapshotReader): Policy {
   /** Empty until it is told. */

@@ -6,10 +6,10 @@
  * Departure: an object comes in only if its priority is above all those that would have to leave.
  */
 
-import { keptObjects } from "./policy.ts";
-import type { Policy, PolicyCache } from "./policy.ts";
-import { packSnapshot } from "./snapshot.ts";
-import type { SnapshotReader } from "./snapshot.ts";
+import { keptObjects } from "../policy/policy.ts";
+import type { Policy, PolicyCache } from "../policy/policy.ts";
+import { packSnapshot } from "../policy/snapshot.ts";
+import type { SnapshotReader } from "../policy/snapshot.ts";
 
 export function gdsf(cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader): Policy {
   const frequency = state?.float64(cache.objects) ?? new Float64Array(cache.objects);

@@ -3,10 +3,10 @@
  * section V-A: a proxy counts, the cache is reconfigured every 30 seconds).
  */
 
-import { applyConfiguration } from "./policy.ts";
-import type { Policy, PolicyCache } from "./policy.ts";
-import { packSnapshot } from "./snapshot.ts";
-import type { SnapshotReader } from "./snapshot.ts";
+import { applyConfiguration } from "../policy/policy.ts";
+import type { Policy, PolicyCache } from "../policy/policy.ts";
+import { packSnapshot } from "../policy/snapshot.ts";
+import type { SnapshotReader } from "../policy/snapshot.ts";
 
 export function lfu(cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader): Policy {
   const requests = state?.float64(cache.objects) ?? new Float64Array(cache.objects);

@@ -3,10 +3,10 @@
  * (section V-A) and, with c = k, of Liu et al. (section VI).
  */
 
-import { keptObjects } from "./policy.ts";
-import type { Policy, PolicyCache } from "./policy.ts";
-import { packSnapshot } from "./snapshot.ts";
-import type { SnapshotReader } from "./snapshot.ts";
+import { keptObjects } from "../policy/policy.ts";
+import type { Policy, PolicyCache } from "../policy/policy.ts";
+import { packSnapshot } from "../policy/snapshot.ts";
+import type { SnapshotReader } from "../policy/snapshot.ts";
 
 export function lru(cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader): Policy {
   // A Set iterates in insertion order, so the first one is the least recently used one; first what nobody knows the use of.

@@ -6,11 +6,11 @@
  * Algorithms 1-2 (`liu-partitions.ts` is tested against it); room is counted in weight, so that objects may differ in size.
  */
 
-import { solveKnapsack } from "../knapsack.ts";
-import { keptObjects } from "./policy.ts";
-import type { Policy, PolicyCache } from "./policy.ts";
-import { packSnapshot } from "./snapshot.ts";
-import type { SnapshotReader } from "./snapshot.ts";
+import { solveKnapsack } from "../knapsack/index.ts";
+import { keptObjects } from "../policy/policy.ts";
+import type { Policy, PolicyCache } from "../policy/policy.ts";
+import { packSnapshot } from "../policy/snapshot.ts";
+import type { SnapshotReader } from "../policy/snapshot.ts";
 
 export function online(cache: PolicyCache, decay: number, everySeconds: number, state?: SnapshotReader): Policy {
   const { chunkWeight } = cache;

@@ -1,7 +1,7 @@
 /** Policies by the name a scenario gives them, with their settings checked. */
 
 import { solverError } from "../errors.ts";
-import { adaptive } from "./adaptive.ts";
+import { adaptive } from "./adaptive/index.ts";
 import { agar } from "./agar.ts";
 import { backend } from "./backend.ts";
 import { clairvoyant } from "./clairvoyant.ts";
@@ -10,9 +10,9 @@ import { gdsf } from "./gdsf.ts";
 import { lfu } from "./lfu.ts";
 import { lru } from "./lru.ts";
 import { online } from "./online.ts";
-import type { Policy, PolicyCache } from "./policy.ts";
-import { SnapshotReader } from "./snapshot.ts";
-import { sprout } from "./sprout.ts";
+import type { Policy, PolicyCache } from "../policy/policy.ts";
+import { SnapshotReader } from "../policy/snapshot.ts";
+import { sprout } from "./sprout/index.ts";
 import { wTinyLfu } from "./w-tinylfu.ts";
 
 type Settings = Readonly<Record<string, unknown>>;

@@ -6,10 +6,10 @@
  * Departures: counts are exact instead of sketched, one per object; sizes are compared by one victim after the other.
  */
 
-import { keptObjects } from "./policy.ts";
-import type { Policy, PolicyCache } from "./policy.ts";
-import { packSnapshot } from "./snapshot.ts";
-import type { SnapshotReader } from "./snapshot.ts";
+import { keptObjects } from "../policy/policy.ts";
+import type { Policy, PolicyCache } from "../policy/policy.ts";
+import { packSnapshot } from "../policy/snapshot.ts";
+import type { SnapshotReader } from "../policy/snapshot.ts";
 
 const WINDOW_SHARE = 0.01;
 const PROTECTED_SHARE = 0.8;

@@ -1,8 +1,8 @@
 /** The caches of all PoPs in one run of one system: what they hold, whether it fits, how often they were written. */
 
 import { solverError } from "../errors.ts";
-import type { LatencyEstimate } from "../latency.ts";
-import type { PolicyCache, StorageView } from "../policies/policy.ts";
+import type { LatencyEstimate } from "../options/latency.ts";
+import type { PolicyCache, StorageView } from "../policy/policy.ts";
 import type { World } from "./world.ts";
 
 export class Caches {

@@ -1,7 +1,7 @@
 /** Where a read can have chunks from outside its own cache, nearest first: from regions and from peers. */
 
-import type { Group } from "./catalogue.ts";
-import type { Conditions } from "./conditions.ts";
+import type { Group } from "./scenario/catalogue.ts";
+import type { Conditions } from "./scenario/conditions.ts";
 import { bitCount } from "./numbers.ts";
 
 export interface CandidateOptions {

@@ -1,12 +1,12 @@
 /** Who decides about all caches of a system: one policy per PoP, or all PoPs together. */
 
-import type { Policy } from "../policies/policy.ts";
+import type { Policy } from "../policy/policy.ts";
 import { createPolicy } from "../policies/registry.ts";
-import { replay } from "../policies/replay.ts";
+import { replay } from "../policy/replay.ts";
 import type { Random } from "../random.ts";
 import { SinglePopCache } from "./cache-state.ts";
 import type { Caches } from "./cache-state.ts";
-import type { SystemSpec } from "./scenario.ts";
+import type { SystemSpec } from "./scenario/scenario.ts";
 
 export interface Decider {
   /** Whether it is told the true popularity: then also every change of latency at once. */

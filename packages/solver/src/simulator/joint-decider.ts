@@ -8,12 +8,12 @@
  */
 
 import { solverError } from "../errors.ts";
-import { solveKnapsack } from "../knapsack.ts";
-import { PeriodPopularity } from "../policies/period-popularity.ts";
-import { PopularityFilter } from "../policies/popularity-filter.ts";
+import { solveKnapsack } from "../knapsack/index.ts";
+import { PeriodPopularity } from "../policy/period-popularity.ts";
+import { PopularityFilter } from "../policies/adaptive/popularity-filter.ts";
 import type { Caches } from "./cache-state.ts";
 import type { Decider } from "./decider.ts";
-import type { SystemSpec } from "./scenario.ts";
+import type { SystemSpec } from "./scenario/scenario.ts";
 import type { World } from "./world.ts";
 
 const ROUNDS = 3;

@@ -2,7 +2,7 @@
 
 import { seededRandom } from "../random.ts";
 import type { Random } from "../random.ts";
-import type { NoiseSpec } from "./scenario.ts";
+import type { NoiseSpec } from "./scenario/scenario.ts";
 
 /** Factors on the latencies of one read. */
 export interface NoiseDraw {

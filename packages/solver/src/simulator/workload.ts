@@ -2,7 +2,7 @@
 
 import type { Random } from "../random.ts";
 import type { Trace } from "../traces/trace.ts";
-import type { PopularitySpec, Scenario } from "./scenario.ts";
+import type { PopularitySpec, Scenario } from "./scenario/scenario.ts";
 
 /** A sequence of requests. After `next` the fields tell of the request it moved to. */
 export interface Workload {

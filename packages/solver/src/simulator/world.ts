@@ -1,16 +1,16 @@
 /** One system's world: where the chunks are, how far away, how large, and what a read with given caches takes. */
 
-import type { LatencyEstimate } from "../latency.ts";
+import type { LatencyEstimate } from "../options/latency.ts";
 import type { Random } from "../random.ts";
 import { Candidates } from "./candidates.ts";
-import { Conditions } from "./conditions.ts";
+import { Conditions } from "./scenario/conditions.ts";
 import { Noise } from "./noise.ts";
 import type { NoiseDraw } from "./noise.ts";
 import { bitCount, nthSmallest } from "./numbers.ts";
-import { groupObjects, nominalBytes, objectBytes } from "./catalogue.ts";
-import type { Group } from "./catalogue.ts";
+import { groupObjects, nominalBytes, objectBytes } from "./scenario/catalogue.ts";
+import type { Group } from "./scenario/catalogue.ts";
 import { RegionLoad } from "./region-load.ts";
-import type { ClientSpec, CodeShape, PopSpec, Scenario, SystemSpec } from "./scenario.ts";
+import type { ClientSpec, CodeShape, PopSpec, Scenario, SystemSpec } from "./scenario/scenario.ts";
 
 /** How a read went; the same object is refilled by the next read. */
 export interface ReadOutcome {

@@ -1,0 +1,246 @@
+/**
+ * The paper's own setting (C2P, section 4.2): storage nodes that each cache the segments they store, read by clients one whole
+ * object at a time. An object is hit when all its segments are; a single missing one makes it wait for a disk.
+ *
+ * Not printed, and chosen here: the power law (Zipf), how uneven the placement is (every node gets a weight from 0.5 to
+ * 1.5), Algorithm 1's threshold, and what a read takes: 5 MB at the 9 MB/s of a hit or the 4 MB/s of a miss (Fig. 8b).
+ * A node counts an object as whole until statements about its latest read can have come, as the paper sets OiC to 1 on each read.
+ */
+
+import { asInteger, asNumber } from "../../src/json-fields.ts";
+import { seededRandom } from "../../src/random.ts";
+import type { Random } from "../../src/random.ts";
+import { CacheEvents } from "../../src/cooperation/cache-events.ts";
+import type { CacheMessage } from "../../src/cooperation/cache-message.ts";
+import { decayedHits } from "../../src/cooperation/hit-decay.ts";
+import { ObjectsInCache } from "../../src/cooperation/objects-in-cache.ts";
+import { chooseVictim, compareC2p, compareLru } from "../../src/cooperation/replacement.ts";
+import type { ReplacementCandidate } from "../../src/cooperation/replacement.ts";
+
+export interface StorageNodesStudy {
+  /** `lru` by time alone, `algorithm-1` as printed for single nodes, `c2p` by what all nodes hold. */
+  readonly replacement: "lru" | "algorithm-1" | "c2p";
+  readonly seed: number;
+  /** Clients that read at the same time. */
+  readonly clients: number;
+  readonly zipfExponent: number;
+  /** How long a message travels after it was gathered. */
+  readonly delayMs: number;
+  readonly nodes?: number;
+  readonly segmentsPerNode?: number;
+  readonly objects?: number;
+  readonly segmentsPerObject?: number;
+  readonly reads?: number;
+  readonly affinityMs?: number;
+}
+
+export interface StorageNodesResult {
+  /** Object reads by how many of their segments were cached: all, some, none. */
+  readonly hits: number;
+  readonly partialMisses: number;
+  readonly completeMisses: number;
+  /** Segments read from disks. */
+  readonly diskReads: number;
+  readonly messagesPerSecond: number;
+  /** Mean time from an event to its arrival at a peer. */
+  readonly messageMs: number;
+}
+
+const HIT_MS = (1000 * 5) / 9;
+const MISS_MS = (1000 * 5) / 4;
+
+/** Throws SCENARIO_INVALID for numbers out of range. Equal seeds see the same placement and reads, whatever the replacement. */
+export function simulateStorageNodes(study: StorageNodesStudy): StorageNodesResult {
+  const cluster = new Cluster(study);
+  const { clients, reads = 2000, objects = 500, zipfExponent } = study;
+  asInteger(clients, "clients", 1);
+  asInteger(reads, "reads", 1);
+  const sample = zipf(objects, asNumber(zipfExponent, "zipfExponent", 0, 10), seededRandom(study.seed).fork(2));
+  const freeAt = Array.from({ length: clients }, (_, client) => client * 100);
+  const counts = { hits: 0, partialMisses: 0, completeMisses: 0, diskReads: 0 };
+  for (let read = 0; read < reads; read++) {
+    const client = freeAt.indexOf(Math.min(...freeAt));
+    const missing = cluster.read(sample(), freeAt[client]!);
+    counts.diskReads += missing;
+    if (missing === 0) counts.hits++;
+    else if (missing < cluster.segments) counts.partialMisses++;
+    else counts.completeMisses++;
+    freeAt[client]! += missing === 0 ? HIT_MS : MISS_MS;
+  }
+  const { sent, waitedMs } = cluster;
+  return {
+    ...counts,
+    messagesPerSecond: (1000 * sent) / Math.max(...freeAt),
+    messageMs: sent === 0 ? 0 : waitedMs / sent,
+  };
+}
+
+interface Segment {
+  readonly object: number;
+  readonly index: number;
+  hits: number;
+  readMs: number;
+}
+
+interface StorageNode {
+  /** By object x segments + index, least recently read first. */
+  readonly cached: Map<number, Segment>;
+  readonly events: CacheEvents;
+  readonly table: ObjectsInCache;
+}
+
+class Cluster {
+  readonly segments: number;
+  sent = 0;
+  waitedMs = 0;
+  private readonly study: StorageNodesStudy;
+  private readonly capacity: number;
+  private readonly nodes: StorageNode[];
+  /** Node of each segment, by object x segments + index. */
+  private readonly placement: Int32Array;
+  private readonly lastReadMs: Float64Array;
+  private travelling: { readonly arrivesMs: number; readonly to: number; readonly message: CacheMessage }[] = [];
+
+  constructor(study: StorageNodesStudy) {
+    const { nodes = 8, objects = 500 } = study;
+    this.study = study;
+    this.segments = asInteger(study.segmentsPerObject ?? 5, "segmentsPerObject", 1);
+    this.capacity = asInteger(study.segmentsPerNode ?? 128, "segmentsPerNode", 1);
+    asNumber(study.delayMs, "delayMs", 0);
+    asNumber(study.affinityMs ?? AFFINITY_MS, "affinityMs", 0);
+    asInteger(objects, "objects", 1);
+    const random = seededRandom(asInteger(study.seed, "seed", 0)).fork(1);
+    this.nodes = Array.from({ length: asInteger(nodes, "nodes", 1) }, (_, n) => ({
+      cached: new Map(),
+      events: new CacheEvents(String(n)),
+      table: new ObjectsInCache(),
+    }));
+    const pick = weighted(
+      this.nodes.map(() => 0.5 + random.next()),
+      random,
+    );
+    this.placement = Int32Array.from({ length: objects * this.segments }, pick);
+    this.lastReadMs = new Float64Array(objects).fill(-Infinity);
+  }
+
+  /** Reads all segments of an object; returns how many came from disks. */
+  read(object: number, nowMs: number): number {
+    this.exchange(nowMs);
+    this.lastReadMs[object] = nowMs;
+    let missing = 0;
+    const touched = new Set<number>();
+    for (let index = 0; index < this.segments; index++) {
+      const id = object * this.segments + index;
+      const at = this.placement[id]!;
+      const { cached } = this.nodes[at]!;
+      touched.add(at);
+      const known = cached.get(id);
+      if (known) {
+        cached.delete(id);
+        known.hits = decayedHits(known.hits, known.readMs, nowMs) + 1;
+        known.readMs = nowMs;
+        cached.set(id, known);
+        continue;
+      }
+      missing++;
+      if (cached.size >= this.capacity) this.evict(at, nowMs);
+      cached.set(id, { object, index, hits: 1, readMs: nowMs });
+      this.tell(at, object, nowMs);
+    }
+    for (const at of touched) this.nodes[at]!.events.recordRead(String(object), nowMs);
+    return missing;
+  }
+
+  private evict(at: number, nowMs: number): void {
+    const node = this.nodes[at]!;
+    const { replacement, affinityMs = AFFINITY_MS } = this.study;
+    if (replacement === "lru") {
+      const [[id, { object }]] = node.cached as unknown as [[number, Segment]];
+      node.cached.delete(id);
+      return this.tell(at, object, nowMs);
+    }
+    const compare = replacement === "c2p" ? compareC2p : compareLru;
+    const oic = replacement === "c2p" ? this.oicAt(at, nowMs) : () => 1;
+    const candidates: (ReplacementCandidate & { readonly id: number; readonly object: number })[] = [];
+    for (const [id, { object, hits, readMs }] of node.cached) {
+      candidates.push({ id, object, oic: oic(object), hits: decayedHits(hits, readMs, nowMs), readMs });
+    }
+    const victim = chooseVictim(candidates, affinityMs, compare)!;
+    node.cached.delete(victim.id);
+    this.tell(at, victim.object, nowMs);
+  }
+
+  /** OiC as the node knows it, each object's worked out once. */
+  private oicAt(at: number, nowMs: number): (object: number) => number {
+    const known = new Map<number, number>();
+    const patienceMs = GATHER_MS + this.study.delayMs;
+    return (object) => {
+      if (nowMs - this.lastReadMs[object]! <= patienceMs) return 1;
+      let oic = known.get(object);
+      if (oic === undefined) {
+        oic = this.nodes[at]!.table.oic(String(object), this.segments, this.heldAt(at, object));
+        known.set(object, oic);
+      }
+      return oic;
+    };
+  }
+
+  private heldAt(at: number, object: number): number[] {
+    const { cached } = this.nodes[at]!;
+    const held: number[] = [];
+    for (let index = 0; index < this.segments; index++)
+      if (cached.has(object * this.segments + index)) held.push(index);
+    return held;
+  }
+
+  private tell(at: number, object: number, nowMs: number): void {
+    this.nodes[at]!.events.recordHeld(String(object), this.heldAt(at, object), nowMs);
+  }
+
+  private exchange(nowMs: number): void {
+    if (this.study.replacement !== "c2p") return;
+    for (const { events } of this.nodes) {
+      while (events.dueMs <= nowMs) this.send(events.take(events.dueMs)!);
+    }
+    const arrived = this.travelling.filter(({ arrivesMs }) => arrivesMs <= nowMs);
+    this.travelling = this.travelling.filter(({ arrivesMs }) => arrivesMs > nowMs);
+    for (const { to, message } of arrived) this.nodes[to]!.table.merge(message);
+  }
+
+  /** To the nodes that store other segments of an object that is spoken of (peer node discovery). */
+  private send(message: CacheMessage): void {
+    for (const to of this.nodes.keys()) {
+      if (String(to) === message.node || !message.statements.some(({ key }) => this.stores(to, Number(key)))) continue;
+      this.sent++;
+      this.waitedMs += GATHER_MS / 2 + this.study.delayMs;
+      this.travelling.push({ arrivesMs: message.statedMs + this.study.delayMs, to, message });
+    }
+  }
+
+  private stores(node: number, object: number): boolean {
+    return this.placement.subarray(object * this.segments, (object + 1) * this.segments).includes(node);
+  }
+}
+
+const GATHER_MS = 200;
+const AFFINITY_MS = 30_000;
+
+/** Draws an index with probability proportional to its weight. */
+function weighted(weights: readonly number[], random: Random): () => number {
+  let sum = 0;
+  const cumulative = weights.map((weight) => (sum += weight));
+  return () => {
+    const target = random.next() * sum;
+    return Math.min(
+      cumulative.findIndex((upTo) => target < upTo),
+      weights.length - 1,
+    );
+  };
+}
+
+function zipf(objects: number, exponent: number, random: Random): () => number {
+  return weighted(
+    Array.from({ length: objects }, (_, rank) => (rank + 1) ** -exponent),
+    random,
+  );
+}

@@ -1,0 +1,214 @@
+/**
+ * A cluster cache as EC-Cache (OSDI 2016, section 6) measures it: each server sends what it is asked for one after the other
+ * over its link, and a read is done when enough has arrived. Objects are whole with copies of the popular ones (selective
+ * replication), or cut into k splits with parity (EC-Cache), of which k + delta are read and the first k used.
+ *
+ * What is not in the model: TCP, several reads of one client at a time, and caches that overflow. A straggler is one transfer
+ * that takes longer, a split's as much as a whole object's (section 5.2), and does not hold up the others of its server.
+ */
+
+import { imbalancePercent } from "./load-balance.ts";
+import { seededRandom } from "../../src/random.ts";
+import type { Random } from "../../src/random.ts";
+import { asInteger, asNumber, fail } from "../../src/json-fields.ts";
+import { spreadRedundancy } from "./redundancy.ts";
+
+export interface ReadClusterStudy {
+  readonly seed: number;
+  readonly reads: number;
+  readonly servers: number;
+  readonly objects: number;
+  readonly objectBytes: number;
+  /** 0: all objects alike. */
+  readonly zipfExponent: number;
+  /** Memory beyond one copy of everything, as a share of it. */
+  readonly memoryOverhead: number;
+  /** Splits of an object; 1 with delta 0 is selective replication. */
+  readonly k: number;
+  readonly delta: number;
+  readonly serverMbitPerSecond: number;
+  readonly clientMbitPerSecond: number;
+  /** Reads at random moments that keep this share of all links busy without extra requests; or so many clients without a pause. */
+  readonly load: { readonly utilization: number } | { readonly clients: number };
+  /** What asking one more server costs the client. */
+  readonly connectionMs?: number;
+  /** How fast the client decodes; only where there are splits and parity. */
+  readonly decodeMbPerSecond?: number;
+  /** This share of transfers takes longer: by what makes a whole object's so many times as long. */
+  readonly straggler?: { readonly probability: number; readonly factor: number };
+  /** Other traffic: so many servers, drawn anew every so often, have only a share of their links. */
+  readonly background?: { readonly servers: number; readonly everyMs: number; readonly linkShare: number };
+  /** So many servers are gone; what cannot be read from the others takes this long. */
+  readonly failure?: { readonly servers: number; readonly storageMs: number };
+}
+
+export interface ReadClusterResult {
+  readonly meanMs: number;
+  /** At the shares 0.01 to 0.99 in steps of 0.01, and at 0.999. */
+  readonly quantileMs: (share: number) => number;
+  /** EC-Cache's lambda: the busiest server against the average without extra requests, in percent. */
+  readonly imbalancePercent: number;
+  /** Reads that had to go to the storage below. */
+  readonly storageReads: number;
+}
+
+/** Plays `reads` reads. Equal seeds give equal results. Throws SCENARIO_INVALID for numbers out of range. */
+export function simulateReadCluster(study: ReadClusterStudy): ReadClusterResult {
+  check(study);
+  const random = seededRandom(study.seed);
+  const cluster = new ReadCluster(study, random.fork(1));
+  const draw = random.fork(2);
+  const arrivals = arrivalsOf(study, random.fork(3));
+  const times = new Float64Array(study.reads);
+  for (let read = 0; read < study.reads; read++) {
+    times[read] = cluster.read(arrivals.next(), draw);
+    arrivals.done(times[read]!);
+  }
+  const sorted = times.toSorted();
+  const ideal = (study.reads * study.objectBytes) / study.servers;
+  return {
+    meanMs: times.reduce((sum, ms) => sum + ms, 0) / study.reads,
+    quantileMs: (share) => sorted[Math.min(study.reads - 1, Math.max(0, Math.ceil(share * study.reads) - 1))]!,
+    imbalancePercent: imbalancePercent(cluster.sentBytes, ideal),
+    storageReads: cluster.storageReads,
+  };
+}
+
+interface Arrivals {
+  /** When the next read begins; never before the last one did. */
+  next(): number;
+  /** How long that read took. */
+  done(ms: number): void;
+}
+
+function arrivalsOf({ load, objectBytes, serverMbitPerSecond, servers }: ReadClusterStudy, random: Random): Arrivals {
+  if ("utilization" in load) {
+    const gapMs = (objectBytes * 8) / (serverMbitPerSecond * 1000 * load.utilization * servers);
+    let now = 0;
+    return { next: () => (now += gapMs * random.exponential()), done: () => undefined };
+  }
+  const freeAt = new Float64Array(load.clients);
+  let client = 0;
+  return {
+    next: () => {
+      for (let c = 0; c < freeAt.length; c++) if (freeAt[c]! < freeAt[client]!) client = c;
+      return freeAt[client]!;
+    },
+    done: (ms) => {
+      freeAt[client]! += ms;
+    },
+  };
+}
+
+class ReadCluster {
+  readonly sentBytes: Float64Array;
+  storageReads = 0;
+  private readonly study: ReadClusterStudy;
+  private readonly freeAtMs: Float64Array;
+  private readonly linkShare: Float64Array;
+  private readonly isGone: Uint8Array;
+  /** Servers of each object's pieces. */
+  private readonly servers: Int32Array[];
+  private readonly cumulative: Float64Array;
+  private readonly splitBytes: number;
+  private readonly background: Random;
+  private nextBackgroundMs = 0;
+
+  constructor(study: ReadClusterStudy, random: Random) {
+    const { servers, objects, k, delta, memoryOverhead, zipfExponent, failure } = study;
+    this.study = study;
+    this.sentBytes = new Float64Array(servers);
+    this.freeAtMs = new Float64Array(servers);
+    this.linkShare = new Float64Array(servers).fill(1);
+    this.isGone = Uint8Array.from({ length: servers }, (_, s) => (s < (failure?.servers ?? 0) ? 1 : 0));
+    this.splitBytes = study.objectBytes / k;
+    this.background = random.fork(3);
+    const popularity = Float64Array.from({ length: objects }, (_, rank) => (rank + 1) ** -zipfExponent);
+    // Every object has delta parities, or there would be nothing more to ask for; what memory is left flattens popularity.
+    const extra = Math.max(0, Math.round(objects * (memoryOverhead * k - delta)));
+    const pieces = spreadRedundancy(popularity, k + delta, extra, servers);
+    const all = Array.from({ length: servers }, (_, s) => s);
+    this.servers = Array.from(pieces, (count) => Int32Array.from(random.shuffle(all).slice(0, count)));
+    let sum = 0;
+    this.cumulative = popularity.map((weight) => (sum += weight));
+  }
+
+  /** How long a read takes that begins at `now`, in ms. */
+  read(now: number, random: Random): number {
+    const { k, delta, objectBytes, connectionMs = 0, clientMbitPerSecond, decodeMbPerSecond = Infinity } = this.study;
+    this.moveBackground(now);
+    const available = Array.from(this.servers[this.draw(random)]!).filter((server) => !this.isGone[server]);
+    if (available.length < k) {
+      this.storageReads++;
+      return this.study.failure!.storageMs;
+    }
+    const asked = random.shuffle(available).slice(0, k + delta);
+    const arrivals = asked.map((server) => this.send(server, now, random)).toSorted((a, b) => a - b);
+    // The client's own link carries all that is sent, also what it does not use.
+    const clientMs = (asked.length * this.splitBytes * 8) / (clientMbitPerSecond * 1000);
+    const decodeMs = k > 1 ? objectBytes / (decodeMbPerSecond * 1000) : 0;
+    return Math.max(arrivals[k - 1]! - now, clientMs) + connectionMs * asked.length + decodeMs;
+  }
+
+  /** Queues one piece at a server; returns when it has arrived. */
+  private send(server: number, now: number, random: Random): number {
+    const { serverMbitPerSecond, straggler } = this.study;
+    this.sentBytes[server]! += this.splitBytes;
+    const ms = (this.splitBytes * 8) / (serverMbitPerSecond * 1000 * this.linkShare[server]!);
+    const sent = Math.max(now, this.freeAtMs[server]!) + ms;
+    this.freeAtMs[server] = sent;
+    const isSlow = straggler !== undefined && random.next() < straggler.probability;
+    return isSlow ? sent + ms * this.study.k * (straggler.factor - 1) : sent;
+  }
+
+  private moveBackground(now: number): void {
+    const { background } = this.study;
+    if (!background) return;
+    for (; this.nextBackgroundMs <= now; this.nextBackgroundMs += background.everyMs) {
+      this.linkShare.fill(1);
+      const busy = this.background.shuffle(Array.from(this.linkShare.keys())).slice(0, background.servers);
+      for (const server of busy) this.linkShare[server] = background.linkShare;
+    }
+  }
+
+  private draw(random: Random): number {
+    const target = random.next() * this.cumulative.at(-1)!;
+    let low = 0;
+    let high = this.cumulative.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.cumulative[middle]! > target) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+}
+
+function check(study: ReadClusterStudy): void {
+  for (const field of ["reads", "servers", "objects", "k"] as const) asInteger(study[field], field, 1);
+  for (const field of ["seed", "delta"] as const) asInteger(study[field], field, 0);
+  for (const field of ["objectBytes", "serverMbitPerSecond", "clientMbitPerSecond"] as const) {
+    asNumber(study[field], field, 1e-6);
+  }
+  asNumber(study.zipfExponent, "zipfExponent", 0, 10);
+  asNumber(study.memoryOverhead, "memoryOverhead", 0);
+  if ("utilization" in study.load) asNumber(study.load.utilization, "load.utilization", 1e-6, 0.99);
+  else asInteger(study.load.clients, "load.clients", 1);
+  asNumber(study.connectionMs ?? 0, "connectionMs", 0);
+  if (study.decodeMbPerSecond !== undefined) asNumber(study.decodeMbPerSecond, "decodeMbPerSecond", 1e-6);
+  const { k, delta, servers, straggler, background, failure } = study;
+  if (k + delta > servers) fail("delta", `k + delta = ${k + delta} splits need as many servers, there are ${servers}`);
+  if (straggler) {
+    asNumber(straggler.probability, "straggler.probability", 0, 1);
+    asNumber(straggler.factor, "straggler.factor", 1);
+  }
+  if (background) {
+    asInteger(background.servers, "background.servers", 0);
+    asNumber(background.everyMs, "background.everyMs", 1);
+    asNumber(background.linkShare, "background.linkShare", 1e-6, 1);
+  }
+  if (failure) {
+    asInteger(failure.servers, "failure.servers", 0);
+    asNumber(failure.storageMs, "failure.storageMs", 0);
+  }
+}

@@ -1,0 +1,286 @@
+/**
+ * The advisor: which code, in which regions, with how much cache. Layouts that do not survive what was asked for are left
+ * out; the others are rated by expected latency without cache first, and the best of them simulated with caches.
+ */
+
+import { solverError } from "../errors.ts";
+import { expectedReadMs } from "../options/latency.ts";
+import { simulate } from "../simulator/index.ts";
+import { parseScenario } from "../simulator/scenario/parse-scenario.ts";
+
+export interface AdviceRequest {
+  readonly regions: readonly AdvisedRegion[];
+  readonly pops: readonly AdvisedPop[];
+  readonly data: {
+    readonly objects: number;
+    readonly bytesPerObject: number;
+    readonly readsPerMonth: number;
+    /** Exponent of the popularity; 0.9 by default. */
+    readonly zipf?: number;
+  };
+  /** How many whole regions, and how many whole providers, may be lost without losing data. */
+  readonly survive: { readonly regions: number; readonly providers: number };
+  /** Codes to consider as [k, m]; a list of usual ones by default. */
+  readonly codes?: readonly (readonly [number, number])[];
+  /** Cache sizes to consider per PoP, as shares of all data; 0, 1%, 5% and 20% by default. */
+  readonly cacheShares?: readonly number[];
+  /** Relative spread of latencies (lognormal), 0.3 by default. */
+  readonly sigma?: number;
+}
+
+export interface AdvisedRegion {
+  readonly name: string;
+  /** Failure domain above regions; the region itself by default. */
+  readonly provider?: string;
+  /** From each PoP, in ms to the first byte of a chunk. */
+  readonly latencyMs: Readonly<Record<string, number>>;
+  /** Megabytes (10^6 bytes) per second of one transfer from here, for every PoP; unlimited by default. */
+  readonly bandwidthMBps?: number;
+  readonly storagePerGbMonth: number;
+  readonly getPerMillion: number;
+  readonly egressPerGb: number;
+}
+
+export interface AdvisedPop {
+  readonly name: string;
+  /** Share of the audience, in any unit. */
+  readonly weight: number;
+  /** In ms for what is cached of an object, its transfer included. */
+  readonly cacheLatencyMs: number;
+}
+
+export interface Advice {
+  readonly k: number;
+  readonly m: number;
+  readonly regions: readonly string[];
+  /** Cache per PoP, as a share of all data. */
+  readonly cacheShare: number;
+  readonly meanMs: number;
+  readonly p99Ms: number;
+  /** Stored bytes per byte of data. */
+  readonly storageOverhead: number;
+  readonly costPerMonth: number;
+  /** Neither slower nor dearer than any other advice. */
+  readonly isEfficient: boolean;
+}
+
+const CODES: readonly (readonly [number, number])[] = [
+  [1, 1], [1, 2], [2, 1], [2, 2], [3, 2], [4, 2], [4, 3], [6, 3], [8, 4], [9, 3],
+]; // prettier-ignore
+const CACHE_SHARES = [0, 0.01, 0.05, 0.2];
+const REGIONS_MAX = 10;
+/** Layouts that are simulated: the best ones by latency without cache, and by cost. */
+const SHORTLIST = 6;
+const SIMULATED_OBJECTS = 400;
+const SIMULATED_READS = 1500;
+/** Workers KV list prices in US dollars. */
+const KV = { read: 0.5e-6, write: 5e-6, gbMonth: 0.5 };
+
+/** Returns advice, fastest first. Throws SCENARIO_INVALID when the request is malformed or nothing survives enough. */
+export function advise(request: AdviceRequest): Advice[] {
+  checkRequest(request);
+  const layouts = layoutsOf(request);
+  if (layouts.length === 0) {
+    throw solverError("SCENARIO_INVALID", "no code over these regions survives that much: add regions or codes", {
+      survive: request.survive,
+    });
+  }
+  const byLatency = layouts.toSorted((a, b) => a.uncachedMs - b.uncachedMs).slice(0, SHORTLIST);
+  const byCost = layouts
+    .toSorted((a, b) => a.storageCost - b.storageCost || a.uncachedMs - b.uncachedMs)
+    .slice(0, SHORTLIST);
+  const shares = request.cacheShares ?? CACHE_SHARES;
+  const rated = [...new Set([...byLatency, ...byCost])].flatMap((layout) =>
+    shares.map((share) => rate(request, layout, share)),
+  );
+  const isBeaten = (one: Rated, by: Rated): boolean =>
+    by.meanMs <= one.meanMs &&
+    by.costPerMonth <= one.costPerMonth &&
+    (by.meanMs < one.meanMs || by.costPerMonth < one.costPerMonth);
+  return rated
+    .map((one) => ({ ...one, isEfficient: !rated.some((other) => isBeaten(one, other)) }))
+    .toSorted((a, b) => a.meanMs - b.meanMs || a.costPerMonth - b.costPerMonth);
+}
+
+type Rated = Omit<Advice, "isEfficient">;
+
+interface Layout {
+  readonly k: number;
+  readonly m: number;
+  readonly regions: readonly AdvisedRegion[];
+  readonly uncachedMs: number;
+  readonly storageCost: number;
+}
+
+/** Every code over every set of regions, chunks round-robin, that survives what was asked for. */
+function layoutsOf(request: AdviceRequest): Layout[] {
+  const { regions, survive } = request;
+  const layouts: Layout[] = [];
+  for (let set = 1; set < 2 ** regions.length; set++) {
+    const chosen = regions.filter((_, r) => set & (1 << r));
+    for (const [k, m] of request.codes ?? CODES) {
+      if (k + m < chosen.length || !survives(chosen, k, m, survive)) continue;
+      layouts.push({
+        k,
+        m,
+        regions: chosen,
+        uncachedMs: uncachedMs(request, chosen, k, m),
+        storageCost: storageCost(request, chosen, k, m),
+      });
+    }
+  }
+  return layouts;
+}
+
+function survives(regions: readonly AdvisedRegion[], k: number, m: number, survive: AdviceRequest["survive"]): boolean {
+  const chunks = regions.map((_, r) => chunksIn(r, regions.length, k + m));
+  const byProvider = new Map<string, number>();
+  for (const [r, region] of regions.entries()) {
+    const provider = region.provider ?? region.name;
+    byProvider.set(provider, (byProvider.get(provider) ?? 0) + chunks[r]!);
+  }
+  const lost = (held: number[], count: number): number =>
+    held
+      .toSorted((a, b) => b - a)
+      .slice(0, count)
+      .reduce((sum, own) => sum + own, 0);
+  return lost(chunks, survive.regions) <= m && lost([...byProvider.values()], survive.providers) <= m;
+}
+
+function chunksIn(region: number, regions: number, chunks: number): number {
+  return Math.floor(chunks / regions) + (region < chunks % regions ? 1 : 0);
+}
+
+function uncachedMs(
+  { pops, data, sigma = 0.3 }: AdviceRequest,
+  regions: readonly AdvisedRegion[],
+  k: number,
+  m: number,
+): number {
+  let sum = 0;
+  let weights = 0;
+  for (const { name, weight } of pops) {
+    const sources = Array.from({ length: k + m }, (_, c) => chunkMs(regions[c % regions.length]!, name, data, k))
+      .toSorted((a, b) => a - b)
+      .slice(0, k)
+      .map((meanMs) => ({ meanMs, sdMs: meanMs * sigma }));
+    sum += weight * expectedReadMs(sources, k);
+    weights += weight;
+  }
+  return sum / weights;
+}
+
+/** How long one chunk takes from a region: first byte and transfer. */
+function chunkMs(
+  { latencyMs, bandwidthMBps }: AdvisedRegion,
+  pop: string,
+  data: AdviceRequest["data"],
+  k: number,
+): number {
+  const transferMs = bandwidthMBps === undefined ? 0 : data.bytesPerObject / k / (bandwidthMBps * 1000);
+  return latencyMs[pop]! + transferMs;
+}
+
+function storageCost({ data }: AdviceRequest, regions: readonly AdvisedRegion[], k: number, m: number): number {
+  const chunkGb = (data.objects * data.bytesPerObject) / k / 1e9;
+  return regions.reduce(
+    (sum, region, r) => sum + chunksIn(r, regions.length, k + m) * chunkGb * region.storagePerGbMonth,
+    0,
+  );
+}
+
+/** Simulates one layout with one cache size; the audience's reads are scaled to the month. */
+function rate(request: AdviceRequest, layout: Layout, cacheShare: number): Rated {
+  const { data, pops } = request;
+  const { k, m, regions } = layout;
+  const scenario = parseScenario({
+    code: { k, m },
+    // Popularity matters by rank: a few hundred objects stand for all of them at the same share of cache.
+    objects: { count: SIMULATED_OBJECTS, bytes: data.bytesPerObject },
+    regions: regions.map((region) => region.name),
+    pops: pops.map((pop) => ({
+      name: pop.name,
+      regionLatencyMs: Object.fromEntries(regions.map((region) => [region.name, chunkMs(region, pop.name, data, k)])),
+      cacheLatencyMs: pop.cacheLatencyMs,
+      capacityChunks: Math.round(cacheShare * SIMULATED_OBJECTS * k),
+      demand: pop.weight,
+    })),
+    noise: { lognormalSigma: request.sigma ?? 0.3 },
+    popularity: { type: "zipf", exponent: data.zipf ?? 0.9 },
+    requests: { perSecond: 1, count: SIMULATED_READS },
+    policies: [{ name: cacheShare > 0 ? "clairvoyant" : "backend" }],
+  });
+  const all = simulate(scenario).find((row) => row.pop === "all")!;
+  const fetched = all.requestsPerRead - k * all.chunkHitRatio;
+  const use = regionUse(request, layout);
+  const price = (of: "getPerMillion" | "egressPerGb"): number =>
+    regions.reduce((sum, region, r) => sum + use[r]! * region[of], 0);
+  const gigabytes = (data.bytesPerObject / k / 1e9) * fetched * data.readsPerMonth;
+  const cacheGb = (cacheShare * data.objects * data.bytesPerObject * pops.length) / 1e9;
+  const cacheCost = data.readsPerMonth * all.hitRatio * KV.read + cacheGb * KV.gbMonth;
+  return {
+    k,
+    m,
+    regions: regions.map((region) => region.name),
+    cacheShare,
+    meanMs: all.meanMs,
+    p99Ms: all.p99Ms,
+    storageOverhead: (k + m) / k,
+    costPerMonth:
+      layout.storageCost +
+      (fetched * data.readsPerMonth * price("getPerMillion")) / 1e6 +
+      gigabytes * price("egressPerGb") +
+      cacheCost,
+  };
+}
+
+/** Share of the chunks read from each region: the nearest k of every PoP, by its audience. */
+function regionUse({ pops, data }: AdviceRequest, { k, m, regions }: Layout): Float64Array {
+  const use = new Float64Array(regions.length);
+  const weights = pops.reduce((sum, pop) => sum + pop.weight, 0);
+  for (const { name, weight } of pops) {
+    const nearest = Array.from({ length: k + m }, (_, c) => c % regions.length)
+      .toSorted((a, b) => chunkMs(regions[a]!, name, data, k) - chunkMs(regions[b]!, name, data, k))
+      .slice(0, k);
+    for (const r of nearest) use[r]! += weight / weights / k;
+  }
+  return use;
+}
+
+function checkRequest(request: AdviceRequest): void {
+  const fail = (field: string, problem: string): never => {
+    throw solverError("SCENARIO_INVALID", `${field}: ${problem}`, { field });
+  };
+  const needNumber = (value: unknown, field: string, min: number): void => {
+    if (typeof value !== "number" || !Number.isFinite(value) || value < min) fail(field, `must be a number >= ${min}`);
+  };
+  const { regions, pops, data, survive, codes, cacheShares } = request ?? {};
+  if (!Array.isArray(regions) || regions.length === 0) fail("regions", "list at least one");
+  if (regions.length > REGIONS_MAX) fail("regions", `at most ${REGIONS_MAX}, got ${regions.length}`);
+  if (!Array.isArray(pops) || pops.length === 0) fail("pops", "list at least one");
+  for (const [p, pop] of pops.entries()) {
+    if (typeof pop?.name !== "string") fail(`pops[${p}].name`, "must be a string");
+    needNumber(pop.weight, `pops[${p}].weight`, 1e-6);
+    needNumber(pop.cacheLatencyMs, `pops[${p}].cacheLatencyMs`, 0);
+  }
+  for (const [r, region] of regions.entries()) {
+    if (typeof region?.name !== "string") fail(`regions[${r}].name`, "must be a string");
+    for (const { name } of pops) needNumber(region.latencyMs?.[name], `regions[${r}].latencyMs.${name}`, 0);
+    for (const field of ["storagePerGbMonth", "getPerMillion", "egressPerGb"] as const) {
+      needNumber(region[field], `regions[${r}].${field}`, 0);
+    }
+    if (region.bandwidthMBps !== undefined) needNumber(region.bandwidthMBps, `regions[${r}].bandwidthMBps`, 1e-3);
+  }
+  needNumber(data?.objects, "data.objects", 1);
+  needNumber(data?.bytesPerObject, "data.bytesPerObject", 1);
+  needNumber(data?.readsPerMonth, "data.readsPerMonth", 0);
+  if (!Number.isInteger(data.bytesPerObject)) fail("data.bytesPerObject", "must be an integer");
+  needNumber(survive?.regions, "survive.regions", 0);
+  needNumber(survive?.providers, "survive.providers", 0);
+  for (const [c, code] of (codes ?? []).entries()) {
+    const isCode = Array.isArray(code) && Number.isInteger(code[0]) && Number.isInteger(code[1]);
+    if (!isCode || code[0] < 1 || code[1] < 0 || code[0] + code[1] > 30)
+      fail(`codes[${c}]`, "must be [k, m], together at most 30");
+  }
+  for (const [s, share] of (cacheShares ?? []).entries()) needNumber(share, `cacheShares[${s}]`, 0);
+}

@@ -1,0 +1,242 @@
+/**
+ * The popularity estimate of the adaptive policy: for every object a posterior over its request probability, under
+ * several assumptions of how popularity changes.
+ *
+ * Model: an object's probability q of being the next one asked for stays the same until, with a small chance at each
+ * request (the hazard), it is drawn anew from the distribution of all objects. On a grid of q this is Bayesian filtering of a
+ * hidden Markov model (`posteriors.ts`), exact up to what happens within one step of silence. The distribution of all objects
+ * is learned from the posteriors themselves (empirical Bayes). Every hazard is one expert, weighted by how well it
+ * predicted the requests so far, with a little weight passed round so that another one can rise (fixed share, Herbster &
+ * Warmuth 1998).
+ *
+ * Everything may also change at once. Trials that forgot all they knew a moment ago (`restart-trial.ts`) run beside the
+ * experts; when one predicts clearly better than the experts do together, they all start over from it.
+ *
+ * The clock is the number of requests, and nothing is fitted to a workload. The work per request does not grow with the
+ * number of objects: posteriors are brought forward when their object is asked for, and a few others in turn.
+ */
+
+import { PopularityGrid } from "./popularity-grid.ts";
+import { Posteriors } from "./posteriors.ts";
+import { RestartTrial, TRIAL_REQUESTS } from "./restart-trial.ts";
+import type { SnapshotReader } from "../../policy/snapshot.ts";
+
+/** Chance per request that an object's popularity is drawn anew, one expert each; an even number of them. */
+const HAZARDS = [0, 1 / 15_000, 1 / 4_000, 1 / 1_000];
+const EXPERTS = HAZARDS.length;
+/** They begin evenly spread. */
+const TRIALS = 3;
+/** Log likelihood ratio at which a trial takes over: one in 8,000 would by chance. */
+const TRIAL_EVIDENCE = 9;
+/** Share of weight that passes between experts per request. */
+const SHARE = 1 / 2_000;
+/** Objects are brought forward in turn, so that each comes up every so many requests … */
+const SWEEP_REQUESTS = 256;
+/** … but no more than so many with one request. */
+const TURNS_MAX = 4;
+/** Turns over which is learned by how much the others are out of date. */
+const LAG_TURNS = 1024;
+/** Requests between two steps of the unseen objects, which are one. */
+const UNSEEN_EVERY = 16;
+/** Requests over which the distribution of all objects is learned. */
+const LEARNING = 500;
+/** Nothing stays as it is for ever. */
+const LASTING_MAX = 100_000;
+/** Some 16 MB of posteriors. */
+const TRACKED_MAX = 20_000;
+/** The place of the unseen objects. */
+const CROWD = 0;
+
+export class PopularityFilter {
+  /** Estimated request probability of each object; 0 for one that was never asked for. */
+  readonly estimate: Float64Array;
+  /** The objects that are told apart from the crowd of the others. */
+  readonly tracked: number[];
+  private readonly objects: number;
+  private readonly trackedMax: number;
+  private readonly posteriors: Posteriors;
+  /** Place of each object's posteriors. */
+  private readonly placeOf: Int32Array;
+  private readonly freePlaces: number[] = [];
+  private readonly prior: Float64Array;
+  private readonly weight: Float64Array;
+  /** Per expert the sum of all objects' means: its normaliser. */
+  private readonly mass: Float64Array;
+  /** Per expert: by how much the mean of an object sinks from one turn to the next. */
+  private readonly lag: Float64Array;
+  private readonly trials: RestartTrial[];
+  private now: number;
+  /** Whose turn it is to be brought forward. */
+  private turn: number;
+
+  /** `trackedMax`: more objects are not told apart; the least popular ones return to the crowd. */
+  constructor(objects: number, trackedMax = TRACKED_MAX, state?: SnapshotReader) {
+    this.objects = objects;
+    this.trackedMax = trackedMax;
+    this.placeOf = new Int32Array(objects);
+    const grid = new PopularityGrid(objects, HAZARDS);
+    // In the order of `lists`.
+    this.estimate = state?.float64(objects) ?? new Float64Array(objects);
+    this.prior = state?.float64(grid.levels.length) ?? grid.firstPrior(objects);
+    this.weight = state?.float64(EXPERTS) ?? new Float64Array(EXPERTS).fill(1 / EXPERTS);
+    this.lag = state?.float64(EXPERTS) ?? new Float64Array(EXPERTS);
+    const mass = state?.float64(EXPERTS);
+    [this.now, this.turn] = (state?.float64(2) ?? [0, 0]) as [number, number];
+    this.tracked = state?.objectList() ?? [];
+    for (const [i, object] of this.tracked.entries()) this.placeOf[object] = i + 1;
+    this.posteriors = new Posteriors(grid, EXPERTS, state ? this.tracked.length + 1 : 64, this.prior, state);
+    this.mass = mass ?? this.posteriors.mean.slice(0, EXPERTS).map((mean) => objects * mean);
+    this.trials = Array.from({ length: TRIALS }, (_, t) => {
+      const began = -Math.floor((t * TRIAL_REQUESTS) / TRIALS);
+      return new RestartTrial(grid, objects, began, this.prior, state);
+    });
+  }
+
+  /** All it knows, for the constructor to read back. */
+  lists(): (Float64Array | Float32Array | number[])[] {
+    return [
+      this.estimate,
+      this.prior,
+      this.weight,
+      this.lag,
+      this.mass,
+      Float64Array.of(this.now, this.turn),
+      this.tracked,
+      ...this.posteriors.lists([CROWD, ...this.tracked.map((object) => this.placeOf[object]!)]),
+      ...this.trials.flatMap((trial) => trial.lists()),
+    ];
+  }
+
+  /** Takes one request in. */
+  record(object: number): void {
+    const place = this.placeOf[object]! || this.track(object);
+    this.advance(place);
+    this.judge(place, object);
+    this.changeMass(place, -1);
+    this.posteriors.arrive(place);
+    this.changeMass(place, 1);
+    this.estimate[object] = this.mixedMean(place);
+    this.now++;
+    this.takeTurns();
+    for (const trial of this.trials) {
+      if (trial.evidence > TRIAL_EVIDENCE) this.startOver(trial);
+      else if (trial.isOver(this.now)) trial.restart(this.now, this.prior);
+    }
+    if (this.tracked.length > this.trackedMax) this.forgetLeast();
+  }
+
+  /** Requests for which an object's popularity is likely to stay what it is, as the experts see it; LASTING_MAX at most. */
+  get lasting(): number {
+    const hazard = this.weight.reduce((sum, weight, e) => sum + weight * HAZARDS[e]!, 0);
+    return 1 / (hazard + 1 / LASTING_MAX);
+  }
+
+  /** Brings one object's estimate forward to now. */
+  touch(object: number): void {
+    const place = this.placeOf[object]!;
+    if (place === CROWD) return;
+    this.advance(place);
+    this.estimate[object] = this.mixedMean(place);
+  }
+
+  /** Returns the object to the crowd. */
+  forget(object: number): void {
+    for (const trial of this.trials) trial.forget(object);
+    if (this.placeOf[object] !== CROWD) {
+      this.tracked.splice(this.tracked.indexOf(object), 1);
+      this.release(object);
+    }
+    this.estimate[object] = 0;
+  }
+
+  private track(object: number): number {
+    const place = this.freePlaces.pop() ?? this.tracked.length + 1;
+    this.posteriors.copy(CROWD, place);
+    this.placeOf[object] = place;
+    this.tracked.push(object);
+    return place;
+  }
+
+  /** Experts gain weight, and trials evidence, by the probability they gave to what was asked for. */
+  private judge(place: number, object: number): void {
+    const { weight, mass, lag } = this;
+    const { mean } = this.posteriors;
+    // The means of the others were true a while ago: half a turn on average.
+    const stale = this.tracked.length / 2;
+    let together = 0;
+    for (let e = 0; e < EXPERTS; e++) {
+      together += weight[e]! *= mean[place * EXPERTS + e]! / (mass[e]! - stale * lag[e]!);
+    }
+    for (let e = 0; e < EXPERTS; e++) weight[e] = (1 - SHARE) * (weight[e]! / together) + SHARE / EXPERTS;
+    for (const trial of this.trials) trial.evidence += Math.log(trial.record(object, this.now) / together);
+  }
+
+  /** Brings forward the next few objects, and now and then the crowd, and learns from them. */
+  private takeTurns(): void {
+    const { tracked, objects } = this;
+    const turns = Math.min(TURNS_MAX, Math.ceil(tracked.length / SWEEP_REQUESTS));
+    for (let i = 0; i < turns; i++) {
+      if (this.turn >= tracked.length) this.turn = 0;
+      this.takeTurn(tracked[this.turn++]!, i === 0);
+    }
+    if (this.now % UNSEEN_EVERY !== 0) return;
+    this.advance(CROWD);
+    const share = (objects - tracked.length) / objects;
+    this.posteriors.teach(CROWD, this.weight, (share * UNSEEN_EVERY) / LEARNING, this.prior);
+  }
+
+  private takeTurn(object: number, isTeaching: boolean): void {
+    const { lag, posteriors, tracked } = this;
+    const place = this.placeOf[object]!;
+    for (let e = 0; e < EXPERTS; e++) lag[e]! += (posteriors.mean[place * EXPERTS + e]! - lag[e]!) / LAG_TURNS;
+    this.touch(object);
+    for (let e = 0; e < EXPERTS; e++) lag[e]! -= posteriors.mean[place * EXPERTS + e]! / LAG_TURNS;
+    if (isTeaching) posteriors.teach(place, this.weight, tracked.length / this.objects / LEARNING, this.prior);
+  }
+
+  private advance(place: number): void {
+    this.changeMass(place, -1);
+    this.posteriors.advance(place, this.now, this.prior);
+    this.changeMass(place, 1);
+  }
+
+  private changeMass(place: number, sign: number): void {
+    const { mean } = this.posteriors;
+    const times = sign * (place === CROWD ? this.objects - this.tracked.length : 1);
+    for (let e = 0; e < EXPERTS; e++) this.mass[e]! += times * mean[place * EXPERTS + e]!;
+  }
+
+  /** All experts take over what a trial believes, and the trials start anew. */
+  private startOver(trial: RestartTrial): void {
+    this.mass.fill(0);
+    for (const object of [-1, ...this.tracked]) {
+      const place = object < 0 ? CROWD : this.placeOf[object]!;
+      this.posteriors.begin(place, this.now, (out) => trial.posterior(object, this.now, out));
+      this.changeMass(place, 1);
+      if (object >= 0) this.estimate[object] = this.mixedMean(place);
+    }
+    for (const other of this.trials) other.restart(this.now, this.prior);
+  }
+
+  private forgetLeast(): void {
+    this.tracked.sort((a, b) => this.estimate[b]! - this.estimate[a]!);
+    // A tenth at a time, so that this stays rare.
+    for (const object of this.tracked.splice(Math.floor(0.9 * this.trackedMax))) this.release(object);
+  }
+
+  private release(object: number): void {
+    const { mean } = this.posteriors;
+    const place = this.placeOf[object]!;
+    for (let e = 0; e < EXPERTS; e++) this.mass[e]! += mean[e]! - mean[place * EXPERTS + e]!;
+    this.freePlaces.push(place);
+    this.placeOf[object] = CROWD;
+    this.estimate[object] = this.mixedMean(CROWD);
+  }
+
+  private mixedMean(place: number): number {
+    const { mean } = this.posteriors;
+    let mixed = 0;
+    for (let e = 0; e < EXPERTS; e++) mixed += this.weight[e]! * mean[place * EXPERTS + e]!;
+    return mixed;
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * Sprout (ToN 2017): at the end of each period d of every object is chosen so that the mean of Lemma 1's latency bound is
+ * least, with the reads' own load on the regions counted (`sprout/optimize.ts`). The cache should hold functional chunks.
+ *
+ * Departures: rates are Agar's moving average over periods instead of detected time bins. A region is as many servers as it
+ * has chunks of one object; its printed latency is what a chunk takes at the present load, the service alone so much less as a
+ * queue of that utilization makes it. Reads ask the nearest chunks as under every other policy, not by the probabilities that
+ * the optimiser finds beside d. A cache that knows no regions gives fixed latencies without queues: the bound is
+ * then the time of the slowest chunk, and the problem the knapsack of `exact`.
+ */
+
+import type { LatencyEstimate } from "../../options/latency.ts";
+import { lognormalServer } from "./latency-bound.ts";
+import type { Server } from "./latency-bound.ts";
+import { optimizeSprout } from "./optimize.ts";
+import type { SproutFile } from "./optimize.ts";
+import { configureExactly } from "../../policy/configure.ts";
+import { PeriodPopularity } from "../../policy/period-popularity.ts";
+import { applyConfiguration } from "../../policy/policy.ts";
+import type { Policy, PolicyCache, StorageView } from "../../policy/policy.ts";
+import { packSnapshot } from "../../policy/snapshot.ts";
+import type { SnapshotReader } from "../../policy/snapshot.ts";
+
+/** Objects asked for less than so many times per period are not considered. */
+const POPULARITY_MIN = 1e-2;
+/** Good enough for one period; the bound is wider than what more would gain. */
+const LIMITS = { gainMin: 1e-2, roundsMax: 3, stepsMax: 8 };
+/** A latency is never wholly certain; at 0 the bound has corners where gradients say nothing. */
+const VARIATION_MIN = 0.05;
+/** Latencies of 0 ms are no times of a server. */
+const MEAN_MS_MIN = 1e-3;
+
+export function sprout(cache: PolicyCache, alpha: number, state?: SnapshotReader): Policy {
+  const popularity = new PeriodPopularity(cache.objects, alpha, state);
+  return {
+    onRequest: (object) => popularity.record(object),
+    onPeriod: () => {
+      const requests = popularity.endPeriod();
+      applyConfiguration(
+        cache,
+        cache.storage ? plan(cache, cache.storage, requests) : configureExactly(cache, requests).count,
+      );
+    },
+    forget: (object) => popularity.forget(object),
+    snapshot: () => packSnapshot("sprout", cache.objects, popularity.lists()),
+  };
+}
+
+/** Chunks to keep of each object. Rates are in requests per period: only their shares of the load matter. */
+function plan(cache: PolicyCache, storage: StorageView, requests: Float64Array): Uint8Array {
+  const count = new Uint8Array(cache.objects);
+  const objects: number[] = [];
+  const files: SproutFile[] = [];
+  for (let o = 0; o < cache.objects; o++) {
+    const k = cache.kOf(o);
+    const servers = serversOf(storage.regionsOf(o), storage.latency.length);
+    // What cannot be read at all is left alone: no number of functional chunks below k makes up for it.
+    if (requests[o]! < POPULARITY_MIN || servers.length < k || cache.chunkWeight[o]! > cache.capacity) continue;
+    objects.push(o);
+    files.push({ readsPerSecond: requests[o]!, k, servers, chunkWeight: cache.chunkWeight[o]! });
+  }
+  if (files.length === 0) return count;
+  const servers = asServers(storage, files);
+  const { cached } = optimizeSprout(files, servers, Math.floor(cache.capacity), LIMITS);
+  for (const [i, o] of objects.entries()) count[o] = cached[i]!;
+  return count;
+}
+
+/** Server numbers of an object's chunks: the n-th chunk of a region lies on the region's n-th server. */
+function serversOf(regions: readonly number[], regionCount: number): number[] {
+  const seen = new Int32Array(regionCount);
+  return regions.map((region) => seen[region]!++ * regionCount + region);
+}
+
+/**
+ * A server that serves n chunks at a time, each in s = latency (1 - u) on average, is busy for u of the time when
+ * arrivals x s / n = u: so n follows from the arrivals that reads make when they ask all servers alike.
+ */
+function asServers({ latency, utilization }: StorageView, files: readonly SproutFile[]): Server[] {
+  const count = 1 + Math.max(...files.flatMap(({ servers }) => servers));
+  const arrivals = new Float64Array(count);
+  for (const { servers, k, readsPerSecond } of files) {
+    for (const j of servers) arrivals[j]! += (readsPerSecond * k) / servers.length;
+  }
+  return Array.from(arrivals, (rate, j) => {
+    const server = asServer(latency[j % latency.length]!, 1 - utilization);
+    return { ...server, parallel: utilization > 0 && rate > 0 ? (rate * server.mean) / utilization : Infinity };
+  });
+}
+
+function asServer({ meanMs, sdMs = 0 }: LatencyEstimate, factor: number): Server {
+  const mean = Math.max(MEAN_MS_MIN, meanMs * factor);
+  return lognormalServer(mean, Math.max(VARIATION_MIN * mean, sdMs * factor));
+}

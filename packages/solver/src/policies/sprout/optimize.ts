@@ -1,0 +1,138 @@
+/**
+ * Sprout's optimiser: how many functional chunks d of each file to cache, and with which probabilities to ask the servers,
+ * so that the mean latency bound is least (section IV, Algorithm 1).
+ *
+ * Like the paper's algorithm it alternates: z, then d and the probabilities, until the bound falls no more. Departures: d is
+ * chosen exactly, by the knapsack, at the present queues, instead of fixing rounded blocks of files one after the other; the
+ * probabilities follow by conditional gradient steps (Frank & Wolfe 1956) instead of projected ones. The objective is not
+ * convex in all variables once files of different z share a server, so the best round is kept.
+ */
+
+import { solverError } from "../../errors.ts";
+import { chooseCached } from "./choose-cached.ts";
+import { descend, loadsOf } from "./descend.ts";
+import type { Server } from "./latency-bound.ts";
+
+export interface SproutFile {
+  readonly readsPerSecond: number;
+  /** Chunks a read needs. */
+  readonly k: number;
+  /** The servers that store a chunk of it, one each. */
+  readonly servers: readonly number[];
+  /** Of one cached chunk, in the unit of the capacity. Default 1. */
+  readonly chunkWeight?: number;
+}
+
+export interface SproutPlan {
+  /** Functional chunks to cache of each file. */
+  readonly cached: Int32Array;
+  /** Per file: the probability of asking each server. */
+  readonly probability: readonly Float64Array[];
+  /** Mean over all reads of the latency bound, in seconds. */
+  readonly meanBound: number;
+  /** Mean bound after each round. */
+  readonly rounds: readonly number[];
+}
+
+export interface SproutLimits {
+  /** A round ends the search when it gains less than this share. Default 1e-4. */
+  readonly gainMin?: number;
+  /** Default 20. */
+  readonly roundsMax?: number;
+  /** Gradient steps in a round. Default 60. */
+  readonly stepsMax?: number;
+}
+
+/** Throws SCENARIO_INVALID for malformed numbers, or when the servers are overloaded even with a full cache. */
+export function optimizeSprout(
+  files: readonly SproutFile[],
+  servers: readonly Server[],
+  capacity: number,
+  { gainMin = 1e-4, roundsMax = 20, stepsMax = 60 }: SproutLimits = {},
+): SproutPlan {
+  checkFiles(files, servers.length, capacity);
+  checkServers(servers);
+  // Start with every file cached in the same proportion and all its servers asked alike.
+  const total = files.reduce((sum, { k, chunkWeight = 1 }) => sum + k * chunkWeight, 0);
+  const share = total > 0 ? 1 - Math.min(1, capacity / total) : 1;
+  let probability: readonly Float64Array[] = files.map((file) => {
+    const alike = new Float64Array(servers.length);
+    for (const j of file.servers) alike[j] = (file.k * share) / file.servers.length;
+    return alike;
+  });
+  let best: SproutPlan | undefined;
+  const rounds: number[] = [];
+  while (rounds.length < roundsMax) {
+    const cached = chooseCached(files, servers, probability, capacity);
+    const scaled = probability.map((own, i) => rescale(own, files[i]!, cached[i]!));
+    const found = descend(files, servers, scaled, cached, stepsMax);
+    rounds.push(found.meanBound);
+    const isDone = best !== undefined && found.meanBound >= (1 - gainMin) * best.meanBound;
+    if (!best || found.meanBound < best.meanBound) best = { ...found, cached, rounds };
+    if (isDone || best.meanBound === 0) break;
+    probability = found.probability;
+  }
+  if (!best || !Number.isFinite(best.meanBound)) {
+    const loads = best ? loadsOf(files, servers.length, best.probability) : [];
+    throw solverError("SCENARIO_INVALID", "the servers cannot keep up with these reads: add servers or cache", {
+      capacity,
+      loads: [...loads],
+    });
+  }
+  return best;
+}
+
+/** Probabilities that add up to k - d, each at most 1, as near to the given ones as scaling allows. */
+function rescale(probability: Float64Array, { k, servers }: SproutFile, cached: number): Float64Array {
+  const wanted = k - cached;
+  const scaled = new Float64Array(probability.length);
+  if (wanted <= 0) return scaled;
+  for (const j of servers) scaled[j] = Math.max(probability[j]!, 1e-9);
+  // Those cut off at 1 leave the rest to the others; at most one server reaches 1 per round or it ends.
+  for (let round = 0; round <= servers.length; round++) {
+    let fixed = 0;
+    let free = 0;
+    for (const j of servers) {
+      if (scaled[j]! >= 1) fixed++;
+      else free += scaled[j]!;
+    }
+    if (free === 0) break;
+    const factor = (wanted - fixed) / free;
+    let isCut = false;
+    for (const j of servers) {
+      if (scaled[j]! >= 1) continue;
+      scaled[j] = scaled[j]! * factor;
+      if (scaled[j]! > 1) {
+        scaled[j] = 1;
+        isCut = true;
+      }
+    }
+    if (!isCut) break;
+  }
+  return scaled;
+}
+
+function checkFiles(files: readonly SproutFile[], servers: number, capacity: number): void {
+  if (!Number.isSafeInteger(capacity) || capacity < 0) {
+    throw solverError("SCENARIO_INVALID", `capacity must be an integer >= 0, got ${capacity}`, { capacity });
+  }
+  for (const [file, { k, servers: own, readsPerSecond, chunkWeight = 1 }] of files.entries()) {
+    const isSound = Number.isInteger(k) && k >= 1 && k <= own.length && new Set(own).size === own.length;
+    const isKnown = own.every((server) => Number.isInteger(server) && server >= 0 && server < servers);
+    const isRate = Number.isFinite(readsPerSecond) && readsPerSecond >= 0;
+    if (isSound && isKnown && isRate && Number.isSafeInteger(chunkWeight) && chunkWeight >= 1) continue;
+    throw solverError(
+      "SCENARIO_INVALID",
+      `file ${file}: needs k of its distinct servers, a rate >= 0 and a chunk weight that is an integer >= 1`,
+      { file },
+    );
+  }
+}
+
+function checkServers(servers: readonly Server[]): void {
+  for (const [server, { mean, secondMoment, thirdMoment, parallel = 1 }] of servers.entries()) {
+    const areMoments = mean > 0 && secondMoment >= mean ** 2 * (1 - 1e-9) && thirdMoment > 0;
+    if (areMoments && Number.isFinite(secondMoment + thirdMoment) && parallel > 0) continue;
+    throw solverError("SCENARIO_INVALID", `server ${server}: its moments are not those of a time above 0`, { server });
+  }
+}

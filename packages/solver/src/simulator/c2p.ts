@@ -1,0 +1,219 @@
+/**
+ * C2P (ICDCN 2015): co-operating PoPs, each of which replaces by what all of them hold. They tell one another what they hold
+ * and how it is read (`c2p/cache-events.ts`), and evict objects that are not wholly cached before those that are
+ * (`c2p/replacement.ts`), so that the caches together hold whole objects.
+ *
+ * Departures, beside those of the parts: the paper's nodes store the segments that they cache, here a PoP caches what its own
+ * reads had to fetch from the regions, if no peer is known to hold it; an object leaves a PoP with all its chunks there; peers
+ * exchange what they hold in full every `digestSeconds`, because their network may lose messages (the paper's broker does not).
+ */
+
+import { asInteger, asNumber, refuseUnknown } from "../json-fields.ts";
+import type { Caches } from "./cache-state.ts";
+import type { Decider } from "./decider.ts";
+import type { Random } from "../random.ts";
+import { CacheEvents } from "../cooperation/cache-events.ts";
+import type { CacheMessage } from "../cooperation/cache-message.ts";
+import { ObjectsInCache } from "../cooperation/objects-in-cache.ts";
+import { decayedHits } from "../cooperation/hit-decay.ts";
+import { chooseVictim } from "../cooperation/replacement.ts";
+
+interface Settings {
+  /** Algorithm 1's temporal affinity threshold; not printed. */
+  readonly affinitySeconds: number;
+  readonly gatherMs: number;
+  readonly statementsMax: number;
+  readonly digestSeconds: number;
+  /** How long a message travels; half of the latency between the two PoPs unless given. */
+  readonly delayMs: number | undefined;
+  readonly lossProbability: number;
+}
+
+interface Travelling {
+  readonly arrivesMs: number;
+  readonly to: number;
+  readonly message: CacheMessage;
+}
+
+export class C2pDecider implements Decider {
+  readonly wantsTruth = false;
+  /** Messages sent so far, by sender; one to each peer. */
+  readonly messages: Float64Array;
+  private readonly caches: Caches;
+  private readonly settings: Settings;
+  private readonly random: Random;
+  private readonly events: CacheEvents[];
+  private readonly tables: ObjectsInCache[];
+  /** Per PoP: objects it holds, least recently read first, with the reads at this PoP. */
+  private readonly kept: Map<number, { hits: number; readMs: number }>[];
+  private travelling: Travelling[] = [];
+  private nextDigestMs: number;
+
+  constructor(caches: Caches, settings: Readonly<Record<string, unknown>>, random: Random) {
+    const { pops } = caches.world;
+    this.caches = caches;
+    this.settings = parseSettings(settings);
+    this.random = random;
+    this.messages = new Float64Array(pops.length);
+    const { gatherMs, statementsMax, digestSeconds } = this.settings;
+    this.events = pops.map(({ name }) => new CacheEvents(name, { gatherMs, statementsMax }));
+    this.tables = pops.map(() => new ObjectsInCache());
+    this.kept = pops.map(() => new Map());
+    this.nextDigestMs = digestSeconds * 1000;
+  }
+
+  onRequest(pop: number, object: number, seconds: number): void {
+    const nowMs = seconds * 1000;
+    this.exchange(nowMs);
+    this.events[pop]!.recordRead(String(object), nowMs);
+    this.touch(pop, object, nowMs);
+    const missing = this.missingOf(pop, object);
+    if (missing > 0) this.admit(pop, object, missing, nowMs);
+  }
+
+  onPeriod(seconds: number): void {
+    this.exchange(seconds * 1000);
+  }
+
+  onLatency(): void {}
+
+  onTruth(): void {}
+
+  /** Sends and delivers all that is due by now, each at its own moment. */
+  private exchange(nowMs: number): void {
+    for (const [from, events] of this.events.entries()) {
+      while (events.dueMs <= nowMs) this.send(from, events.take(events.dueMs)!);
+    }
+    for (; this.nextDigestMs <= nowMs; this.nextDigestMs += this.settings.digestSeconds * 1000) {
+      for (const [from, events] of this.events.entries()) this.send(from, events.digest(this.nextDigestMs));
+    }
+    const arrived = this.travelling.filter(({ arrivesMs }) => arrivesMs <= nowMs);
+    if (arrived.length === 0) return;
+    this.travelling = this.travelling.filter(({ arrivesMs }) => arrivesMs > nowMs);
+    for (const { to, message } of arrived) this.tables[to]!.merge(message);
+  }
+
+  private send(from: number, message: CacheMessage): void {
+    const { pops } = this.caches.world;
+    const { delayMs, lossProbability } = this.settings;
+    for (const [to, { name }] of pops.entries()) {
+      if (to === from) continue;
+      this.messages[from]! += 1;
+      if (this.random.next() < lossProbability) continue;
+      const travelMs = delayMs ?? (pops[from]!.peerLatencyMs[name] ?? UNKNOWN_LATENCY_MS) / 2;
+      this.travelling.push({ arrivesMs: message.statedMs + travelMs, to, message });
+    }
+  }
+
+  /** How many chunks a read at the PoP had to fetch from the regions, as far as it knows of its peers. */
+  private missingOf(pop: number, object: number): number {
+    const { world } = this.caches;
+    let held = this.caches.countOf(pop, object);
+    if (world.functional) {
+      for (const chunks of this.tables[pop]!.holdersOf(String(object)).values()) held += chunks.length;
+    } else held = world.countOf(this.believedOf(pop, object).reduce((union, mask) => union | mask));
+    return Math.max(0, world.code.k - held);
+  }
+
+  /** What every PoP holds of the object, as this PoP knows it: its own contents, and what the others told. */
+  private believedOf(pop: number, object: number): Int32Array {
+    const { world } = this.caches;
+    const holders = this.tables[pop]!.holdersOf(String(object));
+    return Int32Array.from(world.pops, ({ name }, q) => {
+      if (q === pop) return this.caches.heldOf(object)[pop]!;
+      const chunks = holders.get(name) ?? [];
+      return world.functional ? chunks.length : chunks.reduce((mask, chunk) => mask | (1 << chunk), 0);
+    });
+  }
+
+  private admit(pop: number, object: number, missing: number, nowMs: number): void {
+    const { world } = this.caches;
+    const weight = world.chunkWeight[object]!;
+    const free = (): number => world.capacity[pop]! - this.caches.used[pop]!;
+    while (free() < missing * weight) {
+      const victim = chooseVictim(this.candidates(pop, object, nowMs), this.settings.affinitySeconds * 1000);
+      if (!victim) break;
+      this.hold(pop, victim.object, 0, nowMs);
+    }
+    const room = Math.min(missing, Math.floor(free() / weight));
+    if (room > 0) this.hold(pop, object, this.withMore(pop, object, room), nowMs);
+  }
+
+  /** What the PoP holds after it has taken in so many chunks more: of those that a read lacks, the most distant ones. */
+  private withMore(pop: number, object: number, more: number): number {
+    const { world } = this.caches;
+    const believed = this.believedOf(pop, object);
+    const own = believed[pop]!;
+    if (world.functional) return own + more;
+    const elsewhere = believed.reduce((union, mask, q) => (q === pop ? union : union | mask), 0);
+    let next = own;
+    for (let d = 1; d <= world.code.k && world.countOf(next) < world.countOf(own) + more; d++) {
+      next |= world.chooseChunks(pop, world.groupOf[object]!, d, believed) & ~elsewhere;
+    }
+    return next;
+  }
+
+  private *candidates(pop: number, except: number, nowMs: number): Iterable<Candidate> {
+    const table = this.tables[pop]!;
+    for (const [object, { hits, readMs }] of this.kept[pop]!) {
+      if (object === except) continue;
+      const key = String(object);
+      const own = this.chunksOf(pop, this.caches.heldOf(object)[pop]!);
+      yield {
+        object,
+        oic: table.oic(key, this.caches.world.code.k, own),
+        hits: decayedHits(hits, readMs, nowMs) + table.hits(key, nowMs),
+        readMs: Math.max(readMs, table.readMs(key, nowMs)),
+      };
+    }
+  }
+
+  private hold(pop: number, object: number, held: number, nowMs: number): void {
+    this.caches.hold(pop, object, held);
+    this.events[pop]!.recordHeld(String(object), this.chunksOf(pop, held), nowMs);
+    if (held === 0) this.kept[pop]!.delete(object);
+    else if (!this.kept[pop]!.has(object)) this.kept[pop]!.set(object, { hits: 1, readMs: nowMs });
+  }
+
+  private touch(pop: number, object: number, nowMs: number): void {
+    const known = this.kept[pop]!.get(object);
+    if (!known) return;
+    this.kept[pop]!.delete(object);
+    this.kept[pop]!.set(object, { hits: decayedHits(known.hits, known.readMs, nowMs) + 1, readMs: nowMs });
+  }
+
+  /** Chunk indices of what is held; functional chunks of different PoPs are different. */
+  private chunksOf(pop: number, held: number): number[] {
+    const { world } = this.caches;
+    const first = world.chunks + pop * world.code.k;
+    if (world.functional) return Array.from({ length: held }, (_, row) => first + row);
+    return Array.from({ length: world.chunks }, (_, chunk) => chunk).filter((chunk) => held & (1 << chunk));
+  }
+}
+
+interface Candidate {
+  readonly object: number;
+  readonly oic: number;
+  readonly hits: number;
+  readonly readMs: number;
+}
+
+const UNKNOWN_LATENCY_MS = 200;
+
+function parseSettings(json: Readonly<Record<string, unknown>>): Settings {
+  const number = (field: string, preset: number, min: number, max?: number): number =>
+    asNumber(json[field] ?? preset, `c2p.${field}`, min, max);
+  refuseUnknown(
+    json,
+    ["affinitySeconds", "gatherMs", "statementsMax", "digestSeconds", "delayMs", "lossProbability"],
+    "c2p.",
+  );
+  return {
+    affinitySeconds: number("affinitySeconds", 30, 0),
+    gatherMs: number("gatherMs", 200, 1),
+    statementsMax: asInteger(json["statementsMax"] ?? 256, "c2p.statementsMax", 1),
+    digestSeconds: number("digestSeconds", 60, 0.1),
+    delayMs: json["delayMs"] === undefined ? undefined : number("delayMs", 0, 0),
+    lossProbability: number("lossProbability", 0, 0, 1),
+  };
+}

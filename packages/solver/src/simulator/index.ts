@@ -1,0 +1,217 @@
+/**
+ * The simulator: plays one sequence of requests against every system of a scenario and reports what the readers saw.
+ * Equal scenarios give equal results; systems are compared on the same requests, placements and noise.
+ */
+
+import { C2pDecider } from "./c2p.ts";
+import { Caches } from "./cache-state.ts";
+import { PeriodicDecider, SeparateDecider } from "./decider.ts";
+import type { Decider } from "./decider.ts";
+import { JointDecider } from "./joint-decider.ts";
+import { ReadLog } from "./statistics.ts";
+import type { ReadStatistics } from "./statistics.ts";
+import type { Scenario, SystemSpec } from "./scenario/scenario.ts";
+import { GeneratedWorkload, TraceWorkload } from "./workload.ts";
+import type { Workload } from "./workload.ts";
+import { World } from "./world.ts";
+import { seededRandom } from "../random.ts";
+import type { Random } from "../random.ts";
+import type { Trace } from "../traces/trace.ts";
+
+export interface SimulationRow extends ReadStatistics {
+  /** The policy or system. */
+  readonly name: string;
+  /** A PoP's name, or "all". */
+  readonly pop: string;
+  /** Values written into the cache per run. */
+  readonly writes: number;
+  /** Mean duration of one call of the policy (on each request and at the end of each period); 0 without a clock. */
+  readonly solveMs: number;
+  /** Messages sent to other PoPs per run; only where PoPs exchange cache events. */
+  readonly messages?: number;
+  /** At the end of the last run: how many objects are kept with 0, 1, .. k chunks. */
+  readonly objectsByChunks: readonly number[];
+  /** Latencies at 101 equally spaced quantiles; only on request. */
+  readonly quantilesMs?: readonly number[];
+  /** How much longer reads take than under the scenario's clairvoyant policy, in percent; only when it is listed. */
+  readonly lossPercent?: number;
+}
+
+export interface SimulationOptions {
+  /** A clock in milliseconds for `solveMs`. */
+  readonly now?: () => number;
+  /** Replays this log instead of drawing requests: the scenario's objects, popularity and requests do not count then. */
+  readonly trace?: Trace;
+  /** Adds `quantilesMs` to the rows. */
+  readonly withQuantiles?: boolean;
+  /** Called now and then with the share done, 0 to 1. */
+  readonly onProgress?: (done: number) => void;
+}
+
+/** Runs every system of the scenario; one row per system and PoP, and one for all PoPs together. */
+export function simulate(given: Scenario, options: SimulationOptions = {}): SimulationRow[] {
+  const { trace } = options;
+  const scenario = trace ? { ...given, objects: { count: trace.keys.length, bytes: trace.bytes } } : given;
+  const rows: SimulationRow[] = [];
+  const parts = scenario.systems.length * scenario.runs;
+  for (const [s, system] of scenario.systems.entries()) {
+    const total: Total = {
+      logs: scenario.pops.map(() => new ReadLog()),
+      writes: scenario.pops.map(() => 0),
+      messages: scenario.pops.map(() => 0),
+      contents: [],
+      decisions: 0,
+      decisionMs: 0,
+    };
+    for (let run = 0; run < scenario.runs; run++) {
+      const report = (done: number): void => options.onProgress?.((s * scenario.runs + run + done) / parts);
+      runOnce(scenario, system, run, total, options, report);
+    }
+    rows.push(...rowsOf(system, total, scenario, options.withQuantiles ?? false));
+  }
+  return withLoss(rows, scenario);
+}
+
+/** What all runs of one system add up to. */
+interface Total {
+  readonly logs: ReadLog[];
+  readonly writes: number[];
+  readonly messages: number[];
+  readonly contents: number[][];
+  decisions: number;
+  decisionMs: number;
+}
+
+const PROGRESS_EVERY = 5000;
+
+function runOnce(
+  scenario: Scenario,
+  system: SystemSpec,
+  run: number,
+  total: Total,
+  { now, trace }: SimulationOptions,
+  report: (done: number) => void,
+): void {
+  const random = seededRandom(scenario.seed).fork(run);
+  const world = new World(scenario, system, random.fork(1));
+  const workload = trace ? new TraceWorkload(scenario, trace) : new GeneratedWorkload(scenario, random);
+  const caches = new Caches(world);
+  const controller = new Controller(scenario, createDecider(caches, scenario, system, random.fork(4)), total, now);
+  const noiseSeed = random.fork(3).integer(2 ** 31);
+  for (let step = 0; workload.next(); step++) {
+    const { seconds, pop, object } = workload;
+    const hasChanged = world.advance(seconds);
+    controller.advance(seconds, hasChanged, workload);
+    total.logs[pop]!.add(world.readActual(pop, object, caches.heldOf(object), noiseSeed + step), world.code.k);
+    controller.onRequest(pop, object, seconds);
+    if (step % PROGRESS_EVERY === 0) report(step / workload.total);
+  }
+  total.contents.splice(0, Infinity, ...scenario.pops.map((_, pop) => contentsOf(caches, pop)));
+  for (const [pop, writes] of caches.writes.entries()) total.writes[pop]! += writes;
+  for (const [pop, messages] of controller.messages.entries()) total.messages[pop]! += messages;
+}
+
+function createDecider(caches: Caches, { decide }: Scenario, system: SystemSpec, random: Random): Decider {
+  if (system.policy === "c2p") return new C2pDecider(caches, system.settings, random);
+  const decider = system.joint ? new JointDecider(caches, system) : new SeparateDecider(caches, system);
+  if (decide === "request") return decider;
+  const { objects, pops } = caches.world;
+  return new PeriodicDecider(decider, { objects, pops: pops.length }, random);
+}
+
+function contentsOf(caches: Caches, pop: number): number[] {
+  const counts = Array.from({ length: caches.world.code.k + 1 }, () => 0);
+  for (let o = 0; o < caches.world.objects; o++) counts[caches.countOf(pop, o)]! += 1;
+  return counts;
+}
+
+/** Calls the decider's hooks when they are due, and measures them. */
+class Controller {
+  private readonly decider: Decider;
+  private readonly total: Total;
+  private readonly now: (() => number) | undefined;
+  private readonly periodSeconds: number;
+  private readonly probeSeconds: number;
+  private nextPeriod: number;
+  private nextProbe = Infinity;
+  private truthVersion = -1;
+
+  constructor(scenario: Scenario, decider: Decider, total: Total, now: (() => number) | undefined) {
+    this.decider = decider;
+    this.total = total;
+    this.now = now;
+    this.periodSeconds = scenario.periodSeconds;
+    this.probeSeconds = scenario.probeSeconds;
+    this.nextPeriod = scenario.periodSeconds;
+  }
+
+  get messages(): readonly number[] {
+    return [...(this.decider.messages ?? [])];
+  }
+
+  advance(seconds: number, hasChanged: boolean, workload: Workload): void {
+    const { decider } = this;
+    // Latencies are probed at fixed moments; only the oracle notices a change at once.
+    if (hasChanged) {
+      this.nextProbe = decider.wantsTruth ? seconds : Math.ceil(seconds / this.probeSeconds) * this.probeSeconds;
+    }
+    if (seconds >= this.nextProbe) {
+      this.nextProbe = Infinity;
+      this.measure(() => decider.onLatency(seconds));
+    }
+    if (decider.wantsTruth && workload.version !== this.truthVersion) {
+      this.truthVersion = workload.version;
+      const truth = workload.truth();
+      this.measure(() => decider.onTruth(truth, seconds));
+    }
+    for (; seconds >= this.nextPeriod; this.nextPeriod += this.periodSeconds) {
+      this.measure(() => decider.onPeriod(this.nextPeriod));
+    }
+  }
+
+  onRequest(pop: number, object: number, seconds: number): void {
+    this.measure(() => this.decider.onRequest(pop, object, seconds));
+  }
+
+  private measure(decide: () => void): void {
+    if (!this.now) return decide();
+    const begun = this.now();
+    decide();
+    this.total.decisionMs += this.now() - begun;
+    this.total.decisions++;
+  }
+}
+
+function rowsOf(system: SystemSpec, total: Total, { runs, pops }: Scenario, withQuantiles: boolean): SimulationRow[] {
+  const all = new ReadLog();
+  for (const log of total.logs) all.addAll(log);
+  const solveMs = total.decisions === 0 ? 0 : total.decisionMs / total.decisions;
+  const row = (pop: string, log: ReadLog, writes: number, messages: number, contents: number[]): SimulationRow => ({
+    name: system.name,
+    pop,
+    ...log.summarize(),
+    writes: writes / runs,
+    solveMs,
+    ...(messages > 0 ? { messages: messages / runs } : {}),
+    objectsByChunks: contents,
+    ...(withQuantiles ? { quantilesMs: log.quantiles(101) } : {}),
+  });
+  const contents = total.contents.reduce((so, counts) => so.map((count, d) => count + counts[d]!));
+  const byPop = pops.map(({ name }, p) =>
+    row(name, total.logs[p]!, total.writes[p]!, total.messages[p]!, total.contents[p]!),
+  );
+  return [...byPop, row("all", all, sum(total.writes), sum(total.messages), contents)];
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0);
+}
+
+function withLoss(rows: SimulationRow[], scenario: Scenario): SimulationRow[] {
+  const oracle = scenario.systems.find((system) => system.policy === "clairvoyant")?.name;
+  if (oracle === undefined) return rows;
+  return rows.map((row) => {
+    const best = rows.find((other) => other.name === oracle && other.pop === row.pop)!.meanMs;
+    return { ...row, lossPercent: best > 0 ? (100 * (row.meanMs - best)) / best : 0 };
+  });
+}

@@ -1,0 +1,82 @@
+/** What is stored: how large the objects are and in which regions their chunks lie. */
+
+import type { Random } from "../../random.ts";
+import type { Scenario } from "./scenario.ts";
+
+/**
+ * Regions of an object's chunks. Round-robin puts chunk c in region c for every object, as `put` does; whole copies, which would
+ * all crowd into the first regions that way, start one region further with each object.
+ */
+export function placeChunks(
+  { regions, bucketsPerRegion, placement }: Scenario,
+  chunks: number,
+  first: number,
+  random: Random,
+): Int32Array {
+  if (placement === "round-robin") return Int32Array.from({ length: chunks }, (_, c) => (first + c) % regions.length);
+  const buckets = Array.from({ length: regions.length * bucketsPerRegion }, (_, bucket) => bucket % regions.length);
+  return Int32Array.from(random.shuffle(buckets).slice(0, chunks));
+}
+
+/** The object size by which `capacityChunks` is measured: the one size, the median, or the mean of a list. */
+export function nominalBytes({ objects }: Scenario): number {
+  const { bytes } = objects;
+  if (typeof bytes === "number") return bytes;
+  if (!(bytes instanceof Float64Array)) return bytes.medianBytes;
+  return Math.ceil(bytes.reduce((sum, size) => sum + size, 0) / bytes.length);
+}
+
+export function objectBytes({ objects }: Scenario, random: Random): Float64Array {
+  const { bytes, count } = objects;
+  if (bytes instanceof Float64Array) return bytes;
+  const draw = (): number => {
+    if (typeof bytes === "number") return bytes;
+    return Math.max(1, Math.round(bytes.medianBytes * Math.exp(bytes.sigma * random.normal())));
+  };
+  return Float64Array.from({ length: count }, draw);
+}
+
+/** Objects whose chunks are equally far and equally large behave alike and share all tables. */
+export interface Group {
+  /** Region of each chunk. */
+  readonly region: Int32Array;
+  /** Per PoP: how long one chunk takes to transfer from a region. */
+  readonly transferMs: Float64Array;
+  /** Per PoP: the same from its own cache or a peer's. */
+  readonly cacheTransferMs: Float64Array;
+}
+
+/** Sizes that differ by less than a part of an octave count as equal, so that there are few groups. */
+const SIZES_PER_OCTAVE = 64;
+
+/** Places every object and tells which group it belongs to. */
+export function groupObjects(
+  scenario: Scenario,
+  chunks: number,
+  isReplicated: boolean,
+  chunkBytes: Float64Array,
+  random: Random,
+): { readonly groups: readonly Group[]; readonly groupOf: Int32Array } {
+  const groups: Group[] = [];
+  const known = new Map<string, number>();
+  const isSized = scenario.pops.some((pop) => (pop.regionMbitPerSecond ?? pop.cacheMbitPerSecond) !== undefined);
+  const groupOf = Int32Array.from(chunkBytes, (bytes, object) => {
+    const region = placeChunks(scenario, chunks, isReplicated ? object : 0, random);
+    const size = isSized ? 2 ** (Math.round(Math.log2(bytes) * SIZES_PER_OCTAVE) / SIZES_PER_OCTAVE) : 0;
+    const key = `${region.join()}/${size}`;
+    let group = known.get(key);
+    if (group === undefined) {
+      group = groups.length;
+      known.set(key, group);
+      const transferMs = (mbitPerSecond: number | undefined): number =>
+        mbitPerSecond ? (size * 8) / (mbitPerSecond * 1000) : 0;
+      groups.push({
+        region,
+        transferMs: Float64Array.from(scenario.pops, ({ regionMbitPerSecond }) => transferMs(regionMbitPerSecond)),
+        cacheTransferMs: Float64Array.from(scenario.pops, ({ cacheMbitPerSecond }) => transferMs(cacheMbitPerSecond)),
+      });
+    }
+    return group;
+  });
+  return { groups, groupOf };
+}
