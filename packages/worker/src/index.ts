@@ -1,24 +1,24 @@
 /** The Cloudflare Worker of one PoP: routes, the Cron Trigger, the Durable Objects. */
 import { Hono } from "hono";
-import { adminOnly } from "./auth.ts";
+import { adminOnly } from "./http/auth.ts";
 import type { Env } from "./env.ts";
-import { noSuchRoute, openToAllOrigins, preflight, refuse, type AppEnv } from "./http.ts";
-import { period } from "./period.ts";
-import { healthz } from "./routes/healthz.ts";
-import { metrics } from "./routes/metrics.ts";
-import { object } from "./routes/object.ts";
-import { peerChunk } from "./routes/peer-chunk.ts";
-import { peerExchange } from "./routes/peer-exchange.ts";
-import { peerOic } from "./routes/peer-oic.ts";
-import { plans } from "./routes/plans.ts";
-import { purgeRoute } from "./routes/purge.ts";
-import { read } from "./routes/read.ts";
-import { status } from "./routes/status.ts";
-import { telemetry } from "./routes/telemetry.ts";
+import { noSuchRoute, openToAllOrigins, preflight, refuse, type AppEnv } from "./http/http.ts";
+import { period } from "./cache-manager/period.ts";
+import { healthz } from "./http/routes/healthz.ts";
+import { metrics } from "./http/routes/metrics.ts";
+import { object } from "./http/routes/object.ts";
+import { peerChunk } from "./http/routes/peer-chunk.ts";
+import { peerExchange } from "./http/routes/peer-exchange.ts";
+import { peerOic } from "./http/routes/peer-oic.ts";
+import { plans } from "./http/routes/plans.ts";
+import { purgeRoute } from "./http/routes/purge.ts";
+import { read } from "./http/routes/read.ts";
+import { status } from "./http/routes/status.ts";
+import { telemetry } from "./http/routes/telemetry.ts";
 
 export { PeerState } from "./peers/peer-state.ts";
-export { PopState } from "./pop-state.ts";
-export { RequestMonitor } from "./request-monitor.ts";
+export { PopState } from "./state/pop-state.ts";
+export { RequestMonitor } from "./request-monitor/request-monitor.ts";
 
 const app = new Hono<AppEnv>();
 app.use(openToAllOrigins);

@@ -4,7 +4,7 @@
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { parseCacheMessage, type CacheMessage } from "@agarose/solver";
-import type { RegionEstimate } from "../configuration.ts";
+import type { RegionEstimate } from "../state/configuration.ts";
 
 export interface PeerMessage {
   /** Names of PoPs; the sender is `cache.node`. */

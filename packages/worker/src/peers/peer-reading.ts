@@ -3,9 +3,9 @@
  * fails, or delivers something else, opens its circuit breaker and is left out.
  */
 import { PeerSource, type Manifest, type RequestRecord } from "@agarose/core";
-import type { CircuitBreakers } from "../circuit-breakers.ts";
+import type { CircuitBreakers } from "../read/circuit-breakers.ts";
 import type { Settings } from "../env.ts";
-import type { Invocation } from "../isolate.ts";
+import type { Invocation } from "../read/isolate.ts";
 import type { PeersInForce } from "./peers-broadcast.ts";
 import { claimOf, isSigned, signedHeaders } from "./signature.ts";
 

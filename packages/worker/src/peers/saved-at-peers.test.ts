@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { RegionEstimate } from "../configuration.ts";
+import type { RegionEstimate } from "../state/configuration.ts";
 import type { Outlook } from "./peer-message.ts";
 import { peerView, type PeerReport } from "./saved-at-peers.ts";
 

@@ -5,7 +5,7 @@
  * together, and PoPs that change in turn come to rest (block-coordinate ascent).
  */
 import { expectedReadMs, type LatencyEstimate } from "@agarose/solver";
-import { deliveryMs, type RegionEstimate } from "../configuration.ts";
+import { deliveryMs, type RegionEstimate } from "../state/configuration.ts";
 import type { Outlook } from "./peer-message.ts";
 import type { PeerChunk, PeerView, PlacedObject } from "./peer-view.ts";
 

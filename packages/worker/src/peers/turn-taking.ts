@@ -3,16 +3,16 @@
  * came of it. Whatever fails here leaves the PoP as it would be on its own.
  */
 import type { Clock, FetchPort } from "@agarose/core";
-import type { Configuration } from "../configuration.ts";
-import { within } from "../deadline.ts";
-import { EDGE_LATENCY } from "../edge-source.ts";
+import type { Configuration } from "../state/configuration.ts";
+import { within } from "../platform/deadline.ts";
+import { EDGE_LATENCY } from "../read/edge-source.ts";
 import type { Env } from "../env.ts";
-import { isolateOf, type Invocation } from "../isolate.ts";
-import { log } from "../log.ts";
-import type { RegionProbe } from "../region-estimates.ts";
-import { PROBES_PER_PERIOD } from "../region-manager.ts";
-import { MONITOR_SHARDS, monitorShard, popState } from "../request-counter.ts";
-import { peerState } from "./own-state.ts";
+import { isolateOf, type Invocation } from "../read/isolate.ts";
+import { log } from "../http/log.ts";
+import type { RegionProbe } from "../region-manager/region-estimates.ts";
+import { PROBES_PER_PERIOD } from "../region-manager/region-manager.ts";
+import { MONITOR_SHARDS, monitorShard, popState } from "../request-monitor/request-counter.ts";
+import { peerState } from "../state/own-state.ts";
 import { POPULAR_MAX, type Outlook } from "./peer-message.ts";
 import type { Peer } from "./peer-settings.ts";
 import type { PeerView } from "./peer-view.ts";

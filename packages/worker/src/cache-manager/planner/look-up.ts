@@ -1,0 +1,39 @@
+/** What keys name now, as far as manifests can be had within what an invocation may do. */
+import { toAgaroseError, type Manifest } from "@agarose/core";
+import { CONNECTIONS_MAX } from "../../platform/connections.ts";
+import { inParallel } from "../../platform/parallel.ts";
+import { shapeOf, type ObjectShape } from "./object-shape.ts";
+
+export interface LookUpOptions {
+  readonly findManifest: (key: string) => Promise<Manifest>;
+  /** Whether another manifest is within what the platform allows. */
+  readonly mayLookUp: () => boolean;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface LookedUp {
+  /** By key; undefined where there is nothing to cache. Keys that could not be looked up are missing. */
+  readonly objects: ReadonlyMap<string, ObjectShape | undefined>;
+  /** By version. */
+  readonly manifests: Map<string, Manifest>;
+}
+
+/** Nothing of this name is stored, so nothing is to be cached; any other failure says nothing of the object. */
+const GONE: ReadonlySet<string> = new Set(["OBJECT_NOT_FOUND", "KEY_INVALID", "KEY_TOO_LONG"]);
+
+export async function lookUp(keys: Iterable<string>, options: LookUpOptions): Promise<LookedUp> {
+  const objects = new Map<string, ObjectShape | undefined>();
+  const manifests = new Map<string, Manifest>();
+  await inParallel(CONNECTIONS_MAX, [...new Set(keys)], async (key) => {
+    if (!options.mayLookUp()) return;
+    try {
+      const manifest = await options.findManifest(key);
+      objects.set(key, shapeOf(manifest));
+      manifests.set(manifest.version, manifest);
+    } catch (error) {
+      if (GONE.has(toAgaroseError(error).code)) objects.set(key, undefined);
+      else options.onError(error);
+    }
+  });
+  return { objects, manifests };
+}

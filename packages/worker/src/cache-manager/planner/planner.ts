@@ -1,0 +1,285 @@
+/**
+ * The planner: runs one of the solver's policies over what was asked for in each period and says what the cache should
+ * hold. The policy is the same object that the simulator runs; only the world around it is real. Pure.
+ *
+ * The requests of a period are counted, not logged, so the policy is told of them in a random order, the same for the same
+ * period, evenly over the period. Then it learns of latencies that have changed, and that the period is over.
+ */
+import { createPolicy, replay, seededRandom, type Policy } from "@agarose/solver";
+import type { RegionEstimate } from "../../state/configuration.ts";
+import { NO_PEERS, type PeerView } from "../../peers/peer-view.ts";
+import type { LedgerEntry } from "../../state/pop-state.ts";
+import { CacheOptions, type CacheView } from "./cache-options.ts";
+import { sameShape, type ObjectShape } from "./object-shape.ts";
+import { decodePlannerState, encodePlannerState } from "./planner-state.ts";
+import { holdRegions } from "./region-hold.ts";
+import { sampleCounts } from "./sample-counts.ts";
+import { SlotCache } from "./slot-cache.ts";
+
+export interface PlannerOptions extends Omit<CacheView, "regions" | "peers" | "cachedOf"> {
+  /** A name that the solver knows. */
+  readonly policy: string;
+  readonly capacityBytes: number;
+  /** Objects that the policy tells apart. Default: 4,096. */
+  readonly slots?: number;
+}
+
+/** What a period has brought. */
+export interface PlanInput {
+  /** Milliseconds since 1970. */
+  readonly nowMs: number;
+  /** Most popular first. */
+  readonly requests: readonly { readonly key: string; readonly requests: number; readonly popularity: number }[];
+  /** What keys name now; undefined where there is nothing to cache any more. Keys that were not looked up are missing. */
+  readonly objects: ReadonlyMap<string, ObjectShape | undefined>;
+  /** As measured at the end of the period. */
+  readonly regions: readonly RegionEstimate[];
+  /** Default: none. */
+  readonly peers?: PeerView;
+  /** What is cached, by version. */
+  readonly ledger: ReadonlyMap<string, LedgerEntry>;
+  /** Whether it is this PoP's turn: if not, the policy learns what was asked for, and the plan stays. Default: true. */
+  readonly mayChange?: boolean;
+}
+
+/** What one object should have in the cache: at least one chunk. */
+export interface PlannedObject {
+  readonly object: ObjectShape;
+  /** Ascending. */
+  readonly chunks: readonly number[];
+  /** Milliseconds that it saves per period beyond what is cached now; >= 0. */
+  readonly worth: number;
+}
+
+export interface CachePlan {
+  readonly planned: readonly PlannedObject[];
+  /** For the next period's planner. */
+  readonly state: Uint8Array;
+  /** Objects that competed for the cache. */
+  readonly candidates: number;
+  /** What the policy threw: then the plan is that of the period before, and the policy starts anew in the next one. */
+  readonly error?: unknown;
+}
+
+/** Objects that a policy tells apart by default. */
+export const SLOTS = 4_096;
+/** Requests that a policy is told of each period: more hardly make a better estimate. */
+const REPLAYED_MAX = 20_000;
+/**
+ * Requests x objects: policies look at all they know now and then. The adaptive one takes 3 s of CPU time for so many, of the
+ * 30 s that Cron Triggers have.
+ */
+const REPLAY_WORK_MAX = 16_000_000;
+/** An object that nobody has asked for in a day leaves the cache. */
+const FORGET_SECONDS = 86_400;
+const FIRST_PERIOD_SECONDS = 60;
+/** What the popularity of a key is multiplied by that the request monitor does not list any more: Agar's 1 - alpha. */
+const FADE = 0.2;
+
+export class Planner {
+  readonly #options: PlannerOptions;
+  readonly #cache: SlotCache;
+  readonly #beganSeconds: number | undefined;
+  readonly #periods: number;
+  #cacheOptions: CacheOptions;
+  /** The estimates in force: none before the first period. */
+  #regions: readonly RegionEstimate[];
+  #snapshot: Uint8Array | undefined;
+
+  /** @param before what the last period's plan left. */
+  constructor(options: PlannerOptions, before?: Uint8Array) {
+    this.#options = options;
+    const state = before && decodePlannerState(before);
+    this.#beganSeconds = state?.seconds;
+    this.#periods = state?.periods ?? 0;
+    this.#regions = state?.regions ?? [];
+    this.#cacheOptions = new CacheOptions({ ...options, regions: this.#regions });
+    const slots = options.slots ?? SLOTS;
+    this.#cache = new SlotCache(slots, options.capacityBytes, this.#cacheOptions);
+    for (const { slot, content, d } of state?.slots ?? []) if (slot < slots) this.#cache.restore(slot, content, d);
+    if (state?.policy === options.policy) this.#snapshot = state.snapshot;
+  }
+
+  /** Keys of what was planned and is not in the cache yet: worth looking up although nobody asked for them. */
+  unsettled(ledger: ReadonlyMap<string, LedgerEntry>): string[] {
+    return this.#kept().flatMap((slot) => {
+      const { key, version } = this.#cache.at(slot)!.object;
+      const entry = ledger.get(version);
+      return entry && entry.done >= entry.stripes && entry.target.length > 0 ? [] : [key];
+    });
+  }
+
+  plan(input: PlanInput): CachePlan {
+    const seconds = Math.max(this.#beganSeconds ?? 0, input.nowMs / 1_000);
+    const { peers = NO_PEERS } = input;
+    const isJoint = peers.requests.size > 0;
+    const regions = input.regions.map(({ name, meanMs, sdMs, msPerByte = 0, down }) => {
+      return { name, meanMs, sdMs, msPerByte, down };
+    });
+    this.#lookAt(this.#beganSeconds === undefined ? regions : this.#regions, input);
+    this.#shrinkToCapacity();
+    const policy = this.#policy();
+    const counts = this.#settle(input, seconds, policy);
+    this.#lookAt(this.#regions, input);
+    const before = this.#kept().map((slot) => [slot, this.#cache.countOf(slot)] as const);
+    let error: unknown;
+    try {
+      const from = this.#beganSeconds ?? seconds - FIRST_PERIOD_SECONDS;
+      const random = seededRandom(this.#periods);
+      replay(policy, sampleCounts(counts, this.#replayedMax()), { from, to: seconds }, random);
+      const held = holdRegions(this.#regions, regions);
+      if (held !== this.#regions || isJoint) {
+        this.#lookAt(held, input);
+        policy.onLatency?.(seconds);
+      }
+      policy.onPeriod?.(seconds);
+      this.#snapshot = policy.snapshot?.();
+    } catch (cause) {
+      error = cause;
+      this.#snapshot = undefined;
+    }
+    if (error !== undefined || input.mayChange === false) {
+      for (const slot of this.#kept()) this.#cache.keep(slot, 0);
+      for (const [slot, d] of before) this.#cache.keep(slot, d);
+    }
+    return {
+      planned: this.#planned(input.ledger),
+      state: this.#encode(seconds),
+      candidates: counts.reduce((sum, count) => sum + Math.min(1, count), 0),
+      ...(error === undefined ? {} : { error }),
+    };
+  }
+
+  /** From now on objects are valued by these latencies. */
+  #lookAt(regions: readonly RegionEstimate[], { peers, ledger }: PlanInput): void {
+    const { cacheMs, delta, functionalPop } = this.#options;
+    const cachedOf = (version: string): readonly number[] => ledger.get(version)?.target ?? [];
+    this.#regions = regions;
+    this.#cacheOptions = new CacheOptions({ regions, cacheMs, delta, functionalPop, peers, cachedOf });
+    this.#cache.options = this.#cacheOptions;
+  }
+
+  #policy(): Policy {
+    const { policy } = this.#options;
+    try {
+      return createPolicy(policy, this.#cache, {}, this.#snapshot);
+    } catch (error) {
+      if (this.#snapshot === undefined) throw error;
+      // Of another format: what the policy knew is learned anew, and what is cached stays.
+      return createPolicy(policy, this.#cache);
+    }
+  }
+
+  /** Gives every object asked for its slot, and takes it from those that are gone; returns the requests by slot. */
+  #settle(input: PlanInput, seconds: number, policy: Policy): Uint32Array {
+    const cache = this.#cache;
+    const counts = new Uint32Array(cache.objects);
+    for (let slot = 0; slot < cache.objects; slot++) {
+      const content = cache.at(slot);
+      if (!content) continue;
+      content.popularity *= FADE;
+      if (seconds - content.askedSeconds > FORGET_SECONDS) this.#assign(slot, undefined, policy);
+    }
+    for (const [key, object] of input.objects) {
+      const slot = cache.slotOfKey(key);
+      if (!object && slot !== undefined) this.#assign(slot, undefined, policy);
+    }
+    const listed = new Set<number>();
+    for (const { key, requests, popularity } of input.requests) {
+      const slot = this.#slotFor(key, input, seconds, policy);
+      if (slot === undefined) continue;
+      const content = cache.at(slot)!;
+      // Keys of equal content share a slot.
+      content.popularity = popularity + (listed.has(slot) ? content.popularity : 0);
+      listed.add(slot);
+      if (requests > 0) content.askedSeconds = seconds;
+      counts[slot]! += requests;
+    }
+    // What peers read from here is asked of this cache too.
+    for (const [key, requests] of input.peers?.requests ?? []) {
+      const slot = this.#slotFor(key, input, seconds, policy);
+      if (slot !== undefined) counts[slot]! += Math.round(requests);
+    }
+    return counts;
+  }
+
+  #slotFor(key: string, { objects }: PlanInput, seconds: number, policy: Policy): number | undefined {
+    const cache = this.#cache;
+    const own = cache.slotOfKey(key);
+    const object = objects.get(key);
+    if (!object) return own;
+    const shared = cache.slotOfVersion(object.version);
+    if (shared !== undefined) {
+      if (own !== undefined && own !== shared) this.#assign(own, undefined, policy);
+      return shared;
+    }
+    if (own !== undefined && sameShape(cache.at(own)!.object, object)) {
+      cache.renew(own, object);
+      return own;
+    }
+    const slot = own ?? cache.freeSlot(seconds);
+    if (slot !== undefined) this.#assign(slot, object, policy, seconds);
+    return slot;
+  }
+
+  #assign(slot: number, object: ObjectShape | undefined, policy: Policy, seconds = 0): void {
+    this.#cache.assign(slot, object && { object, popularity: 0, askedSeconds: seconds });
+    policy.forget?.(slot);
+  }
+
+  /** The capacity may be smaller than it was. */
+  #shrinkToCapacity(): void {
+    const cache = this.#cache;
+    if (cache.used <= cache.capacity) return;
+    const densityOf = (slot: number): number => {
+      const { object, popularity } = cache.at(slot)!;
+      const d = cache.countOf(slot);
+      return (popularity * cache.savedMs(slot, d)) / (d * object.chunkBytes);
+    };
+    for (const slot of this.#kept().toSorted((a, b) => densityOf(a) - densityOf(b))) {
+      if (cache.used <= cache.capacity) return;
+      cache.drop(slot);
+    }
+  }
+
+  #replayedMax(): number {
+    let objects = 0;
+    for (let slot = 0; slot < this.#cache.objects; slot++) if (this.#cache.at(slot)) objects++;
+    return Math.min(REPLAYED_MAX, Math.floor(REPLAY_WORK_MAX / Math.max(1, objects)));
+  }
+
+  #kept(): number[] {
+    const kept: number[] = [];
+    for (let slot = 0; slot < this.#cache.objects; slot++) if (this.#cache.countOf(slot) > 0) kept.push(slot);
+    return kept;
+  }
+
+  #planned(ledger: ReadonlyMap<string, LedgerEntry>): PlannedObject[] {
+    const options = this.#cacheOptions;
+    return this.#kept().map((slot) => {
+      const content = this.#cache.at(slot)!;
+      const { object, popularity } = content;
+      const entry = ledger.get(object.version);
+      const chunks = options.chunksFor(content, this.#cache.countOf(slot));
+      const settled = entry && entry.done >= entry.stripes ? entry.chunks : [];
+      if (chunks.join() === settled.join()) return { object, chunks, worth: 0 };
+      const saved = options.savedMsWith(content, chunks) - options.savedMsWith(content, settled);
+      return { object, chunks, worth: popularity * Math.max(0, saved) };
+    });
+  }
+
+  #encode(seconds: number): Uint8Array {
+    const slots = Array.from({ length: this.#cache.objects }, (_, slot) => slot).flatMap((slot) => {
+      const content = this.#cache.at(slot);
+      return content ? [{ slot, content, d: this.#cache.countOf(slot) }] : [];
+    });
+    return encodePlannerState({
+      policy: this.#options.policy,
+      periods: this.#periods + 1,
+      seconds,
+      regions: this.#regions,
+      slots,
+      snapshot: this.#snapshot,
+    });
+  }
+}

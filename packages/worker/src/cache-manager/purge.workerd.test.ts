@@ -1,0 +1,160 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ADMIN_TOKEN, POP, putCached, randomBytes, readObject, startWorld, type TestWorld } from "../../test/world.ts";
+
+let world: TestWorld;
+beforeEach(async () => {
+  world = await startWorld({ MANIFEST_TTL_SECONDS: "600" });
+});
+afterEach(() => world.close());
+
+const post = (body: string, token = ADMIN_TOKEN, to = world): Promise<Response> =>
+  fetch(`${to.url}/v1/purge`, { method: "POST", body, headers: { authorization: `Bearer ${token}` } });
+
+interface Report {
+  epoch: number;
+  objects: number;
+  stripes: number;
+  left: number;
+  errors: string[];
+}
+
+async function purge(request: object, to = world): Promise<Report> {
+  const response = await post(JSON.stringify(request), ADMIN_TOKEN, to);
+  expect(response.status).toBe(200);
+  return (await response.json()) as Report;
+}
+
+/** Three objects of four stripes, all cached; their versions by key. */
+async function putThree(): Promise<Map<string, string>> {
+  const keys = ["photos/a", "photos/b", "videos/a"];
+  const versions = new Map<string, string>();
+  for (const [i, key] of keys.entries()) {
+    versions.set(key, (await world.put(key, randomBytes(200_000, i + 1))).version);
+    await readObject(world, key);
+  }
+  await world.pops.cron(POP);
+  expect((await world.status()).cache.objects).toHaveLength(3);
+  return versions;
+}
+
+const cachedKeys = async (): Promise<string[]> => (await world.status()).cache.objects.map(({ key }) => key).toSorted();
+
+describe("a purge", () => {
+  test("of a key removes its chunks from KV and from every promise, and leaves the others", async () => {
+    const versions = await putThree();
+    const before = (await world.status()).epoch;
+    expect(await purge({ keys: ["photos/a"] })).toEqual({
+      epoch: before + 1,
+      objects: 1,
+      stripes: 4,
+      left: 0,
+      errors: [],
+    });
+    expect(await cachedKeys()).toEqual(["photos/b", "videos/a"]);
+    const kv = await world.kv();
+    expect(await kv.get(`chunks:${versions.get("photos/a")}:0`)).toBeNull();
+    expect(await kv.get(`chunks:${versions.get("photos/b")}:0`)).not.toBeNull();
+    const published = JSON.parse(String(await kv.get("configuration"))) as { epoch: number; cached: object };
+    expect(published.epoch).toBe(before + 1);
+    expect(Object.keys(published.cached)).not.toContain(versions.get("photos/a"));
+    expect((await readObject(world, "photos/a")).kind).toBe("origin");
+    expect((await readObject(world, "photos/b")).kind).toBe("edge");
+  });
+
+  test("of a prefix removes what begins so, and the empty one everything", async () => {
+    await putThree();
+    expect(await purge({ prefix: "photos/" })).toMatchObject({ objects: 2, stripes: 8 });
+    expect(await cachedKeys()).toEqual(["videos/a"]);
+    expect(await purge({ prefix: "" })).toMatchObject({ objects: 1, stripes: 4 });
+    expect(await cachedKeys()).toEqual([]);
+  });
+
+  test("makes a key name its new version at once", async () => {
+    const old = await world.put("page", randomBytes(1_000, 1));
+    await readObject(world, "page");
+    const { version } = await world.put("page", randomBytes(1_000, 2));
+    const etag = async (): Promise<string | null> =>
+      (await fetch(`${world.url}/o/page`, { method: "HEAD" })).headers.get("etag");
+    expect(await etag()).toBe(`"${old.version}"`);
+    expect(await purge({ keys: ["page"] })).toMatchObject({ objects: 0, errors: [] });
+    expect(await etag()).toBe(`"${version}"`);
+  });
+
+  test("of a popular object lasts until a period caches it anew", async () => {
+    const content = randomBytes(100_000);
+    await putCached(world, "page", content);
+    await purge({ keys: ["page"] });
+    expect(await readObject(world, "page")).toEqual({ kind: "origin", bytes: content });
+    await world.pops.cron(POP);
+    expect(await readObject(world, "page")).toEqual({ kind: "edge", bytes: content });
+  });
+
+  test("at the same time as a period leaves nothing of the object, or all of it from afterwards", async () => {
+    const content = randomBytes(200_000);
+    const version = await putCached(world, "page", content);
+    const [{ errors }] = await Promise.all([purge({ keys: ["page"] }), world.pops.cron(POP)]);
+    expect(errors).toEqual([]);
+    // The period may have begun first, and the purge waited for it; or last, and it caches anew what is as popular as before.
+    const { objects } = (await world.status()).cache;
+    const stored = (await (await world.kv()).get(`chunks:${version}:0`)) !== null;
+    expect(objects.map(({ chunks, done }) => [chunks.length, done])).toEqual(stored ? [[4, 4]] : []);
+    expect((await readObject(world, "page")).bytes).toEqual(content);
+  });
+
+  test("while KV is down promises nothing any more, says what is left, and the next period settles it", async () => {
+    await putThree();
+    await world.pops.setFault(POP, { kv: "down" });
+    const report = await purge({ prefix: "photos/" });
+    expect((await world.pops.fault(POP)).fired).toBeGreaterThan(0);
+    expect(report).toMatchObject({ objects: 2, left: 8 });
+    expect(report.errors.length).toBeGreaterThan(0);
+    await world.pops.setFault(POP, { kv: "ok" });
+    const promised = async (): Promise<[string, number][]> =>
+      (await world.status()).cache.objects.map(({ key, chunks }) => [key, chunks.length]);
+    expect((await promised()).toSorted()).toEqual([
+      ["photos/a", 0],
+      ["photos/b", 0],
+      ["videos/a", 4],
+    ]);
+    expect((await readObject(world, "photos/a")).kind).toBe("origin");
+    // They are as popular as before, so the next period does not leave them half removed: it checks and promises them anew.
+    await world.pops.cron(POP);
+    expect((await promised()).filter(([, chunks]) => chunks === 0)).toEqual([]);
+    expect((await world.status()).lastPeriod.errors).toEqual([]);
+  });
+
+  test("within a second of a period's publication waits for KV's limit of one write a second", async () => {
+    const limited = await startWorld({}, { limited: true });
+    try {
+      await putCached(limited, "page", randomBytes(100_000));
+      expect(await purge({ keys: ["page"] }, limited)).toMatchObject({ epoch: 2, stripes: 2, left: 0, errors: [] });
+      const { epoch } = JSON.parse(String(await (await limited.kv()).get("configuration"))) as { epoch: number };
+      expect(epoch).toBe(2);
+    } finally {
+      await limited.close();
+    }
+  });
+});
+
+describe("the route", () => {
+  test("is closed without the admin token", async () => {
+    expect((await post('{"prefix":""}', "wrong")).status).toBe(403);
+    expect((await fetch(`${world.url}/v1/purge`, { method: "POST", body: '{"prefix":""}' })).status).toBe(403);
+  });
+
+  test.each([
+    "",
+    "{",
+    "null",
+    "{}",
+    '{"keys":[]}',
+    '{"keys":"a"}',
+    '{"keys":[1]}',
+    '{"prefix":1}',
+    `{"keys":[${'"a",'.repeat(100)}"a"]}`,
+  ])("refuses %s", async (body) => {
+    const response = await post(body);
+    expect(response.status).toBe(400);
+    expect(response.headers.get("x-agarose-error")).toBe("REQUEST_INVALID");
+  });
+});

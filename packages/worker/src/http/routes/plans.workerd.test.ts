@@ -1,0 +1,97 @@
+/** Plans of several objects in one answer. */
+import { BUNDLE_CONTENT_TYPE, FrameReader, parsePlan, type Frame } from "@agarose/core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { InvocationReport } from "../../../test/platform-limits.ts";
+import { POP, putCached, randomBytes, readBundle, startWorld, type TestWorld } from "../../../test/world.ts";
+
+const KEYS_MAX = 100;
+const READ_TOKEN = "a token for all readers";
+const PAGE = Array.from({ length: KEYS_MAX }, (_, i) => `page/größe ${i}.jpg`);
+
+let world: TestWorld;
+beforeAll(async () => {
+  const vars = {
+    PRIVATE_PREFIXES: '["members/"]',
+    READ_TOKEN,
+    MANIFEST_TTL_SECONDS: "600",
+    TELEMETRY_KEY: "x".repeat(20),
+  };
+  world = await startWorld(vars, { limited: true });
+  for (const [i, key] of [...PAGE, "members/a"].entries()) await world.put(key, randomBytes(1_000, i + 1));
+}, 120_000);
+afterAll(() => world.close());
+
+const ask = (keys: readonly string[], headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(`${world.url}/v1/plans?${new URLSearchParams(keys.map((key) => ["key", key]))}`, { headers });
+
+async function framesOf(response: Response): Promise<Frame[]> {
+  expect(response.status).toBe(200);
+  expect(response.headers.get("content-type")).toBe(BUNDLE_CONTENT_TYPE);
+  expect(response.headers.get("cache-control")).toBe("no-store");
+  const reader = new FrameReader(response.body!);
+  const frames: Frame[] = [];
+  for (;;) {
+    const frame = await reader.next();
+    if (frame.type === "end") return frames;
+    frames.push(frame);
+  }
+}
+
+/** The keys whose plans are there, in order. */
+const plannedKeys = (keys: readonly string[], frames: readonly Frame[]): string[] =>
+  frames.map(({ stripe }) => keys[stripe]!).toSorted((a, b) => keys.indexOf(a) - keys.indexOf(b));
+
+async function limits(): Promise<{ invocations: InvocationReport[]; violations: string[] }> {
+  return (await (await fetch(`${world.url}/__limits`)).json()) as Awaited<ReturnType<typeof limits>>;
+}
+
+test("as many plans as a page may ask for come in one answer, within the platform's limits, also when no manifest is known", async () => {
+  const frames = await framesOf(await ask(PAGE));
+  expect(plannedKeys(PAGE, frames)).toEqual(PAGE);
+  for (const { stripe, payload } of frames) expect(parsePlan(payload, PAGE[stripe]!).manifest?.key).toBe(PAGE[stripe]);
+  const { invocations, violations } = await limits();
+  expect(violations).toEqual([]);
+  const { kvOperations, subrequests } = invocations.find(({ what }) => what === "/v1/plans")!;
+  expect(kvOperations).toBeLessThanOrEqual(1);
+  expect(subrequests).toBeGreaterThan(KEYS_MAX);
+});
+
+test("a plan is the one that a bundle begins with, without its chunks", async () => {
+  await putCached(world, "cached", randomBytes(100_000));
+  const [frame] = await framesOf(await ask(["cached"]));
+  const { plan } = await readBundle(`${world.url}/v1/read/cached`, "cached");
+  expect(plan.cached).toHaveLength(4);
+  expect({ ...parsePlan(frame!.payload, "cached"), telemetry: plan.telemetry }).toEqual(plan);
+});
+
+test("keys that do not exist, and private ones without the token, have no plan and harm no other", async () => {
+  const keys = ["nowhere", PAGE[0]!, "members/a", PAGE[1]!];
+  expect(plannedKeys(keys, await framesOf(await ask(keys)))).toEqual([PAGE[0], PAGE[1]]);
+  const allowed = await framesOf(await ask(keys, { authorization: `Bearer ${READ_TOKEN}` }));
+  expect(plannedKeys(keys, allowed)).toEqual([PAGE[0], "members/a", PAGE[1]]);
+  const closed = allowed.find(({ stripe }) => keys[stripe] === "members/a")!;
+  expect(parsePlan(closed.payload, "members/a").private).toBe(true);
+});
+
+test("a plan that is fetched ahead does not count as a request", async () => {
+  await world.pops.cron(POP);
+  await framesOf(await ask(PAGE));
+  await readBundle(`${world.url}/v1/read/${encodeURIComponent(PAGE[7]!)}`.replaceAll("%2F", "/"), PAGE[7]!);
+  const before = (await world.status()).cache.objects.map(({ key }) => key);
+  await world.pops.cron(POP);
+  const added = (await world.status()).cache.objects.map(({ key }) => key).filter((key) => !before.includes(key));
+  expect(added).toEqual([PAGE[7]]);
+});
+
+test.each([
+  ["no key", []],
+  ["too many keys", Array.from({ length: KEYS_MAX + 1 }, (_, i) => `k${i}`)],
+])("%s is refused as REQUEST_INVALID", async (_name, keys) => {
+  const response = await ask(keys);
+  expect(response.status).toBe(400);
+  expect(response.headers.get("x-agarose-error")).toBe("REQUEST_INVALID");
+});
+
+test("a key that is none is refused", async () => {
+  expect((await ask(["a/../b"])).status).toBe(400);
+});

@@ -1,0 +1,117 @@
+import type { Manifest } from "@agarose/core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  POP,
+  putCached,
+  randomBytes,
+  readBundle,
+  readObject,
+  startWorld,
+  type TestWorld,
+} from "../../../test/world.ts";
+
+let world: TestWorld;
+let uncached: Manifest;
+let version: string;
+
+beforeAll(async () => {
+  world = await startWorld();
+  version = await putCached(world, "page", newContent());
+  uncached = await world.put("new", newContent());
+});
+afterAll(() => world.close());
+
+/** Four stripes, different each time: objects of equal content share a version. */
+let seed = 0;
+function newContent(): Uint8Array {
+  return randomBytes(200_000, ++seed);
+}
+
+describe("the bundle", () => {
+  test("of an object that is not cached is a plan and an end", async () => {
+    const { plan, frames } = await readBundle(`${world.url}/v1/read/new`, "new");
+    const { version: current } = uncached;
+    expect(plan).toMatchObject({ pop: "fra", version: current, cached: [], delta: 1, manifest: uncached });
+    expect(plan.regions.map(({ url }) => url)).toContain("http://public.invalid/r0");
+    expect(frames.map(({ type }) => type)).toEqual(["end"]);
+  });
+
+  test("of a cached object has the promised chunks of the stripes asked for, in order", async () => {
+    const { plan, frames } = await readBundle(`${world.url}/v1/read/page?version=${version}&from=1&to=2`, "page");
+    expect(plan.manifest).toBeUndefined();
+    expect(plan.epoch).toBe(1);
+    expect(plan.cached).toHaveLength(4);
+    const chunks = frames.slice(0, -1);
+    expect(chunks.map(({ type, stripe, chunk }) => [type, stripe, chunk])).toEqual(
+      [1, 2].flatMap((stripe) => plan.cached.map((chunk) => ["chunk", stripe, chunk])),
+    );
+    expect(chunks.every(({ payload }) => payload.length === 16_384)).toBe(true);
+  });
+
+  test("sends the new manifest to a client that knows an old version", async () => {
+    const { plan } = await readBundle(`${world.url}/v1/read/new?version=${"0".repeat(32)}`, "new");
+    expect(plan.manifest).toEqual(uncached);
+  });
+
+  test("beyond the last stripe is a plan and an end", async () => {
+    const { frames } = await readBundle(`${world.url}/v1/read/page?from=99`, "page");
+    expect(frames.map(({ type }) => type)).toEqual(["end"]);
+  });
+
+  test.each(["from=x", "from=-1", "to=1e3", "from=3&to=2"])("with %s is refused", async (query) => {
+    const response = await fetch(`${world.url}/v1/read/page?${query}`);
+    expect(response.status).toBe(400);
+    expect(response.headers.get("x-agarose-error")).toBe("REQUEST_INVALID");
+  });
+
+  test("of an unknown key is 404 with a code", async () => {
+    const response = await fetch(`${world.url}/v1/read/nothing`);
+    expect(response.status).toBe(404);
+    expect(response.headers.get("x-agarose-error")).toBe("OBJECT_NOT_FOUND");
+  });
+});
+
+const valueOf = async (name: string): Promise<Uint8Array> =>
+  new Uint8Array((await (await world.kv()).get(name, "arrayBuffer"))!);
+
+describe("a cache value", () => {
+  test.each([
+    ["empty", () => new Uint8Array(0)],
+    ["truncated", (value: Uint8Array) => value.subarray(0, value.length - 1)],
+    ["no frames at all", () => new TextEncoder().encode("<html>not a chunk</html>")],
+  ])("that is %s is a miss, the read goes elsewhere, and the next period replaces it", async (key, change) => {
+    const content = newContent();
+    const name = `chunks:${await putCached(world, key, content)}:1`;
+    const intact = await valueOf(name);
+    await (await world.kv()).put(name, change(intact).slice().buffer);
+    const url = `${world.url}/v1/read/${encodeURIComponent(key)}`;
+    const { plan, frames } = await readBundle(url, key);
+    const missed = frames.filter(({ type }) => type === "miss");
+    expect(missed.map(({ stripe, chunk }) => [stripe, chunk])).toEqual(plan.cached.map((chunk) => [1, chunk]));
+    expect((await world.status()).isolate.chunkCache.malformed).toBeGreaterThan(0);
+    expect((await readObject(world, encodeURIComponent(key))).bytes).toEqual(content);
+    await world.pops.cron(POP);
+    expect(await valueOf(name)).toEqual(intact);
+  });
+
+  test("that is gone is a miss, and the next period puts it back", async () => {
+    const name = `chunks:${await putCached(world, "gone", newContent())}:2`;
+    const intact = await valueOf(name);
+    await (await world.kv()).delete(name);
+    const { frames } = await readBundle(`${world.url}/v1/read/gone`, "gone");
+    expect(frames.filter(({ type }) => type === "miss")).toHaveLength(4);
+    await world.pops.cron(POP);
+    expect(await valueOf(name)).toEqual(intact);
+  });
+
+  test("with wrong bytes does not spoil a read, and the next period replaces it", async () => {
+    const content = newContent();
+    const name = `chunks:${await putCached(world, "wrong", content)}:0`;
+    const intact = await valueOf(name);
+    await (await world.kv()).put(name, intact.map((byte, i) => (i === 100 ? byte ^ 1 : byte)).buffer);
+    expect(await readObject(world, "wrong")).toEqual({ kind: "degraded", bytes: content });
+    await world.pops.cron(POP);
+    expect(await valueOf(name)).toEqual(intact);
+    expect(await readObject(world, "wrong")).toEqual({ kind: "edge", bytes: content });
+  });
+});

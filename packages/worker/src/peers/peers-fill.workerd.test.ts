@@ -1,0 +1,126 @@
+/** Where the chunks of a fill come from when a peer has them: its cache, as long as that is the best source and sound. */
+import { afterEach, describe, expect, test } from "vitest";
+import { startPeersWorld, type PeersWorld } from "../../test/peers-world.ts";
+import { randomBytes, REGIONS } from "../../test/world.ts";
+
+const KEY = "photos/cat.jpg";
+const CONTENT = randomBytes(300_000, 7);
+/** 300,000 bytes in stripes of 64 KiB, of which k = 4 chunks each are cached. */
+const STRIPES = 5;
+const CHUNKS = 4 * STRIPES;
+const EGRESS_USD_PER_GB = 0.09;
+
+let world: PeersWorld;
+afterEach(() => world.close());
+
+async function readInLondon(from = world): Promise<{ kind: string | null; bytes: Uint8Array }> {
+  const response = await fetch(`${from.url("lhr")}/o/${KEY}`);
+  return { kind: response.headers.get("x-agarose-read"), bytes: new Uint8Array(await response.arrayBuffer()) };
+}
+
+/** Frankfurt has the whole object in its cache, and London, which was asked for it since, is about to. */
+async function setUp(own: Parameters<typeof startPeersWorld>[1] = {}, egressUsdPerGb = 0): Promise<PeersWorld> {
+  const one = await startPeersWorld({}, own, { egressUsdPerGb });
+  const { version } = await one.put(KEY, CONTENT);
+  await one.pops.cron();
+  await (await fetch(`${one.url("fra")}/o/${KEY}`)).arrayBuffer();
+  await one.pops.cron();
+  expect((await one.status("fra")).cache.objects).toMatchObject([{ key: KEY, chunks: [0, 1, 2, 3] }]);
+  if (own.lhr === undefined) await one.told("lhr", "fra", (held) => held[version]?.length === 4);
+  expect((await one.status("lhr")).cache.objects).toEqual([]);
+  for (let i = 0; i < 3; i++) await readInLondon(one);
+  return one;
+}
+
+/** GETs of chunks that buckets have seen. */
+function fromBuckets({ buckets }: PeersWorld): string[] {
+  const chunks = buckets.requests.filter(({ name }) => name.startsWith("chunks/"));
+  return chunks.map(({ region, name, range }) => `${region} ${name} ${range}`).toSorted();
+}
+
+function fromFrankfurt({ link }: PeersWorld): number {
+  return link("lhr", "fra").paths.filter((path) => path.startsWith("GET /v1/chunk/")).length;
+}
+
+/** Runs the period in which London fills its cache; what it asked of whom is then all that was asked. */
+async function fill(one = world, pop?: string): Promise<void> {
+  one.buckets.requests.length = 0;
+  one.link("lhr", "fra").paths.length = 0;
+  one.link("lhr", "fra").fired = 0;
+  await one.pops.cron(pop);
+  const { cache, lastPeriod } = await one.status("lhr");
+  expect(lastPeriod).toMatchObject({ written: STRIPES, left: 0, reconstructed: 0, errors: [] });
+  expect(cache.objects).toMatchObject([{ key: KEY, chunks: [0, 1, 2, 3], done: STRIPES }]);
+}
+
+/** London's cache alone has, and delivers, the object as it is. */
+async function expectCached(one = world): Promise<void> {
+  one.link("lhr", "fra").fault = {};
+  one.buckets.requests.length = 0;
+  one.link("lhr", "fra").paths.length = 0;
+  expect(await readInLondon(one)).toEqual({ kind: "edge", bytes: CONTENT });
+  expect([...fromBuckets(one), fromFrankfurt(one)]).toEqual([0]);
+}
+
+describe("a fill", () => {
+  test("comes from the peer's cache where buckets charge, however far the peer is", async () => {
+    world = await setUp({}, EGRESS_USD_PER_GB);
+    for (const region of REGIONS) world.buckets.faults.set(region, { delayMs: 50 });
+    world.link("lhr", "fra").fault = { delayMs: 300 };
+    await fill();
+    expect(fromBuckets(world)).toEqual([]);
+    expect(fromFrankfurt(world)).toBe(CHUNKS);
+    await expectCached();
+  });
+
+  test("comes from the peer's cache where that is nearer than buckets that charge nothing", async () => {
+    world = await setUp();
+    await fill();
+    expect(fromBuckets(world)).toEqual([]);
+    expect(fromFrankfurt(world)).toBe(CHUNKS);
+    await expectCached();
+  });
+
+  test("comes from the buckets where these charge nothing and are nearer", async () => {
+    world = await setUp();
+    for (const region of REGIONS) world.buckets.faults.set(region, { delayMs: 50 });
+    world.link("lhr", "fra").fault = { delayMs: 300 };
+    await fill();
+    expect(fromBuckets(world).length, "each chunk, one GET a stripe").toBe(CHUNKS);
+    expect(fromFrankfurt(world)).toBe(0);
+  });
+
+  const faults = {
+    "sends garbage": { spoil: (body: Uint8Array) => body.map((byte) => byte ^ 1) },
+    "cuts every request for a chunk": { cutsChunks: true },
+  };
+  for (const [what, fault] of Object.entries(faults)) {
+    test(`comes from the buckets when the peer ${what}`, async () => {
+      world = await setUp({}, EGRESS_USD_PER_GB);
+      const link = world.link("lhr", "fra");
+      link.fault = fault;
+      await fill();
+      expect(link.fired, "the fault fired").toBeGreaterThan(0);
+      expect(fromBuckets(world).length, "each chunk, one GET a stripe").toBe(CHUNKS);
+      expect((await world.status("lhr")).isolate.openBreakers).toEqual(["fra"]);
+      await expectCached();
+    });
+  }
+
+  test("is that of a PoP without peers, in the first period in which none of them can be reached", async () => {
+    world = await setUp({}, EGRESS_USD_PER_GB);
+    const alone = await setUp({ lhr: { PEERS: "", PEER_KEY: "" } }, EGRESS_USD_PER_GB);
+    try {
+      for (const other of ["fra", "iad"] as const) world.link("lhr", other).fault = { down: true };
+      await fill(world, "lhr");
+      await fill(alone, "lhr");
+      expect(world.link("lhr", "fra").fired, "the fault fired").toBeGreaterThan(0);
+      expect(fromBuckets(world)).toEqual(fromBuckets(alone));
+      expect(fromFrankfurt(alone)).toBe(0);
+      await expectCached(alone);
+      await expectCached();
+    } finally {
+      await alone.close();
+    }
+  });
+});

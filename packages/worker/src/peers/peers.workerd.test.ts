@@ -1,0 +1,198 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { startPeersWorld, type Name, type PeersWorld } from "../../test/peers-world.ts";
+import { ADMIN_TOKEN, randomBytes, readBundle } from "../../test/world.ts";
+
+const KEY = "photos/cat.jpg";
+const CONTENT = randomBytes(300_000, 7);
+
+let world: PeersWorld;
+
+async function read(name: Name, key = KEY): Promise<{ kind: string | null; bytes: Uint8Array; timing: string }> {
+  const response = await fetch(`${world.url(name)}/o/${key}`);
+  return {
+    kind: response.headers.get("x-agarose-read"),
+    bytes: new Uint8Array(await response.arrayBuffer()),
+    timing: response.headers.get("server-timing") ?? "",
+  };
+}
+
+/** Puts an object that only Frankfurt is asked for, and so caches; returns its version. */
+async function cacheInFrankfurt(): Promise<string> {
+  const { version } = await world.put(KEY, CONTENT);
+  await world.pops.cron();
+  await read("fra");
+  await world.pops.cron();
+  const { cache } = await world.status("fra");
+  expect(cache.objects.map((object) => object.chunks)).toEqual([[0, 1, 2, 3]]);
+  return version;
+}
+
+describe("a chunk that only a peer has cached", () => {
+  let version: string;
+  beforeEach(async () => {
+    world = await startPeersWorld();
+    version = await cacheInFrankfurt();
+    await world.told("lhr", "fra", (held) => held[version]?.length === 4);
+  });
+  afterEach(() => world.close());
+
+  test("is read from there", async () => {
+    const { bytes, kind, timing } = await read("lhr");
+    expect(bytes).toEqual(CONTENT);
+    // A machine that is busy may let a bucket win one of the races.
+    expect(["edge", "mixed"]).toContain(kind);
+    expect(timing).toContain("peer-fra");
+    expect(world.link("lhr", "fra").paths.filter((path) => path.startsWith("GET /v1/chunk/")).length).toBe(20);
+    expect((await world.status("lhr")).cache.objects).toEqual([]);
+  });
+
+  test("is counted, and the peer is seen in /metrics", async () => {
+    await read("lhr");
+    const answer = await fetch(`${world.url("lhr")}/metrics`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
+    const text = await answer.text();
+    expect(text).toMatch(/^agarose_isolate_peer_requests_total\{.*peer="fra".*outcome="used".*\} [1-9]/m);
+    expect(text).toMatch(/^agarose_peer_objects\{.*peer="fra".*\} 1$/m);
+    expect(text).toMatch(/^agarose_peer_down\{.*peer="fra".*\} 0$/m);
+  });
+
+  test("is named in the bundle of the other PoPs, with what of the object is in any cache", async () => {
+    const { plan } = await readBundle(`${world.url("lhr")}/v1/read/${KEY}`, KEY);
+    expect(plan).toMatchObject({ pop: "lhr", cached: [], peers: [{ name: "fra", chunks: [0, 1, 2, 3] }] });
+    const answer = await fetch(`${world.url("lhr")}/v1/read/${KEY}`);
+    expect(answer.headers.get("x-agarose-oic")).toBe("1.00");
+    await answer.body?.cancel();
+    const oic = await fetch(`${world.url("lhr")}/v1/oic/${KEY}`, {
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+    });
+    expect(await oic.json()).toEqual({
+      key: KEY,
+      version,
+      k: 4,
+      oic: 1,
+      chunks: { lhr: [], fra: [0, 1, 2, 3] },
+    });
+    expect((await fetch(`${world.url("lhr")}/v1/oic/${KEY}`)).status, "without the token").toBe(403);
+  });
+
+  test("is given to a client as it is, and to nobody under another version, stripe or chunk", async () => {
+    const { plan } = await readBundle(`${world.url("fra")}/v1/read/${KEY}`, KEY);
+    expect(plan.peers, "its own chunks are no peer's").toBeUndefined();
+    const get = (query: string): Promise<Response> => fetch(`${world.url("fra")}/v1/chunk/${KEY}?${query}`);
+    const shard = await get(`version=${version}&stripe=0&chunk=1`);
+    expect(shard.status).toBe(200);
+    expect(new Uint8Array(await shard.arrayBuffer())).toEqual(CONTENT.subarray(16_384, 2 * 16_384));
+    expect((await get(`version=${"0".repeat(32)}&stripe=0&chunk=1`)).status).toBe(404);
+    expect((await get(`version=${version}&stripe=5&chunk=1`)).status).toBe(404);
+    expect((await get(`version=${version}&stripe=0&chunk=4`)).status).toBe(404);
+    expect((await get(`version=${version}&stripe=0`)).status).toBe(400);
+  });
+
+  const faults = {
+    "sends garbage": { spoil: (body: Uint8Array) => body.map((byte) => byte ^ 1) },
+    "sends half of it": { spoil: (body: Uint8Array) => body.subarray(0, body.length >> 1) },
+    "sends more than it": { spoil: (body: Uint8Array) => new Uint8Array([...body, 0]) },
+    "is down": { down: true },
+    "answers too late": { delayMs: 1_500 },
+  };
+  for (const [what, fault] of Object.entries(faults)) {
+    test(`comes from elsewhere when the peer ${what}`, async () => {
+      const link = world.link("lhr", "fra");
+      link.fault = fault;
+      const { bytes } = await read("lhr");
+      expect(bytes).toEqual(CONTENT);
+      expect(link.fired, "the fault fired").toBeGreaterThan(0);
+    });
+  }
+
+  test("is not asked for any more once the peer has failed a few times in a row", async () => {
+    const link = world.link("lhr", "fra");
+    link.fault = faults["sends garbage"];
+    for (let i = 0; i < 3; i++) expect((await read("lhr")).bytes).toEqual(CONTENT);
+    expect((await world.status("lhr")).isolate.openBreakers).toEqual(["fra"]);
+    link.paths.length = 0;
+    expect((await read("lhr")).bytes).toEqual(CONTENT);
+    expect(link.paths).toEqual([]);
+    const { plan } = await readBundle(`${world.url("lhr")}/v1/read/${KEY}`, KEY);
+    expect(plan.peers).toBeUndefined();
+  });
+
+  test("is forgotten when the peer purges it, from one message, without any period", async () => {
+    await world.purge("fra", KEY);
+    await world.told("lhr", "fra", (held) => held[version] === undefined);
+    const last = world.link("fra", "lhr").messages.at(-1)!;
+    expect(JSON.parse(last.body)).toMatchObject({
+      cache: { node: "fra", isComplete: false, statements: [{ key: version, chunks: [] }] },
+    });
+    expect((await read("lhr")).bytes).toEqual(CONTENT);
+  });
+
+  test("is forgotten with the message itself by the isolate that takes it in, which does not wait for KV", async () => {
+    const plan = async () => (await readBundle(`${world.url("lhr")}/v1/read/${KEY}`, KEY)).plan;
+    expect((await plan()).peers).toMatchObject([{ name: "fra" }]);
+    const link = world.link("fra", "lhr");
+    link.messages.length = 0;
+    await world.purge("fra", KEY);
+    await vi.waitFor(() => expect(link.messages.map(({ status }) => status)).toEqual([204]), 5_000);
+    expect((await plan()).peers).toBeUndefined();
+  });
+});
+
+describe("messages", () => {
+  afterEach(() => world.close());
+
+  test("that are lost are made good by the next digest", async () => {
+    world = await startPeersWorld();
+    const link = world.link("fra", "lhr");
+    const { version } = await world.put(KEY, CONTENT);
+    await world.pops.cron();
+    await read("fra");
+    link.fault = { loses: true };
+    await world.pops.cron();
+    await world.told("iad", "fra", (held) => held[version]?.length === 4);
+    expect(link.fired, "messages were lost").toBeGreaterThan(0);
+    await world.told("lhr", "fra", (held) => held[version] === undefined);
+    link.fault = {};
+    await world.pops.cron();
+    await world.told("lhr", "fra", (held) => held[version]?.length === 4);
+  });
+
+  test("let all three PoPs have their turn within one period", async () => {
+    world = await startPeersWorld();
+    for (const [i, name] of (["fra", "lhr", "iad"] as const).entries()) {
+      await world.put(`own/${name}`, randomBytes(100_000, i + 1));
+      await read(name, `own/${name}`);
+    }
+    await world.pops.cron();
+    await Promise.all((["fra", "lhr", "iad"] as const).map((name) => read(name, `own/${name}`)));
+    await world.pops.cron();
+    for (const name of ["fra", "lhr", "iad"] as const) {
+      const { cache, lastPeriod, peers } = await world.status(name);
+      expect(lastPeriod.errors).toEqual([]);
+      expect(cache.objects.map(({ key }) => key)).toContain(`own/${name}`);
+      expect(peers!.turn).toBeGreaterThan(0);
+      expect(peers!.peers.map(({ down, silent }) => down || silent)).toEqual([false, false]);
+    }
+  });
+
+  test("make a PoP wait that is not first, and begin nothing out of turn", async () => {
+    world = await startPeersWorld();
+    await world.pops.cron();
+    const tickets = await Promise.all(
+      (["fra", "lhr", "iad"] as const).map(async (name) => ({ name, turn: (await world.status(name)).peers!.turn })),
+    );
+    const { name } = tickets.toSorted((a, b) => a.turn - b.turn || (a.name < b.name ? -1 : 1))[2]!;
+    await world.put(KEY, CONTENT);
+    await read(name);
+    // The others, which are first, have no period meanwhile.
+    await world.pops.cron(name);
+    const waiting = await world.status(name);
+    expect(waiting.lastPeriod.errors).toEqual([]);
+    expect(waiting.cache.objects).toEqual([]);
+    expect(waiting.peers!.turn, "it has not had its turn").toBe(tickets.find((one) => one.name === name)!.turn);
+    await read(name);
+    await world.pops.cron();
+    const { cache, peers } = await world.status(name);
+    expect(cache.objects.map(({ key }) => key)).toEqual([KEY]);
+    expect(peers!.turn).toBeGreaterThan(waiting.peers!.turn);
+  });
+});

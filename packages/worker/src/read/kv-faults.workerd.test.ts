@@ -1,0 +1,72 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { POP, putCached, randomBytes, readBundle, readObject, startWorld, type TestWorld } from "../../test/world.ts";
+
+let world: TestWorld;
+const content = randomBytes(200_000);
+
+beforeEach(async () => {
+  world = await startWorld();
+});
+afterEach(() => world.close());
+
+describe("KV", () => {
+  test("that is down costs no read", async () => {
+    await putCached(world, "page", content);
+    await world.pops.setFault(POP, { kv: "down" });
+    expect(await readObject(world, "page")).toEqual({ kind: "origin", bytes: content });
+    const { frames } = await readBundle(`${world.url}/v1/read/page`, "page");
+    expect(frames.filter(({ type }) => type === "miss")).toHaveLength(16);
+    expect((await world.pops.fault(POP)).fired).toBeGreaterThan(0);
+  });
+
+  test("that is down does not matter to what was read a moment ago, however often it is read", async () => {
+    await putCached(world, "page", content);
+    await readObject(world, "page");
+    await world.pops.setFault(POP, { kv: "down" });
+    for (let i = 0; i < 3; i++) {
+      expect(await readObject(world, "page")).toEqual({ kind: "edge", bytes: content });
+      const { frames } = await readBundle(`${world.url}/v1/read/page`, "page");
+      expect(frames.filter(({ type }) => type === "chunk")).toHaveLength(16);
+    }
+  });
+
+  test("that is down during a period leaves the cache as it was, and the next period catches up", async () => {
+    await world.put("page", content);
+    await readObject(world, "page");
+    await world.pops.setFault(POP, { kv: "down" });
+    await world.pops.cron(POP);
+    expect((await world.pops.fault(POP)).fired).toBeGreaterThan(0);
+    expect((await world.status()).lastPeriod.errors.length).toBeGreaterThan(0);
+    expect((await world.status()).cache.cachedBytes).toBe(0);
+    await world.pops.setFault(POP, { kv: "ok" });
+    await readObject(world, "page");
+    await world.pops.cron(POP);
+    expect((await readObject(world, "page")).kind).toBe("edge");
+  });
+
+  test("that hangs delays a read by its deadline once, not by each stripe", async () => {
+    await putCached(world, "page", content);
+    await world.pops.setFault(POP, { kv: "slow" });
+    const startMs = performance.now();
+    expect((await readObject(world, "page")).bytes).toEqual(content);
+    await readBundle(`${world.url}/v1/read/page`, "page");
+    // Eight stripes at three seconds each would take twenty-four.
+    expect(performance.now() - startMs).toBeLessThan(6_000);
+    expect((await world.pops.fault(POP)).fired).toBeGreaterThan(0);
+  });
+
+  test("that is stale shows nothing new, and no read is wrong", async () => {
+    await putCached(world, "page", content);
+    await world.pops.setFault(POP, { kv: "stale" });
+    const renewed = randomBytes(150_000, 9);
+    const { version } = await world.put("page", renewed);
+    await readObject(world, "page");
+    await world.pops.cron(POP);
+    const { plan, frames } = await readBundle(`${world.url}/v1/read/page`, "page");
+    expect(plan.version).toBe(version);
+    expect(plan.cached).toHaveLength(4);
+    expect(new Set(frames.map(({ type }) => type))).toEqual(new Set(["miss", "end"]));
+    expect((await readObject(world, "page")).bytes).toEqual(renewed);
+    expect((await world.pops.fault(POP)).fired).toBeGreaterThan(0);
+  });
+});

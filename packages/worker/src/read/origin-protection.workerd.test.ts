@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { ADMIN_TOKEN, randomBytes, readBundle, REGIONS, startWorld, type TestWorld } from "../../test/world.ts";
+
+let world: TestWorld;
+const content = randomBytes(1_000_000);
+
+beforeEach(async () => {
+  world = await startWorld({ MANIFEST_TTL_SECONDS: "600" });
+  // As many chunks as a read starts with: on a slow machine there is no further one that a late read could ask for.
+  await world.put("cold", content, { k: 4, m: 1, stripeBytes: 1_000_000 });
+});
+afterEach(() => world.close());
+
+/** So far that all requests arrive before the first answer. */
+function delayBuckets(): void {
+  for (const region of REGIONS) world.buckets.faults.set(region, { delayMs: 800 });
+}
+
+const chunkReads = (): number => world.buckets.requests.filter(({ name }) => name.startsWith("chunks/")).length;
+
+test("100 concurrent cold GETs of one object make one set of k + delta bucket reads", async () => {
+  delayBuckets();
+  const reading = Array.from({ length: 100 }, async () => {
+    const response = await fetch(`${world.url}/o/cold`);
+    expect(response.headers.get("x-agarose-read")).toBe("origin");
+    expect(response.headers.get("server-timing")).toMatch(/region-r\d/);
+    return Buffer.compare(new Uint8Array(await response.arrayBuffer()), content);
+  });
+  expect(new Set(await Promise.all(reading))).toEqual(new Set([0]));
+  expect(chunkReads()).toBe(4 + 1);
+  expect((await world.status()).isolate.stripes).toEqual({ led: 1, followed: 99 });
+});
+
+test("clients that go away, the first among them, do not disturb the others", async () => {
+  delayBuckets();
+  const abort = new AbortController();
+  const leaving = [fetch(`${world.url}/o/cold`, { signal: abort.signal })];
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  for (let i = 0; i < 20; i++) leaving.push(fetch(`${world.url}/o/cold`, { signal: abort.signal }));
+  const staying = Array.from({ length: 40 }, async () => (await fetch(`${world.url}/o/cold`)).arrayBuffer());
+  // The manifest is there by then, and the chunks are on their way.
+  while (chunkReads() === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  abort.abort();
+  const left = await Promise.allSettled(leaving);
+  expect(left.every(({ status }) => status === "rejected")).toBe(true);
+  for (const bytes of await Promise.all(staying)) expect(Buffer.compare(new Uint8Array(bytes), content)).toBe(0);
+  expect(chunkReads()).toBe(4 + 1);
+});
+
+test("no more requests wait for one region at a time than REGION_REQUESTS_MAX, and all reads succeed", async () => {
+  const limited = await startWorld({ REGION_REQUESTS_MAX: "1", MANIFEST_TTL_SECONDS: "600", ADMIN_TOKEN });
+  try {
+    const keys = Array.from({ length: 12 }, (_, i) => `object-${i}`);
+    for (const key of keys) await limited.put(key, content.subarray(0, 100_000), { k: 4, m: 2 });
+    for (const region of REGIONS) limited.buckets.faults.set(region, { delayMs: 50 });
+    const bodies = keys.map(async (key) => (await fetch(`${limited.url}/o/${key}`)).arrayBuffer());
+    for (const body of await Promise.all(bodies)) {
+      expect(Buffer.compare(new Uint8Array(body), content.subarray(0, 100_000))).toBe(0);
+    }
+    // A bucket still works on what a read has aborted; without the limit some fifty would wait.
+    expect(limited.buckets.mostWaiting).toBeLessThanOrEqual(2 * REGIONS.length);
+    const metrics = await fetch(`${limited.url}/metrics`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
+    const [, waits] = /agarose_isolate_region_waits_total\S* (\d+)/.exec(await metrics.text()) ?? [];
+    expect(Number(waits)).toBeGreaterThan(0);
+  } finally {
+    await limited.close();
+  }
+});
+
+test("a region that fails again and again counts as down within one isolate, until it answers again", async () => {
+  await world.put("striped", content, { stripeBytes: 50_000 });
+  world.buckets.faults.set("r1", { down: true });
+  const read = async (): Promise<void> => {
+    const body = await (await fetch(`${world.url}/o/striped`)).arrayBuffer();
+    expect(Buffer.compare(new Uint8Array(body), content)).toBe(0);
+  };
+  const isDown = async (): Promise<boolean | undefined> =>
+    (await readBundle(`${world.url}/v1/read/striped`, "striped")).plan.regions.find(({ name }) => name === "r1")!.down;
+  expect(await isDown()).toBeUndefined();
+  for (let i = 0; i < 20 && !(await isDown()); i++) await read();
+  expect(await isDown()).toBe(true);
+  expect(world.buckets.fired.get("r1")).toBeGreaterThanOrEqual(5);
+  world.buckets.requests.length = 0;
+  await read();
+  const asked = new Set(world.buckets.requests.map(({ region }) => region));
+  expect(asked.has("r1")).toBe(false);
+  world.buckets.faults.clear();
+  await new Promise((resolve) => setTimeout(resolve, 5_100));
+  expect(await isDown()).toBeUndefined();
+  await read();
+  expect(await isDown()).toBeUndefined();
+});

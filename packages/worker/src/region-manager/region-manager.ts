@@ -1,0 +1,123 @@
+/**
+ * Probes: how long each region takes to answer a real GET, whether it does, and now and then how long a part of a chunk
+ * takes, which tells what a byte does.
+ */
+import {
+  chunkBytes,
+  chunkName,
+  manifestName,
+  objectUrl,
+  type Clock,
+  type FetchPort,
+  type Manifest,
+} from "@agarose/core";
+import { Connections } from "../platform/connections.ts";
+import { within } from "../platform/deadline.ts";
+import type { Region } from "../env.ts";
+import type { RegionProbe } from "./region-estimates.ts";
+
+export const PROBES_PER_PERIOD = 3;
+const PROBE_TIMEOUT_MS = 10_000;
+/** Needs not exist: "not found" comes from the bucket itself and takes as long as an answer that is. */
+const PROBE_KEY = "agarose-probe";
+
+/** Bytes read of a chunk; every fifth period, because egress is paid for: 14 GB a year and region. */
+const SIZED_BYTES = 128 * 1024;
+export const SIZED_EVERY = 5;
+/** Smaller reads would tell no more than a probe does. */
+const SIZED_BYTES_MIN = 64 * 1024;
+/** Objects looked at for chunks to read. */
+const SIZED_OBJECTS_MAX = 5;
+
+/** The beginning of a chunk. */
+export interface SizedTarget {
+  readonly name: string;
+  readonly bytes: number;
+}
+
+export interface ProbeOptions {
+  readonly regions: readonly Region[];
+  /** By region, what to read beside the probes. */
+  readonly sized?: ReadonlyMap<string, SizedTarget>;
+  readonly fetch: FetchPort;
+  readonly clock: Clock;
+}
+
+/** Probes each region several times, as many at once as there are connections. Never rejects. */
+export async function probeRegions(options: ProbeOptions): Promise<RegionProbe[]> {
+  // Not more, because a probe that waits for its connection would count the waiting as the region's.
+  const connections = new Connections();
+  const rounds = Array.from({ length: PROBES_PER_PERIOD }, () =>
+    Promise.all(options.regions.map((region) => connections.run(() => probe(region, options)))),
+  );
+  const results = await Promise.all(rounds);
+  // After the others, so that no probe shares its connection's bandwidth with a transfer.
+  const sized = await Promise.all(
+    options.regions.map((region, i) => {
+      const answers = results.some((round) => Number.isFinite(round[i]));
+      return answers ? connections.run(() => sizedProbe(region, options)) : undefined;
+    }),
+  );
+  return options.regions.map(({ name }, i) => {
+    const transfer = sized[i];
+    return { region: name, ms: results.map((round) => round[i]!), ...(transfer && { sized: transfer }) };
+  });
+}
+
+/** For each region a chunk to read a part of, from the first of `keys` that have large ones there. Never rejects. */
+export async function sizedTargets(
+  keys: readonly string[],
+  findManifest: (key: string) => Promise<Manifest>,
+): Promise<Map<string, SizedTarget>> {
+  const targets = new Map<string, SizedTarget>();
+  for (const key of keys.slice(0, SIZED_OBJECTS_MAX)) {
+    const manifest = await findManifest(key).catch(() => undefined);
+    if (!manifest) continue;
+    const bytes = Math.min(SIZED_BYTES, chunkBytes(manifest));
+    if (bytes < SIZED_BYTES_MIN) continue;
+    for (const [chunk, region] of manifest.placement.entries()) {
+      if (!targets.has(region)) targets.set(region, { name: chunkName(key, manifest.version, chunk), bytes });
+    }
+  }
+  return targets;
+}
+
+async function sizedProbe(region: Region, options: ProbeOptions): Promise<{ bytes: number; ms: number } | undefined> {
+  const target = options.sized?.get(region.name);
+  if (!target) return undefined;
+  const { bytes, name } = target;
+  return { bytes, ms: await timed(region, name, { range: `bytes=0-${bytes - 1}` }, options, bytes) };
+}
+
+function probe(region: Region, options: ProbeOptions): Promise<number> {
+  return timed(region, manifestName(PROBE_KEY), {}, options, 0);
+}
+
+/** Milliseconds until `bytes` bytes of the answer were there; `Infinity` when they, or a usable answer, do not come. */
+async function timed(
+  region: Region,
+  name: string,
+  headers: Record<string, string>,
+  { fetch, clock }: ProbeOptions,
+  bytes: number,
+): Promise<number> {
+  const abort = new AbortController();
+  const startMs = clock.now();
+  const answer = async (): Promise<number> => {
+    const response = await fetch(objectUrl(region.popUrl, name), { headers, signal: abort.signal });
+    if (bytes === 0) {
+      await response.body?.cancel();
+      return response.status;
+    }
+    const { byteLength } = await new Response(response.body).arrayBuffer();
+    return response.status === 206 && byteLength === bytes ? 206 : 599;
+  };
+  try {
+    const status = await within(answer(), PROBE_TIMEOUT_MS, clock, `a probe of region ${region.name}`);
+    // A bucket whose listing is private answers 403 for what does not exist; redirects and 5xx are no answer.
+    return status < 300 || status === 403 || status === 404 ? clock.now() - startMs : Number.POSITIVE_INFINITY;
+  } catch {
+    abort.abort();
+    return Number.POSITIVE_INFINITY;
+  }
+}

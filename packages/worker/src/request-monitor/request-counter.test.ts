@@ -1,0 +1,132 @@
+import { systemClock } from "@agarose/core";
+import { expect, test, vi } from "vitest";
+import type { Env } from "../env.ts";
+import { MONITOR_SHARDS, RequestCounter, shardOf } from "./request-counter.ts";
+import { COUNTED_KEYS_MAX } from "./request-tally.ts";
+
+function setUp() {
+  const counted = new Map<string, number>();
+  let refusals = 0;
+  let held: Promise<void> | undefined;
+  const shard = {
+    count: async (entries: readonly [string, number][]) => {
+      await held;
+      if (refusals > 0) {
+        refusals--;
+        throw new Error("overloaded");
+      }
+      for (const [key, requests] of entries) counted.set(key, (counted.get(key) ?? 0) + requests);
+      return 0;
+    },
+  };
+  const namespace = {
+    idFromName: (name: string) => name,
+    get: () => shard,
+  };
+  const env = { REQUEST_MONITOR: namespace } as unknown as Env;
+  const background: Promise<unknown>[] = [];
+  const counter = new RequestCounter(systemClock);
+  return {
+    counter,
+    counted,
+    background,
+    refuse: (times: number) => void (refusals = times),
+    /** Has Durable Objects answer no sooner than `until`. */
+    hold: (until: Promise<void>) => void (held = until),
+    count: (key: string) => counter.count(key, env, (promise) => void background.push(promise)),
+    flush: () => counter.flush(env),
+  };
+}
+
+test("requests are handed on in batches beside the reads, two seconds after the first", async () => {
+  vi.useFakeTimers();
+  try {
+    const { count, counted, background } = setUp();
+    for (const key of ["a", "b", "a"]) count(key);
+    expect(background).toHaveLength(1);
+    expect(counted.size).toBe(0);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect([...counted]).toEqual([
+      ["a", 2],
+      ["b", 1],
+    ]);
+    count("a");
+    expect(background).toHaveLength(2);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("what a Durable Object refuses is handed on the next time", async () => {
+  const log = vi.spyOn(console, "warn").mockImplementation(() => {});
+  const { count, counted, flush, refuse } = setUp();
+  count("a");
+  refuse(1);
+  await flush();
+  expect(log).toHaveBeenCalledOnce();
+  expect(counted.size).toBe(0);
+  count("a");
+  await flush();
+  expect(counted.get("a")).toBe(2);
+  log.mockRestore();
+});
+
+test("a flush waits for what another one is handing on", async () => {
+  const { count, counted, flush, hold } = setUp();
+  const released = Promise.withResolvers<void>();
+  hold(released.promise);
+  count("a");
+  void flush();
+  let hasEnded = false;
+  const second = flush().then(() => (hasEnded = true));
+  await new Promise((resolve) => setTimeout(resolve));
+  expect({ hasEnded, counted: counted.size }).toEqual({ hasEnded: false, counted: 0 });
+  released.resolve();
+  await second;
+  expect(counted.get("a")).toBe(1);
+});
+
+test("memory is bounded: of keys beyond the room for them only the number of requests is known", async () => {
+  const { count, counter, counted, flush } = setUp();
+  for (let i = 0; i < COUNTED_KEYS_MAX + 5; i++) count(`key-${i}`);
+  expect(counter.dropped).toBe(5);
+  await flush();
+  expect(counted.size).toBe(COUNTED_KEYS_MAX);
+});
+
+test("while Durable Objects refuse, they are asked less and less often, and as before once they take counts again", async () => {
+  vi.useFakeTimers();
+  const log = vi.spyOn(console, "warn").mockImplementation(() => {});
+  try {
+    const { count, counted, background, refuse } = setUp();
+    refuse(2);
+    const flushedWithin = async (ms: number): Promise<boolean> => {
+      let ended = false;
+      void background.at(-1)!.then(() => (ended = true));
+      await vi.advanceTimersByTimeAsync(ms);
+      return ended;
+    };
+    count("a");
+    expect(await flushedWithin(2_000)).toBe(true);
+    count("a");
+    expect(await flushedWithin(3_999)).toBe(false);
+    expect(await flushedWithin(1)).toBe(true);
+    expect(log).toHaveBeenCalledTimes(2);
+    count("a");
+    expect(await flushedWithin(8_000)).toBe(true);
+    expect(counted.get("a")).toBe(3);
+    count("a");
+    expect(await flushedWithin(2_000)).toBe(true);
+    expect(counted.get("a")).toBe(4);
+  } finally {
+    log.mockRestore();
+    vi.useRealTimers();
+  }
+});
+
+test("keys spread over all shards, and each has one shard", () => {
+  const counts = Array.from({ length: MONITOR_SHARDS }, () => 0);
+  for (let i = 0; i < 4_000; i++) counts[shardOf(`photos/${i}.jpg`)]!++;
+  for (const count of counts) expect(count).toBeGreaterThan(800);
+  expect(shardOf("größe")).toBe(shardOf("größe"));
+});
