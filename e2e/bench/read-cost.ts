@@ -23,7 +23,7 @@ const SIZES = [
 ];
 const K = 9;
 const DELTA = 1;
-/** Of the bytes used, what may be fetched beyond those and delta: `packages/sw/src/hedge-budget.ts`. */
+/** Of the bytes used, what may be fetched beyond those and delta: `packages/sw/src/client/hedge-budget.ts`. */
 const HEDGED_SHARE = 0.03;
 const WAYS = ["service worker", "`/o/<key>`"] as const;
 

@@ -12,7 +12,7 @@ import { deflateSync, gzipSync } from "node:zlib";
 import { build, type Plugin } from "esbuild";
 import { INTERNAL_NAMES, shrunk, shrunkForPages } from "./shrink/index.ts";
 import { smallestSpelling } from "./shrink/smallest-spelling.ts";
-import { stamped } from "./src/worker-file.ts";
+import { stamped } from "./src/page/worker-file.ts";
 
 /** Sizes in bytes. `scriptGzipBytes` leaves the WebAssembly out, where there is any: it is what the budget is for. */
 export interface BuiltFile {
@@ -32,9 +32,9 @@ interface Script {
 }
 
 const SCRIPTS: readonly Script[] = [
-  { name: "agarose-sw.js", entry: "entry.ts", isForWorkers: true, stores: false },
-  { name: "agarose-sw.offline.js", entry: "entry-offline.ts", isForWorkers: true, stores: true },
-  { name: "agarose-decoder.js", entry: "entry-decoder.ts", isForWorkers: true },
+  { name: "agarose-sw.js", entry: "entries/agarose-sw.ts", isForWorkers: true, stores: false },
+  { name: "agarose-sw.offline.js", entry: "entries/agarose-sw.offline.ts", isForWorkers: true, stores: true },
+  { name: "agarose-decoder.js", entry: "entries/agarose-decoder.ts", isForWorkers: true },
   { name: "agarose.js", entry: "index.ts", isForWorkers: false },
   { name: "agarose-overlay.js", entry: "overlay.ts", isForWorkers: false },
 ];

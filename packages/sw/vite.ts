@@ -8,7 +8,7 @@ import type { ServerResponse } from "node:http";
 import type { Plugin } from "vite";
 import { dropInFiles } from "./files.ts";
 import { parseConfig, type ClientConfigInput } from "./src/config.ts";
-import { once } from "./src/once.ts";
+import { once } from "./src/ports/once.ts";
 
 export interface VitePluginOptions {
   /** Becomes `agarose.json`. Leave it out where that file is served some other way, as from `public/`. */

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { FrameReader, objectUrl, parsePlan, chunkName, systemClock, systemSha256, type Plan } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { startPops, type Pops } from "@agarose/worker/dev";
-import { ObjectClient } from "../../sw/src/object-client.ts";
+import { ObjectClient } from "../../sw/src/client/object-client.ts";
 import { parseConfig } from "../src/config.ts";
 import { loadEncoder } from "../src/context.ts";
 import { putObject, type PutResult } from "../src/put/put-object.ts";

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { systemClock, systemSha256 } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { startPops, type Pops } from "@agarose/worker/dev";
-import { ObjectClient } from "../../sw/src/object-client.ts";
-import { AgaroseStrategy } from "../../sw/src/strategy.ts";
+import { ObjectClient } from "../../sw/src/client/object-client.ts";
+import { AgaroseStrategy } from "../../sw/src/worker/strategy.ts";
 import { startTestWorld, type World } from "./world.ts";
 
 const READ_TOKEN = "read-token-of-tests";

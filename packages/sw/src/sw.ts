@@ -4,16 +4,16 @@
  */
 import { javascriptCodec } from "@agarose/ec-wasm";
 import type { ClientConfigInput, ConfigSource } from "./config.ts";
-import { wire, wireConfig, type InstallOptions, type WiredOptions } from "./install.ts";
-import { offlineStore } from "./offline-store.ts";
-import type { WorkerScope } from "./worker-scope.ts";
+import { wire, wireConfig, type InstallOptions, type WiredOptions } from "./worker/install.ts";
+import { offlineStore } from "./offline/offline-store.ts";
+import type { WorkerScope } from "./worker/worker-scope.ts";
 
 export type { ClientConfig, ClientConfigInput, ConfigSource, Endpoint } from "./config.ts";
-export type { InstallOptions } from "./install.ts";
-export type { WorkerMessage } from "./life-cycle.ts";
+export type { InstallOptions } from "./worker/install.ts";
+export type { WorkerMessage } from "./worker/life-cycle.ts";
 export { configFromUrl, parseConfig } from "./config.ts";
-export { AgaroseStrategy, type HandleOptions, type StrategyOptions } from "./strategy.ts";
-export type { HookParam, StrategyPlugin } from "./strategy-plugins.ts";
+export { AgaroseStrategy, type HandleOptions, type StrategyOptions } from "./worker/strategy.ts";
+export type { HookParam, StrategyPlugin } from "./worker/strategy-plugins.ts";
 
 /** Serves the objects of a configuration from the worker it is called in, which must still be starting up. */
 export function agarose(config: ClientConfigInput, options: InstallOptions = {}): void {

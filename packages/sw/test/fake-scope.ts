@@ -1,5 +1,5 @@
 /** A service worker's global scope, whose browser is the test. */
-import type { LifeCycleEvent, WorkerScope } from "../src/worker-scope.ts";
+import type { LifeCycleEvent, WorkerScope } from "../src/worker/worker-scope.ts";
 
 type Listener = (event: never) => void;
 

@@ -25,11 +25,11 @@ import {
   type PlanPeer,
 } from "@agarose/core";
 import { loadCodec } from "@agarose/ec-wasm";
-import type { ReadEvent } from "../src/read-events.ts";
-import type { TelemetryReport } from "../src/telemetry.ts";
+import type { ReadEvent } from "../src/events/read-events.ts";
+import type { TelemetryReport } from "../src/client/telemetry.ts";
 import { parseConfig } from "../src/config.ts";
-import { ObjectClient } from "../src/object-client.ts";
-import type { ObjectStore } from "../src/object-store.ts";
+import { ObjectClient } from "../src/client/object-client.ts";
+import type { ObjectStore } from "../src/offline/object-store.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
 export interface FakeRegion {

@@ -177,11 +177,11 @@ const TOLD: Readonly<Record<string, readonly string[]>> = {
   "../../core/src/read/read-report.ts": ["RequestRecord"],
   "../../core/src/ports.ts": ["FetchInit", "FetchedResponse"],
   "../src/config.ts": ["ClientConfig", "ClientConfigInput", "Endpoint"],
-  "../src/install.ts": ["WorkerOptions"],
-  "../src/life-cycle.ts": ["WorkerMessage"],
-  "../src/read-events.ts": ["ReadStartEvent", "PlanEvent", "RequestEvent", "ReadEndEvent"],
-  "../src/telemetry.ts": ["TelemetryReport"],
-  "../src/worker-scope.ts": ["WorkerScope", "InstallEvent", "WorkerFetchEvent", "WorkerMessageEvent"],
+  "../src/worker/install.ts": ["WorkerOptions"],
+  "../src/worker/life-cycle.ts": ["WorkerMessage"],
+  "../src/events/read-events.ts": ["ReadStartEvent", "PlanEvent", "RequestEvent", "ReadEndEvent"],
+  "../src/client/telemetry.ts": ["TelemetryReport"],
+  "../src/worker/worker-scope.ts": ["WorkerScope", "InstallEvent", "WorkerFetchEvent", "WorkerMessageEvent"],
 };
 
 test.each(Object.entries(TOLD))("fields of %s that others read keep their names", async (file, declarations) => {

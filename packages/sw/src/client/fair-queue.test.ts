@@ -1,0 +1,126 @@
+/** Turns at one source: who has had the fewest is next. */
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { FairQueue, REQUESTS_PER_SOURCE, Turn, TURN_REQUESTS } from "./fair-queue.ts";
+import { VirtualClock } from "../../test/virtual-clock.ts";
+
+const never = new AbortController().signal;
+
+/** A queue in which all places are taken, and what frees them one by one. */
+function fullQueue(): { queue: FairQueue; free: () => void } {
+  const queue = new FairQueue();
+  const ends: (() => void)[] = [];
+  for (let i = 0; i < REQUESTS_PER_SOURCE; i++)
+    void queue.run(new Turn(null), never, () => new Promise<void>((resolve) => ends.push(resolve)));
+  return { queue, free: () => ends.shift()!() };
+}
+
+test.each([
+  [null, "auto"],
+  ["", "auto"],
+  ["u=3, i", "auto"],
+  ["u=1", "high"],
+  ["i, u=5", "low"],
+  ["nu=1", "auto"],
+  ["u=9", "auto"],
+])("the header %j means %s", (header, priority) => {
+  expect(new Turn(header).priority).toBe(priority);
+});
+
+test("a read that asks once is not behind the hundred requests of another", async () => {
+  const { queue, free } = fullQueue();
+  const [long, short] = [new Turn(null), new Turn(null)];
+  const order: string[] = [];
+  const ask = (name: string, turn: Turn): Promise<void> => queue.run(turn, never, async () => void order.push(name));
+  const all = [...Array.from({ length: 100 }, () => ask("long", long)), ask("short", short)];
+  free();
+  await Promise.all(all);
+  expect(order.indexOf("short")).toBeLessThanOrEqual(TURN_REQUESTS);
+});
+
+test("small reads are complete one after the other, in the order in which they were asked for", async () => {
+  const { queue, free } = fullQueue();
+  const order: number[] = [];
+  const all = Array.from({ length: 20 }, (_, read) => {
+    const turn = new Turn(null);
+    return Array.from({ length: 10 }, () => queue.run(turn, never, async () => void order.push(read)));
+  });
+  free();
+  await Promise.all(all.flat());
+  expect(order).toEqual(order.toSorted((a, b) => a - b));
+});
+
+test("urgent reads come first, unhurried ones last, and neither is left out", async () => {
+  const { queue, free } = fullQueue();
+  const order: string[] = [];
+  const all = ["u=5", null, "u=1"].flatMap((header) => {
+    const turn = new Turn(header);
+    const { priority } = turn;
+    return Array.from({ length: 40 }, () => queue.run(turn, never, async () => void order.push(priority)));
+  });
+  free();
+  await Promise.all(all);
+  expect(order.slice(0, 15)).toEqual(Array(15).fill("high"));
+  expect(order.indexOf("low")).toBeLessThan(order.lastIndexOf("high"));
+  expect(order.filter((name) => name === "low")).toHaveLength(40);
+});
+
+test("a long read goes on beside small ones that come without end", async () => {
+  const { queue, free } = fullQueue();
+  const long = new Turn("u=5");
+  for (let i = 0; i < 2 * TURN_REQUESTS; i++) long.served++;
+  let small = 0;
+  let isOver = false;
+  const next = async (): Promise<void> => {
+    await queue.run(new Turn(null), never, async () => void small++);
+    if (!isOver && small < 1_000) await next();
+  };
+  const endless = [next(), next()];
+  const all = Array.from({ length: 10 }, () => queue.run(long, never, async () => {}));
+  free();
+  await Promise.all(all);
+  isOver = true;
+  await Promise.all(endless);
+  expect(small).toBeLessThanOrEqual(12 * TURN_REQUESTS);
+});
+
+test("one that gives up before its turn leaves the queue, and its work is not begun", async () => {
+  const { queue, free } = fullQueue();
+  const abort = new AbortController();
+  let begun = false;
+  const waiting = queue.run(new Turn(null), abort.signal, async () => void (begun = true));
+  const load = queue.load;
+  abort.abort(new Error("enough"));
+  await expect(waiting).rejects.toThrow("enough");
+  free();
+  expect([begun, load - queue.load]).toEqual([false, 1]);
+});
+
+test("whatever fails or gives up, no more than its bound run at a time and every place comes back", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.record({ ms: fc.nat(50), turn: fc.nat(4), end: fc.constantFrom("ok", "fails", "aborts") }), {
+        maxLength: 120,
+      }),
+      async (requests) => {
+        const clock = new VirtualClock();
+        const queue = new FairQueue();
+        const turns = Array.from({ length: 5 }, () => new Turn(null));
+        let [running, most] = [0, 0];
+        const all = requests.map(({ ms, turn, end }) => {
+          const abort = new AbortController();
+          if (end === "aborts") clock.after(ms / 2, () => abort.abort(new Error("enough")));
+          return queue.run(turns[turn]!, abort.signal, async () => {
+            most = Math.max(most, ++running);
+            await clock.sleep(ms, abort.signal).finally(() => running--);
+            if (end === "fails") throw new Error("failed");
+          });
+        });
+        await clock.settle(Promise.allSettled(all));
+        expect(most).toBeLessThanOrEqual(REQUESTS_PER_SOURCE);
+        expect([running, queue.load]).toEqual([0, 0]);
+      },
+    ),
+    { numRuns: 30 },
+  );
+});

@@ -1,0 +1,162 @@
+/** What a client remembers: plans and latencies. */
+import { describe, expect, test } from "vitest";
+import { LATENCY_UNKNOWN, systemSha256 } from "@agarose/core";
+import type { FullPlan } from "./sources/bundle-request.ts";
+import { LatencyBook } from "./latency-book.ts";
+import { OfflineStore } from "../offline/offline-store.ts";
+import { PlanCache, PLAN_TTL_MS } from "./plan-cache.ts";
+import { BATCH_MS, Telemetry, type TelemetryReport } from "./telemetry.ts";
+import { VirtualClock } from "../../test/virtual-clock.ts";
+
+/** As much of a plan as the cache looks at: its hashes weigh `characters`. */
+function planOf(characters: number): FullPlan {
+  return { manifest: { hashes: ["x".repeat(characters)] } } as unknown as FullPlan;
+}
+
+describe("PlanCache", () => {
+  test("forgets a plan a minute after it was heard, however often it is read", async () => {
+    const clock = new VirtualClock();
+    const cache = new PlanCache(clock);
+    cache.set("a", planOf(1));
+    await clock.pass(PLAN_TTL_MS - 1);
+    expect(cache.get("a")).toBeDefined();
+    await clock.pass(1);
+    expect(cache.get("a")).toBeUndefined();
+  });
+
+  test("drops the least recently used plans when they outgrow its bound", () => {
+    const cache = new PlanCache(new VirtualClock(), 10_000);
+    for (const key of ["a", "b", "c"]) cache.set(key, planOf(2_000));
+    cache.get("a");
+    cache.set("d", planOf(2_000));
+    expect(["a", "b", "c", "d"].filter((key) => cache.get(key))).toEqual(["a", "c", "d"]);
+  });
+
+  test("does not keep a plan that is larger than all of it, nor the older one of that key", () => {
+    const cache = new PlanCache(new VirtualClock(), 10_000);
+    cache.set("a", planOf(1));
+    cache.set("b", planOf(1));
+    cache.set("a", planOf(10_000));
+    expect([cache.get("a"), cache.get("b") !== undefined]).toEqual([undefined, true]);
+  });
+});
+
+describe("LatencyBook", () => {
+  test("believes a seed until it has measured, and starts from it", () => {
+    const book = new LatencyBook(new VirtualClock());
+    expect(book.estimate("r")).toEqual(LATENCY_UNKNOWN);
+    book.seed("r", { meanMs: 100, sdMs: 10 });
+    expect(book.estimate("r").meanMs).toBe(100);
+    book.observe("r", 200);
+    expect(book.estimate("r").meanMs).toBe(120);
+  });
+
+  test("knows after 16 measurements what is late: 95 of 100 take less", () => {
+    const book = new LatencyBook(new VirtualClock());
+    for (let i = 0; i < 15; i++) book.observe("r", 100);
+    expect(book.estimate("r").lateMs).toBeUndefined();
+    book.observe("r", 100);
+    expect(book.estimate("r").lateMs).toBe(100);
+    for (const ms of [900, 800, 110]) book.observe("r", ms);
+    for (let i = 0; i < 28; i++) book.observe("r", 100);
+    // Of the last 32, the second longest.
+    expect(book.estimate("r").lateMs).toBe(800);
+    for (let i = 0; i < 32; i++) book.observe("r", 100);
+    expect(book.estimate("r").lateMs).toBe(100);
+  });
+
+  test("keeps sizes apart, and takes a neighbouring size rather than a seed", () => {
+    const book = new LatencyBook(new VirtualClock());
+    book.seed("r", { meanMs: 10, sdMs: 1 });
+    book.observe("other", 500, 1024 * 1024);
+    expect(book.estimate("other", 100).meanMs).toBe(500);
+    book.observe("other", 30, 100);
+    expect(book.estimate("other", 100).meanMs).toBe(30);
+    expect(book.estimate("other", 1024 * 1024).meanMs).toBe(500);
+  });
+
+  test("puts a source that failed last, for twice as long each time in a row, until it delivers", async () => {
+    const clock = new VirtualClock();
+    const book = new LatencyBook(clock);
+    book.observe("r", 50);
+    book.failed("r");
+    book.failed("r");
+    expect(book.estimate("r").meanMs).toBeGreaterThan(1_000);
+    await clock.pass(5_000);
+    expect(book.estimate("r").meanMs).toBe(50);
+    book.failed("r");
+    await clock.pass(9_999);
+    expect(book.isAvoided("r")).toBe(true);
+    book.observe("r", 50);
+    expect(book.isAvoided("r")).toBe(false);
+  });
+
+  test("learns from a request that was cut off only when it was late already", () => {
+    const book = new LatencyBook(new VirtualClock());
+    book.observe("r", 50);
+    book.observeAtLeast("r", 20);
+    expect(book.estimate("r").meanMs).toBe(50);
+    book.observeAtLeast("r", 1_050);
+    expect(book.estimate("r").meanMs).toBe(60);
+  });
+
+  test("is moved by one straggler by a fifth at most, and by a source that stays slow soon enough", () => {
+    const book = new LatencyBook(new VirtualClock());
+    for (let i = 0; i < 10; i++) book.observe("r", 100);
+    book.observe("r", 5_000);
+    expect(book.estimate("r").meanMs).toBeCloseTo(120);
+    for (let i = 0; i < 12; i++) book.observe("r", 500);
+    expect(book.estimate("r").meanMs).toBeGreaterThan(350);
+  });
+
+  test("gives a source that was slow, and was not asked since, another chance after a minute", async () => {
+    const clock = new VirtualClock();
+    const book = new LatencyBook(clock);
+    book.observe("r", 2_000);
+    await clock.pass(60_000);
+    book.seed("r", { meanMs: 850, sdMs: 100 });
+    expect(book.estimate("r").meanMs).toBe(2_000);
+    await clock.pass(1);
+    book.seed("r", { meanMs: 850, sdMs: 100 });
+    expect(book.estimate("r").meanMs).toBe(850);
+  });
+
+  test("does not forget for a seed what it measures all the time", async () => {
+    const clock = new VirtualClock();
+    const book = new LatencyBook(clock);
+    for (let i = 0; i < 20; i++) {
+      await clock.pass(30_000);
+      book.seed("r", { meanMs: 850, sdMs: 100 });
+      book.observe("r", 100);
+    }
+    expect(book.estimate("r").meanMs).toBeLessThan(150);
+  });
+});
+
+describe("Telemetry", () => {
+  test("sends one report of what came in some time", async () => {
+    const clock = new VirtualClock();
+    const reports: TelemetryReport[] = [];
+    const store = new OfflineStore({ regions: [], bytes: 1, cache: () => Promise.reject(), sha256: systemSha256 });
+    const telemetry = new Telemetry({ clock, store, send: (report) => void reports.push(report) });
+    telemetry.observe("a", 10, 1000);
+    telemetry.observe("a", 30, 2000);
+    telemetry.observe("b", 5, 7);
+    await clock.pass(BATCH_MS);
+    expect(reports).toEqual([
+      {
+        regions: [
+          { name: "a", samples: 2, meanMs: 20, meanBytes: 1500 },
+          { name: "b", samples: 1, meanMs: 5, meanBytes: 7 },
+        ],
+      },
+    ]);
+    for (let sample = 0; sample < 100; sample++) telemetry.observe("a", 7, 1);
+    await clock.pass(3 * BATCH_MS);
+    expect(reports.slice(1)).toEqual([{ regions: [{ name: "a", samples: 100, meanMs: 7, meanBytes: 1 }] }]);
+    for (const key of ["cat", "dog", "cat"]) store.countRead(key);
+    telemetry.due();
+    await clock.pass(BATCH_MS);
+    expect(reports[2]).toEqual({ regions: [], reads: { cat: 2, dog: 1 } });
+  });
+});

@@ -1,0 +1,623 @@
+import { describe, expect, test } from "vitest";
+import * as fc from "fast-check";
+import type { AgaroseError } from "@agarose/core";
+import { PROBE_EVERY_MS, type ObjectClient } from "./object-client.ts";
+import type { ObjectAnswer } from "./object-read.ts";
+import { POP_PATIENCE_MS } from "./pop-call.ts";
+import { summarized, totalsOf, type ReadSummary } from "../events/read-summary.ts";
+import { BATCH_MS } from "./telemetry.ts";
+import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";
+
+const KEY = "photos/cat.jpg";
+/** Three stripes, the last one shorter. */
+const BYTES = sampleBytes(10_000);
+
+function request(
+  headers: Record<string, string> = {},
+  method: "GET" | "HEAD" = "GET",
+  key = KEY,
+  signal?: AbortSignal,
+) {
+  return { key, method, headers: new Headers(headers), signal };
+}
+
+/** A whole read on the virtual clock. */
+async function read(world: FakeWorld, client: ObjectClient, headers: Record<string, string> = {}, key = KEY) {
+  const answer = await world.clock.settle(client.answer(request(headers, "GET", key)));
+  return { ...answer, bytes: await bytesOf(world, answer) };
+}
+
+async function bytesOf(world: FakeWorld, { body }: ObjectAnswer): Promise<Uint8Array> {
+  return new Uint8Array(
+    await world.clock.settle(new Response(body as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer()),
+  );
+}
+
+/** The code with which `promise` rejects. */
+async function failure(world: FakeWorld, promise: Promise<unknown>): Promise<AgaroseError> {
+  return world.clock.settle(
+    promise.then(
+      () => expect.fail("the read succeeded"),
+      (error: AgaroseError) => error,
+    ),
+  );
+}
+
+/** A world with BYTES at KEY, whose PoPs have been probed. */
+async function startWorld(): Promise<{ world: FakeWorld; client: ObjectClient }> {
+  const world = new FakeWorld();
+  world.put(KEY, BYTES);
+  const client = world.client();
+  await world.clock.settle(client.probe(true));
+  return { world, client };
+}
+
+describe("a client that has moved", () => {
+  test("asks the PoP that is nearest now after one probe, however long it was near another", async () => {
+    const { world, client } = await startWorld();
+    expect(client.popsByDistance().map(({ name }) => name)).toEqual(["p0", "p1"]);
+    [world.pops[0]!.delayMs, world.pops[1]!.delayMs] = [450, 10];
+    await world.clock.settle(client.probe(true));
+    expect(client.popsByDistance().map(({ name }) => name)).toEqual(["p1", "p0"]);
+  });
+});
+
+describe("a read without a plan", () => {
+  test("asks the nearest PoP, and the buckets in the moment its plan is there", async () => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.cached = [3, 4];
+    const start = world.clock.now();
+    const { status, headers, bytes } = await read(world, client);
+    expect(status).toBe(200);
+    expect(bytes).toEqual(BYTES);
+    expect(headers["x-agarose-read"]).toBe("mixed");
+    expect(headers["server-timing"]).toMatch(/^plan;desc="edge";dur=10\.0, .*edge-p0;desc="\d chunks"/);
+    expect(world.requests("p0").map(({ url }) => url)).toEqual([
+      "https://p0.test/v1/read/photos/cat.jpg?from=0&to=4294967295",
+    ]);
+    const buckets = world.requests().filter(({ to }) => to.startsWith("r"));
+    expect(Math.min(...buckets.map(({ atMs }) => atMs))).toBe(start + 10);
+    expect(world.requests("p1")).toEqual([]);
+  });
+
+  test("leaves the regions and their addresses to the plan where none is configured", async () => {
+    const world = new FakeWorld();
+    world.put(KEY, BYTES);
+    expect((await read(world, world.client({ regions: [] }))).bytes).toEqual(BYTES);
+    expect(world.requests("r0").length).toBeGreaterThan(0);
+  });
+
+  test("takes an empty object from its plan alone", async () => {
+    const { world, client } = await startWorld();
+    world.put("empty", new Uint8Array(0));
+    const { status, bytes, headers } = await read(world, client, {}, "empty");
+    expect([status, bytes.length, headers["content-length"]]).toEqual([200, 0, "0"]);
+    expect(world.requests().map(({ to }) => to)).toEqual(["p0"]);
+  });
+
+  test("answers a HEAD from the plan of the first stripe's bundle, without any chunk", async () => {
+    const { world, client } = await startWorld();
+    const answer = await world.clock.settle(client.answer(request({}, "HEAD")));
+    expect(answer.body).toBeNull();
+    expect(answer.headers).toMatchObject({ "content-length": "10000", "accept-ranges": "bytes" });
+    expect(world.requests().map(({ url }) => url)).toEqual(["https://p0.test/v1/read/photos/cat.jpg?from=0&to=0"]);
+  });
+});
+
+test.each([
+  [false, 2, 6],
+  [true, 0, 4],
+])("with Save-Data %s a read asks for k + %i chunks", async (savesData, delta, requests) => {
+  const { world } = await startWorld();
+  const client = world.client({ delta: 2 });
+  world.savesData = savesData;
+  const { bytes } = await read(world, client);
+  expect(bytes).toEqual(BYTES);
+  expect(world.requests().filter(({ url }) => url.includes("/chunks/"))).toHaveLength(requests);
+  expect(world.events).toContainEqual(expect.objectContaining({ type: "plan", delta }));
+});
+
+describe("a read with a known plan", () => {
+  test("asks the edge by version and the buckets in the same tick", async () => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.cached = [4, 5];
+    const version = world.put(KEY, BYTES).version;
+    await read(world, client);
+    world.log.length = 0;
+    const start = world.clock.now();
+    const { bytes, headers } = await read(world, client);
+    expect(bytes).toEqual(BYTES);
+    expect(headers["server-timing"]).toContain('plan;desc="known";dur=0.0');
+    expect(world.requests("p0")[0]).toMatchObject({
+      url: `https://p0.test/v1/read/photos/cat.jpg?version=${version}&from=0&to=2`,
+      atMs: start,
+    });
+    expect(world.requests().filter(({ to, atMs }) => to.startsWith("r") && atMs === start).length).toBeGreaterThan(0);
+  });
+
+  test("starts over when the object has changed, and hands out no byte of the old version", async () => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.cached = [4, 5];
+    await read(world, client);
+    const changed = sampleBytes(9_000, 2);
+    const { version } = world.put(KEY, changed);
+    for (const region of world.regions) region.delayMs += 30;
+    const { bytes, headers } = await read(world, client);
+    expect(bytes).toEqual(changed);
+    expect(headers["etag"]).toBe(`"${version}"`);
+    // The bundle that told of the change brings the new chunks too.
+    expect(headers["x-agarose-read"]).toBe("mixed");
+    expect(world.requests("p0")).toHaveLength(2);
+    expect(world.events.filter(({ type }) => type === "plan").map((event) => "from" in event && event.from)).toEqual([
+      "edge",
+      "known",
+      "edge",
+    ]);
+  });
+
+  test("goes on with the version it has begun to hand out, and reads the new one next time", async () => {
+    const { world, client } = await startWorld();
+    await read(world, client);
+    const changed = sampleBytes(9_000, 2);
+    world.put(KEY, changed);
+    world.pops[0]!.delayMs = 250;
+    expect((await read(world, client)).bytes).toEqual(BYTES);
+    await world.clock.pass(300);
+    expect((await read(world, client)).bytes).toEqual(changed);
+  });
+
+  test("asks anew when too few of its chunks exist any more", async () => {
+    const { world, client } = await startWorld();
+    await read(world, client);
+    for (const { store } of world.regions) store.clear();
+    const changed = sampleBytes(9_000, 2);
+    world.put(KEY, changed);
+    world.pops[0]!.delayMs = 250;
+    expect((await read(world, client)).bytes).toEqual(changed);
+  });
+
+  test("lets go of the bundle that tells of a change when nothing waits for it any more", async () => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.cached = [4];
+    await read(world, client);
+    world.remove(KEY);
+    world.put(KEY, sampleBytes(9_000, 2));
+    world.pops[0]!.delayMs = 200;
+    await read(world, client);
+    await world.clock.pass(1_000);
+    expect(world.requests("p0"), "the read by the known plan was given up, and another call made").toHaveLength(3);
+    expect(world.openBundles).toBe(0);
+  });
+
+  test("reads from the buckets alone while its PoP is dead, and from the next PoP afterwards", async () => {
+    const { world, client } = await startWorld();
+    world.pops[1]!.cached = [4, 5];
+    await read(world, client);
+    world.pops[0]!.fault = "refuses";
+    expect((await read(world, client)).bytes).toEqual(BYTES);
+    world.log.length = 0;
+    const { bytes, headers } = await read(world, client);
+    expect(bytes).toEqual(BYTES);
+    expect(world.requests("p1")).toHaveLength(1);
+    expect(headers["server-timing"]).toContain("edge-p1");
+  });
+
+  test("is asked for again once its minute is over", async () => {
+    const { world, client } = await startWorld();
+    await read(world, client);
+    await world.clock.pass(60_000);
+    world.log.length = 0;
+    await read(world, client);
+    expect(world.requests("p0")[0]!.url).not.toContain("version=");
+  });
+
+  test("follows a PoP that has another configuration by now", async () => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.cached = [3, 4, 5];
+    await read(world, client);
+    world.pops[0]!.cached = [3];
+    const { bytes, headers } = await read(world, client);
+    expect(bytes).toEqual(BYTES);
+    expect(headers["x-agarose-read"]).toBe("mixed");
+  });
+
+  test("takes chunks that the PoP misses from the buckets, which is no fault", async () => {
+    const { world, client } = await startWorld();
+    Object.assign(world.pops[0]!, { cached: [2, 3, 4, 5], missing: [3, 4, 5] });
+    const { bytes, headers } = await read(world, client);
+    expect(bytes).toEqual(BYTES);
+    expect(headers["x-agarose-read"]).toBe("mixed");
+  });
+});
+
+describe("when PoPs fail", () => {
+  test.each(["refuses", "html", "error"] as const)("one that %s is replaced by the next at once", async (fault) => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.fault = fault;
+    const start = world.clock.now();
+    expect((await read(world, client)).bytes).toEqual(BYTES);
+    expect(world.requests("p0")).toHaveLength(1);
+    expect(world.requests("p1")[0]!.atMs).toBe(start + 10);
+  });
+
+  test("one that is silent is replaced in less than 300 ms, and is then not waited for", async () => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.fault = "silent";
+    const start = world.clock.now();
+    expect((await read(world, client)).bytes).toEqual(BYTES);
+    expect(world.requests("p1")[0]!.atMs).toBe(start + POP_PATIENCE_MS);
+    expect(POP_PATIENCE_MS).toBeLessThan(300);
+    expect(world.requests("p0")[0]!.aborted).toBe(true);
+    world.put("second", BYTES);
+    const second = world.clock.now();
+    await read(world, client, {}, "second");
+    expect(world.requests("p1").at(-1)!.atMs).toBe(second);
+  });
+
+  test("one that is silent before anything was measured is replaced as soon, and a far one gets more time", async () => {
+    const { world } = await startWorld();
+    world.pops[0]!.fault = "silent";
+    const start = world.clock.now();
+    await read(world, world.client());
+    expect(world.requests("p1").at(-1)!.atMs).toBe(start + POP_PATIENCE_MS);
+
+    const far = await startWorld();
+    for (const pop of far.world.pops) pop.delayMs = 400;
+    await far.world.clock.settle(far.client.probe(true));
+    await read(far.world, far.client);
+    expect(far.world.requests("p0").length + far.world.requests("p1").length).toBe(1);
+  });
+
+  test("one that ends its bundle early costs no read", async () => {
+    const { world, client } = await startWorld();
+    Object.assign(world.pops[0]!, { fault: "cuts", cached: [3, 4, 5] });
+    expect((await read(world, client)).bytes).toEqual(BYTES);
+  });
+
+  test("all of them dead: the manifest comes from a bucket", async () => {
+    const { world, client } = await startWorld();
+    for (const pop of world.pops) pop.fault = "refuses";
+    const { bytes, headers } = await read(world, client);
+    expect(bytes).toEqual(BYTES);
+    expect(headers["x-agarose-read"]).toBe("origin");
+    expect(headers["server-timing"]).toContain('plan;desc="region"');
+    expect(world.requests("p0").length + world.requests("p1").length).toBe(2);
+  });
+
+  test("all of them silent for long: buckets are asked in the same tick as they are", async () => {
+    const { world, client } = await startWorld();
+    for (const pop of world.pops) pop.fault = "silent";
+    await read(world, client);
+    world.put("second", BYTES);
+    const start = world.clock.now();
+    await read(world, client, {}, "second");
+    const manifests = world.requests().filter(({ url }) => url.includes("/manifests/second"));
+    expect(manifests.map(({ atMs }) => atMs)).toContain(start);
+  });
+
+  test("everything dead: NO_SOURCE says who failed and how", async () => {
+    const { world, client } = await startWorld();
+    for (const source of [...world.pops, ...world.regions]) source.fault = "error";
+    const error = await failure(world, client.answer(request()));
+    expect(error.code).toBe("NO_SOURCE");
+    expect(error.details["failures"]).toMatchObject([
+      { name: "PoP p0", code: "SOURCE_FAILED" },
+      { name: "PoP p1", code: "SOURCE_FAILED" },
+      { name: "buckets", code: "NO_SOURCE" },
+    ]);
+  });
+
+  test("a PoP that knows the key to be absent is believed", async () => {
+    const { world, client } = await startWorld();
+    const error = await failure(world, client.answer(request({}, "GET", "nothing")));
+    expect([error.code, error.httpStatus]).toEqual(["OBJECT_NOT_FOUND", 404]);
+    expect(world.requests().map(({ to }) => to)).toEqual(["p0"]);
+  });
+
+  test("one that names a version which is gone is overruled by the buckets", async () => {
+    const { world, client } = await startWorld();
+    for (const { store } of world.regions) store.clear();
+    const changed = sampleBytes(9_000, 2);
+    world.put(KEY, changed, { toldToPops: false });
+    expect((await read(world, client)).bytes).toEqual(changed);
+    expect(world.requests("r0").some(({ url }) => url.includes("/manifests/"))).toBe(true);
+  });
+
+  test("one that still knows an object which was removed leads to OBJECT_NOT_FOUND", async () => {
+    const { world, client } = await startWorld();
+    for (const { store } of world.regions) store.clear();
+    expect((await failure(world, client.answer(request()))).code).toBe("OBJECT_NOT_FOUND");
+  });
+
+  test("a key that breaks the rules is asked of nobody", async () => {
+    const { world, client } = await startWorld();
+    expect((await failure(world, client.answer(request({}, "GET", "a/../b")))).code).toBe("KEY_INVALID");
+    expect(world.requests()).toEqual([]);
+  });
+});
+
+describe("ranges and conditions", () => {
+  test.each([
+    ["bytes=0-0", 0, 1],
+    ["bytes=4095-4096", 4095, 4097],
+    ["bytes=5000-", 5000, 10_000],
+    ["bytes=-3", 9_997, 10_000],
+    ["bytes=9000-99999", 9_000, 10_000],
+  ])("%s is answered with 206 and just those bytes, by a new and by a known plan", async (range, start, end) => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.cached = [4, 5];
+    for (let time = 0; time < 2; time++) {
+      const { status, headers, bytes } = await read(world, client, { range });
+      expect(status).toBe(206);
+      expect(headers["content-range"]).toBe(`bytes ${start}-${end - 1}/10000`);
+      expect(bytes).toEqual(BYTES.subarray(start, end));
+    }
+  });
+
+  test("asks the edge and the buckets only for the stripes of the range", async () => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.cached = [4, 5];
+    await read(world, client, { range: "bytes=0-0" });
+    world.log.length = 0;
+    await read(world, client, { range: "bytes=4096-8191" });
+    expect(world.requests("p0")[0]!.url).toMatch(/&from=1&to=1$/);
+    const ranges = world.requests().flatMap(({ range }) => range ?? []);
+    expect(new Set(ranges)).toEqual(new Set(["bytes=1024-2047"]));
+  });
+
+  test("corrects its guess of the stripes once it knows their size", async () => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.cached = [2, 3, 4, 5];
+    const { bytes, headers } = await read(world, client, { range: "bytes=8192-8200" });
+    expect(bytes).toEqual(BYTES.subarray(8192, 8201));
+    expect(headers["x-agarose-read"]).toBe("edge");
+    expect(world.requests("p0").map(({ url }) => new URL(url).search.replace(/version=\w+/, "version="))).toEqual([
+      "?from=0&to=0",
+      "?version=&from=2&to=2",
+    ]);
+  });
+
+  test("answers what cannot be met with RANGE_UNSATISFIABLE and the length", async () => {
+    const { world, client } = await startWorld();
+    const error = await failure(world, client.answer(request({ range: "bytes=10000-" })));
+    expect(error).toMatchObject({ code: "RANGE_UNSATISFIABLE", httpStatus: 416, details: { bytes: 10_000 } });
+  });
+
+  test("answers If-None-Match with 304 and an If-Range of another version with the whole", async () => {
+    const { world, client } = await startWorld();
+    const { version } = world.put(KEY, BYTES);
+    const unchanged = await world.clock.settle(client.answer(request({ "if-none-match": `"${version}"` })));
+    expect([unchanged.status, unchanged.body]).toEqual([304, null]);
+    const whole = await read(world, client, { range: "bytes=0-0", "if-range": '"other"' });
+    expect([whole.status, whole.bytes.length]).toEqual([200, 10_000]);
+  });
+});
+
+describe("when regions fail", () => {
+  test.each(["down", "corrupt", "truncate", "error"] as const)("two that are %s are replaced", async (fault) => {
+    const { world, client } = await startWorld();
+    world.regions[0]!.fault = fault;
+    world.regions[2]!.fault = fault;
+    const { bytes, headers } = await read(world, client);
+    expect(bytes).toEqual(BYTES);
+    expect(headers["x-agarose-read"]).toBe("degraded");
+    expect(world.events.some((event) => event.type === "request" && event.outcome === "failed")).toBe(true);
+  });
+
+  test("a region that failed is not among the first to be asked next time", async () => {
+    const { world, client } = await startWorld();
+    world.regions[0]!.fault = "down";
+    await read(world, client);
+    world.log.length = 0;
+    const { headers } = await read(world, client);
+    expect(world.requests("r0")).toEqual([]);
+    expect(headers["x-agarose-read"]).toBe("origin");
+  });
+
+  test("measured latency moves a region that turned slow to the end", async () => {
+    const { world, client } = await startWorld();
+    world.regions[0]!.delayMs = 5_000;
+    for (let time = 0; time < 8; time++) await read(world, client);
+    world.log.length = 0;
+    await read(world, client);
+    expect(world.requests("r0")).toEqual([]);
+  });
+
+  test("one more than the code bears is refused before the first byte", async () => {
+    const { world, client } = await startWorld();
+    for (const region of world.regions.slice(0, 3)) region.fault = "down";
+    const error = await failure(world, client.answer(request()));
+    expect(error).toMatchObject({ code: "NOT_ENOUGH_CHUNKS", details: { needed: 4 } });
+    await world.clock.pass(1);
+    expect(world.events.at(-1)).toMatchObject({ type: "read-end", status: 502, error: "NOT_ENOUGH_CHUNKS" });
+  });
+
+  test("the same with two chunks in the PoP's cache succeeds", async () => {
+    const { world, client } = await startWorld();
+    for (const region of world.regions.slice(0, 3)) region.fault = "down";
+    world.pops[0]!.cached = [0, 1];
+    expect((await read(world, client)).bytes).toEqual(BYTES);
+  });
+
+  test("a body that cannot be completed errors instead of ending short", async () => {
+    const { world, client } = await startWorld();
+    // More stripes than are read ahead.
+    world.put(KEY, BYTES, { stripeBytes: 256 });
+    const { body } = await world.clock.settle(client.answer(request()));
+    const reader = body!.getReader();
+    let received = (await world.clock.settle(reader.read())).value!.length;
+    for (const region of world.regions) region.fault = "down";
+    const rest = async (): Promise<void> => {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return;
+        received += value.length;
+      }
+    };
+    expect((await failure(world, rest())).code).toBe("NOT_ENOUGH_CHUNKS");
+    expect(received).toBeLessThan(BYTES.length);
+  });
+});
+
+describe("what a read tells", () => {
+  test("its start, its plan, every request twice, and its end, which come to its totals", async () => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.cached = [4];
+    world.put("small", BYTES.subarray(0, 4000));
+    await read(world, client, {}, "small");
+    await world.clock.pass(1);
+    const [start, plan, ...rest] = world.events;
+    const end = rest.pop();
+    expect(start).toMatchObject({ type: "read-start", key: "small", method: "GET", range: undefined });
+    expect(plan).toMatchObject({
+      type: "plan",
+      ms: 10,
+      from: "edge",
+      pop: "p0",
+      k: 4,
+      m: 2,
+      cached: [4],
+      expectedMs: 60,
+    });
+    expect(rest.filter((event) => event.type === "request" && event.outcome === "pending")).toHaveLength(5);
+    expect(rest.filter((event) => event.type === "request" && event.endMs !== undefined)).toHaveLength(5);
+    expect(end).toMatchObject({
+      type: "read-end",
+      ms: 70,
+      status: 200,
+      kind: "mixed",
+      firstByteMs: 70,
+      bytes: 4000,
+      decodedShards: 1,
+      error: undefined,
+    });
+    const summary = world.events.reduce<ReadSummary | undefined>(summarized, undefined)!;
+    expect(totalsOf(summary)).toEqual({ fetchedBytes: 4000, used: 4, unused: 0, cancelled: 1, failed: 0 });
+    expect(new Set(world.events.map(({ read: id }) => id)).size).toBe(1);
+  });
+
+  test("region latencies in batches to the nearest PoP, after a while", async () => {
+    const { world, client } = await startWorld();
+    world.put("small", BYTES.subarray(0, 4000));
+    await read(world, client, {}, "small");
+    expect(world.reports).toEqual([]);
+    await world.clock.pass(BATCH_MS);
+    expect(world.reports).toEqual([
+      {
+        url: "https://p0.test/v1/telemetry",
+        report: {
+          token: "p0-token",
+          regions: ["r0", "r1", "r2", "r3"].map((name, i) => ({
+            name,
+            samples: 1,
+            meanMs: 20 * (i + 1),
+            meanBytes: 1000,
+          })),
+        },
+      },
+    ]);
+  });
+
+  test("no region latencies to a PoP that gave no token", async () => {
+    const { world, client } = await startWorld();
+    for (const pop of world.pops) pop.fault = "refuses";
+    await read(world, client);
+    await world.clock.pass(BATCH_MS);
+    expect(world.reports).toEqual([]);
+  });
+});
+
+describe("an abort by the caller", () => {
+  test("before the first byte ends every request and rejects with ABORTED", async () => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.cached = [4];
+    await read(world, client);
+    world.log.length = 0;
+    const caller = new AbortController();
+    const answer = client.answer(request({}, "GET", KEY, caller.signal));
+    world.clock.after(5, () => caller.abort());
+    expect((await failure(world, answer)).code).toBe("ABORTED");
+    await world.clock.pass(1);
+    expect(world.requests().length).toBeGreaterThan(4);
+    expect(world.requests().filter(({ aborted }) => !aborted)).toEqual([]);
+    expect(world.events.at(-1)).toMatchObject({ type: "read-end", error: "ABORTED" });
+  });
+
+  test("of a body cancels what is under way, the bundle included", async () => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.cached = [4];
+    const long = sampleBytes(64 * 1024);
+    world.put("long", long);
+    let over = false;
+    const { body } = await world.clock.settle(client.answer(request({}, "GET", "long"), () => void (over = true)));
+    const reader = body!.getReader();
+    await world.clock.settle(reader.read());
+    expect(over).toBe(false);
+    await reader.cancel();
+    await world.clock.pass(1);
+    expect(over).toBe(true);
+    expect(world.events.at(-1)).toMatchObject({ type: "read-end", error: "ABORTED" });
+    expect(world.openBundles).toBe(0);
+  });
+});
+
+test("any two lossy regions and any fault of the PoPs leave every read whole", async () => {
+  const popFaults = fc.constantFrom("none", "refuses", "silent", "html", "error", "cuts", "garbles");
+  const regionFaults = fc.constantFrom("none", "down", "corrupt", "truncate", "error");
+  const chunks = fc.uniqueArray(fc.nat(5), { maxLength: 6 });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.tuple(popFaults, popFaults),
+      fc.uniqueArray(fc.nat(5), { maxLength: 2 }),
+      regionFaults,
+      chunks,
+      fc.nat(12_000),
+      fc.nat(),
+      async (pops, lossy, fault, cached, length, garbledBit) => {
+        const { world, client } = await startWorld();
+        const bytes = sampleBytes(length, length + 1);
+        world.put("any", bytes);
+        pops.forEach((popFault, i) => Object.assign(world.pops[i]!, { fault: popFault, cached, garbledBit }));
+        for (const region of lossy) world.regions[region]!.fault = fault;
+        for (let time = 0; time < 2; time++) expect((await read(world, client, {}, "any")).bytes).toEqual(bytes);
+      },
+    ),
+    { numRuns: 100 },
+  );
+});
+
+describe("the nearest PoP", () => {
+  test("is the one with the shortest round trip, wherever it stands in the configuration", async () => {
+    const world = new FakeWorld();
+    world.put(KEY, BYTES);
+    world.pops[0]!.delayMs = 200;
+    const client = world.client();
+    await world.clock.settle(client.probe(true));
+    await read(world, client);
+    expect(world.requests("p0")).toEqual([]);
+  });
+
+  test("stays the nearest while another is nearer by a little, and not when that is clearly nearer", async () => {
+    const { world, client } = await startWorld();
+    await read(world, client);
+    world.pops[1]!.delayMs = 9;
+    await world.clock.pass(PROBE_EVERY_MS);
+    await world.clock.settle(client.probe());
+    expect(client.popsByDistance().map(({ name }) => name)).toEqual(["p0", "p1"]);
+    world.pops[0]!.delayMs = 90;
+    await world.clock.settle(client.probe(true));
+    expect(client.popsByDistance().map(({ name }) => name)).toEqual(["p1", "p0"]);
+    expect((await read(world, client)).bytes).toEqual(BYTES);
+    expect(world.requests("p1").at(-1)!.url).toContain("version=");
+  });
+
+  test("is asked again once a probe finds it alive", async () => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.fault = "refuses";
+    await read(world, client);
+    world.pops[0]!.fault = "none";
+    expect(client.popsByDistance()[0]!.name).toBe("p1");
+    await world.clock.settle(client.probe(true));
+    expect(client.popsByDistance()[0]!.name).toBe("p0");
+  });
+});

@@ -1,0 +1,95 @@
+/** What the service worker must not do, whatever it is asked for. */
+import { AgaroseError, chunkName, keyOfManifestName, manifestName, objectUrl, parseKey } from "@agarose/core";
+import fc from "fast-check";
+import { describe, expect, test, vi } from "vitest";
+import { fetchPort, telemetryPost } from "../ports/network.ts";
+import { route } from "../worker/routing.ts";
+
+const APP = "https://app.test";
+const BUCKET = "https://bucket.test/media";
+const VERSION = "0".repeat(32);
+
+describe("a request of the service worker", () => {
+  const POLICY = { credentials: "omit", redirect: "error", cache: "no-store" };
+
+  test("carries no cookies, follows no redirect and leaves nothing in the HTTP cache, whatever is passed with it", async () => {
+    const fetch = vi.fn(async () => new Response());
+    const init = { headers: { range: "bytes=0-1" }, credentials: "include", redirect: "follow", cache: "default" };
+    await fetchPort(fetch)("https://bucket.test/chunk", init as never);
+    expect(fetch).toHaveBeenCalledExactlyOnceWith("https://bucket.test/chunk", { ...init, ...POLICY });
+  });
+
+  test("that reports latencies does not either", () => {
+    const fetch = vi.fn(async () => new Response());
+    telemetryPost(fetch)("https://pop.test/v1/telemetry", { regions: [] } as never);
+    expect(fetch).toHaveBeenCalledExactlyOnceWith("https://pop.test/v1/telemetry", expect.objectContaining(POLICY));
+  });
+});
+
+describe("a path", () => {
+  const segment = fc.oneof(
+    fc.constantFrom(
+      "../../test",
+      "../..",
+      "%2e%2e",
+      "%2E.",
+      "%2f",
+      "%5c",
+      "\\",
+      "%00",
+      "@",
+      "",
+      "%",
+      "%ff",
+      "ec",
+      "chunks",
+      "é",
+    ),
+    fc.string({ maxLength: 8 }),
+  );
+  const tail = fc.array(segment, { maxLength: 6 }).map((segments) => segments.join("/"));
+
+  test("below the prefix is refused or names one object below the bucket's own folders; others are let pass", () => {
+    const seen = { passed: 0, refused: 0, read: 0 };
+    fc.assert(
+      fc.property(tail, (path) => {
+        const url = new URL(`/ec/${path}`, APP);
+        const routed = route({ method: "GET", url: url.href }, APP, "/ec/");
+        if (!routed) {
+          seen.passed++;
+          expect(url.pathname.startsWith("/ec/") && url.pathname !== "/ec/").toBe(false);
+          return;
+        }
+        const key = keyOf(routed.key);
+        if (key === undefined) return void seen.refused++;
+        seen.read++;
+        expect(new URL(objectUrl(BUCKET, manifestName(key))).href).toMatch(
+          /^https:\/\/bucket\.test\/media\/manifests\//,
+        );
+        const chunk = new URL(objectUrl(BUCKET, chunkName(key, VERSION, 0)));
+        expect(chunk.href).toMatch(/^https:\/\/bucket\.test\/media\/chunks\//);
+        // Nothing was folded on the way: the name is that of this key and of no other.
+        expect(keyOfManifestName(manifestName(key))).toBe(key);
+      }),
+      { numRuns: 2000 },
+    );
+    expect(Math.min(seen.passed, seen.refused, seen.read), JSON.stringify(seen)).toBeGreaterThan(10);
+  });
+
+  test("of another origin, or of another method, is none of ours", () => {
+    expect(route({ method: "GET", url: "https://other.test/ec/a" }, APP, "/ec/")).toBeUndefined();
+    for (const method of ["POST", "PUT", "DELETE", "PATCH"]) {
+      expect(route({ method, url: `${APP}/ec/a` }, APP, "/ec/")).toBeUndefined();
+    }
+  });
+});
+
+/** The key, or undefined when it is refused with a code. */
+function keyOf(key: () => string): string | undefined {
+  try {
+    return parseKey(key());
+  } catch (error) {
+    expect(error).toBeInstanceOf(AgaroseError);
+    return undefined;
+  }
+}

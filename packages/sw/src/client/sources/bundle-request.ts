@@ -1,0 +1,133 @@
+/**
+ * One request to a PoP: the plan of an object, and behind it the chunks that the PoP has cached.
+ */
+import {
+  AgaroseError,
+  BUNDLE_CONTENT_TYPE,
+  encodeKey,
+  FrameReader,
+  parsePlan,
+  type FetchedResponse,
+  type FetchPort,
+  type Manifest,
+  type Plan,
+} from "@agarose/core";
+import type { Endpoint } from "../../config.ts";
+import type { StripeSpan } from "../stripe-span.ts";
+
+/** A plan with its manifest, whether the PoP sent that or we had it. */
+export type FullPlan = Plan & {
+  readonly manifest: Manifest;
+  /** Until when its signatures are good, on the clock; set by `learn`. */
+  readonly signedUntilMs?: number;
+};
+
+export interface BundleRequest {
+  readonly key: string;
+  readonly pop: Endpoint;
+  /** Spares the PoP to send the manifest again when its version is still this one. */
+  readonly known?: FullPlan | undefined;
+  /** Stripes whose chunks to send. */
+  readonly span: StripeSpan;
+  readonly signal: AbortSignal;
+  readonly fetch: FetchPort;
+}
+
+/** A bundle whose plan has arrived. Who holds it must end its signal or cancel its frames. */
+export interface Bundle {
+  readonly pop: Endpoint;
+  readonly plan: FullPlan;
+  /** The stripes that were asked for. */
+  readonly span: StripeSpan;
+  /** What follows the plan. */
+  readonly frames: FrameReader;
+}
+
+/**
+ * Asks a PoP and resolves when its plan is there. Rejects with FORBIDDEN, OBJECT_NOT_FOUND or KEY_INVALID when the PoP says so, and
+ * with SOURCE_FAILED, BUNDLE_INVALID, MANIFEST_…, or as the network does otherwise.
+ */
+export async function requestBundle(request: BundleRequest): Promise<Bundle> {
+  const { pop, signal, span, fetch } = request;
+  const response = await fetch(bundleUrl(request), { signal });
+  if (response.status !== 200) throw await refusal(response, pop);
+  const frames = new FrameReader(bundleBody(response, pop));
+  try {
+    const first = await frames.next();
+    if (first.type !== "plan") throw unusable(pop, `begins with a ${first.type} frame`);
+    return { pop, span, frames, plan: withManifest(parsePlan(first.payload, request.key), request) };
+  } catch (error) {
+    frames.cancel().catch(() => {});
+    throw error;
+  }
+}
+
+/** Keys that a PoP takes in one request for plans. */
+export const PLANS_MAX = 100;
+const PLANS_TIMEOUT_MS = 10_000;
+
+/** The plans of several keys, those that the PoP has, in the order in which they come. Rejects when the PoP or the way to it fails. */
+export async function* requestPlans(
+  pop: Endpoint,
+  keys: readonly string[],
+  fetch: FetchPort,
+): AsyncGenerator<readonly [key: string, plan: FullPlan]> {
+  const query = new URLSearchParams(keys.map((key) => ["key", key]));
+  const response = await fetch(`${pop.url}/v1/plans?${query}`, { signal: AbortSignal.timeout(PLANS_TIMEOUT_MS) });
+  const frames = new FrameReader(bundleBody(response, pop));
+  for (let frame = await frames.next(); frame.type === "plan"; frame = await frames.next()) {
+    const key = keys[frame.stripe]!;
+    yield [key, withManifest(parsePlan(frame.payload, key), { pop })];
+  }
+}
+
+function bundleUrl({ key, pop, known, span }: BundleRequest): string {
+  const query = { ...(known && { version: known.version }), ...span } as Record<string, unknown> as Record<
+    string,
+    string
+  >;
+  return `${pop.url}/v1/read/${encodeKey(key)}?${new URLSearchParams(query)}`;
+}
+
+/** Something else than a PoP may answer with 200: a captive portal, a wrong address. */
+function bundleBody(response: FetchedResponse, pop: Endpoint): ReadableStream<Uint8Array> {
+  const type = response.headers.get("content-type");
+  if (type?.startsWith(BUNDLE_CONTENT_TYPE) && response.body) return response.body;
+  response.body?.cancel().catch(() => {});
+  throw unusable(pop, `is of type ${type ?? "(none)"}, ${BUNDLE_CONTENT_TYPE} is expected`);
+}
+
+function withManifest(plan: Plan, { known, pop }: Pick<BundleRequest, "known" | "pop">): FullPlan {
+  const manifest = plan.manifest ?? (known?.version === plan.version && known.manifest);
+  if (manifest) return { ...plan, manifest };
+  throw unusable(pop, `has no manifest of version ${plan.version}`);
+}
+
+/** What a PoP says in its own words about the key is its answer; any other status is a fault of the PoP. */
+async function refusal(response: FetchedResponse, pop: Endpoint): Promise<AgaroseError> {
+  const { status } = response;
+  const told = (await new Response(response.body).json().catch(() => undefined)) as
+    { error?: AgaroseError } | undefined;
+  const error = told?.error;
+  const details = { pop: pop.name, status, code: error?.code };
+  if (error && isAnswer(error)) return new AgaroseError(error.code, error.message, details);
+  const said = error ? ` (${error.code}: ${error.message})` : "";
+  return new AgaroseError(
+    "SOURCE_FAILED",
+    `PoP ${pop.name} answered ${status}${said}: the next source is asked`,
+    details,
+  );
+}
+
+/** Whether a failure is an answer about the key, which no other source would give differently. */
+export function isAnswer({ code }: Pick<AgaroseError, "code">): boolean {
+  return ANSWERS.has(code);
+}
+
+const ANSWERS: ReadonlySet<unknown> = new Set(["FORBIDDEN", "OBJECT_NOT_FOUND", "KEY_INVALID", "KEY_TOO_LONG"]);
+
+function unusable(pop: Endpoint, problem: string): AgaroseError {
+  return new AgaroseError("BUNDLE_INVALID", `bundle of PoP ${pop.name} ${problem}: the next source is asked`, {
+    pop: pop.name,
+  });
+}

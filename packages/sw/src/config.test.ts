@@ -1,0 +1,122 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { checkPrefix, configFromUrl, parseConfig } from "./config.ts";
+
+const BASE = "https://app.test/agarose-sw.js";
+const POP = { name: "fra", url: "https://fra.example/" };
+
+function rejected(make: () => unknown): unknown {
+  try {
+    make();
+  } catch (error) {
+    return error;
+  }
+  return expect.fail("it was accepted");
+}
+
+describe("parseConfig", () => {
+  test("fills in the prefix and resolves URLs against the base", () => {
+    expect(parseConfig({ pops: [POP], regions: [{ name: "dublin", url: "/bucket/" }] }, BASE)).toEqual({
+      prefix: "/ec/",
+      pops: [{ name: "fra", url: "https://fra.example" }],
+      regions: [{ name: "dublin", url: "https://app.test/bucket" }],
+    });
+  });
+
+  test("percent-encodes the prefix, as the paths of requests are", () => {
+    expect(parseConfig({ prefix: "/média/", pops: [POP] }, BASE).prefix).toBe("/m%C3%A9dia/");
+  });
+
+  test.each([
+    ["configuration", "no object"],
+    ["configuration", {}],
+    ["prefix", { prefix: "ec/", pops: [POP] }],
+    ["prefix", { prefix: "/ec", pops: [POP] }],
+    ["prefix", { prefix: "/ec/?x/", pops: [POP] }],
+    ["prefix", { prefix: "//host/", pops: [POP] }],
+    ["prefix", { prefix: "/.//", pops: [POP] }],
+    ["pops", { pops: "fra" }],
+    ["pops", { pops: [{ url: "https://a" }] }],
+    ["pops", { pops: [null] }],
+    ["pops", { pops: [POP, POP] }],
+    ["pops", { pops: [{ name: "fra", url: "ftp://a" }] }],
+    ["pops", { pops: [{ name: "fra" }] }],
+    ["regions", { pops: [POP], regions: {} }],
+    ["regions", { regions: [{ name: "a", url: "https://key:secret@bucket.example" }] }],
+    ["delta", { pops: [POP], delta: -1 }],
+    ["delta", { pops: [POP], delta: "1" }],
+  ])("names the field that is wrong: %s of %j", (field, input) => {
+    expect(rejected(() => parseConfig(input, BASE))).toMatchObject({ code: "CONFIG_INVALID", details: { field } });
+  });
+});
+
+test("whatever a file holds, it is refused by name or becomes a configuration that the next one takes as it is", () => {
+  const mostly = (good: fc.Arbitrary<unknown>, ...bad: readonly fc.Arbitrary<unknown>[]): fc.Arbitrary<unknown> =>
+    fc.oneof({ weight: 15, arbitrary: good }, ...bad, fc.jsonValue());
+  const odd = fc.constantFrom("/bucket", "//host", "javascript:0", "https://a:b@c", "");
+  const endpoint = fc.record({ name: mostly(fc.string({ minLength: 1 })), url: mostly(fc.webUrl(), odd) });
+  const endpoints = mostly(fc.array(mostly(endpoint), { maxLength: 3 }));
+  const prefix = mostly(
+    fc.webPath().map((path) => `${path}/`),
+    fc.string(),
+  );
+  const fields = { prefix, pops: endpoints, regions: endpoints, delta: mostly(fc.nat({ max: 255 }), fc.integer()) };
+  const input = mostly(fc.record(fields, { requiredKeys: [] }));
+  const counts = { taken: 0, refused: 0 };
+  fc.assert(
+    fc.property(input, (json) => {
+      let config;
+      try {
+        config = parseConfig(json, BASE);
+      } catch (error) {
+        expect(error).toMatchObject({ code: "CONFIG_INVALID", details: { field: expect.any(String) } });
+        return void counts.refused++;
+      }
+      counts.taken++;
+      expect(config.prefix).toMatch(/^\/([^?#]*\/)?$/);
+      expect(new URL(config.prefix, BASE).origin, "the prefix is a path of the app").toBe(new URL(BASE).origin);
+      for (const one of [...config.pops, ...config.regions]) {
+        const { protocol, username, password } = new URL(one.url);
+        expect([protocol.replace("s:", ":"), username, password]).toEqual(["http:", "", ""]);
+      }
+      expect(parseConfig(config, "https://elsewhere.test/")).toEqual(config);
+    }),
+    { numRuns: 2_000 },
+  );
+  expect(counts.taken).toBeGreaterThan(50);
+  expect(counts.refused).toBeGreaterThan(50);
+});
+
+describe("configFromUrl", () => {
+  test("takes the address of a file", () => {
+    expect(configFromUrl(`${BASE}?config=/agarose.json`)).toEqual({
+      prefix: "/ec/",
+      url: "https://app.test/agarose.json",
+      claim: true,
+    });
+    expect(configFromUrl(`${BASE}?config=/agarose.json&claim=no`)).toMatchObject({ claim: false });
+  });
+
+  test("takes a prefix beside it, percent-encoded", () => {
+    expect(configFromUrl(`${BASE}?config=a.json&prefix=/média/`)).toEqual({
+      prefix: "/m%C3%A9dia/",
+      url: "https://app.test/a.json",
+      claim: true,
+    });
+  });
+
+  test("is undefined for a worker's URL that asks for nothing", () => {
+    expect(configFromUrl(`${BASE}?v=3`)).toBeUndefined();
+  });
+
+  test.each(["?prefix=x&config=/agarose.json", "?config="])("refuses %s", (query) => {
+    expect(rejected(() => configFromUrl(BASE + query))).toMatchObject({ code: "CONFIG_INVALID" });
+  });
+});
+
+test("a file whose prefix is not the one routed by says what to add to the URL", () => {
+  const config = parseConfig({ prefix: "/media/", pops: [POP] }, BASE);
+  expect(rejected(() => checkPrefix(config, "/ec/"))).toMatchObject({
+    message: expect.stringContaining("&prefix=/media/"),
+  });
+});

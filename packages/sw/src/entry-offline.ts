@@ -1,5 +1,0 @@
-/** `agarose-sw.offline.js`: `agarose-sw.js` that keeps what was read, where the configuration says how much. */
-import { dropIn } from "./drop-in.ts";
-import { offlineStore } from "./offline-store.ts";
-
-dropIn({ store: offlineStore });

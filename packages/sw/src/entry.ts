@@ -1,4 +1,0 @@
-/** `agarose-sw.js`: a worker by itself when it is registered, a library when another worker imports it. */
-import { dropIn } from "./drop-in.ts";
-
-dropIn({});

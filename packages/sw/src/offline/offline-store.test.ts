@@ -1,0 +1,227 @@
+/** What was read is there when nobody answers; what is kept stays within its bound. */
+import { createHash } from "node:crypto";
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { parseConfig } from "../config.ts";
+import type { ObjectClient } from "../client/object-client.ts";
+import { OfflineEntries } from "./offline-entries.ts";
+import { offlineStore, OfflineStore } from "./offline-store.ts";
+import { PLAN_TTL_MS } from "../client/plan-cache.ts";
+import { FakeCache } from "../../test/fake-cache.ts";
+import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";
+
+const KEY = "photos/cat.jpg";
+/** Three stripes of 4,096 bytes, the last one shorter. */
+const BYTES = sampleBytes(10_000);
+const ROOM = 1_000_000;
+
+function storeOn(cache: FakeCache, bytes: number = ROOM): OfflineStore {
+  return new OfflineStore({
+    regions: [],
+    bytes,
+    cache: async () => cache as unknown as Cache,
+    sha256: async (shard) => createHash("sha256").update(shard).digest(),
+  });
+}
+
+async function startWorld(cache = new FakeCache(), bytes?: number) {
+  const world = new FakeWorld();
+  world.put(KEY, BYTES);
+  const client = world.client({}, storeOn(cache, bytes));
+  return { world, cache, client };
+}
+
+async function read(world: FakeWorld, client: ObjectClient, key = KEY, headers: Record<string, string> = {}) {
+  const answer = await world.clock.settle(client.answer({ key, method: "GET", headers: new Headers(headers) }));
+  const body = new Response(answer.body as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer();
+  return { ...answer, bytes: new Uint8Array(await world.clock.settle(body)) };
+}
+
+function unplug(world: FakeWorld): void {
+  for (const pop of world.pops) pop.fault = "refuses";
+  for (const region of world.regions) region.fault = "down";
+}
+
+/** The client of a worker that was started anew, on the same storage. */
+function restarted(world: FakeWorld, cache: FakeCache): ObjectClient {
+  return world.client({}, storeOn(cache));
+}
+
+describe("offline", () => {
+  test("an object that was read is read again, after a restart of the worker too", async () => {
+    const { world, cache, client } = await startWorld();
+    expect((await read(world, client)).headers["x-agarose-read"]).toBe("origin");
+    unplug(world);
+    const { bytes, headers } = await read(world, restarted(world, cache));
+    expect(bytes).toEqual(BYTES);
+    expect(headers["x-agarose-read"]).toBe("stored");
+    await world.clock.pass(0);
+    expect(world.events).toContainEqual(expect.objectContaining({ type: "plan", from: "kept" }));
+    expect(world.events.at(-1)).toMatchObject({ type: "read-end", kind: "stored" });
+  });
+
+  test("of a range that was read its stripes are there, and the others are not", async () => {
+    const { world, cache, client } = await startWorld();
+    await read(world, client, KEY, { range: "bytes=0-9" });
+    unplug(world);
+    const offline = restarted(world, cache);
+    const { status, bytes } = await read(world, offline, KEY, { range: "bytes=100-4000" });
+    expect([status, bytes]).toEqual([206, BYTES.slice(100, 4001)]);
+    await expect(read(world, offline, KEY, { range: "bytes=5000-" })).rejects.toMatchObject({
+      code: "NOT_ENOUGH_CHUNKS",
+    });
+  });
+
+  test("what was never read fails as it does without a store", async () => {
+    const { world, client } = await startWorld();
+    unplug(world);
+    await expect(read(world, client, "photos/dog.jpg")).rejects.toMatchObject({ code: "NO_SOURCE" });
+  });
+});
+
+describe("online", () => {
+  test("what is kept is not fetched again: a minute on, its plan alone is asked for", async () => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.cached = [0, 1, 2];
+    await read(world, client);
+    world.log.length = 0;
+    expect((await read(world, client)).bytes).toEqual(BYTES);
+    expect(world.requests()).toEqual([]);
+    await world.clock.pass(PLAN_TTL_MS);
+    world.log.length = 0;
+    expect((await read(world, client)).bytes).toEqual(BYTES);
+    expect(world.requests().map(({ url }) => new URL(url).search)).toEqual([
+      expect.stringMatching(/^\?version=\w{32}&from=0&to=0$/),
+    ]);
+  });
+
+  test("an object that has changed is read anew as a whole, and its old stripes go", async () => {
+    const { world, cache, client } = await startWorld();
+    await read(world, client, KEY, { range: "bytes=0-4095" });
+    const changed = sampleBytes(9_000, 2);
+    const { version } = world.put(KEY, changed);
+    await world.clock.pass(PLAN_TTL_MS);
+    expect((await read(world, client)).bytes).toEqual(changed);
+    await world.clock.pass(0);
+    expect(cache.stripes.map((url) => url.includes(version))).toEqual([true, true, true]);
+  });
+
+  test("an object that is gone is gone here too", async () => {
+    const { world, cache, client } = await startWorld();
+    world.put("gone", BYTES);
+    await read(world, client, "gone");
+    world.remove("gone");
+    await world.clock.pass(PLAN_TTL_MS);
+    await expect(read(world, client, "gone")).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
+    unplug(world);
+    await expect(read(world, restarted(world, cache), "gone")).rejects.toMatchObject({ code: "NO_SOURCE" });
+  });
+
+  test("an object that not everybody may read any more is not kept for anybody", async () => {
+    const { world, cache, client } = await startWorld();
+    await read(world, client);
+    for (const pop of world.pops) pop.fault = "forbids";
+    await world.clock.pass(PLAN_TTL_MS);
+    await expect(read(world, client)).rejects.toMatchObject({ code: "FORBIDDEN" });
+    expect(cache.stripes).toEqual([]);
+    unplug(world);
+    await expect(read(world, restarted(world, cache))).rejects.toMatchObject({ code: "NO_SOURCE" });
+  });
+
+  test("a stripe that was damaged in storage is fetched again, and never handed out", async () => {
+    const { world, cache, client } = await startWorld();
+    await read(world, client);
+    const [first] = cache.stripes;
+    cache.stored.get(first!)![5]! ^= 1;
+    world.log.length = 0;
+    expect((await read(world, client)).bytes).toEqual(BYTES);
+    expect(world.requests().filter(({ to }) => to.startsWith("r")).length).toBeGreaterThan(0);
+    const kept = Buffer.concat(cache.stripes.toSorted().map((url) => cache.stored.get(url)!));
+    expect(kept.subarray(0, BYTES.length).equals(BYTES)).toBe(true);
+  });
+
+  test("a purge drops what is kept of a key, and no more than that", async () => {
+    const { world, cache, client } = await startWorld();
+    world.put("photos/dog.jpg", BYTES);
+    await read(world, client);
+    await read(world, client, "photos/dog.jpg");
+    await client.purge((key) => key === KEY);
+    expect(cache.stripes.map((url) => url.includes("dog"))).toEqual([true, true, true]);
+    unplug(world);
+    const offline = restarted(world, cache);
+    await expect(read(world, offline)).rejects.toMatchObject({ code: "NO_SOURCE" });
+    expect((await read(world, offline, "photos/dog.jpg")).bytes).toEqual(BYTES);
+  });
+
+  test("a storage that is full, or that cannot be opened, fails no read", async () => {
+    const { world, cache, client } = await startWorld();
+    cache.quotaBytes = 5_000;
+    expect((await read(world, client)).bytes).toEqual(BYTES);
+    await world.clock.pass(0);
+    expect(cache.refused).toBeGreaterThan(0);
+    const store = new OfflineStore({
+      regions: [],
+      bytes: ROOM,
+      cache: () => Promise.reject(new DOMException("no", "SecurityError")),
+      sha256: async (shard) => shard,
+    });
+    expect((await read(world, world.client({}, store))).bytes).toEqual(BYTES);
+  });
+});
+
+describe("the bound", () => {
+  test("the least recently used go first, and all that is kept stays below it", async () => {
+    const cache = new FakeCache();
+    const entries = new OfflineEntries(async () => cache as unknown as Cache, 300);
+    for (const name of ["stripes/a", "stripes/b", "stripes/c"]) await entries.put(name, new Uint8Array(100));
+    await entries.get("stripes/a");
+    await entries.put("stripes/d", new Uint8Array(150));
+    expect(["a", "b", "c", "d"].filter((name) => entries.has(`stripes/${name}`))).toEqual(["a", "d"]);
+    await entries.put("stripes/e", new Uint8Array(301));
+    expect(entries.has("stripes/e")).toBe(false);
+  });
+
+  test("holds after any sequence of reads, writes, restarts and refusals, and what is there is what was written", async () => {
+    const operation = fc.record({
+      what: fc.constantFrom("put", "get", "delete", "restart", "shrink"),
+      name: fc.constantFrom("a", "b", "c", "d", "e"),
+      bytes: fc.nat(150),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(operation, { maxLength: 60 }), async (operations) => {
+        const cache = new FakeCache();
+        const open = (): OfflineEntries => new OfflineEntries(async () => cache as unknown as Cache, 300);
+        const written = new Map<string, Uint8Array>();
+        let entries = open();
+        for (const [i, { what, name, bytes }] of operations.entries()) {
+          const full = `stripes/${name}`;
+          if (what === "put") {
+            written.set(full, new Uint8Array(bytes).fill(i));
+            await entries.put(full, written.get(full)!);
+          }
+          if (what === "get") {
+            const found = await entries.get(full);
+            if (found) expect(found).toEqual(written.get(full));
+          }
+          if (what === "delete") {
+            await entries.deleteWhere((other) => other === full);
+            expect([entries.has(full), await entries.get(full)]).toEqual([false, undefined]);
+          }
+          if (what === "restart") entries = open();
+          if (what === "shrink") cache.quotaBytes = 200 + 2 * bytes;
+          expect(cache.stripeBytes).toBeLessThanOrEqual(300);
+        }
+      }),
+    );
+  });
+});
+
+test.each([null, 5, {}, { bytes: 0 }, { bytes: 1.5 }, { bytes: "many" }])("offline: %j is refused", (offline) => {
+  const config = parseConfig({ pops: [{ name: "p", url: "https://p.test" }], offline }, "https://app.test/");
+  expect(() => offlineStore(config)).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
+});
+
+test("without the field nothing is kept", () => {
+  const config = parseConfig({ pops: [{ name: "p", url: "https://p.test" }] }, "https://app.test/");
+  expect(offlineStore(config)).toBeUndefined();
+});

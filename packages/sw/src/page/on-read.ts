@@ -1,0 +1,13 @@
+/**
+ * Listens to what every worker and page of this origin reads.
+ */
+import { CHANNEL, isReadEvent, type ReadEvent } from "../events/read-events.ts";
+
+/** Calls `listener` for every read event; the returned function ends that. */
+export function onRead(listener: (event: ReadEvent) => void): () => void {
+  const channel = new BroadcastChannel(CHANNEL);
+  channel.addEventListener("message", ({ data }) => {
+    if (isReadEvent(data)) listener(data);
+  });
+  return () => channel.close();
+}

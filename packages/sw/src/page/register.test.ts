@@ -1,0 +1,304 @@
+/** What `register` makes of what the server sends and the browser says. The real ones are in the browser tests. */
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { register } from "./register.ts";
+import { stamped, VERSION } from "./worker-file.ts";
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+const ORIGIN = "https://app.test";
+const URL_WITH_CONFIG = "/agarose-sw.js?config=/agarose.json";
+const CONFIG = { pops: [{ name: "p", url: "https://p.test" }] };
+
+class FakeWorker extends EventTarget {
+  readonly scriptURL: string;
+  readonly told: unknown[] = [];
+  state: ServiceWorkerState;
+
+  constructor(path: string, state: ServiceWorkerState) {
+    super();
+    this.scriptURL = `${ORIGIN}${path}`;
+    this.state = state;
+  }
+
+  postMessage(message: unknown): void {
+    this.told.push(message);
+  }
+
+  become(state: ServiceWorkerState): void {
+    this.state = state;
+    this.dispatchEvent(new Event("statechange"));
+  }
+}
+
+class FakeRegistration extends EventTarget {
+  readonly scope = `${ORIGIN}/`;
+  installing: FakeWorker | null = null;
+  waiting: FakeWorker | null = null;
+  active: FakeWorker | null = null;
+}
+
+/** A page's `navigator.serviceWorker`: whatever is registered gets `registration`. */
+class FakeContainer extends EventTarget {
+  readonly registration = new FakeRegistration();
+  readonly register = vi.fn<(url: string, options: object) => Promise<FakeRegistration>>(async () => this.registration);
+  controller: FakeWorker | null = null;
+
+  /** Without a worker, or with one that is in charge. */
+  constructor(controller?: string) {
+    super();
+    if (controller === undefined) return;
+    this.controller = new FakeWorker(controller, "activated");
+    this.registration.active = this.controller;
+  }
+
+  async getRegistration(): Promise<FakeRegistration | undefined> {
+    const { installing, waiting, active } = this.registration;
+    return (installing ?? waiting ?? active) ? this.registration : undefined;
+  }
+
+  control(worker: FakeWorker): void {
+    this.controller = worker;
+    this.dispatchEvent(new Event("controllerchange"));
+  }
+}
+
+/** A page with this container. The links that are added to its head go to `links`. */
+function stubPage(container: FakeContainer, links: HTMLLinkElement[] = []): void {
+  const head = { append: (link: HTMLLinkElement) => void links.push(link) };
+  vi.stubGlobal("document", { baseURI: `${ORIGIN}/page`, head, createElement: () => ({}) });
+  vi.stubGlobal("location", new URL(`${ORIGIN}/page`));
+  vi.stubGlobal("navigator", { serviceWorker: container });
+}
+
+interface Served {
+  /** Of the worker's file. Default: as it should be. */
+  readonly worker?: Response;
+  readonly config?: () => Response;
+}
+
+/** A server that has no decoder. */
+async function serve({ worker, config = () => Response.json(CONFIG) }: Served = {}): Promise<void> {
+  const type = { headers: { "content-type": "text/javascript" } };
+  const sound = worker ?? new Response(await stamped("0;"), type);
+  const answers: Record<string, () => Response> = {
+    "/agarose.json": config,
+    "/agarose-decoder.js": () => new Response(null, { status: 404 }),
+  };
+  const fetch = async (url: string): Promise<Response> => {
+    const answer = answers[new URL(url).pathname];
+    return answer ? answer() : sound.clone();
+  };
+  vi.stubGlobal("fetch", vi.fn<typeof fetch>(fetch));
+}
+
+const offline = (): never => {
+  throw new TypeError("Failed to fetch");
+};
+const unsound = (): Response => Response.json({ pops: [] });
+
+test.each(["/agarose-sw.js", "/lib/agarose-sw.offline.js?prefix=/media/"])(
+  "a drop-in file without a configuration is refused at once: %s",
+  async (url) => {
+    const container = new FakeContainer();
+    stubPage(container);
+    await expect(register(url)).rejects.toMatchObject({ code: "CONFIG_INVALID", details: { url } });
+    expect(container.register).not.toHaveBeenCalled();
+  },
+);
+
+test("a worker of one's own needs no configuration in its URL, and may be a module", async () => {
+  const container = new FakeContainer("/my-agarose-sw.js");
+  stubPage(container);
+  await expect(register("/my-agarose-sw.js", { type: "module", scope: "/a/" })).resolves.toBe(container.registration);
+  expect(container.register.mock.calls).toEqual([
+    ["/my-agarose-sw.js", { type: "module", scope: "/a/", updateViaCache: "none" }],
+  ]);
+});
+
+describe("a configuration", () => {
+  test.each([
+    ["that is unsound", unsound],
+    ["that cannot be fetched", offline],
+  ])("%s is refused before a first worker is registered", async (_name, config) => {
+    const container = new FakeContainer();
+    stubPage(container);
+    await serve({ config });
+    await expect(register(URL_WITH_CONFIG)).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+    expect(container.register).not.toHaveBeenCalled();
+  });
+
+  test("that cannot be fetched, as without a network, is not needed by a page whose worker is there", async () => {
+    const container = new FakeContainer(URL_WITH_CONFIG);
+    stubPage(container);
+    await serve({ config: offline });
+    const onStale = vi.fn<() => void>();
+    await expect(register(URL_WITH_CONFIG, { onStale })).resolves.toBe(container.registration);
+    expect(onStale).not.toHaveBeenCalled();
+  });
+
+  test("that is unsound by now is told of where there is a worker that has a sound one", async () => {
+    const container = new FakeContainer(URL_WITH_CONFIG);
+    stubPage(container);
+    await serve({ config: unsound });
+    const onStale = vi.fn<() => void>();
+    await expect(register(URL_WITH_CONFIG, { onStale })).resolves.toBe(container.registration);
+    expect(onStale.mock.calls).toMatchObject([[{ code: "CONFIG_INVALID", details: { field: "configuration" } }]]);
+  });
+});
+
+describe("the worker's file", () => {
+  test("is named as the reason where HTML came in its place and it cannot be registered", async () => {
+    const container = new FakeContainer();
+    container.register.mockRejectedValue(new DOMException("unsupported MIME type", "SecurityError"));
+    stubPage(container);
+    await serve({ worker: new Response("<!doctype html>", { headers: { "content-type": "text/html" } }) });
+    await expect(register(URL_WITH_CONFIG)).rejects.toMatchObject({
+      code: "CONFIG_INVALID",
+      details: { problem: "type", type: "text/html" },
+    });
+  });
+
+  test("is registered all the same when it is stale, and told of", async () => {
+    const container = new FakeContainer(URL_WITH_CONFIG);
+    stubPage(container);
+    const old = (await stamped("0;")).replace(VERSION, "0.0.1");
+    await serve({ worker: new Response(old, { headers: { "content-type": "text/javascript" } }) });
+    const told = Promise.withResolvers<unknown>();
+    await expect(register(URL_WITH_CONFIG, { onStale: told.resolve })).resolves.toBe(container.registration);
+    expect(await told.promise).toMatchObject({ details: { problem: "version", version: "0.0.1", expected: VERSION } });
+  });
+
+  test("is sound, and it was not installed: its decoder is named where that is missing", async () => {
+    const container = new FakeContainer();
+    container.registration.installing = new FakeWorker("/agarose-sw.js", "redundant");
+    stubPage(container);
+    await serve();
+    await expect(register(URL_WITH_CONFIG)).rejects.toMatchObject({
+      code: "CONFIG_INVALID",
+      details: { problem: "missing", url: `${ORIGIN}/agarose-decoder.js` },
+    });
+  });
+
+  test("is sound and in charge: nobody asks for the decoder, which it may never need", async () => {
+    stubPage(new FakeContainer(URL_WITH_CONFIG));
+    await serve();
+    const onStale = vi.fn<() => void>();
+    await register(URL_WITH_CONFIG, { onStale });
+    await vi.waitFor(() => expect(fetch).toHaveBeenCalledTimes(2));
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(vi.mocked(fetch).mock.calls.map(([url]) => new URL(String(url)).pathname)).toEqual([
+      "/agarose.json",
+      "/agarose-sw.js",
+    ]);
+    expect(onStale).not.toHaveBeenCalled();
+  });
+});
+
+describe("control of the page", () => {
+  test("is waited for, and asked of a worker as soon as that is active", async () => {
+    const container = new FakeContainer();
+    const worker = new FakeWorker("/agarose-sw.js", "installing");
+    container.registration.installing = worker;
+    stubPage(container);
+    await serve();
+    let isRegistered = false;
+    const registered = register(URL_WITH_CONFIG).then(() => (isRegistered = true));
+    await vi.waitFor(() => expect(container.register).toHaveBeenCalled());
+    expect(worker.told).toEqual([]);
+    Object.assign(container.registration, { installing: null, active: worker });
+    worker.become("activated");
+    await vi.waitFor(() => expect(worker.told).toEqual([{ agarose: "claim" }]));
+    expect(isRegistered).toBe(false);
+    container.control(worker);
+    await registered;
+  });
+
+  test("is given by an older worker where a newer one fails to install, also after a hard reload", async () => {
+    const container = new FakeContainer();
+    const older = new FakeWorker("/agarose-sw.js", "activated");
+    Object.assign(container.registration, { active: older, installing: new FakeWorker("/agarose-sw.js", "redundant") });
+    stubPage(container);
+    await serve();
+    const registered = register(URL_WITH_CONFIG);
+    await vi.waitFor(() => expect(older.told).toEqual([{ agarose: "claim" }]));
+    container.control(older);
+    await expect(registered).resolves.toBe(container.registration);
+  });
+
+  test("is not waited for where the worker leaves open pages alone", async () => {
+    const container = new FakeContainer();
+    const worker = new FakeWorker("/agarose-sw.js", "activated");
+    container.registration.active = worker;
+    stubPage(container);
+    await serve();
+    await expect(register(`${URL_WITH_CONFIG}&claim=no`)).resolves.toBe(container.registration);
+    await expect(register("/my-worker.js", { claim: false })).resolves.toBe(container.registration);
+    expect(worker.told).toEqual([]);
+  });
+
+  test("by another worker does not count, and is named when it does not end", async () => {
+    vi.useFakeTimers();
+    const container = new FakeContainer("/other-sw.js");
+    container.registration.waiting = new FakeWorker("/agarose-sw.js", "installed");
+    stubPage(container);
+    await serve();
+    const registered = register(URL_WITH_CONFIG, { timeoutMs: 300 });
+    const refusal = expect(registered).rejects.toMatchObject({
+      code: "READ_TIMEOUT",
+      message: expect.stringContaining("300 ms"),
+      details: { controller: `${ORIGIN}/other-sw.js` },
+    });
+    await vi.advanceTimersByTimeAsync(300);
+    await refusal;
+  });
+
+  test("by another worker ends when a page lets the new one take over", async () => {
+    const container = new FakeContainer("/other-sw.js");
+    const worker = new FakeWorker("/agarose-sw.js", "installed");
+    container.registration.waiting = worker;
+    stubPage(container);
+    await serve();
+    const registered = register(URL_WITH_CONFIG, { onUpdate: (activate) => activate() });
+    await vi.waitFor(() => expect(worker.told).toEqual([{ agarose: "skip-waiting" }]));
+    Object.assign(container.registration, { waiting: null, active: worker });
+    container.control(worker);
+    await expect(registered).resolves.toBe(container.registration);
+  });
+
+  test("by an older worker of Agarose counts, and a newer one that is found later is told of once it waits", async () => {
+    const container = new FakeContainer("/lib/agarose-sw.js?config=/old.json");
+    stubPage(container);
+    await serve();
+    const updates: (() => void)[] = [];
+    await register(URL_WITH_CONFIG, { onUpdate: (activate) => void updates.push(activate) });
+    const newer = new FakeWorker("/agarose-sw.js", "installing");
+    container.registration.installing = newer;
+    container.registration.dispatchEvent(new Event("updatefound"));
+    expect(updates).toHaveLength(0);
+    newer.become("installed");
+    expect(updates).toHaveLength(1);
+    updates[0]!();
+    expect(newer.told).toEqual([{ agarose: "skip-waiting" }]);
+  });
+});
+
+test.each([
+  [false, ["https://p.test", "https://r.test:8443"]],
+  [true, []],
+])("connections to PoPs and regions are opened ahead of reads, not with Save-Data: %s", async (saveData, origins) => {
+  const links: HTMLLinkElement[] = [];
+  stubPage(new FakeContainer("/my-worker.js?config=/agarose.json"), links);
+  Object.assign(navigator, { connection: { saveData } });
+  const pops = [
+    { name: "p", url: "https://p.test/pop" },
+    { name: "q", url: "https://p.test" },
+  ];
+  await serve({ config: () => Response.json({ pops, regions: [{ name: "r", url: "https://r.test:8443/bucket" }] }) });
+  await register("/my-worker.js?config=/agarose.json");
+  expect(links.map(({ rel, crossOrigin, href }) => [rel, crossOrigin, href])).toEqual(
+    origins.map((origin) => ["preconnect", "anonymous", origin]),
+  );
+});

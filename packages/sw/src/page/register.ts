@@ -1,0 +1,225 @@
+/**
+ * Registers the service worker from a page and waits until it is in charge there.
+ */
+import { AgaroseError } from "@agarose/core";
+import { configFromUrl, type ClientConfig, type ConfigFile } from "../config.ts";
+import { fetchConfig } from "../worker/config-store.ts";
+import { logReads } from "./log-reads.ts";
+import { openConnections } from "./open-connections.ts";
+import { stayAwake } from "./stay-awake.ts";
+import { checkWorkerFile } from "./worker-file.ts";
+
+export interface RegisterOptions {
+  /** `module` for a worker of one's own that is one. Default `classic`, which the drop-in files are. */
+  readonly type?: WorkerType;
+  /** Paths that the worker controls. The browser's default is the folder of its file. */
+  readonly scope?: string;
+  /** Fail when the worker has not taken control after so long. Default 20,000 ms. */
+  readonly timeoutMs?: number;
+  /**
+   * Whether to have the worker take control of this page now. With `false` it is enough that it is active: it controls the page
+   * when that is loaded the next time. Default true, unless the worker's URL says `claim=no`.
+   */
+  readonly claim?: boolean;
+  /** Told when a newer worker has been installed and waits; call `activate` to let it take over at once. */
+  readonly onUpdate?: (activate: () => void) => void;
+  /**
+   * Told when what the server sends is not what belongs to this page, but the worker goes on all the same: a drop-in file of
+   * another version, altered or missing, or an unsound configuration. Writes a warning to the console by default.
+   */
+  readonly onStale?: (problem: AgaroseError) => void;
+  /** Write a line to the console for every read. Default: whether `localStorage` has an item `agarose-debug`. */
+  readonly debug?: boolean;
+}
+
+/** The files that take their configuration from their own URL. A worker that imports them has one in its source. */
+const DROP_IN = /\/agarose-sw(\.offline)?\.js$/;
+
+export const WORKER_URL_DEFAULT = "/agarose-sw.js?config=/agarose.json";
+
+/**
+ * Registers the worker at `url` and resolves when it controls this page, also on the first load, and without a network where it
+ * was registered before.
+ *
+ * @throws CONFIG_INVALID when service workers are missing (an insecure origin, private browsing), when the worker's
+ *   configuration is unsound, or when its file cannot be registered; READ_TIMEOUT when it does not take control in time.
+ */
+export async function register(
+  url: string = WORKER_URL_DEFAULT,
+  options: RegisterOptions = {},
+): Promise<ServiceWorkerRegistration> {
+  const container = serviceWorkers();
+  const { href, pathname } = new URL(url, document.baseURI);
+  const isDropIn = DROP_IN.test(pathname);
+  const source = configFromUrl(href);
+  if (!source && isDropIn) throw unconfigured(url);
+  const { type = "classic", scope, onUpdate, onStale = warn, debug = isDebugging() } = options;
+  const { claim = source?.claim ?? true, timeoutMs = 20_000 } = options;
+  if (source) {
+    await checkedConfig(source, pathname).then(openConnections, async (error: AgaroseError) => {
+      // A worker that was installed before reads by the copy it has.
+      if ((await container.getRegistration())?.active?.scriptURL !== href) throw error;
+      if (!isUnreachable(error)) onStale(error);
+    });
+  }
+  if (debug) logReads();
+  const registration = await container
+    .register(url, { type, updateViaCache: "none", ...(scope === undefined ? {} : { scope }) })
+    .catch(async (error: unknown) => {
+      throw (isDropIn && (await problemOf(href, DECODER))) || notRegistered(url, error);
+    });
+  if (onUpdate) watchUpdates(registration, onUpdate);
+  const isOurs = ({ scriptURL }: ServiceWorker): boolean => !isDropIn || DROP_IN.test(new URL(scriptURL).pathname);
+  await ready(container, registration, { isOurs, claim, timeoutMs }).catch(async (error: AgaroseError) => {
+    throw (isDropIn && error.code === "CONFIG_INVALID" && (await problemOf(href, DECODER))) || error;
+  });
+  if (!keptAwake.has(container)) stayAwake(container);
+  keptAwake.add(container);
+  // Nobody waits for this: the worker works, and the file matters for the next visit.
+  if (isDropIn) void problemOf(href).then((problem) => problem && onStale(problem));
+  return registration;
+}
+
+/** That of the page, however often it registers. */
+const keptAwake = new WeakSet<ServiceWorkerContainer>();
+
+/** What the worker imports where it has no WebAssembly, from beside its own file. */
+const DECODER = "agarose-decoder.js";
+
+/** What is wrong with the worker's files, or undefined when nothing is or they cannot be looked at. */
+async function problemOf(href: string, ...others: readonly string[]): Promise<AgaroseError | undefined> {
+  try {
+    for (const file of [href, ...others])
+      await checkWorkerFile(new URL(file, href).href, globalThis.fetch.bind(globalThis));
+  } catch (error) {
+    return error instanceof AgaroseError ? error : undefined;
+  }
+  return undefined;
+}
+
+/** Storage may be forbidden. */
+function isDebugging(): boolean {
+  try {
+    return globalThis.localStorage?.getItem("agarose-debug") != null;
+  } catch {
+    return false;
+  }
+}
+
+function warn({ message }: AgaroseError): void {
+  console.warn(`agarose: ${message}`);
+}
+
+function notRegistered(url: string, error: unknown): AgaroseError {
+  return new AgaroseError(
+    "CONFIG_INVALID",
+    `service worker ${url} was not registered: check that the file is there and is served as JavaScript (${String(error)})`,
+    { url },
+    error,
+  );
+}
+
+function serviceWorkers(): ServiceWorkerContainer {
+  if ("serviceWorker" in navigator) return navigator.serviceWorker;
+  throw new AgaroseError(
+    "CONFIG_INVALID",
+    isSecureContext
+      ? "this browser offers no service workers here (private browsing?): read with fetchObject instead"
+      : `service workers need https or localhost, this page is on ${location.origin}: serve it over https`,
+    { secure: isSecureContext },
+  );
+}
+
+function unconfigured(url: string): AgaroseError {
+  return new AgaroseError("CONFIG_INVALID", `${url} names no configuration: add \`?config=/agarose.json\``, { url });
+}
+
+/** Browsers say no more than "failed to install" of a worker with a wrong configuration; this says what is wrong. */
+async function checkedConfig(source: ConfigFile, pathname: string): Promise<ClientConfig> {
+  const ports = { fetch: globalThis.fetch.bind(globalThis), caches: undefined };
+  const config = await fetchConfig(source, ports).catch(({ message, details, cause }: AgaroseError) => {
+    const what = `configuration ${source.url} cannot be used: ${message}. It must be JSON with "pops" and "regions"`;
+    throw new AgaroseError("CONFIG_INVALID", what, { url: source.url, ...details }, cause);
+  });
+  if (config.offline === undefined || !DROP_IN.test(pathname) || pathname.includes(".offline.")) return config;
+  throw new AgaroseError(
+    "CONFIG_INVALID",
+    `${source.url} asks for "offline", which ${pathname} has not: register agarose-sw.offline.js`,
+    { url: source.url, field: "offline" },
+  );
+}
+
+/** Whether nothing was answered at all, as without a network. */
+function isUnreachable({ cause }: AgaroseError): boolean {
+  return cause instanceof TypeError;
+}
+
+function watchUpdates(registration: ServiceWorkerRegistration, onUpdate: (activate: () => void) => void): void {
+  const tell = (worker: ServiceWorker): void => onUpdate(() => worker.postMessage({ agarose: "skip-waiting" }));
+  const watch = (worker: ServiceWorker): void => {
+    worker.addEventListener("statechange", () => {
+      if (worker.state === "installed" && registration.active) tell(worker);
+    });
+  };
+  if (registration.waiting && registration.active) tell(registration.waiting);
+  if (registration.installing) watch(registration.installing);
+  registration.addEventListener("updatefound", () => {
+    if (registration.installing) watch(registration.installing);
+  });
+}
+
+interface Readiness {
+  /** Whether a worker in charge is the one that was registered, or an older one of its kind. */
+  readonly isOurs: (worker: ServiceWorker) => boolean;
+  readonly claim: boolean;
+  readonly timeoutMs: number;
+}
+
+/** Resolves when the worker is in charge of this page, or active where that is enough. */
+async function ready(
+  container: ServiceWorkerContainer,
+  registration: ServiceWorkerRegistration,
+  { isOurs, claim, timeoutMs }: Readiness,
+): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const worker = registration.installing ?? registration.waiting ?? registration.active;
+  const look = (): void => {
+    const { controller } = container;
+    if (controller && isOurs(controller)) return resolve();
+    // An update that fails leaves the older worker, which works.
+    if (worker?.state === "redundant" && !registration.active)
+      reject(notReady("failed to install", registration, controller));
+    // A page that was loaded past its worker (hard reload) stays uncontrolled until the worker claims it.
+    else if (claim) registration.active?.postMessage({ agarose: "claim" });
+    else if (registration.active) resolve();
+  };
+  const onTimeout = (): void =>
+    reject(notReady(`took no control in ${timeoutMs} ms`, registration, container.controller));
+  const timer = setTimeout(onTimeout, timeoutMs);
+  container.addEventListener("controllerchange", look);
+  worker?.addEventListener("statechange", look);
+  look();
+  try {
+    await promise;
+  } finally {
+    clearTimeout(timer);
+    container.removeEventListener("controllerchange", look);
+    worker?.removeEventListener("statechange", look);
+  }
+}
+
+function notReady(
+  problem: string,
+  { scope }: ServiceWorkerRegistration,
+  controller: ServiceWorker | null,
+): AgaroseError {
+  const other = controller?.scriptURL;
+  return new AgaroseError(
+    problem.startsWith("failed") ? "CONFIG_INVALID" : "READ_TIMEOUT",
+    `the service worker of ${scope} ${problem}: ` +
+      (other === undefined
+        ? `is this page (${location.pathname}) below its scope?`
+        : `${other} is in charge until its pages are closed; \`onUpdate\` can let the new one take over`),
+    { scope, page: location.pathname, ...(other === undefined ? {} : { controller: other }) },
+  );
+}

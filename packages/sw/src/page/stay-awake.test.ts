@@ -1,0 +1,43 @@
+/** Messages to a worker with reads under way. */
+import { expect, test } from "vitest";
+import type { ReadEvent } from "../events/read-events.ts";
+import { stayAwake } from "./stay-awake.ts";
+import { VirtualClock } from "../../test/virtual-clock.ts";
+
+function page() {
+  const clock = new VirtualClock();
+  const messages: { atMs: number; message: unknown }[] = [];
+  let tell: (event: ReadEvent) => void = () => expect.fail("nobody listens");
+  const postMessage = (message: unknown): void => void messages.push({ atMs: clock.now(), message });
+  stayAwake({ controller: { postMessage } as unknown as ServiceWorker }, (listener) => (tell = listener), clock);
+  return { clock, messages, tell: (type: string, read = "a") => tell({ type, read } as ReadEvent) };
+}
+
+test("come every ten seconds while a read is under way, and end with the last one", async () => {
+  const { clock, messages, tell } = page();
+  await clock.pass(60_000);
+  expect(messages).toEqual([]);
+  const startMs = clock.now();
+  tell("read-start", "a");
+  tell("read-start", "b");
+  await clock.pass(25_000);
+  tell("read-end", "a");
+  await clock.pass(10_000);
+  tell("read-end", "b");
+  await clock.pass(60_000);
+  expect(messages.map(({ atMs }) => atMs - startMs)).toEqual([10_000, 20_000, 30_000]);
+  expect(messages[0]!.message).toEqual({ agarose: "stay-awake" });
+});
+
+test("go on for as long as something is heard of the read, and wake no worker that was ended", async () => {
+  const { clock, messages, tell } = page();
+  tell("read-start");
+  for (let minute = 0; minute < 10; minute++) {
+    await clock.pass(60_000);
+    tell("request");
+  }
+  const heardMs = clock.now();
+  await clock.pass(600_000);
+  expect(messages.length).toBeGreaterThan(60);
+  expect(messages.at(-1)!.atMs - heardMs).toBeLessThanOrEqual(120_000);
+});

@@ -1,0 +1,23 @@
+/**
+ * What a client gets from the browser, in a worker or in a page.
+ */
+import { systemClock, systemSha256, type Decoder } from "@agarose/core";
+import { eventChannel } from "./event-channel.ts";
+import { fetchPort, telemetryPost } from "./network.ts";
+import type { ClientPorts } from "../client/object-client.ts";
+import { once } from "./once.ts";
+import { savesData } from "./saves-data.ts";
+
+export function browserPorts(codec: () => Promise<Decoder>): ClientPorts {
+  const fetch = globalThis.fetch.bind(globalThis);
+  return {
+    fetch: fetchPort(fetch),
+    post: telemetryPost(fetch),
+    clock: systemClock,
+    sha256: systemSha256,
+    random: Math.random,
+    codec: once(codec),
+    emit: eventChannel(),
+    savesData,
+  };
+}

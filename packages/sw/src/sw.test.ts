@@ -1,0 +1,230 @@
+/** The worker as its browser sees it. The network is the global fetch, replaced by a fake world's. */
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { FetchInit } from "@agarose/core";
+import { javascriptCodec } from "@agarose/ec-wasm";
+import { parseConfig } from "./config.ts";
+import { wireFromUrl } from "./worker/install.ts";
+import { OFFLINE_CACHE_NAME } from "./offline/offline-entries.ts";
+import { installAgarose } from "./sw.ts";
+import { FakeCache } from "../test/fake-cache.ts";
+import { FakeScope } from "../test/fake-scope.ts";
+import { FakeWorld, sampleBytes } from "../test/fake-world.ts";
+
+const BYTES = sampleBytes(5_000);
+const CONFIG_URL = "https://app.test/agarose.json";
+let world: FakeWorld;
+let scope: FakeScope;
+let configFile: () => Response;
+
+beforeEach(() => {
+  world = new FakeWorld();
+  world.put("cat.jpg", BYTES);
+  scope = new FakeScope();
+  const { pops, regions } = world;
+  const endpoints = {
+    pops: pops.map(({ name, url }) => ({ name, url })),
+    regions: regions.map(({ name, url }) => ({ name, url })),
+  };
+  configFile = () => Response.json(endpoints);
+  const { fetch } = world.client().ports;
+  vi.stubGlobal("fetch", (url: string, init: FetchInit) =>
+    // Virtual time passes as fast as it is waited for.
+    url === CONFIG_URL ? Promise.resolve(configFile()) : world.clock.settle(fetch(url, init)),
+  );
+});
+
+afterEach(() => vi.unstubAllGlobals());
+
+function install(): void {
+  installAgarose(scope, { prefix: "/ec/", url: CONFIG_URL });
+}
+
+describe("requests", () => {
+  test.each([
+    ["another path", "/photos/cat.jpg", {}],
+    ["the prefix itself", "/ec/", {}],
+    ["another origin", "https://elsewhere.test/ec/cat.jpg", {}],
+    ["a POST", "/ec/cat.jpg", { method: "POST" }],
+    ["a DELETE", "/ec/cat.jpg", { method: "DELETE" }],
+  ])("lets %s pass untouched", async (_, url, init) => {
+    install();
+    expect(await scope.request(url, init)).toBeUndefined();
+  });
+
+  test("answers a GET below its prefix with the object", async () => {
+    install();
+    const response = await scope.request("/ec/cat.jpg");
+    expect(response!.status).toBe(200);
+    expect(response!.headers.get("x-agarose-read")).toBe("origin");
+    expect(new Uint8Array(await response!.arrayBuffer())).toEqual(BYTES);
+  });
+
+  test("answers a range with 206, one that cannot be met with 416, an unknown key with 404", async () => {
+    install();
+    const part = await scope.request("/ec/cat.jpg", { headers: { range: "bytes=10-19" } });
+    expect([part!.status, part!.headers.get("content-range")]).toEqual([206, "bytes 10-19/5000"]);
+    expect(new Uint8Array(await part!.arrayBuffer())).toEqual(BYTES.subarray(10, 20));
+    const beyond = await scope.request("/ec/cat.jpg", { headers: { range: "bytes=5000-" } });
+    expect([beyond!.status, beyond!.headers.get("content-range")]).toEqual([416, "bytes */5000"]);
+    const absent = await scope.request("/ec/dog.jpg");
+    expect([absent!.status, (await absent!.json()).error.code]).toEqual([404, "OBJECT_NOT_FOUND"]);
+  });
+
+  test("answers a path that is no key with 400", async () => {
+    install();
+    expect((await scope.request("/ec/%FF"))!.status).toBe(400);
+    expect((await scope.request("/ec/a//b"))!.status).toBe(400);
+  });
+
+  test("undoes a content coding, as a browser does for what comes from the network", async () => {
+    const text = "the same line again\n".repeat(50);
+    const gzip = new Response(text).body!.pipeThrough(new CompressionStream("gzip"));
+    const coded = new Uint8Array(await new Response(gzip).arrayBuffer());
+    world.put("lines.txt", coded, { headers: { "content-encoding": "gzip" } });
+    install();
+    const response = await scope.request("/ec/lines.txt");
+    expect(response!.headers.get("content-encoding")).toBeNull();
+    expect(await response!.text()).toBe(text);
+  });
+});
+
+describe("life cycle", () => {
+  test("takes control of open pages when it is installed for the first time, without skipWaiting", async () => {
+    install();
+    await scope.fire("install");
+    await scope.fire("activate");
+    expect(scope.calls).toEqual(["claim"]);
+  });
+
+  test("waits its turn as an update, until a page tells it not to", async () => {
+    scope.registration.active = {};
+    install();
+    await scope.fire("install");
+    await scope.fire("activate");
+    expect(scope.calls).toEqual([]);
+    await scope.fire("message", { data: { agarose: "skip-waiting" } });
+    await scope.fire("message", { data: "something of the page's own" });
+    expect(scope.calls).toEqual(["skipWaiting"]);
+  });
+
+  test("spares itself requests outside its prefix where it is alone and the browser can, and only there", async () => {
+    const routes: object[] = [];
+    const addRoutes = async (route: object): Promise<void> => void routes.push(route);
+    install();
+    await scope.fire("install", { addRoutes });
+    expect(routes).toEqual([]);
+    installAgarose(scope, { prefix: "/ec.v1/", url: CONFIG_URL }, { alone: true });
+    configFile = () => Response.json({ prefix: "/ec.v1/", pops: [{ name: "p0", url: "https://p0.test" }] });
+    await scope.fire("install", { addRoutes });
+    expect(routes).toEqual([
+      { condition: { not: { urlPattern: { pathname: String.raw`/ec\.v1/*` } } }, source: "network" },
+    ]);
+    await scope.fire("install", { addRoutes: () => Promise.reject(new TypeError("not is unknown")) });
+  });
+
+  test("is not installed with a configuration that is no JSON, is missing, or has another prefix", async () => {
+    install();
+    for (const file of [
+      () => new Response("<html>"),
+      () => new Response(null, { status: 404 }),
+      () => Response.json({ prefix: "/media/", pops: [{ name: "a", url: "https://a" }] }),
+    ]) {
+      configFile = file;
+      await expect(scope.fire("install")).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+    }
+  });
+
+  test("starts by the copy of its configuration, and follows the file where that has changed", async () => {
+    const stored = new Map<string, Response>();
+    const cache = {
+      match: async (url: string) => stored.get(url)?.clone(),
+      put: async (url: string, response: Response) => void stored.set(url, response),
+    };
+    vi.stubGlobal("caches", { open: async () => cache });
+    install();
+    await scope.fire("install");
+    expect([...stored.keys()]).toEqual([CONFIG_URL]);
+
+    configFile = () => Response.error();
+    scope = new FakeScope();
+    install();
+    expect((await scope.request("/ec/cat.jpg"))!.status).toBe(200);
+
+    const [, pop] = world.pops;
+    configFile = () => Response.json({ pops: [{ name: pop!.name, url: pop!.url }] });
+    scope = new FakeScope();
+    install();
+    await scope.request("/ec/cat.jpg");
+    world.log.length = 0;
+    await scope.request("/ec/cat.jpg");
+    expect(world.requests("p0")).toEqual([]);
+    expect(world.requests("p1")).toHaveLength(1);
+  });
+
+  test("passes what a signed URL and a token prove on to PoPs, and to no bucket", async () => {
+    install();
+    const headers = { authorization: "Bearer secret" };
+    await (await scope.request("/ec/cat.jpg?expires=7&signature=abc&width=9", { headers }))!.arrayBuffer();
+    const [first, ...others] = world.requests();
+    expect(first).toMatchObject({ to: "p0", authorization: "Bearer secret" });
+    expect(first!.url).toMatch(/expires=7&signature=abc$/);
+    const told = others.filter(({ url, authorization }) => url.includes("signature") || authorization !== undefined);
+    expect(told.filter(({ to }) => to.startsWith("r"))).toEqual([]);
+    expect(others.some(({ to }) => to.startsWith("r"))).toBe(true);
+  });
+
+  test("leaves open pages alone where its URL says so, until one of them asks", async () => {
+    scope = Object.assign(new FakeScope(), { location: new URL(`${CONFIG_URL}?config=/agarose.json&claim=no`) });
+    wireFromUrl(scope, { codec: async () => javascriptCodec() });
+    await scope.fire("install");
+    await scope.fire("activate");
+    expect(scope.calls).toEqual([]);
+    await scope.fire("message", { data: { agarose: "claim" } });
+    expect(scope.calls).toEqual(["claim"]);
+  });
+
+  test("asks for the plans anew of objects that have changed, and for those that will be needed", async () => {
+    install();
+    await (await scope.request("/ec/cat.jpg"))!.arrayBuffer();
+    const told = async (data: object): Promise<string[]> => {
+      world.log.length = 0;
+      await scope.fire("message", { data });
+      return world.requests().map(({ url }) => new URL(url).pathname + new URL(url).search);
+    };
+    expect(await told({ agarose: "preload", keys: ["cat.jpg"] }), "it is known").toEqual([]);
+    expect(await told({ agarose: "update", keys: ["cat.jpg"] })).toEqual(["/v1/plans?key=cat.jpg"]);
+    expect(await told({ agarose: "preload", keys: ["cat.jpg", "dog.jpg"] })).toEqual([
+      "/v1/plans?key=dog.jpg",
+      "/v1/read/dog.jpg?from=0&to=0",
+    ]);
+  });
+
+  test("keeps what was read where the configuration says how much", async () => {
+    const opened = vi.fn<(name: string) => Promise<Cache>>(async () => new FakeCache() as unknown as Cache);
+    vi.stubGlobal("caches", { open: opened });
+    const file = await configFile().json();
+    configFile = () => Response.json({ ...file, offline: { bytes: 100_000 } });
+    install();
+    await (await scope.request("/ec/cat.jpg"))!.arrayBuffer();
+    await vi.waitFor(() => expect(opened.mock.calls.flat()).toContain(OFFLINE_CACHE_NAME));
+  });
+
+  test("forgets its plans when told so", async () => {
+    install();
+    await (await scope.request("/ec/cat.jpg"))!.arrayBuffer();
+    await scope.fire("message", { data: { agarose: "purge", prefix: "" } });
+    world.log.length = 0;
+    await (await scope.request("/ec/cat.jpg"))!.arrayBuffer();
+    // Round trips are measured for real: any PoP may be the nearest.
+    const asked = world.requests().filter(({ url }) => url.includes("/v1/read/"));
+    expect(asked.map(({ url }) => new URL(url).searchParams.get("version"))).toEqual([null]);
+  });
+});
+
+test("a configuration given in the call needs no file", async () => {
+  configFile = () => expect.fail("the file was fetched");
+  const [pop] = world.pops;
+  const config = parseConfig({ prefix: "/m/", pops: [{ name: pop!.name, url: pop!.url }] }, "https://app.test/");
+  installAgarose(scope, { prefix: "/m/", config });
+  expect((await scope.request("/m/cat.jpg"))!.status).toBe(200);
+});

@@ -1,0 +1,61 @@
+/**
+ * The configuration file of a worker, kept in Cache Storage: a worker that the browser restarts reads at once by the copy
+ * it has, and fetches the file anew behind that.
+ */
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { checkPrefix, parseConfig, type ClientConfig, type ConfigFile, type ConfigSource } from "../config.ts";
+
+export interface ConfigPorts {
+  readonly fetch: typeof globalThis.fetch;
+  /** Absent where the browser has none. */
+  readonly caches: CacheStorage | undefined;
+}
+
+export const CACHE_NAME = "agarose";
+
+/**
+ * The configuration of a worker that starts. Where it comes from a copy that turns out to be outdated, `onChange` is told.
+ * Rejects with CONFIG_INVALID when there is neither a sound file nor a sound copy.
+ */
+export async function loadConfig(
+  source: ConfigSource,
+  ports: ConfigPorts,
+  onChange: (config: ClientConfig) => void = () => {},
+): Promise<ClientConfig> {
+  if (!("url" in source)) return source.config;
+  const copy = await readCopy(source, ports).catch(() => undefined);
+  const fresh = fetchConfig(source, ports);
+  if (!copy) return fresh;
+  const tellChange = (config: ClientConfig): void => {
+    if (JSON.stringify(config) !== JSON.stringify(copy)) onChange(config);
+  };
+  fresh.then(tellChange, () => {});
+  return copy;
+}
+
+/** The file from the network, kept for the next start. Rejects with CONFIG_INVALID, whose cause is a TypeError when nothing was answered. */
+export async function fetchConfig({ url, prefix }: ConfigFile, ports: ConfigPorts): Promise<ClientConfig> {
+  const { fetch } = ports;
+  try {
+    const response = await fetch(url, { cache: "no-cache", redirect: "error" });
+    const { status } = response;
+    if (status !== 200)
+      throw new AgaroseError("CONFIG_INVALID", `answered with ${status}, 200 is expected`, { status });
+    const text = await response.text();
+    const config = checkPrefix(parseConfig(JSON.parse(text), url), prefix);
+    await writeCopy(url, text, ports).catch(() => {});
+    return config;
+  } catch (error) {
+    throw toAgaroseError(error, "CONFIG_INVALID");
+  }
+}
+
+async function readCopy({ url, prefix }: ConfigFile, { caches }: ConfigPorts): Promise<ClientConfig | undefined> {
+  const copy = await (await caches?.open(CACHE_NAME))?.match(url);
+  return copy && checkPrefix(parseConfig(await copy.json(), url), prefix);
+}
+
+/** A full or forbidden storage only costs the next start a round trip. */
+async function writeCopy(url: string, text: string, { caches }: ConfigPorts): Promise<void> {
+  await (await caches?.open(CACHE_NAME))?.put(url, new Response(text));
+}

@@ -1,0 +1,91 @@
+/**
+ * Wires a worker: routes, client and life cycle. `sw.ts` is the face of it for workers that bundle Agarose, the entries of
+ * the drop-in files call it directly, each with a codec of its own.
+ */
+import type { Decoder } from "@agarose/core";
+import { browserPorts } from "../ports/browser-ports.ts";
+import { configFromUrl, parseConfig, type ClientConfig, type ClientConfigInput, type ConfigSource } from "../config.ts";
+import { loadConfig } from "./config-store.ts";
+import { errorResponse, toResponse } from "./http-response.ts";
+import { installLifeCycle, obeyMessages } from "./life-cycle.ts";
+import { ObjectClient } from "../client/object-client.ts";
+import type { ObjectStore } from "../offline/object-store.ts";
+import { once } from "../ports/once.ts";
+import { route } from "./routing.ts";
+import type { WorkerScope } from "./worker-scope.ts";
+
+export interface WorkerOptions {
+  /** Take control of pages that are open already when the worker is installed for the first time. Default true. */
+  readonly claim?: boolean;
+  /** Set where nothing else in the worker listens to requests: the browser may then spare it those outside the prefix. */
+  readonly alone?: boolean;
+}
+
+export interface InstallOptions extends WorkerOptions {
+  /**
+   * Called once by a worker that is installed, which fails when this rejects, and by one that is started again when something must be
+   * decoded. The JavaScript codec by default.
+   */
+  readonly codec?: () => Promise<Decoder>;
+  /** Makes what keeps the objects that were read, where the configuration asks for that. By default Cache Storage does. */
+  readonly store?: (config: ClientConfig) => ObjectStore | undefined;
+}
+
+/** With the default filled in: who has one of its own need not carry the other. */
+export type WiredOptions = InstallOptions & Required<Pick<InstallOptions, "codec">>;
+
+/** An install waits so long for the PoPs' round trips, so that the first read knows them; a silent PoP may not hold it up. */
+const INSTALL_PROBE_MS = 1_000;
+
+/** Serves the objects of a configuration from the worker of `scope`, which must still be starting up. */
+export function wireConfig(scope: WorkerScope, config: ClientConfigInput, options: WiredOptions): void {
+  const parsed = parseConfig(config, scope.location.href);
+  wire(scope, { prefix: parsed.prefix, config: parsed }, options);
+}
+
+/** `wireConfig` for what the worker's own URL asks for; does nothing when it asks for nothing. */
+export function wireFromUrl(scope: WorkerScope, options: WiredOptions): void {
+  const source = configFromUrl(scope.location.href);
+  if (source) wire(scope, source, { ...options, alone: true, claim: source.claim });
+}
+
+/** Wires `scope` with a configuration, or with where one is. */
+export function wire(scope: WorkerScope, source: ConfigSource, options: WiredOptions): void {
+  const { codec, claim = true, alone = false, store } = options;
+  const ports = browserPorts(codec);
+  const make = (config: ClientConfig): ObjectClient => new ObjectClient(config, { ...ports, store: store?.(config) });
+  let renewed: ObjectClient | undefined;
+  const first = once(async () => {
+    const config = await loadConfig(source, globalThis, (changed) => (renewed = make(changed)));
+    return make(config);
+  });
+  const client = async (): Promise<ObjectClient> => renewed ?? (await first());
+
+  scope.addEventListener("fetch", (event) => {
+    const routed = route(event.request, scope.location.origin, source.prefix);
+    if (!routed) return;
+    event.waitUntil(new Promise<void>((over) => event.respondWith(respond(event.request, routed, over))));
+  });
+
+  installLifeCycle(scope, {
+    claim,
+    onlyPrefix: alone && source.prefix,
+    ready: async () => {
+      await ports.codec();
+      const longEnough = new Promise<void>((resolve) => ports.clock.after(INSTALL_PROBE_MS, resolve));
+      await Promise.race([(await client()).probe(), longEnough]);
+    },
+  });
+  obeyMessages(scope, client);
+
+  async function respond(request: Request, routed: NonNullable<ReturnType<typeof route>>, over: () => void) {
+    const { headers, signal } = request;
+    try {
+      const { method, query } = routed;
+      return toResponse(await (await client()).answer({ key: routed.key(), method, headers, query, signal }, over));
+    } catch (error) {
+      over();
+      return errorResponse(error);
+    }
+  }
+}
