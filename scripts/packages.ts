@@ -12,7 +12,7 @@ import { buildServiceWorker } from "@agarose/sw/build";
 import { rolldown } from "rolldown";
 import { dts } from "rolldown-plugin-dts";
 
-export const PACKAGES = ["core", "solver", "ec-wasm", "sw", "worker", "cli"] as const;
+export const PACKAGES = ["core", "solver", "ec-wasm", "sw", "worker", "dev-world", "cli"] as const;
 
 export interface PackedPackage {
   readonly name: string;

@@ -1,8 +1,8 @@
 /** CDNs beside the local world: one Worker per PoP in workerd, reached over a link like those of the world's own PoPs. */
 import { readFile } from "node:fs/promises";
 import { Miniflare } from "miniflare";
-import type { Geography } from "../../packages/cli/src/dev/geography.ts";
-import { NO_FAULTS, openLink } from "../../packages/cli/src/dev/wan-link.ts";
+import type { Geography } from "@agarose/dev-world";
+import { NO_FAULTS, openLink } from "@agarose/dev-world";
 
 export interface CdnOptions {
   readonly geography: Geography;

@@ -1,5 +1,5 @@
 /** What the comparison with whole copies and with striping has in common with its report, and the report. */
-import type { Geography } from "../../packages/cli/src/dev/geography.ts";
+import type { Geography } from "@agarose/dev-world";
 import { describeMachine } from "./machine.ts";
 import { table } from "./statistics.ts";
 

@@ -12,7 +12,7 @@ import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
-import { findVersitygw } from "agarose";
+import { findVersitygw } from "@agarose/dev-world/s3-endpoint";
 import type { Bench, BenchOptions } from "./bench.ts";
 import { describeMachine } from "./machine.ts";
 import { peakResidentBytes } from "./process-memory.ts";

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "@playwright/test";
 import { openControlledApp, read, sha256 } from "../fixtures/app.ts";
-import { TABLE_I } from "../../packages/cli/src/dev/geography.ts";
+import { TABLE_I } from "@agarose/dev-world";
 import { World } from "../fixtures/world.ts";
 import type { Bench, BenchOptions } from "./bench.ts";
 import { startBrowser } from "./browser.ts";

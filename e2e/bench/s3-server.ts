@@ -2,7 +2,7 @@
  * A process that runs an S3 server for a measurement, so that its work counts for nobody else: prints its URL, runs until
  * its stdin ends. `node s3-server.ts embedded|versitygw FOLDER BUCKET…`, credentials from the environment as for AWS.
  */
-import { startS3Endpoint, startVersitygw } from "agarose";
+import { startS3Endpoint, startVersitygw } from "@agarose/dev-world/s3-endpoint";
 
 const [kind, dir = "", ...buckets] = process.argv.slice(2);
 const start = kind === "versitygw" ? startVersitygw : startS3Endpoint;

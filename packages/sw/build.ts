@@ -36,7 +36,7 @@ const SCRIPTS: readonly Script[] = [
   { name: "agarose-sw.offline.js", entry: "entries/agarose-sw.offline.ts", isForWorkers: true, stores: true },
   { name: "agarose-decoder.js", entry: "entries/agarose-decoder.ts", isForWorkers: true },
   { name: "agarose.js", entry: "index.ts", isForWorkers: false },
-  { name: "agarose-overlay.js", entry: "overlay.ts", isForWorkers: false },
+  { name: "agarose-overlay.js", entry: "page/overlay.ts", isForWorkers: false },
 ];
 
 export interface BuildOptions {

@@ -1,9 +1,16 @@
 /**
  * Bundles a Worker with esbuild: one module, and beside it the WebAssembly files that it imports.
  */
+import { existsSync } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
+
+/** The path of wrangler.toml: in the published package, or at the root of the repository. */
+export const WRANGLER_CONFIG = ["./wrangler.toml", "../../wrangler.toml"]
+  .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+  .find((path) => existsSync(path))!;
 
 export interface WorkerBundle {
   /** Path of the module. */

@@ -1,9 +1,8 @@
-/** The parts of the command line that other programs use: an S3 endpoint for tests, the configuration, put and get. */
-export { loadConfig, parseConfig, type Config, type Region } from "./config.ts";
-export { startS3Endpoint, type S3Endpoint, type S3EndpointOptions } from "./s3-endpoint/index.ts";
-export { findVersitygw, startVersitygw, type VersitygwOptions } from "./s3-endpoint/versitygw.ts";
-export { putObject, type PutContext, type PutObject, type PutResult } from "./put/put-object.ts";
-export { getObject, type GetContext } from "./get/get-object.ts";
-export { readManifest } from "./manifests.ts";
-export { openStores } from "./store/stores.ts";
-export type { Store } from "./store/store.ts";
+/** The parts of the command line that other programs use: the configuration, scenario files, put and get. */
+export { loadConfig, parseConfig, type Config, type Region } from "./lib/config.ts";
+export { putObject, type PutContext, type PutObject, type PutResult } from "./commands/put/put-object.ts";
+export { getObject, type GetContext } from "./commands/get/get-object.ts";
+export { readManifest } from "./lib/manifests.ts";
+export { loadScenario } from "./lib/scenario-file.ts";
+export { openStores } from "./lib/store/stores.ts";
+export type { Store } from "./lib/store/store.ts";

@@ -3,28 +3,28 @@
  */
 import { Command, CommanderError } from "commander";
 import { AgaroseError } from "@agarose/core";
-import { EXIT_OK, EXIT_USAGE, printError } from "./output.ts";
+import { EXIT_OK, EXIT_USAGE, printError } from "./lib/output.ts";
 
 type Register = (program: Command) => void;
 
 /** Every verb in its own module, loaded only when it is called for or listed: some have heavy dependencies. */
 const VERBS: Record<string, () => Promise<{ register: Register }>> = {
-  put: () => import("./put.ts"),
-  get: () => import("./get.ts"),
-  ls: () => import("./ls.ts"),
-  rm: () => import("./rm.ts"),
-  verify: () => import("./verify.ts"),
-  repair: () => import("./repair.ts"),
-  gc: () => import("./gc.ts"),
-  doctor: () => import("./doctor.ts"),
-  init: () => import("./init.ts"),
-  deploy: () => import("./deploy.ts"),
-  status: () => import("./status.ts"),
-  dev: () => import("./dev/dev.ts"),
-  solve: () => import("./solve.ts"),
-  simulate: () => import("./simulate.ts"),
-  advise: () => import("./advise.ts"),
-  bench: () => import("./bench.ts"),
+  put: () => import("./commands/put/index.ts"),
+  get: () => import("./commands/get/index.ts"),
+  ls: () => import("./commands/ls/index.ts"),
+  rm: () => import("./commands/rm/index.ts"),
+  verify: () => import("./commands/verify/index.ts"),
+  repair: () => import("./commands/repair/index.ts"),
+  gc: () => import("./commands/gc/index.ts"),
+  doctor: () => import("./commands/doctor/index.ts"),
+  init: () => import("./commands/init/index.ts"),
+  deploy: () => import("./commands/deploy/index.ts"),
+  status: () => import("./commands/status/index.ts"),
+  dev: () => import("./commands/dev/index.ts"),
+  solve: () => import("./commands/solve/index.ts"),
+  simulate: () => import("./commands/simulate/index.ts"),
+  advise: () => import("./commands/advise/index.ts"),
+  bench: () => import("./commands/bench/index.ts"),
 };
 
 /** Runs the command line `argv` (without node and script) and returns the exit code. */

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock, systemSha256 } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
-import { startPops, type Pops } from "@agarose/worker/dev";
+import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { ObjectClient } from "../../sw/src/client/object-client.ts";
 import { BATCH_MS } from "../../sw/src/client/telemetry.ts";
 import { REGIONS, startTestWorld, type World } from "./world.ts";

@@ -16,6 +16,7 @@ import { read } from "./http/routes/read.ts";
 import { status } from "./http/routes/status.ts";
 import { telemetry } from "./http/routes/telemetry.ts";
 
+export type { Env } from "./env.ts";
 export { PeerState } from "./peers/peer-state.ts";
 export { PopState } from "./state/pop-state.ts";
 export { RequestMonitor } from "./request-monitor/request-monitor.ts";

@@ -1,6 +1,6 @@
 /** Three PoPs in real workerd that are each other's peers, over links that break on demand. For tests. */
 import type { Manifest } from "@agarose/core";
-import { startPops, type Pops } from "../dev/index.ts";
+import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { startBuckets, type BucketServer } from "./bucket-server.ts";
 import { putObject, REGIONS, type PutOptions } from "./objects.ts";
 import { startPeerLink, type PeerLink } from "./peer-link.ts";

@@ -1,7 +1,7 @@
 /** A PoP in real workerd with its buckets, and objects in them. For tests. */
 import { fileURLToPath } from "node:url";
 import { FrameReader, parsePlan, type Frame, type Manifest, type Plan } from "@agarose/core";
-import { startPops, type Pops } from "../dev/index.ts";
+import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { startBuckets, type BucketServer } from "./bucket-server.ts";
 import { putObject, REGIONS, type PutOptions } from "./objects.ts";
 

@@ -1,0 +1,183 @@
+/** `agarose deploy`: dry runs with the real Wrangler, and the rest with one of the test's own, since Cloudflare's API needs an account. */
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { planDeployment, withNamespaceId, type PopEnvironment } from "./deployment.ts";
+import { runDeployment } from "./run-deployment.ts";
+import { readEnvironments, type Wrangler } from "./wrangler.ts";
+import { runAgarose, spawnAgarose } from "../../../test/world.ts";
+
+const ROOT = fileURLToPath(new URL("../../../../..", import.meta.url));
+const CONFIG = join(ROOT, "wrangler.toml");
+const ID = "0123456789abcdef0123456789abcdef";
+
+let folder: string;
+let config: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "agarose-deploy-test-"));
+  config = join(folder, "wrangler.toml");
+  await cp(CONFIG, config);
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** A fake Wrangler with an account: remembers namespaces and what it was told; fails where the test says so. */
+class FakeWrangler {
+  readonly calls: { args: readonly string[]; input: string | undefined }[] = [];
+  readonly namespaces: { id: string; title: string }[] = [{ id: "f".repeat(32), title: "of-something-else" }];
+  fails = (_args: readonly string[]): boolean => false;
+
+  readonly run: Wrangler = async (args, input) => {
+    this.calls.push({ args, input });
+    if (this.fails(args)) return { code: 1, stdout: "", stderr: "Authentication error [code: 10000]" };
+    if (args.includes("list")) return { code: 0, stdout: JSON.stringify(this.namespaces), stderr: "" };
+    if (args.includes("create")) {
+      const digit = this.namespaces.length.toString(16);
+      this.namespaces.push({ id: digit.repeat(32), title: args[3]! });
+    }
+    return { code: 0, stdout: "", stderr: "" };
+  };
+}
+
+const SECRETS = { ADMIN_TOKEN: "sesame-sesame-sesame" };
+
+async function deploy(wrangler: FakeWrangler, pops?: string[]): Promise<string[]> {
+  const steps = planDeployment(await readEnvironments(config, pops), Object.keys(SECRETS));
+  const taken = await runDeployment(steps, {
+    config,
+    wrangler: wrangler.run,
+    secrets: SECRETS,
+    dryRun: false,
+    onStep() {},
+  });
+  return taken.map(({ step }) => `${step.kind} ${step.pop}`);
+}
+
+describe("--dry-run", () => {
+  test("builds every PoP for real, says what would be done, and changes nothing", async () => {
+    const before = await readFile(CONFIG, "utf8");
+    const run = await spawnAgarose(["deploy", "--dry-run", "--json", "--wrangler", CONFIG, "--pops", "fra,lhr"], {
+      cwd: ROOT,
+    });
+    expect(run.stderr).toContain("fra: build");
+    expect(run.code).toBe(0);
+    const { steps } = JSON.parse(run.stdout.toString()) as { steps: { command: string; outcome: string }[] };
+    expect(steps.map(({ command, outcome }) => [outcome, command.replace(CONFIG, "C")])).toEqual([
+      ["told", "wrangler kv namespace create agarose-fra-chunks --config C"],
+      ["told", "wrangler kv namespace create agarose-lhr-chunks --config C"],
+      ["done", "wrangler deploy --dry-run --env fra --config C"],
+      ["done", "wrangler deploy --dry-run --env lhr --config C"],
+      ["told", "wrangler deploy --env fra --config C"],
+      ["told", "wrangler deploy --env lhr --config C"],
+    ]);
+    expect(await readFile(CONFIG, "utf8")).toBe(before);
+  });
+
+  test("names secrets and never shows them", async () => {
+    const args = ["deploy", "--dry-run", "--wrangler", CONFIG, "--pops", "fra", "--secrets", "-"];
+    const stdin = Buffer.from(JSON.stringify({ ...SECRETS, BUCKET_CREDENTIALS: { "*": { accessKeyId: "hush" } } }));
+    const run = await spawnAgarose(args, { cwd: ROOT, stdin });
+    expect(run.code).toBe(0);
+    expect(run.stdout.toString()).toContain("# stdin: ADMIN_TOKEN, BUCKET_CREDENTIALS");
+    expect(run.stdout.toString() + run.stderr).not.toMatch(/sesame|hush/);
+  });
+
+  test("a Worker that does not build fails with Wrangler's words", async () => {
+    await writeFile(config, (await readFile(config, "utf8")).replace("packages/worker/src/index.ts", "missing.ts"));
+    const run = await spawnAgarose(["deploy", "--dry-run", "--wrangler", config, "--pops", "fra"], { cwd: ROOT });
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain("missing.ts");
+  });
+});
+
+describe("with an account", () => {
+  test("namespaces are made and their ids written, all is built before anything is deployed, secrets go by stdin", async () => {
+    const wrangler = new FakeWrangler();
+    expect(await deploy(wrangler, ["fra", "lhr"])).toEqual([
+      "namespace fra",
+      "namespace lhr",
+      "build fra",
+      "build lhr",
+      "deploy fra",
+      "secrets fra",
+      "deploy lhr",
+      "secrets lhr",
+    ]);
+    const [fra, lhr, iad] = await readEnvironments(config);
+    expect([fra, lhr].map((pop) => pop!.namespaces[0]!.id)).toEqual(["1".repeat(32), "2".repeat(32)]);
+    expect(iad!.namespaces[0]!.id).toContain("iad");
+    const bulk = wrangler.calls.filter(({ args }) => args[1] === "bulk");
+    expect(bulk.map(({ input }) => JSON.parse(input!) as unknown)).toEqual([SECRETS, SECRETS]);
+    expect(wrangler.calls.some(({ args }) => args.join(" ").includes("sesame"))).toBe(false);
+  });
+
+  test("a second deployment makes no namespace, and one that was cut off finds the one it made", async () => {
+    const wrangler = new FakeWrangler();
+    await deploy(wrangler, ["fra"]);
+    expect(await deploy(wrangler, ["fra"])).toEqual(["build fra", "deploy fra", "secrets fra"]);
+    await cp(CONFIG, config);
+    await deploy(wrangler, ["fra"]);
+    expect(wrangler.namespaces.filter(({ title }) => title === "agarose-fra-chunks")).toHaveLength(1);
+  });
+
+  test("a step that fails ends it, with Wrangler's words; the PoPs before it stand", async () => {
+    const wrangler = new FakeWrangler();
+    wrangler.fails = (args) => args[0] === "deploy" && !args.includes("--dry-run") && args.includes("lhr");
+    const failing = deploy(wrangler, ["fra", "lhr", "iad"]);
+    await expect(failing).rejects.toMatchObject({
+      code: "STORE_FAILED",
+      message: expect.stringContaining("Authentication error"),
+      details: { pop: "lhr", step: "deploy", exitCode: 1 },
+    });
+    const deployed = wrangler.calls.filter(({ args }) => args[0] === "deploy" && !args.includes("--dry-run"));
+    expect(deployed.map(({ args }) => args[2])).toEqual(["fra", "lhr"]);
+  });
+});
+
+describe("refused", () => {
+  const pop: PopEnvironment = {
+    name: "fra",
+    worker: "agarose-fra",
+    namespaces: [{ binding: "CHUNKS", id: ID }],
+    crons: ["* * * * *"],
+    durableObjects: ["REQUEST_MONITOR", "POP_STATE", "PEER_STATE"],
+    vars: { POP: "fra", REGIONS: "[]" },
+  };
+  test.each<[string, readonly PopEnvironment[], string]>([
+    ["no KV namespace", [{ ...pop, namespaces: [] }], "no KV namespace CHUNKS"],
+    ["no cron", [{ ...pop, crons: [] }], "no cron"],
+    ["a Durable Object too few", [{ ...pop, durableObjects: ["POP_STATE"] }], "REQUEST_MONITOR, PEER_STATE"],
+    ["another name", [{ ...pop, vars: { ...pop.vars, POP: "lhr" } }], 'calls the PoP "lhr"'],
+    ["no regions", [{ ...pop, vars: { POP: "fra" } }], "no REGIONS"],
+    ["one cache for two", [pop, { ...pop, name: "lhr", vars: { ...pop.vars, POP: "lhr" } }], "the same KV id"],
+  ])("%s", (_name, pops, message) => {
+    expect(() => planDeployment(pops, [])).toThrow(
+      expect.objectContaining({ code: "CONFIG_INVALID", message: expect.stringContaining(message) }),
+    );
+  });
+
+  test("a placeholder that stands there twice", () => {
+    expect(withNamespaceId("id = X", "X", ID)).toBe(`id = ${ID}`);
+    expect(() => withNamespaceId("X and X", "X", ID)).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
+  });
+
+  test.each([
+    [["--pops", "ams"], {}, "no [env.ams]: it has fra, lhr, iad"],
+    [["--secrets", "nowhere.json"], {}, "cannot be read"],
+    [["--wrangler", "nowhere.toml"], {}, "nowhere.toml"],
+  ])("%j", async (args, env, message) => {
+    const run = await runAgarose(["deploy", "--dry-run", "--wrangler", CONFIG, ...args], ROOT, env);
+    expect(run.code).toBe(2);
+    expect(run.stderr).toContain(message);
+  });
+
+  test("a secret that PoPs do not have", async () => {
+    const path = join(folder, "secrets.json");
+    await writeFile(path, JSON.stringify({ PASSWORD: "hush" }));
+    const run = await runAgarose(["deploy", "--dry-run", "--wrangler", CONFIG, "--secrets", path], ROOT);
+    expect(run.code).toBe(2);
+    expect(run.stderr).toContain("PASSWORD is no secret");
+    expect(run.stderr).not.toContain("hush");
+  });
+});

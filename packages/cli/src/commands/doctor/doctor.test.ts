@@ -1,0 +1,136 @@
+import type { ServerResponse } from "node:http";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { checkLayout } from "./check-layout.ts";
+import { checkRegion } from "./check-region.ts";
+import type { Check } from "./check.ts";
+import { CREDENTIALS, startTestWorld, storesOf, type World } from "../../../test/world.ts";
+
+let world: World;
+
+beforeEach(async () => {
+  world = await startTestWorld();
+});
+
+afterEach(() => world.close());
+
+const { signal } = new AbortController();
+
+async function check(nowMs = Date.now): Promise<Check[]> {
+  return checkRegion(world.store("tokyo"), { fetch, nowMs, signal });
+}
+
+function stateOf(checks: readonly Check[], name: string): string | undefined {
+  return checks.find((candidate) => candidate.name === name)?.state;
+}
+
+/** Lets the endpoint answer, but changes the headers of what it answers. */
+function rewrite(change: (name: string) => boolean): void {
+  world.faults.set("tokyo", (_request, response) => {
+    const { setHeader } = response;
+    response.setHeader = function (this: ServerResponse, name, value) {
+      return change(name.toLowerCase()) ? this : setHeader.call(this, name, value);
+    } as typeof setHeader;
+    return false;
+  });
+}
+
+test("a sound region passes, and nothing is left behind", async () => {
+  const checks = await check();
+  expect(checks.filter(({ state }) => state !== "ok")).toEqual([]);
+  expect(checks.map(({ name }) => name)).toEqual([
+    "credentials",
+    "write",
+    "public read",
+    "range",
+    "cors",
+    "exposed headers",
+    "clock",
+    "preflight",
+    "remove",
+  ]);
+  expect(await world.names()).toEqual([]);
+});
+
+test("a private region must refuse whoever has no signature, and still let the app's origin see that", async () => {
+  const { config } = world;
+  const regions = config.regions.map((region) => ({ ...region, private: true }));
+  const stores = storesOf({ ...config, regions }, CREDENTIALS);
+  const asPrivate = stores.find(({ region }) => region.name === "tokyo")!;
+  const open = await checkRegion(asPrivate, { fetch, nowMs: Date.now, signal });
+  expect(stateOf(open, "private read")).toBe("fail");
+  let refused = 0;
+  world.faults.set("tokyo", (request, response) => {
+    if (request.headers.authorization !== undefined || request.method !== "GET") return false;
+    refused++;
+    response.writeHead(403, { "access-control-allow-origin": "*", "access-control-expose-headers": "*" }).end();
+    return true;
+  });
+  const closed = await checkRegion(asPrivate, { fetch, nowMs: Date.now, signal });
+  expect(refused).toBe(1);
+  expect(closed.filter(({ state }) => state !== "ok")).toEqual([]);
+  expect(stateOf(closed, "private read")).toBe("ok");
+  for (const store of stores) store.close();
+});
+
+test("an endpoint that does not answer fails at once", async () => {
+  world.faults.set("tokyo", (request) => {
+    request.destroy();
+    return true;
+  });
+  expect(await check()).toEqual([expect.objectContaining({ name: "credentials", state: "fail" })]);
+  expect(world.fired.get("tokyo")).toBe(1);
+});
+
+test("wrong credentials are told as such", async () => {
+  const [store] = storesOf(world.config, { ...CREDENTIALS, secretAccessKey: "wrong" });
+  const [found] = await checkRegion(store!, { fetch, nowMs: Date.now, signal });
+  expect(found).toMatchObject({ state: "fail", message: expect.stringContaining("CREDENTIALS_REFUSED") });
+  store!.close();
+});
+
+test("a bucket without CORS fails, one that hides headers is warned of", async () => {
+  rewrite((name) => name.startsWith("access-control-"));
+  expect(stateOf(await check(), "cors")).toBe("fail");
+  rewrite((name) => name === "access-control-expose-headers");
+  const hidden = await check();
+  expect([stateOf(hidden, "cors"), stateOf(hidden, "exposed headers")]).toEqual(["ok", "warn"]);
+});
+
+test("a bucket that is not public fails", async () => {
+  world.faults.set("tokyo", (request, response) => {
+    if (request.headers.authorization || request.method !== "GET") return false;
+    response.writeHead(403).end();
+    return true;
+  });
+  expect(stateOf(await check(), "public read")).toBe("fail");
+  expect(world.fired.get("tokyo")).toBe(1);
+});
+
+test("a server that ignores Range fails", async () => {
+  world.faults.set("tokyo", (request) => {
+    if (!request.headers.authorization) delete request.headers.range;
+    return false;
+  });
+  expect(stateOf(await check(), "range")).toBe("fail");
+});
+
+test.each([
+  [2, "warn"],
+  [20, "fail"],
+  [-20, "fail"],
+])("a clock that is %i minutes ahead: %s", async (minutes, state) => {
+  const checks = await check(() => Date.now() + minutes * 60_000);
+  expect(stateOf(checks, "clock")).toBe(state);
+});
+
+test("the layout is measured against the promise", () => {
+  expect(checkLayout(world.config)).toMatchObject([{ state: "ok", message: expect.stringContaining("2 regions") }]);
+  const threeProviders = world.config.regions.map((region, at) => ({ ...region, provider: `p${at % 3}` }));
+  const nine = {
+    ...world.config,
+    code: { k: 9, m: 3 },
+    regions: threeProviders,
+    survive: { regions: 1, providers: 1 },
+  };
+  expect(checkLayout(nine)).toMatchObject([{ state: "fail", message: expect.stringContaining("0 providers") }]);
+});

@@ -1,0 +1,69 @@
+/**
+ * `agarose doctor`: checks the configuration against the world.
+ */
+import type { Command } from "commander";
+import type { Config } from "../../lib/config.ts";
+import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { isFailed, type Check } from "./check.ts";
+import { checkLayout } from "./check-layout.ts";
+import { checkRegion } from "./check-region.ts";
+import { EXIT_FAILED, EXIT_OK, printResult } from "../../lib/output.ts";
+
+interface DoctorOptions extends GlobalOptions {
+  readonly origin?: string;
+}
+
+const POP_TIMEOUT_MS = 10_000;
+const MARKS = { ok: "ok  ", warn: "WARN", fail: "FAIL" } as const;
+
+export function register(program: Command): void {
+  program
+    .command("doctor")
+    .description("check endpoints, credentials, public reads, Range, CORS, clocks, PoPs, and what the layout survives")
+    .option("--origin <origin>", "origin of the web app, which CORS is checked for; default any")
+    .action(async (_options: unknown, command: Command) => {
+      process.exitCode = await doctor(command.optsWithGlobals<DoctorOptions>());
+    });
+}
+
+async function doctor(options: DoctorOptions): Promise<number> {
+  return withContext(options, { ...WRITING, attempts: 1 }, async ({ config, stores, json, signal }) => {
+    const regionOptions = { ...(options.origin && { origin: options.origin }), fetch, nowMs: Date.now, signal };
+    const found = await Promise.all([
+      Promise.resolve(checkLayout(config)),
+      ...stores.map((store) => checkRegion(store, regionOptions)),
+      checkPops(config.pops, signal),
+    ]);
+    const checks = found.flat();
+    const failed = checks.filter(isFailed).length;
+    const lines = checks.map(({ subject, name, state, message }) => `${MARKS[state]}  ${subject}: ${name}: ${message}`);
+    printResult(json, { ok: failed === 0, checks }, [...lines, `${checks.length} checks, ${failed} failed`]);
+    return failed === 0 ? EXIT_OK : EXIT_FAILED;
+  });
+}
+
+function checkPops(pops: Config["pops"], signal: AbortSignal): Promise<Check[]> {
+  return Promise.all(
+    pops.map(async ({ name, url }): Promise<Check> => {
+      const check = { subject: name, name: "health" };
+      try {
+        const timeout = AbortSignal.any([signal, AbortSignal.timeout(POP_TIMEOUT_MS)]);
+        const response = await fetch(`${url}/healthz`, { signal: timeout });
+        await response.body?.cancel();
+        if (response.ok) return { ...check, state: "ok", message: `${url} answers` };
+        return {
+          ...check,
+          state: "fail",
+          message: `${url}/healthz answers ${response.status}: deploy the Worker again`,
+        };
+      } catch (error) {
+        signal.throwIfAborted();
+        return {
+          ...check,
+          state: "fail",
+          message: `${url} does not answer (${(error as Error).message}): check its url`,
+        };
+      }
+    }),
+  );
+}

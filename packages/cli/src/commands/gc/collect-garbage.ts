@@ -1,0 +1,38 @@
+/** Orphans, found and, where wanted, removed. */
+import type { Store } from "../../lib/store/store.ts";
+import { findOrphans, stillOrphans, type Orphan, type OrphanSearch } from "./find-orphans.ts";
+
+export interface GarbageReport {
+  readonly orphans: readonly (Orphan & { readonly removed: boolean })[];
+  /** Of all orphans together. */
+  readonly bytes: number;
+  /** What was to be removed and could not be. */
+  readonly leftovers: readonly { readonly region: string; readonly name: string; readonly problem: string }[];
+}
+
+export async function collectGarbage(search: OrphanSearch, removes: boolean): Promise<GarbageReport> {
+  const orphans = await findOrphans(search);
+  const removing = removes ? await stillOrphans(orphans, search) : [];
+  const leftovers = await remove(removing, search.stores);
+  const gone = new Set(removing.map(placeOf));
+  for (const leftover of leftovers) gone.delete(placeOf(leftover));
+  return {
+    orphans: orphans.map((orphan) => ({ ...orphan, removed: gone.has(placeOf(orphan)) })),
+    bytes: orphans.reduce((sum, { bytes }) => sum + bytes, 0),
+    leftovers,
+  };
+}
+
+function placeOf({ region, name }: { readonly region: string; readonly name: string }): string {
+  return `${region}/${name}`;
+}
+
+async function remove(orphans: readonly Orphan[], stores: readonly Store[]): Promise<GarbageReport["leftovers"]> {
+  const byRegion = Map.groupBy(orphans, ({ region }) => region);
+  const failures = stores.map(async (store) => {
+    const region = store.region.name;
+    const names = (byRegion.get(region) ?? []).map(({ name }) => name);
+    return (names.length > 0 ? await store.remove(names) : []).map((failure) => ({ region, ...failure }));
+  });
+  return (await Promise.all(failures)).flat();
+}

@@ -1,0 +1,100 @@
+/**
+ * Orphans: chunks that no manifest of any region names, left by a put that failed or by a version that was replaced.
+ *
+ * A put under way has chunks and no manifest yet, so only old chunks count; and while one region cannot say which manifests
+ * it holds, nothing counts anywhere.
+ */
+import {
+  AgaroseError,
+  CHUNK_PREFIX,
+  chunkNamePrefix,
+  decodeKey,
+  encodeKey,
+  keyOfManifestName,
+  MANIFEST_PREFIX,
+  manifestName,
+  parseManifest,
+} from "@agarose/core";
+import { mapPool } from "../../lib/pool.ts";
+import type { Store } from "../../lib/store/store.ts";
+
+export interface Orphan {
+  readonly region: string;
+  readonly name: string;
+  readonly bytes: number;
+  readonly modifiedMs: number;
+}
+
+export interface OrphanSearch {
+  readonly stores: readonly Store[];
+  /** Begins the keys to look at; "" for all. */
+  readonly prefix: string;
+  /** Only chunks written before then count. */
+  readonly beforeMs: number;
+  readonly signal: AbortSignal;
+}
+
+const MANIFESTS_AT_A_TIME = 16;
+
+/** Rejects when a region cannot be listed, or when a manifest cannot be read: what it names may be in use. */
+export async function findOrphans(search: OrphanSearch): Promise<Orphan[]> {
+  const { prefix, signal, stores } = search;
+  // Chunks first: a put that ends meanwhile has its manifest among those listed afterwards.
+  const candidates = await Promise.all(stores.map((store) => chunksBefore(store, search)));
+  const versions = await Promise.all(
+    stores.map(async (store) => {
+      const names: string[] = [];
+      for await (const { name } of store.list(`${MANIFEST_PREFIX}${encodeKey(prefix)}`, signal)) names.push(name);
+      return mapPool(names, MANIFESTS_AT_A_TIME, (name) => versionNamed(name, store, signal));
+    }),
+  );
+  const used = new Set(versions.flat());
+  return candidates.flat().filter(({ name }) => !used.has(versionOf(name)));
+}
+
+/** Those of `orphans` that are still none's: what was put since they were found may be of the same version. */
+export async function stillOrphans(orphans: readonly Orphan[], { stores, signal }: OrphanSearch): Promise<Orphan[]> {
+  const manifests = new Set(orphans.flatMap(({ name }) => manifestOfChunk(name) ?? []));
+  const versions = await Promise.all(
+    stores.map((store) => mapPool([...manifests], MANIFESTS_AT_A_TIME, (name) => versionNamed(name, store, signal))),
+  );
+  const used = new Set(versions.flat());
+  return orphans.filter(({ name }) => !used.has(versionOf(name)));
+}
+
+async function chunksBefore(store: Store, { prefix, beforeMs, signal }: OrphanSearch): Promise<Orphan[]> {
+  const orphans: Orphan[] = [];
+  for await (const listed of store.list(`${CHUNK_PREFIX}${encodeKey(prefix)}`, signal)) {
+    if (listed.modifiedMs < beforeMs) orphans.push({ region: store.region.name, ...listed });
+  }
+  return orphans;
+}
+
+/** What the chunks of the version that a manifest names begin with; undefined when it is not there. */
+async function versionNamed(name: string, store: Store, signal: AbortSignal): Promise<string | undefined> {
+  const key = keyOfManifestName(name);
+  if (key === undefined) return undefined;
+  const response = await store.get(name, { signal });
+  if (response.status === 404) return undefined;
+  if (response.status !== 200) {
+    const message = `region ${store.region.name} answered ${response.status} for ${name}: nothing can be told to be an orphan`;
+    throw new AgaroseError("SOURCE_FAILED", message, { region: store.region.name, status: response.status });
+  }
+  const text = new Uint8Array(await new Response(response.body).arrayBuffer());
+  return chunkNamePrefix(key, parseManifest(text, { key }).version);
+}
+
+/** `chunks/<key>@<version>/` of the name of a chunk. */
+function versionOf(chunk: string): string {
+  return chunk.slice(0, chunk.lastIndexOf("/") + 1);
+}
+
+/** The name of the manifest that would name this chunk; undefined for what is no name of a chunk. */
+function manifestOfChunk(chunk: string): string | undefined {
+  const encoded = chunk.slice(CHUNK_PREFIX.length, chunk.lastIndexOf("@"));
+  try {
+    return manifestName(decodeKey(encoded));
+  } catch {
+    return undefined;
+  }
+}

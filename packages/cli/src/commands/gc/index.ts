@@ -1,0 +1,53 @@
+/**
+ * `agarose gc`: finds chunks that no manifest names, and removes them with --delete.
+ */
+import { AgaroseError } from "@agarose/core";
+import type { Command } from "commander";
+import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { collectGarbage } from "./collect-garbage.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, logLine, printable, printResult } from "../../lib/output.ts";
+
+interface GcOptions extends GlobalOptions {
+  readonly olderThan: number;
+  readonly delete?: boolean;
+}
+
+/** A put that takes longer than this has its chunks at risk. */
+const HOURS_MIN = 1;
+const HOUR_MS = 3_600_000;
+
+export function register(program: Command): void {
+  program
+    .command("gc")
+    .description("find chunks that no manifest names: puts that failed and versions that were replaced leave them")
+    .argument("[prefix]", "only of keys that begin with this", "")
+    .option("--older-than <hours>", "only chunks written before then", parseHours, 24)
+    .option("--delete", "remove them; without it they are only listed")
+    .action(async (prefix: string, _options: unknown, command: Command) => {
+      process.exitCode = await gc(prefix, command.optsWithGlobals<GcOptions>());
+    });
+}
+
+async function gc(prefix: string, options: GcOptions): Promise<number> {
+  return withContext(options, WRITING, async ({ stores, json, signal }) => {
+    const beforeMs = Date.now() - options.olderThan * HOUR_MS;
+    const removes = options.delete ?? false;
+    const report = await collectGarbage({ stores, prefix, beforeMs, signal }, removes);
+    const { orphans, bytes, leftovers } = report;
+    const hint = removes || orphans.length === 0 ? "" : ": --delete removes them";
+    printResult(json, report, [
+      ...orphans.map(({ region, name, bytes: length, removed }) => {
+        return `${removed ? "removed" : "orphan "}  ${region}  ${printable(name)}  ${formatBytes(length)}`;
+      }),
+      `${orphans.length} orphans, ${formatBytes(bytes)}${hint}`,
+    ]);
+    for (const { region, name, problem } of leftovers) logLine(`left     ${region} ${name}: ${problem}`);
+    return leftovers.length > 0 ? EXIT_FAILED : EXIT_OK;
+  });
+}
+
+function parseHours(text: string): number {
+  const hours = Number(text);
+  if (hours >= HOURS_MIN && hours <= 87_600) return hours;
+  throw new AgaroseError("USAGE", `--older-than ${text} is not a number of hours from ${HOURS_MIN} on`);
+}

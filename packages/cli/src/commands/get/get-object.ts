@@ -1,0 +1,82 @@
+/**
+ * Reads one object with core's reader, over signed requests to the buckets.
+ */
+import { createHash } from "node:crypto";
+import {
+  AgaroseError,
+  LATENCY_UNKNOWN,
+  observeLatency,
+  openRead,
+  RegionSource,
+  systemClock,
+  type ByteRange,
+  type Codec,
+  type LatencyEstimate,
+  type Manifest,
+  type ReadReport,
+} from "@agarose/core";
+import { nodeSha256 } from "../../lib/sha256.ts";
+import type { Store } from "../../lib/store/store.ts";
+import { storeFetch, storeUrl } from "../../lib/store/stores.ts";
+
+export interface GetContext {
+  readonly stores: readonly Store[];
+  readonly codec: () => Promise<Codec>;
+  readonly signal: AbortSignal;
+  readonly onBytes?: (bytes: number) => void;
+}
+
+/**
+ * Hands the bytes of `range`, or of the whole object, to `write` in order; a whole object is checked against its
+ * SHA-256 at the end, so what was written counts only once this resolves.
+ *
+ * @throws NOT_ENOUGH_CHUNKS, READ_TIMEOUT, OBJECT_CORRUPT or ABORTED.
+ */
+export async function getObject(
+  manifest: Manifest,
+  range: ByteRange | undefined,
+  write: (part: Uint8Array) => Promise<unknown>,
+  context: GetContext,
+): Promise<ReadReport> {
+  const read = await openRead({
+    manifest,
+    sources: sourcesOf(manifest, context.stores),
+    codec: context.codec,
+    clock: systemClock,
+    sha256: nodeSha256,
+    random: Math.random,
+    signal: context.signal,
+    ...(range && { range }),
+  });
+  const hash = range ? undefined : createHash("sha256");
+  for await (const part of read.body) {
+    hash?.update(part);
+    await write(part);
+    context.onBytes?.(part.length);
+  }
+  const actual = hash?.digest("hex");
+  if (actual === undefined || actual === manifest.sha256) return read.report;
+  throw new AgaroseError(
+    "OBJECT_CORRUPT",
+    `${JSON.stringify(manifest.key)} decodes to SHA-256 ${actual}, its manifest says ${manifest.sha256}: run \`agarose verify\``,
+    { key: manifest.key, expected: manifest.sha256, actual },
+  );
+}
+
+/** One source per region that holds chunks of the object, learning its latency as the read goes on. */
+function sourcesOf(manifest: Manifest, stores: readonly Store[]): RegionSource[] {
+  const fetch = storeFetch(stores);
+  return [...new Set(manifest.placement)].map((name) => {
+    let latency: LatencyEstimate | undefined;
+    return new RegionSource({
+      manifest,
+      region: { name, url: storeUrl(name) },
+      latency: () => latency ?? LATENCY_UNKNOWN,
+      fetch,
+      clock: systemClock,
+      onLatency: (ms) => {
+        if (Number.isFinite(ms)) latency = observeLatency(latency, ms);
+      },
+    });
+  });
+}

@@ -1,0 +1,108 @@
+import { createHash } from "node:crypto";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { configFromUrl, parseConfig } from "@agarose/sw/sw";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { spawnAgarose } from "../../../test/world.ts";
+
+let folder: string;
+let configPath: string;
+
+const CONFIG = {
+  regions: [
+    { name: "dublin", provider: "a", endpoint: "https://s3.dublin.test", bucket: "chunks" },
+    {
+      name: "tokyo",
+      provider: "b",
+      endpoint: "https://s3.tokyo.test",
+      bucket: "chunks",
+      url: "https://cdn.tokyo.test/c",
+    },
+    { name: "osaka", provider: "b", endpoint: "https://s3.osaka.test", bucket: "closed", private: true },
+  ],
+  code: { k: 2, m: 1 },
+  aws: { profile: "secret-profile" },
+  pops: [{ name: "fra", url: "https://fra.test" }],
+};
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "agarose-init-"));
+  configPath = join(folder, "agarose.json");
+  await writeFile(configPath, JSON.stringify(CONFIG));
+});
+
+afterEach(() => rm(folder, { recursive: true }));
+
+const init = (...args: string[]) => spawnAgarose(["init", join(folder, "public"), "--config", configPath, ...args]);
+
+test("init writes the workers, the page's side, and a client configuration of PoPs and public regions' addresses only", async () => {
+  const { code, stdout } = await init("--json");
+  expect(code).toBe(0);
+  const written = await readdir(join(folder, "public"));
+  expect(written.toSorted()).toEqual([
+    "agarose-decoder.js",
+    "agarose-overlay.js",
+    "agarose-sw.js",
+    "agarose-sw.offline.js",
+    "agarose.js",
+    "agarose.json",
+  ]);
+  const config: unknown = JSON.parse(await readFile(join(folder, "public/agarose.json"), "utf8"));
+  const regions = [
+    { name: "dublin", url: "https://s3.dublin.test/chunks" },
+    { name: "tokyo", url: "https://cdn.tokyo.test/c" },
+  ];
+  expect(config).toEqual({ prefix: "/ec/", pops: CONFIG.pops, regions });
+  expect(parseConfig(config, "https://app.test/")).toEqual(config);
+  expect(JSON.parse(stdout.toString())).toMatchObject({
+    files: expect.arrayContaining([{ path: join(folder, "public/agarose.json"), outcome: "written" }]),
+    config,
+  });
+});
+
+test("the workers say in their first line which version they are and what follows it", async () => {
+  await init();
+  for (const name of ["agarose-sw.js", "agarose-decoder.js"]) {
+    const [line, ...rest] = (await readFile(join(folder, "public", name), "utf8")).split("\n");
+    const checksum = createHash("sha256").update(rest.join("\n")).digest("hex").slice(0, 16);
+    expect(line).toMatch(new RegExp(`^/\\*! agarose-sw \\d+\\.\\d+\\.\\d+ ${checksum} \\*/$`));
+  }
+});
+
+test("a client configuration that is there is kept, unless it is forced", async () => {
+  await mkdir(join(folder, "public"));
+  await writeFile(join(folder, "public/agarose.json"), "{}");
+  const kept = await init("--json");
+  expect(JSON.parse(kept.stdout.toString()).files).toContainEqual({
+    path: join(folder, "public/agarose.json"),
+    outcome: "kept",
+  });
+  expect(await readFile(join(folder, "public/agarose.json"), "utf8")).toBe("{}");
+  await init("--force");
+  expect(await readFile(join(folder, "public/agarose.json"), "utf8")).toContain("https://fra.test");
+});
+
+test("another prefix stands in the configuration and in the address to register", async () => {
+  const { stdout } = await init("--prefix", "/media/");
+  const [, url] = /register\("(.*)"\)/.exec(stdout.toString())!;
+  expect(configFromUrl(new URL(url!, "https://app.test").href)).toEqual({
+    prefix: "/media/",
+    url: "https://app.test/agarose.json",
+    claim: true,
+  });
+  expect(await readFile(join(folder, "public/agarose.json"), "utf8")).toContain('"/media/"');
+});
+
+test("the command line's own configuration is not written over", async () => {
+  const { code, stderr } = await spawnAgarose(["init", folder, "--config", configPath, "--force"]);
+  expect(code).toBe(2);
+  expect(stderr).toContain("is the configuration of the command line");
+  expect(JSON.parse(await readFile(configPath, "utf8"))).toEqual(CONFIG);
+});
+
+test("a prefix without slashes is refused as bad usage", async () => {
+  const { code, stderr } = await init("--prefix", "media");
+  expect(code).toBe(2);
+  expect(stderr).toContain("--prefix media");
+});

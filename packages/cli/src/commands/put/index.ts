@@ -1,0 +1,140 @@
+/**
+ * `agarose put`: stores files, folders and stdin as objects.
+ */
+import { stat } from "node:fs/promises";
+import type { Command } from "commander";
+import mime from "mime";
+import { AgaroseError, HEADERS_ALLOWED, toAgaroseError } from "@agarose/core";
+import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { EXIT_FAILED, formatBytes, logLine, printResult } from "../../lib/output.ts";
+import { mapPool } from "../../lib/pool.ts";
+import { startProgress, type Progress } from "../../lib/progress.ts";
+import { collectInputs, spoolStdin, STDIN, type InputFile } from "./inputs.ts";
+import { putObject, type PutResult } from "./put-object.ts";
+
+interface PutOptions extends GlobalOptions {
+  readonly key?: string;
+  readonly prefix?: string;
+  readonly contentType?: string;
+  readonly header: readonly string[];
+  readonly jobs: number;
+  readonly force?: boolean;
+}
+
+type PutReport = PutResult | { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
+
+const JOBS_DEFAULT = 4;
+const CONTENT_TYPE_DEFAULT = "application/octet-stream";
+
+export function register(program: Command): void {
+  program
+    .command("put")
+    .description("store files, folders or stdin (-) as objects")
+    .argument("<path...>", "files or folders, or - for stdin")
+    .option("--key <key>", "key of the object, or of the folder; default is the base name")
+    .option("--prefix <prefix>", "put before every key, as it is")
+    .option("--content-type <type>", "default: by the extension of the key")
+    .option(
+      "--header <line>",
+      `response header "name: value", repeatable: ${[...HEADERS_ALLOWED].join(", ")}`,
+      collect,
+      [],
+    )
+    .option("--jobs <count>", "objects stored at a time", jobCount, JOBS_DEFAULT)
+    .option("--force", "upload also what is stored unchanged")
+    .action(async (paths: string[], _options: unknown, command: Command) => {
+      process.exitCode = await put(paths, command.optsWithGlobals<PutOptions>());
+    });
+}
+
+async function put(paths: readonly string[], options: PutOptions): Promise<number> {
+  const headers = parseHeaders(options.header);
+  return withContext(options, WRITING, async (context) => {
+    const files = await collectInputs(paths, options);
+    const progress = startProgress("put", context.json);
+    try {
+      await announceTotal(files, context, progress);
+      const reports = await mapPool(files, options.jobs, (file) => putFile(file, headers, options, context, progress));
+      progress.stop();
+      printReports(reports, context.json);
+      return reports.some(({ outcome }) => outcome === "failed") ? EXIT_FAILED : 0;
+    } finally {
+      progress.stop();
+    }
+  });
+}
+
+/** One file; what is wrong with it does not keep the others from being stored. */
+async function putFile(
+  { path, key }: InputFile,
+  headers: Record<string, string>,
+  options: PutOptions,
+  context: CommandContext,
+  progress: Progress,
+): Promise<PutReport> {
+  const spooled = path === STDIN ? await spoolStdin(process.stdin, context.signal) : undefined;
+  try {
+    const contentType = options.contentType ?? mime.getType(key) ?? CONTENT_TYPE_DEFAULT;
+    const object = { key, path: spooled?.path ?? path, contentType, headers, force: options.force ?? false };
+    return await putObject(object, { ...context, nowMs: Date.now, onBytes: (_pass, bytes) => progress.add(bytes) });
+  } catch (error) {
+    if (context.signal.aborted) throw error;
+    return { key, outcome: "failed", error: toAgaroseError(error) };
+  } finally {
+    await spooled?.remove();
+  }
+}
+
+/** Every byte is hashed once, and n / k of it uploaded. */
+async function announceTotal(
+  files: readonly InputFile[],
+  { config }: CommandContext,
+  progress: Progress,
+): Promise<void> {
+  const { k, m } = config.code;
+  for (const { path } of files) {
+    if (path !== STDIN) progress.addTotal(Math.round((await stat(path)).size * (1 + (k + m) / k)));
+  }
+}
+
+function printReports(reports: readonly PutReport[], json: boolean): void {
+  const only = reports.length === 1 ? reports[0] : undefined;
+  if (only?.outcome === "failed") throw only.error;
+  const lines = reports.map((report) =>
+    report.outcome === "failed"
+      ? `failed     ${report.key}  ${report.error.code}: ${report.error.message}`
+      : `${report.outcome.padEnd(9)}  ${report.key}  ${formatBytes(report.bytes)}  ${report.version}`,
+  );
+  printResult(json, { objects: reports }, lines);
+  for (const report of reports) {
+    if (report.outcome === "failed") continue;
+    for (const { region, problem } of report.regionsWithoutManifest) {
+      logLine(`warning: ${region} did not take the manifest of ${report.key}: ${problem}`);
+    }
+  }
+}
+
+function parseHeaders(lines: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [, name = "", value = ""] = /^([^:]+):\s*([\x20-\x7e]{1,1024})$/.exec(line) ?? [];
+      const lower = name.trim().toLowerCase();
+      if (HEADERS_ALLOWED.has(lower)) return [lower, value];
+      const allowed = [...HEADERS_ALLOWED].join(", ");
+      throw new AgaroseError(
+        "USAGE",
+        `--header ${JSON.stringify(line)} is not "name: value" with a name of: ${allowed}`,
+      );
+    }),
+  );
+}
+
+function collect(value: string, before: readonly string[]): string[] {
+  return [...before, value];
+}
+
+function jobCount(value: string): number {
+  const jobs = Number(value);
+  if (Number.isInteger(jobs) && jobs >= 1 && jobs <= 64) return jobs;
+  throw new AgaroseError("USAGE", `--jobs ${value} is not a whole number from 1 to 64`);
+}

@@ -1,0 +1,54 @@
+/** What a put and a get of a large file take of memory, whatever the file's length. */
+import { existsSync } from "node:fs";
+import { readFile, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestWorld, type World } from "../../../test/world.ts";
+
+const FILE_BYTES = 250_000_000;
+/** Whatever the length of the file: Node and our code take 115 MB, so neither the file nor its chunks would fit. */
+const RSS_BYTES_MAX = 300_000_000;
+const hasProc = existsSync("/proc/self/status");
+const reason = hasProc ? "" : " (skipped: there is no /proc to read it from)";
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startTestWorld({ k: 9, m: 3, stripeBytes: 4 * 1024 * 1024, survive: { regions: 1, providers: 1 } });
+});
+
+afterAll(() => world.close());
+
+test.skipIf(!hasProc)(`a file of 250 MB is put and got in less than 300 MB of memory${reason}`, async () => {
+  const path = join(world.dir, "upload-large");
+  await writeFile(path, "begin");
+  // Sparse: it costs no disk, and is read as any other file is.
+  await truncate(path, FILE_BYTES);
+  const put = await measured(["put", path, "--key", "large"]);
+  expect(put.code).toBe(0);
+  expect(put.rssBytesMax).toBeLessThan(RSS_BYTES_MAX);
+  const get = await measured(["get", "large", "out-large"]);
+  expect(get.code).toBe(0);
+  expect(get.rssBytesMax).toBeLessThan(RSS_BYTES_MAX);
+  const back = await readFile(join(world.dir, "out-large"));
+  expect([back.length, back.toString("utf8", 0, 6)]).toEqual([FILE_BYTES, "begin\0"]);
+});
+
+/** Runs a command and tells the most memory that it held resident. */
+async function measured(args: readonly string[]): Promise<{ code: number; rssBytesMax: number }> {
+  let rssBytesMax = 0;
+  const sampled = new AbortController();
+  const { code } = await world.spawn(args, {
+    onStart: (pid) => {
+      const timer = setInterval(async () => {
+        const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+        // The kernel keeps the highest value, so no peak is missed between two looks.
+        rssBytesMax = Math.max(rssBytesMax, 1024 * Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0));
+      }, 20);
+      sampled.signal.addEventListener("abort", () => clearInterval(timer));
+    },
+  });
+  sampled.abort();
+  expect(rssBytesMax).toBeGreaterThan(20_000_000);
+  return { code, rssBytesMax };
+}

@@ -1,0 +1,393 @@
+import { createHash, randomBytes } from "node:crypto";
+import { open, readFile, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { chunkBytes, encodeManifest, MANIFEST_BYTES_MAX, stripeCount } from "@agarose/core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { loadEncoder } from "../../lib/context.ts";
+import { readManifest } from "../../lib/manifests.ts";
+import { putObject } from "./put-object.ts";
+import {
+  chunkPlace,
+  CREDENTIALS,
+  DOWN,
+  manifestName,
+  REGIONS,
+  startTestWorld,
+  storesOf,
+  wrongLength,
+  type Fault,
+  type World,
+} from "../../../test/world.ts";
+
+let world: World;
+const { signal } = new AbortController();
+
+beforeAll(async () => {
+  world = await startTestWorld();
+});
+
+afterEach(() => {
+  world.faults.clear();
+  world.fired.clear();
+});
+
+afterAll(() => world.close());
+
+describe("what was put is what is got", () => {
+  // k = 4, stripes of 1,000 bytes: shards of 250, and every edge of shard, stripe and padding.
+  test.each([0, 1, 3, 4, 5, 249, 250, 251, 999, 1000, 1001, 1999, 2000, 2001, 3003, 100_000])(
+    "%i bytes",
+    async (bytes) => {
+      const body = randomBytes(bytes);
+      const put = await world.put(`size/${bytes}`, body);
+      expect(put).toMatchObject({ bytes, outcome: "stored", regionsWithoutManifest: [] });
+      expect((await world.get(`size/${bytes}`)).equals(body)).toBe(true);
+      expect(await world.verify(`size/${bytes}`)).toMatchObject({ sound: true, readable: true });
+    },
+  );
+
+  test.each([
+    "a",
+    "folder/sub folder/file.txt",
+    "ümläut/e\u0301",
+    "猫/犬 🐈‍⬛.jpg",
+    "עברית/عربى",
+    "control-\u0001\u001f\u007f",
+    "specials-!*'();:@&=+$,?#[]<>\"\\^`{|}~%41%",
+    "zero-width-\u200b\ufeff-rtl-\u202e",
+    "astral-𝔄𐍈-private-\ue000",
+    ".hidden/...",
+    " leading and trailing ",
+    "x".repeat(900),
+  ])("under the key %j", async (key) => {
+    const body = randomBytes(1500);
+    await world.put(key, body);
+    expect((await world.get(key)).equals(body)).toBe(true);
+  });
+
+  test.each([
+    [0, 1],
+    [999, 1001],
+    [1000, 2000],
+    [2500, 2501],
+    [249, 4999],
+    [0, 5000],
+  ])("bytes %i to %i", async (start, end) => {
+    const body = randomBytes(5000);
+    await world.put("ranged", body);
+    expect((await world.get("ranged", { start, end })).equals(body.subarray(start, end))).toBe(true);
+  });
+
+  test("a sparse file", async () => {
+    const path = join(world.dir, "upload-sparse");
+    await writeFile(path, "begin");
+    await truncate(path, 300_000);
+    const file = await open(path, "r+");
+    await file.write("end", 299_997);
+    await file.close();
+    const object = { key: "sparse", path, contentType: "x/y", headers: {}, force: false };
+    const config = { ...world.config, stripeBytes: 10_000 };
+    await putObject(object, { ...world, config, encoder: loadEncoder, nowMs: Date.now, signal });
+    expect((await world.get("sparse")).equals(await readFile(path))).toBe(true);
+  });
+
+  test("many stripes with chunks streamed to their regions, and only n / k of the bytes", async () => {
+    const body = randomBytes(3_000_000);
+    let uploaded = 0;
+    const config = { ...world.config, stripeBytes: 30_000 };
+    const put = await world.put("large", body, {
+      config,
+      onBytes: (pass, bytes) => (uploaded += pass === "upload" ? bytes : 0),
+    });
+    expect((await world.get("large")).equals(body)).toBe(true);
+    const manifest = await readManifest("large", world.stores, signal);
+    expect(stripeCount(manifest)).toBe(100);
+    expect(uploaded).toBe(6 * chunkBytes(manifest));
+    expect(manifest.sha256).toBe(createHash("sha256").update(body).digest("hex"));
+    const [region, name] = chunkPlace(put, 5);
+    expect(await world.store(region).head(name)).toBe(chunkBytes(manifest));
+  });
+});
+
+describe("versions", () => {
+  test("an object that is stored already is not uploaded again, unless forced or changed in a header", async () => {
+    const body = randomBytes(100);
+    const first = await world.put("same", body);
+    const count = countRequests("PUT");
+    expect(await world.put("same", body)).toEqual({ ...first, outcome: "unchanged" });
+    expect(count()).toBe(0);
+    expect(await world.put("same", body, { contentType: "text/plain" })).toMatchObject({ outcome: "stored" });
+    expect(await world.put("same", body, { contentType: "text/plain", force: true })).toMatchObject({
+      outcome: "stored",
+    });
+  });
+
+  test("a new version replaces the old one and has other chunks", async () => {
+    const first = await world.put("versioned", randomBytes(1500));
+    const body = randomBytes(1600);
+    const second = await world.put("versioned", body);
+    expect(second.version).not.toBe(first.version);
+    expect((await world.get("versioned")).equals(body)).toBe(true);
+  });
+
+  test("a put that is interrupted while it uploads leaves the version before", async () => {
+    const old = randomBytes(50_000);
+    await world.put("interrupted", old);
+    const abort = new AbortController();
+    for (const region of REGIONS) world.faults.set(region, abortAtFirstChunk(abort));
+    const put = world.put("interrupted", randomBytes(50_000), { signal: abort.signal });
+    await expect(put).rejects.toMatchObject({ code: "ABORTED" });
+    expect(abort.signal.aborted).toBe(true);
+    world.faults.clear();
+    expect((await world.get("interrupted")).equals(old)).toBe(true);
+    expect(await world.verify("interrupted")).toMatchObject({ sound: true });
+  });
+
+  test("a put that cannot write enough manifests fails, and one more makes it whole", async () => {
+    const body = randomBytes(100);
+    // m + 1 = 3 manifests are needed: four regions that refuse them are one too many, three are not.
+    const refuse = (count: number): void => {
+      for (const region of REGIONS.slice(0, count)) world.faults.set(region, refusePuts("manifests/"));
+    };
+    refuse(4);
+    await expect(world.put("few-manifests", body)).rejects.toMatchObject({
+      code: "STORE_FAILED",
+      details: { written: 2, needed: 3 },
+    });
+    expect([...world.fired.keys()].toSorted()).toEqual(REGIONS.slice(0, 4).toSorted());
+    world.faults.clear();
+    refuse(3);
+    const put = await world.put("few-manifests", body, { force: true });
+    expect(put.regionsWithoutManifest.map(({ region }) => region).toSorted()).toEqual(REGIONS.slice(0, 3).toSorted());
+    expect((await world.get("few-manifests")).equals(body)).toBe(true);
+  });
+
+  test("a put whose chunks a region refuses fails and leaves the version before", async () => {
+    const old = randomBytes(5000);
+    await world.put("refused", old);
+    world.faults.set("tokyo", refusePuts("chunks/"));
+    await expect(world.put("refused", randomBytes(5000))).rejects.toMatchObject({
+      code: "STORE_FAILED",
+      details: { regions: ["tokyo"] },
+    });
+    // Three passes over the file, each of which tries it again.
+    expect(world.fired.get("tokyo")).toBe(3);
+    world.faults.clear();
+    expect((await world.get("refused")).equals(old)).toBe(true);
+  });
+
+  test("a region that fails once is tried again, with only its own chunks", async () => {
+    const body = randomBytes(5000);
+    let failures = 0;
+    world.faults.set("paulo", (request, response, name) => {
+      if (request.method !== "PUT" || !name.startsWith("chunks/") || failures > 0) return false;
+      failures++;
+      response.writeHead(500).end();
+      request.resume();
+      return true;
+    });
+    const puts = countRequests("PUT", "dublin");
+    await world.put("retried", body);
+    expect(failures).toBe(1);
+    expect(puts()).toBe(2);
+    expect(await world.verify("retried")).toMatchObject({ sound: true });
+    expect((await world.get("retried")).equals(body)).toBe(true);
+  });
+
+  test("a file that changes between the passes completes no chunk", async () => {
+    const path = join(world.dir, "upload-changing");
+    await writeFile(path, randomBytes(50_000));
+    const before = await world.names("chunks/");
+    let changed = false;
+    const encoder = async () => {
+      await writeFile(path, randomBytes(50_000));
+      changed = true;
+      return loadEncoder();
+    };
+    const object = { key: "changing", path, contentType: "x/y", headers: {}, force: false };
+    const put = putObject(object, { ...world, encoder, nowMs: Date.now, signal });
+    await expect(put).rejects.toMatchObject({ code: "FILE_UNREADABLE", message: expect.stringContaining("changed") });
+    expect(changed).toBe(true);
+    expect(await world.names("chunks/")).toEqual(before);
+  });
+});
+
+describe("reading through faults", () => {
+  const body = randomBytes(20_000);
+  beforeAll(async () => void (await world.put("robust", body)));
+
+  test("as many regions down as the layout survives", async () => {
+    for (const region of ["frankfurt", "sydney"]) world.faults.set(region, DOWN);
+    expect((await world.get("robust")).equals(body)).toBe(true);
+    expect(world.fired.get("frankfurt")).toBeGreaterThan(0);
+  });
+
+  test("one more region down is a typed error", async () => {
+    for (const region of ["frankfurt", "dublin", "virginia"]) world.faults.set(region, DOWN);
+    await expect(world.get("robust")).rejects.toMatchObject({
+      code: "NOT_ENOUGH_CHUNKS",
+      details: expect.objectContaining({ needed: 4, available: 3 }),
+    });
+  });
+
+  test("a corrupt chunk is replaced", async () => {
+    const put = await world.put("corrupt", body);
+    const [region, name] = chunkPlace(put, 1);
+    await world.tamper(region, name, flipByte(300));
+    expect((await world.get("corrupt")).equals(body)).toBe(true);
+  });
+
+  test.each([0, 10, 249, 251, 100_000])("a bucket that answers 200 or 206 with %i bytes is replaced", async (bytes) => {
+    const wasAsked = Promise.withResolvers<void>();
+    world.faults.set("dublin", (...args) => {
+      if (args[2].startsWith("chunks/")) wasAsked.resolve();
+      return wrongLength(bytes)(...args);
+    });
+    // One region is down and another one waits: three are left, so this one is asked.
+    world.faults.set("sydney", DOWN);
+    world.faults.set("tokyo", async (_request, _response, name) => {
+      if (name.startsWith("chunks/")) await wasAsked.promise;
+      return false;
+    });
+    expect((await world.get("robust")).equals(body)).toBe(true);
+    expect(world.fired.get("dublin")).toBeGreaterThan(0);
+  });
+
+  test("wrong credentials are told as such, for put and get", async () => {
+    const stores = storesOf(world.config, { ...CREDENTIALS, secretAccessKey: "wrong" });
+    await expect(readManifest("robust", stores, signal)).rejects.toMatchObject({ code: "CREDENTIALS_REFUSED" });
+    await expect(world.put("x", body, { stores })).rejects.toMatchObject({ code: "CREDENTIALS_REFUSED" });
+    for (const store of stores) store.close();
+  });
+
+  test("an unknown key is OBJECT_NOT_FOUND, also with a region down", async () => {
+    await expect(world.get("unknown")).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
+    world.faults.set("virginia", DOWN);
+    await expect(world.get("unknown")).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
+  });
+});
+
+describe("manifests that cannot be used", () => {
+  const everywhere = async (key: string, change: (bytes: Buffer) => Uint8Array): Promise<void> => {
+    for (const region of REGIONS) await world.tamper(region, manifestName(key), change);
+  };
+
+  test.each([
+    ["truncated", "MANIFEST_INVALID", (bytes: Buffer) => bytes.subarray(0, bytes.length / 2)],
+    ["empty", "MANIFEST_INVALID", () => Buffer.alloc(0)],
+    ["damaged", "MANIFEST_INVALID", flipByte(40)],
+    ["huge", "MANIFEST_TOO_LARGE", () => Buffer.alloc(MANIFEST_BYTES_MAX + 1, " ")],
+    ["of a newer version", "MANIFEST_NEWER", (bytes: Buffer) => edited(bytes, { agarose: 2 })],
+    ["pointing outside", "REGION_UNKNOWN", (bytes: Buffer) => edited(bytes, { placement: Array(6).fill("evil") })],
+    ["of k out of range", "CODE_INVALID", (bytes: Buffer) => edited(bytes, { k: 200 })],
+    ["of another key", "MANIFEST_INVALID", (bytes: Buffer) => edited(bytes, { key: "other" })],
+  ])("%s: %s", async (name, code, change) => {
+    const key = `bad manifest/${name}`;
+    await world.put(key, randomBytes(100));
+    await everywhere(key, change);
+    await expect(world.get(key)).rejects.toMatchObject({ code });
+    expect(await world.verify(key)).toMatchObject({ sound: false, readable: false });
+  });
+
+  test("one sound copy is enough", async () => {
+    const body = randomBytes(100);
+    await world.put("one copy", body);
+    for (const region of REGIONS.slice(1)) {
+      await world.tamper(region, manifestName("one copy"), (bytes) => bytes.subarray(0, 50));
+    }
+    expect((await world.get("one copy")).equals(body)).toBe(true);
+  });
+
+  test("they can be put over", async () => {
+    const body = randomBytes(100);
+    await world.put("mended", body);
+    await everywhere("mended", (bytes) => bytes.subarray(0, 50));
+    expect(await world.put("mended", body)).toMatchObject({ outcome: "stored" });
+    expect((await world.get("mended")).equals(body)).toBe(true);
+  });
+});
+
+describe("refused before anything is stored", () => {
+  test.each([
+    "",
+    "/a",
+    "a/",
+    "a//b",
+    "a/../b",
+    "../../..",
+    "../../../test",
+    "a/./b",
+    "nul\0",
+    "\ud800",
+    "x".repeat(961),
+  ])("the key %j", async (key) => {
+    const before = await world.names();
+    await expect(world.put(key, randomBytes(10))).rejects.toMatchObject({ code: expect.stringMatching(/^KEY_/) });
+    expect(await world.names()).toEqual(before);
+  });
+
+  test("a layout that does not survive what is promised", async () => {
+    const config = { ...world.config, survive: { regions: 3, providers: 2 } };
+    await expect(world.put("unsafe", randomBytes(10), { config })).rejects.toMatchObject({
+      code: "LAYOUT_UNSAFE",
+      details: { domain: "regions", survives: 2, promised: 3 },
+    });
+  });
+
+  test("an object whose manifest would be too large", async () => {
+    const config = { ...world.config, stripeBytes: 1 };
+    await expect(world.put("fine-grained", randomBytes(40_000), { config })).rejects.toMatchObject({
+      code: "MANIFEST_TOO_LARGE",
+    });
+  });
+
+  test("a folder and a file that is not there", async () => {
+    const put = (path: string) =>
+      putObject(
+        { key: "k", path, contentType: "x/y", headers: {}, force: false },
+        { ...world, encoder: loadEncoder, nowMs: Date.now, signal },
+      );
+    await expect(put(world.dir)).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
+    await expect(put(join(world.dir, "nothing"))).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
+  });
+});
+
+function abortAtFirstChunk(abort: AbortController): Fault {
+  return (request, _response, name) => {
+    if (request.method === "PUT" && name.startsWith("chunks/")) abort.abort(new DOMException("test", "AbortError"));
+    return false;
+  };
+}
+
+function refusePuts(prefix: string): Fault {
+  return (request, response, name) => {
+    if (request.method !== "PUT" || !name.startsWith(prefix)) return false;
+    response.writeHead(500).end();
+    request.resume();
+    return true;
+  };
+}
+
+function countRequests(method: string, region?: string): () => number {
+  let count = 0;
+  for (const name of region ? [region] : REGIONS) {
+    world.faults.set(name, (request) => {
+      if (request.method === method) count++;
+      return false;
+    });
+  }
+  return () => count;
+}
+
+function flipByte(at: number) {
+  return (bytes: Buffer): Buffer => {
+    bytes[at]! ^= 1;
+    return bytes;
+  };
+}
+
+/** The manifest with other fields, and with the checksum that makes it look whole. */
+function edited(bytes: Buffer, change: Record<string, unknown>): Uint8Array {
+  const { crc32: _, ...manifest } = JSON.parse(bytes.toString()) as Record<string, unknown>;
+  return encodeManifest({ ...manifest, ...change } as never);
+}

@@ -1,0 +1,207 @@
+/**
+ * Puts one file as one object: hash, encode, upload, and last of all the manifest, which makes the new version visible.
+ */
+import { open, type FileHandle } from "node:fs/promises";
+import {
+  AgaroseError,
+  checkSurvival,
+  encodeHashes,
+  encodeManifest,
+  FORMAT_VERSION,
+  HASH_BYTES,
+  manifestName,
+  parseKey,
+  refuseTooLarge,
+  roundRobin,
+  stripeCount,
+  systemSha256,
+  toAgaroseError,
+  versionText,
+  type Manifest,
+} from "@agarose/core";
+import type { Config } from "../../lib/config.ts";
+import { currentManifest } from "../../lib/manifests.ts";
+import type { Store } from "../../lib/store/store.ts";
+import { hashFile } from "./file-hash.ts";
+import type { Encoder } from "./stripe-encoder.ts";
+import { uploadChunks } from "./upload.ts";
+
+export interface PutObject {
+  readonly key: string;
+  readonly path: string;
+  readonly contentType: string;
+  /** Response headers of the object (`HEADERS_ALLOWED`). */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Upload also what is stored already. */
+  readonly force: boolean;
+}
+
+export interface PutContext {
+  readonly config: Config;
+  readonly stores: readonly Store[];
+  readonly encoder: () => Promise<Encoder>;
+  readonly nowMs: () => number;
+  readonly signal: AbortSignal;
+  /** Told of file bytes hashed and of chunk bytes uploaded. */
+  readonly onBytes?: (pass: "hash" | "upload", bytes: number) => void;
+}
+
+export interface PutResult {
+  readonly key: string;
+  readonly version: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly outcome: "stored" | "unchanged";
+  /** Regions that did not take the manifest; at most R - (m + 1) of them. */
+  readonly regionsWithoutManifest: readonly { region: string; problem: string }[];
+}
+
+/** S3 takes at most 5 GiB in one put. */
+const CHUNK_BYTES_MAX = 5 * 1024 ** 3;
+
+/**
+ * Stores `object`. Until the manifest is written, readers see the version before.
+ *
+ * @throws KEY_INVALID, KEY_TOO_LONG, CODE_INVALID, LAYOUT_UNSAFE, FILE_UNREADABLE, MANIFEST_TOO_LARGE, STORE_FAILED,
+ *   CREDENTIALS_REFUSED or ABORTED.
+ */
+export async function putObject(object: PutObject, context: PutContext): Promise<PutResult> {
+  const { config, stores, signal, onBytes } = context;
+  parseKey(object.key);
+  const placement = roundRobin(config.code, config.regions, object.key);
+  checkSurvival(config.code, placement, config.regions, config.survive);
+  const file = await openFile(object.path);
+  try {
+    const current = await storedManifest(object.key, context);
+    const hash = await hashFile(file, signal, (bytes) => onBytes?.("hash", bytes));
+    const layout = { ...config.code, ...hash, stripeBytes: config.stripeBytes };
+    refuseOversize(layout);
+    const version = await versionOf(layout);
+    const draft = draftManifest(object, context, { ...layout, version, placement });
+    const result = { key: object.key, version, bytes: hash.bytes, sha256: hash.sha256 };
+    if (!object.force && current && identityOf(current) === identityOf(draft)) {
+      return { ...result, outcome: "unchanged", regionsWithoutManifest: [] };
+    }
+    const hashes = await uploadChunks({
+      key: object.key,
+      version,
+      file,
+      layout,
+      stores: placement.map((region) => stores.find((store) => store.region.name === region)!),
+      chunks: placement.map((_, chunk) => chunk),
+      encoder: await context.encoder(),
+      signal,
+      onBytes: (bytes) => onBytes?.("upload", bytes),
+    });
+    const regionsWithoutManifest = await writeManifest({ ...draft, hashes: hashes.map(encodeHashes) }, context);
+    return { ...result, outcome: "stored", regionsWithoutManifest };
+  } catch (error) {
+    throw signal.aborted ? new AgaroseError("ABORTED", `the put of ${JSON.stringify(object.key)} was aborted`) : error;
+  } finally {
+    await file.close();
+  }
+}
+
+/** The version of an object: the first 32 hex digits of the SHA-256 of `versionText`. */
+async function versionOf(object: Parameters<typeof versionText>[0]): Promise<string> {
+  return Buffer.from(await systemSha256(new TextEncoder().encode(versionText(object)))).toString("hex", 0, 16);
+}
+
+function draftManifest(
+  object: PutObject,
+  context: PutContext,
+  layout: Pick<Manifest, "version" | "bytes" | "sha256" | "k" | "m" | "stripeBytes" | "placement">,
+): Omit<Manifest, "hashes"> {
+  return {
+    agarose: FORMAT_VERSION,
+    key: object.key,
+    version: layout.version,
+    bytes: layout.bytes,
+    contentType: object.contentType,
+    headers: object.headers,
+    modified: new Date(context.nowMs()).toISOString(),
+    k: layout.k,
+    m: layout.m,
+    stripeBytes: layout.stripeBytes,
+    sha256: layout.sha256,
+    placement: layout.placement,
+  };
+}
+
+/** What is stored under the key now. Asked first, because it also tells early that credentials are refused. */
+async function storedManifest(key: string, { stores, signal }: PutContext): Promise<Manifest | undefined> {
+  try {
+    return await currentManifest(key, stores, signal);
+  } catch (error) {
+    if (signal.aborted || toAgaroseError(error).code === "CREDENTIALS_REFUSED") throw error;
+    // A manifest that cannot be read is no reason not to write one; if the regions are down, the upload will tell.
+    return undefined;
+  }
+}
+
+/** What a put would write anew if it differed. */
+function identityOf({ version, contentType, headers, placement }: Omit<Manifest, "hashes">): string {
+  return JSON.stringify([version, contentType, Object.entries(headers).toSorted(), placement]);
+}
+
+/** Writes the manifest to every region at once; m + 1 of them must take it. */
+async function writeManifest(
+  manifest: Manifest,
+  { stores, signal }: PutContext,
+): Promise<{ region: string; problem: string }[]> {
+  const failures = await storeManifest(manifest, stores, signal);
+  const needed = Math.min(manifest.m + 1, stores.length);
+  const written = stores.length - failures.length;
+  if (written >= needed) return failures;
+  throw new AgaroseError(
+    "STORE_FAILED",
+    `the manifest of ${JSON.stringify(manifest.key)} was written to ${written} regions, ${needed} are needed: put it ` +
+      `again once they answer; until then some readers may see the version before. First: ${failures[0]?.problem}`,
+    { key: manifest.key, written, needed, failures },
+  );
+}
+
+/** Writes a manifest to `stores` at once; says which of them did not take it. */
+export async function storeManifest(
+  manifest: Manifest,
+  stores: readonly Store[],
+  signal: AbortSignal,
+): Promise<{ region: string; problem: string }[]> {
+  const body = encodeManifest(manifest);
+  const name = manifestName(manifest.key);
+  const options = { bytes: body.length, contentType: "application/json", cacheControl: "no-cache", signal };
+  const failures: { region: string; problem: string }[] = [];
+  await Promise.all(
+    stores.map((store) =>
+      store.put(name, body, options).catch((error: unknown) => {
+        failures.push({ region: store.region.name, problem: toAgaroseError(error, "STORE_FAILED").message });
+      }),
+    ),
+  );
+  return failures;
+}
+
+function refuseOversize(layout: { bytes: number; stripeBytes: number; k: number; m: number }): void {
+  const bytesPerStripe = Math.ceil(((layout.k + layout.m) * HASH_BYTES) / 3) * 4 + 3;
+  refuseTooLarge(stripeCount(layout) * bytesPerStripe);
+  const chunk = Math.ceil(layout.bytes / layout.k);
+  if (chunk <= CHUNK_BYTES_MAX) return;
+  throw new AgaroseError(
+    "CODE_INVALID",
+    `a chunk of this object would have ${chunk} bytes, S3 takes ${CHUNK_BYTES_MAX} in one put: use a larger k`,
+    { chunkBytes: chunk, max: CHUNK_BYTES_MAX },
+  );
+}
+
+async function openFile(path: string): Promise<FileHandle> {
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path);
+    if ((await file.stat()).isFile()) return file;
+  } catch (error) {
+    await file?.close();
+    throw new AgaroseError("FILE_UNREADABLE", `${path} cannot be read: ${(error as Error).message}`, { path }, error);
+  }
+  await file.close();
+  throw new AgaroseError("FILE_UNREADABLE", `${path} is not a file: put a file, a folder or - for stdin`, { path });
+}

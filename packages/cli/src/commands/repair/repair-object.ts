@@ -1,0 +1,80 @@
+/**
+ * Makes a damaged object whole again, from what is left of it.
+ */
+import { mkdtemp, open, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Codec, Manifest } from "@agarose/core";
+import { getObject } from "../get/get-object.ts";
+import { storeManifest } from "../put/put-object.ts";
+import type { Encoder } from "../put/stripe-encoder.ts";
+import { uploadChunks } from "../put/upload.ts";
+import type { Store } from "../../lib/store/store.ts";
+import { checkManifests, verifyObject, type ObjectVerdict } from "../verify/verify-object.ts";
+
+export interface RepairContext {
+  readonly stores: readonly Store[];
+  readonly codec: () => Promise<Codec>;
+  readonly encoder: () => Promise<Encoder>;
+  readonly signal: AbortSignal;
+}
+
+export interface RepairReport {
+  /** What was found. */
+  readonly before: ObjectVerdict;
+  readonly chunksWritten: number;
+  readonly manifestsWritten: number;
+  /** What a second look found after the repair; the same as `before` when there was nothing to repair. */
+  readonly after: ObjectVerdict;
+}
+
+/**
+ * Reads the object, with its SHA-256 checked, into a temporary file; encodes the chunks that are not good anew and stores
+ * them where the placement wants them; then writes the newest manifest to the regions that lack it.
+ *
+ * @throws NOT_ENOUGH_CHUNKS when the object cannot be read any more, STORE_FAILED when a chunk cannot be stored.
+ */
+export async function repairObject(key: string, context: RepairContext): Promise<RepairReport> {
+  const { stores, signal } = context;
+  const before = await verifyObject(key, stores, signal);
+  if (before.sound) return { before, chunksWritten: 0, manifestsWritten: 0, after: before };
+  const { manifest } = await checkManifests(key, stores, signal);
+  if (!manifest) return { before, chunksWritten: 0, manifestsWritten: 0, after: before };
+  const chunks = before.damage.map(({ chunk }) => chunk);
+  if (chunks.length > 0) await rewriteChunks(manifest, chunks, context);
+  const lacking = before.manifests.filter(({ state }) => state !== "sound").map(({ region }) => region);
+  const targets = stores.filter(({ region }) => lacking.includes(region.name));
+  const failures = await storeManifest(manifest, targets, signal);
+  return {
+    before,
+    chunksWritten: chunks.length,
+    manifestsWritten: targets.length - failures.length,
+    after: await verifyObject(key, stores, signal),
+  };
+}
+
+async function rewriteChunks(manifest: Manifest, chunks: readonly number[], context: RepairContext): Promise<void> {
+  const { stores, signal } = context;
+  const folder = await mkdtemp(join(tmpdir(), "agarose-repair-"));
+  try {
+    const file = await open(join(folder, "object"), "wx+");
+    try {
+      await getObject(manifest, undefined, (part) => file.write(part), context);
+      await uploadChunks({
+        key: manifest.key,
+        version: manifest.version,
+        file,
+        layout: manifest,
+        stores: manifest.placement.map((region) => stores.find((store) => store.region.name === region)!),
+        chunks,
+        encoder: await context.encoder(),
+        signal,
+        onBytes: () => {},
+      });
+    } finally {
+      await file.close();
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,82 @@
+import { randomBytes } from "node:crypto";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { loadCodec, loadEncoder } from "../../lib/context.ts";
+import { repairObject } from "./repair-object.ts";
+import { chunkPlace, DOWN, manifestName, startTestWorld, type World } from "../../../test/world.ts";
+
+let world: World;
+const { signal } = new AbortController();
+
+beforeEach(async () => {
+  world = await startTestWorld();
+});
+
+afterEach(() => world.close());
+
+const repair = (key: string) =>
+  repairObject(key, { stores: world.stores, codec: loadCodec, encoder: loadEncoder, signal });
+
+test.each([
+  ["of many stripes", 12_345],
+  ["of one stripe", 700],
+])("an object %s with as many bad chunks as it survives is whole again, byte for byte", async (_name, bytes) => {
+  const body = randomBytes(bytes);
+  const put = await world.put("broken", body);
+  const [lost, spoiled] = [chunkPlace(put, 1), chunkPlace(put, 4)];
+  const before = await Promise.all([world.read(...lost), world.read(...spoiled)]);
+  await world.tamper(...lost, () => undefined);
+  await world.tamper(...spoiled, (chunk) => chunk.subarray(0, -3));
+  const report = await repair("broken");
+  expect(report).toMatchObject({
+    before: { sound: false },
+    after: { sound: true },
+    chunksWritten: 2,
+    manifestsWritten: 0,
+  });
+  const after = await Promise.all([world.read(...lost), world.read(...spoiled)]);
+  expect(after.every((chunk, index) => chunk.equals(before[index]!))).toBe(true);
+});
+
+test("manifests that are missing, damaged or old are written anew", async () => {
+  await world.put("manifests", randomBytes(10));
+  const old = await world.read("paulo", manifestName("manifests"));
+  const put = await world.put("manifests", randomBytes(20));
+  await world.tamper("paulo", manifestName("manifests"), () => old);
+  await world.tamper("tokyo", manifestName("manifests"), () => undefined);
+  await world.tamper("sydney", manifestName("manifests"), () => Buffer.from("{"));
+  expect(await repair("manifests")).toMatchObject({
+    chunksWritten: 0,
+    manifestsWritten: 3,
+    after: { sound: true, version: put.version },
+  });
+});
+
+test("a sound object is left alone", async () => {
+  await world.put("sound", randomBytes(100));
+  let puts = 0;
+  world.faults.set("dublin", (request) => {
+    if (request.method === "PUT") puts++;
+    return false;
+  });
+  expect(await repair("sound")).toMatchObject({ before: { sound: true }, chunksWritten: 0, manifestsWritten: 0 });
+  expect(puts).toBe(0);
+});
+
+test("an object that cannot be read any more is an error, and nothing is written", async () => {
+  const put = await world.put("gone", randomBytes(100));
+  for (const chunk of [0, 2, 5]) await world.tamper(...chunkPlace(put, chunk), () => undefined);
+  const names = await world.names();
+  await expect(repair("gone")).rejects.toMatchObject({ code: "NOT_ENOUGH_CHUNKS" });
+  expect(await world.names()).toEqual(names);
+});
+
+test("while a region is down what it holds cannot be repaired, which exit 1 tells", async () => {
+  await world.put("down", randomBytes(100));
+  world.faults.set("virginia", DOWN);
+  const { code, stdout } = await world.run(["repair", "down", "--json"]);
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout.toString()).objects).toMatchObject([{ key: "down", outcome: "failed" }]);
+  expect(world.fired.get("virginia")).toBeGreaterThan(0);
+  world.faults.clear();
+  expect((await world.run(["repair"])).stdout.toString()).toMatch(/^sound +down/);
+});

@@ -1,0 +1,120 @@
+/** `agarose simulate FILE`: compares caching policies on a scenario, or on the user's own access log. */
+
+import { writeFile } from "node:fs/promises";
+import { AgaroseError } from "@agarose/core";
+import { LOG_FORMATS, simulate } from "@agarose/solver";
+import type { LogFormat, Scenario, SimulationRow, Trace } from "@agarose/solver";
+import type { Command } from "commander";
+import { logLine, printResult } from "../../lib/output.ts";
+import { loadScenario } from "../../lib/scenario-file.ts";
+import { adviseLines, simulateSizes } from "./cache-sizes.ts";
+import type { CacheSizes } from "./cache-sizes.ts";
+import { renderHtml } from "./html.ts";
+import { formatOfLog, LOG_FACTORS, readTrace, reportLines, scenarioFor } from "./own-log.ts";
+import { withProgress } from "./progress.ts";
+import { tableOf } from "./table.ts";
+
+/** Cache sizes that are tried when a page is drawn. */
+const PAGE_FACTORS = [0.25, 0.5, 1, 2, 4];
+
+interface SimulateOptions {
+  readonly seed?: number;
+  readonly runs?: number;
+  readonly trace?: string;
+  readonly format?: LogFormat;
+  readonly strict?: boolean;
+  readonly cacheSizes?: number[];
+  readonly html?: string;
+  readonly json?: boolean;
+}
+
+export function register(program: Command): void {
+  program
+    .command("simulate")
+    .description("compare caching policies and cache sizes on a scenario or on your own access log")
+    .argument("<file>", "access log, or scenario (JSON; docs/SCENARIOS.md describes it)")
+    .option("--seed <n>", "override the scenario's seed", parseCount)
+    .option("--runs <n>", "override how many runs are pooled", parseCount)
+    .option("--trace <log>", "replay this access log instead of drawn requests; - is standard input")
+    .option("--format <name>", `format of the log, if it cannot be told: ${LOG_FORMATS.join(", ")}`, parseFormat)
+    .option("--strict", "refuse the log at its first malformed line instead of skipping it")
+    .option("--cache-sizes <factors>", "also try caches of so many times the size, such as 0.5,1,2,4", parseFactors)
+    .option("--html <page>", "write a page with plots")
+    .action(async (file: string, _options: unknown, command: Command) => {
+      await run(file, command.optsWithGlobals<SimulateOptions>());
+    });
+}
+
+async function run(file: string, options: SimulateOptions): Promise<void> {
+  const { scenario, trace, isLogAlone } = await loadInput(file, options);
+  const withQuantiles = options.html !== undefined;
+  const factors = options.cacheSizes ?? (isLogAlone ? LOG_FACTORS : withQuantiles ? PAGE_FACTORS : undefined);
+  const { results, sizes } = await withProgress((show) => {
+    const onProgress = (done: number): void => show("comparing policies", done);
+    const now = (): number => performance.now();
+    const rows = simulate(scenario, { now, withQuantiles, onProgress, ...(trace ? { trace } : {}) });
+    const bySize = factors && simulateSizes(scenario, factors, trace, (done) => show("comparing cache sizes", done));
+    return { results: rows, sizes: bySize };
+  });
+  if (options.html !== undefined) await writePage(options.html, renderHtml(scenario, results, sizes));
+  const plain = results.map(({ quantilesMs: _plotted, ...row }) => row);
+  const json = { results: plain, ...(sizes ? { bySize: sizes } : {}), ...(trace ? { trace: trace.report } : {}) };
+  printResult(options.json ?? false, json, linesOf(scenario, plain, sizes));
+}
+
+interface Input {
+  readonly scenario: Scenario;
+  readonly trace: Trace | undefined;
+  readonly isLogAlone: boolean;
+}
+
+/** A scenario, one with a log to replay in it, or a log alone. */
+async function loadInput(file: string, options: SimulateOptions): Promise<Input> {
+  const isLog = file === "-" || options.format !== undefined || (await formatOfLog(file)) !== undefined;
+  const isLogAlone = options.trace === undefined && isLog;
+  if (isLogAlone) {
+    const trace = await loadTrace(file, options, 1);
+    return { scenario: scenarioFor(trace, options), trace, isLogAlone };
+  }
+  const scenario = await loadScenario(file, options);
+  const trace =
+    options.trace === undefined ? undefined : await loadTrace(options.trace, options, scenario.requests.perSecond);
+  return { scenario, trace, isLogAlone };
+}
+
+async function loadTrace(file: string, { format, strict }: SimulateOptions, perSecond: number): Promise<Trace> {
+  const trace = await withProgress((show) => readTrace(file, { format, isStrict: strict ?? false, perSecond }, show));
+  for (const line of reportLines(file, trace)) logLine(line);
+  return trace;
+}
+
+function linesOf(scenario: Scenario, rows: readonly SimulationRow[], sizes: CacheSizes | undefined): string[] {
+  return [...tableOf(scenario, rows), ...(sizes ? adviseLines(sizes) : [])];
+}
+
+async function writePage(file: string, html: string): Promise<void> {
+  try {
+    await writeFile(file, html);
+  } catch (error) {
+    throw new AgaroseError("USAGE", `cannot write ${file}: ${(error as Error).message}`, { file }, error);
+  }
+  logLine(`wrote ${file}`);
+}
+
+function parseCount(text: string): number {
+  const count = Number(text);
+  if (Number.isSafeInteger(count) && count >= 0) return count;
+  throw new AgaroseError("USAGE", `expected a whole number >= 0, got ${text}`, { text });
+}
+
+function parseFormat(text: string): LogFormat {
+  const format = LOG_FORMATS.find((name) => name === text);
+  if (format) return format;
+  throw new AgaroseError("USAGE", `--format must be one of ${LOG_FORMATS.join(", ")}, got ${text}`, { text });
+}
+
+function parseFactors(text: string): number[] {
+  const factors = text.split(",").map(Number);
+  if (factors.every((factor) => Number.isFinite(factor) && factor >= 0)) return factors.toSorted((a, b) => a - b);
+  throw new AgaroseError("USAGE", `--cache-sizes must be numbers >= 0 with commas between, got ${text}`, { text });
+}

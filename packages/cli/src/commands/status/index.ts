@@ -1,0 +1,86 @@
+/**
+ * `agarose status`: all PoPs of the configuration at a glance, and exit code 1 when something is wrong with one of them.
+ */
+import { AgaroseError } from "@agarose/core";
+import type { Command } from "commander";
+import { CONFIG_PATH_DEFAULT, loadConfig } from "../../lib/config.ts";
+import type { GlobalOptions } from "../../lib/context.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, printResult } from "../../lib/output.ts";
+import { popReport, type PopReport } from "./pop-report.ts";
+
+interface StatusOptions extends GlobalOptions {
+  readonly timeout: number;
+}
+
+const TOKEN = "AGAROSE_ADMIN_TOKEN";
+
+export function register(program: Command): void {
+  program
+    .command("status")
+    .description(`ask every PoP how it is; ${TOKEN}, or ${TOKEN}_<POP>, is its ADMIN_TOKEN`)
+    .option("--timeout <seconds>", "how long a PoP may take", parseSeconds, 10)
+    .action(async (_options: unknown, command: Command) => {
+      process.exitCode = await status(command.optsWithGlobals<StatusOptions>());
+    });
+}
+
+async function status(options: StatusOptions): Promise<number> {
+  const path = options.config ?? CONFIG_PATH_DEFAULT;
+  const { pops } = await loadConfig(path);
+  if (pops.length === 0) {
+    throw new AgaroseError("CONFIG_INVALID", `${path} names no PoPs: add "pops": [{ "name", "url" }]`, { path });
+  }
+  const reports = await Promise.all(
+    pops.map((pop) =>
+      popReport(pop, { fetch, token: tokenOf(pop.name), nowMs: Date.now(), timeoutMs: options.timeout * 1000 }),
+    ),
+  );
+  printResult(options.json ?? false, { ok: reports.every(isWell), pops: reports }, linesOf(reports));
+  return reports.every(isWell) ? EXIT_OK : EXIT_FAILED;
+}
+
+/** A token of the PoP's own comes before the one for all; names of variables have no hyphens. */
+function tokenOf(pop: string): string | undefined {
+  return process.env[`${TOKEN}_${pop.toUpperCase().replace(/[^A-Z0-9]/g, "_")}`] || process.env[TOKEN] || undefined;
+}
+
+function isWell({ problems }: PopReport): boolean {
+  return problems.length === 0;
+}
+
+function linesOf(reports: readonly PopReport[]): string[] {
+  const header = ["PoP", "", "epoch", "policy", "cache", "objects", "hits", "period", "down"];
+  const rows = reports.map(({ name, problems, state }) => [
+    name,
+    problems.length > 0 ? "WRONG" : "ok",
+    ...(state
+      ? [
+          String(state.epoch),
+          state.policy,
+          `${formatBytes(state.cachedBytes)} of ${formatBytes(state.capacityBytes)}`,
+          String(state.objects),
+          state.stripeHitRatio === null ? "-" : `${(100 * state.stripeHitRatio).toFixed(0)}%`,
+          state.periodAgeSeconds === null ? "-" : `${state.periodAgeSeconds} s ago`,
+          state.regionsDown.join(",") || "-",
+        ]
+      : header.slice(2).map(() => "-")),
+  ]);
+  const widths = header.map((_, i) => Math.max(...[header, ...rows].map((row) => row[i]!.length)));
+  const table = [header, ...rows].map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i]!))
+      .join("  ")
+      .trimEnd(),
+  );
+  const remarks = reports.flatMap(({ name, problems, notes }) => [
+    ...problems.map((problem) => `${name}: ${problem}`),
+    ...notes.map((note) => `${name}: (${note})`),
+  ]);
+  return [...table, ...remarks];
+}
+
+function parseSeconds(text: string): number {
+  const seconds = Number(text);
+  if (seconds > 0 && seconds <= 600) return seconds;
+  throw new AgaroseError("USAGE", `--timeout ${text} is not a number of seconds up to 600`);
+}

@@ -1,0 +1,110 @@
+/** `agarose status` against PoPs in workerd. */
+import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startPops, type Pops } from "@agarose/dev-world/pops";
+import type { PopReport } from "./pop-report.ts";
+import { DOWN, REGIONS, startTestWorld, type RunResult, type World } from "../../../test/world.ts";
+
+const ADMIN_TOKEN = "admin-token-of-tests";
+let world: World;
+let pops: Pops;
+
+beforeAll(async () => {
+  world = await startTestWorld();
+  await world.put("page", Buffer.alloc(3_000, 1));
+  const regions = world.config.regions.map(({ name, url }) => ({ name, url }));
+  const vars = { REGIONS: JSON.stringify(regions), ADMIN_TOKEN };
+  pops = await startPops({ pops: ["fra", "lhr"].map((name) => ({ name, vars })) });
+  const config = JSON.parse(await readFile(world.configPath, "utf8")) as object;
+  await writeFile(world.configPath, JSON.stringify({ ...config, pops: pops.pops }));
+});
+
+afterAll(async () => {
+  await pops.dispose();
+  await world.close();
+});
+
+const status = (
+  env: Record<string, string> = { AGAROSE_ADMIN_TOKEN: ADMIN_TOKEN },
+  ...args: string[]
+): Promise<RunResult> => world.run(["status", "--json", ...args], env);
+const popsOf = ({ stdout }: RunResult): PopReport[] => (JSON.parse(stdout.toString()) as { pops: PopReport[] }).pops;
+
+test("a PoP whose Cron Trigger has never run is wrong", async () => {
+  const run = await status();
+  expect(run.code).toBe(1);
+  expect(popsOf(run).map(({ problems }) => problems)).toEqual(
+    Array.from({ length: 2 }, () => [expect.stringContaining("no period has run")]),
+  );
+});
+
+test("PoPs that are well: exit code 0, a table, and JSON of the same", async () => {
+  await fetch(`${pops.pops[0]!.url}/o/page`);
+  await pops.cron();
+  const run = await status();
+  expect(run.code).toBe(0);
+  const [fra] = popsOf(run);
+  expect(fra).toMatchObject({ name: "fra", problems: [], notes: [], state: { epoch: 1, regionsDown: [] } });
+  expect(fra!.state!.periodAgeSeconds).toBeLessThan(60);
+  const table = (await world.run(["status"], { AGAROSE_ADMIN_TOKEN: ADMIN_TOKEN })).stdout.toString().split("\n");
+  expect(table[0]).toMatch(/^PoP +epoch +policy +cache/);
+  expect(table[1]).toMatch(/^fra +ok +1 /);
+  expect(table[2]).toMatch(/^lhr +ok +1 /);
+});
+
+test("a region that is down is named, and the exit code is 1", async () => {
+  world.faults.set(REGIONS[1], DOWN);
+  await pops.cron();
+  await pops.cron();
+  const run = await status();
+  world.faults.clear();
+  expect(world.fired.get(REGIONS[1])).toBeGreaterThan(0);
+  expect(run.code).toBe(1);
+  expect(popsOf(run)[0]).toMatchObject({ problems: [`regions down: ${REGIONS[1]}`] });
+  await pops.cron();
+  await pops.cron();
+  expect((await status()).code).toBe(0);
+});
+
+test("without a token health alone is asked; a wrong one is told, and one of a PoP's own comes first", async () => {
+  const without = await status({ AGAROSE_ADMIN_TOKEN: "" });
+  expect(without.code).toBe(0);
+  expect(popsOf(without)[0]).toMatchObject({ problems: [], notes: ["no admin token: only /healthz was asked"] });
+  const wrong = await status({ AGAROSE_ADMIN_TOKEN: "wrong", AGAROSE_ADMIN_TOKEN_FRA: ADMIN_TOKEN });
+  expect(wrong.code).toBe(1);
+  expect(popsOf(wrong)[0]).toMatchObject({ problems: [] });
+  expect(popsOf(wrong)[1]).toMatchObject({ problems: [expect.stringMatching(/^FORBIDDEN: /)] });
+});
+
+/** An address where nobody listens. */
+async function closedPort(): Promise<string> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return `http://127.0.0.1:${port}`;
+}
+
+test("a PoP that does not answer, and something else at its address, are wrong; the others are still told", async () => {
+  const text = await readFile(world.configPath, "utf8");
+  const other = [pops.pops[0]!, { name: "gone", url: await closedPort() }, { name: "s3", url: world.endpoint.url }];
+  const path = join(world.dir, "other.json");
+  await writeFile(path, JSON.stringify({ ...(JSON.parse(text) as object), pops: other }));
+  const run = await world.run(["status", "--json", "--config", path], { AGAROSE_ADMIN_TOKEN: ADMIN_TOKEN });
+  expect(run.code).toBe(1);
+  const [fra, gone, s3] = popsOf(run);
+  expect(fra!.problems).toEqual([]);
+  expect(gone!.problems[0]).toContain("ECONNREFUSED");
+  expect(s3!.problems[0]).toContain("answered 501");
+});
+
+test("a configuration without PoPs is refused", async () => {
+  const path = join(world.dir, "none.json");
+  const config = JSON.parse(await readFile(world.configPath, "utf8")) as object;
+  await writeFile(path, JSON.stringify({ ...config, pops: [] }));
+  expect((await world.run(["status", "--config", path])).code).toBe(2);
+});

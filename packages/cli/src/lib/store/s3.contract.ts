@@ -1,0 +1,405 @@
+/**
+ * What Agarose needs of an S3 server, as one suite that runs against every server we use.
+ */
+import { randomBytes } from "node:crypto";
+import { PassThrough, Readable } from "node:stream";
+import * as s3 from "@aws-sdk/client-s3";
+import { manifestName } from "@agarose/core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { S3Endpoint, S3EndpointOptions } from "@agarose/dev-world/s3-endpoint";
+import { S3Store } from "./s3-store.ts";
+import { presign } from "./presign.ts";
+
+const CREDENTIALS = { accessKeyId: "AKIAAGAROSETEST", secretAccessKey: "a/secret+with=signs" };
+const BUCKET = "contract-bucket";
+const EMPTY_BUCKET = "contract-empty";
+const ORIGIN = "https://app.example";
+
+export function s3Contract(
+  startServer: (options: Pick<S3EndpointOptions, "accessKeyId" | "secretAccessKey" | "buckets">) => Promise<S3Endpoint>,
+): void {
+  let server: S3Endpoint;
+  let client: s3.S3Client;
+
+  beforeAll(async () => {
+    server = await startServer({ ...CREDENTIALS, buckets: [BUCKET, EMPTY_BUCKET] });
+    client = clientWith(CREDENTIALS);
+  }, 30_000);
+
+  afterAll(async () => {
+    client.destroy();
+    await server.close();
+  });
+
+  const clientWith = (credentials: typeof CREDENTIALS): s3.S3Client =>
+    new s3.S3Client({ endpoint: server.url, region: "us-east-1", forcePathStyle: true, credentials, maxAttempts: 1 });
+  const put = (key: string, body: Uint8Array | string, more: Partial<s3.PutObjectCommandInput> = {}) =>
+    client.send(new s3.PutObjectCommand({ Bucket: BUCKET, Key: key, Body: body, ...more }));
+  const get = async (key: string, more: Partial<s3.GetObjectCommandInput> = {}) => {
+    const output = await client.send(new s3.GetObjectCommand({ Bucket: BUCKET, Key: key, ...more }));
+    return { output, bytes: Buffer.from(await output.Body!.transformToByteArray()) };
+  };
+  const list = async (more: Partial<s3.ListObjectsV2CommandInput> = {}) =>
+    client.send(new s3.ListObjectsV2Command({ Bucket: BUCKET, ...more }));
+  describe("put and get", () => {
+    test.each([0, 1, 65_536, 65_537, 6 * 1024 * 1024])("%i bytes come back as they were", async (bytes) => {
+      const body = randomBytes(bytes);
+      await put(`size-${bytes}`, body);
+      expect((await get(`size-${bytes}`)).bytes.equals(body)).toBe(true);
+    });
+
+    test("a stream that the SDK sends with its own trailing checksum comes back as it was", async () => {
+      const body = randomBytes(300_000);
+      const stream = Readable.from([body.subarray(0, 100_000), body.subarray(100_000)]);
+      const input = { Bucket: BUCKET, Key: "sdk-stream", Body: stream, ContentLength: body.length };
+      await client.send(new s3.PutObjectCommand(input));
+      expect((await get("sdk-stream")).bytes.equals(body)).toBe(true);
+    });
+
+    test.each([0, 1, 65_535, 65_536, 65_537, 1_000_000])("our own streamed put of %i bytes is taken", async (bytes) => {
+      const body = randomBytes(bytes);
+      const stream = new PassThrough();
+      const stored = ourStore().put("our-stream", stream, { bytes, contentType: "application/octet-stream" });
+      for (let at = 0; at < bytes; at += 10_007) stream.write(body.subarray(at, at + 10_007));
+      stream.end();
+      await stored;
+      expect((await get("our-stream")).bytes.equals(body)).toBe(true);
+    });
+
+    test("type and cache headers come back", async () => {
+      await put("headers", "x", { ContentType: "image/webp", CacheControl: "max-age=60", Metadata: { a: "b" } });
+      const { output } = await get("headers");
+      expect(output).toMatchObject({ ContentType: "image/webp", CacheControl: "max-age=60", Metadata: { a: "b" } });
+    });
+
+    test("a second put replaces the first", async () => {
+      await put("twice", "first");
+      await put("twice", "second, and longer");
+      expect((await get("twice")).bytes.toString()).toBe("second, and longer");
+    });
+
+    test("a body that is not what its checksum says is refused, and the old object stays", async () => {
+      await put("checked", "old");
+      const refused = await failure(put("checked", "new", { ChecksumCRC32: "AAAAAA==" }));
+      expect(refused.status).toBe(400);
+      expect((await get("checked")).bytes.toString()).toBe("old");
+    });
+
+    test("a put that breaks off leaves the old object", async () => {
+      await put("broken-off", "old");
+      const stream = new PassThrough();
+      const abort = new AbortController();
+      const options = { bytes: 1_000_000, contentType: "text/plain", signal: abort.signal };
+      const stored = ourStore().put("broken-off", stream, options);
+      stream.write(randomBytes(200_000));
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      abort.abort();
+      stream.destroy();
+      await expect(stored).rejects.toMatchObject({ code: "ABORTED" });
+      expect((await get("broken-off")).bytes.toString()).toBe("old");
+    });
+
+    test("a missing object is NoSuchKey, a missing bucket NoSuchBucket", async () => {
+      expect(await failure(get("missing"))).toEqual({ name: "NoSuchKey", status: 404 });
+      const elsewhere = new s3.GetObjectCommand({ Bucket: "no-such-bucket-here", Key: "x" });
+      expect(await failure(client.send(elsewhere))).toEqual({ name: "NoSuchBucket", status: 404 });
+    });
+
+    test("HEAD tells the length, and 404 for what is not there", async () => {
+      await put("head", "12345");
+      const head = await client.send(new s3.HeadObjectCommand({ Bucket: BUCKET, Key: "head" }));
+      expect(head.ContentLength).toBe(5);
+      expect((await failure(client.send(new s3.HeadObjectCommand({ Bucket: BUCKET, Key: "no" })))).status).toBe(404);
+    });
+
+    test("the ETag of a put is that of the object", async () => {
+      const { ETag } = await put("etag", "etag");
+      expect(ETag).toMatch(/^".+"$/);
+      expect((await get("etag")).output.ETag).toBe(ETag);
+    });
+  });
+
+  describe("keys", () => {
+    test.each([
+      "plain",
+      "with space",
+      "a/b/c",
+      "percent%41%2F%",
+      "plus+and&equals=and?question#hash",
+      "quotes\"'`and<xml>",
+      "!*();:@,$[]{}|^~\\",
+      "umlaut-äöü",
+      "combining-e\u0301",
+      "猫/犬",
+      "emoji-🐈‍⬛",
+      "عربى-עברית",
+      "control-\u0001\u001f",
+      "zero-width-\u200b-bom-\ufeff",
+    ])("%j can be stored, read and removed", async (key) => {
+      await put(`keys/${key}`, key);
+      expect((await get(`keys/${key}`)).bytes.toString()).toBe(key);
+      await client.send(new s3.DeleteObjectCommand({ Bucket: BUCKET, Key: `keys/${key}` }));
+      expect((await failure(get(`keys/${key}`))).name).toBe("NoSuchKey");
+    });
+
+    test("names as Agarose makes them are listed as they were given", async () => {
+      const name = manifestName("ä+b & c/%41/猫'🐈\u0001(!*)~");
+      await put(name, "{}");
+      expect(((await list({ Prefix: name })).Contents ?? []).map(({ Key }) => Key)).toEqual([name]);
+    });
+  });
+
+  describe("ranges", () => {
+    const body = randomBytes(3_000_000);
+    beforeAll(async () => void (await put("ranged", body)));
+
+    test.each([
+      ["bytes=0-0", 0, 1],
+      ["bytes=10-19", 10, 20],
+      ["bytes=1000000-2500000", 1_000_000, 2_500_001],
+      ["bytes=2999990-", 2_999_990, 3_000_000],
+      ["bytes=-7", 2_999_993, 3_000_000],
+      ["bytes=2999990-9999999", 2_999_990, 3_000_000],
+    ])("%s gives exactly those bytes", async (Range, first, end) => {
+      const { output, bytes } = await get("ranged", { Range });
+      expect(bytes.equals(body.subarray(first, end))).toBe(true);
+      expect(output.ContentRange).toBe(`bytes ${first}-${end - 1}/3000000`);
+      expect(output.$metadata.httpStatusCode).toBe(206);
+    });
+
+    test("a range behind the end is 416", async () => {
+      expect(await failure(get("ranged", { Range: "bytes=3000000-" }))).toEqual({ name: "InvalidRange", status: 416 });
+    });
+  });
+
+  describe("conditions", () => {
+    test("If-None-Match: * lets only the first put through", async () => {
+      await put("first-only", "first", { IfNoneMatch: "*" });
+      expect(await failure(put("first-only", "second", { IfNoneMatch: "*" }))).toEqual({
+        name: "PreconditionFailed",
+        status: 412,
+      });
+      expect((await get("first-only")).bytes.toString()).toBe("first");
+    });
+
+    test("of many conditional puts at once exactly one succeeds", async () => {
+      const puts = Array.from({ length: 8 }, (_, i) => put("raced", `put ${i}`, { IfNoneMatch: "*" }));
+      const results = await Promise.allSettled(puts);
+      expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+      const winner = results.findIndex(({ status }) => status === "fulfilled");
+      expect((await get("raced")).bytes.toString()).toBe(`put ${winner}`);
+    });
+
+    test("If-None-Match with the right ETag is 304, If-Match with a wrong one 412", async () => {
+      const { ETag } = await put("conditional", "x");
+      expect((await failure(get("conditional", { IfNoneMatch: ETag }))).status).toBe(304);
+      expect((await failure(get("conditional", { IfMatch: '"other"' }))).status).toBe(412);
+      expect((await get("conditional", { IfMatch: ETag })).bytes.toString()).toBe("x");
+    });
+  });
+
+  describe("lists", () => {
+    const keys = ["list/a/1", "list/a/2", "list/a-0", "list/b", "list/c/d/e", "list/z"];
+    beforeAll(async () => void (await Promise.all(keys.map((key) => put(key, key)))));
+
+    test("keys come in order of their bytes, with lengths", async () => {
+      const { Contents = [] } = await list({ Prefix: "list/" });
+      expect(Contents.map(({ Key }) => Key)).toEqual(keys.toSorted());
+      expect(Contents.map(({ Size }) => Size)).toEqual(keys.toSorted().map((key) => key.length));
+    });
+
+    test("pages together hold every key once", async () => {
+      const seen: (string | undefined)[] = [];
+      let pages = 0;
+      for (let token: string | undefined; ; pages++) {
+        const page = await list({ Prefix: "list/", MaxKeys: 2, ContinuationToken: token });
+        seen.push(...(page.Contents ?? []).map(({ Key }) => Key));
+        token = page.NextContinuationToken;
+        if (!page.IsTruncated) break;
+      }
+      expect(seen).toEqual(keys.toSorted());
+      expect(pages).toBe(2);
+    });
+
+    test("a delimiter folds what is below it, also over pages", async () => {
+      const found: (string | undefined)[] = [];
+      for (let token: string | undefined; ;) {
+        const page = await list({ Prefix: "list/", Delimiter: "/", MaxKeys: 1, ContinuationToken: token });
+        found.push(...(page.Contents ?? []).map(({ Key }) => Key));
+        found.push(...(page.CommonPrefixes ?? []).map(({ Prefix }) => Prefix));
+        token = page.NextContinuationToken;
+        if (!page.IsTruncated) break;
+      }
+      expect(found.toSorted()).toEqual(["list/a-0", "list/a/", "list/b", "list/c/", "list/z"]);
+    });
+
+    test("start-after skips what comes before", async () => {
+      const { Contents = [] } = await list({ Prefix: "list/", StartAfter: "list/b" });
+      expect(Contents.map(({ Key }) => Key)).toEqual(["list/c/d/e", "list/z"]);
+    });
+
+    test("an empty bucket has no keys", async () => {
+      const page = await client.send(new s3.ListObjectsV2Command({ Bucket: EMPTY_BUCKET }));
+      expect(page).toMatchObject({ KeyCount: 0, IsTruncated: false });
+    });
+  });
+
+  test("DeleteObjects removes what is there and does not mind what is not", async () => {
+    await put("delete/1", "x");
+    await put("delete/2", "x");
+    const Objects = ["delete/1", "delete/2", "delete/none"].map((Key) => ({ Key }));
+    const answer = await client.send(new s3.DeleteObjectsCommand({ Bucket: BUCKET, Delete: { Objects } }));
+    expect(answer.Errors ?? []).toEqual([]);
+    expect((await list({ Prefix: "delete/" })).KeyCount).toBe(0);
+  });
+
+  test("buckets can be made, found and removed", async () => {
+    const Bucket = "contract-made";
+    expect((await failure(client.send(new s3.HeadBucketCommand({ Bucket })))).status).toBe(404);
+    await client.send(new s3.CreateBucketCommand({ Bucket }));
+    await client.send(new s3.HeadBucketCommand({ Bucket }));
+    await client.send(new s3.DeleteBucketCommand({ Bucket }));
+    expect((await failure(client.send(new s3.HeadBucketCommand({ Bucket })))).status).toBe(404);
+  });
+
+  describe("multipart uploads", () => {
+    const begin = async (Key: string): Promise<string> =>
+      (await client.send(new s3.CreateMultipartUploadCommand({ Bucket: BUCKET, Key }))).UploadId!;
+    const part = async (Key: string, UploadId: string, PartNumber: number, Body: Uint8Array) => {
+      const input = { Bucket: BUCKET, Key, UploadId, PartNumber, Body };
+      return { PartNumber, ETag: (await client.send(new s3.UploadPartCommand(input))).ETag };
+    };
+    const complete = (Key: string, UploadId: string, Parts: s3.CompletedPart[]) =>
+      client.send(new s3.CompleteMultipartUploadCommand({ Bucket: BUCKET, Key, UploadId, MultipartUpload: { Parts } }));
+
+    test("parts are joined in order, and nothing is there before", async () => {
+      const [first, second] = [randomBytes(5 * 1024 * 1024), randomBytes(1000)];
+      const id = await begin("multi");
+      const parts = [await part("multi", id, 2, second), await part("multi", id, 1, first)];
+      expect((await failure(get("multi"))).name).toBe("NoSuchKey");
+      await complete("multi", id, parts.toReversed());
+      const { output, bytes } = await get("multi");
+      expect(bytes.equals(Buffer.concat([first, second]))).toBe(true);
+      expect(output.ETag).toMatch(/-2"$/);
+    });
+
+    test("a part that is too small, or none, is refused", async () => {
+      const id = await begin("multi-small");
+      const parts = [
+        await part("multi-small", id, 1, randomBytes(10)),
+        await part("multi-small", id, 2, randomBytes(10)),
+      ];
+      expect((await failure(complete("multi-small", id, parts))).name).toBe("EntityTooSmall");
+      expect((await failure(complete("multi-small", id, [{ PartNumber: 3, ETag: '"x"' }]))).name).toBe("InvalidPart");
+    });
+
+    test("an aborted upload is gone", async () => {
+      const UploadId = await begin("multi-aborted");
+      await part("multi-aborted", UploadId, 1, randomBytes(10));
+      await client.send(new s3.AbortMultipartUploadCommand({ Bucket: BUCKET, Key: "multi-aborted", UploadId }));
+      expect((await failure(part("multi-aborted", UploadId, 2, randomBytes(10)))).name).toBe("NoSuchUpload");
+      expect((await failure(get("multi-aborted"))).name).toBe("NoSuchKey");
+    });
+  });
+
+  describe("who may do what", () => {
+    test("a wrong secret is SignatureDoesNotMatch", async () => {
+      const other = clientWith({ ...CREDENTIALS, secretAccessKey: "wrong" });
+      const refused = await failure(other.send(new s3.ListObjectsV2Command({ Bucket: BUCKET })));
+      expect(refused).toEqual({ name: "SignatureDoesNotMatch", status: 403 });
+      other.destroy();
+    });
+
+    test.each([{ secretAccessKey: "wrong" }, { accessKeyId: "AKIAUNKNOWN" }])(
+      "our store tells %j from an object that is not there",
+      async (wrong) => {
+        const store = ourStore({ ...CREDENTIALS, ...wrong });
+        await expect(store.get("not-there")).rejects.toMatchObject({ code: "CREDENTIALS_REFUSED" });
+        const stored = store.put("x", new Uint8Array(1), { bytes: 1, contentType: "text/plain" });
+        await expect(stored).rejects.toMatchObject({ code: "CREDENTIALS_REFUSED" });
+        expect((await ourStore().get("not-there")).status).toBe(404);
+      },
+    );
+
+    test("anyone may read an object, nobody may list, write or delete without a signature", async () => {
+      await put("public", "public");
+      const url = `${server.url}/${BUCKET}/public`;
+      expect(await (await fetch(url)).text()).toBe("public");
+      expect((await fetch(`${server.url}/${BUCKET}?list-type=2`)).status).toBe(403);
+      expect((await fetch(url, { method: "PUT", body: "mine" })).status).toBe(403);
+      expect((await fetch(url, { method: "DELETE" })).status).toBe(403);
+      expect(await (await fetch(url)).text()).toBe("public");
+    });
+  });
+
+  describe("presigned URLs", () => {
+    const urlOf = (method: string, key: string, more: { expiresIn?: number; signingDate?: Date } = {}) =>
+      presign({ endpoint: server.url, bucket: BUCKET, key, method, credentials: CREDENTIALS, ...more });
+
+    test("one for PUT stores, one for GET reads, also a range", async () => {
+      const key = "presigned/ä & b+c.txt";
+      const stored = await fetch(await urlOf("PUT", key), { method: "PUT", body: "presigned body" });
+      expect(stored.status).toBe(200);
+      const url = await urlOf("GET", key);
+      expect(await (await fetch(url)).text()).toBe("presigned body");
+      const part = await fetch(url, { headers: { range: "bytes=3-5" } });
+      expect([part.status, await part.text()]).toEqual([206, "sig"]);
+    });
+
+    test("one for another method, key or time is refused", async () => {
+      const url = await urlOf("GET", "presigned/other");
+      expect((await fetch(url, { method: "PUT", body: "x" })).status).toBe(403);
+      expect((await fetch(url.replace("presigned/other", "presigned/another"))).status).toBe(403);
+      const expired = await urlOf("GET", "presigned/other", {
+        expiresIn: 1,
+        signingDate: new Date(Date.now() - 60_000),
+      });
+      expect((await fetch(expired)).status).toBe(403);
+    });
+  });
+
+  describe("CORS", () => {
+    test("a preflight for a range is granted", async () => {
+      const headers = {
+        origin: ORIGIN,
+        "access-control-request-method": "GET",
+        "access-control-request-headers": "range",
+      };
+      const answer = await fetch(`${server.url}/${BUCKET}/any`, { method: "OPTIONS", headers });
+      expect(answer.status).toBeLessThan(300);
+      expect(["*", ORIGIN]).toContain(answer.headers.get("access-control-allow-origin"));
+      expect(answer.headers.get("access-control-allow-methods")).toContain("GET");
+      expect(answer.headers.get("access-control-allow-headers")?.toLowerCase()).toMatch(/range|\*/);
+    });
+
+    test("an answer may be read by other origins, with the headers of a range", async () => {
+      await put("cors", "0123456789");
+      const headers = { origin: ORIGIN, range: "bytes=2-4" };
+      const answer = await fetch(`${server.url}/${BUCKET}/cors`, { headers });
+      expect(await answer.text()).toBe("234");
+      expect(["*", ORIGIN]).toContain(answer.headers.get("access-control-allow-origin"));
+      const exposed = answer.headers.get("access-control-expose-headers")?.toLowerCase() ?? "";
+      for (const name of ["content-range", "etag"]) expect(exposed).toContain(name);
+    });
+
+    test("also a refusal may be read by other origins", async () => {
+      const answer = await fetch(`${server.url}/${BUCKET}/not-there`, { headers: { origin: ORIGIN } });
+      expect(answer.ok).toBe(false);
+      expect(["*", ORIGIN]).toContain(answer.headers.get("access-control-allow-origin"));
+    });
+  });
+
+  function ourStore(credentials = CREDENTIALS): S3Store {
+    const region = { name: "x", provider: "x", endpoint: server.url, bucket: BUCKET, awsRegion: "us-east-1", url: "" };
+    return new S3Store(region, { credentials, attempts: 1 });
+  }
+}
+
+/** How a request failed, which it must. */
+async function failure(action: Promise<unknown>): Promise<{ name: string; status: number | undefined }> {
+  const error = await action.then(
+    () => expect.unreachable("the request succeeded"),
+    (cause: unknown) => cause as s3.S3ServiceException,
+  );
+  return { name: error.name, status: error.$metadata?.httpStatusCode };
+}

@@ -1,0 +1,35 @@
+/**
+ * The Worker of the local world: the real one behind a fake KV namespace that fails on demand, because Miniflare's own
+ * does not. Never deployed: `wrangler.toml` names `index.ts`.
+ */
+import { FaultyKv } from "./faulty-kv.ts";
+import worker, { type Env } from "@agarose/worker";
+import { isKvFault } from "./kv-fault.ts";
+
+export { PeerState, PopState, RequestMonitor } from "@agarose/worker";
+
+const FAULT_PATH = "/__dev/fault";
+
+let kv: FaultyKv | undefined;
+let wrapped: Env | undefined;
+
+export default {
+  async fetch(request, env, context) {
+    const faulty = wrap(env);
+    if (new URL(request.url).pathname !== FAULT_PATH) return worker.fetch(request, faulty.env, context);
+    if (request.method === "POST") {
+      const { kv: fault } = (await request.json()) as { kv?: unknown };
+      if (!isKvFault(fault)) return Response.json({ error: `kv: ${String(fault)} is no fault` }, { status: 400 });
+      faulty.kv.set(fault);
+    }
+    return Response.json({ kv: faulty.kv.fault, fired: faulty.kv.fired });
+  },
+  scheduled: (event, env, context) => worker.scheduled(event, wrap(env).env, context),
+} satisfies ExportedHandler<Env>;
+
+/** One wrapped environment per isolate: the isolate's memory hangs on its identity. */
+function wrap(env: Env): { env: Env; kv: FaultyKv } {
+  kv ??= new FaultyKv(env.CHUNKS);
+  wrapped ??= { ...env, CHUNKS: kv.namespace };
+  return { env: wrapped, kv };
+}

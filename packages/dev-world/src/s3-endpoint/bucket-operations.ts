@@ -1,0 +1,71 @@
+/**
+ * What concerns buckets: their list, making and removing one, listing and bulk deletion of objects.
+ */
+import { receiveText } from "./wire/body.ts";
+import { sendEmpty, sendXml, type Exchange } from "./exchange.ts";
+import { listObjects } from "./list.ts";
+import { S3Error } from "./wire/s3-error.ts";
+import { element, elementsOf, textsOf, xmlDocument } from "./wire/xml.ts";
+
+const DELETE_KEYS_MAX = 1000;
+const DELETE_XML_BYTES_MAX = 4 * 1024 * 1024;
+
+export async function listBuckets(exchange: Exchange): Promise<void> {
+  const buckets = exchange.store.bucketNames.map((name) => element("Bucket", element("Name", name, "text")));
+  sendXml(exchange, xmlDocument("ListAllMyBucketsResult", element("Buckets", buckets.join(""))));
+}
+
+export async function createBucket(exchange: Exchange): Promise<void> {
+  const { store, bucket } = exchange;
+  if (store.has(bucket)) {
+    throw new S3Error("BucketAlreadyOwnedByYou", "Your previous request to create the named bucket succeeded.");
+  }
+  await store.createBucket(bucket);
+  sendEmpty(exchange, 200, { location: `/${bucket}` });
+}
+
+export async function headBucket(exchange: Exchange): Promise<void> {
+  exchange.store.keys(exchange.bucket);
+  sendEmpty(exchange, 200, { "x-amz-bucket-region": "us-east-1" });
+}
+
+export async function deleteBucket(exchange: Exchange): Promise<void> {
+  await exchange.store.deleteBucket(exchange.bucket);
+  sendEmpty(exchange, 204);
+}
+
+export async function bucketLocation(exchange: Exchange): Promise<void> {
+  exchange.store.keys(exchange.bucket);
+  sendXml(exchange, xmlDocument("LocationConstraint", ""));
+}
+
+export async function listObjectsV2(exchange: Exchange): Promise<void> {
+  sendXml(exchange, listObjects(exchange.store, exchange.bucket, exchange.query));
+}
+
+export async function listUploads(exchange: Exchange): Promise<void> {
+  const { bucket, uploads } = exchange;
+  const fields = uploads
+    .list(bucket)
+    .map(({ key, id, startedMs }) =>
+      element(
+        "Upload",
+        element("Key", key, "text") + element("UploadId", id) + element("Initiated", new Date(startedMs).toISOString()),
+      ),
+    );
+  const head = element("Bucket", bucket, "text") + element("IsTruncated", "false");
+  sendXml(exchange, xmlDocument("ListMultipartUploadsResult", head + fields.join("")));
+}
+
+export async function deleteObjects(exchange: Exchange): Promise<void> {
+  const { store, bucket, locks } = exchange;
+  const xml = await receiveText(exchange.request, exchange.signing, DELETE_XML_BYTES_MAX);
+  const keys = elementsOf(xml, "Object").flatMap((object) => textsOf(object, "Key"));
+  if (keys.length === 0 || keys.length > DELETE_KEYS_MAX) {
+    throw new S3Error("MalformedXML", `A deletion names 1 to ${DELETE_KEYS_MAX} objects, this one ${keys.length}.`);
+  }
+  for (const key of keys) await locks.run(`${bucket}/${key}`, () => store.delete(bucket, key));
+  const quiet = textsOf(xml, "Quiet")[0] === "true";
+  const deleted = quiet ? [] : keys.map((key) => element("Deleted", element("Key", key, "text")));
+  sendXml(exchange, xmlDocument("DeleteResult", deleted.join("")));
+}

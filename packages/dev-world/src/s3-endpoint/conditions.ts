@@ -1,0 +1,38 @@
+/**
+ * Conditional requests on stored objects (RFC 9110, section 13).
+ */
+import type { IncomingHttpHeaders } from "node:http";
+import type { StoredObject } from "./object-store.ts";
+import { S3Error } from "./wire/s3-error.ts";
+
+/** Whether a GET or HEAD is to be answered with 304. Throws PreconditionFailed. */
+export function notModified(object: StoredObject, headers: IncomingHttpHeaders): boolean {
+  const modifiedMs = Math.floor(object.modifiedMs / 1000) * 1000;
+  const ifMatch = headers["if-match"];
+  if (ifMatch !== undefined ? !names(ifMatch, object) : modifiedMs > Date.parse(headers["if-unmodified-since"] ?? "")) {
+    throw failed();
+  }
+  const ifNoneMatch = headers["if-none-match"];
+  if (ifNoneMatch !== undefined) return names(ifNoneMatch, object);
+  return modifiedMs <= Date.parse(headers["if-modified-since"] ?? "");
+}
+
+/** Refuses a put whose If-Match or If-None-Match does not hold for the object that is there now. */
+export function checkPut(current: StoredObject | undefined, headers: IncomingHttpHeaders): void {
+  const ifNoneMatch = headers["if-none-match"];
+  if (ifNoneMatch !== undefined && current && names(ifNoneMatch, current)) throw failed();
+  const ifMatch = headers["if-match"];
+  if (ifMatch === undefined) return;
+  if (!current) throw new S3Error("NoSuchKey", "The specified key does not exist.");
+  if (!names(ifMatch, current)) throw failed();
+}
+
+function names(header: string, object: StoredObject): boolean {
+  if (header.trim() === "*") return true;
+  const etag = object.etag.replaceAll('"', "");
+  return header.split(",").some((candidate) => candidate.trim().replace(/^W\//, "").replaceAll('"', "") === etag);
+}
+
+function failed(): S3Error {
+  return new S3Error("PreconditionFailed", "At least one of the pre-conditions you specified did not hold.");
+}

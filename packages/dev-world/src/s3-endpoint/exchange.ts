@@ -1,0 +1,32 @@
+/**
+ * One request with its answer, as the operations see it.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { MultipartUploads } from "./multipart.ts";
+import type { ObjectStore } from "./object-store.ts";
+import type { SigningContext } from "./wire/signature.ts";
+import type { KeyLock } from "./key-lock.ts";
+
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly bucket: string;
+  /** Decoded; empty when the bucket itself is addressed. */
+  readonly key: string;
+  readonly query: URLSearchParams;
+  readonly signing: SigningContext | undefined;
+  readonly store: ObjectStore;
+  readonly uploads: MultipartUploads;
+  readonly locks: KeyLock;
+  readonly nowMs: () => number;
+}
+
+export function sendXml({ response }: Exchange, xml: string, status = 200): void {
+  response.writeHead(status, { "content-type": "application/xml", "content-length": String(Buffer.byteLength(xml)) });
+  response.end(xml);
+}
+
+export function sendEmpty({ response }: Exchange, status: number, headers: Record<string, string> = {}): void {
+  response.writeHead(status, status === 204 ? headers : { "content-length": "0", ...headers });
+  response.end();
+}

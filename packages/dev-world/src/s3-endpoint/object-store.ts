@@ -1,0 +1,170 @@
+/**
+ * Buckets and objects on disk, with their index in memory.
+ *
+ * Bytes go to a file of their own, which nothing names before it is complete; the object's meta file is then renamed
+ * into place. So an object is the old one or the new one, also after a crash, and never a part of either.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { mkdir, open, readdir, readFile, rename, rm, writeFile, type FileHandle } from "node:fs/promises";
+import { join } from "node:path";
+import { S3Error } from "./wire/s3-error.ts";
+
+export interface StoredObject {
+  readonly key: string;
+  readonly bytes: number;
+  /** With its quotes. */
+  readonly etag: string;
+  readonly modifiedMs: number;
+  /** Response headers that were given with the object, lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Name of the file with its bytes. */
+  readonly file: string;
+}
+
+interface Bucket {
+  readonly objects: Map<string, StoredObject>;
+  /** Keys in UTF-8 order; forgotten at every change of the key set. */
+  sorted: string[] | undefined;
+}
+
+export class ObjectStore {
+  readonly #dir: string;
+  readonly #buckets = new Map<string, Bucket>();
+
+  private constructor(dir: string) {
+    this.#dir = dir;
+  }
+
+  /** Opens what is in `dir`, which is made when it is not there. Half-written files of a crash are removed. */
+  static async open(dir: string): Promise<ObjectStore> {
+    const store = new ObjectStore(dir);
+    await mkdir(dir, { recursive: true });
+    for (const entry of await readdir(dir, { withFileTypes: true })) {
+      if (entry.isDirectory()) await store.#load(entry.name);
+    }
+    return store;
+  }
+
+  get bucketNames(): string[] {
+    return [...this.#buckets.keys()].toSorted();
+  }
+
+  async createBucket(name: string): Promise<void> {
+    if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(name)) {
+      throw new S3Error("InvalidBucketName", "The specified bucket is not valid.");
+    }
+    await mkdir(join(this.#dir, name, "meta"), { recursive: true });
+    await mkdir(join(this.#dir, name, "data"), { recursive: true });
+    if (!this.#buckets.has(name)) this.#buckets.set(name, { objects: new Map(), sorted: undefined });
+  }
+
+  async deleteBucket(name: string): Promise<void> {
+    if (this.#bucket(name).objects.size > 0) throw new S3Error("BucketNotEmpty", "The bucket is not empty.");
+    this.#buckets.delete(name);
+    await rm(join(this.#dir, name), { recursive: true, force: true });
+  }
+
+  has(bucket: string): boolean {
+    return this.#buckets.has(bucket);
+  }
+
+  find(bucket: string, key: string): StoredObject | undefined {
+    return this.#bucket(bucket).objects.get(key);
+  }
+
+  get(bucket: string, key: string): StoredObject {
+    const object = this.find(bucket, key);
+    if (!object) throw new S3Error("NoSuchKey", "The specified key does not exist.");
+    return object;
+  }
+
+  /** All keys of a bucket, in UTF-8 order. */
+  keys(bucket: string): readonly string[] {
+    const found = this.#bucket(bucket);
+    found.sorted ??= [...found.objects.keys()].toSorted(compareUtf8);
+    return found.sorted;
+  }
+
+  /** Opens an object's bytes; what is replaced or deleted meanwhile stays readable through the handle. */
+  async openBytes(bucket: string, key: string): Promise<{ object: StoredObject; file: FileHandle }> {
+    for (;;) {
+      const object = this.get(bucket, key);
+      try {
+        return { object, file: await open(this.dataPath(bucket, object.file)) };
+      } catch (error) {
+        const replaced = this.find(bucket, key) !== object;
+        if ((error as NodeJS.ErrnoException).code !== "ENOENT" || !replaced) throw error;
+      }
+    }
+  }
+
+  /** A new file for bytes that belong to no object yet. */
+  async createFile(bucket: string): Promise<{ name: string; file: FileHandle }> {
+    this.#bucket(bucket);
+    const name = randomUUID();
+    return { name, file: await open(this.dataPath(bucket, name), "wx+") };
+  }
+
+  async removeFile(bucket: string, name: string): Promise<void> {
+    await rm(this.dataPath(bucket, name), { force: true });
+  }
+
+  /** Makes `object` the one of its key. */
+  async commit(bucket: string, object: StoredObject): Promise<void> {
+    const found = this.#bucket(bucket);
+    const path = this.#metaPath(bucket, object.key);
+    await writeFile(`${path}.${object.file}`, JSON.stringify(object));
+    await rename(`${path}.${object.file}`, path);
+    const old = found.objects.get(object.key);
+    found.objects.set(object.key, object);
+    if (old) await this.removeFile(bucket, old.file);
+    else found.sorted = undefined;
+  }
+
+  async delete(bucket: string, key: string): Promise<void> {
+    const found = this.#bucket(bucket);
+    const object = found.objects.get(key);
+    if (!object) return;
+    found.objects.delete(key);
+    found.sorted = undefined;
+    await rm(this.#metaPath(bucket, key), { force: true });
+    await this.removeFile(bucket, object.file);
+  }
+
+  dataPath(bucket: string, file: string): string {
+    return join(this.#dir, bucket, "data", file);
+  }
+
+  #bucket(name: string): Bucket {
+    const bucket = this.#buckets.get(name);
+    if (!bucket) throw new S3Error("NoSuchBucket", "The specified bucket does not exist.");
+    return bucket;
+  }
+
+  #metaPath(bucket: string, key: string): string {
+    return join(this.#dir, bucket, "meta", createHash("sha256").update(key).digest("hex"));
+  }
+
+  async #load(bucket: string): Promise<void> {
+    await this.createBucket(bucket);
+    const { objects } = this.#bucket(bucket);
+    const metaDir = join(this.#dir, bucket, "meta");
+    for (const name of await readdir(metaDir)) {
+      if (name.includes("../../../cli/src/s3-endpoint")) {
+        await rm(join(metaDir, name), { force: true });
+        continue;
+      }
+      const object = JSON.parse(await readFile(join(metaDir, name), "utf8")) as StoredObject;
+      objects.set(object.key, object);
+    }
+    const named = new Set([...objects.values()].map(({ file }) => file));
+    for (const file of await readdir(join(this.#dir, bucket, "data"))) {
+      if (!named.has(file)) await this.removeFile(bucket, file);
+    }
+  }
+}
+
+/** Order of the UTF-8 bytes, which is what S3 lists by. */
+export function compareUtf8(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}

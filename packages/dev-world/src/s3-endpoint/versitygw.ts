@@ -1,0 +1,150 @@
+/**
+ * Runs versitygw, a real S3 server, for the conformance suite and for a local world on it.
+ */
+import { spawn, type ChildProcess } from "node:child_process";
+import { access, constants, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { homedir, tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { CreateBucketCommand, PutBucketCorsCommand, PutBucketPolicyCommand, S3Client } from "@aws-sdk/client-s3";
+import { AgaroseError } from "@agarose/core";
+import type { S3Endpoint } from "./index.ts";
+import type { Credentials } from "./wire/signature.ts";
+
+export interface VersitygwOptions extends Credentials {
+  readonly buckets: readonly string[];
+  /** Folder of the data. Without it a temporary one is used and removed by `close`. */
+  readonly dir?: string;
+  /** Default true. */
+  readonly publicRead?: boolean;
+}
+
+const START_MS_MAX = 15_000;
+const INSTALL = "go install github.com/versity/versitygw/cmd/versitygw@latest";
+
+/** What a web app needs of a bucket: any origin may read ranges and see what it got. */
+const CORS_RULE = {
+  AllowedOrigins: ["*"],
+  AllowedMethods: ["GET", "HEAD", "PUT"],
+  AllowedHeaders: ["*"],
+  ExposeHeaders: ["Content-Range", "Content-Length", "Accept-Ranges", "ETag", "Date", "Last-Modified"],
+  MaxAgeSeconds: 3600,
+};
+
+/** The path of the versitygw binary, on the PATH or where Go installs to; undefined when there is none. */
+export async function findVersitygw(): Promise<string | undefined> {
+  const goBin = process.env["GOBIN"] ?? join(process.env["GOPATH"] ?? join(homedir(), "go"), "bin");
+  for (const folder of [...(process.env["PATH"] ?? "").split(delimiter), goBin]) {
+    const path = join(folder, "versitygw");
+    if (
+      await access(path, constants.X_OK).then(
+        () => true,
+        () => false,
+      )
+    ) {
+      return path;
+    }
+  }
+  return undefined;
+}
+
+/** Starts versitygw with the buckets made. Throws STORE_FAILED when it is not installed or does not come up. */
+export async function startVersitygw(options: VersitygwOptions): Promise<S3Endpoint> {
+  const binary = await findVersitygw();
+  if (!binary) throw new AgaroseError("STORE_FAILED", `versitygw is not installed: run \`${INSTALL}\``);
+  const dir = options.dir ?? (await mkdtemp(join(tmpdir(), "agarose-versitygw-")));
+  await mkdir(dir, { recursive: true });
+  const port = await freePort();
+  const server = spawn(
+    binary,
+    [
+      "--quiet",
+      "--keep-alive",
+      "--port",
+      `127.0.0.1:${port}`,
+      "--health",
+      "/health",
+      "--cors-allow-origin",
+      "*",
+      "posix",
+      dir,
+    ],
+    {
+      env: { ...process.env, ROOT_ACCESS_KEY: options.accessKeyId, ROOT_SECRET_KEY: options.secretAccessKey },
+      stdio: ["ignore", "ignore", "pipe"],
+    },
+  );
+  // However this process ends, the server ends with it.
+  const onExit = (): void => void server.kill();
+  process.once("exit", onExit);
+  const endpoint = {
+    url: `http://127.0.0.1:${port}`,
+    async close() {
+      process.removeListener("exit", onExit);
+      await stop(server);
+      if (options.dir === undefined) await rm(dir, { recursive: true, force: true });
+    },
+  };
+  try {
+    await untilHealthy(endpoint.url, server);
+    await makeBuckets(endpoint.url, options);
+    return endpoint;
+  } catch (error) {
+    await endpoint.close();
+    throw error;
+  }
+}
+
+async function untilHealthy(url: string, server: ChildProcess): Promise<void> {
+  let stderr = "";
+  server.stderr?.on("data", (text: Buffer) => (stderr = (stderr + text.toString()).slice(-2000)));
+  const deadlineMs = Date.now() + START_MS_MAX;
+  while (Date.now() < deadlineMs && server.exitCode === null && server.signalCode === null) {
+    const answer = await fetch(`${url}/health`).catch(() => undefined);
+    if (answer?.ok) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new AgaroseError("STORE_FAILED", `versitygw did not come up at ${url} in ${START_MS_MAX} ms: ${stderr}`, {
+    url,
+  });
+}
+
+async function makeBuckets(url: string, options: VersitygwOptions): Promise<void> {
+  const { accessKeyId, secretAccessKey } = options;
+  const credentials = { accessKeyId, secretAccessKey };
+  const client = new S3Client({ endpoint: url, region: "us-east-1", forcePathStyle: true, credentials });
+  for (const bucket of options.buckets) {
+    await client.send(new CreateBucketCommand({ Bucket: bucket })).catch((error: Error) => {
+      if (error.name !== "BucketAlreadyOwnedByYou") throw error;
+    });
+    await client.send(new PutBucketCorsCommand({ Bucket: bucket, CORSConfiguration: { CORSRules: [CORS_RULE] } }));
+    if (options.publicRead === false) continue;
+    await client.send(new PutBucketPolicyCommand({ Bucket: bucket, Policy: publicReadPolicy(bucket) }));
+  }
+  client.destroy();
+}
+
+/** A bucket policy that lets anyone read objects, and only that. */
+export function publicReadPolicy(bucket: string): string {
+  return JSON.stringify({
+    Version: "2012-10-17",
+    Statement: [{ Effect: "Allow", Principal: "*", Action: "s3:GetObject", Resource: `arn:aws:s3:::${bucket}/*` }],
+  });
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+async function stop(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  const exited = new Promise((resolve) => server.once("exit", resolve));
+  server.kill("SIGTERM");
+  const kill = setTimeout(() => server.kill("SIGKILL"), 3000);
+  await exited;
+  clearTimeout(kill);
+}
