@@ -44,7 +44,11 @@ export interface SimulationOptions {
   readonly trace?: Trace;
   /** Adds `quantilesMs` to the rows. */
   readonly withQuantiles?: boolean;
-  /** Called now and then with the share done, 0 to 1. */
+  /**
+   * Receives the fraction of all requests played, over all systems and runs: first 0, then rising, last 1. It is called at
+   * least a hundred times a run, or once a request in shorter runs. Systems differ in speed, so a linear estimate of the
+   * time left is rough.
+   */
   readonly onProgress?: (done: number) => void;
 }
 
@@ -69,6 +73,7 @@ export function simulate(given: Scenario, options: SimulationOptions = {}): Simu
     }
     rows.push(...rowsOf(system, total, scenario, options.withQuantiles ?? false));
   }
+  options.onProgress?.(1);
   return withLoss(rows, scenario);
 }
 
@@ -82,7 +87,7 @@ interface Total {
   decisionMs: number;
 }
 
-const PROGRESS_EVERY = 5000;
+const PROGRESS_REQUESTS_MAX = 5000;
 
 function runOnce(
   scenario: Scenario,
@@ -98,13 +103,14 @@ function runOnce(
   const caches = new Caches(world);
   const controller = new Controller(scenario, createDecider(caches, scenario, system, random.fork(4)), total, now);
   const noiseSeed = random.fork(3).integer(2 ** 31);
+  const progressEvery = Math.max(1, Math.min(PROGRESS_REQUESTS_MAX, Math.floor(workload.total / 100)));
   for (let step = 0; workload.next(); step++) {
     const { seconds, pop, object } = workload;
     const hasChanged = world.advance(seconds);
     controller.advance(seconds, hasChanged, workload);
     total.logs[pop]!.add(world.readActual(pop, object, caches.heldOf(object), noiseSeed + step), world.code.k);
     controller.onRequest(pop, object, seconds);
-    if (step % PROGRESS_EVERY === 0) report(step / workload.total);
+    if (step % progressEvery === 0) report(step / workload.total);
   }
   total.contents.splice(0, Infinity, ...scenario.pops.map((_, pop) => contentsOf(caches, pop)));
   for (const [pop, writes] of caches.writes.entries()) total.writes[pop]! += writes;

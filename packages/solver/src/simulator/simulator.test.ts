@@ -77,6 +77,17 @@ describe("simulate", () => {
     expect(row.writes).toBe(1);
   });
 
+  test("reports its progress from 0 to 1, often and never backwards, over all systems and runs", () => {
+    const done: number[] = [];
+    const scenario = parseScenario({ ...SMALL, runs: 2, policies: [{ name: "backend" }, { name: "lru", chunks: 2 }] });
+    simulate(scenario, { onProgress: (fraction) => done.push(fraction) });
+    expect(done[0]).toBe(0);
+    expect(done.at(-1)).toBe(1);
+    expect(done).toEqual(done.toSorted((a, b) => a - b));
+    const steps = done.slice(1).map((fraction, i) => fraction - done[i]!);
+    expect(Math.max(...steps)).toBeLessThanOrEqual(1 / 400 + 1e-9);
+  });
+
   test("equal scenarios give equal results, other seeds other ones", () => {
     const policies = [{ name: "adaptive" }, { name: "online" }, { name: "agar" }];
     expect(run({ policies })).toEqual(run({ policies }));
