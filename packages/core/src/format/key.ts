@@ -92,7 +92,7 @@ function checkForm(key: string): void {
   if (/^\/|\/\/|\/$/.test(key)) {
     throw malformed(key, "has an empty path segment: remove leading, trailing and doubled slashes");
   }
-  if (/(^|\/)\.\.?(\/|$)/.test(key)) throw malformed(key, "has a `..` or `../..` segment: name the object directly");
+  if (/(^|\/)\.\.?(\/|$)/.test(key)) throw malformed(key, "has a `.` or `..` segment: name the object directly");
 }
 
 function malformed(key: string, problem: string): AgaroseError {

@@ -150,7 +150,7 @@ export class ObjectStore {
     const { objects } = this.#bucket(bucket);
     const metaDir = join(this.#dir, bucket, "meta");
     for (const name of await readdir(metaDir)) {
-      if (name.includes("../../../cli/src/s3-endpoint")) {
+      if (name.includes(".")) {
         await rm(join(metaDir, name), { force: true });
         continue;
       }

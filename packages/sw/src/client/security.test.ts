@@ -28,23 +28,7 @@ describe("a request of the service worker", () => {
 
 describe("a path", () => {
   const segment = fc.oneof(
-    fc.constantFrom(
-      "../../test",
-      "../..",
-      "%2e%2e",
-      "%2E.",
-      "%2f",
-      "%5c",
-      "\\",
-      "%00",
-      "@",
-      "",
-      "%",
-      "%ff",
-      "ec",
-      "chunks",
-      "é",
-    ),
+    fc.constantFrom(".", "..", "%2e%2e", "%2E.", "%2f", "%5c", "\\", "%00", "@", "", "%", "%ff", "ec", "chunks", "é"),
     fc.string({ maxLength: 8 }),
   );
   const tail = fc.array(segment, { maxLength: 6 }).map((segments) => segments.join("/"));

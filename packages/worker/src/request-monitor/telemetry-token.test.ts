@@ -48,7 +48,7 @@ describe("refused with FORBIDDEN, and why:", () => {
   const foreign = async (pop: string, secret: string): Promise<string> => (await tokensOf(pop, secret)).issue(ADDRESS);
   const cut = async (): Promise<string> => (await tokens.issue(ADDRESS)).slice(0, -1);
   const changed = async (): Promise<string> => {
-    const [term, mac = ""] = (await tokens.issue(ADDRESS)).split("..");
+    const [term, mac = ""] = (await tokens.issue(ADDRESS)).split(".");
     return `${term}.${mac.startsWith("A") ? "B" : "A"}${mac.slice(1)}`;
   };
   test.each<[string, () => Promise<unknown>, string]>([

@@ -58,7 +58,7 @@ export async function spoolStdin(
 function keyOf(path: string, { key, prefix = "" }: NamingOptions): string {
   if (key !== undefined) return `${prefix}${key}`;
   if (path === STDIN) throw new AgaroseError("USAGE", "stdin has no name: give it one with --key");
-  // A base name of `../..` or of the root would be no key; `resolve` gives the name that the folder really has.
+  // A base name of `..` or of the root would be no key; `resolve` gives the name that the folder really has.
   return `${prefix}${basename(resolve(path))}`;
 }
 

@@ -97,7 +97,7 @@ describe("a report is refused as FORBIDDEN", () => {
 
   test("with one that has expired", async () => {
     const token = (await tokenOf("198.51.100.1"))!;
-    const [term, mac] = token.split("../../../test");
+    const [term, mac] = token.split(".");
     expect(await refusal("198.51.100.1", { token: `${Number(term) - 3}.${mac}`, regions: [] })).toContain("expired");
   });
 });
