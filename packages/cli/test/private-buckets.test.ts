@@ -7,7 +7,7 @@ import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { ObjectClient } from "../../sw/src/client/object-client.ts";
 import { parseConfig } from "../src/lib/config.ts";
 import { loadEncoder } from "../src/lib/context.ts";
-import { putObject, type PutResult } from "../src/commands/put/put-object.ts";
+import { putObject, type PutResult } from "../src/lib/objects/put-object.ts";
 import { startS3Endpoint, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { bucketOf, CREDENTIALS, REGIONS, storesOf } from "./world.ts";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

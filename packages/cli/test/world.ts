@@ -11,13 +11,13 @@ import { vi } from "vitest";
 import { chunkName, manifestName } from "@agarose/core";
 import { parseConfig, type Config } from "../src/lib/config.ts";
 import { loadCodec, loadEncoder } from "../src/lib/context.ts";
-import { getObject } from "../src/commands/get/get-object.ts";
+import { getObject } from "../src/lib/objects/get-object.ts";
 import { main } from "../src/main.ts";
-import { readManifest } from "../src/lib/manifests.ts";
-import { putObject, type PutContext, type PutObject, type PutResult } from "../src/commands/put/put-object.ts";
+import { readManifest } from "../src/lib/objects/manifests.ts";
+import { putObject, type PutContext, type PutObject, type PutResult } from "../src/lib/objects/put-object.ts";
 import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { S3Store } from "../src/lib/store/s3-store.ts";
-import { verifyObject, type ObjectVerdict } from "../src/commands/verify/verify-object.ts";
+import { verifyObject, type ObjectVerdict } from "../src/lib/objects/verify-object.ts";
 
 export const REGIONS = ["frankfurt", "dublin", "virginia", "paulo", "tokyo", "sydney"] as const;
 export const CREDENTIALS = { accessKeyId: "world", secretAccessKey: "world-secret" };

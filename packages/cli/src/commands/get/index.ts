@@ -15,8 +15,8 @@ import {
   type ReadReport,
 } from "@agarose/core";
 import { READING, withContext, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { getObject } from "./get-object.ts";
-import { readManifest } from "../../lib/manifests.ts";
+import { getObject } from "../../lib/objects/get-object.ts";
+import { readManifest } from "../../lib/objects/manifests.ts";
 import { formatBytes, printResult } from "../../lib/output.ts";
 import { startProgress } from "../../lib/progress.ts";
 

@@ -4,8 +4,8 @@
 import type { Command } from "commander";
 import { toAgaroseError } from "@agarose/core";
 import { READING, withContext, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { listKeys, type KeyListing } from "../../lib/keys.ts";
-import { readManifest } from "../../lib/manifests.ts";
+import { listKeys, type KeyListing } from "../../lib/objects/keys.ts";
+import { readManifest } from "../../lib/objects/manifests.ts";
 import { formatBytes, logLine, printable, printResult } from "../../lib/output.ts";
 import { mapPool } from "../../lib/pool.ts";
 

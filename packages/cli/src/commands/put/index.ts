@@ -10,7 +10,7 @@ import { EXIT_FAILED, formatBytes, logLine, printResult } from "../../lib/output
 import { mapPool } from "../../lib/pool.ts";
 import { startProgress, type Progress } from "../../lib/progress.ts";
 import { collectInputs, spoolStdin, STDIN, type InputFile } from "./inputs.ts";
-import { putObject, type PutResult } from "./put-object.ts";
+import { putObject, type PutResult } from "../../lib/objects/put-object.ts";
 
 interface PutOptions extends GlobalOptions {
   readonly key?: string;

@@ -5,12 +5,12 @@ import { mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Codec, Manifest } from "@agarose/core";
-import { getObject } from "../get/get-object.ts";
-import { storeManifest } from "../put/put-object.ts";
-import type { Encoder } from "../put/stripe-encoder.ts";
-import { uploadChunks } from "../put/upload.ts";
+import { getObject } from "../../lib/objects/get-object.ts";
+import { storeManifest } from "../../lib/objects/put-object.ts";
+import type { Encoder } from "../../lib/objects/stripe-encoder.ts";
+import { uploadChunks } from "../../lib/objects/upload.ts";
 import type { Store } from "../../lib/store/store.ts";
-import { checkManifests, verifyObject, type ObjectVerdict } from "../verify/verify-object.ts";
+import { checkManifests, verifyObject, type ObjectVerdict } from "../../lib/objects/verify-object.ts";
 
 export interface RepairContext {
   readonly stores: readonly Store[];

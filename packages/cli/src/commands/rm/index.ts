@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 import { AgaroseError, CHUNK_PREFIX, encodeKey, manifestName, parseKey, toAgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { listKeys } from "../../lib/keys.ts";
+import { listKeys } from "../../lib/objects/keys.ts";
 import { EXIT_FAILED, EXIT_OK, logLine, printResult } from "../../lib/output.ts";
 import { mapPool } from "../../lib/pool.ts";
 import type { Store } from "../../lib/store/store.ts";

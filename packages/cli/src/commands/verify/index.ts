@@ -4,11 +4,11 @@
 import type { Command } from "commander";
 import { AgaroseError, parseKey } from "@agarose/core";
 import { READING, withContext, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { listKeys } from "../../lib/keys.ts";
+import { listKeys } from "../../lib/objects/keys.ts";
 import { warn } from "../ls/index.ts";
 import { EXIT_FAILED, EXIT_OK, printable, printResult } from "../../lib/output.ts";
 import { mapPool } from "../../lib/pool.ts";
-import { verifyObject, type ObjectVerdict } from "./verify-object.ts";
+import { verifyObject, type ObjectVerdict } from "../../lib/objects/verify-object.ts";
 
 interface VerifyOptions extends GlobalOptions {
   readonly prefix?: string;

@@ -19,9 +19,9 @@ import {
   versionText,
   type Manifest,
 } from "@agarose/core";
-import type { Config } from "../../lib/config.ts";
-import { currentManifest } from "../../lib/manifests.ts";
-import type { Store } from "../../lib/store/store.ts";
+import type { Config } from "../config.ts";
+import { currentManifest } from "./manifests.ts";
+import type { Store } from "../store/store.ts";
 import { hashFile } from "./file-hash.ts";
 import type { Encoder } from "./stripe-encoder.ts";
 import { uploadChunks } from "./upload.ts";

@@ -2,8 +2,8 @@
  * Which keys the buckets hold: the manifests of all regions that answer, merged.
  */
 import { AgaroseError, encodeKey, keyOfManifestName, MANIFEST_PREFIX, toAgaroseError } from "@agarose/core";
-import type { Config } from "./config.ts";
-import type { Store } from "./store/store.ts";
+import type { Config } from "../config.ts";
+import type { Store } from "../store/store.ts";
 
 export interface KeyListing {
   /** Key -> when its newest manifest was written, in order of the keys. */

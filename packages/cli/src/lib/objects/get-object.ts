@@ -15,9 +15,9 @@ import {
   type Manifest,
   type ReadReport,
 } from "@agarose/core";
-import { nodeSha256 } from "../../lib/sha256.ts";
-import type { Store } from "../../lib/store/store.ts";
-import { storeFetch, storeUrl } from "../../lib/store/stores.ts";
+import { nodeSha256 } from "./sha256.ts";
+import type { Store } from "../store/store.ts";
+import { storeFetch, storeUrl } from "../store/stores.ts";
 
 export interface GetContext {
   readonly stores: readonly Store[];

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { loadCodec } from "@agarose/ec-wasm";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { getObject } from "../get/get-object.ts";
-import { readManifest } from "../../lib/manifests.ts";
-import type { PutResult } from "../put/put-object.ts";
+import { getObject } from "./get-object.ts";
+import { readManifest } from "./manifests.ts";
+import type { PutResult } from "./put-object.ts";
 import { verifyObject } from "./verify-object.ts";
 import { chunkPlace, DOWN, manifestName, startTestWorld, type World } from "../../../test/world.ts";
 

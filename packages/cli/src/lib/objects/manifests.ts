@@ -2,8 +2,8 @@
  * Manifests through the stores.
  */
 import { AgaroseError, findManifest, LATENCY_UNKNOWN, systemClock, toAgaroseError, type Manifest } from "@agarose/core";
-import type { Store } from "./store/store.ts";
-import { storeFetch, storeUrl } from "./store/stores.ts";
+import type { Store } from "../store/store.ts";
+import { storeFetch, storeUrl } from "../store/stores.ts";
 
 /** The manifest that a key has now. Throws what `findManifest` throws; refused credentials are told as such. */
 export async function readManifest(key: string, stores: readonly Store[], signal: AbortSignal): Promise<Manifest> {

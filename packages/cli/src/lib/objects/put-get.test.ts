@@ -3,8 +3,8 @@ import { open, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { chunkBytes, encodeManifest, MANIFEST_BYTES_MAX, stripeCount } from "@agarose/core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { loadEncoder } from "../../lib/context.ts";
-import { readManifest } from "../../lib/manifests.ts";
+import { loadEncoder } from "../context.ts";
+import { readManifest } from "./manifests.ts";
 import { putObject } from "./put-object.ts";
 import {
   chunkPlace,

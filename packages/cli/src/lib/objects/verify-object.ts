@@ -17,8 +17,8 @@ import {
   type FetchedResponse,
   type Manifest,
 } from "@agarose/core";
-import { mapPool } from "../../lib/pool.ts";
-import type { Store } from "../../lib/store/store.ts";
+import { mapPool } from "../pool.ts";
+import type { Store } from "../store/store.ts";
 
 export interface ObjectVerdict {
   readonly key: string;
