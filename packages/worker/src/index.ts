@@ -1,22 +1,22 @@
 /** The Cloudflare Worker of one PoP: routes, the Cron Trigger, the Durable Objects. */
 import { Hono } from "hono";
 import { adminOnly } from "./http/auth.ts";
-import type { Env } from "./env.ts";
+import type { Env } from "./http/settings.ts";
 import { noSuchRoute, openToAllOrigins, preflight, refuse, type AppEnv } from "./http/http.ts";
 import { period } from "./cache-manager/period.ts";
 import { healthz } from "./http/routes/healthz.ts";
 import { metrics } from "./http/routes/metrics.ts";
 import { object } from "./http/routes/object.ts";
 import { peerChunk } from "./http/routes/peer-chunk.ts";
-import { peerExchange } from "./http/routes/peer-exchange.ts";
+import { peerExchange } from "./http/routes/peers.ts";
 import { peerOic } from "./http/routes/peer-oic.ts";
 import { plans } from "./http/routes/plans.ts";
 import { purgeRoute } from "./http/routes/purge.ts";
 import { read } from "./http/routes/read.ts";
-import { status } from "./http/routes/status.ts";
+import { status } from "./http/routes/health.ts";
 import { telemetry } from "./http/routes/telemetry.ts";
 
-export type { Env } from "./env.ts";
+export type { Env } from "./http/settings.ts";
 export { PeerState } from "./peers/peer-state.ts";
 export { PopState } from "./state/pop-state.ts";
 export { RequestMonitor } from "./request-monitor/request-monitor.ts";

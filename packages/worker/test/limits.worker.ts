@@ -4,7 +4,7 @@
  * (`PlatformFaults`).
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Env } from "../src/env.ts";
+import type { Env } from "../src/http/settings.ts";
 import worker, { RequestMonitor as RealRequestMonitor } from "../src/index.ts";
 import { KvHistory, NO_FAULTS, type PlatformFaults } from "./platform-faults.ts";
 import { InvocationLimits, KvLimits, SUBREQUESTS_MAX, type InvocationReport } from "./platform-limits.ts";

@@ -2,7 +2,7 @@ import { AgaroseError, systemClock, systemSha256, type FetchPort } from "@agaros
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { expect, test } from "vitest";
 import { memoryBuckets, putObject, randomBytes, REGIONS } from "../../test/objects.ts";
-import { Budget } from "../platform/budget.ts";
+import { Budget } from "../platform/operation-budget.ts";
 import { runPeriod, type CacheManagerOptions, type StatePort } from "./cache-manager.ts";
 import { ChunkCache, type CacheContext } from "../read/chunk-cache.ts";
 import { CONFIGURATION_NAME, parseConfiguration, type Configuration } from "../state/configuration.ts";
@@ -10,7 +10,7 @@ import { Connections } from "../platform/connections.ts";
 import { FrontCache } from "../read/front-cache.ts";
 import type { LedgerEntry, PeriodReport } from "../state/pop-state.ts";
 import { mergeRegion, type RegionState } from "../region-manager/region-estimates.ts";
-import { addSpending, type Spending, type SpendingSettings } from "./spending.ts";
+import { addSpending, type Spending, type SpendingSettings } from "./write-budget.ts";
 
 /** What `PopState` keeps, in memory. */
 class MemoryState implements StatePort {

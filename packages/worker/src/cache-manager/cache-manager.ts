@@ -13,19 +13,19 @@ import {
   type Manifest,
   type Sha256,
 } from "@agarose/core";
-import type { Budget } from "../platform/budget.ts";
+import type { Budget } from "../platform/operation-budget.ts";
 import { CacheWriter, type FillPeers, type WriteCounts } from "./cache-writer.ts";
 import type { CacheContext, ChunkCache } from "../read/chunk-cache.ts";
 import type { Configuration, RegionEstimate } from "../state/configuration.ts";
-import type { Settings } from "../env.ts";
+import type { Settings } from "../http/settings.ts";
 import type { PeerView } from "../peers/peer-view.ts";
 import { planPeriod, type PeriodPlan } from "./period-plan.ts";
 import type { LedgerEntry, PeriodReport, PopSnapshot } from "../state/pop-state.ts";
 import { publishConfiguration } from "./publish.ts";
 import type { RegionProbe, RegionState } from "../region-manager/region-estimates.ts";
-import { probeRegions, SIZED_EVERY, sizedTargets } from "../region-manager/region-manager.ts";
+import { probeRegions, SIZED_EVERY, sizedTargets } from "../region-manager/region-probes.ts";
 import type { KeyRequests } from "../request-monitor/request-monitor.ts";
-import { Purse, type Spending } from "./spending.ts";
+import { Purse, type Spending } from "./write-budget.ts";
 
 /** The PoP's state as the manager uses it: `PopState` through its stub. */
 export interface StatePort {

@@ -3,16 +3,16 @@
  * started that there is no time, operation or money for.
  */
 import type { ChunkSource, Clock, Codec, FetchPort, Manifest, Sha256 } from "@agarose/core";
-import { OPERATIONS_MAX, type Budget } from "../platform/budget.ts";
+import { OPERATIONS_MAX, type Budget } from "../platform/operation-budget.ts";
 import { advance, type CacheChange } from "./cache-change.ts";
 import type { CacheContext, ChunkCache } from "../read/chunk-cache.ts";
 import type { RegionEstimate } from "../state/configuration.ts";
-import { within } from "../platform/deadline.ts";
-import type { Region } from "../env.ts";
+import { within } from "../platform/async.ts";
+import type { Region } from "../http/settings.ts";
 import { inParallel } from "../platform/parallel.ts";
 import type { ObjectShape } from "./planner/object-shape.ts";
 import type { LedgerEntry } from "../state/pop-state.ts";
-import type { Purse, Spending } from "./spending.ts";
+import type { Purse, Spending } from "./write-budget.ts";
 import { fillStripe } from "./stripe-fill.ts";
 
 export interface CacheWriterOptions {

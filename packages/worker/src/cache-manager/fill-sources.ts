@@ -13,7 +13,7 @@ import {
   type Manifest,
 } from "@agarose/core";
 import { deliveryMs, shardBytes, type RegionEstimate } from "../state/configuration.ts";
-import type { Region } from "../env.ts";
+import type { Region } from "../http/settings.ts";
 
 export interface FillSourceOptions {
   readonly manifest: Manifest;

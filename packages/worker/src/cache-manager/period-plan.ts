@@ -7,7 +7,7 @@ import { affordableChange, type AffordableChange } from "./affordable-change.ts"
 import { diffCache, leftovers } from "./cache-change.ts";
 import type { RegionEstimate } from "../state/configuration.ts";
 import { EDGE_LATENCY } from "../read/edge-source.ts";
-import type { Settings } from "../env.ts";
+import type { Settings } from "../http/settings.ts";
 import { fnv1a } from "../request-monitor/frequency-sketch.ts";
 import type { PeerView } from "../peers/peer-view.ts";
 import { lookUp } from "./planner/look-up.ts";
@@ -15,7 +15,7 @@ import type { ObjectShape } from "./planner/object-shape.ts";
 import { Planner, SLOTS } from "./planner/planner.ts";
 import type { LedgerEntry } from "../state/pop-state.ts";
 import type { KeyRequests } from "../request-monitor/request-monitor.ts";
-import type { Purse } from "./spending.ts";
+import type { Purse } from "./write-budget.ts";
 
 export interface PeriodPlanOptions {
   readonly settings: Settings;

@@ -1,13 +1,13 @@
 /** The Cron Trigger: one period of the cache manager with this PoP's real parts. */
 import { systemSha256 } from "@agarose/core";
-import { Budget, OPERATIONS_MAX } from "../platform/budget.ts";
+import { Budget, OPERATIONS_MAX } from "../platform/operation-budget.ts";
 import { runPeriod } from "./cache-manager.ts";
 import type { Configuration } from "../state/configuration.ts";
-import type { Env } from "../env.ts";
+import type { Env } from "../http/settings.ts";
 import { Invocation, isolateOf } from "../read/isolate.ts";
-import { log } from "../http/log.ts";
+import { log } from "../platform/log.ts";
 import { peerSources } from "../peers/peer-reading.ts";
-import { takeTurn, tellPeers } from "../peers/turn-taking.ts";
+import { takeTurn, tellPeers } from "../peers/cooperation.ts";
 import { MONITOR_SHARDS, monitorShard, popState } from "../request-monitor/request-counter.ts";
 import type { KeyRequests } from "../request-monitor/request-monitor.ts";
 

@@ -2,8 +2,8 @@
 import { LATENCY_UNKNOWN, type Clock } from "@agarose/core";
 import { promise } from "./cache-change.ts";
 import { CONFIGURATION_NAME, type Configuration, type RegionEstimate } from "../state/configuration.ts";
-import { within } from "../platform/deadline.ts";
-import type { Settings } from "../env.ts";
+import { within } from "../platform/async.ts";
+import type { Settings } from "../http/settings.ts";
 import type { LedgerEntry } from "../state/pop-state.ts";
 
 export interface PublishOptions {

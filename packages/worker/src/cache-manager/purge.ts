@@ -3,16 +3,16 @@
  * lease of one, so that no period puts back what it removes.
  */
 import { AgaroseError, systemSha256 } from "@agarose/core";
-import { Budget, OPERATIONS_MAX } from "../platform/budget.ts";
+import { Budget, OPERATIONS_MAX } from "../platform/operation-budget.ts";
 import { LEASE_MS } from "./cache-manager.ts";
 import { CacheWriter } from "./cache-writer.ts";
-import { orNothing } from "../platform/deadline.ts";
+import { orNothing } from "../platform/async.ts";
 import type { Invocation } from "../read/isolate.ts";
-import { tellPeers } from "../peers/turn-taking.ts";
+import { tellPeers } from "../peers/cooperation.ts";
 import type { LedgerEntry, PopSnapshot } from "../state/pop-state.ts";
 import { publishConfiguration } from "./publish.ts";
 import { popState } from "../request-monitor/request-counter.ts";
-import { Purse } from "./spending.ts";
+import { Purse } from "./write-budget.ts";
 
 export interface PurgeRequest {
   readonly keys: readonly string[];

@@ -2,9 +2,9 @@
 import { AgaroseError, errorAnswer } from "@agarose/core";
 import type { Context, MiddlewareHandler } from "hono";
 import { checkAccess } from "./access.ts";
-import type { Env, Settings } from "../env.ts";
+import type { Env, Settings } from "./settings.ts";
 import { isolateOf } from "../read/isolate.ts";
-import { log } from "./log.ts";
+import { log } from "../platform/log.ts";
 
 /** The Hono environment of every route. */
 export interface AppEnv {

@@ -1,6 +1,6 @@
 /** Messages between PoPs on the wire: `POST /v1/peers`, signed. What is lost is made good by the next digest. */
 import { AgaroseError, type Clock } from "@agarose/core";
-import { within } from "../platform/deadline.ts";
+import { within } from "../platform/async.ts";
 import { MESSAGE_BYTES_MAX, parsePeerMessage, type PeerMessage } from "./peer-message.ts";
 import type { Peer, PeerSettings } from "./peer-settings.ts";
 import { claimOf, isSigned, signedHeaders } from "./signature.ts";

@@ -1,6 +1,6 @@
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { PeerBook } from "./peer-book.ts";
+import { PeerBook } from "./peer-table.ts";
 import { PeerMemory, type Sql } from "./peer-memory.ts";
 import type { PeerMessage } from "./peer-message.ts";
 

@@ -3,10 +3,10 @@
  * fails, or delivers something else, opens its circuit breaker and is left out.
  */
 import { PeerSource, type Manifest, type RequestRecord } from "@agarose/core";
-import type { CircuitBreakers } from "../read/circuit-breakers.ts";
-import type { Settings } from "../env.ts";
+import type { CircuitBreakers } from "../region-manager/circuit-breakers.ts";
+import type { Settings } from "../http/settings.ts";
 import type { Invocation } from "../read/isolate.ts";
-import type { PeersInForce } from "./peers-broadcast.ts";
+import type { PeersInForce } from "./peers-snapshot.ts";
 import { claimOf, isSigned, signedHeaders } from "./signature.ts";
 
 /** A peer that holds chunks of one version. */

@@ -8,19 +8,19 @@
 import { DurableObject } from "cloudflare:workers";
 import { systemClock } from "@agarose/core";
 import { CacheEvents, type CacheMessage } from "@agarose/solver";
-import { orNothing } from "../platform/deadline.ts";
+import { orNothing } from "../platform/async.ts";
 import { EDGE_LATENCY } from "../read/edge-source.ts";
-import { parseSettings, type Env } from "../env.ts";
-import { log } from "../http/log.ts";
+import { parseSettings, type Env } from "../http/settings.ts";
+import { log } from "../platform/log.ts";
 import { observeHealth, type ProbeHealth } from "../region-manager/probe-health.ts";
 import type { RegionEstimate } from "../state/configuration.ts";
 import type { RegionProbe } from "../region-manager/region-estimates.ts";
 import { sendMessage } from "./exchange.ts";
-import { tellIsolates } from "../state/own-state.ts";
-import { PeerBook } from "./peer-book.ts";
+import { tellIsolates } from "../request-monitor/monitor-shards.ts";
+import { PeerBook } from "./peer-table.ts";
 import { PeerMemory } from "./peer-memory.ts";
 import { boundedDigest, boundedKeys, type Outlook, type PeerMessage } from "./peer-message.ts";
-import { PEERS_NAME, type PeersInForce } from "./peers-broadcast.ts";
+import { PEERS_NAME, type PeersInForce } from "./peers-snapshot.ts";
 import type { PeerReport } from "./saved-at-peers.ts";
 import { isFirst, nextTurn } from "./turns.ts";
 

@@ -7,7 +7,7 @@
 import { encodeFrame, parseFrames, type Clock, type Frame } from "@agarose/core";
 import { ByteLru } from "./byte-lru.ts";
 import type { Connections } from "../platform/connections.ts";
-import { orNothing } from "../platform/deadline.ts";
+import { orNothing } from "../platform/async.ts";
 import type { FrontCache } from "./front-cache.ts";
 
 /** What one use of the cache needs of the invocation. */

@@ -2,7 +2,7 @@
  * The Cache API of this data center, as bytes under a name. It is a shortcut only: whatever goes wrong is a miss.
  */
 import type { Clock } from "@agarose/core";
-import { orNothing } from "../platform/deadline.ts";
+import { orNothing } from "../platform/async.ts";
 
 const DEADLINE_MS = 200;
 

@@ -15,25 +15,25 @@ import {
 } from "@agarose/core";
 import { loadCodec } from "@agarose/ec-wasm";
 import codecModule from "@agarose/ec-wasm/relaxed.wasm";
-import { Budget, OPERATIONS_MAX } from "../platform/budget.ts";
-import { BucketSigner, isBelow } from "./bucket-signer.ts";
-import { CircuitBreakers } from "./circuit-breakers.ts";
+import { Budget, OPERATIONS_MAX } from "../platform/operation-budget.ts";
+import { BucketSigner, isBelow } from "../region-manager/bucket-signer.ts";
+import { CircuitBreakers } from "../region-manager/circuit-breakers.ts";
 import { ChunkCache, type CacheContext } from "./chunk-cache.ts";
 import { ConfigurationStore, deliveryMs, type Configuration } from "../state/configuration.ts";
 import { Connections, regionFetch } from "../platform/connections.ts";
-import { within } from "../platform/deadline.ts";
-import { parseSettings, type Env, type Settings } from "../env.ts";
+import { within } from "../platform/async.ts";
+import { parseSettings, type Env, type Settings } from "../http/settings.ts";
 import { FrontCache } from "./front-cache.ts";
 import { ManifestStore } from "./manifest-store.ts";
-import { peerState } from "../state/own-state.ts";
-import { PEERS_EMPTY, PeersBroadcast, type PeersInForce } from "../peers/peers-broadcast.ts";
-import { RegionLimits } from "./region-limits.ts";
-import { ReadMemory } from "./read-memory.ts";
+import { peerState } from "../request-monitor/monitor-shards.ts";
+import { PEERS_EMPTY, PeersBroadcast, type PeersInForce } from "../peers/peers-snapshot.ts";
+import { RegionLimits } from "../region-manager/region-limits.ts";
+import { ReadMemory } from "./memory-budget.ts";
 import { RequestCounter } from "../request-monitor/request-counter.ts";
-import { StripeFlights } from "./stripe-flights.ts";
+import { StripeFlights } from "./stripe-coalescing.ts";
 import { TelemetryBuffer } from "../request-monitor/telemetry-buffer.ts";
 import { TelemetryTokens } from "../request-monitor/telemetry-token.ts";
-import { Traffic } from "../http/traffic.ts";
+import { Traffic } from "../platform/traffic.ts";
 
 export interface Isolate {
   readonly settings: Settings;

@@ -13,7 +13,7 @@ import {
   type Manifest,
 } from "@agarose/core";
 import { ByteLru } from "./byte-lru.ts";
-import { orNothing } from "../platform/deadline.ts";
+import { orNothing } from "../platform/async.ts";
 import type { FrontCache } from "./front-cache.ts";
 
 export interface ManifestStoreOptions {

@@ -1,6 +1,6 @@
 import { systemClock } from "@agarose/core";
 import { expect, test, vi } from "vitest";
-import type { Env } from "../env.ts";
+import type { Env } from "../http/settings.ts";
 import { MONITOR_SHARDS, RequestCounter, shardOf } from "./request-counter.ts";
 import { COUNTED_KEYS_MAX } from "./request-tally.ts";
 

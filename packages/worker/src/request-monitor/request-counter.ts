@@ -3,11 +3,11 @@
  * on the read path waits for it, and a lost batch costs a little accuracy only.
  */
 import type { Clock } from "@agarose/core";
-import type { Env } from "../env.ts";
+import type { Env } from "../http/settings.ts";
 import { fnv1a } from "./frequency-sketch.ts";
-import { log } from "../http/log.ts";
+import { log } from "../platform/log.ts";
 import { COUNTED_KEYS_MAX, RequestTally } from "./request-tally.ts";
-import { UnderWay } from "../platform/under-way.ts";
+import { UnderWay } from "../platform/in-flight.ts";
 
 /** Durable Objects that share the keys among them. */
 export const MONITOR_SHARDS = 4;

@@ -8,10 +8,10 @@
  * is written at most every five seconds: a platform that restarts or evicts the object takes away no more than these.
  */
 import { DurableObject } from "cloudflare:workers";
-import type { Env } from "../env.ts";
+import type { Env } from "../http/settings.ts";
 import { RequestTally, SHARD_KEYS_MAX } from "./request-tally.ts";
 import { decodeCounts, encodeCounts } from "./saved-counts.ts";
-import { SqlBlob } from "../state/sql-blob.ts";
+import { SqlBlob } from "../platform/sql.ts";
 
 export interface KeyPopularity {
   readonly key: string;

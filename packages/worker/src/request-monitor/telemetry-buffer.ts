@@ -3,12 +3,12 @@
  * handed to `PopState`, which says what of the reported reads counts. A lost batch costs a little accuracy only.
  */
 import type { Clock } from "@agarose/core";
-import type { Env } from "../env.ts";
-import { log } from "../http/log.ts";
+import type { Env } from "../http/settings.ts";
+import { log } from "../platform/log.ts";
 import type { RegionSample } from "../region-manager/region-estimates.ts";
 import { popState, type RequestCounter } from "./request-counter.ts";
 import { OWN, type ClientReport } from "./telemetry-intake.ts";
-import { UnderWay } from "../platform/under-way.ts";
+import { UnderWay } from "../platform/in-flight.ts";
 
 const REPORTS_MAX = 200;
 const OWN_SAMPLES_MAX = 128;

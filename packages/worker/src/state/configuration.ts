@@ -3,7 +3,7 @@
  * value each period; isolates keep it in memory.
  */
 import type { Clock, Manifest } from "@agarose/core";
-import { Broadcast } from "./broadcast.ts";
+import { Broadcast } from "../platform/kv-snapshot.ts";
 
 export interface Configuration {
   /** Grows with each publication. */

@@ -4,10 +4,10 @@
  * nobody.
  */
 import { DurableObject } from "cloudflare:workers";
-import type { Env } from "../env.ts";
+import type { Env } from "../http/settings.ts";
 import { mergeRegion, type RegionProbe, type RegionState } from "../region-manager/region-estimates.ts";
-import { addSpending, type Spending } from "../cache-manager/spending.ts";
-import { SqlBlob } from "./sql-blob.ts";
+import { addSpending, type Spending } from "../cache-manager/write-budget.ts";
+import { SqlBlob } from "../platform/sql.ts";
 import { TelemetryIntake, type ClientReport, type ReportedReads } from "../request-monitor/telemetry-intake.ts";
 
 /** An object in the chunk cache, as far as the cache manager knows. */

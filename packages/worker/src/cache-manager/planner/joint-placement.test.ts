@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Manifest } from "@agarose/core";
 import type { RegionEstimate } from "../../state/configuration.ts";
-import { PeerBook } from "../../peers/peer-book.ts";
+import { PeerBook } from "../../peers/peer-table.ts";
 import type { PeerMessage } from "../../peers/peer-message.ts";
 import { shapeOf } from "./object-shape.ts";
 import { Planner } from "./planner.ts";

@@ -23,10 +23,10 @@ import { shardBytes, type Configuration } from "../../state/configuration.ts";
 import { EdgeSource } from "../../read/edge-source.ts";
 import { mayRead, pathOf, type AppEnv } from "../http.ts";
 import { Invocation, latencyOf } from "../../read/isolate.ts";
-import { log } from "../log.ts";
-import type { ReadShare } from "../../read/read-memory.ts";
+import { log } from "../../platform/log.ts";
+import type { ReadShare } from "../../read/memory-budget.ts";
 import { notePeer, peerSources } from "../../peers/peer-reading.ts";
-import { costOf, readCost, withinReach, type ReadCost } from "./reach.ts";
+import { costOf, readCost, withinReach, type ReadCost } from "../../read/subrequest-budget.ts";
 
 const PREFIX = "/o/";
 /** Two stripes of the default size, as far as the other reads of this isolate leave room. */

@@ -3,7 +3,7 @@ import { keyInPath } from "@agarose/core";
 import type { Context } from "hono";
 import { pathOf, type AppEnv } from "../http.ts";
 import { Invocation } from "../../read/isolate.ts";
-import { peerState } from "../../state/own-state.ts";
+import { peerState } from "../../request-monitor/monitor-shards.ts";
 import { objectInCache } from "../../peers/peer-reading.ts";
 
 const PREFIX = "/v1/oic/";

@@ -8,7 +8,7 @@ import type { Context } from "hono";
 import type { AppEnv } from "../http.ts";
 import { Invocation } from "../../read/isolate.ts";
 import { inParallel } from "../../platform/parallel.ts";
-import { planFor } from "./plan.ts";
+import { planFor } from "../../read/plan.ts";
 
 /** Of the 1,000 Cache API calls of an invocation each takes two, and a look into the buckets that does not find it at once several requests. */
 const KEYS_MAX = 100;

@@ -3,7 +3,7 @@ import { AgaroseError } from "@agarose/core";
 import type { Context } from "hono";
 import type { AppEnv } from "../http.ts";
 import { Invocation } from "../../read/isolate.ts";
-import { log } from "../log.ts";
+import { log } from "../../platform/log.ts";
 import { purge, type PurgeRequest } from "../../cache-manager/purge.ts";
 
 const KEYS_MAX = 100;

@@ -15,8 +15,8 @@ import type { CachedStripe } from "../../read/chunk-cache.ts";
 import { shardBytes } from "../../state/configuration.ts";
 import { pathOf, type AppEnv } from "../http.ts";
 import { Invocation } from "../../read/isolate.ts";
-import type { ReadShare } from "../../read/read-memory.ts";
-import { planFor } from "./plan.ts";
+import type { ReadShare } from "../../read/memory-budget.ts";
+import { planFor } from "../../read/plan.ts";
 
 const PREFIX = "/v1/read/";
 /** Stripes being read from the cache, or read and waiting for the client, as far as other reads leave room. */

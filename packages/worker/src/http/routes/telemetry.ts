@@ -9,7 +9,7 @@ import { AgaroseError, parseKey } from "@agarose/core";
 import type { Context } from "hono";
 import type { AppEnv } from "../http.ts";
 import { Invocation } from "../../read/isolate.ts";
-import { log } from "../log.ts";
+import { log } from "../../platform/log.ts";
 import { popState } from "../../request-monitor/request-counter.ts";
 import type { RegionSample } from "../../region-manager/region-estimates.ts";
 import type { ReportedReads } from "../../request-monitor/telemetry-intake.ts";

@@ -3,9 +3,9 @@ import type { Context } from "hono";
 import type { AppEnv } from "../http.ts";
 import { Invocation } from "../../read/isolate.ts";
 import { quantileMs } from "../../region-manager/latency-histogram.ts";
-import { peerState } from "../../state/own-state.ts";
+import { peerState } from "../../request-monitor/monitor-shards.ts";
 import { popState } from "../../request-monitor/request-counter.ts";
-import { currentSpending } from "../../cache-manager/spending.ts";
+import { currentSpending } from "../../cache-manager/write-budget.ts";
 
 export async function status(c: Context<AppEnv>): Promise<Response> {
   const { isolate } = new Invocation(c.env, c.executionCtx);

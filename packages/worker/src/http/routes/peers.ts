@@ -4,7 +4,7 @@ import type { Context } from "hono";
 import type { AppEnv } from "../http.ts";
 import { isolateOf } from "../../read/isolate.ts";
 import { openMessage } from "../../peers/exchange.ts";
-import { peerState } from "../../state/own-state.ts";
+import { peerState } from "../../request-monitor/monitor-shards.ts";
 
 /** 204 when it was news; FORBIDDEN unless a peer has signed it, REQUEST_INVALID when it is malformed, or old. */
 export async function peerExchange(c: Context<AppEnv>): Promise<Response> {

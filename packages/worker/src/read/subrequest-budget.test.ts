@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as fc from "fast-check";
 import type { Manifest, ObjectAnswer } from "@agarose/core";
-import { costOf, readCost, withinReach, type ReadCost } from "./reach.ts";
+import { costOf, readCost, withinReach, type ReadCost } from "./subrequest-budget.ts";
 
 const MIB = 1024 * 1024;
 /** (9, 3) in stripes of 4 MiB, so that one GET brings 16 of them. */

@@ -1,6 +1,6 @@
 /** What isolates know of the peers: which of their chunks a read may ask for. One KV value, written by `PeerState`. */
 import type { Clock } from "@agarose/core";
-import { Broadcast } from "../state/broadcast.ts";
+import { Broadcast } from "../platform/kv-snapshot.ts";
 
 export interface PeersInForce {
   /** Grows with each publication. */

@@ -4,7 +4,7 @@
  * even when its own client leaves.
  */
 import { AgaroseError, toAgaroseError, type Clock, type StripeData } from "@agarose/core";
-import { orNothing } from "../platform/deadline.ts";
+import { orNothing } from "../platform/async.ts";
 
 export interface FlightOptions {
   readonly version: string;

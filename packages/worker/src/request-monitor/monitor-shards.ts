@@ -1,6 +1,6 @@
 /** The one object that holds what a PoP knows of its peers. */
-import type { Env } from "../env.ts";
-import { MONITOR_SHARDS, monitorShard } from "../request-monitor/request-counter.ts";
+import type { Env } from "../http/settings.ts";
+import { MONITOR_SHARDS, monitorShard } from "./request-counter.ts";
 
 const NAME = "peers";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { SimulatedClock } from "../../../core/test/simulated-clock.ts";
-import { UnderWay } from "./under-way.ts";
+import { UnderWay } from "./in-flight.ts";
 
 test("what is under way is waited for, whether it succeeds or fails", async () => {
   const clock = new SimulatedClock();

@@ -3,13 +3,13 @@
  */
 import { AgaroseError } from "@agarose/core";
 import { POLICY_NAMES } from "@agarose/solver";
-import type { AccessSettings } from "./http/access.ts";
-import { parseBucketCredentials, type BucketCredentials } from "./read/bucket-signer.ts";
-import { parsePeers, type PeerSettings } from "./peers/peer-settings.ts";
-import type { PeerState } from "./peers/peer-state.ts";
-import type { PopState } from "./state/pop-state.ts";
-import type { RequestMonitor } from "./request-monitor/request-monitor.ts";
-import type { SpendingSettings } from "./cache-manager/spending.ts";
+import type { AccessSettings } from "./access.ts";
+import { parseBucketCredentials, type BucketCredentials } from "../region-manager/bucket-signer.ts";
+import { parsePeers, type PeerSettings } from "../peers/peer-settings.ts";
+import type { PeerState } from "../peers/peer-state.ts";
+import type { PopState } from "../state/pop-state.ts";
+import type { RequestMonitor } from "../request-monitor/request-monitor.ts";
+import type { SpendingSettings } from "../cache-manager/write-budget.ts";
 
 export interface Env {
   /** Chunk cache and configuration. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseSettings, type Env } from "./env.ts";
+import { parseSettings, type Env } from "./settings.ts";
 
 const REGIONS = JSON.stringify([{ name: "r0", url: "https://r0.example" }]);
 const settingsOf = (vars: Partial<Record<keyof Env, string>> = {}) =>

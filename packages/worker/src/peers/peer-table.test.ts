@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { PeerBook, SILENT_AFTER_MS } from "./peer-book.ts";
+import { PeerBook, SILENT_AFTER_MS } from "./peer-table.ts";
 import type { PeerMessage } from "./peer-message.ts";
 
 const PEERS = ["iad", "lhr"];

@@ -1,11 +1,11 @@
 /** The plan of one object: its manifest, what is cached of it here and at peers, and how far the regions are. */
 import { LATENCY_UNKNOWN, type Manifest, type Plan, type PlanRegion } from "@agarose/core";
 import type { Context } from "hono";
-import { deliveryMs, shardBytes, type Configuration, type RegionEstimate } from "../../state/configuration.ts";
-import { mayRead, type AppEnv } from "../http.ts";
-import type { Invocation, Isolate } from "../../read/isolate.ts";
-import { holdersOf, objectInCache } from "../../peers/peer-reading.ts";
-import { telemetryToken } from "./telemetry.ts";
+import { deliveryMs, shardBytes, type Configuration, type RegionEstimate } from "../state/configuration.ts";
+import { mayRead, type AppEnv } from "../http/http.ts";
+import type { Invocation, Isolate } from "./isolate.ts";
+import { holdersOf, objectInCache } from "../peers/peer-reading.ts";
+import { telemetryToken } from "../http/routes/telemetry.ts";
 
 export interface PlannedObject {
   readonly plan: Plan;

@@ -3,7 +3,7 @@
  * gone: nothing goes back to an older epoch, and no read waits for it longer than a moment.
  */
 import type { Clock } from "@agarose/core";
-import { orNothing } from "../platform/deadline.ts";
+import { orNothing } from "./async.ts";
 
 /** The part of a KV namespace that is read. */
 interface Values {

@@ -1,6 +1,6 @@
 import { AgaroseError, type StripeData } from "@agarose/core";
 import { beforeEach, describe, expect, test } from "vitest";
-import { StripeFlights } from "./stripe-flights.ts";
+import { StripeFlights } from "./stripe-coalescing.ts";
 
 const DATA: StripeData = { data: [new Uint8Array([1])], made: () => [], decoding: { ms: 0, shards: 0 } };
 

@@ -3,7 +3,7 @@
  * and what it had begun then never ends.
  */
 import type { Clock } from "@agarose/core";
-import { orNothing } from "./deadline.ts";
+import { orNothing } from "./async.ts";
 
 const PATIENCE_MS = 5_000;
 

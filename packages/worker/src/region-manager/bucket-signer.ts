@@ -4,7 +4,7 @@
  */
 import { AgaroseError, chunkName, objectUrl, type Manifest, type SignedChunks } from "@agarose/core";
 import { AwsClient } from "aws4fetch";
-import type { Region } from "../env.ts";
+import type { Region } from "../http/settings.ts";
 
 export interface BucketCredentials {
   readonly accessKeyId: string;

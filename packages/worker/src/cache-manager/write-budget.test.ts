@@ -3,7 +3,7 @@ import { affordableChange } from "./affordable-change.ts";
 import { diffCache } from "./cache-change.ts";
 import type { PlannedObject } from "./planner/planner.ts";
 import type { LedgerEntry } from "../state/pop-state.ts";
-import { addSpending, Purse, type SpendingSettings } from "./spending.ts";
+import { addSpending, Purse, type SpendingSettings } from "./write-budget.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 21);
 const prices: SpendingSettings = {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import { SimulatedClock } from "../../../core/test/simulated-clock.ts";
-import { ReadMemory, type ReadShare } from "./read-memory.ts";
+import { ReadMemory, type ReadShare } from "./memory-budget.ts";
 
 const NEVER = new AbortController().signal;
 let clock: SimulatedClock;

@@ -4,15 +4,15 @@
  */
 import type { Clock, FetchPort } from "@agarose/core";
 import type { Configuration } from "../state/configuration.ts";
-import { within } from "../platform/deadline.ts";
+import { within } from "../platform/async.ts";
 import { EDGE_LATENCY } from "../read/edge-source.ts";
-import type { Env } from "../env.ts";
+import type { Env } from "../http/settings.ts";
 import { isolateOf, type Invocation } from "../read/isolate.ts";
-import { log } from "../http/log.ts";
+import { log } from "../platform/log.ts";
 import type { RegionProbe } from "../region-manager/region-estimates.ts";
-import { PROBES_PER_PERIOD } from "../region-manager/region-manager.ts";
+import { PROBES_PER_PERIOD } from "../region-manager/region-probes.ts";
 import { MONITOR_SHARDS, monitorShard, popState } from "../request-monitor/request-counter.ts";
-import { peerState } from "../state/own-state.ts";
+import { peerState } from "../request-monitor/monitor-shards.ts";
 import { POPULAR_MAX, type Outlook } from "./peer-message.ts";
 import type { Peer } from "./peer-settings.ts";
 import type { PeerView } from "./peer-view.ts";

@@ -12,8 +12,8 @@ import {
   type Manifest,
 } from "@agarose/core";
 import { Connections } from "../platform/connections.ts";
-import { within } from "../platform/deadline.ts";
-import type { Region } from "../env.ts";
+import { within } from "../platform/async.ts";
+import type { Region } from "../http/settings.ts";
 import type { RegionProbe } from "./region-estimates.ts";
 
 export const PROBES_PER_PERIOD = 3;
