@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { solveKnapsack } from "./index.ts";
 import type { KnapsackInstance, KnapsackSolution } from "./index.ts";
-import { solveKnapsackNaive } from "./knapsack-naive.ts";
+import { solveKnapsackNaive } from "../../test/knapsack-oracle.ts";
 import { seededRandom } from "../random.ts";
 import { drawInstance, FAMILIES } from "../../test/knapsack-families.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { DiscountingRate, EwmaPopularity } from "../src/index.ts";
-import { PopularityFilter } from "../src/policies/adaptive/popularity-filter.ts";
-import { seededRandom } from "../src/random.ts";
-import { PopularityProcess } from "../src/simulator/workload.ts";
+import { DiscountingRate, EwmaPopularity } from "../../index.ts";
+import { PopularityFilter } from "./popularity-filter.ts";
+import { seededRandom } from "../../random.ts";
+import { PopularityProcess } from "../../simulator/workload.ts";
 
 describe("EwmaPopularity", () => {
   test("Agar's example: 100 requests in the first period give a popularity of 80", () => {

@@ -1,6 +1,6 @@
 /** The textbook multiple-choice knapsack: one table cell per unit of capacity. The reference in tests, never in use. */
 
-import type { KnapsackInstance } from "./index.ts";
+import type { KnapsackInstance } from "../src/knapsack/index.ts";
 
 /**
  * Returns the optimal value and one choice that reaches it (per object its option counted from 0, or -1).

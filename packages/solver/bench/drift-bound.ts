@@ -3,7 +3,7 @@
  * distribution of popularity and how often ranks are exchanged, everything but which object has which rank. What they answer
  * is solved exactly after every request, and writes are free. A minute and a half per seed.
  *
- * Usage: node packages/solver/scripts/drift-bound.ts [first seed] [last seed]
+ * Usage: node packages/solver/bench/drift-bound.ts [first seed] [last seed]
  */
 
 import { readFile } from "node:fs/promises";
