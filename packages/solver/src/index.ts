@@ -1,43 +1,37 @@
-/** What to cache: options, the exact knapsack, popularity, policies and the simulator. Pure: no I/O, clock or randomness. */
+/**
+ * What to cache: caching options, the exact knapsack, cache policies, the messages of cooperating caches, the simulator and
+ * the advisor. Pure functions: the caller passes clocks and randomness in, and nothing here reads files or the network.
+ */
 
-export { cachingOptions, readMsWithCached } from "./options/caching-option.ts";
-export type { CachingOption, ChunkSource, ObjectToCache } from "./options/caching-option.ts";
+export { advise } from "./advisor/index.ts";
+export type { Advice, AdvisedPop, AdvisedRegion, AdviceRequest } from "./advisor/index.ts";
+export { CacheEvents } from "./cooperation/cache-events.ts";
+export type { CacheEventsSettings } from "./cooperation/cache-events.ts";
+export { parseCacheMessage } from "./cooperation/cache-message.ts";
+export type { CacheMessage, CacheStatement } from "./cooperation/cache-message.ts";
+export { ObjectsInCache } from "./cooperation/objects-in-cache.ts";
+export type { SolverError, SolverErrorCode } from "./errors.ts";
 export { solveKnapsack } from "./knapsack/index.ts";
 export type { KnapsackInstance, KnapsackLimits, KnapsackSolution } from "./knapsack/index.ts";
+export { cachingOptions } from "./options/caching-option.ts";
+export type { CachingOption, ChunkLatency, ObjectToCache } from "./options/caching-option.ts";
 export { expectedReadMs } from "./options/latency.ts";
-export type { LatencyEstimate } from "./options/latency.ts";
-export { DiscountingRate, EwmaPopularity } from "./popularity.ts";
-export { nominalBytes } from "./simulator/scenario/catalogue.ts";
-export type { Policy, PolicyCache, StorageView } from "./policy/policy.ts";
+export type { LatencyLaw } from "./options/latency.ts";
 export { createPolicy, POLICY_NAMES } from "./policies/registry.ts";
+export type { Policy, PolicyCache, StorageView } from "./policy/policy.ts";
 export { replay } from "./policy/replay.ts";
 export { seededRandom } from "./random.ts";
 export type { Random } from "./random.ts";
+export { simulate } from "./simulator/index.ts";
+export type { SimulationOptions, SimulationRow } from "./simulator/index.ts";
+export { nominalBytes } from "./simulator/scenario/catalogue.ts";
 export { parseScenario } from "./simulator/scenario/parse-scenario.ts";
 export { resolveExtends, withCacheFactor } from "./simulator/scenario/scenario.ts";
 export type { Scenario } from "./simulator/scenario/scenario.ts";
-export { simulate } from "./simulator/index.ts";
-export type { SimulationOptions, SimulationRow } from "./simulator/index.ts";
 export { guessLogFormat } from "./traces/guess-format.ts";
 export { LOG_FORMATS } from "./traces/log-formats.ts";
 export type { LogFormat } from "./traces/log-formats.ts";
 export { sampleTrace } from "./traces/sample.ts";
 export type { TraceSample } from "./traces/sample.ts";
 export { TraceBuilder } from "./traces/trace.ts";
-export type { Trace, TraceReport } from "./traces/trace.ts";
-export { imbalancePercent, serverLoads, splitVarianceRatio } from "../papers/ec-cache/load-balance.ts";
-export { advise } from "./advisor/index.ts";
-export type { Advice, AdvisedPop, AdvisedRegion, AdviceRequest } from "./advisor/index.ts";
-export { exponentialServer, latencyBound, lognormalServer, queueMoments } from "./policies/sprout/latency-bound.ts";
-export { optimizeSprout } from "./policies/sprout/optimize.ts";
-export type { SproutFile, SproutLimits, SproutPlan } from "./policies/sprout/optimize.ts";
-export { CacheEvents } from "./cooperation/cache-events.ts";
-export type { CacheEventsSettings } from "./cooperation/cache-events.ts";
-export { parseCacheMessage } from "./cooperation/cache-message.ts";
-export type { CacheMessage, CacheStatement } from "./cooperation/cache-message.ts";
-export { ObjectsInCache } from "./cooperation/objects-in-cache.ts";
-export { chooseVictim } from "./cooperation/replacement.ts";
-export type { ReplacementCandidate } from "./cooperation/replacement.ts";
-export { simulateReadCluster } from "../papers/ec-cache/read-cluster.ts";
-export type { ReadClusterResult, ReadClusterStudy } from "../papers/ec-cache/read-cluster.ts";
-export { spreadRedundancy } from "../papers/ec-cache/redundancy.ts";
+export type { Trace, TraceOptions, TraceReport } from "./traces/trace.ts";

@@ -1,7 +1,9 @@
 /** EC-Cache (OSDI 2016), sections 5 and 6. */
 
-import { simulateReadCluster, spreadRedundancy, splitVarianceRatio } from "../../src/index.ts";
-import type { ReadClusterResult, ReadClusterStudy } from "../../src/index.ts";
+import { splitVarianceRatio } from "../ec-cache/load-balance.ts";
+import { simulateReadCluster } from "../ec-cache/read-cluster.ts";
+import type { ReadClusterResult, ReadClusterStudy } from "../ec-cache/read-cluster.ts";
+import { spreadRedundancy } from "../ec-cache/redundancy.ts";
 import { ms, section, table } from "./page.ts";
 import type { Cells } from "./page.ts";
 

@@ -1,7 +1,8 @@
 /** Sprout (ToN 2017), section V. */
 
-import { exponentialServer, lognormalServer, optimizeSprout } from "../../src/index.ts";
-import type { SproutFile } from "../../src/index.ts";
+import { exponentialServer, lognormalServer } from "../../src/policies/sprout/latency-bound.ts";
+import { optimizeSprout } from "../../src/policies/sprout/optimize.ts";
+import type { SproutFile } from "../../src/policies/sprout/optimize.ts";
 import { seededRandom } from "../../src/random.ts";
 import type { Random } from "../../src/random.ts";
 import { simulateQueues } from "../sprout/queue-simulation.ts";

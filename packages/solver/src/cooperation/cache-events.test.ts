@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CacheEvents, ObjectsInCache, chooseVictim, parseCacheMessage } from "../index.ts";
+import { CacheEvents, ObjectsInCache, parseCacheMessage } from "../index.ts";
 import type { CacheMessage } from "../index.ts";
-import { compareC2p, compareLru } from "./replacement.ts";
+import { chooseVictim, compareC2p, compareLru } from "./replacement.ts";
 import { seededRandom } from "../random.ts";
 
 const KEYS = ["a", "b", "c", "d"];

@@ -5,10 +5,10 @@
 
 import { solverError } from "../errors.ts";
 import { expectedReadMs } from "./latency.ts";
-import type { LatencyEstimate } from "./latency.ts";
+import type { LatencyLaw } from "./latency.ts";
 
 /** The best source outside this cache that holds a chunk: a region or a peer. */
-export interface ChunkSource extends LatencyEstimate {
+export interface ChunkLatency extends LatencyLaw {
   readonly chunk: number;
 }
 
@@ -18,7 +18,7 @@ export interface ObjectToCache {
   /** Size of one chunk in the unit of the cache's capacity; a positive integer. */
   readonly chunkBytes: number;
   /** One entry per chunk that can be had now: chunks of a region that is down are left out. */
-  readonly sources: readonly ChunkSource[];
+  readonly sources: readonly ChunkLatency[];
   readonly cacheMs: number;
   /** Requests beyond k; 0 waits for exactly the best k. */
   readonly delta: number;
@@ -75,11 +75,11 @@ export function cachingOptions(object: ObjectToCache): CachingOption[] {
 /** Expected duration of a read while `d` chunks are cached; `byDistance` is sorted by mean latency. */
 export function readMsWithCached(
   object: Pick<ObjectToCache, "k" | "cacheMs" | "delta" | "functional">,
-  byDistance: readonly LatencyEstimate[],
+  byDistance: readonly LatencyLaw[],
   d: number,
 ): number {
   const { k, cacheMs, delta } = object;
-  const cached: LatencyEstimate[] = Array.from({ length: d }, () => ({ meanMs: cacheMs }));
+  const cached: LatencyLaw[] = Array.from({ length: d }, () => ({ meanMs: cacheMs }));
   if (d >= k) return cacheMs;
   // A copy takes the place of its stored chunk; a functional chunk leaves all of them to be asked for.
   const remote = object.functional ? byDistance : [...byDistance.slice(0, k - d), ...byDistance.slice(k)];

@@ -4,7 +4,7 @@
  */
 
 /** What is believed of the time one source takes to deliver one chunk. */
-export interface LatencyEstimate {
+export interface LatencyLaw {
   readonly meanMs: number;
   /** 0 or missing: always the mean. */
   readonly sdMs?: number;
@@ -16,7 +16,7 @@ const GRID_STEPS = 96;
  * The expected time until `needed` of the requests have arrived. Each latency is lognormal with its mean and standard
  * deviation; without deviations this is simply the `needed`-th smallest mean.
  */
-export function expectedReadMs(requests: readonly LatencyEstimate[], needed: number): number {
+export function expectedReadMs(requests: readonly LatencyLaw[], needed: number): number {
   if (needed <= 0) return 0;
   if (needed > requests.length) return Infinity;
   const means = requests.map((request) => request.meanMs).toSorted((a, b) => a - b);
@@ -41,7 +41,7 @@ interface Lognormal {
   readonly meanMs: number;
 }
 
-function lognormal({ meanMs, sdMs = 0 }: LatencyEstimate): Lognormal {
+function lognormal({ meanMs, sdMs = 0 }: LatencyLaw): Lognormal {
   const variance = meanMs > 0 ? Math.log1p((sdMs / meanMs) ** 2) : 0;
   return { mu: Math.log(meanMs) - variance / 2, sigma: Math.sqrt(variance), meanMs };
 }

@@ -2,8 +2,8 @@
 
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createPolicy } from "../index.ts";
-import type { Policy } from "../index.ts";
+import { createPolicy } from "./registry.ts";
+import type { Policy } from "../policy/policy.ts";
 import { seededRandom } from "../random.ts";
 import type { Random } from "../random.ts";
 import { RecordingCache } from "../../test/recording-cache.ts";

@@ -1,6 +1,6 @@
 /** What a caching policy sees and may do. One file per policy implements it; `registry.ts` lists them by name. */
 
-import type { LatencyEstimate } from "../options/latency.ts";
+import type { LatencyLaw } from "../options/latency.ts";
 
 /**
  * The cache of one PoP, and what is known about the objects that could be in it. An object is a slot, 0 to objects - 1,
@@ -29,7 +29,7 @@ export interface PolicyCache {
 /** The regions behind a cache, for a policy that reckons with how busy they are. */
 export interface StorageView {
   /** How long a chunk takes from each region, in ms, as last measured. */
-  readonly latency: readonly LatencyEstimate[];
+  readonly latency: readonly LatencyLaw[];
   /** Share of the time, 0 to below 1, that a region is busy with the present reads. */
   readonly utilization: number;
   /** The region of every chunk of the object that a read may ask for now. */

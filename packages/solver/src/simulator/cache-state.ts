@@ -1,7 +1,7 @@
 /** The caches of all PoPs in one run of one system: what they hold, whether it fits, how often they were written. */
 
 import { solverError } from "../errors.ts";
-import type { LatencyEstimate } from "../options/latency.ts";
+import type { LatencyLaw } from "../options/latency.ts";
 import type { PolicyCache, StorageView } from "../policy/policy.ts";
 import type { World } from "./world.ts";
 
@@ -71,7 +71,7 @@ export class SinglePopCache implements PolicyCache {
   private readonly pop: number;
   private readonly k: number;
   private readonly saved: Float64Array;
-  private latency: readonly LatencyEstimate[] = [];
+  private latency: readonly LatencyLaw[] = [];
 
   constructor(caches: Caches, pop: number) {
     const { world } = caches;

@@ -1,6 +1,6 @@
 /** One system's world: where the chunks are, how far away, how large, and what a read with given caches takes. */
 
-import type { LatencyEstimate } from "../options/latency.ts";
+import type { LatencyLaw } from "../options/latency.ts";
 import type { Random } from "../random.ts";
 import { Candidates } from "./candidates.ts";
 import { Conditions } from "./scenario/conditions.ts";
@@ -241,7 +241,7 @@ export class World {
   }
 
   /** What a PoP may expect of one chunk from each region under the present conditions, the time to transfer it left out. */
-  regionLatencies(pop: number): LatencyEstimate[] {
+  regionLatencies(pop: number): LatencyLaw[] {
     const { mean, deviation } = this.noise.chunkFactor;
     return Array.from(this.regionMs[pop]!, (ms, r) => {
       const now = ms * this.conditions.factor[r]!;

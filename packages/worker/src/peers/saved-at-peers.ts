@@ -4,7 +4,7 @@
  * All PoPs value a chunk by the same sum, the time saved at every PoP, so a change that pays for one of them pays for all
  * together, and PoPs that change in turn come to rest (block-coordinate ascent).
  */
-import { expectedReadMs, type LatencyEstimate } from "@agarose/solver";
+import { expectedReadMs, type LatencyLaw } from "@agarose/solver";
 import { deliveryMs, type RegionEstimate } from "../state/configuration.ts";
 import type { Outlook } from "./peer-message.ts";
 import type { PeerChunk, PeerView, PlacedObject } from "./peer-view.ts";
@@ -61,8 +61,8 @@ export function peerView({ pop, peers, cacheMs, delta }: PeerViewOptions): PeerV
 /** A peer as somebody who reads: where it gets chunks from without us, by chunk index. */
 interface Reader {
   readonly popular: ReadonlyMap<string, number>;
-  readonly toHere: LatencyEstimate;
-  sourcesOf(object: PlacedObject): (LatencyEstimate | undefined)[];
+  readonly toHere: LatencyLaw;
+  sourcesOf(object: PlacedObject): (LatencyLaw | undefined)[];
 }
 
 function readerOf(peer: PeerReport, peers: readonly PeerReport[], pop: string, cacheMs: number): Reader[] {
@@ -71,7 +71,7 @@ function readerOf(peer: PeerReport, peers: readonly PeerReport[], pop: string, c
   const byName = new Map(itsPeers.filter(({ down }) => !down).map((place) => [place.name, place]));
   // It says itself that it does not reach us; as long as it has not measured, the way is as long as it is from here.
   if (itsPeers.some(({ name, down }) => name === pop && down)) return [];
-  const sourcesOf = (object: PlacedObject): (LatencyEstimate | undefined)[] => {
+  const sourcesOf = (object: PlacedObject): (LatencyLaw | undefined)[] => {
     const sources = regionSources(object, regions);
     for (const chunk of peer.held.get(object.version) ?? []) sources[chunk] = { meanMs: cacheMs };
     for (const third of peers) {
@@ -84,7 +84,7 @@ function readerOf(peer: PeerReport, peers: readonly PeerReport[], pop: string, c
   return [{ popular: new Map(popular), toHere: byName.get(pop) ?? peer, sourcesOf }];
 }
 
-function regionSources(object: PlacedObject, regions: readonly RegionEstimate[]): (LatencyEstimate | undefined)[] {
+function regionSources(object: PlacedObject, regions: readonly RegionEstimate[]): (LatencyLaw | undefined)[] {
   const byName = new Map(regions.map((region) => [region.name, region]));
   const up = object.placement.map((name) => {
     const region = byName.get(name);
@@ -98,12 +98,12 @@ function chunksAt({ name, meanMs, sdMs, held }: PeerReport, version: string): Pe
   return (held.get(version) ?? []).map((chunk) => ({ chunk, pop: name, meanMs, sdMs }));
 }
 
-function nearer(a: LatencyEstimate | undefined, b: LatencyEstimate): LatencyEstimate {
+function nearer(a: LatencyLaw | undefined, b: LatencyLaw): LatencyLaw {
   return a && a.meanMs <= b.meanMs ? a : b;
 }
 
 /** Expected time of a read from these sources. Objects that are placed alike are read alike, so few are computed. */
-function memoized(delta: number): (sources: readonly (LatencyEstimate | undefined)[], k: number) => number {
+function memoized(delta: number): (sources: readonly (LatencyLaw | undefined)[], k: number) => number {
   const known = new Map<string, number>();
   return (sources, k) => {
     const best = sources

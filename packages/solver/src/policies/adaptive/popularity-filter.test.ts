@@ -1,44 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { DiscountingRate, EwmaPopularity } from "../../index.ts";
 import { PopularityFilter } from "./popularity-filter.ts";
 import { seededRandom } from "../../random.ts";
 import { PopularityProcess } from "../../simulator/workload.ts";
-
-describe("EwmaPopularity", () => {
-  test("Agar's example: 100 requests in the first period give a popularity of 80", () => {
-    const popularity = new EwmaPopularity(0.8);
-    popularity.record("key1", 100);
-    expect(popularity.endPeriod().get("key1")).toBeCloseTo(80, 12);
-    popularity.record("key1", 50);
-    popularity.endPeriod();
-    expect(popularity.popularityOf("key1")).toBeCloseTo(0.8 * 50 + 0.2 * 80, 12);
-  });
-
-  test("forgets objects that nobody asks for any more", () => {
-    const popularity = new EwmaPopularity(0.8);
-    popularity.record("once");
-    let periods = 0;
-    while (popularity.endPeriod().has("once")) periods++;
-    expect(periods).toBeGreaterThan(3);
-    expect(periods).toBeLessThan(20);
-    expect(popularity.popularityOf("once")).toBe(0);
-  });
-});
-
-describe("DiscountingRate", () => {
-  test("comes to the true rate of steady requests", () => {
-    const rate = new DiscountingRate(0.9, 10);
-    for (let i = 0; i < 4000; i++) rate.record("steady", i * 0.5);
-    expect(rate.rateOf("steady", 2000)).toBeCloseTo(2, 0);
-  });
-
-  test("falls by the ratio with each step of silence", () => {
-    const rate = new DiscountingRate(0.5, 10);
-    rate.record("a", 0);
-    expect(rate.rateOf("a", 25) / rate.rateOf("a", 5)).toBeCloseTo(0.25, 12);
-    expect(rate.rateOf("unknown", 5)).toBe(0);
-  });
-});
 
 /** Sum of |estimate - truth| over all objects, for the filter and for plain counts. */
 function errors(

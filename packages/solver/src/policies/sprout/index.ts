@@ -9,7 +9,7 @@
  * then the time of the slowest chunk, and the problem the knapsack of `exact`.
  */
 
-import type { LatencyEstimate } from "../../options/latency.ts";
+import type { LatencyLaw } from "../../options/latency.ts";
 import { lognormalServer } from "./latency-bound.ts";
 import type { Server } from "./latency-bound.ts";
 import { optimizeSprout } from "./optimize.ts";
@@ -88,7 +88,7 @@ function asServers({ latency, utilization }: StorageView, files: readonly Sprout
   });
 }
 
-function asServer({ meanMs, sdMs = 0 }: LatencyEstimate, factor: number): Server {
+function asServer({ meanMs, sdMs = 0 }: LatencyLaw, factor: number): Server {
   const mean = Math.max(MEAN_MS_MIN, meanMs * factor);
   return lognormalServer(mean, Math.max(VARIATION_MIN * mean, sdMs * factor));
 }

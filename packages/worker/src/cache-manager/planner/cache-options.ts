@@ -3,7 +3,7 @@
  * read that the reader really makes, from the best k + delta sources of which the first k count. Pure.
  */
 import { CHUNKS_MAX, isFunctional } from "@agarose/core";
-import { cachingOptions, expectedReadMs, type CachingOption, type ChunkSource } from "@agarose/solver";
+import { cachingOptions, expectedReadMs, type CachingOption, type ChunkLatency } from "@agarose/solver";
 import { deliveryMs, type RegionEstimate } from "../../state/configuration.ts";
 import { NO_PEERS, type PeerView } from "../../peers/peer-view.ts";
 import type { ObjectShape } from "./object-shape.ts";
@@ -162,7 +162,7 @@ export class CacheOptions {
   }
 
   /** The nearest source of each chunk: its region, or a peer that holds it. */
-  #sourcesOf(object: ObjectShape): ChunkSource[] {
+  #sourcesOf(object: ObjectShape): ChunkLatency[] {
     const nearest = new Map(regionSources(object, this.#view.regions).map((source) => [source.chunk, source]));
     for (const { chunk, meanMs, sdMs } of this.#peers.chunksOf(object.version)) {
       if (meanMs < (nearest.get(chunk)?.meanMs ?? Infinity)) nearest.set(chunk, { chunk, meanMs, sdMs });
@@ -177,7 +177,7 @@ function firstFunctional({ k, m }: ObjectShape, pop: number): number {
   return k + m + (pop % pops) * k;
 }
 
-function regionSources({ k, placement, shardBytes }: ObjectShape, regions: readonly RegionEstimate[]): ChunkSource[] {
+function regionSources({ k, placement, shardBytes }: ObjectShape, regions: readonly RegionEstimate[]): ChunkLatency[] {
   const byName = new Map(regions.map((region) => [region.name, region]));
   const all = placement.map((name, chunk) => {
     const region = byName.get(name);
@@ -190,7 +190,7 @@ function regionSources({ k, placement, shardBytes }: ObjectShape, regions: reado
 
 /** Expected time of a read while exactly the chunks `cached` are cached. */
 function readMs(
-  sources: readonly ChunkSource[],
+  sources: readonly ChunkLatency[],
   cached: readonly number[],
   { k }: ObjectShape,
   { cacheMs, delta }: CacheView,
