@@ -1,0 +1,61 @@
+/**
+ * `npm run lint:prose [-- --quiet] [FILE…]`: checks Markdown against docs/internals/writing.md. Exit code 1 on errors;
+ * warnings alone pass, and `--quiet` hides them.
+ */
+import { execFileSync } from "node:child_process";
+import { TextlintKernelDescriptor } from "@textlint/kernel";
+import markdown from "@textlint/textlint-plugin-markdown";
+import { createLinter, loadLinterFormatter } from "textlint";
+import lineLength from "./line-length.js";
+import plainWords from "./plain-words.js";
+import sentenceLength from "./sentence-length.js";
+
+/** Not our prose: licences of the sample files, and what changesets writes into packages. */
+const EXEMPT = /^(demo\/samples\/|packages\/[^/]+\/CHANGELOG\.md)/;
+
+/** Pages that are still to be rewritten. */
+const PENDING = new Set([
+  "CHANGELOG.md",
+  "CONTRIBUTING.md",
+  "README.md",
+  "demo/README.md",
+  "docs/explanation/architecture.md",
+  "docs/explanation/security.md",
+  "docs/guides/deploy.md",
+  "docs/internals/benchmarks.md",
+  "docs/internals/glossary.md",
+  "docs/internals/papers.md",
+  "docs/internals/scenarios.md",
+  "docs/internals/testing.md",
+  "docs/reference/errors.md",
+  "docs/reference/format.md",
+  "packages/ec-wasm/README.md",
+  "packages/sw/README.md",
+  "packages/sw/SIZE.md",
+  "packages/worker/README.md",
+]);
+
+const descriptor = new TextlintKernelDescriptor({
+  rules: [
+    { ruleId: "plain-words", rule: plainWords },
+    { ruleId: "line-length", rule: lineLength },
+    { ruleId: "sentence-length", rule: sentenceLength, options: { max: 35 } },
+    { ruleId: "sentence-length-advice", rule: sentenceLength, options: { max: 25, severity: "warning" } },
+  ],
+  plugins: [{ pluginId: "@textlint/markdown", plugin: markdown.default ?? markdown }],
+  filterRules: [],
+});
+
+const given = process.argv.slice(2);
+const quiet = given.includes("--quiet");
+const named = given.filter((argument) => argument !== "--quiet");
+const results = await createLinter({ descriptor, quiet }).lintFiles(named.length > 0 ? named : trackedMarkdown());
+const formatter = await loadLinterFormatter({ formatterName: "stylish" });
+const report = formatter.format(results);
+if (report.trim()) console.log(report);
+process.exitCode = results.some(({ messages }) => messages.some(({ severity }) => severity === 2)) ? 1 : 0;
+
+function trackedMarkdown() {
+  const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.md"], { encoding: "utf8" });
+  return files.split("\n").filter((file) => file && !EXEMPT.test(file) && !PENDING.has(file));
+}
