@@ -1,6 +1,6 @@
 /** What `main.ts` runs: one measurement, which describes itself in Markdown. */
 export interface Bench {
-  /** As on the command line, and in the marks around its section of docs/BENCHMARKS.md. */
+  /** As on the command line, and in the marks around its section of docs/internals/benchmarks.md. */
   readonly name: string;
   /** Heading of the section. */
   readonly title: string;

@@ -1,12 +1,12 @@
 /**
- * docs/BENCHMARKS.md: every measurement owns the section between its two marks and rewrites nothing else, so that text
+ * docs/internals/benchmarks.md: every measurement owns the section between its two marks and rewrites nothing else, so that text
  * around them, and sections of other programs, stay as they are.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { format, resolveConfig } from "prettier";
 
-const PATH = fileURLToPath(new URL("../../docs/BENCHMARKS.md", import.meta.url));
+const PATH = fileURLToPath(new URL("../../docs/internals/benchmarks.md", import.meta.url));
 
 /** Puts `section` in the place of the one named `name`, or at the end. */
 export async function writeSection(name: string, section: string): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- name…]`: measures, prints, and rewrites the sections of docs/BENCHMARKS.md.
+ * `npm run bench [-- name…]`: measures, prints, and rewrites the sections of docs/internals/benchmarks.md.
  *
  * `--quick` runs few rounds on small files and writes nothing.
  */

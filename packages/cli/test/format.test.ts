@@ -1,5 +1,5 @@
 /**
- * A second implementation of docs/FORMAT.md, written from that page and without a line of ours, against the first.
+ * A second implementation of docs/reference/format.md, written from that page and without a line of ours, against the first.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { encodeFrame, objectUrl } from "@agarose/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { REGIONS, startTestWorld, type World } from "./world.ts";
 
-const PAGE = new URL("../../../docs/FORMAT.md", import.meta.url);
+const PAGE = new URL("../../../docs/reference/format.md", import.meta.url);
 const OBJECT = Buffer.from("Agarose is purified agar.");
 
 let world: World;

@@ -93,7 +93,7 @@ const HTTP_STATUS: Partial<Record<ErrorCode, number>> = {
   READ_TIMEOUT: 504,
 };
 
-/** A failure with a code for programs and a sentence for people; where that is left out, the code stands in (docs/ERRORS.md). */
+/** A failure with a code for programs and a sentence for people; where that is left out, the code stands in (docs/reference/errors.md). */
 export class AgaroseError extends Error {
   override readonly name = "AgaroseError";
   declare readonly code: ErrorCode;

@@ -1,4 +1,4 @@
-/** `node packages/ec-wasm/bench/main.ts`: measures and rewrites the codec's tables in docs/BENCHMARKS.md. */
+/** `node packages/ec-wasm/bench/main.ts`: measures and rewrites the codec's tables in docs/internals/benchmarks.md. */
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { format, resolveConfig } from "prettier";
@@ -6,7 +6,7 @@ import { format, resolveConfig } from "prettier";
 import { benchCodec } from "./index.ts";
 import { toMarkdown } from "./markdown.ts";
 
-const PATH = fileURLToPath(new URL("../../../docs/BENCHMARKS.md", import.meta.url));
+const PATH = fileURLToPath(new URL("../../../docs/internals/benchmarks.md", import.meta.url));
 const [BEGIN, END] = ["<!-- bench: codec -->", "<!-- end: codec -->"];
 
 const report = await benchCodec({ onWork: (work) => console.error(JSON.stringify(work)) });

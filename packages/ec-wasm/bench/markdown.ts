@@ -1,4 +1,4 @@
-/** The report as the tables of docs/BENCHMARKS.md. */
+/** The report as the tables of docs/internals/benchmarks.md. */
 import type { CodecReport, CodecResult } from "./index.ts";
 
 const MIB = 1 << 20;

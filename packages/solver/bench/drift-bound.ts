@@ -1,5 +1,5 @@
 /**
- * What must be lost on the scenario `drift`, about (docs/SCENARIOS.md): the loss of filters that are told the true
+ * What must be lost on the scenario `drift`, about (docs/internals/scenarios.md): the loss of filters that are told the true
  * distribution of popularity and how often ranks are exchanged, everything but which object has which rank. What they answer
  * is solved exactly after every request, and writes are free. A minute and a half per seed.
  *

@@ -1,4 +1,4 @@
-/** How many requests a policy decides about per second: prints the table of docs/BENCHMARKS.md. Policies take turns. */
+/** How many requests a policy decides about per second: prints the table of docs/internals/benchmarks.md. Policies take turns. */
 
 import { createPolicy, seededRandom } from "../src/index.ts";
 import type { PolicyCache } from "../src/index.ts";

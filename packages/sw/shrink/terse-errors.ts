@@ -1,6 +1,6 @@
 /**
  * Leaves the words out of `new AgaroseError(code, message, details, cause)`: code and details say the same to a program,
- * and `docs/ERRORS.md` to a person. The minifier then drops what only made up the words. Where the code says all
+ * and `docs/reference/errors.md` to a person. The minifier then drops what only made up the words. Where the code says all
  * that matters, nothing else is left.
  */
 import { edited, parse, walk, type Edit, type Node } from "./syntax-tree.ts";

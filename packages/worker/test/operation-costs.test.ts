@@ -1,4 +1,4 @@
-/** How many paid operations reads and periods take: what the costs in docs/OPERATIONS.md are computed from. */
+/** How many paid operations reads and periods take: what the costs in docs/guides/deploy.md are computed from. */
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { costTable, OPERATIONS } from "../scripts/operating-costs.ts";
@@ -64,7 +64,7 @@ test("a period that changes nothing costs the probes, a few calls of Durable Obj
 });
 
 test("the documentation has the table that the script computes", async () => {
-  const text = await readFile(new URL("../../../docs/OPERATIONS.md", import.meta.url), "utf8");
+  const text = await readFile(new URL("../../../docs/guides/deploy.md", import.meta.url), "utf8");
   const cells = (markdown: string): string[] =>
     markdown
       .split("\n")

@@ -36,7 +36,7 @@ const FRAMES: Frame[] = [
 const BYTES = concat(FRAMES.map((frame) => encodeFrame(frame.type, frame.stripe, frame.chunk, frame.payload)));
 
 describe("frames", () => {
-  test("have the header of docs/FORMAT.md, little-endian", () => {
+  test("have the header of docs/reference/format.md, little-endian", () => {
     expect([...encodeFrameHeader("chunk", 0x01020304, 0x0506, 0x0708)]).toEqual([
       2, 1, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, 0x08, 0x07, 0, 0,
     ]);

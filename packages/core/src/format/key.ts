@@ -1,5 +1,5 @@
 /**
- * Keys: what a client asks for, and the names of S3 objects made from them (docs/FORMAT.md, "Names").
+ * Keys: what a client asks for, and the names of S3 objects made from them (docs/reference/format.md, "Names").
  *
  * A key is any well-formed Unicode string of path segments. In S3 names every segment is percent-encoded, so the same
  * name works on every S3 server, and `@`, which encoding always escapes, can separate our own suffixes from keys.

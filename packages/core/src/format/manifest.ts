@@ -1,5 +1,5 @@
 /**
- * The manifest: what one version of one object is and where its chunks are (docs/FORMAT.md, "Manifest").
+ * The manifest: what one version of one object is and where its chunks are (docs/reference/format.md, "Manifest").
  *
  * `parseManifest` is the only way in from bytes: whatever it returns is consistent, so no reader checks again.
  */

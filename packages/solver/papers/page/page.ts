@@ -1,4 +1,4 @@
-/** What the sections of docs/PAPERS.md are made of: scenarios played, numbers and tables as text. */
+/** What the sections of docs/internals/papers.md are made of: scenarios played, numbers and tables as text. */
 
 import { readFileSync } from "node:fs";
 import { parseScenario, resolveExtends, simulate } from "../../src/index.ts";

@@ -96,7 +96,7 @@ async function errorOf(response: Response, key: string): Promise<AgaroseError> {
   const { status } = response;
   const { code = "SOURCE_FAILED", message = `${key} was answered with ${status}`, details } = told?.error ?? {};
   // The worker's drop-in file has no words of its own.
-  const words = message === code ? `${key}: ${code} ${JSON.stringify(details)}, see docs/ERRORS.md` : message;
+  const words = message === code ? `${key}: ${code} ${JSON.stringify(details)}, see docs/reference/errors.md` : message;
   return new AgaroseError(code, words, { ...details, status });
 }
 

@@ -13,7 +13,10 @@ export function register(program: Command): void {
   program
     .command("advise")
     .description("rank codes, regions and cache sizes by expected latency and monthly cost")
-    .argument("<file>", "regions, prices, audience and what must be survived (JSON; docs/SCENARIOS.md describes it)")
+    .argument(
+      "<file>",
+      "regions, prices, audience and what must be survived (JSON; docs/internals/scenarios.md describes it)",
+    )
     .action(async (file: string, _options: unknown, command: Command) => {
       const advice = advise((await readRequest(file)) as AdviceRequest);
       printResult(command.optsWithGlobals<{ json?: boolean }>().json ?? false, { advice }, linesOf(advice));
