@@ -20,5 +20,5 @@ export * from "./sources/bundle-source.ts";
 export * from "./sources/region-source.ts";
 export * from "./sources/peer-source.ts";
 export { readChecked, readExactly } from "./sources/body.ts";
-export * from "./sources/first-in-turn.ts";
+export * from "./sources/staggered-race.ts";
 export * from "./sources/manifest-source.ts";

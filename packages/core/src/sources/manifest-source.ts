@@ -3,7 +3,7 @@
  */
 import { readChecked } from "./body.ts";
 import { AgaroseError } from "../errors.ts";
-import { firstInTurn, type FailedAttempt } from "./first-in-turn.ts";
+import { firstInTurn, type FailedAttempt } from "./staggered-race.ts";
 import { manifestName, objectUrl, parseKey } from "../format/key.ts";
 import { hedgeAfterMs, type LatencyEstimate } from "../latency.ts";
 import { parseManifest, refuseTooLarge, type Manifest } from "../format/manifest.ts";
