@@ -19,7 +19,7 @@ export interface FakeSourceOptions {
   /** What it takes; a function sees each request. Default 100. */
   readonly ms?: number | ((request: ChunkRequest) => number);
   readonly behaviour?: (request: ChunkRequest) => Behaviour;
-  readonly grown?: Promise<void>;
+  readonly updated?: Promise<void>;
 }
 
 /** A source on a simulated clock that records what was asked of it. */
@@ -39,8 +39,8 @@ export class FakeSource implements ChunkSource {
     this.#options = options;
   }
 
-  get grown(): Promise<void> | undefined {
-    return this.#options.grown;
+  get updated(): Promise<void> | undefined {
+    return this.#options.updated;
   }
 
   get latency(): LatencyEstimate {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { LatencyEstimate } from "../latency.ts";
-import { expectedReadMs, planStripe, startCount, type Candidate } from "./read-plan.ts";
+import { planReadMs, planStripe, startCount, type Candidate } from "./read-plan.ts";
 import type { ChunkSource, SourceKind } from "../sources/source.ts";
 
 const CODE = { k: 4, m: 2 };
@@ -112,16 +112,16 @@ describe("startCount", () => {
   });
 });
 
-describe("expectedReadMs", () => {
+describe("planReadMs", () => {
   test("is the mean of the slowest of the k fastest", () => {
     const sources = [10, 20, 30, 40, 50, 60].map((ms, i) => source(`r${i}`, ms, [i]));
-    expect(expectedReadMs(4, 0, plan(sources))).toBe(40);
-    expect(expectedReadMs(4, 2, plan(sources))).toBe(40);
+    expect(planReadMs(4, 0, plan(sources))).toBe(40);
+    expect(planReadMs(4, 2, plan(sources))).toBe(40);
   });
 
   test("is infinite when fewer than k chunks can be had, however many sources offer them", () => {
     const sources = [source("a", 10, [0, 1, 2]), source("b", 20, [0, 1, 2])];
-    expect(expectedReadMs(4, 1, plan(sources))).toBe(Number.POSITIVE_INFINITY);
+    expect(planReadMs(4, 1, plan(sources))).toBe(Number.POSITIVE_INFINITY);
   });
 });
 

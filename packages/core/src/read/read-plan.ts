@@ -68,7 +68,7 @@ export function startCount(k: number, delta: number, candidates: readonly Candid
  * Expected milliseconds of a read by this plan when every source takes its mean: the k-th smallest of the k + delta
  * first requests (Agar's max-of-means for delta = 0). Infinity when fewer than k chunks can be had.
  */
-export function expectedReadMs(k: number, delta: number, candidates: readonly Candidate[]): number {
+export function planReadMs(k: number, delta: number, candidates: readonly Candidate[]): number {
   const started = bestOfEachChunk(candidates).slice(0, startCount(k, delta, candidates));
   return started.map(({ estimate }) => estimate.meanMs).toSorted((a, b) => a - b)[k - 1] ?? Number.POSITIVE_INFINITY;
 }

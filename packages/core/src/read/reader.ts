@@ -208,9 +208,9 @@ class Read {
         stripe,
         lastStripe: this.#endStripe - 1,
         candidates,
-        further: sources.flatMap(({ grown }) => {
+        further: sources.flatMap(({ updated }) => {
           const planned = (): Candidate[] => planStripe(manifest, stripe.index, sources, { random: () => 0 });
-          return grown ? [grown.then(planned)] : [];
+          return updated ? [updated.then(planned)] : [];
         }),
         codec,
         signal,

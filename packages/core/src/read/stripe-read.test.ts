@@ -172,10 +172,10 @@ describe("readStripe", () => {
       { behaviour = "serve" as Behaviour, kind = "edge" as SourceKind, ms = 5 } = {},
     ) {
       const held: number[] = [];
-      const grown = world.clock.sleep(atMs).then(() => void held.push(...chunks));
-      const pop = world.add({ id: "pop", kind, chunks: held, ms, grown, behaviour: () => behaviour });
+      const updated = world.clock.sleep(atMs).then(() => void held.push(...chunks));
+      const pop = world.add({ id: "pop", kind, chunks: held, ms, updated, behaviour: () => behaviour });
       const plan = (): Candidate[] => planStripe(object.manifest, 0, [pop], { random: () => 0 });
-      return { further: [grown.then(plan)], delta: 0, hedge: false };
+      return { further: [updated.then(plan)], delta: 0, hedge: false };
     }
 
     test("are used as soon as they come, in place of what was asked for", async () => {

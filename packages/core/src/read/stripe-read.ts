@@ -30,7 +30,7 @@ export interface StripeReadOptions {
   readonly lastStripe?: number;
   /** From `planStripe`. */
   readonly candidates: readonly Candidate[];
-  /** What sources turn out to have later: see `ChunkSource.grown`. Those that are planned already are not asked again. Default: none. */
+  /** What sources turn out to have later: see `ChunkSource.updated`. Those that are planned already are not asked again. Default: none. */
   readonly further?: readonly Promise<readonly Candidate[]>[];
   readonly delta: number;
   /** Whether to ask further sources once the expected time has passed. */
@@ -157,12 +157,12 @@ class StripeRead {
       startMs: clock.now(),
       outcome: "pending",
     };
-    const onTurn = (): void => void (record.waitMs = clock.now() - record.startMs);
+    const onStart = (): void => void (record.waitMs = clock.now() - record.startMs);
     const flight: Flight = { candidate, record, abort: new AbortController(), isExtra };
     this.#flights.add(flight);
     onRequest(record);
     try {
-      const shard = await source.fetch({ stripe, chunk, lastStripe, signal: flight.abort.signal, onTurn });
+      const shard = await source.fetch({ stripe, chunk, lastStripe, signal: flight.abort.signal, onStart });
       if (flight.abort.signal.aborted) return;
       checkedLength(shard, stripe.shardBytes, `${source.kind} ${source.id}, chunk ${chunk} of stripe ${stripe.index}`);
       if (!isFunctional(manifest, chunk)) await checkHash(manifest, stripe, chunk, shard, sha256);

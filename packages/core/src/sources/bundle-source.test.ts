@@ -219,14 +219,14 @@ describe("BundleSource", () => {
 
   test("tells when its plan caches more than was believed, and has what was sent before anybody asked", async () => {
     const pop = new FakePop({ cached: [1], pending: true });
-    let grown = false;
-    void pop.source.grown.then(() => (grown = true));
+    let updated = false;
+    void pop.source.updated.then(() => (updated = true));
     await settle();
-    expect([grown, pop.source.has(0, 3)]).toEqual([false, false]);
+    expect([updated, pop.source.has(0, 3)]).toEqual([false, false]);
     pop.cached = [1, 3];
     pop.begin();
     await settle();
-    expect([grown, pop.source.has(0, 3)]).toEqual([true, true]);
+    expect([updated, pop.source.has(0, 3)]).toEqual([true, true]);
     pop.chunk(0, 1);
     pop.chunk(0, 3);
     expect(await pop.fetch(0, 3)).toEqual(pop.payload(0, 3));

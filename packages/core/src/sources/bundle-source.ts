@@ -25,7 +25,7 @@ export interface BundleSourceOptions {
 export class BundleSource implements ChunkSource {
   readonly id: string;
   readonly kind = "edge";
-  readonly grown: Promise<void>;
+  readonly updated: Promise<void>;
   progress = 0;
   readonly #latency: () => LatencyEstimate;
   readonly #cached: () => readonly number[];
@@ -44,7 +44,7 @@ export class BundleSource implements ChunkSource {
     this.#latency = options.latency;
     this.#cached = options.cached;
     this.#frames = options.frames;
-    this.grown = this.#frames.then(
+    this.updated = this.#frames.then(
       () => this.#rejectMissing(({ chunk }) => !this.#cached().includes(chunk)),
       // A failed bundle is told to whoever waits for its chunks; a read that needs none of them does not care.
       () => {},

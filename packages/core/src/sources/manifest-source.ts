@@ -3,7 +3,7 @@
  */
 import { readChecked } from "./body.ts";
 import { AgaroseError } from "../errors.ts";
-import { firstInTurn, type FailedAttempt } from "./staggered-race.ts";
+import { staggeredRace, type FailedAttempt } from "./staggered-race.ts";
 import { manifestName, objectUrl, parseKey } from "../format/key.ts";
 import { hedgeAfterMs, type LatencyEstimate } from "../latency.ts";
 import { parseManifest, refuseTooLarge, type Manifest } from "../format/manifest.ts";
@@ -52,7 +52,7 @@ export async function findManifest(key: string, options: FindManifestOptions): P
       start: (own: AbortSignal) => fetchManifest(key, region, names, fetch, own),
     }));
   try {
-    return await firstInTurn(attempts, {
+    return await staggeredRace(attempts, {
       clock,
       signal: AbortSignal.any([stop.signal, ...(signal ? [signal] : [])]),
       afterFailure: ({ code }, failures) => {

@@ -20,7 +20,7 @@ export interface ChunkSource {
    * them takes them in: of the edge all, which are under way without having been asked for; of a peer those that it would
    * deliver before what is under way.
    */
-  readonly grown?: Promise<void> | undefined;
+  readonly updated?: Promise<void> | undefined;
   /** Grows whenever something comes of it: a stripe is not given up while its sources send. */
   readonly progress?: number;
   /**
@@ -41,5 +41,5 @@ export interface ChunkRequest {
   /** The last stripe that the read is going to want: a source may fetch ahead. Default: this one alone. */
   readonly lastStripe?: number;
   /** A source that lets requests wait for a turn calls it when that has come. */
-  readonly onTurn?: () => void;
+  readonly onStart?: () => void;
 }

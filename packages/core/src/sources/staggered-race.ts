@@ -19,7 +19,7 @@ export interface FailedAttempt {
   readonly error: AgaroseError;
 }
 
-export interface TurnOptions<T> {
+export interface RaceOptions<T> {
   readonly clock: Clock;
   /** Ends all attempts; the winner goes on living by it. */
   readonly signal: AbortSignal;
@@ -35,7 +35,7 @@ export interface TurnOptions<T> {
 }
 
 /** The first success. Rejects with a failure that answers for all, with ABORTED, or with what `allFailed` makes. */
-export function firstInTurn<T>(attempts: readonly Attempt<T>[], options: TurnOptions<T>): Promise<T> {
+export function staggeredRace<T>(attempts: readonly Attempt<T>[], options: RaceOptions<T>): Promise<T> {
   const { clock, signal, afterFailure, allFailed, discard } = options;
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const running = new Map<Attempt<T>, { abort: AbortController; cancelTimer: () => void; late: boolean }>();

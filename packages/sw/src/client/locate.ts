@@ -5,7 +5,7 @@
 import {
   AgaroseError,
   findManifest,
-  firstInTurn,
+  staggeredRace,
   isUnusable,
   type Attempt,
   type FailedAttempt,
@@ -60,7 +60,7 @@ export function locate(client: ObjectClient, request: LocateRequest): Promise<Lo
       },
     });
   }
-  return firstInTurn(attempts, {
+  return staggeredRace(attempts, {
     clock: ports.clock,
     signal,
     afterFailure: (error) => (isAnswer(error) ? "none" : "next"),

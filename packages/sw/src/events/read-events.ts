@@ -40,7 +40,7 @@ export interface PlanEvent {
   readonly delta: number;
   /** Chunk indices that the PoP is believed to have cached. */
   readonly cached: readonly number[];
-  /** What the plan's model expects the first stripe to take from here: `expectedReadMs`. */
+  /** What the plan's model expects the first stripe to take from here: `planReadMs`. */
   readonly expectedMs: number;
 }
 

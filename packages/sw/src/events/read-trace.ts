@@ -2,7 +2,7 @@
  * The account of one read: tells the channel what happens, and the latency book what was measured.
  */
 import {
-  expectedReadMs,
+  planReadMs,
   hedgeAfterMs,
   planStripe,
   readKind,
@@ -45,7 +45,7 @@ export class ReadTrace {
     const { manifest, cached, delta, version } = plan;
     const { k, m, bytes } = manifest;
     const candidates = planStripe(manifest, stripe, sources, { random: () => 0 });
-    const expectedMs = expectedReadMs(k, delta, candidates);
+    const expectedMs = planReadMs(k, delta, candidates);
     const pop = sources.find(({ kind }) => kind === "edge")?.id;
     this.#edgeBytes = cached.length * stripeShape(manifest, 0).shardBytes;
     const ms = this.#now();

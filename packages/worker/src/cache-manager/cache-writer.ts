@@ -7,7 +7,7 @@ import { OPERATIONS_MAX, type Budget } from "../platform/operation-budget.ts";
 import { advance, type CacheChange } from "./cache-change.ts";
 import type { CacheContext, ChunkCache } from "../read/chunk-cache.ts";
 import type { RegionEstimate } from "../state/configuration.ts";
-import { within } from "../platform/async.ts";
+import { withTimeout } from "../platform/async.ts";
 import type { Region } from "../http/settings.ts";
 import { inParallel } from "../platform/parallel.ts";
 import type { ObjectShape } from "./planner/object-shape.ts";
@@ -173,7 +173,7 @@ export class CacheWriter {
     try {
       this.#options.budget.spend();
       purse.spend({ reads: 1 });
-      const stored = await within(cache.load(entry.version, stripe, context), KV_DEADLINE_MS, clock, "a KV read");
+      const stored = await withTimeout(cache.load(entry.version, stripe, context), KV_DEADLINE_MS, clock, "a KV read");
       const filled = await fillStripe({
         manifest,
         stripe,
@@ -210,7 +210,7 @@ export class CacheWriter {
 
   async #kv(change: () => Promise<void>): Promise<boolean> {
     try {
-      await within(change(), KV_DEADLINE_MS, this.#options.clock, "a KV write");
+      await withTimeout(change(), KV_DEADLINE_MS, this.#options.clock, "a KV write");
       return true;
     } catch (error) {
       this.#kvFailed = true;

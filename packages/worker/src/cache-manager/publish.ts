@@ -2,7 +2,7 @@
 import { LATENCY_UNKNOWN, type Clock } from "@agarose/core";
 import { promise } from "./cache-change.ts";
 import { CONFIGURATION_NAME, type Configuration, type RegionEstimate } from "../state/configuration.ts";
-import { within } from "../platform/async.ts";
+import { withTimeout } from "../platform/async.ts";
 import type { Settings } from "../http/settings.ts";
 import type { LedgerEntry } from "../state/pop-state.ts";
 
@@ -37,7 +37,7 @@ export async function publishConfiguration(options: PublishOptions): Promise<Con
   };
   onPublished(configuration);
   const text = JSON.stringify(configuration);
-  const put = (): Promise<void> => within(kv.put(CONFIGURATION_NAME, text), KV_DEADLINE_MS, clock, "a KV write");
+  const put = (): Promise<void> => withTimeout(kv.put(CONFIGURATION_NAME, text), KV_DEADLINE_MS, clock, "a KV write");
   await put().catch(async () => {
     await new Promise<void>((resolve) => clock.after(WRITE_INTERVAL_MS, resolve));
     await put();

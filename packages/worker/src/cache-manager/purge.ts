@@ -6,7 +6,7 @@ import { AgaroseError, systemSha256 } from "@agarose/core";
 import { Budget, OPERATIONS_MAX } from "../platform/operation-budget.ts";
 import { LEASE_MS } from "./cache-manager.ts";
 import { CacheWriter } from "./cache-writer.ts";
-import { orNothing } from "../platform/async.ts";
+import { orUndefined } from "../platform/async.ts";
 import type { Invocation } from "../read/isolate.ts";
 import { tellPeers } from "../peers/cooperation.ts";
 import type { LedgerEntry, PopSnapshot } from "../state/pop-state.ts";
@@ -47,7 +47,7 @@ export async function purge(request: PurgeRequest, invocation: Invocation): Prom
     return await remove(matching, snapshot, invocation);
   } finally {
     // Where this fails, the lease runs out by itself.
-    await orNothing(Promise.resolve(state.endLease()), LEASE_RETRY_MS, isolate.clock);
+    await orUndefined(Promise.resolve(state.endLease()), LEASE_RETRY_MS, isolate.clock);
   }
 }
 

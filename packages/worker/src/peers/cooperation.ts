@@ -4,7 +4,7 @@
  */
 import type { Clock, FetchPort } from "@agarose/core";
 import type { Configuration } from "../state/configuration.ts";
-import { within } from "../platform/async.ts";
+import { withTimeout } from "../platform/async.ts";
 import { EDGE_LATENCY } from "../read/edge-source.ts";
 import type { Env } from "../http/settings.ts";
 import { isolateOf, type Invocation } from "../read/isolate.ts";
@@ -83,7 +83,7 @@ async function tripTo(url: string, fetch: FetchPort, clock: Clock): Promise<numb
   const startMs = clock.now();
   try {
     const answer = fetch(url, { signal: abort.signal });
-    const { status, body } = await within(answer, PROBE_TIMEOUT_MS, clock, `a probe of ${url}`);
+    const { status, body } = await withTimeout(answer, PROBE_TIMEOUT_MS, clock, `a probe of ${url}`);
     await body?.cancel();
     return status === 200 ? clock.now() - startMs : Number.POSITIVE_INFINITY;
   } catch {

@@ -1,6 +1,6 @@
 /** Messages between PoPs on the wire: `POST /v1/peers`, signed. What is lost is made good by the next digest. */
 import { AgaroseError, type Clock } from "@agarose/core";
-import { within } from "../platform/async.ts";
+import { withTimeout } from "../platform/async.ts";
 import { MESSAGE_BYTES_MAX, parsePeerMessage, type PeerMessage } from "./peer-message.ts";
 import type { Peer, PeerSettings } from "./peer-settings.ts";
 import { claimOf, isSigned, signedHeaders } from "./signature.ts";
@@ -29,7 +29,7 @@ export async function sendMessage({ peer, message, key, clock, fetch }: Sending)
     signal: abort.signal,
   });
   try {
-    const response = await within(sending, SEND_MS, clock, `telling PoP ${peer.name}`);
+    const response = await withTimeout(sending, SEND_MS, clock, `telling PoP ${peer.name}`);
     await response.body?.cancel();
     if (response.status === 204) return;
     const { status } = response;

@@ -8,7 +8,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { systemClock } from "@agarose/core";
 import { CacheEvents, type CacheMessage } from "@agarose/solver";
-import { orNothing } from "../platform/async.ts";
+import { orUndefined } from "../platform/async.ts";
 import { EDGE_LATENCY } from "../read/edge-source.ts";
 import { parseSettings, type Env } from "../http/settings.ts";
 import { log } from "../platform/log.ts";
@@ -170,7 +170,7 @@ export class PeerState extends DurableObject<Env> {
       if (isFirst(this.#ticket(), waitedFor)) return true;
       const leftMs = untilMs - Date.now();
       if (leftMs <= 0) return false;
-      await orNothing(this.#heard.promise, leftMs, systemClock);
+      await orUndefined(this.#heard.promise, leftMs, systemClock);
     }
   }
 

@@ -3,7 +3,7 @@
  * and what it had begun then never ends.
  */
 import type { Clock } from "@agarose/core";
-import { orNothing } from "./async.ts";
+import { orUndefined } from "./async.ts";
 
 const PATIENCE_MS = 5_000;
 
@@ -26,7 +26,7 @@ export class UnderWay {
   /** Resolves when all that is under way now has ended, in five seconds at most. */
   async ended(): Promise<void> {
     const tasks = [...this.#tasks];
-    await orNothing(Promise.allSettled(tasks), PATIENCE_MS, this.#clock);
+    await orUndefined(Promise.allSettled(tasks), PATIENCE_MS, this.#clock);
     // What has not ended by now died.
     for (const task of tasks) this.#tasks.delete(task);
   }

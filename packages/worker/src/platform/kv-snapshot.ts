@@ -3,7 +3,7 @@
  * gone: nothing goes back to an older epoch, and no read waits for it longer than a moment.
  */
 import type { Clock } from "@agarose/core";
-import { orNothing } from "./async.ts";
+import { orUndefined } from "./async.ts";
 
 /** The part of a KV namespace that is read. */
 interface Values {
@@ -51,7 +51,7 @@ export class Broadcast<T extends { readonly epoch: number }> {
       this.#loading = this.#load(kv);
       waitUntil(this.#loading);
     }
-    if (age >= USABLE_MS) await orNothing(this.#loading, DEADLINE_MS, this.#clock);
+    if (age >= USABLE_MS) await orUndefined(this.#loading, DEADLINE_MS, this.#clock);
     return this.#current;
   }
 
@@ -69,7 +69,7 @@ export class Broadcast<T extends { readonly epoch: number }> {
 
   async #load(kv: Values): Promise<void> {
     const { name, parse } = this.#options;
-    const stored = await orNothing(kv.get(name), LOAD_MS, this.#clock);
+    const stored = await orUndefined(kv.get(name), LOAD_MS, this.#clock);
     this.#loading = undefined;
     // KV may show an older epoch for a minute, or nothing: what we have stays, and is tried again after a while.
     this.#loadedMs = this.#clock.now();

@@ -7,7 +7,7 @@
 import { encodeFrame, parseFrames, type Clock, type Frame } from "@agarose/core";
 import { ByteLru } from "./byte-lru.ts";
 import type { Connections } from "../platform/connections.ts";
-import { orNothing } from "../platform/async.ts";
+import { orUndefined } from "../platform/async.ts";
 import type { FrontCache } from "./front-cache.ts";
 
 /** What one use of the cache needs of the invocation. */
@@ -141,7 +141,7 @@ export class ChunkCache {
   async #readKv(name: string, { kv, connections }: CacheContext): Promise<{ value: ArrayBuffer | null } | undefined> {
     if (this.#clock.now() < this.#pausedUntilMs) return undefined;
     const reading = connections.run(async () => ({ value: await kv.get(name, "arrayBuffer") }));
-    const answer = await orNothing(reading, KV_DEADLINE_MS, this.#clock);
+    const answer = await orUndefined(reading, KV_DEADLINE_MS, this.#clock);
     if (!answer) {
       this.#counters.kvFailures++;
       this.#pausedUntilMs = this.#clock.now() + PAUSE_MS;

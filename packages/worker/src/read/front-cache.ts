@@ -2,7 +2,7 @@
  * The Cache API of this data center, as bytes under a name. It is a shortcut only: whatever goes wrong is a miss.
  */
 import type { Clock } from "@agarose/core";
-import { orNothing } from "../platform/async.ts";
+import { orUndefined } from "../platform/async.ts";
 
 const DEADLINE_MS = 200;
 
@@ -23,7 +23,7 @@ export class FrontCache {
       const response = await this.#open().match(this.#url(name));
       return response ? new Uint8Array(await response.arrayBuffer()) : undefined;
     };
-    return orNothing(found(), DEADLINE_MS, this.#clock);
+    return orUndefined(found(), DEADLINE_MS, this.#clock);
   }
 
   async put(name: string, bytes: Uint8Array, ttlSeconds: number): Promise<void> {

@@ -21,7 +21,7 @@ import { CircuitBreakers } from "../region-manager/circuit-breakers.ts";
 import { ChunkCache, type CacheContext } from "./chunk-cache.ts";
 import { ConfigurationStore, deliveryMs, type Configuration } from "../state/configuration.ts";
 import { Connections, regionFetch } from "../platform/connections.ts";
-import { within } from "../platform/async.ts";
+import { withTimeout } from "../platform/async.ts";
 import { parseSettings, type Env, type Settings } from "../http/settings.ts";
 import { FrontCache } from "./front-cache.ts";
 import { ManifestStore } from "./manifest-store.ts";
@@ -173,7 +173,7 @@ export class Invocation {
     const { clock } = this.isolate;
     const finding = findManifest(key, { regions, fetch: this.fetch, clock, signal: abort.signal });
     try {
-      return await within(finding, FIND_MANIFEST_MS, clock, `finding the manifest of ${JSON.stringify(key)}`);
+      return await withTimeout(finding, FIND_MANIFEST_MS, clock, `finding the manifest of ${JSON.stringify(key)}`);
     } finally {
       abort.abort();
     }

@@ -13,7 +13,7 @@ import {
   type Manifest,
 } from "@agarose/core";
 import { ByteLru } from "./byte-lru.ts";
-import { orNothing } from "../platform/async.ts";
+import { orUndefined } from "../platform/async.ts";
 import type { FrontCache } from "./front-cache.ts";
 
 export interface ManifestStoreOptions {
@@ -74,7 +74,7 @@ export class ManifestStore {
       (manifest) => ({ manifest }),
       (error: unknown) => ({ error }),
     );
-    const settled = await orNothing(outcome, known ? RENEWAL_PATIENCE_MS : SHARED_LOOKUP_MS, this.#options.clock);
+    const settled = await orUndefined(outcome, known ? RENEWAL_PATIENCE_MS : SHARED_LOOKUP_MS, this.#options.clock);
     if (!settled) return known?.manifest ?? renew();
     if ("error" in settled) throw settled.error;
     return settled.manifest;

@@ -4,7 +4,7 @@
  * even when its own client leaves.
  */
 import { AgaroseError, toAgaroseError, type Clock, type StripeData } from "@agarose/core";
-import { orNothing } from "../platform/async.ts";
+import { orUndefined } from "../platform/async.ts";
 
 export interface FlightOptions {
   readonly version: string;
@@ -83,7 +83,7 @@ export class StripeFlights {
     flight.followers++;
     try {
       const leftMs = flight.startMs + PATIENCE_MS - this.#clock.now();
-      const outcome = await orNothing(unlessAborted(flight.outcome, signal), leftMs, this.#clock);
+      const outcome = await orUndefined(unlessAborted(flight.outcome, signal), leftMs, this.#clock);
       if (!outcome) this.#end(name, flight);
       return outcome;
     } finally {

@@ -12,7 +12,7 @@ import {
   type Manifest,
 } from "@agarose/core";
 import { Connections } from "../platform/connections.ts";
-import { within } from "../platform/async.ts";
+import { withTimeout } from "../platform/async.ts";
 import type { Region } from "../http/settings.ts";
 import type { RegionProbe } from "./region-estimates.ts";
 
@@ -113,7 +113,7 @@ async function timed(
     return response.status === 206 && byteLength === bytes ? 206 : 599;
   };
   try {
-    const status = await within(answer(), PROBE_TIMEOUT_MS, clock, `a probe of region ${region.name}`);
+    const status = await withTimeout(answer(), PROBE_TIMEOUT_MS, clock, `a probe of region ${region.name}`);
     // A bucket whose listing is private answers 403 for what does not exist; redirects and 5xx are no answer.
     return status < 300 || status === 403 || status === 404 ? clock.now() - startMs : Number.POSITIVE_INFINITY;
   } catch {

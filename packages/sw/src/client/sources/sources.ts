@@ -76,7 +76,7 @@ function queued(source: RegionSource, queue: FairQueue, turn: Turn): ChunkSource
     has: (stripe, chunk) => source.has(stripe, chunk),
     fetch: (request) =>
       queue.run(turn, request.signal, () => {
-        request.onTurn?.();
+        request.onStart?.();
         return source.fetch(request);
       }),
     release: (stripe) => source.release?.(stripe),
