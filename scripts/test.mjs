@@ -7,6 +7,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { environment, root, setUp } from "./set-up.mjs";
+import { ensureVersitygw } from "./versitygw.mjs";
 
 const node = setUp();
 const env = environment(node);
@@ -17,6 +18,7 @@ mkdirSync(reports, { recursive: true });
 const steps = [
   { name: "lint", run: () => check("npm", ["run", "--silent", "lint"]) },
   { name: "types", run: () => check("npm", ["run", "--silent", "types"]) },
+  { name: "versitygw", run: versitygw },
   { name: "unit, workerd and S3", run: vitest },
   { name: "Rust", run: rust },
   { name: "browser", run: playwright },
@@ -46,6 +48,13 @@ process.exitCode = total.failed > 0 ? 1 : 0;
 async function check(command, args) {
   const { code } = await run(command, args);
   return { code, passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1 };
+}
+
+/** The real S3 server: without Go its tests are skipped, a failed build is a failure. */
+async function versitygw() {
+  const outcome = await ensureVersitygw();
+  if (outcome === "no-go") return { code: 0, passed: 0, failed: 0, skipped: 1, note: "(Go is not installed)" };
+  return outcome === "failed" ? { code: 1, passed: 0, failed: 1 } : { code: 0, passed: 1, failed: 0 };
 }
 
 async function vitest() {
