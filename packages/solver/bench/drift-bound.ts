@@ -35,50 +35,51 @@ interface Told {
 /** Marginals of every object over the ranks, brought forward by every request. */
 class ToldFilter {
   readonly estimate: Float64Array;
-  private readonly objects: number;
-  private readonly hazard: number;
-  private readonly isCoupled: boolean;
+  readonly #objects: number;
+  readonly #hazard: number;
+  readonly #isCoupled: boolean;
   /** Per level: the mean probability and the number of its ranks. */
-  private readonly level: Float64Array;
-  private readonly ranks: Float64Array;
+  readonly #level: Float64Array;
+  readonly #ranks: Float64Array;
   /** Per object and level: the probability of each single rank of the level. */
-  private readonly marginal: Float32Array;
-  private readonly weight: Float32Array;
-  private readonly toRank: Float32Array;
-  private readonly toObject: Float32Array;
+  readonly #marginal: Float32Array;
+  readonly #weight: Float32Array;
+  readonly #toRank: Float32Array;
+  readonly #toObject: Float32Array;
 
   constructor({ profile, hazard, isCoupled }: Told) {
-    this.objects = profile.length;
-    this.hazard = hazard;
-    this.isCoupled = isCoupled;
+    this.#objects = profile.length;
+    this.#hazard = hazard;
+    this.#isCoupled = isCoupled;
     const first: number[] = [];
     for (let rank = 0; rank < profile.length;) {
       first.push(rank);
       rank = rank < RANKS_ALONE ? rank + 1 : Math.ceil(rank * LEVEL_RATIO);
     }
-    this.ranks = Float64Array.from(first, (rank, g) => (first[g + 1] ?? profile.length) - rank);
-    this.level = Float64Array.from(first, (rank, g) => {
-      return profile.subarray(rank, first[g + 1]).reduce((sum, p) => sum + p, 0) / this.ranks[g]!;
+    this.#ranks = Float64Array.from(first, (rank, g) => (first[g + 1] ?? profile.length) - rank);
+    this.#level = Float64Array.from(first, (rank, g) => {
+      return profile.subarray(rank, first[g + 1]).reduce((sum, p) => sum + p, 0) / this.#ranks[g]!;
     });
-    const cells = this.objects * this.level.length;
-    this.marginal = new Float32Array(cells).fill(1 / this.objects);
-    this.weight = new Float32Array(isCoupled ? cells : 0);
-    this.toRank = new Float32Array(isCoupled ? cells : 0);
-    this.toObject = new Float32Array(isCoupled ? cells : 0);
-    this.estimate = new Float64Array(this.objects).fill(1 / this.objects);
+    const cells = this.#objects * this.#level.length;
+    this.#marginal = new Float32Array(cells).fill(1 / this.#objects);
+    this.#weight = new Float32Array(isCoupled ? cells : 0);
+    this.#toRank = new Float32Array(isCoupled ? cells : 0);
+    this.#toObject = new Float32Array(isCoupled ? cells : 0);
+    this.estimate = new Float64Array(this.#objects).fill(1 / this.#objects);
   }
 
   record(object: number): void {
-    if (this.isCoupled) this.observeTogether(object);
-    else this.observeAlone(object);
-    this.changeRanks();
+    if (this.#isCoupled) this.#observeTogether(object);
+    else this.#observeAlone(object);
+    this.#changeRanks();
   }
 
   /** Bayes' rule for each object by itself: it was asked for, or it was silent. */
-  private observeAlone(object: number): void {
-    const { marginal, level } = this;
+  #observeAlone(object: number): void {
+    const marginal = this.#marginal;
+    const level = this.#level;
     const silence = level.map((p) => 1 - p);
-    for (let o = 0, at = 0; o < this.objects; o++) {
+    for (let o = 0, at = 0; o < this.#objects; o++) {
       const likelihood = o === object ? level : silence;
       for (let g = 0; g < likelihood.length; g++, at++) marginal[at]! *= likelihood[g]!;
     }
@@ -89,8 +90,12 @@ class ToldFilter {
    * one-to-one assignments. A request multiplies the weights of its object; belief propagation, which is Bethe's
    * approximation of the permanent (Vontobel 2013), makes marginals of weights. The weights with given marginals m are m (1 - m).
    */
-  private observeTogether(object: number): void {
-    const { marginal, weight, toRank, toObject, level } = this;
+  #observeTogether(object: number): void {
+    const marginal = this.#marginal;
+    const weight = this.#weight;
+    const toRank = this.#toRank;
+    const toObject = this.#toObject;
+    const level = this.#level;
     const levels = level.length;
     for (let at = 0; at < marginal.length; at++) {
       const others = Math.max(TINY, 1 - marginal[at]!);
@@ -98,17 +103,21 @@ class ToldFilter {
       toObject[at] = 1 / others;
     }
     for (let g = 0; g < levels; g++) weight[object * levels + g]! *= level[g]! / this.estimate[object]!;
-    for (let sweep = 0; sweep < SWEEPS; sweep++) this.sweep();
+    for (let sweep = 0; sweep < SWEEPS; sweep++) this.#sweep();
     for (let at = 0; at < marginal.length; at++) {
       const odds = toRank[at]! * toObject[at]!;
       marginal[at] = odds / (1 + odds);
     }
-    this.fillRanks();
+    this.#fillRanks();
   }
 
   /** Messages from all objects to all ranks and back. */
-  private sweep(): void {
-    const { weight, toRank, toObject, ranks, objects } = this;
+  #sweep(): void {
+    const weight = this.#weight;
+    const toRank = this.#toRank;
+    const toObject = this.#toObject;
+    const ranks = this.#ranks;
+    const objects = this.#objects;
     const levels = ranks.length;
     const reached = new Float64Array(levels);
     for (let from = 0; from < weight.length; from += levels) {
@@ -125,9 +134,9 @@ class ToldFilter {
   }
 
   /** Every rank has one object, also where the messages have not settled. */
-  private fillRanks(): void {
-    const { marginal } = this;
-    const levels = this.level.length;
+  #fillRanks(): void {
+    const marginal = this.#marginal;
+    const levels = this.#level.length;
     const held = new Float64Array(levels);
     for (let from = 0; from < marginal.length; from += levels) {
       for (let g = 0; g < levels; g++) held[g]! += marginal[from + g]!;
@@ -138,16 +147,20 @@ class ToldFilter {
   }
 
   /** Normalises each object's marginals; then some objects have changed ranks. */
-  private changeRanks(): void {
-    const { marginal, level, ranks, estimate, hazard } = this;
+  #changeRanks(): void {
+    const { estimate } = this;
+    const marginal = this.#marginal;
+    const level = this.#level;
+    const ranks = this.#ranks;
+    const hazard = this.#hazard;
     const levels = level.length;
-    for (let o = 0; o < this.objects; o++) {
+    for (let o = 0; o < this.#objects; o++) {
       const from = o * levels;
       let sum = 0;
       for (let g = 0; g < levels; g++) sum += ranks[g]! * marginal[from + g]!;
       let mean = 0;
       for (let g = 0; g < levels; g++) {
-        const next = ((1 - hazard) / sum) * marginal[from + g]! + hazard / this.objects;
+        const next = ((1 - hazard) / sum) * marginal[from + g]! + hazard / this.#objects;
         marginal[from + g] = next;
         mean += ranks[g]! * next * level[g]!;
       }

@@ -22,13 +22,13 @@ class PlainCache implements PolicyCache {
   readonly capacity: number;
   readonly chunkWeight: Float64Array;
   used = 0;
-  private readonly count: Int32Array;
+  readonly #count: Int32Array;
 
   constructor(objects: number, capacity: number) {
     this.objects = objects;
     this.capacity = capacity;
     this.chunkWeight = new Float64Array(objects).fill(1);
-    this.count = new Int32Array(objects);
+    this.#count = new Int32Array(objects);
   }
 
   kOf(): number {
@@ -36,7 +36,7 @@ class PlainCache implements PolicyCache {
   }
 
   countOf(object: number): number {
-    return this.count[object]!;
+    return this.#count[object]!;
   }
 
   savedMs(_object: number, d: number): number {
@@ -44,8 +44,8 @@ class PlainCache implements PolicyCache {
   }
 
   keep(object: number, d: number): void {
-    this.used += d - this.count[object]!;
-    this.count[object] = d;
+    this.used += d - this.#count[object]!;
+    this.#count[object] = d;
   }
 }
 

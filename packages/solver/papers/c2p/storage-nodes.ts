@@ -93,46 +93,46 @@ class Cluster {
   readonly segments: number;
   sent = 0;
   waitedMs = 0;
-  private readonly study: StorageNodesStudy;
-  private readonly capacity: number;
-  private readonly nodes: StorageNode[];
+  readonly #study: StorageNodesStudy;
+  readonly #capacity: number;
+  readonly #nodes: StorageNode[];
   /** Node of each segment, by object x segments + index. */
-  private readonly placement: Int32Array;
-  private readonly lastReadMs: Float64Array;
-  private travelling: { readonly arrivesMs: number; readonly to: number; readonly message: CacheMessage }[] = [];
+  readonly #placement: Int32Array;
+  readonly #lastReadMs: Float64Array;
+  #travelling: { readonly arrivesMs: number; readonly to: number; readonly message: CacheMessage }[] = [];
 
   constructor(study: StorageNodesStudy) {
     const { nodes = 8, objects = 500 } = study;
-    this.study = study;
+    this.#study = study;
     this.segments = asInteger(study.segmentsPerObject ?? 5, "segmentsPerObject", 1);
-    this.capacity = asInteger(study.segmentsPerNode ?? 128, "segmentsPerNode", 1);
+    this.#capacity = asInteger(study.segmentsPerNode ?? 128, "segmentsPerNode", 1);
     asNumber(study.delayMs, "delayMs", 0);
     asNumber(study.affinityMs ?? AFFINITY_MS, "affinityMs", 0);
     asInteger(objects, "objects", 1);
     const random = seededRandom(asInteger(study.seed, "seed", 0)).fork(1);
-    this.nodes = Array.from({ length: asInteger(nodes, "nodes", 1) }, (_, n) => ({
+    this.#nodes = Array.from({ length: asInteger(nodes, "nodes", 1) }, (_, n) => ({
       cached: new Map(),
       events: new CacheEvents(String(n)),
       table: new ObjectsInCache(),
     }));
     const pick = weighted(
-      this.nodes.map(() => 0.5 + random.next()),
+      this.#nodes.map(() => 0.5 + random.next()),
       random,
     );
-    this.placement = Int32Array.from({ length: objects * this.segments }, pick);
-    this.lastReadMs = new Float64Array(objects).fill(-Infinity);
+    this.#placement = Int32Array.from({ length: objects * this.segments }, pick);
+    this.#lastReadMs = new Float64Array(objects).fill(-Infinity);
   }
 
   /** Reads all segments of an object; returns how many came from disks. */
   read(object: number, nowMs: number): number {
-    this.exchange(nowMs);
-    this.lastReadMs[object] = nowMs;
+    this.#exchange(nowMs);
+    this.#lastReadMs[object] = nowMs;
     let missing = 0;
     const touched = new Set<number>();
     for (let index = 0; index < this.segments; index++) {
       const id = object * this.segments + index;
-      const at = this.placement[id]!;
-      const { cached } = this.nodes[at]!;
+      const at = this.#placement[id]!;
+      const { cached } = this.#nodes[at]!;
       touched.add(at);
       const known = cached.get(id);
       if (known) {
@@ -143,82 +143,82 @@ class Cluster {
         continue;
       }
       missing++;
-      if (cached.size >= this.capacity) this.evict(at, nowMs);
+      if (cached.size >= this.#capacity) this.#evict(at, nowMs);
       cached.set(id, { object, index, hits: 1, readMs: nowMs });
-      this.tell(at, object, nowMs);
+      this.#tell(at, object, nowMs);
     }
-    for (const at of touched) this.nodes[at]!.events.recordRead(String(object), nowMs);
+    for (const at of touched) this.#nodes[at]!.events.recordRead(String(object), nowMs);
     return missing;
   }
 
-  private evict(at: number, nowMs: number): void {
-    const node = this.nodes[at]!;
-    const { replacement, affinityMs = AFFINITY_MS } = this.study;
+  #evict(at: number, nowMs: number): void {
+    const node = this.#nodes[at]!;
+    const { replacement, affinityMs = AFFINITY_MS } = this.#study;
     if (replacement === "lru") {
       const [[id, { object }]] = node.cached as unknown as [[number, Segment]];
       node.cached.delete(id);
-      return this.tell(at, object, nowMs);
+      return this.#tell(at, object, nowMs);
     }
     const compare = replacement === "c2p" ? compareC2p : compareLru;
-    const oic = replacement === "c2p" ? this.oicAt(at, nowMs) : () => 1;
+    const oic = replacement === "c2p" ? this.#oicAt(at, nowMs) : () => 1;
     const candidates: (ReplacementCandidate & { readonly id: number; readonly object: number })[] = [];
     for (const [id, { object, hits, readMs }] of node.cached) {
       candidates.push({ id, object, oic: oic(object), hits: decayedHits(hits, readMs, nowMs), readMs });
     }
     const victim = chooseVictim(candidates, affinityMs, compare)!;
     node.cached.delete(victim.id);
-    this.tell(at, victim.object, nowMs);
+    this.#tell(at, victim.object, nowMs);
   }
 
   /** OiC as the node knows it, each object's worked out once. */
-  private oicAt(at: number, nowMs: number): (object: number) => number {
+  #oicAt(at: number, nowMs: number): (object: number) => number {
     const known = new Map<number, number>();
-    const patienceMs = GATHER_MS + this.study.delayMs;
+    const patienceMs = GATHER_MS + this.#study.delayMs;
     return (object) => {
-      if (nowMs - this.lastReadMs[object]! <= patienceMs) return 1;
+      if (nowMs - this.#lastReadMs[object]! <= patienceMs) return 1;
       let oic = known.get(object);
       if (oic === undefined) {
-        oic = this.nodes[at]!.table.oic(String(object), this.segments, this.heldAt(at, object));
+        oic = this.#nodes[at]!.table.oic(String(object), this.segments, this.#heldAt(at, object));
         known.set(object, oic);
       }
       return oic;
     };
   }
 
-  private heldAt(at: number, object: number): number[] {
-    const { cached } = this.nodes[at]!;
+  #heldAt(at: number, object: number): number[] {
+    const { cached } = this.#nodes[at]!;
     const held: number[] = [];
     for (let index = 0; index < this.segments; index++)
       if (cached.has(object * this.segments + index)) held.push(index);
     return held;
   }
 
-  private tell(at: number, object: number, nowMs: number): void {
-    this.nodes[at]!.events.recordHeld(String(object), this.heldAt(at, object), nowMs);
+  #tell(at: number, object: number, nowMs: number): void {
+    this.#nodes[at]!.events.recordHeld(String(object), this.#heldAt(at, object), nowMs);
   }
 
-  private exchange(nowMs: number): void {
-    if (this.study.replacement !== "c2p") return;
-    for (const { events } of this.nodes) {
-      while (events.dueMs <= nowMs) this.send(events.take(events.dueMs)!);
+  #exchange(nowMs: number): void {
+    if (this.#study.replacement !== "c2p") return;
+    for (const { events } of this.#nodes) {
+      while (events.dueMs <= nowMs) this.#send(events.take(events.dueMs)!);
     }
-    const arrived = this.travelling.filter(({ arrivesMs }) => arrivesMs <= nowMs);
-    this.travelling = this.travelling.filter(({ arrivesMs }) => arrivesMs > nowMs);
-    for (const { to, message } of arrived) this.nodes[to]!.table.merge(message);
+    const arrived = this.#travelling.filter(({ arrivesMs }) => arrivesMs <= nowMs);
+    this.#travelling = this.#travelling.filter(({ arrivesMs }) => arrivesMs > nowMs);
+    for (const { to, message } of arrived) this.#nodes[to]!.table.merge(message);
   }
 
   /** To the nodes that store other segments of an object that is spoken of (peer node discovery). */
-  private send(message: CacheMessage): void {
-    for (const to of this.nodes.keys()) {
-      if (String(to) === message.node || !message.statements.some(({ key }) => this.stores(to, Number(key)))) continue;
+  #send(message: CacheMessage): void {
+    for (const to of this.#nodes.keys()) {
+      if (String(to) === message.node || !message.statements.some(({ key }) => this.#stores(to, Number(key)))) continue;
       this.sent++;
-      this.waitedMs += GATHER_MS / 2 + this.study.delayMs;
-      this.travelling.push({ arrivesMs: message.statedMs + this.study.delayMs, to, message });
+      this.waitedMs += GATHER_MS / 2 + this.#study.delayMs;
+      this.#travelling.push({ arrivesMs: message.statedMs + this.#study.delayMs, to, message });
     }
   }
 
-  private stores(node: number, object: number): boolean {
-    return this.placement.subarray(object * this.segments, (object + 1) * this.segments).includes(node);
+  #stores(node: number, object: number): boolean {
+    return this.#placement.subarray(object * this.segments, (object + 1) * this.segments).includes(node);
   }
 }
 

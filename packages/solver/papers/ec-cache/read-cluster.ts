@@ -103,81 +103,81 @@ function arrivalsOf({ load, objectBytes, serverMbitPerSecond, servers }: ReadClu
 class ReadCluster {
   readonly sentBytes: Float64Array;
   storageReads = 0;
-  private readonly study: ReadClusterStudy;
-  private readonly freeAtMs: Float64Array;
-  private readonly linkShare: Float64Array;
-  private readonly isGone: Uint8Array;
+  readonly #study: ReadClusterStudy;
+  readonly #freeAtMs: Float64Array;
+  readonly #linkShare: Float64Array;
+  readonly #isGone: Uint8Array;
   /** Servers of each object's pieces. */
-  private readonly servers: Int32Array[];
-  private readonly cumulative: Float64Array;
-  private readonly splitBytes: number;
-  private readonly background: Random;
-  private nextBackgroundMs = 0;
+  readonly #servers: Int32Array[];
+  readonly #cumulative: Float64Array;
+  readonly #splitBytes: number;
+  readonly #background: Random;
+  #nextBackgroundMs = 0;
 
   constructor(study: ReadClusterStudy, random: Random) {
     const { servers, objects, k, delta, memoryOverhead, zipfExponent, failure } = study;
-    this.study = study;
+    this.#study = study;
     this.sentBytes = new Float64Array(servers);
-    this.freeAtMs = new Float64Array(servers);
-    this.linkShare = new Float64Array(servers).fill(1);
-    this.isGone = Uint8Array.from({ length: servers }, (_, s) => (s < (failure?.servers ?? 0) ? 1 : 0));
-    this.splitBytes = study.objectBytes / k;
-    this.background = random.fork(3);
+    this.#freeAtMs = new Float64Array(servers);
+    this.#linkShare = new Float64Array(servers).fill(1);
+    this.#isGone = Uint8Array.from({ length: servers }, (_, s) => (s < (failure?.servers ?? 0) ? 1 : 0));
+    this.#splitBytes = study.objectBytes / k;
+    this.#background = random.fork(3);
     const popularity = Float64Array.from({ length: objects }, (_, rank) => (rank + 1) ** -zipfExponent);
     // Every object has delta parities, or there would be nothing more to ask for; what memory is left flattens popularity.
     const extra = Math.max(0, Math.round(objects * (memoryOverhead * k - delta)));
     const pieces = spreadRedundancy(popularity, k + delta, extra, servers);
     const all = Array.from({ length: servers }, (_, s) => s);
-    this.servers = Array.from(pieces, (count) => Int32Array.from(random.shuffle(all).slice(0, count)));
+    this.#servers = Array.from(pieces, (count) => Int32Array.from(random.shuffle(all).slice(0, count)));
     let sum = 0;
-    this.cumulative = popularity.map((weight) => (sum += weight));
+    this.#cumulative = popularity.map((weight) => (sum += weight));
   }
 
   /** How long a read takes that begins at `now`, in ms. */
   read(now: number, random: Random): number {
-    const { k, delta, objectBytes, connectionMs = 0, clientMbitPerSecond, decodeMbPerSecond = Infinity } = this.study;
-    this.moveBackground(now);
-    const available = Array.from(this.servers[this.draw(random)]!).filter((server) => !this.isGone[server]);
+    const { k, delta, objectBytes, connectionMs = 0, clientMbitPerSecond, decodeMbPerSecond = Infinity } = this.#study;
+    this.#moveBackground(now);
+    const available = Array.from(this.#servers[this.#draw(random)]!).filter((server) => !this.#isGone[server]);
     if (available.length < k) {
       this.storageReads++;
-      return this.study.failure!.storageMs;
+      return this.#study.failure!.storageMs;
     }
     const asked = random.shuffle(available).slice(0, k + delta);
-    const arrivals = asked.map((server) => this.send(server, now, random)).toSorted((a, b) => a - b);
+    const arrivals = asked.map((server) => this.#send(server, now, random)).toSorted((a, b) => a - b);
     // The client's own link carries all that is sent, also what it does not use.
-    const clientMs = (asked.length * this.splitBytes * 8) / (clientMbitPerSecond * 1000);
+    const clientMs = (asked.length * this.#splitBytes * 8) / (clientMbitPerSecond * 1000);
     const decodeMs = k > 1 ? objectBytes / (decodeMbPerSecond * 1000) : 0;
     return Math.max(arrivals[k - 1]! - now, clientMs) + connectionMs * asked.length + decodeMs;
   }
 
   /** Queues one piece at a server; returns when it has arrived. */
-  private send(server: number, now: number, random: Random): number {
-    const { serverMbitPerSecond, straggler } = this.study;
-    this.sentBytes[server]! += this.splitBytes;
-    const ms = (this.splitBytes * 8) / (serverMbitPerSecond * 1000 * this.linkShare[server]!);
-    const sent = Math.max(now, this.freeAtMs[server]!) + ms;
-    this.freeAtMs[server] = sent;
+  #send(server: number, now: number, random: Random): number {
+    const { serverMbitPerSecond, straggler } = this.#study;
+    this.sentBytes[server]! += this.#splitBytes;
+    const ms = (this.#splitBytes * 8) / (serverMbitPerSecond * 1000 * this.#linkShare[server]!);
+    const sent = Math.max(now, this.#freeAtMs[server]!) + ms;
+    this.#freeAtMs[server] = sent;
     const isSlow = straggler !== undefined && random.next() < straggler.probability;
-    return isSlow ? sent + ms * this.study.k * (straggler.factor - 1) : sent;
+    return isSlow ? sent + ms * this.#study.k * (straggler.factor - 1) : sent;
   }
 
-  private moveBackground(now: number): void {
-    const { background } = this.study;
+  #moveBackground(now: number): void {
+    const { background } = this.#study;
     if (!background) return;
-    for (; this.nextBackgroundMs <= now; this.nextBackgroundMs += background.everyMs) {
-      this.linkShare.fill(1);
-      const busy = this.background.shuffle(Array.from(this.linkShare.keys())).slice(0, background.servers);
-      for (const server of busy) this.linkShare[server] = background.linkShare;
+    for (; this.#nextBackgroundMs <= now; this.#nextBackgroundMs += background.everyMs) {
+      this.#linkShare.fill(1);
+      const busy = this.#background.shuffle(Array.from(this.#linkShare.keys())).slice(0, background.servers);
+      for (const server of busy) this.#linkShare[server] = background.linkShare;
     }
   }
 
-  private draw(random: Random): number {
-    const target = random.next() * this.cumulative.at(-1)!;
+  #draw(random: Random): number {
+    const target = random.next() * this.#cumulative.at(-1)!;
     let low = 0;
-    let high = this.cumulative.length - 1;
+    let high = this.#cumulative.length - 1;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.cumulative[middle]! > target) high = middle;
+      if (this.#cumulative[middle]! > target) high = middle;
       else low = middle + 1;
     }
     return low;

@@ -28,20 +28,20 @@ interface Node {
 }
 
 export class ObjectsInCache {
-  private readonly objectsMax: number;
-  private readonly nodes = new Map<string, Node>();
+  readonly #objectsMax: number;
+  readonly #nodes = new Map<string, Node>();
 
   /** Remembers `objectsMax` objects of each node. */
   constructor(objectsMax = 100_000) {
-    this.objectsMax = asNumber(objectsMax, "objectsMax", { min: 1, isInteger: true });
+    this.#objectsMax = asNumber(objectsMax, "objectsMax", { min: 1, isInteger: true });
   }
 
   /** Takes a message in, as `parseCacheMessage` returns it; true when it said anything new. */
   merge(message: CacheMessage): boolean {
-    let node = this.nodes.get(message.node);
+    let node = this.#nodes.get(message.node);
     if (!node || message.epoch > node.epoch) {
       node = { epoch: message.epoch, completeMs: -Infinity, objects: new Map() };
-      this.nodes.set(message.node, node);
+      this.#nodes.set(message.node, node);
     } else if (message.epoch < node.epoch) return false;
     let isNews = false;
     for (const statement of message.statements) if (put(node, message.statedMs, statement)) isNews = true;
@@ -50,19 +50,19 @@ export class ObjectsInCache {
       for (const [key, { statedMs }] of node.objects) if (statedMs < node.completeMs) node.objects.delete(key);
       isNews = true;
     }
-    this.truncate(node);
+    this.#truncate(node);
     return isNews;
   }
 
   /** The peer is gone: what it held cannot be had. A message of it that comes later counts again. */
   forget(node: string): void {
-    this.nodes.delete(node);
+    this.#nodes.delete(node);
   }
 
   /** What each peer holds of the object; peers that hold nothing are left out. */
   holdersOf(key: string): ReadonlyMap<string, readonly number[]> {
     const holders = new Map<string, readonly number[]>();
-    for (const [name, { objects }] of this.nodes) {
+    for (const [name, { objects }] of this.#nodes) {
       const chunks = objects.get(key)?.statement.chunks ?? [];
       if (chunks.length > 0) holders.set(name, chunks);
     }
@@ -71,7 +71,7 @@ export class ObjectsInCache {
 
   /** All that one peer holds. */
   *heldBy(node: string): Iterable<readonly [key: string, chunks: readonly number[]]> {
-    for (const [key, { statement }] of this.nodes.get(node)?.objects ?? []) {
+    for (const [key, { statement }] of this.#nodes.get(node)?.objects ?? []) {
       if (statement.chunks.length > 0) yield [key, statement.chunks];
     }
   }
@@ -80,7 +80,7 @@ export class ObjectsInCache {
   oic(key: string, k: number, own: readonly number[] = []): number {
     const needed = asNumber(k, "k", { min: 1, isInteger: true });
     const cached = new Set(own);
-    for (const { chunks } of this.statementsOf(key)) for (const chunk of chunks) cached.add(chunk);
+    for (const { chunks } of this.#statementsOf(key)) for (const chunk of chunks) cached.add(chunk);
     return Math.min(1, cached.size / needed);
   }
 
@@ -88,7 +88,7 @@ export class ObjectsInCache {
   hits(key: string, nowMs: number): number {
     const now = asNumber(nowMs, "nowMs");
     let sum = 0;
-    for (const { hits, readMs } of this.statementsOf(key)) sum += decayedHits(hits, readMs, now);
+    for (const { hits, readMs } of this.#statementsOf(key)) sum += decayedHits(hits, readMs, now);
     return sum;
   }
 
@@ -96,22 +96,22 @@ export class ObjectsInCache {
   readMs(key: string, nowMs: number): number {
     const now = asNumber(nowMs, "nowMs");
     let latest = -Infinity;
-    for (const { hits, readMs } of this.statementsOf(key)) if (hits > 0) latest = Math.max(latest, readMs);
+    for (const { hits, readMs } of this.#statementsOf(key)) if (hits > 0) latest = Math.max(latest, readMs);
     return Math.min(latest, now);
   }
 
-  private *statementsOf(key: string): Iterable<CacheStatement> {
-    for (const { objects } of this.nodes.values()) {
+  *#statementsOf(key: string): Iterable<CacheStatement> {
+    for (const { objects } of this.#nodes.values()) {
       const stated = objects.get(key);
       if (stated) yield stated.statement;
     }
   }
 
   /** What is cut off was stated before all that is kept, so it would be cut off in any other order too. */
-  private truncate({ objects }: Node): void {
-    if (objects.size <= this.objectsMax) return;
+  #truncate({ objects }: Node): void {
+    if (objects.size <= this.#objectsMax) return;
     const latest = [...objects].toSorted(([a, x], [b, y]) => y.statedMs - x.statedMs || (a < b ? -1 : 1));
-    for (const [key] of latest.slice(this.objectsMax)) objects.delete(key);
+    for (const [key] of latest.slice(this.#objectsMax)) objects.delete(key);
   }
 }
 

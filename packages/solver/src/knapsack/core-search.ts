@@ -5,6 +5,7 @@
  * later exchange can give weight back.
  */
 
+import { copyInto } from "./core.ts";
 import type { Core } from "./core.ts";
 
 export interface SearchLimits {
@@ -41,74 +42,76 @@ export function searchCore(
 }
 
 export class CoreSearch {
-  private readonly core: Core;
-  private readonly room: number;
-  private readonly step: number;
-  private readonly limits: SearchLimits;
-  private readonly history = new History();
+  readonly #core: Core;
+  readonly #room: number;
+  readonly #step: number;
+  readonly #limits: SearchLimits;
+  readonly #history = new History();
   gain: number;
-  private droppedBound = -Infinity;
-  private bestNode = -1;
-  private found = false;
+  #droppedBound = -Infinity;
+  #bestNode = -1;
+  #found = false;
   states = newStates(64);
-  private spare = newStates(64);
+  #spare = newStates(64);
   count = 1;
-  private effort = 0;
+  #effort = 0;
   /** Best slope of any exchange still to come that adds weight, and the least slope of one that gives it back. */
-  private readonly slopeUp: Float64Array;
-  private readonly slopeDown: Float64Array;
+  readonly #slopeUp: Float64Array;
+  readonly #slopeDown: Float64Array;
 
   constructor(core: Core, room: number, gainKnown: number, step: number, limits: SearchLimits, slopes: Slopes) {
-    this.core = core;
-    this.room = room;
-    this.step = step;
-    this.limits = limits;
+    this.#core = core;
+    this.#room = room;
+    this.#step = step;
+    this.#limits = limits;
     this.gain = gainKnown;
-    [this.slopeUp, this.slopeDown] = slopes;
+    [this.#slopeUp, this.#slopeDown] = slopes;
     this.states.node[0] = -1;
   }
 
   /** Returns the best bound: no solution gains more. */
   run(): number {
-    const { core, limits } = this;
+    const core = this.#core;
+    const limits = this.#limits;
     const entries = core.object.length;
     let done = 0;
     for (; done < entries && this.count > 0; done++) {
-      if (this.gain + this.step > limits.gainMax) return this.gain;
-      if (this.effort > limits.effortMax || limits.expired()) break;
-      this.extend(done);
-      if (this.count > limits.statesMax) this.thin(done + 1);
-      if (this.history.count > HISTORY_COMPACT && this.history.count > 8 * this.count) this.compact();
+      if (this.gain + this.#step > limits.gainMax) return this.gain;
+      if (this.#effort > limits.effortMax || limits.expired()) break;
+      this.#extend(done);
+      if (this.count > limits.statesMax) this.#thin(done + 1);
+      if (this.#history.count > HISTORY_COMPACT && this.#history.count > 8 * this.count) this.#compact();
     }
-    let gainBound = this.droppedBound;
-    if (done < entries) for (let s = 0; s < this.count; s++) gainBound = Math.max(gainBound, this.bound(done, s));
+    let gainBound = this.#droppedBound;
+    if (done < entries) for (let s = 0; s < this.count; s++) gainBound = Math.max(gainBound, this.#bound(done, s));
     return Math.max(this.gain, gainBound);
   }
 
   exchanges(): [number, number][] | undefined {
-    return this.found ? this.history.path(this.bestNode) : undefined;
+    return this.#found ? this.#history.path(this.#bestNode) : undefined;
   }
 
   exchangesOf(state: number): [number, number][] {
-    return this.history.path(this.states.node[state]!);
+    return this.#history.path(this.states.node[state]!);
   }
 
   /** Lets every state keep entry c as it is or make one of its exchanges, merging by weight. */
-  private extend(c: number): void {
-    const { core, room } = this;
+  #extend(c: number): void {
+    const core = this.#core;
+    const room = this.#room;
     const begin = core.first[c]!;
     const width = core.first[c + 1]! - begin;
     const needed = this.count * (width + 1);
-    this.effort += needed;
-    if (this.spare.weight.length < needed) this.spare = newStates(Math.max(needed, 2 * this.spare.weight.length));
+    this.#effort += needed;
+    if (this.#spare.weight.length < needed) this.#spare = newStates(Math.max(needed, 2 * this.#spare.weight.length));
     const { weight: inWeight, value: inValue, node: inNode } = this.states;
-    const { weight: outWeight, value: outValue, node: outNode } = this.spare;
+    const { weight: outWeight, value: outValue, node: outNode } = this.#spare;
     const heads = new Int32Array(width + 1);
     const headWeight = new Float64Array(width + 1);
     for (let t = 0; t < width; t++) headWeight[t] = inWeight[0]! + core.weight[begin + t]!;
     headWeight[width] = inWeight[0]!;
-    const up = this.slopeUp[c + 1]!;
-    const down = this.slopeDown[c + 1]!;
+    const up = this.#slopeUp[c + 1]!;
+    const down = this.#slopeDown[c + 1]!;
     const object = core.object[c]!;
     const inCount = this.count;
     let out = 0;
@@ -131,37 +134,37 @@ export class CoreSearch {
       valueMax = value;
       const bound = weight <= room ? value + up * (room - weight) : value - down * (weight - room);
       const better = weight <= room && value > this.gain;
-      if (bound < this.gain + this.step && !better) continue;
+      if (bound < this.gain + this.#step && !better) continue;
       // Among equal weights the most valuable survives: it overwrites its predecessor.
       if (out > 0 && outWeight[out - 1] === weight) out--;
-      const node = pick < width ? this.history.push(inNode[from]!, object, core.option[begin + pick]!) : inNode[from]!;
-      if (better) this.improve(value, node);
+      const node = pick < width ? this.#history.push(inNode[from]!, object, core.option[begin + pick]!) : inNode[from]!;
+      if (better) this.#improve(value, node);
       outWeight[out] = weight;
       outValue[out] = value;
       outNode[out++] = node;
     }
     this.count = out;
-    [this.states, this.spare] = [this.spare, this.states];
+    [this.states, this.#spare] = [this.#spare, this.states];
   }
 
-  private improve(gain: number, node: number): void {
+  #improve(gain: number, node: number): void {
     this.gain = gain;
-    this.bestNode = node;
-    this.found = true;
+    this.#bestNode = node;
+    this.#found = true;
   }
 
-  private bound(next: number, s: number): number {
+  #bound(next: number, s: number): number {
     const weight = this.states.weight[s]!;
     const value = this.states.value[s]!;
-    if (weight <= this.room) return value + this.slopeUp[next]! * (this.room - weight);
-    return value - this.slopeDown[next]! * (weight - this.room);
+    if (weight <= this.#room) return value + this.#slopeUp[next]! * (this.#room - weight);
+    return value - this.#slopeDown[next]! * (weight - this.#room);
   }
 
   /** Keeps the best of too many states and remembers the best bound among the dropped. */
-  private thin(next: number): void {
+  #thin(next: number): void {
     const bounds = new Float64Array(this.count);
-    for (let s = 0; s < this.count; s++) bounds[s] = this.bound(next, s);
-    const target = this.limits.statesMax >> 1;
+    for (let s = 0; s < this.count; s++) bounds[s] = this.#bound(next, s);
+    const target = this.#limits.statesMax >> 1;
     const cut = bounds.toSorted()[this.count - target]!;
     const { weight, value, node } = this.states;
     let above = 0;
@@ -176,7 +179,7 @@ export class CoreSearch {
     let tie = 0;
     for (let s = 0; s < this.count; s++) {
       if (bounds[s]! < cut || (bounds[s] === cut && tie++ % stride > 0)) {
-        this.droppedBound = Math.max(this.droppedBound, bounds[s]!);
+        this.#droppedBound = Math.max(this.#droppedBound, bounds[s]!);
         continue;
       }
       weight[kept] = weight[s]!;
@@ -186,8 +189,8 @@ export class CoreSearch {
     this.count = kept;
   }
 
-  private compact(): void {
-    this.bestNode = this.history.compact(this.states.node, this.count, this.bestNode);
+  #compact(): void {
+    this.#bestNode = this.#history.compact(this.states.node, this.count, this.#bestNode);
   }
 }
 
@@ -228,28 +231,26 @@ function suffixSlopes(core: Core): Slopes {
 /** How each state came about: a forest of (parent, object, option), compacted when most of it is dead. */
 class History {
   count = 0;
-  private parent = new Int32Array(128);
-  private object = new Int32Array(128);
-  private option = new Int32Array(128);
+  #parent = new Int32Array(128);
+  #object = new Int32Array(128);
+  #option = new Int32Array(128);
 
   push(parent: number, object: number, option: number): number {
-    if (this.count === this.parent.length) {
+    if (this.count === this.#parent.length) {
       const size = this.count * 2;
-      for (const name of ["parent", "object", "option"] as const) {
-        const grown = new Int32Array(size);
-        grown.set(this[name]);
-        this[name] = grown;
-      }
+      this.#parent = copyInto(new Int32Array(size), this.#parent);
+      this.#object = copyInto(new Int32Array(size), this.#object);
+      this.#option = copyInto(new Int32Array(size), this.#option);
     }
-    this.parent[this.count] = parent;
-    this.object[this.count] = object;
-    this.option[this.count] = option;
+    this.#parent[this.count] = parent;
+    this.#object[this.count] = object;
+    this.#option[this.count] = option;
     return this.count++;
   }
 
   path(node: number): [number, number][] {
     const pairs: [number, number][] = [];
-    for (let n = node; n >= 0; n = this.parent[n]!) pairs.push([this.object[n]!, this.option[n]!]);
+    for (let n = node; n >= 0; n = this.#parent[n]!) pairs.push([this.#object[n]!, this.#option[n]!]);
     return pairs;
   }
 
@@ -257,7 +258,7 @@ class History {
   compact(nodes: Int32Array, count: number, best: number): number {
     const moved = new Int32Array(this.count);
     const mark = (node: number): void => {
-      for (let n = node; n >= 0 && moved[n] === 0; n = this.parent[n]!) moved[n] = 1;
+      for (let n = node; n >= 0 && moved[n] === 0; n = this.#parent[n]!) moved[n] = 1;
     };
     for (let s = 0; s < count; s++) mark(nodes[s]!);
     mark(best);
@@ -265,10 +266,10 @@ class History {
     // Parents precede their children, so one forward pass renumbers both.
     for (let n = 0; n < this.count; n++) {
       if (moved[n] === 0) continue;
-      const parent = this.parent[n]!;
-      this.parent[kept] = parent < 0 ? -1 : moved[parent]!;
-      this.object[kept] = this.object[n]!;
-      this.option[kept] = this.option[n]!;
+      const parent = this.#parent[n]!;
+      this.#parent[kept] = parent < 0 ? -1 : moved[parent]!;
+      this.#object[kept] = this.#object[n]!;
+      this.#option[kept] = this.#option[n]!;
       moved[n] = kept++;
     }
     this.count = kept;

@@ -60,7 +60,7 @@ class Exchanges {
   loss = new Float64Array(16);
 
   push(object: number, option: number, weight: number, value: number, loss: number): void {
-    if (this.count === this.object.length) this.grow();
+    if (this.count === this.object.length) this.#grow();
     const at = this.count++;
     this.object[at] = object;
     this.option[at] = option;
@@ -69,7 +69,7 @@ class Exchanges {
     this.loss[at] = loss;
   }
 
-  private grow(): void {
+  #grow(): void {
     const size = this.object.length * 2;
     this.object = copyInto(new Int32Array(size), this.object);
     this.option = copyInto(new Int32Array(size), this.option);
@@ -79,7 +79,8 @@ class Exchanges {
   }
 }
 
-function copyInto<T extends Int32Array | Float64Array>(target: T, source: T): T {
+/** Copies `source` to the start of the longer list `target` and returns `target`. */
+export function copyInto<T extends Int32Array | Float64Array>(target: T, source: T): T {
   target.set(source);
   return target;
 }

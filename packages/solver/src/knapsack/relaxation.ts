@@ -45,18 +45,18 @@ interface Edges {
 class Walk {
   /** Objects not decided yet. */
   active: Int32Array;
-  private readonly instance: KnapsackInstance;
-  private readonly capacity: number;
+  readonly #instance: KnapsackInstance;
+  readonly #capacity: number;
   /** Option at the steep end of the bracket, and at the flat end. */
-  private readonly light: Int32Array;
-  private readonly heavy: Int32Array;
-  private readonly hull = new HullBuilder();
+  readonly #light: Int32Array;
+  readonly #heavy: Int32Array;
+  readonly #hull = new HullBuilder();
 
   constructor(instance: KnapsackInstance, facts: InstanceFacts) {
-    this.instance = instance;
-    this.capacity = facts.capacity;
-    this.light = new Int32Array(facts.richest.length).fill(-1);
-    this.heavy = facts.richest;
+    this.#instance = instance;
+    this.#capacity = facts.capacity;
+    this.#light = new Int32Array(facts.richest.length).fill(-1);
+    this.#heavy = facts.richest;
     this.active = new Int32Array(facts.richest.length);
     let count = 0;
     for (let i = 0; i < facts.richest.length; i++) if (facts.richest[i]! >= 0) this.active[count++] = i;
@@ -65,12 +65,14 @@ class Walk {
 
   /** Brackets the break slope by a sample and drops every object that is decided inside the bracket. */
   narrow(): void {
-    const { active, light, heavy } = this;
-    const [steep, flat] = this.sampleBracket();
+    const { active } = this;
+    const light = this.#light;
+    const heavy = this.#heavy;
+    const [steep, flat] = this.#sampleBracket();
     const steepOption = new Int32Array(active.length);
     const flatOption = new Int32Array(active.length);
-    const room = this.capacity - this.weightOf(light);
-    const [steepExtra, flatExtra] = this.chooseAt(steep, flat, steepOption, flatOption);
+    const room = this.#capacity - this.#weightOf(light);
+    const [steepExtra, flatExtra] = this.#chooseAt(steep, flat, steepOption, flatOption);
     let count = 0;
     for (let a = 0; a < active.length; a++) {
       const i = active[a]!;
@@ -85,14 +87,14 @@ class Walk {
   }
 
   /** Two slopes that very likely enclose the break: the sample's quantile, two standard errors to either side. */
-  private sampleBracket(): [number, number] {
+  #sampleBracket(): [number, number] {
     const { active } = this;
     const stride = active.length / SAMPLE_OBJECTS;
     const sample = new Int32Array(SAMPLE_OBJECTS);
     for (let s = 0; s < SAMPLE_OBJECTS; s++) sample[s] = active[Math.floor(s * stride)]!;
-    const edges = this.edgesOf(sample);
+    const edges = this.#edgesOf(sample);
     const order = orderBySlope(edges);
-    const room = (this.capacity - this.weightOf(this.light)) / stride;
+    const room = (this.#capacity - this.#weightOf(this.#light)) / stride;
     let used = 0;
     let at = 0;
     while (at < order.length && used + edges.weight[order[at]!]! <= room) used += edges.weight[order[at++]!]!;
@@ -103,9 +105,12 @@ class Walk {
   }
 
   /** The best option of every active object at two slopes, and the weight each choice adds to the light one. */
-  private chooseAt(steep: number, flat: number, steepOption: Int32Array, flatOption: Int32Array): [number, number] {
-    const { start, weights, values } = this.instance;
-    const { active, light, heavy, capacity } = this;
+  #chooseAt(steep: number, flat: number, steepOption: Int32Array, flatOption: Int32Array): [number, number] {
+    const { start, weights, values } = this.#instance;
+    const { active } = this;
+    const light = this.#light;
+    const heavy = this.#heavy;
+    const capacity = this.#capacity;
     let steepExtra = 0;
     let flatExtra = 0;
     for (let a = 0; a < active.length; a++) {
@@ -152,14 +157,14 @@ class Walk {
 
   /** Walks the edges that are left in exact order. */
   finish(): Relaxation {
-    const edges = this.edgesOf(this.active);
+    const edges = this.#edgesOf(this.active);
     const order = orderBySlope(edges);
-    const base = this.light;
-    let weight = this.weightOf(base);
+    const base = this.#light;
+    let weight = this.#weightOf(base);
     let at = 0;
     for (; at < order.length; at++) {
       const edge = order[at]!;
-      if (edges.weight[edge]! > this.capacity - weight) break;
+      if (edges.weight[edge]! > this.#capacity - weight) break;
       weight += edges.weight[edge]!;
       base[edges.object[edge]!] = edges.option[edge]!;
     }
@@ -170,15 +175,15 @@ class Walk {
     return { base, baseWeight: weight, slope, near: Int32Array.from(near) };
   }
 
-  private weightOf(option: Int32Array): number {
-    const { weights } = this.instance;
+  #weightOf(option: Int32Array): number {
+    const { weights } = this.#instance;
     let sum = 0;
     for (let i = 0; i < option.length; i++) if (option[i]! >= 0) sum += weights[option[i]!]!;
     return sum;
   }
 
-  private edgesOf(objects: Int32Array): Edges {
-    const { start } = this.instance;
+  #edgesOf(objects: Int32Array): Edges {
+    const { start } = this.#instance;
     let room = 0;
     for (const i of objects) room += start[i + 1]! - start[i]!;
     const edges: Edges = {
@@ -188,23 +193,23 @@ class Walk {
       object: new Int32Array(room),
       option: new Int32Array(room),
     };
-    for (const i of objects) this.hull.append(this.instance, i, this.light[i]!, this.heavy[i]!, edges);
+    for (const i of objects) this.#hull.append(this.#instance, i, this.#light[i]!, this.#heavy[i]!, edges);
     return edges;
   }
 }
 
 /** Builds the upper convex hull of one object between two of its hull options. */
 class HullBuilder {
-  private stack = new Int32Array(64);
-  private slopes = new Float64Array(64);
+  #stack = new Int32Array(64);
+  #slopes = new Float64Array(64);
 
   append(instance: KnapsackInstance, object: number, light: number, heavy: number, edges: Edges): void {
     const { start, weights, values } = instance;
     const fromWeight = light < 0 ? 0 : weights[light]!;
     const fromValue = light < 0 ? 0 : values[light]!;
-    const sorted = this.sortedBetween(instance, start[object]!, start[object + 1]!, fromWeight, weights[heavy]!);
-    if (this.slopes.length < sorted.length) this.slopes = new Float64Array(sorted.length * 2);
-    const { slopes } = this;
+    const sorted = this.#sortedBetween(instance, start[object]!, start[object + 1]!, fromWeight, weights[heavy]!);
+    if (this.#slopes.length < sorted.length) this.#slopes = new Float64Array(sorted.length * 2);
+    const slopes = this.#slopes;
     let top = 0;
     for (const j of sorted) {
       if (values[j]! <= (top > 0 ? values[sorted[top - 1]!]! : fromValue)) continue;
@@ -230,15 +235,15 @@ class HullBuilder {
   }
 
   /** Options heavier than `weightMin` up to `weightMax`, by weight, the most valuable first among equals. */
-  private sortedBetween(
+  #sortedBetween(
     { weights, values }: KnapsackInstance,
     begin: number,
     end: number,
     weightMin: number,
     weightMax: number,
   ): Int32Array {
-    if (this.stack.length < end - begin) this.stack = new Int32Array((end - begin) * 2);
-    const { stack } = this;
+    if (this.#stack.length < end - begin) this.#stack = new Int32Array((end - begin) * 2);
+    const stack = this.#stack;
     let count = 0;
     for (let j = begin; j < end; j++) if (weights[j]! > weightMin && weights[j]! <= weightMax) stack[count++] = j;
     const found = stack.subarray(0, count);

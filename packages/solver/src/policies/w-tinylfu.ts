@@ -112,44 +112,44 @@ export function wTinyLfu(cache: PolicyCache, chunksOf: (object: number) => numbe
 class Segment {
   size = 0;
   /** Size by object, oldest first. */
-  private readonly recent = new Map<number, number>();
-  private readonly sizeOf: (object: number) => number;
+  readonly #recent = new Map<number, number>();
+  readonly #sizeOf: (object: number) => number;
 
   constructor(sizeOf: (object: number) => number, state?: SnapshotReader) {
-    this.sizeOf = sizeOf;
+    this.#sizeOf = sizeOf;
     for (const object of state?.objectList() ?? []) this.add(object);
   }
 
   has(object: number): boolean {
-    return this.recent.has(object);
+    return this.#recent.has(object);
   }
 
   /** Makes the object the most recent one; false when it is not here. */
   touch(object: number): boolean {
-    const size = this.recent.get(object);
+    const size = this.#recent.get(object);
     if (size === undefined) return false;
-    this.recent.delete(object);
-    this.recent.set(object, size);
+    this.#recent.delete(object);
+    this.#recent.set(object, size);
     return true;
   }
 
   add(object: number): void {
-    this.recent.set(object, this.sizeOf(object));
-    this.size += this.sizeOf(object);
+    this.#recent.set(object, this.#sizeOf(object));
+    this.size += this.#sizeOf(object);
   }
 
   remove(object: number): void {
-    this.size -= this.recent.get(object) ?? 0;
-    this.recent.delete(object);
+    this.size -= this.#recent.get(object) ?? 0;
+    this.#recent.delete(object);
   }
 
   /** Oldest first. */
   objects(): Iterable<number> {
-    return this.recent.keys();
+    return this.#recent.keys();
   }
 
   oldest(): number | undefined {
-    return this.recent.keys().next().value;
+    return this.#recent.keys().next().value;
   }
 
   removeOldest(): number {

@@ -45,42 +45,42 @@ export function packSnapshot(
 export class SnapshotReader {
   readonly policy: string;
   readonly objects: number;
-  private readonly bytes: Uint8Array;
-  private readonly view: DataView;
-  private at: number;
+  readonly #bytes: Uint8Array;
+  readonly #view: DataView;
+  #at: number;
 
   constructor(policy: string, objects: number, bytes: Uint8Array) {
     this.policy = policy;
     this.objects = objects;
-    this.bytes = bytes;
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     if (bytes.length < 14) this.fail(`${bytes.length} bytes are too few`);
-    if (this.view.getUint32(0, true) !== MAGIC) this.fail("it is no snapshot of a policy");
+    if (this.#view.getUint32(0, true) !== MAGIC) this.fail("it is no snapshot of a policy");
     if (bytes[4] !== FORMAT) this.fail(`its format is ${bytes[4]}, not ${FORMAT}`);
-    if (this.view.getUint32(5, true) !== checksum(bytes.subarray(9))) this.fail("its checksum is wrong");
-    this.at = 14 + bytes[13]!;
-    const name = String.fromCharCode(...bytes.subarray(14, this.at));
+    if (this.#view.getUint32(5, true) !== checksum(bytes.subarray(9))) this.fail("its checksum is wrong");
+    this.#at = 14 + bytes[13]!;
+    const name = String.fromCharCode(...bytes.subarray(14, this.#at));
     if (name !== policy) this.fail(`it is one of ${name}`);
-    const held = this.view.getUint32(9, true);
+    const held = this.#view.getUint32(9, true);
     if (held !== objects) this.fail(`it has ${held} objects, the cache ${objects}`);
   }
 
   /** The next list, copied; `length` is what it must have. */
   float64(length?: number): Float64Array {
-    return this.read(Float64Array, length);
+    return this.#read(Float64Array, length);
   }
 
   float32(length?: number): Float32Array {
-    return this.read(Float32Array, length);
+    return this.#read(Float32Array, length);
   }
 
   int32(length?: number): Int32Array {
-    return this.read(Int32Array, length);
+    return this.#read(Int32Array, length);
   }
 
   /** The next list, of different objects. */
   objectList(): number[] {
-    const list = [...this.read(Int32Array)];
+    const list = [...this.#read(Int32Array)];
     if (new Set(list).size !== list.length) this.fail("an object is listed twice");
     if (list.some((object) => object < 0 || object >= this.objects)) this.fail("an object is out of range");
     return list;
@@ -88,7 +88,7 @@ export class SnapshotReader {
 
   /** Nothing may be left. */
   end(): void {
-    if (this.at !== this.bytes.length) this.fail(`${this.bytes.length - this.at} bytes are left over`);
+    if (this.#at !== this.#bytes.length) this.fail(`${this.#bytes.length - this.#at} bytes are left over`);
   }
 
   /** For what the lists cannot say of themselves. */
@@ -103,17 +103,17 @@ export class SnapshotReader {
     );
   }
 
-  private read<T extends Numbers>(kind: NumbersOf<T> & { readonly BYTES_PER_ELEMENT: number }, expected?: number): T {
-    if (this.at + 5 > this.bytes.length) this.fail("a list is missing");
-    if (KINDS[this.bytes[this.at]!] !== kind) this.fail(`a list of ${kind.name.toLowerCase()} is expected`);
-    const length = this.view.getUint32(this.at + 1, true);
-    const from = this.at + 5;
+  #read<T extends Numbers>(kind: NumbersOf<T> & { readonly BYTES_PER_ELEMENT: number }, expected?: number): T {
+    if (this.#at + 5 > this.#bytes.length) this.fail("a list is missing");
+    if (KINDS[this.#bytes[this.#at]!] !== kind) this.fail(`a list of ${kind.name.toLowerCase()} is expected`);
+    const length = this.#view.getUint32(this.#at + 1, true);
+    const from = this.#at + 5;
     const to = from + length * kind.BYTES_PER_ELEMENT;
-    if (to > this.bytes.length) this.fail(`a list of ${length} numbers is cut off`);
+    if (to > this.#bytes.length) this.fail(`a list of ${length} numbers is cut off`);
     if (expected !== undefined && length !== expected) this.fail(`a list has ${length} numbers, not ${expected}`);
-    this.at = to;
+    this.#at = to;
     // A copy begins at a whole number of elements, which the packed list need not do.
-    return new kind(this.bytes.slice(from, to).buffer);
+    return new kind(this.#bytes.slice(from, to).buffer);
   }
 }
 

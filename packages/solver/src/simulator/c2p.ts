@@ -39,40 +39,40 @@ export class C2pDecider implements Decider {
   readonly wantsTruth = false;
   /** Messages sent so far, by sender; one to each peer. */
   readonly messages: Float64Array;
-  private readonly caches: Caches;
-  private readonly settings: Settings;
-  private readonly random: Random;
-  private readonly events: CacheEvents[];
-  private readonly tables: ObjectsInCache[];
+  readonly #caches: Caches;
+  readonly #settings: Settings;
+  readonly #random: Random;
+  readonly #events: CacheEvents[];
+  readonly #tables: ObjectsInCache[];
   /** Per PoP: objects it holds, least recently read first, with the reads at this PoP. */
-  private readonly kept: Map<number, { hits: number; readMs: number }>[];
-  private travelling: Travelling[] = [];
-  private nextDigestMs: number;
+  readonly #kept: Map<number, { hits: number; readMs: number }>[];
+  #travelling: Travelling[] = [];
+  #nextDigestMs: number;
 
   constructor(caches: Caches, settings: Readonly<Record<string, unknown>>, random: Random) {
     const { pops } = caches.world;
-    this.caches = caches;
-    this.settings = parseSettings(settings);
-    this.random = random;
+    this.#caches = caches;
+    this.#settings = parseSettings(settings);
+    this.#random = random;
     this.messages = new Float64Array(pops.length);
-    const { gatherMs, statementsMax, digestSeconds } = this.settings;
-    this.events = pops.map(({ name }) => new CacheEvents(name, { gatherMs, statementsMax }));
-    this.tables = pops.map(() => new ObjectsInCache());
-    this.kept = pops.map(() => new Map());
-    this.nextDigestMs = digestSeconds * 1000;
+    const { gatherMs, statementsMax, digestSeconds } = this.#settings;
+    this.#events = pops.map(({ name }) => new CacheEvents(name, { gatherMs, statementsMax }));
+    this.#tables = pops.map(() => new ObjectsInCache());
+    this.#kept = pops.map(() => new Map());
+    this.#nextDigestMs = digestSeconds * 1000;
   }
 
   onRequest(pop: number, object: number, seconds: number): void {
     const nowMs = seconds * 1000;
-    this.exchange(nowMs);
-    this.events[pop]!.recordRead(String(object), nowMs);
-    this.touch(pop, object, nowMs);
-    const missing = this.missingOf(pop, object);
-    if (missing > 0) this.admit(pop, object, missing, nowMs);
+    this.#exchange(nowMs);
+    this.#events[pop]!.recordRead(String(object), nowMs);
+    this.#touch(pop, object, nowMs);
+    const missing = this.#missingOf(pop, object);
+    if (missing > 0) this.#admit(pop, object, missing, nowMs);
   }
 
   onPeriod(seconds: number): void {
-    this.exchange(seconds * 1000);
+    this.#exchange(seconds * 1000);
   }
 
   onLatency(): void {}
@@ -80,69 +80,69 @@ export class C2pDecider implements Decider {
   onTruth(): void {}
 
   /** Sends and delivers all that is due by now, each at its own moment. */
-  private exchange(nowMs: number): void {
-    for (const [from, events] of this.events.entries()) {
-      while (events.dueMs <= nowMs) this.send(from, events.take(events.dueMs)!);
+  #exchange(nowMs: number): void {
+    for (const [from, events] of this.#events.entries()) {
+      while (events.dueMs <= nowMs) this.#send(from, events.take(events.dueMs)!);
     }
-    for (; this.nextDigestMs <= nowMs; this.nextDigestMs += this.settings.digestSeconds * 1000) {
-      for (const [from, events] of this.events.entries()) this.send(from, events.digest(this.nextDigestMs));
+    for (; this.#nextDigestMs <= nowMs; this.#nextDigestMs += this.#settings.digestSeconds * 1000) {
+      for (const [from, events] of this.#events.entries()) this.#send(from, events.digest(this.#nextDigestMs));
     }
-    const arrived = this.travelling.filter(({ arrivesMs }) => arrivesMs <= nowMs);
+    const arrived = this.#travelling.filter(({ arrivesMs }) => arrivesMs <= nowMs);
     if (arrived.length === 0) return;
-    this.travelling = this.travelling.filter(({ arrivesMs }) => arrivesMs > nowMs);
-    for (const { to, message } of arrived) this.tables[to]!.merge(message);
+    this.#travelling = this.#travelling.filter(({ arrivesMs }) => arrivesMs > nowMs);
+    for (const { to, message } of arrived) this.#tables[to]!.merge(message);
   }
 
-  private send(from: number, message: CacheMessage): void {
-    const { pops } = this.caches.world;
-    const { delayMs, lossProbability } = this.settings;
+  #send(from: number, message: CacheMessage): void {
+    const { pops } = this.#caches.world;
+    const { delayMs, lossProbability } = this.#settings;
     for (const [to, { name }] of pops.entries()) {
       if (to === from) continue;
       this.messages[from]! += 1;
-      if (this.random.next() < lossProbability) continue;
+      if (this.#random.next() < lossProbability) continue;
       const travelMs = delayMs ?? (pops[from]!.peerLatencyMs[name] ?? UNKNOWN_LATENCY_MS) / 2;
-      this.travelling.push({ arrivesMs: message.statedMs + travelMs, to, message });
+      this.#travelling.push({ arrivesMs: message.statedMs + travelMs, to, message });
     }
   }
 
   /** How many chunks a read at the PoP had to fetch from the regions, as far as it knows of its peers. */
-  private missingOf(pop: number, object: number): number {
-    const { world } = this.caches;
-    let held = this.caches.countOf(pop, object);
+  #missingOf(pop: number, object: number): number {
+    const { world } = this.#caches;
+    let held = this.#caches.countOf(pop, object);
     if (world.functional) {
-      for (const chunks of this.tables[pop]!.holdersOf(String(object)).values()) held += chunks.length;
-    } else held = world.countOf(this.believedOf(pop, object).reduce((union, mask) => union | mask));
+      for (const chunks of this.#tables[pop]!.holdersOf(String(object)).values()) held += chunks.length;
+    } else held = world.countOf(this.#believedOf(pop, object).reduce((union, mask) => union | mask));
     return Math.max(0, world.code.k - held);
   }
 
   /** What every PoP holds of the object, as this PoP knows it: its own contents, and what the others told. */
-  private believedOf(pop: number, object: number): Int32Array {
-    const { world } = this.caches;
-    const holders = this.tables[pop]!.holdersOf(String(object));
+  #believedOf(pop: number, object: number): Int32Array {
+    const { world } = this.#caches;
+    const holders = this.#tables[pop]!.holdersOf(String(object));
     return Int32Array.from(world.pops, ({ name }, q) => {
-      if (q === pop) return this.caches.heldOf(object)[pop]!;
+      if (q === pop) return this.#caches.heldOf(object)[pop]!;
       const chunks = holders.get(name) ?? [];
       return world.functional ? chunks.length : chunks.reduce((mask, chunk) => mask | (1 << chunk), 0);
     });
   }
 
-  private admit(pop: number, object: number, missing: number, nowMs: number): void {
-    const { world } = this.caches;
+  #admit(pop: number, object: number, missing: number, nowMs: number): void {
+    const { world } = this.#caches;
     const weight = world.chunkWeight[object]!;
-    const free = (): number => world.capacity[pop]! - this.caches.used[pop]!;
+    const free = (): number => world.capacity[pop]! - this.#caches.used[pop]!;
     while (free() < missing * weight) {
-      const victim = chooseVictim(this.candidates(pop, object, nowMs), this.settings.affinitySeconds * 1000);
+      const victim = chooseVictim(this.#candidates(pop, object, nowMs), this.#settings.affinitySeconds * 1000);
       if (!victim) break;
-      this.hold(pop, victim.object, 0, nowMs);
+      this.#hold(pop, victim.object, 0, nowMs);
     }
     const room = Math.min(missing, Math.floor(free() / weight));
-    if (room > 0) this.hold(pop, object, this.withMore(pop, object, room), nowMs);
+    if (room > 0) this.#hold(pop, object, this.#withMore(pop, object, room), nowMs);
   }
 
   /** What the PoP holds after it has taken in so many chunks more: of those that a read lacks, the most distant ones. */
-  private withMore(pop: number, object: number, more: number): number {
-    const { world } = this.caches;
-    const believed = this.believedOf(pop, object);
+  #withMore(pop: number, object: number, more: number): number {
+    const { world } = this.#caches;
+    const believed = this.#believedOf(pop, object);
     const own = believed[pop]!;
     if (world.functional) return own + more;
     const elsewhere = believed.reduce((union, mask, q) => (q === pop ? union : union | mask), 0);
@@ -153,38 +153,38 @@ export class C2pDecider implements Decider {
     return next;
   }
 
-  private *candidates(pop: number, except: number, nowMs: number): Iterable<Candidate> {
-    const table = this.tables[pop]!;
-    for (const [object, { hits, readMs }] of this.kept[pop]!) {
+  *#candidates(pop: number, except: number, nowMs: number): Iterable<Candidate> {
+    const table = this.#tables[pop]!;
+    for (const [object, { hits, readMs }] of this.#kept[pop]!) {
       if (object === except) continue;
       const key = String(object);
-      const own = this.chunksOf(pop, this.caches.heldOf(object)[pop]!);
+      const own = this.#chunksOf(pop, this.#caches.heldOf(object)[pop]!);
       yield {
         object,
-        oic: table.oic(key, this.caches.world.code.k, own),
+        oic: table.oic(key, this.#caches.world.code.k, own),
         hits: decayedHits(hits, readMs, nowMs) + table.hits(key, nowMs),
         readMs: Math.max(readMs, table.readMs(key, nowMs)),
       };
     }
   }
 
-  private hold(pop: number, object: number, held: number, nowMs: number): void {
-    this.caches.hold(pop, object, held);
-    this.events[pop]!.recordHeld(String(object), this.chunksOf(pop, held), nowMs);
-    if (held === 0) this.kept[pop]!.delete(object);
-    else if (!this.kept[pop]!.has(object)) this.kept[pop]!.set(object, { hits: 1, readMs: nowMs });
+  #hold(pop: number, object: number, held: number, nowMs: number): void {
+    this.#caches.hold(pop, object, held);
+    this.#events[pop]!.recordHeld(String(object), this.#chunksOf(pop, held), nowMs);
+    if (held === 0) this.#kept[pop]!.delete(object);
+    else if (!this.#kept[pop]!.has(object)) this.#kept[pop]!.set(object, { hits: 1, readMs: nowMs });
   }
 
-  private touch(pop: number, object: number, nowMs: number): void {
-    const known = this.kept[pop]!.get(object);
+  #touch(pop: number, object: number, nowMs: number): void {
+    const known = this.#kept[pop]!.get(object);
     if (!known) return;
-    this.kept[pop]!.delete(object);
-    this.kept[pop]!.set(object, { hits: decayedHits(known.hits, known.readMs, nowMs) + 1, readMs: nowMs });
+    this.#kept[pop]!.delete(object);
+    this.#kept[pop]!.set(object, { hits: decayedHits(known.hits, known.readMs, nowMs) + 1, readMs: nowMs });
   }
 
   /** Chunk indices of what is held; functional chunks of different PoPs are different. */
-  private chunksOf(pop: number, held: number): number[] {
-    const { world } = this.caches;
+  #chunksOf(pop: number, held: number): number[] {
+    const { world } = this.#caches;
     const first = world.chunks + pop * world.code.k;
     if (world.functional) return Array.from({ length: held }, (_, row) => first + row);
     return Array.from({ length: world.chunks }, (_, chunk) => chunk).filter((chunk) => held & (1 << chunk));

@@ -12,14 +12,14 @@ export class Caches {
   readonly used: Float64Array;
   /** Values written into each PoP's cache; removing one is not a write. */
   readonly writes: Float64Array;
-  private readonly scratch: Int32Array;
+  readonly #scratch: Int32Array;
 
   constructor(world: World) {
     this.world = world;
     this.held = new Int32Array(world.objects * world.pops.length);
     this.used = new Float64Array(world.pops.length);
     this.writes = new Float64Array(world.pops.length);
-    this.scratch = new Int32Array(world.pops.length);
+    this.#scratch = new Int32Array(world.pops.length);
   }
 
   /** What every PoP holds of an object; a view that later changes show through. */
@@ -35,7 +35,7 @@ export class Caches {
   /** Keeps d chunks of the object at the PoP: those which are best to keep as latencies are now. */
   keep(pop: number, object: number, d: number): void {
     const { world } = this;
-    const others = this.scratch;
+    const others = this.#scratch;
     others.set(this.heldOf(object));
     if (!world.joint) others.fill(0);
     this.hold(pop, object, d === 0 ? 0 : world.chooseChunks(pop, world.groupOf[object]!, d, others));
@@ -67,69 +67,69 @@ export class SinglePopCache implements PolicyCache {
   readonly objects: number;
   readonly capacity: number;
   readonly chunkWeight: Float64Array;
-  private readonly caches: Caches;
-  private readonly pop: number;
-  private readonly k: number;
-  private readonly saved: Float64Array;
-  private latency: readonly LatencyLaw[] = [];
+  readonly #caches: Caches;
+  readonly #pop: number;
+  readonly #k: number;
+  readonly #saved: Float64Array;
+  #latency: readonly LatencyLaw[] = [];
 
   constructor(caches: Caches, pop: number) {
     const { world } = caches;
-    this.caches = caches;
-    this.pop = pop;
+    this.#caches = caches;
+    this.#pop = pop;
     this.objects = world.objects;
-    this.k = world.code.k;
+    this.#k = world.code.k;
     this.capacity = world.capacity[pop]!;
     this.chunkWeight = world.chunkWeight;
-    this.saved = new Float64Array(world.groupCount * (this.k + 1));
+    this.#saved = new Float64Array(world.groupCount * (this.#k + 1));
     this.measure();
   }
 
   /** Takes the present latencies over into `savedMs` and `storage`. */
   measure(): void {
-    const { world } = this.caches;
-    this.latency = world.regionLatencies(this.pop);
+    const { world } = this.#caches;
+    this.#latency = world.regionLatencies(this.#pop);
     const held = new Int32Array(world.pops.length);
     for (let group = 0; group < world.groupCount; group++) {
       held.fill(0);
-      const without = world.expectedMs(this.pop, group, held);
-      for (let d = 1; d <= this.k; d++) {
-        held[this.pop] = 0;
-        held[this.pop] = world.chooseChunks(this.pop, group, d, held);
-        const ms = world.expectedMs(this.pop, group, held);
+      const without = world.expectedMs(this.#pop, group, held);
+      for (let d = 1; d <= this.#k; d++) {
+        held[this.#pop] = 0;
+        held[this.#pop] = world.chooseChunks(this.#pop, group, d, held);
+        const ms = world.expectedMs(this.#pop, group, held);
         // A read that is impossible without the cache is not a matter of milliseconds; rate it as a very slow one.
         const gain = Number.isFinite(without) ? without - ms : Number.isFinite(ms) ? IMPOSSIBLE_READ_MS : 0;
-        this.saved[group * (this.k + 1) + d] = Math.max(0, gain);
+        this.#saved[group * (this.#k + 1) + d] = Math.max(0, gain);
       }
     }
   }
 
   get used(): number {
-    return this.caches.used[this.pop]!;
+    return this.#caches.used[this.#pop]!;
   }
 
   kOf(): number {
-    return this.k;
+    return this.#k;
   }
 
   countOf(object: number): number {
-    return this.caches.countOf(this.pop, object);
+    return this.#caches.countOf(this.#pop, object);
   }
 
   savedMs(object: number, d: number): number {
-    return this.saved[this.caches.world.groupOf[object]! * (this.k + 1) + d]!;
+    return this.#saved[this.#caches.world.groupOf[object]! * (this.#k + 1) + d]!;
   }
 
   keep(object: number, d: number): void {
-    this.caches.keep(this.pop, object, d);
+    this.#caches.keep(this.#pop, object, d);
   }
 
   get storage(): StorageView {
-    const { world } = this.caches;
+    const { world } = this.#caches;
     return {
-      latency: this.latency,
+      latency: this.#latency,
       utilization: world.utilization,
-      regionsOf: (object) => world.regionsOf(this.pop, world.groupOf[object]!),
+      regionsOf: (object) => world.regionsOf(this.#pop, world.groupOf[object]!),
     };
   }
 }

@@ -30,58 +30,58 @@ export class Candidates {
   readonly source: Int32Array;
   /** Which chunk it is; -1: a functional one. */
   readonly chunk: Int32Array;
-  private readonly options: CandidateOptions;
+  readonly #options: CandidateOptions;
   /** Per PoP and group. */
-  private order: (Int32Array | undefined)[][];
+  #order: (Int32Array | undefined)[][];
 
   constructor(options: CandidateOptions) {
-    this.options = options;
+    this.#options = options;
     const most = 2 * options.chunks + options.k * options.peerMs.length + 1;
     this.estimate = new Float64Array(most);
     this.source = new Int32Array(most);
     this.chunk = new Int32Array(most);
-    this.order = options.peerMs.map(() => []);
+    this.#order = options.peerMs.map(() => []);
   }
 
   /** Fills the lists with every source outside the own cache, nearest first; returns how many there are. */
   list(pop: number, group: number, held: ArrayLike<number>, own: number): number {
-    const peerMs = this.options.peerMs[pop]!;
-    const { region, transferMs, cacheTransferMs } = this.options.groups[group]!;
+    const peerMs = this.#options.peerMs[pop]!;
+    const { region, transferMs, cacheTransferMs } = this.#options.groups[group]!;
     const toPeerMs = (q: number): number => peerMs[q]! + cacheTransferMs[pop]!;
     const order = this.orderOf(pop, group);
-    const mask = this.options.functional ? 0 : held[pop]!;
+    const mask = this.#options.functional ? 0 : held[pop]!;
     let count = 0;
     let covered = mask;
-    let parity = this.options.dataOnly ? this.parityNeeded(order, mask) : Infinity;
+    let parity = this.#options.dataOnly ? this.#parityNeeded(order, mask) : Infinity;
     for (let s = 0; s < order.length; s++) {
       const c = order[s]!;
-      if (mask & (1 << c) || (c >= this.options.k && parity-- <= 0)) continue;
+      if (mask & (1 << c) || (c >= this.#options.k && parity-- <= 0)) continue;
       let ms =
-        this.options.regionMs[pop]![region[c]!]! * this.options.conditions.factor[region[c]!]! + transferMs[pop]!;
+        this.#options.regionMs[pop]![region[c]!]! * this.#options.conditions.factor[region[c]!]! + transferMs[pop]!;
       let from = c;
       covered |= 1 << c;
-      if (this.options.joint && !this.options.functional) {
+      if (this.#options.joint && !this.#options.functional) {
         for (let q = 0; q < peerMs.length; q++) {
           if (q === pop || !(held[q]! & (1 << c)) || toPeerMs(q) >= ms) continue;
           ms = toPeerMs(q);
           from = -1 - q;
         }
       }
-      this.insert(count++, ms, from, c);
+      this.#insert(count++, ms, from, c);
     }
-    if (!this.options.joint) return count;
-    let rows = this.options.k - own;
+    if (!this.#options.joint) return count;
+    let rows = this.#options.k - own;
     for (let q = 0; q < peerMs.length; q++) {
       if (q === pop || !Number.isFinite(peerMs[q]!)) continue;
-      if (this.options.functional) {
+      if (this.#options.functional) {
         // PoPs keep different rows; there are k of them in all, so no more than k - own are new to this one.
-        for (let row = Math.min(held[q]!, rows); row > 0; row--, rows--) this.insert(count++, toPeerMs(q), -1 - q, -1);
+        for (let row = Math.min(held[q]!, rows); row > 0; row--, rows--) this.#insert(count++, toPeerMs(q), -1 - q, -1);
       } else {
         // A chunk whose region is down can still be at a peer.
-        for (let c = 0; c < this.options.chunks; c++) {
+        for (let c = 0; c < this.#options.chunks; c++) {
           if (covered & (1 << c) || !(held[q]! & (1 << c))) continue;
           covered |= 1 << c;
-          this.insert(count++, toPeerMs(q), -1 - q, c);
+          this.#insert(count++, toPeerMs(q), -1 - q, c);
         }
       }
     }
@@ -89,14 +89,14 @@ export class Candidates {
   }
 
   /** How many parity chunks a read needs that can have the data chunks of `order` and those in the mask. */
-  private parityNeeded(order: Int32Array, mask: number): number {
-    const { k } = this.options;
+  #parityNeeded(order: Int32Array, mask: number): number {
+    const { k } = this.#options;
     let had = mask;
     for (let s = 0; s < order.length; s++) if (order[s]! < k) had |= 1 << order[s]!;
     return k - bitCount(had);
   }
 
-  private insert(at: number, ms: number, from: number, index: number): void {
+  #insert(at: number, ms: number, from: number, index: number): void {
     const { estimate, source, chunk } = this;
     let s = at;
     for (; s > 0 && estimate[s - 1]! > ms; s--) {
@@ -111,24 +111,24 @@ export class Candidates {
 
   /** Chunks that can be had from regions, nearest first, under the present conditions. */
   orderOf(pop: number, group: number): Int32Array {
-    return (this.order[pop]![group] ??= this.sortChunks(pop, group));
+    return (this.#order[pop]![group] ??= this.#sortChunks(pop, group));
   }
 
-  private sortChunks(pop: number, group: number): Int32Array {
-    const { region } = this.options.groups[group]!;
+  #sortChunks(pop: number, group: number): Int32Array {
+    const { region } = this.#options.groups[group]!;
     const ms = (c: number): number =>
-      this.options.regionMs[pop]![region[c]!]! * this.options.conditions.factor[region[c]!]!;
+      this.#options.regionMs[pop]![region[c]!]! * this.#options.conditions.factor[region[c]!]!;
     const up = Array.from(region.keys())
-      .filter((c) => this.options.conditions.down[region[c]!] === 0)
+      .filter((c) => this.#options.conditions.down[region[c]!] === 0)
       .toSorted((a, b) => ms(a) - ms(b) || a - b);
-    if (!this.options.dataOnly) return Int32Array.from(up);
-    const data = up.filter((c) => c < this.options.k);
-    const parity = up.filter((c) => c >= this.options.k).slice(0, this.options.k - data.length);
+    if (!this.#options.dataOnly) return Int32Array.from(up);
+    const data = up.filter((c) => c < this.#options.k);
+    const parity = up.filter((c) => c >= this.#options.k).slice(0, this.#options.k - data.length);
     return Int32Array.from([...data, ...parity].toSorted((a, b) => ms(a) - ms(b) || a - b));
   }
 
   /** To be called when conditions have changed. */
   forget(): void {
-    this.order = this.order.map(() => []);
+    this.#order = this.#order.map(() => []);
   }
 }

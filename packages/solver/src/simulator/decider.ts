@@ -24,77 +24,77 @@ export interface Decider {
  * policy of them in a random order.
  */
 export class PeriodicDecider implements Decider {
-  private readonly decider: Decider;
-  private readonly random: Random;
-  private readonly counts: readonly Uint32Array[];
-  private beganSeconds = 0;
+  readonly #decider: Decider;
+  readonly #random: Random;
+  readonly #counts: readonly Uint32Array[];
+  #beganSeconds = 0;
 
   constructor(decider: Decider, { pops, objects }: { pops: number; objects: number }, random: Random) {
-    this.decider = decider;
-    this.random = random;
-    this.counts = Array.from({ length: pops }, () => new Uint32Array(objects));
+    this.#decider = decider;
+    this.#random = random;
+    this.#counts = Array.from({ length: pops }, () => new Uint32Array(objects));
   }
 
   get wantsTruth(): boolean {
-    return this.decider.wantsTruth;
+    return this.#decider.wantsTruth;
   }
 
   get messages(): Float64Array | undefined {
-    return this.decider.messages;
+    return this.#decider.messages;
   }
 
   onRequest(pop: number, object: number): void {
-    this.counts[pop]![object]! += 1;
+    this.#counts[pop]![object]! += 1;
   }
 
   onPeriod(seconds: number): void {
-    const { decider } = this;
-    for (const [pop, counts] of this.counts.entries()) {
+    const decider = this.#decider;
+    for (const [pop, counts] of this.#counts.entries()) {
       const told = { onRequest: (object: number, at: number): void => decider.onRequest(pop, object, at) };
-      replay(told, counts, { from: this.beganSeconds, to: seconds }, this.random);
+      replay(told, counts, { from: this.#beganSeconds, to: seconds }, this.#random);
       counts.fill(0);
     }
-    this.beganSeconds = seconds;
+    this.#beganSeconds = seconds;
     decider.onPeriod(seconds);
   }
 
   onLatency(seconds: number): void {
-    this.decider.onLatency(seconds);
+    this.#decider.onLatency(seconds);
   }
 
   onTruth(probability: Float64Array, seconds: number): void {
-    this.decider.onTruth(probability, seconds);
+    this.#decider.onTruth(probability, seconds);
   }
 }
 
 /** Every PoP for itself. */
 export class SeparateDecider implements Decider {
-  private readonly caches: SinglePopCache[];
-  private readonly policies: Policy[];
+  readonly #caches: SinglePopCache[];
+  readonly #policies: Policy[];
 
   constructor(caches: Caches, system: SystemSpec) {
-    this.caches = caches.world.pops.map((_, pop) => new SinglePopCache(caches, pop));
-    this.policies = this.caches.map((cache) => createPolicy(system.policy, cache, system.settings));
+    this.#caches = caches.world.pops.map((_, pop) => new SinglePopCache(caches, pop));
+    this.#policies = this.#caches.map((cache) => createPolicy(system.policy, cache, system.settings));
   }
 
   get wantsTruth(): boolean {
-    return this.policies[0]!.onTruth !== undefined;
+    return this.#policies[0]!.onTruth !== undefined;
   }
 
   onRequest(pop: number, object: number, seconds: number): void {
-    this.policies[pop]!.onRequest(object, seconds);
+    this.#policies[pop]!.onRequest(object, seconds);
   }
 
   onPeriod(seconds: number): void {
-    for (const policy of this.policies) policy.onPeriod?.(seconds);
+    for (const policy of this.#policies) policy.onPeriod?.(seconds);
   }
 
   onLatency(seconds: number): void {
-    for (const cache of this.caches) cache.measure();
-    for (const policy of this.policies) policy.onLatency?.(seconds);
+    for (const cache of this.#caches) cache.measure();
+    for (const policy of this.#policies) policy.onLatency?.(seconds);
   }
 
   onTruth(probability: Float64Array, seconds: number): void {
-    for (const policy of this.policies) policy.onTruth?.(probability, seconds);
+    for (const policy of this.#policies) policy.onTruth?.(probability, seconds);
   }
 }

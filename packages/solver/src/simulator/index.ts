@@ -133,58 +133,58 @@ function contentsOf(caches: Caches, pop: number): number[] {
 
 /** Calls the decider's hooks when they are due, and measures them. */
 class Controller {
-  private readonly decider: Decider;
-  private readonly total: Total;
-  private readonly now: (() => number) | undefined;
-  private readonly periodSeconds: number;
-  private readonly probeSeconds: number;
-  private nextPeriod: number;
-  private nextProbe = Infinity;
-  private truthVersion = -1;
+  readonly #decider: Decider;
+  readonly #total: Total;
+  readonly #now: (() => number) | undefined;
+  readonly #periodSeconds: number;
+  readonly #probeSeconds: number;
+  #nextPeriod: number;
+  #nextProbe = Infinity;
+  #truthVersion = -1;
 
   constructor(scenario: Scenario, decider: Decider, total: Total, now: (() => number) | undefined) {
-    this.decider = decider;
-    this.total = total;
-    this.now = now;
-    this.periodSeconds = scenario.periodSeconds;
-    this.probeSeconds = scenario.probeSeconds;
-    this.nextPeriod = scenario.periodSeconds;
+    this.#decider = decider;
+    this.#total = total;
+    this.#now = now;
+    this.#periodSeconds = scenario.periodSeconds;
+    this.#probeSeconds = scenario.probeSeconds;
+    this.#nextPeriod = scenario.periodSeconds;
   }
 
   get messages(): readonly number[] {
-    return [...(this.decider.messages ?? [])];
+    return [...(this.#decider.messages ?? [])];
   }
 
   advance(seconds: number, hasChanged: boolean, workload: Workload): void {
-    const { decider } = this;
+    const decider = this.#decider;
     // Latencies are probed at fixed moments; only the oracle notices a change at once.
     if (hasChanged) {
-      this.nextProbe = decider.wantsTruth ? seconds : Math.ceil(seconds / this.probeSeconds) * this.probeSeconds;
+      this.#nextProbe = decider.wantsTruth ? seconds : Math.ceil(seconds / this.#probeSeconds) * this.#probeSeconds;
     }
-    if (seconds >= this.nextProbe) {
-      this.nextProbe = Infinity;
-      this.measure(() => decider.onLatency(seconds));
+    if (seconds >= this.#nextProbe) {
+      this.#nextProbe = Infinity;
+      this.#measure(() => decider.onLatency(seconds));
     }
-    if (decider.wantsTruth && workload.version !== this.truthVersion) {
-      this.truthVersion = workload.version;
+    if (decider.wantsTruth && workload.version !== this.#truthVersion) {
+      this.#truthVersion = workload.version;
       const truth = workload.truth();
-      this.measure(() => decider.onTruth(truth, seconds));
+      this.#measure(() => decider.onTruth(truth, seconds));
     }
-    for (; seconds >= this.nextPeriod; this.nextPeriod += this.periodSeconds) {
-      this.measure(() => decider.onPeriod(this.nextPeriod));
+    for (; seconds >= this.#nextPeriod; this.#nextPeriod += this.#periodSeconds) {
+      this.#measure(() => decider.onPeriod(this.#nextPeriod));
     }
   }
 
   onRequest(pop: number, object: number, seconds: number): void {
-    this.measure(() => this.decider.onRequest(pop, object, seconds));
+    this.#measure(() => this.#decider.onRequest(pop, object, seconds));
   }
 
-  private measure(decide: () => void): void {
-    if (!this.now) return decide();
-    const begun = this.now();
+  #measure(decide: () => void): void {
+    if (!this.#now) return decide();
+    const begun = this.#now();
     decide();
-    this.total.decisionMs += this.now() - begun;
-    this.total.decisions++;
+    this.#total.decisionMs += this.#now() - begun;
+    this.#total.decisions++;
   }
 }
 

@@ -24,79 +24,76 @@ const WRITE_COST_MS = 200;
 const FIRST_REQUESTS = 24;
 
 export class JointDecider implements Decider {
-  private readonly caches: Caches;
-  private readonly world: World;
-  private readonly reads: JointReads;
-  private readonly popularity: Popularity[];
-  private readonly isAdaptive: boolean;
-  private readonly demand: Float64Array;
-  private truth: Float64Array | undefined;
-  private requests = 0;
-  private nextEarly = FIRST_REQUESTS;
+  readonly #caches: Caches;
+  readonly #world: World;
+  readonly #reads: JointReads;
+  readonly #popularity: Popularity[];
+  readonly #isAdaptive: boolean;
+  readonly #demand: Float64Array;
+  #truth: Float64Array | undefined;
+  #requests = 0;
+  #nextEarly = FIRST_REQUESTS;
 
   constructor(caches: Caches, system: SystemSpec) {
-    this.caches = caches;
-    this.world = caches.world;
-    this.reads = new JointReads(caches.world);
-    this.isAdaptive = system.policy === "adaptive";
-    this.popularity = caches.world.pops.map(() => createPopularity(system, caches.world.objects));
-    this.demand = Float64Array.from(caches.world.pops, (pop) => pop.demand);
+    this.#caches = caches;
+    this.#world = caches.world;
+    this.#reads = new JointReads(caches.world);
+    this.#isAdaptive = system.policy === "adaptive";
+    this.#popularity = caches.world.pops.map(() => createPopularity(system, caches.world.objects));
+    this.#demand = Float64Array.from(caches.world.pops, (pop) => pop.demand);
   }
 
   get wantsTruth(): boolean {
-    return this.popularity[0]!.isOracle === true;
+    return this.#popularity[0]!.isOracle === true;
   }
 
   onRequest(pop: number, object: number): void {
-    this.popularity[pop]!.record(object);
+    this.#popularity[pop]!.record(object);
     // Waiting for the first period to end would leave the caches empty for as long.
-    if (!this.isAdaptive || ++this.requests < this.nextEarly) return;
-    this.nextEarly *= 2;
-    this.decide();
+    if (!this.#isAdaptive || ++this.#requests < this.#nextEarly) return;
+    this.#nextEarly *= 2;
+    this.#decide();
   }
 
   onPeriod(): void {
-    for (const popularity of this.popularity) popularity.endPeriod();
-    if (!this.wantsTruth) this.decide();
+    for (const popularity of this.#popularity) popularity.endPeriod();
+    if (!this.wantsTruth) this.#decide();
   }
 
   onLatency(): void {
-    this.reads.forget();
-    this.decide();
+    this.#reads.forget();
+    this.#decide();
   }
 
   onTruth(probability: Float64Array): void {
-    this.truth = probability;
-    this.decide();
+    this.#truth = probability;
+    this.#decide();
   }
 
-  private decide(): void {
-    const { world, caches } = this;
+  #decide(): void {
+    const world = this.#world;
+    const caches = this.#caches;
     const pops = world.pops.length;
-    const wanted = this.popularity.map((popularity) => this.truth ?? popularity.estimate());
-    const rate = (pop: number, object: number): number => this.demand[pop]! * wanted[pop]![object]!;
+    const wanted = this.#popularity.map((popularity) => this.#truth ?? popularity.estimate());
+    const rate = (pop: number, object: number): number => this.#demand[pop]! * wanted[pop]![object]!;
     const count = new Uint8Array(world.objects * pops);
     for (let o = 0; o < world.objects; o++) for (let p = 0; p < pops; p++) count[o * pops + p] = caches.countOf(p, o);
     const before = count.slice();
     for (let round = 0; round < ROUNDS; round++) {
       let changed = false;
-      for (let pop = 0; pop < pops; pop++) if (this.improve(pop, count, before, rate)) changed = true;
+      for (let pop = 0; pop < pops; pop++) if (this.#improve(pop, count, before, rate)) changed = true;
       if (!changed) break;
     }
-    this.apply(count);
+    this.#apply(count);
   }
 
   /** Gives one PoP its best contents; returns whether they changed. */
-  private improve(
-    pop: number,
-    count: Uint8Array,
-    before: Uint8Array,
-    rate: (pop: number, object: number) => number,
-  ): boolean {
-    const { world, reads } = this;
+  #improve(pop: number, count: Uint8Array, before: Uint8Array, rate: (pop: number, object: number) => number): boolean {
+    const world = this.#world;
+    const reads = this.#reads;
     const { k } = world.code;
     const pops = world.pops.length;
-    const scale = this.isAdaptive ? 1 : 0;
+    const scale = this.#isAdaptive ? 1 : 0;
     const chosen: number[] = [];
     const start: number[] = [0];
     const weights: number[] = [];
@@ -140,13 +137,14 @@ export class JointDecider implements Decider {
     return changed;
   }
 
-  private apply(count: Uint8Array): void {
-    const { world, caches } = this;
+  #apply(count: Uint8Array): void {
+    const world = this.#world;
+    const caches = this.#caches;
     const pops = world.pops.length;
     // Shrink everywhere first, so that nothing is over its capacity on the way.
     for (const isGrowing of [false, true]) {
       for (let o = 0; o < world.objects; o++) {
-        const held = this.reads.assign(world.groupOf[o]!, count.subarray(o * pops, (o + 1) * pops));
+        const held = this.#reads.assign(world.groupOf[o]!, count.subarray(o * pops, (o + 1) * pops));
         for (let p = 0; p < pops; p++) {
           if (count[o * pops + p]! > caches.countOf(p, o) === isGrowing) caches.hold(p, o, held[p]!);
         }
@@ -202,39 +200,39 @@ function normalized(numbers: Float64Array): Float64Array {
 
 /** Expected reads at all PoPs for every combination of how many chunks each of them keeps, computed when first asked. */
 class JointReads {
-  private readonly world: World;
-  private readonly known = new Map<number, { readonly ms: Float64Array; readonly held: Int32Array }>();
+  readonly #world: World;
+  readonly #known = new Map<number, { readonly ms: Float64Array; readonly held: Int32Array }>();
 
   constructor(world: World) {
-    this.world = world;
+    this.#world = world;
   }
 
   forget(): void {
-    this.known.clear();
+    this.#known.clear();
   }
 
   /** Milliseconds per PoP; a read that is impossible counts as a very slow one. */
   expected(group: number, counts: ArrayLike<number>): Float64Array {
-    return this.lookUp(group, counts).ms;
+    return this.#lookUp(group, counts).ms;
   }
 
   /** Which chunks each PoP keeps: one PoP after the other takes the most distant of those that its reads would still use. */
   assign(group: number, counts: ArrayLike<number>): Int32Array {
-    return this.lookUp(group, counts).held;
+    return this.#lookUp(group, counts).held;
   }
 
-  private lookUp(group: number, counts: ArrayLike<number>): { readonly ms: Float64Array; readonly held: Int32Array } {
-    const { world } = this;
+  #lookUp(group: number, counts: ArrayLike<number>): { readonly ms: Float64Array; readonly held: Int32Array } {
+    const world = this.#world;
     const pops = world.pops.length;
     let key = group;
     for (let p = 0; p < pops; p++) key = key * (world.code.k + 1) + counts[p]!;
-    let found = this.known.get(key);
+    let found = this.#known.get(key);
     if (!found) {
       const held = new Int32Array(pops);
       for (let p = 0; p < pops; p++) held[p] = world.chooseChunks(p, group, counts[p]!, held);
       const ms = Float64Array.from({ length: pops }, (_, p) => Math.min(SLOW_MS, world.expectedMs(p, group, held)));
       found = { ms, held };
-      this.known.set(key, found);
+      this.#known.set(key, found);
     }
     return found;
   }

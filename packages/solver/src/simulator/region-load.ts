@@ -9,33 +9,33 @@ const WINDOW_READS = 500;
 const BUSY_MAX = 0.95;
 
 export class RegionLoad {
-  private readonly utilization: number;
-  private readonly usual: number;
+  readonly #utilization: number;
+  readonly #usual: number;
   /** Extra requests per read of late, by region. */
-  private readonly extra: Float64Array;
-  private readonly counted: Float64Array;
+  readonly #extra: Float64Array;
+  readonly #counted: Float64Array;
 
   constructor(utilization: number, regions: number, k: number) {
-    this.utilization = utilization;
-    this.usual = k / regions;
-    this.extra = new Float64Array(regions);
-    this.counted = new Float64Array(regions);
+    this.#utilization = utilization;
+    this.#usual = k / regions;
+    this.#extra = new Float64Array(regions);
+    this.#counted = new Float64Array(regions);
   }
 
   countExtra(region: number): void {
-    this.counted[region]! += 1;
+    this.#counted[region]! += 1;
   }
 
   endRead(): void {
-    for (let r = 0; r < this.extra.length; r++) {
-      this.extra[r]! += (this.counted[r]! - this.extra[r]!) / WINDOW_READS;
-      this.counted[r] = 0;
+    for (let r = 0; r < this.#extra.length; r++) {
+      this.#extra[r]! += (this.#counted[r]! - this.#extra[r]!) / WINDOW_READS;
+      this.#counted[r] = 0;
     }
   }
 
   /** By how much a region's latency is longer than without extra requests. */
   factor(region: number): number {
-    const busy = Math.min(BUSY_MAX, this.utilization * (1 + this.extra[region]! / this.usual));
-    return (1 - this.utilization) / (1 - busy);
+    const busy = Math.min(BUSY_MAX, this.#utilization * (1 + this.#extra[region]! / this.#usual));
+    return (1 - this.#utilization) / (1 - busy);
   }
 }

@@ -25,80 +25,76 @@ export interface ReadStatistics {
 }
 
 export class ReadLog {
-  private ms = new Float32Array(1024);
-  private count = 0;
-  private failed = 0;
-  private sum = 0;
-  private hits = 0;
-  private fullHits = 0;
-  private ownChunks = 0;
-  private peerChunks = 0;
-  private requests = 0;
-  private decoded = 0;
+  #ms = new Float32Array(1024);
+  #count = 0;
+  #failed = 0;
+  #sum = 0;
+  #hits = 0;
+  #fullHits = 0;
+  #ownChunks = 0;
+  #peerChunks = 0;
+  #requests = 0;
+  #decoded = 0;
 
   add({ ms, fromOwn: own, fromPeers: peers, requests, isDecoded }: ReadOutcome, k: number): void {
     if (Number.isNaN(ms)) {
-      this.failed++;
+      this.#failed++;
       return;
     }
-    if (this.count === this.ms.length) {
-      const grown = new Float32Array(2 * this.count);
-      grown.set(this.ms);
-      this.ms = grown;
+    if (this.#count === this.#ms.length) {
+      const grown = new Float32Array(2 * this.#count);
+      grown.set(this.#ms);
+      this.#ms = grown;
     }
-    this.ms[this.count++] = ms;
-    this.sum += ms;
-    this.requests += requests;
-    if (isDecoded) this.decoded++;
-    if (own > 0) this.hits++;
-    if (own >= k) this.fullHits++;
-    this.ownChunks += own / k;
-    this.peerChunks += peers / k;
+    this.#ms[this.#count++] = ms;
+    this.#sum += ms;
+    this.#requests += requests;
+    if (isDecoded) this.#decoded++;
+    if (own > 0) this.#hits++;
+    if (own >= k) this.#fullHits++;
+    this.#ownChunks += own / k;
+    this.#peerChunks += peers / k;
   }
 
   /** Appends another log's reads. */
   addAll(other: ReadLog): void {
-    const joined = new Float32Array(this.count + other.count);
-    joined.set(this.ms.subarray(0, this.count));
-    joined.set(other.ms.subarray(0, other.count), this.count);
-    this.ms = joined;
-    for (const field of [
-      "count",
-      "failed",
-      "sum",
-      "hits",
-      "fullHits",
-      "ownChunks",
-      "peerChunks",
-      "requests",
-      "decoded",
-    ] as const) {
-      this[field] += other[field];
-    }
+    const joined = new Float32Array(this.#count + other.#count);
+    joined.set(this.#ms.subarray(0, this.#count));
+    joined.set(other.#ms.subarray(0, other.#count), this.#count);
+    this.#ms = joined;
+    this.#count += other.#count;
+    this.#failed += other.#failed;
+    this.#sum += other.#sum;
+    this.#hits += other.#hits;
+    this.#fullHits += other.#fullHits;
+    this.#ownChunks += other.#ownChunks;
+    this.#peerChunks += other.#peerChunks;
+    this.#requests += other.#requests;
+    this.#decoded += other.#decoded;
   }
 
   summarize(): ReadStatistics {
-    const sorted = this.ms.slice(0, this.count).toSorted();
-    const per = (total: number): number => (this.count === 0 ? 0 : total / this.count);
+    const sorted = this.#ms.slice(0, this.#count).toSorted();
+    const per = (total: number): number => (this.#count === 0 ? 0 : total / this.#count);
     return {
-      reads: this.count,
-      failedReads: this.failed,
-      meanMs: per(this.sum),
+      reads: this.#count,
+      failedReads: this.#failed,
+      meanMs: per(this.#sum),
       p50Ms: quantile(sorted, 0.5),
       p95Ms: quantile(sorted, 0.95),
       p99Ms: quantile(sorted, 0.99),
-      hitRatio: per(this.hits),
-      fullHitRatio: per(this.fullHits),
-      chunkHitRatio: per(this.ownChunks),
-      peerChunkRatio: per(this.peerChunks),
-      requestsPerRead: per(this.requests),
-      decodedRatio: per(this.decoded),
+      hitRatio: per(this.#hits),
+      fullHitRatio: per(this.#fullHits),
+      chunkHitRatio: per(this.#ownChunks),
+      peerChunkRatio: per(this.#peerChunks),
+      requestsPerRead: per(this.#requests),
+      decodedRatio: per(this.#decoded),
     };
   }
 
   /** Latencies at so many equally spaced quantiles from 0 to 1, for a distribution plot. */
   quantiles(points: number): number[] {
-    const sorted = this.ms.slice(0, this.count).toSorted();
+    const sorted = this.#ms.slice(0, this.#count).toSorted();
     return Array.from({ length: points }, (_, i) => quantile(sorted, i / (points - 1)));
   }
 }

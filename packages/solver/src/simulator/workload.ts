@@ -24,42 +24,42 @@ export class GeneratedWorkload implements Workload {
   seconds = 0;
   pop = -1;
   object = -1;
-  private readonly process: PopularityProcess;
-  private readonly draws: Random[];
-  private readonly gap: number[];
-  private readonly left: number[];
-  private readonly due: number[];
+  readonly #process: PopularityProcess;
+  readonly #draws: Random[];
+  readonly #gap: number[];
+  readonly #left: number[];
+  readonly #due: number[];
 
   constructor({ pops, requests, popularity, objects }: Scenario, random: Random) {
-    this.process = new PopularityProcess(popularity, objects.count, random.fork(2));
-    this.draws = pops.map((_, pop) => random.fork(100 + pop));
-    this.gap = pops.map((pop) => 1 / (requests.perSecond * pop.demand));
-    this.left = pops.map((pop) => Math.max(1, Math.round(requests.count * pop.demand)));
-    this.due = this.gap.map((gap) => gap / 2);
-    this.total = this.left.reduce((sum, count) => sum + count, 0);
+    this.#process = new PopularityProcess(popularity, objects.count, random.fork(2));
+    this.#draws = pops.map((_, pop) => random.fork(100 + pop));
+    this.#gap = pops.map((pop) => 1 / (requests.perSecond * pop.demand));
+    this.#left = pops.map((pop) => Math.max(1, Math.round(requests.count * pop.demand)));
+    this.#due = this.#gap.map((gap) => gap / 2);
+    this.total = this.#left.reduce((sum, count) => sum + count, 0);
   }
 
   get version(): number {
-    return this.process.version;
+    return this.#process.version;
   }
 
   next(): boolean {
     let pop = -1;
-    for (let p = 0; p < this.due.length; p++) {
-      if (this.left[p]! > 0 && (pop < 0 || this.due[p]! < this.due[pop]!)) pop = p;
+    for (let p = 0; p < this.#due.length; p++) {
+      if (this.#left[p]! > 0 && (pop < 0 || this.#due[p]! < this.#due[pop]!)) pop = p;
     }
     if (pop < 0) return false;
     this.pop = pop;
-    this.seconds = this.due[pop]!;
-    this.due[pop]! += this.gap[pop]!;
-    this.left[pop]!--;
-    this.process.advance(this.seconds);
-    this.object = this.process.draw(this.draws[pop]!);
+    this.seconds = this.#due[pop]!;
+    this.#due[pop]! += this.#gap[pop]!;
+    this.#left[pop]!--;
+    this.#process.advance(this.seconds);
+    this.object = this.#process.draw(this.#draws[pop]!);
     return true;
   }
 
   truth(): Float64Array {
-    return this.process.truth();
+    return this.#process.truth();
   }
 }
 
@@ -73,45 +73,45 @@ export class TraceWorkload implements Workload {
   pop = -1;
   object = -1;
   version = 0;
-  private readonly trace: Trace;
-  private readonly popOf: ReadonlyMap<string, number>;
-  private readonly demand: number[];
-  private readonly credit: number[];
-  private readonly window: number;
-  private at = -1;
+  readonly #trace: Trace;
+  readonly #popOf: ReadonlyMap<string, number>;
+  readonly #demand: number[];
+  readonly #credit: number[];
+  readonly #window: number;
+  #at = -1;
 
   constructor({ pops, periodSeconds }: Scenario, trace: Trace) {
-    this.trace = trace;
+    this.#trace = trace;
     this.total = trace.object.length;
-    this.popOf = new Map(pops.map((pop, p) => [pop.name.toLowerCase(), p]));
+    this.#popOf = new Map(pops.map((pop, p) => [pop.name.toLowerCase(), p]));
     const sum = pops.reduce((total, pop) => total + pop.demand, 0);
-    this.demand = pops.map((pop) => pop.demand / sum);
-    this.credit = pops.map(() => 0);
-    this.window = WINDOW_PERIODS * periodSeconds;
+    this.#demand = pops.map((pop) => pop.demand / sum);
+    this.#credit = pops.map(() => 0);
+    this.#window = WINDOW_PERIODS * periodSeconds;
   }
 
   next(): boolean {
-    if (++this.at >= this.total) return false;
-    const { seconds, object, pop } = this.trace;
-    this.seconds = seconds[this.at]!;
-    this.object = object[this.at]!;
-    this.version = Math.floor(this.seconds / this.window);
-    this.pop = this.popOf.get(pop[this.at]?.toLowerCase() ?? "") ?? this.takeTurn();
+    if (++this.#at >= this.total) return false;
+    const { seconds, object, pop } = this.#trace;
+    this.seconds = seconds[this.#at]!;
+    this.object = object[this.#at]!;
+    this.version = Math.floor(this.seconds / this.#window);
+    this.pop = this.#popOf.get(pop[this.#at]?.toLowerCase() ?? "") ?? this.#takeTurn();
     return true;
   }
 
   truth(): Float64Array {
-    const { seconds, object } = this.trace;
-    const counts = new Float64Array(this.trace.keys.length);
-    const end = (this.version + 1) * this.window;
-    for (let i = this.at; i < this.total && seconds[i]! < end; i++) counts[object[i]!]! += 1;
+    const { seconds, object } = this.#trace;
+    const counts = new Float64Array(this.#trace.keys.length);
+    const end = (this.version + 1) * this.#window;
+    for (let i = this.#at; i < this.total && seconds[i]! < end; i++) counts[object[i]!]! += 1;
     return counts;
   }
 
-  private takeTurn(): number {
-    for (let p = 0; p < this.credit.length; p++) this.credit[p]! += this.demand[p]!;
-    const pop = this.credit.indexOf(Math.max(...this.credit));
-    this.credit[pop]! -= 1;
+  #takeTurn(): number {
+    for (let p = 0; p < this.#credit.length; p++) this.#credit[p]! += this.#demand[p]!;
+    const pop = this.#credit.indexOf(Math.max(...this.#credit));
+    this.#credit[pop]! -= 1;
     return pop;
   }
 }
@@ -120,58 +120,58 @@ export class TraceWorkload implements Workload {
 export class PopularityProcess {
   /** Grows with every change. */
   version = 0;
-  private readonly spec: PopularitySpec;
-  private readonly random: Random;
+  readonly #spec: PopularitySpec;
+  readonly #random: Random;
   /** Object at each rank. */
-  private readonly objectAt: number[];
-  private readonly probability: Float64Array;
-  private readonly cumulative: Float64Array;
-  private shifts = 0;
-  private swaps = 0;
+  readonly #objectAt: number[];
+  readonly #probability: Float64Array;
+  readonly #cumulative: Float64Array;
+  #shifts = 0;
+  #swaps = 0;
 
   constructor(spec: PopularitySpec, objects: number, random: Random) {
-    this.spec = spec;
-    this.random = random;
-    this.objectAt = random.shuffle(Array.from({ length: objects }, (_, i) => i));
-    this.probability = rankProbabilities(spec, objects);
-    this.cumulative = new Float64Array(objects);
+    this.#spec = spec;
+    this.#random = random;
+    this.#objectAt = random.shuffle(Array.from({ length: objects }, (_, i) => i));
+    this.#probability = rankProbabilities(spec, objects);
+    this.#cumulative = new Float64Array(objects);
     let sum = 0;
-    for (let rank = 0; rank < objects; rank++) this.cumulative[rank] = sum += this.probability[rank]!;
+    for (let rank = 0; rank < objects; rank++) this.#cumulative[rank] = sum += this.#probability[rank]!;
   }
 
   /** Applies every shift and swap that is due; time never goes back. */
   advance(seconds: number): void {
-    const { shiftEverySeconds, driftSwapsPerSecond } = this.spec;
+    const { shiftEverySeconds, driftSwapsPerSecond } = this.#spec;
     const shiftsDue = shiftEverySeconds > 0 ? Math.floor(seconds / shiftEverySeconds) : 0;
-    for (; this.shifts < shiftsDue; this.shifts++, this.version++) this.random.shuffle(this.objectAt);
+    for (; this.#shifts < shiftsDue; this.#shifts++, this.version++) this.#random.shuffle(this.#objectAt);
     const swapsDue = Math.floor(seconds * driftSwapsPerSecond);
-    for (; this.swaps < swapsDue; this.swaps++, this.version++) this.swapTwo();
+    for (; this.#swaps < swapsDue; this.#swaps++, this.version++) this.#swapTwo();
   }
 
   /** Draws the next object asked for. */
   draw(random: Random): number {
-    const target = random.next() * this.cumulative.at(-1)!;
+    const target = random.next() * this.#cumulative.at(-1)!;
     let low = 0;
-    let high = this.cumulative.length - 1;
+    let high = this.#cumulative.length - 1;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.cumulative[middle]! > target) high = middle;
+      if (this.#cumulative[middle]! > target) high = middle;
       else low = middle + 1;
     }
-    return this.objectAt[low]!;
+    return this.#objectAt[low]!;
   }
 
   /** The true probability of each object right now. */
   truth(): Float64Array {
-    const truth = new Float64Array(this.objectAt.length);
-    for (const [rank, object] of this.objectAt.entries()) truth[object] = this.probability[rank]!;
+    const truth = new Float64Array(this.#objectAt.length);
+    for (const [rank, object] of this.#objectAt.entries()) truth[object] = this.#probability[rank]!;
     return truth;
   }
 
-  private swapTwo(): void {
-    const a = this.random.integer(this.objectAt.length);
-    const b = this.random.integer(this.objectAt.length);
-    [this.objectAt[a], this.objectAt[b]] = [this.objectAt[b]!, this.objectAt[a]!];
+  #swapTwo(): void {
+    const a = this.#random.integer(this.#objectAt.length);
+    const b = this.#random.integer(this.#objectAt.length);
+    [this.#objectAt[a], this.#objectAt[b]] = [this.#objectAt[b]!, this.#objectAt[a]!];
   }
 }
 

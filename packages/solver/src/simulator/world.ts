@@ -45,24 +45,24 @@ export class World {
   /** Share of the time that a region is busy with reads that ask for k chunks. */
   readonly utilization: number;
   readonly outcome: ReadOutcome = { ms: 0, requests: 0, fromOwn: 0, fromPeers: 0, isDecoded: false };
-  private readonly delta: number;
+  readonly #delta: number;
   /** Keeps the data chunk that a read has recovered, in place of the parity chunk it recovered it from. */
-  private readonly recovered: boolean;
+  readonly #recovered: boolean;
   /** Copies of the whole object are never decoded. */
-  private readonly isCoded: boolean;
-  private readonly decodeMs: number;
-  private readonly client: ClientSpec;
+  readonly #isCoded: boolean;
+  readonly #decodeMs: number;
+  readonly #client: ClientSpec;
   /** Per object and PoP, when a reader there has heard its plan. */
-  private readonly plannedSeconds: Float64Array;
-  private seconds = 0;
-  private readonly groups: readonly Group[];
-  private readonly regionMs: Float64Array[];
-  private readonly noise: Noise;
-  private readonly samples: NoiseDraw[];
-  private readonly load: RegionLoad;
-  private readonly candidates: Candidates;
-  private readonly arrival: Float64Array;
-  private readonly sorted: Float64Array;
+  readonly #plannedSeconds: Float64Array;
+  #seconds = 0;
+  readonly #groups: readonly Group[];
+  readonly #regionMs: Float64Array[];
+  readonly #noise: Noise;
+  readonly #samples: NoiseDraw[];
+  readonly #load: RegionLoad;
+  readonly #candidates: Candidates;
+  readonly #arrival: Float64Array;
+  readonly #sorted: Float64Array;
 
   constructor(scenario: Scenario, system: SystemSpec, placement: Random) {
     const { regions, pops } = scenario;
@@ -72,18 +72,18 @@ export class World {
     this.pops = pops;
     this.functional = system.read.cachedChunks === "functional" && !system.replicas;
     this.joint = system.joint;
-    this.delta = system.replicas ? 0 : system.read.delta;
-    this.recovered = system.read.cachedChunks === "recovered" && !system.replicas;
-    this.isCoded = !system.replicas;
-    this.decodeMs = system.read.decodeMs;
-    this.client = scenario.client;
-    this.plannedSeconds = new Float64Array(this.objects * pops.length).fill(-Infinity);
+    this.#delta = system.replicas ? 0 : system.read.delta;
+    this.#recovered = system.read.cachedChunks === "recovered" && !system.replicas;
+    this.#isCoded = !system.replicas;
+    this.#decodeMs = system.read.decodeMs;
+    this.#client = scenario.client;
+    this.#plannedSeconds = new Float64Array(this.objects * pops.length).fill(-Infinity);
     this.conditions = new Conditions(scenario.events, regions);
-    this.noise = new Noise(scenario.noise, this.chunks, regions.length, pops.length);
-    this.samples = this.noise.samples(SAMPLES, SAMPLE_SEED);
+    this.#noise = new Noise(scenario.noise, this.chunks, regions.length, pops.length);
+    this.#samples = this.#noise.samples(SAMPLES, SAMPLE_SEED);
     this.utilization = scenario.load.utilization;
-    this.load = new RegionLoad(this.utilization, regions.length, this.code.k);
-    this.regionMs = pops.map((pop) => Float64Array.from(regions, (region) => pop.regionLatencyMs[region]!));
+    this.#load = new RegionLoad(this.utilization, regions.length, this.code.k);
+    this.#regionMs = pops.map((pop) => Float64Array.from(regions, (region) => pop.regionLatencyMs[region]!));
     const bytes = objectBytes(scenario, placement.fork(1));
     const chunkBytes = bytes.map((size) => Math.ceil(size / this.code.k));
     const isUniform = typeof scenario.objects.bytes === "number";
@@ -94,43 +94,45 @@ export class World {
       return isUniform ? Math.floor(capacityBytes / chunkBytes[0]!) : capacityBytes;
     });
     const placed = placement.fork(2);
-    const { groups, groupOf } = groupObjects(scenario, this.chunks, !this.isCoded, chunkBytes, placed);
-    this.groups = groups;
+    const { groups, groupOf } = groupObjects(scenario, this.chunks, !this.#isCoded, chunkBytes, placed);
+    this.#groups = groups;
     this.groupOf = groupOf;
-    this.candidates = new Candidates({
+    this.#candidates = new Candidates({
       k: this.code.k,
       chunks: this.chunks,
       groups,
       conditions: this.conditions,
-      regionMs: this.regionMs,
+      regionMs: this.#regionMs,
       peerMs: pops.map((pop) => Float64Array.from(pops, (peer) => pop.peerLatencyMs[peer.name] ?? Infinity)),
       joint: this.joint,
       functional: this.functional,
       dataOnly: system.read.dataChunksOnly && !system.replicas,
     });
-    this.arrival = new Float64Array(this.candidates.estimate.length);
-    this.sorted = new Float64Array(this.candidates.estimate.length);
+    this.#arrival = new Float64Array(this.#candidates.estimate.length);
+    this.#sorted = new Float64Array(this.#candidates.estimate.length);
   }
 
   /** Moves to a moment; returns whether latencies or availability changed. */
   advance(seconds: number): boolean {
-    this.seconds = seconds;
+    this.#seconds = seconds;
     const changed = this.conditions.advance(seconds);
-    if (changed) this.candidates.forget();
+    if (changed) this.#candidates.forget();
     return changed;
   }
 
   get groupCount(): number {
-    return this.groups.length;
+    return this.#groups.length;
   }
 
   /** Reads one object of a group; `held` has per PoP its cached chunks: a bit mask, or a count when functional. */
   read(pop: number, group: number, held: ArrayLike<number>, draw: NoiseDraw, isCharged: boolean): ReadOutcome {
-    const { outcome, arrival, sorted, code } = this;
-    const { estimate } = this.candidates;
+    const { outcome, code } = this;
+    const arrival = this.#arrival;
+    const sorted = this.#sorted;
+    const { estimate } = this.#candidates;
     const own = Math.min(this.countOf(held[pop]!), code.k);
-    const found = this.candidates.list(pop, group, held, own);
-    const wanted = own >= code.k ? 0 : Math.min(found, code.k - own + this.delta);
+    const found = this.#candidates.list(pop, group, held, own);
+    const wanted = own >= code.k ? 0 : Math.min(found, code.k - own + this.#delta);
     outcome.requests = own + wanted;
     outcome.fromOwn = own;
     outcome.fromPeers = 0;
@@ -139,9 +141,9 @@ export class World {
       return outcome;
     }
     const ownMs = this.pops[pop]!.cacheLatencyMs * draw.own;
-    const ownTransferMs = this.groups[group]!.cacheTransferMs[pop]!;
-    for (let s = 0; s < wanted; s++) arrival[s] = this.arrivalOf(s, group, draw, isCharged, own + s >= code.k);
-    if (isCharged) this.load.endRead();
+    const ownTransferMs = this.#groups[group]!.cacheTransferMs[pop]!;
+    for (let s = 0; s < wanted; s++) arrival[s] = this.#arrivalOf(s, group, draw, isCharged, own + s >= code.k);
+    if (isCharged) this.#load.endRead();
     const kth = (asked: number): number => {
       for (let s = 0; s < asked; s++) sorted[s] = arrival[s]!;
       // One answer has them one after another.
@@ -150,66 +152,66 @@ export class World {
     };
     let asked = wanted;
     let ms = kth(asked);
-    if (this.client.hedge && own < code.k) {
-      let lateMs = estimate[code.k - own - 1]! * this.noise.lateFactor;
+    if (this.#client.hedge && own < code.k) {
+      let lateMs = estimate[code.k - own - 1]! * this.#noise.lateFactor;
       while (lateMs < ms && asked < found) {
-        arrival[asked] = lateMs + this.arrivalOf(asked, group, draw, isCharged, true);
-        lateMs += estimate[asked]! * this.noise.lateFactor;
+        arrival[asked] = lateMs + this.#arrivalOf(asked, group, draw, isCharged, true);
+        lateMs += estimate[asked]! * this.#noise.lateFactor;
         ms = kth(++asked);
       }
     }
     outcome.requests = own + asked;
-    outcome.isDecoded = this.needsDecoding(own, held[pop]!, asked, ms);
-    outcome.ms = this.client.overheadMs + (outcome.isDecoded ? ms + this.decodeMs : ms);
+    outcome.isDecoded = this.#needsDecoding(own, held[pop]!, asked, ms);
+    outcome.ms = this.#client.overheadMs + (outcome.isDecoded ? ms + this.#decodeMs : ms);
     return outcome;
   }
 
   /** When candidate s arrives that is asked at once. */
-  private arrivalOf(s: number, group: number, draw: NoiseDraw, isCharged: boolean, isExtra: boolean): number {
-    const from = this.candidates.source[s]!;
+  #arrivalOf(s: number, group: number, draw: NoiseDraw, isCharged: boolean, isExtra: boolean): number {
+    const from = this.#candidates.source[s]!;
     if (from < 0) {
       this.outcome.fromPeers++;
-      return this.candidates.estimate[s]! * draw.peer[-1 - from]!;
+      return this.#candidates.estimate[s]! * draw.peer[-1 - from]!;
     }
-    const r = this.groups[group]!.region[from]!;
-    const factor = isCharged ? this.load.factor(r) : 1;
-    if (isCharged && isExtra) this.load.countExtra(r);
-    return this.candidates.estimate[s]! * draw.chunk[from]! * draw.region[r]! * factor;
+    const r = this.#groups[group]!.region[from]!;
+    const factor = isCharged ? this.#load.factor(r) : 1;
+    if (isCharged && isExtra) this.#load.countExtra(r);
+    return this.#candidates.estimate[s]! * draw.chunk[from]! * draw.region[r]! * factor;
   }
 
   /** Whether one of the chunks that had arrived by `ms` is none of the object's data. */
-  private needsDecoding(own: number, held: number, wanted: number, ms: number): boolean {
-    if (!this.isCoded) return false;
+  #needsDecoding(own: number, held: number, wanted: number, ms: number): boolean {
+    if (!this.#isCoded) return false;
     if (own > 0 && (this.functional || held >> this.code.k !== 0)) return true;
     for (let s = 0; s < wanted; s++) {
-      const chunk = this.candidates.chunk[s]!;
-      if ((chunk < 0 || chunk >= this.code.k) && this.arrival[s]! <= ms) return true;
+      const chunk = this.#candidates.chunk[s]!;
+      if ((chunk < 0 || chunk >= this.code.k) && this.#arrival[s]! <= ms) return true;
     }
     return false;
   }
 
   /** The same with this read's own noise, and its extra requests charged to the regions that serve them. */
   readActual(pop: number, object: number, held: ArrayLike<number>, seed: number): ReadOutcome {
-    const draw = this.noise.drawFor(seed);
-    const outcome = this.read(pop, this.groupOf[object]!, held, draw, this.delta > 0);
-    if (this.client.plans === "asked") outcome.ms += this.planMs(pop, object, draw);
+    const draw = this.#noise.drawFor(seed);
+    const outcome = this.read(pop, this.groupOf[object]!, held, draw, this.#delta > 0);
+    if (this.#client.plans === "asked") outcome.ms += this.#planMs(pop, object, draw);
     return outcome;
   }
 
-  private planMs(pop: number, object: number, draw: NoiseDraw): number {
+  #planMs(pop: number, object: number, draw: NoiseDraw): number {
     const at = object * this.pops.length + pop;
-    const heardSeconds = this.plannedSeconds[at]!;
-    if (this.seconds - heardSeconds < PLAN_SECONDS) return 0;
-    this.plannedSeconds[at] = this.seconds;
-    const manifestMs = heardSeconds === -Infinity ? Math.min(...this.regionMs[pop]!) : 0;
+    const heardSeconds = this.#plannedSeconds[at]!;
+    if (this.#seconds - heardSeconds < PLAN_SECONDS) return 0;
+    this.#plannedSeconds[at] = this.#seconds;
+    const manifestMs = heardSeconds === -Infinity ? Math.min(...this.#regionMs[pop]!) : 0;
     return this.pops[pop]!.cacheLatencyMs * draw.own + manifestMs;
   }
 
   /** Expected duration of a read; Infinity when it cannot be completed. */
   expectedMs(pop: number, group: number, held: ArrayLike<number>): number {
     let sum = 0;
-    for (const draw of this.samples) sum += this.read(pop, group, held, draw, false).ms;
-    return Number.isNaN(sum) ? Infinity : sum / this.samples.length;
+    for (const draw of this.#samples) sum += this.read(pop, group, held, draw, false).ms;
+    return Number.isNaN(sum) ? Infinity : sum / this.#samples.length;
   }
 
   /**
@@ -221,18 +223,18 @@ export class World {
     if (this.functional) return d;
     const without = Array.from(held);
     without[pop] = 0;
-    const found = Math.min(this.candidates.list(pop, group, without, 0), this.code.k);
+    const found = Math.min(this.#candidates.list(pop, group, without, 0), this.code.k);
     let mask = 0;
-    for (let s = Math.max(0, found - d); s < found; s++) mask |= 1 << this.candidates.chunk[s]!;
-    return this.recovered ? this.recover(mask, group, found) : mask;
+    for (let s = Math.max(0, found - d); s < found; s++) mask |= 1 << this.#candidates.chunk[s]!;
+    return this.#recovered ? this.#recover(mask, group, found) : mask;
   }
 
   /** Replaces the parity chunks in the mask by data chunks outside of the `found` candidates, those of regions that are down first. */
-  private recover(mask: number, group: number, found: number): number {
+  #recover(mask: number, group: number, found: number): number {
     const { k } = this.code;
     let used = 0;
-    for (let s = 0; s < found; s++) used |= 1 << this.candidates.chunk[s]!;
-    const { region } = this.groups[group]!;
+    for (let s = 0; s < found; s++) used |= 1 << this.#candidates.chunk[s]!;
+    const { region } = this.#groups[group]!;
     const unused = Array.from({ length: k }, (_, c) => c).filter((c) => !(used & (1 << c)));
     const missing = unused.toSorted((a, b) => this.conditions.down[region[b]!]! - this.conditions.down[region[a]!]!);
     let kept = mask & ((1 << k) - 1);
@@ -242,8 +244,8 @@ export class World {
 
   /** What a PoP may expect of one chunk from each region under the present conditions, the time to transfer it left out. */
   regionLatencies(pop: number): LatencyLaw[] {
-    const { mean, deviation } = this.noise.chunkFactor;
-    return Array.from(this.regionMs[pop]!, (ms, r) => {
+    const { mean, deviation } = this.#noise.chunkFactor;
+    return Array.from(this.#regionMs[pop]!, (ms, r) => {
       const now = ms * this.conditions.factor[r]!;
       return { meanMs: now * mean, sdMs: now * deviation };
     });
@@ -251,7 +253,7 @@ export class World {
 
   /** Region of every chunk of a group's objects that a read may ask for now, nearest first. */
   regionsOf(pop: number, group: number): number[] {
-    return Array.from(this.candidates.orderOf(pop, group), (chunk) => this.groups[group]!.region[chunk]!);
+    return Array.from(this.#candidates.orderOf(pop, group), (chunk) => this.#groups[group]!.region[chunk]!);
   }
 
   /** How many chunks a held value stands for. */

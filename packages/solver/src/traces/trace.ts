@@ -39,81 +39,85 @@ const REPORTED_MAX = 10;
 const BYTES_UNKNOWN = 1_000_000;
 
 export class TraceBuilder {
-  private readonly options: TraceOptions;
-  private readonly indexOf = new Map<string, number>();
-  private readonly bytes: number[] = [];
-  private readonly reads: { seconds: number; object: number; pop: string | undefined }[] = [];
-  private readonly malformed: { line: number; problem: string }[] = [];
-  private columns: readonly string[] | undefined;
-  private lines = 0;
-  private otherLines = 0;
-  private malformedLines = 0;
+  readonly #options: TraceOptions;
+  readonly #indexOf = new Map<string, number>();
+  readonly #bytes: number[] = [];
+  readonly #reads: { seconds: number; object: number; pop: string | undefined }[] = [];
+  readonly #malformed: { line: number; problem: string }[] = [];
+  #columns: readonly string[] | undefined;
+  #lines = 0;
+  #otherLines = 0;
+  #malformedLines = 0;
 
   constructor(options: TraceOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
   /** Takes the next line. Throws SCENARIO_INVALID with its number when strict and the line is malformed. */
   add(line: string): void {
-    this.lines++;
+    this.#lines++;
     if (line.trim() === "") return;
-    if (this.options.format === "csv" && !this.columns) {
-      this.columns = line.split(",").map((name) => name.trim().toLowerCase());
+    if (this.#options.format === "csv" && !this.#columns) {
+      this.#columns = line.split(",").map((name) => name.trim().toLowerCase());
       return;
     }
-    const parsed = parseLogLine(this.options.format, line, this.columns ?? []);
-    if (parsed.kind === "other") this.otherLines++;
-    else if (parsed.kind === "malformed") this.refuse(parsed.problem);
+    const parsed = parseLogLine(this.#options.format, line, this.#columns ?? []);
+    if (parsed.kind === "other") this.#otherLines++;
+    else if (parsed.kind === "malformed") this.#refuse(parsed.problem);
     else {
-      const seconds = parsed.seconds ?? this.reads.length / (this.options.perSecond ?? 1);
-      this.reads.push({ seconds, object: this.numberOf(parsed.key, parsed.bytes ?? 0), pop: parsed.pop });
+      const seconds = parsed.seconds ?? this.#reads.length / (this.#options.perSecond ?? 1);
+      this.#reads.push({ seconds, object: this.#numberOf(parsed.key, parsed.bytes ?? 0), pop: parsed.pop });
     }
   }
 
   /** Throws SCENARIO_INVALID when no line was a read. */
   finish(): Trace {
-    if (this.reads.length === 0) {
-      throw solverError("SCENARIO_INVALID", `none of ${this.lines} lines is a read in ${this.options.format} format`, {
-        lines: this.lines,
-        malformed: this.malformed,
-      });
+    if (this.#reads.length === 0) {
+      throw solverError(
+        "SCENARIO_INVALID",
+        `none of ${this.#lines} lines is a read in ${this.#options.format} format`,
+        {
+          lines: this.#lines,
+          malformed: this.#malformed,
+        },
+      );
     }
     // Logs are written when requests end, and by several machines: only nearly in order.
-    const reads = this.reads.toSorted((a, b) => a.seconds - b.seconds);
-    const known = this.bytes.filter((bytes) => bytes > 0).toSorted((a, b) => a - b);
+    const reads = this.#reads.toSorted((a, b) => a.seconds - b.seconds);
+    const known = this.#bytes.filter((bytes) => bytes > 0).toSorted((a, b) => a - b);
     const usual = known[known.length >> 1] ?? BYTES_UNKNOWN;
     return {
-      keys: [...this.indexOf.keys()],
-      bytes: Float64Array.from(this.bytes, (bytes) => bytes || usual),
+      keys: [...this.#indexOf.keys()],
+      bytes: Float64Array.from(this.#bytes, (bytes) => bytes || usual),
       seconds: Float64Array.from(reads, (read) => read.seconds - reads[0]!.seconds),
       object: Int32Array.from(reads, (read) => read.object),
       pop: reads.map((read) => read.pop),
       report: {
-        lines: this.lines,
+        lines: this.#lines,
         reads: reads.length,
-        otherLines: this.otherLines,
-        malformedLines: this.malformedLines,
-        malformed: this.malformed,
+        otherLines: this.#otherLines,
+        malformedLines: this.#malformedLines,
+        malformed: this.#malformed,
       },
     };
   }
 
-  private numberOf(key: string, bytes: number): number {
-    let object = this.indexOf.get(key);
+  #numberOf(key: string, bytes: number): number {
+    let object = this.#indexOf.get(key);
     if (object === undefined) {
-      object = this.bytes.length;
-      this.indexOf.set(key, object);
-      this.bytes.push(0);
+      object = this.#bytes.length;
+      this.#indexOf.set(key, object);
+      this.#bytes.push(0);
     }
-    this.bytes[object] = Math.max(this.bytes[object]!, bytes);
+    this.#bytes[object] = Math.max(this.#bytes[object]!, bytes);
     return object;
   }
 
-  private refuse(problem: string): void {
-    if (this.options.isStrict) {
-      throw solverError("SCENARIO_INVALID", `line ${this.lines}: ${problem}`, { line: this.lines });
+  #refuse(problem: string): void {
+    if (this.#options.isStrict) {
+      throw solverError("SCENARIO_INVALID", `line ${this.#lines}: ${problem}`, { line: this.#lines });
     }
-    this.malformedLines++;
-    if (this.malformed.length < REPORTED_MAX) this.malformed.push({ line: this.lines, problem });
+    this.#malformedLines++;
+    if (this.#malformed.length < REPORTED_MAX) this.#malformed.push({ line: this.#lines, problem });
   }
 }

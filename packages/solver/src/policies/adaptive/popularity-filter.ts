@@ -52,43 +52,43 @@ export class PopularityFilter {
   readonly estimate: Float64Array;
   /** The objects that are told apart from the crowd of the others. */
   readonly tracked: number[];
-  private readonly objects: number;
-  private readonly trackedMax: number;
-  private readonly posteriors: Posteriors;
+  readonly #objects: number;
+  readonly #trackedMax: number;
+  readonly #posteriors: Posteriors;
   /** Place of each object's posteriors. */
-  private readonly placeOf: Int32Array;
-  private readonly freePlaces: number[] = [];
-  private readonly prior: Float64Array;
-  private readonly weight: Float64Array;
+  readonly #placeOf: Int32Array;
+  readonly #freePlaces: number[] = [];
+  readonly #prior: Float64Array;
+  readonly #weight: Float64Array;
   /** Per expert the sum of all objects' means: its normaliser. */
-  private readonly mass: Float64Array;
+  readonly #mass: Float64Array;
   /** Per expert: by how much the mean of an object sinks from one turn to the next. */
-  private readonly lag: Float64Array;
-  private readonly trials: RestartTrial[];
-  private now: number;
+  readonly #lag: Float64Array;
+  readonly #trials: RestartTrial[];
+  #now: number;
   /** Whose turn it is to be brought forward. */
-  private turn: number;
+  #turn: number;
 
   /** `trackedMax`: more objects are not told apart; the least popular ones return to the crowd. */
   constructor(objects: number, trackedMax = TRACKED_MAX, state?: SnapshotReader) {
-    this.objects = objects;
-    this.trackedMax = trackedMax;
-    this.placeOf = new Int32Array(objects);
+    this.#objects = objects;
+    this.#trackedMax = trackedMax;
+    this.#placeOf = new Int32Array(objects);
     const grid = new PopularityGrid(objects, HAZARDS);
     // In the order of `lists`.
     this.estimate = state?.float64(objects) ?? new Float64Array(objects);
-    this.prior = state?.float64(grid.levels.length) ?? grid.firstPrior(objects);
-    this.weight = state?.float64(EXPERTS) ?? new Float64Array(EXPERTS).fill(1 / EXPERTS);
-    this.lag = state?.float64(EXPERTS) ?? new Float64Array(EXPERTS);
+    this.#prior = state?.float64(grid.levels.length) ?? grid.firstPrior(objects);
+    this.#weight = state?.float64(EXPERTS) ?? new Float64Array(EXPERTS).fill(1 / EXPERTS);
+    this.#lag = state?.float64(EXPERTS) ?? new Float64Array(EXPERTS);
     const mass = state?.float64(EXPERTS);
-    [this.now, this.turn] = (state?.float64(2) ?? [0, 0]) as [number, number];
+    [this.#now, this.#turn] = (state?.float64(2) ?? [0, 0]) as [number, number];
     this.tracked = state?.objectList() ?? [];
-    for (const [i, object] of this.tracked.entries()) this.placeOf[object] = i + 1;
-    this.posteriors = new Posteriors(grid, EXPERTS, state ? this.tracked.length + 1 : 64, this.prior, state);
-    this.mass = mass ?? this.posteriors.mean.slice(0, EXPERTS).map((mean) => objects * mean);
-    this.trials = Array.from({ length: TRIALS }, (_, t) => {
+    for (const [i, object] of this.tracked.entries()) this.#placeOf[object] = i + 1;
+    this.#posteriors = new Posteriors(grid, EXPERTS, state ? this.tracked.length + 1 : 64, this.#prior, state);
+    this.#mass = mass ?? this.#posteriors.mean.slice(0, EXPERTS).map((mean) => objects * mean);
+    this.#trials = Array.from({ length: TRIALS }, (_, t) => {
       const began = -Math.floor((t * TRIAL_REQUESTS) / TRIALS);
-      return new RestartTrial(grid, objects, began, this.prior, state);
+      return new RestartTrial(grid, objects, began, this.#prior, state);
     });
   }
 
@@ -96,71 +96,73 @@ export class PopularityFilter {
   lists(): (Float64Array | Float32Array | number[])[] {
     return [
       this.estimate,
-      this.prior,
-      this.weight,
-      this.lag,
-      this.mass,
-      Float64Array.of(this.now, this.turn),
+      this.#prior,
+      this.#weight,
+      this.#lag,
+      this.#mass,
+      Float64Array.of(this.#now, this.#turn),
       this.tracked,
-      ...this.posteriors.lists([CROWD, ...this.tracked.map((object) => this.placeOf[object]!)]),
-      ...this.trials.flatMap((trial) => trial.lists()),
+      ...this.#posteriors.lists([CROWD, ...this.tracked.map((object) => this.#placeOf[object]!)]),
+      ...this.#trials.flatMap((trial) => trial.lists()),
     ];
   }
 
   /** Takes one request in. */
   record(object: number): void {
-    const place = this.placeOf[object]! || this.track(object);
-    this.advance(place);
-    this.judge(place, object);
-    this.changeMass(place, -1);
-    this.posteriors.arrive(place);
-    this.changeMass(place, 1);
-    this.estimate[object] = this.mixedMean(place);
-    this.now++;
-    this.takeTurns();
-    for (const trial of this.trials) {
-      if (trial.evidence > TRIAL_EVIDENCE) this.startOver(trial);
-      else if (trial.isOver(this.now)) trial.restart(this.now, this.prior);
+    const place = this.#placeOf[object]! || this.#track(object);
+    this.#advance(place);
+    this.#judge(place, object);
+    this.#changeMass(place, -1);
+    this.#posteriors.arrive(place);
+    this.#changeMass(place, 1);
+    this.estimate[object] = this.#mixedMean(place);
+    this.#now++;
+    this.#takeTurns();
+    for (const trial of this.#trials) {
+      if (trial.evidence > TRIAL_EVIDENCE) this.#startOver(trial);
+      else if (trial.isOver(this.#now)) trial.restart(this.#now, this.#prior);
     }
-    if (this.tracked.length > this.trackedMax) this.forgetLeast();
+    if (this.tracked.length > this.#trackedMax) this.#forgetLeast();
   }
 
   /** Requests for which an object's popularity is likely to stay what it is, as the experts see it; LASTING_MAX at most. */
   get lasting(): number {
-    const hazard = this.weight.reduce((sum, weight, e) => sum + weight * HAZARDS[e]!, 0);
+    const hazard = this.#weight.reduce((sum, weight, e) => sum + weight * HAZARDS[e]!, 0);
     return 1 / (hazard + 1 / LASTING_MAX);
   }
 
   /** Brings one object's estimate forward to now. */
   touch(object: number): void {
-    const place = this.placeOf[object]!;
+    const place = this.#placeOf[object]!;
     if (place === CROWD) return;
-    this.advance(place);
-    this.estimate[object] = this.mixedMean(place);
+    this.#advance(place);
+    this.estimate[object] = this.#mixedMean(place);
   }
 
   /** Returns the object to the crowd. */
   forget(object: number): void {
-    for (const trial of this.trials) trial.forget(object);
-    if (this.placeOf[object] !== CROWD) {
+    for (const trial of this.#trials) trial.forget(object);
+    if (this.#placeOf[object] !== CROWD) {
       this.tracked.splice(this.tracked.indexOf(object), 1);
-      this.release(object);
+      this.#release(object);
     }
     this.estimate[object] = 0;
   }
 
-  private track(object: number): number {
-    const place = this.freePlaces.pop() ?? this.tracked.length + 1;
-    this.posteriors.copy(CROWD, place);
-    this.placeOf[object] = place;
+  #track(object: number): number {
+    const place = this.#freePlaces.pop() ?? this.tracked.length + 1;
+    this.#posteriors.copy(CROWD, place);
+    this.#placeOf[object] = place;
     this.tracked.push(object);
     return place;
   }
 
   /** Experts gain weight, and trials evidence, by the probability they gave to what was asked for. */
-  private judge(place: number, object: number): void {
-    const { weight, mass, lag } = this;
-    const { mean } = this.posteriors;
+  #judge(place: number, object: number): void {
+    const weight = this.#weight;
+    const mass = this.#mass;
+    const lag = this.#lag;
+    const { mean } = this.#posteriors;
     // The means of the others were true a while ago: half a turn on average.
     const stale = this.tracked.length / 2;
     let together = 0;
@@ -168,75 +170,78 @@ export class PopularityFilter {
       together += weight[e]! *= mean[place * EXPERTS + e]! / (mass[e]! - stale * lag[e]!);
     }
     for (let e = 0; e < EXPERTS; e++) weight[e] = (1 - SHARE) * (weight[e]! / together) + SHARE / EXPERTS;
-    for (const trial of this.trials) trial.evidence += Math.log(trial.record(object, this.now) / together);
+    for (const trial of this.#trials) trial.evidence += Math.log(trial.record(object, this.#now) / together);
   }
 
   /** Brings forward the next few objects, and now and then the crowd, and learns from them. */
-  private takeTurns(): void {
-    const { tracked, objects } = this;
+  #takeTurns(): void {
+    const { tracked } = this;
+    const objects = this.#objects;
     const turns = Math.min(TURNS_MAX, Math.ceil(tracked.length / SWEEP_REQUESTS));
     for (let i = 0; i < turns; i++) {
-      if (this.turn >= tracked.length) this.turn = 0;
-      this.takeTurn(tracked[this.turn++]!, i === 0);
+      if (this.#turn >= tracked.length) this.#turn = 0;
+      this.#takeTurn(tracked[this.#turn++]!, i === 0);
     }
-    if (this.now % UNSEEN_EVERY !== 0) return;
-    this.advance(CROWD);
+    if (this.#now % UNSEEN_EVERY !== 0) return;
+    this.#advance(CROWD);
     const share = (objects - tracked.length) / objects;
-    this.posteriors.teach(CROWD, this.weight, (share * UNSEEN_EVERY) / LEARNING, this.prior);
+    this.#posteriors.teach(CROWD, this.#weight, (share * UNSEEN_EVERY) / LEARNING, this.#prior);
   }
 
-  private takeTurn(object: number, isTeaching: boolean): void {
-    const { lag, posteriors, tracked } = this;
-    const place = this.placeOf[object]!;
+  #takeTurn(object: number, isTeaching: boolean): void {
+    const { tracked } = this;
+    const lag = this.#lag;
+    const posteriors = this.#posteriors;
+    const place = this.#placeOf[object]!;
     for (let e = 0; e < EXPERTS; e++) lag[e]! += (posteriors.mean[place * EXPERTS + e]! - lag[e]!) / LAG_TURNS;
     this.touch(object);
     for (let e = 0; e < EXPERTS; e++) lag[e]! -= posteriors.mean[place * EXPERTS + e]! / LAG_TURNS;
-    if (isTeaching) posteriors.teach(place, this.weight, tracked.length / this.objects / LEARNING, this.prior);
+    if (isTeaching) posteriors.teach(place, this.#weight, tracked.length / this.#objects / LEARNING, this.#prior);
   }
 
-  private advance(place: number): void {
-    this.changeMass(place, -1);
-    this.posteriors.advance(place, this.now, this.prior);
-    this.changeMass(place, 1);
+  #advance(place: number): void {
+    this.#changeMass(place, -1);
+    this.#posteriors.advance(place, this.#now, this.#prior);
+    this.#changeMass(place, 1);
   }
 
-  private changeMass(place: number, sign: number): void {
-    const { mean } = this.posteriors;
-    const times = sign * (place === CROWD ? this.objects - this.tracked.length : 1);
-    for (let e = 0; e < EXPERTS; e++) this.mass[e]! += times * mean[place * EXPERTS + e]!;
+  #changeMass(place: number, sign: number): void {
+    const { mean } = this.#posteriors;
+    const times = sign * (place === CROWD ? this.#objects - this.tracked.length : 1);
+    for (let e = 0; e < EXPERTS; e++) this.#mass[e]! += times * mean[place * EXPERTS + e]!;
   }
 
   /** All experts take over what a trial believes, and the trials start anew. */
-  private startOver(trial: RestartTrial): void {
-    this.mass.fill(0);
+  #startOver(trial: RestartTrial): void {
+    this.#mass.fill(0);
     for (const object of [-1, ...this.tracked]) {
-      const place = object < 0 ? CROWD : this.placeOf[object]!;
-      this.posteriors.begin(place, this.now, (out) => trial.posterior(object, this.now, out));
-      this.changeMass(place, 1);
-      if (object >= 0) this.estimate[object] = this.mixedMean(place);
+      const place = object < 0 ? CROWD : this.#placeOf[object]!;
+      this.#posteriors.begin(place, this.#now, (out) => trial.posterior(object, this.#now, out));
+      this.#changeMass(place, 1);
+      if (object >= 0) this.estimate[object] = this.#mixedMean(place);
     }
-    for (const other of this.trials) other.restart(this.now, this.prior);
+    for (const other of this.#trials) other.restart(this.#now, this.#prior);
   }
 
-  private forgetLeast(): void {
+  #forgetLeast(): void {
     this.tracked.sort((a, b) => this.estimate[b]! - this.estimate[a]!);
     // A tenth at a time, so that this stays rare.
-    for (const object of this.tracked.splice(Math.floor(0.9 * this.trackedMax))) this.release(object);
+    for (const object of this.tracked.splice(Math.floor(0.9 * this.#trackedMax))) this.#release(object);
   }
 
-  private release(object: number): void {
-    const { mean } = this.posteriors;
-    const place = this.placeOf[object]!;
-    for (let e = 0; e < EXPERTS; e++) this.mass[e]! += mean[e]! - mean[place * EXPERTS + e]!;
-    this.freePlaces.push(place);
-    this.placeOf[object] = CROWD;
-    this.estimate[object] = this.mixedMean(CROWD);
+  #release(object: number): void {
+    const { mean } = this.#posteriors;
+    const place = this.#placeOf[object]!;
+    for (let e = 0; e < EXPERTS; e++) this.#mass[e]! += mean[e]! - mean[place * EXPERTS + e]!;
+    this.#freePlaces.push(place);
+    this.#placeOf[object] = CROWD;
+    this.estimate[object] = this.#mixedMean(CROWD);
   }
 
-  private mixedMean(place: number): number {
-    const { mean } = this.posteriors;
+  #mixedMean(place: number): number {
+    const { mean } = this.#posteriors;
     let mixed = 0;
-    for (let e = 0; e < EXPERTS; e++) mixed += this.weight[e]! * mean[place * EXPERTS + e]!;
+    for (let e = 0; e < EXPERTS; e++) mixed += this.#weight[e]! * mean[place * EXPERTS + e]!;
     return mixed;
   }
 }

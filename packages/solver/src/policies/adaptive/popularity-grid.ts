@@ -7,26 +7,26 @@ const EXACT_REQUESTS = 256;
 export class PopularityGrid {
   /** Request probabilities, ascending. */
   readonly levels: Float64Array;
-  private readonly hazards: readonly number[];
-  private readonly logSilence: Float64Array;
-  private readonly silences = new Map<number, Silence>();
-  private readonly odds: Float64Array[];
+  readonly #hazards: readonly number[];
+  readonly #logSilence: Float64Array;
+  readonly #silences = new Map<number, Silence>();
+  readonly #odds: Float64Array[];
 
   constructor(objects: number, hazards: readonly number[]) {
-    this.hazards = hazards;
+    this.#hazards = hazards;
     const lowest = 0.02 / objects;
     const count = Math.max(2, Math.ceil(Math.log(0.6 / lowest) / Math.log(RATIO)) + 1);
     this.levels = Float64Array.from({ length: count }, (_, g) => Math.min(0.9, lowest * RATIO ** g));
-    this.logSilence = this.levels.map((q) => Math.log1p(-q));
-    this.odds = [new Float64Array(count).fill(1)];
+    this.#logSilence = this.levels.map((q) => Math.log1p(-q));
+    this.#odds = [new Float64Array(count).fill(1)];
   }
 
   /** What so many requests for other objects say. There is a table for every length: ask for those of `stepWithin`. */
   silenceOver(requests: number): Silence {
-    let silence = this.silences.get(requests);
+    let silence = this.#silences.get(requests);
     if (!silence) {
-      silence = this.compute(requests);
-      this.silences.set(requests, silence);
+      silence = this.#compute(requests);
+      this.#silences.set(requests, silence);
     }
     return silence;
   }
@@ -40,11 +40,11 @@ export class PopularityGrid {
 
   /** (q / (1 - q))^count for every level: with the silence of n requests, the likelihood of `count` among them. */
   oddsPower(count: number): Float64Array {
-    while (this.odds.length <= count) {
-      const last = this.odds.at(-1)!;
-      this.odds.push(this.levels.map((q, g) => (last[g]! * q) / (1 - q)));
+    while (this.#odds.length <= count) {
+      const last = this.#odds.at(-1)!;
+      this.#odds.push(this.levels.map((q, g) => (last[g]! * q) / (1 - q)));
     }
-    return this.odds[count]!;
+    return this.#odds[count]!;
   }
 
   /**
@@ -67,10 +67,10 @@ export class PopularityGrid {
     return prior;
   }
 
-  private compute(requests: number): Silence {
-    const whole = this.logSilence.map((log) => Math.exp(requests * log));
+  #compute(requests: number): Silence {
+    const whole = this.#logSilence.map((log) => Math.exp(requests * log));
     const rest = whole.map((chance, g) => (1 - chance) / (requests * this.levels[g]!));
-    const stay = Float64Array.from(this.hazards, (hazard) => (1 - hazard) ** requests);
+    const stay = Float64Array.from(this.#hazards, (hazard) => (1 - hazard) ** requests);
     return { whole, rest, stay };
   }
 }

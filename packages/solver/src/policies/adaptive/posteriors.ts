@@ -9,77 +9,83 @@ import type { SnapshotReader } from "../../policy/snapshot.ts";
 export class Posteriors {
   /** Per place and expert. */
   mean: Float64Array;
-  private readonly grid: PopularityGrid;
-  private readonly experts: number;
-  private readonly levels: number;
+  readonly #grid: PopularityGrid;
+  readonly #experts: number;
+  readonly #levels: number;
   /** Per place, expert and level; they add up to 1 only after multiplying by `scale`. */
-  private share: Float32Array;
-  private scale: Float64Array;
+  #share: Float32Array;
+  #scale: Float64Array;
   /** Per place: the request up to which it is brought forward. */
-  private updatedAt: Float64Array;
-  private readonly arrival: Float64Array;
+  #updatedAt: Float64Array;
+  readonly #arrival: Float64Array;
 
   /** All places up to `places` can be used; place 0 begins as `prior`, the others must be copied from one that has begun. */
   constructor(grid: PopularityGrid, experts: number, places: number, prior: Float64Array, state?: SnapshotReader) {
-    this.grid = grid;
-    this.experts = experts;
-    this.levels = grid.levels.length;
-    this.arrival = new Float64Array(this.levels);
-    this.updatedAt = state?.float64(places) ?? new Float64Array(places);
+    this.#grid = grid;
+    this.#experts = experts;
+    this.#levels = grid.levels.length;
+    this.#arrival = new Float64Array(this.#levels);
+    this.#updatedAt = state?.float64(places) ?? new Float64Array(places);
     this.mean = state?.float64(places * experts) ?? new Float64Array(places * experts);
-    this.scale = state?.float64(places * experts) ?? new Float64Array(places * experts);
-    this.share = state?.float32(places * experts * this.levels) ?? new Float32Array(places * experts * this.levels);
+    this.#scale = state?.float64(places * experts) ?? new Float64Array(places * experts);
+    this.#share = state?.float32(places * experts * this.#levels) ?? new Float32Array(places * experts * this.#levels);
     if (!state) this.begin(0, 0, (out) => out.set(prior));
   }
 
   /** What the constructor reads back, of some places, which are numbered anew. */
   lists(places: readonly number[]): (Float64Array | Float32Array)[] {
-    const { experts } = this;
-    const size = experts * this.levels;
+    const experts = this.#experts;
+    const size = experts * this.#levels;
     const mean = new Float64Array(places.length * experts);
     const scale = new Float64Array(places.length * experts);
     const share = new Float32Array(places.length * size);
     for (const [i, place] of places.entries()) {
       mean.set(this.mean.subarray(place * experts, (place + 1) * experts), i * experts);
-      scale.set(this.scale.subarray(place * experts, (place + 1) * experts), i * experts);
-      share.set(this.share.subarray(place * size, (place + 1) * size), i * size);
+      scale.set(this.#scale.subarray(place * experts, (place + 1) * experts), i * experts);
+      share.set(this.#share.subarray(place * size, (place + 1) * size), i * size);
     }
-    return [Float64Array.from(places, (place) => this.updatedAt[place]!), mean, scale, share];
+    return [Float64Array.from(places, (place) => this.#updatedAt[place]!), mean, scale, share];
   }
 
   /** Believes at `to` what is believed at `from`. */
   copy(from: number, to: number): void {
-    const { experts } = this;
-    const size = experts * this.levels;
-    if (to >= this.updatedAt.length) {
-      this.share = grow(this.share);
+    const experts = this.#experts;
+    const size = experts * this.#levels;
+    if (to >= this.#updatedAt.length) {
+      this.#share = grow(this.#share);
       this.mean = grow(this.mean);
-      this.scale = grow(this.scale);
-      this.updatedAt = grow(this.updatedAt);
+      this.#scale = grow(this.#scale);
+      this.#updatedAt = grow(this.#updatedAt);
     }
-    this.share.copyWithin(to * size, from * size, (from + 1) * size);
+    this.#share.copyWithin(to * size, from * size, (from + 1) * size);
     this.mean.copyWithin(to * experts, from * experts, (from + 1) * experts);
-    this.scale.copyWithin(to * experts, from * experts, (from + 1) * experts);
-    this.updatedAt[to] = this.updatedAt[from]!;
+    this.#scale.copyWithin(to * experts, from * experts, (from + 1) * experts);
+    this.#updatedAt[to] = this.#updatedAt[from]!;
   }
 
   /** All experts believe the same of a place from `now` on; `write` fills in numbers that add up to 1. */
   begin(place: number, now: number, write: (out: Float32Array) => void): void {
-    const { experts, levels, share } = this;
+    const experts = this.#experts;
+    const levels = this.#levels;
+    const share = this.#share;
     const at = place * experts * levels;
     write(share.subarray(at, at + levels));
     for (let e = 1; e < experts; e++) share.copyWithin(at + e * levels, at, at + levels);
     let mean = 0;
-    for (let g = 0; g < levels; g++) mean += share[at + g]! * this.grid.levels[g]!;
+    for (let g = 0; g < levels; g++) mean += share[at + g]! * this.#grid.levels[g]!;
     this.mean.fill(mean, place * experts, (place + 1) * experts);
-    this.scale.fill(1, place * experts, (place + 1) * experts);
-    this.updatedAt[place] = now;
+    this.#scale.fill(1, place * experts, (place + 1) * experts);
+    this.#updatedAt[place] = now;
   }
 
   /** Bayes' rule for one request for the object of that place. */
   arrive(place: number): void {
-    const { share, mean, scale, experts, levels } = this;
-    const q = this.grid.levels;
+    const { mean } = this;
+    const share = this.#share;
+    const scale = this.#scale;
+    const experts = this.#experts;
+    const levels = this.#levels;
+    const q = this.#grid.levels;
     for (let e = 0; e < experts; e++) {
       const at = place * experts + e;
       const from = at * levels;
@@ -102,12 +108,17 @@ export class Posteriors {
    * changed somewhere on the way; then it was drawn from the prior, and silent for the rest.
    */
   advance(place: number, now: number, prior: Float64Array): void {
-    const requests = this.grid.stepWithin(now - this.updatedAt[place]!);
+    const requests = this.#grid.stepWithin(now - this.#updatedAt[place]!);
     if (requests === 0) return;
-    this.updatedAt[place]! += requests;
-    const { share, mean, scale, arrival, experts, levels } = this;
-    const { whole, rest, stay } = this.grid.silenceOver(requests);
-    const q = this.grid.levels;
+    this.#updatedAt[place]! += requests;
+    const { mean } = this;
+    const share = this.#share;
+    const scale = this.#scale;
+    const arrival = this.#arrival;
+    const experts = this.#experts;
+    const levels = this.#levels;
+    const { whole, rest, stay } = this.#grid.silenceOver(requests);
+    const q = this.#grid.levels;
     for (let g = 0; g < levels; g++) arrival[g] = prior[g]! * rest[g]!;
     // Two experts at a time, which is faster: a sum waits for its last addition.
     for (let e = 0; e < experts; e += 2) {
@@ -143,7 +154,10 @@ export class Posteriors {
 
   /** Moves `prior` towards what is believed of a place, experts counting by their weight. */
   teach(place: number, weight: Float64Array, rate: number, prior: Float64Array): void {
-    const { share, scale, experts, levels } = this;
+    const share = this.#share;
+    const scale = this.#scale;
+    const experts = this.#experts;
+    const levels = this.#levels;
     for (let g = 0; g < levels; g++) prior[g]! *= 1 - rate;
     for (let e = 0; e < experts; e++) {
       const at = place * experts + e;

@@ -7,29 +7,29 @@ export class Conditions {
   version = 0;
   readonly factor: Float64Array;
   readonly down: Uint8Array;
-  private readonly events: readonly EventSpec[];
-  private readonly regions: readonly string[];
+  readonly #events: readonly EventSpec[];
+  readonly #regions: readonly string[];
   /** Moments at which something begins or ends, ascending. */
-  private readonly changes: readonly number[];
-  private next = 0;
+  readonly #changes: readonly number[];
+  #next = 0;
 
   constructor(events: readonly EventSpec[], regions: readonly string[]) {
-    this.events = events;
-    this.regions = regions;
+    this.#events = events;
+    this.#regions = regions;
     this.factor = new Float64Array(regions.length).fill(1);
     this.down = new Uint8Array(regions.length);
     const moments = events.flatMap((event) => [event.atSeconds, event.atSeconds + event.forSeconds]);
-    this.changes = [...new Set(moments)].toSorted((a, b) => a - b);
+    this.#changes = [...new Set(moments)].toSorted((a, b) => a - b);
   }
 
   /** Moves on to `seconds` (never back); returns whether anything changed. */
   advance(seconds: number): boolean {
-    const before = this.next;
-    while (this.next < this.changes.length && this.changes[this.next]! <= seconds) this.next++;
-    if (this.next === before) return false;
+    const before = this.#next;
+    while (this.#next < this.#changes.length && this.#changes[this.#next]! <= seconds) this.#next++;
+    if (this.#next === before) return false;
     this.version++;
-    for (const [r, region] of this.regions.entries()) {
-      const active = this.events.filter(
+    for (const [r, region] of this.#regions.entries()) {
+      const active = this.#events.filter(
         (event) =>
           event.region === region && event.atSeconds <= seconds && seconds < event.atSeconds + event.forSeconds,
       );
