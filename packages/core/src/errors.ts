@@ -93,13 +93,24 @@ const HTTP_STATUS: Partial<Record<ErrorCode, number>> = {
   READ_TIMEOUT: 504,
 };
 
-/** A failure with a code for programs and a sentence for people; where that is left out, the code stands in (docs/reference/errors.md). */
+/** False in a build whose errors carry codes and details only; not defined in any other. */
+declare const AGAROSE_MESSAGES: boolean | undefined;
+
+/** Whether this build has error messages. Write `HAS_MESSAGES && "…"`: a build without messages drops the text. */
+export const HAS_MESSAGES: boolean = typeof AGAROSE_MESSAGES === "undefined" || AGAROSE_MESSAGES;
+
+/** A failure with a code for programs and a sentence for people. Without a message, the code takes its place. */
 export class AgaroseError extends Error {
   override readonly name = "AgaroseError";
   declare readonly code: ErrorCode;
   declare readonly details: Readonly<Record<string, unknown>>;
 
-  constructor(code: ErrorCode, message: string, details: Record<string, unknown> = {}, cause?: unknown) {
+  constructor(
+    code: ErrorCode,
+    message: string | false | undefined,
+    details: Record<string, unknown> = {},
+    cause?: unknown,
+  ) {
     super(message || code, cause === undefined ? undefined : { cause });
     this.code = code;
     this.details = details;

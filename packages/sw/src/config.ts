@@ -2,7 +2,7 @@
  * The client configuration: where the PoPs and the buckets are, and which paths belong to Agarose. It comes from one
  * call, or from a JSON file that the service worker's own URL names.
  */
-import { AgaroseError, isCount, isText } from "@agarose/core";
+import { AgaroseError, HAS_MESSAGES, isCount, isText } from "@agarose/core";
 
 /** A PoP or a region: its name, and the base URL below which its routes or objects are. */
 export interface Endpoint {
@@ -65,11 +65,19 @@ export function parseConfig(input: unknown, base: string): ClientConfig {
     ...(offline === undefined ? {} : { offline: offline as { bytes: number } }),
   };
   if (config.pops.length + config.regions.length === 0) {
-    throw invalid("configuration", "names 0 PoPs and 0 regions", 'write {"pops": [{"name", "url"}], "regions": […]}');
+    throw invalid(
+      "configuration",
+      HAS_MESSAGES && "names 0 PoPs and 0 regions",
+      HAS_MESSAGES && 'write {"pops": [{"name", "url"}], "regions": […]}',
+    );
   }
   if (delta === undefined) return config;
   if (!isCount(delta, 255)) {
-    throw invalid("delta", `is ${JSON.stringify(delta)}`, "a whole number from 0 to 255 is expected");
+    throw invalid(
+      "delta",
+      HAS_MESSAGES && `is ${JSON.stringify(delta)}`,
+      HAS_MESSAGES && "a whole number from 0 to 255 is expected",
+    );
   }
   return { ...config, delta };
 }
@@ -94,8 +102,8 @@ export function checkPrefix(config: ClientConfig, prefix: string): ClientConfig 
   if (config.prefix === prefix) return config;
   throw invalid(
     "prefix",
-    `is ${config.prefix} in the configuration and ${prefix} in the worker's URL`,
-    `add \`&prefix=${config.prefix}\` to that URL`,
+    HAS_MESSAGES && `is ${config.prefix} in the configuration and ${prefix} in the worker's URL`,
+    HAS_MESSAGES && `add \`&prefix=${config.prefix}\` to that URL`,
   );
 }
 
@@ -104,18 +112,20 @@ function parsePrefix(prefix: unknown): string {
   if (isText(prefix, /^\/([^/?#]+\/)*$/)) return new URL(prefix, "https://a").pathname;
   throw invalid(
     "prefix",
-    `is ${JSON.stringify(prefix)}`,
-    "a path such as /ec/, with a slash at both ends, is expected",
+    HAS_MESSAGES && `is ${JSON.stringify(prefix)}`,
+    HAS_MESSAGES && "a path such as /ec/, with a slash at both ends, is expected",
   );
 }
 
 function parseEndpoints(field: string, value: unknown, base: string): Endpoint[] {
-  if (!Array.isArray(value)) throw invalid(field, "is not a list", 'write [{"name", "url"}, …]');
+  if (!Array.isArray(value))
+    throw invalid(field, HAS_MESSAGES && "is not a list", HAS_MESSAGES && 'write [{"name", "url"}, …]');
   const names = new Set<string>();
   return value.map((entry: unknown) => {
     const { name, url } = (entry ?? {}) as Partial<Endpoint>;
-    if (!isText(name)) throw invalid(field, "has an entry without a name", "give it one");
-    if (names.has(name)) throw invalid(field, `names ${name} twice`, "remove one");
+    if (!isText(name))
+      throw invalid(field, HAS_MESSAGES && "has an entry without a name", HAS_MESSAGES && "give it one");
+    if (names.has(name)) throw invalid(field, HAS_MESSAGES && `names ${name} twice`, HAS_MESSAGES && "remove one");
     names.add(name);
     return { name, url: parseUrl(field, url, base).replace(/\/+$/, "") };
   });
@@ -125,9 +135,13 @@ function parseEndpoints(field: string, value: unknown, base: string): Endpoint[]
 function parseUrl(field: string, text: unknown, base: string): string {
   const href = isText(text) && URL.canParse(text, base) ? new URL(text, base).href : "";
   if (/^https?:\/\/[^/@]+\//.test(href)) return href;
-  throw invalid(field, `has the URL ${JSON.stringify(text)}`, "an http or https URL without credentials is expected");
+  throw invalid(
+    field,
+    HAS_MESSAGES && `has the URL ${JSON.stringify(text)}`,
+    HAS_MESSAGES && "an http or https URL without credentials is expected",
+  );
 }
 
-function invalid(field: string, problem: string, remedy: string): AgaroseError {
-  return new AgaroseError("CONFIG_INVALID", `${field} ${problem}: ${remedy}`, { field });
+function invalid(field: string, problem: string | false, remedy: string | false): AgaroseError {
+  return new AgaroseError("CONFIG_INVALID", HAS_MESSAGES && `${field} ${problem}: ${remedy}`, { field });
 }

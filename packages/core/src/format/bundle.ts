@@ -7,7 +7,7 @@
  * passes it on as it is.
  */
 import { BodyReader } from "../sources/body.ts";
-import { AgaroseError } from "../errors.ts";
+import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { decodeUtf8, isCount, isText } from "./shape.ts";
 import { checkManifest, CHUNKS_MAX, STRIPE_BYTES_MAX, type Manifest } from "./manifest.ts";
 
@@ -108,7 +108,7 @@ export function parsePlan(payload: Uint8Array, key: string): Plan {
   try {
     plan = JSON.parse(decodeUtf8(payload)) as Plan;
   } catch (error) {
-    throw invalid("has a plan that is not JSON", {}, error);
+    throw invalid(HAS_MESSAGES && "has a plan that is not JSON", {}, error);
   }
   const sound =
     isText(plan?.pop) &&
@@ -121,11 +121,13 @@ export function parsePlan(payload: Uint8Array, key: string): Plan {
     areAll(plan.regions, isRegion) &&
     plan.regions.length > 0 &&
     areAll(plan.peers ?? [], isPeer);
-  if (!sound) throw invalid("has a plan with a field that is missing or out of range");
+  if (!sound) throw invalid(HAS_MESSAGES && "has a plan with a field that is missing or out of range");
   if (plan.manifest === undefined) return plan;
   checkManifest(plan.manifest, { key });
   if (plan.manifest.version === plan.version) return plan;
-  throw invalid(`has a plan of version ${plan.version} with a manifest of version ${plan.manifest.version}`);
+  throw invalid(
+    HAS_MESSAGES && `has a plan of version ${plan.version} with a manifest of version ${plan.manifest.version}`,
+  );
 }
 
 /** The frames in `bytes`, which must hold whole frames only: a KV value. Throws BUNDLE_INVALID. */
@@ -133,10 +135,11 @@ export function parseFrames(bytes: Uint8Array): Frame[] {
   const frames: Frame[] = [];
   let at = 0;
   while (at < bytes.length) {
-    if (bytes.length - at < FRAME_HEADER_BYTES) throw invalid(`ends inside a frame header, at byte ${bytes.length}`);
+    if (bytes.length - at < FRAME_HEADER_BYTES)
+      throw invalid(HAS_MESSAGES && `ends inside a frame header, at byte ${bytes.length}`);
     const { frame, length } = parseHeader(bytes.subarray(at, at + FRAME_HEADER_BYTES));
     const end = at + FRAME_HEADER_BYTES + length;
-    if (end > bytes.length) throw invalid(`ends inside a frame: ${bytes.length} bytes of ${end}`);
+    if (end > bytes.length) throw invalid(HAS_MESSAGES && `ends inside a frame: ${bytes.length} bytes of ${end}`);
     frames.push({ ...frame, payload: bytes.subarray(at + FRAME_HEADER_BYTES, end) });
     at = end;
   }
@@ -164,7 +167,10 @@ export class FrameReader {
   async #take(count: number): Promise<Uint8Array> {
     const taken = await this.#body.read(count);
     if (taken.length === count) return taken;
-    throw invalid(`is truncated: ${taken.length} of ${count} bytes of a frame`, { filled: taken.length, count });
+    throw invalid(HAS_MESSAGES && `is truncated: ${taken.length} of ${count} bytes of a frame`, {
+      filled: taken.length,
+      count,
+    });
   }
 }
 
@@ -172,8 +178,10 @@ function parseHeader(header: Uint8Array): { frame: Omit<Frame, "payload">; lengt
   const view = new DataView(header.buffer, header.byteOffset, FRAME_HEADER_BYTES);
   const type = FRAME_TYPES[header[0]! - 1];
   const length = view.getUint32(8, true);
-  if (!type || header[1] !== FRAME_FORMAT) throw invalid(`has a frame of type ${header[0]} and format ${header[1]}`);
-  if (length > PAYLOAD_BYTES_MAX) throw invalid(`has a frame of ${length} bytes, at most ${PAYLOAD_BYTES_MAX} may be`);
+  if (!type || header[1] !== FRAME_FORMAT)
+    throw invalid(HAS_MESSAGES && `has a frame of type ${header[0]} and format ${header[1]}`);
+  if (length > PAYLOAD_BYTES_MAX)
+    throw invalid(HAS_MESSAGES && `has a frame of ${length} bytes, at most ${PAYLOAD_BYTES_MAX} may be`);
   return { frame: { type, chunk: view.getUint16(2, true), stripe: view.getUint32(4, true) }, length };
 }
 
@@ -217,6 +225,6 @@ function isDuration(ms: unknown): boolean {
   return Number.isFinite(ms) && (ms as number) >= 0;
 }
 
-function invalid(problem: string, details: Record<string, unknown> = {}, cause?: unknown): AgaroseError {
-  return new AgaroseError("BUNDLE_INVALID", `bundle ${problem}: it is discarded`, details, cause);
+function invalid(problem: string | false, details: Record<string, unknown> = {}, cause?: unknown): AgaroseError {
+  return new AgaroseError("BUNDLE_INVALID", HAS_MESSAGES && `bundle ${problem}: it is discarded`, details, cause);
 }

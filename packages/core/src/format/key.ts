@@ -4,7 +4,7 @@
  * A key is any well-formed Unicode string of path segments. In S3 names every segment is percent-encoded, so the same
  * name works on every S3 server, and `@`, which encoding always escapes, can separate our own suffixes from keys.
  */
-import { AgaroseError } from "../errors.ts";
+import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 
 /** S3 allows object names of 1,024 bytes; our longest prefix and suffix take up to 64 of them. */
 export const ENCODED_KEY_BYTES_MAX = 960;
@@ -16,7 +16,8 @@ export function parseKey(key: string): string {
   if (bytes > ENCODED_KEY_BYTES_MAX) {
     throw new AgaroseError(
       "KEY_TOO_LONG",
-      `key takes ${bytes} bytes percent-encoded, at most ${ENCODED_KEY_BYTES_MAX} are allowed: use a shorter key`,
+      HAS_MESSAGES &&
+        `key takes ${bytes} bytes percent-encoded, at most ${ENCODED_KEY_BYTES_MAX} are allowed: use a shorter key`,
       { bytes, max: ENCODED_KEY_BYTES_MAX },
     );
   }
@@ -81,20 +82,24 @@ export function objectUrl(base: string, name: string): string {
 }
 
 function notEncoded(encoded: string): AgaroseError {
-  const problem = `${JSON.stringify(encoded.slice(0, 200))} is not a percent-encoded key`;
+  const problem = HAS_MESSAGES && `${JSON.stringify(encoded.slice(0, 200))} is not a percent-encoded key`;
   return new AgaroseError("KEY_INVALID", problem, { encoded });
 }
 
 function checkForm(key: string): void {
-  if (key === "") throw malformed(key, "is empty");
-  if (!key.isWellFormed()) throw malformed(key, "holds a lone surrogate: it cannot be written in UTF-8");
-  if (key.includes("\0")) throw malformed(key, "holds a NUL character");
+  if (key === "") throw malformed(key, HAS_MESSAGES && "is empty");
+  if (!key.isWellFormed())
+    throw malformed(key, HAS_MESSAGES && "holds a lone surrogate: it cannot be written in UTF-8");
+  if (key.includes("\0")) throw malformed(key, HAS_MESSAGES && "holds a NUL character");
   if (/^\/|\/\/|\/$/.test(key)) {
-    throw malformed(key, "has an empty path segment: remove leading, trailing and doubled slashes");
+    throw malformed(key, HAS_MESSAGES && "has an empty path segment: remove leading, trailing and doubled slashes");
   }
-  if (/(^|\/)\.\.?(\/|$)/.test(key)) throw malformed(key, "has a `.` or `..` segment: name the object directly");
+  if (/(^|\/)\.\.?(\/|$)/.test(key))
+    throw malformed(key, HAS_MESSAGES && "has a `.` or `..` segment: name the object directly");
 }
 
-function malformed(key: string, problem: string): AgaroseError {
-  return new AgaroseError("KEY_INVALID", `key ${JSON.stringify(key.slice(0, 200))} ${problem}`, { key });
+function malformed(key: string, problem: string | false): AgaroseError {
+  return new AgaroseError("KEY_INVALID", HAS_MESSAGES && `key ${JSON.stringify(key.slice(0, 200))} ${problem}`, {
+    key,
+  });
 }

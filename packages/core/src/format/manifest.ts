@@ -3,7 +3,7 @@
  *
  * `parseManifest` is the only way in from bytes: whatever it returns is consistent, so no reader checks again.
  */
-import { AgaroseError } from "../errors.ts";
+import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { crc32 } from "./crc32.ts";
 import { decodeUtf8, isCount, isRecord, isText } from "./shape.ts";
 
@@ -130,14 +130,16 @@ export function checkCode(code: Code & { readonly stripeBytes?: number }): void 
   if (!isCount(k, CHUNKS_MAX) || !isCount(m, CHUNKS_MAX) || k < 1 || 2 * k + m > CHUNKS_MAX) {
     throw new AgaroseError(
       "CODE_INVALID",
-      `k = ${JSON.stringify(k)}, m = ${JSON.stringify(m)} is not a code: whole numbers with k >= 1, m >= 0 and 2k + m <= 256 are`,
+      HAS_MESSAGES &&
+        `k = ${JSON.stringify(k)}, m = ${JSON.stringify(m)} is not a code: whole numbers with k >= 1, m >= 0 and 2k + m <= 256 are`,
       { k, m },
     );
   }
   if (!isCount(stripeBytes, STRIPE_BYTES_MAX) || stripeBytes < 1) {
     throw new AgaroseError(
       "CODE_INVALID",
-      `stripeBytes = ${JSON.stringify(stripeBytes)} is out of range: whole numbers from 1 to ${STRIPE_BYTES_MAX} are allowed`,
+      HAS_MESSAGES &&
+        `stripeBytes = ${JSON.stringify(stripeBytes)} is out of range: whole numbers from 1 to ${STRIPE_BYTES_MAX} are allowed`,
       { stripeBytes, max: STRIPE_BYTES_MAX },
     );
   }
@@ -159,7 +161,8 @@ export function refuseTooLarge(bytes: number): void {
   if (bytes <= MANIFEST_BYTES_MAX) return;
   throw new AgaroseError(
     "MANIFEST_TOO_LARGE",
-    `manifest is ${bytes} bytes, at most ${MANIFEST_BYTES_MAX} are allowed: put the object with larger stripes`,
+    HAS_MESSAGES &&
+      `manifest is ${bytes} bytes, at most ${MANIFEST_BYTES_MAX} are allowed: put the object with larger stripes`,
     { bytes, max: MANIFEST_BYTES_MAX },
   );
 }
@@ -182,16 +185,19 @@ export function parseManifest(
     text = typeof input === "string" ? input : decodeUtf8(input);
     json = JSON.parse(text) as typeof json;
   } catch (error) {
-    throw invalid(`is not JSON in UTF-8 (${input.length} bytes; it may be truncated)`, {}, error);
+    throw invalid(HAS_MESSAGES && `is not JSON in UTF-8 (${input.length} bytes; it may be truncated)`, {}, error);
   }
   checkFormat(json?.agarose);
   const [trailer, expectedCrc] = /,"crc32":"([0-9a-f]{8})"\}\s*$/.exec(text) ?? [];
   const actualCrc = trailer && checksum(text.slice(0, -trailer.length));
   if (actualCrc !== expectedCrc || !actualCrc) {
-    throw invalid(`is damaged: its CRC-32 is ${actualCrc ?? "unknown"}, ${expectedCrc ?? "none"} is written in it`, {
-      expected: expectedCrc,
-      actual: actualCrc,
-    });
+    throw invalid(
+      HAS_MESSAGES && `is damaged: its CRC-32 is ${actualCrc ?? "unknown"}, ${expectedCrc ?? "none"} is written in it`,
+      {
+        expected: expectedCrc,
+        actual: actualCrc,
+      },
+    );
   }
   delete json!.crc32;
   return checkManifest(json, expected);
@@ -208,9 +214,12 @@ export function checkManifest(
   checkCode(m);
   // So it is a key: whoever asks for it has checked that.
   if (m.key !== expected.key) {
-    throw invalid(`has the key ${JSON.stringify(m.key)}, ${JSON.stringify(expected.key)} was asked for`, {
-      key: m.key,
-    });
+    throw invalid(
+      HAS_MESSAGES && `has the key ${JSON.stringify(m.key)}, ${JSON.stringify(expected.key)} was asked for`,
+      {
+        key: m.key,
+      },
+    );
   }
   checkPlacement(m, expected.regions);
   checkHashes(m);
@@ -227,11 +236,11 @@ function checkFormat(format: unknown): void {
   if (typeof format === "number" && format > FORMAT_VERSION) {
     throw new AgaroseError(
       "MANIFEST_NEWER",
-      `manifest has format ${format}, this program reads up to ${FORMAT_VERSION}: upgrade it`,
+      HAS_MESSAGES && `manifest has format ${format}, this program reads up to ${FORMAT_VERSION}: upgrade it`,
       { format, supported: FORMAT_VERSION },
     );
   }
-  throw invalid(`has format ${JSON.stringify(format)}, ${FORMAT_VERSION} is expected`, { format });
+  throw invalid(HAS_MESSAGES && `has format ${JSON.stringify(format)}, ${FORMAT_VERSION} is expected`, { format });
 }
 
 /** Visible ASCII and spaces: nothing that could end the header and begin another. */
@@ -250,24 +259,29 @@ const FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
 
 function checkFields(m: object): void {
   for (const [field, isSound] of Object.entries(FIELDS)) {
-    if (!isSound((m as Record<string, unknown>)[field])) throw invalid(`has no usable ${field}`, { field });
+    if (!isSound((m as Record<string, unknown>)[field]))
+      throw invalid(HAS_MESSAGES && `has no usable ${field}`, { field });
   }
 }
 
 function checkPlacement(m: Manifest, regions: ReadonlySet<string> | undefined): void {
   const n = m.k + m.m;
   if (!Array.isArray(m.placement) || m.placement.length !== n) {
-    throw invalid(`places ${Array.isArray(m.placement) ? m.placement.length : 0} chunks, n = ${n} are expected`, { n });
+    throw invalid(
+      HAS_MESSAGES && `places ${Array.isArray(m.placement) ? m.placement.length : 0} chunks, n = ${n} are expected`,
+      { n },
+    );
   }
   const unknown = m.placement.filter((region) => {
-    if (!isText(region)) throw invalid("places a chunk in something that is not a region's name");
+    if (!isText(region)) throw invalid(HAS_MESSAGES && "places a chunk in something that is not a region's name");
     return regions && !regions.has(region);
   });
   if (unknown.length > m.m) {
     throw new AgaroseError(
       "REGION_UNKNOWN",
-      `manifest of ${JSON.stringify(m.key)} places ${n - unknown.length} chunks in configured regions, ${m.k} are needed: ` +
-        `configure ${unknown.join(", ")}`,
+      HAS_MESSAGES &&
+        `manifest of ${JSON.stringify(m.key)} places ${n - unknown.length} chunks in configured regions, ${m.k} are needed: ` +
+          `configure ${unknown.join(", ")}`,
       { regions: unknown },
     );
   }
@@ -276,9 +290,12 @@ function checkPlacement(m: Manifest, regions: ReadonlySet<string> | undefined): 
 function checkHashes(m: Manifest): void {
   const stripes = stripeCount(m);
   if (!Array.isArray(m.hashes) || m.hashes.length !== stripes) {
-    throw invalid(`has hashes of ${Array.isArray(m.hashes) ? m.hashes.length : 0} stripes, ${stripes} are expected`, {
-      stripes,
-    });
+    throw invalid(
+      HAS_MESSAGES && `has hashes of ${Array.isArray(m.hashes) ? m.hashes.length : 0} stripes, ${stripes} are expected`,
+      {
+        stripes,
+      },
+    );
   }
   const hashBytes = (m.k + m.m) * HASH_BYTES;
   // Six bits each, and as many more as make a multiple of four.
@@ -286,18 +303,25 @@ function checkHashes(m: Manifest): void {
   const base64 = new RegExp(`^[A-Za-z0-9+/]{${characters}}={${-characters & 3}}$`);
   for (const [stripe, hashes] of m.hashes.entries()) {
     if (isText(hashes, base64)) continue;
-    throw invalid(`has hashes of stripe ${stripe} that are not base64 of ${hashBytes} bytes`, { stripe });
+    throw invalid(HAS_MESSAGES && `has hashes of stripe ${stripe} that are not base64 of ${hashBytes} bytes`, {
+      stripe,
+    });
   }
 }
 
 function checkHeaders(headers: unknown): void {
-  if (!isRecord(headers)) throw invalid("has no headers");
+  if (!isRecord(headers)) throw invalid(HAS_MESSAGES && "has no headers");
   for (const [name, value] of Object.entries(headers)) {
     if (HEADERS_ALLOWED.has(name) && isText(value, HEADER_VALUE)) continue;
-    throw invalid(`has a header ${JSON.stringify(name)} that cannot be served`, { header: name });
+    throw invalid(HAS_MESSAGES && `has a header ${JSON.stringify(name)} that cannot be served`, { header: name });
   }
 }
 
-function invalid(problem: string, details: Record<string, unknown> = {}, cause?: unknown): AgaroseError {
-  return new AgaroseError("MANIFEST_INVALID", `manifest ${problem}: run \`agarose verify\``, details, cause);
+function invalid(problem: string | false, details: Record<string, unknown> = {}, cause?: unknown): AgaroseError {
+  return new AgaroseError(
+    "MANIFEST_INVALID",
+    HAS_MESSAGES && `manifest ${problem}: run \`agarose verify\``,
+    details,
+    cause,
+  );
 }

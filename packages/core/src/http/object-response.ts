@@ -2,7 +2,7 @@
  * The HTTP face of an object: status and headers of a GET or HEAD, with ranges and conditions (RFC 9110, sections 13
  * and 14). The service worker and the edge answer alike because both answer from here.
  */
-import { AgaroseError, toAgaroseError } from "../errors.ts";
+import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
 import type { Manifest } from "../format/manifest.ts";
 import { contentRange, parseRange, type ByteRange } from "./range.ts";
 
@@ -65,7 +65,7 @@ export function keyOfPath(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch (error) {
-    throw new AgaroseError("KEY_INVALID", `path ${path} is not percent-encoded UTF-8`, { path }, error);
+    throw new AgaroseError("KEY_INVALID", HAS_MESSAGES && `path ${path} is not percent-encoded UTF-8`, { path }, error);
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * HTTP byte ranges (RFC 9110, section 14) over an object of known length.
  */
-import { AgaroseError } from "../errors.ts";
+import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 
 /** Bytes [start, end) of an object. */
 export interface ByteRange {
@@ -35,7 +35,7 @@ function satisfiable(range: ByteRange, bytes: number, header: string): ByteRange
   if (range.start < bytes && range.end > range.start) return range;
   throw new AgaroseError(
     "RANGE_UNSATISFIABLE",
-    `range ${header.trim()} has no byte of an object of ${bytes} bytes: ask for less`,
+    HAS_MESSAGES && `range ${header.trim()} has no byte of an object of ${bytes} bytes: ask for less`,
     { range: header, bytes },
   );
 }

@@ -5,7 +5,7 @@
  * missing, and handed out in order. A read that cannot be completed errors its stream; it never ends short.
  */
 import type { Decoder } from "../codec.ts";
-import { AgaroseError, toAgaroseError } from "../errors.ts";
+import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
 import { stripeShape, type Manifest, type StripeShape } from "../format/manifest.ts";
 import type { Clock, Random, Sha256 } from "../ports.ts";
 import type { ByteRange } from "../http/range.ts";
@@ -143,7 +143,9 @@ class Read {
         pull: (controller) => this.#pull(controller),
         // A turn later: WebKit (2.50) stops a service worker for good when requests are aborted within this call.
         cancel: (reason) =>
-          queueMicrotask(() => this.#finish(reason ?? new AgaroseError("ABORTED", "the consumer cancelled"))),
+          queueMicrotask(() =>
+            this.#finish(reason ?? new AgaroseError("ABORTED", HAS_MESSAGES && "the consumer cancelled")),
+          ),
       },
       { highWaterMark: 0 },
     );

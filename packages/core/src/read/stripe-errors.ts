@@ -1,7 +1,7 @@
 /**
  * How a stripe fails: too few of its chunks can be had, or they do not come in time.
  */
-import { AgaroseError } from "../errors.ts";
+import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import type { Manifest } from "../format/manifest.ts";
 
 /** One request that came to nothing, and the code of why. */
@@ -22,18 +22,20 @@ export function stripeError(
   reason: Reason,
 ): AgaroseError {
   const details = { stripe, needed: k, received, failures, ...reason };
-  const what = `stripe ${stripe} of ${JSON.stringify(key)}`;
+  const what = HAS_MESSAGES && `stripe ${stripe} of ${JSON.stringify(key)}`;
   if ("available" in reason) {
     return new AgaroseError(
       "NOT_ENOUGH_CHUNKS",
-      `${what} needs ${k} chunks and can get ${reason.available} (${received} received; ${summary(failures)}): ` +
-        "retry once its regions answer again, or configure those that are missing",
+      HAS_MESSAGES &&
+        `${what} needs ${k} chunks and can get ${reason.available} (${received} received; ${summary(failures)}): ` +
+          "retry once its regions answer again, or configure those that are missing",
       details,
     );
   }
   return new AgaroseError(
     "READ_TIMEOUT",
-    `${what} got ${received} of ${k} chunks in ${reason.timeoutMs} ms (${summary(failures)}): retry, or allow more time`,
+    HAS_MESSAGES &&
+      `${what} got ${received} of ${k} chunks in ${reason.timeoutMs} ms (${summary(failures)}): retry, or allow more time`,
     details,
   );
 }

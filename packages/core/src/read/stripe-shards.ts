@@ -2,7 +2,7 @@
  * What is done with the shards of one stripe once they are here: verify them, and get the data out of any k of them.
  */
 import type { Decoder } from "../codec.ts";
-import { AgaroseError } from "../errors.ts";
+import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { chunkHash, type Manifest, type StripeShape } from "../format/manifest.ts";
 import type { Sha256 } from "../ports.ts";
 
@@ -15,10 +15,14 @@ export async function checkHash(
   sha256: Sha256,
 ): Promise<void> {
   if (chunkHash(manifest, stripe.index, chunk).join() === (await sha256(shard)).join()) return;
-  throw new AgaroseError("CHUNK_CORRUPT", `chunk ${chunk} of stripe ${stripe.index} has another SHA-256 than its own`, {
-    chunk,
-    stripe: stripe.index,
-  });
+  throw new AgaroseError(
+    "CHUNK_CORRUPT",
+    HAS_MESSAGES && `chunk ${chunk} of stripe ${stripe.index} has another SHA-256 than its own`,
+    {
+      chunk,
+      stripe: stripe.index,
+    },
+  );
 }
 
 /** The k data shards from any k shards of a stripe by chunk index. The codec is asked for only when one has to be decoded. */

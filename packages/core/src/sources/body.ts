@@ -1,7 +1,7 @@
 /**
  * Reading response bodies with a known or a largest length.
  */
-import { AgaroseError } from "../errors.ts";
+import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import type { FetchedResponse } from "../ports.ts";
 
 const NOTHING = new Uint8Array(0);
@@ -127,7 +127,7 @@ export async function readChecked({ body }: FetchedResponse, check: (bytes: numb
 function wrongLength(what: string, expected: number, received: number): AgaroseError {
   return new AgaroseError(
     "CHUNK_WRONG_LENGTH",
-    `${what} sent ${received > expected ? "at least " : ""}${received} bytes, ${expected} are expected`,
+    HAS_MESSAGES && `${what} sent ${received > expected ? "at least " : ""}${received} bytes, ${expected} are expected`,
     { expected, received },
   );
 }

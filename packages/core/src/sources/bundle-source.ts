@@ -5,7 +5,7 @@
  * Frames are read only while somebody waits for one, so a slow consumer holds the sender back instead of filling memory.
  */
 import type { Frame, FrameReader } from "../format/bundle.ts";
-import { AgaroseError, toAgaroseError } from "../errors.ts";
+import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
 import type { LatencyEstimate } from "../latency.ts";
 import type { ChunkRequest, ChunkSource } from "./source.ts";
 
@@ -93,7 +93,7 @@ export class BundleSource implements ChunkSource {
 
   /** Stops the bundle when no more of it is needed. */
   async close(): Promise<void> {
-    this.#end(new AgaroseError("ABORTED", "the bundle was closed"));
+    this.#end(new AgaroseError("ABORTED", HAS_MESSAGES && "the bundle was closed"));
     this.#early.clear();
     await this.#cancel();
   }
@@ -120,7 +120,7 @@ export class BundleSource implements ChunkSource {
   #dispatch(frame: Frame): void {
     this.progress++;
     if (frame.type === "end") {
-      this.#end(new AgaroseError("CHUNK_MISSING", `${this.id} does not hold the chunk any more`));
+      this.#end(new AgaroseError("CHUNK_MISSING", HAS_MESSAGES && `${this.id} does not hold the chunk any more`));
       return;
     }
     if (frame.type === "plan" || this.#ended) return;
@@ -170,8 +170,12 @@ function payload(frame: Frame): Uint8Array {
 }
 
 function missing({ stripe, chunk }: { readonly stripe: number; readonly chunk: number }): AgaroseError {
-  return new AgaroseError("CHUNK_MISSING", `chunk ${chunk} of stripe ${stripe} is not cached any more`, {
-    stripe,
-    chunk,
-  });
+  return new AgaroseError(
+    "CHUNK_MISSING",
+    HAS_MESSAGES && `chunk ${chunk} of stripe ${stripe} is not cached any more`,
+    {
+      stripe,
+      chunk,
+    },
+  );
 }

@@ -2,7 +2,7 @@
  * Finds the manifest of a key in the buckets, nearest region first, asking the next one when a region fails or is late.
  */
 import { readChecked } from "./body.ts";
-import { AgaroseError } from "../errors.ts";
+import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { staggeredRace, type FailedAttempt } from "./staggered-race.ts";
 import { manifestName, objectUrl, parseKey } from "../format/key.ts";
 import { hedgeAfterMs, type LatencyEstimate } from "../latency.ts";
@@ -90,10 +90,14 @@ async function fetchManifest(
   await body?.cancel();
   // A bucket that anyone may read but not list hides what is absent behind a 403.
   const code = status === 404 || status === 403 ? "OBJECT_NOT_FOUND" : "SOURCE_FAILED";
-  throw new AgaroseError(code, `region ${region.name} answered ${status} for the manifest of ${JSON.stringify(key)}`, {
-    region: region.name,
-    status,
-  });
+  throw new AgaroseError(
+    code,
+    HAS_MESSAGES && `region ${region.name} answered ${status} for the manifest of ${JSON.stringify(key)}`,
+    {
+      region: region.name,
+      status,
+    },
+  );
 }
 
 /** @param failures of the regions that did not stay silent. */
@@ -110,8 +114,9 @@ function verdict(
   if (absent * 2 > all) {
     return new AgaroseError(
       "OBJECT_NOT_FOUND",
-      `no object ${JSON.stringify(key)} (${absent} of ${all} regions say so): check the key with ` +
-        "`agarose ls`, and that the buckets can be read by anyone with `agarose doctor`",
+      HAS_MESSAGES &&
+        `no object ${JSON.stringify(key)} (${absent} of ${all} regions say so): check the key with ` +
+          "`agarose ls`, and that the buckets can be read by anyone with `agarose doctor`",
       { key, absent, regions: all },
     );
   }
@@ -121,8 +126,9 @@ function verdict(
   });
   return new AgaroseError(
     "NO_SOURCE",
-    `no manifest of ${JSON.stringify(key)}: ${all - absent} of ${all} regions failed ` +
-      `(${codes.map(({ region, code }) => `${region} ${code}`).join(", ")}): retry once they answer`,
+    HAS_MESSAGES &&
+      `no manifest of ${JSON.stringify(key)}: ${all - absent} of ${all} regions failed ` +
+        `(${codes.map(({ region, code }) => `${region} ${code}`).join(", ")}): retry once they answer`,
     { key, failures: codes },
   );
 }

@@ -3,7 +3,7 @@
  * what nobody asked for and hold up one stripe behind the other.
  */
 import { readExactly } from "./body.ts";
-import { AgaroseError, toAgaroseError } from "../errors.ts";
+import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
 import { encodeKey } from "../format/key.ts";
 import type { LatencyEstimate } from "../latency.ts";
 import type { Manifest } from "../format/manifest.ts";
@@ -61,7 +61,7 @@ export class PeerSource implements ChunkSource {
       await body?.cancel();
       throw new AgaroseError(
         status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED",
-        `PoP ${peer.name} answered ${status} for chunk ${chunk}`,
+        HAS_MESSAGES && `PoP ${peer.name} answered ${status} for chunk ${chunk}`,
         {
           pop: peer.name,
           status,

@@ -5,7 +5,7 @@
  */
 import { BodyReader, checkedLength, expectEnd } from "./body.ts";
 import { BundleSource, type Frames } from "./bundle-source.ts";
-import { AgaroseError } from "../errors.ts";
+import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { chunkName, objectUrl } from "../format/key.ts";
 import { hedgeAfterMs, type LatencyEstimate } from "../latency.ts";
 import { chunkBytes, stripeShape, type Manifest, type StripeShape } from "../format/manifest.ts";
@@ -167,13 +167,18 @@ export class RegionSource implements ChunkSource {
     const isWhole = from.chunkOffset === 0 && end === chunkBytes(manifest);
     const headers: Record<string, string> = isWhole ? {} : { range: `bytes=${from.chunkOffset}-${end - 1}` };
     const { status, body } = await fetch(url, { headers, signal }).catch((error: unknown) => {
-      throw new AgaroseError("SOURCE_FAILED", `region ${region.name} did not answer`, { region: region.name }, error);
+      throw new AgaroseError(
+        "SOURCE_FAILED",
+        HAS_MESSAGES && `region ${region.name} did not answer`,
+        { region: region.name },
+        error,
+      );
     });
     if (status === (isWhole ? 200 : 206)) return new BodyReader(body, () => this.progress++);
     await body?.cancel();
     throw new AgaroseError(
       status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED",
-      `region ${this.id} answered ${status} for chunk ${chunk}`,
+      HAS_MESSAGES && `region ${this.id} answered ${status} for chunk ${chunk}`,
       {
         region: this.id,
         status,

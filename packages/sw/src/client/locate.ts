@@ -4,6 +4,7 @@
  */
 import {
   AgaroseError,
+  HAS_MESSAGES,
   findManifest,
   staggeredRace,
   isUnusable,
@@ -75,9 +76,10 @@ function noSource(key: string, failures: readonly FailedAttempt[]): AgaroseError
   if (verdict) return verdict.error;
   return new AgaroseError(
     "NO_SOURCE",
-    `no PoP and no bucket has a plan for ${JSON.stringify(key)} (` +
-      `${failures.map(({ name, error }) => `${name}: ${error.code}`).join(", ") || "none is configured"}): ` +
-      "retry once one of them answers",
+    HAS_MESSAGES &&
+      `no PoP and no bucket has a plan for ${JSON.stringify(key)} (` +
+        `${failures.map(({ name, error }) => `${name}: ${error.code}`).join(", ") || "none is configured"}): ` +
+        "retry once one of them answers",
     { key, failures: failures.map(({ name, error }) => ({ name, code: error.code })) },
   );
 }

@@ -4,6 +4,7 @@
  */
 import {
   AgaroseError,
+  HAS_MESSAGES,
   DELTA_DEFAULT,
   parseKey,
   type Clock,
@@ -213,7 +214,8 @@ export class ObjectClient {
       const startMs = clock.now();
       const response = await this.ports.fetch(`${url}/healthz`, { signal: abort.signal });
       await response.body?.cancel();
-      if (response.status !== 200) throw new AgaroseError("SOURCE_FAILED", `${name} answered ${response.status}`);
+      if (response.status !== 200)
+        throw new AgaroseError("SOURCE_FAILED", HAS_MESSAGES && `${name} answered ${response.status}`);
       return clock.now() - startMs;
     };
     try {

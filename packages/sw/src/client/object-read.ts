@@ -4,6 +4,7 @@
  */
 import {
   AgaroseError,
+  HAS_MESSAGES,
   objectAnswer,
   openRead,
   toAgaroseError,
@@ -204,7 +205,9 @@ export class ObjectRead {
       const current = { ...heard, plan: client.learn(key, heard.plan) };
       if (current.plan.version === known.version) return current;
       onChanged(current);
-      throw new AgaroseError("CHUNK_MISSING", `${key} has version ${current.plan.version} by now`, { key });
+      throw new AgaroseError("CHUNK_MISSING", HAS_MESSAGES && `${key} has version ${current.plan.version} by now`, {
+        key,
+      });
     });
     return call;
   }

@@ -6,6 +6,7 @@
  */
 import {
   AgaroseError,
+  HAS_MESSAGES,
   checkHash,
   encodeKey,
   stripeCount,
@@ -40,7 +41,7 @@ export function offlineStore({ offline, regions }: ClientConfig): OfflineStore |
   if (bytes === undefined || !Number.isSafeInteger(bytes) || bytes < 1) {
     throw new AgaroseError(
       "CONFIG_INVALID",
-      `offline is ${JSON.stringify(offline)}: {"bytes": n} with n of 1 or more is expected`,
+      HAS_MESSAGES && `offline is ${JSON.stringify(offline)}: {"bytes": n} with n of 1 or more is expected`,
       { field: "offline" },
     );
   }

@@ -2,7 +2,7 @@
  * The configuration file of a worker, kept in Cache Storage: a worker that the browser restarts reads at once by the copy
  * it has, and fetches the file anew behind that.
  */
-import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "@agarose/core";
 import { checkPrefix, parseConfig, type ClientConfig, type ConfigFile, type ConfigSource } from "../config.ts";
 
 export interface ConfigPorts {
@@ -40,7 +40,7 @@ export async function fetchConfig({ url, prefix }: ConfigFile, ports: ConfigPort
     const response = await fetch(url, { cache: "no-cache", redirect: "error" });
     const { status } = response;
     if (status !== 200)
-      throw new AgaroseError("CONFIG_INVALID", `answered with ${status}, 200 is expected`, { status });
+      throw new AgaroseError("CONFIG_INVALID", HAS_MESSAGES && `answered with ${status}, 200 is expected`, { status });
     const text = await response.text();
     const config = checkPrefix(parseConfig(JSON.parse(text), url), prefix);
     await writeCopy(url, text, ports).catch(() => {});

@@ -3,6 +3,7 @@
  */
 import {
   AgaroseError,
+  HAS_MESSAGES,
   BUNDLE_CONTENT_TYPE,
   encodeKey,
   FrameReader,
@@ -54,7 +55,7 @@ export async function requestBundle(request: BundleRequest): Promise<Bundle> {
   const frames = new FrameReader(bundleBody(response, pop));
   try {
     const first = await frames.next();
-    if (first.type !== "plan") throw unusable(pop, `begins with a ${first.type} frame`);
+    if (first.type !== "plan") throw unusable(pop, HAS_MESSAGES && `begins with a ${first.type} frame`);
     return { pop, span, frames, plan: withManifest(parsePlan(first.payload, request.key), request) };
   } catch (error) {
     frames.cancel().catch(() => {});
@@ -94,13 +95,13 @@ function bundleBody(response: FetchedResponse, pop: Endpoint): ReadableStream<Ui
   const type = response.headers.get("content-type");
   if (type?.startsWith(BUNDLE_CONTENT_TYPE) && response.body) return response.body;
   response.body?.cancel().catch(() => {});
-  throw unusable(pop, `is of type ${type ?? "(none)"}, ${BUNDLE_CONTENT_TYPE} is expected`);
+  throw unusable(pop, HAS_MESSAGES && `is of type ${type ?? "(none)"}, ${BUNDLE_CONTENT_TYPE} is expected`);
 }
 
 function withManifest(plan: Plan, { known, pop }: Pick<BundleRequest, "known" | "pop">): FullPlan {
   const manifest = plan.manifest ?? (known?.version === plan.version && known.manifest);
   if (manifest) return { ...plan, manifest };
-  throw unusable(pop, `has no manifest of version ${plan.version}`);
+  throw unusable(pop, HAS_MESSAGES && `has no manifest of version ${plan.version}`);
 }
 
 /** What a PoP says in its own words about the key is its answer; any other status is a fault of the PoP. */
@@ -114,7 +115,7 @@ async function refusal(response: FetchedResponse, pop: Endpoint): Promise<Agaros
   const said = error ? ` (${error.code}: ${error.message})` : "";
   return new AgaroseError(
     "SOURCE_FAILED",
-    `PoP ${pop.name} answered ${status}${said}: the next source is asked`,
+    HAS_MESSAGES && `PoP ${pop.name} answered ${status}${said}: the next source is asked`,
     details,
   );
 }
@@ -126,8 +127,12 @@ export function isAnswer({ code }: Pick<AgaroseError, "code">): boolean {
 
 const ANSWERS: ReadonlySet<unknown> = new Set(["FORBIDDEN", "OBJECT_NOT_FOUND", "KEY_INVALID", "KEY_TOO_LONG"]);
 
-function unusable(pop: Endpoint, problem: string): AgaroseError {
-  return new AgaroseError("BUNDLE_INVALID", `bundle of PoP ${pop.name} ${problem}: the next source is asked`, {
-    pop: pop.name,
-  });
+function unusable(pop: Endpoint, problem: string | false): AgaroseError {
+  return new AgaroseError(
+    "BUNDLE_INVALID",
+    HAS_MESSAGES && `bundle of PoP ${pop.name} ${problem}: the next source is asked`,
+    {
+      pop: pop.name,
+    },
+  );
 }
