@@ -49,6 +49,11 @@ export function formatBytes(bytes: number): string {
   return unit === 0 ? `${bytes} B` : `${(bytes / 1024 ** unit).toFixed(1)} ${units[unit]}`;
 }
 
+/** A count with its noun: `1 region`, `3 regions`. Nouns form their plural with an s unless `plural` says otherwise. */
+export function formatCount(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : plural}`;
+}
+
 /** A key on one line: control characters, which a terminal would obey, as escapes. */
 export function printable(key: string): string {
   return key.replace(/\p{Cc}/gu, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`);

@@ -4,9 +4,9 @@
 import type { Command } from "commander";
 import { toAgaroseError } from "@agarose/core";
 import { READING, withContext, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { listKeys, type KeyListing } from "../../lib/objects/keys.ts";
+import { listKeys, warnOfFailures } from "../../lib/objects/keys.ts";
 import { readManifest } from "../../lib/objects/manifests.ts";
-import { formatBytes, logLine, printable, printResult } from "../../lib/output.ts";
+import { formatBytes, printable, printResult } from "../../lib/output.ts";
 import { mapPool } from "../../lib/pool.ts";
 
 interface LsOptions extends GlobalOptions {
@@ -43,13 +43,8 @@ async function ls(prefix: string, options: LsOptions): Promise<void> {
       : keys;
     const { regionsFailed, complete } = listing;
     printResult(context.json, { objects, regionsFailed, complete }, objects.map(lineOf));
-    warn(listing);
+    warnOfFailures(listing);
   });
-}
-
-export function warn({ regionsFailed, complete }: KeyListing): void {
-  for (const { region, problem } of regionsFailed) logLine(`warning: ${region} did not answer: ${problem}`);
-  if (!complete) logLine("warning: too few regions answered: keys may be missing from this list");
 }
 
 async function describe(entry: LsEntry, { stores, signal }: CommandContext): Promise<LsEntry> {

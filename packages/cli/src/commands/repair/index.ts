@@ -1,13 +1,14 @@
 /**
- * `agarose repair`: verifies objects and makes damaged ones whole again.
+ * `agarose repair`: verifies objects and rewrites what is missing or damaged.
  */
 import type { Command } from "commander";
-import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { toAgaroseError, type AgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, printResult } from "../../lib/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount, printable, printResult } from "../../lib/output.ts";
+import { selectKeys } from "../../lib/objects/keys.ts";
+import { refuseUnknown, unreachableLines, verdictLines } from "../../lib/objects/verdicts.ts";
 import { mapPool } from "../../lib/pool.ts";
 import { repairObject, type RepairReport } from "./repair-object.ts";
-import { linesOf, namedKeys, refuseUnknown } from "../verify/index.ts";
 
 interface RepairOptions extends GlobalOptions {
   readonly prefix?: string;
@@ -21,7 +22,7 @@ type Outcome = { readonly key: string } & (
 export function register(program: Command): void {
   program
     .command("repair")
-    .description("verify objects and write what is missing or damaged anew; exit 1 when something stays damaged")
+    .description("verify objects and rewrite what is missing or damaged; exit 1 when something stays damaged")
     .argument("[key...]", "keys of objects; all objects when left out")
     .option("--prefix <prefix>", "all objects whose keys begin with this")
     .action(async (keys: string[], _options: unknown, command: Command) => {
@@ -31,13 +32,18 @@ export function register(program: Command): void {
 
 async function repair(keys: readonly string[], options: RepairOptions): Promise<number> {
   return withContext(options, WRITING, async (context) => {
-    const names = await namedKeys(keys, options.prefix, context);
+    const names = await selectKeys(keys, options.prefix, context);
     // One at a time: each may take the length of the object on disk.
     const objects = await mapPool(names, 1, (key) => repairOne(key, context));
-    if (keys.length > 0)
-      refuseUnknown(objects.flatMap((object) => (object.outcome === "failed" ? [] : [object.before])));
-    printResult(context.json, { objects }, objects.flatMap(linesOfOutcome));
-    return objects.every(({ outcome }) => outcome === "sound" || outcome === "repaired") ? EXIT_OK : EXIT_FAILED;
+    const reports = objects.flatMap((object) => (object.outcome === "failed" ? [] : [object]));
+    if (keys.length > 0) refuseUnknown(reports.map(({ before }) => before));
+    const totals = totalsOf(objects);
+    printResult(context.json, { objects, ...totals }, [
+      ...objects.flatMap(linesOf),
+      ...unreachableLines(reports.map(({ after }) => after)),
+      `${formatCount(objects.length, "object")}, ${totals.repaired} repaired, ${totals.damaged} still damaged, ${totals.failed} failed`,
+    ]);
+    return totals.damaged + totals.failed === 0 ? EXIT_OK : EXIT_FAILED;
   });
 }
 
@@ -52,9 +58,17 @@ async function repairOne(key: string, context: CommandContext): Promise<Outcome>
   }
 }
 
-function linesOfOutcome(object: Outcome): string[] {
-  if (object.outcome === "failed") return [`failed    ${object.key}  ${object.error.code}: ${object.error.message}`];
-  if (object.outcome === "damaged") return linesOf(object.after);
-  const { key, outcome, chunksWritten, manifestsWritten } = object;
-  return [`${outcome.padEnd(8)}  ${key}  ${chunksWritten} chunks and ${manifestsWritten} manifests written`];
+function totalsOf(objects: readonly Outcome[]): { sound: number; repaired: number; damaged: number; failed: number } {
+  const count = (wanted: Outcome["outcome"]): number => objects.filter(({ outcome }) => outcome === wanted).length;
+  return { sound: count("sound"), repaired: count("repaired"), damaged: count("damaged"), failed: count("failed") };
+}
+
+function linesOf(object: Outcome): string[] {
+  const key = printable(object.key);
+  if (object.outcome === "failed")
+    return [`failed    ${key}  ${object.error.code}: ${printable(object.error.message)}`];
+  if (object.outcome === "damaged") return verdictLines(object.after);
+  const { outcome, chunksWritten, manifestsWritten } = object;
+  const written = `${formatCount(chunksWritten, "chunk")} and ${formatCount(manifestsWritten, "manifest")} written`;
+  return [`${outcome.padEnd(8)}  ${key}  ${outcome === "sound" ? "nothing to repair" : written}`];
 }

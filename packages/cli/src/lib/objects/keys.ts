@@ -1,8 +1,10 @@
 /**
  * Which keys the buckets hold: the manifests of all regions that answer, merged.
  */
-import { AgaroseError, encodeKey, keyOfManifestName, MANIFEST_PREFIX, toAgaroseError } from "@agarose/core";
+import { AgaroseError, encodeKey, keyOfManifestName, MANIFEST_PREFIX, parseKey, toAgaroseError } from "@agarose/core";
 import type { Config } from "../config.ts";
+import type { CommandContext } from "../context.ts";
+import { logLine } from "../output.ts";
 import type { Store } from "../store/store.ts";
 
 export interface KeyListing {
@@ -11,6 +13,25 @@ export interface KeyListing {
   readonly regionsFailed: readonly { region: string; problem: string }[];
   /** Whether the regions that answered must hold every key, which m failed ones still allow. */
   readonly complete: boolean;
+}
+
+/** Warns on stderr about the regions that did not answer, and when keys may be missing from the list. */
+export function warnOfFailures({ regionsFailed, complete }: KeyListing): void {
+  for (const { region, problem } of regionsFailed) logLine(`warning: ${region} did not answer: ${problem}`);
+  if (!complete) logLine("warning: too few regions answered: keys may be missing from this list");
+}
+
+/** The keys given, or all that begin with `prefix`. Throws USAGE, KEY_INVALID or KEY_TOO_LONG. */
+export async function selectKeys(
+  keys: readonly string[],
+  prefix: string | undefined,
+  { config, stores, signal }: CommandContext,
+): Promise<readonly string[]> {
+  if (keys.length > 0 && prefix !== undefined) throw new AgaroseError("USAGE", "give either keys or --prefix");
+  if (keys.length > 0) return keys.map(parseKey);
+  const listing = await listKeys(prefix ?? "", config, stores, signal);
+  warnOfFailures(listing);
+  return [...listing.keys.keys()];
 }
 
 /** Lists the keys that begin with `prefix`. Throws what the first region said when none answers. */

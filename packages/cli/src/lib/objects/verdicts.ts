@@ -1,0 +1,83 @@
+/**
+ * What a verdict of `verifyObject` means, in one word and in lines for people.
+ */
+import { AgaroseError } from "@agarose/core";
+import { printable } from "../output.ts";
+import type { ChunkDamage, ManifestVerdict, ObjectVerdict } from "./verify-object.ts";
+
+/**
+ * - `sound`: every manifest and every chunk is there and right.
+ * - `unchecked`: nothing is known to be damaged, but some regions did not answer.
+ * - `damaged`: something is missing or wrong; the object still reads.
+ * - `unreadable`: a stripe has fewer than k good chunks in the regions that answered.
+ */
+export type ObjectState = "sound" | "unchecked" | "damaged" | "unreadable";
+
+/** A region that did not answer for at least one manifest or chunk, and the first reason it gave. */
+export interface UnreachableRegion {
+  readonly region: string;
+  readonly problem: string;
+}
+
+const DAMAGE_CODES: ReadonlySet<string> = new Set(["CHUNK_MISSING", "CHUNK_WRONG_LENGTH", "CHUNK_CORRUPT"]);
+const STRIPES_SHOWN_MAX = 8;
+
+/** The state of an object, from its verdict. */
+export function stateOf({ sound, readable, manifests, damage }: ObjectVerdict): ObjectState {
+  if (sound) return "sound";
+  if (!readable) return "unreadable";
+  return damage.some(isDamage) || manifests.some(isManifestDamage) ? "damaged" : "unchecked";
+}
+
+/** The regions that did not answer, each once, in the order of their first appearance. */
+export function unreachableRegions(verdicts: readonly ObjectVerdict[]): UnreachableRegion[] {
+  const problems = new Map<string, string>();
+  const note = (region: string, problem: string): void => {
+    if (!problems.has(region)) problems.set(region, problem);
+  };
+  for (const { manifests, damage } of verdicts) {
+    for (const { region, state, problem } of manifests) if (state === "unreachable") note(region, problem ?? "");
+    for (const chunk of damage) if (!isDamage(chunk)) note(chunk.region, chunk.code);
+  }
+  return [...problems].map(([region, problem]) => ({ region, problem }));
+}
+
+/** A verdict for people: the state of the object, then what is wrong with it. Unreachable regions are left out. */
+export function verdictLines(verdict: ObjectVerdict): string[] {
+  const { key, chunks, chunksSound, manifests, damage } = verdict;
+  return [
+    `${stateOf(verdict).padEnd(10)}  ${printable(key)}  ${chunksSound} of ${chunks} chunks`,
+    ...manifests.filter(isManifestDamage).map(({ region, state, problem }) => {
+      return `  manifest in ${region}: ${state}${problem ? ` (${printable(problem)})` : ""}`;
+    }),
+    ...damage.filter(isDamage).map(({ chunk, region, code, stripes }) => {
+      const more = stripes.length > STRIPES_SHOWN_MAX ? ", …" : "";
+      return `  chunk ${chunk} in ${region}: ${code} (stripes ${stripes.slice(0, STRIPES_SHOWN_MAX).join(", ")}${more})`;
+    }),
+  ];
+}
+
+/** One line for each region that did not answer. */
+export function unreachableLines(verdicts: readonly ObjectVerdict[]): string[] {
+  return unreachableRegions(verdicts).map(({ region, problem }) => `unreachable  ${region}  ${printable(problem)}`);
+}
+
+/** Throws OBJECT_NOT_FOUND when no region has a manifest of one of the objects. */
+export function refuseUnknown(verdicts: readonly ObjectVerdict[]): void {
+  const unknown = verdicts.find(({ manifests }) => manifests.every(({ state }) => state === "missing"));
+  if (!unknown) return;
+  const { key } = unknown;
+  throw new AgaroseError(
+    "OBJECT_NOT_FOUND",
+    `no region has a manifest of ${JSON.stringify(key)}: check the key with \`agarose ls\``,
+    { key },
+  );
+}
+
+function isDamage({ code }: ChunkDamage): boolean {
+  return DAMAGE_CODES.has(code);
+}
+
+function isManifestDamage({ state }: ManifestVerdict): boolean {
+  return state !== "sound" && state !== "unreachable";
+}
