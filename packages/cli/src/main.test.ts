@@ -249,7 +249,7 @@ describe("errors", () => {
   test("wrong and missing credentials", async () => {
     const wrong = await world.run(["ls", "--json"], { AWS_SECRET_ACCESS_KEY: "wrong" });
     expect([wrong.code, jsonOf(wrong).error.code]).toEqual([1, "CREDENTIALS_REFUSED"]);
-    const missing = await world.run(["put", "agarose.json", "--json"], {
+    const missing = await world.run(["put", "agarose.config.json", "--json"], {
       AWS_ACCESS_KEY_ID: "",
       AWS_SECRET_ACCESS_KEY: "",
       AWS_EC2_METADATA_DISABLED: "true",

@@ -62,7 +62,7 @@ function addCommonOptions(command: Command): void {
   command.exitOverride();
   const has = (flag: string): boolean => command.options.some(({ long }) => long === flag);
   if (!has("--json")) command.option("--json", "print one JSON document on stdout");
-  if (!has("--config")) command.option("--config <path>", "configuration file (default: agarose.json)");
+  if (!has("--config")) command.option("--config <path>", "configuration file (default: agarose.config.json)");
   for (const inner of command.commands) addCommonOptions(inner);
 }
 

@@ -41,7 +41,10 @@ beforeAll(async () => {
     },
   });
   const regions = REGIONS.map((name) => ({ name, provider: name, endpoint: s3.url, bucket: bucketOf(name) }));
-  const config = parseConfig(JSON.stringify({ regions, code: { k: 4, m: 2 }, stripeBytes: 100_000 }), "agarose.json");
+  const config = parseConfig(
+    JSON.stringify({ regions, code: { k: 4, m: 2 }, stripeBytes: 100_000 }),
+    "agarose.config.json",
+  );
   const stores = storesOf(config, CREDENTIALS);
   const path = join(folder, "body");
   await writeFile(path, body);

@@ -59,7 +59,7 @@ export async function startTestWorld(options: WorldOptions = {}) {
   });
   const regions = REGIONS.map((name) => ({ name, provider: name, endpoint: endpoint.url, bucket: bucketOf(name) }));
   const json = { regions, code: { k, m }, stripeBytes, survive };
-  const configPath = join(dir, "agarose.json");
+  const configPath = join(dir, "agarose.config.json");
   await writeFile(configPath, JSON.stringify(json));
   const config = parseConfig(JSON.stringify(json), configPath);
   const stores = storesOf(config, CREDENTIALS);
@@ -123,7 +123,7 @@ export async function startTestWorld(options: WorldOptions = {}) {
 
     /** Files of this world's folder, without the uploads. */
     async files(): Promise<string[]> {
-      return (await readdir(dir)).filter((name) => name !== "agarose.json" && !name.startsWith("upload-"));
+      return (await readdir(dir)).filter((name) => name !== "agarose.config.json" && !name.startsWith("upload-"));
     },
 
     async close(): Promise<void> {
@@ -141,6 +141,8 @@ export function storesOf(config: Config, credentials: typeof CREDENTIALS): S3Sto
 export interface RunInput {
   readonly stdin?: Uint8Array;
   readonly cwd?: string;
+  /** Beyond the world's own keys and the PATH. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Sends the child a signal once this resolves. */
   readonly killWhen?: Promise<unknown>;
   readonly onStart?: (pid: number) => void;
@@ -153,10 +155,10 @@ const CREDENTIALS_ENV = {
 
 export function spawnAgarose(
   args: readonly string[],
-  { stdin, cwd, killWhen, onStart }: RunInput = {},
+  { stdin, cwd, env: more, killWhen, onStart }: RunInput = {},
 ): Promise<RunResult> {
   const script = fileURLToPath(new URL("../bin/agarose.js", import.meta.url));
-  const env = { PATH: process.env["PATH"], ...CREDENTIALS_ENV };
+  const env = { PATH: process.env["PATH"], ...CREDENTIALS_ENV, ...more };
   const child = spawn(process.execPath, [script, ...args], { cwd, env });
   if (child.pid !== undefined) onStart?.(child.pid);
   const stdout: Buffer[] = [];

@@ -283,9 +283,9 @@ async function writeConfig(
     code: options.code,
     survive: { regions: 1, providers: 0 },
     pops,
-    aws: { profile, credentialsFile },
+    credentials: { profile, credentialsFile },
   };
-  const path = join(folder, "agarose.json");
+  const path = join(folder, "agarose.config.json");
   await writeFile(path, `${JSON.stringify(config, undefined, 2)}\n`);
   return path;
 }

@@ -1,11 +1,15 @@
-import { describe, expect, test } from "vitest";
-import { loadConfig, parseConfig } from "./config.ts";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { configFields } from "./config-reference.ts";
+import { findConfig, loadConfig, parseConfig } from "./config.ts";
 
 const REGION = { name: "fra", provider: "aws", endpoint: "https://s3.example/", bucket: "chunks-fra" };
 const CONFIG = { regions: [REGION], code: { k: 4, m: 2 } };
 
 function parse(json: unknown): ReturnType<typeof parseConfig> {
-  return parseConfig(JSON.stringify(json), "agarose.json");
+  return parseConfig(JSON.stringify(json), "agarose.config.json");
 }
 
 test("defaults are filled in", () => {
@@ -17,6 +21,7 @@ test("defaults are filled in", () => {
     stripeBytes: 4 * 1024 * 1024,
     survive: { regions: 1, providers: 0 },
     pops: [],
+    providers: {},
   });
 });
 
@@ -40,13 +45,22 @@ describe("what is wrong is named by its path", () => {
     ["code.m", { ...CONFIG, code: { k: 4, m: 1.5 } }],
     ["survive.providers", { ...CONFIG, survive: { regions: 1, providers: -1 } }],
     ["pops.0.url", { ...CONFIG, pops: [{ name: "fra", url: "x" }] }],
+    ["credentials", { ...CONFIG, credentials: {} }],
+    ["credentials", { ...CONFIG, credentials: { profile: "a", command: ["b"] } }],
+    ["credentials", { ...CONFIG, credentials: { credentialsFile: "a", command: ["b"] } }],
+    [
+      "credentials.env.secretAccessKey",
+      { ...CONFIG, credentials: { env: { accessKeyId: "A", secretAccessKey: "s/+" } } },
+    ],
+    ["regions.0.credentials.command", { ...CONFIG, regions: [{ ...REGION, credentials: { command: [] } }] }],
+    ["providers.aws.credentials", { ...CONFIG, providers: { aws: {} } }],
     ["stripebytes", { ...CONFIG, stripebytes: 5 }],
   ])("%s", (field, json) => {
     expect(() => parse(json)).toThrow(
       expect.objectContaining({
         code: "CONFIG_INVALID",
         message: expect.stringContaining(`\`${field}\``),
-        details: expect.objectContaining({ path: "agarose.json" }),
+        details: expect.objectContaining({ path: "agarose.config.json" }),
       }),
     );
   });
@@ -54,15 +68,77 @@ describe("what is wrong is named by its path", () => {
 
 test.each([
   ["`code` is missing", { regions: [REGION] }],
-  ["`codee` is no field of this file", { ...CONFIG, codee: 1 }],
+  ["`codee` is not a field of this file", { ...CONFIG, codee: 1 }],
   ["`code.k` must be of type number", { ...CONFIG, code: { k: "4", m: 2 } }],
-  ["agarose.json must be of type object, and is null", null],
+  ["agarose.config.json must be of type object, and is null", null],
 ])("the message says it in plain words: %s", (words, json) => {
   expect(() => parse(json)).toThrow(words);
 });
 
+test.each([
+  ["providers", { ...CONFIG, providers: { gcs: { credentials: { profile: "a" } } } }],
+  ["credentials", { ...CONFIG, credentials: { profile: "a" }, aws: { profile: "b" } }],
+])("fields that contradict each other are refused: %s", (field, json) => {
+  expect(() => parse(json)).toThrow(`\`${field}\``);
+});
+
+test("`aws` is the older spelling of `credentials`", () => {
+  expect(parse({ ...CONFIG, aws: { profile: "a" } })).toEqual(parse({ ...CONFIG, credentials: { profile: "a" } }));
+});
+
+describe("the file that is read", () => {
+  let folder: string;
+  let notices: string[];
+  const before = process.cwd();
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "agarose-config-"));
+    process.chdir(folder);
+    notices = [];
+    vi.spyOn(process.stderr, "write").mockImplementation((text) => notices.push(String(text)) > 0);
+  });
+
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    process.chdir(before);
+    await rm(folder, { recursive: true });
+  });
+
+  test("is agarose.config.json", async () => {
+    await writeFile("agarose.json", JSON.stringify(CONFIG));
+    await writeFile("agarose.config.json", JSON.stringify(CONFIG));
+    expect(await findConfig(undefined)).toBe("agarose.config.json");
+    expect(await findConfig("other.json")).toBe("other.json");
+    expect(notices).toEqual([]);
+  });
+
+  test("may have the old name, with a notice that names both", async () => {
+    await writeFile("agarose.json", JSON.stringify(CONFIG));
+    expect(await findConfig(undefined)).toBe("agarose.json");
+    expect(notices).toEqual([expect.stringMatching(/agarose\.json .*agarose\.config\.json/)]);
+  });
+
+  test("is never the web app's file of the old name", async () => {
+    await writeFile("agarose.json", JSON.stringify({ prefix: "/ec/", pops: [], regions: [] }));
+    expect(await findConfig(undefined)).toBe("agarose.config.json");
+    await expect(loadConfig("agarose.json")).rejects.toMatchObject({
+      code: "CONFIG_INVALID",
+      message: expect.stringContaining("is the web app's public file"),
+    });
+  });
+});
+
+test("every field of the reference has a description", () => {
+  const fields = configFields();
+  expect(fields.filter(({ description }) => description === "")).toEqual([]);
+  expect(fields.map(({ path }) => path)).toEqual(
+    expect.arrayContaining(["regions[].credentials.env.accessKeyId", "providers.*.credentials.command", "pops[].url"]),
+  );
+  expect(fields.find(({ path }) => path === "stripeBytes")).toMatchObject({ type: "whole number", default: "4194304" });
+});
+
 test("a byte order mark is no matter", () => {
-  expect(parseConfig(`\uFEFF${JSON.stringify(CONFIG)}`, "agarose.json")).toEqual(parse(CONFIG));
+  expect(parseConfig(`\uFEFF${JSON.stringify(CONFIG)}`, "agarose.config.json")).toEqual(parse(CONFIG));
 });
 
 test.each([
@@ -77,7 +153,7 @@ test.each([0, 16 * 1024 * 1024 + 1])("stripes of %i bytes are CODE_INVALID", (st
 });
 
 test("a file that is not there, or is not JSON, is CONFIG_INVALID", async () => {
-  await expect(loadConfig("/no/such/agarose.json")).rejects.toMatchObject({
+  await expect(loadConfig("/no/such/agarose.config.json")).rejects.toMatchObject({
     code: "CONFIG_INVALID",
     message: expect.stringContaining("--config"),
   });

@@ -1,61 +1,37 @@
 /**
- * The configuration file of the command line: regions, code, promises, PoPs. Never credentials: those come from the
- * environment or from AWS profiles (the SDK's default chain).
+ * Finds, reads and checks the configuration file of the command line: regions, code, promises, PoPs. It never holds
+ * secrets; it says where they come from.
  */
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
 import * as v from "valibot";
-import { AgaroseError, checkCode, STRIPE_BYTES_DEFAULT } from "@agarose/core";
+import { AgaroseError, checkCode } from "@agarose/core";
+import { configSchema, type Config } from "./config-schema.ts";
+import { logLine } from "./output.ts";
 
-export const CONFIG_PATH_DEFAULT = "agarose.json";
+export type { Config, CredentialSource, Region } from "./config-schema.ts";
 
-const httpUrl = v.pipe(
-  v.string(),
-  v.url("is not a URL"),
-  v.regex(/^https?:\/\//, "is not an http or https URL"),
-  v.transform((url) => url.replace(/\/+$/, "")),
-);
-const name = v.pipe(
-  v.string(),
-  v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "is not a name of letters, digits, . _ -"),
-);
-const count = v.pipe(v.number(), v.integer("is not a whole number"), v.minValue(0, "is negative"));
+/** The name of the configuration file, looked for in the working directory. */
+export const CONFIG_FILE = "agarose.config.json";
+/** The name that the file had before, which is also the name of the web app's public file. */
+export const CONFIG_FILE_OLD = "agarose.json";
 
-const regionSchema = v.pipe(
-  v.strictObject({
-    /** Stands in manifests: it must not change while objects are stored under it. */
-    name,
-    /** Failure domain above regions. */
-    provider: name,
-    endpoint: httpUrl,
-    bucket: v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "is not a bucket name")),
-    /** Region that requests are signed for. */
-    awsRegion: v.optional(v.pipe(v.string(), v.minLength(1, "is empty")), "us-east-1"),
-    /** Base URL that anyone can read objects below; default `endpoint/bucket`. */
-    url: v.optional(httpUrl),
-    /** Whether reads must be signed: clients then read by what their PoP signs. */
-    private: v.optional(v.boolean()),
-  }),
-  v.transform((region) => ({ ...region, url: region.url ?? `${region.endpoint}/${region.bucket}` })),
-);
-
-const configSchema = v.strictObject({
-  $schema: v.optional(v.string()),
-  regions: v.pipe(
-    v.array(regionSchema),
-    v.minLength(1, "is empty: at least 1 region is needed"),
-    v.check((all) => new Set(all.map((region) => region.name)).size === all.length, "names a region twice"),
-  ),
-  code: v.strictObject({ k: count, m: count }),
-  stripeBytes: v.optional(count, STRIPE_BYTES_DEFAULT),
-  /** How many regions and providers may be lost at once with every object still readable. */
-  survive: v.optional(v.strictObject({ regions: count, providers: count }), { regions: 1, providers: 0 }),
-  pops: v.optional(v.array(v.strictObject({ name, url: httpUrl })), []),
-  /** Which AWS profile to take credentials from, instead of the SDK's default chain. */
-  aws: v.optional(v.strictObject({ profile: v.string(), credentialsFile: v.optional(v.string()) })),
-});
-
-export type Config = v.InferOutput<typeof configSchema>;
-export type Region = Config["regions"][number];
+/**
+ * The path to read the configuration from: `given` (of --config), or the file in the working directory. A file of the
+ * old name is used with a notice on stderr, unless it is the web app's.
+ */
+export async function findConfig(given: string | undefined): Promise<string> {
+  if (given === undefined && (existsSync(CONFIG_FILE) || !(await isOldConfig(CONFIG_FILE_OLD)))) return CONFIG_FILE;
+  const path = given ?? CONFIG_FILE_OLD;
+  if (basename(path) === CONFIG_FILE_OLD) {
+    logLine(
+      `notice: ${path} is read as the configuration of the command line: rename it to ${CONFIG_FILE}; ` +
+        `${CONFIG_FILE_OLD} is the name of the web app's public file`,
+    );
+  }
+  return path;
+}
 
 /** Reads and checks the file at `path`. Throws CONFIG_INVALID naming the field, or CODE_INVALID. */
 export async function loadConfig(path: string): Promise<Config> {
@@ -65,7 +41,7 @@ export async function loadConfig(path: string): Promise<Config> {
   } catch (error) {
     throw new AgaroseError(
       "CONFIG_INVALID",
-      `${path} cannot be read (${(error as NodeJS.ErrnoException).code}): name the configuration with --config PATH`,
+      `${path} cannot be read (${(error as NodeJS.ErrnoException).code}): write one, or name it with --config PATH`,
       { path },
       error,
     );
@@ -73,7 +49,7 @@ export async function loadConfig(path: string): Promise<Config> {
   return parseConfig(text, path);
 }
 
-/** `loadConfig` for text that is read already; `path` is for messages. */
+/** Checks `text`, the content of the file `path`. Throws as `loadConfig` does. */
 export function parseConfig(text: string, path: string): Config {
   let json: unknown;
   try {
@@ -81,6 +57,10 @@ export function parseConfig(text: string, path: string): Config {
     json = JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (error) {
     throw new AgaroseError("CONFIG_INVALID", `${path} is not JSON: ${(error as Error).message}`, { path }, error);
+  }
+  if (isClientConfig(json)) {
+    const message = `${path} is the web app's public file: the command line reads ${CONFIG_FILE}, or --config PATH`;
+    throw new AgaroseError("CONFIG_INVALID", message, { path });
   }
   const result = v.safeParse(configSchema, json);
   if (!result.success) {
@@ -94,10 +74,26 @@ export function parseConfig(text: string, path: string): Config {
   return result.output;
 }
 
+/** Whether `path` is a configuration of the command line, right or wrong, and not the web app's file. */
+async function isOldConfig(path: string): Promise<boolean> {
+  const content = await readFile(path, "utf8").catch(() => undefined);
+  if (content === undefined) return false;
+  try {
+    return !isClientConfig(JSON.parse(content));
+  } catch {
+    return true;
+  }
+}
+
+/** The web app's file has a prefix and no code. */
+function isClientConfig(json: unknown): boolean {
+  return typeof json === "object" && json !== null && "prefix" in json && !("code" in json);
+}
+
 /** Valibot's own words for the commonest mistakes ("Expected never but received …") are for programmers. */
 function problemOf({ kind, type, expected, received, message }: v.BaseIssue<unknown>): string {
   if (kind !== "schema") return message;
-  if (expected === "never") return "is no field of this file: check its spelling, or remove it";
+  if (expected === "never") return "is not a field of this file: check its spelling, or remove it";
   if (received === "undefined") return "is missing";
   return `must be of type ${type.replace("strict_", "")}, and is ${received}`;
 }

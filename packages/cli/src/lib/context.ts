@@ -2,7 +2,7 @@
  * What every command that works on buckets has at hand.
  */
 import { toAgaroseError, type Codec } from "@agarose/core";
-import { CONFIG_PATH_DEFAULT, loadConfig, type Config } from "./config.ts";
+import { findConfig, loadConfig, type Config } from "./config.ts";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import type { S3StoreOptions } from "./store/s3-store.ts";
 import type { Store } from "./store/store.ts";
@@ -33,7 +33,7 @@ export async function withContext<T>(
   storeOptions: S3StoreOptions,
   action: (context: CommandContext) => Promise<T>,
 ): Promise<T> {
-  const config = await loadConfig(options.config ?? CONFIG_PATH_DEFAULT);
+  const config = await loadConfig(await findConfig(options.config));
   const stores = openStores(config, storeOptions);
   const abort = new AbortController();
   const onSignal = (): void => abort.abort(new DOMException("interrupted", "AbortError"));

@@ -2,13 +2,14 @@
  * `agarose init [FOLDER]`: writes what a web app serves to read through Agarose, the worker files and the client
  * configuration.
  */
-import { access, mkdir, realpath, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import type { Command } from "commander";
-import { CONFIG_PATH_DEFAULT, loadConfig } from "../../lib/config.ts";
+import { findConfig, loadConfig } from "../../lib/config.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
-import { printResult } from "../../lib/output.ts";
+import { formatCount, printResult } from "../../lib/output.ts";
 
 interface InitOptions extends GlobalOptions {
   readonly prefix: string;
@@ -17,7 +18,7 @@ interface InitOptions extends GlobalOptions {
 
 interface WrittenFile {
   readonly path: string;
-  /** `kept`: it was there and is the app's own by now; --force replaces it. */
+  /** `kept`: the file exists and may hold the app's own changes; --force replaces it. */
   readonly outcome: "written" | "kept";
 }
 
@@ -27,9 +28,9 @@ export function register(program: Command): void {
   program
     .command("init")
     .description("write the service worker's files and a client configuration into a web app's folder of static files")
-    .argument("[folder]", "served at the root of the app's origin", "public")
-    .option("--prefix <path>", "paths that are read through Agarose", parsePrefix, "/ec/")
-    .option("--force", "replace a client configuration that is there")
+    .argument("[folder]", "folder that is served at the root of the app's origin", "public")
+    .option("--prefix <path>", "path prefix that is read through Agarose", parsePrefix, "/ec/")
+    .option("--force", "replace an existing client configuration")
     .action(async (folder: string, _options: unknown, command: Command) => {
       await init(folder, command.optsWithGlobals<InitOptions>());
     });
@@ -37,10 +38,12 @@ export function register(program: Command): void {
 
 async function init(folder: string, options: InitOptions): Promise<void> {
   const path = join(folder, CLIENT_CONFIG);
-  await refuseOwnConfig(path, options.config ?? CONFIG_PATH_DEFAULT);
-  const clientConfig = await clientConfigOf(options);
+  const ownConfig = await findConfig(options.config);
+  await refuseOwnConfig(path, ownConfig);
+  const hasConfig = options.config !== undefined || existsSync(ownConfig);
+  const clientConfig = await clientConfigOf(options.prefix, hasConfig ? ownConfig : undefined);
   await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
-    throw new AgaroseError("USAGE", `${folder} cannot be made: ${(cause as Error).message}`, { folder }, cause);
+    throw new AgaroseError("USAGE", `${folder} cannot be created: ${(cause as Error).message}`, { folder }, cause);
   });
   const { dropInFiles } = await import("@agarose/sw/files");
   const written = await Promise.all(
@@ -51,21 +54,43 @@ async function init(folder: string, options: InitOptions): Promise<void> {
   );
   const config = await writeClientConfig(path, clientConfig, options.force ?? false);
   const files = [...written, config];
-  const { pops, regions } = clientConfig;
   printResult(options.json ?? false, { files, config: clientConfig }, [
     ...files.map((file) => `${file.outcome.padEnd(8)} ${file.path}`),
-    ...(pops.length + regions.length === 0
-      ? [`fill in ${path}: it names 0 PoPs and 0 regions, at least 1 is needed`]
-      : []),
+    ...(await hintsOf(config, clientConfig)),
     `then: import { register } from "/agarose.js"; await register("${workerUrl(options.prefix)}");`,
   ]);
 }
 
-/** The PoPs and buckets of the command line's configuration, without what is not for clients. Empty lists without one. */
-async function clientConfigOf({ config: path, prefix }: InitOptions) {
-  if (path === undefined && !(await exists(CONFIG_PATH_DEFAULT))) return { prefix, pops: [], regions: [] };
-  const config = await loadConfig(path ?? CONFIG_PATH_DEFAULT);
-  // Without a PoP's signatures a private bucket cannot be read, so it is not for clients to know.
+type ClientConfig = Awaited<ReturnType<typeof clientConfigOf>>;
+
+/** What is left to do for the client configuration to name PoPs or regions. */
+async function hintsOf({ path, outcome }: WrittenFile, wanted: ClientConfig): Promise<string[]> {
+  const actual =
+    outcome === "kept" ? await countsOf(path) : { pops: wanted.pops.length, regions: wanted.regions.length };
+  const named = `${path} names ${formatCount(actual.pops, "PoP")} and ${formatCount(actual.regions, "region")}`;
+  const differs = actual.pops !== wanted.pops.length || actual.regions !== wanted.regions.length;
+  if (outcome === "kept" && differs && wanted.pops.length + wanted.regions.length > 0) {
+    const own = `${wanted.pops.length} and ${wanted.regions.length}`;
+    return [`hint: ${named}, the configuration of the command line ${own}: --force replaces the file`];
+  }
+  return actual.pops + actual.regions === 0 ? [`fill it in: ${named}, at least 1 is needed`] : [];
+}
+
+async function countsOf(path: string): Promise<{ pops: number; regions: number }> {
+  const lengthOf = (list: unknown): number => (Array.isArray(list) ? list.length : 0);
+  try {
+    const kept = Object(JSON.parse(await readFile(path, "utf8"))) as Record<string, unknown>;
+    return { pops: lengthOf(kept["pops"]), regions: lengthOf(kept["regions"]) };
+  } catch {
+    return { pops: 0, regions: 0 };
+  }
+}
+
+/** The PoPs and public buckets of the configuration at `path`. Empty lists without one. */
+async function clientConfigOf(prefix: string, path: string | undefined) {
+  if (path === undefined) return { prefix, pops: [], regions: [] };
+  const config = await loadConfig(path);
+  // A private bucket is read by URLs that a PoP signs, so clients need not know it.
   const regions = config.regions.filter((region) => !region.private);
   return { prefix, pops: config.pops, regions: regions.map(({ name, url }) => ({ name, url })) };
 }
@@ -80,7 +105,7 @@ async function writeClientConfig(path: string, config: object, force: boolean): 
   }
 }
 
-/** Both configurations have the same name by default: the one must not be written over the other, nor be served. */
+/** A configuration of the command line under its old name must neither be overwritten nor served. */
 async function refuseOwnConfig(path: string, own: string): Promise<void> {
   const [target, source] = await Promise.all([path, own].map((file) => realpath(file).catch(() => undefined)));
   if (target === undefined || target !== source) return;
@@ -100,11 +125,4 @@ function parsePrefix(prefix: string): string {
   throw new AgaroseError("USAGE", `--prefix ${prefix} is not a path such as /ec/, with a slash at both ends`, {
     prefix,
   });
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -3,7 +3,7 @@
  */
 import { AgaroseError } from "@agarose/core";
 import type { Command } from "commander";
-import { CONFIG_PATH_DEFAULT, loadConfig } from "../../lib/config.ts";
+import { findConfig, loadConfig } from "../../lib/config.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, printResult } from "../../lib/output.ts";
 import { popReport, type PopReport } from "./pop-report.ts";
@@ -25,7 +25,7 @@ export function register(program: Command): void {
 }
 
 async function status(options: StatusOptions): Promise<number> {
-  const path = options.config ?? CONFIG_PATH_DEFAULT;
+  const path = await findConfig(options.config);
   const { pops } = await loadConfig(path);
   if (pops.length === 0) {
     throw new AgaroseError("CONFIG_INVALID", `${path} names no PoPs: add "pops": [{ "name", "url" }]`, { path });

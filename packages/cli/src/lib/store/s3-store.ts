@@ -20,10 +20,12 @@ import type { GetOptions, ListedObject, PutBody, PutOptions, Store } from "./sto
 export interface S3StoreOptions {
   /** Default: the SDK's chain of environment, profiles and instance roles. */
   readonly credentials?: S3ClientConfig["credentials"];
+  /** Names the source of the keys in errors. */
+  readonly credentialsOrigin?: string;
   /** Tries per request, the first one included. */
   readonly attempts?: number;
   readonly connectMs?: number;
-  /** A request on whose connection nothing moves for so long fails. */
+  /** A request fails when nothing moves on its connection for this long. */
   readonly idleMs?: number;
 }
 
@@ -50,9 +52,11 @@ const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {
 export class S3Store implements Store {
   readonly region: Region;
   readonly #client: S3Client;
+  readonly #credentialsOrigin: string;
 
   constructor(region: Region, options: S3StoreOptions = {}) {
     this.region = region;
+    this.#credentialsOrigin = options.credentialsOrigin ?? "the program that opened this store";
     this.#client = new S3Client({
       endpoint: region.endpoint,
       region: region.awsRegion,
@@ -60,7 +64,7 @@ export class S3Store implements Store {
       maxAttempts: options.attempts ?? ATTEMPTS_DEFAULT,
       // Puts ask for their checksum themselves, streams in a way of their own (`streamed-body.ts`).
       requestChecksumCalculation: "WHEN_REQUIRED",
-      // Every chunk is checked by its SHA-256, which is stronger than the checksum that the server would send.
+      // Every chunk is checked by its SHA-256, which is stronger than the server's checksum.
       responseChecksumValidation: "WHEN_REQUIRED",
       requestHandler: {
         connectionTimeout: options.connectMs ?? CONNECT_MS_DEFAULT,
@@ -68,7 +72,7 @@ export class S3Store implements Store {
         httpAgent: { maxSockets: 64 },
         httpsAgent: { maxSockets: 64 },
       },
-      // The SDK would warn on the console of what `#failure` tells anyway.
+      // The SDK would warn on the console of what `#failure` reports anyway.
       logger: SILENT,
       ...(options.credentials && { credentials: options.credentials }),
     });
@@ -172,11 +176,11 @@ export class S3Store implements Store {
     const details = { region: name, bucket, endpoint, status, error: problem };
     // A HEAD has no body to name its error, so its 403 comes as one without a name of its own.
     if (CREDENTIAL_PROBLEMS.has(problem) || status === 403) {
-      const hint = "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and the bucket's policy";
+      const hint = `its keys come from ${this.#credentialsOrigin}: check them and the bucket's policy`;
       return new AgaroseError(
         "CREDENTIALS_REFUSED",
         `region ${name} refused ${what} (${said}): ${hint}`,
-        details,
+        { ...details, keysFrom: this.#credentialsOrigin },
         error,
       );
     }

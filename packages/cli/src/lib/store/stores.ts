@@ -1,19 +1,21 @@
 /**
- * The buckets of a configuration, and how the reader of core gets at them.
+ * The buckets of a configuration, and how core reads from them.
  */
-import { fromIni } from "@aws-sdk/credential-provider-ini";
 import { AgaroseError, type FetchPort } from "@agarose/core";
 import type { Config } from "../config.ts";
+import { credentialsByRegion } from "./credentials.ts";
 import { S3Store, type S3StoreOptions } from "./s3-store.ts";
 import type { Store } from "./store.ts";
 
 const SCHEME = "s3://";
 
+/** Opens the bucket of every region, each with the keys that the configuration names for it. */
 export function openStores(config: Config, options: S3StoreOptions = {}): Store[] {
-  const { aws } = config;
-  const credentials =
-    aws && fromIni({ profile: aws.profile, ...(aws.credentialsFile && { filepath: aws.credentialsFile }) });
-  return config.regions.map((region) => new S3Store(region, { ...(credentials && { credentials }), ...options }));
+  const credentialsOf = credentialsByRegion(config, process.env);
+  return config.regions.map((region) => {
+    const { provider, origin } = credentialsOf(region);
+    return new S3Store(region, { ...(provider && { credentials: provider }), credentialsOrigin: origin, ...options });
+  });
 }
 
 /** The base URL that `storeFetch` knows a region by. */

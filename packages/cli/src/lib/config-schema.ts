@@ -1,0 +1,187 @@
+/**
+ * The fields of the configuration file, each with the one description from which its reference page is generated.
+ */
+import * as v from "valibot";
+import { STRIPE_BYTES_DEFAULT } from "@agarose/core";
+
+const httpUrl = v.pipe(
+  v.string(),
+  v.title("URL"),
+  v.url("is not a URL"),
+  v.regex(/^https?:\/\//, "is not an http or https URL"),
+  v.transform((url) => url.replace(/\/+$/, "")),
+);
+const name = v.pipe(
+  v.string(),
+  v.title("name"),
+  v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "is not a name of letters, digits, . _ -"),
+);
+const text = v.pipe(v.string(), v.minLength(1, "is empty"));
+const count = v.pipe(
+  v.number(),
+  v.title("whole number"),
+  v.integer("is not a whole number"),
+  v.minValue(0, "is negative"),
+);
+const variable = v.pipe(
+  v.string(),
+  v.title("variable name"),
+  v.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "is not the name of an environment variable: secrets do not belong in this file"),
+);
+
+const credentials = v.pipe(
+  v.strictObject({
+    profile: v.optional(
+      v.pipe(
+        text,
+        v.description("AWS profile. Profiles that assume a role, use SSO or run a `credential_process` work too."),
+      ),
+    ),
+    credentialsFile: v.optional(
+      v.pipe(text, v.description("File that holds the profile. The AWS default is `~/.aws/credentials`.")),
+    ),
+    env: v.optional(
+      v.pipe(
+        v.strictObject({
+          accessKeyId: v.pipe(variable, v.description("Variable that holds the access key id.")),
+          secretAccessKey: v.pipe(variable, v.description("Variable that holds the secret access key.")),
+          sessionToken: v.optional(v.pipe(variable, v.description("Variable that holds the session token, if any."))),
+        }),
+        v.description("Names of the environment variables that hold a key pair."),
+      ),
+    ),
+    command: v.optional(
+      v.pipe(
+        v.array(text),
+        v.minLength(1, "is empty: name a program"),
+        v.description(
+          "Program and arguments, run without a shell. It prints the JSON of an AWS `credential_process`: " +
+            '`{"Version": 1, "AccessKeyId", "SecretAccessKey", "SessionToken"?, "Expiration"?}`.',
+        ),
+      ),
+    ),
+  }),
+  v.check(
+    ({ profile, env, command }) => [profile, env, command].filter((way) => way !== undefined).length === 1,
+    "needs exactly one of profile, env and command",
+  ),
+  v.check(
+    ({ profile, credentialsFile }) => credentialsFile === undefined || profile !== undefined,
+    "has a credentialsFile without a profile",
+  ),
+);
+
+const region = v.pipe(
+  v.strictObject({
+    name: v.pipe(
+      name,
+      v.description("Name of the region in manifests. It must not change while objects are stored under it."),
+    ),
+    provider: v.pipe(name, v.description("Failure domain above regions, usually the cloud provider.")),
+    endpoint: v.pipe(httpUrl, v.description("S3 endpoint that the command line writes and reads through.")),
+    bucket: v.pipe(
+      v.string(),
+      v.title("bucket name"),
+      v.regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "is not a bucket name"),
+      v.description("Bucket that holds this region's chunks and manifests."),
+    ),
+    awsRegion: v.optional(v.pipe(text, v.description("Region name that requests are signed for.")), "us-east-1"),
+    url: v.optional(
+      v.pipe(httpUrl, v.description("Base URL for reads without credentials. The default is `endpoint/bucket`.")),
+    ),
+    private: v.optional(
+      v.pipe(
+        v.boolean(),
+        v.description("Whether the bucket refuses unsigned reads. Clients then read with URLs that their PoP signs."),
+      ),
+    ),
+    credentials: v.optional(v.pipe(credentials, v.description("Where this region's keys come from."))),
+  }),
+  v.transform((given) => ({ ...given, url: given.url ?? `${given.endpoint}/${given.bucket}` })),
+);
+
+/** The schema of `agarose.config.json`. */
+export const configSchema = v.pipe(
+  v.strictObject({
+    $schema: v.optional(v.pipe(v.string(), v.description("Ignored. Editors use it."))),
+    regions: v.pipe(
+      v.array(region),
+      v.minLength(1, "is empty: at least 1 region is needed"),
+      v.check((all) => new Set(all.map((one) => one.name)).size === all.length, "names a region twice"),
+      v.description("Buckets that hold the chunks, one a region."),
+    ),
+    code: v.pipe(
+      v.strictObject({
+        k: v.pipe(count, v.description("Data chunks. Any k of the k + m chunks restore an object.")),
+        m: v.pipe(count, v.description("Parity chunks.")),
+      }),
+      v.description("Erasure code of new objects."),
+    ),
+    stripeBytes: v.optional(
+      v.pipe(count, v.description("Object bytes per stripe, the unit that is encoded and read at a time.")),
+      STRIPE_BYTES_DEFAULT,
+    ),
+    survive: v.optional(
+      v.pipe(
+        v.strictObject({
+          regions: v.pipe(count, v.description("Regions that may be lost at once.")),
+          providers: v.pipe(count, v.description("Providers that may be lost at once.")),
+        }),
+        v.description("Losses that every object must survive. `put` refuses a layout that does not keep this promise."),
+      ),
+      { regions: 1, providers: 0 },
+    ),
+    pops: v.optional(
+      v.pipe(
+        v.array(
+          v.strictObject({
+            name: v.pipe(name, v.description("Name of the PoP: its environment in `wrangler.toml`.")),
+            url: v.pipe(httpUrl, v.description("Address of its Worker.")),
+          }),
+        ),
+        v.description("Deployed Workers. `status` and `doctor` ask them; `init` gives them to the web app."),
+      ),
+      [],
+    ),
+    credentials: v.optional(
+      v.pipe(
+        credentials,
+        v.description("Where keys come from for regions without `credentials`. Default: the AWS SDK's default chain."),
+      ),
+    ),
+    providers: v.optional(
+      v.pipe(
+        v.record(
+          name,
+          v.strictObject({
+            credentials: v.pipe(credentials, v.description("Where keys come from for this provider's regions.")),
+          }),
+        ),
+        v.description("Settings by provider. A region's own `credentials` take precedence."),
+      ),
+      {},
+    ),
+    aws: v.optional(
+      v.pipe(
+        v.strictObject({
+          profile: v.pipe(text, v.description("AWS profile.")),
+          credentialsFile: v.optional(v.pipe(text, v.description("File that holds the profile."))),
+        }),
+        v.description("Older spelling of the top-level `credentials`."),
+      ),
+    ),
+  }),
+  v.check(({ aws, credentials: own }) => !(aws && own), "has both `credentials` and `aws`: keep `credentials`"),
+  v.check(({ providers, regions }) => {
+    const known = new Set(regions.map(({ provider }) => provider));
+    return Object.keys(providers).every((provider) => known.has(provider));
+  }, "has a `providers` entry that no region names as its provider"),
+  v.transform(({ aws, ...config }) => (aws ? { ...config, credentials: aws } : config)),
+);
+
+/** A configuration with its defaults filled in. */
+export type Config = v.InferOutput<typeof configSchema>;
+/** One region of a configuration. */
+export type Region = Config["regions"][number];
+/** Where a key pair comes from: exactly one of `profile`, `env` and `command` is set. */
+export type CredentialSource = v.InferOutput<typeof credentials>;
