@@ -51,7 +51,7 @@ export async function startAppHost(
       return;
     }
     if (asked.url === "/csp-report") {
-      text(asked).then((body) => reports.push((JSON.parse(body) as { "csp-report": CspReport })["csp-report"]));
+      void text(asked).then((body) => reports.push((JSON.parse(body) as { "csp-report": CspReport })["csp-report"]));
       answer.writeHead(204).end();
       return;
     }

@@ -54,9 +54,9 @@ export const registerCases: readonly BrowserCase[] = [
         const { register } = (globalThis as unknown as InPage).agarose;
         const container = navigator.serviceWorker;
         await register(url, { scope: "/" });
-        const activate = await new Promise<() => void>((onUpdate) =>
-          register(`${url}&release=2`, { scope: "/", onUpdate }),
-        );
+        const activate = await new Promise<() => void>((onUpdate, onError) => {
+          register(`${url}&release=2`, { scope: "/", onUpdate }).catch(onError);
+        });
         const before = container.controller!.scriptURL;
         const changed = new Promise((resolve) =>
           container.addEventListener("controllerchange", resolve, { once: true }),

@@ -42,7 +42,8 @@ export async function startBuckets(): Promise<BucketServer> {
   const fired = new Map<string, number>();
   const requests: BucketRequest[] = [];
   let waiting = 0;
-  const server = createServer(async (request, response) => {
+  const server = createServer((request, response) => void answerCounted(request, response));
+  const answerCounted = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     waiting++;
     result.mostWaiting = Math.max(result.mostWaiting, waiting);
     try {
@@ -50,7 +51,7 @@ export async function startBuckets(): Promise<BucketServer> {
     } finally {
       waiting--;
     }
-  });
+  };
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const [, region = "", ...rest] = (request.url ?? "").split("/");
     const name = rest.map(decodeURIComponent).join("/");

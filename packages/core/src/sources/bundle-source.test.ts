@@ -210,11 +210,11 @@ describe("BundleSource", () => {
     pop.chunk(0, 1);
     await settle();
     const rejected = rejectionOf(waiter);
-    await pop.source.close();
+    pop.source.close();
     expect((await rejected).code).toBe("ABORTED");
     expect(pop.cancelled).toBe(true);
     expect((await rejectionOf(pop.fetch(0, 1))).code).toBe("ABORTED");
-    await pop.source.close();
+    pop.source.close();
   });
 
   test("tells when its plan caches more than was believed, and has what was sent before anybody asked", async () => {

@@ -92,10 +92,10 @@ export class BundleSource implements ChunkSource {
   }
 
   /** Stops the bundle when no more of it is needed. */
-  async close(): Promise<void> {
+  close(): void {
     this.#end(new AgaroseError("ABORTED", HAS_MESSAGES && "the bundle was closed"));
     this.#early.clear();
-    await this.#cancel();
+    void this.#cancel();
   }
 
   async #cancel(): Promise<void> {

@@ -40,11 +40,12 @@ async function measured(args: readonly string[]): Promise<{ code: number; rssByt
   const sampled = new AbortController();
   const { code } = await world.spawn(args, {
     onStart: (pid) => {
-      const timer = setInterval(async () => {
+      const look = async (): Promise<void> => {
         const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
         // The kernel keeps the highest value, so no peak is missed between two looks.
         rssBytesMax = Math.max(rssBytesMax, 1024 * Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0));
-      }, 20);
+      };
+      const timer = setInterval(() => void look(), 20);
       sampled.signal.addEventListener("abort", () => clearInterval(timer));
     },
   });
