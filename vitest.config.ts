@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    include: ["packages/**/*.test.ts", "demo/**/*.test.ts"],
+    include: ["packages/**/*.test.ts", "demo/**/*.test.ts", "scripts/**/*.test.ts"],
     // Suites start servers and workerd; two at a time is what two cores carry without timing tests by accident.
     maxWorkers: 2,
     // These only end what hangs: a loaded machine is slow, not wrong.

@@ -1,13 +1,57 @@
 import { describe, expect, test } from "vitest";
-import { AgaroseError, toAgaroseError, type ErrorCode } from "./errors.ts";
+import { AgaroseError, ERROR_CATALOGUE, explainError, isOutdated, toAgaroseError, type ErrorCode } from "./errors.ts";
+
+describe("AgaroseError", () => {
+  test("has its code as the message where the words are left out", () => {
+    expect(new AgaroseError("CHUNK_MISSING", false).message).toBe("CHUNK_MISSING");
+    expect(new AgaroseError("CHUNK_MISSING", "").message).toBe("CHUNK_MISSING");
+    expect(new AgaroseError("CHUNK_MISSING", "gone").message).toBe("gone");
+  });
+
+  test("becomes JSON of code, message and details", () => {
+    const error = new AgaroseError("BUSY", "2 of 2 slots are taken: retry", { slots: 2 }, new Error("secret"));
+    expect(JSON.parse(JSON.stringify(error))).toEqual({
+      code: "BUSY",
+      message: "2 of 2 slots are taken: retry",
+      details: { slots: 2 },
+    });
+  });
+});
+
+describe("the catalogue", () => {
+  test("has a meaning and a remedy of one sentence each for every code", () => {
+    for (const [code, { meaning, remedy }] of Object.entries(ERROR_CATALOGUE)) {
+      for (const sentence of [meaning, remedy]) expect(sentence, code).toMatch(/^[A-Zk][^|]*[.]$/);
+    }
+  });
+
+  test("explains a code in words", () => {
+    expect(explainError("MANIFEST_NEWER")).toBe(
+      "The manifest has a newer format than this program reads. Upgrade Agarose.",
+    );
+  });
+});
+
+describe("isOutdated", () => {
+  const failed = (...codes: string[]): AgaroseError =>
+    new AgaroseError("NOT_ENOUGH_CHUNKS", "too few", { failures: codes.map((code) => ({ code })) });
+
+  test("holds for a read that failed because chunks are gone, and for no other", () => {
+    expect(isOutdated(failed("SOURCE_FAILED", "CHUNK_MISSING"))).toBe(true);
+    expect(isOutdated(failed("SOURCE_FAILED"))).toBe(false);
+    expect(isOutdated(new AgaroseError("NOT_ENOUGH_CHUNKS", "too few"))).toBe(false);
+    expect(isOutdated(new AgaroseError("CHUNK_MISSING", "gone"))).toBe(false);
+    expect(isOutdated(undefined)).toBe(false);
+  });
+});
 
 describe("toAgaroseError", () => {
-  test("gives back an error of ours as it is", () => {
+  test("returns an AgaroseError as it is", () => {
     const error = new AgaroseError("CHUNK_MISSING", "gone");
     expect(toAgaroseError(error)).toBe(error);
   });
 
-  test("takes over code and details of an error of the same shape from a package that does not import this one", () => {
+  test("keeps code and details of an error of the same shape from a package that does not import core", () => {
     const foreign = Object.assign(new Error("too few"), {
       name: "AgaroseError",
       code: "NOT_ENOUGH_SHARDS",
@@ -23,13 +67,13 @@ describe("toAgaroseError", () => {
     });
   });
 
-  test("tells aborts and time-outs from other failures", () => {
+  test("distinguishes aborts and time-outs from other failures", () => {
     expect(toAgaroseError(new DOMException("x", "AbortError")).code).toBe("ABORTED");
     expect(toAgaroseError(new DOMException("x", "TimeoutError")).code).toBe("READ_TIMEOUT");
     expect(toAgaroseError(new TypeError("x"), "SOURCE_FAILED").code).toBe("SOURCE_FAILED");
   });
 
-  test("wraps what is no error at all", () => {
+  test("wraps values that are not errors", () => {
     for (const thrown of [undefined, null, "text", 7, {}]) {
       const error = toAgaroseError(thrown, "ABORTED");
       expect(error).toBeInstanceOf(AgaroseError);
@@ -39,7 +83,7 @@ describe("toAgaroseError", () => {
 });
 
 describe("httpStatus", () => {
-  test("blames the request, the object or what is behind us", () => {
+  test("distinguishes faults of the request, of the object and of the sources", () => {
     expect(status("KEY_INVALID")).toBe(400);
     expect(status("KEY_TOO_LONG")).toBe(400);
     expect(status("REQUEST_INVALID")).toBe(400);

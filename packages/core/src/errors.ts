@@ -1,84 +1,187 @@
 /**
- * The one error class of Agarose, with one code per cause.
+ * The one error class of Agarose, with one code per cause, and the catalogue of all codes.
  *
- * A message carries both numbers (what was needed, what was there) and what to do next; `details` carries the same
- * facts for programs. HTTP answers and exit codes are derived from the code alone (`httpStatus`).
+ * A message carries both numbers (what was needed, what was there) and what to do next. `details` carries the same facts
+ * for programs. HTTP responses and exit codes are derived from the code alone.
  */
 
-/** Why something failed. The comment of each code says whose mistake it is and what to do. */
-export type ErrorCode =
-  /** The key breaks a rule of `parseKey` (empty, `..`, lone surrogate, …). The caller's mistake. */
-  | "KEY_INVALID"
-  /** The encoded key does not fit in 1,024 bytes. The caller's mistake: use a shorter key. */
-  | "KEY_TOO_LONG"
-  /** No region holds a manifest for the key. */
-  | "OBJECT_NOT_FOUND"
-  /** The manifest is not JSON of format 1, or contradicts itself. Run `agarose verify`. */
-  | "MANIFEST_INVALID"
-  /** The manifest is larger than `MANIFEST_BYTES_MAX`. Use larger stripes. */
-  | "MANIFEST_TOO_LARGE"
-  /** The manifest's format is newer than this program reads. Upgrade. */
-  | "MANIFEST_NEWER"
-  /** The manifest names a region which the configuration does not have. */
-  | "REGION_UNKNOWN"
-  /** k, m or stripeBytes out of range. */
-  | "CODE_INVALID"
-  /** The layout does not survive what the configuration promises. */
-  | "LAYOUT_UNSAFE"
-  /** The configuration file or binding is wrong. */
-  | "CONFIG_INVALID"
-  /** The command line is wrong. */
-  | "USAGE"
-  /** Fewer than k chunks of a stripe could be had from all sources. */
-  | "NOT_ENOUGH_CHUNKS"
-  /** The codec was given fewer than k shards. A programmer's mistake. */
-  | "NOT_ENOUGH_SHARDS"
-  /** Shards of one stripe differ in length, or an index is doubled or out of range. A programmer's mistake. */
-  | "SHARDS_INVALID"
-  /** A chunk's SHA-256 is not the manifest's. The source is corrupt; another one is tried. */
-  | "CHUNK_CORRUPT"
-  /** A source answered with another number of bytes than asked for. Another one is tried. */
-  | "CHUNK_WRONG_LENGTH"
-  /** A source does not have the chunk (404, or an edge miss). Another one is tried. */
-  | "CHUNK_MISSING"
-  /** A source answered with an error status, or not at all. Another one is tried. */
-  | "SOURCE_FAILED"
-  /** The object's decoded bytes do not have the manifest's SHA-256. */
-  | "OBJECT_CORRUPT"
-  /** The read did not finish within its deadline. */
-  | "READ_TIMEOUT"
-  /** The Range header cannot be met (HTTP 416). */
-  | "RANGE_UNSATISFIABLE"
-  /** A bundle's frames are malformed or end early. The chunks come from elsewhere. */
-  | "BUNDLE_INVALID"
-  /** Every PoP and every bucket refused: there is no manifest to read by. */
-  | "NO_SOURCE"
-  /** The whole object takes more requests than one invocation of the edge may make. Ask for ranges of it. */
-  | "OBJECT_TOO_LARGE"
-  /** The caller aborted. */
-  | "ABORTED"
-  /** Credentials are missing or were refused by the store. */
-  | "CREDENTIALS_REFUSED"
-  /** The store refused a write, or is unreachable. */
-  | "STORE_FAILED"
-  /** A file to put cannot be read, or changed while it was read. */
-  | "FILE_UNREADABLE"
-  /** A knapsack instance is malformed (NaN, negative, weight 0, capacity out of range). */
-  | "KNAPSACK_INVALID"
-  /** A scenario, trace or log line is malformed. */
-  | "SCENARIO_INVALID"
-  /** What a cache policy left behind is malformed, or another policy's. Let it start anew. */
-  | "SNAPSHOT_INVALID"
-  /** A request to the edge is malformed. */
-  | "REQUEST_INVALID"
-  /** The route needs a token that was not given or is wrong. */
-  | "FORBIDDEN"
-  /** Something else is at work on the same thing. Try again later. */
-  | "BUSY"
-  /** A defect of ours. Please report it. */
-  | "INTERNAL";
+/** False in a build whose errors carry codes and details only; not defined in any other. */
+declare const AGAROSE_MESSAGES: boolean | undefined;
 
-const HTTP_STATUS: Partial<Record<ErrorCode, number>> = {
+/**
+ * Whether errors of this build carry messages. Code that runs in the service worker writes ``HAS_MESSAGES && `…` ``: a
+ * bundler that defines `AGAROSE_MESSAGES` as `false` then drops the text, and an error's message is its code.
+ */
+export const HAS_MESSAGES: boolean = typeof AGAROSE_MESSAGES === "undefined" || AGAROSE_MESSAGES;
+
+/** What one error code means. */
+export interface ErrorDescription {
+  /** What happened, in one sentence. */
+  readonly meaning: string;
+  /** What to do about it, in one sentence. */
+  readonly remedy: string;
+}
+
+/** Every code with its meaning and its remedy. `docs/reference/errors.md` is generated from it. */
+export const ERROR_CATALOGUE = {
+  KEY_INVALID: {
+    meaning: "The key breaks a rule: it is empty, has an empty or `..` segment, a NUL or a lone surrogate.",
+    remedy: "Correct the key.",
+  },
+  KEY_TOO_LONG: {
+    meaning: "The percent-encoded key is longer than 960 bytes.",
+    remedy: "Use a shorter key.",
+  },
+  REQUEST_INVALID: {
+    meaning: "A request to the edge is malformed.",
+    remedy: "Correct the field that the message names.",
+  },
+  FORBIDDEN: {
+    meaning: "The route needs a token or a signature, and the request has none or a wrong one.",
+    remedy: "Send a valid token, or a URL that is signed and not expired.",
+  },
+  OBJECT_NOT_FOUND: {
+    meaning: "Most regions answer that they hold no manifest for the key.",
+    remedy: "Check the key with `agarose ls`, and the buckets' permissions with `agarose doctor`.",
+  },
+  OBJECT_TOO_LARGE: {
+    meaning: "The whole object takes more requests than one invocation of the edge may make.",
+    remedy: "Read it with the service worker, or ask for ranges of it.",
+  },
+  RANGE_UNSATISFIABLE: {
+    meaning: "The Range header names no byte of the object.",
+    remedy: "Ask for a range below the length in Content-Range.",
+  },
+  ABORTED: {
+    meaning: "The caller aborted.",
+    remedy: "No action is needed.",
+  },
+  INTERNAL: {
+    meaning: "Agarose has a defect.",
+    remedy: "Report it with the message and the details.",
+  },
+  CONFIG_INVALID: {
+    meaning: "A configuration file, a variable, a secret or an option is wrong.",
+    remedy: "Correct the field that the message names.",
+  },
+  MANIFEST_INVALID: {
+    meaning: "The manifest is damaged, contradicts itself or is not JSON.",
+    remedy: "Run `agarose verify`, then `agarose repair`.",
+  },
+  MANIFEST_TOO_LARGE: {
+    meaning: "The manifest is larger than 8 MiB.",
+    remedy: "Put the object with larger stripes.",
+  },
+  MANIFEST_NEWER: {
+    meaning: "The manifest has a newer format than this program reads.",
+    remedy: "Upgrade Agarose.",
+  },
+  REGION_UNKNOWN: {
+    meaning: "Fewer than k chunks are in configured regions.",
+    remedy: "Configure the missing regions; `verify` and `repair` need all of them.",
+  },
+  CODE_INVALID: {
+    meaning: "k, m or the stripe size is out of range.",
+    remedy: "Use k >= 1, m >= 0, 2k + m <= 256 and stripes of 1 byte to 16 MiB.",
+  },
+  NOT_ENOUGH_CHUNKS: {
+    meaning: "All configured sources together deliver fewer than k chunks of a stripe.",
+    remedy: "Retry once the regions answer again, or configure the missing ones.",
+  },
+  NOT_ENOUGH_SHARDS: {
+    meaning: "The codec got fewer than k shards.",
+    remedy: "Pass at least k distinct shards.",
+  },
+  SHARDS_INVALID: {
+    meaning: "Shards of one stripe differ in length, or an index is repeated or out of range.",
+    remedy: "Pass distinct shards of equal length.",
+  },
+  CHUNK_CORRUPT: {
+    meaning: "A chunk has another SHA-256 than its manifest says.",
+    remedy: "A read asks another source by itself; run `agarose repair` to mend the bucket.",
+  },
+  CHUNK_WRONG_LENGTH: {
+    meaning: "A source sent another number of bytes than the manifest says.",
+    remedy: "A read asks another source by itself; run `agarose repair` to mend the bucket.",
+  },
+  CHUNK_MISSING: {
+    meaning: "A source does not hold the chunk.",
+    remedy: "A read asks another source by itself; run `agarose repair` to mend the bucket.",
+  },
+  SOURCE_FAILED: {
+    meaning: "A source answered with an error status, or not at all.",
+    remedy: "A read asks another source by itself; otherwise retry.",
+  },
+  OBJECT_CORRUPT: {
+    meaning: "The decoded object has another SHA-256 than its manifest says.",
+    remedy: "Run `agarose verify`, then put the object again.",
+  },
+  BUNDLE_INVALID: {
+    meaning: "A PoP's bundle is malformed or ends early.",
+    remedy: "No action is needed: the read takes its chunks from other sources.",
+  },
+  NO_SOURCE: {
+    meaning: "No PoP and no bucket delivers a usable manifest.",
+    remedy: "Retry once they answer again.",
+  },
+  BUSY: {
+    meaning: "Another request is at work on the same thing, or memory is short.",
+    remedy: "Retry later.",
+  },
+  READ_TIMEOUT: {
+    meaning: "No source of a stripe sent anything for 30 seconds, or another step took too long.",
+    remedy: "Retry, or allow more time.",
+  },
+  USAGE: {
+    meaning: "The command line is wrong.",
+    remedy: "See `agarose COMMAND --help`.",
+  },
+  LAYOUT_UNSAFE: {
+    meaning: "The layout survives fewer losses than the configuration promises.",
+    remedy: "Use more parity, more regions or more providers, or promise less.",
+  },
+  CREDENTIALS_REFUSED: {
+    meaning: "The store refused the credentials, or there are none.",
+    remedy: "Set credentials that may read and write the bucket.",
+  },
+  STORE_FAILED: {
+    meaning: "The store refused a write, or does not answer.",
+    remedy: "Run the command again: it continues where it stopped.",
+  },
+  FILE_UNREADABLE: {
+    meaning: "A file cannot be read, or changed while it was read.",
+    remedy: "Check the path and its permissions.",
+  },
+  KNAPSACK_INVALID: {
+    meaning: "A knapsack instance has a weight, value or capacity that is out of range.",
+    remedy: "Correct the field that the message names.",
+  },
+  SCENARIO_INVALID: {
+    meaning: "A scenario, a trace or a log line is malformed.",
+    remedy: "Correct the field or line that the message names.",
+  },
+  SNAPSHOT_INVALID: {
+    meaning: "The saved state of a cache policy is malformed, or of another policy.",
+    remedy: "Start the policy without it.",
+  },
+} as const satisfies Record<string, ErrorDescription>;
+
+/** Why something failed: a key of `ERROR_CATALOGUE`. */
+export type ErrorCode = keyof typeof ERROR_CATALOGUE;
+
+/** Codes that only programs report (the command line, the simulator): no HTTP response has them. */
+export type ProgramErrorCode =
+  | "USAGE"
+  | "LAYOUT_UNSAFE"
+  | "CREDENTIALS_REFUSED"
+  | "STORE_FAILED"
+  | "FILE_UNREADABLE"
+  | "KNAPSACK_INVALID"
+  | "SCENARIO_INVALID"
+  | "SNAPSHOT_INVALID";
+
+/** The HTTP status by code. A fault of a source behind us is a 502. */
+export const HTTP_STATUS: Readonly<Record<Exclude<ErrorCode, ProgramErrorCode>, number>> = {
   KEY_INVALID: 400,
   KEY_TOO_LONG: 400,
   REQUEST_INVALID: 400,
@@ -89,22 +192,36 @@ const HTTP_STATUS: Partial<Record<ErrorCode, number>> = {
   ABORTED: 499,
   INTERNAL: 500,
   CONFIG_INVALID: 500,
+  MANIFEST_INVALID: 502,
+  MANIFEST_TOO_LARGE: 502,
+  MANIFEST_NEWER: 502,
+  REGION_UNKNOWN: 502,
+  CODE_INVALID: 502,
+  NOT_ENOUGH_CHUNKS: 502,
+  NOT_ENOUGH_SHARDS: 502,
+  SHARDS_INVALID: 502,
+  CHUNK_CORRUPT: 502,
+  CHUNK_WRONG_LENGTH: 502,
+  CHUNK_MISSING: 502,
+  SOURCE_FAILED: 502,
+  OBJECT_CORRUPT: 502,
+  BUNDLE_INVALID: 502,
+  NO_SOURCE: 502,
   BUSY: 503,
   READ_TIMEOUT: 504,
 };
 
-/** False in a build whose errors carry codes and details only; not defined in any other. */
-declare const AGAROSE_MESSAGES: boolean | undefined;
-
-/** Whether this build has error messages. Write `HAS_MESSAGES && "…"`: a build without messages drops the text. */
-export const HAS_MESSAGES: boolean = typeof AGAROSE_MESSAGES === "undefined" || AGAROSE_MESSAGES;
-
-/** A failure with a code for programs and a sentence for people. Without a message, the code takes its place. */
+/** A failure with a code for programs and a sentence for people. */
 export class AgaroseError extends Error {
   override readonly name = "AgaroseError";
   declare readonly code: ErrorCode;
   declare readonly details: Readonly<Record<string, unknown>>;
 
+  /**
+   * @param message both numbers and what to do next. Without one (`false`, undefined or empty), the code is the message.
+   * @param details the facts of the message, for programs: JSON values.
+   * @param cause the failure behind this one.
+   */
   constructor(
     code: ErrorCode,
     message: string | false | undefined,
@@ -116,9 +233,9 @@ export class AgaroseError extends Error {
     this.details = details;
   }
 
-  /** The status of an HTTP answer that reports this error: a fault of a source behind us is 502. */
+  /** The status of an HTTP response that reports this error; 502 for a code of a newer source. */
   get httpStatus(): number {
-    return HTTP_STATUS[this.code] ?? 502;
+    return (HTTP_STATUS as Partial<Record<ErrorCode, number>>)[this.code] ?? 502;
   }
 
   toJSON(): { code: ErrorCode; message: string; details: Readonly<Record<string, unknown>> } {
@@ -126,9 +243,16 @@ export class AgaroseError extends Error {
   }
 }
 
+/** Meaning and remedy of `code` in two sentences: the words for an error of a build that has none. */
+export function explainError(code: ErrorCode): string {
+  const { meaning, remedy } = ERROR_CATALOGUE[code];
+  return `${meaning} ${remedy}`;
+}
+
 /**
- * Returns `error` itself when it is one of ours, and wraps anything else: aborts as ABORTED, the rest as `fallback`. Packages that
- * do not import this one throw errors of the same name and fields, and a bundle may hold this class twice: those keep theirs.
+ * Returns `error` itself when it is an AgaroseError, and wraps everything else: an abort as ABORTED, a time-out as
+ * READ_TIMEOUT, the rest as `fallback`. Packages that do not import this one throw errors of the same name and fields, and a
+ * bundle may hold this class twice: those keep their code, message and details.
  */
 export function toAgaroseError(error: unknown, fallback: ErrorCode = "INTERNAL"): AgaroseError {
   if (error instanceof AgaroseError) return error;
@@ -139,4 +263,11 @@ export function toAgaroseError(error: unknown, fallback: ErrorCode = "INTERNAL")
     TimeoutError: "READ_TIMEOUT",
   };
   return new AgaroseError(codes[name!] ?? fallback, message, details, error);
+}
+
+/** Whether a read failed because chunks are gone: its manifest names a version that was replaced. */
+export function isOutdated(error: unknown): boolean {
+  const { code, details } = toAgaroseError(error);
+  const failures = (details["failures"] ?? []) as readonly { readonly code: string }[];
+  return code === "NOT_ENOUGH_CHUNKS" && failures.some((failure) => failure.code === "CHUNK_MISSING");
 }

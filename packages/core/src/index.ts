@@ -1,6 +1,17 @@
 /** Manifest, placement, read plan and the late-binding reader: everything that must agree wherever Agarose runs. */
 export type { Codec, Decoder, Shard } from "./codec.ts";
-export { AgaroseError, HAS_MESSAGES, toAgaroseError, type ErrorCode } from "./errors.ts";
+export {
+  AgaroseError,
+  ERROR_CATALOGUE,
+  explainError,
+  HAS_MESSAGES,
+  HTTP_STATUS,
+  isOutdated,
+  toAgaroseError,
+  type ErrorCode,
+  type ErrorDescription,
+  type ProgramErrorCode,
+} from "./errors.ts";
 export * from "./format/key.ts";
 export { isCount, isRecord, isText } from "./format/shape.ts";
 export * from "./format/manifest.ts";

@@ -5,6 +5,7 @@
 import {
   AgaroseError,
   HAS_MESSAGES,
+  isOutdated,
   objectAnswer,
   openRead,
   toAgaroseError,
@@ -272,11 +273,4 @@ export class ObjectRead {
     this.#trace.end(status, bytes, report, cause);
     this.#onEnd();
   }
-}
-
-/** Whether a read failed because chunks are gone, as against sources that do not answer. */
-function isOutdated(error: unknown): boolean {
-  const { code, details } = toAgaroseError(error);
-  const failures = (details["failures"] ?? []) as { readonly code: string }[];
-  return code === "NOT_ENOUGH_CHUNKS" && failures.some((failure) => failure.code === "CHUNK_MISSING");
 }

@@ -11,7 +11,7 @@ import {
   RegionSource,
   serverTiming,
   systemSha256,
-  toAgaroseError,
+  isOutdated,
   type ByteRange,
   type Manifest,
   type ObjectAnswer,
@@ -65,13 +65,6 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
 /** For the client only: no cache that others share may keep it, and its own asks again each time. */
 function unshared(answer: ObjectAnswer): ObjectAnswer {
   return { ...answer, headers: { ...answer.headers, "cache-control": "private, no-cache" } };
-}
-
-/** Whether chunks are gone, as against a region that does not answer. */
-function isOutdated(error: unknown): boolean {
-  const { code, details } = toAgaroseError(error);
-  const failures = (details["failures"] ?? []) as { code: string }[];
-  return code === "NOT_ENOUGH_CHUNKS" && failures.some((failure) => failure.code === "CHUNK_MISSING");
 }
 
 function bodiless({ status, headers }: ObjectAnswer): Response {
