@@ -1,9 +1,9 @@
 /**
- * The online scheme of Liu et al. (Algorithm 3): on each request the cached objects of least value per chunk, together
- * with the requested one, are divided anew. Popularity comes from the discounting rate estimator.
+ * The online scheme of Liu et al. (Algorithm 3): each request divides the room of the requested object and of the cached
+ * objects of least value per chunk among them again. The discounting rate estimator gives popularity (section V-A).
  *
- * Departures: the small problem of lines 11-12 is solved by our exact knapsack, which finds the same optimum as
- * Algorithms 1-2 (`liu-partitions.ts` is tested against it); room is counted in weight, so that objects may differ in size.
+ * Departures: our exact knapsack solves the small problem of lines 11-12. It finds the same optimum as Algorithms 1-2, against
+ * which a test compares it. Room is counted in weight, so that objects may differ in size.
  */
 
 import { solveKnapsack } from "../knapsack/index.ts";
@@ -12,50 +12,106 @@ import type { Policy, PolicyCache } from "../policy/policy.ts";
 import { packSnapshot } from "../policy/snapshot.ts";
 import type { SnapshotReader } from "../policy/snapshot.ts";
 
-export function online(cache: PolicyCache, decay: number, everySeconds: number, state?: SnapshotReader): Policy {
-  const { chunkWeight } = cache;
-  const counters = state?.float64(cache.objects) ?? new Float64Array(cache.objects);
-  const cached = new Set<number>([...(state?.objectList() ?? []), ...keptObjects(cache)]);
-  let steps = state?.float64(1)[0] ?? 0;
-  const valueOf = (object: number, d: number): number => counters[object]! * cache.savedMs(object, d);
-  const densityOf = (object: number): number => {
-    const d = cache.countOf(object);
-    return valueOf(object, d) / (d * chunkWeight[object]!);
-  };
+/** How fast counts fade: every `everySeconds` seconds they are multiplied by `decay` (0 to 1). */
+export interface OnlineSettings {
+  readonly decay: number;
+  readonly everySeconds: number;
+}
 
-  function decayUntil(seconds: number): void {
-    const due = Math.floor(seconds / everySeconds);
-    if (due === steps) return;
-    for (let o = 0; o < counters.length; o++) counters[o]! *= decay ** (due - steps);
-    steps = due;
+/** Creates the policy for `cache`, as new or from a snapshot. */
+export function online(cache: PolicyCache, settings: OnlineSettings, state?: SnapshotReader): Policy {
+  return new OnlinePolicy(cache, settings, state);
+}
+
+class OnlinePolicy implements Policy {
+  readonly #cache: PolicyCache;
+  readonly #settings: OnlineSettings;
+  /** Per object: its requests, discounted. */
+  readonly #counters: Float64Array;
+  readonly #cached: Set<number>;
+  /** Decay steps applied so far. */
+  #steps: number;
+
+  constructor(cache: PolicyCache, settings: OnlineSettings, state?: SnapshotReader) {
+    this.#cache = cache;
+    this.#settings = settings;
+    // The order of reading is that of `snapshot`.
+    this.#counters = state?.float64(cache.objects) ?? new Float64Array(cache.objects);
+    this.#cached = new Set([...(state?.objectList() ?? []), ...keptObjects(cache)]);
+    this.#steps = state?.float64(1)[0] ?? 0;
+  }
+
+  onRequest(object: number, seconds: number): void {
+    const cache = this.#cache;
+    this.#decayUntil(seconds);
+    this.#counters[object]! += 1;
+    const k = cache.kOf(object);
+    const weight = cache.chunkWeight[object]!;
+    if (cache.countOf(object) >= k || weight > cache.capacity) return;
+    if (cache.used + (k - cache.countOf(object)) * weight <= cache.capacity) {
+      cache.keep(object, k);
+      this.#cached.add(object);
+    } else this.#divide(this.#chooseCandidates(object));
+  }
+
+  forget(object: number): void {
+    this.#counters[object] = 0;
+    this.#cached.delete(object);
+  }
+
+  snapshot(): Uint8Array {
+    return packSnapshot("online", this.#cache.objects, [
+      this.#counters,
+      [...this.#cached],
+      Float64Array.of(this.#steps),
+    ]);
+  }
+
+  #decayUntil(seconds: number): void {
+    const counters = this.#counters;
+    const due = Math.floor(seconds / this.#settings.everySeconds);
+    if (due === this.#steps) return;
+    for (let o = 0; o < counters.length; o++) counters[o]! *= this.#settings.decay ** (due - this.#steps);
+    this.#steps = due;
+  }
+
+  #valueOf(object: number, d: number): number {
+    return this.#counters[object]! * this.#cache.savedMs(object, d);
+  }
+
+  #weightOf(object: number): number {
+    return this.#cache.countOf(object) * this.#cache.chunkWeight[object]!;
   }
 
   /** Lines 6-9: the requested object and the cheapest cached ones, until the whole object would fit. */
-  function chooseCandidates(object: number): number[] {
-    const whole = cache.kOf(object) * chunkWeight[object]!;
+  #chooseCandidates(object: number): number[] {
+    const cache = this.#cache;
+    const whole = cache.kOf(object) * cache.chunkWeight[object]!;
     const candidates = [object];
-    let room = cache.capacity - cache.used + cache.countOf(object) * chunkWeight[object]!;
-    const others = [...cached].filter((other) => other !== object && cache.countOf(other) > 0);
-    const densities = others.map(densityOf);
+    let room = cache.capacity - cache.used + this.#weightOf(object);
+    const others = [...this.#cached].filter((other) => other !== object && cache.countOf(other) > 0);
+    const densities = others.map((other) => this.#valueOf(other, cache.countOf(other)) / this.#weightOf(other));
     while (room < whole && candidates.length <= others.length) {
       const at = densities.indexOf(Math.min(...densities));
       densities[at] = Infinity;
       candidates.push(others[at]!);
-      room += cache.countOf(others[at]!) * chunkWeight[others[at]!]!;
+      room += this.#weightOf(others[at]!);
     }
     return candidates;
   }
 
-  function divide(candidates: number[]): void {
+  /** Lines 10-13: gives the candidates their best share of the free room and of their own. */
+  #divide(candidates: readonly number[]): void {
+    const cache = this.#cache;
     let capacity = cache.capacity - cache.used;
-    for (const object of candidates) capacity += cache.countOf(object) * chunkWeight[object]!;
+    for (const object of candidates) capacity += this.#weightOf(object);
     const start = [0];
     const weights: number[] = [];
     const values: number[] = [];
     for (const object of candidates) {
       for (let d = 1; d <= cache.kOf(object); d++) {
-        weights.push(d * chunkWeight[object]!);
-        values.push(valueOf(object, d));
+        weights.push(d * cache.chunkWeight[object]!);
+        values.push(this.#valueOf(object, d));
       }
       start.push(weights.length);
     }
@@ -68,26 +124,8 @@ export function online(cache: PolicyCache, decay: number, everySeconds: number, 
     for (const object of candidates) cache.keep(object, 0);
     for (const [i, object] of candidates.entries()) {
       cache.keep(object, choice[i]! + 1);
-      if (choice[i]! >= 0) cached.add(object);
-      else cached.delete(object);
+      if (choice[i]! >= 0) this.#cached.add(object);
+      else this.#cached.delete(object);
     }
   }
-
-  return {
-    onRequest: (object, seconds) => {
-      decayUntil(seconds);
-      counters[object]! += 1;
-      const k = cache.kOf(object);
-      if (cache.countOf(object) >= k || chunkWeight[object]! > cache.capacity) return;
-      if (cache.used + (k - cache.countOf(object)) * chunkWeight[object]! <= cache.capacity) {
-        cache.keep(object, k);
-        cached.add(object);
-      } else divide(chooseCandidates(object));
-    },
-    forget: (object) => {
-      counters[object] = 0;
-      cached.delete(object);
-    },
-    snapshot: () => packSnapshot("online", cache.objects, [counters, [...cached], Float64Array.of(steps)]),
-  };
 }

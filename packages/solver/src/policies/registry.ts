@@ -3,6 +3,7 @@
 import { solverError } from "../errors.ts";
 import { adaptive } from "./adaptive/index.ts";
 import { agar } from "./agar.ts";
+import type { AgarSettings } from "./agar.ts";
 import { backend } from "./backend.ts";
 import { clairvoyant } from "./clairvoyant.ts";
 import { exact } from "./exact.ts";
@@ -10,6 +11,7 @@ import { gdsf } from "./gdsf.ts";
 import { lfu } from "./lfu.ts";
 import { lru } from "./lru.ts";
 import { online } from "./online.ts";
+import type { OnlineSettings } from "./online.ts";
 import type { Policy, PolicyCache } from "../policy/policy.ts";
 import { SnapshotReader } from "../policy/snapshot.ts";
 import { sprout } from "./sprout/index.ts";
@@ -60,7 +62,7 @@ const POLICIES: Readonly<Record<string, Entry>> = {
   "w-tinylfu": withChunks(wTinyLfu),
   agar: {
     settings: { alpha: ALPHA, earlyStop: FLAG(false) },
-    create: (cache, settings, state) => agar(cache, settings as { alpha: number; earlyStop: boolean }, state),
+    create: (cache, settings, state) => agar(cache, settings as unknown as AgarSettings, state),
   },
   exact: { settings: { alpha: ALPHA }, create: (cache, { alpha }, state) => exact(cache, alpha as number, state) },
   online: {
@@ -68,7 +70,7 @@ const POLICIES: Readonly<Record<string, Entry>> = {
       decay: { default: 0.9, check: (decay) => inRange(decay, 0, 1), is: "from 0 to 1" },
       everySeconds: { default: 60, check: (seconds) => inRange(seconds, 1e-3, Infinity), is: "above 0" },
     },
-    create: (cache, { decay, everySeconds }, state) => online(cache, decay as number, everySeconds as number, state),
+    create: (cache, settings, state) => online(cache, settings as unknown as OnlineSettings, state),
   },
   sprout: { settings: { alpha: ALPHA }, create: (cache, { alpha }, state) => sprout(cache, alpha as number, state) },
   adaptive: { settings: {}, create: (cache, _settings, state) => adaptive(cache, state) },

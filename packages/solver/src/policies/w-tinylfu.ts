@@ -1,7 +1,7 @@
 /**
  * Window-TinyLFU (Einziger, Friedman & Manes 2017) with c chunks per object: new objects live in a small LRU window;
- * what falls out of it enters the main cache, a segmented LRU, only if it was read more often than the main cache's next
- * victim. Counts are halved after every so many reads, so that old fame fades.
+ * an object that leaves the window enters the main cache, a segmented LRU, only if it was read more often than the main
+ * cache's next victim. Counts are halved at regular intervals, so that old popularity fades.
  *
  * Departures: counts are exact instead of sketched, one per object; sizes are compared by one victim after the other.
  */
@@ -11,101 +11,147 @@ import type { Policy, PolicyCache } from "../policy/policy.ts";
 import { packSnapshot } from "../policy/snapshot.ts";
 import type { SnapshotReader } from "../policy/snapshot.ts";
 
+/** Shares of the cache: the window, and of the main cache the protected segment. */
 const WINDOW_SHARE = 0.01;
 const PROTECTED_SHARE = 0.8;
-/** Counts are halved after so many reads per object that fits, and not before so many reads. */
+/** Counts are halved after this many reads per object that fits, and after this many reads at the earliest. */
 const SAMPLE_PER_OBJECT = 10;
 const SAMPLE_MIN = 100;
 
+/** Creates the policy for `cache`, as new or from a snapshot. `chunksOf`: how many chunks of an object it keeps. */
 export function wTinyLfu(cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader): Policy {
-  const frequency = state?.float64(cache.objects) ?? new Float64Array(cache.objects);
-  let [sample, sizeSum, reads] = state?.float64(3) ?? [0, 0, 0];
-  const sizeOf = (object: number): number => chunksOf(object) * cache.chunkWeight[object]!;
-  const [window, probation, guarded] = [0, 1, 2].map(() => new Segment(sizeOf, state)) as [Segment, Segment, Segment];
-  const segments = [window, probation, guarded];
-  for (const object of keptObjects(cache)) if (!segments.some((segment) => segment.has(object))) probation.add(object);
+  return new WindowTinyLfu(cache, chunksOf, state);
+}
 
-  /** At least one object of mean size must fit the window, or none could ever come in. */
-  const windowMax = (): number => Math.max(WINDOW_SHARE * cache.capacity, Math.min(cache.capacity, sizeSum! / reads!));
+class WindowTinyLfu implements Policy {
+  readonly #cache: PolicyCache;
+  readonly #chunksOf: (object: number) => number;
+  readonly #frequency: Float64Array;
+  readonly #window: Segment;
+  readonly #probation: Segment;
+  readonly #protected: Segment;
+  readonly #segments: readonly Segment[];
+  /** Reads since counts were halved. */
+  #sample: number;
+  /** Sum of the sizes of all objects read, and how many reads there were. */
+  #sizeSum: number;
+  #reads: number;
 
-  function count(object: number): void {
+  constructor(cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader) {
+    this.#cache = cache;
+    this.#chunksOf = chunksOf;
+    // The order of reading is that of `snapshot`.
+    this.#frequency = state?.float64(cache.objects) ?? new Float64Array(cache.objects);
+    [this.#sample, this.#sizeSum, this.#reads] = (state?.float64(3) ?? [0, 0, 0]) as [number, number, number];
+    const segment = (): Segment => new Segment((object) => this.#sizeOf(object), state);
+    this.#window = segment();
+    this.#probation = segment();
+    this.#protected = segment();
+    this.#segments = [this.#window, this.#probation, this.#protected];
+    for (const object of keptObjects(cache)) {
+      if (!this.#segments.some((own) => own.has(object))) this.#probation.add(object);
+    }
+  }
+
+  onRequest(object: number): void {
+    const size = this.#sizeOf(object);
+    if (size > this.#cache.capacity) return;
+    this.#count(object);
+    if (this.#window.touch(object) || this.#protected.touch(object)) return this.#fill(object);
+    if (this.#probation.has(object)) this.#promote(object);
+    else if (size > this.#windowMax()) {
+      // Too large for the window: it is a candidate for the main cache at once.
+      this.#admit(object);
+      if (!this.#probation.has(object)) return;
+    } else {
+      while (this.#window.size + size > this.#windowMax()) this.#admit(this.#window.removeOldest());
+      this.#window.add(object);
+    }
+    this.#fill(object);
+  }
+
+  forget(object: number): void {
+    this.#frequency[object] = 0;
+    for (const segment of this.#segments) segment.remove(object);
+  }
+
+  snapshot(): Uint8Array {
+    return packSnapshot("w-tinylfu", this.#cache.objects, [
+      this.#frequency,
+      Float64Array.of(this.#sample, this.#sizeSum, this.#reads),
+      ...this.#segments.map((segment) => [...segment.objects()]),
+    ]);
+  }
+
+  #sizeOf(object: number): number {
+    return this.#chunksOf(object) * this.#cache.chunkWeight[object]!;
+  }
+
+  /** The window holds at least one object of mean size, or no object could ever come in. */
+  #windowMax(): number {
+    const { capacity } = this.#cache;
+    return Math.max(WINDOW_SHARE * capacity, Math.min(capacity, this.#sizeSum / this.#reads));
+  }
+
+  #count(object: number): void {
+    const frequency = this.#frequency;
     frequency[object]! += 1;
-    sizeSum! += sizeOf(object);
-    reads! += 1;
-    if (++sample! < Math.max(SAMPLE_MIN, (SAMPLE_PER_OBJECT * cache.capacity) / (sizeSum! / reads!))) return;
-    sample = 0;
+    this.#sizeSum += this.#sizeOf(object);
+    this.#reads += 1;
+    const sampleMax = Math.max(SAMPLE_MIN, (SAMPLE_PER_OBJECT * this.#cache.capacity) / (this.#sizeSum / this.#reads));
+    if (++this.#sample < sampleMax) return;
+    this.#sample = 0;
     for (let o = 0; o < frequency.length; o++) frequency[o]! /= 2;
   }
 
-  function promote(object: number): void {
-    probation.remove(object);
-    guarded.add(object);
-    const guardedMax = PROTECTED_SHARE * (cache.capacity - windowMax());
-    while (guarded.size > guardedMax && guarded.oldest() !== object) probation.add(guarded.removeOldest());
+  #promote(object: number): void {
+    this.#probation.remove(object);
+    this.#protected.add(object);
+    const protectedMax = PROTECTED_SHARE * (this.#cache.capacity - this.#windowMax());
+    while (this.#protected.size > protectedMax && this.#protected.oldest() !== object) {
+      this.#probation.add(this.#protected.removeOldest());
+    }
   }
 
-  function drop(object: number): void {
-    for (const segment of segments) segment.remove(object);
-    cache.keep(object, 0);
+  #drop(object: number): void {
+    for (const segment of this.#segments) segment.remove(object);
+    this.#cache.keep(object, 0);
   }
 
-  /** The candidate leaves the window: it takes the place of less read objects, or goes. */
-  function admit(candidate: number): void {
+  /** The candidate leaves the window: it takes the place of objects that were read less, or leaves the cache. */
+  #admit(candidate: number): void {
+    const size = this.#sizeOf(candidate);
     const victims: number[] = [];
-    let freed = cache.capacity - windowMax() - probation.size - guarded.size;
-    for (const segment of [probation, guarded]) {
+    let freed = this.#cache.capacity - this.#windowMax() - this.#probation.size - this.#protected.size;
+    for (const segment of [this.#probation, this.#protected]) {
       for (const victim of segment.objects()) {
-        if (freed >= sizeOf(candidate)) break;
-        if (frequency[victim]! >= frequency[candidate]!) return drop(candidate);
+        if (freed >= size) break;
+        if (this.#frequency[victim]! >= this.#frequency[candidate]!) return this.#drop(candidate);
         victims.push(victim);
-        freed += sizeOf(victim);
+        freed += this.#sizeOf(victim);
       }
     }
-    if (freed < sizeOf(candidate)) return drop(candidate);
-    for (const victim of victims) drop(victim);
-    probation.add(candidate);
+    if (freed < size) return this.#drop(candidate);
+    for (const victim of victims) this.#drop(victim);
+    this.#probation.add(candidate);
   }
 
-  /** The object is in a segment. What the segments do not count on may fill the cache: then the main cache gives way. */
-  function fill(object: number): void {
-    const needed = (chunksOf(object) - cache.countOf(object)) * cache.chunkWeight[object]!;
-    for (const segment of [probation, guarded, window]) {
+  /**
+   * Fetches the chunks of an object that is in a segment. The cache may hold chunks that no segment counts; then the main
+   * cache makes room.
+   */
+  #fill(object: number): void {
+    const cache = this.#cache;
+    const chunks = this.#chunksOf(object);
+    const needed = (chunks - cache.countOf(object)) * cache.chunkWeight[object]!;
+    for (const segment of [this.#probation, this.#protected, this.#window]) {
       for (const victim of segment.objects()) {
         if (cache.used + needed <= cache.capacity) break;
-        if (victim !== object) drop(victim);
+        if (victim !== object) this.#drop(victim);
       }
     }
-    if (needed !== 0) cache.keep(object, chunksOf(object));
+    if (needed !== 0) cache.keep(object, chunks);
   }
-
-  return {
-    onRequest: (object) => {
-      const size = sizeOf(object);
-      if (size > cache.capacity) return;
-      count(object);
-      if (window.touch(object) || guarded.touch(object)) return fill(object);
-      if (probation.has(object)) promote(object);
-      else if (size > windowMax()) {
-        // Too large for the window: it stands for admission at once.
-        admit(object);
-        if (!probation.has(object)) return;
-      } else {
-        while (window.size + size > windowMax()) admit(window.removeOldest());
-        window.add(object);
-      }
-      fill(object);
-    },
-    forget: (object) => {
-      frequency[object] = 0;
-      for (const segment of segments) segment.remove(object);
-    },
-    snapshot: () =>
-      packSnapshot("w-tinylfu", cache.objects, [
-        frequency,
-        Float64Array.of(sample!, sizeSum!, reads!),
-        ...segments.map((segment) => [...segment.objects()]),
-      ]),
-  };
 }
 
 /** Objects by recency with their total size. */
