@@ -1,47 +1,71 @@
-/** Reads fields of unknown JSON; every refusal is SCENARIO_INVALID with the field's name and what it should be. */
+/** Reads fields of unknown JSON. A refusal names the field, what it should be and what it is. */
 
 import { solverError } from "./errors.ts";
+import type { SolverErrorCode } from "./errors.ts";
 
+/** A JSON object whose fields are not checked yet. */
 export type Json = Readonly<Record<string, unknown>>;
 
-export function fail(field: string, problem: string): never {
-  throw solverError("SCENARIO_INVALID", `${field}: ${problem}`, { field });
+/**
+ * Checks for one kind of input. Each returns the value with its type, or throws the reader's code with the details
+ * `{ field }`. `field` is the path shown to people, such as `pops[0].name`.
+ */
+export interface FieldReader {
+  fail(field: string, problem: string): never;
+  /** Throws for a field that is not in `known`; `prefix` goes before its name. */
+  refuseUnknown(json: Json, known: readonly string[], prefix: string): void;
+  asObject(value: unknown, field: string): Json;
+  asList(value: unknown, field: string): unknown[];
+  asString(value: unknown, field: string): string;
+  asBoolean(value: unknown, field: string): boolean;
+  /** A finite number from `min` to `max`, both included. */
+  asNumber(value: unknown, field: string, min?: number, max?: number): number;
+  /** An integer from `min` to 2^53 - 1. */
+  asInteger(value: unknown, field: string, min: number): number;
+  asOneOf<T extends string>(value: unknown, field: string, allowed: readonly T[]): T;
 }
 
-export function refuseUnknown(json: Json, known: readonly string[], prefix: string): void {
-  for (const field of Object.keys(json)) {
-    if (!known.includes(field)) fail(`${prefix}${field}`, `is no field of a scenario; known here: ${known.join(", ")}`);
-  }
+/** Returns checks that throw `code`; `subject` begins each message, such as `cache events: `. */
+export function fieldReader(code: SolverErrorCode, subject = ""): FieldReader {
+  const fail = (field: string, problem: string): never => {
+    throw solverError(code, `${subject}${field}: ${problem}`, { field });
+  };
+  const refuse = (field: string, wanted: string, got: unknown): never =>
+    fail(field, `must be ${wanted}, got ${describe(got)}`);
+  return {
+    fail,
+    refuseUnknown: (json, known, prefix) => {
+      for (const field of Object.keys(json)) {
+        if (!known.includes(field)) fail(`${prefix}${field}`, `is not a known field; known here: ${known.join(", ")}`);
+      }
+    },
+    asObject: (value, field) => {
+      if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
+      return refuse(field, "an object", value);
+    },
+    asList: (value, field) => (Array.isArray(value) ? value : refuse(field, "a list", value)),
+    asString: (value, field) => (typeof value === "string" ? value : refuse(field, "a string", value)),
+    asBoolean: (value, field) => (typeof value === "boolean" ? value : refuse(field, "true or false", value)),
+    asNumber: (value, field, min = -Infinity, max = Infinity) => {
+      if (typeof value === "number" && Number.isFinite(value) && value >= min && value <= max) return value;
+      const least = min === -Infinity ? "a finite number" : `a finite number >= ${min}`;
+      return refuse(field, max === Infinity ? least : `a number from ${min} to ${max}`, value);
+    },
+    asInteger: (value, field, min) => {
+      if (Number.isSafeInteger(value) && (value as number) >= min) return value as number;
+      return refuse(field, `an integer >= ${min}`, value);
+    },
+    asOneOf: <T extends string>(value: unknown, field: string, allowed: readonly T[]): T =>
+      (allowed as readonly unknown[]).includes(value)
+        ? (value as T)
+        : refuse(field, `one of ${allowed.join(", ")}`, value),
+  };
 }
 
-export function asObject(value: unknown, field: string): Json {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
-  return fail(field, `must be an object, got ${describe(value)}`);
-}
+const scenario: FieldReader = fieldReader("SCENARIO_INVALID");
 
-export function asList(value: unknown, field: string): unknown[] {
-  return Array.isArray(value) ? value : fail(field, `must be a list, got ${describe(value)}`);
-}
-
-export function asString(value: unknown, field: string): string {
-  return typeof value === "string" ? value : fail(field, `must be a string, got ${describe(value)}`);
-}
-
-export function asNumber(value: unknown, field: string, min: number, max = Infinity): number {
-  if (typeof value === "number" && Number.isFinite(value) && value >= min && value <= max) return value;
-  const range = max === Infinity ? `a finite number >= ${min}` : `a number from ${min} to ${max}`;
-  return fail(field, `must be ${range}, got ${describe(value)}`);
-}
-
-export function asInteger(value: unknown, field: string, min: number): number {
-  if (Number.isSafeInteger(value) && (value as number) >= min) return value as number;
-  return fail(field, `must be an integer >= ${min}, got ${describe(value)}`);
-}
-
-export function asOneOf<T extends string>(value: unknown, field: string, allowed: readonly T[]): T {
-  if ((allowed as readonly unknown[]).includes(value)) return value as T;
-  return fail(field, `must be one of ${allowed.join(", ")}, got ${describe(value)}`);
-}
+/** The checks for scenarios and requests for advice; they throw SCENARIO_INVALID. */
+export const { fail, refuseUnknown, asObject, asList, asString, asBoolean, asNumber, asInteger, asOneOf } = scenario;
 
 function describe(value: unknown): string {
   return value === undefined ? "nothing" : (JSON.stringify(value) ?? String(value)).slice(0, 60);

@@ -2,7 +2,7 @@
 
 import { exponentialServer, lognormalServer } from "../../src/policies/sprout/latency-bound.ts";
 import { optimizeSprout } from "../../src/policies/sprout/optimize.ts";
-import type { SproutFile } from "../../src/policies/sprout/optimize.ts";
+import type { SproutFile } from "../../src/policies/sprout/files.ts";
 import { seededRandom } from "../../src/random.ts";
 import type { Random } from "../../src/random.ts";
 import { simulateQueues } from "../sprout/queue-simulation.ts";

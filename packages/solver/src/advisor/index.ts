@@ -4,6 +4,8 @@
  */
 
 import { solverError } from "../errors.ts";
+import { asInteger, asList, asNumber, asObject, asString, fail } from "../json-fields.ts";
+import type { Json } from "../json-fields.ts";
 import { expectedReadMs } from "../options/latency.ts";
 import { simulate } from "../simulator/index.ts";
 import { parseScenario } from "../simulator/scenario/parse-scenario.ts";
@@ -248,39 +250,58 @@ function regionUse({ pops, data }: AdviceRequest, { k, m, regions }: Layout): Fl
 }
 
 function checkRequest(request: AdviceRequest): void {
-  const fail = (field: string, problem: string): never => {
-    throw solverError("SCENARIO_INVALID", `${field}: ${problem}`, { field });
-  };
-  const needNumber = (value: unknown, field: string, min: number): void => {
-    if (typeof value !== "number" || !Number.isFinite(value) || value < min) fail(field, `must be a number >= ${min}`);
-  };
-  const { regions, pops, data, survive, codes, cacheShares } = request ?? {};
-  if (!Array.isArray(regions) || regions.length === 0) fail("regions", "list at least one");
-  if (regions.length > REGIONS_MAX) fail("regions", `at most ${REGIONS_MAX}, got ${regions.length}`);
-  if (!Array.isArray(pops) || pops.length === 0) fail("pops", "list at least one");
-  for (const [p, pop] of pops.entries()) {
-    if (typeof pop?.name !== "string") fail(`pops[${p}].name`, "must be a string");
-    needNumber(pop.weight, `pops[${p}].weight`, 1e-6);
-    needNumber(pop.cacheLatencyMs, `pops[${p}].cacheLatencyMs`, 0);
-  }
-  for (const [r, region] of regions.entries()) {
-    if (typeof region?.name !== "string") fail(`regions[${r}].name`, "must be a string");
-    for (const { name } of pops) needNumber(region.latencyMs?.[name], `regions[${r}].latencyMs.${name}`, 0);
-    for (const field of ["storagePerGbMonth", "getPerMillion", "egressPerGb"] as const) {
-      needNumber(region[field], `regions[${r}].${field}`, 0);
-    }
-    if (region.bandwidthMBps !== undefined) needNumber(region.bandwidthMBps, `regions[${r}].bandwidthMBps`, 1e-3);
-  }
-  needNumber(data?.objects, "data.objects", 1);
-  needNumber(data?.bytesPerObject, "data.bytesPerObject", 1);
-  needNumber(data?.readsPerMonth, "data.readsPerMonth", 0);
-  if (!Number.isInteger(data.bytesPerObject)) fail("data.bytesPerObject", "must be an integer");
-  needNumber(survive?.regions, "survive.regions", 0);
-  needNumber(survive?.providers, "survive.providers", 0);
-  for (const [c, code] of (codes ?? []).entries()) {
-    const isCode = Array.isArray(code) && Number.isInteger(code[0]) && Number.isInteger(code[1]);
-    if (!isCode || code[0] < 1 || code[1] < 0 || code[0] + code[1] > 30)
+  const {
+    regions,
+    pops,
+    data,
+    survive,
+    codes = [],
+    cacheShares = [],
+  } = asObject(request, "request") as unknown as Json;
+  const popNames = checkPops(pops);
+  checkRegions(regions, popNames);
+  const { objects, bytesPerObject, readsPerMonth } = asObject(data, "data");
+  asNumber(objects, "data.objects", 1);
+  asInteger(bytesPerObject, "data.bytesPerObject", 1);
+  asNumber(readsPerMonth, "data.readsPerMonth", 0);
+  const lost = asObject(survive, "survive");
+  for (const field of ["regions", "providers"]) asNumber(lost[field], `survive.${field}`, 0);
+  for (const [c, code] of asList(codes, "codes").entries()) {
+    const [k, m] = Array.isArray(code) ? (code as unknown[]) : [];
+    const isCode = Number.isInteger(k) && Number.isInteger(m);
+    if (!isCode || (k as number) < 1 || (m as number) < 0 || (k as number) + (m as number) > 30) {
       fail(`codes[${c}]`, "must be [k, m], together at most 30");
+    }
   }
-  for (const [s, share] of (cacheShares ?? []).entries()) needNumber(share, `cacheShares[${s}]`, 0);
+  for (const [s, share] of asList(cacheShares, "cacheShares").entries()) asNumber(share, `cacheShares[${s}]`, 0);
+}
+
+/** Returns the names of the PoPs. */
+function checkPops(pops: unknown): string[] {
+  const list = asList(pops, "pops");
+  if (list.length === 0) fail("pops", "list at least one");
+  return list.map((entry, p) => {
+    const pop = asObject(entry, `pops[${p}]`);
+    asNumber(pop["weight"], `pops[${p}].weight`, 1e-6);
+    asNumber(pop["cacheLatencyMs"], `pops[${p}].cacheLatencyMs`, 0);
+    return asString(pop["name"], `pops[${p}].name`);
+  });
+}
+
+function checkRegions(regions: unknown, popNames: readonly string[]): void {
+  const list = asList(regions, "regions");
+  if (list.length === 0) fail("regions", "list at least one");
+  if (list.length > REGIONS_MAX) fail("regions", `at most ${REGIONS_MAX}, got ${list.length}`);
+  for (const [r, entry] of list.entries()) {
+    const region = asObject(entry, `regions[${r}]`);
+    asString(region["name"], `regions[${r}].name`);
+    const latencyMs = asObject(region["latencyMs"], `regions[${r}].latencyMs`);
+    for (const name of popNames) asNumber(latencyMs[name], `regions[${r}].latencyMs.${name}`, 0);
+    for (const field of ["storagePerGbMonth", "getPerMillion", "egressPerGb"]) {
+      asNumber(region[field], `regions[${r}].${field}`, 0);
+    }
+    if (region["bandwidthMBps"] !== undefined) {
+      asNumber(region["bandwidthMBps"], `regions[${r}].bandwidthMBps`, 1e-3);
+    }
+  }
 }

@@ -282,11 +282,11 @@ describe("parseCacheMessage", () => {
     expect(Math.min(refused, taken)).toBeGreaterThan(100);
   });
 
-  test("tells which field was wrong and what it was", () => {
+  test("says which field is wrong and what it is", () => {
     const message = { node: "p", epoch: 0, statedMs: 0, isComplete: false };
     const statement = { key: "a", chunks: [2, 1], hits: 0, readMs: 0 };
     expect(() => parseCacheMessage({ ...message, statements: [statement] })).toThrow(
-      "cache events: statements[0].chunks[1] must be an integer >= 3, got 1",
+      "cache events: statements[0].chunks[1]: must be an integer >= 3, got 1",
     );
     expect(() => parseCacheMessage({ ...message, statements: [statement, statement] })).toThrow("chunks[1]");
     const sound = { ...statement, chunks: [1] };

@@ -1,23 +1,24 @@
 /**
- * The sending side of C2P (ICDCN 2015, sections 3.2 and 3.3): what happens in a node's cache, gathered for 200 ms, with several
- * events of one object in one statement (aggregation), and less of it when there is too much (filtering).
+ * The sending side of C2P (ICDCN 2015, sections 3.2 and 3.3). It gathers what happens in a node's cache for 200 ms, puts
+ * several events of one object into one statement (aggregation), and drops events when there are too many (filtering).
  *
- * Departures: which events are dropped is not printed: we drop reads, of the objects read least, and never what a cache
- * holds: that waits for the next message. Hits of objects that have left the cache are not forgotten at once.
+ * Departures: the paper does not print which events it drops. Ours drops reads, of the least read objects first. It never
+ * drops what a cache holds; that waits for the next message. It keeps counting hits of objects that have left the cache.
  */
 
-import { asChunks, asNumber } from "./cache-message.ts";
+import { asChunks, asInteger, asNumber } from "./checks.ts";
 import type { CacheMessage, CacheStatement } from "./cache-message.ts";
 import { decayedHits } from "./hit-decay.ts";
 
+/** How a node gathers its events. Numbers out of range throw REQUEST_INVALID. */
 export interface CacheEventsSettings {
-  /** Must grow with every start of the node that may have lost its memory. Default 0. */
+  /** An integer >= 0 that grows with every start of a node that may have lost its memory. Default 0. */
   readonly epoch?: number;
-  /** How long events are gathered. Default 200. */
+  /** How long the node gathers events before a message, >= 0. Default 200. */
   readonly gatherMs?: number;
-  /** Statements in one message; what is beyond, the filter drops. Default 256. */
+  /** Statements in one message, at least 1; the filter drops the rest. Default 256. */
   readonly statementsMax?: number;
-  /** Objects outside the cache whose hits are remembered. Default 10,000. */
+  /** Objects outside the cache whose hits are counted. Default 10,000. */
   readonly othersMax?: number;
 }
 
@@ -27,12 +28,13 @@ interface Entry {
   readMs: number;
 }
 
+/** Gathers one node's cache events into messages. */
 export class CacheEvents {
   readonly node: string;
   readonly epoch: number;
-  /** Reads that the filter did not tell of. */
+  /** Reads that the filter dropped. */
   dropped = 0;
-  /** When a message is due; Infinity while there is nothing to tell. */
+  /** When the next message is due, in ms; Infinity while there is nothing to report. */
   dueMs = Infinity;
   readonly #gatherMs: number;
   readonly #statementsMax: number;
@@ -40,19 +42,19 @@ export class CacheEvents {
   readonly #held = new Map<string, Entry>();
   /** Least recently read first. */
   readonly #others = new Map<string, Entry>();
-  /** What the next message is to tell: true when other chunks are held, false for a mere read. */
+  /** Keys that the next message reports: true when the held chunks changed, false for a mere read. */
   readonly #news = new Map<string, boolean>();
   #lastStatedMs = -Infinity;
 
   constructor(node: string, settings: CacheEventsSettings = {}) {
     this.node = node;
-    this.epoch = asNumber(settings.epoch ?? 0, "epoch", { min: 0, isInteger: true });
-    this.#gatherMs = asNumber(settings.gatherMs ?? 200, "gatherMs", { min: 0 });
-    this.#statementsMax = asNumber(settings.statementsMax ?? 256, "statementsMax", { min: 1, isInteger: true });
-    this.#othersMax = asNumber(settings.othersMax ?? 10_000, "othersMax", { min: 0, isInteger: true });
+    this.epoch = asInteger(settings.epoch ?? 0, "epoch", 0);
+    this.#gatherMs = asNumber(settings.gatherMs ?? 200, "gatherMs", 0);
+    this.#statementsMax = asInteger(settings.statementsMax ?? 256, "statementsMax", 1);
+    this.#othersMax = asInteger(settings.othersMax ?? 10_000, "othersMax", 0);
   }
 
-  /** The object was read at this node, from its cache or not. */
+  /** Counts a read of the object at this node, from its cache or not. */
   recordRead(key: string, nowMs: number): void {
     const now = asNumber(nowMs, "nowMs");
     const { chunks, hits, readMs } = this.#entryOf(key, now);
@@ -60,28 +62,28 @@ export class CacheEvents {
     this.#announce(key, false, now);
   }
 
-  /** These chunks of the object (ascending) are held from now on; none when it has left the cache. */
+  /** Records that the cache holds these chunks (ascending) from now on; none when the object has left. */
   recordHeld(key: string, chunks: readonly number[], nowMs: number): void {
     const now = asNumber(nowMs, "nowMs");
     this.#store(key, { ...this.#entryOf(key, now), chunks: [...asChunks(chunks, "chunks")] });
     this.#announce(key, true, now);
   }
 
-  /** The message that is due, or undefined before `dueMs`. */
+  /** Returns the message that is due, or undefined before `dueMs`. */
   take(nowMs: number): CacheMessage | undefined {
     if (asNumber(nowMs, "nowMs") < this.dueMs) return undefined;
-    const told = this.#filter();
-    for (const key of told) this.#news.delete(key);
+    const reported = this.#filter();
+    for (const key of reported) this.#news.delete(key);
     this.dueMs = this.#news.size > 0 ? nowMs + this.#gatherMs : Infinity;
-    return this.#compose(told, nowMs, false);
+    return this.#compose(reported, nowMs, false);
   }
 
-  /** All that is held, at once: for a peer that has just come, and now and then against messages that were lost. */
+  /** Returns a complete message of all that is held: for a new peer, and at intervals to repair lost messages. */
   digest(nowMs: number): CacheMessage {
     return this.#compose([...this.#held.keys()], asNumber(nowMs, "nowMs"), true);
   }
 
-  /** What the next message tells; of reads beyond `statementsMax` it forgets to tell, those of least hits first. */
+  /** Keys of the next message. It drops reads beyond `statementsMax`, those of the fewest hits first. */
   #filter(): string[] {
     const keys = [...this.#news.keys()];
     if (keys.length <= this.#statementsMax) return keys;
@@ -95,7 +97,7 @@ export class CacheEvents {
   }
 
   #compose(keys: readonly string[], nowMs: number, isComplete: boolean): CacheMessage {
-    // A clock that stood still or went back must not make the later statement look like the earlier one.
+    // A clock that stops or goes back must not make the later statement look like the earlier one.
     this.#lastStatedMs = Math.max(nowMs, this.#lastStatedMs + 1);
     const statements = keys.map((key): CacheStatement => ({ key, ...this.#entryOf(key, nowMs) }));
     return { node: this.node, epoch: this.epoch, statedMs: this.#lastStatedMs, isComplete, statements };

@@ -1,89 +1,64 @@
 /**
- * What caches tell one another (C2P, ICDCN 2015, section 3.2), and its checks.
+ * The messages by which caches inform each other (C2P, ICDCN 2015, section 3.2), and their checks.
  *
- * Departure: the paper's events are changes (add, hit, miss, replace, delete) over a reliable broker. Ours are statements of
- * how things are now, so that one that is lost is made good by the next, and one that comes late or twice changes nothing.
+ * Departure: the paper's events are changes (add, hit, miss, replace, delete) over a reliable broker. Our messages state how
+ * things are now. The next message repairs a lost one, and a late or repeated one changes nothing.
  */
 
-import { solverError } from "../errors.ts";
+import { asChunks, asInteger, asList, asNumber, asObject, fail } from "./checks.ts";
 
 /** What one node (a PoP) holds of one object, and how it was read there. */
 export interface CacheStatement {
   readonly key: string;
   /** Indices of the chunks held now, ascending; none when the object has left the cache. */
   readonly chunks: readonly number[];
-  /** Reads at this node, decayed, as of `readMs`. */
+  /** Reads at this node, decayed until `readMs`; >= 0. */
   readonly hits: number;
-  /** When it was last read there, by the node's clock. */
+  /** Time of the last read there, in ms of the node's clock. */
   readonly readMs: number;
 }
 
-/** At most one statement about each object. */
+/** What one node states at one moment: at most one statement about each object. */
 export interface CacheMessage {
   readonly node: string;
-  /** Grows when the node has lost its memory or its cache: everything it said before is void then. */
+  /** Grows when the node has lost its memory or its cache, which voids its earlier messages. An integer >= 0. */
   readonly epoch: number;
-  /** The node's clock, and above that of every message it sent before in this epoch: the later statement stands. */
+  /** Milliseconds of the node's clock, above those of its earlier messages in this epoch: the later statement wins. */
   readonly statedMs: number;
-  /** Whether the node holds nothing but what is stated here: whatever else it said before is void then. */
+  /** Whether the node holds nothing but what is stated here, which voids all its earlier statements. */
   readonly isComplete: boolean;
   readonly statements: readonly CacheStatement[];
 }
 
-const CHUNK_MAX = 2 ** 31 - 1;
-
-/** Turns unknown JSON into a message. Throws REQUEST_INVALID, so that a peer that sends garbage changes nothing. */
+/** Turns unknown JSON into a message. Throws REQUEST_INVALID with the field's name for anything else. */
 export function parseCacheMessage(input: unknown): CacheMessage {
-  const { node, epoch, statedMs, isComplete, statements } = asRecord(input, "message");
-  if (typeof node !== "string" || node === "") return fail("node", "a name", node);
-  if (typeof isComplete !== "boolean") return fail("isComplete", "true or false", isComplete);
-  if (!Array.isArray(statements)) return fail("statements", "a list", statements);
+  const { node, epoch, statedMs, isComplete, statements } = asObject(input, "message");
+  if (typeof node !== "string" || node === "") return refuse("node", "a name", node);
+  if (typeof isComplete !== "boolean") return refuse("isComplete", "true or false", isComplete);
   const seen = new Set<string>();
   return {
     node,
-    epoch: asNumber(epoch, "epoch", { min: 0, isInteger: true }),
+    epoch: asInteger(epoch, "epoch", 0),
     statedMs: asNumber(statedMs, "statedMs"),
     isComplete,
-    statements: statements.map((statement, i) => parseStatement(statement, `statements[${i}]`, seen)),
+    statements: asList(statements, "statements").map((statement, i) =>
+      parseStatement(statement, `statements[${i}]`, seen),
+    ),
   };
 }
 
 function parseStatement(input: unknown, at: string, seen: Set<string>): CacheStatement {
-  const { key, chunks, hits, readMs } = asRecord(input, at);
-  if (typeof key !== "string" || seen.has(key)) return fail(`${at}.key`, "a key that comes once", key);
+  const { key, chunks, hits, readMs } = asObject(input, at);
+  if (typeof key !== "string" || seen.has(key)) return refuse(`${at}.key`, "a key that comes once", key);
   seen.add(key);
   return {
     key,
     chunks: asChunks(chunks, `${at}.chunks`),
-    hits: asNumber(hits, `${at}.hits`, { min: 0 }),
+    hits: asNumber(hits, `${at}.hits`, 0),
     readMs: asNumber(readMs, `${at}.readMs`),
   };
 }
 
-/** Different chunk indices in ascending order. Throws REQUEST_INVALID. */
-export function asChunks(input: unknown, field: string): readonly number[] {
-  if (!Array.isArray(input)) return fail(field, "a list", input);
-  const chunks = input.map((chunk, i) =>
-    asNumber(chunk, `${field}[${i}]`, { min: i === 0 ? 0 : (input[i - 1] as number) + 1, isInteger: true }),
-  );
-  const last = chunks.at(-1) ?? 0;
-  return last <= CHUNK_MAX ? chunks : fail(field, `indices up to ${CHUNK_MAX}`, last);
-}
-
-/** A finite number, 2^53 at most when an integer is wanted. Throws REQUEST_INVALID. */
-export function asNumber(value: unknown, field: string, limits: { min?: number; isInteger?: boolean } = {}): number {
-  const { min = -Infinity, isInteger = false } = limits;
-  const isSound = isInteger ? Number.isSafeInteger(value) : Number.isFinite(value);
-  if (isSound && (value as number) >= min) return value as number;
-  return fail(field, `${isInteger ? "an integer" : "a finite number"}${min > -Infinity ? ` >= ${min}` : ""}`, value);
-}
-
-function asRecord(input: unknown, at: string): Readonly<Record<string, unknown>> {
-  if (typeof input === "object" && input !== null && !Array.isArray(input)) return input as Record<string, unknown>;
-  return fail(at, "an object", input);
-}
-
-function fail(field: string, wanted: string, got: unknown): never {
-  const told = typeof got === "object" && got !== null ? "a list or object" : String(got).slice(0, 60);
-  throw solverError("REQUEST_INVALID", `cache events: ${field} must be ${wanted}, got ${told}`, { field });
+function refuse(field: string, wanted: string, got: unknown): never {
+  return fail(field, `must be ${wanted}, got ${String(JSON.stringify(got)).slice(0, 60)}`);
 }

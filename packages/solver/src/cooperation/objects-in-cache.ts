@@ -11,7 +11,7 @@
  * node's latest complete message, and of what is left the `objectsMax` stated last.
  */
 
-import { asNumber } from "./cache-message.ts";
+import { asInteger, asNumber } from "./checks.ts";
 import type { CacheMessage, CacheStatement } from "./cache-message.ts";
 import { decayedHits } from "./hit-decay.ts";
 
@@ -33,7 +33,7 @@ export class ObjectsInCache {
 
   /** Remembers `objectsMax` objects of each node. */
   constructor(objectsMax = 100_000) {
-    this.#objectsMax = asNumber(objectsMax, "objectsMax", { min: 1, isInteger: true });
+    this.#objectsMax = asInteger(objectsMax, "objectsMax", 1);
   }
 
   /** Takes a message in, as `parseCacheMessage` returns it; true when it said anything new. */
@@ -78,7 +78,7 @@ export class ObjectsInCache {
 
   /** Object in cache, 0 to 1: how many of the k chunks that a read needs are held by the peers and in `own`. */
   oic(key: string, k: number, own: readonly number[] = []): number {
-    const needed = asNumber(k, "k", { min: 1, isInteger: true });
+    const needed = asInteger(k, "k", 1);
     const cached = new Set(own);
     for (const { chunks } of this.#statementsOf(key)) for (const chunk of chunks) cached.add(chunk);
     return Math.min(1, cached.size / needed);

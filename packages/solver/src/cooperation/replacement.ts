@@ -7,7 +7,7 @@
  * the outcome depends on their order, which should be least recently read first.
  */
 
-import { asNumber } from "./cache-message.ts";
+import { asNumber } from "./checks.ts";
 
 /** A cached object as the replacement sees it. */
 export interface ReplacementCandidate {
@@ -34,7 +34,7 @@ export function chooseVictim<T extends ReplacementCandidate>(
   affinityMs: number,
   compare: typeof compareC2p = compareC2p,
 ): T | undefined {
-  asNumber(affinityMs, "affinityMs", { min: 0 });
+  asNumber(affinityMs, "affinityMs", 0);
   let victim: T | undefined;
   for (const candidate of candidates) {
     if (!isSound(candidate)) refuse(candidate);
@@ -48,7 +48,7 @@ function isSound({ oic, hits, readMs }: ReplacementCandidate): boolean {
 }
 
 function refuse({ oic, hits, readMs }: ReplacementCandidate): void {
-  asNumber(oic, "oic", { min: 0 });
-  asNumber(hits, "hits", { min: 0 });
+  asNumber(oic, "oic", 0);
+  asNumber(hits, "hits", 0);
   asNumber(readMs, "readMs");
 }

@@ -4,7 +4,7 @@ import { solveKnapsack } from "../../knapsack/index.ts";
 import { crowdingOf } from "./descend.ts";
 import { excess, latencyBound } from "./latency-bound.ts";
 import type { QueueMoments, Server } from "./latency-bound.ts";
-import type { SproutFile } from "./optimize.ts";
+import type { SproutFile } from "./files.ts";
 
 /** Overloaded queues are infinitely slow; for comparing options, very slow is enough. */
 const SLOW_SECONDS = 1e9;

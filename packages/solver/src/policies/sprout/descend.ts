@@ -2,7 +2,7 @@
 
 import { excess, latencyBound, queueMoments } from "./latency-bound.ts";
 import type { QueueMoments, Server } from "./latency-bound.ts";
-import type { SproutFile } from "./optimize.ts";
+import type { SproutFile } from "./files.ts";
 
 export interface Requests {
   readonly probability: readonly Float64Array[];

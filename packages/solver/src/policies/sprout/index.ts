@@ -13,7 +13,7 @@ import type { LatencyLaw } from "../../options/latency.ts";
 import { lognormalServer } from "./latency-bound.ts";
 import type { Server } from "./latency-bound.ts";
 import { optimizeSprout } from "./optimize.ts";
-import type { SproutFile } from "./optimize.ts";
+import type { SproutFile } from "./files.ts";
 import { configureExactly } from "../../policy/configure.ts";
 import { PeriodPopularity } from "../../policy/period-popularity.ts";
 import { applyConfiguration } from "../../policy/policy.ts";

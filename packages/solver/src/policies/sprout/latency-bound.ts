@@ -5,6 +5,8 @@
  * The printed Gamma^4 of equation (4) is (E[X^2])^2, as the Pollaczek-Khinchine formula has it.
  */
 
+import { solverError } from "../../errors.ts";
+
 /** Moments of the time one chunk takes at a server, in seconds and their powers. */
 export interface Server {
   readonly mean: number;
@@ -96,4 +98,13 @@ const STEPS_MAX = 80;
 /** Half of (E[Q] - z) + sqrt((E[Q] - z)^2 + Var[Q]): a bound on how much longer than z a chunk takes. */
 export function excess({ mean, variance }: QueueMoments, z: number): number {
   return (mean - z + Math.sqrt((mean - z) ** 2 + variance)) / 2;
+}
+
+/** Throws SCENARIO_INVALID when the moments of a server are not those of a positive time. */
+export function checkServers(servers: readonly Server[]): void {
+  for (const [server, { mean, secondMoment, thirdMoment, parallel = 1 }] of servers.entries()) {
+    const areMoments = mean > 0 && secondMoment >= mean ** 2 * (1 - 1e-9) && thirdMoment > 0;
+    if (areMoments && Number.isFinite(secondMoment + thirdMoment) && parallel > 0) continue;
+    throw solverError("SCENARIO_INVALID", `server ${server}: its moments are not those of a time above 0`, { server });
+  }
 }

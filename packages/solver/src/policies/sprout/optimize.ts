@@ -11,17 +11,10 @@
 import { solverError } from "../../errors.ts";
 import { chooseCached } from "./choose-cached.ts";
 import { descend, loadsOf } from "./descend.ts";
+import { checkFiles } from "./files.ts";
+import type { SproutFile } from "./files.ts";
+import { checkServers } from "./latency-bound.ts";
 import type { Server } from "./latency-bound.ts";
-
-export interface SproutFile {
-  readonly readsPerSecond: number;
-  /** Chunks a read needs. */
-  readonly k: number;
-  /** The servers that store a chunk of it, one each. */
-  readonly servers: readonly number[];
-  /** Of one cached chunk, in the unit of the capacity. Default 1. */
-  readonly chunkWeight?: number;
-}
 
 export interface SproutPlan {
   /** Functional chunks to cache of each file. */
@@ -110,29 +103,4 @@ function rescale(probability: Float64Array, { k, servers }: SproutFile, cached: 
     if (!isCut) break;
   }
   return scaled;
-}
-
-function checkFiles(files: readonly SproutFile[], servers: number, capacity: number): void {
-  if (!Number.isSafeInteger(capacity) || capacity < 0) {
-    throw solverError("SCENARIO_INVALID", `capacity must be an integer >= 0, got ${capacity}`, { capacity });
-  }
-  for (const [file, { k, servers: own, readsPerSecond, chunkWeight = 1 }] of files.entries()) {
-    const isSound = Number.isInteger(k) && k >= 1 && k <= own.length && new Set(own).size === own.length;
-    const isKnown = own.every((server) => Number.isInteger(server) && server >= 0 && server < servers);
-    const isRate = Number.isFinite(readsPerSecond) && readsPerSecond >= 0;
-    if (isSound && isKnown && isRate && Number.isSafeInteger(chunkWeight) && chunkWeight >= 1) continue;
-    throw solverError(
-      "SCENARIO_INVALID",
-      `file ${file}: needs k of its distinct servers, a rate >= 0 and a chunk weight that is an integer >= 1`,
-      { file },
-    );
-  }
-}
-
-function checkServers(servers: readonly Server[]): void {
-  for (const [server, { mean, secondMoment, thirdMoment, parallel = 1 }] of servers.entries()) {
-    const areMoments = mean > 0 && secondMoment >= mean ** 2 * (1 - 1e-9) && thirdMoment > 0;
-    if (areMoments && Number.isFinite(secondMoment + thirdMoment) && parallel > 0) continue;
-    throw solverError("SCENARIO_INVALID", `server ${server}: its moments are not those of a time above 0`, { server });
-  }
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { seededRandom } from "../../random.ts";
 import { excess, exponentialServer, latencyBound, lognormalServer, queueMoments } from "./latency-bound.ts";
 import { optimizeSprout } from "./optimize.ts";
-import type { SproutFile } from "./optimize.ts";
+import type { SproutFile } from "./files.ts";
 
 describe("Sprout's bound (Lemma 1)", () => {
   test("an exponential server is the M/M/1 queue: mean 1/(mu - lambda), variance its square", () => {

@@ -1,6 +1,16 @@
 /** The checks that turn unknown JSON into a scenario. */
 
-import { asInteger, asList, asNumber, asObject, asOneOf, asString, fail, refuseUnknown } from "../../json-fields.ts";
+import {
+  asBoolean,
+  asInteger,
+  asList,
+  asNumber,
+  asObject,
+  asOneOf,
+  asString,
+  fail,
+  refuseUnknown,
+} from "../../json-fields.ts";
 import type { Json } from "../../json-fields.ts";
 import type {
   ClientSpec,
@@ -177,12 +187,10 @@ function parseRequests(input: unknown): Scenario["requests"] {
 function parseRead(input: unknown, at: string): ReadSpec {
   const json = asObject(input, at);
   refuseUnknown(json, ["delta", "cachedChunks", "dataChunksOnly", "decodeMs"], `${at}.`);
-  const dataChunksOnly = json["dataChunksOnly"] ?? false;
-  if (typeof dataChunksOnly !== "boolean") fail(`${at}.dataChunksOnly`, "must be true or false");
   return {
     delta: asInteger(json["delta"] ?? 0, `${at}.delta`, 0),
     cachedChunks: asOneOf(json["cachedChunks"] ?? "exact", `${at}.cachedChunks`, ["exact", "recovered", "functional"]),
-    dataChunksOnly,
+    dataChunksOnly: asBoolean(json["dataChunksOnly"] ?? false, `${at}.dataChunksOnly`),
     decodeMs: asNumber(json["decodeMs"] ?? 0, `${at}.decodeMs`, 0),
   };
 }
@@ -190,10 +198,8 @@ function parseRead(input: unknown, at: string): ReadSpec {
 function parseClient(input: unknown): ClientSpec {
   const json = asObject(input, "client");
   refuseUnknown(json, ["hedge", "plans", "overheadMs"], "client.");
-  const hedge = json["hedge"] ?? false;
-  if (typeof hedge !== "boolean") fail("client.hedge", "must be true or false");
   return {
-    hedge,
+    hedge: asBoolean(json["hedge"] ?? false, "client.hedge"),
     plans: asOneOf(json["plans"] ?? "known", "client.plans", ["known", "asked"]),
     overheadMs: asNumber(json["overheadMs"] ?? 0, "client.overheadMs", 0),
   };
@@ -209,7 +215,7 @@ function parseEvent(input: unknown, at: string, regions: readonly string[]): Eve
     forSeconds: asNumber(json["forSeconds"], `${at}.forSeconds`, 0),
     region,
     latencyFactor: asNumber(json["latencyFactor"] ?? 1, `${at}.latencyFactor`, 0),
-    down: json["down"] === true,
+    down: asBoolean(json["down"] ?? false, `${at}.down`),
   };
 }
 
@@ -229,20 +235,19 @@ function parseSystems(json: Json, read: ReadSpec): SystemSpec[] {
     const at = `systems[${i}]`;
     const { name, policy, read: own, joint, replicas, ...settings } = asObject(entry, at);
     const chosen = asString(policy, `${at}.policy`);
-    if (joint !== undefined && typeof joint !== "boolean") fail(`${at}.joint`, "must be true or false");
     return {
       name: asString(name, `${at}.name`),
       policy: chosen,
       settings,
       read: own === undefined ? readFor(chosen, read) : parseRead(own, `${at}.read`),
-      // C2P is nothing without peers.
-      joint: joint === true || chosen === "c2p",
+      // C2P needs peers.
+      joint: asBoolean(joint ?? false, `${at}.joint`) || chosen === "c2p",
       ...(replicas === undefined ? {} : { replicas: asInteger(replicas, `${at}.replicas`, 1) }),
     };
   });
   const all = [...policies, ...systems];
   if (all.length === 0) fail("policies", "list at least one policy or system to compare");
-  return tellApart(all);
+  return withDistinctNames(all);
 }
 
 /** Sprout caches functional chunks, unless a system says how it reads. */
@@ -255,8 +260,8 @@ function nameOf(policy: string, { chunks }: Json): string {
   return chunks === undefined ? policy : `${policy}-${String(chunks)}`;
 }
 
-/** Rows of the same name get their settings behind it, so that a reader can tell them apart. */
-function tellApart(systems: SystemSpec[]): SystemSpec[] {
+/** Appends their settings to names that come twice. */
+function withDistinctNames(systems: SystemSpec[]): SystemSpec[] {
   return systems.map((system) => {
     if (systems.filter((other) => other.name === system.name).length === 1) return system;
     const settings = Object.entries(system.settings).map(([key, value]) => `${key}=${String(value)}`);
