@@ -7,7 +7,7 @@ import { EXIT_OK, EXIT_USAGE, printError } from "./lib/output.ts";
 
 type Register = (program: Command) => void;
 
-/** Every verb in its own module, loaded only when it is called for or listed: some have heavy dependencies. */
+/** Every verb is a module of its own, loaded when it is called or listed, because some have heavy dependencies. */
 const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   put: () => import("./commands/put/index.ts"),
   get: () => import("./commands/get/index.ts"),
@@ -40,7 +40,8 @@ export async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-async function buildProgram(argv: readonly string[]): Promise<Command> {
+/** The program with the verb that `argv` calls, or with all verbs when it calls none. */
+export async function buildProgram(argv: readonly string[]): Promise<Command> {
   const program = new Command("agarose")
     .description("Erasure-coded storage that is as fast to read as a replica next door")
     .exitOverride()
@@ -57,7 +58,7 @@ function verbOf(argv: readonly string[]): string | undefined {
   return word !== undefined && Object.hasOwn(VERBS, word) ? word : undefined;
 }
 
-/** Options of all commands may stand before or behind the verb. */
+/** Adds the options of all commands, which may come before or after the verb. */
 function addCommonOptions(command: Command): void {
   command.exitOverride();
   const has = (flag: string): boolean => command.options.some(({ long }) => long === flag);
@@ -66,10 +67,10 @@ function addCommonOptions(command: Command): void {
   for (const inner of command.commands) addCommonOptions(inner);
 }
 
-/** Commander has told a person already; a program is told in JSON. */
+/** Commander has printed its message for people; with --json the error is printed as JSON too. */
 function exitOfCommander(error: CommanderError, json: boolean): number {
   if (error.exitCode === 0) return EXIT_OK;
-  // Without a command Commander prints the help, and its error says no more than that.
+  // Without a command Commander prints the help and an error without words.
   const noCommand = error.code === "commander.help";
   const message = noCommand ? "no command: `agarose --help` lists them" : error.message.replace(/^error: /, "");
   if (json) printError(true, new AgaroseError("USAGE", message));

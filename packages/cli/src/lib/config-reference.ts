@@ -24,9 +24,9 @@ interface Schema {
   readonly default?: unknown;
 }
 
-/** Every field of `agarose.config.json`, parents before their fields. */
+/** Every field of `agarose.config.json`, parents before their fields. Fields of a part used twice are listed once. */
 export function configFields(): ConfigField[] {
-  return fieldsOf(configSchema as unknown as Schema, "");
+  return fieldsOf(configSchema as unknown as Schema, "", new Map());
 }
 
 /** The fields as a Markdown table. */
@@ -38,24 +38,27 @@ export function configReference(): string {
   return ["| field | type | default | meaning |", "| --- | --- | --- | --- |", ...rows, ""].join("\n");
 }
 
-function fieldsOf(schema: Schema, path: string): ConfigField[] {
+function fieldsOf(schema: Schema, path: string, pathOf: Map<unknown, string>): ConfigField[] {
   const below = (name: string): string => (path === "" ? name : `${path}.${name}`);
   if (schema.entries) {
     return Object.entries(schema.entries).flatMap(([name, field]) => {
       const inner = field.wrapped ?? field;
       const isRequired = field.wrapped === undefined;
+      const listedAt = inner.entries && pathOf.get(inner.entries);
+      if (inner.entries && listedAt === undefined) pathOf.set(inner.entries, below(name));
+      const description = v.getDescription(inner as never) ?? "";
       const described: ConfigField = {
         path: below(name),
         type: typeOf(inner),
         isRequired,
         default: field.default === undefined ? undefined : JSON.stringify(field.default),
-        description: v.getDescription(inner as never) ?? "",
+        description: listedAt === undefined ? description : `${description} Fields: those of \`${listedAt}\`.`,
       };
-      return [described, ...fieldsOf(inner, below(name))];
+      return listedAt === undefined ? [described, ...fieldsOf(inner, below(name), pathOf)] : [described];
     });
   }
-  if (schema.item?.entries) return fieldsOf(schema.item, `${path}[]`);
-  if (schema.value?.entries) return fieldsOf(schema.value, below("*"));
+  if (schema.item?.entries) return fieldsOf(schema.item, `${path}[]`, pathOf);
+  if (schema.value?.entries) return fieldsOf(schema.value, below("*"), pathOf);
   return [];
 }
 

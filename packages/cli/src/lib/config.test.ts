@@ -132,7 +132,12 @@ test("every field of the reference has a description", () => {
   const fields = configFields();
   expect(fields.filter(({ description }) => description === "")).toEqual([]);
   expect(fields.map(({ path }) => path)).toEqual(
-    expect.arrayContaining(["regions[].credentials.env.accessKeyId", "providers.*.credentials.command", "pops[].url"]),
+    expect.arrayContaining([
+      "regions[].credentials.env.accessKeyId",
+      "regions[].credentials.command",
+      "providers.*.credentials",
+      "pops[].url",
+    ]),
   );
   expect(fields.find(({ path }) => path === "stripeBytes")).toMatchObject({ type: "whole number", default: "4194304" });
 });

@@ -1,0 +1,4 @@
+/** Prints the reference of `agarose.config.json` as Markdown, from the schema that checks the file. */
+import { configReference } from "agarose";
+
+process.stdout.write(configReference());
