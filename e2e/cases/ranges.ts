@@ -1,6 +1,6 @@
 /** The table of ranges, over the service worker. */
 import { expect } from "@playwright/test";
-import { emptyObjectCases, mediaProbes, rangeCases, type RangeCase } from "../../packages/core/test/range-cases.ts";
+import { emptyObjectCases, mediaProbes, rangeCases, type RangeCase } from "@agarose/core/testing";
 import type { AppPage } from "../browsers/app-page.ts";
 import { read, sha256 } from "../fixtures/app.ts";
 import type { BrowserCase } from "./case.ts";

@@ -1,5 +1,9 @@
-/** Manifest, placement, read plan and the late-binding reader: everything that must agree wherever Agarose runs. */
-export type { Codec, Decoder, Shard } from "./codec.ts";
+/**
+ * `@agarose/core`: the stored format, the late-binding reader and its sources, and the HTTP face of an object. Everything that
+ * must agree between the service worker, the edge and the command line is here.
+ */
+
+// Errors: one class, one code per cause.
 export {
   AgaroseError,
   ERROR_CATALOGUE,
@@ -12,24 +16,125 @@ export {
   type ErrorDescription,
   type ProgramErrorCode,
 } from "./errors.ts";
-export * from "./format/key.ts";
+
+// Ports: what core takes from its caller.
+export type { Codec, Decoder, Shard } from "./codec.ts";
+export {
+  systemClock,
+  systemSha256,
+  type Clock,
+  type FetchedResponse,
+  type FetchInit,
+  type FetchPort,
+  type Random,
+  type Sha256,
+} from "./ports.ts";
+
+// Latency of a source.
+export { hedgeAfterMs, LATENCY_UNKNOWN, observeLatency, type LatencyEstimate } from "./latency.ts";
+
+// Format: keys and the names of S3 objects.
+export {
+  CHUNK_PREFIX,
+  chunkName,
+  chunkNamePrefix,
+  decodeKey,
+  ENCODED_KEY_BYTES_MAX,
+  encodeKey,
+  keyOfManifestName,
+  MANIFEST_PREFIX,
+  manifestName,
+  objectUrl,
+  parseKey,
+} from "./format/key.ts";
+
+// Format: manifests, stripes and placement.
+export {
+  checkCode,
+  chunkBytes,
+  chunkHash,
+  CHUNKS_MAX,
+  encodeHashes,
+  encodeManifest,
+  FORMAT_VERSION,
+  HASH_BYTES,
+  HEADERS_ALLOWED,
+  isFunctional,
+  MANIFEST_BYTES_MAX,
+  parseManifest,
+  refuseTooLarge,
+  STRIPE_BYTES_DEFAULT,
+  STRIPE_BYTES_MAX,
+  stripeCount,
+  stripeShape,
+  versionText,
+  type Code,
+  type Manifest,
+  type StripeShape,
+} from "./format/manifest.ts";
+export {
+  checkSurvival,
+  roundRobin,
+  survives,
+  type Placement,
+  type PlacementRegion,
+  type Survival,
+} from "./format/placement.ts";
+
+// Format: bundles, frames and read plans on the wire.
+export {
+  BUNDLE_CONTENT_TYPE,
+  encodeFrame,
+  encodePlan,
+  parseFrames,
+  parsePlan,
+  type Frame,
+  type Plan,
+  type PlanPeer,
+  type PlanRegion,
+  type SignedChunks,
+} from "./format/bundle.ts";
+
+// Format: checks of values that came from elsewhere.
 export { isCount, isRecord, isText } from "./format/shape.ts";
-export * from "./format/manifest.ts";
-export * from "./format/placement.ts";
-export * from "./latency.ts";
-export * from "./ports.ts";
-export * from "./http/range.ts";
-export * from "./http/object-response.ts";
-export * from "./sources/source.ts";
-export * from "./read/read-plan.ts";
-export * from "./read/read-report.ts";
-export * from "./read/reader.ts";
+
+// Sources: where chunks and manifests come from.
+export type { ChunkRequest, ChunkSource, SourceKind } from "./sources/source.ts";
+export { BundleSource, type BundleSourceOptions, type Frames } from "./sources/bundle-source.ts";
+export { FrameReader } from "./sources/frame-reader.ts";
+export { PEER_CHUNK_PREFIX, PeerSource, type PeerSourceOptions } from "./sources/peer-source.ts";
+export { RegionSource, SPAN_BYTES_MAX, type RegionSourceOptions } from "./sources/region-source.ts";
+export {
+  findManifest,
+  isUnusable,
+  type FindManifestOptions,
+  type ManifestSourceRegion,
+} from "./sources/manifest-source.ts";
+export { staggeredRace, type Attempt, type FailedAttempt, type RaceOptions } from "./sources/staggered-race.ts";
+export { readChecked } from "./sources/body.ts";
+
+// Read: the reader and what it is made of.
+export {
+  DELTA_DEFAULT,
+  openRead,
+  STRIPE_TIMEOUT_MS_DEFAULT,
+  type ObjectRead,
+  type ReadOptions,
+  type StripeData,
+  type StripeSharing,
+} from "./read/reader.ts";
+export { planReadMs, planStripe, type Candidate, type PlanOptions } from "./read/read-plan.ts";
 export { readStripe, type Hedge, type StripeReadOptions } from "./read/stripe-read.ts";
-export { checkHash, dataShards } from "./read/stripe-shards.ts";
-export * from "./format/bundle.ts";
-export * from "./sources/bundle-source.ts";
-export * from "./sources/region-source.ts";
-export * from "./sources/peer-source.ts";
-export { readChecked, readExactly } from "./sources/body.ts";
-export * from "./sources/staggered-race.ts";
-export * from "./sources/manifest-source.ts";
+export { checkHash } from "./read/stripe-shards.ts";
+export {
+  readKind,
+  serverTiming,
+  type Decoding,
+  type ReadKind,
+  type ReadReport,
+  type RequestRecord,
+} from "./read/read-report.ts";
+
+// HTTP: ranges, conditions and the responses of an object.
+export { contentRange, parseRange, type ByteRange } from "./http/range.ts";
+export { errorAnswer, keyInPath, keyOfPath, objectAnswer, type ObjectAnswer } from "./http/object-response.ts";

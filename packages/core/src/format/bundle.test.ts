@@ -1,14 +1,12 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { attempt, codeOf, errorOf, rejectionOf } from "../../test/errors.ts";
+import { attempt, codeOf, errorOf } from "../../test/errors.ts";
 import { pseudoRandomBytes, sampleObject } from "../../test/sample-object.ts";
-import { streamOf } from "../../test/streams.ts";
 import {
   encodeFrame,
   encodeFrameHeader,
   encodePlan,
   FRAME_HEADER_BYTES,
-  FrameReader,
   parseFrames,
   parsePlan,
   type Frame,
@@ -87,46 +85,6 @@ describe("frames", () => {
   });
 });
 
-describe("FrameReader", () => {
-  test("gives the same frames however the body is split", async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(fc.nat(BYTES.length), { maxLength: 12 }), async (cuts) => {
-        const reader = new FrameReader(streamOf(split(BYTES, cuts)));
-        for (const frame of FRAMES) expect(await reader.next()).toEqual(frame);
-        expect((await rejectionOf(reader.next())).code).toBe("BUNDLE_INVALID");
-      }),
-      { numRuns: 200 },
-    );
-  });
-
-  test("reports a body that ends inside a frame, at every byte", async () => {
-    const frame = encodeFrame("chunk", 3, 1, pseudoRandomBytes(20));
-    for (let length = 0; length < frame.length; length++) {
-      const error = await rejectionOf(new FrameReader(streamOf([frame.subarray(0, length)])).next());
-      expect(error.code).toBe("BUNDLE_INVALID");
-      expect(error.message).toMatch(/truncated: \d+ of \d+ bytes/);
-    }
-  });
-
-  test("gives payloads of their own, so that a chunk does not keep what it was received with", async () => {
-    const reader = new FrameReader(streamOf([BYTES]));
-    const { payload } = await reader.next();
-    expect(payload.buffer).not.toBe(BYTES.buffer);
-    expect(payload.buffer.byteLength).toBe(50);
-  });
-
-  test("passes on the error of a body that breaks off, and cancels the body when told to", async () => {
-    const broken = new FrameReader(streamOf([BYTES.subarray(0, 5)], { error: new TypeError("connection reset") }));
-    await expect(broken.next()).rejects.toThrow("connection reset");
-
-    let cancelled = 0;
-    const reader = new FrameReader(streamOf([BYTES], { onCancel: () => cancelled++ }));
-    await reader.next();
-    await reader.cancel();
-    expect(cancelled).toBe(1);
-  });
-});
-
 describe("parsePlan", () => {
   const parse = (value: unknown): Plan => parsePlan(parseFrames(encodePlan(value as Plan))[0]!.payload, manifest.key);
 
@@ -197,9 +155,4 @@ describe("parsePlan", () => {
 
 function concat(parts: readonly Uint8Array[]): Uint8Array {
   return new Uint8Array(parts.flatMap((part) => [...part]));
-}
-
-function split(bytes: Uint8Array, cuts: readonly number[]): Uint8Array[] {
-  const ends = [...cuts.toSorted((a, b) => a - b), bytes.length];
-  return ends.map((end, i) => bytes.subarray(ends[i - 1] ?? 0, end));
 }

@@ -6,7 +6,6 @@
  * the end; a bundle without its end frame is truncated. A Workers KV value is a sequence of chunk frames, so that a PoP
  * passes it on as it is.
  */
-import { BodyReader } from "../sources/body.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { decodeUtf8, isCount, isText } from "./shape.ts";
 import { checkManifest, CHUNKS_MAX, STRIPE_BYTES_MAX, type Manifest } from "./manifest.ts";
@@ -108,7 +107,7 @@ export function parsePlan(payload: Uint8Array, key: string): Plan {
   try {
     plan = JSON.parse(decodeUtf8(payload)) as Plan;
   } catch (error) {
-    throw invalid(HAS_MESSAGES && "has a plan that is not JSON", {}, error);
+    throw bundleError(HAS_MESSAGES && "has a plan that is not JSON", {}, error);
   }
   const sound =
     isText(plan?.pop) &&
@@ -121,11 +120,11 @@ export function parsePlan(payload: Uint8Array, key: string): Plan {
     areAll(plan.regions, isRegion) &&
     plan.regions.length > 0 &&
     areAll(plan.peers ?? [], isPeer);
-  if (!sound) throw invalid(HAS_MESSAGES && "has a plan with a field that is missing or out of range");
+  if (!sound) throw bundleError(HAS_MESSAGES && "has a plan with a field that is missing or out of range");
   if (plan.manifest === undefined) return plan;
   checkManifest(plan.manifest, { key });
   if (plan.manifest.version === plan.version) return plan;
-  throw invalid(
+  throw bundleError(
     HAS_MESSAGES && `has a plan of version ${plan.version} with a manifest of version ${plan.manifest.version}`,
   );
 }
@@ -136,52 +135,25 @@ export function parseFrames(bytes: Uint8Array): Frame[] {
   let at = 0;
   while (at < bytes.length) {
     if (bytes.length - at < FRAME_HEADER_BYTES)
-      throw invalid(HAS_MESSAGES && `ends inside a frame header, at byte ${bytes.length}`);
-    const { frame, length } = parseHeader(bytes.subarray(at, at + FRAME_HEADER_BYTES));
+      throw bundleError(HAS_MESSAGES && `ends inside a frame header, at byte ${bytes.length}`);
+    const { frame, length } = parseFrameHeader(bytes.subarray(at, at + FRAME_HEADER_BYTES));
     const end = at + FRAME_HEADER_BYTES + length;
-    if (end > bytes.length) throw invalid(HAS_MESSAGES && `ends inside a frame: ${bytes.length} bytes of ${end}`);
+    if (end > bytes.length) throw bundleError(HAS_MESSAGES && `ends inside a frame: ${bytes.length} bytes of ${end}`);
     frames.push({ ...frame, payload: bytes.subarray(at + FRAME_HEADER_BYTES, end) });
     at = end;
   }
   return frames;
 }
 
-/** Reads frames from a response body as they arrive; each `next` waits for one whole frame. */
-export class FrameReader {
-  readonly #body: BodyReader;
-
-  constructor(body: ReadableStream<Uint8Array>) {
-    this.#body = new BodyReader(body);
-  }
-
-  /** The next frame; the end frame is returned too. Throws BUNDLE_INVALID when the body ends before a frame does. */
-  async next(): Promise<Frame> {
-    const { frame, length } = parseHeader(await this.#take(FRAME_HEADER_BYTES));
-    return { ...frame, payload: await this.#take(length) };
-  }
-
-  cancel(): Promise<void> {
-    return this.#body.cancel();
-  }
-
-  async #take(count: number): Promise<Uint8Array> {
-    const taken = await this.#body.read(count);
-    if (taken.length === count) return taken;
-    throw invalid(HAS_MESSAGES && `is truncated: ${taken.length} of ${count} bytes of a frame`, {
-      filled: taken.length,
-      count,
-    });
-  }
-}
-
-function parseHeader(header: Uint8Array): { frame: Omit<Frame, "payload">; length: number } {
+/** The frame that `header` (FRAME_HEADER_BYTES bytes) begins, and the length of its payload. Throws BUNDLE_INVALID. */
+export function parseFrameHeader(header: Uint8Array): { frame: Omit<Frame, "payload">; length: number } {
   const view = new DataView(header.buffer, header.byteOffset, FRAME_HEADER_BYTES);
   const type = FRAME_TYPES[header[0]! - 1];
   const length = view.getUint32(8, true);
   if (!type || header[1] !== FRAME_FORMAT)
-    throw invalid(HAS_MESSAGES && `has a frame of type ${header[0]} and format ${header[1]}`);
+    throw bundleError(HAS_MESSAGES && `has a frame of type ${header[0]} and format ${header[1]}`);
   if (length > PAYLOAD_BYTES_MAX)
-    throw invalid(HAS_MESSAGES && `has a frame of ${length} bytes, at most ${PAYLOAD_BYTES_MAX} may be`);
+    throw bundleError(HAS_MESSAGES && `has a frame of ${length} bytes, at most ${PAYLOAD_BYTES_MAX} may be`);
   return { frame: { type, chunk: view.getUint16(2, true), stripe: view.getUint32(4, true) }, length };
 }
 
@@ -225,6 +197,11 @@ function isDuration(ms: unknown): boolean {
   return Number.isFinite(ms) && (ms as number) >= 0;
 }
 
-function invalid(problem: string | false, details: Record<string, unknown> = {}, cause?: unknown): AgaroseError {
+/** The error that refuses a bundle: BUNDLE_INVALID with the message "bundle <problem>: it is discarded". */
+export function bundleError(
+  problem: string | false,
+  details: Record<string, unknown> = {},
+  cause?: unknown,
+): AgaroseError {
   return new AgaroseError("BUNDLE_INVALID", HAS_MESSAGES && `bundle ${problem}: it is discarded`, details, cause);
 }

@@ -3,7 +3,8 @@ import { CountingSignal } from "../../test/counting-signal.ts";
 import { rejectionOf } from "../../test/errors.ts";
 import { settle } from "../../test/simulated-clock.ts";
 import { BundleSource } from "./bundle-source.ts";
-import { encodeFrame, FrameReader } from "../format/bundle.ts";
+import { encodeFrame } from "../format/bundle.ts";
+import { FrameReader } from "./frame-reader.ts";
 
 describe("BundleSource", () => {
   test("gives each waiter its chunk as the frames come, in any order of asking", async () => {

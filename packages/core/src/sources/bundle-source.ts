@@ -4,9 +4,10 @@
  *
  * Frames are read only while somebody waits for one, so a slow consumer holds the sender back instead of filling memory.
  */
-import type { Frame, FrameReader } from "../format/bundle.ts";
+import type { Frame } from "../format/bundle.ts";
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
 import type { LatencyEstimate } from "../latency.ts";
+import type { FrameReader } from "./frame-reader.ts";
 import type { ChunkRequest, ChunkSource } from "./source.ts";
 
 /** Frames in the order of their stripes. */

@@ -1,7 +1,7 @@
 /** Chunks of private buckets: read by the signatures of a plan, and by those of a newer one once they have expired. */
 import { expect, test } from "vitest";
 import { AgaroseError, stripeShape } from "@agarose/core";
-import { sampleObject } from "../../../core/test/sample-object.ts";
+import { sampleObject } from "@agarose/core/testing";
 import type { FullPlan } from "./sources/bundle-request.ts";
 import { FairQueue, Turn } from "./fair-queue.ts";
 import { LatencyBook } from "./latency-book.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SimulatedClock } from "../../../core/test/simulated-clock.ts";
+import { SimulatedClock } from "@agarose/core/testing";
 import { UnderWay } from "./in-flight.ts";
 
 test("what is under way is waited for, whether it succeeds or fails", async () => {

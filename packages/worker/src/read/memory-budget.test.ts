@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
-import { SimulatedClock } from "../../../core/test/simulated-clock.ts";
+import { SimulatedClock } from "@agarose/core/testing";
 import { ReadMemory, type ReadShare } from "./memory-budget.ts";
 
 const NEVER = new AbortController().signal;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SimulatedClock } from "../../../core/test/simulated-clock.ts";
+import { SimulatedClock } from "@agarose/core/testing";
 import { RegionLimits } from "./region-limits.ts";
 
 test("no more requests are under way than may be, and all of them are made", async () => {

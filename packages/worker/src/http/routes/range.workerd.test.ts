@@ -1,6 +1,6 @@
 /** The table of ranges over HTTP, answered by the edge in workerd. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { emptyObjectCases, mediaProbes, rangeCases, type RangeCase } from "../../../../core/test/range-cases.ts";
+import { emptyObjectCases, mediaProbes, rangeCases, type RangeCase } from "@agarose/core/testing";
 import { randomBytes, startWorld, type TestWorld } from "../../../test/world.ts";
 
 const BYTES = 150_001;

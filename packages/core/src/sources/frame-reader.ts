@@ -1,0 +1,34 @@
+/**
+ * Frames of a bundle as they arrive in a response body.
+ */
+import { bundleError, FRAME_HEADER_BYTES, parseFrameHeader, type Frame } from "../format/bundle.ts";
+import { HAS_MESSAGES } from "../errors.ts";
+import { BodyReader } from "./body.ts";
+
+/** Reads frames from a response body as they arrive; each `next` waits for one whole frame. */
+export class FrameReader {
+  readonly #body: BodyReader;
+
+  constructor(body: ReadableStream<Uint8Array>) {
+    this.#body = new BodyReader(body);
+  }
+
+  /** The next frame; the end frame is returned too. Throws BUNDLE_INVALID when the body ends before a frame does. */
+  async next(): Promise<Frame> {
+    const { frame, length } = parseFrameHeader(await this.#take(FRAME_HEADER_BYTES));
+    return { ...frame, payload: await this.#take(length) };
+  }
+
+  cancel(): Promise<void> {
+    return this.#body.cancel();
+  }
+
+  async #take(count: number): Promise<Uint8Array> {
+    const taken = await this.#body.read(count);
+    if (taken.length === count) return taken;
+    throw bundleError(HAS_MESSAGES && `is truncated: ${taken.length} of ${count} bytes of a frame`, {
+      filled: taken.length,
+      count,
+    });
+  }
+}
