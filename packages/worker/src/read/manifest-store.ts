@@ -12,7 +12,7 @@ import {
   type Clock,
   type Manifest,
 } from "@agarose/core";
-import { ByteLru } from "./byte-lru.ts";
+import { ByteLru } from "../../../core/src/byte-lru.ts";
 import { orUndefined } from "../platform/async.ts";
 import type { FrontCache } from "./front-cache.ts";
 
