@@ -8,14 +8,14 @@ const filled = (lru: ByteLru<{ bytes: number }>, names: string): ByteLru<{ bytes
 const kept = (lru: ByteLru<{ bytes: number }>, names: string): string =>
   [...names].filter((name) => lru.get(name)).join("");
 
-test("what was used longest ago goes first", () => {
+test("the least recently used value goes first", () => {
   const lru = filled(new ByteLru(30), "abc");
   lru.get("a");
   lru.set("d", { bytes: 10 });
   expect(kept(lru, "abcd")).toBe("acd");
 });
 
-test("a value that grows takes the room of others, and one that is replaced counts once", () => {
+test("a value that grows evicts others, and a replaced one counts once", () => {
   const lru = filled(new ByteLru(30), "abc");
   lru.set("c", { bytes: 10 });
   expect(kept(lru, "abc")).toBe("abc");
@@ -23,11 +23,20 @@ test("a value that grows takes the room of others, and one that is replaced coun
   expect(kept(lru, "abc")).toBe("bc");
 });
 
-test("a value larger than everything is not kept, and what is deleted makes room", () => {
-  const lru = filled(new ByteLru(20), "a");
+test("a value above the maximum is not kept and evicts no other", () => {
+  const lru = filled(new ByteLru(20), "ab");
   lru.set("huge", { bytes: 21 });
   expect(lru.get("huge")).toBeUndefined();
-  filled(lru, "bc").delete("b");
+  expect(kept(lru, "ab")).toBe("ab");
+  lru.set("a", { bytes: 21 });
+  expect(kept(lru, "ab")).toBe("b");
+});
+
+test("a deleted value makes room", () => {
+  const lru = filled(new ByteLru(20), "bc");
+  lru.delete("b");
+  lru.delete("b");
   lru.set("d", { bytes: 10 });
   expect(kept(lru, "bcd")).toBe("cd");
+  expect(lru.names()).toEqual(["c", "d"]);
 });

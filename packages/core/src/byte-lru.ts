@@ -1,15 +1,20 @@
-/** Values by name, at most so many bytes of them: those used longest ago go first. */
+/**
+ * A cache that is bounded by bytes and evicts the least recently used value first.
+ */
+
+/** Values by name. The sum of their `bytes` never exceeds a maximum: the least recently used values go first. */
 export class ByteLru<T extends { readonly bytes: number }> {
   readonly #bytesMax: number;
-  /** Least recently used first. */
+  /** In order of use, the least recent first. */
   readonly #entries = new Map<string, T>();
   #bytes = 0;
 
-  /** @param bytesMax sum of the values' `bytes` that is kept; a value larger than this is not kept at all. */
+  /** @param bytesMax the largest sum of `bytes`; a single larger value is not kept. */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
+  /** The value of `name`, which becomes the most recently used one; undefined when it is not here. */
   get(name: string): T | undefined {
     const entry = this.#entries.get(name);
     if (entry) {
@@ -19,8 +24,10 @@ export class ByteLru<T extends { readonly bytes: number }> {
     return entry;
   }
 
+  /** Puts `entry` in place of what `name` had, and evicts as many others as that takes. */
   set(name: string, entry: T): void {
     this.delete(name);
+    if (entry.bytes > this.#bytesMax) return;
     this.#entries.set(name, entry);
     this.#bytes += entry.bytes;
     for (const oldest of this.#entries.keys()) {
@@ -29,14 +36,13 @@ export class ByteLru<T extends { readonly bytes: number }> {
     }
   }
 
+  /** All names, the least recently used first. */
   names(): string[] {
     return [...this.#entries.keys()];
   }
 
   delete(name: string): void {
-    const entry = this.#entries.get(name);
-    if (!entry) return;
+    this.#bytes -= this.#entries.get(name)?.bytes ?? 0;
     this.#entries.delete(name);
-    this.#bytes -= entry.bytes;
   }
 }

@@ -138,3 +138,6 @@ export {
 // HTTP: ranges, conditions and the responses of an object.
 export { contentRange, parseRange, type ByteRange } from "./http/range.ts";
 export { errorAnswer, keyInPath, keyOfPath, objectAnswer, type ObjectAnswer } from "./http/object-response.ts";
+
+// Caches in memory.
+export { ByteLru } from "./byte-lru.ts";

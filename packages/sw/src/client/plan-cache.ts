@@ -1,7 +1,7 @@
 /**
  * Plans as last heard, by key: what lets a repeated read ask the edge and the buckets in the same moment.
  */
-import type { Clock } from "@agarose/core";
+import { ByteLru, type Clock } from "@agarose/core";
 import type { FullPlan } from "./sources/bundle-request.ts";
 
 export const PLAN_TTL_MS = 60_000;
@@ -13,53 +13,38 @@ const PLAN_CHARACTERS = 1024;
 interface Entry {
   readonly plan: FullPlan;
   readonly atMs: number;
-  readonly characters: number;
+  /** Characters of its hashes, a byte each, and what it takes beside them. */
+  readonly bytes: number;
 }
 
-/** Least recently used plans go first. */
+/** Evicts the least recently used plans first. */
 export class PlanCache {
   readonly #clock: Clock;
-  readonly #charactersMax: number;
-  readonly #entries = new Map<string, Entry>();
-  #characters = 0;
+  readonly #entries: ByteLru<Entry>;
 
   constructor(clock: Clock, charactersMax: number = PLAN_CACHE_CHARACTERS_MAX) {
     this.#clock = clock;
-    this.#charactersMax = charactersMax;
+    this.#entries = new ByteLru(charactersMax);
   }
 
-  /** The plan of `key` when it was heard less than PLAN_TTL_MS ago. */
+  /** The plan of `key` if it is younger than PLAN_TTL_MS. */
   get(key: string): FullPlan | undefined {
     const entry = this.#entries.get(key);
-    if (!entry) return undefined;
-    this.delete(key);
-    if (this.#clock.now() - entry.atMs >= PLAN_TTL_MS) return undefined;
-    this.#insert(key, entry);
-    return entry.plan;
+    if (entry && this.#clock.now() - entry.atMs < PLAN_TTL_MS) return entry.plan;
+    this.#entries.delete(key);
+    return undefined;
   }
 
   set(key: string, plan: FullPlan): void {
-    this.delete(key);
-    const characters = PLAN_CHARACTERS + plan.manifest.hashes.join("").length;
-    if (characters > this.#charactersMax) return;
-    this.#insert(key, { plan, atMs: this.#clock.now(), characters });
-    for (const oldest of this.#entries.keys()) {
-      if (this.#characters <= this.#charactersMax) break;
-      this.delete(oldest);
-    }
+    const bytes = PLAN_CHARACTERS + plan.manifest.hashes.join("").length;
+    this.#entries.set(key, { plan, atMs: this.#clock.now(), bytes });
   }
 
   delete(key: string): void {
-    this.#characters -= this.#entries.get(key)?.characters ?? 0;
     this.#entries.delete(key);
   }
 
   purge(isPurged: (key: string) => boolean): void {
-    for (const key of this.#entries.keys()) if (isPurged(key)) this.delete(key);
-  }
-
-  #insert(key: string, entry: Entry): void {
-    this.#entries.set(key, entry);
-    this.#characters += entry.characters;
+    for (const key of this.#entries.names()) if (isPurged(key)) this.#entries.delete(key);
   }
 }

@@ -4,8 +4,7 @@
  *
  * Reading never fails: whatever KV does, the answer is some of the chunks asked for, or none, in bounded time.
  */
-import { encodeFrame, parseFrames, type Clock, type Frame } from "@agarose/core";
-import { ByteLru } from "../../../core/src/byte-lru.ts";
+import { ByteLru, encodeFrame, parseFrames, type Clock, type Frame } from "@agarose/core";
 import type { Connections } from "../platform/connections.ts";
 import { orUndefined } from "../platform/async.ts";
 import type { FrontCache } from "./front-cache.ts";

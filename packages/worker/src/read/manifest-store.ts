@@ -4,6 +4,7 @@
  * what is cached stays readable by it while no bucket answers.
  */
 import {
+  ByteLru,
   encodeKey,
   encodeManifest,
   parseKey,
@@ -12,7 +13,6 @@ import {
   type Clock,
   type Manifest,
 } from "@agarose/core";
-import { ByteLru } from "../../../core/src/byte-lru.ts";
 import { orUndefined } from "../platform/async.ts";
 import type { FrontCache } from "./front-cache.ts";
 
