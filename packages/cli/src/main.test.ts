@@ -205,7 +205,41 @@ describe("ls and rm", () => {
   });
 });
 
+describe("a key with control characters", () => {
+  const key = "esc\u001b]0;owned\u0007\nnext\u009b";
+  const verbs = ["put", "ls", "verify", "repair", "gc", "rm", "get"];
+
+  test.each(verbs)("is printed with escapes by %s", async (verb) => {
+    await writeFile(inWorld("upload-esc"), "x");
+    const put = await world.run(["put", inWorld("upload-esc"), "--key", key]);
+    if (verb === "repair") await world.tamper("tokyo", manifestName(key), () => undefined);
+    if (verb === "get") await world.run(["rm", key]);
+    const args = { ls: [], gc: [] }[verb] ?? [key];
+    const { stdout, stderr } = verb === "put" ? put : await world.run([verb, ...args]);
+    const printed = stdout.toString() + stderr;
+    if (verb !== "gc") expect(printed).toContain("esc");
+    // eslint-disable-next-line no-control-regex
+    expect(printed).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+  });
+});
+
 describe("verify", () => {
+  test("with a region down, objects are unchecked and not damaged, and the region is named once", async () => {
+    for (const key of ["down/a", "down/b"]) await world.put(key, randomBytes(1000));
+    world.faults.set("dublin", DOWN);
+    const verify = await world.run(["verify", "--prefix", "down/"]);
+    const json = jsonOf(await world.run(["verify", "--prefix", "down/", "--json"]));
+    world.faults.clear();
+    expect(world.fired.get("dublin")).toBeGreaterThan(0);
+    expect(verify.code).toBe(1);
+    const lines = verify.stdout.toString().trimEnd().split("\n");
+    expect(lines.filter((line) => line.includes("dublin"))).toEqual([expect.stringMatching(/^unreachable  dublin  /)]);
+    expect(lines.at(-1)).toBe(
+      "2 objects, 0 damaged, 0 unreadable, 2 not checked in full because a region did not answer",
+    );
+    expect(json).toMatchObject({ damaged: 0, unreadable: 0, unchecked: 2, regionsUnreachable: [{ region: "dublin" }] });
+  });
+
   test("exit 1 and the damage when something is damaged", async () => {
     const put = await world.put("verified", randomBytes(1000));
     expect((await world.run(["verify", "verified"])).code).toBe(0);

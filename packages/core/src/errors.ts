@@ -152,6 +152,10 @@ export const ERROR_CATALOGUE = {
     meaning: "A file cannot be read, or changed while it was read.",
     remedy: "Check the path and its permissions.",
   },
+  DISK_FULL: {
+    meaning: "The disk, a quota or a file size limit has no room for a file.",
+    remedy: "Free space, raise the limit, or write to another disk.",
+  },
   KNAPSACK_INVALID: {
     meaning: "A knapsack instance has a weight, value or capacity that is out of range.",
     remedy: "Correct the field that the message names.",
@@ -176,6 +180,7 @@ export type ProgramErrorCode =
   | "CREDENTIALS_REFUSED"
   | "STORE_FAILED"
   | "FILE_UNREADABLE"
+  | "DISK_FULL"
   | "KNAPSACK_INVALID"
   | "SCENARIO_INVALID"
   | "SNAPSHOT_INVALID";

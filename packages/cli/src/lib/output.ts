@@ -1,12 +1,12 @@
 /**
- * What a command says: its result on stdout, everything else on stderr, and how it ended as the exit code.
+ * The output of a command: its result on stdout, everything else on stderr, and its exit code.
  */
 import { toAgaroseError, type ErrorCode } from "@agarose/core";
 
 export const EXIT_OK = 0;
 /** A check failed, or the command could not do its work. */
 export const EXIT_FAILED = 1;
-/** The command was given something wrong. */
+/** The arguments or a file given to the command are wrong. */
 export const EXIT_USAGE = 2;
 
 const USAGE_CODES: ReadonlySet<ErrorCode> = new Set([
@@ -21,12 +21,13 @@ const USAGE_CODES: ReadonlySet<ErrorCode> = new Set([
 
 /** Prints a command's result: `value` as one JSON document with --json, else `lines` for people. */
 export function printResult(json: boolean, value: unknown, lines: readonly string[]): void {
-  const text = json ? JSON.stringify(value) : lines.join("\n");
+  const text = json ? JSON.stringify(value) : lines.map(printableText).join("\n");
   if (text !== "") process.stdout.write(`${text}\n`);
 }
 
+/** Prints a line on stderr. */
 export function logLine(line: string): void {
-  process.stderr.write(`${line}\n`);
+  process.stderr.write(`${printableText(line)}\n`);
 }
 
 /** Reports `cause` (as JSON on stdout with --json) and returns the exit code for it. */
@@ -54,7 +55,16 @@ export function formatCount(count: number, noun: string, plural = `${noun}s`): s
   return `${count} ${count === 1 ? noun : plural}`;
 }
 
-/** A key on one line: control characters, which a terminal would obey, as escapes. */
+/** A key on one line: control characters, line breaks included, as escapes. */
 export function printable(key: string): string {
-  return key.replace(/\p{Cc}/gu, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`);
+  return key.replace(/\p{Cc}/gu, escapeControl);
+}
+
+/** Text of several lines with the control characters that a terminal would obey as escapes. */
+function printableText(text: string): string {
+  return text.replace(/(?![\n\t])\p{Cc}/gu, escapeControl);
+}
+
+function escapeControl(character: string): string {
+  return `\\u{${character.codePointAt(0)!.toString(16)}}`;
 }

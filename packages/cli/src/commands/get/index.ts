@@ -1,9 +1,9 @@
 /**
  * `agarose get`: reads an object into a file or to stdout.
  */
-import { randomUUID } from "node:crypto";
-import { open, rename, rm, stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { fstatSync, writeSync } from "node:fs";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
 import type { Command } from "commander";
 import {
   AgaroseError,
@@ -15,6 +15,7 @@ import {
   type ReadReport,
 } from "@agarose/core";
 import { READING, withContext, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { writeAll, writeWholeFile } from "./whole-file.ts";
 import { getObject } from "../../lib/objects/get-object.ts";
 import { readManifest } from "../../lib/objects/manifests.ts";
 import { formatBytes, printResult } from "../../lib/output.ts";
@@ -50,7 +51,7 @@ async function get(key: string, file: string | undefined, options: GetOptions): 
       return;
     }
     const path = await targetPath(key, file);
-    const report = await writeFileWhole(path, (write) => read(manifest, range, write, context));
+    const report = await writeWholeFile(path, (write) => read(manifest, range, write, context));
     const bytes = range ? range.end - range.start : manifest.bytes;
     const result = {
       key,
@@ -80,29 +81,12 @@ async function read(
   }
 }
 
-/** Writes a file that is either complete or not there: under another name first, renamed when `fill` succeeds. */
-async function writeFileWhole<T>(
-  path: string,
-  fill: (write: (part: Uint8Array) => Promise<unknown>) => Promise<T>,
-): Promise<T> {
-  const partial = join(dirname(path), `.${basename(path)}.${randomUUID()}.part`);
-  const file = await open(partial, "wx").catch((error: Error) => {
-    throw new AgaroseError("USAGE", `${path} cannot be written: ${error.message}`, { path }, error);
-  });
-  try {
-    const result = await fill((part) => file.write(part));
-    await file.close();
-    await rename(partial, path);
-    return result;
-  } catch (error) {
-    await file.close();
-    await rm(partial, { force: true });
-    throw error;
+/** Writes to stdout. A file takes all of the part or fails; a pipe is waited for, and one that closes ends the read. */
+async function writeStdout(part: Uint8Array): Promise<void> {
+  // Node writes to a file with one call, which may take less than it is given.
+  if (fstatSync(process.stdout.fd).isFile()) {
+    return writeAll(part, "stdout", async (rest) => ({ bytesWritten: writeSync(process.stdout.fd, rest) }));
   }
-}
-
-/** Waits until the reader of stdout has taken the part; one that is gone ends the read. */
-function writeStdout(part: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (error: Error): void =>
       reject(new AgaroseError("ABORTED", `stdout was closed before the end: ${error.message}`, {}, error));

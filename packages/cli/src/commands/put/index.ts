@@ -6,10 +6,10 @@ import type { Command } from "commander";
 import mime from "mime";
 import { AgaroseError, HEADERS_ALLOWED, toAgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { EXIT_FAILED, formatBytes, logLine, printResult } from "../../lib/output.ts";
+import { EXIT_FAILED, formatBytes, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
 import { mapPool } from "../../lib/pool.ts";
 import { startProgress, type Progress } from "../../lib/progress.ts";
-import { collectInputs, spoolStdin, STDIN, type InputFile } from "./inputs.ts";
+import { collectInputs, spoolStdin, STDIN, type InputFile, type SkippedEntry } from "./inputs.ts";
 import { putObject, type PutResult } from "../../lib/objects/put-object.ts";
 
 interface PutOptions extends GlobalOptions {
@@ -19,6 +19,7 @@ interface PutOptions extends GlobalOptions {
   readonly header: readonly string[];
   readonly jobs: number;
   readonly force?: boolean;
+  readonly follow?: boolean;
 }
 
 type PutReport = PutResult | { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
@@ -32,7 +33,7 @@ export function register(program: Command): void {
     .description("store files, folders or stdin (-) as objects")
     .argument("<path...>", "files or folders, or - for stdin")
     .option("--key <key>", "key of the object, or of the folder; default is the base name")
-    .option("--prefix <prefix>", "put before every key, as it is")
+    .option("--prefix <prefix>", "text before every key, used as it is")
     .option("--content-type <type>", "default: by the extension of the key")
     .option(
       "--header <line>",
@@ -41,7 +42,8 @@ export function register(program: Command): void {
       [],
     )
     .option("--jobs <count>", "objects stored at a time", jobCount, JOBS_DEFAULT)
-    .option("--force", "upload also what is stored unchanged")
+    .option("--force", "upload objects that are stored unchanged, too")
+    .option("--follow", "follow links that lead out of a folder")
     .action(async (paths: string[], _options: unknown, command: Command) => {
       process.exitCode = await put(paths, command.optsWithGlobals<PutOptions>());
     });
@@ -50,13 +52,17 @@ export function register(program: Command): void {
 async function put(paths: readonly string[], options: PutOptions): Promise<number> {
   const headers = parseHeaders(options.header);
   return withContext(options, WRITING, async (context) => {
-    const files = await collectInputs(paths, options);
+    const { files, skipped, dotFiles } = await collectInputs(paths, options);
+    for (const { path, reason } of skipped) logLine(`warning: ${path} is not stored: ${reason}`);
+    if (dotFiles.length > 0) {
+      logLine(`notice: ${formatCount(dotFiles.length, "dot file")} stored too, such as ${dotFiles[0]}`);
+    }
     const progress = startProgress("put", context.json);
     try {
       await announceTotal(files, context, progress);
       const reports = await mapPool(files, options.jobs, (file) => putFile(file, headers, options, context, progress));
       progress.stop();
-      printReports(reports, context.json);
+      printReports(reports, skipped, context.json);
       return reports.some(({ outcome }) => outcome === "failed") ? EXIT_FAILED : 0;
     } finally {
       progress.stop();
@@ -64,7 +70,7 @@ async function put(paths: readonly string[], options: PutOptions): Promise<numbe
   });
 }
 
-/** One file; what is wrong with it does not keep the others from being stored. */
+/** Stores one file. A failure is reported and does not keep the others from being stored. */
 async function putFile(
   { path, key }: InputFile,
   headers: Record<string, string>,
@@ -97,19 +103,19 @@ async function announceTotal(
   }
 }
 
-function printReports(reports: readonly PutReport[], json: boolean): void {
+function printReports(reports: readonly PutReport[], skipped: readonly SkippedEntry[], json: boolean): void {
   const only = reports.length === 1 ? reports[0] : undefined;
   if (only?.outcome === "failed") throw only.error;
   const lines = reports.map((report) =>
     report.outcome === "failed"
-      ? `failed     ${report.key}  ${report.error.code}: ${report.error.message}`
-      : `${report.outcome.padEnd(9)}  ${report.key}  ${formatBytes(report.bytes)}  ${report.version}`,
+      ? `failed     ${printable(report.key)}  ${report.error.code}: ${printable(report.error.message)}`
+      : `${report.outcome.padEnd(9)}  ${printable(report.key)}  ${formatBytes(report.bytes)}  ${report.version}`,
   );
-  printResult(json, { objects: reports }, lines);
+  printResult(json, { objects: reports, ...(skipped.length > 0 && { skipped }) }, lines);
   for (const report of reports) {
     if (report.outcome === "failed") continue;
     for (const { region, problem } of report.regionsWithoutManifest) {
-      logLine(`warning: ${region} did not take the manifest of ${report.key}: ${problem}`);
+      logLine(`warning: ${region} did not take the manifest of ${printable(report.key)}: ${problem}`);
     }
   }
 }

@@ -1,14 +1,14 @@
 /**
  * Makes a damaged object whole again, from what is left of it.
  */
-import { mkdtemp, open, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Codec, Manifest } from "@agarose/core";
 import { getObject } from "../../lib/objects/get-object.ts";
 import { storeManifest } from "../../lib/objects/put-object.ts";
 import type { Encoder } from "../../lib/objects/stripe-encoder.ts";
 import { uploadChunks } from "../../lib/objects/upload.ts";
+import { makeTempFolder } from "../../lib/owned-files.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { checkManifests, verifyObject, type ObjectVerdict } from "../../lib/objects/verify-object.ts";
 
@@ -55,7 +55,7 @@ export async function repairObject(key: string, context: RepairContext): Promise
 
 async function rewriteChunks(manifest: Manifest, chunks: readonly number[], context: RepairContext): Promise<void> {
   const { stores, signal } = context;
-  const folder = await mkdtemp(join(tmpdir(), "agarose-repair-"));
+  const folder = await makeTempFolder("repair");
   try {
     const file = await open(join(folder, "object"), "wx+");
     try {

@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { AgaroseError, CHUNK_PREFIX, encodeKey, manifestName, parseKey, toAgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { listKeys } from "../../lib/objects/keys.ts";
-import { EXIT_FAILED, EXIT_OK, logLine, printResult } from "../../lib/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
 import { mapPool } from "../../lib/pool.ts";
 import type { Store } from "../../lib/store/store.ts";
 
@@ -48,11 +48,11 @@ async function rm(names: readonly string[], options: RmOptions): Promise<number>
     if (!options.prefix) refuseUnknown(reports);
     const lines = reports.map(
       ({ key, manifestsRemoved, chunksRemoved }) =>
-        `removed  ${key}  ${manifestsRemoved} manifests, ${chunksRemoved} chunks`,
+        `removed  ${printable(key)}  ${formatCount(manifestsRemoved, "manifest")}, ${formatCount(chunksRemoved, "chunk")}`,
     );
     printResult(context.json, { objects: reports }, lines);
     const leftovers = reports.flatMap((report) => report.leftovers);
-    for (const { region, name, problem } of leftovers) logLine(`left     ${region} ${name}: ${problem}`);
+    for (const { region, name, problem } of leftovers) logLine(`left     ${region} ${printable(name)}: ${problem}`);
     return leftovers.length > 0 ? EXIT_FAILED : EXIT_OK;
   });
 }

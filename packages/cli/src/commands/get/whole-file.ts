@@ -1,0 +1,88 @@
+/**
+ * Writes files that are either complete or absent.
+ */
+import { open, rename, rm, type FileHandle } from "node:fs/promises";
+import { dirname } from "node:path";
+import { AgaroseError } from "@agarose/core";
+import { partialPathOf } from "../../lib/owned-files.ts";
+
+/** Writes all of `part`. Rejects with DISK_FULL when there is no room for it. */
+export type WritePart = (part: Uint8Array) => Promise<void>;
+
+/** What the system says when a disk, a quota or a limit of the process has no room. */
+const NO_ROOM: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
+
+/**
+ * Fills a file under another name, makes its bytes durable, and gives it the name `path` when `fill` has succeeded.
+ *
+ * @throws USAGE when the file cannot be created, DISK_FULL when there is no room; the file at `path` is then as before.
+ */
+export async function writeWholeFile<T>(path: string, fill: (write: WritePart) => Promise<T>): Promise<T> {
+  const partial = await partialPathOf(path);
+  const file = await open(partial, "wx").catch((error: NodeJS.ErrnoException) => {
+    if (NO_ROOM.has(error.code)) throw diskFull(path, error);
+    throw new AgaroseError("USAGE", `${path} cannot be written: ${error.message}`, { path }, error);
+  });
+  try {
+    let bytes = 0;
+    const result = await fill(async (part) => {
+      await writeAll(part, path, (rest) => file.write(rest));
+      bytes += part.length;
+    });
+    await checkAndSync(file, path, bytes);
+    await file.close();
+    await rename(partial, path);
+    await syncFolder(dirname(path));
+    return result;
+  } catch (error) {
+    await file.close().catch(() => {});
+    await rm(partial, { force: true });
+    throw error;
+  }
+}
+
+/** Calls `write`, which may take less than it is given, until all of `part` is written. */
+export async function writeAll(
+  part: Uint8Array,
+  path: string,
+  write: (rest: Uint8Array) => Promise<{ bytesWritten: number }>,
+): Promise<void> {
+  for (let at = 0; at < part.length;) {
+    const { bytesWritten } = await write(part.subarray(at)).catch((error: NodeJS.ErrnoException) => {
+      if (NO_ROOM.has(error.code)) throw diskFull(path, error);
+      throw error;
+    });
+    at += bytesWritten;
+  }
+}
+
+async function checkAndSync(file: FileHandle, path: string, bytes: number): Promise<void> {
+  // Some file systems report a full disk only here.
+  await file.sync().catch((error: NodeJS.ErrnoException) => {
+    throw NO_ROOM.has(error.code) ? diskFull(path, error) : error;
+  });
+  const { size } = await file.stat();
+  if (size === bytes) return;
+  throw new AgaroseError("DISK_FULL", `${path} has ${size} of ${bytes} bytes after writing: check the disk`, {
+    path,
+    expected: bytes,
+    actual: size,
+  });
+}
+
+/** Makes the new name durable, where folders can be synchronised. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path).catch(() => undefined);
+  await folder?.sync().catch(() => {});
+  await folder?.close();
+}
+
+function diskFull(path: string, error: NodeJS.ErrnoException): AgaroseError {
+  return new AgaroseError(
+    "DISK_FULL",
+    `${path} cannot be written in full (${error.code}): free space, raise the quota or the file size limit, or choose ` +
+      "another disk",
+    { path, error: error.code },
+    error,
+  );
+}

@@ -1,0 +1,52 @@
+/**
+ * Temporary files and folders whose names say which process made them, so that a later run removes what a killed one
+ * left behind.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { logLine } from "./output.ts";
+
+/** Machines may share a folder, and process ids are those of one machine. */
+const HOST = createHash("sha256").update(hostname()).digest("hex").slice(0, 8);
+const OWNER = /([\da-f]{8})-(\d+)/;
+
+/** Makes a temporary folder for `kind`, and removes those that killed processes left. Readable by its owner only. */
+export async function makeTempFolder(kind: string): Promise<string> {
+  const prefix = `agarose-${kind}-`;
+  await removeLeftovers(tmpdir(), prefix);
+  return mkdtemp(join(tmpdir(), `${prefix}${HOST}-${process.pid}-`));
+}
+
+/** A name beside `path` for writing it in parts. Removes those that killed processes left for the same path. */
+export async function partialPathOf(path: string): Promise<string> {
+  const prefix = `.${basename(path)}.`;
+  await removeLeftovers(dirname(path), prefix, ".part");
+  return join(dirname(path), `${prefix}${HOST}-${process.pid}-${randomUUID().slice(0, 8)}.part`);
+}
+
+/** Removes what carries the name of a process of this machine that has ended, and says so on stderr. */
+async function removeLeftovers(folder: string, prefix: string, suffix = ""): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  for (const name of names) {
+    if (!name.startsWith(prefix) || !name.endsWith(suffix)) continue;
+    const [tag, host, pid] = OWNER.exec(name.slice(prefix.length)) ?? [];
+    if (tag === undefined || !name.startsWith(`${prefix}${tag}-`) || host !== HOST || isAlive(Number(pid))) continue;
+    const path = join(folder, name);
+    await rm(path, { recursive: true, force: true }).then(
+      () => logLine(`removed ${path}, which an interrupted run left behind`),
+      // Another user's, most likely.
+      () => {},
+    );
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
