@@ -5,8 +5,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { AgaroseError, errorAnswer } from "@agarose/core";
 import * as v from "valibot";
-import { popLatencyMs } from "./geography.ts";
-import type { World } from "./world.ts";
+import { popLatencyMs } from "../world/geography.ts";
+import type { World } from "../world/world.ts";
 
 const probability = v.pipe(v.number(), v.minValue(0), v.maxValue(1));
 const factor = v.pipe(v.number(), v.minValue(0));

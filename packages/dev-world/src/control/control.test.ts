@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startControl } from "./control.ts";
-import { WORLD_DEFAULTS } from "./world-options.ts";
-import type { World } from "./world.ts";
+import { WORLD_DEFAULTS } from "../world/world-options.ts";
+import type { World } from "../world/world.ts";
 
 /** Only what these routes refuse before they touch a world; the rest is tested on a real one in e2e. */
 let control: Awaited<ReturnType<typeof startControl>>;

@@ -7,9 +7,9 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startPops } from "./pops/pops.ts";
-import { startS3Endpoint } from "./s3-endpoint/index.ts";
-import { startVersitygw } from "./s3-endpoint/versitygw.ts";
+import { startPops } from "../pops/pops.ts";
+import { startS3Endpoint } from "../s3-endpoint/index.ts";
+import { startVersitygw } from "../s3-endpoint/versitygw.ts";
 import { popLatencyMs, TABLE_I } from "./geography.ts";
 import type { WorldOptions } from "./world-options.ts";
 import { NO_FAULTS, openLink, type Link, type LinkFaults, type LinkRecord } from "./wan-link.ts";
