@@ -1,6 +1,4 @@
-/**
- * What concerns buckets: their list, making and removing one, listing and bulk deletion of objects.
- */
+/** Operations on buckets: list, create, head, delete, list their objects, and delete objects in bulk. */
 import { receiveText } from "./wire/body.ts";
 import { sendEmpty, sendXml, type Exchange } from "./exchange.ts";
 import { listObjects } from "./list.ts";
@@ -10,11 +8,13 @@ import { element, elementsOf, textsOf, xmlDocument } from "./wire/xml.ts";
 const DELETE_KEYS_MAX = 1000;
 const DELETE_XML_BYTES_MAX = 4 * 1024 * 1024;
 
+/** ListBuckets. */
 export async function listBuckets(exchange: Exchange): Promise<void> {
   const buckets = exchange.store.bucketNames.map((name) => element("Bucket", element("Name", name, "text")));
   sendXml(exchange, xmlDocument("ListAllMyBucketsResult", element("Buckets", buckets.join(""))));
 }
 
+/** CreateBucket. */
 export async function createBucket(exchange: Exchange): Promise<void> {
   const { store, bucket } = exchange;
   if (store.has(bucket)) {
@@ -24,25 +24,30 @@ export async function createBucket(exchange: Exchange): Promise<void> {
   sendEmpty(exchange, 200, { location: `/${bucket}` });
 }
 
+/** HeadBucket. */
 export async function headBucket(exchange: Exchange): Promise<void> {
   exchange.store.keys(exchange.bucket);
   sendEmpty(exchange, 200, { "x-amz-bucket-region": "us-east-1" });
 }
 
+/** DeleteBucket: refuses a bucket that still has objects. */
 export async function deleteBucket(exchange: Exchange): Promise<void> {
   await exchange.store.deleteBucket(exchange.bucket);
   sendEmpty(exchange, 204);
 }
 
+/** GetBucketLocation: an empty location, which means us-east-1. */
 export async function bucketLocation(exchange: Exchange): Promise<void> {
   exchange.store.keys(exchange.bucket);
   sendXml(exchange, xmlDocument("LocationConstraint", ""));
 }
 
+/** ListObjectsV2. */
 export async function listObjectsV2(exchange: Exchange): Promise<void> {
   sendXml(exchange, listObjects(exchange.store, exchange.bucket, exchange.query));
 }
 
+/** ListMultipartUploads. */
 export async function listUploads(exchange: Exchange): Promise<void> {
   const { bucket, uploads } = exchange;
   const fields = uploads
@@ -57,6 +62,7 @@ export async function listUploads(exchange: Exchange): Promise<void> {
   sendXml(exchange, xmlDocument("ListMultipartUploadsResult", head + fields.join("")));
 }
 
+/** DeleteObjects. */
 export async function deleteObjects(exchange: Exchange): Promise<void> {
   const { store, bucket, locks } = exchange;
   const xml = await receiveText(exchange.request, exchange.signing, DELETE_XML_BYTES_MAX);

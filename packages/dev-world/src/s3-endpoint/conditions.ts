@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { StoredObject } from "./object-store.ts";
 import { S3Error } from "./wire/s3-error.ts";
 
-/** Whether a GET or HEAD is to be answered with 304. Throws PreconditionFailed. */
+/** Returns whether the answer to a GET or HEAD is 304. Throws S3Error PreconditionFailed. */
 export function notModified(object: StoredObject, headers: IncomingHttpHeaders): boolean {
   const modifiedMs = Math.floor(object.modifiedMs / 1000) * 1000;
   const ifMatch = headers["if-match"];
@@ -17,7 +17,7 @@ export function notModified(object: StoredObject, headers: IncomingHttpHeaders):
   return modifiedMs <= Date.parse(headers["if-modified-since"] ?? "");
 }
 
-/** Refuses a put whose If-Match or If-None-Match does not hold for the object that is there now. */
+/** Throws S3Error PreconditionFailed when If-Match or If-None-Match does not hold for the current object. */
 export function checkPut(current: StoredObject | undefined, headers: IncomingHttpHeaders): void {
   const ifNoneMatch = headers["if-none-match"];
   if (ifNoneMatch !== undefined && current && names(ifNoneMatch, current)) throw failed();

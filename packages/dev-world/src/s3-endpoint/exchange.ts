@@ -1,17 +1,16 @@
-/**
- * One request with its answer, as the operations see it.
- */
+/** One request and its response, as the operations see them. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MultipartUploads } from "./multipart.ts";
 import type { ObjectStore } from "./object-store.ts";
 import type { SigningContext } from "./wire/signature.ts";
 import type { KeyLock } from "./key-lock.ts";
 
+/** A request, what it addresses, and what it works on. */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly bucket: string;
-  /** Decoded; empty when the bucket itself is addressed. */
+  /** Decoded. Empty when the request addresses the bucket itself. */
   readonly key: string;
   readonly query: URLSearchParams;
   readonly signing: SigningContext | undefined;
@@ -21,11 +20,13 @@ export interface Exchange {
   readonly nowMs: () => number;
 }
 
+/** Ends the response with an XML document. */
 export function sendXml({ response }: Exchange, xml: string, status = 200): void {
   response.writeHead(status, { "content-type": "application/xml", "content-length": String(Buffer.byteLength(xml)) });
   response.end(xml);
 }
 
+/** Ends the response without a body. */
 export function sendEmpty({ response }: Exchange, status: number, headers: Record<string, string> = {}): void {
   response.writeHead(status, status === 204 ? headers : { "content-length": "0", ...headers });
   response.end();

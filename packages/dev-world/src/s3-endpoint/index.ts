@@ -1,7 +1,7 @@
 /**
- * An S3 endpoint for development and tests: path-style buckets on disk, signatures and checksums checked.
+ * An S3 endpoint for development and tests: path-style buckets on disk. It checks signatures and checksums.
  *
- * It is not made to hold data anyone would miss: writes are not synced, and there is one pair of credentials.
+ * Do not keep valuable data in it: it does not sync its writes, and it has one pair of credentials.
  */
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -15,44 +15,46 @@ import { KeyLock } from "./key-lock.ts";
 import { MultipartUploads } from "./multipart.ts";
 import { ObjectStore } from "./object-store.ts";
 import { routeOf } from "./routes.ts";
+import { errorDocument } from "./wire/error-document.ts";
 import { S3Error } from "./wire/s3-error.ts";
 import { checkSignature, decode, type Credentials } from "./wire/signature.ts";
-import { XML_DECLARATION } from "./wire/xml.ts";
 
 export { findVersitygw, startVersitygw, type VersitygwOptions } from "./versitygw.ts";
 
+/** How an endpoint is set up. */
 export interface S3EndpointOptions extends Credentials {
-  /** Buckets that are there from the start. */
+  /** Buckets that exist from the start. */
   readonly buckets: readonly string[];
-  /** Where the data stays. Without it a temporary folder is used and removed by `close`. */
+  /** Folder of the data. Default: a temporary folder, which `close` removes. */
   readonly dir?: string;
   /** Default: any free port. */
   readonly port?: number;
   readonly host?: string;
-  /** Whether objects (not lists) can be read without credentials, as buckets behind a web app are. Default true. */
+  /** Whether objects (not lists) can be read without credentials, as a web app needs. Default: true. */
   readonly publicRead?: boolean;
-  /** Whether browsers of any origin are let in. Default true. */
+  /** Whether browsers of any origin may read. Default: true. */
   readonly cors?: boolean;
-  /** Called first with every request; a true result means that it has answered (or destroyed) the request itself. */
+  /** Sees every request first. A true result means that it has answered (or destroyed) the request itself. */
   readonly intercept?: (request: IncomingMessage, response: ServerResponse) => boolean | Promise<boolean>;
-  /** Default `Date.now`. */
+  /** Milliseconds since 1970. Default: `Date.now`. */
   readonly nowMs?: () => number;
 }
 
+/** A running S3 server. */
 export interface S3Endpoint {
-  /** `http://host:port`, without a slash at its end. */
+  /** `http://host:port`, without a trailing slash. */
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** Starts the endpoint and resolves once it listens. */
+/** Starts the endpoint. Resolves when it listens. */
 export async function startS3Endpoint(options: S3EndpointOptions): Promise<S3Endpoint> {
   const dir = options.dir ?? (await mkdtemp(join(tmpdir(), "agarose-s3-")));
   const store = await ObjectStore.open(dir);
   for (const bucket of options.buckets) await store.createBucket(bucket);
   const endpoint = new Endpoint(store, options);
   const server = createServer((request, response) => void endpoint.serve(request, response));
-  // Idle connections of an SDK client outlive Node's default of 5 s and would then be reset under its hands.
+  // An SDK client keeps idle connections for longer than Node's default of 5 s, and would see them reset.
   server.keepAliveTimeout = 65_000;
   server.requestTimeout = 0;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -139,10 +141,10 @@ function sendError(request: IncomingMessage, response: ServerResponse, cause: un
   for (const name of ["content-length", "content-range", "content-type", "content-encoding", "etag"]) {
     response.removeHeader(name);
   }
-  const xml = XML_DECLARATION + error.toXml((request.url ?? "/").split("?")[0]!, requestId);
+  const xml = errorDocument(error, (request.url ?? "/").split("?")[0]!, requestId);
   const headers = { "content-type": "application/xml", "content-length": String(Buffer.byteLength(xml)) };
   response.writeHead(error.status, headers);
   response.end(request.method === "HEAD" ? undefined : xml);
-  // What is still coming must be taken in, or the client never gets to read the answer.
+  // Without draining the rest of the body the client may never read the response.
   request.resume();
 }

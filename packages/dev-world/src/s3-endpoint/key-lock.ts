@@ -1,6 +1,5 @@
-/**
- * Runs what concerns one key one after the other, so that a condition still holds when its write happens.
- */
+/** Serializes the writes of one key, so that a condition still holds when its write happens. */
+/** A lock per key. */
 export class KeyLock {
   readonly #tails = new Map<string, Promise<unknown>>();
 

@@ -8,7 +8,7 @@ import { element, xmlDocument } from "./wire/xml.ts";
 
 const KEYS_MAX = 1000;
 
-/** The answer's XML. Throws S3Error NoSuchBucket or InvalidArgument. */
+/** Returns the XML of the answer. Throws S3Error NoSuchBucket or InvalidArgument. */
 export function listObjects(store: ObjectStore, bucket: string, query: URLSearchParams): string {
   const prefix = query.get("prefix") ?? "";
   const delimiter = query.get("delimiter") ?? "";
@@ -44,7 +44,7 @@ export function listObjects(store: ObjectStore, bucket: string, query: URLSearch
 interface Page {
   readonly keys: string[];
   readonly prefixes: string[];
-  /** What the next page starts after; undefined at the end. */
+  /** The next page starts after it. Undefined at the end. */
   readonly next: string | undefined;
 }
 
@@ -59,7 +59,7 @@ function takePage(
     if (!key.startsWith(prefix)) continue;
     const at = delimiter ? key.indexOf(delimiter, prefix.length) : -1;
     const common = at < 0 ? undefined : key.slice(0, at + delimiter.length);
-    // A page that ended on a common prefix goes on behind all keys below it.
+    // A page that ends with a common prefix continues after all keys below that prefix.
     if (common !== undefined && (common === prefixes.at(-1) || common === after)) continue;
     if (keys.length + prefixes.length === limit) return { keys, prefixes, next: last };
     if (common === undefined) keys.push(key);
@@ -69,7 +69,7 @@ function takePage(
   return { keys, prefixes, next: undefined };
 }
 
-/** Index of the first key behind `after`. */
+/** Returns the index of the first key after `after`. */
 function firstAfter(sorted: readonly string[], after: string): number {
   let low = 0;
   let high = sorted.length;

@@ -1,16 +1,16 @@
-/**
- * Multipart uploads: parts wait in files of their own, and are joined when the upload is completed.
- */
+/** Multipart uploads. Each part has a file of its own; completing the upload joins them. */
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import type { ObjectStore, StoredObject } from "./object-store.ts";
 import { S3Error } from "./wire/s3-error.ts";
 import { elementsOf, textsOf } from "./wire/xml.ts";
 
-/** The least length of every part but the last. */
+/** The shortest part that S3 accepts, except for the last one. */
 export const PART_BYTES_MIN = 5 * 1024 * 1024;
+/** The most parts of one upload. */
 export const PARTS_MAX = 10_000;
 
+/** An uploaded part. */
 export interface Part {
   readonly number: number;
   readonly bytes: number;
@@ -19,6 +19,7 @@ export interface Part {
   readonly modifiedMs: number;
 }
 
+/** An upload that is neither completed nor aborted. */
 export interface Upload {
   readonly id: string;
   readonly bucket: string;
@@ -28,6 +29,7 @@ export interface Upload {
   readonly parts: Map<number, Part>;
 }
 
+/** The uploads in progress. A restart forgets them. */
 export class MultipartUploads {
   readonly #uploads = new Map<string, Upload>();
 
@@ -60,7 +62,7 @@ export class MultipartUploads {
     await Promise.all([...upload.parts.values()].map(({ file }) => store.removeFile(upload.bucket, file)));
   }
 
-  /** Joins the parts that `xml` (CompleteMultipartUpload) names; the object is not committed yet. */
+  /** Joins the parts that `xml` (CompleteMultipartUpload) names. The caller commits the object. */
   async join(store: ObjectStore, upload: Upload, xml: string, nowMs: number): Promise<StoredObject> {
     const parts = namedParts(upload, xml);
     const { name, file } = await store.createFile(upload.bucket);

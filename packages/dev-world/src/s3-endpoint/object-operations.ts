@@ -1,6 +1,4 @@
-/**
- * GET, HEAD, PUT and DELETE of one object, and its multipart uploads.
- */
+/** GET, HEAD, PUT and DELETE of one object, and its multipart uploads. */
 import type { FileHandle } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { contentRange, parseRange, toAgaroseError, type ByteRange } from "@agarose/core";
@@ -14,7 +12,7 @@ import { element, xmlDocument } from "./wire/xml.ts";
 
 const KEY_BYTES_MAX = 1024;
 const COMPLETE_XML_BYTES_MAX = 2 * 1024 * 1024;
-/** Up to this length an answer is read at once and sent in one write. */
+/** The endpoint reads a body up to this length at once and sends it in one write. */
 const BUFFERED_BYTES_MAX = 1024 * 1024;
 const KEPT_HEADERS = [
   "content-type",
@@ -25,6 +23,7 @@ const KEPT_HEADERS = [
   "expires",
 ];
 
+/** GetObject and HeadObject, with Range and conditional headers. */
 export async function getObject(exchange: Exchange): Promise<void> {
   const { request, response, store, bucket, key } = exchange;
   const { object, file } = await store.openBytes(bucket, key);
@@ -46,6 +45,7 @@ export async function getObject(exchange: Exchange): Promise<void> {
   }
 }
 
+/** PutObject, with If-Match and If-None-Match. */
 export async function putObject(exchange: Exchange): Promise<void> {
   const { request, bucket, key, store, locks } = exchange;
   if (request.headers["x-amz-copy-source"] !== undefined)
@@ -65,12 +65,14 @@ export async function putObject(exchange: Exchange): Promise<void> {
   sendEmpty(exchange, 200, { etag: object.etag, ...body.checksums });
 }
 
+/** DeleteObject. */
 export async function deleteObject(exchange: Exchange): Promise<void> {
   const { bucket, key, store, locks } = exchange;
   await locks.run(`${bucket}/${key}`, () => store.delete(bucket, key));
   sendEmpty(exchange, 204);
 }
 
+/** CreateMultipartUpload. */
 export async function createUpload(exchange: Exchange): Promise<void> {
   const { bucket, key, store, uploads } = exchange;
   checkKey(key);
@@ -80,6 +82,7 @@ export async function createUpload(exchange: Exchange): Promise<void> {
   sendXml(exchange, xmlDocument("InitiateMultipartUploadResult", fields));
 }
 
+/** UploadPart. */
 export async function uploadPart(exchange: Exchange): Promise<void> {
   const { bucket, key, query, store, uploads } = exchange;
   const upload = uploads.get(query.get("uploadId") ?? "", bucket, key);
@@ -92,6 +95,7 @@ export async function uploadPart(exchange: Exchange): Promise<void> {
   sendEmpty(exchange, 200, { etag: `"${body.md5}"`, ...body.checksums });
 }
 
+/** CompleteMultipartUpload. */
 export async function completeUpload(exchange: Exchange): Promise<void> {
   const { request, bucket, key, query, store, uploads, locks } = exchange;
   const upload = uploads.get(query.get("uploadId") ?? "", bucket, key);
@@ -103,12 +107,14 @@ export async function completeUpload(exchange: Exchange): Promise<void> {
   sendXml(exchange, xmlDocument("CompleteMultipartUploadResult", fields));
 }
 
+/** AbortMultipartUpload. */
 export async function abortUpload(exchange: Exchange): Promise<void> {
   const { bucket, key, query, store, uploads } = exchange;
   await uploads.abort(store, uploads.get(query.get("uploadId") ?? "", bucket, key));
   sendEmpty(exchange, 204);
 }
 
+/** ListParts. */
 export async function listParts(exchange: Exchange): Promise<void> {
   const { bucket, key, query, uploads } = exchange;
   const upload = uploads.get(query.get("uploadId") ?? "", bucket, key);
@@ -126,7 +132,7 @@ export async function listParts(exchange: Exchange): Promise<void> {
   sendXml(exchange, xmlDocument("ListPartsResult", `${head}${fields.join("")}${element("IsTruncated", "false")}`));
 }
 
-/** Receives the body into a new file, which is gone again when the body is not what the request says. */
+/** Receives the body into a new file. Removes the file when the body is not what the request says. */
 async function receive(exchange: Exchange): Promise<{ name: string; body: ReceivedBody }> {
   const { request, bucket, store, signing } = exchange;
   const { name, file } = await store.createFile(bucket);
@@ -164,7 +170,7 @@ async function sendBytes({ response }: Exchange, file: FileHandle, { start, end 
 
 function answerHeaders(object: StoredObject, { request, query }: Exchange): Record<string, string> {
   const wantsChecksum = String(request.headers["x-amz-checksum-mode"]).toUpperCase() === "ENABLED";
-  // A checksum is that of the whole object, so it would be wrong beside a part of it.
+  // The stored checksum covers the whole object, so a range response leaves it out.
   const sendsChecksum = wantsChecksum && request.headers.range === undefined;
   const kept = Object.entries(object.headers).filter(([name]) => sendsChecksum || !name.startsWith("x-amz-checksum-"));
   const headers: Record<string, string> = {
@@ -192,7 +198,7 @@ function keptHeaders({ request }: Exchange): Record<string, string> {
   for (const [name, value] of Object.entries(request.headers)) {
     if (KEPT_HEADERS.includes(name) || name.startsWith("x-amz-meta-")) headers[name] = String(value);
   }
-  // `aws-chunked` says how the body travelled, not what it is.
+  // `aws-chunked` describes the transfer, not the object.
   const encodings = (headers["content-encoding"] ?? "").split(",").map((encoding) => encoding.trim());
   const encoding = encodings.filter((name) => name !== "" && name !== "aws-chunked").join(",");
   if (encoding) headers["content-encoding"] = encoding;

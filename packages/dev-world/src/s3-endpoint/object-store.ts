@@ -1,32 +1,34 @@
 /**
  * Buckets and objects on disk, with their index in memory.
  *
- * Bytes go to a file of their own, which nothing names before it is complete; the object's meta file is then renamed
- * into place. So an object is the old one or the new one, also after a crash, and never a part of either.
+ * A put writes the bytes to a new file, then renames the object's meta file into place. After a crash an object is
+ * therefore the old one or the new one, never a part of either.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, writeFile, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { S3Error } from "./wire/s3-error.ts";
 
+/** One stored object, without its bytes. */
 export interface StoredObject {
   readonly key: string;
   readonly bytes: number;
-  /** With its quotes. */
+  /** Includes its quotes. */
   readonly etag: string;
   readonly modifiedMs: number;
-  /** Response headers that were given with the object, lower-case names. */
+  /** Response headers of the object, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Name of the file with its bytes. */
+  /** Name of the file that has the bytes. */
   readonly file: string;
 }
 
 interface Bucket {
   readonly objects: Map<string, StoredObject>;
-  /** Keys in UTF-8 order; forgotten at every change of the key set. */
+  /** Keys in UTF-8 order. A change of the key set drops it. */
   sorted: string[] | undefined;
 }
 
+/** The buckets of one folder. */
 export class ObjectStore {
   readonly #dir: string;
   readonly #buckets = new Map<string, Bucket>();
@@ -35,7 +37,7 @@ export class ObjectStore {
     this.#dir = dir;
   }
 
-  /** Opens what is in `dir`, which is made when it is not there. Half-written files of a crash are removed. */
+  /** Opens the folder `dir`, or makes it. Removes the half-written files of a crash. */
   static async open(dir: string): Promise<ObjectStore> {
     const store = new ObjectStore(dir);
     await mkdir(dir, { recursive: true });
@@ -78,14 +80,14 @@ export class ObjectStore {
     return object;
   }
 
-  /** All keys of a bucket, in UTF-8 order. */
+  /** Returns all keys of a bucket, in UTF-8 order. Throws S3Error NoSuchBucket. */
   keys(bucket: string): readonly string[] {
     const found = this.#bucket(bucket);
     found.sorted ??= [...found.objects.keys()].toSorted(compareUtf8);
     return found.sorted;
   }
 
-  /** Opens an object's bytes; what is replaced or deleted meanwhile stays readable through the handle. */
+  /** Opens an object's bytes. They stay readable through the handle when the object changes. */
   async openBytes(bucket: string, key: string): Promise<{ object: StoredObject; file: FileHandle }> {
     for (;;) {
       const object = this.get(bucket, key);
@@ -98,7 +100,7 @@ export class ObjectStore {
     }
   }
 
-  /** A new file for bytes that belong to no object yet. */
+  /** Creates a file for bytes that belong to no object yet. */
   async createFile(bucket: string): Promise<{ name: string; file: FileHandle }> {
     this.#bucket(bucket);
     const name = randomUUID();
@@ -109,7 +111,7 @@ export class ObjectStore {
     await rm(this.dataPath(bucket, name), { force: true });
   }
 
-  /** Makes `object` the one of its key. */
+  /** Makes `object` the current object of its key. */
   async commit(bucket: string, object: StoredObject): Promise<void> {
     const found = this.#bucket(bucket);
     const path = this.#metaPath(bucket, object.key);
@@ -164,7 +166,7 @@ export class ObjectStore {
   }
 }
 
-/** Order of the UTF-8 bytes, which is what S3 lists by. */
+/** Compares by UTF-8 bytes, the order in which S3 lists keys. */
 export function compareUtf8(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -1,6 +1,4 @@
-/**
- * Which operation a request means: by method, by whether a key is named, and by the sub-resource in the query.
- */
+/** Finds the operation of a request by its method, its key and the sub-resource in its query. */
 import * as buckets from "./bucket-operations.ts";
 import type { Exchange } from "./exchange.ts";
 import * as objects from "./object-operations.ts";
@@ -11,7 +9,7 @@ type Operation = (exchange: Exchange) => Promise<void>;
 interface Route {
   readonly method: string;
   readonly on: "service" | "bucket" | "object";
-  /** Query parameters that must be there; a route without any takes only requests without a sub-resource. */
+  /** Required query parameters. A route without any matches only requests without a sub-resource. */
   readonly query?: readonly string[];
   readonly operation: Operation;
 }
@@ -36,7 +34,7 @@ const ROUTES: readonly Route[] = [
   { method: "DELETE", on: "object", operation: objects.deleteObject },
 ];
 
-/** Sub-resources of S3 that mean another operation than the plain request would. */
+/** Sub-resources of S3 that select another operation than the plain request. */
 const SUBRESOURCES = [
   "accelerate", "acl", "analytics", "attributes", "cors", "delete", "encryption", "inventory", "legal-hold", "lifecycle",
   "list-type", "location", "logging", "metrics", "notification", "object-lock", "ownershipControls", "partNumber", "policy",
@@ -44,7 +42,7 @@ const SUBRESOURCES = [
   "torrent", "uploadId", "uploads", "versioning", "versions", "website",
 ]; // prettier-ignore
 
-/** The operation of a request. Throws S3Error NotImplemented or MethodNotAllowed. */
+/** Returns the operation of a request. Throws S3Error NotImplemented or MethodNotAllowed. */
 export function routeOf(method: string, bucket: string, key: string, query: URLSearchParams): Operation {
   const on = bucket === "" ? "service" : key === "" ? "bucket" : "object";
   const asked = SUBRESOURCES.filter((name) => query.has(name));

@@ -1,6 +1,4 @@
-/**
- * Runs versitygw, a real S3 server, for the conformance suite and for a local world on it.
- */
+/** Runs versitygw, a real S3 server, for the conformance suite and as the buckets of a local world. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { access, constants, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
@@ -11,18 +9,19 @@ import { AgaroseError } from "@agarose/core";
 import type { S3Endpoint } from "./index.ts";
 import type { Credentials } from "./wire/signature.ts";
 
+/** How versitygw is set up. */
 export interface VersitygwOptions extends Credentials {
   readonly buckets: readonly string[];
-  /** Folder of the data. Without it a temporary one is used and removed by `close`. */
+  /** Folder of the data. Default: a temporary folder, which `close` removes. */
   readonly dir?: string;
-  /** Default true. */
+  /** Whether objects can be read without credentials. Default: true. */
   readonly publicRead?: boolean;
 }
 
 const START_MS_MAX = 15_000;
 const INSTALL = "go install github.com/versity/versitygw/cmd/versitygw@latest";
 
-/** What a web app needs of a bucket: any origin may read ranges and see what it got. */
+/** The CORS rule that a web app needs: any origin reads ranges and sees these headers. */
 const CORS_RULE = {
   AllowedOrigins: ["*"],
   AllowedMethods: ["GET", "HEAD", "PUT"],
@@ -31,7 +30,7 @@ const CORS_RULE = {
   MaxAgeSeconds: 3600,
 };
 
-/** The path of the versitygw binary, on the PATH or where Go installs to; undefined when there is none. */
+/** Returns the path of the versitygw binary, from the PATH or from the folder of `go install`. Undefined without one. */
 export async function findVersitygw(): Promise<string | undefined> {
   const goBin = process.env["GOBIN"] ?? join(process.env["GOPATH"] ?? join(homedir(), "go"), "bin");
   for (const folder of [...(process.env["PATH"] ?? "").split(delimiter), goBin]) {
@@ -48,7 +47,7 @@ export async function findVersitygw(): Promise<string | undefined> {
   return undefined;
 }
 
-/** Starts versitygw with the buckets made. Throws STORE_FAILED when it is not installed or does not come up. */
+/** Starts versitygw and makes the buckets. Throws STORE_FAILED when it is not installed or does not come up. */
 export async function startVersitygw(options: VersitygwOptions): Promise<S3Endpoint> {
   const binary = await findVersitygw();
   if (!binary) throw new AgaroseError("STORE_FAILED", `versitygw is not installed: run \`${INSTALL}\``);
@@ -74,7 +73,7 @@ export async function startVersitygw(options: VersitygwOptions): Promise<S3Endpo
       stdio: ["ignore", "ignore", "pipe"],
     },
   );
-  // However this process ends, the server ends with it.
+  // The server ends when this process exits.
   const onExit = (): void => void server.kill();
   process.once("exit", onExit);
   const endpoint = {
@@ -124,7 +123,7 @@ async function makeBuckets(url: string, options: VersitygwOptions): Promise<void
   client.destroy();
 }
 
-/** A bucket policy that lets anyone read objects, and only that. */
+/** Returns a bucket policy that lets anyone read objects, and nothing else. */
 export function publicReadPolicy(bucket: string): string {
   return JSON.stringify({
     Version: "2012-10-17",

@@ -9,14 +9,15 @@ import { hmac, sameHex, sha256Hex, type SigningContext } from "./signature.ts";
 
 const LINE_BYTES_MAX = 16 * 1024;
 
+/** How to decode a body. */
 export interface AwsChunkedOptions {
-  /** Given when the chunks are signed. */
+  /** Present when the chunks are signed. */
   readonly signing: SigningContext | undefined;
-  /** Told of every trailer, lower-case name. */
+  /** Called for every trailer, with its lower-case name. */
   readonly onTrailer: (name: string, value: string) => void;
 }
 
-/** The payload of an aws-chunked body. Throws S3Error IncompleteBody or SignatureDoesNotMatch. */
+/** Yields the payload of an aws-chunked body. Throws S3Error IncompleteBody or SignatureDoesNotMatch. */
 export async function* decodeAwsChunked(
   source: AsyncIterable<Uint8Array>,
   options: AwsChunkedOptions,
@@ -64,7 +65,7 @@ function parseChunkHeader(line: string): { bytes: number; signature: string } {
   return { bytes: Number.parseInt(match[1]!, 16), signature: match[2] ?? "" };
 }
 
-/** Each chunk's signature covers the one before it. */
+/** Checks chunk signatures. Each one covers the signature before it. */
 class ChunkSigner {
   readonly #context: SigningContext;
   #previous: string;
@@ -92,7 +93,7 @@ class ChunkSigner {
   }
 }
 
-/** Lines and bytes of a stream. */
+/** Reads lines and bytes from a stream. */
 class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>;
   #rest = new Uint8Array(0);
@@ -101,7 +102,7 @@ class ByteReader {
     this.#source = source[Symbol.asyncIterator]();
   }
 
-  /** The next line without its CRLF; with `orEnd`, the end of the stream counts as an empty line. */
+  /** Returns the next line without its CRLF. With `orEnd`, the end of the stream counts as an empty line. */
   async line(orEnd = false): Promise<string> {
     let line = new Uint8Array(0);
     for (;;) {
@@ -118,7 +119,7 @@ class ByteReader {
     }
   }
 
-  /** At least one byte and at most `max`. */
+  /** Returns at least one byte and at most `max`. */
   async take(max: number): Promise<Uint8Array> {
     if (this.#rest.length === 0 && !(await this.#fill())) {
       throw new S3Error("IncompleteBody", "The aws-chunked body ends inside a chunk.");

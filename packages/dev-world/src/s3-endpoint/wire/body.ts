@@ -1,6 +1,4 @@
-/**
- * Receives a request body into a file and checks everything that the request says about it.
- */
+/** Receives a request body into a file, and checks its length, hashes, checksums and signatures. */
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { FileHandle } from "node:fs/promises";
@@ -9,11 +7,12 @@ import { checksumFor, type Checksum } from "./checksum.ts";
 import { S3Error } from "./s3-error.ts";
 import type { SigningContext } from "./signature.ts";
 
+/** What a received body turned out to be. */
 export interface ReceivedBody {
   readonly bytes: number;
-  /** Hex. */
+  /** In hex. */
   readonly md5: string;
-  /** Checksums that were given and hold, by header name. */
+  /** Verified checksums of the request, by header name. */
   readonly checksums: Record<string, string>;
 }
 
@@ -24,7 +23,7 @@ const BODY_BYTES_MAX = 5 * 1024 ** 3;
  * Writes the payload of `request` to `file`.
  *
  * @throws S3Error IncompleteBody, BadDigest, XAmzContentSHA256Mismatch or SignatureDoesNotMatch when the body is not
- *   what the request says; the caller discards the file.
+ *   what the request says. The caller then discards the file.
  */
 export async function receiveBody(
   request: IncomingMessage,
@@ -39,7 +38,7 @@ export async function receiveBody(
   return check.finish();
 }
 
-/** A small body as text: the XML of a request. */
+/** Returns a small body as text, such as the XML of a request. */
 export async function receiveText(
   request: IncomingMessage,
   signing: SigningContext | undefined,
@@ -78,7 +77,7 @@ class BodyCheck {
   readonly #md5 = createHash("md5");
   readonly #sha256;
   readonly #headers: IncomingMessage["headers"];
-  /** Checksums under way, and what each must come to; a trailer tells that only at the end. */
+  /** Running checksums and their expected values. A trailer brings the value only at the end. */
   readonly #checksums = new Map<string, { running: Checksum; expected: string | undefined }>();
 
   constructor({ headers }: IncomingMessage) {

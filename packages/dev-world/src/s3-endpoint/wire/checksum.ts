@@ -1,19 +1,18 @@
-/**
- * The checksums that a client may send with an object, by the name of their header.
- */
+/** The checksums that a client may send with an object, by header name. */
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { S3Error } from "./s3-error.ts";
 
+/** A running checksum. */
 export interface Checksum {
   update(bytes: Uint8Array): void;
-  /** Base64. */
+  /** In base64. */
   digest(): string;
 }
 
 const CHECKSUM_PREFIX = "x-amz-checksum-";
 
-/** A running checksum for the header or trailer `name` (`x-amz-checksum-crc32`, …), undefined for other headers. */
+/** Returns a checksum for the header or trailer `name` (`x-amz-checksum-crc32`, …). Undefined for other headers. */
 export function checksumFor(name: string): Checksum | undefined {
   if (!name.startsWith(CHECKSUM_PREFIX)) return undefined;
   switch (name.slice(CHECKSUM_PREFIX.length)) {

@@ -1,6 +1,4 @@
-/**
- * CORS as a bucket for web apps is configured: any origin may read and, when signed, write.
- */
+/** CORS headers: any origin may read and, with a signature, write. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 const EXPOSED = [
@@ -16,7 +14,7 @@ const EXPOSED = [
 const METHODS = "GET, HEAD, PUT, POST, DELETE";
 const PREFLIGHT_SECONDS = "3600";
 
-/** Adds the CORS headers of an answer to a cross-origin request. */
+/** Adds the CORS headers of a response to a cross-origin request. */
 export function allowOrigin(request: IncomingMessage, response: ServerResponse): void {
   if (request.headers.origin === undefined) return;
   response.setHeader("access-control-allow-origin", "*");

@@ -1,7 +1,4 @@
-/**
- * Errors of the S3 protocol: a code, its HTTP status and the XML that tells the client.
- */
-import { element } from "./xml.ts";
+/** Errors of the S3 protocol: a code and its HTTP status. */
 
 const STATUS = {
   AccessDenied: 403,
@@ -36,8 +33,10 @@ const STATUS = {
   XAmzContentSHA256Mismatch: 400,
 } as const;
 
+/** The error codes that this endpoint sends. */
 export type S3ErrorCode = keyof typeof STATUS;
 
+/** An error that the client receives as an S3 error document. `status` is its HTTP status. */
 export class S3Error extends Error {
   readonly code: S3ErrorCode;
   readonly status: number;
@@ -46,15 +45,5 @@ export class S3Error extends Error {
     super(message);
     this.code = code;
     this.status = STATUS[code];
-  }
-
-  toXml(resource: string, requestId: string): string {
-    const fields = { Code: this.code, Message: this.message, Resource: resource, RequestId: requestId };
-    return element(
-      "Error",
-      Object.entries(fields)
-        .map(([name, value]) => element(name, value, "text"))
-        .join(""),
-    );
   }
 }

@@ -1,11 +1,12 @@
 /**
- * AWS Signature Version 4, checked: in the Authorization header, and in the query of a presigned URL.
+ * Checks AWS Signature Version 4, in the Authorization header and in the query of a presigned URL.
  *
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { S3Error } from "./s3-error.ts";
 
+/** The parts of a request that its signature covers. */
 export interface SignedRequest {
   readonly method: string;
   /** Path as sent, percent-encoded. */
@@ -15,7 +16,7 @@ export interface SignedRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** What streamed chunks are signed with: the key and the scope of the request, and its signature as the first seed. */
+/** Signs streamed chunks: the key and the scope of the request, and its signature as the first seed. */
 export interface SigningContext {
   readonly key: Buffer;
   readonly date: string;
@@ -23,6 +24,7 @@ export interface SigningContext {
   readonly signature: string;
 }
 
+/** One pair of S3 keys. */
 export interface Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
@@ -32,10 +34,10 @@ const SKEW_MS_MAX = 15 * 60 * 1000;
 const PRESIGNED_SECONDS_MAX = 7 * 24 * 3600;
 
 /**
- * Checks the signature of a request. Returns undefined for one that has none.
+ * Checks the signature of a request. Returns undefined for a request without one.
  *
- * @throws S3Error: InvalidAccessKeyId, SignatureDoesNotMatch, RequestTimeTooSkewed, AccessDenied (expired), or that the
- *   signature is malformed.
+ * @throws S3Error InvalidAccessKeyId, SignatureDoesNotMatch, RequestTimeTooSkewed, AccessDenied (expired), or the code of
+ *   a malformed signature.
  */
 export function checkSignature(
   request: SignedRequest,
@@ -65,10 +67,12 @@ export function checkSignature(
   return { key, date: claim.date, scope, signature: claim.signature };
 }
 
+/** Returns the SHA-256 in hex. */
 export function sha256Hex(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
 }
 
+/** Returns the HMAC-SHA-256. */
 export function hmac(key: Buffer, data: string): Buffer {
   return createHmac("sha256", key).update(data).digest();
 }
@@ -170,7 +174,7 @@ function canonicalRequest(request: SignedRequest, claim: Claim): string {
   ].join("\n");
 }
 
-/** The path with every segment percent-encoded once, by AWS's rules, however the client had encoded it. */
+/** Returns the path with every segment percent-encoded once by AWS's rules, however the client encoded it. */
 function canonicalPath(path: string): string {
   return path
     .split("/")
@@ -186,7 +190,7 @@ function canonicalQuery(query: string): string {
     .join("&");
 }
 
-/** Name and value pairs of a query, decoded. */
+/** Returns the decoded name and value pairs of a query. */
 export function parseQuery(query: string): [string, string][] {
   return query
     .split("&")
@@ -199,6 +203,7 @@ export function encodeRfc3986(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
+/** Percent-decodes `text`. Throws S3Error InvalidURI. */
 export function decode(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -209,7 +214,7 @@ export function decode(text: string): string {
 
 function scopeOf(credential: string): string[] {
   const parts = credential.split("/");
-  // An access key id may hold slashes; the four parts behind it may not.
+  // An access key id may have slashes. The four parts after it may not.
   return [parts.slice(0, -4).join("/"), ...parts.slice(-4)];
 }
 
