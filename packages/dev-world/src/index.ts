@@ -1,7 +1,19 @@
-/** The local world: region buckets behind emulated links, PoPs in workerd, and faults on demand. */
-export { startControl } from "./control/control.ts";
+/**
+ * The local world of Agarose: region buckets behind emulated links, PoPs in workerd, and faults on demand.
+ *
+ * @module
+ */
+export { startControl, type Control, type ControlOptions } from "./control/control.ts";
 export { geographyOf, popLatencyMs, TABLE_I, type Geography } from "./world/geography.ts";
-export { given, worldOf } from "./world/scenario-world.ts";
-export { NO_FAULTS, openLink, type Link, type LinkFaults, type LinkRecord } from "./world/wan-link.ts";
-export { startWorld, type KvState, type World, type WorldState } from "./world/world.ts";
+export type { KvState, WorldState } from "./world/links.ts";
+export { worldOf } from "./world/scenario-world.ts";
+export {
+  NO_FAULTS,
+  openLink,
+  type Link,
+  type LinkFaults,
+  type LinkOptions,
+  type LinkRecord,
+} from "./world/wan-link.ts";
+export { startWorld, type World } from "./world/world.ts";
 export { WORLD_DEFAULTS, type WorldOptions } from "./world/world-options.ts";

@@ -1,7 +1,4 @@
-/**
- * The Worker of the local world: the real one behind a fake KV namespace that fails on demand, because Miniflare's own
- * does not. Never deployed: `wrangler.toml` names `index.ts`.
- */
+/** The Worker of a local PoP: the real Worker on a KV namespace that fails on demand. It is never deployed. */
 import { FaultyKv } from "./faulty-kv.ts";
 import worker, { type Env } from "@agarose/worker";
 import { isKvFault } from "./kv-fault.ts";
@@ -19,7 +16,11 @@ export default {
     if (new URL(request.url).pathname !== FAULT_PATH) return worker.fetch(request, faulty.env, context);
     if (request.method === "POST") {
       const { kv: fault } = (await request.json()) as { kv?: unknown };
-      if (!isKvFault(fault)) return Response.json({ error: `kv: ${String(fault)} is no fault` }, { status: 400 });
+      if (!isKvFault(fault))
+        return Response.json(
+          { error: `kv: ${String(fault)} is not a fault: use ok, down, slow or stale` },
+          { status: 400 },
+        );
       faulty.kv.set(fault);
     }
     return Response.json({ kv: faulty.kv.fault, fired: faulty.kv.fired });
@@ -27,7 +28,7 @@ export default {
   scheduled: (event, env, context) => worker.scheduled(event, wrap(env).env, context),
 } satisfies ExportedHandler<Env>;
 
-/** One wrapped environment per isolate: the isolate's memory hangs on its identity. */
+/** Returns one wrapped environment per isolate, because the Worker keys its memory by the environment's identity. */
 function wrap(env: Env): { env: Env; kv: FaultyKv } {
   kv ??= new FaultyKv(env.CHUNKS);
   wrapped ??= { ...env, CHUNKS: kv.namespace };

@@ -1,13 +1,14 @@
-/** A KV namespace that fails on demand: for tests and the local world only. */
+/** A KV namespace that fails on demand. Miniflare has none. */
 
 import type { KvFault } from "./kv-fault.ts";
 
 const SLOW_MS = 3_000;
 
+/** Wraps a KV namespace and injects one fault at a time. */
 export class FaultyKv {
   readonly namespace: KVNamespace;
   readonly #target: KVNamespace;
-  /** Values from before the fault of what was changed since; null where there was none. */
+  /** The values before the fault of every key written since. Null when there was no value. */
   readonly #before = new Map<string, ArrayBuffer | null>();
   #fault: KvFault = "ok";
   #fired = 0;
@@ -21,15 +22,17 @@ export class FaultyKv {
     } as unknown as KVNamespace;
   }
 
+  /** The current fault. */
   get fault(): KvFault {
     return this.#fault;
   }
 
-  /** Operations that the present fault has spoiled. */
+  /** How many operations the current fault has spoiled. */
   get fired(): number {
     return this.#fired;
   }
 
+  /** Replaces the fault and resets `fired`. */
   set(fault: KvFault): void {
     this.#fault = fault;
     this.#fired = 0;
@@ -37,7 +40,7 @@ export class FaultyKv {
   }
 
   async #get(name: string, type?: string): Promise<ArrayBuffer | string | null> {
-    await this.#suffer("GET");
+    await this.#injectFault("GET");
     const old = this.#before.get(name);
     if (old !== undefined) this.#fired++;
     const value = old === undefined ? await this.#target.get(name, "arrayBuffer") : old;
@@ -45,14 +48,14 @@ export class FaultyKv {
   }
 
   async #change(name: string, change: () => Promise<void>): Promise<void> {
-    await this.#suffer("write");
+    await this.#injectFault("write");
     if (this.#fault === "stale" && !this.#before.has(name)) {
       this.#before.set(name, await this.#target.get(name, "arrayBuffer"));
     }
     await change();
   }
 
-  async #suffer(operation: string): Promise<void> {
+  async #injectFault(operation: string): Promise<void> {
     if (this.#fault === "down") {
       this.#fired++;
       throw new Error(`KV ${operation} failed: 503 Service Unavailable`);

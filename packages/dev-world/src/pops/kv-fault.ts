@@ -1,8 +1,12 @@
-/** How the fake KV of the local world fails. */
+/** The faults of a local PoP's KV. */
 
-/** `stale`: reads show what was stored when the fault began; `slow`: every operation takes three seconds longer. */
+/**
+ * `down`: every operation fails. `slow`: every operation takes three seconds longer. `stale`: reads return the values from
+ * before the fault.
+ */
 export type KvFault = "ok" | "down" | "slow" | "stale";
 
+/** Returns whether `value` names a fault. */
 export function isKvFault(value: unknown): value is KvFault {
   return value === "ok" || value === "down" || value === "slow" || value === "stale";
 }

@@ -1,4 +1,4 @@
-/** The PoPs of the local world: the Worker of wrangler.toml, several times in one workerd. */
+/** The PoPs of the local world: several copies of the Worker of wrangler.toml in one workerd. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -11,61 +11,68 @@ import type { KvFault } from "./kv-fault.ts";
 
 export type { KvFault } from "./kv-fault.ts";
 
+/** One PoP. */
 export interface PopOptions {
   readonly name: string;
-  /** Environment of wrangler.toml whose bindings and variables it has. Default: that of its name. */
+  /** Environment of wrangler.toml that gives its bindings and variables. Default: the PoP's name. */
   readonly environment?: string;
-  /** Variables in place of those in wrangler.toml. */
+  /** Variables that replace those of wrangler.toml. */
   readonly vars?: Readonly<Record<string, string>>;
   /** Address to listen on. Default: a free port of 127.0.0.1. */
   readonly port?: number;
-  /** The PoP that this is a further isolate of: it shares all that is stored, and no memory. Default: it is a PoP of its own. */
+  /** Makes this a further isolate of that PoP: it shares its storage, and no memory. Default: a PoP of its own. */
   readonly isolateOf?: string;
 }
 
+/** What to start. */
 export interface PopsOptions {
   readonly pops: readonly PopOptions[];
-  /** Told what the Workers log, line by line. Default: nobody. */
+  /** Receives the log output of the Workers. Default: dropped. */
   readonly onLog?: (line: string) => void;
-  /** Module of the Worker. Default: the real one behind a KV namespace that fails on demand. */
+  /** Module of the Worker. Default: the real Worker on a KV namespace that fails on demand. */
   readonly entry?: string;
-  /** Beyond those of wrangler.toml. Default: none. */
+  /** Compatibility flags in addition to those of wrangler.toml. Default: none. */
   readonly compatibilityFlags?: readonly string[];
-  /** For tests: what Durable Objects have stored can be looked at, through `miniflare`. Default: false. */
+  /** For tests: lets `miniflare` read the storage of Durable Objects. Default: false. */
   readonly inspectObjects?: boolean;
-  /** For measurements: where the DevTools inspector listens. Default: nowhere. */
+  /** For measurements: port of the DevTools inspector. Default: no inspector. */
   readonly inspectorPort?: number;
-  /** Workers to run beside the PoPs in the same workerd: what a benchmark compares them with. Default: none. */
+  /** For benchmarks: other Workers to run in the same workerd. Default: none. */
   readonly beside?: readonly WorkerOptions[];
 }
 
+/** The fault of a PoP's KV. */
 export interface KvFaultState {
   readonly kv: KvFault;
-  /** Operations that the fault has spoiled since it was set. */
+  /** How many operations it has spoiled since it was set. */
   readonly fired: number;
 }
 
+/** Running PoPs. */
 export interface Pops {
+  /** Name and URL of each, in the order of the options. */
   readonly pops: readonly { readonly name: string; readonly url: string }[];
-  /** Fires the Cron Trigger of one PoP, or of all of them at once, and resolves when the period is over. */
+  /** Fires the Cron Trigger of one PoP, or of all at once. Resolves when the handlers have ended. */
   cron(name?: string): Promise<void>;
+  /** Sets the fault of a PoP's KV. */
   setFault(name: string, fault: { readonly kv: KvFault }): Promise<void>;
-  /** The fault in force, and whether it did anything. */
+  /** Returns the current fault of a PoP's KV. */
   fault(name: string): Promise<KvFaultState>;
-  /** For tests: the runtime itself, to look into KV. */
+  /** For tests: the runtime itself, to read KV. */
   readonly miniflare: Miniflare;
+  /** Ends workerd. */
   dispose(): Promise<void>;
 }
 
 const ENTRY = fileURLToPath(new URL("./dev.worker.ts", import.meta.url));
 const FAULT_URL = "http://pop.invalid/__dev/fault";
 
-/** The namespace behind a binding of a PoP, for another Worker to look at. */
+/** Returns the id of the KV namespace behind a binding of a PoP, for another Worker to read. */
 export function kvNamespaceOf(pop: string, binding: string): string {
   return `${pop}-${binding}`;
 }
 
-/** Starts all PoPs. Nothing they store outlives them. */
+/** Starts all PoPs. Their storage ends with them. */
 export async function startPops(options: PopsOptions): Promise<Pops> {
   const {
     pops,
@@ -88,7 +95,7 @@ export async function startPops(options: PopsOptions): Promise<Pops> {
       },
     });
     await miniflare.ready;
-    return await face(miniflare, pops);
+    return await handleOf(miniflare, pops);
   } finally {
     await rm(outDir, { recursive: true, force: true });
   }
@@ -126,7 +133,7 @@ function workerOptions(
   } as WorkerOptions;
 }
 
-/** The Durable Objects of another Worker in place of own ones. */
+/** Returns bindings to the Durable Objects of the Worker `scriptName`. */
 function elsewhere(
   objects: NonNullable<WorkerOptions["durableObjects"]>,
   scriptName: string,
@@ -140,7 +147,7 @@ function elsewhere(
   );
 }
 
-async function face(miniflare: Miniflare, pops: readonly PopOptions[]): Promise<Pops> {
+async function handleOf(miniflare: Miniflare, pops: readonly PopOptions[]): Promise<Pops> {
   const urls = await Promise.all(
     pops.map(async ({ name }) => {
       const { origin } = await miniflare.unsafeGetDirectURL(name);

@@ -1,26 +1,27 @@
-/** Where the parts of the local world stand, as milliseconds between them, and how those vary. */
+/** Where the parts of the local world are, as milliseconds between them. */
 import type { Scenario } from "@agarose/solver";
 import type { LinkFaults } from "./wan-link.ts";
 
+/** Places, the latencies between them, and who runs the regions. */
 export interface Geography {
   readonly regions: readonly string[];
   readonly pops: readonly string[];
-  /** Time for one chunk from a region, by PoP, as seen from it or from a client beside it. */
+  /** Time of one chunk from a region, by PoP: from the PoP itself, or from a client beside it. */
   readonly regionLatencyMs: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** Time for one answer from a client's own PoP. */
+  /** Time of one answer from the client's own PoP. */
   readonly cacheLatencyMs: Readonly<Record<string, number>>;
-  /** What another PoP is farther away than the own one. */
+  /** Additional time to another PoP. */
   readonly popDistanceMs: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** Who runs a region: what may fail together. */
+  /** Who runs a region. The regions of one provider may fail together. */
   readonly provider: Readonly<Record<string, string>>;
-  /** Slow answers of every region, from the start. */
+  /** Slow answers of every region from the start. */
   readonly stragglers: LinkFaults["stragglers"];
 }
 
 /**
- * The row of `fra` is Table I of Agar (ICDCS'17), measured from Frankfurt. The rows of `lhr` and `iad`, the cache latency
- * and the distances between PoPs are our estimates in the same manner: the paper has no other row. Three providers of two
- * regions each, so that the world can show what losing a provider does.
+ * Six regions and three PoPs. The row of `fra` is Table I of Agar (ICDCS'17), measured from Frankfurt. The paper has no
+ * other row: the rows of `lhr` and `iad`, the cache latency and the distances between PoPs are our estimates. Each of
+ * three providers has two regions, so that the world can lose a provider.
  */
 export const TABLE_I: Geography = {
   regions: ["frankfurt", "dublin", "n-virginia", "sao-paulo", "tokyo", "sydney"],
@@ -47,12 +48,12 @@ export const TABLE_I: Geography = {
   stragglers: { probability: 0, factor: 1 },
 };
 
-/** Time for one answer from PoP `pop` to a client, or another PoP, beside PoP `near`. */
+/** Returns the milliseconds of one answer from PoP `pop` to a client or PoP beside PoP `near`. */
 export function popLatencyMs(geography: Geography, near: string, pop: string): number {
   return geography.cacheLatencyMs[pop]! + (geography.popDistanceMs[near]?.[pop] ?? 0);
 }
 
-/** The places of a scenario. Its regions count as one provider each. A PoP without a way to a peer reaches it no other way. */
+/** Returns the places of a scenario. Each region has a provider of its own. */
 export function geographyOf({ regions, pops, noise }: Scenario): Geography {
   const by = <T>(of: (pop: Scenario["pops"][number]) => T): Record<string, T> =>
     Object.fromEntries(pops.map((pop) => [pop.name, of(pop)]));
@@ -71,5 +72,5 @@ export function geographyOf({ regions, pops, noise }: Scenario): Geography {
   };
 }
 
-/** Where a scenario gives no way between two PoPs. */
+/** The distance of two PoPs when the scenario gives none. */
 const FAR_MS = 1_000;

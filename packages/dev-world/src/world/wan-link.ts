@@ -1,6 +1,6 @@
 /**
- * One emulated link of the WAN: an HTTP reverse proxy on a port of its own that delays, throttles, breaks and records
- * what passes through it. It stands in front of real servers (S3, workerd), which notice nothing.
+ * One emulated link of the WAN: an HTTP reverse proxy on a port of its own. It delays, throttles, breaks and records the
+ * requests to a real server (S3, workerd), which needs no change for it.
  */
 import { Agent, createServer, request, type ClientRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,20 +8,23 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
-/** What is wrong with a link at the moment. All chances are of one request, in [0, 1]. */
+/** The faults of a link. Every probability is that of one request, in [0, 1]. */
 export interface LinkFaults {
-  /** Connections are cut at once. */
+  /** The link cuts every connection at once. */
   readonly down: boolean;
+  /** Multiplies every latency. At least 0. */
   readonly latencyFactor: number;
+  /** Multiplies the latency of a random share of the requests. */
   readonly stragglers: { readonly probability: number; readonly factor: number };
-  /** Chance of a 503 in place of the answer. */
+  /** Probability of a 503 instead of the answer. */
   readonly errorRate: number;
-  /** Chance that a byte of the body is flipped. */
+  /** Probability that one byte of the body is wrong. */
   readonly corrupt: number;
-  /** Chance that the body is half as long as it should be, with a Content-Length that agrees. */
+  /** Probability that the body has half its length, with a Content-Length that agrees. */
   readonly truncate: number;
 }
 
+/** The faults of a link that works. */
 export const NO_FAULTS: LinkFaults = {
   down: false,
   latencyFactor: 1,
@@ -42,22 +45,28 @@ export interface LinkRecord {
   readonly range: string | undefined;
   /** Emulated delay before the request reached its target. */
   readonly delayMs: number;
+  /** By how much `latencyFactor` and a straggler multiplied the delay; 1 without either. */
+  readonly slowdown: number;
+  /** HTTP status of the answer. Undefined without one. */
   status: number | undefined;
+  /** Body bytes that went to the client so far. */
   bytes: number;
+  /** Milliseconds since the world started. Undefined while the request is pending. */
   endMs: number | undefined;
   outcome: "pending" | "ok" | "aborted" | "down" | "error" | "corrupted" | "truncated";
 }
 
+/** What a link connects, and how it behaves. */
 export interface LinkOptions {
   readonly from: string;
   readonly to: string;
   /** Base URL of the server behind the link. */
   readonly target: string;
-  /** Round trip and service time of a small request, in ms, before faults and jitter. */
+  /** Round trip and service time of a small request, before faults and jitter. */
   readonly latencyMs: () => number;
-  /** Standard deviation of the logarithm of the latency; the mean stays as it is. */
+  /** Standard deviation of the logarithm of the latency. It does not change the mean. */
   readonly jitterSigma: number;
-  /** Bytes per second of one transfer; unlimited when undefined. */
+  /** Bytes per second of one transfer. Undefined is unlimited. */
   readonly bytesPerSecond: () => number | undefined;
   readonly faults: () => LinkFaults;
   readonly random: () => number;
@@ -65,7 +74,9 @@ export interface LinkOptions {
   readonly onRecord: (record: LinkRecord) => void;
 }
 
+/** An open link. */
 export interface Link {
+  /** Where the client sends its requests, without a trailing slash. */
   readonly url: string;
   close(): Promise<void>;
 }
@@ -94,6 +105,7 @@ export async function openLink(options: LinkOptions): Promise<Link> {
 
 async function carry(options: LinkOptions, agent: Agent, incoming: IncomingMessage, outgoing: ServerResponse) {
   const faults = options.faults();
+  const slowdown = slowdownOf(options, faults);
   const record: LinkRecord = {
     atMs: options.now(),
     from: options.from,
@@ -101,7 +113,8 @@ async function carry(options: LinkOptions, agent: Agent, incoming: IncomingMessa
     method: incoming.method ?? "GET",
     path: incoming.url ?? "/",
     range: incoming.headers.range,
-    delayMs: faults.down ? 0 : sampleDelayMs(options, faults),
+    delayMs: faults.down ? 0 : sampleDelayMs(options) * slowdown,
+    slowdown,
     status: undefined,
     bytes: 0,
     endMs: undefined,
@@ -147,7 +160,7 @@ async function forward(
     port: target.port,
     method: incoming.method,
     path: incoming.url,
-    // Host stays as the client wrote it, because S3 signatures cover it.
+    // The Host header does not change, because S3 signatures cover it.
     headers: incoming.headers,
     signal,
   });
@@ -188,7 +201,7 @@ function wire(record: LinkRecord, bytesPerSecond: number | undefined, corrupt: b
       record.bytes += out.length;
       if (bytesPerSecond) {
         startMs ??= performance.now();
-        // By the clock, and not part by part: what a busy machine is late with does not add up.
+        // Each part is due at an absolute time, so delays of a busy machine do not add up.
         const dueMs = startMs + (record.bytes / bytesPerSecond) * 1000 - performance.now();
         if (dueMs >= 1) await sleep(dueMs);
       }
@@ -197,7 +210,7 @@ function wire(record: LinkRecord, bytesPerSecond: number | undefined, corrupt: b
   });
 }
 
-/** Only answers that carry stored bytes are damaged: what a bucket with a bad disk would do. */
+/** Damages only answers with stored bytes, as a bucket with a bad disk does. */
 function damageOf(
   options: LinkOptions,
   faults: LinkFaults,
@@ -218,10 +231,12 @@ function refuse(record: LinkRecord, outgoing: ServerResponse): void {
   outgoing.end("<Error><Code>SlowDown</Code><Message>injected by the emulated link</Message></Error>");
 }
 
-function sampleDelayMs(options: LinkOptions, faults: LinkFaults): number {
-  const { random, jitterSigma } = options;
-  // Box-Muller; 1 - random() keeps the logarithm finite.
+function sampleDelayMs({ random, jitterSigma, latencyMs }: LinkOptions): number {
+  // Box-Muller. 1 - random() keeps the logarithm finite.
   const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-  const straggler = random() < faults.stragglers.probability ? faults.stragglers.factor : 1;
-  return options.latencyMs() * faults.latencyFactor * straggler * Math.exp(jitterSigma * normal - jitterSigma ** 2 / 2);
+  return latencyMs() * Math.exp(jitterSigma * normal - jitterSigma ** 2 / 2);
+}
+
+function slowdownOf({ random }: LinkOptions, { latencyFactor, stragglers }: LinkFaults): number {
+  return latencyFactor * (random() < stragglers.probability ? stragglers.factor : 1);
 }

@@ -4,17 +4,19 @@
  */
 import { AgaroseError } from "@agarose/core";
 import { InvalidArgumentError, type Command } from "commander";
-import { WORLD_DEFAULTS } from "@agarose/dev-world/options";
 import type { World } from "@agarose/dev-world";
+import { WORLD_DEFAULTS } from "@agarose/dev-world/options";
 import { loadScenario } from "../../lib/scenario-file.ts";
-import { hasDemo, startDemoPage } from "./demo-page.ts";
+import { hasDemo, startPage } from "./page.ts";
 import { uploadSamples } from "./samples.ts";
 import { watchStarter } from "./starter.ts";
 import { stopSignal } from "./stop-signal.ts";
+import { openUploader } from "./upload.ts";
 
 interface DevOptions {
   readonly scenario?: string;
   readonly s3: "embedded" | "versitygw";
+  readonly code?: { readonly k: number; readonly m: number };
   readonly scale?: number;
   readonly jitter?: number;
   readonly mbit?: number;
@@ -26,6 +28,8 @@ interface DevOptions {
   readonly port: number;
   readonly samples: boolean;
   readonly demo: boolean;
+  /** True is a blank page. */
+  readonly app?: string | true;
   readonly detached?: boolean;
   readonly json?: boolean;
 }
@@ -35,6 +39,7 @@ export function register(program: Command): void {
     .command("dev")
     .description("run a local world: buckets over an emulated WAN, PoPs in workerd, the demo page")
     .option("--scenario <file>", "places, latencies, code and cache of a scenario (JSON) instead of Agar's Table I")
+    .option("--code <k+m>", `data and parity chunks of an object (default: ${codeText(WORLD_DEFAULTS.code)})`, code)
     .option("--s3 <server>", "S3 server behind the links: embedded or versitygw", s3Server, WORLD_DEFAULTS.s3)
     .option(
       "--scale <factor>",
@@ -56,9 +61,13 @@ export function register(program: Command): void {
     .option("--var <NAME=value>", "variable of every PoP, as in wrangler.toml; may be repeated", variable)
     .option("--no-peers", "start PoPs that are not each other's peers")
     .option("--cron <seconds>", "how often the Cron Trigger fires, 0 for only on request", number(0), 60)
-    .option("--port <port>", "port of the demo page, 0 for any free one", number(0), 0)
+    .option("--port <port>", "port of the page, 0 for any free one", number(0), 0)
     .option("--no-samples", "start with empty buckets")
     .option("--no-demo", "start without the demo page")
+    .option(
+      "--app [folder or URL]",
+      "serve this app (default: a blank page) instead of the demo page, with the world's addresses in its agarose.json",
+    )
     .option("--detached", "keep running when the process that started it has ended")
     .action(async (_options: unknown, command: Command) => run(command.optsWithGlobals<DevOptions>()));
 }
@@ -70,11 +79,12 @@ async function run(options: DevOptions): Promise<void> {
   try {
     const started = performance.now();
     // Loaded here, because Miniflare and esbuild take longer to load than any other verb takes to run.
-    const { given, startControl, startWorld, worldOf } = await import("@agarose/dev-world").catch(sayWhatToInstall);
+    const { startControl, startWorld, worldOf } = await import("@agarose/dev-world").catch(sayWhatToInstall);
     const world = await startWorld({
       ...WORLD_DEFAULTS,
       ...(options.scenario === undefined ? {} : worldOf(await loadScenario(options.scenario))),
-      ...given({
+      ...defined({
+        code: options.code,
         scale: options.scale,
         jitterSigma: options.jitter,
         mbitPerSecond: options.mbit,
@@ -88,17 +98,21 @@ async function run(options: DevOptions): Promise<void> {
     });
     closers.push(world.close);
     stop.own();
-    const control = await startControl(world);
+    const uploader = await openUploader(world);
+    closers.push(async () => uploader.close());
+    const control = await startControl(world, { put: uploader.put });
     closers.push(control.close);
     const isClone = hasDemo();
-    if (options.samples && isClone) {
+    if (options.samples && isClone && options.app === undefined) {
       progress("samples");
-      await uploadSamples(world);
+      await uploadSamples(uploader);
     }
-    if (options.demo && isClone) progress("demo page");
-    const demo = options.demo && isClone ? await startDemoPage(world, control.url, options.port, closers) : undefined;
+    const kind = options.app !== undefined ? "app" : options.demo && isClone ? "demo" : undefined;
+    if (kind) progress(kind);
+    const page = kind && (await startPage(world, control.url, options));
+    if (page) closers.push(page.close);
     if (options.cron > 0) closers.push(everyCron(world, options.cron));
-    announce(options, world, control.url, demo, performance.now() - started);
+    announce(options, world, control.url, page?.url, performance.now() - started);
     stop.own();
     await stop.asked;
   } finally {
@@ -141,17 +155,18 @@ function everyCron(world: World, seconds: number): () => Promise<void> {
   };
 }
 
-function announce(options: DevOptions, world: World, control: string, demo: string | undefined, ms: number): void {
+function announce(options: DevOptions, world: World, control: string, page: string | undefined, ms: number): void {
+  const kind = options.app === undefined ? "demo" : "app";
   if (options.json) {
     const { config, pops, regions } = world;
-    process.stdout.write(`${JSON.stringify({ demo, control, config, pops, regions, pid: process.pid })}\n`);
+    process.stdout.write(`${JSON.stringify({ [kind]: page, control, config, pops, regions, pid: process.pid })}\n`);
     return;
   }
   const lines = [
     "",
     `  Agarose is up (${(ms / 1000).toFixed(1)} s)`,
     "",
-    ...(demo ? [`  demo     ${demo}`] : []),
+    ...(page ? [`  ${kind.padEnd(8)} ${page}`] : []),
     `  control  ${control}`,
     `  config   ${world.config}`,
     ...world.pops.map(({ name, url }) => `  PoP ${name}  ${url}/o/<key>`),
@@ -161,6 +176,21 @@ function announce(options: DevOptions, world: World, control: string, demo: stri
     "",
   ];
   process.stdout.write(`${lines.join("\n")}\n`);
+}
+
+/** Returns `options` without the undefined ones, which would replace defaults. */
+function defined<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never;
+}
+
+function codeText({ k, m }: { readonly k: number; readonly m: number }): string {
+  return `${k}+${m}`;
+}
+
+function code(text: string): { k: number; m: number } {
+  const [, k, m] = /^([1-9]\d{0,2})\+(\d{1,3})$/.exec(text) ?? [];
+  if (k === undefined || m === undefined) throw new InvalidArgumentError("use k+m, such as 4+2");
+  return { k: Number(k), m: Number(m) };
 }
 
 function s3Server(value: string): "embedded" | "versitygw" {

@@ -1,24 +1,18 @@
-/**
- * Puts the samples of the demo into a local world.
- */
-import { spawn } from "node:child_process";
+/** Stores the samples of the demo in a local world. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { AgaroseError } from "@agarose/core";
-import type { World } from "@agarose/dev-world";
-import { DEMO } from "./demo-page.ts";
+import { DEMO } from "./page.ts";
+import type { Uploader } from "./upload.ts";
 
 interface Sample {
   readonly key: string;
   readonly file: string;
 }
 
-const CLI = fileURLToPath(new URL("../../../bin/agarose.js", import.meta.url));
-
-/** Puts the samples with the real command line, as a user would. The links do not delay it. */
-export async function uploadSamples(world: World): Promise<void> {
+/** Stores photographs, the video and the model. */
+export async function uploadSamples(uploader: Uploader): Promise<void> {
   const { MODEL, PHOTOS, VIDEO } = (await import(new URL("samples/index.ts", DEMO).href)) as {
     MODEL: Sample;
     PHOTOS: readonly Sample[];
@@ -28,41 +22,12 @@ export async function uploadSamples(world: World): Promise<void> {
     writeModel(path: string): Promise<void>;
   };
   const folder = await mkdtemp(join(tmpdir(), "agarose-samples-"));
-  const put = (sample: Sample, from: string): Promise<void> =>
-    agarose(["--config", world.config, "put", join(from, sample.file), "--key", sample.key]);
-  world.state.wan = false;
+  const samples = fileURLToPath(new URL("samples", DEMO));
   try {
-    const samples = fileURLToPath(new URL("samples", DEMO));
+    for (const { key, file } of [...PHOTOS, VIDEO]) await uploader.put({ key, path: join(samples, file) });
     await writeModel(join(folder, MODEL.file));
-    await Promise.all([
-      agarose([
-        "--config",
-        world.config,
-        "put",
-        ...PHOTOS.map(({ file }) => join(samples, file)),
-        "--prefix",
-        "photos/",
-      ]),
-      put(VIDEO, samples),
-      put(MODEL, folder),
-    ]);
+    await uploader.put({ key: MODEL.key, path: join(folder, MODEL.file) });
   } finally {
-    world.state.wan = true;
-    world.log.length = 0;
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-function agarose(args: readonly string[]): Promise<void> {
-  const child = spawn(process.execPath, [CLI, ...args, "--json"], { stdio: ["ignore", "pipe", "pipe"] });
-  let output = "";
-  child.stdout.on("data", (part) => (output += String(part)));
-  child.stderr.on("data", (part) => (output += String(part)));
-  return new Promise((resolve, reject) => {
-    child.once("error", reject);
-    child.once("exit", (code) => {
-      if (code === 0) return resolve();
-      reject(new AgaroseError("STORE_FAILED", `agarose ${args.join(" ")} ended with ${code}:\n${output}`, { code }));
-    });
-  });
 }

@@ -1,0 +1,41 @@
+/** Stores files in the buckets of a local world. */
+import mime from "mime";
+import type { World } from "@agarose/dev-world";
+import { loadConfig } from "../../lib/config.ts";
+import { loadEncoder, WRITING } from "../../lib/context.ts";
+import { putObject, type PutResult } from "../../lib/objects/put-object.ts";
+import { openStores } from "../../lib/store/stores.ts";
+
+/** A file to store. */
+export interface Upload {
+  readonly key: string;
+  readonly path: string;
+  /** Default: by the extension of the key. */
+  readonly contentType?: string | undefined;
+  /** Further response headers of the object. Default: none. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Stores files as `agarose put` does, but past the world's links: neither delays nor faults apply. */
+export interface Uploader {
+  put(upload: Upload): Promise<PutResult>;
+  close(): void;
+}
+
+/** Opens the buckets of `world` for uploads. */
+export async function openUploader(world: Pick<World, "config" | "s3Url">): Promise<Uploader> {
+  const config = await loadConfig(world.config);
+  const regions = config.regions.map((region) => ({ ...region, endpoint: world.s3Url }));
+  const stores = openStores({ ...config, regions }, WRITING);
+  const abort = new AbortController();
+  const context = { config, stores, encoder: loadEncoder, nowMs: Date.now, signal: abort.signal };
+  return {
+    put({ key, path, contentType = mime.getType(key) ?? "application/octet-stream", headers = {} }) {
+      return putObject({ key, path, contentType, headers, force: false }, context);
+    },
+    close() {
+      abort.abort();
+      for (const store of stores) store.close();
+    },
+  };
+}

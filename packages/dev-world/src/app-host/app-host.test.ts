@@ -1,0 +1,150 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { startAppHost, type AppHost } from "./app-host.ts";
+
+const FILES = new Map([["agarose-sw.js", new TextEncoder().encode("/* worker */")]]);
+
+let edge: Server;
+let edgeUrl: string;
+let folder: string;
+let host: AppHost | undefined;
+const seen: { url: string | undefined; headers: IncomingMessage["headers"]; closed: Promise<void> }[] = [];
+let answer: (request: IncomingMessage, response: ServerResponse) => void;
+
+async function start(app?: string): Promise<AppHost> {
+  const world = { pops: [{ name: "fra", url: edgeUrl }], regions: [], state: { near: "fra" } } as never;
+  host = await startAppHost({ world, app, dropInFiles: async () => FILES });
+  return host;
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "agarose-app-"));
+  await writeFile(join(folder, "index.html"), "<title>Own</title>");
+  await writeFile(
+    join(folder, "agarose.json"),
+    JSON.stringify({ prefix: "/media/", pops: [{ name: "own", url: "https://own.test" }] }),
+  );
+  edge = createServer((request, response) => {
+    const closed = new Promise<void>((resolve) => response.once("close", resolve));
+    seen.push({ url: request.url, headers: request.headers, closed });
+    answer(request, response);
+  });
+  await new Promise<void>((resolve) => edge.listen(0, "127.0.0.1", resolve));
+  edgeUrl = `http://127.0.0.1:${(edge.address() as AddressInfo).port}`;
+});
+
+afterEach(async () => {
+  await host?.close();
+  host = undefined;
+});
+
+afterAll(async () => {
+  edge.closeAllConnections();
+  edge.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe("without an app", () => {
+  test("serves a blank page, the client configuration and the drop-in files, and nothing else", async () => {
+    const { url } = await start();
+    expect(await (await fetch(url)).text()).toContain("<main></main>");
+    const config = (await (await fetch(`${url}agarose.json`)).json()) as object;
+    expect(config).toEqual({ prefix: "/ec/", pops: [{ name: "fra", url: edgeUrl }], regions: [] });
+    const worker = await fetch(`${url}agarose-sw.js?config=/agarose.json`);
+    expect(worker.headers.get("service-worker-allowed")).toBe("/");
+    expect(await worker.text()).toBe("/* worker */");
+    expect((await fetch(`${url}agarose-other.js`)).status).toBe(404);
+    expect((await fetch(`${url}nothing`)).status).toBe(404);
+  });
+
+  test("selects PoPs and regions of the client configuration by name", async () => {
+    const { url } = await start();
+    expect(await (await fetch(`${url}agarose.json?pops=`)).json()).toMatchObject({ pops: [] });
+    expect(await (await fetch(`${url}agarose.json?pops=fra`)).json()).toMatchObject({ pops: [{ name: "fra" }] });
+  });
+});
+
+describe("an app's folder", () => {
+  test("is served, and its configuration keeps all fields but PoPs and regions", async () => {
+    const { url } = await start(folder);
+    expect(await (await fetch(url)).text()).toContain("Own");
+    const config = (await (await fetch(`${url}agarose.json`)).json()) as object;
+    expect(config).toEqual({ prefix: "/media/", pops: [{ name: "fra", url: edgeUrl }], regions: [] });
+  });
+
+  test("that does not exist is refused", async () => {
+    await expect(start(join(folder, "nothing"))).rejects.toMatchObject({ code: "USAGE" });
+  });
+});
+
+describe("an app's server", () => {
+  test("answers all other paths", async () => {
+    answer = (request, response) => void response.end(`own ${request.url}`);
+    const { url } = await start(edgeUrl);
+    expect(await (await fetch(`${url}page?x=1`)).text()).toBe("own /page?x=1");
+    expect(await (await fetch(`${url}agarose.json`)).json()).toMatchObject({ prefix: "/ec/" });
+  });
+
+  test("that does not answer is a 502 that names it", async () => {
+    const { url } = await start("http://127.0.0.1:1");
+    const response = await fetch(`${url}page`);
+    expect(response.status).toBe(502);
+    expect(await response.text()).toContain("http://127.0.0.1:1");
+  });
+});
+
+describe("an object read without a service worker", () => {
+  test("comes from the nearest PoP, with its range and its headers", async () => {
+    answer = (_, response) => {
+      response.writeHead(206, { "content-range": "bytes 1-2/9", "x-agarose-read": "mixed", "content-length": "2" });
+      response.end("bc");
+    };
+    const { url } = await start();
+    const response = await fetch(`${url}ec/photos/a%20b.jpg?x=1`, { headers: { range: "bytes=1-2" } });
+    expect(response.status).toBe(206);
+    expect(response.headers.get("content-range")).toBe("bytes 1-2/9");
+    expect(response.headers.get("x-agarose-read")).toBe("mixed");
+    expect(await response.text()).toBe("bc");
+    expect(seen.at(-1)).toMatchObject({ url: "/o/photos/a%20b.jpg?x=1", headers: { range: "bytes=1-2" } });
+  });
+
+  test("streams: the first bytes arrive before the last ones exist", async () => {
+    const rest = Promise.withResolvers<void>();
+    answer = (_, response) => {
+      response.writeHead(200);
+      response.write("first");
+      void rest.promise.then(() => response.end("last"));
+    };
+    const { url } = await start();
+    const reader = (await fetch(`${url}ec/slow`)).body!.getReader();
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe("first");
+    rest.resolve();
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe("last");
+  });
+
+  test("ends at the PoP when the page aborts it", async () => {
+    answer = (_, response) => void response.writeHead(200).write("first");
+    const { url } = await start();
+    const abort = new AbortController();
+    const response = await fetch(`${url}ec/long`, { signal: abort.signal });
+    await response.body!.getReader().read();
+    abort.abort();
+    await seen.at(-1)!.closed;
+  });
+
+  test("is a 502 with a code while the nearest PoP is down", async () => {
+    const up = edgeUrl;
+    edgeUrl = "http://127.0.0.1:1";
+    const { url } = await start();
+    edgeUrl = up;
+    const response = await fetch(`${url}ec/photos/a.jpg`);
+    expect(response.status).toBe(502);
+    expect(await response.json()).toMatchObject({
+      error: { code: "SOURCE_FAILED", details: { edge: "http://127.0.0.1:1" } },
+    });
+  });
+});

@@ -1,0 +1,55 @@
+/** Sends requests to the control address of a world. */
+import type { LinkFaults, LinkRecord } from "../world/wan-link.ts";
+import type { KvState } from "../world/links.ts";
+
+/** The answer of `GET /state`. */
+export interface ControlState {
+  readonly client: { readonly near: string };
+  readonly regions: readonly (LinkFaults & { readonly name: string; readonly latencyMs: number })[];
+  readonly pops: readonly {
+    readonly name: string;
+    readonly down: boolean;
+    readonly kv: KvState;
+    readonly kvFired: number;
+    readonly latencyMs: number;
+  }[];
+  readonly code: { readonly k: number; readonly m: number };
+  readonly scale: number;
+}
+
+/** A control address. Every method rejects with the address's own message when it refuses a request. */
+export class ControlClient {
+  readonly url: string;
+
+  constructor(url: string) {
+    this.url = url;
+  }
+
+  /** Returns faults and latencies. */
+  state(): Promise<ControlState> {
+    return this.#request("GET", "/state") as Promise<ControlState>;
+  }
+
+  /** Returns the requests over all links since the last reset. */
+  async log(): Promise<LinkRecord[]> {
+    return ((await this.#request("GET", "/log")) as { records: LinkRecord[] }).records;
+  }
+
+  /** Sends a change. */
+  async post(path: string, change?: object): Promise<void> {
+    await this.#request("POST", path, change && JSON.stringify(change));
+  }
+
+  /** Stores an object. */
+  async put(key: string, content: Uint8Array, headers: Readonly<Record<string, string>>): Promise<void> {
+    const path = key.split("/").map(encodeURIComponent).join("/");
+    await this.#request("PUT", `/objects/${path}`, content as BodyInit, headers);
+  }
+
+  async #request(method: string, path: string, body?: BodyInit, headers = {}): Promise<unknown> {
+    const response = await fetch(this.url + path, { method, headers, ...(body === undefined ? {} : { body }) });
+    const answer = (await response.json()) as { error?: { message: string } };
+    if (!response.ok) throw new Error(`${method} ${path}: ${answer.error?.message}`);
+    return answer;
+  }
+}

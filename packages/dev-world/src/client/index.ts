@@ -1,0 +1,9 @@
+/**
+ * A local world in a process of its own, for tests and benchmarks: start it, break it, and see what crossed its links.
+ *
+ * @module
+ */
+export { Client, Pop, Region } from "./places.ts";
+export { LocalWorld, type LocalWorldOptions, type PutOptions } from "./local-world.ts";
+export type { KvState } from "../world/links.ts";
+export type { LinkFaults, LinkRecord } from "../world/wan-link.ts";

@@ -1,0 +1,238 @@
+/** A local world that `agarose dev` runs in a process of its own. */
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import type { LinkRecord } from "../world/wan-link.ts";
+import { ControlClient, type ControlState } from "./control-client.ts";
+import { Client, Pop, Region } from "./places.ts";
+
+/** How to start a world. Every field has the default of `agarose dev`, unless it says otherwise. */
+export interface LocalWorldOptions {
+  /**
+   * The app to test: a folder of static files, or the URL of its server. The world puts its own addresses into the app's
+   * `agarose.json`. Default: a blank page.
+   */
+  readonly app?: string;
+  /** Places and latencies: the path of a scenario file, or its content. Default: Table I of Agar. */
+  readonly geography?: string | object;
+  /** Multiplies every latency. Default: 0.25, or 1 with `geography`. */
+  readonly scale?: number;
+  /** k data chunks and m parity chunks of an object. Default: 9 and 3. */
+  readonly code?: { readonly k: number; readonly m: number };
+  /** Standard deviation of the logarithm of each latency. Default: 0.1. */
+  readonly jitter?: number;
+  /** Megabits per second of one transfer; 0 is unlimited. Default: 200. */
+  readonly mbit?: number;
+  /** Seeds jitter and faults. Default: 1. */
+  readonly seed?: number;
+  /** Capacity of each PoP's chunk cache in bytes. Default: 3,000,000. */
+  readonly cacheBytes?: number;
+  /** Variables of every PoP, as in wrangler.toml. Default: none. */
+  readonly variables?: Readonly<Record<string, string>>;
+  /** Whether PoPs read from each other's caches. Default: true. */
+  readonly peers?: boolean;
+  /** Relative paths, those of `put` included, start at this folder. Default: the working directory. */
+  readonly folder?: string;
+  /** Serves the repository's demo page with its samples instead of `app`. Default: false. */
+  readonly demo?: boolean;
+}
+
+/** How to store an object. */
+export interface PutOptions {
+  /** Default: by the extension of the key. */
+  readonly contentType?: string;
+  /** Further response headers, such as `cache-control`. Default: none. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What `agarose dev --json` prints. */
+interface Announcement {
+  readonly app?: string;
+  readonly demo?: string;
+  readonly control: string;
+  readonly config: string;
+  readonly pops: readonly { readonly name: string; readonly url: string }[];
+  readonly regions: readonly { readonly name: string; readonly endpoint: string; readonly bucket: string }[];
+}
+
+/** A running world. Its Cron Trigger fires only when `cron` is called. */
+export class LocalWorld {
+  /** Address of the app, with a trailing slash. */
+  readonly app: string;
+  /** URL of the control address. */
+  readonly controlUrl: string;
+  /** Path of a configuration by which the CLI works on this world. */
+  readonly config: string;
+  /** The PoPs as the client reaches them. */
+  readonly pops: Announcement["pops"];
+  /** The buckets as the client reaches them. */
+  readonly regions: Announcement["regions"];
+  /** Where the browser is. */
+  readonly client: Client;
+  readonly #control: ControlClient;
+  readonly #process: ChildProcess;
+  readonly #folder: string;
+
+  private constructor(world: Announcement, child: ChildProcess, folder: string) {
+    this.app = world.app ?? world.demo ?? "";
+    this.controlUrl = world.control;
+    this.config = world.config;
+    this.pops = world.pops;
+    this.regions = world.regions;
+    this.#control = new ControlClient(world.control);
+    this.client = new Client(this.#control);
+    this.#process = child;
+    this.#folder = folder;
+  }
+
+  /** Starts a world. It ends with this process at the latest, also when this process is killed. */
+  static async start(options: LocalWorldOptions = {}): Promise<LocalWorld> {
+    const { folder = process.cwd() } = options;
+    const scenario = await scenarioFile(options.geography, folder);
+    try {
+      const args = ["dev", "--json", "--cron", "0", ...argumentsOf(options, folder, scenario?.path)];
+      const child = spawn(process.execPath, [findCli(), ...args], { stdio: ["ignore", "pipe", "pipe"] });
+      return new LocalWorld(await readAnnouncement(child), child, folder);
+    } finally {
+      await scenario?.remove();
+    }
+  }
+
+  /** Process id of `agarose dev`. */
+  get pid(): number {
+    return this.#process.pid!;
+  }
+
+  /** Returns the region of that name. Throws when there is none. */
+  region(name: string): Region {
+    return new Region(knownName(this.regions, name, "region"), this.#control);
+  }
+
+  /** Returns the PoP of that name. Throws when there is none. */
+  pop(name: string): Pop {
+    return new Pop(knownName(this.pops, name, "PoP"), this.#control);
+  }
+
+  /** Stores an object: the content itself, or the path of a file. Neither links nor faults are in between. */
+  async put(key: string, content: Uint8Array | string, { contentType, headers = {} }: PutOptions = {}): Promise<void> {
+    const bytes = typeof content === "string" ? await readFile(resolve(this.#folder, content)) : content;
+    await this.#control.put(key, bytes, { ...headers, ...(contentType && { "content-type": contentType }) });
+  }
+
+  /** Fires the Cron Trigger of every PoP. Resolves when their caches hold the new configuration. */
+  cron(): Promise<void> {
+    return this.#control.post("/cron");
+  }
+
+  /** Ends every fault, empties the log and moves the client back. Stored objects and caches stay. */
+  reset(): Promise<void> {
+    return this.#control.post("/reset");
+  }
+
+  /** Returns the requests over all links since the last reset. */
+  log(): Promise<LinkRecord[]> {
+    return this.#control.log();
+  }
+
+  /** Returns faults, latencies and the code. */
+  state(): Promise<ControlState> {
+    return this.#control.state();
+  }
+
+  /** Runs the `agarose` command line on this world. Returns the JSON that it prints, and rejects when it fails. */
+  agarose(...args: readonly string[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      execFile(process.execPath, [findCli(), "--config", this.config, "--json", ...args], (error, stdout, stderr) => {
+        if (error) reject(new Error(`agarose ${args.join(" ")}: ${stderr}${stdout}`, { cause: error }));
+        else resolve(JSON.parse(stdout));
+      });
+    });
+  }
+
+  /** Ends the world and returns the exit code of `agarose dev`. */
+  async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | null> {
+    if (this.#process.exitCode === null && this.#process.signalCode === null) {
+      const ended = once(this.#process, "exit");
+      this.#process.kill(signal);
+      await ended;
+    }
+    return this.#process.exitCode;
+  }
+}
+
+function argumentsOf(options: LocalWorldOptions, folder: string, scenario: string | undefined): string[] {
+  const { app, scale, code, jitter, mbit, seed, cacheBytes, variables = {}, peers, demo } = options;
+  const values = {
+    "--scenario": scenario,
+    "--scale": scale,
+    "--code": code && `${code.k}+${code.m}`,
+    "--jitter": jitter,
+    "--mbit": mbit,
+    "--seed": seed,
+    "--cache-bytes": cacheBytes,
+    "--app": app && (isUrl(app) ? app : resolve(folder, app)),
+  };
+  return [
+    ...Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name, String(value)])),
+    ...Object.entries(variables).flatMap(([name, value]) => ["--var", `${name}=${value}`]),
+    ...(peers === false ? ["--no-peers"] : []),
+    // Without a value `--app` is a blank page.
+    ...(app === undefined && !demo ? ["--app"] : []),
+  ];
+}
+
+function isUrl(app: string): boolean {
+  return /^https?:\/\//.test(app);
+}
+
+/** The path of the scenario, in a temporary file when it is not a file yet. */
+async function scenarioFile(
+  geography: LocalWorldOptions["geography"],
+  base: string,
+): Promise<{ path: string; remove: () => Promise<void> } | undefined> {
+  if (geography === undefined) return undefined;
+  if (typeof geography === "string") return { path: resolve(base, geography), remove: async () => {} };
+  const folder = await mkdtemp(join(tmpdir(), "agarose-scenario-"));
+  const path = join(folder, "scenario.json");
+  await writeFile(path, JSON.stringify(geography));
+  return { path, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/** Resolves with the line that `agarose dev --json` prints when the world is up, or rejects with what it says instead. */
+async function readAnnouncement(child: ChildProcess): Promise<Announcement> {
+  let errors = "";
+  child.stderr!.on("data", (part) => (errors += String(part)));
+  for await (const line of createInterface({ input: child.stdout! })) {
+    const announcement = JSON.parse(line) as Partial<Announcement>;
+    if (announcement.control === undefined) throw new Error(`agarose dev: ${line}`);
+    return announcement as Announcement;
+  }
+  throw new Error(`agarose dev ended before the world was up:\n${errors}`);
+}
+
+/** The path of the `agarose` command: the project's own, or the one beside this package. Throws when there is none. */
+function findCli(): string {
+  for (const from of [join(process.cwd(), "package.json"), import.meta.url]) {
+    const path = resolvePackage(from);
+    if (path === undefined) continue;
+    const { bin } = JSON.parse(readFileSync(path, "utf8")) as { bin: { agarose: string } };
+    return join(dirname(path), bin.agarose);
+  }
+  throw new Error("a local world needs the agarose command: npm install --save-dev agarose");
+}
+
+function resolvePackage(from: string): string | undefined {
+  const folders = createRequire(from).resolve.paths("agarose") ?? [];
+  return folders.map((folder) => join(folder, "agarose", "package.json")).find((path) => existsSync(path));
+}
+
+function knownName(places: readonly { readonly name: string }[], name: string, what: string): string {
+  const names = places.map((place) => place.name);
+  if (names.includes(name)) return name;
+  throw new Error(`there is no ${what} ${JSON.stringify(name)}: there are ${names.join(", ")}`);
+}

@@ -1,0 +1,192 @@
+/** The routes of the control address. `GET /` lists this table. */
+import { createWriteStream } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { AgaroseError, HEADERS_ALLOWED, keyOfPath } from "@agarose/core";
+import { popLatencyMs } from "../world/geography.ts";
+import type { World } from "../world/world.ts";
+import { ClientChange, PopChange, readChange, RegionChange } from "./changes.ts";
+
+/** A file to store as an object. */
+export interface PutRequest {
+  readonly key: string;
+  readonly path: string;
+  /** Undefined: by the extension of the key. */
+  readonly contentType: string | undefined;
+  /** Further response headers of the object, by lower-case name. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What the routes work on. */
+export interface ControlContext {
+  readonly world: World;
+  /** Stores a file in the world's buckets. Undefined: `PUT /objects` is refused. */
+  readonly put: ((object: PutRequest) => Promise<unknown>) | undefined;
+}
+
+/** One route. */
+export interface Route {
+  readonly method: "GET" | "POST" | "PUT";
+  /** A word in capitals stands for any text; as the last one, with slashes too. */
+  readonly path: string;
+  readonly does: string;
+  /** Fields of the JSON body; all are optional unless the text says otherwise. */
+  readonly fields?: Readonly<Record<string, string>>;
+  readonly handle: (context: ControlContext, name: string, request: IncomingMessage) => unknown;
+}
+
+/** Every route, in the order in which `GET /` lists them. */
+export const ROUTES: readonly Route[] = [
+  { method: "GET", path: "/", does: "lists the routes", handle: listRoutes },
+  {
+    method: "GET",
+    path: "/state",
+    does: "returns the client's place, the faults and latencies of every region and PoP, and the latest cron runs",
+    handle: ({ world }) => stateOf(world),
+  },
+  {
+    method: "GET",
+    path: "/log",
+    does: "returns the requests over all links since the last reset: from, to, method, path, delayMs, status, outcome",
+    handle: ({ world }) => ({ records: world.log }),
+  },
+  {
+    method: "POST",
+    path: "/regions/NAME",
+    does: "changes the faults of a region and returns the state; other faults stay",
+    fields: {
+      down: "true: every connection is cut",
+      latencyFactor: "multiplies every latency, at least 0",
+      stragglers: "{probability, factor}: this share of requests is slower by this factor",
+      errorRate: "probability of a 503, 0 to 1",
+      corrupt: "probability of a wrong byte in the body, 0 to 1",
+      truncate: "probability of half a body, 0 to 1",
+    },
+    async handle({ world }, name, request) {
+      const region = knownName(world.options.geography.regions, name, "region");
+      world.setRegionFaults(region, await readChange(request, RegionChange));
+      return stateOf(world);
+    },
+  },
+  {
+    method: "POST",
+    path: "/pops/NAME",
+    does: "changes the faults of a PoP and returns the state; other faults stay",
+    fields: {
+      down: "true: every connection is cut",
+      kv: '"ok", "down" (operations fail), "slow" (3 s each) or "stale" (reads return the values from before)',
+    },
+    async handle({ world }, name, request) {
+      const pop = knownName(world.options.geography.pops, name, "PoP");
+      await world.setPop(pop, await readChange(request, PopChange));
+      return stateOf(world);
+    },
+  },
+  {
+    method: "POST",
+    path: "/client",
+    does: "moves the client beside a PoP and returns the state",
+    fields: { near: "name of the PoP, required" },
+    async handle({ world }, _name, request) {
+      world.moveClient(knownName(world.options.geography.pops, (await readChange(request, ClientChange)).near, "PoP"));
+      return stateOf(world);
+    },
+  },
+  {
+    method: "POST",
+    path: "/cron",
+    does: "fires the Cron Trigger of every PoP once and answers when all are done",
+    async handle({ world }) {
+      await world.cron();
+      return { ok: true };
+    },
+  },
+  {
+    method: "POST",
+    path: "/reset",
+    does: "ends every fault, empties the log and moves the client back; stored objects and caches stay",
+    async handle({ world }) {
+      await world.reset();
+      return stateOf(world);
+    },
+  },
+  {
+    method: "PUT",
+    path: "/objects/KEY",
+    does: "stores the body as an object, as `agarose put` does, without links and faults in between",
+    handle: putObject,
+  },
+];
+
+/** Finds the route of a request and the text behind its NAME or KEY. Throws REQUEST_INVALID. */
+export function findRoute(method: string, pathname: string): { route: Route; name: string } {
+  for (const route of ROUTES) {
+    if (route.method !== method) continue;
+    const [, folder] = /^(\/\w+\/)[A-Z]+$/.exec(route.path) ?? [];
+    if (folder ? pathname.startsWith(folder) : pathname === route.path) {
+      return { route, name: folder ? keyOfPath(pathname.slice(folder.length)) : "" };
+    }
+  }
+  throw new AgaroseError("REQUEST_INVALID", `${method} ${pathname} is not a control route: GET / lists them`, {
+    method,
+    path: pathname,
+  });
+}
+
+function listRoutes(): object {
+  return { routes: ROUTES.map(({ handle: _handle, ...route }) => route) };
+}
+
+async function stateOf(world: World): Promise<object> {
+  const { near, regionFaults, pops } = world.state;
+  const { code, scale, s3, geography } = world.options;
+  return {
+    client: { near },
+    regions: world.regions.map(({ name }) => ({
+      name,
+      ...regionFaults[name],
+      latencyMs: geography.regionLatencyMs[near]![name]! * scale,
+    })),
+    pops: await Promise.all(
+      world.pops.map(async ({ name, url }) => ({
+        name,
+        url,
+        ...pops[name],
+        kvFired: await world.kvFaultsFired(name),
+        latencyMs: popLatencyMs(geography, near, name) * scale,
+      })),
+    ),
+    cronRuns: world.cronRuns,
+    code,
+    scale,
+    s3,
+  };
+}
+
+async function putObject({ put }: ControlContext, key: string, request: IncomingMessage): Promise<unknown> {
+  if (!put) throw new AgaroseError("REQUEST_INVALID", "this world stores no objects: start it with `agarose dev`");
+  const folder = await mkdtemp(join(tmpdir(), "agarose-put-"));
+  const path = join(folder, "object");
+  try {
+    await pipeline(request, createWriteStream(path));
+    const headers = Object.entries(request.headers).filter(([name]) => HEADERS_ALLOWED.has(name));
+    return await put({
+      key,
+      path,
+      contentType: request.headers["content-type"],
+      headers: Object.fromEntries(headers) as Record<string, string>,
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function knownName(names: readonly string[], name: string, what: string): string {
+  if (names.includes(name)) return name;
+  throw new AgaroseError("REQUEST_INVALID", `no ${what} ${JSON.stringify(name)}: there are ${names.join(", ")}`, {
+    name,
+  });
+}

@@ -1,0 +1,96 @@
+/** The reads of a test's pages, as the service worker reports them. */
+import type { BrowserContext } from "@playwright/test";
+import type { ReadEndEvent, ReadEvent, ReadStartEvent } from "@agarose/sw";
+
+/** One read that has ended. */
+export interface Read extends Omit<ReadEndEvent, "type" | "read"> {
+  readonly key: string;
+  readonly range: string | undefined;
+  /** What the read plan expected of the first stripe, in milliseconds. Undefined without a plan. */
+  readonly expectedMs: number | undefined;
+}
+
+interface Collected {
+  readonly start: ReadStartEvent;
+  expectedMs?: number;
+  end?: ReadEndEvent;
+}
+
+const BINDING = "__agaroseRead";
+const SETTLE_MS_MAX = 10_000;
+const SETTLE_POLL_MS = 10;
+
+/** Collects the reads of every page of a browser context. */
+export class Reads {
+  readonly #reads = new Map<string, Collected>();
+
+  /** Starts to collect. Pages that are open already are not covered. */
+  static async collect(context: BrowserContext): Promise<Reads> {
+    const reads = new Reads();
+    await context.exposeBinding(BINDING, (_source, event: ReadEvent) => reads.#add(event));
+    await context.addInitScript((binding) => {
+      new BroadcastChannel("agarose").addEventListener("message", ({ data }) => {
+        if (data.type !== "request") (globalThis as never as Record<string, (event: unknown) => void>)[binding]!(data);
+      });
+    }, BINDING);
+    return reads;
+  }
+
+  /** Returns the reads in the order of their start. Waits for those that have not ended. */
+  async all(): Promise<Read[]> {
+    await this.#settle();
+    return [...this.#reads.values()].flatMap(({ start: { key, range }, expectedMs, end }) => {
+      if (!end) return [];
+      const { type: _type, read: _read, ...rest } = end;
+      return [{ key, range, expectedMs, ...rest }];
+    });
+  }
+
+  /** Returns how many reads have ended. Waits for those that have not. */
+  async count(): Promise<number> {
+    return (await this.all()).length;
+  }
+
+  /** Returns the median duration in milliseconds. Rejects when there was no read. */
+  p50(): Promise<number> {
+    return this.percentile(50);
+  }
+
+  /** Returns the 99th percentile of the durations in milliseconds. Rejects when there was no read. */
+  p99(): Promise<number> {
+    return this.percentile(99);
+  }
+
+  /** Returns the nearest-rank percentile of the durations in milliseconds. `percent` is in (0, 100]. */
+  async percentile(percent: number): Promise<number> {
+    const sorted = (await this.all()).map(({ ms }) => ms).toSorted((a, b) => a - b);
+    if (sorted.length === 0) throw new Error("there was no read: does the service worker control the page?");
+    return sorted[Math.ceil((percent / 100) * sorted.length) - 1]!;
+  }
+
+  /** Forgets all reads so far. */
+  clear(): void {
+    this.#reads.clear();
+  }
+
+  /** The event of a read's end may arrive after the page has its bytes. */
+  async #settle(): Promise<void> {
+    const deadlineMs = Date.now() + SETTLE_MS_MAX;
+    while (Date.now() < deadlineMs) {
+      if ([...this.#reads.values()].every(({ end }) => end)) return;
+      await new Promise((resolve) => setTimeout(resolve, SETTLE_POLL_MS));
+    }
+  }
+
+  /** Every page of an origin reports the same events, so each is kept once. */
+  #add(event: ReadEvent): void {
+    if (event.type === "read-start") {
+      if (!this.#reads.has(event.read)) this.#reads.set(event.read, { start: event });
+      return;
+    }
+    const read = this.#reads.get(event.read);
+    if (!read) return;
+    if (event.type === "plan") read.expectedMs = event.expectedMs;
+    if (event.type === "read-end") read.end = event;
+  }
+}

@@ -1,0 +1,46 @@
+/** The fixtures. */
+import { dirname } from "node:path";
+import { test as base } from "@playwright/test";
+import { LocalWorld, type LocalWorldOptions } from "../client/local-world.ts";
+import { Reads } from "./reads.ts";
+
+/** Fixtures of one test. */
+export interface WorldFixtures {
+  /** The reads of the test's pages. */
+  readonly reads: Reads;
+  /** Resets the world after each test. */
+  readonly mended: void;
+}
+
+/** Fixtures that the tests of one worker share. */
+export interface WorldWorkerFixtures {
+  /** How to start the world: `test.use({ worldOptions: { … } })` at the top of a file, or `use` in the configuration. */
+  readonly worldOptions: LocalWorldOptions;
+  /** The world. It starts with the first test of a worker that uses it. */
+  readonly world: LocalWorld;
+}
+
+const START_MS_MAX = 60_000;
+
+/** Playwright's `test` with a world whose app is the base URL of every page. */
+export const test = base.extend<WorldFixtures, WorldWorkerFixtures>({
+  worldOptions: [{}, { scope: "worker", option: true }],
+  world: [
+    async ({ worldOptions }, use, { config: { configFile, rootDir } }) => {
+      const folder = configFile === undefined ? rootDir : dirname(configFile);
+      const world = await LocalWorld.start({ folder, ...worldOptions });
+      await use(world);
+      await world.stop();
+    },
+    { scope: "worker", timeout: START_MS_MAX },
+  ],
+  baseURL: ({ world }, use) => use(world.app),
+  reads: async ({ context }, use) => use(await Reads.collect(context)),
+  mended: [
+    async ({ world }, use) => {
+      await use();
+      await world.reset();
+    },
+    { auto: true },
+  ],
+});

@@ -1,0 +1,29 @@
+/** The configuration by which the CLI works on a world. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { World } from "./world.ts";
+import type { WorldOptions } from "./world-options.ts";
+
+const FILE = "agarose.config.json";
+const PROFILE = "agarose-dev";
+
+/** Writes `agarose.config.json` and, as an AWS profile beside it, the credentials. Returns the path of the former. */
+export async function writeWorldConfig(
+  folder: string,
+  options: WorldOptions,
+  { regions, pops, credentials }: Pick<World, "regions" | "pops" | "credentials">,
+): Promise<string> {
+  const credentialsFile = join(folder, "credentials");
+  const keys = `aws_access_key_id = ${credentials.accessKeyId}\naws_secret_access_key = ${credentials.secretAccessKey}\n`;
+  await writeFile(credentialsFile, `[${PROFILE}]\n${keys}`, { mode: 0o600 });
+  const config = {
+    regions: regions.map((region) => ({ ...region, awsRegion: "us-east-1" })),
+    code: options.code,
+    survive: { regions: 1, providers: 0 },
+    pops,
+    credentials: { profile: PROFILE, credentialsFile },
+  };
+  const path = join(folder, FILE);
+  await writeFile(path, `${JSON.stringify(config, undefined, 2)}\n`);
+  return path;
+}
