@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, resolve as resolvePath } from "node:path";
 import { createInterface } from "node:readline";
 import type { LinkRecord } from "../world/wan-link.ts";
 import { ControlClient, type ControlState } from "./control-client.ts";
@@ -120,7 +120,7 @@ export class LocalWorld {
 
   /** Stores an object: the content itself, or the path of a file. Neither links nor faults are in between. */
   async put(key: string, content: Uint8Array | string, { contentType, headers = {} }: PutOptions = {}): Promise<void> {
-    const bytes = typeof content === "string" ? await readFile(resolve(this.#folder, content)) : content;
+    const bytes = typeof content === "string" ? await readFile(resolvePath(this.#folder, content)) : content;
     await this.#control.put(key, bytes, { ...headers, ...(contentType && { "content-type": contentType }) });
   }
 
@@ -175,7 +175,7 @@ function argumentsOf(options: LocalWorldOptions, folder: string, scenario: strin
     "--mbit": mbit,
     "--seed": seed,
     "--cache-bytes": cacheBytes,
-    "--app": app && (isUrl(app) ? app : resolve(folder, app)),
+    "--app": app && (isUrl(app) ? app : resolvePath(folder, app)),
   };
   return [
     ...Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name, String(value)])),
@@ -196,7 +196,7 @@ async function scenarioFile(
   base: string,
 ): Promise<{ path: string; remove: () => Promise<void> } | undefined> {
   if (geography === undefined) return undefined;
-  if (typeof geography === "string") return { path: resolve(base, geography), remove: async () => {} };
+  if (typeof geography === "string") return { path: resolvePath(base, geography), remove: async () => {} };
   const folder = await mkdtemp(join(tmpdir(), "agarose-scenario-"));
   const path = join(folder, "scenario.json");
   await writeFile(path, JSON.stringify(geography));

@@ -9,7 +9,7 @@ import { PassThrough, type Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { GetObjectCommand, HeadObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { afterEach, expect, test } from "vitest";
-import { startS3Endpoint, type S3Endpoint, type S3EndpointOptions } from "./index.ts";
+import { startS3Endpoint, type S3Endpoint, type S3EndpointOptions } from "./s3-endpoint.ts";
 
 const KEYS = { accessKeyId: "test", secretAccessKey: "secret" };
 const BUCKET = "bucket";

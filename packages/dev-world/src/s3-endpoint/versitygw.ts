@@ -6,7 +6,7 @@ import { homedir, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { CreateBucketCommand, PutBucketCorsCommand, PutBucketPolicyCommand, S3Client } from "@aws-sdk/client-s3";
 import { AgaroseError } from "@agarose/core";
-import type { S3Endpoint } from "./index.ts";
+import type { S3Endpoint } from "./s3-endpoint.ts";
 import type { Credentials } from "./wire/signature.ts";
 
 /** How versitygw is set up. */

@@ -1,8 +1,19 @@
 /** The configuration by which the CLI works on a world. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { World } from "./world.ts";
 import type { WorldOptions } from "./world-options.ts";
+
+/** What the CLI has to know of a world. */
+export interface WorldPlaces {
+  readonly regions: readonly {
+    readonly name: string;
+    readonly provider: string;
+    readonly endpoint: string;
+    readonly bucket: string;
+  }[];
+  readonly pops: readonly { readonly name: string; readonly url: string }[];
+  readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
+}
 
 const FILE = "agarose.config.json";
 const PROFILE = "agarose-dev";
@@ -11,7 +22,7 @@ const PROFILE = "agarose-dev";
 export async function writeWorldConfig(
   folder: string,
   options: WorldOptions,
-  { regions, pops, credentials }: Pick<World, "regions" | "pops" | "credentials">,
+  { regions, pops, credentials }: WorldPlaces,
 ): Promise<string> {
   const credentialsFile = join(folder, "credentials");
   const keys = `aws_access_key_id = ${credentials.accessKeyId}\naws_secret_access_key = ${credentials.secretAccessKey}\n`;
