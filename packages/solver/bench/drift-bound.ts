@@ -1,7 +1,7 @@
 /**
- * What must be lost on the scenario `drift`, about (docs/internals/scenarios.md): the loss of filters that are told the true
- * distribution of popularity and how often ranks are exchanged, everything but which object has which rank. What they answer
- * is solved exactly after every request, and writes are free. A minute and a half per seed.
+ * The least possible loss on the scenario `drift`, approximately (docs/internals/scenarios.md): the loss of filters
+ * that know the true distribution of popularity and the rate at which ranks are exchanged, everything except the rank
+ * of each object. Each request solves for their estimate exactly, and writes are free. A minute and a half per seed.
  *
  * Usage: node packages/solver/bench/drift-bound.ts [first seed] [last seed]
  */
@@ -17,23 +17,23 @@ import type { Scenario } from "../src/simulator/scenario/scenario.ts";
 import { GeneratedWorkload } from "../src/simulator/workload.ts";
 import { World } from "../src/simulator/world.ts";
 
-/** Ranks that are told apart; later ones form levels of neighbours, each so much wider than the last. */
+/** Ranks with a level of their own; later ones share levels of neighbours, each wider than the last by the ratio. */
 const RANKS_ALONE = 40;
 const LEVEL_RATIO = 1.15;
 const SWEEPS = 4;
 const TINY = 1e-6;
 
-interface Told {
+interface Knowledge {
   /** Request probability of every rank, falling. */
   readonly profile: Float64Array;
-  /** Chance per request that an object's rank is drawn anew. */
+  /** Chance per request that an object draws another rank. */
   readonly hazard: number;
   /** Whether it uses that each rank belongs to one object alone. */
   readonly isCoupled: boolean;
 }
 
 /** Marginals of every object over the ranks, brought forward by every request. */
-class ToldFilter {
+class InformedFilter {
   readonly estimate: Float64Array;
   readonly #objects: number;
   readonly #hazard: number;
@@ -47,7 +47,7 @@ class ToldFilter {
   readonly #toRank: Float32Array;
   readonly #toObject: Float32Array;
 
-  constructor({ profile, hazard, isCoupled }: Told) {
+  constructor({ profile, hazard, isCoupled }: Knowledge) {
     this.#objects = profile.length;
     this.#hazard = hazard;
     this.#isCoupled = isCoupled;
@@ -88,7 +88,8 @@ class ToldFilter {
   /**
    * The posterior over assignments of ranks is approximated by a product of weights, one per object and rank, over
    * one-to-one assignments. A request multiplies the weights of its object; belief propagation, which is Bethe's
-   * approximation of the permanent (Vontobel 2013), makes marginals of weights. The weights with given marginals m are m (1 - m).
+   * approximation of the permanent (Vontobel 2013), makes marginals of weights. The weights with given marginals m are
+   * m (1 - m).
    */
   #observeTogether(object: number): void {
     const marginal = this.#marginal;
@@ -169,19 +170,21 @@ class ToldFilter {
   }
 }
 
-/** Loss of mean latency at the first PoP against the oracle, in percent; `pooled` filters hear of the requests of all PoPs. */
+/**
+ * Loss of mean latency at the first PoP against the oracle, in percent; `pooled` filters see the requests of all PoPs.
+ */
 function lossOf(scenario: Scenario, isCoupled: boolean, pooled: boolean): number {
   const random = seededRandom(scenario.seed).fork(0);
   const world = new World(scenario, scenario.systems[0]!, random.fork(1));
   const workload = new GeneratedWorkload(scenario, random);
-  const [oracle, told] = [new Caches(world), new Caches(world)];
-  const [oracleCache, toldCache] = [new SinglePopCache(oracle, 0), new SinglePopCache(told, 0)];
+  const [oracle, informed] = [new Caches(world), new Caches(world)];
+  const [oracleCache, informedCache] = [new SinglePopCache(oracle, 0), new SinglePopCache(informed, 0)];
   const profile = workload.truth().toSorted().toReversed();
-  const heard = scenario.requests.perSecond * (pooled ? scenario.pops.length : 1);
-  const hazard = (2 * scenario.popularity.driftSwapsPerSecond) / scenario.objects.count / heard;
-  const filter = new ToldFilter({ profile, hazard, isCoupled });
+  const perSecond = scenario.requests.perSecond * (pooled ? scenario.pops.length : 1);
+  const hazard = (2 * scenario.popularity.driftSwapsPerSecond) / scenario.objects.count / perSecond;
+  const filter = new InformedFilter({ profile, hazard, isCoupled });
   let version = -1;
-  let [oracleMs, toldMs] = [0, 0];
+  let [oracleMs, informedMs] = [0, 0];
   while (workload.next()) {
     const { pop, object } = workload;
     if (pop === 0) {
@@ -190,13 +193,13 @@ function lossOf(scenario: Scenario, isCoupled: boolean, pooled: boolean): number
         applyConfiguration(oracleCache, configureExactly(oracleCache, workload.truth()).count);
       }
       oracleMs += world.readActual(0, object, oracle.heldOf(object), 0).ms;
-      toldMs += world.readActual(0, object, told.heldOf(object), 0).ms;
+      informedMs += world.readActual(0, object, informed.heldOf(object), 0).ms;
     }
     if (pop !== 0 && !pooled) continue;
     filter.record(object);
-    if (pop === 0) configure(toldCache, filter.estimate);
+    if (pop === 0) configure(informedCache, filter.estimate);
   }
-  return 100 * (toldMs / oracleMs - 1);
+  return 100 * (informedMs / oracleMs - 1);
 }
 
 /** Solves exactly; the cache is too small for objects well below average, which are left out to save time. */

@@ -1,4 +1,7 @@
-/** How many requests a policy decides about per second: prints the table of docs/internals/benchmarks.md. Policies take turns. */
+/**
+ * How many requests a policy decides about per second: prints the table of docs/internals/benchmarks.md. Policies
+ * alternate.
+ */
 
 import { createPolicy, seededRandom } from "../src/index.ts";
 import type { PolicyCache } from "../src/index.ts";
@@ -16,7 +19,7 @@ const PERIOD_REQUESTS = 3_000;
 /** What d chunks save of a read over Table I of Agar, in ms. */
 const SAVED_MS = [0, 0, 1_200, 1_200, 3_200, 3_200, 4_000, 4_000, 4_400, 4_561];
 
-/** Equal objects; keeps counts and nothing else, so that the policy is what takes time. */
+/** A cache of equal objects that only counts, so that the policy takes the time. */
 class PlainCache implements PolicyCache {
   readonly objects: number;
   readonly capacity: number;
@@ -69,7 +72,7 @@ function requestsOf(objects: number, count: number): Int32Array {
 
 function perSecond(name: string, objects: number, capacity: number, requests: Int32Array): number {
   const policy = createPolicy(name, new PlainCache(objects, capacity));
-  // Time of this process alone: what else the machine does counts less.
+  // CPU time of this process: other work on the machine disturbs it less than elapsed time.
   const begun = process.cpuUsage();
   for (const [i, object] of requests.entries()) {
     policy.onRequest(object, i / 100);

@@ -1,15 +1,19 @@
-/** The shape of an Agarose error, made without importing `@agarose/core`: that package recognises it by its fields. */
+/**
+ * Errors of this package. They have the shape of core's AgaroseError without importing it; core recognises them by
+ * their fields.
+ */
 
-/** The codes this package throws; `packages/core/src/errors.ts` explains them. */
+/** Codes that this package throws; `packages/core/src/errors.ts` explains each. */
 export type SolverErrorCode =
   "KNAPSACK_INVALID" | "SCENARIO_INVALID" | "CODE_INVALID" | "SNAPSHOT_INVALID" | "REQUEST_INVALID" | "INTERNAL";
 
+/** An error with a code for programs, a sentence for people in `message`, and the numbers in `details`. */
 export interface SolverError extends Error {
   readonly code: SolverErrorCode;
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/** Returns an Error named `AgaroseError` with a code for programs and a sentence for people. */
+/** Creates an error named `AgaroseError`. */
 export function solverError(
   code: SolverErrorCode,
   message: string,

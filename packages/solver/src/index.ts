@@ -1,6 +1,7 @@
 /**
- * What to cache: caching options, the exact knapsack, cache policies, the messages of cooperating caches, the simulator and
- * the advisor. Pure functions: the caller passes clocks and randomness in, and nothing here reads files or the network.
+ * What to cache: caching options, the exact knapsack, cache policies, the messages of cooperating caches, the simulator
+ * and the advisor. Pure functions: the caller passes clocks and randomness in, and nothing here reads files or the
+ * network.
  */
 
 export { advise } from "./advisor/index.ts";

@@ -1,21 +1,22 @@
-/** Seeded randomness: the only source of chance in this package, so that equal seeds give equal results. */
+/** Seeded randomness, the only source of chance in this package: equal seeds give equal results. */
 
+/** A stream of random numbers. */
 export interface Random {
-  /** Uniform in [0, 1). */
+  /** Uniform in [0, 1), with 32 bits. */
   next(): number;
-  /** Standard normal. */
+  /** Normal with mean 0 and deviation 1. */
   normal(): number;
   /** Exponential with mean 1. */
   exponential(): number;
-  /** Integer in [0, below). */
+  /** Uniform integer in [0, below). */
   integer(below: number): number;
-  /** Reorders the list in place (Fisher & Yates). */
+  /** Shuffles the list in place (Fisher-Yates) and returns it. */
   shuffle<T>(list: T[]): T[];
-  /** An independent stream: drawing from one does not move the other. */
+  /** Returns an independent stream for `label`, an integer >= 0. Drawing from one stream does not move the other. */
   fork(label: number): Random;
 }
 
-/** Generator sfc32 (Doty-Humphrey), seeded by a number. */
+/** Creates the generator sfc32 (Doty-Humphrey) from a seed, an integer from 0 to 2^53. */
 export function seededRandom(seed: number): Random {
   let a = seed | 0;
   let b = Math.floor(seed / 4294967296) | 0;

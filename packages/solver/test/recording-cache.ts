@@ -1,4 +1,4 @@
-/** A cache that writes down what a policy decides, and throws when it overfills: stands in for the simulator's and a PoP's. */
+/** A cache for tests of policies: it records their decisions, and throws when they overfill it. */
 
 import type { PolicyCache } from "../src/index.ts";
 import { seededRandom } from "../src/random.ts";
@@ -29,7 +29,7 @@ export class RecordingCache implements PolicyCache {
     this.capacity = Math.ceil(this.#k.reduce((sum, k, o) => sum + k * this.chunkWeight[o]!, 0) / 3);
   }
 
-  /** One that holds the same, of which nothing is written down yet. */
+  /** Returns a cache with the same contents and no recorded decisions. */
   copy(): RecordingCache {
     const copy = new RecordingCache(this.objects, this.#seed);
     copy.#k.set(this.#k);
@@ -40,7 +40,7 @@ export class RecordingCache implements PolicyCache {
     return copy;
   }
 
-  /** Gives the slot to another object, of which nothing is kept. */
+  /** Gives the slot to another object, of which the cache keeps nothing. */
   handOver(object: number): void {
     this.#count[object] = 0;
     this.#owner[object]! += 1;

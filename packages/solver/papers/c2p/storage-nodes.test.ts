@@ -5,7 +5,7 @@ import type { StorageNodesStudy } from "./storage-nodes.ts";
 const STUDY: StorageNodesStudy = { replacement: "lru", seed: 1, clients: 1, zipfExponent: 0.8, delayMs: 50 };
 
 describe("C2P's storage nodes", () => {
-  test("with room for everything each segment is read from disk once, whatever the replacement", () => {
+  test("with room for everything each replacement reads each segment from disk once", () => {
     for (const replacement of ["lru", "algorithm-1", "c2p"] as const) {
       const result = simulateStorageNodes({ ...STUDY, replacement, segmentsPerNode: 5000, reads: 400, objects: 20 });
       expect(result).toMatchObject({ hits: 380, partialMisses: 0, completeMisses: 20, diskReads: 100 });

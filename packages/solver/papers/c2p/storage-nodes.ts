@@ -1,10 +1,11 @@
 /**
- * The paper's own setting (C2P, section 4.2): storage nodes that each cache the segments they store, read by clients one whole
- * object at a time. An object is hit when all its segments are; a single missing one makes it wait for a disk.
+ * The paper's own setting (C2P, section 4.2): storage nodes cache the segments that they store, and clients read one
+ * whole object at a time. An object is a hit when all its segments are; a single missing one makes it wait for a disk.
  *
- * Not printed, and chosen here: the power law (Zipf), how uneven the placement is (every node gets a weight from 0.5 to
- * 1.5), Algorithm 1's threshold, and what a read takes: 5 MB at the 9 MB/s of a hit or the 4 MB/s of a miss (Fig. 8b).
- * A node counts an object as whole until statements about its latest read can have come, as the paper sets OiC to 1 on each read.
+ * The paper does not print four things, which are chosen here: the power law (Zipf), how uneven the placement is (every
+ * node gets a weight from 0.5 to 1.5), Algorithm 1's threshold, and the duration of a read: 5 MB at the 9 MB/s of a hit
+ * or the 4 MB/s of a miss (Fig. 8b). A node counts an object as whole until statements about its latest read can have
+ * arrived, as the paper sets OiC to 1 on each read.
  */
 
 import { asInteger, asNumber } from "../../src/json-fields.ts";
@@ -24,7 +25,7 @@ export interface StorageNodesStudy {
   /** Clients that read at the same time. */
   readonly clients: number;
   readonly zipfExponent: number;
-  /** How long a message travels after it was gathered. */
+  /** How long a message travels after the node gathered it. */
   readonly delayMs: number;
   readonly nodes?: number;
   readonly segmentsPerNode?: number;
@@ -49,7 +50,10 @@ export interface StorageNodesResult {
 const HIT_MS = (1000 * 5) / 9;
 const MISS_MS = (1000 * 5) / 4;
 
-/** Throws SCENARIO_INVALID for numbers out of range. Equal seeds see the same placement and reads, whatever the replacement. */
+/**
+ * Simulates the study. Equal seeds give the same placement and reads for every replacement. Throws SCENARIO_INVALID for
+ * numbers out of range.
+ */
 export function simulateStorageNodes(study: StorageNodesStudy): StorageNodesResult {
   const cluster = new Cluster(study);
   const { clients, reads = 2000, objects = 500, zipfExponent } = study;
@@ -145,7 +149,7 @@ class Cluster {
       missing++;
       if (cached.size >= this.#capacity) this.#evict(at, nowMs);
       cached.set(id, { object, index, hits: 1, readMs: nowMs });
-      this.#tell(at, object, nowMs);
+      this.#announce(at, object, nowMs);
     }
     for (const at of touched) this.#nodes[at]!.events.recordRead(String(object), nowMs);
     return missing;
@@ -157,7 +161,7 @@ class Cluster {
     if (replacement === "lru") {
       const [[id, { object }]] = node.cached as unknown as [[number, Segment]];
       node.cached.delete(id);
-      return this.#tell(at, object, nowMs);
+      return this.#announce(at, object, nowMs);
     }
     const compare = replacement === "c2p" ? compareC2p : compareLru;
     const oic = replacement === "c2p" ? this.#oicAt(at, nowMs) : () => 1;
@@ -167,10 +171,10 @@ class Cluster {
     }
     const victim = chooseVictim(candidates, affinityMs, compare)!;
     node.cached.delete(victim.id);
-    this.#tell(at, victim.object, nowMs);
+    this.#announce(at, victim.object, nowMs);
   }
 
-  /** OiC as the node knows it, each object's worked out once. */
+  /** OiC by the node's knowledge, computed once per object. */
   #oicAt(at: number, nowMs: number): (object: number) => number {
     const known = new Map<number, number>();
     const patienceMs = GATHER_MS + this.#study.delayMs;
@@ -193,7 +197,7 @@ class Cluster {
     return held;
   }
 
-  #tell(at: number, object: number, nowMs: number): void {
+  #announce(at: number, object: number, nowMs: number): void {
     this.#nodes[at]!.events.recordHeld(String(object), this.#heldAt(at, object), nowMs);
   }
 
@@ -207,7 +211,7 @@ class Cluster {
     for (const { to, message } of arrived) this.#nodes[to]!.table.merge(message);
   }
 
-  /** To the nodes that store other segments of an object that is spoken of (peer node discovery). */
+  /** Sends to the nodes that store other segments of an object in the message (peer node discovery). */
   #send(message: CacheMessage): void {
     for (const to of this.#nodes.keys()) {
       if (String(to) === message.node || !message.statements.some(({ key }) => this.#stores(to, Number(key)))) continue;

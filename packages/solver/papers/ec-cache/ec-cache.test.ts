@@ -55,7 +55,7 @@ describe("EC-Cache's cluster", () => {
     expect(p95(of({ delta: 1 }))).toBeLessThan(p95(naive) / 2);
   });
 
-  test("clients without a pause read one after the other: alone as fast as it goes, many no faster than the links", () => {
+  test("clients without pauses read one after another: many are no faster than the links", () => {
     const alone = simulateReadCluster({ ...WHOLE, load: { clients: 1 }, reads: 500 });
     expect(alone.meanMs).toBeCloseTo(10, 9);
     // 100 clients of 25 links, each read 10 ms of one of them: 40 ms at best.
@@ -70,7 +70,7 @@ describe("EC-Cache's cluster", () => {
     expect(crowd.meanMs).toBeLessThan(60);
   });
 
-  test("a server that is gone sends what had one copy to the storage below, but no object that has parity", () => {
+  test("a failed server sends reads of single copies to the storage below, but of no object with parity", () => {
     const failure = { servers: 1, storageMs: 800 };
     const copies = simulateReadCluster({ ...WHOLE, failure });
     const splits = simulateReadCluster({ ...STUDY, failure });
@@ -94,7 +94,7 @@ describe("EC-Cache's cluster", () => {
     expect(other).not.toBe(first);
   });
 
-  test("whatever number is wrong, it is refused with its field's name", () => {
+  test("refuses any wrong number with its field's name", () => {
     const wrong = fc.constantFrom<unknown>(NaN, -1, Infinity, -Infinity, "10", undefined, null);
     const top = "seed reads servers objects objectBytes zipfExponent memoryOverhead k delta serverMbitPerSecond".split(
       " ",

@@ -1,10 +1,12 @@
 /**
- * A cluster cache as EC-Cache (OSDI 2016, section 6) measures it: each server sends what it is asked for one after the other
- * over its link, and a read is done when enough has arrived. Objects are whole with copies of the popular ones (selective
- * replication), or cut into k splits with parity (EC-Cache), of which k + delta are read and the first k used.
+ * A cluster cache as EC-Cache (OSDI 2016, section 6) measures it. Each server sends requested pieces one after another
+ * over its link, and a read ends when enough have arrived. Objects are whole, with copies of the popular ones
+ * (selective replication), or cut into k splits with parity (EC-Cache), of which a client reads k + delta and uses the
+ * first k.
  *
- * What is not in the model: TCP, several reads of one client at a time, and caches that overflow. A straggler is one transfer
- * that takes longer, a split's as much as a whole object's (section 5.2), and does not hold up the others of its server.
+ * The model leaves out TCP, several reads of one client at a time, and caches that overflow. A straggler is one
+ * transfer that takes longer, for a split by as much as for a whole object (section 5.2). It does not delay the others
+ * of its server.
  */
 
 import { imbalancePercent } from "./load-balance.ts";
@@ -19,26 +21,29 @@ export interface ReadClusterStudy {
   readonly servers: number;
   readonly objects: number;
   readonly objectBytes: number;
-  /** 0: all objects alike. */
+  /** Exponent of the popularity; 0 makes all objects equally popular. */
   readonly zipfExponent: number;
-  /** Memory beyond one copy of everything, as a share of it. */
+  /** Memory for redundancy, as a share of the data. */
   readonly memoryOverhead: number;
   /** Splits of an object; 1 with delta 0 is selective replication. */
   readonly k: number;
   readonly delta: number;
   readonly serverMbitPerSecond: number;
   readonly clientMbitPerSecond: number;
-  /** Reads at random moments that keep this share of all links busy without extra requests; or so many clients without a pause. */
+  /**
+   * Reads at random moments that keep this share of all links busy without extra requests, or this many clients without
+   * pauses.
+   */
   readonly load: { readonly utilization: number } | { readonly clients: number };
-  /** What asking one more server costs the client. */
+  /** Milliseconds that each further server costs the client. */
   readonly connectionMs?: number;
-  /** How fast the client decodes; only where there are splits and parity. */
+  /** Decoding speed of the client; only with splits and parity. */
   readonly decodeMbPerSecond?: number;
-  /** This share of transfers takes longer: by what makes a whole object's so many times as long. */
+  /** The share of transfers that straggle, and how many times as long a whole object's transfer then takes. */
   readonly straggler?: { readonly probability: number; readonly factor: number };
-  /** Other traffic: so many servers, drawn anew every so often, have only a share of their links. */
+  /** Other traffic: some servers, drawn at intervals, have only a share of their links. */
   readonly background?: { readonly servers: number; readonly everyMs: number; readonly linkShare: number };
-  /** So many servers are gone; what cannot be read from the others takes this long. */
+  /** Failed servers, and how long an object takes that the other servers cannot deliver. */
   readonly failure?: { readonly servers: number; readonly storageMs: number };
 }
 
@@ -48,7 +53,7 @@ export interface ReadClusterResult {
   readonly quantileMs: (share: number) => number;
   /** EC-Cache's lambda: the busiest server against the average without extra requests, in percent. */
   readonly imbalancePercent: number;
-  /** Reads that had to go to the storage below. */
+  /** Reads from the storage below the cache. */
   readonly storageReads: number;
 }
 
@@ -75,9 +80,9 @@ export function simulateReadCluster(study: ReadClusterStudy): ReadClusterResult 
 }
 
 interface Arrivals {
-  /** When the next read begins; never before the last one did. */
+  /** When the next read begins; not before the previous one began. */
   next(): number;
-  /** How long that read took. */
+  /** Reports how long that read took. */
   done(ms: number): void;
 }
 
@@ -124,7 +129,8 @@ class ReadCluster {
     this.#splitBytes = study.objectBytes / k;
     this.#background = random.fork(3);
     const popularity = Float64Array.from({ length: objects }, (_, rank) => (rank + 1) ** -zipfExponent);
-    // Every object has delta parities, or there would be nothing more to ask for; what memory is left flattens popularity.
+    // Every object has delta parities, or there would be no extra pieces to request. The remaining memory flattens
+    // popularity.
     const extra = Math.max(0, Math.round(objects * (memoryOverhead * k - delta)));
     const pieces = spreadRedundancy(popularity, k + delta, extra, servers);
     const all = Array.from({ length: servers }, (_, s) => s);
@@ -133,7 +139,7 @@ class ReadCluster {
     this.#cumulative = popularity.map((weight) => (sum += weight));
   }
 
-  /** How long a read takes that begins at `now`, in ms. */
+  /** Milliseconds of a read that begins at `now`. */
   read(now: number, random: Random): number {
     const { k, delta, objectBytes, connectionMs = 0, clientMbitPerSecond, decodeMbPerSecond = Infinity } = this.#study;
     this.#moveBackground(now);
@@ -144,13 +150,13 @@ class ReadCluster {
     }
     const asked = random.shuffle(available).slice(0, k + delta);
     const arrivals = asked.map((server) => this.#send(server, now, random)).toSorted((a, b) => a - b);
-    // The client's own link carries all that is sent, also what it does not use.
+    // The client's link carries all that is sent, used or not.
     const clientMs = (asked.length * this.#splitBytes * 8) / (clientMbitPerSecond * 1000);
     const decodeMs = k > 1 ? objectBytes / (decodeMbPerSecond * 1000) : 0;
     return Math.max(arrivals[k - 1]! - now, clientMs) + connectionMs * asked.length + decodeMs;
   }
 
-  /** Queues one piece at a server; returns when it has arrived. */
+  /** Queues one piece at a server; returns its time of arrival. */
   #send(server: number, now: number, random: Random): number {
     const { serverMbitPerSecond, straggler } = this.#study;
     this.sentBytes[server]! += this.#splitBytes;

@@ -3,8 +3,9 @@
 import { asInteger, asNumber, fail } from "../../src/json-fields.ts";
 
 /**
- * How many copies (or pieces) each object gets: `base` of them, and `extra` more, each for the object whose copies are asked
- * most, which flattens the popularity from the top; none gets more than `most`, the number of servers. Throws SCENARIO_INVALID.
+ * Returns how many copies (or pieces) each object gets: `base` each, and `extra` in all. Each extra copy goes to the
+ * object whose copies have the most requests, which flattens the popularity from the top. No object gets more than
+ * `most`, the number of servers. Throws SCENARIO_INVALID for numbers out of range.
  */
 export function spreadRedundancy(popularity: ArrayLike<number>, base: number, extra: number, most: number): Int32Array {
   asInteger(base, "base", 1);

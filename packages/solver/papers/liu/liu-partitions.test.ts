@@ -51,7 +51,7 @@ describe("Liu's partitions", () => {
     }
   });
 
-  test("prices clear the market: every piece has what it likes best at them, and what nobody took is free", () => {
+  test("prices clear the market: every piece has what it likes best at them, and unsold objects are free", () => {
     let contested = 0;
     for (let seed = 1; seed <= 200; seed++) {
       const random = seededRandom(seed);

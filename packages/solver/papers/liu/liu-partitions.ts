@@ -1,17 +1,19 @@
 /**
- * The offline scheme of Liu et al. (section IV-B) on small instances, as an independent check of the exact knapsack:
- * Algorithm 1 enumerates how a cache of C chunks can be cut into pieces of 1..K chunks, Algorithm 2 sells the pieces' places to
- * the objects that value them most, at prices that rise until nobody competes.
+ * The offline scheme of Liu et al. (section IV-B) on small instances, as an independent check of the exact knapsack.
+ * Algorithm 1 enumerates how a cache of C chunks can be cut into pieces of 1..K chunks. Algorithm 2 sells the pieces'
+ * places to the objects that value them most, at prices that rise until no two compete.
  *
- * Departures: in the paper a buyer takes all x_k objects of one size at once, here each piece bids for one (as in Bertsekas'
- * auction, 1988). A bid raises the price by what the piece would lose without the object, as line 10 does, and by less than 1
- * unit beyond that, where line 10 adds a unit only if nothing would be lost: with whole values that much is needed, and
- * little enough, for the assignment to be of largest value.
+ * Departures: in the paper a buyer takes all x_k objects of one size at once; here each piece bids for one (Bertsekas'
+ * auction, 1988). A bid raises the price by what the piece would lose without the object, as line 10 does, plus less
+ * than one unit, where line 10 adds a unit only if the piece would lose nothing. With integer values that increment
+ * makes the assignment one of largest value.
  */
 
 import { solverError } from "../../src/errors.ts";
 
-/** Algorithm 1: calls `visit` with the pieces of every partition of `capacity` into parts of at most `k`, largest first. */
+/**
+ * Algorithm 1: calls `visit` with the pieces of every partition of `capacity` into parts of at most `k`, largest first.
+ */
 export function forEachPartition(capacity: number, k: number, visit: (pieces: readonly number[]) => void): void {
   check({ capacity, k });
   const pieces: number[] = [];
@@ -26,7 +28,9 @@ export function forEachPartition(capacity: number, k: number, visit: (pieces: re
   extend(capacity, k);
 }
 
-/** |chi|, the number of those partitions with at most `piecesMax` pieces, by the usual recurrence. Exact while below 2^53. */
+/**
+ * Returns |chi|, the number of partitions with at most `piecesMax` pieces, by the usual recurrence; exact below 2^53.
+ */
 export function countPartitions(capacity: number, k: number, piecesMax = capacity): number {
   check({ capacity, k, piecesMax });
   const most = Math.min(piecesMax, capacity);
@@ -42,8 +46,9 @@ export function countPartitions(capacity: number, k: number, piecesMax = capacit
 }
 
 /**
- * The largest total value of caching; `value[object][d]` for d = 0..k, integers >= 0 (throws KNAPSACK_INVALID otherwise). Pieces
- * nobody wants stay empty, so that fewer objects than pieces are no obstacle. Exponential in the capacity: for checks only.
+ * Returns the largest total value of caching. `value[object][d]` for d = 0..k are integers >= 0; throws
+ * KNAPSACK_INVALID otherwise. Pieces without a buyer stay empty, so there may be fewer objects than pieces. Exponential
+ * in the capacity: for checks only.
  */
 export function solveByPartitions(value: readonly (readonly number[])[], capacity: number): number {
   const k = (value[0]?.length ?? 0) - 1;
@@ -64,11 +69,14 @@ export interface Market {
   readonly value: number;
   /** Object of each piece, or -1. */
   readonly objectOf: Int32Array;
-  /** What each object costs; 0 when nobody took it. */
+  /** Price of each object; 0 when no piece took it. */
   readonly price: Float64Array;
 }
 
-/** Algorithm 2 for one partition; `worth[piece][object]` are integers >= 0. Each piece and each object is used at most once. */
+/**
+ * Runs Algorithm 2 for one partition. `worth[piece][object]` are integers >= 0; each piece and each object is used at
+ * most once.
+ */
 export function clearMarket(worth: readonly (readonly number[])[]): Market {
   const objects = worth[0]?.length ?? 0;
   const price = new Float64Array(objects);
@@ -89,7 +97,7 @@ export function clearMarket(worth: readonly (readonly number[])[]): Market {
         chosen = object;
       } else if (own > nextPayoff) nextPayoff = own;
     }
-    // Nothing is worth its price to it.
+    // No object is worth its price to this piece.
     if (chosen < 0) continue;
     price[chosen]! += payoff - nextPayoff + unit;
     if (pieceOf[chosen]! >= 0) {

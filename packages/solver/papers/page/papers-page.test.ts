@@ -16,7 +16,7 @@ describe("the page of the papers' figures", () => {
     expect(rowOf(await run("agar-fitted.json", changes), "backend")).toMatchObject({ reads: 50, meanMs: 646 });
   });
 
-  test("what is timed is called as often before", () => {
+  test("a timed function is called as often beforehand", () => {
     let calls = 0;
     expect(medianMs(5, () => void calls++)).toBeGreaterThanOrEqual(0);
     expect(calls).toBe(10);

@@ -1,6 +1,6 @@
 /**
- * What reads really take at the servers that Sprout's bound is about (ToN 2017, section III): chunks queue in order of
- * arrival, a read waits for its last chunk, and what the cache holds takes no time.
+ * Simulates the reads that Sprout's bound is about (ToN 2017, section III). Chunks queue in order of arrival, a read
+ * waits for its last chunk, and cached chunks take no time.
  */
 
 import { solverError } from "../../src/errors.ts";
@@ -13,23 +13,29 @@ import type { SproutPlan } from "../../src/policies/sprout/optimize.ts";
 export interface QueueStudy {
   readonly files: readonly SproutFile[];
   readonly servers: number;
-  /** Draws how long a chunk takes at a server, without waiting. */
+  /** Draws the service time of a chunk at a server. */
   readonly serviceSeconds: (server: number, random: Random) => number;
-  /** Reads that count; a fifth as many come before, to fill queues and caches. */
+  /** Reads that count. A fifth as many come first, to fill queues and caches. */
   readonly reads: number;
   readonly seed: number;
 }
 
-/** `plan`: functional chunks and probabilities as planned. `lru`: so many whole files, read from their first k servers otherwise. */
+/**
+ * `plan`: functional chunks and probabilities of a plan. `lruFiles`: an LRU of whole files; others are read from their
+ * first k servers.
+ */
 export type QueueCache = { readonly plan: Pick<SproutPlan, "probability"> } | { readonly lruFiles: number };
 
 export interface QueueResult {
   readonly meanSeconds: number;
-  /** Of the chunks that reads need. */
+  /** Share of the needed chunks that the cache holds. */
   readonly chunkHitRatio: number;
 }
 
-/** Equal seeds give equal arrivals and files, whatever the cache. Throws SCENARIO_INVALID for what cannot be played. */
+/**
+ * Simulates the study. Equal seeds give equal arrivals and files for every cache. Throws SCENARIO_INVALID for malformed
+ * studies.
+ */
 export function simulateQueues(study: QueueStudy, cache: QueueCache): QueueResult {
   const { files, servers, reads, seed, serviceSeconds } = study;
   asInteger(reads, "reads", 1);
@@ -68,8 +74,8 @@ export function simulateQueues(study: QueueStudy, cache: QueueCache): QueueResul
 }
 
 /**
- * Different servers whose chances of being in the set are exactly these, which must add up to a whole number: probabilistic
- * scheduling, Theorem 1, by systematic sampling.
+ * Draws different servers, each with exactly its probability: probabilistic scheduling (Theorem 1) by systematic
+ * sampling. The probabilities must sum to a whole number.
  */
 export function drawServers(probability: Float64Array, random: Random): number[] {
   const servers: number[] = [];

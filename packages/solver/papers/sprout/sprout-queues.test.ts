@@ -65,7 +65,7 @@ describe("Sprout's queues", () => {
     expect(simulateQueues(study(files), { lruFiles: 0 }).chunkHitRatio).toBe(0);
   });
 
-  test("refuses what cannot be played", () => {
+  test("refuses malformed studies", () => {
     const files = [{ readsPerSecond: 0.6, k: 1, servers: [0] }];
     const cache = { lruFiles: 1 };
     for (const wrong of [0, -1, NaN, Infinity, 1.5]) {

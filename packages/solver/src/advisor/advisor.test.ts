@@ -25,7 +25,7 @@ const NEAR: AdviceRequest = {
 };
 
 describe("advise", () => {
-  test("every layout survives what was asked for", () => {
+  test("every layout survives the requested losses", () => {
     for (const { k, m, regions } of advise(NEAR)) {
       // The fullest region holds the most chunks that one loss can take.
       expect(Math.ceil((k + m) / regions.length), `${k}+${m} over ${regions.join()}`).toBeLessThanOrEqual(m);
@@ -89,7 +89,7 @@ describe("advise", () => {
     );
   });
 
-  test("says so when nothing survives enough", () => {
+  test("refuses a request that no layout survives", () => {
     expect(() => advise({ ...NEAR, survive: { regions: 4, providers: 0 } })).toThrow(
       expect.objectContaining({ code: "SCENARIO_INVALID" }),
     );

@@ -1,6 +1,6 @@
 /**
- * The advisor: which code, in which regions, with how much cache. Layouts that do not survive what was asked for are left
- * out; the others are rated by expected latency without cache first, and the best of them simulated with caches.
+ * The advisor: which code, in which regions, with how much cache. It leaves out layouts that do not survive the
+ * requested losses, rates the others by expected latency without cache, and simulates the best of them with caches.
  */
 
 import { solverError } from "../errors.ts";
@@ -10,6 +10,7 @@ import { expectedReadMs } from "../options/latency.ts";
 import { simulate } from "../simulator/index.ts";
 import { parseScenario } from "../simulator/scenario/parse-scenario.ts";
 
+/** The regions, the audience, the data, and what the layout must survive. */
 export interface AdviceRequest {
   readonly regions: readonly AdvisedRegion[];
   readonly pops: readonly AdvisedPop[];
@@ -17,40 +18,43 @@ export interface AdviceRequest {
     readonly objects: number;
     readonly bytesPerObject: number;
     readonly readsPerMonth: number;
-    /** Exponent of the popularity; 0.9 by default. */
+    /** Exponent of the Zipf popularity. Default 0.9. */
     readonly zipf?: number;
   };
-  /** How many whole regions, and how many whole providers, may be lost without losing data. */
+  /** How many whole regions, and how many whole providers, may fail without loss of data; both >= 0. */
   readonly survive: { readonly regions: number; readonly providers: number };
-  /** Codes to consider as [k, m]; a list of usual ones by default. */
+  /** Codes to consider as [k, m], k >= 1, m >= 0, k + m <= 30. Default: ten common ones. */
   readonly codes?: readonly (readonly [number, number])[];
-  /** Cache sizes to consider per PoP, as shares of all data; 0, 1%, 5% and 20% by default. */
+  /** Cache sizes to consider per PoP, as shares of all data. Default: 0, 1%, 5% and 20%. */
   readonly cacheShares?: readonly number[];
-  /** Relative spread of latencies (lognormal), 0.3 by default. */
+  /** Relative spread of latencies (lognormal). Default 0.3. */
   readonly sigma?: number;
 }
 
+/** A region, its latencies and its prices in US dollars. */
 export interface AdvisedRegion {
   readonly name: string;
-  /** Failure domain above regions; the region itself by default. */
+  /** Failure domain above regions. Default: the region itself. */
   readonly provider?: string;
-  /** From each PoP, in ms to the first byte of a chunk. */
+  /** Milliseconds from each PoP, by its name, to the first byte of a chunk. */
   readonly latencyMs: Readonly<Record<string, number>>;
-  /** Megabytes (10^6 bytes) per second of one transfer from here, for every PoP; unlimited by default. */
+  /** Megabytes (10^6 bytes) per second of one transfer from here to any PoP. Default: unlimited. */
   readonly bandwidthMBps?: number;
   readonly storagePerGbMonth: number;
   readonly getPerMillion: number;
   readonly egressPerGb: number;
 }
 
+/** A PoP and its audience. */
 export interface AdvisedPop {
   readonly name: string;
-  /** Share of the audience, in any unit. */
+  /** Share of the audience in any unit, above 0. */
   readonly weight: number;
-  /** In ms for what is cached of an object, its transfer included. */
+  /** Milliseconds to read what the cache holds of an object, transfer included. */
   readonly cacheLatencyMs: number;
 }
 
+/** One layout with one cache size, and what it gives and costs. */
 export interface Advice {
   readonly k: number;
   readonly m: number;
@@ -62,7 +66,7 @@ export interface Advice {
   /** Stored bytes per byte of data. */
   readonly storageOverhead: number;
   readonly costPerMonth: number;
-  /** Neither slower nor dearer than any other advice. */
+  /** Whether no other advice is both as fast and as cheap, and better in one of the two. */
   readonly isEfficient: boolean;
 }
 
@@ -71,21 +75,28 @@ const CODES: readonly (readonly [number, number])[] = [
 ]; // prettier-ignore
 const CACHE_SHARES = [0, 0.01, 0.05, 0.2];
 const REGIONS_MAX = 10;
-/** Layouts that are simulated: the best ones by latency without cache, and by cost. */
+/** Layouts that are simulated: this many of least latency without cache, and this many of least storage cost. */
 const SHORTLIST = 6;
 const SIMULATED_OBJECTS = 400;
 const SIMULATED_READS = 1500;
 /** Workers KV list prices in US dollars. */
 const KV = { read: 0.5e-6, write: 5e-6, gbMonth: 0.5 };
 
-/** Returns advice, fastest first. Throws SCENARIO_INVALID when the request is malformed or nothing survives enough. */
+/**
+ * Returns advice, fastest first. Throws SCENARIO_INVALID when the request is malformed, or no layout survives the
+ * requested losses.
+ */
 export function advise(request: AdviceRequest): Advice[] {
   checkRequest(request);
   const layouts = layoutsOf(request);
   if (layouts.length === 0) {
-    throw solverError("SCENARIO_INVALID", "no code over these regions survives that much: add regions or codes", {
-      survive: request.survive,
-    });
+    throw solverError(
+      "SCENARIO_INVALID",
+      "no code over these regions survives the requested losses: add regions or codes",
+      {
+        survive: request.survive,
+      },
+    );
   }
   const byLatency = layouts.toSorted((a, b) => a.uncachedMs - b.uncachedMs).slice(0, SHORTLIST);
   const byCost = layouts
@@ -114,7 +125,7 @@ interface Layout {
   readonly storageCost: number;
 }
 
-/** Every code over every set of regions, chunks round-robin, that survives what was asked for. */
+/** Every code over every set of regions, chunks placed round-robin, that survives the requested losses. */
 function layoutsOf(request: AdviceRequest): Layout[] {
   const { regions, survive } = request;
   const layouts: Layout[] = [];
@@ -172,7 +183,7 @@ function uncachedMs(
   return sum / weights;
 }
 
-/** How long one chunk takes from a region: first byte and transfer. */
+/** Milliseconds of one chunk from a region: first byte and transfer. */
 function chunkMs(
   { latencyMs, bandwidthMBps }: AdvisedRegion,
   pop: string,
@@ -197,7 +208,7 @@ function rate(request: AdviceRequest, layout: Layout, cacheShare: number): Rated
   const { k, m, regions } = layout;
   const scenario = parseScenario({
     code: { k, m },
-    // Popularity matters by rank: a few hundred objects stand for all of them at the same share of cache.
+    // Popularity matters by rank: a few hundred objects represent all of them at the same share of cache.
     objects: { count: SIMULATED_OBJECTS, bytes: data.bytesPerObject },
     regions: regions.map((region) => region.name),
     pops: pops.map((pop) => ({
@@ -236,7 +247,7 @@ function rate(request: AdviceRequest, layout: Layout, cacheShare: number): Rated
   };
 }
 
-/** Share of the chunks read from each region: the nearest k of every PoP, by its audience. */
+/** Share of the chunks read from each region: the nearest k of every PoP, weighted by its audience. */
 function regionUse({ pops, data }: AdviceRequest, { k, m, regions }: Layout): Float64Array {
   const use = new Float64Array(regions.length);
   const weights = pops.reduce((sum, pop) => sum + pop.weight, 0);

@@ -40,7 +40,7 @@ function seenIn(table: ObjectsInCache): unknown {
 }
 
 describe("ObjectsInCache", () => {
-  test("the order of messages, and how often they come, makes no difference", () => {
+  test("any order and repetition of messages gives the same table", () => {
     let reordered = 0;
     fc.assert(
       fc.property(
@@ -59,7 +59,7 @@ describe("ObjectsInCache", () => {
     expect(reordered).toBeGreaterThan(100);
   });
 
-  test("a message that came before says nothing new", () => {
+  test("a repeated message says nothing new", () => {
     fc.assert(
       fc.property(fc.array(anyMessage, { minLength: 1, maxLength: 8 }), (messages) => {
         const table = tableOf(messages);
@@ -68,7 +68,7 @@ describe("ObjectsInCache", () => {
     );
   });
 
-  test("OiC is the fraction of k that is held anywhere: a chunk held twice counts once, functional chunks as any other", () => {
+  test("OiC is the fraction of k held anywhere: a chunk held twice counts once, functional chunks count", () => {
     const [p, q] = [new CacheEvents("p"), new CacheEvents("q")];
     p.recordHeld("a", [0, 3], 10);
     q.recordHeld("a", [3, 12], 10);
@@ -87,7 +87,7 @@ describe("ObjectsInCache", () => {
     expect(table.oic("a", 4)).toBe(0.5);
   });
 
-  test("hits are those of all peers, times 0.8 for each minute without a read, and forget nothing under a clock that is ahead", () => {
+  test("hits add up over peers and fade by 0.8 for each minute without a read", () => {
     const [p, q] = [new CacheEvents("p"), new CacheEvents("q")];
     for (const at of [0, 1000, 2000]) p.recordRead("a", at);
     q.recordRead("a", 500);
@@ -100,7 +100,7 @@ describe("ObjectsInCache", () => {
     expect(table.readMs("unknown", 5000)).toBe(-Infinity);
   });
 
-  test("after a restart only what the new epoch states is held, whatever comes late from the old one", () => {
+  test("after a restart only the new epoch counts, even when messages of the old one arrive late", () => {
     const before = new CacheEvents("p", { epoch: 1 });
     before.recordHeld("a", [1], 100_000);
     const old = before.take(100_200)!;
@@ -110,7 +110,7 @@ describe("ObjectsInCache", () => {
     expect([table.oic("a", 1), table.oic("b", 1)]).toEqual([0, 1]);
   });
 
-  test("a digest makes good whatever was lost, with messages lost and late in between", () => {
+  test("a digest repairs all that was lost, with lost and late messages in between", () => {
     let lost = 0;
     fc.assert(
       fc.property(fc.nat(), (seed) => {
@@ -147,7 +147,7 @@ describe("ObjectsInCache", () => {
     expect(lost).toBeGreaterThan(100);
   });
 
-  test("remembers no more objects of a node than allowed: those stated last", () => {
+  test("keeps at most objectsMax objects of a node: those stated last", () => {
     const sender = new CacheEvents("p");
     const table = new ObjectsInCache(2);
     for (const [i, key] of KEYS.entries()) {
@@ -159,7 +159,7 @@ describe("ObjectsInCache", () => {
 });
 
 describe("CacheEvents", () => {
-  test("gathers for 200 ms from the first event on, and tells of each object once", () => {
+  test("gathers for 200 ms from the first event on, and states each object once", () => {
     const events = new CacheEvents("p");
     expect(events.dueMs).toBe(Infinity);
     expect(events.take(1e9)).toBeUndefined();
@@ -240,7 +240,7 @@ describe("CacheEvents", () => {
 });
 
 describe("parseCacheMessage", () => {
-  test("what a sender makes survives JSON", () => {
+  test("a message survives JSON", () => {
     const events = new CacheEvents("p", { epoch: 3 });
     events.recordHeld("a", [0, 12], 5);
     events.recordRead("b", 6);
@@ -248,7 +248,7 @@ describe("parseCacheMessage", () => {
     expect(parseCacheMessage(JSON.parse(JSON.stringify(message)))).toEqual(message);
   });
 
-  test("whatever JSON comes is either a message that can be merged or refused with REQUEST_INVALID", () => {
+  test("any JSON is either a message that can be merged or refused with REQUEST_INVALID", () => {
     let refused = 0;
     let taken = 0;
     const near = anyMessage.chain((message) => {
@@ -298,7 +298,7 @@ describe("C2P's replacement", () => {
   const whole = { oic: 1, hits: 1, readMs: 0 };
   const part = { oic: 0.8, hits: 100, readMs: 1000 };
 
-  test("an object that is not wholly cached leaves before one that is, however popular (Algorithm 2)", () => {
+  test("a partly cached object leaves before a whole one, even if it is more popular (Algorithm 2)", () => {
     expect(compareC2p(part, whole, 30_000)).toBeLessThan(0);
     expect(chooseVictim([whole, part], 30_000)).toBe(part);
   });
@@ -312,7 +312,7 @@ describe("C2P's replacement", () => {
     expect(compareLru(far, far, 30_000)).toBe(0);
   });
 
-  test("Algorithm 1 goes in a circle, which is why it is never given to a sort", () => {
+  test("Algorithm 1 can order in a circle, so it must not be used to sort", () => {
     const a = { oic: 1, hits: 3, readMs: 0 };
     const b = { oic: 1, hits: 2, readMs: 20 };
     const c = { oic: 1, hits: 1, readMs: 40 };
@@ -321,7 +321,7 @@ describe("C2P's replacement", () => {
     expect(compareLru(c, a, 30)).toBeLessThan(0);
   });
 
-  test("is none of none, and refuses what is no number", () => {
+  test("finds no victim without candidates, and refuses values that are not numbers", () => {
     expect(chooseVictim([], 30_000)).toBeUndefined();
     for (const wrong of [NaN, Infinity]) {
       for (const field of ["oic", "hits", "readMs"]) {

@@ -1,9 +1,11 @@
 /**
- * The sending side of C2P (ICDCN 2015, sections 3.2 and 3.3). It gathers what happens in a node's cache for 200 ms, puts
- * several events of one object into one statement (aggregation), and drops events when there are too many (filtering).
+ * The sending side of C2P (ICDCN 2015, sections 3.2 and 3.3). It gathers what happens in a node's cache for 200 ms,
+ * puts several events of one object into one statement (aggregation), and drops events when there are too many
+ * (filtering).
  *
- * Departures: the paper does not print which events it drops. Ours drops reads, of the least read objects first. It never
- * drops what a cache holds; that waits for the next message. It keeps counting hits of objects that have left the cache.
+ * Departures: the paper does not print which events it drops. Ours drops reads, of the least read objects first. It
+ * never drops what a cache holds; that waits for the next message. It keeps counting hits of objects that have left the
+ * cache.
  */
 
 import { asChunks, asInteger, asNumber } from "./checks.ts";

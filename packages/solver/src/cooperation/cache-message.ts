@@ -1,8 +1,8 @@
 /**
  * The messages by which caches inform each other (C2P, ICDCN 2015, section 3.2), and their checks.
  *
- * Departure: the paper's events are changes (add, hit, miss, replace, delete) over a reliable broker. Our messages state how
- * things are now. The next message repairs a lost one, and a late or repeated one changes nothing.
+ * Departure: the paper's events are changes (add, hit, miss, replace, delete) over a reliable broker. Our messages
+ * state how things are now. The next message repairs a lost one, and a late or repeated one changes nothing.
  */
 
 import { asChunks, asInteger, asList, asNumber, asObject, fail } from "./checks.ts";

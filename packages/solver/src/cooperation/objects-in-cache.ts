@@ -1,14 +1,14 @@
 /**
- * The receiving side of C2P (ICDCN 2015, section 3.3): what all peers hold and read, and from it OiC, "object in cache": the
- * fraction of an object's chunks that are cached anywhere.
+ * The receiving side of C2P (ICDCN 2015, section 3.3): what all peers hold and read. From that follows OiC, "object in
+ * cache": the fraction of an object's chunks that are cached anywhere.
  *
- * Departures: the paper counts OiC down from 1 with every replaced segment; ours is counted from what the peers state they
- * hold, so that it is right again after a lost message. A chunk that two peers hold counts once. The global hit count is the
- * sum of the peers' hits, decayed when it is asked for.
+ * Departures: the paper counts OiC down from 1 with every replaced segment. Ours counts what the peers state they hold,
+ * so the next message corrects it after a lost one. A chunk that two peers hold counts once. The global hit count is
+ * the sum of the peers' hits, decayed until the moment of the question.
  *
- * The table is a join: whatever the order in which messages come, and however often, the same set of them gives the
- * same table. It keeps the latest epoch of each node, in it the latest statement of each object, nothing from before the
- * node's latest complete message, and of what is left the `objectsMax` stated last.
+ * The table is a join: the same set of messages gives the same table, in any order and with any repetition. It keeps
+ * the latest epoch of each node, and in it the latest statement about each object. It drops statements from before the
+ * node's latest complete message, and all but the `objectsMax` latest ones.
  */
 
 import { asInteger, asNumber } from "./checks.ts";
@@ -27,16 +27,17 @@ interface Node {
   readonly objects: Map<string, Stated>;
 }
 
+/** What the peers hold and read, merged from their messages. */
 export class ObjectsInCache {
   readonly #objectsMax: number;
   readonly #nodes = new Map<string, Node>();
 
-  /** Remembers `objectsMax` objects of each node. */
+  /** Keeps at most `objectsMax` objects of each node, an integer >= 1; throws REQUEST_INVALID otherwise. */
   constructor(objectsMax = 100_000) {
     this.#objectsMax = asInteger(objectsMax, "objectsMax", 1);
   }
 
-  /** Takes a message in, as `parseCacheMessage` returns it; true when it said anything new. */
+  /** Merges a message that `parseCacheMessage` returned; returns whether it said anything new. */
   merge(message: CacheMessage): boolean {
     let node = this.#nodes.get(message.node);
     if (!node || message.epoch > node.epoch) {
@@ -54,12 +55,12 @@ export class ObjectsInCache {
     return isNews;
   }
 
-  /** The peer is gone: what it held cannot be had. A message of it that comes later counts again. */
+  /** Drops a peer that is gone, with all it held. A later message of that peer counts again. */
   forget(node: string): void {
     this.#nodes.delete(node);
   }
 
-  /** What each peer holds of the object; peers that hold nothing are left out. */
+  /** Returns the chunks of the object that each peer holds; leaves out peers that hold none. */
   holdersOf(key: string): ReadonlyMap<string, readonly number[]> {
     const holders = new Map<string, readonly number[]>();
     for (const [name, { objects }] of this.#nodes) {
@@ -69,14 +70,14 @@ export class ObjectsInCache {
     return holders;
   }
 
-  /** All that one peer holds. */
+  /** Lists all objects that one peer holds, with their chunks. */
   *heldBy(node: string): Iterable<readonly [key: string, chunks: readonly number[]]> {
     for (const [key, { statement }] of this.#nodes.get(node)?.objects ?? []) {
       if (statement.chunks.length > 0) yield [key, statement.chunks];
     }
   }
 
-  /** Object in cache, 0 to 1: how many of the k chunks that a read needs are held by the peers and in `own`. */
+  /** Returns OiC, 0 to 1: the share of the k chunks a read needs that the peers or `own` hold. */
   oic(key: string, k: number, own: readonly number[] = []): number {
     const needed = asInteger(k, "k", 1);
     const cached = new Set(own);
@@ -84,7 +85,7 @@ export class ObjectsInCache {
     return Math.min(1, cached.size / needed);
   }
 
-  /** Hits at all peers, decayed until now. */
+  /** Returns the hits at all peers, decayed until now. */
   hits(key: string, nowMs: number): number {
     const now = asNumber(nowMs, "nowMs");
     let sum = 0;
@@ -92,7 +93,7 @@ export class ObjectsInCache {
     return sum;
   }
 
-  /** When a peer last read the object; -Infinity when none is known to. A peer whose clock is ahead cannot read later than now. */
+  /** Returns when a peer last read the object, at most `nowMs` although clocks differ; -Infinity if no peer did. */
   readMs(key: string, nowMs: number): number {
     const now = asNumber(nowMs, "nowMs");
     let latest = -Infinity;
@@ -107,7 +108,10 @@ export class ObjectsInCache {
     }
   }
 
-  /** What is cut off was stated before all that is kept, so it would be cut off in any other order too. */
+  /**
+   * Drops the oldest statements. Every dropped one is older than every kept one, so the order of messages is
+   * irrelevant.
+   */
   #truncate({ objects }: Node): void {
     if (objects.size <= this.#objectsMax) return;
     const latest = [...objects].toSorted(([a, x], [b, y]) => y.statedMs - x.statedMs || (a < b ? -1 : 1));
@@ -123,7 +127,7 @@ function put(node: Node, statedMs: number, statement: CacheStatement): boolean {
   return true;
 }
 
-/** Of two statements of the same moment, which an honest node does not make, any fixed order of them will do. */
+/** An honest node makes no two statements at the same moment; for those of others any fixed order is good enough. */
 function isLater(statedMs: number, statement: CacheStatement, known: Stated): boolean {
   if (statedMs !== known.statedMs) return statedMs > known.statedMs;
   return textOf(statement) > textOf(known.statement);

@@ -1,10 +1,11 @@
 /**
- * Which cached object gives up a chunk (C2P, Algorithms 1 and 2): of objects that are not wholly cached the one least so, since
- * a read has to wait for its missing chunks anyway; among equals the one read longest ago, or least often.
+ * Which cached object gives up a chunk (C2P, Algorithms 1 and 2). The object of which the least is cached goes first,
+ * since a read has to wait for its missing chunks anyway. Among equals the one read longest ago, or least often, goes
+ * first.
  *
- * Departure: Algorithm 1 orders by time when two reads were close and by hits when they were not, which is not transitive
- * (a before b before c before a is possible), so it cannot sort. We go through the candidates once, keeping the lesser of two;
- * the outcome depends on their order, which should be least recently read first.
+ * Departure: Algorithm 1 orders by time when two reads were close and by hits when they were not. That is not
+ * transitive (a before b before c before a is possible), so it cannot sort. We pass over the candidates once and keep
+ * the lesser of two. The outcome depends on their order, which should be least recently read first.
  */
 
 import { asNumber } from "./checks.ts";
@@ -13,11 +14,13 @@ import { asNumber } from "./checks.ts";
 export interface ReplacementCandidate {
   /** Fraction of the object that is cached anywhere, 0 to 1. */
   readonly oic: number;
+  /** Reads, decayed until now; >= 0. */
   readonly hits: number;
+  /** Time of the last read in ms, finite. */
   readonly readMs: number;
 }
 
-/** Algorithm 1: below 0 when `a` should leave before `b`. Reads within `affinityMs` of one another are ordered by time. */
+/** Algorithm 1: negative when `a` should leave before `b`. Reads closer than `affinityMs` are ordered by time. */
 export function compareLru(a: ReplacementCandidate, b: ReplacementCandidate, affinityMs: number): number {
   if (Math.abs(a.readMs - b.readMs) < affinityMs && a.readMs !== b.readMs) return a.readMs - b.readMs;
   return a.hits - b.hits;
@@ -28,7 +31,10 @@ export function compareC2p(a: ReplacementCandidate, b: ReplacementCandidate, aff
   return a.oic === b.oic ? compareLru(a, b, affinityMs) : a.oic - b.oic;
 }
 
-/** The candidate that leaves first; undefined when there is none. The first of equals. */
+/**
+ * Returns the candidate that leaves first, the first of equals, or undefined without candidates. Throws REQUEST_INVALID
+ * for numbers out of range.
+ */
 export function chooseVictim<T extends ReplacementCandidate>(
   candidates: Iterable<T>,
   affinityMs: number,

@@ -1,6 +1,6 @@
 /**
  * Dynamic programming over the core, in the manner of Pisinger's minimal algorithm for the multiple-choice knapsack
- * (EJOR 83, 1995): states are exchanges against the base solution, kept sorted by weight; a state survives only when no
+ * (EJOR 83, 1995). States are exchanges against the base solution, sorted by weight. A state survives only when no
  * lighter one is worth as much and its bound beats the incumbent. A state may be overweight for a while, because a
  * later exchange can give weight back.
  */
@@ -8,17 +8,21 @@
 import { copyInto } from "./core.ts";
 import type { Core } from "./core.ts";
 
+/** When a search stops, and whether its result is then complete. */
 export interface SearchLimits {
-  /** More live states than this are thinned to half of it, the worst bounds first; the answer then carries a gap. */
+  /**
+   * Beyond this number of live states the search drops the worst bounds down to half of it; the result then has a gap.
+   */
   readonly statesMax: number;
-  /** Stop once this many states have been looked at; the answer then carries a gap. */
+  /** The search stops after this many states; the result then has a gap. */
   readonly effortMax: number;
   /** No solution can gain more: reaching it ends the search. */
   readonly gainMax: number;
-  /** Asked between objects; true stops the search, and the answer carries a gap. */
+  /** Checked between objects: true stops the search, and the result has a gap. */
   readonly expired: () => boolean;
 }
 
+/** What a search found, and what it proved. */
 export interface SearchResult {
   /** Best gain over the base solution, at least `gainKnown`. */
   readonly gain: number;
@@ -28,7 +32,10 @@ export interface SearchResult {
   readonly exchanges: [number, number][] | undefined;
 }
 
-/** Gains below `step` are not worth finding: 1 for integral values, the rounding noise of the sum otherwise. */
+/**
+ * Searches the core for a gain above `gainKnown` within `room`. It ignores gains below `step`: 1 for integral values,
+ * the rounding noise of the sum otherwise.
+ */
 export function searchCore(
   core: Core,
   room: number,
@@ -41,6 +48,7 @@ export function searchCore(
   return { gain: search.gain, gainBound, exchanges: search.exchanges() };
 }
 
+/** One search, whose states stay readable after `run`. */
 export class CoreSearch {
   readonly #core: Core;
   readonly #room: number;
@@ -173,7 +181,7 @@ export class CoreSearch {
       if (bounds[s]! > cut) above++;
       else if (bounds[s] === cut) ties++;
     }
-    // Of those exactly at the cut an even spread of weights stays.
+    // Of the states exactly at the cut, an even spread of weights stays.
     const stride = Math.ceil(ties / (target - above));
     let kept = 0;
     let tie = 0;

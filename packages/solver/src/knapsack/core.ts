@@ -1,9 +1,9 @@
 /**
- * The core: the options which a solution better than the best known one could still contain.
+ * The core: the options that a solution better than the best known one could still contain.
  *
- * With the break slope as Lagrange multiplier, exchanging the base option h of object i for option j costs
- * loss = (v_h - slope w_h) - (v_j - slope w_j) >= 0 against the relaxation, so no option with a loss of at least the gap
- * between bound and incumbent can be part of a better solution (Dembo & Hammer 1980).
+ * With the break slope as Lagrange multiplier, exchanging the base option h of object i for option j costs loss = (v_h
+ * - slope w_h) - (v_j - slope w_j) >= 0 against the relaxation, so no option with a loss of at least the gap between
+ * bound and incumbent can be part of a better solution (Dembo & Hammer 1980).
  */
 
 import type { KnapsackInstance } from "./instance.ts";
@@ -91,7 +91,8 @@ function sortByLoss(found: Exchanges): Core {
   const groups = begins.length;
   begins.push(found.count);
   const lossMin = new Float64Array(groups);
-  // Among equal losses, objects that can grow and objects that can only shrink take turns: either kind alone fits nothing.
+  // Among equal losses, objects that can grow and objects that can only shrink alternate: either kind alone fits
+  // nothing.
   const turn = new Int32Array(groups);
   const turns = [0, 0];
   for (let g = 0; g < groups; g++) {

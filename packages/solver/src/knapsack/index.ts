@@ -3,11 +3,11 @@
  *
  * 1. The linear relaxation gives a base solution, a bound and a price per unit of weight (`relaxation.ts`).
  * 2. A narrow search over the objects next to the break finds a very good solution.
- * 3. The gap between the two rules out nearly all exchanges (`core.ts`); dynamic programming over the rest closes it
+ * 3. The gap between the two rules out nearly all exchanges (`core.ts`). Dynamic programming over the rest closes it
  *    (`core-search.ts`).
  *
- * Memory is linear in the options plus the states of step 3, which are limited; when that limit or the time limit is
- * met first, the answer says so by `optimal: false` and a bound above its value.
+ * Memory is linear in the options, plus a limited number of states in step 3. When that limit or the time limit comes
+ * first, the solution has `optimal: false` and a bound above its value.
  */
 
 import { solverError } from "../errors.ts";
@@ -22,29 +22,31 @@ import { relax } from "./relaxation.ts";
 
 export type { KnapsackInstance } from "./instance.ts";
 
+/** When to stop the proof. */
 export interface KnapsackLimits {
-  /** Stop the proof after this long; needs `now`. Default: no limit. */
+  /** Stops the proof after this many milliseconds, >= 0; needs `now`. Default: no limit. */
   readonly timeLimitMs?: number;
-  /** A clock in milliseconds, such as `() => performance.now()`: this package has none of its own. */
+  /** A clock in milliseconds, such as `() => performance.now()`. */
   readonly now?: () => number;
 }
 
+/** The chosen options, and a bound that proves how good they are. */
 export interface KnapsackSolution {
   /** Sum of the chosen values. */
   readonly value: number;
   /** Sum of the chosen weights, never above the capacity. */
   readonly weight: number;
-  /** Per object the index of its option counted from its own first one, or -1 for none. */
+  /** Per object: the chosen option, counted from 0 among its own options, or -1 for none. */
   readonly choice: Int32Array;
-  /** No configuration is worth more. Equals `value` when optimal. */
+  /** No choice is worth more. Equals `value` when optimal. */
   readonly upperBound: number;
-  /** Proven: exactly for integer values, to 1e-12 of the value for others. */
+  /** Whether the proof is complete: exact for integer values, to 1e-12 of the value for others. */
   readonly optimal: boolean;
-  /** Duration of the call; only with `now`. */
+  /** Milliseconds that the call took; only with `now`. */
   readonly ms?: number;
 }
 
-/** Gains of integral instances come in ones; the rest absorbs rounding. */
+/** Gains of integral instances are whole numbers; the small difference to 1 absorbs rounding. */
 const INTEGRAL_STEP = 1 - 1e-6;
 /** Increasing effort: most instances are proven optimal at the first or second level. */
 const PROBE = { entries: 48, states: 256, effort: Infinity };
@@ -52,7 +54,10 @@ const NARROW = { states: 1 << 13, effort: 1 << 22 };
 const PAIRS = { states: 1 << 13, effort: Infinity };
 const WIDE = { states: 1 << 22, effort: 2 ** 30 };
 
-/** Solves the instance; throws KNAPSACK_INVALID for a malformed one. The instance is not changed. */
+/**
+ * Chooses at most one option per object, of the largest total value within the capacity. Does not change the instance.
+ * Throws KNAPSACK_INVALID for a malformed instance, or a limit without a clock.
+ */
 export function solveKnapsack(instance: KnapsackInstance, limits: KnapsackLimits = {}): KnapsackSolution {
   const begun = limits.now?.() ?? 0;
   if (limits.timeLimitMs !== undefined && !(limits.timeLimitMs >= 0 && limits.now)) {
@@ -108,9 +113,9 @@ function solveTight(instance: KnapsackInstance, facts: InstanceFacts, expired: (
 }
 
 /**
- * The relaxation's gain, rounded for integral values. When value - a x weight is a multiple of c in every option (values
- * that are a multiple of the weight plus so many times a constant), a solution is worth a x its weight plus a multiple of
- * c, and both parts are bounded: the second one by the relaxation, rounded down to a multiple of c.
+ * The relaxation's gain, rounded for integral values. When value - a x weight is a multiple of c in every option
+ * (values that are a multiple of the weight plus a multiple of a constant), a solution is worth a x its weight plus a
+ * multiple of c, and both parts are bounded: the second one by the relaxation, rounded down to a multiple of c.
  */
 function gainOnLattice(
   instance: KnapsackInstance,
@@ -136,7 +141,7 @@ function gainOnLattice(
   return Math.max(gain, 0);
 }
 
-/** The probe's share of a core: its first entries, which lose least. */
+/** The part of a core that the probe searches: its first entries, which lose least. */
 function firstEntries(core: Core, count: number): Core {
   return core.object.length <= count ? core : { ...core, object: core.object.subarray(0, count) };
 }

@@ -1,20 +1,23 @@
-/** The multiple-choice knapsack as flat arrays, and the single pass that refuses a malformed one. */
+/** The multiple-choice knapsack as flat arrays, and the single pass that checks it. */
 
 import { solverError } from "../errors.ts";
 
-/** The options of object i are `start[i] .. start[i+1]-1`; at most one of them is taken. */
+/**
+ * An instance of M objects. The options of object i are `start[i] .. start[i+1]-1`; a solution takes at most one of
+ * them.
+ */
 export interface KnapsackInstance {
   /** In the unit of the weights (chunks or bytes): an integer from 0 to 2^53. */
   readonly capacity: number;
-  /** M+1 offsets, non-decreasing, from 0 to the number of options. */
+  /** M+1 rising offsets, from 0 to the number of options: every object has at least one option. */
   readonly start: Uint32Array;
-  /** Positive integers in any order; equal ones are allowed, and so are those above the capacity (never taken). */
+  /** Integers from 1 to 2^53 in any order. Equal weights and weights above the capacity are allowed. */
   readonly weights: Float64Array;
-  /** Finite numbers >= 0 in any order, neither monotone nor concave in the weights. */
+  /** Finite numbers >= 0 in any order; they need not rise with the weights, nor be concave. */
   readonly values: Float64Array;
 }
 
-/** What the checking pass learns on its way. */
+/** What the checking pass finds out. */
 export interface InstanceFacts {
   /** All values are integers, so a bound may be rounded down. */
   readonly integral: boolean;
@@ -84,7 +87,7 @@ function checkShape({ capacity, start, weights, values }: KnapsackInstance): voi
   if (weights.length !== options || values.length !== options) {
     throw solverError(
       "KNAPSACK_INVALID",
-      `start promises ${options} options, but there are ${weights.length} weights and ${values.length} values`,
+      `start declares ${options} options, but there are ${weights.length} weights and ${values.length} values`,
       { options, weights: weights.length, values: values.length },
     );
   }
@@ -98,7 +101,8 @@ function checkShape({ capacity, start, weights, values }: KnapsackInstance): voi
 function invalidOption(object: number, option: number, weight: number, value: number): Error {
   return solverError(
     "KNAPSACK_INVALID",
-    `object ${object}, option ${option}: weight ${weight} must be an integer from 1 to 2^53 and value ${value} finite and >= 0`,
+    `object ${object}, option ${option}: weight ${weight} must be an integer from 1 to 2^53, ` +
+      `and value ${value} finite and >= 0`,
     { object, option, weight, value },
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Looks for a good solution among very many without proving anything: two sorted lists of partial solutions over disjoint
- * objects are swept once for the best pair that fits (Horowitz & Sahni 1974). It finds the exact fill that strongly
+ * Looks for a good solution among very many, without a proof. One sweep over two sorted lists of partial solutions over
+ * disjoint objects finds the best pair that fits (Horowitz & Sahni 1974). It finds the exact fill that strongly
  * correlated and byte-sized instances need, and with it a gap small enough for the proof.
  */
 
@@ -16,7 +16,7 @@ interface Partials {
   exchangesOf(index: number): [number, number][];
 }
 
-/** Entries of the core that the beams combine; the rest of it takes part by single exchanges. */
+/** Entries of the core that the beams combine; the others take part by single exchanges. */
 const BEAM_ENTRIES = 96;
 
 /** Returns the best of three pairings; `exchanges` is undefined when none beats `gainKnown`. */

@@ -1,13 +1,15 @@
 /**
  * The linear relaxation of the multiple-choice knapsack, in expected linear time.
  *
- * Sinha & Zoltners (1979): the relaxation walks the edges of every object's upper convex hull by falling slope
- * (value per weight) until one no longer fits. Instead of sorting all edges, a sample of objects brackets the slope of
- * that break edge; objects that choose the same option at both ends of the bracket are decided, the rest go round again.
+ * Sinha & Zoltners (1979): the relaxation walks the edges of every object's upper convex hull by falling slope (value
+ * per weight) until one no longer fits. Instead of sorting all edges, a sample of objects brackets the slope of that
+ * break edge. Objects that choose the same option at both ends of the bracket are decided; the others are sampled
+ * again.
  */
 
 import type { InstanceFacts, KnapsackInstance } from "./instance.ts";
 
+/** The solution of the relaxation without its last, partial edge. */
 export interface Relaxation {
   /** Option per object, or -1: the hull walk up to the break edge. Fits the capacity. */
   readonly base: Int32Array;
@@ -22,7 +24,7 @@ const SAMPLE_OBJECTS = 256;
 const SORT_OBJECTS_MAX = 512;
 const NEAR_EDGES = 160;
 
-/** Requires that the richest options together exceed the capacity (otherwise they are the optimum). */
+/** Solves the relaxation. The richest options together must exceed the capacity; otherwise they are the optimum. */
 export function relax(instance: KnapsackInstance, facts: InstanceFacts): Relaxation {
   const walk = new Walk(instance, facts);
   let stalls = 0;

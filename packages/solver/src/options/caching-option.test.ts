@@ -16,7 +16,7 @@ const FRANKFURT: ObjectToCache = {
 };
 
 describe("cachingOptions", () => {
-  test("reproduces Agar's worked example: one chunk saves the way to Tokyo, three that to Sao Paulo", () => {
+  test("reproduces Agar's worked example: one chunk saves the trip to Tokyo, three save that to Sao Paulo", () => {
     const options = cachingOptions(FRANKFURT);
     expect(options.map((option) => option.d)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
     // Nine nearest: Frankfurt, Dublin, Virginia, Sao Paulo twice each and Tokyo once. Popularity 80 x 2,000 ms.
@@ -31,7 +31,7 @@ describe("cachingOptions", () => {
     for (const option of cachingOptions(FRANKFURT)) expect(option.weight).toBe(option.d * 111_112);
   });
 
-  test("functional chunks carry the indices behind the stored ones", () => {
+  test("functional chunks have the indices after the stored ones", () => {
     const options = cachingOptions({ ...FRANKFURT, functional: true });
     expect(options[2]!.chunks).toEqual([12, 13, 14]);
     expect(options[2]!.value).toBe(cachingOptions(FRANKFURT)[2]!.value);

@@ -1,50 +1,57 @@
 /**
- * Caching options: for one object, what keeping d of its chunks costs and saves (Agar, section IV-A), valued for a reader
- * that asks for the best k + delta chunks and uses the first k to arrive.
+ * Caching options: what keeping d chunks of one object costs and saves (Agar, ICDCS 2017, section IV-A). The reader
+ * asks for the best k + delta chunks and uses the first k to arrive.
  */
 
 import { solverError } from "../errors.ts";
 import { expectedReadMs } from "./latency.ts";
 import type { LatencyLaw } from "./latency.ts";
 
-/** The best source outside this cache that holds a chunk: a region or a peer. */
+/** Latency of one chunk from the best source outside this cache: a region or a peer. */
 export interface ChunkLatency extends LatencyLaw {
+  /** Index of the chunk, 0 to k+m-1. */
   readonly chunk: number;
 }
 
+/** One object, as a reader at this cache sees it. */
 export interface ObjectToCache {
+  /** Data chunks, an integer >= 1: a read needs k chunks. */
   readonly k: number;
+  /** Parity chunks, an integer >= 0. */
   readonly m: number;
   /** Size of one chunk in the unit of the cache's capacity; a positive integer. */
   readonly chunkBytes: number;
-  /** One entry per chunk that can be had now: chunks of a region that is down are left out. */
+  /** One entry per chunk that is available now; chunks of a region that is down have none. */
   readonly sources: readonly ChunkLatency[];
+  /** Milliseconds to read what the cache holds of the object, >= 0. */
   readonly cacheMs: number;
-  /** Requests beyond k; 0 waits for exactly the best k. */
+  /** Requests beyond k, an integer >= 0; 0 waits for exactly the best k. */
   readonly delta: number;
-  /** Expected requests in the coming period. */
+  /** Expected requests in the coming period, >= 0. */
   readonly popularity: number;
-  /** Functional chunks (new parity rows) leave all stored chunks useful beside them. Default: copies of stored chunks. */
+  /** Whether the cache keeps functional chunks (new parity rows) instead of copies of stored chunks. Default false. */
   readonly functional?: boolean;
 }
 
+/** One way to cache an object: `d` chunks of it. */
 export interface CachingOption {
   /** Chunks kept: 1..k. */
   readonly d: number;
-  /** Which ones, ascending: stored indices, or k+m.. for functional chunks. */
+  /** Their indices, ascending: those of stored chunks, or k+m and above for functional chunks. */
   readonly chunks: readonly number[];
+  /** Size of the kept chunks, in the unit of `chunkBytes`. */
   readonly weight: number;
   /** Popularity x milliseconds saved per read, >= 0. */
   readonly value: number;
-  /** Expected duration of a read with these chunks cached. */
+  /** Expected milliseconds of a read with these chunks cached. */
   readonly readMs: number;
 }
 
 /**
- * Returns the options d = 1..k. The chunks kept are the most distant ones that a read without cache would use, so the
- * furthest m are never fetched to fill the cache. With delta 0 and no deviations the read takes as long as its slowest
- * chunk: Agar's valuation. Departure from Agar: the option of weight d is valued with d chunks (its worked example values
- * the option of weight 2 with the latency after one step only). Throws CODE_INVALID for numbers out of range.
+ * Returns the options d = 1..k. An option keeps the most distant chunks that a read without cache would use, so no
+ * cache fill fetches the furthest m. With delta 0 and no deviations a read takes as long as its slowest chunk, which is
+ * Agar's valuation. Departure from Agar: the option of weight d is valued with d chunks. (The paper's worked example
+ * values the option of weight 2 with the latency after one step only.) Throws CODE_INVALID for numbers out of range.
  */
 export function cachingOptions(object: ObjectToCache): CachingOption[] {
   checkObject(object);
@@ -57,7 +64,7 @@ export function cachingOptions(object: ObjectToCache): CachingOption[] {
     const kept = object.functional
       ? Array.from({ length: d }, (_, row) => k + m + row)
       : used.slice(Math.max(0, used.length - d)).map((source) => source.chunk);
-    // Fewer than k chunks can be had: copies cannot make up for it beyond what is there.
+    // Fewer than k chunks are available, so there are no more chunks to copy.
     if (kept.length < d) break;
     const readMs = readMsWithCached(object, byDistance, d);
     const saved = Number.isFinite(uncachedMs) ? Math.max(0, uncachedMs - readMs) : 0;
@@ -72,8 +79,8 @@ export function cachingOptions(object: ObjectToCache): CachingOption[] {
   return options;
 }
 
-/** Expected duration of a read while `d` chunks are cached; `byDistance` is sorted by mean latency. */
-export function readMsWithCached(
+/** Expected milliseconds of a read while `d` chunks are cached; `byDistance` is sorted by mean latency. */
+function readMsWithCached(
   object: Pick<ObjectToCache, "k" | "cacheMs" | "delta" | "functional">,
   byDistance: readonly LatencyLaw[],
   d: number,
@@ -81,7 +88,7 @@ export function readMsWithCached(
   const { k, cacheMs, delta } = object;
   const cached: LatencyLaw[] = Array.from({ length: d }, () => ({ meanMs: cacheMs }));
   if (d >= k) return cacheMs;
-  // A copy takes the place of its stored chunk; a functional chunk leaves all of them to be asked for.
+  // A copy replaces its stored chunk; beside a functional chunk a read can ask for any stored chunk.
   const remote = object.functional ? byDistance : [...byDistance.slice(0, k - d), ...byDistance.slice(k)];
   return expectedReadMs([...cached, ...remote.slice(0, k - d + delta)], k);
 }

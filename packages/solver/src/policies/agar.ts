@@ -2,11 +2,11 @@
  * Agar's cache manager (ICDCS 2017, Fig. 4 and 5): dynamic programming over cache sizes that improves configurations by
  * adding the next option and by relaxing an old one to make room.
  *
- * The paper leaves three points open. A configuration here holds at most one option of an object, so adding a larger one
- * replaces the smaller. A relaxed option keeps as many chunks as the remaining weight allows. Sizes are visited from large
- * to small, so that one pass adds an option once. `earlyStop` ends the pass once as many objects in a row changed nothing as
- * fit in the cache. Sizes are counted in chunks. Where chunks differ in size, or are bytes and more than 250 fit, a cache has
- * 100 units, because the work grows with objects x sizes^2.
+ * The paper leaves three points open. A configuration here holds at most one option of an object, so adding a larger
+ * one replaces the smaller. A relaxed option keeps as many chunks as the remaining weight allows. Sizes are visited
+ * from large to small, so that one pass adds an option once. `earlyStop` ends the pass once as many objects in a row
+ * changed nothing as fit in the cache. Sizes are counted in chunks. Where chunks differ in size, or are bytes and more
+ * than 250 fit, a cache has 100 units, because the work grows with objects x sizes^2.
  */
 
 import { PeriodPopularity } from "../policy/period-popularity.ts";
@@ -15,7 +15,9 @@ import type { Policy, PolicyCache } from "../policy/policy.ts";
 import { packSnapshot } from "../policy/snapshot.ts";
 import type { SnapshotReader } from "../policy/snapshot.ts";
 
-/** `alpha`: weight of the newest period in the average, above 0 and at most 1. `earlyStop`: see the head of this file. */
+/**
+ * `alpha`: weight of the newest period in the average, above 0 and at most 1. `earlyStop`: see the head of this file.
+ */
 export interface AgarSettings {
   readonly alpha: number;
   readonly earlyStop: boolean;
@@ -36,7 +38,8 @@ const UNITS = 100;
 const CHUNKS_MAX = 250;
 
 /**
- * Fig. 4: returns the number of chunks to keep of each object, 0..k. `popularity` has one entry per object, in any unit, >= 0.
+ * Fig. 4: returns the number of chunks to keep of each object, 0..k. `popularity` has one entry per object, in any
+ * unit, >= 0.
  */
 export function populate(cache: PolicyCache, popularity: Float64Array, earlyStop: boolean): Uint8Array {
   const wholeValue = (object: number): number => popularity[object]! * cache.savedMs(object, cache.kOf(object));
@@ -61,7 +64,9 @@ export function populate(cache: PolicyCache, popularity: Float64Array, earlyStop
   return count;
 }
 
-/** The unit in which sizes are counted: one chunk where chunks are alike and few fit, a share of the cache otherwise. */
+/**
+ * The unit in which sizes are counted: one chunk where chunks are alike and few fit, a share of the cache otherwise.
+ */
 function unitOf({ chunkWeight, capacity }: PolicyCache, objects: readonly number[]): number {
   const first = chunkWeight[objects[0] ?? 0]!;
   const isUniform = objects.every((object) => chunkWeight[object] === first);

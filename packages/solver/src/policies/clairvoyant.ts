@@ -1,4 +1,6 @@
-/** The oracle: knows the true popularity at every moment and solves exactly whenever it or a latency changes. */
+/**
+ * The oracle: it knows the true popularity at every moment, and solves exactly whenever popularity or latencies change.
+ */
 
 import { configureExactly } from "../policy/configure.ts";
 import { applyConfiguration } from "../policy/policy.ts";
@@ -6,8 +8,9 @@ import type { Policy, PolicyCache } from "../policy/policy.ts";
 import { packSnapshot } from "../policy/snapshot.ts";
 import type { SnapshotReader } from "../policy/snapshot.ts";
 
+/** Creates the policy for `cache`, as new or from a snapshot. */
 export function clairvoyant(cache: PolicyCache, state?: SnapshotReader): Policy {
-  /** Empty until it is told. */
+  /** Empty until the first `onTruth`. */
   let truth = state?.float64() ?? new Float64Array();
   const solve = (): void => {
     if (truth.length > 0) applyConfiguration(cache, configureExactly(cache, truth).count);

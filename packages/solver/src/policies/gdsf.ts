@@ -1,9 +1,9 @@
 /**
- * Greedy-Dual-Size-Frequency (Cherkasova 1998) with c chunks per object: an object's priority is
- * clock + frequency x cost / size, the lowest leaves, and the clock rises to the priority of what left, so that
- * objects not read for long fall behind. The cost is what a read saves by those chunks, in milliseconds.
+ * Greedy-Dual-Size-Frequency (Cherkasova 1998) with c chunks per object. An object's priority is clock + frequency x
+ * cost / size. The object of lowest priority leaves, and the clock rises to its priority, so that objects without reads
+ * fall behind. The cost is the milliseconds that a read saves by those chunks.
  *
- * Departure: an object comes in only if its priority is above all those that would have to leave.
+ * Departure: an object enters only if its priority is above that of all objects that would have to leave.
  */
 
 import { keptObjects } from "../policy/policy.ts";
@@ -11,14 +11,18 @@ import type { Policy, PolicyCache } from "../policy/policy.ts";
 import { packSnapshot } from "../policy/snapshot.ts";
 import type { SnapshotReader } from "../policy/snapshot.ts";
 
+/** Creates the policy for `cache`, as new or from a snapshot. `chunksOf`: how many chunks of an object it keeps. */
 export function gdsf(cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader): Policy {
   const frequency = state?.float64(cache.objects) ?? new Float64Array(cache.objects);
   let clock = state?.float64(1)[0] ?? 0;
   const priority = restoredPriorities(state);
-  // What another policy has left here goes first.
+  // Objects that another policy left in the cache go first.
   for (const object of keptObjects(cache)) if (!priority.has(object)) priority.set(object, 0);
 
-  /** Those of lowest priority that would make room, or undefined when one of them is worth more. */
+  /**
+   * The objects of lowest priority that would make room, or undefined when one of them has a higher priority than
+   * `own`.
+   */
   function victimsFor(object: number, size: number, own: number): number[] | undefined {
     let needed = cache.used + size - cache.countOf(object) * cache.chunkWeight[object]! - cache.capacity;
     const victims: number[] = [];
@@ -40,7 +44,7 @@ export function gdsf(cache: PolicyCache, chunksOf: (object: number) => number, s
       const chunks = chunksOf(object);
       const size = chunks * cache.chunkWeight[object]!;
       if (size > cache.capacity) return;
-      // Counts of objects outside the cache are kept too: without them nothing new could ever win.
+      // Objects outside the cache are counted too, or no new object could ever win.
       frequency[object]! += 1;
       const own = clock + (frequency[object]! * cache.savedMs(object, chunks)) / size;
       if (cache.countOf(object) !== chunks) {
@@ -69,7 +73,7 @@ export function gdsf(cache: PolicyCache, chunksOf: (object: number) => number, s
   };
 }
 
-/** In the order they were set in, by which ties are broken. */
+/** In the order in which priorities were set, which breaks ties. */
 function restoredPriorities(state: SnapshotReader | undefined): Map<number, number> {
   const objects = state?.objectList() ?? [];
   const values = state?.float64(objects.length) ?? [];

@@ -1,6 +1,6 @@
 /**
- * LFU-c: at the end of each period the objects requested most often since the start are kept with c chunks each (Agar,
- * section V-A: a proxy counts, the cache is reconfigured every 30 seconds).
+ * LFU-c: at the end of each period the cache keeps c chunks of the objects requested most often since the start (Agar,
+ * section V-A: a proxy counts, and reconfigures the cache every 30 seconds).
  */
 
 import { applyConfiguration } from "../policy/policy.ts";
@@ -8,6 +8,7 @@ import type { Policy, PolicyCache } from "../policy/policy.ts";
 import { packSnapshot } from "../policy/snapshot.ts";
 import type { SnapshotReader } from "../policy/snapshot.ts";
 
+/** Creates the policy for `cache`, as new or from a snapshot. `chunksOf`: how many chunks of an object it keeps. */
 export function lfu(cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader): Policy {
   const requests = state?.float64(cache.objects) ?? new Float64Array(cache.objects);
   return {

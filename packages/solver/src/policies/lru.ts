@@ -1,6 +1,6 @@
 /**
- * LRU-c: each object read comes into the cache with c chunks, and the least recently read ones leave. The baseline of Agar
- * (section V-A) and, with c = k, of Liu et al. (section VI).
+ * LRU-c: each object read enters the cache with c chunks, and the least recently read objects leave. It is the baseline
+ * of Agar (section V-A) and, with c = k, of Liu et al. (section VI).
  */
 
 import { keptObjects } from "../policy/policy.ts";
@@ -8,8 +8,10 @@ import type { Policy, PolicyCache } from "../policy/policy.ts";
 import { packSnapshot } from "../policy/snapshot.ts";
 import type { SnapshotReader } from "../policy/snapshot.ts";
 
+/** Creates the policy for `cache`, as new or from a snapshot. `chunksOf`: how many chunks of an object it keeps. */
 export function lru(cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader): Policy {
-  // A Set iterates in insertion order, so the first one is the least recently used one; first what nobody knows the use of.
+  // A Set iterates in insertion order, least recently read first. Objects whose last read is unknown go before all
+  // others.
   const known = new Set(state?.objectList());
   const recent = new Set([...keptObjects(cache).filter((object) => !known.has(object)), ...known]);
   return {

@@ -1,9 +1,10 @@
 /**
- * The online scheme of Liu et al. (Algorithm 3): each request divides the room of the requested object and of the cached
- * objects of least value per chunk among them again. The discounting rate estimator gives popularity (section V-A).
+ * The online scheme of Liu et al. (Algorithm 3): each request divides the room of the requested object and of the
+ * cached objects of least value per chunk among them again. The discounting rate estimator gives popularity (section
+ * V-A).
  *
- * Departures: our exact knapsack solves the small problem of lines 11-12. It finds the same optimum as Algorithms 1-2, against
- * which a test compares it. Room is counted in weight, so that objects may differ in size.
+ * Departures: our exact knapsack solves the small problem of lines 11-12. It finds the same optimum as Algorithms 1-2,
+ * against which a test compares it. Room is counted in weight, so that objects may differ in size.
  */
 
 import { solveKnapsack } from "../knapsack/index.ts";

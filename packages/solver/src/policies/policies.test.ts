@@ -46,13 +46,13 @@ function recorded(counts: ArrayLike<number>, seed = 1): [object: number, seconds
 }
 
 describe("replay", () => {
-  test("tells of every request once, spread evenly over the period", () => {
+  test("replays every request once, spread evenly over the period", () => {
     const asked = recorded([3, 0, 1]);
     expect(asked.map(([object]) => object).toSorted()).toEqual([0, 0, 0, 2]);
     expect(asked.map(([, seconds]) => seconds)).toEqual([60, 75, 90, 105]);
   });
 
-  test("the same randomness gives the same order, another one another order", () => {
+  test("the same randomness gives the same order, and another gives another", () => {
     const counts = Uint32Array.of(20, 20, 20);
     expect(recorded(counts)).toEqual(recorded(counts));
     expect(recorded(counts)).not.toEqual(recorded(counts, 2));
@@ -65,7 +65,7 @@ describe("replay", () => {
     expect(ofFirst).toBeLessThan(600);
   });
 
-  test("nothing asked for is nothing told", () => {
+  test("replays nothing when there were no requests", () => {
     expect(recorded([0, 0])).toEqual([]);
   });
 

@@ -1,4 +1,4 @@
-/** What holds for every policy, run over all of them. */
+/** The contract of all policies, as tests to run over each. */
 
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -10,12 +10,12 @@ import { RecordingCache } from "../../test/recording-cache.ts";
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** One thing that happens to a policy and its cache. */
+/** One event for a policy and its cache. */
 type Step = (policy: Policy, cache: RecordingCache, seconds: number) => void;
 
 const OBJECTS = 16;
 
-/** Requests by a Zipf law that is drawn anew now and then, and every other hook on the way. */
+/** Requests by a Zipf law whose ranks change at times, and calls of every other hook between them. */
 function stepsOf(random: Random, count: number): Step[] {
   const ranks = Array.from({ length: OBJECTS }, (_, o) => o);
   return Array.from({ length: count }, (_step, i): Step => {
@@ -47,6 +47,7 @@ function play(policy: Policy, cache: RecordingCache, steps: readonly Step[], fro
   for (const [i, step] of steps.entries()) step(policy, cache, from + i);
 }
 
+/** Runs the contract over the policy of that name, with those settings. */
 export function describePolicy(name: string, settings: Settings = {}): void {
   describe(`policy ${name} ${JSON.stringify(settings)}`, () => {
     test("decides exactly the same after its snapshot was restored in a new instance", () => {
@@ -91,7 +92,7 @@ export function describePolicy(name: string, settings: Settings = {}): void {
       );
     });
 
-    test("keeps nothing of an object it was told to forget until that one is asked for again", () => {
+    test("keeps nothing of a forgotten object until the next request for it", () => {
       const random = seededRandom(5);
       const cache = new RecordingCache(OBJECTS, 5);
       const policy = createPolicy(name, cache, settings);
@@ -99,7 +100,7 @@ export function describePolicy(name: string, settings: Settings = {}): void {
       policy.onTruth?.(new Float64Array(OBJECTS).fill(1), 600);
       const kept = Array.from({ length: OBJECTS }, (_, o) => o).filter((o) => cache.countOf(o) > 0);
       if (name !== "backend") expect(kept.length).toBeGreaterThan(0);
-      if (policy.onTruth) return; // It is told the truth of every slot anyway.
+      if (policy.onTruth) return; // An oracle knows the truth of every slot anyway.
       for (const object of kept) {
         cache.handOver(object);
         policy.forget?.(object);

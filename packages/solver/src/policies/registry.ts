@@ -1,4 +1,4 @@
-/** Policies by the name a scenario gives them, with their settings checked. */
+/** Creates policies by name, with checked settings. A new policy gets one entry here. */
 
 import { solverError } from "../errors.ts";
 import { adaptive } from "./adaptive/index.ts";
@@ -20,7 +20,7 @@ import { wTinyLfu } from "./w-tinylfu.ts";
 type Settings = Readonly<Record<string, unknown>>;
 type Setting = {
   readonly default: unknown;
-  /** `k` is the largest of all objects. */
+  /** `k` is the largest k of all objects. */
   readonly check: (value: unknown, k: number) => boolean;
   readonly is: string;
 };
@@ -39,11 +39,11 @@ const CHUNKS: Setting = {
 
 interface Entry {
   readonly settings: Readonly<Record<string, Setting>>;
-  /** Reads from `state` what its snapshot has packed, all of it. */
+  /** Reads all that its snapshot packed from `state`. */
   readonly create: (cache: PolicyCache, settings: Settings, state?: SnapshotReader) => Policy;
 }
 
-/** The policies that keep the same number of chunks of every object: `chunks`, or all k. */
+/** A policy that keeps the same number of chunks of every object: `chunks`, or all k. */
 function withChunks(
   create: (cache: PolicyCache, chunksOf: (object: number) => number, state?: SnapshotReader) => Policy,
 ): Entry {
@@ -77,17 +77,20 @@ const POLICIES: Readonly<Record<string, Entry>> = {
   clairvoyant: { settings: {}, create: (cache, _settings, state) => clairvoyant(cache, state) },
 };
 
+/** The names that `createPolicy` accepts. */
 export const POLICY_NAMES: readonly string[] = Object.keys(POLICIES);
 
 /**
- * A policy for `cache`, as new or as it was when `snapshot` was taken. What the cache holds already stays until the policy
- * decides otherwise. Throws SCENARIO_INVALID for an unknown name or setting, or a value out of range, and SNAPSHOT_INVALID
- * for a snapshot of another policy, of another number of objects, or malformed.
+ * Creates a policy for `cache`, as new or in the state of `snapshot`. The cache keeps what it holds until the policy
+ * decides otherwise. Throws SCENARIO_INVALID for an unknown name, an unknown setting or a value out of range. Throws
+ * SNAPSHOT_INVALID for a malformed snapshot, one of another policy, or one of another number of objects.
  */
 export function createPolicy(name: string, cache: PolicyCache, given: Settings = {}, snapshot?: Uint8Array): Policy {
   const entry = POLICIES[name];
   if (!entry) {
-    throw solverError("SCENARIO_INVALID", `no policy is named ${name}; there are ${POLICY_NAMES.join(", ")}`, { name });
+    throw solverError("SCENARIO_INVALID", `no policy has the name ${name}: choose one of ${POLICY_NAMES.join(", ")}`, {
+      name,
+    });
   }
   const kMax = (): number => {
     let most = 0;

@@ -137,8 +137,8 @@ class WindowTinyLfu implements Policy {
   }
 
   /**
-   * Fetches the chunks of an object that is in a segment. The cache may hold chunks that no segment counts; then the main
-   * cache makes room.
+   * Fetches the chunks of an object that is in a segment. The cache may hold chunks that no segment counts; then the
+   * main cache makes room.
    */
   #fill(object: number): void {
     const cache = this.#cache;

@@ -1,16 +1,22 @@
-/** The best contents of a cache for given popularities: caching options into the exact knapsack, and its answer back. */
+/**
+ * The best contents of a cache for given popularities: it turns caching options into a knapsack, and the solution back.
+ */
 
 import { solveKnapsack } from "../knapsack/index.ts";
 import type { KnapsackSolution } from "../knapsack/index.ts";
 import type { PolicyCache } from "./policy.ts";
 
+/** Contents of a cache, and the proof of their value. */
 export interface Configuration {
-  /** Chunks to keep of each object, or of each candidate in their order. */
+  /** Chunks to keep of each object, or of each candidate in the order given. */
   readonly count: Uint8Array;
   readonly solution: KnapsackSolution;
 }
 
-/** Chooses d for every object so that the sum of popularity x milliseconds saved is largest. */
+/**
+ * Chooses d for every object so that the sum of popularity x milliseconds saved is largest. `popularity`: one number >=
+ * 0 per object.
+ */
 export function configureExactly(cache: PolicyCache, popularity: ArrayLike<number>): Configuration {
   const wanted: number[] = [];
   for (let o = 0; o < cache.objects; o++) if (popularity[o]! > 0) wanted.push(o);
@@ -21,8 +27,8 @@ export function configureExactly(cache: PolicyCache, popularity: ArrayLike<numbe
 }
 
 /**
- * The same for some objects that share `capacity`. An option that the object does not have already counts `writeCost`
- * less: a change must gain more than its cache write.
+ * Does the same for some objects that share `capacity`. Every option except the present one counts `writeCost` less, so
+ * a change must gain more than its cache write.
  */
 export function configureSome(
   cache: PolicyCache,

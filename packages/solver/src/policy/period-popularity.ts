@@ -1,8 +1,13 @@
-/** Popularity per period for objects known by number: Agar's moving average (section IV-A). */
+/** Popularity per period as an exponentially weighted moving average (Agar, ICDCS 2017, section IV-A). */
 
 import type { SnapshotReader } from "./snapshot.ts";
 
+/**
+ * Counts requests per object and averages them over periods. `alpha` is the weight of the newest period, above 0 and at
+ * most 1.
+ */
 export class PeriodPopularity {
+  /** Requests per period of each object, as of the last closed period. */
   readonly popularity: Float64Array;
   readonly #counts: Float64Array;
   readonly #alpha: number;
@@ -13,16 +18,18 @@ export class PeriodPopularity {
     this.#alpha = alpha;
   }
 
+  /** Counts one request. */
   record(object: number): void {
     this.#counts[object]! += 1;
   }
 
+  /** Sets the object back to no requests. */
   forget(object: number): void {
     this.#counts[object] = 0;
     this.popularity[object] = 0;
   }
 
-  /** popularity = alpha x requests of the period that ends + (1 - alpha) x popularity. */
+  /** Closes the period: popularity = alpha x its requests + (1 - alpha) x popularity. Returns `popularity`. */
   endPeriod(): Float64Array {
     for (let o = 0; o < this.#counts.length; o++) {
       this.popularity[o] = this.#alpha * this.#counts[o]! + (1 - this.#alpha) * this.popularity[o]!;
@@ -31,7 +38,7 @@ export class PeriodPopularity {
     return this.popularity;
   }
 
-  /** What the constructor reads back. */
+  /** The lists that the constructor reads from a snapshot. */
   lists(): Float64Array[] {
     return [this.popularity, this.#counts];
   }

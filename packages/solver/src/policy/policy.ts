@@ -1,70 +1,78 @@
-/** What a caching policy sees and may do. One file per policy implements it; `registry.ts` lists them by name. */
+/**
+ * What a caching policy sees and may do. Each file in `policies/` implements one; `policies/registry.ts` lists them by
+ * name.
+ */
 
 import type { LatencyLaw } from "../options/latency.ts";
 
 /**
- * The cache of one PoP, and what is known about the objects that could be in it. An object is a slot, 0 to objects - 1,
- * that stands for the same object until `Policy.forget`; a slot that stands for none is never asked for, saves nothing
- * and has any weight and k of at least 1.
+ * The cache of one PoP, and what the policy may know about the objects that could be in it. Objects are slots numbered
+ * 0 to `objects` - 1. A slot means the same object until `Policy.forget`. An empty slot gets no requests, saves
+ * nothing, and has any weight and any k of at least 1.
  */
 export interface PolicyCache {
+  /** Number of slots. */
   readonly objects: number;
-  /** In the unit of `chunkWeight`. */
+  /** Most weight that fits, in the unit of `chunkWeight`. */
   readonly capacity: number;
   /** Weight of one chunk of each object, above 0. */
   readonly chunkWeight: Float64Array;
+  /** Weight of what the cache keeps now. */
   readonly used: number;
-  /** Chunks that make the object whole; d of them may be kept, 0..k. */
+  /** Chunks that a read of the object needs; the cache may keep 0..k of them. */
   kOf(object: number): number;
-  /** How many chunks of the object are kept now. */
+  /** Chunks of the object that the cache keeps now, 0..k. */
   countOf(object: number): number;
-  /** Milliseconds a read gets faster by keeping d chunks of the object, 0..k, as latencies were last measured; >= 0. */
+  /** Milliseconds that a read saves while the cache keeps d chunks, 0..k, by the latest latencies; >= 0. */
   savedMs(object: number, d: number): number;
-  /** Keeps d chunks of the object from now on. The result must fit: shrink others first. */
+  /** Keeps d chunks of the object, 0..k, from now on. The result must fit, so shrink others first. */
   keep(object: number, d: number): void;
-  /** Missing where nothing is known of it but what it takes to read, `savedMs`. */
+  /** The regions behind the cache; missing where only `savedMs` is known. */
   readonly storage?: StorageView;
 }
 
-/** The regions behind a cache, for a policy that reckons with how busy they are. */
+/** The regions behind a cache, for a policy that takes their load into account. */
 export interface StorageView {
-  /** How long a chunk takes from each region, in ms, as last measured. */
+  /** Latency of a chunk from each region, as last measured. */
   readonly latency: readonly LatencyLaw[];
-  /** Share of the time, 0 to below 1, that a region is busy with the present reads. */
+  /** Share of the time that a region is busy with the present reads, at least 0 and below 1. */
   readonly utilization: number;
-  /** The region of every chunk of the object that a read may ask for now. */
+  /** Region, as an index into `latency`, of every chunk of the object that is available now. */
   regionsOf(object: number): readonly number[];
 }
 
 /**
- * Decides what one cache keeps. Times never go back. What the cache holds is asked of the cache, never remembered alone: it
- * may have lost some, or hold what another policy chose.
+ * Decides what one cache keeps. `seconds` never decreases from call to call. A policy asks the cache what it holds,
+ * because the cache may have lost chunks, or hold what another policy chose.
  */
 export interface Policy {
-  /** After each read at this PoP. */
+  /** Called after each read at this PoP. */
   onRequest(object: number, seconds: number): void;
-  /** At the end of every period. */
+  /** Called at the end of every period. */
   onPeriod?(seconds: number): void;
-  /** New latencies were measured: `savedMs` answers differently now. */
+  /** Called after new latencies were measured, which change `savedMs`. */
   onLatency?(seconds: number): void;
-  /** For policies that know the future: the true request probability of every object, whenever it changes. */
+  /** For oracles only: receives the true request probability of every object whenever it changes. */
   onTruth?(probability: Float64Array, seconds: number): void;
-  /** The slot stands for another object now, of which the cache speaks already and keeps nothing: drops what is known of it. */
+  /**
+   * Called when a slot becomes another object, after the cache has switched and keeps nothing of it: drops all state of
+   * it.
+   */
   forget?(object: number): void;
   /**
-   * All that must outlive this instance: `createPolicy` makes an instance of it that decides exactly as this one would
-   * have, over a cache with the same contents. Missing in a policy that remembers nothing.
+   * Returns the state of this instance. `createPolicy` restores it to an instance that makes the same decisions over a
+   * cache with the same contents. Missing in a policy without state.
    */
   snapshot?(): Uint8Array;
 }
 
-/** Replaces the cache's contents by d chunks of each object, shrinking before growing. */
+/** Replaces the cache's contents by `count[o]` chunks of each object o, shrinking before growing. */
 export function applyConfiguration(cache: PolicyCache, count: ArrayLike<number>): void {
   for (let o = 0; o < cache.objects; o++) if (count[o]! < cache.countOf(o)) cache.keep(o, count[o]!);
   for (let o = 0; o < cache.objects; o++) if (count[o]! > 0) cache.keep(o, count[o]!);
 }
 
-/** Objects of which the cache keeps something. */
+/** Returns the objects of which the cache keeps at least one chunk, ascending. */
 export function keptObjects(cache: PolicyCache): number[] {
   const kept: number[] = [];
   for (let o = 0; o < cache.objects; o++) if (cache.countOf(o) > 0) kept.push(o);

@@ -1,13 +1,13 @@
-/** Requests that were only counted, told to a policy one by one. */
+/** Replays counted requests to a policy one by one. */
 
 import { solverError } from "../errors.ts";
 import type { Random } from "../random.ts";
 import type { Policy } from "./policy.ts";
 
 /**
- * Tells the policy of the requests of a past period: `counts[i]` requests for object i, in random order, which is how
- * independent readers ask, and evenly spaced from `seconds.from` to before `seconds.to`. The same `random` gives the same
- * order. Returns how many requests that were. Throws SCENARIO_INVALID for a count that is no integer from 0 on.
+ * Replays the requests of a past period: `counts[i]` requests for object i, in random order, as independent readers
+ * ask. They are evenly spaced from `seconds.from` (included) to `seconds.to` (excluded). The same `random` gives the
+ * same order. Returns the number of requests. Throws SCENARIO_INVALID for a count that is not an integer >= 0.
  */
 export function replay(
   policy: Pick<Policy, "onRequest">,
@@ -19,7 +19,7 @@ export function replay(
   for (let object = 0; object < counts.length; object++) {
     const count = counts[object]!;
     if (!Number.isSafeInteger(count) || count < 0) {
-      throw solverError("SCENARIO_INVALID", `object ${object} was asked for ${count} times: not an integer from 0 on`, {
+      throw solverError("SCENARIO_INVALID", `counts[${object}] must be an integer >= 0, got ${count}`, {
         object,
         count,
       });
@@ -31,7 +31,7 @@ export function replay(
   for (let object = 0; object < counts.length; object++) asked.fill(object, at, (at += counts[object]!));
   const gap = (seconds.to - seconds.from) / total;
   for (let i = 0; i < total; i++) {
-    // Fisher & Yates, one step before each request.
+    // One step of a Fisher-Yates shuffle before each request.
     const j = i + random.integer(total - i);
     const object = asked[j]!;
     asked[j] = asked[i]!;

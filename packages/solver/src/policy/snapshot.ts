@@ -1,8 +1,8 @@
 /**
- * Snapshots of policies: lists of numbers behind a header that tells whose they are.
+ * Snapshots of policies: lists of numbers behind a header that names the policy.
  *
- * `AGPO`, format (1 byte), checksum of what follows (4), number of objects (4), name (length in 1 byte, ASCII), then the
- * lists: element type (1), length (4), elements. Little-endian, as every runtime we know stores numbers.
+ * `AGPO`, format (1 byte), checksum of the rest (4), number of objects (4), name (length in 1 byte, ASCII), then the
+ * lists: element type (1), length (4), elements. All numbers are little-endian, as in every runtime that we support.
  */
 
 import { solverError } from "../errors.ts";
@@ -12,10 +12,10 @@ type NumbersOf<T extends Numbers> = new (buffer: ArrayBuffer) => T;
 
 const MAGIC = 0x4f504741;
 const FORMAT = 1;
-/** Their place here is the element type. */
+/** The element type is the index in this list. */
 const KINDS: readonly NumbersOf<Numbers>[] = [Float64Array, Float32Array, Int32Array];
 
-/** Packs lists of numbers; a plain list counts as integers. `SnapshotReader` reads them back in the same order. */
+/** Packs lists of numbers, a plain list as 32-bit integers. `SnapshotReader` reads them in the same order. */
 export function packSnapshot(
   policy: string,
   objects: number,
@@ -41,7 +41,7 @@ export function packSnapshot(
   return bytes;
 }
 
-/** Reads a snapshot list by list. Everything throws SNAPSHOT_INVALID on what another policy, or nobody, has packed. */
+/** Reads a snapshot list by list. Every method throws SNAPSHOT_INVALID for bytes that this policy did not pack. */
 export class SnapshotReader {
   readonly policy: string;
   readonly objects: number;
@@ -55,7 +55,7 @@ export class SnapshotReader {
     this.#bytes = bytes;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     if (bytes.length < 14) this.fail(`${bytes.length} bytes are too few`);
-    if (this.#view.getUint32(0, true) !== MAGIC) this.fail("it is no snapshot of a policy");
+    if (this.#view.getUint32(0, true) !== MAGIC) this.fail("it is not a snapshot of a policy");
     if (bytes[4] !== FORMAT) this.fail(`its format is ${bytes[4]}, not ${FORMAT}`);
     if (this.#view.getUint32(5, true) !== checksum(bytes.subarray(9))) this.fail("its checksum is wrong");
     this.#at = 14 + bytes[13]!;
@@ -65,7 +65,7 @@ export class SnapshotReader {
     if (held !== objects) this.fail(`it has ${held} objects, the cache ${objects}`);
   }
 
-  /** The next list, copied; `length` is what it must have. */
+  /** Returns a copy of the next list, which must have `length` numbers if given. */
   float64(length?: number): Float64Array {
     return this.#read(Float64Array, length);
   }
@@ -78,7 +78,7 @@ export class SnapshotReader {
     return this.#read(Int32Array, length);
   }
 
-  /** The next list, of different objects. */
+  /** Returns the next list, which must hold different object numbers. */
   objectList(): number[] {
     const list = [...this.#read(Int32Array)];
     if (new Set(list).size !== list.length) this.fail("an object is listed twice");
@@ -86,12 +86,12 @@ export class SnapshotReader {
     return list;
   }
 
-  /** Nothing may be left. */
+  /** Throws if a list is left unread. */
   end(): void {
     if (this.#at !== this.#bytes.length) this.fail(`${this.#bytes.length - this.#at} bytes are left over`);
   }
 
-  /** For what the lists cannot say of themselves. */
+  /** Throws SNAPSHOT_INVALID: for checks that go beyond types and lengths. */
   fail(why: string): never {
     throw solverError(
       "SNAPSHOT_INVALID",
@@ -112,12 +112,12 @@ export class SnapshotReader {
     if (to > this.#bytes.length) this.fail(`a list of ${length} numbers is cut off`);
     if (expected !== undefined && length !== expected) this.fail(`a list has ${length} numbers, not ${expected}`);
     this.#at = to;
-    // A copy begins at a whole number of elements, which the packed list need not do.
+    // The copy aligns the elements, which the packed list does not.
     return new kind(this.#bytes.slice(from, to).buffer);
   }
 }
 
-/** FNV-1a: enough against truncation and mix-ups; whoever can write snapshots is trusted. */
+/** FNV-1a: enough against truncation and mix-ups. Snapshots come from a trusted store. */
 function checksum(bytes: Uint8Array): number {
   let hash = 0x811c9dc5;
   for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193);

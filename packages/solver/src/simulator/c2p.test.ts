@@ -36,7 +36,7 @@ describe("c2p in a scenario", () => {
     expect(c2p!.writes).toBeLessThan(lru!.writes);
   });
 
-  test("what a peer is known to hold is not fetched again: together the caches hold more objects than one can", () => {
+  test("a PoP does not fetch what a peer holds: together the caches hold more objects than one can", () => {
     // All objects fit in the three caches together, but not in one.
     const [known, deaf] = run({
       objects: { count: 6, bytes: 3000 },
@@ -65,7 +65,7 @@ describe("c2p in a scenario", () => {
     expect(silent).not.toHaveProperty("messages");
   });
 
-  test("equal seeds lose the same messages, other seeds others, and losing them changes something", () => {
+  test("equal seeds lose the same messages, other seeds others, and the loss has an effect", () => {
     const lossy = { name: "lossy", policy: "c2p", lossProbability: 0.5, digestSeconds: 1000 };
     const systems = [{ name: "sound", policy: "c2p", digestSeconds: 1000 }, lossy];
     const [sound, once] = run({ systems });

@@ -1,11 +1,12 @@
 /**
- * C2P (ICDCN 2015): co-operating PoPs, each of which replaces by what all of them hold. They tell one another what they hold
- * and how it is read (`c2p/cache-events.ts`), and evict objects that are not wholly cached before those that are
- * (`c2p/replacement.ts`), so that the caches together hold whole objects.
+ * C2P (ICDCN 2015): cooperating PoPs, each of which evicts by what all of them hold. They exchange what they hold and
+ * how often it is read (`cooperation/cache-events.ts`). They evict objects that are not wholly cached before those that
+ * are (`cooperation/replacement.ts`), so that the caches together hold whole objects.
  *
- * Departures, beside those of the parts: the paper's nodes store the segments that they cache, here a PoP caches what its own
- * reads had to fetch from the regions, if no peer is known to hold it; an object leaves a PoP with all its chunks there; peers
- * exchange what they hold in full every `digestSeconds`, because their network may lose messages (the paper's broker does not).
+ * Departures, beside those of the parts: the paper's nodes store the segments that they cache. Here a PoP caches what
+ * its own reads had to fetch from the regions, unless it knows that a peer holds it. An object leaves a PoP with all
+ * its chunks there. Peers exchange all that they hold every `digestSeconds`, because their network may lose messages;
+ * the paper's broker loses none.
  */
 
 import { asInteger, asNumber, refuseUnknown } from "../json-fields.ts";
@@ -19,12 +20,12 @@ import { decayedHits } from "../cooperation/hit-decay.ts";
 import { chooseVictim } from "../cooperation/replacement.ts";
 
 interface Settings {
-  /** Algorithm 1's temporal affinity threshold; not printed. */
+  /** Algorithm 1's temporal affinity threshold, which the paper does not print. */
   readonly affinitySeconds: number;
   readonly gatherMs: number;
   readonly statementsMax: number;
   readonly digestSeconds: number;
-  /** How long a message travels; half of the latency between the two PoPs unless given. */
+  /** How long a message travels. Default: half of the latency between the two PoPs. */
   readonly delayMs: number | undefined;
   readonly lossProbability: number;
 }
@@ -35,16 +36,17 @@ interface Travelling {
   readonly message: CacheMessage;
 }
 
+/** Decides for all PoPs of a system by C2P. */
 export class C2pDecider implements Decider {
   readonly wantsTruth = false;
-  /** Messages sent so far, by sender; one to each peer. */
+  /** Messages sent so far, by sender, counting each recipient. */
   readonly messages: Float64Array;
   readonly #caches: Caches;
   readonly #settings: Settings;
   readonly #random: Random;
   readonly #events: CacheEvents[];
   readonly #tables: ObjectsInCache[];
-  /** Per PoP: objects it holds, least recently read first, with the reads at this PoP. */
+  /** Per PoP: the objects it holds, least recently read first, with their reads there. */
   readonly #kept: Map<number, { hits: number; readMs: number }>[];
   #travelling: Travelling[] = [];
   #nextDigestMs: number;
@@ -79,7 +81,7 @@ export class C2pDecider implements Decider {
 
   onTruth(): void {}
 
-  /** Sends and delivers all that is due by now, each at its own moment. */
+  /** Sends and delivers all messages that are due by now, each at its own moment. */
   #exchange(nowMs: number): void {
     for (const [from, events] of this.#events.entries()) {
       while (events.dueMs <= nowMs) this.#send(from, events.take(events.dueMs)!);
@@ -105,7 +107,7 @@ export class C2pDecider implements Decider {
     }
   }
 
-  /** How many chunks a read at the PoP had to fetch from the regions, as far as it knows of its peers. */
+  /** Chunks that a read at the PoP had to fetch from the regions, by what the PoP knows of its peers. */
   #missingOf(pop: number, object: number): number {
     const { world } = this.#caches;
     let held = this.#caches.countOf(pop, object);
@@ -115,7 +117,7 @@ export class C2pDecider implements Decider {
     return Math.max(0, world.code.k - held);
   }
 
-  /** What every PoP holds of the object, as this PoP knows it: its own contents, and what the others told. */
+  /** What every PoP holds of the object by this PoP's knowledge: its own contents, and what the others stated. */
   #believedOf(pop: number, object: number): Int32Array {
     const { world } = this.#caches;
     const holders = this.#tables[pop]!.holdersOf(String(object));
@@ -139,7 +141,7 @@ export class C2pDecider implements Decider {
     if (room > 0) this.#hold(pop, object, this.#withMore(pop, object, room), nowMs);
   }
 
-  /** What the PoP holds after it has taken in so many chunks more: of those that a read lacks, the most distant ones. */
+  /** What the PoP holds after it adds `more` chunks: the most distant ones of those that a read lacks. */
   #withMore(pop: number, object: number, more: number): number {
     const { world } = this.#caches;
     const believed = this.#believedOf(pop, object);
@@ -182,7 +184,7 @@ export class C2pDecider implements Decider {
     this.#kept[pop]!.set(object, { hits: decayedHits(known.hits, known.readMs, nowMs) + 1, readMs: nowMs });
   }
 
-  /** Chunk indices of what is held; functional chunks of different PoPs are different. */
+  /** Indices of the held chunks; functional chunks of different PoPs have different indices. */
   #chunksOf(pop: number, held: number): number[] {
     const { world } = this.#caches;
     const first = world.chunks + pop * world.code.k;

@@ -5,12 +5,13 @@ import type { LatencyLaw } from "../options/latency.ts";
 import type { PolicyCache, StorageView } from "../policy/policy.ts";
 import type { World } from "./world.ts";
 
+/** The contents of all caches. */
 export class Caches {
   readonly world: World;
   /** Per object and PoP (object x PoPs + pop): a chunk bit mask, or a count of functional chunks. */
   readonly held: Int32Array;
   readonly used: Float64Array;
-  /** Values written into each PoP's cache; removing one is not a write. */
+  /** Values written into each PoP's cache; removals do not count. */
   readonly writes: Float64Array;
   readonly #scratch: Int32Array;
 
@@ -22,7 +23,7 @@ export class Caches {
     this.#scratch = new Int32Array(world.pops.length);
   }
 
-  /** What every PoP holds of an object; a view that later changes show through. */
+  /** What every PoP holds of an object, as a live view. */
   heldOf(object: number): Int32Array {
     const pops = this.world.pops.length;
     return this.held.subarray(object * pops, (object + 1) * pops);
@@ -32,7 +33,7 @@ export class Caches {
     return this.world.countOf(this.held[object * this.world.pops.length + pop]!);
   }
 
-  /** Keeps d chunks of the object at the PoP: those which are best to keep as latencies are now. */
+  /** Keeps d chunks of the object at the PoP: the best ones by present latencies. */
   keep(pop: number, object: number, d: number): void {
     const { world } = this;
     const others = this.#scratch;
@@ -41,7 +42,7 @@ export class Caches {
     this.hold(pop, object, d === 0 ? 0 : world.chooseChunks(pop, world.groupOf[object]!, d, others));
   }
 
-  /** Sets exactly what the PoP holds of the object. Throws INTERNAL when it does not fit: a policy's mistake. */
+  /** Sets what the PoP holds of the object. Throws INTERNAL when it does not fit, which is a mistake of the policy. */
   hold(pop: number, object: number, next: number): void {
     const { world } = this;
     const at = object * world.pops.length + pop;
@@ -62,7 +63,7 @@ export class Caches {
   }
 }
 
-/** One PoP's cache as its policy sees it, each PoP for itself. Latencies are those of the last measurement. */
+/** One PoP's cache as its policy sees it, without peers. Latencies are those of the last measurement. */
 export class SinglePopCache implements PolicyCache {
   readonly objects: number;
   readonly capacity: number;
@@ -85,7 +86,7 @@ export class SinglePopCache implements PolicyCache {
     this.measure();
   }
 
-  /** Takes the present latencies over into `savedMs` and `storage`. */
+  /** Updates `savedMs` and `storage` to the present latencies. */
   measure(): void {
     const { world } = this.#caches;
     this.#latency = world.regionLatencies(this.#pop);
@@ -97,7 +98,7 @@ export class SinglePopCache implements PolicyCache {
         held[this.#pop] = 0;
         held[this.#pop] = world.chooseChunks(this.#pop, group, d, held);
         const ms = world.expectedMs(this.#pop, group, held);
-        // A read that is impossible without the cache is not a matter of milliseconds; rate it as a very slow one.
+        // A read that is impossible without the cache has no latency, so it counts as a very slow one.
         const gain = Number.isFinite(without) ? without - ms : Number.isFinite(ms) ? IMPOSSIBLE_READ_MS : 0;
         this.#saved[group * (this.#k + 1) + d] = Math.max(0, gain);
       }

@@ -1,34 +1,35 @@
-/** Where a read can have chunks from outside its own cache, nearest first: from regions and from peers. */
+/** The sources of a read outside its own cache, nearest first: regions and peers. */
 
 import type { Group } from "./scenario/catalogue.ts";
 import type { Conditions } from "./scenario/conditions.ts";
 import { bitCount } from "./numbers.ts";
 
+/** What the sources of a read depend on. */
 export interface CandidateOptions {
   readonly k: number;
   /** k + m. */
   readonly chunks: number;
   readonly groups: readonly Group[];
   readonly conditions: Conditions;
-  /** Per PoP and region. */
+  /** Milliseconds per PoP and region. */
   readonly regionMs: readonly Float64Array[];
-  /** Per PoP and PoP; Infinity where there is no way. */
+  /** Milliseconds per PoP and PoP; Infinity where there is no connection. */
   readonly peerMs: readonly Float64Array[];
   /** Whether reads ask peers. */
   readonly joint: boolean;
-  /** Whether caches hold counts of functional chunks, not masks of stored ones. */
+  /** Whether caches hold counts of functional chunks instead of masks of stored ones. */
   readonly functional: boolean;
-  /** Whether parity is asked for only in place of data that cannot be had. */
+  /** Whether a read asks for parity only in place of unavailable data. */
   readonly dataOnly: boolean;
 }
 
-/** Lists that each call of `list` fills anew: a simulation makes millions of reads. */
+/** Lists that each call of `list` refills, because a simulation makes millions of reads. */
 export class Candidates {
   /** Expected milliseconds, ascending. */
   readonly estimate: Float64Array;
-  /** The chunk whose region it comes from, or -1 - the peer. */
+  /** The chunk, by which its region is known, or -1 - the peer. */
   readonly source: Int32Array;
-  /** Which chunk it is; -1: a functional one. */
+  /** Index of the chunk; -1 for a functional chunk. */
   readonly chunk: Int32Array;
   readonly #options: CandidateOptions;
   /** Per PoP and group. */
@@ -74,10 +75,10 @@ export class Candidates {
     for (let q = 0; q < peerMs.length; q++) {
       if (q === pop || !Number.isFinite(peerMs[q]!)) continue;
       if (this.#options.functional) {
-        // PoPs keep different rows; there are k of them in all, so no more than k - own are new to this one.
+        // PoPs keep different rows, k of them in all, so at most k - own are new to this PoP.
         for (let row = Math.min(held[q]!, rows); row > 0; row--, rows--) this.#insert(count++, toPeerMs(q), -1 - q, -1);
       } else {
-        // A chunk whose region is down can still be at a peer.
+        // A peer may hold a chunk whose region is down.
         for (let c = 0; c < this.#options.chunks; c++) {
           if (covered & (1 << c) || !(held[q]! & (1 << c))) continue;
           covered |= 1 << c;
@@ -88,7 +89,7 @@ export class Candidates {
     return count;
   }
 
-  /** How many parity chunks a read needs that can have the data chunks of `order` and those in the mask. */
+  /** Parity chunks that a read needs beside the data chunks of `order` and those in the mask. */
   #parityNeeded(order: Int32Array, mask: number): number {
     const { k } = this.#options;
     let had = mask;
@@ -109,7 +110,7 @@ export class Candidates {
     chunk[s] = index;
   }
 
-  /** Chunks that can be had from regions, nearest first, under the present conditions. */
+  /** Chunks available from regions under the present conditions, nearest first. */
   orderOf(pop: number, group: number): Int32Array {
     return (this.#order[pop]![group] ??= this.#sortChunks(pop, group));
   }
@@ -127,7 +128,7 @@ export class Candidates {
     return Int32Array.from([...data, ...parity].toSorted((a, b) => ms(a) - ms(b) || a - b));
   }
 
-  /** To be called when conditions have changed. */
+  /** Drops all orders: to be called when conditions have changed. */
   forget(): void {
     this.#order = this.#order.map(() => []);
   }

@@ -1,4 +1,4 @@
-/** Who decides about all caches of a system: one policy per PoP, or all PoPs together. */
+/** Decides what all caches of a system keep: one policy per PoP, or all PoPs together. */
 
 import type { Policy } from "../policy/policy.ts";
 import { createPolicy } from "../policies/registry.ts";
@@ -8,10 +8,11 @@ import { SinglePopCache } from "./cache-state.ts";
 import type { Caches } from "./cache-state.ts";
 import type { SystemSpec } from "./scenario/scenario.ts";
 
+/** What the simulator calls to change the caches of a system. */
 export interface Decider {
-  /** Whether it is told the true popularity: then also every change of latency at once. */
+  /** Whether it receives the true popularity; then also every change of latency at once. */
   readonly wantsTruth: boolean;
-  /** Messages sent to peers so far, by sending PoP; missing where PoPs do not talk. */
+  /** Messages sent to peers so far, by sending PoP; missing where PoPs exchange none. */
   readonly messages?: Float64Array | undefined;
   onRequest(pop: number, object: number, seconds: number): void;
   onPeriod(seconds: number): void;
@@ -20,8 +21,8 @@ export interface Decider {
 }
 
 /**
- * Has caches change at the end of periods only, as deployed PoPs do: those count a period's requests, and then tell the
- * policy of them in a random order.
+ * Lets caches change at the end of periods only, as in deployed PoPs, which count a period's requests and then replay
+ * them to the policy in a random order.
  */
 export class PeriodicDecider implements Decider {
   readonly #decider: Decider;
@@ -50,8 +51,8 @@ export class PeriodicDecider implements Decider {
   onPeriod(seconds: number): void {
     const decider = this.#decider;
     for (const [pop, counts] of this.#counts.entries()) {
-      const told = { onRequest: (object: number, at: number): void => decider.onRequest(pop, object, at) };
-      replay(told, counts, { from: this.#beganSeconds, to: seconds }, this.#random);
+      const receiver = { onRequest: (object: number, at: number): void => decider.onRequest(pop, object, at) };
+      replay(receiver, counts, { from: this.#beganSeconds, to: seconds }, this.#random);
       counts.fill(0);
     }
     this.#beganSeconds = seconds;
@@ -67,7 +68,7 @@ export class PeriodicDecider implements Decider {
   }
 }
 
-/** Every PoP for itself. */
+/** Gives every PoP a policy of its own. */
 export class SeparateDecider implements Decider {
   readonly #caches: SinglePopCache[];
   readonly #policies: Policy[];

@@ -3,7 +3,9 @@ import { parseScenario, simulate } from "../index.ts";
 import { seededRandom } from "../random.ts";
 import { World } from "./world.ts";
 
-/** Data chunks 0 and 1 in a and b, parity in c; readers ask for parity only in place of data (Liu et al., section V-B). */
+/**
+ * Data chunks 0 and 1 in a and b, parity in c; readers ask for parity only in place of data (Liu et al., section V-B).
+ */
 const SCENARIO = {
   name: "degraded",
   code: { k: 2, m: 1 },
@@ -18,7 +20,7 @@ const SCENARIO = {
 };
 
 describe("degraded reads", () => {
-  test("the nearest parity stands in for the data that cannot be had, and is what a cache keeps of the object", () => {
+  test("the nearest parity replaces unavailable data, and is what a cache keeps of the object", () => {
     const chosen = [[], SCENARIO.events].map((events) => {
       const scenario = parseScenario({ ...SCENARIO, events, policies: [{ name: "backend" }] });
       const world = new World(scenario, scenario.systems[0]!, seededRandom(1));

@@ -1,6 +1,6 @@
 /**
- * The simulator: plays one sequence of requests against every system of a scenario and reports what the readers saw.
- * Equal scenarios give equal results; systems are compared on the same requests, placements and noise.
+ * The simulator: plays one sequence of requests against every system of a scenario, and reports what the readers saw.
+ * Equal scenarios give equal results. All systems get the same requests, placements and noise.
  */
 
 import { C2pDecider } from "./c2p.ts";
@@ -18,41 +18,51 @@ import { seededRandom } from "../random.ts";
 import type { Random } from "../random.ts";
 import type { Trace } from "../traces/trace.ts";
 
+/**
+ * The result of one system at one PoP, or at all PoPs together, over all runs. Times are in milliseconds, ratios from 0
+ * to 1.
+ */
 export interface SimulationRow extends ReadStatistics {
-  /** The policy or system. */
+  /** Name of the policy or system. */
   readonly name: string;
-  /** A PoP's name, or "all". */
+  /** Name of the PoP, or "all". */
   readonly pop: string;
-  /** Values written into the cache per run. */
+  /** Values written into the cache, per run. */
   readonly writes: number;
   /** Mean duration of one call of the policy (on each request and at the end of each period); 0 without a clock. */
   readonly solveMs: number;
-  /** Messages sent to other PoPs per run; only where PoPs exchange cache events. */
+  /** Messages sent to other PoPs, per run; only where PoPs exchange cache events. */
   readonly messages?: number;
-  /** At the end of the last run: how many objects are kept with 0, 1, .. k chunks. */
+  /** How many objects the cache keeps with 0, 1, .. k chunks at the end of the last run. */
   readonly objectsByChunks: readonly number[];
-  /** Latencies at 101 equally spaced quantiles; only on request. */
+  /** Latencies at 101 equally spaced quantiles from 0 to 1; only with `withQuantiles`. */
   readonly quantilesMs?: readonly number[];
-  /** How much longer reads take than under the scenario's clairvoyant policy, in percent; only when it is listed. */
+  /** Percent by which reads take longer than under the clairvoyant policy; only when the scenario lists it. */
   readonly lossPercent?: number;
 }
 
+/** What the caller passes in besides the scenario. */
 export interface SimulationOptions {
   /** A clock in milliseconds for `solveMs`. */
   readonly now?: () => number;
-  /** Replays this log instead of drawing requests: the scenario's objects, popularity and requests do not count then. */
+  /**
+   * Replays this log instead of drawing requests; the scenario's objects, popularity and requests then have no effect.
+   */
   readonly trace?: Trace;
-  /** Adds `quantilesMs` to the rows. */
+  /** Adds `quantilesMs` to the rows. Default false. */
   readonly withQuantiles?: boolean;
   /**
-   * Receives the fraction of all requests played, over all systems and runs: first 0, then rising, last 1. It is called at
-   * least a hundred times a run, or once a request in shorter runs. Systems differ in speed, so a linear estimate of the
-   * time left is rough.
+   * Receives the fraction of all requests played, over all systems and runs: first 0, then rising, last 1. It is called
+   * at least a hundred times a run, or once a request in shorter runs. Systems differ in speed, so a linear estimate of
+   * the time left is rough.
    */
   readonly onProgress?: (done: number) => void;
 }
 
-/** Runs every system of the scenario; one row per system and PoP, and one for all PoPs together. */
+/**
+ * Runs every system of the scenario. Returns one row per system and PoP, and one per system for all PoPs together.
+ * Throws SCENARIO_INVALID for an unknown policy or setting.
+ */
 export function simulate(given: Scenario, options: SimulationOptions = {}): SimulationRow[] {
   const { trace } = options;
   const scenario = trace ? { ...given, objects: { count: trace.keys.length, bytes: trace.bytes } } : given;
@@ -157,7 +167,7 @@ class Controller {
 
   advance(seconds: number, hasChanged: boolean, workload: Workload): void {
     const decider = this.#decider;
-    // Latencies are probed at fixed moments; only the oracle notices a change at once.
+    // PoPs probe latencies at fixed moments; only the oracle notices a change at once.
     if (hasChanged) {
       this.#nextProbe = decider.wantsTruth ? seconds : Math.ceil(seconds / this.#probeSeconds) * this.#probeSeconds;
     }

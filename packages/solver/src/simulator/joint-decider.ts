@@ -1,10 +1,10 @@
 /**
- * Co-operating PoPs decide together: a chunk in a near PoP's cache is one more source, so it pays to keep different
- * chunks and not to keep the same object everywhere.
+ * Cooperating PoPs decide together. A chunk in a near PoP's cache is one more source, so PoPs should keep different
+ * chunks, and not the same object everywhere.
  *
- * Each PoP in turn chooses the best contents of its own cache exactly, given what the others hold, and counting what its
- * chunks save at every PoP (block-coordinate ascent). The sum of savings never falls from one round to the next, so it ends
- * in a configuration that no single PoP can improve; that is not always the best one of all.
+ * Each PoP in turn chooses the best contents of its own cache exactly, given what the others hold. It counts what its
+ * chunks save at every PoP (block-coordinate ascent). The sum of savings never falls from one round to the next. The
+ * result is a configuration that no single PoP can improve, which is not always the best of all.
  */
 
 import { solverError } from "../errors.ts";
@@ -17,12 +17,13 @@ import type { SystemSpec } from "./scenario/scenario.ts";
 import type { World } from "./world.ts";
 
 const ROUNDS = 3;
-/** A write must pay for itself within so many requests at its PoP, where it costs as much as so many ms of one read. */
+/** A write costs as much as WRITE_COST_MS of one read, and must pay off within HORIZON_REQUESTS at its PoP. */
 const HORIZON_REQUESTS = 4_000;
 const WRITE_COST_MS = 200;
-/** The adaptive policy decides after so many requests at the first time, and each time after twice as many. */
+/** The adaptive policy decides after this many requests, and then each time after twice as many. */
 const FIRST_REQUESTS = 24;
 
+/** Decides for all PoPs of a system together. */
 export class JointDecider implements Decider {
   readonly #caches: Caches;
   readonly #world: World;
@@ -49,7 +50,7 @@ export class JointDecider implements Decider {
 
   onRequest(pop: number, object: number): void {
     this.#popularity[pop]!.record(object);
-    // Waiting for the first period to end would leave the caches empty for as long.
+    // Otherwise the caches would stay empty until the first period ends.
     if (!this.#isAdaptive || ++this.#requests < this.#nextEarly) return;
     this.#nextEarly *= 2;
     this.#decide();
@@ -87,7 +88,7 @@ export class JointDecider implements Decider {
     this.#apply(count);
   }
 
-  /** Gives one PoP its best contents; returns whether they changed. */
+  /** Gives one PoP its best contents, and returns whether they changed. */
   #improve(pop: number, count: Uint8Array, before: Uint8Array, rate: (pop: number, object: number) => number): boolean {
     const world = this.#world;
     const reads = this.#reads;
@@ -141,7 +142,7 @@ export class JointDecider implements Decider {
     const world = this.#world;
     const caches = this.#caches;
     const pops = world.pops.length;
-    // Shrink everywhere first, so that nothing is over its capacity on the way.
+    // Shrinks everywhere first, so that no cache exceeds its capacity on the way.
     for (const isGrowing of [false, true]) {
       for (let o = 0; o < world.objects; o++) {
         const held = this.#reads.assign(world.groupOf[o]!, count.subarray(o * pops, (o + 1) * pops));
@@ -198,7 +199,9 @@ function normalized(numbers: Float64Array): Float64Array {
   return sum > 0 ? numbers.map((number) => number / sum) : numbers;
 }
 
-/** Expected reads at all PoPs for every combination of how many chunks each of them keeps, computed when first asked. */
+/**
+ * Expected reads at all PoPs for every combination of numbers of chunks that the PoPs keep, computed when first needed.
+ */
 class JointReads {
   readonly #world: World;
   readonly #known = new Map<number, { readonly ms: Float64Array; readonly held: Int32Array }>();
@@ -211,12 +214,14 @@ class JointReads {
     this.#known.clear();
   }
 
-  /** Milliseconds per PoP; a read that is impossible counts as a very slow one. */
+  /** Milliseconds of a read per PoP; an impossible read counts as a very slow one. */
   expected(group: number, counts: ArrayLike<number>): Float64Array {
     return this.#lookUp(group, counts).ms;
   }
 
-  /** Which chunks each PoP keeps: one PoP after the other takes the most distant of those that its reads would still use. */
+  /**
+   * The chunks that each PoP keeps: one PoP after another takes the most distant ones that its reads would still use.
+   */
   assign(group: number, counts: ArrayLike<number>): Int32Array {
     return this.#lookUp(group, counts).held;
   }

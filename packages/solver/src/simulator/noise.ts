@@ -1,4 +1,4 @@
-/** The random part of latencies: one draw serves every system, so that they are compared on the same luck. */
+/** The random part of latencies. One draw serves every system, so that all systems have the same luck. */
 
 import { seededRandom } from "../random.ts";
 import type { Random } from "../random.ts";
@@ -15,6 +15,7 @@ export interface NoiseDraw {
 /** The 95th percentile of a standard normal distribution. */
 const NORMAL_95 = 1.645;
 
+/** Draws the noise of a scenario. */
 export class Noise {
   readonly isOff: boolean;
   readonly #spec: NoiseSpec;
@@ -31,7 +32,7 @@ export class Noise {
     };
   }
 
-  /** The draw belonging to a read's number; the same object is refilled each time. */
+  /** Returns the draw that belongs to a read's number; each call reuses the same object. */
   drawFor(seed: number): NoiseDraw {
     if (!this.isOff) this.#fill(seededRandom(seed), this.#drawn);
     return this.#drawn;
@@ -45,13 +46,15 @@ export class Noise {
     return { mean, deviation: Math.sqrt(Math.max(0, secondMoment - mean ** 2)) };
   }
 
-  /** The factor that all but 5 of 100 chunks stay below, but for stragglers. */
+  /** The 95th percentile of the factor on one chunk's latency, without stragglers. */
   get lateFactor(): number {
     const { lognormalSigma: sigma } = this.#spec;
     return Math.exp(NORMAL_95 * sigma - sigma ** 2 / 2);
   }
 
-  /** So many independent draws to average over: always the same ones, and just one without noise. */
+  /**
+   * Returns `count` independent draws to average over: the same ones for the same seed, and a single one without noise.
+   */
   samples(count: number, seed: number): NoiseDraw[] {
     if (this.isOff) return [this.#drawn];
     return Array.from({ length: count }, (_, s) => {
@@ -62,7 +65,7 @@ export class Noise {
 
   #fill(random: Random, drawn: NoiseDraw): void {
     const { stragglersShared } = this.#spec;
-    // The cache is next door: it varies, but it does not straggle.
+    // The cache is near: it varies, but it has no stragglers.
     drawn.own = this.#lognormal(random);
     for (let q = 0; q < drawn.peer.length; q++) drawn.peer[q] = this.#lognormal(random) * this.#straggle(random);
     for (let r = 0; r < drawn.region.length; r++) {

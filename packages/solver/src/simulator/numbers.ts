@@ -1,4 +1,4 @@
-/** Small things to do with numbers, done for every read. */
+/** Small functions on numbers that every read calls. */
 
 /** How many bits are set. */
 export function bitCount(mask: number): number {

@@ -1,17 +1,18 @@
 /**
- * What extra requests cost the regions that serve them. Late binding asks for more chunks than it needs; in a region that
- * is busy for a share u of the time, a load larger by the factor x makes requests slower by (1 - u) / (1 - u x), as in a
- * queue. The load without extra requests is part of the scenario's latencies already.
+ * What extra requests cost the regions that serve them. Late binding asks for more chunks than it needs. In a region
+ * that is busy for a share u of the time, x times the load makes requests slower by (1 - u) / (1 - u x), as in a queue.
+ * The scenario's latencies already contain the load without extra requests.
  */
 
 const WINDOW_READS = 500;
 /** Overload is capped: beyond it the formula has no steady state. */
 const BUSY_MAX = 0.95;
 
+/** The recent extra load of every region. */
 export class RegionLoad {
   readonly #utilization: number;
   readonly #usual: number;
-  /** Extra requests per read of late, by region. */
+  /** Recent extra requests per read, by region. */
   readonly #extra: Float64Array;
   readonly #counted: Float64Array;
 
@@ -33,7 +34,7 @@ export class RegionLoad {
     }
   }
 
-  /** By how much a region's latency is longer than without extra requests. */
+  /** Factor by which extra requests lengthen a region's latency, at least 1. */
   factor(region: number): number {
     const busy = Math.min(BUSY_MAX, this.#utilization * (1 + this.#extra[region]! / this.#usual));
     return (1 - this.#utilization) / (1 - busy);

@@ -68,34 +68,35 @@ describe("cacheMbitPerSecond", () => {
 describe("client", () => {
   const stragglers = { stragglerProbability: 0.1, stragglerFactor: 100, lognormalSigma: 0.1 };
 
-  test("hedge: a read that is late asks one more chunk, and is not as slow as its straggler", () => {
+  test("hedge: a late read asks for one more chunk, and is faster than its straggler", () => {
     const patient = run({ noise: stragglers });
     const hedging = run({ noise: stragglers, client: { hedge: true } });
-    // One of five reads has a straggler of 10 s. Late after about 117 ms, the far region answers within some 500 ms more.
+    // One of five reads has a straggler of 10 s. Late after about 117 ms, the far region answers within some 500 ms
+    // more.
     expect(patient.p95Ms).toBeGreaterThan(5_000);
     expect(hedging.p95Ms).toBeLessThan(1_500);
     expect(hedging.requestsPerRead).toBeGreaterThan(2);
     expect(hedging.requestsPerRead).toBeLessThan(2.5);
   });
 
-  test("hedge: a read that is in time asks for nothing more", () => {
+  test("hedge: a read in time asks for no further chunk", () => {
     expect(run({ client: { hedge: true } })).toEqual(run({}));
   });
 
-  test("plans asked: the first read of an object at a PoP takes two round trips more", () => {
+  test("plans asked: the first read of an object at a PoP takes two more round trips", () => {
     const row = run({ client: { plans: "asked" } });
     expect(row.meanMs).toBeCloseTo(100 + (10 + 100) / 100, 6);
     expect(row.p50Ms).toBe(100);
   });
 
-  test("plans asked: after a minute once more, from the PoP alone", () => {
+  test("plans asked: a read after a minute takes one more round trip, to the PoP alone", () => {
     // 100 reads over 200 s: a plan is asked for at 0, 60, 120 and 180 s.
     const row = run({ client: { plans: "asked" }, requests: { perSecond: 0.5, count: 100 } });
     expect(row.meanMs).toBeGreaterThan(100 + (4 * 10 + 100 - 15) / 100);
     expect(row.meanMs).toBeLessThan(100 + (4 * 10 + 100 + 15) / 100);
   });
 
-  test("overheadMs: every read takes so much longer", () => {
+  test("overheadMs: every read takes that much longer", () => {
     expect(run({ client: { overheadMs: 7 } }).meanMs).toBe(107);
   });
 

@@ -88,7 +88,7 @@ describe("simulate", () => {
     expect(Math.max(...steps)).toBeLessThanOrEqual(1 / 400 + 1e-9);
   });
 
-  test("equal scenarios give equal results, other seeds other ones", () => {
+  test("equal scenarios give equal results, and other seeds give others", () => {
     const policies = [{ name: "adaptive" }, { name: "online" }, { name: "agar" }];
     expect(run({ policies })).toEqual(run({ policies }));
     expect(rowOf(run({ policies }), "adaptive").meanMs).not.toBe(rowOf(run({ policies, seed: 2 }), "adaptive").meanMs);
@@ -130,7 +130,7 @@ describe("simulate", () => {
     expect(recovered.meanMs).toBeLessThan(exact.meanMs - 5);
   });
 
-  test("a recovered chunk serves in place of its region after that has come back, and parity is asked for no more", () => {
+  test("a recovered chunk replaces its region even after that returns, and reads need no parity", () => {
     const row = rowOf(
       run({
         objects: { count: 1, bytes: 1000 },
@@ -173,7 +173,7 @@ describe("simulate", () => {
     expect(rowOf(rows, "2")).toMatchObject({ meanMs: 100, requestsPerRead: 1 });
   });
 
-  test("co-operating PoPs read from one another and are faster together", () => {
+  test("cooperating PoPs read from one another and are faster together", () => {
     const systems = [false, true].map((joint) => ({ name: joint ? "joint" : "alone", policy: "exact", joint }));
     const rows = run({ policies: undefined, systems }, THREE_POPS);
     expect(rowOf(rows, "alone").peerChunkRatio).toBe(0);
@@ -267,7 +267,7 @@ describe("parseScenario", () => {
     expect(() => run(changes)).toThrow(expect.objectContaining({ code: "SCENARIO_INVALID" }));
   });
 
-  test("policies of one name are told apart by their settings", () => {
+  test("policies of one name get their settings appended", () => {
     const { systems } = parseScenario({
       ...SMALL,
       policies: [{ name: "agar" }, { name: "online", decay: 0.5 }, { name: "online", decay: 0.9 }],

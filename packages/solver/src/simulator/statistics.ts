@@ -1,10 +1,11 @@
-/** Sums up the reads of one system at one PoP, or of several together. */
+/** Summarises the reads of one system at one PoP, or at several together. */
 
 import type { ReadOutcome } from "./world.ts";
 
+/** Statistics of reads. Times are in milliseconds; ratios are from 0 to 1, of completed reads. */
 export interface ReadStatistics {
   readonly reads: number;
-  /** Reads that could not be completed; they are in no other figure. */
+  /** Reads that could not be completed; no other figure includes them. */
   readonly failedReads: number;
   readonly meanMs: number;
   readonly p50Ms: number;
@@ -12,18 +13,19 @@ export interface ReadStatistics {
   readonly p99Ms: number;
   /** Reads that found at least one chunk in their own PoP's cache. */
   readonly hitRatio: number;
-  /** Reads that found all k there. */
+  /** Reads that found all k chunks there. */
   readonly fullHitRatio: number;
-  /** Chunks found there, of all chunks needed. */
+  /** Share of the needed chunks found there. */
   readonly chunkHitRatio: number;
-  /** Chunks found in a peer's cache, of all chunks needed. */
+  /** Share of the needed chunks found in a peer's cache. */
   readonly peerChunkRatio: number;
-  /** Chunks asked for per read, from all sources. */
+  /** Chunks requested per read, from all sources. */
   readonly requestsPerRead: number;
-  /** Reads that had to decode, because they used anything else than data chunks. */
+  /** Reads that had to decode, because they used other chunks than data chunks. */
   readonly decodedRatio: number;
 }
 
+/** Collects reads. */
 export class ReadLog {
   #ms = new Float32Array(1024);
   #count = 0;
@@ -36,6 +38,7 @@ export class ReadLog {
   #requests = 0;
   #decoded = 0;
 
+  /** Adds one read; `k` is the number of chunks it needed. */
   add({ ms, fromOwn: own, fromPeers: peers, requests, isDecoded }: ReadOutcome, k: number): void {
     if (Number.isNaN(ms)) {
       this.#failed++;
@@ -73,6 +76,7 @@ export class ReadLog {
     this.#decoded += other.#decoded;
   }
 
+  /** Returns the statistics of all reads so far; zeros when there are none. */
   summarize(): ReadStatistics {
     const sorted = this.#ms.slice(0, this.#count).toSorted();
     const per = (total: number): number => (this.#count === 0 ? 0 : total / this.#count);
@@ -92,14 +96,14 @@ export class ReadLog {
     };
   }
 
-  /** Latencies at so many equally spaced quantiles from 0 to 1, for a distribution plot. */
+  /** Returns latencies at `points` equally spaced quantiles from 0 to 1, for a distribution plot. */
   quantiles(points: number): number[] {
     const sorted = this.#ms.slice(0, this.#count).toSorted();
     return Array.from({ length: points }, (_, i) => quantile(sorted, i / (points - 1)));
   }
 }
 
-/** The smallest number that at least the share q of all is not above (nearest rank). */
+/** The smallest number that is at least as large as the share q of all numbers (nearest rank). */
 function quantile(sorted: Float32Array, q: number): number {
   if (sorted.length === 0) return 0;
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(q * sorted.length) - 1))]!;

@@ -1,10 +1,10 @@
-/** What is asked for: popularity that may shift or drift and the requests drawn from it, or a log played back. */
+/** The requests: drawn from a popularity that may shift or drift, or replayed from a log. */
 
 import type { Random } from "../random.ts";
 import type { Trace } from "../traces/trace.ts";
 import type { PopularitySpec, Scenario } from "./scenario/scenario.ts";
 
-/** A sequence of requests. After `next` the fields tell of the request it moved to. */
+/** A sequence of requests. After `next` the fields describe the request it moved to. */
 export interface Workload {
   readonly total: number;
   readonly seconds: number;
@@ -14,7 +14,7 @@ export interface Workload {
   readonly version: number;
   /** Moves to the next request; false when there is none. */
   next(): boolean;
-  /** The true probability of each object right now: for the oracle alone. */
+  /** The true probability of each object now; only the oracle may ask. */
   truth(): Float64Array;
 }
 
@@ -63,10 +63,12 @@ export class GeneratedWorkload implements Workload {
   }
 }
 
-/** The oracle of a log knows how often each object is asked for within windows of so many periods. */
+/** The oracle of a log knows the requests of each object within windows of this many periods. */
 const WINDOW_PERIODS = 10;
 
-/** A log played back: reads go to the PoP the log names, and to all PoPs in turn by their demand where it names none. */
+/**
+ * A replayed log. Reads go to the PoP that the log names, or to all PoPs in turn by their demand where it names none.
+ */
 export class TraceWorkload implements Workload {
   readonly total: number;
   seconds = 0;
@@ -116,7 +118,7 @@ export class TraceWorkload implements Workload {
   }
 }
 
-/** The true popularity over time. Ranks keep their probability; which object has which rank changes. */
+/** The true popularity over time. Each rank keeps its probability; the object at each rank changes. */
 export class PopularityProcess {
   /** Grows with every change. */
   version = 0;
@@ -148,7 +150,7 @@ export class PopularityProcess {
     for (; this.#swaps < swapsDue; this.#swaps++, this.version++) this.#swapTwo();
   }
 
-  /** Draws the next object asked for. */
+  /** Draws the next requested object. */
   draw(random: Random): number {
     const target = random.next() * this.#cumulative.at(-1)!;
     let low = 0;
@@ -161,7 +163,7 @@ export class PopularityProcess {
     return this.#objectAt[low]!;
   }
 
-  /** The true probability of each object right now. */
+  /** The true probability of each object now. */
   truth(): Float64Array {
     const truth = new Float64Array(this.#objectAt.length);
     for (const [rank, object] of this.#objectAt.entries()) truth[object] = this.#probability[rank]!;

@@ -12,24 +12,25 @@ import type { Group } from "./scenario/catalogue.ts";
 import { RegionLoad } from "./region-load.ts";
 import type { ClientSpec, CodeShape, PopSpec, Scenario, SystemSpec } from "./scenario/scenario.ts";
 
-/** How a read went; the same object is refilled by the next read. */
+/** The outcome of a read. The next read reuses the same object. */
 export interface ReadOutcome {
-  /** NaN when fewer than k chunks could be had. */
+  /** Duration in milliseconds; NaN when fewer than k chunks were available. */
   ms: number;
-  /** Chunks asked for, of the own cache, of peers and of regions together. */
+  /** Chunks requested from the own cache, peers and regions together. */
   requests: number;
   fromOwn: number;
   fromPeers: number;
-  /** Whether something else than data chunks was used, so that the reader had to decode. */
+  /** Whether the reader had to decode, because it used other chunks than data chunks. */
   isDecoded: boolean;
 }
 
-/** Draws by which expected latencies are averaged when there is noise. */
+/** Noise draws over which expected latencies are averaged. */
 const SAMPLES = 48;
 const SAMPLE_SEED = 0x5eed;
-/** A reader believes a plan for so long. */
+/** A reader uses a plan for this long. */
 const PLAN_SECONDS = 60;
 
+/** The regions, PoPs, objects and readers of one system in one run. */
 export class World {
   readonly code: CodeShape;
   readonly chunks: number;
@@ -46,13 +47,13 @@ export class World {
   readonly utilization: number;
   readonly outcome: ReadOutcome = { ms: 0, requests: 0, fromOwn: 0, fromPeers: 0, isDecoded: false };
   readonly #delta: number;
-  /** Keeps the data chunk that a read has recovered, in place of the parity chunk it recovered it from. */
+  /** Whether caches keep the data chunk that a read recovered, instead of the parity chunk it was recovered from. */
   readonly #recovered: boolean;
-  /** Copies of the whole object are never decoded. */
+  /** False for copies of whole objects, which need no decoding. */
   readonly #isCoded: boolean;
   readonly #decodeMs: number;
   readonly #client: ClientSpec;
-  /** Per object and PoP, when a reader there has heard its plan. */
+  /** Per object and PoP: when a reader there last received its plan. */
   readonly #plannedSeconds: Float64Array;
   #seconds = 0;
   readonly #groups: readonly Group[];
@@ -146,7 +147,7 @@ export class World {
     if (isCharged) this.#load.endRead();
     const kth = (asked: number): number => {
       for (let s = 0; s < asked; s++) sorted[s] = arrival[s]!;
-      // One answer has them one after another.
+      // One response carries them one after another.
       for (let s = 0; s < own; s++) sorted[asked + s] = ownMs + (s + 1) * ownTransferMs;
       return nthSmallest(sorted, own + asked, code.k);
     };
@@ -166,7 +167,7 @@ export class World {
     return outcome;
   }
 
-  /** When candidate s arrives that is asked at once. */
+  /** When candidate s arrives if it is requested at the start. */
   #arrivalOf(s: number, group: number, draw: NoiseDraw, isCharged: boolean, isExtra: boolean): number {
     const from = this.#candidates.source[s]!;
     if (from < 0) {
@@ -179,7 +180,7 @@ export class World {
     return this.#candidates.estimate[s]! * draw.chunk[from]! * draw.region[r]! * factor;
   }
 
-  /** Whether one of the chunks that had arrived by `ms` is none of the object's data. */
+  /** Whether one of the chunks that arrived by `ms` is not a data chunk. */
   #needsDecoding(own: number, held: number, wanted: number, ms: number): boolean {
     if (!this.#isCoded) return false;
     if (own > 0 && (this.functional || held >> this.code.k !== 0)) return true;
@@ -190,7 +191,7 @@ export class World {
     return false;
   }
 
-  /** The same with this read's own noise, and its extra requests charged to the regions that serve them. */
+  /** Reads an object with the noise of this read, and charges its extra requests to the regions that serve them. */
   readActual(pop: number, object: number, held: ArrayLike<number>, seed: number): ReadOutcome {
     const draw = this.#noise.drawFor(seed);
     const outcome = this.read(pop, this.groupOf[object]!, held, draw, this.#delta > 0);
@@ -200,10 +201,10 @@ export class World {
 
   #planMs(pop: number, object: number, draw: NoiseDraw): number {
     const at = object * this.pops.length + pop;
-    const heardSeconds = this.#plannedSeconds[at]!;
-    if (this.#seconds - heardSeconds < PLAN_SECONDS) return 0;
+    const plannedSeconds = this.#plannedSeconds[at]!;
+    if (this.#seconds - plannedSeconds < PLAN_SECONDS) return 0;
     this.#plannedSeconds[at] = this.#seconds;
-    const manifestMs = heardSeconds === -Infinity ? Math.min(...this.#regionMs[pop]!) : 0;
+    const manifestMs = plannedSeconds === -Infinity ? Math.min(...this.#regionMs[pop]!) : 0;
     return this.pops[pop]!.cacheLatencyMs * draw.own + manifestMs;
   }
 
@@ -215,9 +216,10 @@ export class World {
   }
 
   /**
-   * What a PoP should keep of a group's object when it keeps d chunks: of the k chunks that a read would use, given what
-   * the peers hold, the d most distant ones. A count when functional, a bit mask otherwise; with `recovered`, parity stands
-   * for data that the read does not use (Liu et al., section V-B: the recovered data chunk is cached instead).
+   * What a PoP should keep of a group's object when it keeps d chunks: the d most distant of the k chunks that a read
+   * would use, given what the peers hold. A count when functional, a bit mask otherwise. With `recovered`, data chunks
+   * that the read does not use take the place of parity (Liu et al., section V-B: the recovered data chunk is cached
+   * instead).
    */
   chooseChunks(pop: number, group: number, d: number, held: ArrayLike<number>): number {
     if (this.functional) return d;
@@ -229,7 +231,10 @@ export class World {
     return this.#recovered ? this.#recover(mask, group, found) : mask;
   }
 
-  /** Replaces the parity chunks in the mask by data chunks outside of the `found` candidates, those of regions that are down first. */
+  /**
+   * Replaces the parity chunks in the mask by data chunks outside the `found` candidates, first those of regions that
+   * are down.
+   */
   #recover(mask: number, group: number, found: number): number {
     const { k } = this.code;
     let used = 0;
@@ -242,7 +247,7 @@ export class World {
     return kept;
   }
 
-  /** What a PoP may expect of one chunk from each region under the present conditions, the time to transfer it left out. */
+  /** Latency of one chunk from each region under the present conditions, without its transfer. */
   regionLatencies(pop: number): LatencyLaw[] {
     const { mean, deviation } = this.#noise.chunkFactor;
     return Array.from(this.#regionMs[pop]!, (ms, r) => {
@@ -251,12 +256,12 @@ export class World {
     });
   }
 
-  /** Region of every chunk of a group's objects that a read may ask for now, nearest first. */
+  /** Region of every chunk of a group's objects that is available now, nearest first. */
   regionsOf(pop: number, group: number): number[] {
     return Array.from(this.#candidates.orderOf(pop, group), (chunk) => this.#groups[group]!.region[chunk]!);
   }
 
-  /** How many chunks a held value stands for. */
+  /** Number of chunks in a held value: the count itself when functional, the bits of the mask otherwise. */
   countOf(held: number): number {
     return this.functional ? held : bitCount(held);
   }

@@ -1,11 +1,14 @@
 /**
- * One line of an access log -> one read. Only successful reads of whole or partial objects count (GET with 200, 206 or 304):
- * they are what a cache could have served.
+ * Turns one line of an access log into one read. Only successful reads of whole or partial objects count (GET with 200,
+ * 206 or 304), because a cache could have served those.
  */
 
+/** Names of the access log formats that can be read. */
 export const LOG_FORMATS = ["s3", "logpush", "clf", "ycsb", "csv"] as const;
+/** S3 server access log, Cloudflare Logpush, Common Log Format, YCSB output, or CSV with a header. */
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
+/** What a line says: a read, something that is no successful read, or nothing that can be understood. */
 export type LogLine =
   | {
       readonly kind: "read";
@@ -26,7 +29,10 @@ const PARSERS: Readonly<Record<LogFormat, (line: string, columns: readonly strin
   csv: parseCsv,
 };
 
-/** Never throws: a line that cannot be read is "malformed" and says why. `columns` are a CSV file's. */
+/**
+ * Parses one line; never throws. A line it cannot parse is `malformed` with the problem. `columns`: names of a CSV
+ * file's columns.
+ */
 export function parseLogLine(format: LogFormat, line: string, columns: readonly string[]): LogLine {
   return PARSERS[format](line, columns);
 }
@@ -34,7 +40,7 @@ export function parseLogLine(format: LogFormat, line: string, columns: readonly 
 const OTHER: LogLine = { kind: "other" };
 const READ_STATUS = new Set([200, 206, 304]);
 
-/** Amazon S3 server access log: owner bucket [time] ip requester id operation key "request" status error sent size … */
+/** S3 server access log: owner bucket [time] ip requester id operation key "request" status error sent size … */
 function parseS3(line: string): LogLine {
   const fields = splitFields(line);
   if (fields.length < 13) return malformed(`an S3 access log line has at least 13 fields, this one ${fields.length}`);
@@ -82,7 +88,7 @@ function parseCommonLog(line: string): LogLine {
   return { kind: "read", key: path, seconds, ...sizeOf(size) };
 }
 
-/** What YCSB's basic database prints: READ table key [ fields ]. It has no times. */
+/** YCSB's basic database prints READ table key [ fields ], without times. */
 function parseYcsb(line: string): LogLine {
   const [operation, , key] = line.trim().split(/\s+/);
   if (!/^[A-Z]+$/.test(operation!)) return OTHER;
@@ -90,7 +96,10 @@ function parseYcsb(line: string): LogLine {
   return key === undefined ? malformed("READ without a key") : { kind: "read", key, seconds: undefined };
 }
 
-/** A header names the columns: key (or path, object), seconds (or time, timestamp), and perhaps bytes (or size) and pop. */
+/**
+ * The header names the columns: key (or path, object), seconds (or time, timestamp), optionally bytes (or size) and
+ * pop.
+ */
 function parseCsv(line: string, columns: readonly string[]): LogLine {
   const cells = splitCsv(line);
   const cell = (...names: string[]): string | undefined => cells[columns.findIndex((column) => names.includes(column))];
@@ -112,7 +121,7 @@ function sizeOf(text: unknown): { bytes?: number } {
   return Number.isFinite(bytes) && bytes > 0 ? { bytes } : {};
 }
 
-/** Splits at spaces, but keeps [bracketed] and "quoted" fields whole and without their marks. */
+/** Splits at spaces. [Bracketed] and "quoted" fields stay whole and lose their marks. */
 function splitFields(line: string): string[] {
   return Array.from(
     line.matchAll(/\[([^\]]*)\]|"((?:[^"\\]|\\.)*)"|(\S+)/g),
@@ -144,7 +153,7 @@ function parseLogTime(text: string): number | undefined {
   return Date.UTC(year, month / 3, day, hour, minute, second) / 1000 - offset;
 }
 
-/** RFC 3339, or a number since 1970 in seconds, milliseconds, microseconds or nanoseconds by its size. */
+/** RFC 3339, or a number since 1970 whose size decides between seconds, milliseconds, microseconds and nanoseconds. */
 function parseStamp(value: unknown): number | undefined {
   if (typeof value === "string" && value.includes("-") && value.includes(":")) {
     const ms = Date.parse(value);

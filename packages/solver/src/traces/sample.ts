@@ -1,16 +1,17 @@
-/** A smaller log that behaves like a large one: all reads of some of its objects. */
+/** Samples a log: all reads of some of its objects behave like the whole log with smaller caches. */
 
 import type { Trace } from "./trace.ts";
 
+/** A sampled log. */
 export interface TraceSample {
   readonly trace: Trace;
-  /** Share of the objects that are in it: caches must shrink by the same share. */
+  /** Share of the objects that the sample holds, above 0 and at most 1: caches must shrink by the same share. */
   readonly share: number;
 }
 
 /**
- * Keeps about `readsMax` reads: all reads of those objects whose number hashes below a threshold (SHARDS: Waldspurger et al.,
- * FAST 2015). A log that is no longer than that is returned as it is.
+ * Keeps about `readsMax` reads: all reads of the objects whose number hashes below a threshold (SHARDS, Waldspurger et
+ * al., FAST 2015). Returns a shorter log as it is, and also one that has too few objects to choose from.
  */
 export function sampleTrace(trace: Trace, readsMax: number): TraceSample {
   const wanted = Math.min(1, readsMax / trace.object.length);
@@ -31,7 +32,7 @@ export function sampleTrace(trace: Trace, readsMax: number): TraceSample {
     pop: reads.map((at) => trace.pop[at]),
     report: trace.report,
   };
-  // Too few objects to choose from: better slow than wrong.
+  // Too few objects to choose from: the whole log is slow, but a sample would be wrong.
   return reads.length < readsMax / 4 ? { trace, share: 1 } : { trace: sampled, share: kept.length / numbers.length };
 }
 

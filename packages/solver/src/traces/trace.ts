@@ -1,43 +1,50 @@
-/** A log of reads as the simulator replays it: which object when, built line by line from the logs people have. */
+/** A log of reads in the form that the simulator replays, built line by line from an access log. */
 
 import { solverError } from "../errors.ts";
 import { parseLogLine } from "./log-formats.ts";
 import type { LogFormat } from "./log-formats.ts";
 
+/**
+ * Reads in the order of time. `seconds`, `object` and `pop` have one entry per read; `keys` and `bytes` one per object.
+ */
 export interface Trace {
   /** Object names; the numbers in `object` are indices into it. */
   readonly keys: readonly string[];
-  /** Largest size seen of each object; the median of all known sizes where none was logged. */
+  /** Largest size seen of each object in bytes; the median of all known sizes where the log has none. */
   readonly bytes: Float64Array;
   /** Seconds since the first read, ascending. */
   readonly seconds: Float64Array;
+  /** The object read, as an index into `keys`. */
   readonly object: Int32Array;
-  /** Name of the PoP that was asked, where the log tells. */
+  /** Name of the PoP that served the read; undefined where the log does not say. */
   readonly pop: readonly (string | undefined)[];
   readonly report: TraceReport;
 }
 
+/** How many lines of a log were usable. */
 export interface TraceReport {
   readonly lines: number;
   readonly reads: number;
-  /** Well-formed lines that are no successful read: writes, listings, errors. */
+  /** Well-formed lines that are not successful reads: writes, listings, errors. */
   readonly otherLines: number;
   readonly malformedLines: number;
   /** The first few malformed lines. */
   readonly malformed: readonly { readonly line: number; readonly problem: string }[];
 }
 
+/** How to read a log. */
 export interface TraceOptions {
   readonly format: LogFormat;
-  /** Throw at the first malformed line instead of counting it. */
+  /** Throws at the first malformed line instead of counting it. Default false. */
   readonly isStrict?: boolean;
-  /** Reads per second for formats without times (YCSB). */
+  /** Reads per second for formats without times (YCSB). Default 1. */
   readonly perSecond?: number;
 }
 
 const REPORTED_MAX = 10;
 const BYTES_UNKNOWN = 1_000_000;
 
+/** Builds a trace from the lines of a log: `add` each line, then `finish`. */
 export class TraceBuilder {
   readonly #options: TraceOptions;
   readonly #indexOf = new Map<string, number>();
@@ -70,19 +77,20 @@ export class TraceBuilder {
     }
   }
 
-  /** Throws SCENARIO_INVALID when no line was a read. */
+  /** Returns the trace. Throws SCENARIO_INVALID when no line was a read. */
   finish(): Trace {
     if (this.#reads.length === 0) {
+      const { format } = this.#options;
       throw solverError(
         "SCENARIO_INVALID",
-        `none of ${this.#lines} lines is a read in ${this.#options.format} format`,
+        `none of the ${this.#lines} lines is a read in ${format} format: choose another format`,
         {
           lines: this.#lines,
           malformed: this.#malformed,
         },
       );
     }
-    // Logs are written when requests end, and by several machines: only nearly in order.
+    // Servers log requests when they end, and several machines write one log: lines are only nearly in order.
     const reads = this.#reads.toSorted((a, b) => a.seconds - b.seconds);
     const known = this.#bytes.filter((bytes) => bytes > 0).toSorted((a, b) => a - b);
     const usual = known[known.length >> 1] ?? BYTES_UNKNOWN;

@@ -181,7 +181,7 @@ describe("sampleTrace", () => {
     );
   });
 
-  test("a log that is short enough, or of too few objects, is played whole", () => {
+  test("a short log, or one of too few objects, is kept whole", () => {
     expect(sampleTrace(trace, 40_000)).toEqual({ trace, share: 1 });
     const few = read("csv", ["seconds,key", ...Array.from({ length: 5000 }, (_, i) => `${i},${i % 2}`)]);
     expect(sampleTrace(few, 100)).toEqual({ trace: few, share: 1 });

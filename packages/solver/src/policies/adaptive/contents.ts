@@ -15,7 +15,9 @@ export class Contents {
   /** Per kept object: the least milliseconds that giving up a unit of weight costs. */
   readonly #cheapest: Float64Array;
 
-  /** `estimate` is the live request probability per object; `known` lists the objects of a snapshot, which come first. */
+  /**
+   * `estimate` is the live request probability per object; `known` lists the objects of a snapshot, which come first.
+   */
   constructor(cache: PolicyCache, estimate: Float64Array, known: readonly number[]) {
     this.#cache = cache;
     this.#estimate = estimate;

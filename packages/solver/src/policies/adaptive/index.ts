@@ -1,7 +1,8 @@
 /**
- * The default policy, which needs no tuning. A filter over several horizons estimates popularity (`popularity-filter.ts`).
- * A requested object that is worth more than what it would replace takes its place at once. From time to time the policy
- * solves for the whole cache exactly. Every change must gain more than its cache write costs.
+ * The default policy, which needs no tuning. A filter over several horizons estimates popularity
+ * (`popularity-filter.ts`). A requested object that is worth more than what it would replace takes its place at once.
+ * From time to time the policy solves for the whole cache exactly. Every change must gain more than its cache write
+ * costs.
  */
 
 import { configureSome } from "../../policy/configure.ts";
@@ -11,7 +12,9 @@ import type { SnapshotReader } from "../../policy/snapshot.ts";
 import { Contents } from "./contents.ts";
 import { PopularityFilter } from "./popularity-filter.ts";
 
-/** A write costs as much as this many milliseconds of one read. It must pay off before popularity is likely to change. */
+/**
+ * A write costs as much as this many milliseconds of one read. It must pay off before popularity is likely to change.
+ */
 const WRITE_COST_MS = 200;
 /** Requests between two solves of the whole cache: at least this many, and one per object considered. */
 const SOLVE_EVERY = 64;

@@ -64,9 +64,9 @@ describe("PopularityFilter", () => {
   test("tracks a limited number of objects and forgets the least popular ones", () => {
     const filter = new PopularityFilter(6_000, 300);
     for (let n = 0; n < 5_000; n++) filter.record(n % 2 === 0 ? 0 : n);
-    const told = filter.tracked.length;
-    expect(told).toBeGreaterThan(250);
-    expect(told).toBeLessThanOrEqual(320);
+    const tracked = filter.tracked.length;
+    expect(tracked).toBeGreaterThan(250);
+    expect(tracked).toBeLessThanOrEqual(320);
     expect(filter.estimate[0]).toBeGreaterThan(0.3);
   });
 });

@@ -2,18 +2,18 @@
  * The popularity estimate of the adaptive policy: for every object a posterior over its request probability, under
  * several assumptions of how popularity changes.
  *
- * Model: an object's probability q of being the next one asked for stays the same until, with a small chance at each
- * request (the hazard), it is drawn anew from the distribution of all objects. On a grid of q this is Bayesian filtering of a
- * hidden Markov model (`posteriors.ts`), exact up to what happens within one step of silence. The distribution of all objects
- * is learned from the posteriors themselves (empirical Bayes). Every hazard is one expert, weighted by how well it
- * predicted the requests so far, with a little weight passed round so that another one can rise (fixed share, Herbster &
+ * Model: each request is for the object with probability q. At each request, with a small chance (the hazard), the
+ * object draws another q from the distribution of all objects. On a grid of q this is Bayesian filtering of a hidden
+ * Markov model (`posteriors.ts`), exact except within one step of silence. The filter learns the distribution of all
+ * objects from the posteriors (empirical Bayes). Every hazard is one expert, weighted by how well it predicted the
+ * requests so far. A little weight passes between experts, so that another one can rise (fixed share, Herbster &
  * Warmuth 1998).
  *
- * Everything may also change at once. Trials that forgot all they knew a moment ago (`restart-trial.ts`) run beside the
- * experts; when one predicts clearly better than the experts do together, they all start over from it.
+ * Everything may also change at once. Trials that started from nothing a moment ago (`restart-trial.ts`) run beside the
+ * experts. When a trial predicts clearly better than the experts together, all experts continue from it.
  *
- * The clock is the number of requests, and nothing is fitted to a workload. The work per request does not grow with the
- * number of objects: posteriors are brought forward when their object is asked for, and a few others in turn.
+ * The clock is the number of requests, and no constant is fitted to a workload. The work per request does not grow with
+ * the number of objects: a request updates the posterior of its object, and of a few others in turn.
  */
 
 import { PopularityGrid } from "./popularity-grid.ts";
@@ -21,36 +21,37 @@ import { Posteriors } from "./posteriors.ts";
 import { RestartTrial, TRIAL_REQUESTS } from "./restart-trial.ts";
 import type { SnapshotReader } from "../../policy/snapshot.ts";
 
-/** Chance per request that an object's popularity is drawn anew, one expert each; an even number of them. */
+/** Chance per request that an object draws another popularity: one expert each, an even number of them. */
 const HAZARDS = [0, 1 / 15_000, 1 / 4_000, 1 / 1_000];
 const EXPERTS = HAZARDS.length;
-/** They begin evenly spread. */
+/** Their starts are evenly spread. */
 const TRIALS = 3;
-/** Log likelihood ratio at which a trial takes over: one in 8,000 would by chance. */
+/** Log likelihood ratio at which a trial takes over; one trial in 8,000 reaches it by chance. */
 const TRIAL_EVIDENCE = 9;
 /** Share of weight that passes between experts per request. */
 const SHARE = 1 / 2_000;
-/** Objects are brought forward in turn, so that each comes up every so many requests … */
+/** Requests in which the turn passes over all objects … */
 const SWEEP_REQUESTS = 256;
-/** … but no more than so many with one request. */
+/** … but at most this many objects have their turn at one request. */
 const TURNS_MAX = 4;
-/** Turns over which is learned by how much the others are out of date. */
+/** Turns over which the filter learns how far the other means are out of date. */
 const LAG_TURNS = 1024;
-/** Requests between two steps of the unseen objects, which are one. */
+/** Requests between two updates of the crowd of unseen objects. */
 const UNSEEN_EVERY = 16;
-/** Requests over which the distribution of all objects is learned. */
+/** Requests over which the filter learns the distribution of all objects. */
 const LEARNING = 500;
-/** Nothing stays as it is for ever. */
+/** Upper limit of `lasting`, in requests. */
 const LASTING_MAX = 100_000;
-/** Some 16 MB of posteriors. */
+/** Tracked objects by default: about 16 MB of posteriors. */
 const TRACKED_MAX = 20_000;
 /** The place of the unseen objects. */
 const CROWD = 0;
 
+/** Estimates the request probability of every object from the sequence of requests. */
 export class PopularityFilter {
-  /** Estimated request probability of each object; 0 for one that was never asked for. */
+  /** Estimated request probability of each object; 0 for an object without requests. A live view. */
   readonly estimate: Float64Array;
-  /** The objects that are told apart from the crowd of the others. */
+  /** The objects with a posterior of their own; all others share that of the crowd. */
   readonly tracked: number[];
   readonly #objects: number;
   readonly #trackedMax: number;
@@ -62,14 +63,14 @@ export class PopularityFilter {
   readonly #weight: Float64Array;
   /** Per expert the sum of all objects' means: its normaliser. */
   readonly #mass: Float64Array;
-  /** Per expert: by how much the mean of an object sinks from one turn to the next. */
+  /** Per expert: how much the mean of an object falls from one turn to the next. */
   readonly #lag: Float64Array;
   readonly #trials: RestartTrial[];
   #now: number;
-  /** Whose turn it is to be brought forward. */
+  /** Index in `tracked` of the object whose turn is next. */
   #turn: number;
 
-  /** `trackedMax`: more objects are not told apart; the least popular ones return to the crowd. */
+  /** Tracks at most about `trackedMax` objects; beyond that the least popular ones return to the crowd. */
   constructor(objects: number, trackedMax = TRACKED_MAX, state?: SnapshotReader) {
     this.#objects = objects;
     this.#trackedMax = trackedMax;
@@ -92,7 +93,7 @@ export class PopularityFilter {
     });
   }
 
-  /** All it knows, for the constructor to read back. */
+  /** The lists that the constructor reads from a snapshot. */
   lists(): (Float64Array | Float32Array | number[])[] {
     return [
       this.estimate,
@@ -107,7 +108,7 @@ export class PopularityFilter {
     ];
   }
 
-  /** Takes one request in. */
+  /** Updates all estimates by one request. */
   record(object: number): void {
     const place = this.#placeOf[object]! || this.#track(object);
     this.#advance(place);
@@ -125,13 +126,13 @@ export class PopularityFilter {
     if (this.tracked.length > this.#trackedMax) this.#forgetLeast();
   }
 
-  /** Requests for which an object's popularity is likely to stay what it is, as the experts see it; LASTING_MAX at most. */
+  /** Expected number of requests until an object's popularity changes, by the experts' weights; at most LASTING_MAX. */
   get lasting(): number {
     const hazard = this.#weight.reduce((sum, weight, e) => sum + weight * HAZARDS[e]!, 0);
     return 1 / (hazard + 1 / LASTING_MAX);
   }
 
-  /** Brings one object's estimate forward to now. */
+  /** Brings one object's estimate up to date. */
   touch(object: number): void {
     const place = this.#placeOf[object]!;
     if (place === CROWD) return;
@@ -157,13 +158,13 @@ export class PopularityFilter {
     return place;
   }
 
-  /** Experts gain weight, and trials evidence, by the probability they gave to what was asked for. */
+  /** Experts gain weight, and trials evidence, by the probability that they gave to the requested object. */
   #judge(place: number, object: number): void {
     const weight = this.#weight;
     const mass = this.#mass;
     const lag = this.#lag;
     const { mean } = this.#posteriors;
-    // The means of the others were true a while ago: half a turn on average.
+    // The means of the other objects are half a turn old on average.
     const stale = this.tracked.length / 2;
     let together = 0;
     for (let e = 0; e < EXPERTS; e++) {
@@ -173,7 +174,7 @@ export class PopularityFilter {
     for (const trial of this.#trials) trial.evidence += Math.log(trial.record(object, this.#now) / together);
   }
 
-  /** Brings forward the next few objects, and now and then the crowd, and learns from them. */
+  /** Updates the objects whose turn it is, and at intervals the crowd, and learns from them. */
   #takeTurns(): void {
     const { tracked } = this;
     const objects = this.#objects;
@@ -211,7 +212,7 @@ export class PopularityFilter {
     for (let e = 0; e < EXPERTS; e++) this.#mass[e]! += times * mean[place * EXPERTS + e]!;
   }
 
-  /** All experts take over what a trial believes, and the trials start anew. */
+  /** All experts continue from the belief of a trial, and all trials restart. */
   #startOver(trial: RestartTrial): void {
     this.#mass.fill(0);
     for (const object of [-1, ...this.tracked]) {
@@ -225,7 +226,7 @@ export class PopularityFilter {
 
   #forgetLeast(): void {
     this.tracked.sort((a, b) => this.estimate[b]! - this.estimate[a]!);
-    // A tenth at a time, so that this stays rare.
+    // A tenth at a time keeps this rare.
     for (const object of this.tracked.splice(Math.floor(0.9 * this.#trackedMax))) this.#release(object);
   }
 

@@ -1,9 +1,15 @@
-/** The grid of request probabilities on which the popularity filter keeps its posteriors, and what runs of silence do there. */
+/**
+ * The grid of request probabilities on which the popularity filter keeps its posteriors, and the likelihood of silence
+ * on it.
+ */
 
 const RATIO = 1.3;
-/** Runs up to this length are exact; longer ones are cut to so many lengths per octave, so that there are few tables. */
+/**
+ * Runs up to this length are exact. Longer ones are cut to this many lengths per octave, so that there are few tables.
+ */
 const EXACT_REQUESTS = 256;
 
+/** Levels of request probability, and cached tables of likelihoods on them. */
 export class PopularityGrid {
   /** Request probabilities, ascending. */
   readonly levels: Float64Array;
@@ -21,7 +27,10 @@ export class PopularityGrid {
     this.#odds = [new Float64Array(count).fill(1)];
   }
 
-  /** What so many requests for other objects say. There is a table for every length: ask for those of `stepWithin`. */
+  /**
+   * Returns the likelihood of `requests` requests for other objects. Each length costs a table, so ask for lengths of
+   * `stepWithin`.
+   */
   silenceOver(requests: number): Silence {
     let silence = this.#silences.get(requests);
     if (!silence) {
@@ -31,7 +40,7 @@ export class PopularityGrid {
     return silence;
   }
 
-  /** The longest run there is a table for that is no longer than `requests`, and at most 1% shorter. */
+  /** Returns the longest run with a table that is not longer than `requests`; it is at most 1% shorter. */
   stepWithin(requests: number): number {
     if (requests < EXACT_REQUESTS) return requests;
     const unit = 2 ** (Math.floor(Math.log2(requests)) - Math.log2(EXACT_REQUESTS / 2));
@@ -48,8 +57,8 @@ export class PopularityGrid {
   }
 
   /**
-   * Before anything is known: as many objects in each octave as a Zipf law of exponent 1 has, from a tail on that makes the
-   * probabilities of all objects add up to 1; one object in twenty may be colder.
+   * Returns the prior before any request: each octave holds as many objects as under a Zipf law of exponent 1. The tail
+   * is set so that the probabilities of all objects sum to 1; one object in twenty may be colder.
    */
   firstPrior(objects: number): Float64Array {
     const { levels } = this;
@@ -75,6 +84,7 @@ export class PopularityGrid {
   }
 }
 
+/** Likelihood of a run of requests for other objects. */
 export interface Silence {
   /** For each level, the probability of silence over the whole run. */
   readonly whole: Float64Array;

@@ -1,25 +1,28 @@
 /**
- * Posteriors over request probabilities, one per place and expert. A place is what one object, or a crowd of objects of which
- * nothing tells them apart, is believed to be.
+ * Posteriors over request probabilities, one per place and expert. A place holds the belief about one object, or about
+ * a crowd of objects that cannot be distinguished.
  */
 
 import type { PopularityGrid } from "./popularity-grid.ts";
 import type { SnapshotReader } from "../../policy/snapshot.ts";
 
+/** The posteriors of all places. */
 export class Posteriors {
-  /** Per place and expert. */
+  /** Mean request probability, per place and expert. */
   mean: Float64Array;
   readonly #grid: PopularityGrid;
   readonly #experts: number;
   readonly #levels: number;
-  /** Per place, expert and level; they add up to 1 only after multiplying by `scale`. */
+  /** Per place, expert and level: probabilities that sum to 1 after multiplication by `scale`. */
   #share: Float32Array;
   #scale: Float64Array;
-  /** Per place: the request up to which it is brought forward. */
+  /** Per place: the request up to which its posterior is up to date. */
   #updatedAt: Float64Array;
   readonly #arrival: Float64Array;
 
-  /** All places up to `places` can be used; place 0 begins as `prior`, the others must be copied from one that has begun. */
+  /**
+   * Makes room for `places` places. Place 0 begins as `prior`; the others must be copied from a place that has begun.
+   */
   constructor(grid: PopularityGrid, experts: number, places: number, prior: Float64Array, state?: SnapshotReader) {
     this.#grid = grid;
     this.#experts = experts;
@@ -32,7 +35,7 @@ export class Posteriors {
     if (!state) this.begin(0, 0, (out) => out.set(prior));
   }
 
-  /** What the constructor reads back, of some places, which are numbered anew. */
+  /** The lists that the constructor reads from a snapshot, for some places, which get new numbers 0, 1, .. */
   lists(places: readonly number[]): (Float64Array | Float32Array)[] {
     const experts = this.#experts;
     const size = experts * this.#levels;
@@ -47,7 +50,7 @@ export class Posteriors {
     return [Float64Array.from(places, (place) => this.#updatedAt[place]!), mean, scale, share];
   }
 
-  /** Believes at `to` what is believed at `from`. */
+  /** Copies the belief of place `from` to place `to`. */
   copy(from: number, to: number): void {
     const experts = this.#experts;
     const size = experts * this.#levels;
@@ -63,7 +66,7 @@ export class Posteriors {
     this.#updatedAt[to] = this.#updatedAt[from]!;
   }
 
-  /** All experts believe the same of a place from `now` on; `write` fills in numbers that add up to 1. */
+  /** Gives all experts the same belief about a place from `now` on; `write` fills in probabilities that sum to 1. */
   begin(place: number, now: number, write: (out: Float32Array) => void): void {
     const experts = this.#experts;
     const levels = this.#levels;
@@ -78,7 +81,7 @@ export class Posteriors {
     this.#updatedAt[place] = now;
   }
 
-  /** Bayes' rule for one request for the object of that place. */
+  /** Applies Bayes' rule for one request for the object of the place. */
   arrive(place: number): void {
     const { mean } = this;
     const share = this.#share;
@@ -104,8 +107,8 @@ export class Posteriors {
   }
 
   /**
-   * Requests for others went by until `now`: silence speaks against high probabilities. With the hazard's chance the object
-   * changed somewhere on the way; then it was drawn from the prior, and silent for the rest.
+   * Applies the requests for other objects until `now`: silence speaks against high probabilities. With the hazard's
+   * chance the object changed on the way; then it was drawn from the prior, and silent for the rest.
    */
   advance(place: number, now: number, prior: Float64Array): void {
     const requests = this.#grid.stepWithin(now - this.#updatedAt[place]!);
@@ -120,13 +123,13 @@ export class Posteriors {
     const { whole, rest, stay } = this.#grid.silenceOver(requests);
     const q = this.#grid.levels;
     for (let g = 0; g < levels; g++) arrival[g] = prior[g]! * rest[g]!;
-    // Two experts at a time, which is faster: a sum waits for its last addition.
+    // Two experts at a time run faster, because each sum waits for its last addition.
     for (let e = 0; e < experts; e += 2) {
       const at = place * experts + e;
       const from = at * levels;
       const a0 = stay[e]! * scale[at]!;
       const a1 = stay[e + 1]! * scale[at + 1]!;
-      // The silence before the change is likely to so much, about, under what was believed.
+      // The approximate likelihood of the silence before the change, under the belief so far.
       const b0 = (1 - stay[e]!) * (0.5 + 0.5 / (1 + requests * mean[at]!));
       const b1 = (1 - stay[e + 1]!) * (0.5 + 0.5 / (1 + requests * mean[at + 1]!));
       let sum0 = 0;
@@ -152,7 +155,7 @@ export class Posteriors {
     }
   }
 
-  /** Moves `prior` towards what is believed of a place, experts counting by their weight. */
+  /** Moves `prior` towards the belief about a place, with the experts in proportion to their weight. */
   teach(place: number, weight: Float64Array, rate: number, prior: Float64Array): void {
     const share = this.#share;
     const scale = this.#scale;

@@ -1,24 +1,25 @@
 /**
- * A filter that forgot all it knew a moment ago. While popularity stays the same, an object's posterior depends only on how
- * often it was asked for since, so a trial is a list of counts.
+ * A filter that started from nothing a moment ago. While popularity stays the same, an object's posterior depends only
+ * on the number of its requests since then, so a trial is a list of counts.
  */
 
 import type { PopularityGrid } from "./popularity-grid.ts";
 import type { SnapshotReader } from "../../policy/snapshot.ts";
 
-/** A trial lives for so many requests. */
+/** Requests until a trial ends. */
 export const TRIAL_REQUESTS = 240;
 /** Requests between two sums over all objects. */
 const SUM_EVERY = 16;
 
+/** One trial. */
 export class RestartTrial {
-  /** Log likelihood ratio of what was asked for, against the experts. */
+  /** Log likelihood ratio of the requests, of the trial against the experts. */
   evidence: number;
   #began: number;
   readonly #grid: PopularityGrid;
   readonly #objects: number;
   readonly #counts: Map<number, number>;
-  /** How many objects were asked for 0, 1, .. times. */
+  /** How many objects had 0, 1, .. requests. */
   readonly #withCount: number[];
   readonly #prior: Float64Array;
   /** Sum of all objects' means: the normaliser. */
@@ -36,7 +37,7 @@ export class RestartTrial {
     for (const count of times) this.#withCount[count] = (this.#withCount[count] ?? 0) + 1;
   }
 
-  /** Takes in a request for the object; returns the probability that the trial gave to it. */
+  /** Counts a request for the object; returns the probability that the trial gave to it. */
   record(object: number, now: number): number {
     const count = this.#counts.get(object) ?? 0;
     if ((now - this.#began) % SUM_EVERY === 0) this.#mass = this.#sumOfMeans(now);
@@ -47,10 +48,12 @@ export class RestartTrial {
     return chance;
   }
 
+  /** Whether the trial has reached its end. */
   isOver(now: number): boolean {
     return now - this.#began >= TRIAL_REQUESTS;
   }
 
+  /** Starts again from nothing. */
   restart(now: number, prior: Float64Array): void {
     this.#began = now;
     this.evidence = 0;
@@ -60,6 +63,7 @@ export class RestartTrial {
     this.#prior.set(prior);
   }
 
+  /** Drops the object's count. */
   forget(object: number): void {
     const count = this.#counts.get(object);
     if (count === undefined) return;
@@ -77,7 +81,7 @@ export class RestartTrial {
     for (let g = 0; g < whole.length; g++) out[g] = (this.#prior[g]! * whole[g]! * odds[g]!) / sum;
   }
 
-  /** All it knows, for the constructor to read back. */
+  /** The lists that the constructor reads from a snapshot. */
   lists(): (Float64Array | number[])[] {
     const numbers = Float64Array.of(this.evidence, this.#began, this.#mass);
     return [numbers, this.#prior, [...this.#counts.keys()], [...this.#counts.values()]];

@@ -1,4 +1,4 @@
-/** How many chunks of each file to cache when the queues at the servers are as they are: a multiple-choice knapsack. */
+/** How many chunks of each file to cache for given queues at the servers: a multiple-choice knapsack. */
 
 import { solveKnapsack } from "../../knapsack/index.ts";
 import { crowdingOf } from "./descend.ts";
@@ -6,10 +6,13 @@ import { excess, latencyBound } from "./latency-bound.ts";
 import type { QueueMoments, Server } from "./latency-bound.ts";
 import type { SproutFile } from "./files.ts";
 
-/** Overloaded queues are infinitely slow; for comparing options, very slow is enough. */
+/** Stands in for the infinite time of an overloaded queue, so that options can be compared. */
 const SLOW_SECONDS = 1e9;
 
-/** Returns d of each file within the capacity, of largest sum of what the cached chunks spare: their own time and crowding. */
+/**
+ * Returns d of each file within the capacity that saves most: the time of the cached chunks and the waits they would
+ * cause.
+ */
 export function chooseCached(
   files: readonly SproutFile[],
   servers: readonly Server[],
@@ -37,7 +40,10 @@ export function chooseCached(
   return Int32Array.from(choice, (option) => option + 1);
 }
 
-/** What one read costs, by d: its bound with the k - d cheapest servers asked, and the waits it causes to others. */
+/**
+ * Cost of one read by d: its bound when it asks the k - d cheapest servers, and the waits that it causes for other
+ * reads.
+ */
 function costsByCached(
   { k, servers }: SproutFile,
   queues: readonly QueueMoments[],

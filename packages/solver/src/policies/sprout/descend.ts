@@ -1,9 +1,10 @@
-/** The probabilities of asking the servers, when it is settled how many chunks of each file are cached. */
+/** The probabilities of asking the servers, for given numbers of cached chunks. */
 
 import { excess, latencyBound, queueMoments } from "./latency-bound.ts";
 import type { QueueMoments, Server } from "./latency-bound.ts";
 import type { SproutFile } from "./files.ts";
 
+/** Probabilities per file and server, and the mean bound in seconds that they give. */
 export interface Requests {
   readonly probability: readonly Float64Array[];
   readonly meanBound: number;
@@ -12,7 +13,10 @@ export interface Requests {
 /** The descent ends when a step gains less than this share. */
 const GAIN_MIN = 1e-5;
 
-/** Goes down from `start`, which asks for k - d chunks of each file, by at most so many conditional gradient steps. */
+/**
+ * Lowers the mean bound from `start`, which asks for k - d chunks of each file, in at most `stepsMax` conditional
+ * gradient steps.
+ */
 export function descend(
   files: readonly SproutFile[],
   servers: readonly Server[],
@@ -67,7 +71,7 @@ function meanBoundOf(
   return rate > 0 ? sum / rate : 0;
 }
 
-/** Where the gradient points: each file asks only its k - d cheapest servers. */
+/** The vertex that the gradient points to: each file asks only its k - d cheapest servers. */
 function cheapestRequests(
   files: readonly SproutFile[],
   servers: readonly Server[],
@@ -76,7 +80,7 @@ function cheapestRequests(
 ): Float64Array[] {
   const { queues, crowding, z } = crowdingOf(files, servers, probability);
   return files.map((file, i) => {
-    // What one more request costs: its own time, and the wait it causes to all others.
+    // Cost of one more request: its own time, and the waits that it causes for all others.
     const costOf = (j: number): number => excess(queues[j]!, z[i]!) + crowding[j]!;
     const asked = new Float64Array(servers.length);
     const cheapest = file.servers.toSorted((a, b) => costOf(a) - costOf(b));
@@ -85,14 +89,16 @@ function cheapestRequests(
   });
 }
 
+/** The queues at the servers, and what more load would cost. */
 export interface Crowding {
   readonly queues: readonly QueueMoments[];
-  /** By how much one more request per second at a server lengthens the bounds of all reads per second, in seconds. */
+  /** Per server: how much one more request per second lengthens the bounds of all reads of a second, in seconds. */
   readonly crowding: Float64Array;
+  /** Per file: the z of its bound. */
   readonly z: readonly number[];
 }
 
-/** The queues that the probabilities make, and what additional load would do to all files, by a small difference. */
+/** Returns the queues that the probabilities cause, and the cost of more load by a small difference. */
 export function crowdingOf(
   files: readonly SproutFile[],
   servers: readonly Server[],

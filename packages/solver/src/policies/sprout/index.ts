@@ -1,12 +1,13 @@
 /**
- * Sprout (ToN 2017): at the end of each period d of every object is chosen so that the mean of Lemma 1's latency bound is
- * least, with the reads' own load on the regions counted (`sprout/optimize.ts`). The cache should hold functional chunks.
+ * Sprout (ToN 2017): at the end of each period it chooses d of every object so that the mean of Lemma 1's latency bound
+ * is least. The bound counts the load that the reads put on the regions (`optimize.ts`). The cache should hold
+ * functional chunks.
  *
- * Departures: rates are Agar's moving average over periods instead of detected time bins. A region is as many servers as it
- * has chunks of one object; its printed latency is what a chunk takes at the present load, the service alone so much less as a
- * queue of that utilization makes it. Reads ask the nearest chunks as under every other policy, not by the probabilities that
- * the optimiser finds beside d. A cache that knows no regions gives fixed latencies without queues: the bound is
- * then the time of the slowest chunk, and the problem the knapsack of `exact`.
+ * Departures: rates are Agar's moving average over periods instead of detected time bins. A region is as many servers
+ * as it has chunks of one object. Its latency is that of a chunk at the present load, from which follows the service
+ * time alone. Reads ask for the nearest chunks, as under every other policy, and not by the probabilities that the
+ * optimiser finds beside d. A cache without regions has fixed latencies and no queues. The bound is then the time of
+ * the slowest chunk, and the problem is the knapsack of `exact`.
  */
 
 import type { LatencyLaw } from "../../options/latency.ts";
@@ -21,15 +22,16 @@ import type { Policy, PolicyCache, StorageView } from "../../policy/policy.ts";
 import { packSnapshot } from "../../policy/snapshot.ts";
 import type { SnapshotReader } from "../../policy/snapshot.ts";
 
-/** Objects asked for less than so many times per period are not considered. */
+/** The plan leaves out objects with fewer requests per period. */
 const POPULARITY_MIN = 1e-2;
-/** Good enough for one period; the bound is wider than what more would gain. */
+/** Good enough for one period: the bound is looser than what more steps would gain. */
 const LIMITS = { gainMin: 1e-2, roundsMax: 3, stepsMax: 8 };
-/** A latency is never wholly certain; at 0 the bound has corners where gradients say nothing. */
+/** Least deviation of a latency as a share of its mean: at 0 the bound has corners, where it has no gradient. */
 const VARIATION_MIN = 0.05;
-/** Latencies of 0 ms are no times of a server. */
+/** Least mean of a server in ms: a service time must be positive. */
 const MEAN_MS_MIN = 1e-3;
 
+/** Creates the policy for `cache`, as new or from a snapshot. `alpha`: weight of the newest period. */
 export function sprout(cache: PolicyCache, alpha: number, state?: SnapshotReader): Policy {
   const popularity = new PeriodPopularity(cache.objects, alpha, state);
   return {
@@ -46,7 +48,7 @@ export function sprout(cache: PolicyCache, alpha: number, state?: SnapshotReader
   };
 }
 
-/** Chunks to keep of each object. Rates are in requests per period: only their shares of the load matter. */
+/** Chunks to keep of each object. Rates are in requests per period, because only their shares of the load matter. */
 function plan(cache: PolicyCache, storage: StorageView, requests: Float64Array): Uint8Array {
   const count = new Uint8Array(cache.objects);
   const objects: number[] = [];
@@ -54,7 +56,7 @@ function plan(cache: PolicyCache, storage: StorageView, requests: Float64Array):
   for (let o = 0; o < cache.objects; o++) {
     const k = cache.kOf(o);
     const servers = serversOf(storage.regionsOf(o), storage.latency.length);
-    // What cannot be read at all is left alone: no number of functional chunks below k makes up for it.
+    // Leaves out objects that cannot be read at all: fewer than k functional chunks cannot help them.
     if (requests[o]! < POPULARITY_MIN || servers.length < k || cache.chunkWeight[o]! > cache.capacity) continue;
     objects.push(o);
     files.push({ readsPerSecond: requests[o]!, k, servers, chunkWeight: cache.chunkWeight[o]! });
@@ -66,15 +68,15 @@ function plan(cache: PolicyCache, storage: StorageView, requests: Float64Array):
   return count;
 }
 
-/** Server numbers of an object's chunks: the n-th chunk of a region lies on the region's n-th server. */
+/** Server numbers of an object's chunks: the n-th chunk in a region is on the region's n-th server. */
 function serversOf(regions: readonly number[], regionCount: number): number[] {
   const seen = new Int32Array(regionCount);
   return regions.map((region) => seen[region]!++ * regionCount + region);
 }
 
 /**
- * A server that serves n chunks at a time, each in s = latency (1 - u) on average, is busy for u of the time when
- * arrivals x s / n = u: so n follows from the arrivals that reads make when they ask all servers alike.
+ * A server that serves n chunks at a time, each in s = latency x (1 - u) on average, is busy for the share u of the
+ * time when arrivals x s / n = u. So n follows from the arrivals of reads that ask all servers alike.
  */
 function asServers({ latency, utilization }: StorageView, files: readonly SproutFile[]): Server[] {
   const count = 1 + Math.max(...files.flatMap(({ servers }) => servers));

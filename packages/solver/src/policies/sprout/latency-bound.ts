@@ -1,8 +1,8 @@
 /**
- * Sprout's latency bound (ToN 2017, Lemma 1): chunks queue at their servers, a read of file i asks server j with
- * probability pi_ij, and is done when its last chunk arrives.
+ * Sprout's latency bound (ToN 2017, Lemma 1). Chunks queue at their servers. A read of file i asks server j with
+ * probability pi_ij, and ends when its last chunk arrives.
  *
- * The printed Gamma^4 of equation (4) is (E[X^2])^2, as the Pollaczek-Khinchine formula has it.
+ * The printed Gamma^4 of equation (4) is (E[X^2])^2, by the Pollaczek-Khinchine formula.
  */
 
 import { solverError } from "../../errors.ts";
@@ -12,27 +12,28 @@ export interface Server {
   readonly mean: number;
   readonly secondMoment: number;
   readonly thirdMoment: number;
-  /** How many chunks it works on side by side, each with a queue of its own. Default 1; Infinity: nothing ever waits. */
+  /** Chunks it serves side by side, each with a queue of its own; above 0. Default 1; Infinity: no chunk waits. */
   readonly parallel?: number;
 }
 
-/** A server whose times are exponential. */
+/** A server with exponential service times of this rate, above 0. */
 export function exponentialServer(ratePerSecond: number): Server {
   return { mean: 1 / ratePerSecond, secondMoment: 2 / ratePerSecond ** 2, thirdMoment: 6 / ratePerSecond ** 3 };
 }
 
-/** A server whose times are lognormal, with this mean and standard deviation. */
+/** A server with lognormal service times of this mean, above 0, and standard deviation, >= 0, in seconds. */
 export function lognormalServer(mean: number, deviation: number): Server {
   const spread = 1 + (deviation / mean) ** 2;
   return { mean, secondMoment: mean ** 2 * spread, thirdMoment: (mean * spread) ** 3 };
 }
 
+/** Moments of the time that a chunk spends at a server, waiting and service: seconds and seconds^2. */
 export interface QueueMoments {
   readonly mean: number;
   readonly variance: number;
 }
 
-/** Mean and variance of the time a chunk spends at a server, equations (3) and (4); infinite when overloaded. */
+/** Equations (3) and (4): mean and variance of a chunk's time at a server; Infinity when it is overloaded. */
 export function queueMoments(server: Server, arrivalsPerSecond: number): QueueMoments {
   const { mean, secondMoment, thirdMoment, parallel = 1 } = server;
   const arrivals = arrivalsPerSecond / parallel;
@@ -47,7 +48,10 @@ export function queueMoments(server: Server, arrivalsPerSecond: number): QueueMo
   };
 }
 
-/** Bound on a read's expected duration and the z that gives it: the minimum over z >= 0 of equation (2), which is convex in z. */
+/**
+ * Returns the bound on a read's expected duration in seconds, and the z that gives it: the minimum over z >= 0 of
+ * equation (2), which is convex in z. `probability` and `queues` have one entry per server.
+ */
 export function latencyBound(probability: Float64Array, queues: readonly QueueMoments[]): { bound: number; z: number } {
   const asked: Asked[] = [];
   let high = 0;
@@ -57,7 +61,7 @@ export function latencyBound(probability: Float64Array, queues: readonly QueueMo
     asked.push({ pi, ...queues[j]! });
     high = Math.max(high, queues[j]!.mean + 4 * Math.sqrt(queues[j]!.variance));
   }
-  // A file that is wholly in the cache asks no server.
+  // A read of a wholly cached file asks no server.
   if (asked.length === 0) return { bound: 0, z: 0 };
   if (!Number.isFinite(high)) return { bound: Infinity, z: 0 };
   const z = minimize(asked, high);
@@ -70,7 +74,10 @@ interface Asked extends QueueMoments {
   readonly pi: number;
 }
 
-/** Where the slope of equation (2) changes its sign in [0, high]: Newton's steps, and halves where they lead outside. */
+/**
+ * Finds where the slope of equation (2) changes its sign in [0, high], by Newton steps and bisection outside the
+ * bracket.
+ */
 function minimize(asked: readonly Asked[], high: number): number {
   let low = 0;
   let z = high / 2;
@@ -95,7 +102,7 @@ function minimize(asked: readonly Asked[], high: number): number {
 
 const STEPS_MAX = 80;
 
-/** Half of (E[Q] - z) + sqrt((E[Q] - z)^2 + Var[Q]): a bound on how much longer than z a chunk takes. */
+/** Half of (E[Q] - z) + sqrt((E[Q] - z)^2 + Var[Q]): a bound on the expected seconds that a chunk takes beyond z. */
 export function excess({ mean, variance }: QueueMoments, z: number): number {
   return (mean - z + Math.sqrt((mean - z) ** 2 + variance)) / 2;
 }

@@ -1,11 +1,11 @@
 /**
- * Sprout's optimiser: how many functional chunks d of each file to cache, and with which probabilities to ask the servers,
- * so that the mean latency bound is least (section IV, Algorithm 1).
+ * Sprout's optimiser: how many functional chunks d of each file to cache, and with which probabilities to ask the
+ * servers, so that the mean latency bound is least (section IV, Algorithm 1).
  *
- * Like the paper's algorithm it alternates: z, then d and the probabilities, until the bound falls no more. Departures: d is
- * chosen exactly, by the knapsack, at the present queues, instead of fixing rounded blocks of files one after the other; the
- * probabilities follow by conditional gradient steps (Frank & Wolfe 1956) instead of projected ones. The objective is not
- * convex in all variables once files of different z share a server, so the best round is kept.
+ * Like the paper's algorithm it alternates: z, then d and the probabilities, until the bound falls no more. Departures:
+ * d is chosen exactly, by the knapsack, at the present queues, instead of fixing rounded blocks of files one after the
+ * other; the probabilities follow by conditional gradient steps (Frank & Wolfe 1956) instead of projected ones. The
+ * objective is not convex in all variables once files of different z share a server, so the best round is kept.
  */
 
 import { solverError } from "../../errors.ts";
@@ -16,10 +16,11 @@ import type { SproutFile } from "./files.ts";
 import { checkServers } from "./latency-bound.ts";
 import type { Server } from "./latency-bound.ts";
 
+/** What to cache, and which servers to ask. */
 export interface SproutPlan {
-  /** Functional chunks to cache of each file. */
+  /** Functional chunks to cache of each file, 0..k. */
   readonly cached: Int32Array;
-  /** Per file: the probability of asking each server. */
+  /** Per file: the probability of asking each server; they sum to k - d. */
   readonly probability: readonly Float64Array[];
   /** Mean over all reads of the latency bound, in seconds. */
   readonly meanBound: number;
@@ -27,16 +28,20 @@ export interface SproutPlan {
   readonly rounds: readonly number[];
 }
 
+/** When the search ends. */
 export interface SproutLimits {
-  /** A round ends the search when it gains less than this share. Default 1e-4. */
+  /** A round that gains less than this share ends the search. Default 1e-4. */
   readonly gainMin?: number;
-  /** Default 20. */
+  /** Rounds at most. Default 20. */
   readonly roundsMax?: number;
   /** Gradient steps in a round. Default 60. */
   readonly stepsMax?: number;
 }
 
-/** Throws SCENARIO_INVALID for malformed numbers, or when the servers are overloaded even with a full cache. */
+/**
+ * Returns the best plan found. Throws SCENARIO_INVALID for malformed numbers, or when a full cache still leaves servers
+ * overloaded.
+ */
 export function optimizeSprout(
   files: readonly SproutFile[],
   servers: readonly Server[],
@@ -45,7 +50,7 @@ export function optimizeSprout(
 ): SproutPlan {
   checkFiles(files, servers.length, capacity);
   checkServers(servers);
-  // Start with every file cached in the same proportion and all its servers asked alike.
+  // The start caches the same share of every file, and asks all its servers alike.
   const total = files.reduce((sum, { k, chunkWeight = 1 }) => sum + k * chunkWeight, 0);
   const share = total > 0 ? 1 - Math.min(1, capacity / total) : 1;
   let probability: readonly Float64Array[] = files.map((file) => {
@@ -75,13 +80,13 @@ export function optimizeSprout(
   return best;
 }
 
-/** Probabilities that add up to k - d, each at most 1, as near to the given ones as scaling allows. */
+/** Scales probabilities so that they sum to k - d, each at most 1. */
 function rescale(probability: Float64Array, { k, servers }: SproutFile, cached: number): Float64Array {
   const wanted = k - cached;
   const scaled = new Float64Array(probability.length);
   if (wanted <= 0) return scaled;
   for (const j of servers) scaled[j] = Math.max(probability[j]!, 1e-9);
-  // Those cut off at 1 leave the rest to the others; at most one server reaches 1 per round or it ends.
+  // Probabilities cut off at 1 leave the rest to the others. Each round cuts off at least one, or is the last.
   for (let round = 0; round <= servers.length; round++) {
     let fixed = 0;
     let free = 0;

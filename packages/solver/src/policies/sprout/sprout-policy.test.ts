@@ -39,7 +39,7 @@ describe("policy sprout", () => {
     expect(run({ policies: [{ name: "sprout" }] })[0]!.meanMs).toBe(sprout!.meanMs);
   });
 
-  test("a system may read otherwise", () => {
+  test("a system can set another way to read", () => {
     const systems = [{ name: "s", policy: "sprout", read: { cachedChunks: "exact" } }];
     expect(parseScenario({ ...SCENARIO, systems }).systems[0]!.read.cachedChunks).toBe("exact");
     expect(parseScenario({ ...SCENARIO, policies: [{ name: "sprout" }] }).systems[0]!.read.cachedChunks).toBe(
@@ -47,7 +47,7 @@ describe("policy sprout", () => {
     );
   });
 
-  test("goes on when regions are slow or down, and objects differ in size", () => {
+  test("still plans when regions are slow or down, and objects differ in size", () => {
     const [row] = run({
       objects: { count: 60, bytes: { distribution: "lognormal", medianBytes: 3000, sigma: 1 } },
       pops: [{ ...SCENARIO.pops[0], capacityChunks: undefined, capacityBytes: 30_000 }],

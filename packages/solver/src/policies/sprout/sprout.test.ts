@@ -12,7 +12,7 @@ describe("Sprout's bound (Lemma 1)", () => {
     expect(queueMoments(exponentialServer(2), 2)).toEqual({ mean: Infinity, variance: Infinity });
   });
 
-  test("servers side by side share the arrivals; with endlessly many nothing waits", () => {
+  test("servers side by side share the arrivals; with infinitely many no chunk waits", () => {
     const server = lognormalServer(2, 1);
     expect(queueMoments({ ...server, parallel: 4 }, 1)).toEqual(queueMoments(server, 0.25));
     const { mean, variance } = queueMoments({ ...server, parallel: Infinity }, 1e9);
@@ -35,13 +35,13 @@ describe("Sprout's bound (Lemma 1)", () => {
     }
   });
 
-  test("of certain times all of which are waited for, it is the longest", () => {
+  test("is the longest time when no time varies and the read waits for all", () => {
     const queues = [10, 30, 20].map((mean) => ({ mean, variance: 0 }));
     expect(latencyBound(Float64Array.of(1, 1, 1), queues).bound).toBeCloseTo(30, 9);
     expect(latencyBound(Float64Array.of(1, 0, 1), queues).bound).toBeCloseTo(20, 9);
   });
 
-  test("no server asked takes no time, an overloaded one for ever", () => {
+  test("is 0 without servers, and Infinity at an overloaded server", () => {
     const queues = [queueMoments(exponentialServer(1), 2)];
     expect(latencyBound(Float64Array.of(0), queues).bound).toBe(0);
     expect(latencyBound(Float64Array.of(1), queues).bound).toBe(Infinity);
@@ -108,7 +108,7 @@ describe("Sprout's optimiser", () => {
     expect(kept(0)).toBeGreaterThan(kept(5));
   });
 
-  test("rounds only get better in what is kept, and end when they gain no more", () => {
+  test("the best round is kept, and rounds end when they gain no more", () => {
     const { rounds, meanBound } = optimizeSprout(files, servers, 20);
     expect(rounds.length).toBeGreaterThan(1);
     expect(rounds.length).toBeLessThan(20);

@@ -1,11 +1,11 @@
-/** What is stored: how large the objects are and in which regions their chunks lie. */
+/** The stored objects: their sizes, and the regions of their chunks. */
 
 import type { Random } from "../../random.ts";
 import type { Scenario } from "./scenario.ts";
 
 /**
- * Regions of an object's chunks. Round-robin puts chunk c in region c for every object, as `put` does; whole copies, which would
- * all crowd into the first regions that way, start one region further with each object.
+ * Returns the region of each of an object's chunks. Round-robin puts chunk c in region c for every object, as `put`
+ * does. Whole copies start one region further with each object (`first`), or all would be in the first regions.
  */
 export function placeChunks(
   { regions, bucketsPerRegion, placement }: Scenario,
@@ -18,7 +18,10 @@ export function placeChunks(
   return Int32Array.from(random.shuffle(buckets).slice(0, chunks));
 }
 
-/** The object size by which `capacityChunks` is measured: the one size, the median, or the mean of a list. */
+/**
+ * Returns the object size in bytes that defines a chunk of `capacityChunks`: the common size, the median, or the mean
+ * of a list.
+ */
 export function nominalBytes({ objects }: Scenario): number {
   const { bytes } = objects;
   if (typeof bytes === "number") return bytes;
@@ -26,6 +29,7 @@ export function nominalBytes({ objects }: Scenario): number {
   return Math.ceil(bytes.reduce((sum, size) => sum + size, 0) / bytes.length);
 }
 
+/** Returns the size of every object in bytes. */
 export function objectBytes({ objects }: Scenario, random: Random): Float64Array {
   const { bytes, count } = objects;
   if (bytes instanceof Float64Array) return bytes;
@@ -40,16 +44,16 @@ export function objectBytes({ objects }: Scenario, random: Random): Float64Array
 export interface Group {
   /** Region of each chunk. */
   readonly region: Int32Array;
-  /** Per PoP: how long one chunk takes to transfer from a region. */
+  /** Per PoP: milliseconds to transfer one chunk from a region. */
   readonly transferMs: Float64Array;
-  /** Per PoP: the same from its own cache or a peer's. */
+  /** Per PoP: milliseconds to transfer one chunk from its own cache or a peer's. */
   readonly cacheTransferMs: Float64Array;
 }
 
-/** Sizes that differ by less than a part of an octave count as equal, so that there are few groups. */
+/** Sizes within this part of an octave count as equal, so that there are few groups. */
 const SIZES_PER_OCTAVE = 64;
 
-/** Places every object and tells which group it belongs to. */
+/** Places every object; returns the groups, and the group of each object. */
 export function groupObjects(
   scenario: Scenario,
   chunks: number,

@@ -1,15 +1,18 @@
-/** How the regions are at a moment: slowed down or down, as the scenario's events say. */
+/** The state of the regions at a moment, slow or down, by the scenario's events. */
 
 import type { EventSpec } from "./scenario.ts";
 
+/** Moves through the events of a scenario. */
 export class Conditions {
   /** Grows with every change. */
   version = 0;
+  /** Per region: factor on its latency. */
   readonly factor: Float64Array;
+  /** Per region: 1 while it is down. */
   readonly down: Uint8Array;
   readonly #events: readonly EventSpec[];
   readonly #regions: readonly string[];
-  /** Moments at which something begins or ends, ascending. */
+  /** Moments in seconds at which an event begins or ends, ascending. */
   readonly #changes: readonly number[];
   #next = 0;
 

@@ -1,4 +1,4 @@
-/** The checks that turn unknown JSON into a scenario. */
+/** Turns unknown JSON into a checked scenario. */
 
 import {
   asBoolean,
@@ -25,12 +25,46 @@ import type {
   SystemSpec,
 } from "./scenario.ts";
 
-const FIELDS =
-  "name about seed runs code objects regions bucketsPerRegion placement pops noise popularity requests periodSeconds decide probeSeconds load read client events policies systems".split(
-    " ",
-  );
+const FIELDS = [
+  "name",
+  "about",
+  "seed",
+  "runs",
+  "code",
+  "objects",
+  "regions",
+  "bucketsPerRegion",
+  "placement",
+  "pops",
+  "noise",
+  "popularity",
+  "requests",
+  "periodSeconds",
+  "decide",
+  "probeSeconds",
+  "load",
+  "read",
+  "client",
+  "events",
+  "policies",
+  "systems",
+];
+const POP_FIELDS = [
+  "name",
+  "regionLatencyMs",
+  "regionMbitPerSecond",
+  "cacheLatencyMs",
+  "cacheMbitPerSecond",
+  "peerLatencyMs",
+  "capacityChunks",
+  "capacityBytes",
+  "demand",
+];
 
-/** Checks a scenario without `extends`; throws SCENARIO_INVALID naming the field and what it should be. */
+/**
+ * Checks a scenario without `extends`, and fills in the defaults. Throws SCENARIO_INVALID with the field and what it
+ * should be. Policies and their settings are checked when the simulator creates them.
+ */
 export function parseScenario(input: unknown): Scenario {
   const json = asObject(input, "scenario");
   refuseUnknown(json, FIELDS, "");
@@ -74,7 +108,7 @@ function parseCode(input: unknown): CodeShape {
   const json = asObject(input, "code");
   const k = asInteger(json["k"], "code.k", 1);
   const m = asInteger(json["m"], "code.m", 0);
-  // Cached chunks are kept as the bits of a 32-bit mask.
+  // The simulator holds cached chunks as the bits of a 32-bit mask.
   if (k + m > 30) fail("code", `the simulator takes at most 30 chunks, got ${k}+${m}`);
   return { k, m };
 }
@@ -108,18 +142,12 @@ function parsePops(input: unknown, regions: readonly string[]): PopSpec[] {
   return list.map((entry, i) => {
     const at = `pops[${i}]`;
     const json = asObject(entry, at);
-    refuseUnknown(
-      json,
-      "name regionLatencyMs regionMbitPerSecond cacheLatencyMs cacheMbitPerSecond peerLatencyMs capacityChunks capacityBytes demand".split(
-        " ",
-      ),
-      `${at}.`,
-    );
+    refuseUnknown(json, POP_FIELDS, `${at}.`);
     const latency = asObject(json["regionLatencyMs"], `${at}.regionLatencyMs`);
     for (const region of regions) asNumber(latency[region], `${at}.regionLatencyMs.${region}`, 0);
     const peers = asObject(json["peerLatencyMs"] ?? {}, `${at}.peerLatencyMs`);
     for (const [peer, ms] of Object.entries(peers)) {
-      if (!names.includes(peer)) fail(`${at}.peerLatencyMs`, `names no PoP of this scenario: ${peer}`);
+      if (!names.includes(peer)) fail(`${at}.peerLatencyMs`, `is not a PoP of this scenario: ${peer}`);
       asNumber(ms, `${at}.peerLatencyMs.${peer}`, 0);
     }
     const chunks = json["capacityChunks"];
@@ -209,7 +237,7 @@ function parseEvent(input: unknown, at: string, regions: readonly string[]): Eve
   const json = asObject(input, at);
   refuseUnknown(json, ["atSeconds", "forSeconds", "region", "latencyFactor", "down"], `${at}.`);
   const region = asString(json["region"], `${at}.region`);
-  if (!regions.includes(region)) fail(`${at}.region`, `names no region of this scenario: ${region}`);
+  if (!regions.includes(region)) fail(`${at}.region`, `is not a region of this scenario: ${region}`);
   return {
     atSeconds: asNumber(json["atSeconds"], `${at}.atSeconds`, 0),
     forSeconds: asNumber(json["forSeconds"], `${at}.forSeconds`, 0),

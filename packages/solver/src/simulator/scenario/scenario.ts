@@ -1,29 +1,35 @@
-/** What a scenario of the simulator says. `parse-scenario.ts` makes one of unknown JSON. */
+/** A scenario of the simulator. `parse-scenario.ts` makes one from unknown JSON. */
 
 import { asObject, asString, fail } from "../../json-fields.ts";
 
+/** A checked scenario with all defaults filled in. */
 export interface Scenario {
   readonly name: string;
   readonly about: string;
   readonly seed: number;
-  /** Repetitions with other random draws; the rows pool them. */
+  /** Number of repetitions with different random draws; the rows pool them. */
   readonly runs: number;
+  /** At most 30 chunks in all. */
   readonly code: CodeShape;
   readonly objects: { readonly count: number; readonly bytes: ObjectBytes };
   readonly regions: readonly string[];
+  /** Buckets of each region; `random-buckets` puts an object's chunks into different ones. */
   readonly bucketsPerRegion: number;
   readonly placement: "round-robin" | "random-buckets";
   readonly pops: readonly PopSpec[];
   readonly noise: NoiseSpec;
   readonly popularity: PopularitySpec;
+  /** Requests per second and their total, both at a PoP of demand 1. */
   readonly requests: { readonly perSecond: number; readonly count: number };
   readonly periodSeconds: number;
   /**
-   * When caches change: whenever the policy wants, or only at the end of each period, as deployed PoPs do, which then tell
-   * the policy of the period's requests in a random order.
+   * When caches may change: at every request, or only at the end of each period, as in deployed PoPs, which then replay
+   * the period's requests to the policy in a random order.
    */
   readonly decide: "request" | "period";
+  /** Interval between two measurements of latency. */
   readonly probeSeconds: number;
+  /** Share of the time that a region is busy without extra requests, 0 to 0.9. */
   readonly load: { readonly utilization: number };
   readonly read: ReadSpec;
   readonly client: ClientSpec;
@@ -31,69 +37,77 @@ export interface Scenario {
   readonly systems: readonly SystemSpec[];
 }
 
+/** A code of k data and m parity chunks. */
 export interface CodeShape {
   readonly k: number;
   readonly m: number;
 }
 
-/** All of one size, lognormal, or one number per object. */
+/** Object sizes in bytes: one for all, a lognormal distribution, or one number per object. */
 export type ObjectBytes = number | { readonly medianBytes: number; readonly sigma: number } | Float64Array;
 
+/** A PoP: its latencies in milliseconds, by name of region or peer, and its cache. */
 export interface PopSpec {
   readonly name: string;
   readonly regionLatencyMs: Readonly<Record<string, number>>;
-  /** Adds the time a chunk takes to transfer; without it latency does not depend on size. */
+  /** Transfer rate of chunks from regions. Without it latency does not depend on size. */
   readonly regionMbitPerSecond?: number;
   readonly cacheLatencyMs: number;
-  /** Adds the time that chunks take to transfer from this PoP's cache, one after another, and from peers, each by itself. */
+  /** Transfer rate of chunks from this PoP's cache, one after another, and from peers, side by side. */
   readonly cacheMbitPerSecond?: number;
   readonly peerLatencyMs: Readonly<Record<string, number>>;
-  /** One of both: chunks of an object of nominal size, or bytes. */
+  /** Exactly one of the two is set: chunks of an object of nominal size, or bytes. */
   readonly capacityChunks?: number;
   readonly capacityBytes?: number;
   /** Requests per second at this PoP as a multiple of `requests.perSecond`. */
   readonly demand: number;
 }
 
+/** The random part of latencies. */
 export interface NoiseSpec {
-  /** Every request's latency is multiplied by a lognormal factor of mean 1. */
+  /** Sigma of the lognormal factor of mean 1 on every request's latency; 0 for none. */
   readonly lognormalSigma: number;
   readonly stragglerProbability: number;
   readonly stragglerFactor: number;
-  /** Whether each chunk straggles by itself, or all of a read's chunks from one region together. */
+  /** Whether each chunk straggles independently, or all of a read's chunks from one region together. */
   readonly stragglersShared: "chunk" | "region";
 }
 
+/** The distribution of requests over ranks, and how the objects at the ranks change. */
 export type PopularitySpec = (
   | { readonly type: "zipf"; readonly exponent: number }
   | { readonly type: "hot-set"; readonly fraction: number; readonly hotShare: number }
   | { readonly type: "uniform" }
 ) & { readonly shiftEverySeconds: number; readonly driftSwapsPerSecond: number };
 
+/** How a system reads. */
 export interface ReadSpec {
-  /** Requests beyond k. */
+  /** Requests beyond k, an integer >= 0. */
   readonly delta: number;
-  /** Copies of stored chunks, data chunks that were recovered from parity in their place, or new parity rows. */
+  /**
+   * What caches keep: copies of stored chunks, data chunks recovered from parity in their place, or new parity rows.
+   */
   readonly cachedChunks: "exact" | "recovered" | "functional";
-  /** Parity is asked for only in place of data that cannot be had. */
+  /** Whether reads ask for parity only in place of unavailable data. */
   readonly dataChunksOnly: boolean;
-  /** What decoding adds to a read that used anything else than data chunks. */
+  /** Milliseconds that decoding adds to a read that used other chunks than data chunks. */
   readonly decodeMs: number;
 }
 
-/** What readers do in every system. */
+/** The readers of every system. */
 export interface ClientSpec {
-  /** Once a read is late, as 5 of 100 reads are, one more chunk is asked for, and again when that one is late. */
+  /** Whether a late read, as 5 of 100 are, asks for one more chunk, and again when that chunk is late. */
   readonly hedge: boolean;
   /**
-   * Whether a read of an object that was not read for a minute at this PoP waits for its plan: a round trip to the PoP, and at the
-   * first time the PoP's to the nearest region.
+   * `asked`: a read of an object without reads at this PoP for a minute waits for its plan. That takes a round trip to
+   * the PoP, and at the first read also one from the PoP to the nearest region.
    */
   readonly plans: "known" | "asked";
-  /** What every read takes on top. */
+  /** Milliseconds that every read takes in addition. */
   readonly overheadMs: number;
 }
 
+/** A region that is slow or down for a while. */
 export interface EventSpec {
   readonly atSeconds: number;
   readonly forSeconds: number;
@@ -102,21 +116,22 @@ export interface EventSpec {
   readonly down: boolean;
 }
 
-/** One row of the result: a policy together with how objects are stored and read. */
+/** One system to compare: a policy, and how objects are stored and read. */
 export interface SystemSpec {
   readonly name: string;
   readonly policy: string;
   /** The policy's own settings, such as `chunks` or `alpha`. */
   readonly settings: Readonly<Record<string, unknown>>;
   readonly read: ReadSpec;
+  /** Whether PoPs read from each other and place chunks together. */
   readonly joint: boolean;
-  /** Whole copies in so many regions instead of coded chunks. */
+  /** Whole copies in this many regions instead of coded chunks. */
   readonly replicas?: number;
 }
 
 /**
- * Resolves `extends` by `load` (a name as written in the file -> parsed JSON): each top-level field of the extending file
- * replaces the other's as a whole. Throws SCENARIO_INVALID on a cycle.
+ * Resolves `extends`. `load` returns the parsed JSON of a name as written in the file. Each top-level field of the
+ * extending file replaces that of the extended file as a whole. Throws SCENARIO_INVALID for a circle.
  */
 export async function resolveExtends(json: unknown, load: (name: string) => Promise<unknown>): Promise<unknown> {
   const seen: string[] = [];
@@ -126,7 +141,7 @@ export async function resolveExtends(json: unknown, load: (name: string) => Prom
     if (seen.includes(name)) fail("extends", `goes in a circle: ${[...seen, name].join(" -> ")}`);
     seen.push(name);
     const { extends: _done, ...own } = merged;
-    // `policies` and `systems` say the same thing in two ways, so a file that gives one replaces both.
+    // `policies` and `systems` both list what to compare, so a file that has one of them replaces both.
     const { policies, systems, ...base } = asObject(await load(name), name);
     const listed = own["policies"] ?? own["systems"];
     merged = { ...base, ...(listed === undefined ? { policies, systems } : {}), ...own };
@@ -136,7 +151,7 @@ export async function resolveExtends(json: unknown, load: (name: string) => Prom
   return merged;
 }
 
-/** The same scenario with every cache so many times as large. */
+/** Returns the same scenario with the size of every cache multiplied by `factor`, >= 0. */
 export function withCacheFactor(scenario: Scenario, factor: number): Scenario {
   return {
     ...scenario,
