@@ -100,9 +100,10 @@ export { isCount, isRecord, isText } from "./format/shape.ts";
 
 // Sources: where chunks and manifests come from.
 export type { ChunkRequest, ChunkSource, SourceKind } from "./sources/source.ts";
-export { BundleSource, type BundleSourceOptions, type Frames } from "./sources/bundle-source.ts";
+export { BundleSource, type BundleSourceOptions } from "./sources/bundle-source.ts";
 export { FrameReader } from "./sources/frame-reader.ts";
 export { PEER_CHUNK_PREFIX, PeerSource, type PeerSourceOptions } from "./sources/peer-source.ts";
+export type { Frames } from "./sources/shard-stream.ts";
 export { RegionSource, SPAN_BYTES_MAX, type RegionSourceOptions } from "./sources/region-source.ts";
 export {
   findManifest,

@@ -1,53 +1,39 @@
 /**
- * Chunks that come as frames, one after another, as a source: those that a PoP has cached, fed by a bundle that may still be
- * under way, or the shards of one GET at a region (`region-source.ts`).
- *
- * Frames are read only while somebody waits for one, so a slow consumer holds the sender back instead of filling memory.
+ * The cache of the PoP that answers as a source: its chunks come in a bundle, which may still be under way.
  */
-import type { Frame } from "../format/bundle.ts";
-import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
+import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import type { LatencyEstimate } from "../latency.ts";
-import type { FrameReader } from "./frame-reader.ts";
+import { ShardStream, type Frames, type ShardName } from "./shard-stream.ts";
 import type { ChunkRequest, ChunkSource } from "./source.ts";
-
-/** Frames in the order of their stripes. */
-export type Frames = Pick<FrameReader, "next" | "cancel">;
 
 export interface BundleSourceOptions {
   /** Name of the PoP. */
   readonly id: string;
+  /** Time to deliver one chunk as believed now. */
   readonly latency: () => LatencyEstimate;
-  /** Chunks that the PoP has said to hold: as believed at first, and as its plan says once `frames` is there. */
+  /** Chunks that the PoP caches: as believed at first, and as its plan says once `frames` is there. */
   readonly cached: () => readonly number[];
-  /** The frames behind the plan. May still be pending: buckets are then asked at the same moment as the PoP. */
+  /** The frames behind the plan. They may be pending: a read asks the buckets at the same moment as the PoP. */
   readonly frames: Promise<Frames>;
 }
 
+/** The chunks that a PoP has cached, as they arrive in its bundle. */
 export class BundleSource implements ChunkSource {
   readonly id: string;
   readonly kind = "edge";
   readonly updated: Promise<void>;
-  progress = 0;
   readonly #latency: () => LatencyEstimate;
   readonly #cached: () => readonly number[];
-  readonly #frames: Promise<Frames>;
-  readonly #waiters = new Map<string, Waiter>();
-  /** Frames that came before they were asked for. */
-  readonly #early = new Map<string, Frame>();
-  readonly #released = new Set<number>();
-  /** The stripe whose frames are coming. */
-  #stripe = 0;
-  #pumping = false;
-  #ended: AgaroseError | undefined;
+  readonly #shards: ShardStream;
 
-  constructor(options: BundleSourceOptions) {
-    this.id = options.id;
-    this.#latency = options.latency;
-    this.#cached = options.cached;
-    this.#frames = options.frames;
-    this.updated = this.#frames.then(
-      () => this.#rejectMissing(({ chunk }) => !this.#cached().includes(chunk)),
-      // A failed bundle is told to whoever waits for its chunks; a read that needs none of them does not care.
+  constructor({ id, latency, cached, frames }: BundleSourceOptions) {
+    this.id = id;
+    this.#latency = latency;
+    this.#cached = cached;
+    this.#shards = new ShardStream(frames, (shard) => notCached(id, shard));
+    this.updated = frames.then(
+      () => this.#shards.rejectMissing(({ chunk }) => !cached().includes(chunk)),
+      // A failed bundle rejects the requests for its chunks. A read that needs none of them continues.
       () => {},
     );
   }
@@ -56,127 +42,32 @@ export class BundleSource implements ChunkSource {
     return this.#latency();
   }
 
-  /** How many chunks are waited for. */
-  get awaited(): number {
-    return this.#waiters.size;
+  get progress(): number {
+    return this.#shards.progress;
   }
 
   has(_stripe: number, chunk: number): boolean {
     return this.#cached().includes(chunk);
   }
 
-  async fetch({ stripe, chunk, signal }: ChunkRequest): Promise<Uint8Array> {
-    const name = `${stripe.index}:${chunk}`;
-    const early = this.#early.get(name);
-    if (early) {
-      this.#early.delete(name);
-      return payload(early);
-    }
-    if (this.#ended) throw this.#ended;
-    if (stripe.index < this.#stripe) throw missing({ stripe: stripe.index, chunk });
-    const arrival = Promise.withResolvers<Uint8Array>();
-    this.#waiters.set(name, { stripe: stripe.index, chunk, arrival });
-    const onAbort = (): void => this.#settle(name)?.reject(toAgaroseError(signal.reason, "ABORTED"));
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    void this.#pump();
-    try {
-      return await arrival.promise;
-    } finally {
-      signal.removeEventListener("abort", onAbort);
-    }
+  fetch({ stripe, chunk, signal }: ChunkRequest): Promise<Uint8Array> {
+    return this.#shards.take({ stripe: stripe.index, chunk }, signal);
   }
 
   release(stripe: number): void {
-    this.#released.add(stripe);
-    for (const name of this.#early.keys()) if (name.startsWith(`${stripe}:`)) this.#early.delete(name);
+    this.#shards.release(stripe);
   }
 
-  /** Stops the bundle when no more of it is needed. */
+  /** Cancels the bundle. */
   close(): void {
-    this.#end(new AgaroseError("ABORTED", HAS_MESSAGES && "the bundle was closed"));
-    this.#early.clear();
-    void this.#cancel();
-  }
-
-  async #cancel(): Promise<void> {
-    await this.#frames.then((frames) => frames.cancel()).catch(() => {});
-  }
-
-  async #pump(): Promise<void> {
-    if (this.#pumping) return;
-    this.#pumping = true;
-    try {
-      const frames = await this.#frames;
-      while (this.#waiters.size > 0 && !this.#ended) this.#dispatch(await frames.next());
-    } catch (error) {
-      this.#end(toAgaroseError(error, "SOURCE_FAILED"));
-      // What follows a malformed frame is of no use to anybody.
-      await this.#cancel();
-    } finally {
-      this.#pumping = false;
-    }
-  }
-
-  #dispatch(frame: Frame): void {
-    this.progress++;
-    if (frame.type === "end") {
-      this.#end(new AgaroseError("CHUNK_MISSING", HAS_MESSAGES && `${this.id} does not hold the chunk any more`));
-      return;
-    }
-    if (frame.type === "plan" || this.#ended) return;
-    // Frames come in stripe order: what is still awaited of an earlier stripe does not come any more.
-    this.#stripe = frame.stripe;
-    this.#rejectMissing(({ stripe }) => stripe < frame.stripe);
-    const name = `${frame.stripe}:${frame.chunk}`;
-    const arrival = this.#settle(name);
-    if (!arrival) {
-      if (!this.#released.has(frame.stripe)) this.#early.set(name, frame);
-    } else if (frame.type === "chunk") {
-      arrival.resolve(frame.payload);
-    } else {
-      arrival.reject(missing(frame));
-    }
-  }
-
-  #settle(name: string): Waiter["arrival"] | undefined {
-    const waiter = this.#waiters.get(name);
-    this.#waiters.delete(name);
-    return waiter?.arrival;
-  }
-
-  #rejectMissing(isMissing: (waiter: Waiter) => boolean): void {
-    for (const [name, waiter] of this.#waiters) {
-      if (isMissing(waiter)) this.#settle(name)?.reject(missing(waiter));
-    }
-  }
-
-  #end(error: AgaroseError): void {
-    this.#ended ??= error;
-    for (const { arrival } of this.#waiters.values()) arrival.reject(error);
-    this.#waiters.clear();
+    this.#shards.close(new AgaroseError("ABORTED", HAS_MESSAGES && "the bundle was closed"));
   }
 }
 
-/** Somebody who waits for a chunk. */
-interface Waiter {
-  readonly stripe: number;
-  readonly chunk: number;
-  readonly arrival: PromiseWithResolvers<Uint8Array>;
-}
-
-function payload(frame: Frame): Uint8Array {
-  if (frame.type === "miss") throw missing(frame);
-  return frame.payload;
-}
-
-function missing({ stripe, chunk }: { readonly stripe: number; readonly chunk: number }): AgaroseError {
+function notCached(pop: string, { stripe, chunk }: ShardName): AgaroseError {
   return new AgaroseError(
     "CHUNK_MISSING",
-    HAS_MESSAGES && `chunk ${chunk} of stripe ${stripe} is not cached any more`,
-    {
-      stripe,
-      chunk,
-    },
+    HAS_MESSAGES && `PoP ${pop} does not cache chunk ${chunk} of stripe ${stripe} any more`,
+    { stripe, chunk },
   );
 }

@@ -1,56 +1,53 @@
 /**
- * A region's bucket as a source: for each chunk one GET for all stripes that a read wants of it, as long as the region keeps
- * up. A chunk is the concatenation of its shards, so that is one range, and every shard but the first comes without a round
- * trip of its own.
+ * A region's bucket as a source. One GET for each chunk covers all stripes that a read wants of it while the region keeps up.
+ * A chunk is the concatenation of its shards, so that GET asks for one range, and only its first shard costs a round trip.
  */
 import { BodyReader, checkedLength, expectEnd } from "./body.ts";
-import { BundleSource, type Frames } from "./bundle-source.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { chunkName, objectUrl } from "../format/key.ts";
 import { hedgeAfterMs, type LatencyEstimate } from "../latency.ts";
 import { chunkBytes, stripeShape, type Manifest, type StripeShape } from "../format/manifest.ts";
 import type { Clock, FetchPort } from "../ports.ts";
+import { ShardStream, type Frames, type ShardName } from "./shard-stream.ts";
 import type { ChunkRequest, ChunkSource } from "./source.ts";
 
 export interface RegionSourceOptions {
   readonly manifest: Manifest;
   readonly region: {
     readonly name: string;
-    /** Base URL that objects are below. */
+    /** Base URL of its bucket. */
     readonly url: string;
   };
+  /** Time to deliver one chunk as believed now. */
   readonly latency: () => LatencyEstimate;
   readonly fetch: FetchPort;
   readonly clock: Clock;
   /**
-   * Told how long each GET took until its first shard was there, and `Infinity` for one that failed (not for one that was
-   * aborted).
+   * Called with the milliseconds from each GET to its first shard; with `Infinity` for a GET that failed; and for a GET that
+   * was aborted late, with the milliseconds until then.
    */
   readonly onLatency?: (ms: number) => void;
 }
 
-/**
- * Object bytes that one GET is for at most: so many are under way in the network's buffers when a consumer stops. Ten GETs
- * of a tenth each cost a round trip every so many bytes.
- */
+/** The most object bytes of one GET. It bounds what is under way in the network's buffers when a consumer stops. */
 export const SPAN_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Overtaken shards that a GET may have to read past: that takes less than a new round trip, as long as they are few. */
+/** How many unwanted shards a GET may read past. Reading past a few is faster than a new round trip. */
 const OVERTAKEN_MAX = 4;
 
 /** One GET under way: the shards of a chunk from one stripe to another. */
 interface Stream {
-  /** Hands them out. */
-  readonly shards: BundleSource;
+  readonly shards: ShardStream;
   readonly abort: AbortController;
   readonly firstStripe: number;
   readonly lastStripe: number;
-  /** The stripe that whoever comes next has to want. */
+  /** The next stripe that this stream delivers. */
   nextStripe: number;
-  /** Whether nobody is to come any more. */
+  /** Whether it accepts no more requests. */
   isClosed: boolean;
 }
 
+/** The chunks that a placement puts in one region, read from its bucket. */
 export class RegionSource implements ChunkSource {
   readonly id: string;
   readonly kind = "region";
@@ -82,29 +79,29 @@ export class RegionSource implements ChunkSource {
     const startMs = onLatency ? clock.now() : 0;
     stream.nextStripe = stripe.index + 1;
     try {
-      const shard = await stream.shards.fetch(request);
+      const shard = await stream.shards.take({ stripe: stripe.index, chunk }, signal);
       if (isFirst) onLatency?.(clock.now() - startMs);
       return shard;
     } catch (error) {
       if (!signal.aborted) {
         stream.isClosed = true;
-        // What was cut off in the middle (a server ends a body that nobody reads for long) is asked for anew.
+        // A server may end a body that is not read for long: ask once more from here.
         if (!isFirst && stream.shards.progress > 0) return this.fetch(request);
         if (isFirst) onLatency?.(Number.POSITIVE_INFINITY);
         throw error;
       }
-      // An abort says how late the source was at least, which is how a source that turned slow is noticed.
+      // An abort gives a lower bound of the latency: so a source that became slow is noticed.
       const ms = onLatency ? clock.now() - startMs : 0;
       if (onLatency && ms > hedgeAfterMs(this.latency)) onLatency(ms);
       throw signal.reason;
     } finally {
       if (this.#isClosed) stream.isClosed = true;
-      // What was overtaken may be of use to the stripes that come still; without any, it ends.
+      // Later stripes may still use this GET. Without any, it ends.
       if (stream.isClosed || stream.nextStripe > stream.lastStripe) endUnwanted(stream);
     }
   }
 
-  /** Ends what was opened for stripes after `stripe` in vain: they would have been asked for by now. */
+  /** Ends the GETs whose next stripe is `stripe`: the read has finished it without them. */
   release(stripe: number): void {
     for (const stream of this.#streams.values()) {
       stream.shards.release(stripe);
@@ -112,15 +109,15 @@ export class RegionSource implements ChunkSource {
     }
   }
 
-  /** Ends every GET that nobody waits for any more. */
+  /** Ends every GET without a waiting request, and the others after their last one. */
   close(): void {
     this.#isClosed = true;
     for (const stream of this.#streams.values()) close(stream);
   }
 
   /**
-   * A stream from the stripe asked for to the last one of the read, in place of the one before; to that stripe alone when
-   * later ones have been asked for already.
+   * Opens a stream from the requested stripe to the last one of the read, which replaces the chunk's stream. A request for a
+   * stripe that was passed gets a stream for that stripe alone.
    */
   #open({ stripe, chunk, lastStripe = stripe.index }: ChunkRequest): Stream {
     const before = this.#streams.get(chunk);
@@ -130,7 +127,7 @@ export class RegionSource implements ChunkSource {
     const abort = new AbortController();
     const frames = this.#frames(chunk, stripe, last, abort.signal);
     const stream = {
-      shards: new BundleSource({ id: this.id, latency: () => this.latency, cached: () => [chunk], frames }),
+      shards: new ShardStream(frames, (shard) => this.#missing(shard)),
       abort,
       firstStripe: stripe.index,
       lastStripe: last,
@@ -143,7 +140,7 @@ export class RegionSource implements ChunkSource {
     return stream;
   }
 
-  /** The shards from stripe `from` to stripe `last` as they come. */
+  /** The shards from stripe `from` to stripe `last`, as frames. */
   async #frames(chunk: number, from: StripeShape, last: number, signal: AbortSignal): Promise<Frames> {
     const { manifest } = this.#options;
     const body = await this.#get(chunk, from, stripeShape(manifest, last), signal);
@@ -179,26 +176,31 @@ export class RegionSource implements ChunkSource {
     throw new AgaroseError(
       status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED",
       HAS_MESSAGES && `region ${this.id} answered ${status} for chunk ${chunk}`,
-      {
-        region: this.id,
-        status,
-      },
+      { region: this.id, status },
+    );
+  }
+
+  #missing({ stripe, chunk }: ShardName): AgaroseError {
+    return new AgaroseError(
+      "CHUNK_MISSING",
+      HAS_MESSAGES && `region ${this.id} did not send chunk ${chunk} of stripe ${stripe}`,
+      { region: this.id, stripe, chunk },
     );
   }
 }
 
-/** Whether `stripe` is the next one that has not been asked for. */
+/** Whether the stream accepts requests and `stripe` is its next one. */
 function isAt({ isClosed, nextStripe, lastStripe }: Stream, stripe: number): boolean {
   return !isClosed && stripe === nextStripe && stripe <= lastStripe;
 }
 
-/** Whether the stream is at `stripe`, and near enough to it to be asked for its shard. */
+/** Whether a request for `stripe` is faster on this stream than by a new GET. */
 function continuesWith(stream: Stream, stripe: number): boolean {
   const { firstStripe, shards } = stream;
   return isAt(stream, stripe) && stripe - firstStripe - shards.progress - shards.awaited <= OVERTAKEN_MAX;
 }
 
-/** Takes no more shards, and ends the request once nobody waits for one. */
+/** Accepts no more requests, and ends the GET when no request waits. */
 function close(stream: Stream): void {
   stream.isClosed = true;
   endUnwanted(stream);
