@@ -2,6 +2,7 @@
  * What the configured layout survives, against what the configuration promises.
  */
 import { chunkBytes, checkSurvival, roundRobin, survives, toAgaroseError } from "@agarose/core";
+import { formatCount } from "../../lib/output.ts";
 import type { Config } from "../../lib/config.ts";
 import type { Check } from "./check.ts";
 
@@ -11,8 +12,8 @@ export function checkLayout({ code, regions, survive, stripeBytes }: Config): Ch
   const overhead = ((code.k + code.m) / code.k).toFixed(2);
   const shard = chunkBytes({ bytes: stripeBytes, stripeBytes, k: code.k });
   const found =
-    `${code.k}+${code.m} over ${regions.length} regions takes ${overhead}x storage (shards of ${shard} bytes) and survives ` +
-    `the loss of ${actual.regions} regions, or of ${actual.providers} providers`;
+    `${code.k}+${code.m} over ${formatCount(regions.length, "region")} takes ${overhead}x storage (shards of ${shard} bytes) and survives ` +
+    `the loss of ${formatCount(actual.regions, "region")}, or of ${formatCount(actual.providers, "provider")}`;
   try {
     checkSurvival(code, placement, regions, survive);
     return [{ subject: "layout", name: "survival", state: "ok", message: found }];

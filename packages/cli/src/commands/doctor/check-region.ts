@@ -1,9 +1,10 @@
 /**
  * Whether a bucket does what readers and writers need: signed requests, public reads, ranges, CORS, and a right clock.
  */
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
+import { Readable } from "node:stream";
 import { MANIFEST_PREFIX, objectUrl, toAgaroseError } from "@agarose/core";
-import type { Store } from "../../lib/store/store.ts";
+import type { PutReceipt, Store } from "../../lib/store/store.ts";
 import type { Check } from "./check.ts";
 
 /** AWS refuses signatures that are more than 15 minutes off. */
@@ -11,11 +12,14 @@ const SKEW_MS_FAIL = 15 * 60_000;
 const SKEW_MS_WARN = 60_000;
 const PROBE_BYTES = 64;
 const RANGE_BYTES = 8;
+/** More than one frame of `streamed-body.ts`. */
+const STREAM_BYTES = 200_000;
+const OTHER_ETAG = `"${"0".repeat(32)}"`;
 const TIMEOUT_MS = 10_000;
-/** Any origin: whoever configured CORS for the app's own origin only is told to check that one. */
+/** Stands for any origin. CORS for the app's own origin alone is checked with --origin. */
 const ORIGIN_DEFAULT = "https://doctor.agarose.invalid";
 /** Readable by scripts only when the bucket exposes them. */
-const HEADERS_TO_EXPOSE = ["content-range", "etag", "date"];
+const HEADERS_TO_EXPOSE = ["content-length", "content-range", "etag"];
 
 export interface RegionCheckOptions {
   /** The web app's origin, which CORS is checked for. */
@@ -25,6 +29,14 @@ export interface RegionCheckOptions {
   readonly signal: AbortSignal;
 }
 
+/** A bucket policy that lets anyone read objects, and nothing else. Not every provider has policies. */
+export function publicReadPolicy(bucket: string): string {
+  return JSON.stringify({
+    Version: "2012-10-17",
+    Statement: [{ Effect: "Allow", Principal: "*", Action: "s3:GetObject", Resource: `arn:aws:s3:::${bucket}/*` }],
+  });
+}
+
 /** Stores a small object, reads it back in every way that Agarose reads, and removes it. */
 export async function checkRegion(store: Store, options: RegionCheckOptions): Promise<Check[]> {
   const name = `doctor/${randomUUID()}`;
@@ -32,6 +44,8 @@ export async function checkRegion(store: Store, options: RegionCheckOptions): Pr
   if (!(await run.list())) return run.checks;
   if (!(await run.write())) return run.checks;
   try {
+    await run.stream();
+    await run.writeConditionally();
     await run.readPublicly();
     await run.preflight();
   } finally {
@@ -45,11 +59,14 @@ class RegionCheck {
   readonly #store: Store;
   readonly #name: string;
   readonly #options: RegionCheckOptions;
+  readonly #names: string[];
+  #etag: string | undefined;
   readonly #body = Uint8Array.from({ length: PROBE_BYTES }, (_, at) => at);
 
   constructor(store: Store, name: string, options: RegionCheckOptions) {
     this.#store = store;
     this.#name = name;
+    this.#names = [name];
     this.#options = options;
   }
 
@@ -65,8 +82,77 @@ class RegionCheck {
   write(): Promise<boolean> {
     return this.#step("write", async () => {
       const options = { bytes: PROBE_BYTES, contentType: "application/octet-stream", signal: this.#options.signal };
-      await this.#store.put(this.#name, this.#body, options);
+      this.#etag = (await this.#store.put(this.#name, this.#body, options)).etag;
       this.#add("write", "ok", "objects can be stored");
+    });
+  }
+
+  /** Stores a stream, as chunks of large objects are stored, and reads it back. */
+  async stream(): Promise<void> {
+    const body = randomBytes(STREAM_BYTES);
+    const name = `${this.#name}-stream`;
+    this.#names.push(name);
+    const put = (): Promise<unknown> =>
+      this.#store.put(name, Readable.from([body.subarray(0, 1000), body.subarray(1000)]), {
+        bytes: STREAM_BYTES,
+        contentType: "application/octet-stream",
+        signal: this.#options.signal,
+      });
+    await this.#step("stream", async () => {
+      // A store that refuses the checksum behind the bytes is sent the second one without, as `put` does.
+      const refusal = await put().then(
+        () => undefined,
+        (error: unknown) => toAgaroseError(error, "STORE_FAILED"),
+      );
+      if (refusal) await put();
+      const response = await this.#store.get(name, { signal: this.#options.signal });
+      const stored = Buffer.from(await new Response(response.body).arrayBuffer());
+      if (!stored.equals(body)) {
+        this.#add("stream", "fail", `a stream of ${STREAM_BYTES} bytes came back as ${stored.length} other bytes`);
+      } else if (refusal) {
+        const message = `streams are stored without a checksum, because the store refused one (${refusal.message})`;
+        this.#add("stream", "warn", message);
+      } else this.#add("stream", "ok", "large objects can be stored and read back");
+    });
+  }
+
+  /** Whether the store refuses a write whose condition does not hold; what coordinates writers depends on it. */
+  async writeConditionally(): Promise<void> {
+    const put = (condition: { ifNoneMatch: "*" } | { ifMatch: string }): Promise<PutReceipt> =>
+      this.#store.put(this.#name, this.#body, {
+        bytes: PROBE_BYTES,
+        contentType: "application/octet-stream",
+        signal: this.#options.signal,
+        ...condition,
+      });
+    const isRefused = (condition: Parameters<typeof put>[0]): Promise<boolean> =>
+      put(condition).then(
+        () => false,
+        (error: unknown) => {
+          const { status } = toAgaroseError(error).details;
+          if (status === 412) return true;
+          // What stores answer to a header that they do not implement.
+          if (status === 400 || status === 501) return false;
+          throw error;
+        },
+      );
+    await this.#step("conditional writes", async () => {
+      const ignored: string[] = [];
+      if (!(await isRefused({ ifNoneMatch: "*" }))) ignored.push("If-None-Match");
+      if (!(await isRefused({ ifMatch: OTHER_ETAG }))) ignored.push("If-Match");
+      const matches =
+        this.#etag === undefined ||
+        (await put({ ifMatch: this.#etag }).then(
+          () => true,
+          () => false,
+        ));
+      if (ignored.length === 0 && matches)
+        this.#add("conditional writes", "ok", "If-Match and If-None-Match are obeyed");
+      else {
+        const what = ignored.length > 0 ? ignored.join(" and ") : "a right If-Match";
+        const message = `the store does not support ${what}: do not let two writers change the same key at once`;
+        this.#add("conditional writes", "warn", message);
+      }
     });
   }
 
@@ -84,7 +170,7 @@ class RegionCheck {
       this.#add(
         "public read",
         "fail",
-        `${url} answers ${response.status} without credentials: allow public s3:GetObject`,
+        `${url} answers ${response.status} without credentials: give the bucket the policy ${publicReadPolicy(this.#store.region.bucket)}`,
       );
     } else if (response.status !== 200 && response.status !== 206) {
       this.#add("public read", "fail", `${url} answers ${response.status} for an object that is there: check \`url\``);
@@ -116,18 +202,18 @@ class RegionCheck {
   }
 
   async remove(): Promise<void> {
-    const [failed] = await this.#store.remove([this.#name]);
-    if (failed) this.#add("remove", "warn", `${this.#name} could not be removed again: ${failed.problem}`);
+    const [failed] = await this.#store.remove(this.#names);
+    if (failed) this.#add("remove", "warn", `${failed.name} could not be removed again: ${failed.problem}`);
     else this.#add("remove", "ok", "objects can be removed");
   }
 
   /** An answer that refuses carries CORS headers too. */
   #judgePrivate(response: Response, url: string): void {
     if (response.status === 401 || response.status === 403) {
-      this.#add("private read", "ok", `${url} refuses whoever has no signature`);
+      this.#add("private read", "ok", `${url} refuses unsigned reads`);
       this.#judgeCors(response);
     } else {
-      const message = `${url} is configured as private and answers ${response.status} without a signature: take public reads away`;
+      const message = `${url} is configured as private and answers ${response.status} without a signature: remove public reads`;
       this.#add("private read", "fail", message);
     }
   }
@@ -147,7 +233,7 @@ class RegionCheck {
 
   #judgeCors(response: Response): void {
     if (!this.#allowsOrigin(response)) {
-      const message = `${this.#origin} is not allowed to read: set CORS on the bucket (GET and HEAD, AllowedOrigins)`;
+      const message = `${this.#origin} is not allowed to read: set CORS on the bucket (GET and HEAD, AllowedOrigins), or name the app with --origin`;
       this.#add("cors", "fail", message);
       return;
     }

@@ -1,7 +1,8 @@
+import { randomBytes } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { checkLayout } from "./check-layout.ts";
-import { checkRegion } from "./check-region.ts";
+import { checkRegion, publicReadPolicy } from "./check-region.ts";
 import type { Check } from "./check.ts";
 import { CREDENTIALS, startTestWorld, storesOf, type World } from "../../../test/world.ts";
 
@@ -34,12 +35,25 @@ function rewrite(change: (name: string) => boolean): void {
   });
 }
 
+/** Lets the endpoint answer, with other values for some headers. */
+function rewriteTo(headers: Readonly<Record<string, string>>): void {
+  world.faults.set("tokyo", (_request, response) => {
+    const { setHeader } = response;
+    response.setHeader = function (this: ServerResponse, name, value) {
+      return setHeader.call(this, name, headers[name.toLowerCase()] ?? value);
+    } as typeof setHeader;
+    return false;
+  });
+}
+
 test("a sound region passes, and nothing is left behind", async () => {
   const checks = await check();
   expect(checks.filter(({ state }) => state !== "ok")).toEqual([]);
   expect(checks.map(({ name }) => name)).toEqual([
     "credentials",
     "write",
+    "stream",
+    "conditional writes",
     "public read",
     "range",
     "cors",
@@ -121,6 +135,81 @@ test.each([
 ])("a clock that is %i minutes ahead: %s", async (minutes, state) => {
   const checks = await check(() => Date.now() + minutes * 60_000);
   expect(stateOf(checks, "clock")).toBe(state);
+});
+
+/** A store that refuses checksums behind the bytes, as some do. */
+function refuseTrailers(): () => number {
+  let refused = 0;
+  world.faults.set("tokyo", (request, response) => {
+    if (!request.headers["x-amz-trailer"]) return false;
+    refused++;
+    request.resume();
+    response.writeHead(501, { "content-type": "application/xml" });
+    response.end("<Error><Code>NotImplemented</Code><Message>trailing checksum is not supported</Message></Error>");
+    return true;
+  });
+  return () => refused;
+}
+
+test("a store that refuses checksum trailers is warned of, and takes streams without", async () => {
+  const refused = refuseTrailers();
+  const store = storesOf(world.config, CREDENTIALS).find(({ region }) => region.name === "tokyo")!;
+  const checks = await checkRegion(store, { fetch, nowMs: Date.now, signal });
+  store.close();
+  expect(refused()).toBe(1);
+  expect(stateOf(checks, "stream")).toBe("warn");
+  expect(await world.names()).toEqual([]);
+});
+
+test("put stores a large object in a store that refuses checksum trailers", async () => {
+  const refused = refuseTrailers();
+  const body = randomBytes(10_000);
+  expect((await world.put("streamed", body)).outcome).toBe("stored");
+  expect(refused()).toBe(1);
+  expect((await world.verify("streamed")).sound).toBe(true);
+  expect((await world.get("streamed")).equals(body)).toBe(true);
+});
+
+test("a stream that comes back changed fails", async () => {
+  world.faults.set("tokyo", (request, response, name) => {
+    if (request.method !== "GET" || !name.endsWith("-stream")) return false;
+    response.writeHead(200, { "content-length": "3" }).end("bad");
+    return true;
+  });
+  expect(stateOf(await check(), "stream")).toBe("fail");
+  expect(world.fired.get("tokyo")).toBe(1);
+});
+
+test.each([
+  [["if-none-match"], "support If-None-Match:"],
+  [["if-none-match", "if-match"], "If-None-Match and If-Match:"],
+])("a store that ignores %j is warned of", async (ignored, message) => {
+  let taken = 0;
+  world.faults.set("tokyo", (request, response) => {
+    if (request.method !== "PUT" || !ignored.some((name) => request.headers[name] !== undefined)) return false;
+    taken++;
+    request.resume();
+    response.writeHead(200, { etag: '"0"' }).end();
+    return true;
+  });
+  const found = (await check()).find(({ name }) => name === "conditional writes");
+  expect(found).toMatchObject({ state: "warn", message: expect.stringContaining(message) });
+  expect(taken).toBeGreaterThan(0);
+});
+
+test("the CORS rule that the documents give passes", async () => {
+  rewriteTo({ "access-control-expose-headers": "Content-Length, Content-Range, ETag" });
+  expect((await check()).filter(({ state }) => state !== "ok")).toEqual([]);
+});
+
+test("the policy for public reads is given", async () => {
+  world.faults.set("tokyo", (request, response) => {
+    if (request.headers.authorization || request.method !== "GET") return false;
+    response.writeHead(403).end();
+    return true;
+  });
+  const found = (await check()).find(({ name }) => name === "public read");
+  expect(found?.message).toContain(publicReadPolicy("bucket-tokyo"));
 });
 
 test("the layout is measured against the promise", () => {

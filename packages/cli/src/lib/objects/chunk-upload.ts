@@ -23,7 +23,7 @@ export class ChunkUpload {
   /** Why it failed; it takes shards all the same, so that the other chunks go on. */
   error: AgaroseError | undefined;
   readonly #body = new PassThrough({ highWaterMark: QUEUE_BYTES });
-  readonly #settled: Promise<void>;
+  readonly #settled: Promise<unknown>;
 
   constructor(chunk: number, store: Store, name: string, bytes: number, signal: AbortSignal) {
     this.chunk = chunk;

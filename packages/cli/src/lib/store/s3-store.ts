@@ -14,8 +14,8 @@ import {
 } from "@aws-sdk/client-s3";
 import { AgaroseError, toAgaroseError, type ErrorCode, type FetchedResponse } from "@agarose/core";
 import type { Region } from "../config.ts";
-import { sendChecksummed } from "./streamed-body.ts";
-import type { GetOptions, ListedObject, PutBody, PutOptions, Store } from "./store.ts";
+import { sendChecksummed, sendHashed } from "./streamed-body.ts";
+import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
 
 export interface S3StoreOptions {
   /** Default: the SDK's chain of environment, profiles and instance roles. */
@@ -53,6 +53,7 @@ export class S3Store implements Store {
   readonly region: Region;
   readonly #client: S3Client;
   readonly #credentialsOrigin: string;
+  #takesTrailers = true;
 
   constructor(region: Region, options: S3StoreOptions = {}) {
     this.region = region;
@@ -106,7 +107,7 @@ export class S3Store implements Store {
     }
   }
 
-  async put(name: string, body: PutBody, options: PutOptions): Promise<void> {
+  async put(name: string, body: PutBody, options: PutOptions): Promise<PutReceipt> {
     const command = new PutObjectCommand({
       Bucket: this.region.bucket,
       Key: name,
@@ -114,14 +115,31 @@ export class S3Store implements Store {
       ContentLength: options.bytes,
       ContentType: options.contentType,
       ...(options.cacheControl && { CacheControl: options.cacheControl }),
+      ...(options.ifNoneMatch && { IfNoneMatch: options.ifNoneMatch }),
+      ...(options.ifMatch && { IfMatch: options.ifMatch }),
       ...(body instanceof Uint8Array && { ChecksumAlgorithm: "CRC32" as const }),
     });
-    if (!(body instanceof Uint8Array)) sendChecksummed(command, options.bytes);
+    const hash = body instanceof Uint8Array ? undefined : this.#prepareStream(command, options.bytes);
     try {
-      await this.#client.send(command, options.signal && { abortSignal: options.signal });
+      const output = await this.#client.send(command, options.signal && { abortSignal: options.signal });
+      if (hash && output.ServerSideEncryption === undefined) checkEtag(output.ETag, hash());
+      return { etag: output.ETag };
     } catch (error) {
+      if (!(body instanceof Uint8Array) && refusesTrailers(error)) this.#takesTrailers = false;
       throw this.#failure(error, "STORE_FAILED", `to store ${name}`);
     }
+  }
+
+  /** Whether streams are sent with a checksum behind their bytes: true until the store has refused one. */
+  get takesTrailers(): boolean {
+    return this.#takesTrailers;
+  }
+
+  /** Returns how to get the MD5 of what was sent, for a stream that carries no checksum. */
+  #prepareStream(command: PutObjectCommand, bytes: number): (() => string) | undefined {
+    if (!this.#takesTrailers) return sendHashed(command);
+    sendChecksummed(command, bytes);
+    return undefined;
   }
 
   async *list(prefix: string, signal?: AbortSignal): AsyncGenerator<ListedObject> {
@@ -191,6 +209,19 @@ export class S3Store implements Store {
       error,
     );
   }
+}
+
+/** Whether a store refused a streamed put because of the checksum behind its bytes. */
+function refusesTrailers(error: unknown): boolean {
+  if (!(error instanceof S3ServiceException)) return false;
+  const status = error.$metadata.httpStatusCode;
+  return status === 501 || (status === 400 && /trail|checksum|aws-chunked|STREAMING-UNSIGNED/i.test(error.message));
+}
+
+/** Compares an ETag with the MD5 of what was sent. ETags of another form say nothing about the bytes. */
+function checkEtag(etag: string | undefined, md5: string): void {
+  const hex = etag?.replaceAll('"', "").toLowerCase() ?? "";
+  if (/^[\da-f]{32}$/.test(hex) && hex !== md5) throw new Error(`stored bytes have MD5 ${hex}, sent were ${md5}`);
 }
 
 /** `Readable.toWeb` would copy every part. */

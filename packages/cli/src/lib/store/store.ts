@@ -1,5 +1,5 @@
 /**
- * What the commands need of a bucket.
+ * A bucket as the commands use it.
  */
 import type { Readable } from "node:stream";
 import type { FetchedResponse } from "@agarose/core";
@@ -7,15 +7,18 @@ import type { Region } from "../config.ts";
 
 export interface Store {
   readonly region: Region;
-  /** A GET; every HTTP status is an answer, only a missing answer rejects (SOURCE_FAILED, or CREDENTIALS_REFUSED). */
+  /** Sends a GET. Resolves with every HTTP status; rejects without an answer (SOURCE_FAILED, or CREDENTIALS_REFUSED). */
   get(name: string, options?: GetOptions): Promise<FetchedResponse>;
-  /** Length of an object, undefined when it is not there. */
+  /** Length of an object in bytes; undefined when there is none. */
   head(name: string, signal?: AbortSignal): Promise<number | undefined>;
-  /** Stores an object; one that fails is not there, or still the old one. A stream must have exactly `bytes` bytes. */
-  put(name: string, body: PutBody, options: PutOptions): Promise<void>;
+  /**
+   * Stores an object. When it fails, the object is absent or still the old one. A stream must have exactly `bytes`
+   * bytes. Rejects with STORE_FAILED and `details.status` 412 when the condition does not hold.
+   */
+  put(name: string, body: PutBody, options: PutOptions): Promise<PutReceipt>;
   /** All objects below `prefix`, in order of their names. */
   list(prefix: string, signal?: AbortSignal): AsyncIterable<ListedObject>;
-  /** Removes objects; says which could not be removed. Those that are not there count as removed. */
+  /** Removes objects and returns those that could not be removed. Absent ones count as removed. */
   remove(names: readonly string[]): Promise<{ name: string; problem: string }[]>;
   close(): void;
 }
@@ -32,7 +35,17 @@ export interface PutOptions {
   readonly bytes: number;
   readonly contentType: string;
   readonly cacheControl?: string;
+  /** Store only if nothing (`*`) is there. Some stores ignore it; `agarose doctor` says which. */
+  readonly ifNoneMatch?: "*";
+  /** Store only if the object that is there has this ETag. Some stores ignore it. */
+  readonly ifMatch?: string;
   readonly signal?: AbortSignal;
+}
+
+/** What a store says of an object that it has stored. */
+export interface PutReceipt {
+  /** As the store spells it, usually with quotes. */
+  readonly etag: string | undefined;
 }
 
 export interface ListedObject {

@@ -1,9 +1,10 @@
 /**
  * A streamed put with a checksum behind its bytes (`aws-chunked` with a CRC-32 trailer).
  *
- * The SDK can do this too, but its encoder takes in a fast source faster than a slow bucket takes it off, which is the
- * whole chunk in memory when one region stalls. This one is a Transform and holds back.
+ * The SDK can do this too, but its encoder has no backpressure: when a region stalls, the whole chunk is in memory. This
+ * one is a Transform, which holds its source back.
  */
+import { createHash } from "node:crypto";
 import { Transform, type TransformCallback } from "node:stream";
 import { crc32 } from "node:zlib";
 import type { PutObjectCommand } from "@aws-sdk/client-s3";
@@ -35,6 +36,31 @@ export function sendChecksummed(command: PutObjectCommand, bytes: number): void 
     },
     { step: "build", priority: "low", name: "checksummedBody" },
   );
+}
+
+/**
+ * Makes `command`, whose body is a stream, send it without a checksum, for stores that refuse trailers.
+ *
+ * @returns a function that returns the MD5 of what was sent, in hex, once the command is done.
+ */
+export function sendHashed(command: PutObjectCommand): () => string {
+  const hash = createHash("md5");
+  command.middlewareStack.add(
+    (next) => (args) => {
+      const request = args.request as HttpRequest;
+      const through = new Transform({
+        transform(part: Buffer, _encoding, done) {
+          hash.update(part);
+          done(undefined, part);
+        },
+      });
+      request.body = (request.body as NodeJS.ReadableStream).pipe(through);
+      request.headers["x-amz-content-sha256"] = "UNSIGNED-PAYLOAD";
+      return next(args);
+    },
+    { step: "build", priority: "low", name: "hashedBody" },
+  );
+  return () => hash.digest("hex");
 }
 
 /** Length of `bytes` bytes once they are encoded. */
