@@ -6,6 +6,7 @@ import type { Work } from "@agarose/ec-wasm/bench";
 import { AgaroseError } from "@agarose/core";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { logLine, printResult } from "../../lib/output.ts";
+import { formatDuration } from "../../lib/step-progress.ts";
 
 interface CodecOptions extends GlobalOptions {
   readonly rounds: number;
@@ -26,7 +27,7 @@ export function register(program: Command): void {
 async function benchCodec({ json, rounds }: CodecOptions): Promise<void> {
   // Loaded only here: the contestants bring compilers and browsers.
   const bench = await import("@agarose/ec-wasm/bench");
-  const report = await bench.benchCodec({ rounds, onWork: logWork });
+  const report = await bench.benchCodec({ rounds, onWork: workLogger(bench.WORKS.length) });
   const lines = report.results.map(
     ({ op, k, m, bytes, lost, implementation, runtime, medianUs, mbPerSecond }) =>
       `${op} (${k},${m}) ${bytes} B, ${lost} lost  ${medianUs.toFixed(0).padStart(8)} us ${mbPerSecond.toFixed(0).padStart(7)} MB/s  ` +
@@ -36,8 +37,16 @@ async function benchCodec({ json, rounds }: CodecOptions): Promise<void> {
   printResult(json ?? false, report, [...lines, ...skipped]);
 }
 
-function logWork({ op, k, m, bytes, lost }: Work): void {
-  logLine(`${op} (${k},${m}) of ${bytes} bytes, ${lost} lost`);
+/** Logs each piece of work when it starts, with the time left by what the pieces before it took. */
+function workLogger(works: number): (work: Work) => void {
+  const startedMs = performance.now();
+  let started = 0;
+  return ({ op, k, m, bytes, lost }) => {
+    const leftMs = ((performance.now() - startedMs) / started) * (works - started);
+    const left = started > 0 ? `, about ${formatDuration(leftMs)} left` : "";
+    started++;
+    logLine(`${started} of ${works}: ${op} (${k},${m}) of ${bytes} bytes, ${lost} lost${left}`);
+  };
 }
 
 function roundCount(value: string): number {

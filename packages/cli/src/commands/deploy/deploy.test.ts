@@ -157,7 +157,7 @@ describe("refused", () => {
     );
   });
 
-  test("a placeholder that stands there twice", () => {
+  test("a placeholder that occurs twice", () => {
     expect(withNamespaceId("id = X", "X", ID)).toBe(`id = ${ID}`);
     expect(() => withNamespaceId("X and X", "X", ID)).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
   });
@@ -177,7 +177,7 @@ describe("refused", () => {
     await writeFile(path, JSON.stringify({ PASSWORD: "hush" }));
     const run = await runAgarose(["deploy", "--dry-run", "--wrangler", CONFIG, "--secrets", path], ROOT);
     expect(run.code).toBe(2);
-    expect(run.stderr).toContain("PASSWORD is no secret");
+    expect(run.stderr).toContain("PASSWORD is not a secret");
     expect(run.stderr).not.toContain("hush");
   });
 });

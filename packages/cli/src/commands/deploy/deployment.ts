@@ -1,6 +1,6 @@
 /**
- * What `agarose deploy` does, as a list of steps: told by --dry-run, and taken one after the other otherwise. Every PoP is
- * one environment of wrangler.toml. Pure.
+ * What `agarose deploy` does, as a list of steps: printed by --dry-run, and otherwise taken one after the other. Every PoP
+ * is one environment of wrangler.toml. Pure.
  */
 import { AgaroseError } from "@agarose/core";
 
@@ -15,7 +15,7 @@ export interface PopEnvironment {
 }
 
 export type Step =
-  /** A KV namespace is made, or found by its title, and its id takes the place of `placeholder` in wrangler.toml. */
+  /** Creates a KV namespace, or finds it by its title, and writes its id over `placeholder` in wrangler.toml. */
   | { readonly kind: "namespace"; readonly pop: string; readonly title: string; readonly placeholder: string }
   | { readonly kind: "build" | "deploy"; readonly pop: string }
   | { readonly kind: "secrets"; readonly pop: string; readonly names: readonly string[] };
@@ -33,11 +33,11 @@ const CACHE_BINDING = "CHUNKS";
 const OBJECT_BINDINGS = ["REQUEST_MONITOR", "POP_STATE", "PEER_STATE"];
 
 /**
- * The steps for `pops`: namespaces, then all builds, so that nothing is deployed while something does not build, then PoP
- * after PoP the Worker and its secrets.
+ * The steps for `pops`: namespaces, then all builds, so that a failed build deploys nothing, then the Worker and the
+ * secrets of each PoP.
  *
  * @param secrets names of those to set.
- * @throws CONFIG_INVALID for an environment that is no PoP.
+ * @throws CONFIG_INVALID for an environment that is not a PoP.
  */
 export function planDeployment(pops: readonly PopEnvironment[], secrets: readonly string[]): Step[] {
   for (const pop of pops) checkPop(pop);
@@ -52,7 +52,7 @@ export function planDeployment(pops: readonly PopEnvironment[], secrets: readonl
   ];
 }
 
-/** What a step runs, as a person would type it; secrets come on stdin and are never shown. */
+/** The command line of a step. Secrets go to stdin and are never shown. */
 export function commandOf(step: Step, config: string): string {
   return `wrangler ${argumentsOf(step, config).join(" ")}${step.kind === "secrets" ? "  # stdin: " + step.names.join(", ") : ""}`;
 }
@@ -65,7 +65,7 @@ export function argumentsOf(step: Step, config: string, outdir?: string): string
   return ["deploy", ...build, "--env", step.pop, "--config", config];
 }
 
-/** `text` of wrangler.toml with `id` for `placeholder`. Throws CONFIG_INVALID unless that stands there exactly once. */
+/** `text` of wrangler.toml with `id` for `placeholder`. Throws CONFIG_INVALID unless it occurs exactly once. */
 export function withNamespaceId(text: string, placeholder: string, id: string): string {
   const parts = text.split(placeholder);
   if (parts.length === 2) return parts.join(id);
@@ -75,7 +75,7 @@ export function withNamespaceId(text: string, placeholder: string, id: string): 
   );
 }
 
-/** Cloudflare's ids are 32 hex digits; 16 zeros in one are nobody's. */
+/** Whether `id` is not one of Cloudflare's: those are 32 hex digits, and never begin with 16 zeros. */
 export function isPlaceholder(id: string | undefined): boolean {
   return id === undefined || !/^[\da-f]{32}$/.test(id) || id.startsWith("0".repeat(16));
 }
@@ -100,7 +100,7 @@ function checkPop({ name, namespaces, crons, durableObjects, vars }: PopEnvironm
   if (typeof vars["REGIONS"] !== "string") throw invalid(`has no REGIONS in [env.${name}.vars]`);
 }
 
-/** PoPs must not share a cache: each evicts what it does not know. */
+/** Throws when PoPs share a cache: each would evict what it does not know. */
 function checkShared(pops: readonly PopEnvironment[]): void {
   const owners = new Map<string, string>();
   for (const { name, namespaces } of pops) {

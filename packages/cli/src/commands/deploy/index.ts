@@ -1,13 +1,16 @@
 /**
  * `agarose deploy`: every PoP of wrangler.toml, or some, through Wrangler: KV namespaces, the Worker, its secrets.
  */
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { AgaroseError } from "@agarose/core";
 import type { Command } from "commander";
+import { findConfig, loadConfig, type Config } from "../../lib/config.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
+import { regionWarnings } from "./check-regions.ts";
 import { commandOf, planDeployment, SECRETS, type Step } from "./deployment.ts";
-import { runDeployment } from "./run-deployment.ts";
+import { runDeployment, type TakenStep } from "./run-deployment.ts";
 import { installedWrangler, readEnvironments } from "./wrangler.ts";
 import { logLine, printResult } from "../../lib/output.ts";
 
@@ -24,10 +27,10 @@ export function register(program: Command): void {
   program
     .command("deploy")
     .description(`deploy PoPs with Wrangler; secrets come from --secrets or from ${ENV_PREFIX}<NAME>`)
-    .option("--wrangler <path>", "Wrangler's configuration, one environment a PoP", "wrangler.toml")
+    .option("--wrangler <path>", "Wrangler's configuration, one environment per PoP", "wrangler.toml")
     .option("--pops <names>", "only these, separated by commas", (names: string) => names.split(","))
     .option("--secrets <path>", "JSON object of secrets to set; - is stdin")
-    .option("--dry-run", "build, and say what would be done; needs no account")
+    .option("--dry-run", "build, and print what would be done; needs no account")
     .action(async (_options: unknown, command: Command) => {
       await deploy(command.optsWithGlobals<DeployOptions>());
     });
@@ -40,16 +43,27 @@ async function deploy(options: DeployOptions): Promise<void> {
   const steps = planDeployment(environments, Object.keys(secrets));
   const dryRun = options.dryRun ?? false;
   const onStep = (step: Step): void => logLine(`${step.pop}: ${step.kind}`);
+  const warnings = regionWarnings(environments, await ownConfig(options.config));
+  for (const warning of warnings) logLine(`warning: ${warning}`);
   const taken = await runDeployment(steps, { config, wrangler: installedWrangler(), secrets, dryRun, onStep });
-  printResult(options.json ?? false, { dryRun, steps: taken }, [
-    ...taken.map(({ step, outcome }) => `${outcome === "done" ? "done " : "would"}  ${commandOf(step, config)}`),
-    ...taken.flatMap(({ step, outcome }) =>
-      step.kind === "namespace" && outcome === "told"
-        ? [`would  write its id into ${config}, in place of ${step.placeholder}`]
-        : [],
-    ),
+  printResult(options.json ?? false, { dryRun, steps: taken, warnings }, [
+    ...taken.flatMap((one) => linesOf(one, config)),
     ...(dryRun ? [] : ["then: agarose status, once a minute has passed"]),
   ]);
+}
+
+/** A step as it was taken or would be, in order. */
+function linesOf({ step, outcome }: TakenStep, config: string): string[] {
+  const did = outcome === "done" ? "done " : "would";
+  const writes =
+    step.kind === "namespace" ? [`${did}  write its id into ${config}, in place of ${step.placeholder}`] : [];
+  return [`${did}  ${commandOf(step, config)}`, ...writes];
+}
+
+/** The configuration to compare with; undefined where there is none. */
+async function ownConfig(given: string | undefined): Promise<Config | undefined> {
+  const path = await findConfig(given);
+  return given !== undefined || existsSync(path) ? loadConfig(path) : undefined;
 }
 
 function secretsOfEnvironment(): Record<string, string> {
@@ -61,7 +75,7 @@ function secretsOfEnvironment(): Record<string, string> {
   );
 }
 
-/** Throws USAGE for what is no secret of a PoP, without telling its value. */
+/** Throws USAGE for a name that is not a secret of a PoP; its value is never shown. */
 async function secretsOfFile(path: string | undefined): Promise<Record<string, string>> {
   if (path === undefined) return {};
   const content = path === "-" ? await text(process.stdin) : await readFile(path, "utf8").catch(unreadable(path));
@@ -72,21 +86,21 @@ async function secretsOfFile(path: string | undefined): Promise<Record<string, s
     throw new AgaroseError("USAGE", `--secrets ${path} is not JSON: {"ADMIN_TOKEN": "…"} is expected`);
   }
   if (typeof json !== "object" || json === null || Array.isArray(json)) {
-    throw new AgaroseError("USAGE", `--secrets ${path} is no JSON object`);
+    throw new AgaroseError("USAGE", `--secrets ${path} is not a JSON object`);
   }
   return Object.fromEntries(Object.entries(json).map(([name, value]) => [secretName(name), secretText(name, value)]));
 }
 
 function secretName(name: string): string {
   if ((SECRETS as readonly string[]).includes(name)) return name;
-  throw new AgaroseError("USAGE", `${name} is no secret of a PoP: ${SECRETS.join(", ")} are`);
+  throw new AgaroseError("USAGE", `${name} is not a secret of a PoP: use ${SECRETS.join(", ")}`);
 }
 
-/** Credentials may be given as the object that they are. */
+/** Bucket credentials may be given as an object, all other secrets as strings. */
 function secretText(name: string, value: unknown): string {
   if (typeof value === "string" && value !== "") return value;
   if (name === "BUCKET_CREDENTIALS" && typeof value === "object" && value !== null) return JSON.stringify(value);
-  throw new AgaroseError("USAGE", `secret ${name} is empty or no text`);
+  throw new AgaroseError("USAGE", `secret ${name} is empty or not a string`);
 }
 
 function unreadable(path: string) {

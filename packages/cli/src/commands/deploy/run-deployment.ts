@@ -13,18 +13,18 @@ export interface DeploymentOptions {
   readonly secrets: Readonly<Record<string, string>>;
   /** Build, and change nothing: neither at Cloudflare nor in wrangler.toml. */
   readonly dryRun: boolean;
-  /** Told of each step before it is taken. */
+  /** Receives each step before it is taken. */
   readonly onStep: (step: Step) => void;
 }
 
 export interface TakenStep {
   readonly step: Step;
   readonly command: string;
-  /** `told`: a dry run takes builds only. */
+  /** `told`: printed only; a dry run takes builds alone. */
   readonly outcome: "done" | "told";
 }
 
-/** Takes `steps` in order. Rejects with STORE_FAILED at the first one that fails; what came before it stands. */
+/** Takes `steps` in order. Rejects with STORE_FAILED at the first one that fails; what was done before it remains. */
 export async function runDeployment(steps: readonly Step[], options: DeploymentOptions): Promise<TakenStep[]> {
   const taken: TakenStep[] = [];
   for (const step of steps) {
@@ -63,7 +63,7 @@ async function takeNamespace(
     id = await namespaceId(step, config, wrangler);
   }
   if (id === undefined) {
-    throw new AgaroseError("STORE_FAILED", `Wrangler made the KV namespace ${step.title} and does not list it`);
+    throw new AgaroseError("STORE_FAILED", `Wrangler created the KV namespace ${step.title} and does not list it`);
   }
   await writeFile(config, withNamespaceId(await readFile(config, "utf8"), step.placeholder, id));
 }
@@ -88,8 +88,8 @@ function demand(step: Step, config: string, result: WranglerResult): WranglerRes
   const said = (result.stderr.trim() || result.stdout.trim()).slice(-2_000);
   throw new AgaroseError(
     "STORE_FAILED",
-    `${commandOf(step, config)} failed with exit code ${result.code}; what was done before it stands, and doing it again ` +
-      `goes on from there. Wrangler said:\n${said}`,
+    `${commandOf(step, config)} failed with exit code ${result.code}; the steps before it are done, and running the command again ` +
+      `continues there. Wrangler said:\n${said}`,
     { pop: step.pop, step: step.kind, exitCode: result.code },
   );
 }

@@ -36,11 +36,16 @@ export interface OrphanSearch {
 
 const MANIFESTS_AT_A_TIME = 16;
 
-/** Rejects when a region cannot be listed, or when a manifest cannot be read: what it names may be in use. */
+/** The orphans that are old enough. Rejects as `findAllOrphans` does. */
 export async function findOrphans(search: OrphanSearch): Promise<Orphan[]> {
+  return (await findAllOrphans(search)).filter(({ modifiedMs }) => modifiedMs < search.beforeMs);
+}
+
+/** The orphans of every age. Rejects when a region cannot be listed or a manifest cannot be read: what it names may be in use. */
+export async function findAllOrphans(search: OrphanSearch): Promise<Orphan[]> {
   const { prefix, signal, stores } = search;
   // Chunks first: a put that ends meanwhile has its manifest among those listed afterwards.
-  const candidates = await Promise.all(stores.map((store) => chunksBefore(store, search)));
+  const candidates = await Promise.all(stores.map((store) => chunksOf(store, search)));
   const versions = await Promise.all(
     stores.map(async (store) => {
       const names: string[] = [];
@@ -62,10 +67,10 @@ export async function stillOrphans(orphans: readonly Orphan[], { stores, signal 
   return orphans.filter(({ name }) => !used.has(versionOf(name)));
 }
 
-async function chunksBefore(store: Store, { prefix, beforeMs, signal }: OrphanSearch): Promise<Orphan[]> {
+async function chunksOf(store: Store, { prefix, signal }: OrphanSearch): Promise<Orphan[]> {
   const orphans: Orphan[] = [];
   for await (const listed of store.list(`${CHUNK_PREFIX}${encodeKey(prefix)}`, signal)) {
-    if (listed.modifiedMs < beforeMs) orphans.push({ region: store.region.name, ...listed });
+    orphans.push({ region: store.region.name, ...listed });
   }
   return orphans;
 }
@@ -77,7 +82,7 @@ async function versionNamed(name: string, store: Store, signal: AbortSignal): Pr
   const response = await store.get(name, { signal });
   if (response.status === 404) return undefined;
   if (response.status !== 200) {
-    const message = `region ${store.region.name} answered ${response.status} for ${name}: nothing can be told to be an orphan`;
+    const message = `region ${store.region.name} answered ${response.status} for ${name}: no chunk can be called an orphan`;
     throw new AgaroseError("SOURCE_FAILED", message, { region: store.region.name, status: response.status });
   }
   const text = new Uint8Array(await new Response(response.body).arrayBuffer());

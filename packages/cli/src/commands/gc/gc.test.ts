@@ -110,7 +110,12 @@ test("the command lists without --delete, and spares what is younger than a day"
   await failedPut("failed.bin");
   const listed = await world.run(["gc", "--json"]);
   expect(listed.code).toBe(0);
-  expect(JSON.parse(listed.stdout.toString())).toEqual({ orphans: [], bytes: 0, leftovers: [] });
+  expect(JSON.parse(listed.stdout.toString())).toEqual({
+    orphans: [],
+    bytes: 0,
+    younger: { count: 6, bytes: 7_500 },
+    leftovers: [],
+  });
   expect(await chunks()).toHaveLength(6);
   expect((await world.run(["gc", "--older-than", "0"])).code).toBe(2);
 });

@@ -87,6 +87,7 @@ export function adviseLines({ sizes, recommended, sampledShare }: CacheSizes): s
   return [
     "",
     `mean ms / KV cost per month by cache size${sampledShare < 1 ? `, from ${(100 * sampledShare).toFixed(0)}% of the objects` : ""}`,
+    "(x1 is the cache of the scenario; for a log alone, a cache of 5% of its objects' bytes)",
     "cache".padEnd(width) + factors.map((factor) => cell(`x${factor} ${bytesAt(factor)}`)).join(""),
     ...lines,
     "",

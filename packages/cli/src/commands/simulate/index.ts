@@ -6,12 +6,12 @@ import { LOG_FORMATS, simulate } from "@agarose/solver";
 import type { LogFormat, Scenario, SimulationRow, Trace } from "@agarose/solver";
 import type { Command } from "commander";
 import { logLine, printResult } from "../../lib/output.ts";
+import { withProgress } from "../../lib/step-progress.ts";
 import { loadScenario } from "../../lib/scenario-file.ts";
 import { adviseLines, simulateSizes } from "./cache-sizes.ts";
 import type { CacheSizes } from "./cache-sizes.ts";
 import { renderHtml } from "./html.ts";
 import { formatOfLog, LOG_FACTORS, readTrace, reportLines, scenarioFor } from "./own-log.ts";
-import { withProgress } from "./progress.ts";
 import { tableOf } from "./table.ts";
 
 /** Cache sizes that are tried when a page is drawn. */
@@ -36,9 +36,13 @@ export function register(program: Command): void {
     .option("--seed <n>", "override the scenario's seed", parseCount)
     .option("--runs <n>", "override how many runs are pooled", parseCount)
     .option("--trace <log>", "replay this access log instead of drawn requests; - is standard input")
-    .option("--format <name>", `format of the log, if it cannot be told: ${LOG_FORMATS.join(", ")}`, parseFormat)
+    .option("--format <name>", `format of the log, if it is not recognised: ${LOG_FORMATS.join(", ")}`, parseFormat)
     .option("--strict", "refuse the log at its first malformed line instead of skipping it")
-    .option("--cache-sizes <factors>", "also try caches of so many times the size, such as 0.5,1,2,4", parseFactors)
+    .option(
+      "--cache-sizes <factors>",
+      "also try caches of these multiples of the size, such as 0.5,1,2,4",
+      parseFactors,
+    )
     .option("--html <page>", "write a page with plots")
     .action(async (file: string, _options: unknown, command: Command) => {
       await run(file, command.optsWithGlobals<SimulateOptions>());
@@ -49,17 +53,35 @@ async function run(file: string, options: SimulateOptions): Promise<void> {
   const { scenario, trace, isLogAlone } = await loadInput(file, options);
   const withQuantiles = options.html !== undefined;
   const factors = options.cacheSizes ?? (isLogAlone ? LOG_FACTORS : withQuantiles ? PAGE_FACTORS : undefined);
-  const { results, sizes } = await withProgress((show) => {
-    const onProgress = (done: number): void => show("comparing policies", done);
-    const now = (): number => performance.now();
-    const rows = simulate(scenario, { now, withQuantiles, onProgress, ...(trace ? { trace } : {}) });
-    const bySize = factors && simulateSizes(scenario, factors, trace, (done) => show("comparing cache sizes", done));
-    return { results: rows, sizes: bySize };
-  });
+  // Every cache size plays all requests once more.
+  const passes = 1 + (factors?.length ?? 0);
+  const { results, sizes } = await withProgress(
+    (show) => {
+      const onProgress = (done: number): void => show("comparing policies", done / passes);
+      const now = (): number => performance.now();
+      const rows = simulate(scenario, { now, withQuantiles, onProgress, ...(trace ? { trace } : {}) });
+      const bySize =
+        factors &&
+        simulateSizes(scenario, factors, trace, (done) =>
+          show("comparing cache sizes", (1 + done * (passes - 1)) / passes),
+        );
+      return { results: rows, sizes: bySize };
+    },
+    { hint: hintOf(scenario, passes) },
+  );
   if (options.html !== undefined) await writePage(options.html, renderHtml(scenario, results, sizes));
   const plain = results.map(({ quantilesMs: _plotted, ...row }) => row);
   const json = { results: plain, ...(sizes ? { bySize: sizes } : {}), ...(trace ? { trace: trace.report } : {}) };
   printResult(options.json ?? false, json, linesOf(scenario, plain, sizes));
+}
+
+/** How to wait less. */
+function hintOf({ runs }: Scenario, passes: number): string {
+  const ways = [
+    ...(runs > 1 ? [`--runs 1 plays 1 of ${runs} runs`] : []),
+    ...(passes > 1 ? [`--cache-sizes 1 plays 2 passes instead of ${passes}`] : []),
+  ];
+  return ways.length > 0 ? ways.join(", ") : "fewer requests, objects or policies in the scenario take less";
 }
 
 interface Input {

@@ -7,14 +7,14 @@ import { AgaroseError } from "@agarose/core";
 import { guessLogFormat, LOG_FORMATS, parseScenario, TraceBuilder } from "@agarose/solver";
 import type { LogFormat, Scenario, Trace } from "@agarose/solver";
 import { unreadable } from "../../lib/scenario-file.ts";
-import type { ShowProgress } from "./progress.ts";
+import type { ShowProgress } from "../../lib/step-progress.ts";
 
 const HEAD_BYTES = 65_536;
 /** The cache that is tried first, as a share of all objects' bytes. */
 const CACHE_SHARE = 0.05;
 /** From a hundredth of all objects to all of them. */
 export const LOG_FACTORS = [0.2, 0.5, 1, 2, 5, 10, 20];
-/** No oracle: what a log's popularity truly was nobody knows. */
+/** Without an oracle, because the true popularity behind a log is unknown. */
 const POLICIES = ["backend", "lru", "w-tinylfu", "adaptive"];
 
 export interface LogOptions {
@@ -24,7 +24,7 @@ export interface LogOptions {
   readonly perSecond: number;
 }
 
-/** Whether the file is an access log instead of a scenario, and of which format: told by its first lines. */
+/** The format of an access log, judged by its first lines; undefined for anything else, such as a scenario. */
 export async function formatOfLog(file: string): Promise<LogFormat | undefined> {
   if (file === "-") return undefined;
   const lines = (await readHead(file)).split("\n").slice(0, 100);
@@ -32,11 +32,11 @@ export async function formatOfLog(file: string): Promise<LogFormat | undefined> 
   return guessLogFormat(lines.length > 1 ? lines.slice(0, -1) : lines);
 }
 
-/** Reads a log line by line. Throws USAGE when its format is not given and cannot be told. */
+/** Reads a log line by line. Throws USAGE when its format is neither given nor recognised. */
 export async function readTrace(file: string, options: LogOptions, show: ShowProgress): Promise<Trace> {
   const format = options.format ?? (await formatOfLog(file));
   if (!format)
-    throw new AgaroseError("USAGE", `cannot tell the format of ${file}: give --format ${LOG_FORMATS.join("|")}`);
+    throw new AgaroseError("USAGE", `the format of ${file} is not recognised: give --format ${LOG_FORMATS.join("|")}`);
   const builder = new TraceBuilder({ format, isStrict: options.isStrict, perSecond: options.perSecond });
   const bytes = file === "-" ? 0 : await sizeOf(file);
   const input = file === "-" ? process.stdin : createReadStream(file);
@@ -50,7 +50,7 @@ export async function readTrace(file: string, options: LogOptions, show: ShowPro
   return builder.finish();
 }
 
-/** What was read, and what of it could not be used. */
+/** Says how much was read, and which lines could not be used. */
 export function reportLines(file: string, { report, keys }: Trace): string[] {
   const lines = [`${file}: ${report.reads} reads of ${keys.length} objects in ${report.lines} lines`];
   if (report.malformedLines > 0) {

@@ -15,16 +15,18 @@ const COLUMNS: readonly [string, number, (row: SimulationRow) => string][] = [
   ["req/read", 9, (row) => row.requestsPerRead.toFixed(2)],
   ["writes", 8, (row) => row.writes.toFixed(0)],
   ["solve ms", 9, (row) => row.solveMs.toFixed(3)],
-  ["loss", 8, (row) => (row.lossPercent === undefined ? "" : `${row.lossPercent.toFixed(1)}%`)],
+  ["loss", 8, (row) => (row.lossPercent === undefined ? "-" : `${row.lossPercent.toFixed(1)}%`)],
 ];
 
 /** One line per system and PoP; with several PoPs the line of all of them comes last. */
 export function tableOf(scenario: Scenario, rows: readonly SimulationRow[]): string[] {
   const shown = scenario.pops.length === 1 ? rows.filter((row) => row.pop === "all") : rows;
   const nameWidth = Math.max(...shown.map((row) => row.name.length), 6) + 2;
-  const title = "policy".padEnd(nameWidth) + COLUMNS.map(([name, width]) => name.padStart(width)).join("");
+  // Loss is measured against an oracle, which logs do not have.
+  const columns = COLUMNS.filter(([name]) => name !== "loss" || shown.some((row) => row.lossPercent !== undefined));
+  const title = "policy".padEnd(nameWidth) + columns.map(([name, width]) => name.padStart(width)).join("");
   const lines = shown.map(
-    (row) => row.name.padEnd(nameWidth) + COLUMNS.map(([, width, show]) => show(row).padStart(width)).join(""),
+    (row) => row.name.padEnd(nameWidth) + columns.map(([, width, show]) => show(row).padStart(width)).join(""),
   );
   return [`${scenario.name}: ${scenario.about}`, title, ...lines, ...rows.flatMap(notesOf)];
 }
