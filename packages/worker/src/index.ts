@@ -1,39 +1,44 @@
 /** The Cloudflare Worker of one PoP: routes, the Cron Trigger, the Durable Objects. */
 import { Hono } from "hono";
-import { adminOnly } from "./http/auth.ts";
-import type { Env } from "./http/settings.ts";
-import { noSuchRoute, openToAllOrigins, preflight, refuse, type AppEnv } from "./http/http.ts";
 import { period } from "./cache-manager/period.ts";
-import { healthz } from "./http/routes/healthz.ts";
+import {
+  adminOnly,
+  bodyOfAtMost,
+  checkSettings,
+  nameThePop,
+  noSuchRoute,
+  openToAllOrigins,
+  refuse,
+  type AppEnv,
+  type Env,
+} from "./http/http.ts";
+import { healthz, status } from "./http/routes/health.ts";
 import { metrics } from "./http/routes/metrics.ts";
 import { object } from "./http/routes/object.ts";
-import { peerChunk } from "./http/routes/peer-chunk.ts";
-import { peerExchange } from "./http/routes/peers.ts";
-import { peerOic } from "./http/routes/peer-oic.ts";
+import { peerChunk, peerExchange, peerOic } from "./http/routes/peers.ts";
 import { plans } from "./http/routes/plans.ts";
-import { purgeRoute } from "./http/routes/purge.ts";
+import { PURGE_BYTES_MAX, purgeRoute } from "./http/routes/purge.ts";
 import { read } from "./http/routes/read.ts";
-import { status } from "./http/routes/health.ts";
-import { telemetry } from "./http/routes/telemetry.ts";
+import { REPORT_BYTES_MAX, telemetry } from "./http/routes/telemetry.ts";
+import { MESSAGE_BYTES_MAX } from "./peers/peer-message.ts";
 
-export type { Env } from "./http/settings.ts";
+export type { Env } from "./http/http.ts";
 export { PeerState } from "./peers/peer-state.ts";
-export { PopState } from "./state/pop-state.ts";
 export { RequestMonitor } from "./request-monitor/request-monitor.ts";
+export { PopState } from "./state/pop-state.ts";
 
 const app = new Hono<AppEnv>();
-app.use(openToAllOrigins);
-app.options("*", preflight);
+app.use(nameThePop, openToAllOrigins, checkSettings);
 // Hono answers HEAD from GET.
 app.get("/o/*", object);
 app.get("/v1/read/*", read);
 app.get("/v1/plans", plans);
 app.get("/v1/chunk/*", peerChunk);
-app.post("/v1/peers", peerExchange);
-app.post("/v1/telemetry", telemetry);
+app.post("/v1/peers", bodyOfAtMost(MESSAGE_BYTES_MAX), peerExchange);
+app.post("/v1/telemetry", bodyOfAtMost(REPORT_BYTES_MAX), telemetry);
 app.get("/v1/oic/*", adminOnly, peerOic);
 app.get("/v1/status", adminOnly, status);
-app.post("/v1/purge", adminOnly, purgeRoute);
+app.post("/v1/purge", adminOnly, bodyOfAtMost(PURGE_BYTES_MAX), purgeRoute);
 app.get("/metrics", adminOnly, metrics);
 app.get("/healthz", healthz);
 app.notFound(noSuchRoute);

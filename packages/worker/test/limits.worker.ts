@@ -4,8 +4,7 @@
  * (`PlatformFaults`).
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Env } from "../src/http/settings.ts";
-import worker, { RequestMonitor as RealRequestMonitor } from "../src/index.ts";
+import worker, { RequestMonitor as RealRequestMonitor, type Env } from "../src/index.ts";
 import { KvHistory, NO_FAULTS, type PlatformFaults } from "./platform-faults.ts";
 import { InvocationLimits, KvLimits, SUBREQUESTS_MAX, type InvocationReport } from "./platform-limits.ts";
 

@@ -10,7 +10,7 @@ export { randomBytes, REGIONS } from "./objects.ts";
 const LIMITED = fileURLToPath(new URL("limits.worker.ts", import.meta.url));
 
 export const POP = "fra";
-export const ADMIN_TOKEN = "letmein";
+export const ADMIN_TOKEN = "admin-token-of-16+";
 
 export interface TestWorld {
   readonly buckets: BucketServer;

@@ -54,7 +54,7 @@ export interface World {
 }
 
 /** `agarose status` and `/metrics` of the local PoPs take this token. The PoPs listen on this machine only. */
-const DEV_ADMIN_TOKEN = "agarose-dev";
+const DEV_ADMIN_TOKEN = "agarose-dev-admin-token";
 const CRON_RUNS_MAX = 50;
 
 type Closers = (() => Promise<unknown>)[];

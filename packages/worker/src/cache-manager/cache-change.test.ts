@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { advance, diffCache, leftovers, promise } from "./cache-change.ts";
-import type { PlannedObject } from "./planner/planner.ts";
-import type { LedgerEntry } from "../state/pop-state.ts";
+import type { PlannedContents } from "./planner/planner.ts";
+import type { LedgerEntry } from "../state/ledger.ts";
 
 const entry = (version: string, changes: Partial<LedgerEntry> = {}): LedgerEntry => ({
   version,
@@ -14,7 +14,7 @@ const entry = (version: string, changes: Partial<LedgerEntry> = {}): LedgerEntry
   ...changes,
 });
 
-const planned = (version: string, chunks: number[], changes: Partial<PlannedObject> = {}): PlannedObject => ({
+const planned = (version: string, chunks: number[], changes: Partial<PlannedContents> = {}): PlannedContents => ({
   object: { key: version, version, k: 4, m: 2, placement: [], stripes: 2, chunkBytes: 100, shardBytes: 50 },
   chunks,
   worth: 1,

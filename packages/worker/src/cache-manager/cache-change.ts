@@ -1,26 +1,29 @@
 /**
- * From the cache as the ledger knows it to the cache as planned: what to evict, what to fill, and what may be promised
- * meanwhile. Pure.
+ * From the cache that the ledger records to the cache that was planned: what to evict, what to fill, what plans may promise
+ * meanwhile, and how much of it the write budget pays for. Pure.
  */
 import type { CachedObject } from "../state/configuration.ts";
-import type { PlannedObject } from "./planner/planner.ts";
-import type { LedgerEntry } from "../state/pop-state.ts";
+import type { LedgerEntry } from "../state/ledger.ts";
+import type { PlannedContents } from "./planner/planner.ts";
 
+/** One object to fill. */
 export interface Fill {
   readonly entry: LedgerEntry;
-  readonly plan: PlannedObject;
+  readonly plan: PlannedContents;
 }
 
+/** A change of the cache. */
 export interface CacheChange {
   /** Entries to remove, every stripe of them. */
   readonly evict: readonly LedgerEntry[];
-  /** Entries to fill, in this order: most worth per write first. */
+  /** Entries to fill, in this order: best value per write first. */
   readonly fill: readonly Fill[];
   /** Entries to record before anything is written. */
   readonly announce: readonly LedgerEntry[];
 }
 
-export function diffCache(ledger: readonly LedgerEntry[], planned: readonly PlannedObject[]): CacheChange {
+/** Returns the change that turns the ledger into the plan. */
+export function diffCache(ledger: readonly LedgerEntry[], planned: readonly PlannedContents[]): CacheChange {
   const byVersion = new Map(ledger.map((entry) => [entry.version, entry]));
   const wanted = new Set(planned.map(({ object }) => object.version));
   const evict = ledger
@@ -38,7 +41,7 @@ export function diffCache(ledger: readonly LedgerEntry[], planned: readonly Plan
   return { evict, fill: fill.toSorted((a, b) => worthPerWrite(b) - worthPerWrite(a)), announce };
 }
 
-/** Of a change only what was decided before: to go on with fills and evictions, and begin none. */
+/** Returns the part of a change that an earlier period has begun: it continues fills and evictions, and begins none. */
 export function leftovers({ evict, fill }: CacheChange, ledger: ReadonlyMap<string, LedgerEntry>): CacheChange {
   return {
     evict: evict.filter(({ version }) => ledger.get(version)?.target.length === 0),
@@ -47,8 +50,8 @@ export function leftovers({ evict, fill }: CacheChange, ledger: ReadonlyMap<stri
   };
 }
 
-/** The entry of an object that is to have `plan.chunks`; `before` itself when that is its target already. */
-function retarget(before: LedgerEntry | undefined, { object, chunks }: PlannedObject): LedgerEntry {
+/** Returns the entry of an object that shall have `plan.chunks`: `before` itself where that is its target already. */
+function retarget(before: LedgerEntry | undefined, { object, chunks }: PlannedContents): LedgerEntry {
   if (before && sameChunks(before.target, chunks)) return before;
   const { version, key, stripes, chunkBytes } = object;
   return {
@@ -56,19 +59,19 @@ function retarget(before: LedgerEntry | undefined, { object, chunks }: PlannedOb
     key,
     stripes,
     chunkBytes,
-    // What old and new have in common stays true of every stripe while they change one by one.
+    // While stripes change one by one, each of them has the chunks that old and new target share.
     chunks: before?.chunks.filter((chunk) => chunks.includes(chunk)) ?? [],
     target: chunks,
     done: 0,
   };
 }
 
-/** `entry` after its stripes 0 to `done` - 1 got the target. */
+/** Returns `entry` after stripes 0 to `done` - 1 have got the target. */
 export function advance(entry: LedgerEntry, done: number): LedgerEntry {
   return { ...entry, done, chunks: done >= entry.stripes ? entry.target : entry.chunks };
 }
 
-/** What may be promised of the cache in the ledger's state. */
+/** Returns what plans may promise of the cache that the ledger records. */
 export function promise(ledger: readonly LedgerEntry[]): Record<string, CachedObject> {
   const promised = ledger
     .filter(({ chunks }) => chunks.length > 0)
@@ -81,4 +84,102 @@ export function promise(ledger: readonly LedgerEntry[]): Record<string, CachedOb
 
 function sameChunks(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((chunk, i) => chunk === b[i]);
+}
+
+/** The limits of a change. */
+export interface ChangeBudget {
+  /** Writes and deletes. */
+  readonly writes: number;
+  /** Capacity of the chunk cache. */
+  readonly capacityBytes: number;
+}
+
+/** A change within its limits. */
+export interface AffordableChange extends CacheChange {
+  /** Stripes that wait for money. */
+  readonly waiting: number;
+}
+
+/**
+ * Trims a change to the write budget: best value per write first, plus the evictions that each fill needs. The rest waits and
+ * keeps serving. The last fill may exceed the budget: it begins, and the next period continues it.
+ */
+export function affordableChange(
+  change: CacheChange,
+  ledger: readonly LedgerEntry[],
+  budget: ChangeBudget,
+): AffordableChange {
+  const steps = stepsOf(change, ledger);
+  const evictions = steps.filter(({ bytes, fill }) => bytes < 0 || !fill);
+  const additions = steps.filter(({ bytes, fill }) => bytes >= 0 && fill);
+  let { writes } = budget;
+  let room = budget.capacityBytes - ledger.reduce((sum, entry) => sum + bytesOf(entry), 0);
+  const chosen: Step[] = [];
+  const choose = (step: Step): void => {
+    chosen.push(step);
+    writes -= step.writes;
+    room -= step.bytes;
+  };
+  for (const addition of additions) {
+    const needed = evictionsFor(evictions, addition.bytes - room);
+    const roomWrites = needed.reduce((sum, eviction) => sum + eviction.writes, 0);
+    if (writes <= roomWrites) break;
+    for (const eviction of evictions.splice(0, needed.length)) choose(eviction);
+    choose(addition);
+  }
+  for (const eviction of evictions) {
+    if (writes <= 0) break;
+    choose(eviction);
+  }
+  const versions = new Set(chosen.map(({ version }) => version));
+  const waiting = steps.filter(({ version }) => !versions.has(version));
+  return {
+    evict: change.evict.filter(({ version }) => versions.has(version)),
+    fill: chosen.flatMap(({ fill }) => fill ?? []),
+    announce: change.announce.filter(({ version }) => versions.has(version)),
+    waiting: waiting.reduce((sum, step) => sum + step.writes, 0),
+  };
+}
+
+/** One entry's part of a change. */
+interface Step {
+  readonly version: string;
+  readonly writes: number;
+  /** How many more bytes the entry takes afterwards. */
+  readonly bytes: number;
+  /** Undefined for an eviction. */
+  readonly fill: Fill | undefined;
+}
+
+function stepsOf({ evict, fill }: CacheChange, ledger: readonly LedgerEntry[]): Step[] {
+  const before = new Map(ledger.map((entry) => [entry.version, bytesOf(entry)]));
+  return [
+    ...evict.map(({ version, stripes }) => ({
+      version,
+      writes: stripes,
+      bytes: -(before.get(version) ?? 0),
+      fill: undefined,
+    })),
+    ...fill.map((job) => {
+      const { version, stripes, done, target, chunkBytes } = job.entry;
+      const bytes = target.length * chunkBytes - (before.get(version) ?? 0);
+      return { version, writes: stripes - done, bytes, fill: job };
+    }),
+  ];
+}
+
+/** Returns the first evictions that together free so many bytes, or all of them where those do not suffice. */
+function evictionsFor(evictions: readonly Step[], bytes: number): Step[] {
+  const needed: Step[] = [];
+  let made = 0;
+  for (const eviction of evictions) {
+    if (made >= bytes) break;
+    needed.push(eviction);
+    made -= eviction.bytes;
+  }
+  return needed;
+}
+
+function bytesOf({ chunks, target, chunkBytes }: LedgerEntry): number {
+  return Math.max(chunks.length, target.length) * chunkBytes;
 }

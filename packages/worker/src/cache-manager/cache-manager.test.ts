@@ -2,15 +2,17 @@ import { AgaroseError, systemClock, systemSha256, type FetchPort } from "@agaros
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { expect, test } from "vitest";
 import { memoryBuckets, putObject, randomBytes, REGIONS } from "../../test/objects.ts";
-import { Budget } from "../platform/operation-budget.ts";
-import { runPeriod, type CacheManagerOptions, type StatePort } from "./cache-manager.ts";
+import { OperationBudget } from "../platform/operation-budget.ts";
+import { runPeriod } from "./cache-manager.ts";
+import type { PeriodContext, StatePort } from "./period-context.ts";
 import { ChunkCache, type CacheContext } from "../read/chunk-cache.ts";
 import { CONFIGURATION_NAME, parseConfiguration, type Configuration } from "../state/configuration.ts";
 import { Connections } from "../platform/connections.ts";
 import { FrontCache } from "../read/front-cache.ts";
-import type { LedgerEntry, PeriodReport } from "../state/pop-state.ts";
+import type { LedgerEntry, PeriodReport } from "../state/ledger.ts";
 import { mergeRegion, type RegionState } from "../region-manager/region-estimates.ts";
-import { addSpending, type Spending, type SpendingSettings } from "./write-budget.ts";
+import { addSpending, type Spending } from "../state/spending.ts";
+import type { SpendingSettings } from "./write-budget.ts";
 
 /** What `PopState` keeps, in memory. */
 class MemoryState implements StatePort {
@@ -54,6 +56,7 @@ class MemoryState implements StatePort {
   async nextEpoch() {
     return ++this.epoch;
   }
+  async endLease() {}
   async endPeriod(report: PeriodReport) {
     this.lastPeriod = report;
   }
@@ -115,14 +118,14 @@ async function setUp(stripes: number) {
   const kv = new MemoryKv();
   const published: Configuration[] = [];
   const fetchWithin =
-    (budget: Budget): FetchPort =>
+    (budget: OperationBudget): FetchPort =>
     async (url, { headers }) => {
       budget.spend();
       // Far enough that the edge is worth something.
       await new Promise((resolve) => setTimeout(resolve, 10));
       return buckets.respond(url, headers);
     };
-  const options = (namespace = kv.view().namespace, budget = new Budget()): CacheManagerOptions => ({
+  const options = (namespace = kv.view().namespace, budget = new OperationBudget()): PeriodContext => ({
     settings: {
       pop: "fra",
       regions: REGIONS.map((name) => ({ name, url: `http://b/${name}`, popUrl: `http://b/${name}` })),
@@ -131,17 +134,13 @@ async function setUp(stripes: number) {
       spending: { writeUsdPerMillion: 5, readUsdPerMillion: 0.5, usdPerPeriod: Infinity, usdPerMonth: Infinity },
       delta: 1,
       functional: false,
-      manifestTtlSeconds: 60,
-      subrequestsMax: 10_000,
-      access: { privatePrefixes: [], publicPrefixes: [], readToken: undefined, signingKey: undefined },
-      adminToken: undefined,
     },
     state,
     closePeriod: async () => [{ key: "x", requests: 1, popularity: 1 }],
     mayLookUp: () => true,
     findManifest: async () => manifest,
     cache: new ChunkCache(new FrontCache("fra", systemClock, noCache), systemClock),
-    context: contextOf(namespace),
+    cacheContext: contextOf(namespace),
     fetch: fetchWithin(budget),
     budget,
     clock: systemClock,
@@ -149,6 +148,7 @@ async function setUp(stripes: number) {
     codec: async () => javascriptCodec(),
     onPublished: (configuration) => void published.push(configuration),
     now: Date.now,
+    turn: { mayChange: true },
   });
   const stripesInKv = (): number => [...kv.values.keys()].filter((name) => name.startsWith("chunks:")).length;
   return { buckets, manifest, state, kv, published, options, stripesInKv };
@@ -174,9 +174,9 @@ test("a period that is killed in the middle promises nothing, and the next one g
 test("a period ends within its budget, and several of them finish the work", async () => {
   const { options, stripesInKv, state, manifest } = await setUp(40);
   const reports: PeriodReport[] = [];
-  expect(new Budget().allows(1_000)).toBe(true);
-  expect(new Budget().allows(1_001)).toBe(false);
-  for (let i = 0; i < 9; i++) reports.push((await runPeriod(options(undefined, new Budget(120))))!);
+  expect(new OperationBudget().allows(1_000)).toBe(true);
+  expect(new OperationBudget().allows(1_001)).toBe(false);
+  for (let i = 0; i < 9; i++) reports.push((await runPeriod(options(undefined, new OperationBudget(120))))!);
   for (const { operations } of reports) expect(operations).toBeLessThanOrEqual(120);
   expect(reports[0]!.left).toBeGreaterThan(0);
   const written = reports.reduce((sum, report) => sum + report.written, 0);
@@ -190,14 +190,14 @@ test("the budget holds in the worst case too: regions that fail are asked, and t
   const bucketNames = [...buckets.objects.keys()].filter((name) => /^r[01]\/chunks/.test(name));
   expect(bucketNames).toHaveLength(2);
   for (const name of bucketNames) buckets.objects.set(name, new Uint8Array(1));
-  const report = (await runPeriod(options(undefined, new Budget(120))))!;
+  const report = (await runPeriod(options(undefined, new OperationBudget(120))))!;
   expect(report.reconstructed).toBeGreaterThan(0);
   expect(report.operations).toBeLessThanOrEqual(120);
   expect(manifest.placement.slice(0, 2)).toEqual(["r0", "r1"]);
 });
 
 const USD_PER_WRITE = 5.5e-6;
-const budgeted = (options: CacheManagerOptions, changes: Partial<SpendingSettings>): CacheManagerOptions => {
+const budgeted = (options: PeriodContext, changes: Partial<SpendingSettings>): PeriodContext => {
   const { settings } = options;
   return { ...options, settings: { ...settings, spending: { ...settings.spending, ...changes } } };
 };

@@ -1,112 +1,58 @@
 /**
  * The cache manager: one period, run by the Cron Trigger (Agar, ICDCS'17, section IV).
  *
- * Probe the regions, close the period of the request monitor, plan, evict, fill, publish. Every step that fails leaves the
- * cache as it was before it; what a period does not finish, for its budget or because it was killed, the next one does.
+ * Probe the regions, close the period of the request monitor, plan, evict, fill, publish. A step that fails leaves the cache
+ * as it was. The next period finishes what this one left, for lack of budget or because it was killed.
  */
-import {
-  toAgaroseError,
-  type AgaroseError,
-  type Clock,
-  type Codec,
-  type FetchPort,
-  type Manifest,
-  type Sha256,
-} from "@agarose/core";
-import type { Budget } from "../platform/operation-budget.ts";
-import { CacheWriter, type FillPeers, type WriteCounts } from "./cache-writer.ts";
-import type { CacheContext, ChunkCache } from "../read/chunk-cache.ts";
-import type { Configuration, RegionEstimate } from "../state/configuration.ts";
-import type { Settings } from "../http/settings.ts";
-import type { PeerView } from "../peers/peer-view.ts";
-import { planPeriod, type PeriodPlan } from "./period-plan.ts";
-import type { LedgerEntry, PeriodReport, PopSnapshot } from "../state/pop-state.ts";
-import { publishConfiguration } from "./publish.ts";
-import type { RegionProbe, RegionState } from "../region-manager/region-estimates.ts";
+import { toAgaroseError } from "@agarose/core";
+import type { RegionEstimate } from "../region-manager/region-latency.ts";
 import { probeRegions, SIZED_EVERY, sizedTargets } from "../region-manager/region-probes.ts";
-import type { KeyRequests } from "../request-monitor/request-monitor.ts";
-import { Purse, type Spending } from "./write-budget.ts";
+import type { LedgerEntry, PeriodReport } from "../state/ledger.ts";
+import type { PopSnapshot } from "../state/pop-state.ts";
+import { CacheWriter, type WriteCounts } from "./cache-writer.ts";
+import type { PeriodContext } from "./period-context.ts";
+import { planPeriod, type PeriodPlan } from "./period-plan.ts";
+import { publishConfiguration } from "./publish.ts";
+import { WriteBudget } from "./write-budget.ts";
 
-/** The PoP's state as the manager uses it: `PopState` through its stub. */
-export interface StatePort {
-  beginPeriod(nowMs: number, leaseMs: number): Promise<PopSnapshot | undefined>;
-  mergeRegions(probes: readonly RegionProbe[]): Promise<RegionState[]>;
-  record(entries: readonly LedgerEntry[]): Promise<void>;
-  remove(versions: readonly string[]): Promise<void>;
-  nextEpoch(): Promise<number>;
-  /** What the planner left in the last period. */
-  loadPlan(): Promise<Uint8Array | undefined>;
-  savePlan(plan: Uint8Array): Promise<void>;
-  /** Adds to what has been spent; less than nothing gives back. */
-  spend(spending: Spending): Promise<void>;
-  endPeriod(report: PeriodReport): Promise<void>;
-}
-
-export interface CacheManagerOptions {
-  readonly settings: Settings;
-  readonly state: StatePort;
-  /** Ends the period in every shard of the request monitor; the most popular keys of each. */
-  readonly closePeriod: (limit: number) => Promise<KeyRequests[]>;
-  readonly findManifest: (key: string) => Promise<Manifest>;
-  /** Whether another manifest is within what the platform allows. */
-  readonly mayLookUp: () => boolean;
-  readonly cache: ChunkCache;
-  readonly context: CacheContext;
-  /** Counts against `budget`. */
-  readonly fetch: FetchPort;
-  readonly clock: Clock;
-  readonly sha256: Sha256;
-  readonly codec: () => Promise<Codec>;
-  /** Told what was published. */
-  readonly onPublished: (configuration: Configuration) => void;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-  readonly budget: Budget;
-  /** Default: none. */
-  readonly peers?: PeerView;
-  /** False while it is another PoP's turn. Default: true. */
-  readonly mayChange?: boolean;
-  /** Default: fills come from the buckets alone. */
-  readonly fillPeers?: FillPeers | undefined;
-}
-
-/** New work starts until then; the rest of the minute is for ending what has started. */
+/** A period starts no new work after this; the rest of the minute is for finishing. */
 const WORK_MS = 45_000;
+/** A period or purge that takes longer counts as killed. */
 export const LEASE_MS = 120_000;
 const ERRORS_MAX = 20;
-/** Every period publishes, whatever there is money for. */
+/** Every period publishes, whatever the budget. */
 const PUBLISHING_WRITES = 1;
 
-/** Runs one period; undefined when another invocation is in the middle of one. Rejects when the PoP's state cannot be had. */
-export async function runPeriod(options: CacheManagerOptions): Promise<PeriodReport | undefined> {
-  const snapshot = await options.state.beginPeriod(options.now(), LEASE_MS);
-  return snapshot && new Period(options, snapshot).run();
+/** Runs one period. Resolves to undefined while another invocation runs one; rejects when the PoP's state is unavailable. */
+export async function runPeriod(context: PeriodContext): Promise<PeriodReport | undefined> {
+  const snapshot = await context.state.beginPeriod(context.now(), LEASE_MS);
+  return snapshot && new Period(context, snapshot).run();
 }
 
 class Period {
-  readonly #options: CacheManagerOptions;
+  readonly #context: PeriodContext;
   readonly #startMs: number;
   readonly #ledger: Map<string, LedgerEntry>;
+  readonly #writeBudget: WriteBudget;
   readonly #errors: string[] = [];
   #regions: readonly RegionEstimate[];
   #epoch: number;
   #candidateCount = 0;
   #counts: WriteCounts = { written: 0, evicted: 0, reconstructed: 0, left: 0 };
   #waiting = 0;
-  readonly #purse: Purse;
 
-  constructor(options: CacheManagerOptions, snapshot: PopSnapshot) {
-    this.#options = options;
-    this.#startMs = options.clock.now();
+  constructor(context: PeriodContext, snapshot: PopSnapshot) {
+    this.#context = context;
+    this.#startMs = context.clock.now();
     this.#ledger = new Map(snapshot.ledger.map((entry) => [entry.version, entry]));
     this.#regions = snapshot.regions;
     this.#epoch = snapshot.epoch;
-    this.#purse = new Purse(options.settings.spending, snapshot.spending, options.now());
-    this.#purse.reserve(PUBLISHING_WRITES);
+    this.#writeBudget = new WriteBudget(context.settings.spending, snapshot.spending, context.now());
+    this.#writeBudget.reserve(PUBLISHING_WRITES);
   }
 
   async run(): Promise<PeriodReport> {
-    const { settings, state, fetch, clock, findManifest } = this.#options;
+    const { settings, state, fetch, clock, findManifest } = this.#context;
     await this.#attempt(async () => {
       const keys = this.#epoch % SIZED_EVERY === 0 ? [...this.#ledger.values()].map(({ key }) => key) : [];
       const sized = await sizedTargets(keys, findManifest);
@@ -120,73 +66,66 @@ class Period {
   }
 
   #plan(): Promise<PeriodPlan> {
-    const { now } = this.#options;
-    return planPeriod({
-      ...this.#options,
+    return planPeriod(this.#context, {
       ledger: this.#ledger,
       regions: this.#regions,
-      purse: this.#purse,
-      nowMs: now(),
+      writeBudget: this.#writeBudget,
       onError: (error) => this.#note(error),
     });
   }
 
   async #change({ change, candidates, manifestOf }: PeriodPlan): Promise<void> {
-    const { state } = this.#options;
+    const { state } = this.#context;
     this.#candidateCount = candidates;
     this.#waiting = change.waiting;
-    const writer = new CacheWriter({
-      ...this.#options,
+    const writer = new CacheWriter(this.#context, {
       ledger: this.#ledger,
-      regions: this.#options.settings.regions,
       estimates: this.#regions,
       manifestOf,
-      purse: this.#purse,
+      writeBudget: this.#writeBudget,
       untilMs: this.#startMs + WORK_MS,
       onError: (error) => this.#note(error),
     });
     this.#counts = writer.counts;
-    // Taken from the books before it is spent: of a period that is killed, too much is in them rather than too little.
+    // The state records the money before it is spent, so a killed period has recorded too much rather than too little.
     const reserved = writer.atMost(change);
     await state.spend(reserved);
     try {
       await writer.apply(change);
     } finally {
-      const { writes, reads } = this.#purse.spent;
-      await state.spend(this.#purse.priceOf(writes - reserved.writes, reads - reserved.reads));
+      const { writes, reads } = this.#writeBudget.spent;
+      await state.spend(this.#writeBudget.priceOf(writes - reserved.writes, reads - reserved.reads));
     }
   }
 
   async #publish(): Promise<void> {
-    const { settings, state, context, clock, now, onPublished } = this.#options;
-    await state.spend(this.#purse.priceOf(PUBLISHING_WRITES, 0));
-    this.#purse.spend({ writes: PUBLISHING_WRITES });
-    await publishConfiguration({
-      settings,
-      state,
-      kv: context.kv,
-      clock,
-      now,
-      // This isolate reads by it even if KV refuses it, and says so in the report.
-      onPublished: (configuration) => {
-        this.#epoch = configuration.epoch;
-        onPublished(configuration);
+    const { state, onPublished } = this.#context;
+    await state.spend(this.#writeBudget.priceOf(PUBLISHING_WRITES, 0));
+    this.#writeBudget.spend({ writes: PUBLISHING_WRITES });
+    await publishConfiguration(
+      {
+        ...this.#context,
+        // This isolate reads by the configuration even if KV refuses it, and the report says so.
+        onPublished: (configuration) => {
+          this.#epoch = configuration.epoch;
+          onPublished(configuration);
+        },
       },
-      ledger: this.#ledger.values(),
-      estimates: this.#regions,
-    });
+      this.#ledger.values(),
+      this.#regions,
+    );
   }
 
   #report(): PeriodReport {
     return {
-      at: this.#options.now(),
-      ms: this.#options.clock.now() - this.#startMs,
+      at: this.#context.now(),
+      ms: this.#context.clock.now() - this.#startMs,
       epoch: this.#epoch,
       candidates: this.#candidateCount,
       ...this.#counts,
       waiting: this.#waiting,
-      usd: this.#purse.spent.usd,
-      operations: this.#options.budget.used,
+      usd: this.#writeBudget.spent.usd,
+      operations: this.#context.budget.used,
       errors: this.#errors,
     };
   }
@@ -200,7 +139,7 @@ class Period {
   }
 
   #note(cause: unknown): void {
-    const error: AgaroseError = toAgaroseError(cause);
+    const error = toAgaroseError(cause);
     if (this.#errors.length < ERRORS_MAX) this.#errors.push(`${error.code}: ${error.message}`);
   }
 }

@@ -1,91 +1,74 @@
 /**
- * The writes of a period: evicts, fills stripe by stripe with verified chunks, and notes in the ledger how far it is. Nothing is
- * started that there is no time, operation or money for.
+ * The writes of a period: evicts, fills stripe by stripe with verified chunks, and records its progress in the ledger. It
+ * starts nothing that it has no time, operations or money for.
  */
-import type { ChunkSource, Clock, Codec, FetchPort, Manifest, Sha256 } from "@agarose/core";
-import { OPERATIONS_MAX, type Budget } from "../platform/operation-budget.ts";
+import type { Manifest } from "@agarose/core";
+import { inParallel, withTimeout } from "../platform/async.ts";
+import { OPERATIONS_MAX } from "../platform/operation-budget.ts";
+import type { RegionEstimate } from "../region-manager/region-latency.ts";
+import type { LedgerEntry } from "../state/ledger.ts";
+import type { Spending } from "../state/spending.ts";
 import { advance, type CacheChange } from "./cache-change.ts";
-import type { CacheContext, ChunkCache } from "../read/chunk-cache.ts";
-import type { RegionEstimate } from "../state/configuration.ts";
-import { withTimeout } from "../platform/async.ts";
-import type { Region } from "../http/settings.ts";
-import { inParallel } from "../platform/parallel.ts";
+import type { PeriodContext } from "./period-context.ts";
 import type { ObjectShape } from "./planner/object-shape.ts";
-import type { LedgerEntry } from "../state/pop-state.ts";
-import type { Purse, Spending } from "./write-budget.ts";
 import { fillStripe } from "./stripe-fill.ts";
+import type { WriteBudget } from "./write-budget.ts";
 
+/** The state that a writer changes, and its limits. */
 export interface CacheWriterOptions {
-  readonly state: {
-    record(entries: readonly LedgerEntry[]): Promise<void>;
-    remove(versions: readonly string[]): Promise<void>;
-  };
-  /** By version; kept up to date. */
+  /** By version; the writer keeps it up to date. */
   readonly ledger: Map<string, LedgerEntry>;
-  readonly cache: ChunkCache;
-  readonly context: CacheContext;
-  readonly regions: readonly Region[];
   readonly estimates: readonly RegionEstimate[];
-  readonly fillPeers?: FillPeers | undefined;
-  readonly fetch: FetchPort;
-  readonly clock: Clock;
-  readonly sha256: Sha256;
-  readonly codec: () => Promise<Codec>;
-  /** Of an object that is to be filled; undefined when its key names another version by now. */
+  /** Resolves to the manifest of an object to fill, or to undefined when its key names another version now. */
   readonly manifestOf: (object: ObjectShape) => Promise<Manifest | undefined>;
-  readonly budget: Budget;
-  readonly purse: Purse;
-  /** On the clock: nothing new is started after that. */
+  readonly writeBudget: WriteBudget;
+  /** On the clock: the writer starts nothing new after that. */
   readonly untilMs: number;
   readonly onError: (error: unknown) => void;
 }
 
-/** Peers as sources of what is written here. */
-export interface FillPeers {
-  /** Those that hold chunks of an object and are not known to fail. */
-  sourcesOf(manifest: Manifest): Promise<readonly ChunkSource[]>;
-  /** Notes whether one has delivered what it should. */
-  note(name: string, isGood: boolean): void;
-}
-
-/** In stripes, but `reconstructed` in chunks. */
+/** What was done, in stripes; `reconstructed` in chunks. */
 export interface WriteCounts {
   written: number;
   evicted: number;
   reconstructed: number;
-  /** Not done for lack of time or budget, or because it failed. */
+  /** Not done, for lack of time or budget or because of an error. */
   left: number;
 }
 
 const KV_DEADLINE_MS = 10_000;
-/** Stripes filled at once: enough to keep all connections busy, little enough for 128 MB. */
+/** Stripes that are filled at once: they keep all connections busy and fit into 128 MB. */
 const STRIPES_AT_ONCE = 6;
-/** Stripes between two notes of how far a period is. */
+/** Stripes between two records of progress. */
 const RECORD_EVERY = 50;
-/** Kept for recording and publishing what was done. */
+/** Operations kept for recording progress and publishing. */
 const OPERATIONS_RESERVED = 20;
 
+/** Writes one change. */
 export class CacheWriter {
   readonly counts: WriteCounts = { written: 0, evicted: 0, reconstructed: 0, left: 0 };
+  readonly #context: PeriodContext;
   readonly #options: CacheWriterOptions;
   #kvFailed = false;
 
-  constructor(options: CacheWriterOptions) {
+  constructor(context: PeriodContext, options: CacheWriterOptions) {
+    this.#context = context;
     this.#options = options;
   }
 
-  /** What `apply` will spend at most. */
+  /** Returns the most that `apply` will spend. */
   atMost({ evict, fill }: CacheChange): Spending {
-    const { purse } = this.#options;
+    const { writeBudget } = this.#options;
     const deletes = evict.reduce((sum, { stripes }) => sum + stripes, 0);
     const fills = fill.reduce((sum, { entry }) => sum + entry.stripes - entry.done, 0);
-    const writes = Math.min(deletes + fills, purse.writesLeft, OPERATIONS_MAX);
-    return purse.priceOf(writes, Math.min(fills, writes));
+    const writes = Math.min(deletes + fills, writeBudget.writesLeft, OPERATIONS_MAX);
+    return writeBudget.priceOf(writes, Math.min(fills, writes));
   }
 
-  /** Makes the cache what `change` says, as far as time and budget go. Rejects when the ledger cannot be written. */
+  /** Applies `change` within time and budget. Rejects when the ledger cannot be written. */
   async apply(change: CacheChange): Promise<void> {
-    const { state, ledger } = this.#options;
+    const { state } = this.#context;
+    const { ledger } = this.#options;
     await state.record(change.announce);
     for (const entry of change.announce) ledger.set(entry.version, entry);
     await this.#evict(change);
@@ -93,15 +76,16 @@ export class CacheWriter {
   }
 
   async #evict({ evict }: CacheChange): Promise<void> {
-    const { budget, cache, context, ledger, state, purse } = this.#options;
+    const { budget, cache, cacheContext, state } = this.#context;
+    const { ledger, writeBudget } = this.#options;
     for (const entry of evict) {
       let removed = 0;
       const stripes = Array.from({ length: entry.stripes }, (_, stripe) => stripe);
       await inParallel(STRIPES_AT_ONCE, stripes, async (stripe) => {
         if (!this.#mayStart(1)) return;
         budget.spend();
-        purse.spend({ writes: 1 });
-        if (await this.#kv(() => cache.evict(entry.version, stripe, context))) removed++;
+        writeBudget.spend({ writes: 1 });
+        if (await this.#kv(() => cache.evict(entry.version, stripe, cacheContext))) removed++;
       });
       this.counts.evicted += removed;
       this.counts.left += entry.stripes - removed;
@@ -127,8 +111,8 @@ export class CacheWriter {
     };
     let unrecorded = 0;
     await inParallel(STRIPES_AT_ONCE, jobs, async ({ entry, plan: { object }, stripe }) => {
-      // At worst no chunk comes from its own region, nor from a peer, and all others are tried to rebuild them.
-      const sources = this.#options.fillPeers ? 2 : 1;
+      // In the worst case no chunk comes from its region or a peer, and a rebuild tries all other chunks.
+      const sources = this.#context.fillPeers ? 2 : 1;
       const operations = sources * (entry.target.length + object.k + object.m) + 2;
       const isDone =
         this.#mayStart(operations) &&
@@ -148,13 +132,12 @@ export class CacheWriter {
     await this.#recordProgress(fill, done);
   }
 
-  /** Runs a task that may take so many operations and one write of KV. */
+  /** Runs a task that may take so many operations and one KV write. */
   #holding<T>(operations: number, task: () => Promise<T>): Promise<T> {
-    const { budget, purse } = this.#options;
-    return budget.hold(operations, () => purse.hold(1, task));
+    return this.#context.budget.hold(operations, () => this.#options.writeBudget.hold(1, task));
   }
 
-  /** Tells the ledger how far each object is, so that a killed period is not begun again from its start. */
+  /** Records how far each object is, so that the next period continues where a killed one stopped. */
   async #recordProgress(fill: CacheChange["fill"], done: ReadonlyMap<string, ReadonlySet<number>>): Promise<void> {
     const advanced = fill.flatMap(({ entry }) => {
       const stripes = done.get(entry.version)!;
@@ -163,23 +146,29 @@ export class CacheWriter {
       return reached > (this.#options.ledger.get(entry.version)?.done ?? 0) ? [advance(entry, reached)] : [];
     });
     if (advanced.length === 0) return;
-    this.#options.budget.spend();
+    this.#context.budget.spend();
     for (const entry of advanced) this.#options.ledger.set(entry.version, entry);
-    await this.#options.state.record(advanced);
+    await this.#context.state.record(advanced);
   }
 
   async #fillStripe(entry: LedgerEntry, manifest: Manifest, stripe: number): Promise<boolean> {
-    const { cache, context, regions, estimates, fetch, clock, sha256, codec, purse, fillPeers } = this.#options;
+    const { settings, cache, cacheContext, fetch, clock, sha256, codec, fillPeers } = this.#context;
+    const { estimates, writeBudget } = this.#options;
     try {
-      this.#options.budget.spend();
-      purse.spend({ reads: 1 });
-      const stored = await withTimeout(cache.load(entry.version, stripe, context), KV_DEADLINE_MS, clock, "a KV read");
+      this.#context.budget.spend();
+      writeBudget.spend({ reads: 1 });
+      const stored = await withTimeout(
+        cache.load(entry.version, stripe, cacheContext),
+        KV_DEADLINE_MS,
+        clock,
+        "a KV read",
+      );
       const filled = await fillStripe({
         manifest,
         stripe,
         wanted: entry.target,
         stored,
-        regions,
+        regions: settings.regions,
         estimates: new Map(estimates.map((estimate) => [estimate.name, estimate])),
         peers: await fillPeers?.sourcesOf(manifest),
         onPeer: fillPeers?.note.bind(fillPeers),
@@ -190,9 +179,9 @@ export class CacheWriter {
       });
       this.counts.reconstructed += filled.reconstructed;
       if (filled.unchanged) return true;
-      this.#options.budget.spend();
-      purse.spend({ writes: 1 });
-      const isWritten = await this.#kv(() => cache.write(entry.version, stripe, filled.chunks, context));
+      this.#context.budget.spend();
+      writeBudget.spend({ writes: 1 });
+      const isWritten = await this.#kv(() => cache.write(entry.version, stripe, filled.chunks, cacheContext));
       if (isWritten) this.counts.written++;
       return isWritten;
     } catch (error) {
@@ -201,16 +190,20 @@ export class CacheWriter {
     }
   }
 
-  /** Whether there is time, budget and money to start something of `operations`, one of them a write. After a failure of KV nothing more is started. */
+  /**
+   * Returns whether time, budget and money suffice for `operations`, one of them a write. After a failure of KV nothing more
+   * starts.
+   */
   #mayStart(operations: number): boolean {
-    const { budget, clock, purse, untilMs } = this.#options;
-    if (this.#kvFailed || clock.now() >= untilMs || purse.writesLeft < 1) return false;
+    const { budget, clock } = this.#context;
+    const { writeBudget, untilMs } = this.#options;
+    if (this.#kvFailed || clock.now() >= untilMs || writeBudget.writesLeft < 1) return false;
     return budget.allows(operations + OPERATIONS_RESERVED);
   }
 
   async #kv(change: () => Promise<void>): Promise<boolean> {
     try {
-      await withTimeout(change(), KV_DEADLINE_MS, this.#options.clock, "a KV write");
+      await withTimeout(change(), KV_DEADLINE_MS, this.#context.clock, "a KV write");
       return true;
     } catch (error) {
       this.#kvFailed = true;

@@ -1,6 +1,6 @@
 /**
- * Whom a fill of the cache asks first: the cheapest source, and of those that cost the same, the nearest. A fill has time, so
- * what a GB costs comes before how long it takes.
+ * The order in which a fill of the cache asks its sources: the cheapest first, and of those with one price the nearest. A
+ * fill has time, so the price of a GB counts more than latency.
  */
 import {
   isFunctional,
@@ -12,14 +12,15 @@ import {
   type LatencyEstimate,
   type Manifest,
 } from "@agarose/core";
-import { deliveryMs, shardBytes, type RegionEstimate } from "../state/configuration.ts";
-import type { Region } from "../http/settings.ts";
+import { deliveryMs, shardBytes, type RegionEstimate } from "../region-manager/region-latency.ts";
+import type { Region } from "../region-manager/region-settings.ts";
 
+/** An object, and where its chunks are. */
 export interface FillSourceOptions {
   readonly manifest: Manifest;
   readonly regions: readonly Region[];
   readonly estimates: ReadonlyMap<string, RegionEstimate>;
-  /** Peers that hold chunks of the object and are not known to fail. Default: none. */
+  /** Peers that hold chunks of the object, except those that are known to fail. Default: none. */
   readonly peers?: readonly ChunkSource[] | undefined;
   readonly fetch: FetchPort;
   readonly clock: Clock;
@@ -28,17 +29,17 @@ export interface FillSourceOptions {
 /** Cloudflare charges nothing for what a Worker sends: https://developers.cloudflare.com/workers/platform/pricing/ */
 const PEER_USD_PER_GB = 0;
 
-/** From one place to the next: more than any cost of decoding, which a read plan adds. */
+/** The distance from one place in the order to the next: more than any decoding cost that a read plan adds. */
 const PLACE_MS = 60_000;
 
 interface Ranked {
   readonly usdPerGb: number;
   readonly meanMs: number;
-  /** The source as a read plan sees it, with its place in the order as latency. */
+  /** Returns the source for a read plan, with its place in the order as latency. */
   at(latency: LatencyEstimate): ChunkSource;
 }
 
-/** All sources in the order in which to ask them; of the peers that hold a chunk, the nearest stands for all of them. */
+/** Returns all sources in the order in which to ask them. Of several peers with a chunk, only the nearest offers it. */
 export function fillSources(options: FillSourceOptions): ChunkSource[] {
   const ranked = [...regions(options), ...peers(options)];
   return ranked
@@ -64,7 +65,7 @@ function peers({ manifest, peers: all = [] }: FillSourceOptions): Ranked[] {
       id: peer.id,
       kind: peer.kind,
       latency,
-      // No manifest has the hash of a functional chunk, so a fill computes those itself.
+      // No manifest has the hash of a functional chunk, so a fill computes it.
       has: (stripe, chunk) =>
         !isFunctional(manifest, chunk) && byDistance.find((other) => other.has(stripe, chunk)) === peer,
       fetch: (request) => peer.fetch(request),

@@ -1,22 +1,24 @@
 /** The Cron Trigger: one period of the cache manager with this PoP's real parts. */
 import { systemSha256 } from "@agarose/core";
-import { Budget, OPERATIONS_MAX } from "../platform/operation-budget.ts";
-import { runPeriod } from "./cache-manager.ts";
-import type { Configuration } from "../state/configuration.ts";
-import type { Env } from "../http/settings.ts";
-import { Invocation, isolateOf } from "../read/isolate.ts";
+import { notifyPeers, takeTurn, type OwnTurn } from "../peers/cooperation.ts";
 import { log } from "../platform/log.ts";
-import { peerSources } from "../peers/peer-reading.ts";
-import { takeTurn, tellPeers } from "../peers/cooperation.ts";
-import { MONITOR_SHARDS, monitorShard, popState } from "../request-monitor/request-counter.ts";
-import type { KeyRequests } from "../request-monitor/request-monitor.ts";
+import { OperationBudget, OPERATIONS_MAX } from "../platform/operation-budget.ts";
+import { Invocation } from "../read/invocation.ts";
+import { isolateOf, type Bindings } from "../read/isolate.ts";
+import { closePeriod } from "../request-monitor/monitor-shards.ts";
+import type { Configuration } from "../state/configuration.ts";
+import { popState } from "../state/pop-state-stub.ts";
+import { runPeriod } from "./cache-manager.ts";
+import { parseCacheSettings } from "./cache-settings.ts";
+import type { PeriodContext } from "./period-context.ts";
 
-interface PeriodContext {
+/** The part of an invocation's context that a period uses. */
+interface ExecutionContext {
   waitUntil(promise: Promise<unknown>): void;
 }
 
-/** Rejects when the PoP's state cannot be had: the cache stays as it is, and the next period goes on. */
-export async function period(env: Env, context: PeriodContext): Promise<void> {
+/** Runs one period. Rejects when the PoP's state is unavailable: the cache stays as it is until the next period. */
+export async function period(env: Bindings, context: ExecutionContext): Promise<void> {
   try {
     await run(env, context);
   } catch (error) {
@@ -25,57 +27,49 @@ export async function period(env: Env, context: PeriodContext): Promise<void> {
   }
 }
 
-async function run(env: Env, context: PeriodContext): Promise<void> {
-  const { settings, breakers, cache, clock, codec, configuration, counter, telemetry } = isolateOf(env);
-  // Manifests may take half of the subrequests, as far as they are not KV's, and the changes the other half.
-  const halfMax = Math.ceil(settings.subrequestsMax / 2);
-  const budget = new Budget(Math.min(OPERATIONS_MAX, halfMax));
+async function run(env: Bindings, context: ExecutionContext): Promise<void> {
+  const { settings, clock, configuration, counter, peers, telemetry } = isolateOf(env);
+  // Finding manifests may take half of the subrequests, and the changes the other half.
+  const budget = new OperationBudget(Math.min(OPERATIONS_MAX, Math.ceil(settings.subrequestsMax / 2)));
   const invocation = new Invocation(env, context, () => budget.spend());
-  await telemetry.flush(env, invocation.waitUntil);
-  await counter.flush(env);
-  const state = popState(env);
-  const turn = await takeTurn(invocation);
+  await telemetry.flush(invocation.waitUntil);
+  await counter.flush(invocation.waitUntil);
+  const turn = await takeTurn({ env, settings, clock, fetch: invocation.fetch, snapshot: peers });
   let published: Configuration | undefined;
-  const report = await runPeriod({
-    settings,
-    state: {
-      beginPeriod: async (nowMs, leaseMs) => state.beginPeriod(nowMs, leaseMs),
-      mergeRegions: async (probes) => state.mergeRegions(probes),
-      record: async (entries) => state.record(entries),
-      remove: async (versions) => state.remove(versions),
-      nextEpoch: async () => state.nextEpoch(),
-      loadPlan: async () => state.loadPlan(),
-      savePlan: async (plan) => state.savePlan(plan),
-      spend: async (spending) => state.spend(spending),
-      endPeriod: async (ended) => state.endPeriod(ended),
-    },
-    closePeriod: (limit) => closePeriod(env, limit),
-    mayLookUp: () => invocation.subrequests.used < halfMax,
-    findManifest: (key) => invocation.manifest(key),
-    cache,
-    context: invocation.cacheContext,
-    fetch: invocation.fetch,
-    clock,
-    sha256: systemSha256,
-    codec,
-    onPublished: (current) => {
-      configuration.set(current);
-      published = current;
-    },
-    now: Date.now,
-    budget,
-    fillPeers: settings.peers && {
-      sourcesOf: (manifest) => peerSources(invocation, manifest, []),
-      note: (name, isGood) => (isGood ? breakers.succeeded(name) : breakers.failed(name)),
-    },
-    ...turn,
-  });
-  if (published) await tellPeers(env, published, turn.mayChange);
+  const onPublished = (current: Configuration): void => {
+    configuration.set(current);
+    published = current;
+  };
+  const report = await runPeriod(periodContext(invocation, { budget, turn, onPublished }));
+  if (published) await notifyPeers(env, settings, published, turn.mayChange);
   if (report) log(report.errors.length > 0 ? "warn" : "info", "period", { pop: settings.pop, ...report });
 }
 
-async function closePeriod(env: Env, limit: number): Promise<KeyRequests[]> {
-  const shards = Array.from({ length: MONITOR_SHARDS }, (_, shard) => monitorShard(env, shard).closePeriod(limit));
-  const popular = (await Promise.all(shards)).flat();
-  return popular.toSorted((a, b) => b.popularity - a.popularity);
+/** Returns the context of a period or purge that `invocation` runs. Throws CONFIG_INVALID. */
+export function periodContext(
+  invocation: Invocation,
+  parts: Pick<PeriodContext, "budget" | "onPublished"> & { readonly turn: OwnTurn },
+): PeriodContext {
+  const { env, isolate, subrequests, fetch, cacheContext } = invocation;
+  const { settings, breakers, cache, clock, codec } = isolate;
+  const lookUpsMax = Math.ceil(settings.subrequestsMax / 2);
+  return {
+    ...parts,
+    settings: { ...settings, ...parseCacheSettings(env) },
+    state: popState(env),
+    closePeriod: (limit) => closePeriod(env, limit),
+    findManifest: (key) => invocation.manifest(key),
+    mayLookUp: () => subrequests.used < lookUpsMax,
+    cache,
+    cacheContext,
+    fetch,
+    clock,
+    now: Date.now,
+    sha256: systemSha256,
+    codec,
+    fillPeers: settings.peers && {
+      sourcesOf: (manifest) => invocation.peerSources(manifest, []),
+      note: (name, isGood) => (isGood ? breakers.succeeded(name) : breakers.failed(name)),
+    },
+  };
 }

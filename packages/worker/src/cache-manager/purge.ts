@@ -1,33 +1,38 @@
 /**
- * Purge: what this PoP has of some keys goes, manifests and chunks. The ledger decides, as in a period, and a purge holds the
- * lease of one, so that no period puts back what it removes.
+ * Purge: removes the manifests and chunks of some keys from this PoP. The ledger decides, as in a period, and a purge holds
+ * a period's lease, so that no period restores what it removes.
  */
-import { AgaroseError, systemSha256 } from "@agarose/core";
-import { Budget, OPERATIONS_MAX } from "../platform/operation-budget.ts";
+import { AgaroseError } from "@agarose/core";
+import { notifyPeers } from "../peers/cooperation.ts";
+import { orUndefined, sleep } from "../platform/async.ts";
+import { OperationBudget, OPERATIONS_MAX } from "../platform/operation-budget.ts";
+import type { Invocation } from "../read/invocation.ts";
+import type { LedgerEntry } from "../state/ledger.ts";
+import type { PopSnapshot } from "../state/pop-state.ts";
 import { LEASE_MS } from "./cache-manager.ts";
 import { CacheWriter } from "./cache-writer.ts";
-import { orUndefined } from "../platform/async.ts";
-import type { Invocation } from "../read/isolate.ts";
-import { tellPeers } from "../peers/cooperation.ts";
-import type { LedgerEntry, PopSnapshot } from "../state/pop-state.ts";
+import { periodContext } from "./period.ts";
+import type { PeriodContext } from "./period-context.ts";
 import { publishConfiguration } from "./publish.ts";
-import { popState } from "../request-monitor/request-counter.ts";
-import { Purse } from "./write-budget.ts";
+import { WriteBudget } from "./write-budget.ts";
 
+/** Which keys to purge. */
 export interface PurgeRequest {
   readonly keys: readonly string[];
-  /** Every key that begins so; the empty one is all. */
+  /** Every key with this prefix; the empty prefix purges all. */
   readonly prefix: string | undefined;
 }
 
+/** What a purge has removed. */
 export interface PurgeReport {
   readonly epoch: number;
-  /** Objects of which chunks were cached. */
+  /** Objects that had cached chunks. */
   readonly objects: number;
-  /** Stripes removed from KV now, and left to the next period. */
+  /** Stripes removed from KV now. */
   readonly stripes: number;
+  /** Stripes left to the next period. */
   readonly left: number;
-  /** What went wrong, as `CODE: message`: the next period tries again. */
+  /** Errors as `CODE: message`: the next period tries again. */
   readonly errors: readonly string[];
 }
 
@@ -35,92 +40,72 @@ const LEASE_PATIENCE_MS = 20_000;
 const LEASE_RETRY_MS = 500;
 const WORK_MS = 20_000;
 
-/** Rejects with BUSY while a period is running for too long. */
+/** Purges, and waits up to 20 s for a running period. Rejects with BUSY after that. */
 export async function purge(request: PurgeRequest, invocation: Invocation): Promise<PurgeReport> {
-  const { isolate, env } = invocation;
-  const state = popState(env);
-  const snapshot = await lease(invocation);
+  const { isolate } = invocation;
+  const context = periodContext(invocation, {
+    budget: new OperationBudget(Math.min(OPERATIONS_MAX, isolate.settings.subrequestsMax)),
+    turn: { mayChange: false },
+    onPublished: (published) => isolate.configuration.set(published),
+  });
+  const snapshot = await lease(context);
   try {
     const matching = snapshot.ledger.filter(({ key }) => matches(request, key));
     const keys = [...request.keys, ...matching.map(({ key }) => key)];
     await isolate.manifests.forget((key) => matches(request, key), keys);
-    return await remove(matching, snapshot, invocation);
+    return await remove(matching, snapshot, context, invocation);
   } finally {
-    // Where this fails, the lease runs out by itself.
-    await orUndefined(Promise.resolve(state.endLease()), LEASE_RETRY_MS, isolate.clock);
+    // A lease that does not end here expires.
+    await orUndefined(Promise.resolve(context.state.endLease()), LEASE_RETRY_MS, isolate.clock);
   }
 }
 
-/** First nobody is promised the chunks any more, then they go. */
+/** First withdraws the promise of the chunks, then removes them. */
 async function remove(
   matching: readonly LedgerEntry[],
   snapshot: PopSnapshot,
-  invocation: Invocation,
+  context: PeriodContext,
+  { env }: Invocation,
 ): Promise<PurgeReport> {
-  const { isolate, env, cacheContext, fetch } = invocation;
-  const { settings, cache, clock, codec, configuration } = isolate;
-  const state = popState(env);
+  const { settings, state, cache, clock, now } = context;
   const errors: string[] = [];
   const note = (error: unknown): void => void errors.push(String(error));
   const ledger = new Map(snapshot.ledger.map((entry) => [entry.version, entry]));
   const evict = matching.map((entry) => ({ ...entry, chunks: [], target: [], done: 0 }));
   for (const entry of evict) ledger.set(entry.version, entry);
   await state.record(evict);
-  const publishing = publishConfiguration({
-    settings,
-    state: { nextEpoch: async () => state.nextEpoch() },
-    kv: env.CHUNKS,
-    clock,
-    now: Date.now,
-    onPublished: (published) => configuration.set(published),
-    ledger: ledger.values(),
-    estimates: snapshot.regions,
-  });
-  const published = await publishing.catch(note);
-  if (published) await tellPeers(env, published, false);
+  const published = await publishConfiguration(context, ledger.values(), snapshot.regions).catch(note);
+  if (published) await notifyPeers(env, settings, published, false);
   for (const { version } of matching) cache.forget(version);
-  // What must go goes, whatever it costs; it is only counted.
+  // A purge removes everything whatever it costs; its operations only count.
   const unlimited = { ...settings.spending, usdPerPeriod: Infinity, usdPerMonth: Infinity };
-  const purse = new Purse(unlimited, undefined, Date.now());
-  purse.spend({ writes: 1 });
-  const writer = new CacheWriter({
-    state: {
-      record: async (entries) => state.record(entries),
-      remove: async (versions) => state.remove(versions),
-    },
+  const writeBudget = new WriteBudget(unlimited, undefined, now());
+  writeBudget.spend({ writes: 1 });
+  const writer = new CacheWriter(context, {
     ledger,
-    cache,
-    context: cacheContext,
-    regions: settings.regions,
     estimates: snapshot.regions,
-    fetch,
-    clock,
-    sha256: systemSha256,
-    codec,
     manifestOf: async () => undefined,
-    purse,
-    budget: new Budget(Math.min(OPERATIONS_MAX, settings.subrequestsMax)),
+    writeBudget,
     untilMs: clock.now() + WORK_MS,
     onError: note,
   });
   await writer.apply({ evict, fill: [], announce: [] });
-  await state.spend(purse.spent);
+  await state.spend(writeBudget.spent);
   const { evicted, left } = writer.counts;
   const epoch = published?.epoch ?? snapshot.epoch;
   return { epoch, objects: matching.length, stripes: evicted, left, errors };
 }
 
 /** Waits for the period that is running, if one is. */
-async function lease({ env, isolate: { clock } }: Invocation): Promise<PopSnapshot> {
-  const state = popState(env);
+async function lease({ state, clock, now }: PeriodContext): Promise<PopSnapshot> {
   const untilMs = clock.now() + LEASE_PATIENCE_MS;
   for (;;) {
-    const snapshot = await state.beginPeriod(Date.now(), LEASE_MS);
+    const snapshot = await state.beginPeriod(now(), LEASE_MS);
     if (snapshot) return snapshot;
     if (clock.now() >= untilMs) {
       throw new AgaroseError("BUSY", `a period has been running for ${LEASE_PATIENCE_MS} ms: try again in a minute`);
     }
-    await new Promise<void>((resolve) => clock.after(LEASE_RETRY_MS, resolve));
+    await sleep(LEASE_RETRY_MS, clock);
   }
 }
 

@@ -11,7 +11,7 @@ import {
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { beforeEach, expect, test } from "vitest";
 import { memoryBuckets, putObject, randomBytes, REGIONS } from "../../test/objects.ts";
-import type { RegionEstimate } from "../state/configuration.ts";
+import type { RegionEstimate } from "../region-manager/region-latency.ts";
 import { fillStripe, type StripeFill } from "./stripe-fill.ts";
 
 /** A (4, 2) code, one stripe, chunk i in region i. */

@@ -1,10 +1,10 @@
 /**
- * Verified chunks of one stripe for the chunk cache: what is stored already, then a source that has the chunk (its region, or a
- * peer's cache), then, where none delivers, the chunk rebuilt from any k others (Liu et al., V-B). Nothing leaves here
- * unverified. `fill-sources.ts` says who is asked first.
+ * Verified chunks of one stripe for the chunk cache. A chunk comes from the stored value, else from a source that has it (its
+ * region or a peer's cache), else it is rebuilt from any k others (Liu et al., V-B). Every chunk is verified.
+ * `fill-sources.ts` orders the sources.
  *
- * A functional chunk (Sprout, section III) no region has: it is computed from any k verified ones. No manifest has a hash of it
- * either, so one that is stored is not trusted but computed again and compared.
+ * No region has a functional chunk (Sprout, section III): it is computed from any k verified chunks. No manifest has its hash
+ * either, so a stored one is computed again and compared.
  */
 import {
   AgaroseError,
@@ -21,30 +21,32 @@ import {
 } from "@agarose/core";
 import { fillSources, type FillSourceOptions } from "./fill-sources.ts";
 
+/** One stripe to fill. */
 export interface StripeFillOptions extends FillSourceOptions {
   readonly stripe: number;
   readonly wanted: readonly number[];
-  /** What the cache has of the stripe, not yet verified. */
+  /** The cached frames of the stripe, unverified. */
   readonly stored: readonly Frame[];
   readonly sha256: Sha256;
   readonly codec: () => Promise<Codec>;
-  /** Told whether a peer has delivered what it should. */
+  /** Called after each request to a peer: whether it delivered the right bytes. */
   readonly onPeer?: ((name: string, isGood: boolean) => void) | undefined;
 }
 
+/** A filled stripe. */
 export interface StripeFill {
-  /** Exactly the chunks wanted. */
+  /** Exactly the wanted chunks. */
   readonly chunks: ReadonlyMap<number, Uint8Array>;
-  /** Whether what is stored is exactly this already. */
+  /** Whether the cache has exactly these chunks already. */
   readonly unchanged: boolean;
-  /** Chunks that a region has, and did not deliver. */
+  /** Chunks that a region stores but did not deliver. */
   readonly reconstructed: number;
 }
 
 const CHUNK_TIMEOUT_MS = 15_000;
 const STRIPE_TIMEOUT_MS = 30_000;
 
-/** Rejects with NOT_ENOUGH_CHUNKS or READ_TIMEOUT when too few regions deliver. */
+/** Resolves to the verified chunks. Rejects with NOT_ENOUGH_CHUNKS or READ_TIMEOUT when too few regions deliver. */
 export async function fillStripe(options: StripeFillOptions): Promise<StripeFill> {
   const { stored, wanted } = options;
   const atHand = new Map<number, Uint8Array>();
@@ -70,7 +72,7 @@ function holds(bytes: Uint8Array | undefined, { payload }: Frame): boolean {
   return bytes?.length === payload.length && bytes.every((byte, i) => byte === payload[i]);
 }
 
-/** The chunk from the first source that has and delivers it; undefined when none does. */
+/** Resolves to the chunk from the first source that delivers it, or to undefined when none does. */
 async function fetchChunk(
   options: StripeFillOptions,
   sources: readonly ChunkSource[],
@@ -99,7 +101,7 @@ async function delivered(
     if (source.kind === "peer") onPeer(source.id, isGood);
     return isGood ? bytes : undefined;
   } catch (error) {
-    // A peer that no longer holds the chunk is as good as before.
+    // A peer that no longer holds the chunk has not failed.
     if (source.kind === "peer" && toAgaroseError(error).code !== "CHUNK_MISSING") onPeer(source.id, false);
     return undefined;
   } finally {
@@ -138,7 +140,7 @@ async function reconstruct(
     wanted,
   );
   for (const [i, chunk] of wanted.entries()) {
-    // Made of k verified chunks, it can be proved by nothing else.
+    // A functional chunk has no hash. It was made of k verified chunks.
     if (isFunctional(manifest, chunk) || (await isChunk(options, chunk, rebuilt[i]!))) continue;
     throw new AgaroseError(
       "CHUNK_CORRUPT",
@@ -150,7 +152,7 @@ async function reconstruct(
   return wanted.map((chunk, i) => [chunk, rebuilt[i]!]);
 }
 
-/** Chunks in memory as a source, so that rebuilding fetches only what is lacking. */
+/** Chunks in memory as a source, so that a rebuild fetches only missing chunks. */
 function inMemory(known: ReadonlyMap<number, Uint8Array>): ChunkSource {
   return {
     id: "memory",
@@ -161,7 +163,7 @@ function inMemory(known: ReadonlyMap<number, Uint8Array>): ChunkSource {
   };
 }
 
-/** Whether these are, by its hash, the bytes of a stored chunk; a functional one has none. */
+/** Resolves to whether the hash of a stored chunk confirms these bytes; a functional chunk has no hash. */
 async function isChunk(
   { manifest, stripe, sha256 }: StripeFillOptions,
   chunk: number,

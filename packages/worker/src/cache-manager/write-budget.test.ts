@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { affordableChange } from "./affordable-change.ts";
-import { diffCache } from "./cache-change.ts";
-import type { PlannedObject } from "./planner/planner.ts";
-import type { LedgerEntry } from "../state/pop-state.ts";
-import { addSpending, Purse, type SpendingSettings } from "./write-budget.ts";
+import { affordableChange, diffCache } from "./cache-change.ts";
+import type { PlannedContents } from "./planner/planner.ts";
+import type { LedgerEntry } from "../state/ledger.ts";
+import { addSpending } from "../state/spending.ts";
+import { WriteBudget, type SpendingSettings } from "./write-budget.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 21);
 const prices: SpendingSettings = {
@@ -14,9 +14,9 @@ const prices: SpendingSettings = {
 };
 const spent = (usd: number, month = "2026-11") => ({ month, writes: 0, reads: 0, usd });
 
-test("a purse buys so many writes, each with a read before it, as the period and the rest of the month allow", () => {
+test("a write budget buys so many writes, each with a read before it, as the period and the rest of the month allow", () => {
   const writesLeft = (settings: Partial<SpendingSettings>, before?: ReturnType<typeof spent>): number =>
-    new Purse({ ...prices, ...settings }, before, NOW_MS).writesLeft;
+    new WriteBudget({ ...prices, ...settings }, before, NOW_MS).writesLeft;
   expect(writesLeft({})).toBe(Infinity);
   expect(writesLeft({ usdPerPeriod: 5.5e-3 })).toBe(1_000);
   expect(writesLeft({ usdPerPeriod: 5.5e-3, usdPerMonth: 1 }, spent(0.9989))).toBe(200);
@@ -26,12 +26,12 @@ test("a purse buys so many writes, each with a read before it, as the period and
 });
 
 test("what is spent and what others hold is not there any more", async () => {
-  const purse = new Purse({ ...prices, usdPerPeriod: 5.5e-5 }, undefined, NOW_MS);
-  expect(purse.writesLeft).toBe(10);
-  purse.spend({ writes: 2, reads: 2 });
-  await purse.hold(3, async () => expect(purse.writesLeft).toBe(5));
-  expect(purse.writesLeft).toBe(8);
-  expect(purse.spent).toEqual({ month: "2026-11", writes: 2, reads: 2, usd: 1.1e-5 });
+  const writeBudget = new WriteBudget({ ...prices, usdPerPeriod: 5.5e-5 }, undefined, NOW_MS);
+  expect(writeBudget.writesLeft).toBe(10);
+  writeBudget.spend({ writes: 2, reads: 2 });
+  await writeBudget.hold(3, async () => expect(writeBudget.writesLeft).toBe(5));
+  expect(writeBudget.writesLeft).toBe(8);
+  expect(writeBudget.spent).toEqual({ month: "2026-11", writes: 2, reads: 2, usd: 1.1e-5 });
 });
 
 test("the books add up within a month, start anew with the next, and are never below nothing", () => {
@@ -47,13 +47,13 @@ const entry = (version: string, changes: Partial<LedgerEntry> = {}): LedgerEntry
   const chunks = [1, 2];
   return { version, key: version, stripes: 2, chunkBytes: 100, chunks, target: chunks, done: 2, ...changes };
 };
-const wanted = (version: string, worth: number, changes: Partial<PlannedObject> = {}): PlannedObject => ({
+const wanted = (version: string, worth: number, changes: Partial<PlannedContents> = {}): PlannedContents => ({
   object: { key: version, version, k: 4, m: 2, placement: [], stripes: 2, chunkBytes: 100, shardBytes: 50 },
   chunks: [1, 2],
   worth,
   ...changes,
 });
-const afford = (ledger: LedgerEntry[], planned: PlannedObject[], writes: number, capacityBytes = 400) => {
+const afford = (ledger: LedgerEntry[], planned: PlannedContents[], writes: number, capacityBytes = 400) => {
   const change = affordableChange(diffCache(ledger, planned), ledger, { writes, capacityBytes });
   return {
     fill: change.fill.map(({ entry: { version } }) => version),

@@ -1,11 +1,9 @@
-/**
- * What the chunk cache may cost: KV operations in money, per period and per month. Pure.
- *
- * Prices are variables of the Worker. The defaults are Cloudflare's for Workers Paid, beyond what is included
- * (developers.cloudflare.com/kv/platform/pricing, 2026): $5.00 per million writes or deletes, $0.50 per million reads.
- */
+/** What one period may spend on KV operations, in money. Pure. */
+import { currentSpending, monthOf, type Spending } from "../state/spending.ts";
+
+/** Prices of KV operations, and limits on what the cache manager spends on them. */
 export interface SpendingSettings {
-  /** A deleted key costs as much as a written one. */
+  /** A delete costs as much as a write. */
   readonly writeUsdPerMillion: number;
   readonly readUsdPerMillion: number;
   /** Infinity: no limit. */
@@ -13,39 +11,8 @@ export interface SpendingSettings {
   readonly usdPerMonth: number;
 }
 
-/** What the cache manager and purges have spent in a calendar month, UTC. */
-export interface Spending {
-  /** As in "2026-11". */
-  readonly month: string;
-  readonly writes: number;
-  readonly reads: number;
-  readonly usd: number;
-}
-
-export function monthOf(nowMs: number): string {
-  return new Date(nowMs).toISOString().slice(0, 7);
-}
-
-/** What was spent in the month that it is now. */
-export function currentSpending(spent: Spending | undefined, nowMs: number): Spending {
-  const month = monthOf(nowMs);
-  return spent?.month === month ? spent : { month, writes: 0, reads: 0, usd: 0 };
-}
-
-/** `before` and `more`, which may be less than nothing; a month that is over does not count. */
-export function addSpending(before: Spending | undefined, more: Spending): Spending {
-  if (before && before.month > more.month) return before;
-  if (before?.month !== more.month) return more.usd < 0 ? { month: more.month, writes: 0, reads: 0, usd: 0 } : more;
-  return {
-    month: more.month,
-    writes: before.writes + more.writes,
-    reads: before.reads + more.reads,
-    usd: before.usd + more.usd,
-  };
-}
-
-/** What one period may still spend, and has spent. */
-export class Purse {
+/** The write budget of one period. */
+export class WriteBudget {
   readonly #settings: SpendingSettings;
   readonly #month: string;
   readonly #allowanceUsd: number;
@@ -53,7 +20,7 @@ export class Purse {
   #reads = 0;
   #heldWrites = 0;
 
-  /** @param spent in all periods before. */
+  /** @param spent in earlier periods. */
   constructor(settings: SpendingSettings, spent: Spending | undefined, nowMs: number) {
     this.#settings = settings;
     this.#month = monthOf(nowMs);
@@ -61,26 +28,27 @@ export class Purse {
     this.#allowanceUsd = Math.max(0, Math.min(settings.usdPerPeriod, settings.usdPerMonth - usd));
   }
 
+  /** Counts operations that were made. */
   spend({ writes = 0, reads = 0 }: { readonly writes?: number; readonly reads?: number }): void {
     this.#writes += writes;
     this.#reads += reads;
   }
 
-  /** Keeps money for writes that come whatever else there is. */
+  /** Sets money aside for writes that every period makes. */
   reserve(writes: number): void {
     this.#heldWrites += writes;
   }
 
-  /** Writes, each with one read before it, that there is money for beside those which others hold. */
+  /** Writes, each with one read before it, that the budget still pays for beside those that others hold. */
   get writesLeft(): number {
     const { writeUsdPerMillion, readUsdPerMillion } = this.#settings;
     const usdEach = (writeUsdPerMillion + readUsdPerMillion) / 1e6;
     const left = this.#allowanceUsd - this.spent.usd - this.#heldWrites * usdEach;
-    // A price of nothing buys any number; the smallest fraction is rounding.
+    // Free operations have no limit. The small fraction absorbs rounding errors.
     return usdEach === 0 ? Infinity : Math.max(0, Math.floor(left / usdEach + 1e-6));
   }
 
-  /** Runs `task`, which may make so many writes, while others do not count on these. */
+  /** Runs `task` and holds `writes` writes for it meanwhile. */
   async hold<T>(writes: number, task: () => Promise<T>): Promise<T> {
     this.#heldWrites += writes;
     try {
@@ -90,10 +58,12 @@ export class Purse {
     }
   }
 
+  /** What this period has spent. */
   get spent(): Spending {
     return this.priceOf(this.#writes, this.#reads);
   }
 
+  /** Returns the price of so many operations; negative numbers have a negative price. */
   priceOf(writes: number, reads: number): Spending {
     const { writeUsdPerMillion, readUsdPerMillion } = this.#settings;
     return {

@@ -1,20 +1,61 @@
 /**
- * Who may read which keys. A key is private when the longest configured prefix of it is; a private key needs the read
- * token or a signed URL, and without both secrets nobody gets it. Pure but for hashing: the time is a parameter.
+ * Which requests may read which keys, and which may use the admin routes.
+ *
+ * A key is private when its longest configured prefix is. A private key needs the read token or a signed URL; without both
+ * secrets it is closed to everybody. Pure except for hashing: the time is a parameter.
  */
 import { AgaroseError } from "@agarose/core";
-import { bearerToken, sameToken } from "./auth.ts";
+import * as v from "valibot";
+import { equalSecrets, fromHex, hmacKey, verify } from "../platform/crypto.ts";
+import { json, parseVariables, secret } from "../platform/variables.ts";
 
+/** The settings of this room. */
 export interface AccessSettings {
   readonly privatePrefixes: readonly string[];
   /** Exceptions within private prefixes. */
   readonly publicPrefixes: readonly string[];
-  /** Opens every private key, for `Authorization: Bearer`. */
+  /** Opens every private key, as `Authorization: Bearer`. */
   readonly readToken: string | undefined;
   /** Signs URLs. */
   readonly signingKey: string | undefined;
+  /** Opens the admin routes, as `Authorization: Bearer`. Undefined: they are closed. */
+  readonly adminToken: string | undefined;
 }
 
+const prefixes = v.array(v.string());
+
+/** The variables of this room. */
+export const ACCESS_VARIABLES = {
+  PRIVATE_PREFIXES: json(
+    "Key prefixes that need READ_TOKEN or a URL signed with SIGNING_KEY; the longest matching prefix decides.",
+    "JSON list of key prefixes",
+    prefixes,
+    { fallback: "[]" },
+  ),
+  PUBLIC_PREFIXES: json(
+    "Exceptions within PRIVATE_PREFIXES: key prefixes that anyone may read.",
+    "JSON list of key prefixes",
+    prefixes,
+    { fallback: "[]" },
+  ),
+  READ_TOKEN: secret("The token that opens every private key, for servers."),
+  SIGNING_KEY: secret("The key that signs URLs of private keys."),
+  ADMIN_TOKEN: secret("The token of the admin routes, which are closed without it."),
+};
+
+/** Checks the variables of this room. Throws CONFIG_INVALID. */
+export function parseAccessSettings(env: object): AccessSettings {
+  const variables = parseVariables(ACCESS_VARIABLES, env);
+  return {
+    privatePrefixes: variables.PRIVATE_PREFIXES,
+    publicPrefixes: variables.PUBLIC_PREFIXES,
+    readToken: variables.READ_TOKEN,
+    signingKey: variables.SIGNING_KEY,
+    adminToken: variables.ADMIN_TOKEN,
+  };
+}
+
+/** A request for a key. */
 export interface AccessRequest {
   readonly key: string;
   readonly authorization: string | undefined;
@@ -23,22 +64,28 @@ export interface AccessRequest {
   readonly nowMs: number;
 }
 
-/** How far the clocks of whoever signs and of the PoP may be apart, in favour of the client. */
+/** How far the clocks of signer and PoP may differ, in favour of the client. */
 export const CLOCK_SKEW_SECONDS = 60;
-/** A signature that would last longer is refused: what leaks must end. */
+/** A longer signature is refused: a leaked URL must expire. */
 export const LIFETIME_SECONDS_MAX = 7 * 86_400;
 
-/** The longest prefix decides; of equal ones, the private one does. */
-export function isPrivate(key: string, { privatePrefixes, publicPrefixes }: AccessSettings): boolean {
+/** What decides whether a key is private. */
+export type PrefixSettings = Pick<AccessSettings, "privatePrefixes" | "publicPrefixes">;
+
+/** Returns whether a key is private: the longest prefix decides, and of equal ones the private one. */
+export function isPrivate(key: string, { privatePrefixes, publicPrefixes }: PrefixSettings): boolean {
   const closed = longestPrefix(key, privatePrefixes);
   return closed >= 0 && closed >= longestPrefix(key, publicPrefixes);
 }
 
-/** Returns whether the key is private. Throws FORBIDDEN when it is and the request may not read it. */
-export async function checkAccess(request: AccessRequest, settings: AccessSettings): Promise<boolean> {
+/** Resolves to whether the key is private. Rejects with FORBIDDEN when it is and the request may not read it. */
+export async function checkAccess(
+  request: AccessRequest,
+  settings: Omit<AccessSettings, "adminToken">,
+): Promise<boolean> {
   if (!isPrivate(request.key, settings)) return false;
-  const token = bearerToken(request.authorization);
-  if (token !== undefined && settings.readToken && (await sameToken(token, settings.readToken))) return true;
+  const [, token] = /^Bearer (.+)$/i.exec(request.authorization ?? "") ?? [];
+  if (token !== undefined && settings.readToken && (await equalSecrets(token, settings.readToken))) return true;
   const problem = await problemOfSignature(request, settings.signingKey);
   if (problem === undefined) return true;
   throw new AgaroseError(
@@ -48,12 +95,12 @@ export async function checkAccess(request: AccessRequest, settings: AccessSettin
   );
 }
 
-/** What is signed: the same at every PoP and for every route that reads. */
+/** Returns the text that is signed: the same at every PoP and for every route that reads. */
 export function signedText(key: string, expires: number): string {
   return `agarose-read\n${key}\n${expires}`;
 }
 
-/** What is wrong with the signature; undefined when nothing is. */
+/** Resolves to what is wrong with the signature, or to undefined when nothing is. */
 async function problemOfSignature(
   { key, query, nowMs }: AccessRequest,
   signingKey: string | undefined,
@@ -63,26 +110,18 @@ async function problemOfSignature(
   if (!/^\d{1,12}$/.test(expires) || !/^[\da-f]{64}$/i.test(signature)) {
     return "the request has neither the token nor a signature";
   }
-  if (!signingKey || !(await isSigned(signedText(key, Number(expires)), signature, signingKey))) {
+  const text = signedText(key, Number(expires));
+  if (!signingKey || !(await verify(await hmacKey(signingKey), fromHex(signature), text))) {
     return "the signature is not one of this key and time";
   }
   const leftSeconds = Number(expires) - nowMs / 1000;
   if (leftSeconds <= -CLOCK_SKEW_SECONDS) return `the signature expired ${Math.floor(-leftSeconds)} s ago`;
   if (leftSeconds > LIFETIME_SECONDS_MAX + CLOCK_SKEW_SECONDS) {
-    return `the signature is good for ${Math.floor(leftSeconds)} s, and ${LIFETIME_SECONDS_MAX} s are the most`;
+    return `the signature is valid for ${Math.floor(leftSeconds)} s, and ${LIFETIME_SECONDS_MAX} s are the most`;
   }
   return undefined;
 }
 
-/** `verify` compares in constant time. */
-async function isSigned(text: string, signature: string, signingKey: string): Promise<boolean> {
-  const encoder = new TextEncoder();
-  const algorithm = { name: "HMAC", hash: "SHA-256" };
-  const key = await crypto.subtle.importKey("raw", encoder.encode(signingKey), algorithm, false, ["verify"]);
-  const bytes = Uint8Array.from(signature.match(/../g)!, (byte) => Number.parseInt(byte, 16));
-  return crypto.subtle.verify("HMAC", key, bytes, encoder.encode(text));
-}
-
-function longestPrefix(key: string, prefixes: readonly string[]): number {
-  return Math.max(-1, ...prefixes.filter((prefix) => key.startsWith(prefix)).map(({ length }) => length));
+function longestPrefix(key: string, candidates: readonly string[]): number {
+  return Math.max(-1, ...candidates.filter((prefix) => key.startsWith(prefix)).map(({ length }) => length));
 }

@@ -1,55 +1,115 @@
-/** What all answers have in common: CORS, the name of the PoP, and errors as JSON with a code. */
+/** What all answers have in common: CORS, the name of the PoP, tokens, body limits, and errors as JSON with a code. */
 import { AgaroseError, errorAnswer } from "@agarose/core";
 import type { Context, MiddlewareHandler } from "hono";
-import { checkAccess } from "./access.ts";
-import type { Env, Settings } from "./settings.ts";
-import { isolateOf } from "../read/isolate.ts";
+import { bearerAuth } from "hono/bearer-auth";
+import { bodyLimit } from "hono/body-limit";
+import { cors } from "hono/cors";
+import { HTTPException } from "hono/http-exception";
+import { equalSecrets } from "../platform/crypto.ts";
 import { log } from "../platform/log.ts";
+import { isolateOf, type Bindings } from "../read/isolate.ts";
+import { checkAccess } from "./access.ts";
+import { settingsOf, type VARIABLES } from "./settings.ts";
+
+/** Bindings and variables of the Worker (wrangler.toml). */
+export type Env = Bindings & { readonly [Name in keyof typeof VARIABLES]?: string };
 
 /** The Hono environment of every route. */
 export interface AppEnv {
   Bindings: Env;
 }
 
-const EXPOSED =
-  "accept-ranges, content-length, content-range, etag, last-modified, server-timing, x-agarose-error, x-agarose-oic, x-agarose-pop, x-agarose-read";
-
 /** Objects are public: any page may read them, and see what a read says about itself. */
-export const openToAllOrigins: MiddlewareHandler<AppEnv> = async (c, next) => {
+export const openToAllOrigins: MiddlewareHandler<AppEnv> = cors({
+  origin: "*",
+  allowMethods: ["GET", "HEAD", "POST", "OPTIONS"],
+  allowHeaders: [
+    "range",
+    "if-match",
+    "if-none-match",
+    "if-modified-since",
+    "if-unmodified-since",
+    "if-range",
+    "authorization",
+    "cache-control",
+    "content-type",
+  ],
+  exposeHeaders: [
+    "accept-ranges",
+    "content-length",
+    "content-range",
+    "etag",
+    "last-modified",
+    "server-timing",
+    "x-agarose-error",
+    "x-agarose-oic",
+    "x-agarose-pop",
+    "x-agarose-read",
+  ],
+  maxAge: 86_400,
+});
+
+/** Names the PoP in every answer, and counts it. */
+export const nameThePop: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
   const { headers } = c.res;
-  headers.set("access-control-allow-origin", "*");
-  headers.set("access-control-expose-headers", EXPOSED);
   headers.set("cross-origin-resource-policy", "cross-origin");
   headers.set("timing-allow-origin", "*");
-  headers.set("x-agarose-pop", c.env.POP);
-  // A PoP of wrong variables has no memory to count in.
+  headers.set("x-agarose-pop", c.env.POP ?? "");
+  // A PoP with wrong variables has no memory to count in.
   if (c.res.status !== 500) {
     isolateOf(c.env).traffic.answered(pathOf(c), c.res.status, headers.get("x-agarose-error"));
   }
 };
 
-/** The answer to a preflight request. */
-export function preflight(): Response {
-  return new Response(null, {
-    status: 204,
-    headers: {
-      "access-control-allow-methods": "GET, HEAD, POST, OPTIONS",
-      "access-control-allow-headers":
-        "range, if-match, if-none-match, if-modified-since, if-unmodified-since, if-range, authorization, cache-control, content-type",
-      "access-control-max-age": "86400",
+/** Refuses every request with CONFIG_INVALID while a variable is wrong. */
+export const checkSettings: MiddlewareHandler<AppEnv> = async (c, next) => {
+  settingsOf(c.env);
+  await next();
+};
+
+const TOKEN_NEEDED = errorAnswer(
+  new AgaroseError(
+    "FORBIDDEN",
+    "this route needs `Authorization: Bearer <ADMIN_TOKEN>`, and is closed while that secret is not set",
+  ),
+);
+/** Answers 401, or 400 to a malformed header, with WWW-Authenticate. */
+const refusal = (status: number) => ({
+  message: () => new Response(TOKEN_NEEDED.body, { status, headers: TOKEN_NEEDED.headers }),
+});
+
+/** Lets requests with `Authorization: Bearer <ADMIN_TOKEN>` pass. */
+export const adminOnly: MiddlewareHandler<AppEnv> = bearerAuth({
+  realm: "agarose",
+  verifyToken: async (token, c: Context<AppEnv>) => {
+    const { adminToken } = settingsOf(c.env).access;
+    return adminToken !== undefined && equalSecrets(token, adminToken);
+  },
+  noAuthenticationHeader: refusal(401),
+  invalidAuthenticationHeader: refusal(400),
+  invalidToken: refusal(401),
+});
+
+/** Refuses bodies of more than `bytes` bytes with REQUEST_INVALID. */
+export function bodyOfAtMost(bytes: number): MiddlewareHandler<AppEnv> {
+  return bodyLimit({
+    maxSize: bytes,
+    onError: () => {
+      throw new AgaroseError("REQUEST_INVALID", `the body is larger than ${bytes} bytes`, { max: bytes });
     },
   });
 }
 
-/** Reports `error` with its status and code; defects of ours also go to the log. */
+/** Reports `error` with its status and code; defects of this program also go to the log. */
 export function refuse(error: unknown): Response {
+  if (error instanceof HTTPException) return error.getResponse();
   const { status, headers, body } = errorAnswer(error);
   if (status === 500) log("error", "request failed", { error });
   return new Response(body, { status, headers });
 }
 
-/** The answer to a path that is none of ours, or to a method that it does not have. */
+/** The answer to a path or method that no route has. */
 export function noSuchRoute({ req }: Context<AppEnv>): Response {
   const { method, path } = req;
   const { headers, body } = errorAnswer(
@@ -58,14 +118,14 @@ export function noSuchRoute({ req }: Context<AppEnv>): Response {
   return new Response(body, { status: 404, headers });
 }
 
-/** Lets a request read `key`, and says whether the key is private. Throws FORBIDDEN. */
-export function mayRead(c: Context<AppEnv>, key: string, settings: Settings): Promise<boolean> {
+/** Resolves to whether `key` is private. Rejects with FORBIDDEN where the request may not read it. */
+export function checkReader(c: Context<AppEnv>, key: string): Promise<boolean> {
   const authorization = c.req.header("authorization");
   const query = new URL(c.req.url).searchParams;
-  return checkAccess({ key, authorization, query, nowMs: Date.now() }, settings.access);
+  return checkAccess({ key, authorization, query, nowMs: Date.now() }, settingsOf(c.env).access);
 }
 
-/** The path as it was sent: percent-encoded, where Hono's own is decoded in part. */
+/** Returns the path as it was sent, percent-encoded; Hono's own path is decoded in part. */
 export function pathOf(c: Context<AppEnv>): string {
   return new URL(c.req.url).pathname;
 }

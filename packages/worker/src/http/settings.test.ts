@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { parseSettings, type Env } from "./settings.ts";
+import { parseSettings, type VARIABLES } from "./settings.ts";
 
 const REGIONS = JSON.stringify([{ name: "r0", url: "https://r0.example" }]);
-const settingsOf = (vars: Partial<Record<keyof Env, string>> = {}) =>
-  parseSettings({ POP: "fra", REGIONS, ...vars } as unknown as Env);
+const settingsOf = (vars: Partial<Record<keyof typeof VARIABLES, string>> = {}) =>
+  parseSettings({ POP: "fra", REGIONS, ...vars });
 
 describe("the variables of the cache manager", () => {
   test("have defaults: the adaptive policy, copies of chunks, Cloudflare's prices, no limit", () => {

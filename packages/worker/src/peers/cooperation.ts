@@ -1,23 +1,29 @@
 /**
- * A period among peers: tell them how things look from here, wait for the turn, plan by what they hold, and tell them what
- * came of it. Whatever fails here leaves the PoP as it would be on its own.
+ * A period among peers: describe this PoP to them, wait for its turn, plan by what they hold, and report what changed. After
+ * any failure the PoP goes on as if it were on its own.
  */
 import type { Clock, FetchPort } from "@agarose/core";
-import type { Configuration } from "../state/configuration.ts";
 import { withTimeout } from "../platform/async.ts";
-import { EDGE_LATENCY } from "../read/edge-source.ts";
-import type { Env } from "../http/settings.ts";
-import { isolateOf, type Invocation } from "../read/isolate.ts";
 import { log } from "../platform/log.ts";
 import type { RegionProbe } from "../region-manager/region-estimates.ts";
+import { EDGE_LATENCY } from "../region-manager/region-latency.ts";
 import { PROBES_PER_PERIOD } from "../region-manager/region-probes.ts";
-import { MONITOR_SHARDS, monitorShard, popState } from "../request-monitor/request-counter.ts";
-import { peerState } from "../request-monitor/monitor-shards.ts";
-import { POPULAR_MAX, type Outlook } from "./peer-message.ts";
-import type { Peer } from "./peer-settings.ts";
-import type { PeerView } from "./peer-view.ts";
-import { peerView } from "./saved-at-peers.ts";
+import { popularKeys, type MonitorBinding } from "../request-monitor/monitor-shards.ts";
+import type { Configuration } from "../state/configuration.ts";
+import { popState, type PopStateBinding } from "../state/pop-state-stub.ts";
+import { POPULAR_MAX } from "./peer-message.ts";
+import type { Peer, PopSettings } from "./peer-settings.ts";
+import type { PeerState } from "./peer-state.ts";
+import { peerView, type PeerView } from "./peer-view.ts";
+import type { PeersSnapshot } from "./peers-snapshot.ts";
 
+/** The binding of `PeerState` (wrangler.toml). */
+export interface PeerStateBinding {
+  /** One object per PoP: what is known of the other PoPs, and what to say to them. */
+  readonly PEER_STATE: DurableObjectNamespace<PeerState>;
+}
+
+/** What a period may do about its peers. */
 export interface OwnTurn {
   /** What to plan by. */
   readonly peers?: PeerView;
@@ -25,60 +31,77 @@ export interface OwnTurn {
   readonly mayChange: boolean;
 }
 
-/** Three PoPs come round within one period when each needs half of it; one that waits longer has its turn in the next. */
+/** What taking a turn needs. */
+export interface TurnOptions {
+  readonly env: MonitorBinding & PopStateBinding & PeerStateBinding;
+  /** `delta`: requests beyond k that readers make. */
+  readonly settings: PopSettings & { readonly delta: number };
+  readonly clock: Clock;
+  readonly fetch: FetchPort;
+  /** The peers in this isolate's memory, which the turn updates. */
+  readonly snapshot: PeersSnapshot;
+}
+
+/** Within one period three PoPs take their turn if each needs half of it; a PoP that waits longer goes in the next one. */
 const TURN_WAIT_MS = 25_000;
 const PROBE_TIMEOUT_MS = 3_000;
 const ALONE: OwnTurn = { mayChange: true };
+const NAME = "peers";
 
-/** Never rejects. */
-export async function takeTurn({ env, fetch, isolate }: Invocation): Promise<OwnTurn> {
-  const { settings, clock } = isolate;
-  if (!settings.peers) return ALONE;
+/** Returns the stub of this PoP's `PeerState`. A stub belongs to the invocation that asked for it. */
+export function peerState(env: PeerStateBinding): DurableObjectStub<PeerState> {
+  return env.PEER_STATE.get(env.PEER_STATE.idFromName(NAME));
+}
+
+/** Waits for this PoP's turn, up to 25 s. Never rejects. */
+export async function takeTurn({ env, settings, clock, fetch, snapshot }: TurnOptions): Promise<OwnTurn> {
+  const { pop, peers: configured, delta } = settings;
+  if (!configured) return ALONE;
   try {
     const [probes, popular, { regions }] = await Promise.all([
-      Promise.all(settings.peers.pops.map((peer) => probe(peer, fetch, clock))),
-      popularKeys(env),
+      Promise.all(configured.pops.map((peer) => probe(peer, fetch, clock))),
+      popularKeys(env, POPULAR_MAX),
       popState(env).snapshot(),
     ]);
-    const request = { popular, regions, probes, waitMs: TURN_WAIT_MS };
-    const { isOurs, peers, inForce } = await peerState(env).beginTurn(request);
-    // What is filled in this period is asked of peers as they are, not as KV last said.
-    isolate.peers.set(inForce);
-    const { pop, delta } = settings;
+    const { isOurs, peers, inForce } = await peerState(env).beginTurn({
+      popular: popular.map(({ key, popularity }) => [key, popularity] as const),
+      regions,
+      probes,
+      waitMs: TURN_WAIT_MS,
+    });
+    // Fills of this period ask peers for what they hold now, not for what KV showed last.
+    snapshot.set(inForce);
     return { peers: peerView({ pop, peers, cacheMs: EDGE_LATENCY.meanMs, delta }), mayChange: isOurs };
   } catch (error) {
-    log("warn", "a period without its peers", { pop: settings.pop, error });
+    log("warn", "period without peers", { pop, error });
     return ALONE;
   }
 }
 
-/** Tells peers what `published` promises. Never rejects: the digest of the next period says it again. */
-export async function tellPeers(env: Env, { epoch, cached }: Configuration, endsTurn: boolean): Promise<void> {
-  const { settings } = isolateOf(env);
-  if (!settings.peers) return;
+/** Sends the peers what `published` promises. Never rejects: the digest of the next period repeats it. */
+export async function notifyPeers(
+  env: PeerStateBinding,
+  { pop, peers }: PopSettings,
+  { epoch, cached }: Configuration,
+  endsTurn: boolean,
+): Promise<void> {
+  if (!peers) return;
   const held = Object.entries(cached).map(([version, { chunks }]) => [version, chunks] as const);
   try {
     await peerState(env).published({ epoch, held, endsTurn });
   } catch (error) {
-    log("warn", "peers were not told", { pop: settings.pop, error });
+    log("warn", "notifying peers failed", { pop, error });
   }
 }
 
-/** As of the period that ended last, most popular first. */
-async function popularKeys(env: Env): Promise<Outlook["popular"]> {
-  const shards = Array.from({ length: MONITOR_SHARDS }, (_, shard) => monitorShard(env, shard).popular(POPULAR_MAX));
-  const popular = (await Promise.all(shards)).flat().toSorted((a, b) => b.popularity - a.popularity);
-  return popular.slice(0, POPULAR_MAX).map(({ key, popularity }) => [key, popularity] as const);
-}
-
-/** Round trips to a peer, one after the other. One more before them opens the connection and wakes who sleeps there. */
+/** Measures round trips to a peer, one after the other. One more before them opens the connection and wakes the peer. */
 async function probe({ name, url }: Peer, fetch: FetchPort, clock: Clock): Promise<RegionProbe> {
   const tripMs: number[] = [];
-  for (let trip = 0; trip <= PROBES_PER_PERIOD; trip++) tripMs.push(await tripTo(`${url}/healthz`, fetch, clock));
+  for (let trip = 0; trip <= PROBES_PER_PERIOD; trip++) tripMs.push(await roundTripMs(`${url}/healthz`, fetch, clock));
   return { region: name, ms: tripMs.slice(1) };
 }
 
-async function tripTo(url: string, fetch: FetchPort, clock: Clock): Promise<number> {
+async function roundTripMs(url: string, fetch: FetchPort, clock: Clock): Promise<number> {
   const abort = new AbortController();
   const startMs = clock.now();
   try {

@@ -1,13 +1,15 @@
-/** Messages between PoPs on the wire: `POST /v1/peers`, signed. What is lost is made good by the next digest. */
+/** Messages between PoPs on the wire: `POST /v1/peers`, signed. The next digest repairs what is lost. */
 import { AgaroseError, type Clock } from "@agarose/core";
 import { withTimeout } from "../platform/async.ts";
-import { MESSAGE_BYTES_MAX, parsePeerMessage, type PeerMessage } from "./peer-message.ts";
+import { parsePeerMessage, type PeerMessage } from "./peer-message.ts";
 import type { Peer, PeerSettings } from "./peer-settings.ts";
-import { claimOf, isSigned, signedHeaders } from "./signature.ts";
+import { claimOf, isSignedBy, signedHeaders } from "./signature.ts";
 
+/** The route that takes messages. */
 export const PEERS_PATH = "/v1/peers";
 const SEND_MS = 3_000;
 
+/** A message and the way to its receiver. */
 export interface Sending {
   readonly peer: Peer;
   readonly message: PeerMessage;
@@ -16,7 +18,7 @@ export interface Sending {
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
 }
 
-/** Rejects with SOURCE_FAILED or READ_TIMEOUT when the peer did not take it. */
+/** Sends a message. Rejects with SOURCE_FAILED or READ_TIMEOUT unless the peer accepts it within three seconds. */
 export async function sendMessage({ peer, message, key, clock, fetch }: Sending): Promise<void> {
   const body = JSON.stringify(message);
   const headers = await signedHeaders({ ...signedPart(message), body }, key);
@@ -29,7 +31,7 @@ export async function sendMessage({ peer, message, key, clock, fetch }: Sending)
     signal: abort.signal,
   });
   try {
-    const response = await withTimeout(sending, SEND_MS, clock, `telling PoP ${peer.name}`);
+    const response = await withTimeout(sending, SEND_MS, clock, `a message to PoP ${peer.name}`);
     await response.body?.cancel();
     if (response.status === 204) return;
     const { status } = response;
@@ -40,16 +42,17 @@ export async function sendMessage({ peer, message, key, clock, fetch }: Sending)
 }
 
 /**
- * The message in a request, of whom it says it is. Throws FORBIDDEN for one that no peer has signed for us, and
- * REQUEST_INVALID for one that is too large, or signed and malformed.
+ * Returns the message in a request whose body the caller has bounded. Throws FORBIDDEN unless a peer has signed it for this
+ * PoP, and REQUEST_INVALID for a signed message that is malformed.
  */
 export async function openMessage(request: Request, pop: string, { pops, key }: PeerSettings): Promise<PeerMessage> {
   const claim = claimOf(request.headers);
-  if (!claim || !pops.some(({ name }) => name === claim.from)) throw await forbidden(request, "it is from no peer");
-  const body = await boundedText(request);
+  if (!claim || !pops.some(({ name }) => name === claim.from))
+    throw await forbidden(request, "the sender is not a peer");
+  const body = await request.text();
   const { from, sequence, signature } = claim;
   const signed = { method: "POST", path: PEERS_PATH, from, to: pop, sequence, body };
-  if (!(await isSigned(signed, signature, key))) throw await forbidden(request, "the signature is not one of it");
+  if (!(await isSignedBy(signed, signature, key))) throw await forbidden(request, "the signature does not match");
   const message = parsePeerMessage(body);
   const { node, statedMs } = message.cache;
   if (message.to === pop && node === from && statedMs === sequence) return message;
@@ -63,19 +66,7 @@ function signedPart({ to, cache }: PeerMessage) {
   return { method: "POST", path: PEERS_PATH, from: cache.node, to, sequence: cache.statedMs };
 }
 
-/** Its declared length decides, which the platform holds a sender to. */
-async function boundedText(request: Request): Promise<string> {
-  const bytes = Number(request.headers.get("content-length") ?? Number.NaN);
-  if (bytes <= MESSAGE_BYTES_MAX) return request.text();
-  await request.body?.cancel();
-  throw new AgaroseError(
-    "REQUEST_INVALID",
-    `message of ${Number.isNaN(bytes) ? "unknown length" : `${bytes} bytes`}: at most ${MESSAGE_BYTES_MAX} are taken`,
-    { bytes, max: MESSAGE_BYTES_MAX },
-  );
-}
-
 async function forbidden(request: Request, problem: string): Promise<AgaroseError> {
   if (!request.bodyUsed) await request.body?.cancel();
-  return new AgaroseError("FORBIDDEN", `this route takes messages of peers, signed with PEER_KEY: ${problem}`);
+  return new AgaroseError("FORBIDDEN", `this route accepts messages of peers, signed with PEER_KEY: ${problem}`);
 }

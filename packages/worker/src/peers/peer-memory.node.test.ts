@@ -1,15 +1,16 @@
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { PeerBook } from "./peer-table.ts";
-import { PeerMemory, type Sql } from "./peer-memory.ts";
+import { PeerTable } from "./peer-table.ts";
+import type { Sql } from "../platform/sql.ts";
+import { PeerMemory } from "./peer-memory.ts";
 import type { PeerMessage } from "./peer-message.ts";
 
 /** A Durable Object's SQL interface over Node's own SQLite, as far as it is used: there is no other way to evict an object. */
 function storage(database = new DatabaseSync(":memory:")): { sql: Sql; database: DatabaseSync } {
-  const exec = (query: string, ...bindings: SQLInputValue[]) => {
+  const exec = (query: string, ...bindings: (SQLInputValue | ArrayBuffer)[]) => {
     // `prepare` takes one statement, and only the tables are made by several.
     if (query.includes("CREATE TABLE")) database.exec(query);
-    const rows = query.includes("CREATE TABLE") ? [] : database.prepare(query).all(...bindings);
+    const rows = query.includes("CREATE TABLE") ? [] : database.prepare(query).all(...(bindings as SQLInputValue[]));
     return { toArray: () => rows };
   };
   return { sql: { exec } as Sql, database };
@@ -26,22 +27,22 @@ function message(statedMs: number, chunks: number[], isComplete = false): PeerMe
 }
 
 describe("the memory of peers", () => {
-  test("gives the book back as it was, after the object was evicted", () => {
+  test("gives the table back as it was, after the object was evicted", () => {
     const { sql, database } = storage();
     const memory = new PeerMemory(sql);
-    const book = new PeerBook();
+    const table = new PeerTable();
     for (const heard of [message(1, [1], true), message(2, [2]), message(3, [])]) {
-      book.merge(heard, heard.cache.statedMs);
+      table.merge(heard, heard.cache.statedMs);
       memory.keep(heard, heard.cache.statedMs);
     }
-    const again = new PeerBook();
-    for (const kept of new PeerMemory(storage(database).sql).messages()) again.merge(kept.message, kept.heardMs);
-    expect([...again.cache.heldBy("lhr")]).toEqual([...book.cache.heldBy("lhr")]);
+    const again = new PeerTable();
+    for (const kept of new PeerMemory(storage(database).sql).messages()) again.merge(kept.message, kept.receivedMs);
+    expect([...again.cache.heldBy("lhr")]).toEqual([...table.cache.heldBy("lhr")]);
     expect([...again.cache.heldBy("lhr")]).toEqual([
       ["v1", [1]],
       ["v2", [2]],
     ]);
-    expect(again.record("lhr")).toEqual(book.record("lhr"));
+    expect(again.record("lhr")).toEqual(table.record("lhr"));
     expect(again.merge(message(2, [2]), 9), "a replay after the eviction").toBe(false);
   });
 
@@ -59,7 +60,7 @@ describe("the memory of peers", () => {
     const memory = new PeerMemory(sql);
     memory.keep(message(1, [1], true), 1);
     database.exec(`INSERT INTO messages (peer, digest, heardMs, json) VALUES ('lhr', 0, 2, '{"format":7}')`);
-    expect(memory.messages().map(({ heardMs }) => heardMs)).toEqual([1]);
+    expect(memory.messages().map(({ receivedMs }) => receivedMs)).toEqual([1]);
   });
 
   test("holds what this PoP holds, and writes only what differs", () => {
@@ -80,8 +81,8 @@ describe("the memory of peers", () => {
       ["b", [2, 3]],
       ["c", [4]],
     ]);
-    expect(memory.setFact("turn", 3)).toBe(3);
-    expect(memory.fact("turn")).toBe(3);
-    expect(memory.fact("nothing")).toBeUndefined();
+    expect(memory.facts.set("turn", 3)).toBe(3);
+    expect(memory.facts.get("turn")).toBe(3);
+    expect(memory.facts.get("nothing")).toBeUndefined();
   });
 });

@@ -1,21 +1,19 @@
-/** What `PeerState` must not forget when its object is evicted from memory, in its own SQLite. */
+/** What `PeerState` keeps in its SQLite, because the platform may evict the object from memory. */
+import { Facts, type Sql } from "../platform/sql.ts";
 import { parsePeerMessage, type PeerMessage } from "./peer-message.ts";
 
-/** Messages kept of one peer since its last digest; older ones are made good by the next. */
+/** Messages of one peer that are kept since its last digest; the next digest replaces older ones. */
 const EVENTS_MAX = 64;
 
-/** The part of an object's SQL storage that is used. */
-export interface Sql {
-  exec<T extends Record<string, string | number>>(query: string, ...bindings: (string | number)[]): { toArray(): T[] };
-}
-
+/** The memory of one `PeerState`. */
 export class PeerMemory {
+  readonly facts: Facts;
   readonly #sql: Sql;
 
   constructor(sql: Sql) {
     this.#sql = sql;
+    this.facts = new Facts(sql);
     this.#sql.exec(`
-      CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, json TEXT NOT NULL);
       CREATE TABLE IF NOT EXISTS held (version TEXT PRIMARY KEY, chunks TEXT NOT NULL);
       CREATE TABLE IF NOT EXISTS messages (
         id INTEGER PRIMARY KEY, peer TEXT NOT NULL, digest INTEGER NOT NULL, heardMs REAL NOT NULL, json TEXT NOT NULL
@@ -23,24 +21,13 @@ export class PeerMemory {
     `);
   }
 
-  fact<T = number>(name: string): T | undefined {
-    const row = this.#sql.exec<{ json: string }>("SELECT json FROM facts WHERE name = ?", name).toArray()[0];
-    return row && (JSON.parse(row.json) as T);
-  }
-
-  /** Returns `value`. */
-  setFact<T>(name: string, value: T): T {
-    this.#sql.exec("INSERT OR REPLACE INTO facts (name, json) VALUES (?, ?)", name, JSON.stringify(value));
-    return value;
-  }
-
-  /** What this PoP holds, by version. */
+  /** Returns the chunks that this PoP holds, by version. */
   held(): [version: string, chunks: readonly number[]][] {
     const rows = this.#sql.exec<{ version: string; chunks: string }>("SELECT version, chunks FROM held").toArray();
     return rows.map(({ version, chunks }) => [version, JSON.parse(chunks) as number[]]);
   }
 
-  /** Rows cost money: only what differs is written. */
+  /** Replaces the chunks that this PoP holds. Rows cost money, so only differences are written. */
   setHeld(held: readonly (readonly [version: string, chunks: readonly number[]])[]): void {
     const before = new Map(this.held().map(([version, chunks]) => [version, JSON.stringify(chunks)]));
     for (const [version, chunks] of held) {
@@ -53,11 +40,8 @@ export class PeerMemory {
     for (const version of before.keys()) this.#sql.exec("DELETE FROM held WHERE version = ?", version);
   }
 
-  /**
-   * Keeps a message that brought news; a digest takes the place of all that came before it. (Of those that overtook it, what
-   * they said is lost with this object's memory, until the digest after.)
-   */
-  keep(message: PeerMessage, heardMs: number): void {
+  /** Keeps a message. A digest replaces all earlier messages of its sender, also those that overtook it. */
+  keep(message: PeerMessage, receivedMs: number): void {
     const { node, isComplete } = message.cache;
     const digest = isComplete ? 1 : 0;
     if (isComplete) this.#sql.exec("DELETE FROM messages WHERE peer = ?", node);
@@ -65,7 +49,7 @@ export class PeerMemory {
       "INSERT INTO messages (peer, digest, heardMs, json) VALUES (?, ?, ?, ?)",
       node,
       digest,
-      heardMs,
+      receivedMs,
       JSON.stringify(message),
     );
     this.#sql.exec(
@@ -76,13 +60,16 @@ export class PeerMemory {
     );
   }
 
-  messages(): { readonly message: PeerMessage; readonly heardMs: number }[] {
-    const rows = this.#sql.exec<{ heardMs: number; json: string }>("SELECT heardMs, json FROM messages ORDER BY id");
-    return rows.toArray().flatMap(({ heardMs, json }) => {
+  /** Returns the messages that were kept, oldest first. */
+  messages(): { readonly message: PeerMessage; readonly receivedMs: number }[] {
+    const rows = this.#sql.exec<{ receivedMs: number; json: string }>(
+      "SELECT heardMs AS receivedMs, json FROM messages ORDER BY id",
+    );
+    return rows.toArray().flatMap(({ receivedMs, json }) => {
       try {
-        return [{ message: parsePeerMessage(json), heardMs }];
+        return [{ message: parsePeerMessage(json), receivedMs }];
       } catch {
-        // Of another release: the next digest says it in our words.
+        // Another release wrote it: the next digest replaces it.
         return [];
       }
     });

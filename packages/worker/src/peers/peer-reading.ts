@@ -1,13 +1,12 @@
 /**
- * Reading from peers' caches. A peer is believed in nothing: what it delivers is hashed like everything else, and one that
- * fails, or delivers something else, opens its circuit breaker and is left out.
+ * Reading from peers' caches. Reads do not trust peers: they hash every chunk, and a peer that fails or delivers other bytes
+ * opens its circuit breaker and is left out.
  */
-import { PeerSource, type Manifest, type RequestRecord } from "@agarose/core";
+import { PeerSource, type FetchPort, type Manifest, type RequestRecord } from "@agarose/core";
 import type { CircuitBreakers } from "../region-manager/circuit-breakers.ts";
-import type { Settings } from "../http/settings.ts";
-import type { Invocation } from "../read/isolate.ts";
+import type { PopSettings } from "./peer-settings.ts";
 import type { PeersInForce } from "./peers-snapshot.ts";
-import { claimOf, isSigned, signedHeaders } from "./signature.ts";
+import { claimOf, isSignedBy, signedHeaders } from "./signature.ts";
 
 /** A peer that holds chunks of one version. */
 export interface Holder {
@@ -17,10 +16,10 @@ export interface Holder {
   readonly sdMs: number;
 }
 
-/** A request for a chunk is good for so long, however far the clocks of two PoPs are apart within it. */
+/** A signed request for a chunk is valid for so long, in both directions, because the clocks of PoPs differ. */
 const REQUEST_LIFE_MS = 15 * 60_000;
 
-/** Who holds chunks of `version` and is not known to fail, with those of them that are not in `without`. */
+/** Returns the peers that hold chunks of `version` outside `without`, except those whose breaker is open. */
 export function holdersOf(
   { peers }: PeersInForce,
   version: string,
@@ -33,22 +32,31 @@ export function holdersOf(
   });
 }
 
-/** Object in cache: how much of what a read needs is cached at this PoP and its peers, 0 to 1 (C2P, ICDCN'15). */
+/** Returns OiC, object in cache: the share (0 to 1) of a read's k chunks at this PoP and its peers (C2P, ICDCN'15). */
 export function objectInCache(k: number, chunkSets: readonly (readonly number[])[]): number {
   return Math.min(1, new Set(chunkSets.flat()).size / k);
 }
 
-/** The peers that hold chunks of an object, as sources. */
-export async function peerSources(
-  invocation: Invocation,
+/** What reading from peers needs of an invocation. */
+export interface PeerContext {
+  readonly settings: PopSettings;
+  readonly breakers: CircuitBreakers;
+  readonly fetch: FetchPort;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** Returns the peers that hold chunks of an object beside those `cached` here, as sources. */
+export function peerSources(
+  { settings: { pop, peers }, breakers, fetch, now }: PeerContext,
+  inForce: PeersInForce,
   manifest: Manifest,
   cached: readonly number[],
-): Promise<PeerSource[]> {
-  const { settings, breakers } = invocation.isolate;
-  if (!settings.peers) return [];
-  const { pops, key } = settings.peers;
+): PeerSource[] {
+  if (!peers) return [];
+  const { pops, key } = peers;
   const urls = new Map(pops.map(({ name, url }) => [name, url]));
-  return holdersOf(await invocation.peers(), manifest.version, breakers, cached).flatMap((holder) => {
+  return holdersOf(inForce, manifest.version, breakers, cached).flatMap((holder) => {
     const { name, chunks } = holder;
     const url = urls.get(name);
     if (url === undefined) return [];
@@ -57,27 +65,26 @@ export async function peerSources(
       peer: { name, url },
       chunks: () => chunks,
       latency: () => holder,
-      fetch: invocation.fetch,
-      proof: (path) =>
-        signedHeaders({ method: "GET", path, from: settings.pop, to: name, sequence: Date.now(), body: "" }, key),
+      fetch,
+      proof: (path) => signedHeaders({ method: "GET", path, from: pop, to: name, sequence: now(), body: "" }, key),
     });
   });
 }
 
-/** Notes what came of a request to a peer. A chunk that it no longer holds is no failure. */
+/** Notes the outcome of a request to a peer. A chunk that the peer no longer holds is no failure. */
 export function notePeer({ kind, source, outcome, error }: RequestRecord, breakers: CircuitBreakers): void {
   if (kind !== "peer") return;
   if (outcome === "used" || outcome === "unused") breakers.succeeded(source);
   if (outcome === "failed" && error !== "CHUNK_MISSING") breakers.failed(source);
 }
 
-/** Whether a GET is signed by a peer, lately. */
-export async function isFromPeer(request: Request, { pop, peers }: Settings, nowMs: number): Promise<boolean> {
+/** Returns whether a peer signed this GET within the last 15 minutes. */
+export async function isFromPeer(request: Request, { pop, peers }: PopSettings, nowMs: number): Promise<boolean> {
   const claim = claimOf(request.headers);
   if (!claim || !peers?.pops.some(({ name }) => name === claim.from)) return false;
   if (Math.abs(nowMs - claim.sequence) > REQUEST_LIFE_MS) return false;
   const { pathname, search } = new URL(request.url);
   const { from, sequence, signature } = claim;
   const signed = { method: "GET", path: `${pathname}${search}`, from, to: pop, sequence, body: "" };
-  return isSigned(signed, signature, peers.key);
+  return isSignedBy(signed, signature, peers.key);
 }

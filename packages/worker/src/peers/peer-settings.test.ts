@@ -1,5 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { parsePeers } from "./peer-settings.ts";
+import { parsePopSettings } from "./peer-settings.ts";
+
+const parsePeers = (pop: string, list: string | undefined, key: string | undefined) =>
+  parsePopSettings({ POP: pop, PEERS: list, PEER_KEY: key }).peers;
 
 const KEY = "a secret of the PoPs";
 const LIST = JSON.stringify([

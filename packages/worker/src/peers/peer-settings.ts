@@ -1,48 +1,58 @@
-/** The PoPs to co-operate with, from the variables PEERS and PEER_KEY. */
-import { AgaroseError } from "@agarose/core";
+/** This PoP's name and the PoPs that it cooperates with, from the variables POP, PEERS and PEER_KEY. */
+import * as v from "valibot";
+import { json, parseVariables, requiredText, secret } from "../platform/variables.ts";
 
+/** Another PoP. */
 export interface Peer {
   readonly name: string;
   /** Base URL of the PoP, without a slash at its end. */
   readonly url: string;
 }
 
+/** The peers of a PoP and the secret that they share. */
 export interface PeerSettings {
   /** At least one. */
   readonly pops: readonly Peer[];
-  /** Signs what PoPs tell each other. */
+  /** Signs the messages between PoPs. */
   readonly key: string;
 }
 
-/**
- * The peers of PoP `pop`; undefined without any, or without a key. Its own name in the list is no peer, so that all PoPs may
- * have the same list. Throws CONFIG_INVALID.
- */
-export function parsePeers(pop: string, text: string | undefined, key: string | undefined): PeerSettings | undefined {
-  if (!text) return undefined;
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch (error) {
-    throw invalid("is not JSON", error);
-  }
-  if (!Array.isArray(json)) throw invalid("is not a list of PoPs");
-  const names = new Set<string>();
-  const pops = json.map((entry: Partial<Peer> | null): Peer => {
-    const { name, url } = entry ?? {};
-    if (typeof name !== "string" || name === "" || names.has(name)) {
-      throw invalid(`has a PoP without a name of its own: ${JSON.stringify(entry)}`);
-    }
-    names.add(name);
-    if (typeof url !== "string" || !/^https?:\/\//.test(url) || !URL.canParse(url)) {
-      throw invalid(`has no http(s) URL for PoP ${name}`);
-    }
-    return { name, url: url.replace(/\/+$/, "") };
-  });
-  const others = pops.filter(({ name }) => name !== pop);
-  return others.length > 0 && key !== undefined ? { pops: others, key } : undefined;
+/** The settings of this room. */
+export interface PopSettings {
+  readonly pop: string;
+  /** Undefined for a PoP on its own. */
+  readonly peers?: PeerSettings | undefined;
 }
 
-function invalid(problem: string, cause?: unknown): AgaroseError {
-  return new AgaroseError("CONFIG_INVALID", `variable PEERS ${problem} (wrangler.toml)`, { variable: "PEERS" }, cause);
+const peerList = v.pipe(
+  v.array(
+    v.object({
+      name: v.pipe(v.string(), v.nonEmpty("must not be empty")),
+      url: v.pipe(
+        v.string(),
+        v.check((url) => /^https?:\/\//.test(url) && URL.canParse(url), "must be an http or https URL"),
+        v.transform((url) => url.replace(/\/+$/, "")),
+      ),
+    }),
+  ),
+  v.check((all) => new Set(all.map(({ name }) => name)).size === all.length, "names a PoP twice"),
+);
+
+/** The variables of this room. */
+export const POP_VARIABLES = {
+  POP: requiredText("The name of this PoP."),
+  PEERS: json(
+    "The PoPs to cooperate with, each with `name` and `url`; one list for all PoPs, as a PoP ignores its own name.",
+    "JSON list of PoPs",
+    peerList,
+    { fallback: "[]" },
+  ),
+  PEER_KEY: secret("The secret that all peers share; without it the PoP is on its own."),
+};
+
+/** Checks the variables of this room. Throws CONFIG_INVALID. */
+export function parsePopSettings(env: object): PopSettings {
+  const { POP, PEERS, PEER_KEY } = parseVariables(POP_VARIABLES, env);
+  const others = PEERS.filter(({ name }) => name !== POP);
+  return { pop: POP, peers: others.length > 0 && PEER_KEY !== undefined ? { pops: others, key: PEER_KEY } : undefined };
 }

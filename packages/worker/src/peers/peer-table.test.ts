@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { PeerBook, SILENT_AFTER_MS } from "./peer-table.ts";
+import { PeerTable, SILENT_AFTER_MS } from "./peer-table.ts";
 import type { PeerMessage } from "./peer-message.ts";
 
 const PEERS = ["iad", "lhr"];
@@ -50,23 +50,23 @@ const messages = fc
     ),
   );
 
-function contents(book: PeerBook): unknown {
+function contents(table: PeerTable): unknown {
   return {
-    held: VERSIONS.map((version) => [...book.cache.holdersOf(version)].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    held: VERSIONS.map((version) => [...table.cache.holdersOf(version)].toSorted(([a], [b]) => (a < b ? -1 : 1))),
     records: PEERS.map((pop) => {
-      const { heardMs: _, ...record } = book.record(pop) ?? { heardMs: 0 };
+      const { receivedMs: _, ...record } = table.record(pop) ?? { receivedMs: 0 };
       return record;
     }),
   };
 }
 
-function bookOf(received: readonly PeerMessage[]): PeerBook {
-  const book = new PeerBook();
-  for (const one of received) book.merge(one, 0);
-  return book;
+function tableOf(received: readonly PeerMessage[]): PeerTable {
+  const table = new PeerTable();
+  for (const one of received) table.merge(one, 0);
+  return table;
 }
 
-describe("a peer book", () => {
+describe("a peer table", () => {
   test("is the same whatever the order in which messages came, and however often", () => {
     const orders = messages.chain((sent) =>
       fc.tuple(
@@ -77,10 +77,10 @@ describe("a peer book", () => {
     );
     fc.assert(
       fc.property(orders, ([sent, shuffled, again]) => {
-        const book = bookOf(sent);
-        expect(contents(bookOf([...shuffled, ...again]))).toEqual(contents(book));
-        for (const one of again) expect(book.merge(one, 1), "a replay is no news").toBe(false);
-        expect(contents(book)).toEqual(contents(bookOf(sent)));
+        const table = tableOf(sent);
+        expect(contents(tableOf([...shuffled, ...again]))).toEqual(contents(table));
+        for (const one of again) expect(table.merge(one, 1), "a replay is no news").toBe(false);
+        expect(contents(table)).toEqual(contents(tableOf(sent)));
       }),
     );
   });
@@ -93,20 +93,20 @@ describe("a peer book", () => {
       statements: [{ key: "a", chunks: [1], hits: 0, readMs: 0 }],
     });
     const digest = message({ statedMs: 3, isComplete: true });
-    expect(bookOf([first]).cache.holdersOf("a").get("lhr")).toEqual([1]);
-    expect(contents(bookOf([first, digest])), "as if the event had come").toEqual(
-      contents(bookOf([first, lost, digest])),
+    expect(tableOf([first]).cache.holdersOf("a").get("lhr")).toEqual([1]);
+    expect(contents(tableOf([first, digest])), "as if the event had come").toEqual(
+      contents(tableOf([first, lost, digest])),
     );
   });
 
   test("does not take a replayed message for a sign of life", () => {
-    const book = new PeerBook();
+    const table = new PeerTable();
     const heard = message({ statedMs: 5 });
-    book.merge(heard, 0);
-    expect(book.isSilent("lhr", SILENT_AFTER_MS)).toBe(false);
-    book.merge(heard, SILENT_AFTER_MS);
-    expect(book.isSilent("lhr", SILENT_AFTER_MS + 1)).toBe(true);
-    expect(book.tickets(["lhr", "iad"], SILENT_AFTER_MS + 1)).toEqual([]);
+    table.merge(heard, 0);
+    expect(table.isSilent("lhr", SILENT_AFTER_MS)).toBe(false);
+    table.merge(heard, SILENT_AFTER_MS);
+    expect(table.isSilent("lhr", SILENT_AFTER_MS + 1)).toBe(true);
+    expect(table.tickets(["lhr", "iad"], SILENT_AFTER_MS + 1)).toEqual([]);
   });
 
   test("follows a peer that has lost its memory, and not one that is quoted from before", () => {
@@ -117,8 +117,8 @@ describe("a peer book", () => {
       statements: [{ key: "a", chunks: [1], hits: 0, readMs: 0 }],
     });
     const reborn = message({ epoch: 2, statedMs: 10 });
-    const book = bookOf([held, reborn, held]);
-    expect(book.cache.holdersOf("a").size).toBe(0);
-    expect(book.record("lhr")).toMatchObject({ epoch: 2, statedMs: 10, turn: 7 });
+    const table = tableOf([held, reborn, held]);
+    expect(table.cache.holdersOf("a").size).toBe(0);
+    expect(table.record("lhr")).toMatchObject({ epoch: 2, statedMs: 10, turn: 7 });
   });
 });

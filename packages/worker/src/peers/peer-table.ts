@@ -1,80 +1,85 @@
 /**
  * What a PoP knows of its peers, from their messages alone. Pure.
  *
- * Merging is a join: the same messages give the same book in whatever order they come, and however often. What counts as
- * later is said by the sender (epoch and time of `CacheMessage`), so no two clocks are ever compared.
+ * Merging is a join: the same messages give the same table in any order and any number. The sender's epoch and time order its
+ * messages (`CacheMessage`), so no two clocks are ever compared.
  */
 import { ObjectsInCache } from "@agarose/solver";
 import type { Outlook, PeerMessage } from "./peer-message.ts";
 import type { Ticket } from "./turns.ts";
 
+/** What one peer has said. */
 export interface PeerRecord {
   readonly epoch: number;
-  /** Of the newest message. */
+  /** The sender's time of its newest message. */
   readonly statedMs: number;
   readonly turn: number;
   readonly configuration: number;
-  /** Of the newest digest. */
+  /** From the newest digest. */
   readonly outlook: Outlook | undefined;
   readonly outlookMs: number;
-  /** When the newest message came, on our clock. */
-  readonly heardMs: number;
+  /** When the newest message came, on this PoP's clock. */
+  readonly receivedMs: number;
 }
 
-const UNHEARD: PeerRecord = {
+const UNKNOWN: PeerRecord = {
   epoch: -1,
   statedMs: Number.NEGATIVE_INFINITY,
   turn: 0,
   configuration: 0,
   outlook: undefined,
   outlookMs: Number.NEGATIVE_INFINITY,
-  heardMs: Number.NEGATIVE_INFINITY,
+  receivedMs: Number.NEGATIVE_INFINITY,
 };
 
-/** A PoP that has said nothing for three periods counts as gone, until it says something. */
+/** A PoP without a message for three periods counts as gone, until its next message. */
 export const SILENT_AFTER_MS = 200_000;
 
-export class PeerBook {
+/** What each peer has said last. */
+export class PeerTable {
   readonly cache = new ObjectsInCache();
   readonly #records = new Map<string, PeerRecord>();
 
-  /** Takes a message in; false when it says nothing new: replayed, or overtaken by a later one. */
+  /** Merges a message. Returns false when it says nothing new: a replay, or one that a later message overtook. */
   merge(message: PeerMessage, nowMs: number): boolean {
     const { cache, turn, configuration, outlook } = message;
     const { node, epoch, statedMs } = cache;
     const isNews = this.cache.merge(cache);
-    const known = this.#records.get(node) ?? UNHEARD;
-    // A ticket never shrinks, not even with the memory of the one who holds it.
+    const known = this.#records.get(node) ?? UNKNOWN;
+    // A ticket never shrinks, even when its holder has lost its memory.
     const turns = { turn: Math.max(turn, known.turn) };
     if (epoch < known.epoch) {
       this.#records.set(node, { ...known, ...turns });
       return false;
     }
-    const before = known.epoch === epoch ? known : { ...UNHEARD, epoch };
+    const before = known.epoch === epoch ? known : { ...UNKNOWN, epoch };
     const isNewest = statedMs > before.statedMs;
     const isOutlook = outlook !== undefined && statedMs > before.outlookMs;
     this.#records.set(node, {
       ...before,
       ...turns,
-      ...(isNewest ? { statedMs, configuration, heardMs: nowMs } : {}),
+      ...(isNewest ? { statedMs, configuration, receivedMs: nowMs } : {}),
       ...(isOutlook ? { outlook, outlookMs: statedMs } : {}),
     });
     return isNews || isNewest || isOutlook;
   }
 
+  /** Returns what a peer has said, or undefined before its first message. */
   record(pop: string): PeerRecord | undefined {
     return this.#records.get(pop);
   }
 
+  /** Returns whether a peer has sent no message for three periods. */
   isSilent(pop: string, nowMs: number): boolean {
-    return nowMs - (this.#records.get(pop) ?? UNHEARD).heardMs > SILENT_AFTER_MS;
+    return nowMs - (this.#records.get(pop) ?? UNKNOWN).receivedMs > SILENT_AFTER_MS;
   }
 
-  /** Tickets of those of `pops` that are not silent. */
+  /** Returns the tickets of those of `pops` that are not silent. */
   tickets(pops: readonly string[], nowMs: number): Ticket[] {
     return pops.filter((pop) => !this.isSilent(pop, nowMs)).map((pop) => ({ pop, turn: this.#records.get(pop)!.turn }));
   }
 
+  /** Forgets a peer. */
   forget(pop: string): void {
     this.cache.forget(pop);
     this.#records.delete(pop);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { RegionEstimate } from "../state/configuration.ts";
+import type { RegionEstimate } from "../region-manager/region-latency.ts";
 import type { Outlook } from "./peer-message.ts";
-import { peerView, type PeerReport } from "./saved-at-peers.ts";
+import { peerView, type PeerReport } from "./peer-view.ts";
 
 /** Two of four chunks make a read. As seen from London, the chunks are 10, 20, 30 and 40 ms away in their regions. */
 const object = { key: "k", version: "v", k: 2, placement: ["r0", "r1", "r2", "r3"], shardBytes: 1_000 };

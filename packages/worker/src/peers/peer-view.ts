@@ -1,8 +1,16 @@
 /**
  * What a PoP plans by when it has peers (Agar, ICDCS'17, section VI): chunks in their caches are further sources, and what
- * they read from here is worth caching for.
+ * they read from here is worth caching. Pure.
+ *
+ * All PoPs maximise the same sum, the time that every PoP saves together. It never decreases as long as only one PoP changes
+ * its cache at a time (block-coordinate ascent).
  */
-/** A chunk in a peer's cache: what it takes to get it from there. */
+import type { LatencyEstimate } from "@agarose/core";
+import { expectedReadMs } from "@agarose/solver";
+import { chunkLatencies, DOWN_MS, nearer, type Placed } from "../region-manager/region-latency.ts";
+import type { Outlook } from "./peer-message.ts";
+
+/** A chunk in a peer's cache, and how far it is. */
 export interface PeerChunk {
   readonly chunk: number;
   readonly pop: string;
@@ -10,28 +18,117 @@ export interface PeerChunk {
   readonly sdMs: number;
 }
 
-/** What must be known of an object to say how peers read it. */
-export interface PlacedObject {
+/** What determines how peers read an object. */
+export interface PlacedObject extends Placed {
   readonly key: string;
   readonly version: string;
-  readonly k: number;
-  /** Region of each stored chunk. */
-  readonly placement: readonly string[];
-  /** Bytes of one chunk in the longest stripe. */
-  readonly shardBytes: number;
 }
 
+/** What a period plans by. */
 export interface PeerView {
-  /** What reachable peers hold of a version, or are about to. Two peers may hold the same chunk. */
+  /** Returns the chunks of a version that reachable peers hold or will soon hold. Two peers may hold the same chunk. */
   chunksOf(version: string): readonly PeerChunk[];
-  /** Requests per period of all peers together, by key, most first: worth caching for even where nobody asks here. */
+  /** Requests per period of all peers together, by key, most first. They count even for keys that no client requests here. */
   readonly requests: ReadonlyMap<string, number>;
   /**
-   * Milliseconds x requests per period that all peers together save when this PoP caches exactly `chunks` of an object,
-   * against it caching none of them: to be added to the value of the caching option.
+   * Returns the milliseconds x requests per period that all peers together save when this PoP caches exactly `chunks` of an
+   * object instead of none. The value of a caching option includes it.
    */
   savedAtPeers(object: PlacedObject, chunks: readonly number[]): number;
 }
 
 /** The view of a PoP without peers, and of one that reaches none. */
 export const NO_PEERS: PeerView = { chunksOf: () => [], requests: new Map(), savedAtPeers: () => 0 };
+
+/** A peer that answers. */
+export interface PeerReport {
+  readonly name: string;
+  /** Time to deliver a chunk from its cache, as measured from here. */
+  readonly meanMs: number;
+  readonly sdMs: number;
+  /** By version. */
+  readonly held: ReadonlyMap<string, readonly number[]>;
+  /** Undefined until its first digest has arrived. */
+  readonly outlook: Outlook | undefined;
+}
+
+/** What the view is made of. */
+export interface PeerViewOptions {
+  readonly pop: string;
+  readonly peers: readonly PeerReport[];
+  /** Time to deliver a chunk from a PoP's own cache. */
+  readonly cacheMs: number;
+  /** Requests beyond k that readers make. */
+  readonly delta: number;
+}
+
+/** Builds the view from the reports of all peers that answer. */
+export function peerView({ pop, peers, cacheMs, delta }: PeerViewOptions): PeerView {
+  const readers = peers.flatMap((peer) => readerOf(peer, peers, pop, cacheMs));
+  const requests = new Map<string, number>();
+  for (const { popular } of readers) {
+    for (const [key, count] of popular) requests.set(key, (requests.get(key) ?? 0) + count);
+  }
+  const readMs = memoized(delta);
+  return {
+    chunksOf: (version) => peers.flatMap((peer) => chunksAt(peer, version)),
+    requests: new Map([...requests].toSorted(([, a], [, b]) => b - a)),
+    savedAtPeers(object, chunks) {
+      let saved = 0;
+      for (const reader of readers) {
+        const popularity = reader.popular.get(object.key) ?? 0;
+        if (popularity === 0) continue;
+        const without = reader.sourcesOf(object);
+        const withThese = [...without];
+        for (const chunk of chunks) withThese[chunk] = nearer(withThese[chunk], reader.toHere);
+        saved += popularity * Math.max(0, readMs(without, object.k) - readMs(withThese, object.k));
+      }
+      return saved;
+    },
+  };
+}
+
+/** A peer as a reader: its sources without this PoP, by chunk index. */
+interface Reader {
+  readonly popular: ReadonlyMap<string, number>;
+  readonly toHere: LatencyEstimate;
+  sourcesOf(object: PlacedObject): (LatencyEstimate | undefined)[];
+}
+
+function readerOf(peer: PeerReport, peers: readonly PeerReport[], pop: string, cacheMs: number): Reader[] {
+  if (!peer.outlook) return [];
+  const { popular, regions, peers: itsPeers } = peer.outlook;
+  const byName = new Map(itsPeers.filter(({ down }) => !down).map((place) => [place.name, place]));
+  // Skip peers that report this PoP as unreachable. Until a peer has measured the link, assume this PoP's measurement.
+  if (itsPeers.some(({ name, down }) => name === pop && down)) return [];
+  const sourcesOf = (object: PlacedObject): (LatencyEstimate | undefined)[] => {
+    const sources = chunkLatencies(object, regions);
+    for (const chunk of peer.held.get(object.version) ?? []) sources[chunk] = { meanMs: cacheMs, sdMs: 0 };
+    for (const third of peers) {
+      const place = third.name === peer.name ? undefined : byName.get(third.name);
+      if (!place) continue;
+      for (const chunk of third.held.get(object.version) ?? []) sources[chunk] = nearer(sources[chunk], place);
+    }
+    return sources;
+  };
+  return [{ popular: new Map(popular), toHere: byName.get(pop) ?? peer, sourcesOf }];
+}
+
+function chunksAt({ name, meanMs, sdMs, held }: PeerReport, version: string): PeerChunk[] {
+  return (held.get(version) ?? []).map((chunk) => ({ chunk, pop: name, meanMs, sdMs }));
+}
+
+/** Returns the expected time of a read from these sources. Objects of one placement share a result, so few are computed. */
+function memoized(delta: number): (sources: readonly (LatencyEstimate | undefined)[], k: number) => number {
+  const known = new Map<string, number>();
+  return (sources, k) => {
+    const best = sources
+      .filter((source) => source !== undefined)
+      .toSorted((a, b) => a.meanMs - b.meanMs)
+      .slice(0, k + delta);
+    const name = `${k}:${best.map(({ meanMs, sdMs }) => `${meanMs}+${sdMs ?? 0}`).join()}`;
+    let ms = known.get(name);
+    if (ms === undefined) known.set(name, (ms = best.length < k ? DOWN_MS : expectedReadMs(best, k)));
+    return ms;
+  };
+}

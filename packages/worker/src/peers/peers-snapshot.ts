@@ -1,14 +1,17 @@
-/** What isolates know of the peers: which of their chunks a read may ask for. One KV value, written by `PeerState`. */
+/** What isolates know of the peers: the chunks that a read may ask them for. `PeerState` writes it as one KV value. */
 import type { Clock } from "@agarose/core";
-import { Broadcast } from "../platform/kv-snapshot.ts";
+import * as v from "valibot";
+import { KvSnapshot } from "../platform/kv-snapshot.ts";
+import { parseJson } from "../platform/variables.ts";
 
+/** The peers that answer. */
 export interface PeersInForce {
   /** Grows with each publication. */
   readonly epoch: number;
-  /** Those that answer. */
   readonly peers: readonly PeerInForce[];
 }
 
+/** One peer as a source of chunks. */
 export interface PeerInForce {
   readonly name: string;
   /** Time to deliver one chunk from its cache. */
@@ -18,29 +21,28 @@ export interface PeerInForce {
   readonly held: Readonly<Record<string, readonly number[]>>;
 }
 
+const finite = v.pipe(v.number(), v.finite());
+const integer = v.pipe(v.number(), v.safeInteger());
+const schema = v.object({
+  epoch: integer,
+  peers: v.array(
+    v.object({ name: v.string(), meanMs: finite, sdMs: finite, held: v.record(v.string(), v.array(integer)) }),
+  ),
+});
+
+/** The name of the KV value. */
 export const PEERS_NAME = "peers";
+/** The peers before the first publication, and of a PoP on its own. */
 export const PEERS_EMPTY: PeersInForce = { epoch: 0, peers: [] };
 
-export class PeersBroadcast extends Broadcast<PeersInForce> {
+/** The peers in the memory of one isolate. */
+export class PeersSnapshot extends KvSnapshot<PeersInForce> {
   constructor(clock: Clock) {
     super(clock, { name: PEERS_NAME, empty: PEERS_EMPTY, parse: parsePeersInForce });
   }
 }
 
-/** Undefined for a malformed value: then what was known before stays. */
+/** Returns a stored value, or undefined for a malformed one: then the previous value stays. */
 export function parsePeersInForce(text: string): PeersInForce | undefined {
-  try {
-    const json = JSON.parse(text) as PeersInForce;
-    return Number.isSafeInteger(json.epoch) && Array.isArray(json.peers) && json.peers.every(isPeer) ? json : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isPeer({ name, meanMs, sdMs, held }: PeerInForce): boolean {
-  return (
-    typeof name === "string" &&
-    [meanMs, sdMs].every(Number.isFinite) &&
-    Object.values(held).every((chunks) => Array.isArray(chunks) && chunks.every(Number.isSafeInteger))
-  );
+  return parseJson(schema, text);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { claimOf, isSigned, signedHeaders, type SignedRequest } from "./signature.ts";
+import { claimOf, isSignedBy, signedHeaders, type SignedRequest } from "./signature.ts";
 
 const KEY = "a secret of the PoPs";
 const REQUEST: SignedRequest = {
@@ -19,14 +19,14 @@ describe("the signature of a peer", () => {
   test("proves the request it was made for", async () => {
     const { from, sequence, signature } = await claim(REQUEST);
     expect({ from, sequence }).toEqual({ from: "lhr", sequence: REQUEST.sequence });
-    expect(await isSigned(REQUEST, signature, KEY)).toBe(true);
+    expect(await isSignedBy(REQUEST, signature, KEY)).toBe(true);
   });
 
   test("carries names that a header could not", async () => {
     const named = { ...REQUEST, from: "Zürich\n2" };
     const { from, signature } = await claim(named);
     expect(from).toBe(named.from);
-    expect(await isSigned(named, signature, KEY)).toBe(true);
+    expect(await isSignedBy(named, signature, KEY)).toBe(true);
   });
 
   test.each<[string, Partial<SignedRequest>]>([
@@ -38,12 +38,12 @@ describe("the signature of a peer", () => {
     ["body", { body: '{"turn":2}' }],
   ])("proves nothing for another %s", async (_, other) => {
     const { signature } = await claim(REQUEST);
-    expect(await isSigned({ ...REQUEST, ...other }, signature, KEY)).toBe(false);
+    expect(await isSignedBy({ ...REQUEST, ...other }, signature, KEY)).toBe(false);
   });
 
   test("proves nothing when it was made with another key", async () => {
     const { signature } = await claim(REQUEST, "somebody else's secret");
-    expect(await isSigned(REQUEST, signature, KEY)).toBe(false);
+    expect(await isSignedBy(REQUEST, signature, KEY)).toBe(false);
   });
 
   test.each<[string, Record<string, string>]>([

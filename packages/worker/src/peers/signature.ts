@@ -1,16 +1,19 @@
 /**
- * Signatures between PoPs: HMAC-SHA-256 with PEER_KEY over everything that a message means: method, path, sender,
- * receiver, sequence and body. A message to one PoP is worth nothing at another, and neither is one of another body.
+ * Signatures between PoPs: HMAC-SHA-256 with PEER_KEY over method, path, sender, receiver, sequence and body. No other PoP
+ * accepts a message for this one, and this one accepts no other body.
  */
+import { fromHex, hmacKey, sha256, sign, toHex, verify } from "../platform/crypto.ts";
+
+/** Everything that a signature covers. */
 
 export interface SignedRequest {
   readonly method: string;
-  /** With its query. */
+  /** With the query. */
   readonly path: string;
   /** Names of PoPs. */
   readonly from: string;
   readonly to: string;
-  /** Grows with every message of a sender: by its clock, but never back. */
+  /** Grows with every message of a sender. */
   readonly sequence: number;
   readonly body: string;
 }
@@ -25,19 +28,17 @@ export interface Claim {
 const FROM = "x-agarose-peer";
 const SEQUENCE = "x-agarose-sequence";
 const SIGNATURE = "x-agarose-signature";
-const HMAC = { name: "HMAC", hash: "SHA-256" };
 
-/** The headers that prove who sends `request`. */
+/** Returns the headers that prove who sends `request`. */
 export async function signedHeaders(request: SignedRequest, key: string): Promise<Record<string, string>> {
-  const signature = await crypto.subtle.sign("HMAC", await hmacKey(key), encode(await signedText(request)));
   return {
     [FROM]: encodeURIComponent(request.from),
     [SEQUENCE]: String(request.sequence),
-    [SIGNATURE]: hexOf(new Uint8Array(signature)),
+    [SIGNATURE]: toHex(await sign(await hmacKey(key), await signedText(request))),
   };
 }
 
-/** What a request claims, not yet checked; undefined when it claims nothing, or nothing that can be. */
+/** Returns the unchecked claim of a request, or undefined where it is absent or malformed. */
 export function claimOf(headers: { get(name: string): string | null }): Claim | undefined {
   const signature = headers.get(SIGNATURE) ?? "";
   const sequence = Number(headers.get(SEQUENCE) ?? Number.NaN);
@@ -46,27 +47,14 @@ export function claimOf(headers: { get(name: string): string | null }): Claim | 
   return { from, sequence, signature };
 }
 
-/** Whether `signature` is that of `request`. Takes as long for a wrong one as for a right one (`verify`). */
-export async function isSigned(request: SignedRequest, signature: string, key: string): Promise<boolean> {
-  const bytes = Uint8Array.from(signature.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16));
-  return crypto.subtle.verify("HMAC", await hmacKey(key), bytes, encode(await signedText(request)));
+/** Returns whether `signature` is that of `request`. Compares in constant time. */
+export async function isSignedBy(request: SignedRequest, signature: string, key: string): Promise<boolean> {
+  return verify(await hmacKey(key), fromHex(signature), await signedText(request));
 }
 
 async function signedText({ method, path, from, to, sequence, body }: SignedRequest): Promise<string> {
-  const hash = hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", encode(body))));
+  const hash = toHex(await sha256(body));
   return ["agarose-peer", method, path, encodeURIComponent(from), encodeURIComponent(to), sequence, hash].join("\n");
-}
-
-function hmacKey(key: string): Promise<CryptoKey> {
-  return crypto.subtle.importKey("raw", encode(key), HMAC, false, ["sign", "verify"]);
-}
-
-function encode(text: string): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(text) as Uint8Array<ArrayBuffer>;
-}
-
-function hexOf(bytes: Uint8Array): string {
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function decoded(text: string): string {

@@ -1,13 +1,15 @@
 /**
  * Outgoing connections of one invocation.
  *
- * A Worker may have six connections waiting for response headers at a time; further ones queue inside the runtime, where
- * neither order nor abort is ours. So we queue here: in order of asking, and an aborted request leaves the queue.
+ * Six connections of a Worker may wait for response headers at a time. The runtime queues further ones in an order of its
+ * own, and an abort does not remove them. This queue keeps the order of arrival, and an aborted request leaves it.
  */
 import { AgaroseError, type FetchPort } from "@agarose/core";
 
+/** Connections that may wait for response headers at a time. */
 export const CONNECTIONS_MAX = 6;
 
+/** A queue for `max` connections. */
 export class Connections {
   readonly #max: number;
   readonly #waiting: (() => void)[] = [];
@@ -20,19 +22,19 @@ export class Connections {
   /** Runs `task` when a connection is free. Rejects with the signal's reason if that aborts before. */
   async run<T>(task: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
-    if (this.#open >= this.#max) await this.#turn(signal);
+    if (this.#open >= this.#max) await this.#slot(signal);
     else this.#open++;
     try {
       return await task();
     } finally {
-      // The connection passes on as it is: freed first, it could be taken by a request that has not waited.
+      // The connection passes to the next in the queue. A newcomer could take one that was freed first.
       const next = this.#waiting.shift();
       if (next) next();
       else this.#open--;
     }
   }
 
-  #turn(signal: AbortSignal | undefined): Promise<void> {
+  #slot(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const start = (): void => {
         signal?.removeEventListener("abort", leave);
@@ -52,8 +54,8 @@ export class Connections {
 export type PlatformFetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /**
- * A `FetchPort` for the buckets: within `connections` (a connection counts until its headers are there), to
- * `origins` only, without following redirects and past every HTTP cache.
+ * Returns a `FetchPort` for the buckets. It queues for `connections` (a connection counts until its headers have arrived),
+ * fetches from `origins` only, follows no redirect and uses no HTTP cache. It rejects with SOURCE_FAILED for other origins.
  */
 export function regionFetch(
   connections: Connections,

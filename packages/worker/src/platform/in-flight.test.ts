@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import { SimulatedClock } from "@agarose/core/testing";
-import { UnderWay } from "./in-flight.ts";
+import { InFlight } from "./in-flight.ts";
 
-test("what is under way is waited for, whether it succeeds or fails", async () => {
+test("waits for every task in flight, whether it succeeds or fails", async () => {
   const clock = new SimulatedClock();
-  const underWay = new UnderWay(clock);
+  const inFlight = new InFlight(clock);
   const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  void underWay.add(first.promise);
-  underWay.add(second.promise).catch(() => {});
+  void inFlight.add(first.promise);
+  inFlight.add(second.promise).catch(() => {});
   let hasEnded = false;
-  const ended = underWay.ended().then(() => (hasEnded = true));
+  const ended = inFlight.ended().then(() => (hasEnded = true));
   first.resolve();
   await Promise.resolve();
   expect(hasEnded).toBe(false);
@@ -19,12 +19,12 @@ test("what is under way is waited for, whether it succeeds or fails", async () =
   expect(clock.pendingTimers).toBe(0);
 });
 
-test("what never ends, because its invocation was killed, is waited for once and for five seconds", async () => {
+test("waits once, for five seconds, for a task that never ends because its invocation was killed", async () => {
   const clock = new SimulatedClock();
-  const underWay = new UnderWay(clock);
-  void underWay.add(new Promise(() => {}));
-  await clock.run(underWay.ended());
+  const inFlight = new InFlight(clock);
+  void inFlight.add(new Promise(() => {}));
+  await clock.run(inFlight.ended());
   expect(clock.now()).toBe(5_000);
-  await clock.run(underWay.ended());
+  await clock.run(inFlight.ended());
   expect(clock.now()).toBe(5_000);
 });

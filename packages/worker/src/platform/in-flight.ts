@@ -1,13 +1,14 @@
 /**
- * What other invocations of this isolate are in the middle of, to be waited for, but not for ever: an invocation may be killed,
- * and what it had begun then never ends.
+ * Work that other invocations of this isolate have begun. A caller may wait for it, but not forever: Cloudflare may kill an
+ * invocation, and its work then never ends.
  */
 import type { Clock } from "@agarose/core";
 import { orUndefined } from "./async.ts";
 
 const PATIENCE_MS = 5_000;
 
-export class UnderWay {
+/** The tasks of this isolate that have not ended. */
+export class InFlight {
   readonly #clock: Clock;
   readonly #tasks = new Set<Promise<unknown>>();
 
@@ -15,7 +16,7 @@ export class UnderWay {
     this.#clock = clock;
   }
 
-  /** Counts `task` in until it ends; returns it. */
+  /** Counts `task` until it ends; returns it. */
   add<T>(task: Promise<T>): Promise<T> {
     this.#tasks.add(task);
     const end = (): void => void this.#tasks.delete(task);
@@ -23,11 +24,11 @@ export class UnderWay {
     return task;
   }
 
-  /** Resolves when all that is under way now has ended, in five seconds at most. */
+  /** Resolves when every task that is in flight now has ended, after five seconds at most. */
   async ended(): Promise<void> {
     const tasks = [...this.#tasks];
     await orUndefined(Promise.allSettled(tasks), PATIENCE_MS, this.#clock);
-    // What has not ended by now died.
+    // A task that has not ended by now died with its invocation.
     for (const task of tasks) this.#tasks.delete(task);
   }
 }

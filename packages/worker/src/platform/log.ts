@@ -1,9 +1,10 @@
-/** Structured logs: one JSON object a line, as Workers Logs indexes them, each with an `event` to filter by. */
+/** Structured logs: one JSON object a line, which Workers Logs indexes, each with an `event` to filter by. */
 import { toAgaroseError } from "@agarose/core";
 
+/** How serious an event is. */
 export type LogLevel = "info" | "warn" | "error";
 
-/** @param fields must serialise as JSON; an `error` among them becomes its code and message. */
+/** Writes one line. `fields` must serialise as JSON; an `error` among them becomes its code and message. */
 export function log(level: LogLevel, event: string, fields: Readonly<Record<string, unknown>> = {}): void {
   const { error, ...others } = fields;
   const line = JSON.stringify({ level, event, ...others, ...("error" in fields ? errorFields(error) : {}) });
@@ -12,7 +13,7 @@ export function log(level: LogLevel, event: string, fields: Readonly<Record<stri
   else console.error(line);
 }
 
-/** The stack is of use for defects of ours only: other errors are expected, and say what happened. */
+/** Only defects of this program need their stack: other errors are expected, and their message says what happened. */
 function errorFields(cause: unknown): Record<string, unknown> {
   const error = toAgaroseError(cause);
   const { code, message } = error;

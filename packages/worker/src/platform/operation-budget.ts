@@ -1,8 +1,10 @@
-/** Operations of one invocation: KV reads and writes, fetches, calls of Durable Objects. Workers allow 1,000 KV ones. */
+/** Operations of one invocation: KV reads and writes, fetches, calls of Durable Objects. */
 
+/** Workers allow one invocation 1,000 KV operations. */
 export const OPERATIONS_MAX = 1_000;
 
-export class Budget {
+/** Counts operations against a maximum. */
+export class OperationBudget {
   readonly #max: number;
   #used = 0;
   #held = 0;
@@ -11,27 +13,29 @@ export class Budget {
     this.#max = max;
   }
 
+  /** Operations spent. */
   get used(): number {
     return this.#used;
   }
 
+  /** Spends `operations`, even beyond the maximum. */
   spend(operations = 1): void {
     this.#used += operations;
   }
 
-  /** Spends `operations`, or nothing and returns false where fewer are left. */
+  /** Spends `operations` and returns true, or spends nothing and returns false where fewer are left. */
   take(operations: number): boolean {
     if (this.#used + operations > this.#max) return false;
     this.#used += operations;
     return true;
   }
 
-  /** Whether `operations` more are within the budget, beside those that others hold. */
+  /** Returns whether `operations` more fit beside those that others hold. */
   allows(operations: number): boolean {
     return this.#used + this.#held + operations <= this.#max;
   }
 
-  /** Runs `task`, which may spend up to `operations`, while others do not count on these. */
+  /** Runs `task` and holds `operations` for it meanwhile. */
   async hold<T>(operations: number, task: () => Promise<T>): Promise<T> {
     this.#held += operations;
     try {

@@ -1,33 +1,69 @@
-/** Bytes of any length in the SQLite of a Durable Object, whose rows hold 2 MB at most. */
+/** What the Durable Objects keep in their SQLite: facts by name, and bytes of any length. */
 
+/** The part of a Durable Object's SQL storage that is used here; a test may stand in for it. */
+export interface Sql {
+  exec<T extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]): { toArray(): T[] };
+}
+type SqlValue = string | number | ArrayBuffer;
+
+/** JSON values by name, in one table. */
+export class Facts {
+  readonly #sql: Sql;
+
+  /** Creates the table where it does not exist. */
+  constructor(sql: Sql) {
+    this.#sql = sql;
+    sql.exec("CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, json TEXT NOT NULL)");
+  }
+
+  /** Returns the value of a name, or undefined where none was set. */
+  get<T = number>(name: string): T | undefined {
+    const row = this.#sql.exec<{ json: string }>("SELECT json FROM facts WHERE name = ?", name).toArray()[0];
+    return row && (JSON.parse(row.json) as T);
+  }
+
+  /** Sets and returns `value`, which must serialise as JSON. */
+  set<T>(name: string, value: T): T {
+    this.#sql.exec("INSERT OR REPLACE INTO facts (name, json) VALUES (?, ?)", name, JSON.stringify(value));
+    return value;
+  }
+}
+
+/** A row holds at most 2 MB. */
 const ROW_BYTES = 1_000_000;
 
+/** Bytes of any length under the name of a table of their own. */
 export class SqlBlob {
-  readonly #sql: SqlStorage;
+  readonly #sql: Sql;
   readonly #table: string;
 
-  /** @param table a plain identifier; made if it is not there. */
-  constructor(sql: SqlStorage, table: string) {
+  /** @param table a plain identifier; the table is created where it does not exist. */
+  constructor(sql: Sql, table: string) {
     this.#sql = sql;
     this.#table = table;
     sql.exec(`CREATE TABLE IF NOT EXISTS ${table} (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL)`);
   }
 
-  /** Replaces what was there; all or nothing, as every method of a Durable Object that awaits nothing. */
+  /** Replaces the bytes. A Durable Object's method that awaits nothing does so entirely or not at all. */
   save(bytes: Uint8Array): void {
     const parts = Math.ceil(bytes.length / ROW_BYTES);
     for (let part = 0; part < parts; part++) {
       const row = bytes.slice(part * ROW_BYTES, (part + 1) * ROW_BYTES);
-      this.#sql.exec(`INSERT OR REPLACE INTO ${this.#table} (part, bytes) VALUES (?, ?)`, part, row.buffer);
+      this.#sql.exec(
+        `INSERT OR REPLACE INTO ${this.#table} (part, bytes) VALUES (?, ?)`,
+        part,
+        row.buffer as ArrayBuffer,
+      );
     }
     this.#sql.exec(`DELETE FROM ${this.#table} WHERE part >= ?`, parts);
   }
 
+  /** Removes the bytes. */
   clear(): void {
     this.#sql.exec(`DELETE FROM ${this.#table}`);
   }
 
-  /** Undefined when nothing was saved. */
+  /** Returns the bytes, or undefined where none were saved. */
   load(): Uint8Array | undefined {
     const rows = this.#sql.exec<{ bytes: ArrayBuffer }>(`SELECT bytes FROM ${this.#table} ORDER BY part`).toArray();
     if (rows.length === 0) return undefined;

@@ -1,4 +1,4 @@
-/** What one isolate has answered, for `/metrics`: counters of few labels only, however many keys there are. */
+/** Counters of one isolate for `/metrics`. Their labels are few, however many keys there are. */
 import { readKind, type ReadReport } from "@agarose/core";
 
 const ROUTES = [
@@ -18,6 +18,7 @@ const ROUTES = [
 /** A count for each combination of labels. */
 export type Counts = ReadonlyMap<string, number>;
 
+/** What one isolate has answered and asked for. */
 export class Traffic {
   /** By route and status, as `route status`. */
   readonly requests = new Map<string, number>();
@@ -25,27 +26,29 @@ export class Traffic {
   readonly errors = new Map<string, number>();
   /** Reads through `/o/` by `x-agarose-read`. */
   readonly reads = new Map<string, number>();
-  /** Requests to buckets that `/o/` made, by region and outcome, as `region outcome`. */
+  /** Requests of `/o/` to buckets, as `region outcome`. */
   readonly bucketRequests = new Map<string, number>();
-
-  /** The same to other PoPs, as `peer outcome`. */
+  /** Requests of `/o/` to other PoPs, as `peer outcome`. */
   readonly peerRequests = new Map<string, number>();
 
+  /** Counts an answer, and its error code where it has one. */
   answered(pathname: string, status: number, error: string | null): void {
     const route = ROUTES.find((known) => pathname === known || (known.endsWith("/") && pathname.startsWith(known)));
     add(this.requests, `${route ?? "other"} ${status}`);
     if (error) add(this.errors, error);
   }
 
-  /** Takes in the beginning of a read, which tells its kind. */
+  /** Counts a read that has begun. */
   opened(report: ReadReport): void {
     add(this.reads, readKind(report));
   }
 
+  /** Counts a request to a bucket. */
   bucketRequest(region: string, outcome: string): void {
     add(this.bucketRequests, `${region} ${outcome}`);
   }
 
+  /** Counts a request to a peer. */
   peerRequest(peer: string, outcome: string): void {
     add(this.peerRequests, `${peer} ${outcome}`);
   }

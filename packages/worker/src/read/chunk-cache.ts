@@ -1,52 +1,54 @@
 /**
- * The chunk cache: Workers KV, in front of it the Cache API, and in front of that this isolate's memory. One value holds all cached chunks of one (version, stripe), as
- * the frames in which a bundle carries them.
+ * The chunk cache: Workers KV, in front of it the Cache API, and in front of that this isolate's memory. One value holds all
+ * cached chunks of one (version, stripe) as the frames in which a bundle carries them.
  *
- * Reading never fails: whatever KV does, the answer is some of the chunks asked for, or none, in bounded time.
+ * Reading never fails: whatever KV does, the answer is some of the requested chunks, or none, in bounded time.
  */
 import { ByteLru, encodeFrame, parseFrames, type Clock, type Frame } from "@agarose/core";
 import type { Connections } from "../platform/connections.ts";
 import { orUndefined } from "../platform/async.ts";
 import type { FrontCache } from "./front-cache.ts";
 
-/** What one use of the cache needs of the invocation. */
+/** What the cache needs of an invocation. */
 export interface CacheContext {
   readonly kv: KVNamespace;
   readonly connections: Connections;
   readonly waitUntil: (promise: Promise<unknown>) => void;
-  /** Spends so many operations of the invocation, or returns false where fewer are left. */
+  /** Spends operations of the invocation, or returns false where fewer are left. */
   readonly spend: (operations: number) => boolean;
-  /** Told of a version of which KV does not have what was promised, or has it wrong. */
+  /** Called for a version whose promised chunks KV lacks or has with wrong bytes. */
   readonly onSuspect: (version: string) => void;
 }
 
-/** A cached value: its chunk frames, and the bytes they are views of. */
+/** A cached value and its chunk frames, which are views of it. */
 export interface CachedStripe {
   readonly value: Uint8Array;
   readonly bytes: number;
   readonly frames: readonly Frame[];
 }
 
+/** A KV read that takes longer counts as failed. */
 export const KV_DEADLINE_MS = 1_000;
-/** After KV failed or hung, reads do without it for this long, so that one outage is paid for once. */
+/** After a failure of KV, reads skip it for this long, so that few reads wait for an outage. */
 const PAUSE_MS = 5_000;
-/** In front, KV, and into the front. */
+/** Cache API, KV, and a put into the Cache API. */
 const OPERATIONS_PER_READ = 3;
 const FRONT_TTL_SECONDS = 3_600;
 const NOTHING: CachedStripe = { value: new Uint8Array(0), bytes: 0, frames: [] };
-/** Whatever is read again and again: an isolate has 128 MB, which reads share. */
+/** Memory for hot values. An isolate has 128 MB, which reads share. */
 const MEMORY_BYTES_MAX = 16 * 1024 * 1024;
-/** On their way into the front at a time; what is more is put there by a later read. */
+/** Bytes in flight into the Cache API; a later read puts what exceeds them. */
 const PUTS_BYTES_MAX = 16 * 1024 * 1024;
 
+/** The chunk cache as one isolate sees it. */
 export class ChunkCache {
   readonly #frontCache: FrontCache;
   readonly #clock: Clock;
   readonly #counters: ChunkCacheCounters = { hits: 0, misses: 0, malformed: 0, kvFailures: 0 };
   readonly #memory = new ByteLru<CachedStripe>(MEMORY_BYTES_MAX);
-  /** Under way: what is to be deleted must have arrived. */
+  /** Puts in flight: a delete must wait for them. */
   readonly #putsInFront = new Map<string, Promise<void>>();
-  #bytesOnTheWay = 0;
+  #bytesInFlight = 0;
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(frontCache: FrontCache, clock: Clock) {
@@ -54,17 +56,18 @@ export class ChunkCache {
     this.#clock = clock;
   }
 
+  /** What reads found. */
   get counters(): Readonly<ChunkCacheCounters> {
     return this.#counters;
   }
 
-  /** The frames of `chunks` in a stripe that are there, which may be none. They are not verified. */
+  /** Resolves to the cached frames of `chunks` in a stripe, unverified and possibly none. Never rejects. */
   async read(version: string, stripe: number, chunks: readonly number[], context: CacheContext): Promise<CachedStripe> {
-    // The set of chunks is part of the name in front, so a value from before the set grew is not found any more.
+    // The name in the Cache API includes the chunks, so a value from before the set grew is never found.
     const frontName = `${valueName(version, stripe)}:${chunks.join(",")}`;
     const remembered = this.#memory.get(frontName);
     if (remembered) return this.#count(remembered, chunks);
-    // Refused by us, what is lacking is a miss; refused by the platform, it would pass for an outage of KV.
+    // A refusal of the platform would look like an outage of KV, so the budget refuses first: that is a miss.
     if (!context.spend(OPERATIONS_PER_READ)) return this.#count(NOTHING, chunks);
     const inFront = await context.connections.run(() => this.#frontCache.get(frontName));
     const front = inFront ? this.#parse(inFront, stripe) : NOTHING;
@@ -83,13 +86,13 @@ export class ChunkCache {
     return this.#count(stored, chunks);
   }
 
-  /** The stored frames of a stripe straight from KV. Rejects when KV fails: for the cache manager. */
+  /** Resolves to the frames of a stripe straight from KV, for the cache manager. Rejects when KV fails. */
   async load(version: string, stripe: number, { kv, connections }: CacheContext): Promise<readonly Frame[]> {
     const stored = await connections.run(() => kv.get(valueName(version, stripe), "arrayBuffer"));
     return stored ? this.#parse(new Uint8Array(stored), stripe).frames : [];
   }
 
-  /** Stores a stripe's chunks, which the caller has verified. Rejects when KV fails. */
+  /** Stores chunks of a stripe that the caller has verified. Rejects when KV fails. */
   async write(
     version: string,
     stripe: number,
@@ -106,12 +109,12 @@ export class ChunkCache {
     await connections.run(() => kv.delete(valueName(version, stripe)));
   }
 
-  /** Drops what this isolate's memory has of a version. */
+  /** Drops a version from this isolate's memory. */
   forget(version: string): void {
     for (const name of this.#memory.names()) if (name.startsWith(`chunks:${version}:`)) this.#memory.delete(name);
   }
 
-  /** Takes note that a value read from here had wrong bytes. */
+  /** Drops a value that had wrong bytes, and marks its version for a check. */
   async reportCorrupt(
     version: string,
     stripe: number,
@@ -126,17 +129,17 @@ export class ChunkCache {
   }
 
   async #putInFront(name: string, bytes: Uint8Array): Promise<void> {
-    // A put holds its bytes until it is done, and reads may be faster than puts.
-    if (this.#bytesOnTheWay + bytes.length > PUTS_BYTES_MAX) return;
-    this.#bytesOnTheWay += bytes.length;
+    // A put holds its bytes until it ends, and reads may be faster than puts.
+    if (this.#bytesInFlight + bytes.length > PUTS_BYTES_MAX) return;
+    this.#bytesInFlight += bytes.length;
     const put = this.#frontCache.put(name, bytes, FRONT_TTL_SECONDS);
     this.#putsInFront.set(name, put);
     await put;
     this.#putsInFront.delete(name);
-    this.#bytesOnTheWay -= bytes.length;
+    this.#bytesInFlight -= bytes.length;
   }
 
-  /** What KV answers; undefined when it fails, hangs or did so a moment ago. */
+  /** Resolves to KV's answer, or to undefined when KV fails, hangs or did so within the last five seconds. */
   async #readKv(name: string, { kv, connections }: CacheContext): Promise<{ value: ArrayBuffer | null } | undefined> {
     if (this.#clock.now() < this.#pausedUntilMs) return undefined;
     const reading = connections.run(async () => ({ value: await kv.get(name, "arrayBuffer") }));
@@ -148,7 +151,7 @@ export class ChunkCache {
     return answer;
   }
 
-  /** A malformed value counts as empty: an empty or truncated one, or one of another stripe. */
+  /** Returns the frames of a value. A malformed value counts as empty: truncated, or of another stripe. */
   #parse(bytes: Uint8Array, stripe: number): CachedStripe {
     try {
       const frames = parseFrames(bytes);
@@ -156,7 +159,7 @@ export class ChunkCache {
         return { value: bytes, bytes: bytes.length, frames };
       }
     } catch {
-      // Told apart from a miss by its counter only: the chunks come from elsewhere.
+      // Only the counter distinguishes it from a miss: the chunks come from elsewhere.
     }
     this.#counters.malformed++;
     return NOTHING;
@@ -169,6 +172,7 @@ export class ChunkCache {
   }
 }
 
+/** What reads found, in stripes. */
 export interface ChunkCacheCounters {
   /** Stripes found with every chunk that was promised. */
   hits: number;

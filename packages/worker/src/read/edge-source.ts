@@ -1,9 +1,9 @@
-/** The PoP's own chunk cache as a source of the reader: one KV read per stripe, whatever number of chunks it gives. */
-import { AgaroseError, type ChunkRequest, type ChunkSource, type LatencyEstimate } from "@agarose/core";
+/** The PoP's own chunk cache as a source of the reader. One KV read delivers all cached chunks of a stripe. */
+import { AgaroseError, type ChunkRequest, type ChunkSource } from "@agarose/core";
+import { EDGE_LATENCY } from "../region-manager/region-latency.ts";
 import type { CacheContext, CachedStripe, ChunkCache } from "./chunk-cache.ts";
 
-export const EDGE_LATENCY: LatencyEstimate = { meanMs: 5, sdMs: 10 };
-
+/** The cache, and the object that is read from it. */
 export interface EdgeSourceOptions {
   readonly pop: string;
   readonly version: string;
@@ -12,6 +12,7 @@ export interface EdgeSourceOptions {
   readonly context: CacheContext;
 }
 
+/** Delivers the cached chunks of one version. */
 export class EdgeSource implements ChunkSource {
   readonly id: string;
   readonly kind = "edge";

@@ -12,17 +12,17 @@ export const READ_BYTES_MAX = 65 * 1024 * 1024;
 /** As long as one stripe may take: a late first byte is better than an error, up to here. */
 const WAIT_MS = 30_000;
 const LOOK_MS = 25;
-/** Reads of one object at one time hold mostly the same stripes (`StripeFlights`): all but the first count for so much. */
+/** Reads of one object at one time hold mostly the same stripes (`StripeCoalescing`): all but the first count for so much. */
 const SAME_OBJECT = 0.25;
 
 /** The part of one read. */
-export interface ReadShare {
+export interface MemoryLease {
   /** How many units it may hold now: at least one. Changes as other reads come and go. */
   units(): number;
   release(): void;
 }
 
-export class ReadMemory {
+export class MemoryBudget {
   readonly #clock: Clock;
   readonly #bytesMax: number;
   /** One unit of every read. */
@@ -41,7 +41,7 @@ export class ReadMemory {
   }
 
   /** A share of units of `bytes` each, or undefined while there is room for none. A lone read always gets one. */
-  tryEnter(version: string, bytes: number): ReadShare | undefined {
+  tryAcquire(version: string, bytes: number): MemoryLease | undefined {
     const others = this.#readsOf.get(version) ?? 0;
     const counted = others > 0 ? SAME_OBJECT * bytes : bytes;
     if (this.#reads > 0 && this.#bytes + counted > this.#bytesMax) return undefined;
@@ -64,11 +64,11 @@ export class ReadMemory {
   }
 
   /** The same, once there is room. Rejects with BUSY after a while, or with the signal's reason. */
-  async enter(version: string, bytes: number, signal: AbortSignal): Promise<ReadShare> {
+  async acquire(version: string, bytes: number, signal: AbortSignal): Promise<MemoryLease> {
     const startMs = this.#clock.now();
     for (;;) {
       signal.throwIfAborted();
-      const share = this.tryEnter(version, bytes);
+      const share = this.tryAcquire(version, bytes);
       if (share) return share;
       if (this.#clock.now() - startMs >= WAIT_MS) {
         throw new AgaroseError(

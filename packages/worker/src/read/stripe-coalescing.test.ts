@@ -1,11 +1,11 @@
 import { AgaroseError, type StripeData } from "@agarose/core";
 import { beforeEach, describe, expect, test } from "vitest";
-import { StripeFlights } from "./stripe-coalescing.ts";
+import { StripeCoalescing } from "./stripe-coalescing.ts";
 
 const DATA: StripeData = { data: [new Uint8Array([1])], made: () => [], decoding: { ms: 0, shards: 0 } };
 
 let nowMs: number;
-let flights: StripeFlights;
+let flights: StripeCoalescing;
 let timers: (() => void)[];
 let reads: { signal: AbortSignal; resolve: (data: StripeData) => void; reject: (error: unknown) => void }[];
 let kept: Promise<unknown>[];
@@ -14,7 +14,7 @@ beforeEach(() => {
   timers = [];
   reads = [];
   kept = [];
-  flights = new StripeFlights({
+  flights = new StripeCoalescing({
     now: () => nowMs,
     after(_ms, callback) {
       timers.push(callback);
@@ -45,7 +45,7 @@ describe("reads of one stripe", () => {
     expect(reads).toHaveLength(1);
     reads[0]!.resolve(DATA);
     for (const data of await Promise.all(all)) expect(data).toBe(DATA);
-    expect(flights.underWay).toBe(0);
+    expect(flights.inFlight).toBe(0);
     expect(flights.counters).toEqual({ led: 1, followed: 99 });
     void read();
     expect(reads).toHaveLength(2);
@@ -64,7 +64,7 @@ describe("reads of one stripe", () => {
     for (const result of await Promise.allSettled(all)) {
       expect(result).toMatchObject({ status: "rejected", reason: { code: "NOT_ENOUGH_CHUNKS" } });
     }
-    expect(flights.underWay).toBe(0);
+    expect(flights.inFlight).toBe(0);
     expect(timers).toHaveLength(0);
   });
 });
@@ -120,9 +120,9 @@ test("a flight that died is forgotten, by reads of any stripe, and makes nobody 
   void read(undefined, 1);
   nowMs = 9_999;
   void read(undefined, 2);
-  expect(flights.underWay).toBe(3);
+  expect(flights.inFlight).toBe(3);
   nowMs = 10_000;
   void read();
   expect(reads).toHaveLength(4);
-  expect(flights.underWay).toBe(2);
+  expect(flights.inFlight).toBe(2);
 });

@@ -1,16 +1,17 @@
 /**
- * Origin protection: concurrent reads of one stripe of one version make one set of requests, whoever asks. What is shared
- * is data; requests, timers and signals stay with the invocation that began (the leader), which goes on for the others
+ * Request coalescing: concurrent reads of one stripe of one version make one set of requests. Reads share data only.
+ * Requests, timers and signals stay with the invocation that began (the leader). The leader continues for its followers
  * even when its own client leaves.
  */
 import { AgaroseError, toAgaroseError, type Clock, type StripeData } from "@agarose/core";
 import { orUndefined } from "../platform/async.ts";
 
+/** One read of a stripe. */
 export interface FlightOptions {
   readonly version: string;
   readonly stripe: number;
   readonly read: (signal: AbortSignal) => Promise<StripeData>;
-  /** Of the read that wants the stripe. */
+  /** The signal of the read that wants the stripe. */
   readonly signal: AbortSignal;
   readonly waitUntil: (promise: Promise<unknown>) => void;
 }
@@ -20,16 +21,17 @@ type Outcome = { readonly data: StripeData } | { readonly error: AgaroseError };
 interface Flight {
   readonly outcome: Promise<Outcome>;
   readonly startMs: number;
-  /** Reads beside the leader that wait for it. */
+  /** Further reads that wait for the leader. */
   followers: number;
 }
 
-/** A flight may die with the invocation that leads it; after this long, one of those who wait begins another. */
+/** A flight may die with its leader. After this long, a follower starts another one. */
 const PATIENCE_MS = 10_000;
 
-export class StripeFlights {
+/** The reads in flight of one isolate. */
+export class StripeCoalescing {
   readonly #clock: Clock;
-  /** Under way only: nothing is kept, so memory is bounded by what reads hold themselves. */
+  /** Reads in flight only: the memory of the reads themselves bounds this map. */
   readonly #flights = new Map<string, Flight>();
   readonly #counters = { led: 0, followed: 0 };
 
@@ -37,16 +39,17 @@ export class StripeFlights {
     this.#clock = clock;
   }
 
-  /** Stripes that were read, and those that came from another read. */
+  /** How many stripes reads have led and followed. */
   get counters(): { readonly led: number; readonly followed: number } {
     return this.#counters;
   }
 
-  get underWay(): number {
+  /** Stripes in flight. */
+  get inFlight(): number {
     return this.#flights.size;
   }
 
-  /** The stripe. Rejects as `read` does, or with ABORTED once `signal` aborts. */
+  /** Resolves to the stripe. Rejects as `read` does, or with ABORTED when `signal` aborts. */
   async read(options: FlightOptions): Promise<StripeData> {
     const name = `${options.version}:${options.stripe}`;
     this.#forgetDead();
@@ -77,7 +80,7 @@ export class StripeFlights {
     }
   }
 
-  /** What comes of another read's flight; undefined when it takes too long, and may have died. */
+  /** Resolves to the outcome of another read's flight, or to undefined when that takes too long and may have died. */
   async #follow(name: string, flight: Flight, signal: AbortSignal): Promise<Outcome | undefined> {
     this.#counters.followed++;
     flight.followers++;
@@ -91,7 +94,7 @@ export class StripeFlights {
     }
   }
 
-  /** Oldest first: a flight that died with its invocation must not make a read wait hours later, nor stay in memory. */
+  /** Forgets flights that died with their invocation, oldest first. */
   #forgetDead(): void {
     const sinceMs = this.#clock.now() - PATIENCE_MS;
     for (const [name, { startMs }] of this.#flights) {
@@ -112,7 +115,7 @@ function settled(reading: Promise<StripeData>): Promise<Outcome> {
   );
 }
 
-/** `outcome`, or ABORTED as soon as `signal` aborts. */
+/** Resolves to `outcome`, or to ABORTED as soon as `signal` aborts. */
 function unlessAborted(outcome: Promise<Outcome>, signal: AbortSignal): Promise<Outcome> {
   const aborted = Promise.withResolvers<Outcome>();
   const onAbort = (): void => aborted.resolve({ error: toAgaroseError(signal.reason, "ABORTED") });

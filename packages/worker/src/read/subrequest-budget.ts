@@ -1,46 +1,49 @@
 /**
- * How much of an object one invocation can decode within the subrequests that the platform allows it. Buckets are asked once
- * for a chunk of many stripes; the cache and the peers, for each stripe.
+ * How much of an object one invocation can decode within the subrequests that the platform allows. One GET of a bucket
+ * brings a chunk of many stripes; the cache and the peers take a subrequest per stripe.
  */
 import { AgaroseError, contentRange, SPAN_BYTES_MAX, type Manifest, type ObjectAnswer } from "@agarose/core";
 
-/** What a read of one object takes. */
+/** The subrequests of a read of one object. */
 export interface ReadCost {
   /** Subrequests for each stripe. */
   readonly stripe: number;
-  /** For each run of stripes that one GET of a bucket brings. */
+  /** Subrequests for each run of stripes that one GET of a bucket brings. */
   readonly span: number;
+  /** Stripes in such a run. */
   readonly spanStripes: number;
 }
 
-/** Of the subrequests of an invocation; the rest is for what fails or is late. */
+/** The planned share of an invocation's subrequests; the rest is for failed and late requests. */
 const PLANNED_SHARE = 0.8;
-/** For what is cached of a stripe: a look in front, into KV, and a put in front. */
+/** Operations for the cached chunks of a stripe: Cache API, KV, and a put into the Cache API. */
 const CACHE_OPERATIONS = 3;
 
 /**
- * @param cached chunks in this PoP's cache.
- * @param atPeers chunks in theirs, and not here.
+ * Returns the subrequests of a read.
+ *
+ * @param cached number of chunks in this PoP's cache.
+ * @param atPeers number of chunks that only peers' caches have.
  */
 export function readCost(
   { k, stripeBytes }: Pick<Manifest, "k" | "stripeBytes">,
   { delta, cached, atPeers }: { readonly delta: number; readonly cached: number; readonly atPeers: number },
 ): ReadCost {
-  // What is overtaken or late at one stripe may have to be asked for anew at a later one.
-  const anew = Math.max(1, delta);
+  // A request that is overtaken or late at one stripe may be repeated at a later one.
+  const repeated = Math.max(1, delta);
   return {
-    stripe: (cached > 0 ? CACHE_OPERATIONS : 0) + Math.min(k, atPeers) + anew,
+    stripe: (cached > 0 ? CACHE_OPERATIONS : 0) + Math.min(k, atPeers) + repeated,
     span: k + delta,
     spanStripes: Math.max(1, Math.floor(SPAN_BYTES_MAX / stripeBytes)),
   };
 }
 
-/** Subrequests of `stripes` stripes in a row. */
+/** Returns the subrequests of `stripes` stripes in a row. */
 export function costOf({ stripe, span, spanStripes }: ReadCost, stripes: number): number {
   return stripes * stripe + Math.ceil(stripes / spanStripes) * span;
 }
 
-/** The most stripes in a row that cost no more than `subrequests`, 1 at least. */
+/** Returns the most stripes in a row that `subrequests` pay for: at least 1. */
 function stripesWithin(cost: ReadCost, subrequests: number): number {
   const { stripe, span, spanStripes } = cost;
   const spans = Math.floor(subrequests / costOf(cost, spanStripes));
@@ -49,10 +52,8 @@ function stripesWithin(cost: ReadCost, subrequests: number): number {
 }
 
 /**
- * The answer as far as one invocation can give it. A range may be answered in part (RFC 9110, 15.3.7: the client sees in
- * Content-Range what it got); a whole object may not.
- *
- * @throws OBJECT_TOO_LARGE for a whole object.
+ * Returns the answer as far as one invocation can give it. A range may be answered in part (RFC 9110, 15.3.7: Content-Range
+ * says which part). Throws OBJECT_TOO_LARGE for a whole object that takes more subrequests.
  */
 export function withinReach(
   answer: ObjectAnswer,

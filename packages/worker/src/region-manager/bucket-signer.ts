@@ -1,25 +1,22 @@
 /**
- * Private buckets: presigned GETs (AWS Signature Version 4) for what this PoP reads and for what its plans name. The same
- * object has the same URL for a minute, so that signing costs little and caches see few addresses.
+ * Private buckets: presigned GETs (AWS Signature Version 4) for what this PoP reads and for what its plans name. The URL of
+ * an object stays the same for a minute, so signing costs little and caches see few addresses.
  */
 import { AgaroseError, chunkName, objectUrl, type Manifest, type SignedChunks } from "@agarose/core";
 import { AwsClient } from "aws4fetch";
-import type { Region } from "../http/settings.ts";
+import type { BucketCredentials, Region } from "./region-settings.ts";
 
-export interface BucketCredentials {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-}
-
-/** A URL is signed as of the beginning of its term, and good for `EXPIRES_SECONDS` from there. */
+/** A URL is signed as of the beginning of its term. */
 const TERM_MS = 60_000;
+/** A URL is valid for so long from the beginning of its term. */
 export const EXPIRES_SECONDS = 300;
-/** Signatures of a term that are kept: some 2 MB. */
+/** Signatures that are kept during a term: about 2 MB. */
 const SIGNATURES_MAX = 5_000;
-/** What buckets call credentials and clocks that they do not take, as against objects that are not there. */
+/** The codes of wrong credentials and clocks, as opposed to objects that do not exist. */
 const REFUSALS = /<Code>(InvalidAccessKeyId|SignatureDoesNotMatch|RequestTimeTooSkewed|ExpiredToken|InvalidToken)</;
 const REFUSAL_BYTES_MAX = 16 * 1024;
 
+/** Signs requests to private regions, and leaves all others as they are. */
 export class BucketSigner {
   readonly #now: () => number;
   readonly #clients = new Map<string, AwsClient>();
@@ -28,7 +25,7 @@ export class BucketSigner {
   readonly #queries = new Map<string, string>();
 
   /**
-   * @param regions those with `private` need credentials of their name or of `*`.
+   * @param credentials by name of the region, or `*` for the others.
    * @param now milliseconds since 1970.
    * @throws CONFIG_INVALID for a private region without credentials.
    */
@@ -48,15 +45,15 @@ export class BucketSigner {
     }
   }
 
-  /** `fetch` for the PoP's own reads: signed where `url` is below a private region. */
+  /** Fetches `url`, signed where it is below a private region. Rejects with SOURCE_FAILED where a bucket refuses the keys. */
   async fetch(url: string, init: RequestInit, platformFetch: typeof fetch): Promise<Response> {
     const region = this.#regions.find(({ popUrl }) => isBelow(url, popUrl));
     if (!region) return platformFetch(url, init);
     const response = await platformFetch(`${url}?${await this.#query(region.name, url)}`, init);
-    return response.status === 403 ? unlessRefused(response, region.name) : response;
+    return response.status === 403 ? checkRefusal(response, region.name) : response;
   }
 
-  /** The queries of all chunks that `manifest` places in `region`; undefined for one that anyone can read. */
+  /** Returns the queries of all chunks that `manifest` places in `region`, or undefined for a public region. */
   async sign(region: Region, { key, version, placement }: Manifest): Promise<SignedChunks | undefined> {
     if (!region.private) return undefined;
     const chunks = placement.flatMap((name, chunk) => (name === region.name ? [chunk] : []));
@@ -87,13 +84,13 @@ export class BucketSigner {
   }
 }
 
-/** Whether `url` is one of an object below the base URL `base`. */
+/** Returns whether `url` is below the base URL `base`. */
 export function isBelow(url: string, base: string): boolean {
   return url.startsWith(`${base.replace(/\/$/, "")}/`);
 }
 
-/** A bucket says 403 for what is not there, too; but refused credentials must not look like an object that is missing. */
-async function unlessRefused(response: Response, region: string): Promise<Response> {
+/** Buckets also answer 403 for objects that do not exist. Refused credentials must not look like a missing object. */
+async function checkRefusal(response: Response, region: string): Promise<Response> {
   const text = (await response.text()).slice(0, REFUSAL_BYTES_MAX);
   const [, code] = REFUSALS.exec(text) ?? [];
   if (code === undefined) return new Response(text, { status: response.status, headers: response.headers });
@@ -102,27 +99,4 @@ async function unlessRefused(response: Response, region: string): Promise<Respon
     `region ${region} refused this PoP's credentials (${code}): check secret BUCKET_CREDENTIALS, and awsRegion in REGIONS`,
     { region, code },
   );
-}
-
-/** Secret BUCKET_CREDENTIALS: `{"<region>" or "*": {"accessKeyId", "secretAccessKey"}}`. Throws CONFIG_INVALID. */
-export function parseBucketCredentials(text: string | undefined): Record<string, BucketCredentials> {
-  let json: unknown;
-  try {
-    json = JSON.parse(text || "{}");
-  } catch {
-    // The text is a secret: nothing of it goes into a message.
-    throw invalid("is not JSON");
-  }
-  const isText = (value: unknown): boolean => typeof value === "string" && value !== "";
-  const entries = typeof json === "object" && json !== null ? Object.entries(json as Record<string, unknown>) : [];
-  for (const [region, value] of entries) {
-    const { accessKeyId, secretAccessKey } = (value ?? {}) as Partial<BucketCredentials>;
-    if (!isText(accessKeyId) || !isText(secretAccessKey))
-      throw invalid(`has no accessKeyId and secretAccessKey for ${region}`);
-  }
-  return Object.fromEntries(entries) as Record<string, BucketCredentials>;
-}
-
-function invalid(problem: string): AgaroseError {
-  return new AgaroseError("CONFIG_INVALID", `secret BUCKET_CREDENTIALS ${problem}`, { variable: "BUCKET_CREDENTIALS" });
 }

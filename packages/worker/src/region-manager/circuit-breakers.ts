@@ -1,18 +1,19 @@
 /**
- * Circuit breakers: a region that fails one request after the other is not asked first any more, from one request to the
- * next, where the probes of the Cron Trigger take a period to notice. After a while one request tries it again.
+ * Circuit breakers: a region that fails five requests in a row moves to the end of the read plan at once; the probes of the
+ * Cron Trigger take a period to notice. After a while one request tries the region again.
  *
- * An open breaker puts a region last in the read plan and closes nothing off: a read that needs the region to reach k
- * chunks still asks it, and an answer closes the breaker.
+ * An open breaker blocks nothing: a read that needs the region to reach k chunks still asks it, and an answer closes the
+ * breaker.
  */
 import { AgaroseError, type Clock, type FetchPort } from "@agarose/core";
 
 /** Failures in a row that open a breaker. */
 export const FAILURES_MAX = 5;
-/** How long it stays open; twice as long each time the trial fails, up to `OPEN_MS_MAX`. */
+/** How long a breaker stays open; each failed trial doubles it, up to `OPEN_MS_MAX`. */
 export const OPEN_MS = 5_000;
+/** The longest time that a breaker stays open. */
 export const OPEN_MS_MAX = 60_000;
-/** A trial without an answer for this long makes room for another. */
+/** After so long without an answer, another request may try. */
 const TRIAL_MS = 10_000;
 
 interface Breaker {
@@ -22,6 +23,7 @@ interface Breaker {
   trialSinceMs: number;
 }
 
+/** The breakers of one isolate, by region or peer. */
 export class CircuitBreakers {
   readonly #clock: Clock;
   readonly #breakers = new Map<string, Breaker>();
@@ -30,7 +32,7 @@ export class CircuitBreakers {
     this.#clock = clock;
   }
 
-  /** Whether the region counts as down now. Half-open, it does not until a request tries it, and does while one does. */
+  /** Returns whether the region counts as down now. A half-open breaker counts as open only while a trial is running. */
   isOpen(region: string): boolean {
     const breaker = this.#breakers.get(region);
     if (!breaker || breaker.failures < FAILURES_MAX) return false;
@@ -38,16 +40,17 @@ export class CircuitBreakers {
     return now < breaker.untilMs || now - breaker.trialSinceMs < TRIAL_MS;
   }
 
-  /** Notes an answer that was what it should be, of a source whose requests are not guarded. */
+  /** Notes a good answer of a source whose requests do not pass `guard`. */
   succeeded(source: string): void {
     this.#breakers.delete(source);
   }
 
+  /** Notes a failure of such a source. */
   failed(source: string): void {
     this.#failed(this.#breaker(source));
   }
 
-  /** `fetch` for the bucket of `region`, its outcomes noted. */
+  /** Returns `fetch` for the bucket of `region`, with every outcome noted. */
   guard(region: string, fetch: FetchPort): FetchPort {
     return async (url, init) => {
       const breaker = this.#breaker(region);
@@ -58,7 +61,7 @@ export class CircuitBreakers {
         else this.#breakers.delete(region);
         return response;
       } catch (error) {
-        // Neither an abort nor a refusal of our own says anything of the region.
+        // Neither an abort nor a refusal of this Worker says anything about the region.
         if (init.signal?.aborted || error instanceof AgaroseError) breaker.trialSinceMs = Number.NEGATIVE_INFINITY;
         else this.#failed(breaker);
         throw error;
@@ -79,7 +82,7 @@ export class CircuitBreakers {
     const now = this.#clock.now();
     breaker.failures++;
     breaker.trialSinceMs = Number.NEGATIVE_INFINITY;
-    // Requests of last resort fail while it is open, and are no trials.
+    // Requests of last resort may fail while the breaker is open. They are no trials.
     if (breaker.failures < FAILURES_MAX || now < breaker.untilMs) return;
     breaker.openMs = Math.min(OPEN_MS_MAX, Math.max(OPEN_MS, 2 * breaker.openMs));
     breaker.untilMs = now + breaker.openMs;

@@ -1,39 +1,41 @@
 /**
- * What probes alone decide of a region: whether it is down, and whether it is slow. One period of bad probes is enough for
- * either, and two periods of good ones end it, so that a flapping region stays out. Pure.
+ * What probes alone decide of a region: whether it is down, and whether it is slow. One period of bad probes starts either
+ * state and two periods of good ones end it, so that a flapping region stays out. Pure.
  */
 import { observeLatency, type LatencyEstimate } from "@agarose/core";
 
+/** The state of one region, or peer, as its probes show it. */
 export interface ProbeHealth {
   readonly down: boolean;
-  /** Takes much longer than it used to. */
+  /** Whether it takes much longer than usual. */
   readonly slow: boolean;
   /** How many probes in a row were answered (positive) or not (negative). */
   readonly streak: number;
   /** How many answers in a row took their usual time (positive) or were late (negative). */
   readonly paceStreak: number;
-  /** The usual time of a probe: what slow is compared with. Undefined before the first answer. */
+  /** The usual time of a probe, which slow is relative to. Undefined before the first answer. */
   readonly usualMs: number | undefined;
 }
 
-/** As many failed probes in a row make a region down: one period of them. */
+/** Failed probes in a row that make a region down: one period of them. */
 export const DOWN_AFTER = 3;
-/** As many good probes in a row bring it back: two periods. */
+/** Good probes in a row that bring it back: two periods. */
 export const UP_AFTER = 6;
-/** The same for slow. */
+/** Late probes in a row that make a region slow. */
 export const SLOW_AFTER = 3;
+/** Punctual probes in a row that end it. */
 export const PACE_AFTER = 6;
-/** Slow is so many times the usual time, and so many milliseconds more. */
+/** A probe is late beyond so many times the usual time and so many milliseconds more. */
 const SLOW_FACTOR = 3;
 const SLOW_MS_MIN = 50;
-/** How far one measurement may be from what was believed, as a factor: a straggler says little of the others. */
+/** How far one measurement may be from the estimate, as a factor: a straggler says little about the others. */
 export const WINSOR_FACTOR = 2;
-/** After an hour of periods a minute long, slow is what is usual. */
+/** After an hour of periods of one minute, slow becomes usual. */
 const USUAL_AFTER = 180;
 
 type Before = ProbeHealth & LatencyEstimate;
 
-/** @param probes milliseconds, or `Infinity`, in order. The estimate is undefined while no probe was ever answered. */
+/** Returns the state after `probes` (milliseconds or `Infinity`, in order). The estimate is undefined before any answer. */
 export function observeHealth(
   before: Before | undefined,
   probes: readonly number[],
@@ -52,7 +54,7 @@ export function observeHealth(
     else usualMs = usualMs === undefined ? ms : observeLatency({ meanMs: usualMs, sdMs: 0 }, ms).meanMs;
     if (!slow && paceStreak <= -SLOW_AFTER) {
       slow = true;
-      // Begun anew: by its running mean, a region that turned slow would look fast for minutes.
+      // The estimate restarts: a running mean would make a region that turned slow look fast for minutes.
       estimate = late.slice(0, -1).reduce(observeLatency, observeLatency(undefined, late.at(-1)!));
     } else if (slow && (paceStreak >= PACE_AFTER || paceStreak <= -USUAL_AFTER)) {
       slow = false;

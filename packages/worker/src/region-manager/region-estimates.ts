@@ -1,24 +1,23 @@
 /**
  * What a PoP believes of its regions: how long they take, how much longer for each byte, and whether they answer at all.
  *
- * Probes of this PoP decide what is down and what is slow. Its own reads and clients' reports refine the latencies, within
- * bounds: every client counts once, at most at half and twice what was believed (winsorised), and only the quartiles of all
- * of them count.
+ * Only this PoP's probes decide which region is down or slow. Its own reads and clients' reports refine the latencies within
+ * bounds: every client counts once, its samples are clamped to 0.5-2x the current estimate, and only quartiles count.
  */
 import { LATENCY_UNKNOWN, observeLatency, type LatencyEstimate } from "@agarose/core";
-import { deliveryMs, type RegionEstimate } from "../state/configuration.ts";
+import { deliveryMs, type RegionEstimate } from "./region-latency.ts";
 import { observeTimes, type LatencyHistogram } from "./latency-histogram.ts";
 import { observeHealth, WINSOR_FACTOR, type ProbeHealth } from "./probe-health.ts";
 import { msPerByteOf, observeTransfers, type TransferMoments } from "./transfer-rate.ts";
 
-/** One measurement of the time a region took to deliver a chunk. */
+/** One measurement: how long a region took to deliver a chunk. */
 export interface RegionSample {
   readonly region: string;
   readonly ms: number;
   readonly bytes: number;
 }
 
-/** A measurement, and which client made it; this PoP itself is the client "". */
+/** A measurement and the client that made it; this PoP itself is the client "". */
 export interface ClientSample {
   readonly client: string;
   readonly ms: number;
@@ -28,20 +27,20 @@ export interface ClientSample {
 /** The probes of one region in one period. */
 export interface RegionProbe {
   readonly region: string;
-  /** Milliseconds to an answer without content, or `Infinity` for a probe without a usable answer. */
+  /** Milliseconds until each answer without content; `Infinity` for a probe without a usable answer. */
   readonly ms: readonly number[];
-  /** A read of part of a chunk, where there was one to read. */
+  /** A read of part of a chunk, where one exists. */
   readonly sized?: { readonly bytes: number; readonly ms: number };
 }
 
-/** An estimate and what it is made of. */
+/** An estimate and its ingredients, as `PopState` keeps them. */
 export interface RegionState extends RegionEstimate, ProbeHealth {
   readonly msPerByte: number;
   readonly times: LatencyHistogram;
   readonly transfers: TransferMoments;
 }
 
-/** The state of one region after a period in which it was probed and `samples` were measured by reads. */
+/** Returns the state of one region after a period with these probes and samples of reads. */
 export function mergeRegion(
   before: RegionState | undefined,
   probe: RegionProbe,
@@ -59,7 +58,7 @@ export function mergeRegion(
     ...oneVoteEach(bounded),
   ]);
   const msPerByte = msPerByteOf(transfers) ?? believed.msPerByte;
-  // While a region is slow, only probes say how slow: what was under way before it was speaks of the past.
+  // While a region is slow, only probes say how slow: reads that began earlier measure the past.
   const votes = health.slow ? [] : fixedParts(bounded, msPerByte, believed);
   let estimate: LatencyEstimate | undefined = probed;
   for (const ms of quartiles(votes)) estimate = observeLatency(estimate, ms);
@@ -68,27 +67,27 @@ export function mergeRegion(
   return { name: probe.region, meanMs, sdMs, msPerByte, ...health, times, transfers };
 }
 
-/** No further than `WINSOR_FACTOR` from what was believed. */
+/** Clamps a sample to `WINSOR_FACTOR` around the estimate. */
 function winsorised(sample: ClientSample, believed: RegionEstimateParts): ClientSample {
   const expected = deliveryMs(believed, sample.bytes);
-  // Without a rate yet, a sample of many bytes may well take longer than any probe.
+  // While the rate is unknown, a sample of many bytes may take longer than any probe.
   const high = believed.msPerByte ? expected : expected + sample.bytes / BYTES_PER_MS_MIN;
   const ms = Math.min(high * WINSOR_FACTOR, Math.max(expected / WINSOR_FACTOR, sample.ms));
   return { ...sample, ms };
 }
 
 type RegionEstimateParts = Pick<RegionEstimate, "meanMs" | "msPerByte">;
-/** 1 MB/s: what is assumed at worst of a transfer while its rate is not known. */
+/** 1 MB/s: the slowest transfer that is plausible while the rate is unknown. */
 const BYTES_PER_MS_MIN = 1_000;
 
-/** The samples, weighted so that those of one client together weigh as one. */
+/** Weights the samples so that those of one client together weigh 1. */
 function oneVoteEach(samples: readonly ClientSample[]): { bytes: number; ms: number; weight: number }[] {
   return [...Map.groupBy(samples, ({ client }) => client).values()].flatMap((ofClient) =>
     ofClient.map(({ bytes, ms }) => ({ bytes, ms, weight: 1 / ofClient.length })),
   );
 }
 
-/** Per client, the median of its samples without their transfer. */
+/** Returns, per client, the median of its samples without their transfer time. */
 function fixedParts(samples: readonly ClientSample[], msPerByte: number, { meanMs }: RegionEstimateParts): number[] {
   return [...Map.groupBy(samples, ({ client }) => client).values()].map((ofClient) => {
     const sorted = ofClient.map(({ ms, bytes }) => ms - msPerByte * bytes).toSorted((a, b) => a - b);
@@ -97,10 +96,7 @@ function fixedParts(samples: readonly ClientSample[], msPerByte: number, { meanM
   });
 }
 
-/**
- * The quartiles of many samples, or all of few: whoever reports more does not weigh more, and outliers do not weigh at
- * all.
- */
+/** Returns the quartiles of more than three samples, or all of fewer. More samples weigh no more; outliers weigh nothing. */
 export function quartiles(samples: readonly number[]): number[] {
   if (samples.length <= 3) return [...samples];
   const sorted = samples.toSorted((a, b) => a - b);

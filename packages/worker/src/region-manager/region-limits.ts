@@ -1,20 +1,22 @@
 /**
- * How many requests of one isolate may wait for one region at a time, so that a slow bucket is not buried by those who
- * wait for it. A request that must wait is late for its reader, which asks another region instead.
+ * A limit on the requests of one isolate that wait for one region, so that a slow bucket does not collect ever more of them.
+ * A request that must wait is late for its reader, which asks another region instead.
  *
- * Invocations may not wake each other (workerd allows no I/O across requests), so who waits looks again now and then, and
- * turns come in no order. A place whose invocation died is free again after a while.
+ * Invocations cannot wake each other (workerd allows no I/O across requests), so a waiting request polls, and places come
+ * in no order. A place whose invocation died becomes free after 30 s.
  */
 import type { Clock } from "@agarose/core";
+import { sleep } from "../platform/async.ts";
 
 const LOOK_AGAIN_MS = 10;
 const PLACE_MS_MAX = 30_000;
 
+/** The places of all regions. */
 export class RegionLimits {
   readonly #clock: Clock;
   readonly #max: number;
-  /** By region: when each of the requests under way began. */
-  readonly #underWay = new Map<string, Set<{ readonly sinceMs: number }>>();
+  /** By region: when each request in flight began. */
+  readonly #inFlight = new Map<string, Set<{ readonly sinceMs: number }>>();
   #waited = 0;
 
   /** @param max 0 sets no limit. */
@@ -23,7 +25,7 @@ export class RegionLimits {
     this.#max = max;
   }
 
-  /** Requests that had to wait. */
+  /** How many requests had to wait. */
   get waited(): number {
     return this.#waited;
   }
@@ -33,11 +35,11 @@ export class RegionLimits {
     if (this.#max === 0) return task();
     if (!this.#hasRoom(region)) this.#waited++;
     while (!this.#hasRoom(region)) {
-      await new Promise<void>((resolve) => void this.#clock.after(LOOK_AGAIN_MS, resolve));
+      await sleep(LOOK_AGAIN_MS, this.#clock);
       signal?.throwIfAborted();
     }
     const place = { sinceMs: this.#clock.now() };
-    const places = this.#underWay.get(region)!;
+    const places = this.#inFlight.get(region)!;
     places.add(place);
     try {
       return await task();
@@ -47,8 +49,8 @@ export class RegionLimits {
   }
 
   #hasRoom(region: string): boolean {
-    const places = this.#underWay.get(region) ?? new Set();
-    this.#underWay.set(region, places);
+    const places = this.#inFlight.get(region) ?? new Set();
+    this.#inFlight.set(region, places);
     for (const place of places) {
       if (this.#clock.now() - place.sinceMs > PLACE_MS_MAX) places.delete(place);
     }

@@ -1,6 +1,6 @@
 /**
- * Probes: how long each region takes to answer a real GET, whether it does, and now and then how long a part of a chunk
- * takes, which tells what a byte does.
+ * Probes: whether each region answers a real GET and how long that takes. Every fifth period a probe also reads part of a
+ * chunk, which shows the transfer rate.
  */
 import {
   chunkBytes,
@@ -13,20 +13,22 @@ import {
 } from "@agarose/core";
 import { Connections } from "../platform/connections.ts";
 import { withTimeout } from "../platform/async.ts";
-import type { Region } from "../http/settings.ts";
 import type { RegionProbe } from "./region-estimates.ts";
+import type { Region } from "./region-settings.ts";
 
+/** Probes of each region in a period. */
 export const PROBES_PER_PERIOD = 3;
 const PROBE_TIMEOUT_MS = 10_000;
-/** Needs not exist: "not found" comes from the bucket itself and takes as long as an answer that is. */
+/** The key need not exist: "not found" comes from the bucket itself and takes as long as any other answer. */
 const PROBE_KEY = "agarose-probe";
 
-/** Bytes read of a chunk; every fifth period, because egress is paid for: 14 GB a year and region. */
+/** Bytes that a sized probe reads of a chunk: 14 GB of egress a year and region. */
 const SIZED_BYTES = 128 * 1024;
+/** Sized probes run once in so many periods, because egress costs money. */
 export const SIZED_EVERY = 5;
-/** Smaller reads would tell no more than a probe does. */
+/** Smaller reads show no more than a probe does. */
 const SIZED_BYTES_MIN = 64 * 1024;
-/** Objects looked at for chunks to read. */
+/** Objects that are looked at for chunks to read. */
 const SIZED_OBJECTS_MAX = 5;
 
 /** The beginning of a chunk. */
@@ -35,6 +37,7 @@ export interface SizedTarget {
   readonly bytes: number;
 }
 
+/** What probing needs. */
 export interface ProbeOptions {
   readonly regions: readonly Region[];
   /** By region, what to read beside the probes. */
@@ -45,13 +48,13 @@ export interface ProbeOptions {
 
 /** Probes each region several times, as many at once as there are connections. Never rejects. */
 export async function probeRegions(options: ProbeOptions): Promise<RegionProbe[]> {
-  // Not more, because a probe that waits for its connection would count the waiting as the region's.
+  // A probe that waits for its connection would count the wait as the region's.
   const connections = new Connections();
   const rounds = Array.from({ length: PROBES_PER_PERIOD }, () =>
     Promise.all(options.regions.map((region) => connections.run(() => probe(region, options)))),
   );
   const results = await Promise.all(rounds);
-  // After the others, so that no probe shares its connection's bandwidth with a transfer.
+  // Transfers come last, so that no probe shares their bandwidth.
   const sized = await Promise.all(
     options.regions.map((region, i) => {
       const answers = results.some((round) => Number.isFinite(round[i]));
@@ -64,7 +67,7 @@ export async function probeRegions(options: ProbeOptions): Promise<RegionProbe[]
   });
 }
 
-/** For each region a chunk to read a part of, from the first of `keys` that have large ones there. Never rejects. */
+/** Returns for each region a chunk to read part of, from the first of `keys` with large chunks there. Never rejects. */
 export async function sizedTargets(
   keys: readonly string[],
   findManifest: (key: string) => Promise<Manifest>,
@@ -93,7 +96,7 @@ function probe(region: Region, options: ProbeOptions): Promise<number> {
   return timed(region, manifestName(PROBE_KEY), {}, options, 0);
 }
 
-/** Milliseconds until `bytes` bytes of the answer were there; `Infinity` when they, or a usable answer, do not come. */
+/** Resolves to the milliseconds until `bytes` bytes of the answer arrived, or to `Infinity` without a usable answer. */
 async function timed(
   region: Region,
   name: string,

@@ -3,7 +3,7 @@
  * least squares, where older measurements fade. Pure.
  */
 
-/** Sums over weighted measurements, which are all that the fit needs. */
+/** Sums over weighted measurements: all that the fit needs. */
 export interface TransferMoments {
   readonly weight: number;
   readonly bytes: number;
@@ -12,6 +12,7 @@ export interface TransferMoments {
   readonly bytesMs: number;
 }
 
+/** One measurement and its weight. */
 export interface TransferSample {
   readonly bytes: number;
   readonly ms: number;
@@ -19,16 +20,16 @@ export interface TransferSample {
 }
 
 const NONE: TransferMoments = { weight: 0, bytes: 0, ms: 0, bytesBytes: 0, bytesMs: 0 };
-/** What the sums of a period weigh in the next one. */
+/** The weight that sums keep from one period to the next. */
 const KEEP = 0.8;
-/** Sizes must differ by so much (standard deviation), or noise in a small chunk would be taken for its transfer. */
+/** Sizes must differ by so much (standard deviation): otherwise noise would pass for a rate. */
 const SPREAD_BYTES_MIN = 32 * 1024;
-/** Fewer measurements make no line. */
+/** Fewer measurements do not make a line. */
 const WEIGHT_MIN = 3;
-/** 50 kB/s: no bucket that is up is slower, so what looks like it is something else. */
+/** 50 kB/s: no bucket that is up is slower. */
 export const MS_PER_BYTE_MAX = 1 / 50;
 
-/** `before`, faded by one period, with the measurements of that period. */
+/** Returns `before`, faded by one period, with the measurements of that period. */
 export function observeTransfers(
   before: TransferMoments | undefined,
   samples: readonly TransferSample[],
@@ -51,7 +52,7 @@ export function observeTransfers(
   return sum;
 }
 
-/** Milliseconds per byte, at least 0; undefined where the sizes measured are too few or too alike to tell. */
+/** Returns milliseconds per byte, at least 0, or undefined where the sizes are too few or too similar. */
 export function msPerByteOf({ weight, bytes, ms, bytesBytes, bytesMs }: TransferMoments): number | undefined {
   if (weight < WEIGHT_MIN) return undefined;
   const variance = bytesBytes / weight - (bytes / weight) ** 2;

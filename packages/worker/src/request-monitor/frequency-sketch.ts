@@ -1,10 +1,10 @@
 /**
- * How often keys were asked for of late, in a fixed amount of memory: the frequency sketch of TinyLFU (Einziger, Friedman,
- * Manes: TinyLFU, ACM Transactions on Storage 2017, sections 3.2 and 3.3). Pure.
+ * How often keys were requested recently, in fixed memory: the frequency sketch of TinyLFU (Einziger, Friedman, Manes:
+ * TinyLFU, ACM Transactions on Storage 2017, sections 3.2 and 3.3). Pure.
  *
- * A count-min sketch with conservative update; all counters are halved each time as many requests as `10 x keys` have come,
- * so that what was popular once fades. Departures: counters have 8 bits instead of 4, for simplicity and so that hot keys
- * stay told apart; there is no doorkeeper.
+ * A count-min sketch with conservative update. All counters are halved after every `10 x keys` requests, so that old
+ * popularity fades. Departures: counters have 8 bits instead of 4, for simplicity and to distinguish hot keys; there is no
+ * doorkeeper.
  */
 
 const ROWS = 4;
@@ -12,6 +12,7 @@ const COUNTERS_PER_KEY = 4;
 const REQUESTS_PER_KEY = 10;
 const COUNTER_MAX = 255;
 
+/** Estimates of recent requests by key. */
 export class FrequencySketch {
   readonly #counters: Uint8Array;
   readonly #mask: number;
@@ -19,7 +20,7 @@ export class FrequencySketch {
   readonly #slots = new Int32Array(ROWS);
   #requests = 0;
 
-  /** @param keys how many keys are to be told apart well; memory is 16 to 32 bytes for each. */
+  /** @param keys how many keys it distinguishes well; each takes 16 to 32 bytes of memory. */
   constructor(keys: number) {
     const width = 2 ** Math.ceil(Math.log2(COUNTERS_PER_KEY * Math.max(1, keys)));
     this.#counters = new Uint8Array(ROWS * width);
@@ -27,10 +28,12 @@ export class FrequencySketch {
     this.#sampleRequests = REQUESTS_PER_KEY * Math.max(1, keys);
   }
 
+  /** Memory of the counters. */
   get bytes(): number {
     return this.#counters.length;
   }
 
+  /** Counts requests. */
   add(key: string, requests = 1): void {
     const least = this.estimate(key);
     const next = Math.min(COUNTER_MAX, least + requests);
@@ -39,7 +42,7 @@ export class FrequencySketch {
     if (this.#requests >= this.#sampleRequests) this.#age();
   }
 
-  /** Requests of late, 0 to 255: seldom less than they were since the last halving, sometimes more. */
+  /** Returns recent requests, 0 to 255: seldom fewer than since the last halving, sometimes more. */
   estimate(key: string): number {
     const hash = hashOf(key);
     // Two hashes give any number of them (Kirsch, Mitzenmacher 2006).
@@ -60,11 +63,12 @@ export class FrequencySketch {
   }
 }
 
-/** FNV-1a over UTF-16 code units, mixed: shards are chosen by the plain one, and must not share counters for it. */
+/** Mixed FNV-1a: the plain hash chooses shards, so keys of one shard would share counters. */
 function hashOf(key: string): number {
   return mix(fnv1a(key));
 }
 
+/** Returns the 32-bit FNV-1a hash of the UTF-16 code units of `key`. */
 export function fnv1a(key: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);

@@ -1,15 +1,46 @@
-/** The one object that holds what a PoP knows of its peers. */
-import type { Env } from "../http/settings.ts";
-import { MONITOR_SHARDS, monitorShard } from "./request-counter.ts";
+/** The shards of the request monitor: which one counts a key, and calls to all of them. */
+import { fnv1a } from "./frequency-sketch.ts";
+import type { KeyPopularity, KeyRequests, RequestMonitor } from "./request-monitor.ts";
 
-const NAME = "peers";
-
-export function peerState(env: Env): ReturnType<Env["PEER_STATE"]["get"]> {
-  return env.PEER_STATE.get(env.PEER_STATE.idFromName(NAME));
+/** The binding of `RequestMonitor` (wrangler.toml). */
+export interface MonitorBinding {
+  /** Request counts and popularity, sharded by key. */
+  readonly REQUEST_MONITOR: DurableObjectNamespace<RequestMonitor>;
 }
 
-/** Has every isolate that hands on its counts, every two seconds while it is asked, hear that there is publication `epoch`. */
-export async function tellIsolates(env: Env, epoch: number): Promise<void> {
-  const shards = Array.from({ length: MONITOR_SHARDS }, (_, shard) => monitorShard(env, shard));
-  await Promise.all(shards.map(async (shard) => shard.notePeers(epoch)));
+/** Durable Objects that share the keys among them. */
+export const MONITOR_SHARDS = 4;
+
+/** Returns the shard that counts `key`: 0 to `MONITOR_SHARDS` - 1. */
+export function shardOf(key: string): number {
+  return fnv1a(key) % MONITOR_SHARDS;
+}
+
+/** Returns the stub of one shard. A stub belongs to the invocation that asked for it. */
+export function monitorShard(env: MonitorBinding, shard: number): DurableObjectStub<RequestMonitor> {
+  return env.REQUEST_MONITOR.get(env.REQUEST_MONITOR.idFromName(`shard-${shard}`));
+}
+
+/** Ends the period in every shard. Resolves to the `limit` most popular keys of each, most popular first. */
+export async function closePeriod(env: MonitorBinding, limit: number): Promise<KeyRequests[]> {
+  const popular = await Promise.all(shards(env).map((shard) => shard.closePeriod(limit)));
+  return popular.flat().toSorted((a, b) => b.popularity - a.popularity);
+}
+
+/** Resolves to the `limit` most popular keys as of the last closed period, most popular first. */
+export async function popularKeys(env: MonitorBinding, limit: number): Promise<KeyPopularity[]> {
+  const popular = await Promise.all(shards(env).map((shard) => shard.popular(limit)));
+  return popular
+    .flat()
+    .toSorted((a, b) => b.popularity - a.popularity)
+    .slice(0, limit);
+}
+
+/** Announces publication `epoch` of `PeerState` to all isolates: they learn of it when they next hand on their counts. */
+export async function announcePeers(env: MonitorBinding, epoch: number): Promise<void> {
+  await Promise.all(shards(env).map(async (shard) => shard.notePeers(epoch)));
+}
+
+function shards(env: MonitorBinding): DurableObjectStub<RequestMonitor>[] {
+  return Array.from({ length: MONITOR_SHARDS }, (_, shard) => monitorShard(env, shard));
 }

@@ -1,15 +1,17 @@
 import { systemClock } from "@agarose/core";
 import { expect, test, vi } from "vitest";
-import type { Env } from "../http/settings.ts";
-import { MONITOR_SHARDS, RequestCounter, shardOf } from "./request-counter.ts";
+import { MONITOR_SHARDS, shardOf } from "./monitor-shards.ts";
+import { RequestCounter } from "./request-counter.ts";
 import { COUNTED_KEYS_MAX } from "./request-tally.ts";
 
 function setUp() {
   const counted = new Map<string, number>();
   let refusals = 0;
   let held: Promise<void> | undefined;
-  const shard = {
-    count: async (entries: readonly [string, number][]) => {
+  const background: Promise<unknown>[] = [];
+  const waitUntil = (promise: Promise<unknown>): void => void background.push(promise);
+  const counter = new RequestCounter(systemClock, {
+    count: async (_shard, entries) => {
       await held;
       if (refusals > 0) {
         refusals--;
@@ -18,23 +20,18 @@ function setUp() {
       for (const [key, requests] of entries) counted.set(key, (counted.get(key) ?? 0) + requests);
       return 0;
     },
-  };
-  const namespace = {
-    idFromName: (name: string) => name,
-    get: () => shard,
-  };
-  const env = { REQUEST_MONITOR: namespace } as unknown as Env;
-  const background: Promise<unknown>[] = [];
-  const counter = new RequestCounter(systemClock);
+    suspect: async () => {},
+    notePeers: async () => {},
+  });
   return {
     counter,
     counted,
     background,
     refuse: (times: number) => void (refusals = times),
-    /** Has Durable Objects answer no sooner than `until`. */
+    /** Makes Durable Objects answer no sooner than `until`. */
     hold: (until: Promise<void>) => void (held = until),
-    count: (key: string) => counter.count(key, env, (promise) => void background.push(promise)),
-    flush: () => counter.flush(env),
+    count: (key: string) => counter.count(key, waitUntil),
+    flush: () => counter.flush(waitUntil),
   };
 }
 

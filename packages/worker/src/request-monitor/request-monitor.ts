@@ -1,24 +1,26 @@
 /**
- * The request monitor: one shard of the request counts of a PoP, and the popularity made of them each period.
+ * The request monitor: one shard of the request counts of a PoP, and the popularity that each period makes of them.
  *
  * Popularity is Agar's (ICDCS'17, section IV): an exponentially weighted moving average of the requests per period with
- * alpha = 0.8 on the newest. A shard keeps so many keys and no more, whatever comes: in a period, a new key of a full shard
- * takes the place of another one only when it was asked for more often of late (TinyLFU); between periods the most popular
- * ones stay. Popularity is one blob, written once a period. The counts of the running period are in memory, and in one row that
- * is written at most every five seconds: a platform that restarts or evicts the object takes away no more than these.
+ * alpha = 0.8 on the newest. A shard keeps a fixed number of keys. In a full shard, a new key replaces another one only if it
+ * was requested more often recently (TinyLFU); between periods the most popular keys stay.
+ *
+ * Popularity is one blob, written once a period. The counts of the running period are in memory, and in one row that is
+ * written at most every five seconds: a restart or an eviction of the object loses no more than these.
  */
 import { DurableObject } from "cloudflare:workers";
-import type { Env } from "../http/settings.ts";
 import { RequestTally, SHARD_KEYS_MAX } from "./request-tally.ts";
 import { decodeCounts, encodeCounts } from "./saved-counts.ts";
 import { SqlBlob } from "../platform/sql.ts";
 
+/** How popular a key is. */
 export interface KeyPopularity {
   readonly key: string;
   /** Requests per period, averaged. */
   readonly popularity: number;
 }
 
+/** How popular a key is, and how often it was requested. */
 export interface KeyRequests extends KeyPopularity {
   /** In the period that ended. */
   readonly requests: number;
@@ -26,25 +28,26 @@ export interface KeyRequests extends KeyPopularity {
 
 /** Weight of the newest period (Agar, section V-A). */
 const ALPHA = 0.8;
-/** Below this a key is forgotten: less than one request in some hundred periods. */
+/** A key below this is forgotten: less than one request in some hundred periods. */
 const POPULARITY_MIN = 0.005;
 /**
- * Counts wait so long before they are written, and many are written at once. An object without requests for ten seconds may be
- * taken from memory, but not while a timer is set (https://developers.cloudflare.com/durable-objects/concepts/durable-object-lifecycle/).
+ * How long counts wait before they are written together. Cloudflare may evict an object after ten seconds without requests,
+ * but not while a timer is set (developers.cloudflare.com/durable-objects/concepts/durable-object-lifecycle).
  */
 const SAVE_AFTER_MS = 5_000;
 
-export class RequestMonitor extends DurableObject<Env> {
+/** One shard. Its public methods are called by RPC. */
+export class RequestMonitor extends DurableObject {
   readonly #pending = new RequestTally(SHARD_KEYS_MAX);
   readonly #stored: SqlBlob;
   readonly #saved: SqlBlob;
   #saveTimer: ReturnType<typeof setTimeout> | null = null;
   /** By key, most popular first. */
   #popularity: Map<string, number>;
-  /** The newest publication of `PeerState`. In memory alone: KV brings what is lost with the object. */
+  /** The newest publication of `PeerState`. In memory only: KV has it too. */
   #peersEpoch = 0;
 
-  constructor(state: DurableObjectState, env: Env) {
+  constructor(state: DurableObjectState, env: object) {
     super(state, env);
     this.#stored = new SqlBlob(state.storage.sql, "popularity");
     const bytes = this.#stored.load();
@@ -61,7 +64,7 @@ export class RequestMonitor extends DurableObject<Env> {
     return this.#peersEpoch;
   }
 
-  /** Has isolates that hand on their counts hear of publication `epoch` of `PeerState`. */
+  /** Announces publication `epoch` of `PeerState` to isolates that hand on their counts. */
   notePeers(epoch: number): void {
     this.#peersEpoch = Math.max(this.#peersEpoch, epoch);
   }
@@ -85,10 +88,11 @@ export class RequestMonitor extends DurableObject<Env> {
     return this.popular(limit).map((entry) => ({ ...entry, requests: requests.get(entry.key) ?? 0 }));
   }
 
-  /** The `limit` most popular keys as of the last closed period, most popular first. */
+  /** Returns the `limit` most popular keys as of the last closed period, most popular first. */
   popular(limit: number): KeyPopularity[] {
     return [...this.#popularity].slice(0, limit).map(([key, popularity]) => ({ key, popularity }));
   }
+
   #save(): void {
     this.#saveTimer = null;
     this.#saved.save(encodeCounts(this.#pending.counts));

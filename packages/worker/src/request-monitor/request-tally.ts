@@ -1,21 +1,22 @@
 /**
- * Requests by key in bounded memory, however many different keys come: exact while there is room, and beyond that a new key
- * takes the place of another one only when it was asked for more often of late (TinyLFU's admission). Pure.
+ * Requests by key in bounded memory. Counts are exact while there is room. Beyond that, a new key replaces another one only
+ * if it was requested more often recently (TinyLFU's admission). Pure.
  */
 import { FrequencySketch } from "./frequency-sketch.ts";
 
-/** Different keys that an isolate counts between two flushes: 8 MB at most, of the longest keys. */
+/** Different keys that an isolate counts between two flushes: at most 8 MB of the longest keys. */
 export const COUNTED_KEYS_MAX = 4_096;
-/** Keys that each shard of the request monitor keeps: 20 MB at most, of the longest keys. */
+/** Keys that each shard of the request monitor keeps: at most 20 MB of the longest keys. */
 export const SHARD_KEYS_MAX = 16_384;
 
+/** Counts by key. */
 export class RequestTally {
   readonly #keysMax: number;
   readonly #sketch: FrequencySketch;
   #counts = new Map<string, number>();
   /** The keys of `#counts`. */
   #keys: string[] = [];
-  /** Which of them competes next with a new key: they take turns. */
+  /** The key that competes next with a new one: they take turns. */
   #hand = 0;
   #dropped = 0;
 
@@ -29,6 +30,7 @@ export class RequestTally {
     return this.#counts.size;
   }
 
+  /** Requests by key. */
   get counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }
@@ -38,22 +40,23 @@ export class RequestTally {
     return this.#dropped;
   }
 
-  /** Of the sketch; the counts hold `size` keys beside it. */
+  /** Bytes of the sketch; the counts hold `size` keys beside it. */
   get sketchBytes(): number {
     return this.#sketch.bytes;
   }
 
+  /** Counts requests. */
   add(key: string, requests = 1): void {
     this.#sketch.add(key, requests);
     this.#put(key, requests);
   }
 
-  /** Puts back what was taken out and could not be handed on: it is known to the sketch already. */
+  /** Puts back drained counts that were not handed on. The sketch has counted them already. */
   restore(entries: Iterable<readonly [key: string, requests: number]>): void {
     for (const [key, requests] of entries) this.#put(key, requests);
   }
 
-  /** The counts since the last time; what was popular of late stays known. */
+  /** Returns the counts since the last call, and starts again. The sketch stays. */
   drain(): Map<string, number> {
     const counts = this.#counts;
     this.#counts = new Map();
@@ -82,7 +85,7 @@ export class RequestTally {
   }
 }
 
-/** Whether `key` was asked for more often of late than `victim`, of which `known` requests are known for certain. */
+/** Returns whether `key` was requested more often recently than `victim`, which has at least `known` requests. */
 export function admits(sketch: FrequencySketch, key: string, victim: string, known: number): boolean {
   return sketch.estimate(key) > Math.max(known, sketch.estimate(victim));
 }

@@ -1,9 +1,9 @@
-/** The counts of a running period as a shard of the request monitor keeps them beside its memory: one row, whatever comes. Pure. */
+/** The counts of a running period as one row in a shard's SQLite. Pure. */
 
-/** Less than a row holds (`SqlBlob`): 16,384 keys of 50 characters, or a thousand of the longest. */
+/** Less than a row of `SqlBlob` holds: 16,384 keys of 50 characters, or a thousand of the longest. */
 export const SAVED_BYTES_MAX = 1_000_000;
 
-/** The most requested keys with their counts, as many as fit into `bytesMax` bytes of JSON. */
+/** Returns the most requested keys with their counts, as many as fit into `bytesMax` bytes of JSON. */
 export function encodeCounts(counts: ReadonlyMap<string, number>, bytesMax = SAVED_BYTES_MAX): Uint8Array {
   const encoder = new TextEncoder();
   const entries = [...counts].toSorted(([, most], [, least]) => least - most).map((entry) => JSON.stringify(entry));
@@ -12,6 +12,7 @@ export function encodeCounts(counts: ReadonlyMap<string, number>, bytesMax = SAV
   return encoder.encode(`[${(fits < 0 ? entries : entries.slice(0, fits)).join(",")}]`);
 }
 
+/** Returns what `encodeCounts` was given. Throws for other bytes. */
 export function decodeCounts(bytes: Uint8Array): [key: string, requests: number][] {
   return JSON.parse(new TextDecoder().decode(bytes)) as [string, number][];
 }

@@ -1,34 +1,37 @@
 /**
- * How much of what clients report counts. Every client has a share, so that one of them can neither make an object popular
- * nor move a latency, nor fill the memory that others' reports need. Pure.
+ * Bounds on clients' reports. Every client has a share: none can make an object popular, move a latency, or fill the memory
+ * that the reports of others need. Pure.
  */
 import type { ClientSample, RegionSample } from "../region-manager/region-estimates.ts";
 import { TERM_MS } from "./telemetry-token.ts";
 
-/** What one client has reported at once. */
+/** One report of one client. */
 export interface ClientReport {
-  /** Name of the client; this PoP's own reads are those of `OWN`. */
+  /** Name of the client; `OWN` for this PoP's own reads. */
   readonly client: string;
   readonly samples: readonly RegionSample[];
-  /** Reads served without this PoP. */
+  /** Reads that this PoP did not serve. */
   readonly reads: readonly ReportedReads[];
 }
 
+/** Reads of one key. */
 export interface ReportedReads {
   readonly key: string;
   readonly reads: number;
 }
 
+/** The client name of this PoP itself. */
 export const OWN = "";
-/** Reads that count of one client in a term: of one key, and of all. */
+/** Reads of one key by one client that count in a term. */
 export const READS_PER_KEY_MAX = 20;
+/** Reads of all keys by one client that count in a term. */
 export const READS_PER_CLIENT_MAX = 300;
-/** Latencies that count of one client in a period, by region. */
+/** Latencies of one client that count in a period, by region. */
 export const SAMPLES_PER_CLIENT_MAX = 4;
 const OWN_SAMPLES_MAX = 256;
 /** Latencies kept in a period, by region. */
 const SAMPLES_MAX = 1024;
-/** Clients in a term; what further ones report is dropped. */
+/** Clients in a term; reports of further ones are dropped. */
 const CLIENTS_MAX = 20_000;
 
 interface Spent {
@@ -36,6 +39,7 @@ interface Spent {
   readonly keys: Map<string, number>;
 }
 
+/** The shares of all clients. */
 export class TelemetryIntake {
   readonly #now: () => number;
   #term = 0;
@@ -50,13 +54,13 @@ export class TelemetryIntake {
     this.#now = now;
   }
 
-  /** Takes in a report; returns what counts of its reads. */
+  /** Takes a report; returns the reads in it that count. */
   take({ client, samples, reads }: ClientReport): ReportedReads[] {
     for (const sample of samples) this.#takeSample(client, sample);
     return reads.length > 0 ? this.#admit(client, reads) : [];
   }
 
-  /** The latencies of the period, by region; the next one begins without any. */
+  /** Returns the latencies of the period by region, and starts the next one without any. */
   drain(): ReadonlyMap<string, readonly ClientSample[]> {
     const samples = new Map(this.#samples);
     this.#samples.clear();

@@ -1,24 +1,35 @@
 /**
- * Telemetry tokens: what a PoP hands to a client with a plan, and wants back with a report. A token is bound to this PoP,
- * to the client's address and to a term of some minutes, so it cannot be collected elsewhere nor used for long.
+ * Telemetry tokens: a PoP hands one to a client with each plan and expects it with each report. A token is bound to this
+ * PoP, to the client's address and to a term of five minutes, so no other client can use it, and no client for long.
  *
  * `<term>.<HMAC-SHA-256 in base64url>`. Only clocks of Cloudflare count, and they may be minutes apart.
  */
 import { AgaroseError } from "@agarose/core";
+import { fromBase64url, hmacKey, sign, toBase64url, verify } from "../platform/crypto.ts";
+import { parseVariables, secret } from "../platform/variables.ts";
 
-/** A token is issued for the term that the clock is in. */
+/** The variables of this room. */
+export const TELEMETRY_VARIABLES = {
+  TELEMETRY_KEY: secret("The secret of telemetry tokens. Default: one that the PoP creates for itself."),
+};
+
+/** Checks the variables of this room; undefined where none is set. Throws CONFIG_INVALID. */
+export function parseTelemetryKey(env: object): string | undefined {
+  return parseVariables(TELEMETRY_VARIABLES, env).TELEMETRY_KEY;
+}
+
+/** The length of a term. A token is issued for the current one. */
 export const TERM_MS = 5 * 60_000;
-/** Terms that are past and still taken: a token lives 10 to 15 minutes. */
+/** Past terms that are still accepted: a token lives 10 to 15 minutes. */
 const TERMS_PAST = 2;
-/** Terms that are to come, by our clock, and taken: the issuer's may be ahead. */
+/** Future terms that are accepted: the issuer's clock may be ahead. */
 const TERMS_AHEAD = 1;
-/** A key that was asked for and has not come since is asked for again. */
+/** After so long without an answer, the key is asked for again. */
 const ASK_AGAIN_MS = 5_000;
-/** Tokens of one term kept, so that a busy client costs one HMAC a term. */
+/** Tokens that are kept during a term: a busy client costs one HMAC a term. */
 const TOKENS_MAX = 10_000;
 
-const encoder = new TextEncoder();
-
+/** Issues and checks tokens. */
 export class TelemetryTokens {
   readonly #pop: string;
   readonly #now: () => number;
@@ -33,24 +44,24 @@ export class TelemetryTokens {
     this.#now = now;
   }
 
-  /** Whether `setKey` has been called: without a key there are no tokens. */
+  /** Whether `setKey` was called: without a key there are no tokens. */
   get hasKey(): boolean {
     return this.#key !== undefined;
   }
 
-  /** Whether it is time to ask for the key: many reads at once ask one time. */
+  /** Returns whether it is time to ask for the key: many simultaneous reads ask once. */
   mayAskForKey(): boolean {
     if (this.hasKey || this.#now() - this.#askedMs < ASK_AGAIN_MS) return false;
     this.#askedMs = this.#now();
     return true;
   }
 
-  async setKey(secret: string): Promise<void> {
-    const algorithm = { name: "HMAC", hash: "SHA-256" };
-    this.#key = await crypto.subtle.importKey("raw", encoder.encode(secret), algorithm, false, ["sign", "verify"]);
+  /** Sets the secret that signs tokens. */
+  async setKey(text: string): Promise<void> {
+    this.#key = await hmacKey(text);
   }
 
-  /** A token for the client at `address`. `setKey` must have been called. */
+  /** Returns a token for the client at `address`. Throws INTERNAL before `setKey`. */
   async issue(address: string): Promise<string> {
     const term = this.#currentTerm();
     if (term !== this.#term || this.#issued.size >= TOKENS_MAX) {
@@ -59,29 +70,27 @@ export class TelemetryTokens {
     }
     let token = this.#issued.get(address);
     if (token === undefined) {
-      token = `${term}.${base64url(await this.#sign(this.#text(term, address)))}`;
+      token = `${term}.${toBase64url(await sign(this.#required(), this.#text(term, address)))}`;
       this.#issued.set(address, token);
     }
     return token;
   }
 
   /**
-   * Checks that `token` was issued here, lately, to the client at `address`; compares in constant time. Returns a
-   * name for the client that does not tell its address and stays the same over all terms. Throws FORBIDDEN.
+   * Checks that this PoP issued `token` recently to the client at `address`, in constant time. Returns a name for the
+   * client that hides its address and stays the same in all terms. Throws FORBIDDEN.
    */
   async check(token: unknown, address: string): Promise<string> {
     const [, termText = "", mac = ""] = /^(\d{1,12})\.([\w-]{43})$/.exec(typeof token === "string" ? token : "") ?? [];
     if (mac === "") throw refused(token === undefined ? "the report has no token" : "its token is malformed");
     const term = Number(termText);
     const age = this.#currentTerm() - term;
-    if (age > TERMS_PAST) throw refused(`its token expired: it is of ${age} terms ago, ${TERMS_PAST} are taken`);
-    if (age < -TERMS_AHEAD) throw refused("its token is of the future");
-    const signature = bytesOf(mac);
-    const text = encoder.encode(this.#text(term, address));
-    if (!(await crypto.subtle.verify("HMAC", this.#required(), signature, text))) {
+    if (age > TERMS_PAST) throw refused(`its token expired: it is ${age} terms old, and ${TERMS_PAST} are accepted`);
+    if (age < -TERMS_AHEAD) throw refused("its token is from the future");
+    if (!(await verify(this.#required(), fromBase64url(mac), this.#text(term, address)))) {
       throw refused("its token is not one of this PoP for this address");
     }
-    return base64url(await this.#sign(`agarose-client\n${address}`)).slice(0, 16);
+    return toBase64url(await sign(this.#required(), `agarose-client\n${address}`)).slice(0, 16);
   }
 
   #currentTerm(): number {
@@ -92,17 +101,13 @@ export class TelemetryTokens {
     return `agarose-telemetry\n${this.#pop}\n${term}\n${address}`;
   }
 
-  async #sign(text: string): Promise<Uint8Array> {
-    return new Uint8Array(await crypto.subtle.sign("HMAC", this.#required(), encoder.encode(text)));
-  }
-
   #required(): CryptoKey {
     if (this.#key) return this.#key;
     throw new AgaroseError("INTERNAL", "telemetry tokens are used before they have a key");
   }
 }
 
-/** Where a request comes from, as Cloudflare says: one customer's IPv6 addresses, a /64, count as one. */
+/** Returns the client's address as Cloudflare reports it. The IPv6 addresses of one customer, a /64, count as one. */
 export function clientAddress(headers: { get(name: string): string | null }): string {
   const address = headers.get("cf-connecting-ip") ?? "unknown";
   return address.includes(":") ? `${prefix64(address)}/64` : address;
@@ -124,15 +129,4 @@ function prefix64(address: string): string {
 
 function refused(problem: string): AgaroseError {
   return new AgaroseError("FORBIDDEN", `telemetry refused: ${problem}; every plan brings a new one`);
-}
-
-function base64url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replace(/=+$/, "");
-}
-
-function bytesOf(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "@agarose/core";
 import { expect, test } from "vitest";
-import { ConfigurationStore, parseConfiguration, type Configuration } from "./configuration.ts";
+import { ConfigurationSnapshot, parseConfiguration, type Configuration } from "./configuration.ts";
 
 const configuration = (epoch: number): Configuration => ({
   epoch,
@@ -34,7 +34,7 @@ function manualClock(): Clock & { advance(ms: number): void; killTimers(): void 
 
 function setUp() {
   const clock = manualClock();
-  const store = new ConfigurationStore(clock);
+  const store = new ConfigurationSnapshot(clock);
   const reads: PromiseWithResolvers<string | null>[] = [];
   const kv = {
     get: () => {

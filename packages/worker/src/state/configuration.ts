@@ -2,82 +2,65 @@
  * The configuration in force: what this PoP caches and how it sees the regions. The cache manager publishes it as one KV
  * value each period; isolates keep it in memory.
  */
-import type { Clock, Manifest } from "@agarose/core";
-import { Broadcast } from "../platform/kv-snapshot.ts";
+import type { Clock } from "@agarose/core";
+import * as v from "valibot";
+import { KvSnapshot } from "../platform/kv-snapshot.ts";
+import { parseJson } from "../platform/variables.ts";
+import type { RegionEstimate } from "../region-manager/region-latency.ts";
 
-export interface Configuration {
+const count = v.pipe(v.number(), v.safeInteger());
+const finite = v.pipe(v.number(), v.finite());
+const chunkIndex = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(255));
+
+const cachedObject = v.object({
+  key: v.string(),
+  /** Ascending chunk indices. */
+  chunks: v.array(chunkIndex),
+  stripes: count,
+  /** What it takes of the cache's capacity. */
+  bytes: count,
+});
+
+const configuration = v.object({
   /** Grows with each publication. */
-  readonly epoch: number;
+  epoch: count,
   /** When it was published: milliseconds since 1970. */
-  readonly at: number;
-  /** By version: which chunks every stripe of it has in the chunk cache. */
-  readonly cached: Readonly<Record<string, CachedObject>>;
+  at: finite,
+  /** By version: the chunks that every stripe of it has in the chunk cache. */
+  cached: v.record(v.string(), cachedObject),
+  regions: v.array(
+    v.object({
+      name: v.string(),
+      meanMs: finite,
+      sdMs: finite,
+      msPerByte: v.exactOptional(finite),
+      down: v.optional(v.boolean(), false),
+    }),
+  ),
+});
+
+/** One object in the chunk cache. */
+export type CachedObject = Immutable<v.InferOutput<typeof cachedObject>>;
+/** The configuration in force. */
+export interface Configuration extends Omit<Immutable<v.InferOutput<typeof configuration>>, "regions"> {
   readonly regions: readonly RegionEstimate[];
 }
 
-export interface CachedObject {
-  readonly key: string;
-  /** Ascending chunk indices. */
-  readonly chunks: readonly number[];
-  readonly stripes: number;
-  /** What it takes of the cache's capacity. */
-  readonly bytes: number;
-}
+type Immutable<T> = { readonly [K in keyof T]: T[K] extends object ? Immutable<T[K]> : T[K] };
 
-export interface RegionEstimate {
-  readonly name: string;
-  /** Time to the first byte, and its spread. */
-  readonly meanMs: number;
-  readonly sdMs: number;
-  /** How much longer each byte takes; 0 or left out while that is not known. */
-  readonly msPerByte?: number;
-  readonly down: boolean;
-}
-
-/** Expected time of a region to deliver `bytes` bytes. */
-export function deliveryMs(
-  { meanMs, msPerByte = 0 }: Pick<RegionEstimate, "meanMs" | "msPerByte">,
-  bytes: number,
-): number {
-  return meanMs + msPerByte * bytes;
-}
-
-/** Length of one chunk in a stripe of the usual size. */
-export function shardBytes({ bytes, stripeBytes, k }: Pick<Manifest, "bytes" | "stripeBytes" | "k">): number {
-  return Math.ceil(Math.min(bytes, stripeBytes) / k);
-}
-
+/** The name of the KV value. */
 export const CONFIGURATION_NAME = "configuration";
+/** The configuration before the first one was published. */
 export const CONFIGURATION_EMPTY: Configuration = { epoch: 0, at: 0, cached: {}, regions: [] };
 
-export class ConfigurationStore extends Broadcast<Configuration> {
+/** The configuration in the memory of one isolate. */
+export class ConfigurationSnapshot extends KvSnapshot<Configuration> {
   constructor(clock: Clock) {
     super(clock, { name: CONFIGURATION_NAME, empty: CONFIGURATION_EMPTY, parse: parseConfiguration });
   }
 }
 
-/** A stored configuration, or undefined when it is malformed: then nothing counts as cached. */
+/** Returns a stored configuration, or undefined for a malformed one: then nothing counts as cached. */
 export function parseConfiguration(text: string): Configuration | undefined {
-  try {
-    const json = JSON.parse(text) as Configuration;
-    const sound =
-      Number.isSafeInteger(json.epoch) &&
-      Number.isFinite(json.at) &&
-      Array.isArray(json.regions) &&
-      json.regions.every(({ meanMs, sdMs, msPerByte = 0 }) => [meanMs, sdMs, msPerByte].every(Number.isFinite)) &&
-      Object.values(json.cached).every(isCachedObject);
-    return sound ? json : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isCachedObject(object: CachedObject): boolean {
-  return (
-    typeof object.key === "string" &&
-    Number.isSafeInteger(object.stripes) &&
-    Number.isSafeInteger(object.bytes) &&
-    Array.isArray(object.chunks) &&
-    object.chunks.every((chunk) => Number.isInteger(chunk) && chunk >= 0 && chunk < 256)
-  );
+  return parseJson(configuration, text);
 }

@@ -1,105 +1,67 @@
 /**
  * What a PoP must not forget between periods, in one Durable Object: region estimates, the ledger of the chunk cache, the
- * epoch, and whether a period is running. KV only broadcasts what is decided here, so a stale or failing KV misleads
- * nobody.
+ * epoch, and whether a period is running. KV only distributes these decisions, so a stale or failing KV misleads no read.
  */
 import { DurableObject } from "cloudflare:workers";
-import type { Env } from "../http/settings.ts";
 import { mergeRegion, type RegionProbe, type RegionState } from "../region-manager/region-estimates.ts";
-import { addSpending, type Spending } from "../cache-manager/write-budget.ts";
-import { SqlBlob } from "../platform/sql.ts";
+import { toHex } from "../platform/crypto.ts";
+import { Facts, SqlBlob } from "../platform/sql.ts";
 import { TelemetryIntake, type ClientReport, type ReportedReads } from "../request-monitor/telemetry-intake.ts";
+import type { LedgerEntry, PeriodReport } from "./ledger.ts";
+import { addSpending, type Spending } from "./spending.ts";
 
-/** An object in the chunk cache, as far as the cache manager knows. */
-export interface LedgerEntry {
-  readonly version: string;
-  readonly key: string;
-  readonly stripes: number;
-  /** Length of one chunk. */
-  readonly chunkBytes: number;
-  /** Chunks which every stripe has: what may be promised to readers. */
-  readonly chunks: readonly number[];
-  /** Chunks which every stripe is to have; empty while the object is being evicted. */
-  readonly target: readonly number[];
-  /** Stripes 0 to `done` - 1 have the target already. */
-  readonly done: number;
-}
-
-/** How the last period went. */
-export interface PeriodReport {
-  readonly at: number;
-  readonly ms: number;
-  readonly epoch: number;
-  /** Objects that competed for the cache. */
-  readonly candidates: number;
-  /** Stripes written and removed. */
-  readonly written: number;
-  readonly evicted: number;
-  /** Chunks rebuilt from others because their region did not give them. */
-  readonly reconstructed: number;
-  /** Work left for the next period, in stripes. */
-  readonly left: number;
-  /** Work that waits for money, in stripes. */
-  readonly waiting: number;
-  /** What KV operations of this period cost. */
-  readonly usd: number;
-  readonly operations: number;
-  /** What went wrong, as `CODE: message`; bounded. */
-  readonly errors: readonly string[];
-}
-
+/** Everything that a period and `/v1/status` need at once. */
 export interface PopSnapshot {
   readonly epoch: number;
   readonly ledger: readonly LedgerEntry[];
   readonly regions: readonly RegionState[];
   readonly lastPeriod: PeriodReport | undefined;
-  /** On KV operations in the last month in which there were any. */
+  /** The spending of the last month with any. */
   readonly spending: Spending | undefined;
 }
 
 const TELEMETRY_KEY_BYTES = 32;
 
-export class PopState extends DurableObject<Env> {
+/** The state of one PoP. Its public methods are called by RPC. */
+export class PopState extends DurableObject {
   readonly #sql: SqlStorage;
+  readonly #facts: Facts;
   readonly #plan: SqlBlob;
-  /** In memory only: rows cost money, and what is lost with the object costs a little accuracy. */
+  /** In memory only: rows cost money, and losing these costs a little accuracy. */
   readonly #telemetry = new TelemetryIntake(Date.now);
 
-  constructor(state: DurableObjectState, env: Env) {
+  constructor(state: DurableObjectState, env: object) {
     super(state, env);
     this.#sql = state.storage.sql;
+    this.#facts = new Facts(this.#sql);
     this.#plan = new SqlBlob(this.#sql, "plan");
     this.#sql.exec(`
-      CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, json TEXT NOT NULL);
       CREATE TABLE IF NOT EXISTS regions (name TEXT PRIMARY KEY, json TEXT NOT NULL);
       CREATE TABLE IF NOT EXISTS ledger (version TEXT PRIMARY KEY, json TEXT NOT NULL);
     `);
   }
 
-  /** Takes in what clients report and this PoP's reads have measured; returns what counts of the reported reads. */
+  /** Takes reports of clients and of this PoP's own reads. Returns the reported reads that count. */
   report(reports: readonly ClientReport[]): ReportedReads[] {
     return reports.flatMap((report) => this.#telemetry.take(report));
   }
 
-  /** The secret of telemetry tokens where none is configured: made once, and the same for all isolates. */
+  /** Returns the secret of telemetry tokens for a PoP without TELEMETRY_KEY: created once, the same for all isolates. */
   telemetryKey(): string {
-    const known = this.#fact<string>("telemetryKey");
+    const known = this.#facts.get<string>("telemetryKey");
     if (known !== undefined) return known;
-    const bytes = crypto.getRandomValues(new Uint8Array(TELEMETRY_KEY_BYTES));
-    const key = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-    this.#setFact("telemetryKey", key);
-    return key;
+    return this.#facts.set("telemetryKey", toHex(crypto.getRandomValues(new Uint8Array(TELEMETRY_KEY_BYTES))));
   }
 
-  /** Starts a period, unless one is running whose lease has not run out. */
+  /** Starts a period. Returns undefined while another one holds a lease that has not expired. */
   beginPeriod(nowMs: number, leaseMs: number): PopSnapshot | undefined {
-    const leaseUntil = this.#fact<number>("leaseUntil") ?? 0;
+    const leaseUntil = this.#facts.get<number>("leaseUntil") ?? 0;
     if (leaseUntil > nowMs && leaseUntil - nowMs <= leaseMs) return undefined;
-    this.#setFact("leaseUntil", nowMs + leaseMs);
+    this.#facts.set("leaseUntil", nowMs + leaseMs);
     return this.snapshot();
   }
 
-  /** Folds probes and the samples taken in into the estimates; forgets regions that are not probed any more. */
+  /** Updates the estimates from probes and samples; forgets regions that are no longer probed. */
   mergeRegions(probes: readonly RegionProbe[]): RegionState[] {
     const before = new Map(this.#rows<RegionState>("regions").map((state) => [state.name, state]));
     const samples = this.#telemetry.drain();
@@ -111,7 +73,7 @@ export class PopState extends DurableObject<Env> {
     return merged;
   }
 
-  /** Records ledger entries: before the writes they announce, and after those they confirm. */
+  /** Records ledger entries: before the writes that they announce, and after those that they confirm. */
   record(entries: readonly LedgerEntry[]): void {
     for (const entry of entries) {
       this.#sql.exec(
@@ -122,69 +84,63 @@ export class PopState extends DurableObject<Env> {
     }
   }
 
-  /** Has the next period check every stripe of these versions. */
+  /** Makes the next period check every stripe of these versions. */
   suspect(versions: readonly string[]): void {
     const entries = this.#rows<LedgerEntry>("ledger").filter(({ version }) => versions.includes(version));
     this.record(entries.map((entry) => ({ ...entry, done: 0 })));
   }
 
-  /** Forgets what has been evicted. */
+  /** Forgets evicted versions. */
   remove(versions: readonly string[]): void {
     for (const version of versions) this.#sql.exec("DELETE FROM ledger WHERE version = ?", version);
   }
 
-  /** The number of the next configuration. */
+  /** Returns the number of the next configuration. */
   nextEpoch(): number {
-    const epoch = (this.#fact<number>("epoch") ?? 0) + 1;
-    this.#setFact("epoch", epoch);
+    const epoch = (this.#facts.get<number>("epoch") ?? 0) + 1;
+    this.#facts.set("epoch", epoch);
     return epoch;
   }
 
-  /** What the planner left in the last period. */
+  /** Returns what the planner saved in the last period. */
   loadPlan(): Uint8Array | undefined {
     return this.#plan.load();
   }
 
+  /** Saves the planner's state for the next period. */
   savePlan(plan: Uint8Array): void {
     this.#plan.save(plan);
   }
 
-  /** Adds to what has been spent; less than nothing gives back. */
+  /** Adds to the spending; a negative amount gives back. */
   spend(spending: Spending): void {
-    this.#setFact("spending", addSpending(this.#fact<Spending>("spending"), spending));
+    this.#facts.set("spending", addSpending(this.#facts.get<Spending>("spending"), spending));
   }
 
+  /** Ends the period and keeps its report. */
   endPeriod(report: PeriodReport): void {
-    this.#setFact("lastPeriod", report);
-    this.#setFact("leaseUntil", 0);
+    this.#facts.set("lastPeriod", report);
+    this.#facts.set("leaseUntil", 0);
   }
 
-  /** Ends what `beginPeriod` began, where it was no period. */
+  /** Ends the lease of `beginPeriod` without a report: a purge holds one too. */
   endLease(): void {
-    this.#setFact("leaseUntil", 0);
+    this.#facts.set("leaseUntil", 0);
   }
 
+  /** Returns everything but the plan. */
   snapshot(): PopSnapshot {
     return {
-      epoch: this.#fact<number>("epoch") ?? 0,
+      epoch: this.#facts.get<number>("epoch") ?? 0,
       ledger: this.#rows<LedgerEntry>("ledger"),
       regions: this.#rows<RegionState>("regions"),
-      lastPeriod: this.#fact<PeriodReport>("lastPeriod"),
-      spending: this.#fact<Spending>("spending"),
+      lastPeriod: this.#facts.get<PeriodReport>("lastPeriod"),
+      spending: this.#facts.get<Spending>("spending"),
     };
   }
 
   #rows<T>(table: "regions" | "ledger"): T[] {
     const rows = this.#sql.exec<{ json: string }>(`SELECT json FROM ${table}`).toArray();
     return rows.map(({ json }) => JSON.parse(json) as T);
-  }
-
-  #fact<T>(name: string): T | undefined {
-    const row = this.#sql.exec<{ json: string }>("SELECT json FROM facts WHERE name = ?", name).toArray()[0];
-    return row && (JSON.parse(row.json) as T);
-  }
-
-  #setFact(name: string, value: unknown): void {
-    this.#sql.exec("INSERT OR REPLACE INTO facts (name, json) VALUES (?, ?)", name, JSON.stringify(value));
   }
 }

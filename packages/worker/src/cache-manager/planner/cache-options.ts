@@ -1,13 +1,14 @@
 /**
- * What keeping d chunks of an object saves, and which ones they are: the caching options (Agar, ICDCS'17, section IV) for the
- * read that the reader really makes, from the best k + delta sources of which the first k count. Pure.
+ * What keeping d chunks of an object saves, and which chunks they are: the caching options (Agar, ICDCS'17, section IV) for
+ * the actual read, from the best k + delta sources of which the first k count. Pure.
  */
-import { CHUNKS_MAX, isFunctional } from "@agarose/core";
+import { CHUNKS_MAX, isFunctional, type LatencyEstimate } from "@agarose/core";
 import { cachingOptions, expectedReadMs, type CachingOption, type ChunkLatency } from "@agarose/solver";
-import { deliveryMs, type RegionEstimate } from "../../state/configuration.ts";
 import { NO_PEERS, type PeerView } from "../../peers/peer-view.ts";
+import { chunkLatencies, nearer, type RegionEstimate } from "../../region-manager/region-latency.ts";
 import type { ObjectShape } from "./object-shape.ts";
 
+/** Latencies, peers and contents that options depend on. */
 export interface CacheView {
   readonly regions: readonly RegionEstimate[];
   /** Time to deliver a cached chunk. */
@@ -15,28 +16,26 @@ export interface CacheView {
   /** Requests beyond k that readers make. */
   readonly delta: number;
   /**
-   * Cache rows of the code that no region has (Sprout): this PoP's k of them, which those of PoPs with other numbers differ
-   * from, as far as there are rows for all. Default: cache copies of stored chunks.
+   * This PoP's number: the cache then holds k parity rows that no region has (Sprout). PoPs of different numbers hold
+   * different rows while rows suffice. Default: the cache holds copies of stored chunks.
    */
   readonly functionalPop?: number | undefined;
   /** Default: none. */
   readonly peers?: PeerView | undefined;
-  /** What is cached of a version, or is to be. Default: nothing. */
+  /** Returns the chunks of a version that are cached or will be. Default: none. */
   readonly cachedOf?: ((version: string) => readonly number[]) | undefined;
 }
 
-/** An object and how often it is asked for here. */
+/** An object and how often clients request it here. */
 export interface ValuedObject {
   readonly object: ObjectShape;
   /** Requests per period. */
   readonly popularity: number;
 }
 
-/** When fewer than k chunks can be had, those of regions that are down count too, this far away. */
-const DOWN_MS = 60_000;
-/** A cached set stays while another of its size is better by less than this: estimates wobble, and writes cost. */
+/** A cached set stays until another of its size is better by this share: estimates fluctuate, and writes cost money. */
 const WORTH_CHANGING = 0.05;
-/** Objects whose chunks are equally far share one entry, so few are needed. */
+/** Objects with equally distant chunks share one entry, so few are needed. */
 const KNOWN_MAX = 8_192;
 
 /** d chunks of one object. */
@@ -46,7 +45,7 @@ interface Kept {
   readonly savedMs: number;
 }
 
-/** Valid as long as latencies, popularity and what is cached stay the same. */
+/** The options of all objects, valid while latencies, popularity and the cache stay the same. */
 export class CacheOptions {
   readonly #view: CacheView;
   readonly #peers: PeerView;
@@ -58,11 +57,12 @@ export class CacheOptions {
     this.#peers = view.peers ?? NO_PEERS;
   }
 
+  /** The estimates. */
   get regions(): readonly RegionEstimate[] {
     return this.#view.regions;
   }
 
-  /** Places in `regions` of those that a read can ask for a chunk now, one for each chunk. */
+  /** Returns, for each chunk of a region that is up, the place of its region in `regions`. */
   regionsOf({ placement }: ObjectShape): number[] {
     const { regions } = this.#view;
     return placement
@@ -70,17 +70,17 @@ export class CacheOptions {
       .filter((place) => place >= 0);
   }
 
-  /** Milliseconds that a read gets faster by keeping d chunks, on the mean of all reads here and at peers; >= 0. */
+  /** Returns the milliseconds that keeping d chunks saves a read, on the mean of all reads here and at peers; >= 0. */
   savedMs(valued: ValuedObject, d: number): number {
     return this.#keptOf(valued)[d]?.savedMs ?? 0;
   }
 
-  /** Which d chunks to keep: the best ones, but those that are cached as long as they are hardly worse. */
+  /** Returns the d chunks to keep: the best ones, or the cached ones while those are hardly worse. */
   chunksFor(valued: ValuedObject, d: number): readonly number[] {
     return this.#keptOf(valued)[d]?.chunks ?? [];
   }
 
-  /** `savedMs` for exactly these chunks. */
+  /** Returns `savedMs` for exactly these chunks. */
   savedMsWith(valued: ValuedObject, chunks: readonly number[]): number {
     const { object } = valued;
     const sources = this.#sourcesOf(object);
@@ -109,7 +109,7 @@ export class CacheOptions {
     return kept;
   }
 
-  /** An object that is kept in whole is kept as data: distance matters no more, and data needs no codec. */
+  /** A complete object is kept as data chunks: distance no longer matters, and data needs no codec. */
   #best(object: ObjectShape, d: number): readonly number[] {
     const { k } = object;
     if (d >= k) return Array.from({ length: k }, (_, chunk) => chunk);
@@ -121,7 +121,7 @@ export class CacheOptions {
     return this.#optionsOf(object)[d - 1]?.chunks ?? [];
   }
 
-  /** Whether rows among these are those of another PoP: this one's number has changed, because there are other peers now. */
+  /** Returns whether some rows belong to another PoP: this PoP's number changes with its list of peers. */
   #hasForeign(object: ObjectShape, chunks: readonly number[]): boolean {
     const { functionalPop } = this.#view;
     if (functionalPop === undefined) return false;
@@ -153,7 +153,7 @@ export class CacheOptions {
     return options;
   }
 
-  /** All PoPs value chunks by the same sum, the time saved at every one of them; policies ask for the mean of a read. */
+  /** All PoPs value chunks by the same sum, the time that every PoP saves; policies ask for the mean of a read. */
   #meanOfReads({ object, popularity }: ValuedObject, savedHereMs: number, chunks: readonly number[]): number {
     const elsewhere = this.#peers.requests.get(object.key) ?? 0;
     if (elsewhere === 0) return savedHereMs;
@@ -161,34 +161,23 @@ export class CacheOptions {
     return sum / (popularity + elsewhere);
   }
 
-  /** The nearest source of each chunk: its region, or a peer that holds it. */
+  /** Returns the nearest source of each chunk: its region, or a peer that holds it. */
   #sourcesOf(object: ObjectShape): ChunkLatency[] {
-    const nearest = new Map(regionSources(object, this.#view.regions).map((source) => [source.chunk, source]));
+    const nearest: (LatencyEstimate | undefined)[] = chunkLatencies(object, this.#view.regions);
     for (const { chunk, meanMs, sdMs } of this.#peers.chunksOf(object.version)) {
-      if (meanMs < (nearest.get(chunk)?.meanMs ?? Infinity)) nearest.set(chunk, { chunk, meanMs, sdMs });
+      nearest[chunk] = nearer(nearest[chunk], { meanMs, sdMs });
     }
-    return [...nearest.values()];
+    return Array.from(nearest, (latency, chunk) => (latency ? [{ chunk, ...latency }] : [])).flat();
   }
 }
 
-/** Rows end at `CHUNKS_MAX`; there is always room for the k of one PoP. */
+/** Returns the first row of a PoP. Rows end at `CHUNKS_MAX`; those of one PoP always fit. */
 function firstFunctional({ k, m }: ObjectShape, pop: number): number {
   const pops = Math.floor((CHUNKS_MAX - k - m) / k);
   return k + m + (pop % pops) * k;
 }
 
-function regionSources({ k, placement, shardBytes }: ObjectShape, regions: readonly RegionEstimate[]): ChunkLatency[] {
-  const byName = new Map(regions.map((region) => [region.name, region]));
-  const all = placement.map((name, chunk) => {
-    const region = byName.get(name);
-    if (!region || region.down) return { chunk, meanMs: DOWN_MS, sdMs: 0, down: true };
-    return { chunk, meanMs: deliveryMs(region, shardBytes), sdMs: region.sdMs, down: false };
-  });
-  const up = all.filter(({ down }) => !down);
-  return up.length >= k ? up : all;
-}
-
-/** Expected time of a read while exactly the chunks `cached` are cached. */
+/** Returns the expected time of a read while exactly the chunks `cached` are cached. */
 function readMs(
   sources: readonly ChunkLatency[],
   cached: readonly number[],

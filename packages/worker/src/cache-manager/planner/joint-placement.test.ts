@@ -1,14 +1,14 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Manifest } from "@agarose/core";
-import type { RegionEstimate } from "../../state/configuration.ts";
-import { PeerBook } from "../../peers/peer-table.ts";
+import type { RegionEstimate } from "../../region-manager/region-latency.ts";
+import { PeerTable } from "../../peers/peer-table.ts";
 import type { PeerMessage } from "../../peers/peer-message.ts";
 import { shapeOf } from "./object-shape.ts";
 import { Planner } from "./planner.ts";
-import type { LedgerEntry } from "../../state/pop-state.ts";
+import type { LedgerEntry } from "../../state/ledger.ts";
 import { NO_PEERS, type PeerView } from "../../peers/peer-view.ts";
-import { peerView } from "../../peers/saved-at-peers.ts";
+import { peerView } from "../../peers/peer-view.ts";
 import { isFirst, nextTurn } from "../../peers/turns.ts";
 
 const POPS = ["fra", "iad", "lhr"];
@@ -109,7 +109,7 @@ class Group {
 
 class Pop {
   readonly name: string;
-  readonly book = new PeerBook();
+  readonly book = new PeerTable();
   held = new Map<string, readonly number[]>();
   turn = 0;
   readonly #i: number;

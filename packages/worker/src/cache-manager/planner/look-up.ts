@@ -1,16 +1,18 @@
-/** What keys name now, as far as manifests can be had within what an invocation may do. */
+/** Which objects keys name now, as far as the limits of an invocation allow to look. */
 import { toAgaroseError, type Manifest } from "@agarose/core";
 import { CONNECTIONS_MAX } from "../../platform/connections.ts";
-import { inParallel } from "../../platform/parallel.ts";
+import { inParallel } from "../../platform/async.ts";
 import { shapeOf, type ObjectShape } from "./object-shape.ts";
 
+/** How to look keys up. */
 export interface LookUpOptions {
   readonly findManifest: (key: string) => Promise<Manifest>;
-  /** Whether another manifest is within what the platform allows. */
+  /** Returns whether the platform allows another manifest. */
   readonly mayLookUp: () => boolean;
   readonly onError: (error: unknown) => void;
 }
 
+/** What keys name. */
 export interface LookedUp {
   /** By key; undefined where there is nothing to cache. Keys that could not be looked up are missing. */
   readonly objects: ReadonlyMap<string, ObjectShape | undefined>;
@@ -18,9 +20,10 @@ export interface LookedUp {
   readonly manifests: Map<string, Manifest>;
 }
 
-/** Nothing of this name is stored, so nothing is to be cached; any other failure says nothing of the object. */
+/** These errors prove that no object exists. Any other failure proves nothing. */
 const GONE: ReadonlySet<string> = new Set(["OBJECT_NOT_FOUND", "KEY_INVALID", "KEY_TOO_LONG"]);
 
+/** Looks up each key once. Never rejects. */
 export async function lookUp(keys: Iterable<string>, options: LookUpOptions): Promise<LookedUp> {
   const objects = new Map<string, ObjectShape | undefined>();
   const manifests = new Map<string, Manifest>();

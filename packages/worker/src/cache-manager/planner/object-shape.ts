@@ -1,7 +1,8 @@
-/** What planning needs to know of an object: its manifest without the hashes, which are most of it. Pure. */
+/** What planning needs of an object: its manifest without the hashes, which are most of it. Pure. */
 import { chunkBytes, stripeCount, type Manifest } from "@agarose/core";
-import { shardBytes } from "../../state/configuration.ts";
+import { shardBytes } from "../../region-manager/region-latency.ts";
 
+/** The shape of one version. */
 export interface ObjectShape {
   readonly key: string;
   readonly version: string;
@@ -10,13 +11,13 @@ export interface ObjectShape {
   /** Region of each stored chunk. */
   readonly placement: readonly string[];
   readonly stripes: number;
-  /** Bytes of one chunk, over all stripes: what keeping it weighs. */
+  /** Bytes of one chunk over all stripes: its weight in the cache. */
   readonly chunkBytes: number;
   /** Bytes of one chunk in a stripe of the usual size: what one request transfers. */
   readonly shardBytes: number;
 }
 
-/** Undefined for an empty object, of which nothing can be cached. */
+/** Returns the shape, or undefined for an empty object, which has nothing to cache. */
 export function shapeOf(manifest: Manifest): ObjectShape | undefined {
   const stripes = stripeCount(manifest);
   if (stripes === 0) return undefined;
@@ -33,7 +34,7 @@ export function shapeOf(manifest: Manifest): ObjectShape | undefined {
   };
 }
 
-/** Whether chunks and weights of both are the same, so that what was learned of one holds for the other. */
+/** Returns whether both have the same chunks and weights, so that knowledge about one applies to the other. */
 export function sameShape(a: ObjectShape, b: ObjectShape): boolean {
   return a.k === b.k && a.m === b.m && a.chunkBytes === b.chunkBytes && a.placement.join() === b.placement.join();
 }

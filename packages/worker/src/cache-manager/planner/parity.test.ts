@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 // What the simulator is made of, which is no part of the solver's face.
 import { Caches, SinglePopCache } from "../../../../solver/src/simulator/cache-state.ts";
 import { World } from "../../../../solver/src/simulator/world.ts";
-import type { RegionEstimate } from "../../state/configuration.ts";
+import type { RegionEstimate } from "../../region-manager/region-latency.ts";
 import type { ObjectShape } from "./object-shape.ts";
 import { Planner } from "./planner.ts";
 

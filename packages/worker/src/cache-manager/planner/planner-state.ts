@@ -1,20 +1,21 @@
 /**
- * What the planner must not forget between periods, as bytes: the length of a JSON text (4 bytes, little-endian), that text
- * (slots, and what they were planned by), and the policy's own snapshot.
+ * The planner's memory between periods, as bytes: the length of a JSON text (4 bytes, little-endian), that text (slots, and
+ * the estimates of the plan), and the policy's own snapshot.
  */
-import type { RegionEstimate } from "../../state/configuration.ts";
+import type { RegionEstimate } from "../../region-manager/region-latency.ts";
 import type { Slot } from "./slot-cache.ts";
 
+/** What the planner remembers. */
 export interface PlannerState {
   readonly policy: string;
   /** Periods planned so far. */
   readonly periods: number;
-  /** Time of the last one. */
+  /** Time of the last one, in seconds since 1970. */
   readonly seconds: number;
   /** The estimates in force. */
   readonly regions: readonly RegionEstimate[];
   readonly slots: readonly { readonly slot: number; readonly content: Slot; readonly d: number }[];
-  /** Of the policy; undefined to start it anew. */
+  /** Snapshot of the policy; undefined to start the policy from nothing. */
   readonly snapshot: Uint8Array | undefined;
 }
 
@@ -22,7 +23,7 @@ const FORMAT = 1;
 
 interface StoredState extends Omit<PlannerState, "slots" | "snapshot"> {
   readonly format: number;
-  /** Many objects share one. */
+  /** Each placement once, because many objects share one. */
   readonly placements: readonly (readonly string[])[];
   readonly slots: readonly StoredSlot[];
 }
@@ -42,6 +43,7 @@ type StoredSlot = readonly [
   shardBytes: number,
 ];
 
+/** Returns the state as bytes. */
 export function encodePlannerState({ slots, snapshot, ...rest }: PlannerState): Uint8Array {
   const placements = new Map<string, { index: number; placement: readonly string[] }>();
   const indexOf = (placement: readonly string[]): number => {
@@ -69,7 +71,7 @@ export function encodePlannerState({ slots, snapshot, ...rest }: PlannerState): 
   return bytes;
 }
 
-/** Undefined for what was not written by this format: then everything is learned anew. */
+/** Returns the state, or undefined for bytes of another format: then the planner starts from nothing. */
 export function decodePlannerState(bytes: Uint8Array): PlannerState | undefined {
   try {
     const length = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true);

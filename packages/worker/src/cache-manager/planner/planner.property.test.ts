@@ -2,7 +2,7 @@
 import { POLICY_NAMES } from "@agarose/solver";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { LedgerEntry } from "../../state/pop-state.ts";
+import type { LedgerEntry } from "../../state/ledger.ts";
 import type { ObjectShape } from "./object-shape.ts";
 import { Planner } from "./planner.ts";
 

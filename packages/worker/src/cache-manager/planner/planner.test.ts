@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { RegionEstimate } from "../../state/configuration.ts";
-import type { LedgerEntry } from "../../state/pop-state.ts";
+import type { RegionEstimate } from "../../region-manager/region-latency.ts";
+import type { LedgerEntry } from "../../state/ledger.ts";
 import type { ObjectShape } from "./object-shape.ts";
 import { decodePlannerState, encodePlannerState } from "./planner-state.ts";
 import { Planner, type CachePlan, type PlanInput, type PlannerOptions } from "./planner.ts";

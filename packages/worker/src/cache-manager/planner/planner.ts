@@ -1,14 +1,14 @@
 /**
- * The planner: runs one of the solver's policies over what was asked for in each period and says what the cache should
- * hold. The policy is the same object that the simulator runs; only the world around it is real. Pure.
+ * The planner: runs one of the solver's policies over the requests of each period and returns what the cache should hold. The
+ * simulator runs the same policies; only the world around them is real here. Pure.
  *
- * The requests of a period are counted, not logged, so the policy is told of them in a random order, the same for the same
- * period, evenly over the period. Then it learns of latencies that have changed, and that the period is over.
+ * Requests are counted, not logged. The planner therefore replays them in a seeded random order, evenly over the period. Then
+ * it passes changed latencies to the policy, and the end of the period.
  */
 import { createPolicy, replay, seededRandom, type Policy } from "@agarose/solver";
-import type { RegionEstimate } from "../../state/configuration.ts";
+import type { RegionEstimate } from "../../region-manager/region-latency.ts";
 import { NO_PEERS, type PeerView } from "../../peers/peer-view.ts";
-import type { LedgerEntry } from "../../state/pop-state.ts";
+import type { LedgerEntry } from "../../state/ledger.ts";
 import { CacheOptions, type CacheView } from "./cache-options.ts";
 import { sameShape, type ObjectShape } from "./object-shape.ts";
 import { decodePlannerState, encodePlannerState } from "./planner-state.ts";
@@ -16,21 +16,22 @@ import { holdRegions } from "./region-hold.ts";
 import { sampleCounts } from "./sample-counts.ts";
 import { SlotCache } from "./slot-cache.ts";
 
+/** How to plan. */
 export interface PlannerOptions extends Omit<CacheView, "regions" | "peers" | "cachedOf"> {
-  /** A name that the solver knows. */
+  /** Name of one of the solver's policies. */
   readonly policy: string;
   readonly capacityBytes: number;
-  /** Objects that the policy tells apart. Default: 4,096. */
+  /** Objects that the policy distinguishes. Default: 4,096. */
   readonly slots?: number;
 }
 
-/** What a period has brought. */
+/** The observations of a period. */
 export interface PlanInput {
   /** Milliseconds since 1970. */
   readonly nowMs: number;
   /** Most popular first. */
   readonly requests: readonly { readonly key: string; readonly requests: number; readonly popularity: number }[];
-  /** What keys name now; undefined where there is nothing to cache any more. Keys that were not looked up are missing. */
+  /** What keys name now; undefined where nothing is left to cache. Keys that were not looked up are missing. */
   readonly objects: ReadonlyMap<string, ObjectShape | undefined>;
   /** As measured at the end of the period. */
   readonly regions: readonly RegionEstimate[];
@@ -38,44 +39,46 @@ export interface PlanInput {
   readonly peers?: PeerView;
   /** What is cached, by version. */
   readonly ledger: ReadonlyMap<string, LedgerEntry>;
-  /** Whether it is this PoP's turn: if not, the policy learns what was asked for, and the plan stays. Default: true. */
+  /** Whether it is this PoP's turn. Otherwise the policy only learns, and the plan stays. Default: true. */
   readonly mayChange?: boolean;
 }
 
-/** What one object should have in the cache: at least one chunk. */
-export interface PlannedObject {
+/** The chunks that one object should have in the cache: at least one. */
+export interface PlannedContents {
   readonly object: ObjectShape;
   /** Ascending. */
   readonly chunks: readonly number[];
-  /** Milliseconds that it saves per period beyond what is cached now; >= 0. */
+  /** Milliseconds that they save per period beyond the current cache; >= 0. */
   readonly worth: number;
 }
 
+/** What the cache should hold. */
 export interface CachePlan {
-  readonly planned: readonly PlannedObject[];
-  /** For the next period's planner. */
+  readonly planned: readonly PlannedContents[];
+  /** State for the next period's planner. */
   readonly state: Uint8Array;
   /** Objects that competed for the cache. */
   readonly candidates: number;
-  /** What the policy threw: then the plan is that of the period before, and the policy starts anew in the next one. */
+  /** What the policy threw: the plan is then the previous one, and the policy starts from nothing in the next period. */
   readonly error?: unknown;
 }
 
-/** Objects that a policy tells apart by default. */
+/** Objects that a policy distinguishes by default. */
 export const SLOTS = 4_096;
-/** Requests that a policy is told of each period: more hardly make a better estimate. */
+/** Requests that the planner replays each period: more would hardly improve the estimate. */
 const REPLAYED_MAX = 20_000;
 /**
- * Requests x objects: policies look at all they know now and then. The adaptive one takes 3 s of CPU time for so many, of the
- * 30 s that Cron Triggers have.
+ * Limit on requests x objects, because policies occasionally scan all objects. The adaptive policy takes 3 s of CPU time for
+ * so many; Cron Triggers have 30 s.
  */
 const REPLAY_WORK_MAX = 16_000_000;
-/** An object that nobody has asked for in a day leaves the cache. */
+/** An object without requests for a day leaves the cache. */
 const FORGET_SECONDS = 86_400;
 const FIRST_PERIOD_SECONDS = 60;
-/** What the popularity of a key is multiplied by that the request monitor does not list any more: Agar's 1 - alpha. */
+/** Factor per period for the popularity of a key that the request monitor no longer lists: Agar's 1 - alpha. */
 const FADE = 0.2;
 
+/** Plans one period. */
 export class Planner {
   readonly #options: PlannerOptions;
   readonly #cache: SlotCache;
@@ -150,7 +153,7 @@ export class Planner {
     };
   }
 
-  /** From now on objects are valued by these latencies. */
+  /** Sets the latencies by which objects are valued. */
   #lookAt(regions: readonly RegionEstimate[], { peers, ledger }: PlanInput): void {
     const { cacheMs, delta, functionalPop } = this.#options;
     const cachedOf = (version: string): readonly number[] => ledger.get(version)?.target ?? [];
@@ -165,12 +168,12 @@ export class Planner {
       return createPolicy(policy, this.#cache, {}, this.#snapshot);
     } catch (error) {
       if (this.#snapshot === undefined) throw error;
-      // Of another format: what the policy knew is learned anew, and what is cached stays.
+      // The snapshot has another format: the policy starts from nothing, and the cache stays.
       return createPolicy(policy, this.#cache);
     }
   }
 
-  /** Gives every object asked for its slot, and takes it from those that are gone; returns the requests by slot. */
+  /** Gives every requested object a slot and frees the slots of objects that are gone. Returns the requests by slot. */
   #settle(input: PlanInput, seconds: number, policy: Policy): Uint32Array {
     const cache = this.#cache;
     const counts = new Uint32Array(cache.objects);
@@ -195,7 +198,7 @@ export class Planner {
       if (requests > 0) content.askedSeconds = seconds;
       counts[slot]! += requests;
     }
-    // What peers read from here is asked of this cache too.
+    // Requests of peers are requests to this cache, too.
     for (const [key, requests] of input.peers?.requests ?? []) {
       const slot = this.#slotFor(key, input, seconds, policy);
       if (slot !== undefined) counts[slot]! += Math.round(requests);
@@ -227,7 +230,7 @@ export class Planner {
     policy.forget?.(slot);
   }
 
-  /** The capacity may be smaller than it was. */
+  /** Frees space after an operator has reduced the capacity. */
   #shrinkToCapacity(): void {
     const cache = this.#cache;
     if (cache.used <= cache.capacity) return;
@@ -254,7 +257,7 @@ export class Planner {
     return kept;
   }
 
-  #planned(ledger: ReadonlyMap<string, LedgerEntry>): PlannedObject[] {
+  #planned(ledger: ReadonlyMap<string, LedgerEntry>): PlannedContents[] {
     const options = this.#cacheOptions;
     return this.#kept().map((slot) => {
       const content = this.#cache.at(slot)!;

@@ -1,10 +1,10 @@
-/** Which estimates of the regions to plan by: those of before, until a region has changed by more than estimates wobble. Pure. */
-import type { RegionEstimate } from "../../state/configuration.ts";
+/** The estimates to plan by: the previous ones, until a region changes by more than estimates fluctuate. Pure. */
+import type { RegionEstimate } from "../../region-manager/region-latency.ts";
 
-/** A change of mean and deviation together, as a share of the mean. */
+/** A change of mean and deviation together that matters, as a share of the mean. */
 const WORTH_NOTICING = 0.05;
 
-/** `before` itself when no region has changed. */
+/** Returns `before` itself when no region has changed. */
 export function holdRegions(
   before: readonly RegionEstimate[],
   measured: readonly RegionEstimate[],

@@ -1,8 +1,8 @@
-/** So many of a period's requests that a policy can be told of each within the CPU time of a Cron Trigger. Pure. */
+/** Samples a period's requests, so that a policy can replay each within the CPU time of a Cron Trigger. Pure. */
 
 /**
- * `counts` scaled down to `max` in all, or as they are when they are no more: every (total / max)-th request of all of them in
- * a row (systematic sampling), so that each object keeps its share to within one request.
+ * Returns `counts` scaled down to `max` in total, or as they are when they are no more. It takes every (total / max)-th
+ * request of all in a row (systematic sampling), so each object keeps its share to within one request.
  */
 export function sampleCounts(counts: Uint32Array, max: number): Uint32Array {
   const total = counts.reduce((sum, count) => sum + count, 0);

@@ -1,29 +1,30 @@
 /**
- * The PoP's cache as a policy of the solver sees it: objects are numbered slots, and what the policy decides is noted here
- * before anything is written. Pure.
+ * The PoP's cache as a policy of the solver sees it: objects are numbered slots. It records the policy's decisions; nothing
+ * is written yet. Pure.
  */
 import { AgaroseError } from "@agarose/core";
 import type { PolicyCache } from "@agarose/solver";
 import type { CacheOptions, ValuedObject } from "./cache-options.ts";
 import type { ObjectShape } from "./object-shape.ts";
 
-/** What a slot stands for. */
+/** The object of a slot. */
 export interface Slot extends ValuedObject {
-  /** Requests per period, as the request monitor has them. */
+  /** Requests per period, from the request monitor. */
   popularity: number;
-  /** When it was last asked for, in the seconds that policies are told. */
+  /** Time of the last request, in seconds since 1970. */
   askedSeconds: number;
 }
 
 const NOTHING = new Float64Array(0);
 
+/** All slots. */
 export class SlotCache implements PolicyCache {
   readonly objects: number;
   readonly capacity: number;
   readonly chunkWeight: Float64Array;
   readonly #slots: (Slot | undefined)[];
   readonly #counts: Uint8Array;
-  /** By slot and d, as far as they were asked for: policies ask again and again. */
+  /** By slot and d, kept because policies ask repeatedly. */
   readonly #saved: (Float64Array | undefined)[];
   readonly #byKey = new Map<string, number>();
   readonly #byVersion = new Map<string, number>();
@@ -41,29 +42,33 @@ export class SlotCache implements PolicyCache {
     this.chunkWeight = new Float64Array(slots).fill(1);
   }
 
-  /** From now on `savedMs` answers by these. */
+  /** Sets the options that `savedMs` uses. */
   set options(options: CacheOptions) {
     this.#options = options;
     this.#saved.fill(undefined);
   }
 
+  /** Bytes of all kept chunks. */
   get used(): number {
     return this.#used;
   }
 
+  /** Chunks that a read of the slot's object needs. */
   kOf(slot: number): number {
     return this.#slots[slot]?.object.k ?? 1;
   }
 
+  /** Chunks that the slot keeps. */
   countOf(slot: number): number {
     return this.#counts[slot]!;
   }
 
+  /** Milliseconds that keeping d chunks saves a read. */
   savedMs(slot: number, d: number): number {
     return (this.#saved[slot] ??= this.#savedBy(slot))[d] ?? 0;
   }
 
-  /** For a policy that reckons with busy regions. How busy they are is not measured: buckets are shared with the world. */
+  /** For policies that model busy regions. Utilization is 0: buckets are shared, so a PoP cannot measure it. */
   get storage(): NonNullable<PolicyCache["storage"]> {
     const options = this.#options;
     return {
@@ -76,7 +81,7 @@ export class SlotCache implements PolicyCache {
     };
   }
 
-  /** Throws INTERNAL when it does not fit: a policy's mistake. */
+  /** Keeps d chunks. Throws INTERNAL when they do not fit: a policy's mistake. */
   keep(slot: number, d: number): void {
     const used = this.#used + (d - this.#counts[slot]!) * this.chunkWeight[slot]!;
     if (used > this.capacity || !(d >= 0 && d <= this.kOf(slot))) {
@@ -90,26 +95,28 @@ export class SlotCache implements PolicyCache {
     this.#counts[slot] = d;
   }
 
-  /** Keeps nothing of it, even while the others are still too much. */
+  /** Keeps nothing of a slot, even while the others exceed the capacity. */
   drop(slot: number): void {
     this.#used -= this.#counts[slot]! * this.chunkWeight[slot]!;
     this.#counts[slot] = 0;
   }
 
+  /** Returns the object of a slot, or undefined for an empty slot. */
   at(slot: number): Slot | undefined {
     return this.#slots[slot];
   }
 
-  /** The slot of a key; of keys with equal content, only one has a slot. */
+  /** Returns the slot of a key. Of several keys with equal content, only one has a slot. */
   slotOfKey(key: string): number | undefined {
     return this.#byKey.get(key);
   }
 
+  /** Returns the slot of a version. */
   slotOfVersion(version: string): number | undefined {
     return this.#byVersion.get(version);
   }
 
-  /** An empty slot, or that of the object which nobody has asked for longest before `seconds`, cached ones last. */
+  /** Returns an empty slot, else the least recently requested one before `seconds`, cached objects last. */
   freeSlot(seconds: number): number | undefined {
     let best: number | undefined;
     let bestSeconds = seconds;
@@ -125,18 +132,18 @@ export class SlotCache implements PolicyCache {
     return best;
   }
 
-  /** Has the slot stand for another object, or for none, of which nothing is kept. */
+  /** Assigns another object, or none, and keeps nothing of it. */
   assign(slot: number, content: Slot | undefined): void {
     this.drop(slot);
     this.#replace(slot, content);
   }
 
-  /** Has the slot stand for another version of the same shape, of which as much is kept. */
+  /** Assigns another version of the same shape, and keeps as much of it. */
   renew(slot: number, object: ObjectShape): void {
     this.#replace(slot, { ...this.#slots[slot]!, object });
   }
 
-  /** What is restored may be more than fits by now: the capacity is a setting. */
+  /** Restores a slot, even beyond the capacity, which an operator may have reduced. */
   restore(slot: number, content: Slot, d: number): void {
     this.#replace(slot, content);
     this.#counts[slot] = d;

@@ -1,16 +1,24 @@
-/** `GET /v1/status`: what this PoP caches and how it sees its regions and peers, as JSON. */
+/** `GET /healthz` and `GET /v1/status`: whether this PoP runs, what it caches, and how it sees its regions and peers. */
 import type { Context } from "hono";
-import type { AppEnv } from "../http.ts";
-import { Invocation } from "../../read/isolate.ts";
+import { peerState } from "../../peers/cooperation.ts";
+import { isolateOf } from "../../read/isolate.ts";
 import { quantileMs } from "../../region-manager/latency-histogram.ts";
-import { peerState } from "../../request-monitor/monitor-shards.ts";
-import { popState } from "../../request-monitor/request-counter.ts";
-import { currentSpending } from "../../cache-manager/write-budget.ts";
+import { popState } from "../../state/pop-state-stub.ts";
+import { currentSpending } from "../../state/spending.ts";
+import type { AppEnv } from "../http.ts";
+import { settingsOf } from "../settings.ts";
 
+/** Answers 200 when the PoP runs and its variables are right. It asks no other service, so polling it is cheap. */
+export function healthz(c: Context<AppEnv>): Response {
+  const { pop } = settingsOf(c.env);
+  return c.json({ ok: true, pop }, 200, { "cache-control": "no-store" });
+}
+
+/** Answers with the state of the PoP and of the isolate that answers, as JSON. */
 export async function status(c: Context<AppEnv>): Promise<Response> {
-  const { isolate } = new Invocation(c.env, c.executionCtx);
-  const { pop, policy, cacheBytes, delta, functional, peers, spending: budget } = isolate.settings;
-  const sources = [...isolate.settings.regions, ...(peers?.pops ?? [])].map(({ name }) => name);
+  const { pop, policy, cacheBytes, delta, functional, peers, spending: limits, regions: own } = settingsOf(c.env);
+  const isolate = isolateOf(c.env);
+  const sources = [...own, ...(peers?.pops ?? [])].map(({ name }) => name);
   const { epoch, ledger, regions, lastPeriod, spending } = await popState(c.env).snapshot();
   const cachedBytes = ledger.reduce((sum, entry) => sum + entry.chunks.length * entry.chunkBytes, 0);
   return c.json({
@@ -27,16 +35,16 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
     })),
     peers: peers ? await peerState(c.env).status() : null,
     lastPeriod: lastPeriod ?? null,
-    // KV operations of the cache manager in this month; a limit of null is none.
+    // The cache manager's KV operations of this month; a limit of null is no limit.
     spending: {
       ...currentSpending(spending, Date.now()),
-      usdPerPeriodMax: Number.isFinite(budget.usdPerPeriod) ? budget.usdPerPeriod : null,
-      usdPerMonthMax: Number.isFinite(budget.usdPerMonth) ? budget.usdPerMonth : null,
+      usdPerPeriodMax: Number.isFinite(limits.usdPerPeriod) ? limits.usdPerPeriod : null,
+      usdPerMonthMax: Number.isFinite(limits.usdPerMonth) ? limits.usdPerMonth : null,
     },
-    // Of the isolate that answers; others have counted their own.
+    // Counters of the isolate that answers; other isolates have their own.
     isolate: {
       chunkCache: isolate.cache.counters,
-      stripes: isolate.flights.counters,
+      stripes: isolate.coalescing.counters,
       openBreakers: sources.filter((name) => isolate.breakers.isOpen(name)),
       droppedCounts: isolate.counter.dropped,
       droppedReports: isolate.telemetry.dropped,

@@ -1,22 +1,25 @@
 /** `GET /metrics`: the figures of `/v1/status` in the Prometheus text format, version 0.0.4. */
 import type { Context } from "hono";
-import type { AppEnv } from "../http.ts";
-import { Invocation } from "../../read/isolate.ts";
-import { quantileMs } from "../../region-manager/latency-histogram.ts";
-import { peerState } from "../../request-monitor/monitor-shards.ts";
-import { popState } from "../../request-monitor/request-counter.ts";
-import { currentSpending } from "../../cache-manager/write-budget.ts";
+import { peerState } from "../../peers/cooperation.ts";
 import type { Counts } from "../../platform/traffic.ts";
+import { isolateOf } from "../../read/isolate.ts";
+import { quantileMs } from "../../region-manager/latency-histogram.ts";
+import { popState } from "../../state/pop-state-stub.ts";
+import { currentSpending } from "../../state/spending.ts";
+import type { AppEnv } from "../http.ts";
+import { settingsOf } from "../settings.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
+/** Answers with every metric of the PoP and of the isolate that answers. */
 export async function metrics(c: Context<AppEnv>): Promise<Response> {
-  const { isolate } = new Invocation(c.env, c.executionCtx);
+  const isolate = isolateOf(c.env);
+  const settings = settingsOf(c.env);
   const { epoch, ledger, regions, lastPeriod, spending } = await popState(c.env).snapshot();
   const { hits, misses, malformed, kvFailures } = isolate.cache.counters;
-  const text = new Exposition({ pop: isolate.settings.pop });
+  const text = new Exposition({ pop: settings.pop });
   text.gauge("agarose_configuration_epoch", "Number of the configuration in force.", [[{}, epoch]]);
-  text.gauge("agarose_cache_capacity_bytes", "Capacity of the chunk cache.", [[{}, isolate.settings.cacheBytes]]);
+  text.gauge("agarose_cache_capacity_bytes", "Capacity of the chunk cache.", [[{}, settings.cacheBytes]]);
   const cachedBytes = ledger.reduce((sum, entry) => sum + entry.chunks.length * entry.chunkBytes, 0);
   text.gauge("agarose_cache_bytes", "Chunk bytes that readers are promised.", [[{}, cachedBytes]]);
   const cachedObjects = ledger.filter(({ chunks }) => chunks.length > 0).length;
@@ -30,7 +33,7 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
   );
   text.gauge(
     "agarose_region_bytes_per_second",
-    "Transfer rate behind the first byte; 0 while unknown.",
+    "Transfer rate after the first byte; 0 while unknown.",
     perRegion(({ msPerByte }) => (msPerByte > 0 ? 1000 / msPerByte : 0)),
   );
   text.gauge(
@@ -45,7 +48,7 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
   );
   text.gauge(
     "agarose_region_slow",
-    "1 while the region takes much longer than it used to.",
+    "1 while the region takes much longer than usual.",
     perRegion(({ slow }) => Number(slow)),
   );
   text.gauge(
@@ -53,7 +56,7 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
     "1 while the region does not answer probes.",
     perRegion(({ down }) => Number(down)),
   );
-  const { peers } = isolate.settings.peers ? await peerState(c.env).status() : { peers: [] };
+  const { peers } = settings.peers ? await peerState(c.env).status() : { peers: [] };
   const perPeer = (value: (peer: (typeof peers)[number]) => number): [Labels, number][] =>
     peers.map((peer) => [{ peer: peer.name }, value(peer)]);
   text.gauge(
@@ -63,12 +66,12 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
   );
   text.gauge(
     "agarose_peer_down",
-    "1 while the PoP does not answer probes, or has not spoken for three periods.",
+    "1 while the PoP does not answer probes, or has sent no message for three periods.",
     perPeer(({ down, silent }) => Number(down || silent)),
   );
   text.gauge(
     "agarose_peer_objects",
-    "Objects of which the PoP says to hold chunks.",
+    "Objects of which the PoP reports to hold chunks.",
     perPeer(({ objects }) => objects),
   );
   text.counter("agarose_isolate_stripe_reads_total", "Stripes looked up in the chunk cache by this isolate.", [
@@ -106,7 +109,7 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
     "Chunk requests of this isolate to other PoPs, by how they ended.",
     labelled(isolate.traffic.peerRequests, "peer", "outcome"),
   );
-  const { led, followed } = isolate.flights.counters;
+  const { led, followed } = isolate.coalescing.counters;
   text.counter("agarose_isolate_stripes_decoded_total", "Stripes read for objects, on their own or by another read.", [
     [{ by: "own" }, led],
     [{ by: "other" }, followed],
@@ -114,11 +117,11 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
   text.gauge(
     "agarose_isolate_breaker_open",
     "1 while this isolate asks the region last.",
-    isolate.settings.regions.map(({ name }) => [{ region: name }, Number(isolate.breakers.isOpen(name))]),
+    settings.regions.map(({ name }) => [{ region: name }, Number(isolate.breakers.isOpen(name))]),
   );
   text.counter(
     "agarose_isolate_region_waits_total",
-    "Requests to buckets that had to wait because too many to their region were under way (REGION_REQUESTS_MAX).",
+    "Requests to buckets that had to wait because too many to their region were in flight (REGION_REQUESTS_MAX).",
     [[{}, isolate.limits.waited]],
   );
   text.counter("agarose_isolate_dropped_reports_total", "Telemetry reports dropped for lack of memory.", [
@@ -133,7 +136,7 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
     [{ operation: "write" }, writes],
     [{ operation: "read" }, reads],
   ]);
-  const { usdPerMonth } = isolate.settings.spending;
+  const { usdPerMonth } = settings.spending;
   if (Number.isFinite(usdPerMonth)) {
     text.gauge("agarose_spending_month_usd_max", "What they may cost in a month.", [[{}, usdPerMonth]]);
   }
@@ -152,7 +155,7 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
   return new Response(text.toString(), { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } });
 }
 
-/** Counts by names that are joined by a space, as samples with a label for each part. */
+/** Returns counts whose names are joined by a space as samples with a label for each part. */
 function labelled(counts: Counts, first: string, second?: string): [Labels, number][] {
   return [...counts].map(([name, count]) => {
     const at = second ? name.lastIndexOf(" ") : name.length;

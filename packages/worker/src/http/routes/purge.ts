@@ -1,13 +1,29 @@
-/** `POST /v1/purge`: `{"keys": [...]}`, `{"prefix": "photos/"}` or both; what this PoP has of them goes. */
+/** `POST /v1/purge`: removes `{"keys": [...]}`, `{"prefix": "photos/"}` or both from this PoP. */
 import { AgaroseError } from "@agarose/core";
 import type { Context } from "hono";
-import type { AppEnv } from "../http.ts";
-import { Invocation } from "../../read/isolate.ts";
-import { log } from "../../platform/log.ts";
+import * as v from "valibot";
 import { purge, type PurgeRequest } from "../../cache-manager/purge.ts";
+import { log } from "../../platform/log.ts";
+import { problemOf } from "../../platform/variables.ts";
+import { Invocation } from "../../read/invocation.ts";
+import type { AppEnv } from "../http.ts";
 
 const KEYS_MAX = 100;
+/** 100 of the longest keys in JSON. */
+export const PURGE_BYTES_MAX = 512 * 1024;
 
+const schema = v.pipe(
+  v.object({
+    keys: v.optional(v.pipe(v.array(v.string()), v.maxLength(KEYS_MAX, `must name at most ${KEYS_MAX} keys`)), []),
+    prefix: v.optional(v.string()),
+  }),
+  v.check(
+    ({ keys, prefix }) => keys.length > 0 || prefix !== undefined,
+    'names nothing: give "keys" or a "prefix", which may be "" for all',
+  ),
+);
+
+/** Answers with a report of what was removed, as JSON. */
 export async function purgeRoute(c: Context<AppEnv>): Promise<Response> {
   const request = parsePurge(await c.req.text());
   const invocation = new Invocation(c.env, c.executionCtx);
@@ -16,26 +32,10 @@ export async function purgeRoute(c: Context<AppEnv>): Promise<Response> {
   return c.json(report);
 }
 
-/** Throws REQUEST_INVALID. */
+/** Returns the text as a request. Throws REQUEST_INVALID. */
 export function parsePurge(text: string): PurgeRequest {
-  let json: { keys?: unknown; prefix?: unknown } | null;
-  try {
-    json = JSON.parse(text) as typeof json;
-  } catch (error) {
-    throw new AgaroseError("REQUEST_INVALID", "purge is not JSON", {}, error);
-  }
-  const { keys = [], prefix } = json ?? {};
-  if (!Array.isArray(keys) || keys.length > KEYS_MAX || !keys.every((key) => typeof key === "string")) {
-    throw new AgaroseError("REQUEST_INVALID", `purge has "keys" that are no list of at most ${KEYS_MAX} keys`);
-  }
-  if (prefix !== undefined && typeof prefix !== "string") {
-    throw new AgaroseError("REQUEST_INVALID", 'purge has a "prefix" that is no text');
-  }
-  if (keys.length === 0 && prefix === undefined) {
-    throw new AgaroseError(
-      "REQUEST_INVALID",
-      'purge names nothing: give "keys" or a "prefix", which may be "" for all',
-    );
-  }
+  const result = v.safeParse(v.pipe(v.string(), v.parseJson(undefined, "is not JSON"), schema), text);
+  if (!result.success) throw new AgaroseError("REQUEST_INVALID", `purge ${problemOf(result.issues[0])}`);
+  const { keys, prefix } = result.output;
   return { keys, prefix };
 }

@@ -1,6 +1,4 @@
-/**
- * `GET /v1/read/<key>?version=&from=&to=`: the bundle, which is the read plan and the chunks cached here.
- */
+/** `GET /v1/read/<key>?version=&from=&to=`: the bundle, which is the read plan and the chunks cached here. */
 import {
   AgaroseError,
   BUNDLE_CONTENT_TYPE,
@@ -12,17 +10,18 @@ import {
 } from "@agarose/core";
 import type { Context } from "hono";
 import type { CachedStripe } from "../../read/chunk-cache.ts";
-import { shardBytes } from "../../state/configuration.ts";
+import { Invocation } from "../../read/invocation.ts";
+import type { MemoryLease } from "../../read/memory-budget.ts";
+import { shardBytes } from "../../region-manager/region-latency.ts";
 import { pathOf, type AppEnv } from "../http.ts";
-import { Invocation } from "../../read/isolate.ts";
-import type { ReadShare } from "../../read/memory-budget.ts";
-import { planFor } from "../../read/plan.ts";
+import { planFor } from "./plans.ts";
 
 const PREFIX = "/v1/read/";
-/** Stripes being read from the cache, or read and waiting for the client, as far as other reads leave room. */
+/** Stripes that are read ahead of the client, as far as other reads leave room. */
 const STRIPES_AHEAD = 3;
 const EMPTY = new Uint8Array(0);
 
+/** Answers with the bundle. Throws REQUEST_INVALID for stripes that are none; rejects as `planFor` does. */
 export async function read(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
   const query = parseQuery(new URL(c.req.url).searchParams);
@@ -32,10 +31,12 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const { cache, memory } = invocation.isolate;
   const wanted = Math.max(0, Math.min(query.to, stripeCount(manifest) - 1) - query.from + 1);
   const hasChunks = planned.cached.length > 0 && wanted > 0;
-  const share = hasChunks ? memory.tryEnter(manifest.version, planned.cached.length * shardBytes(manifest)) : undefined;
-  // Without room for them, chunks that are cached are not promised: the buckets have them too.
-  const plan = hasChunks && !share ? { ...planned, cached: [] } : planned;
-  const body = bundle(plan, query.from, share ? wanted : 0, share, (stripe) =>
+  const lease = hasChunks
+    ? memory.tryAcquire(manifest.version, planned.cached.length * shardBytes(manifest))
+    : undefined;
+  // Without memory for them, the plan promises no cached chunks: the buckets have them too.
+  const plan = hasChunks && !lease ? { ...planned, cached: [] } : planned;
+  const body = bundle(plan, query.from, lease ? wanted : 0, lease, (stripe) =>
     cache.read(manifest.version, stripe, plan.cached, invocation.cacheContext),
   );
   return new Response(body, {
@@ -57,7 +58,7 @@ function parseQuery(query: URLSearchParams): Query {
   const from = stripeIndex(query, "from") ?? 0;
   const to = stripeIndex(query, "to") ?? Number.MAX_SAFE_INTEGER;
   if (from > to) {
-    throw new AgaroseError("REQUEST_INVALID", `stripes from=${from} to=${to} are none: from must not be above to`, {
+    throw new AgaroseError("REQUEST_INVALID", `stripes from=${from} to=${to} are empty: from must not be above to`, {
       from,
       to,
     });
@@ -78,21 +79,21 @@ function stripeIndex(query: URLSearchParams, name: string): number | undefined {
   );
 }
 
-/** The plan at once, then stripe after stripe as fast as the client takes them, then the end. */
+/** Streams the plan at once, then stripe after stripe as fast as the client takes them, then the end frame. */
 function bundle(
   plan: Plan,
   from: number,
   stripes: number,
-  share: ReadShare | undefined,
+  lease: MemoryLease | undefined,
   readStripe: (stripe: number) => Promise<CachedStripe>,
 ): ReadableStream<Uint8Array> {
   const end = from + stripes;
   const ahead: Promise<CachedStripe>[] = [];
   let next = from;
   let stripe = from;
-  // What is being sent is held too, until the next one is asked for.
+  // The stripe that is being sent counts too, until the client pulls the next one.
   const readAhead = (sending: 0 | 1): void => {
-    const most = Math.min(STRIPES_AHEAD, (share?.units() ?? 0) - sending);
+    const most = Math.min(STRIPES_AHEAD, (lease?.units() ?? 0) - sending);
     while (ahead.length < most && next < end) ahead.push(readStripe(next++));
   };
   readAhead(0);
@@ -105,20 +106,20 @@ function bundle(
         if (!reading) {
           controller.enqueue(encodeFrame("end", 0, 0, EMPTY));
           controller.close();
-          share?.release();
+          lease?.release();
           return;
         }
         const value = await reading;
         readAhead(1);
         for (const part of partsOf(value, stripe++, plan.cached)) controller.enqueue(part);
       },
-      cancel: () => share?.release(),
+      cancel: () => lease?.release(),
     },
     { highWaterMark: 0 },
   );
 }
 
-/** A stored value as it is when it holds what was promised; else its promised frames, and a miss for each that lacks. */
+/** Returns a stored value that holds the promised frames as it is; else the promised frames, with a miss for each gap. */
 function partsOf({ value, frames }: CachedStripe, stripe: number, promised: readonly number[]): Uint8Array[] {
   const exact = frames.length === promised.length && frames.every((frame, i) => frame.chunk === promised[i]);
   if (exact) return [value];

@@ -2,45 +2,71 @@
  * `POST /v1/telemetry`: what a client has measured and read since its last report:
  * `{"token", "regions": [{"name", "samples", "meanMs", "meanBytes"}], "reads": {"<key>": <count>}}`.
  *
- * The token comes with every plan and is good for some minutes from the address that it was given to. How much of a report
- * counts says `telemetry-intake.ts`; how far it can move an estimate, `region-estimates.ts`.
+ * Every plan carries a token, which is valid for some minutes from the address that it was issued to. `telemetry-intake.ts`
+ * bounds how much of a report counts, and `region-estimates.ts` how far it can move an estimate.
  */
 import { AgaroseError, parseKey } from "@agarose/core";
 import type { Context } from "hono";
-import type { AppEnv } from "../http.ts";
-import { Invocation } from "../../read/isolate.ts";
+import * as v from "valibot";
 import { log } from "../../platform/log.ts";
-import { popState } from "../../request-monitor/request-counter.ts";
+import { problemOf } from "../../platform/variables.ts";
+import { Invocation } from "../../read/invocation.ts";
 import type { RegionSample } from "../../region-manager/region-estimates.ts";
 import type { ReportedReads } from "../../request-monitor/telemetry-intake.ts";
 import { clientAddress } from "../../request-monitor/telemetry-token.ts";
+import { popState } from "../../state/pop-state-stub.ts";
+import type { AppEnv } from "../http.ts";
 
-const BODY_BYTES_MAX = 16 * 1024;
+/** A report of more bytes is refused. */
+export const REPORT_BYTES_MAX = 16 * 1024;
 const REGIONS_MAX = 64;
 const KEYS_MAX = 100;
 const MEAN_MS_MAX = 60_000;
 const MEAN_BYTES_MAX = 64 * 1024 * 1024;
 
+const between = (min: number, max: number) =>
+  v.pipe(
+    v.number(),
+    v.check((value) => value > min && value <= max, `must be above ${min} and at most ${max}`),
+  );
+const schema = v.object({
+  token: v.optional(v.unknown()),
+  regions: v.pipe(
+    v.array(
+      v.object({
+        name: v.string(),
+        meanMs: between(0, MEAN_MS_MAX),
+        meanBytes: v.optional(between(-1, MEAN_BYTES_MAX), 0),
+      }),
+    ),
+    v.maxLength(REGIONS_MAX, `must have at most ${REGIONS_MAX} entries`),
+  ),
+  reads: v.pipe(
+    v.optional(v.record(v.string(), v.pipe(v.number(), v.safeInteger(), v.minValue(1))), {}),
+    v.check((reads) => Object.keys(reads).length <= KEYS_MAX, `must have at most ${KEYS_MAX} keys`),
+  ),
+});
+
+/** A checked report. */
 export interface Report {
   readonly token: unknown;
   readonly samples: readonly RegionSample[];
   readonly reads: readonly ReportedReads[];
 }
 
+/** Answers 204. Throws REQUEST_INVALID for a malformed report and FORBIDDEN for one without a valid token. */
 export async function telemetry(c: Context<AppEnv>): Promise<Response> {
   const invocation = new Invocation(c.env, c.executionCtx);
   const { settings, tokens, telemetry: buffer } = invocation.isolate;
   const regions = new Set(settings.regions.map(({ name }) => name));
-  const { token, samples, reads } = parseReport(await readBody(c.req.raw), regions);
+  const { token, samples, reads } = parseReport(await c.req.text(), regions);
   if (!tokens.hasKey) await loadKey(invocation);
   const client = await tokens.check(token, clientAddress(c.req.raw.headers));
-  buffer.report({ client, samples, reads }, c.env, invocation.waitUntil);
+  buffer.report({ client, samples, reads }, invocation.waitUntil);
   return new Response(null, { status: 204 });
 }
 
-/**
- * The token for a plan's reader. While the secret must first be had from the Durable Object, none: no read waits for that.
- */
+/** Resolves to the token for a plan's reader, or to none while the secret is still on its way: no read waits for it. */
 export async function telemetryToken(
   invocation: Invocation,
   headers: { get(name: string): string | null },
@@ -60,62 +86,18 @@ async function loadKey({ isolate: { settings, tokens }, env }: Invocation): Prom
   await tokens.setKey(settings.telemetryKey ?? (await popState(env).telemetryKey()));
 }
 
-/** The body as text. Its declared length decides, which the platform holds a client to. */
-async function readBody(request: Request): Promise<string> {
-  const bytes = Number(request.headers.get("content-length") ?? Number.NaN);
-  if (bytes <= BODY_BYTES_MAX) return request.text();
-  await request.body?.cancel();
-  throw new AgaroseError(
-    "REQUEST_INVALID",
-    `report of ${Number.isNaN(bytes) ? "unknown length" : `${bytes} bytes`}: at most ${BODY_BYTES_MAX} are taken`,
-    { bytes, max: BODY_BYTES_MAX },
-  );
-}
-
-/** A report, of it the regions that this PoP knows. Throws REQUEST_INVALID, KEY_INVALID or KEY_TOO_LONG. */
+/** Returns a report with the regions that this PoP knows. Throws REQUEST_INVALID, KEY_INVALID or KEY_TOO_LONG. */
 export function parseReport(text: string, regions: ReadonlySet<string>): Report {
-  let json: { token?: unknown; regions?: unknown; reads?: unknown } | null;
-  try {
-    json = JSON.parse(text) as typeof json;
-  } catch (error) {
-    throw new AgaroseError("REQUEST_INVALID", "report is not JSON", {}, error);
-  }
-  return { token: json?.token, samples: parseSamples(json?.regions, regions), reads: parseReads(json?.reads ?? {}) };
-}
-
-function parseSamples(entries: unknown, regions: ReadonlySet<string>): RegionSample[] {
-  if (!Array.isArray(entries) || entries.length > REGIONS_MAX) {
-    throw new AgaroseError("REQUEST_INVALID", `report has no list "regions" of at most ${REGIONS_MAX} entries`);
-  }
+  const result = v.safeParse(v.pipe(v.string(), v.parseJson(undefined, "is not JSON"), schema), text);
+  if (!result.success) throw new AgaroseError("REQUEST_INVALID", `report ${problemOf(result.issues[0])}`);
+  const { token, regions: entries, reads } = result.output;
   const samples = new Map<string, RegionSample>();
-  for (const { name, meanMs, meanBytes = 0 } of entries.map((entry) => (entry ?? {}) as Record<string, unknown>)) {
-    if (
-      typeof name !== "string" ||
-      !isWithin(meanMs, MEAN_MS_MAX) ||
-      !(meanBytes === 0 || isWithin(meanBytes, MEAN_BYTES_MAX))
-    ) {
-      throw new AgaroseError(
-        "REQUEST_INVALID",
-        `report has an entry without a name, a meanMs up to ${MEAN_MS_MAX} and a meanBytes up to ${MEAN_BYTES_MAX}`,
-      );
-    }
-    if (regions.has(name)) samples.set(name, { region: name, ms: meanMs, bytes: Number(meanBytes) });
+  for (const { name, meanMs, meanBytes } of entries) {
+    if (regions.has(name)) samples.set(name, { region: name, ms: meanMs, bytes: meanBytes });
   }
-  return [...samples.values()];
-}
-
-function parseReads(json: unknown): ReportedReads[] {
-  const entries = typeof json === "object" && json !== null && !Array.isArray(json) ? Object.entries(json) : undefined;
-  if (
-    !entries ||
-    entries.length > KEYS_MAX ||
-    !entries.every(([, count]) => Number.isSafeInteger(count) && count > 0)
-  ) {
-    throw new AgaroseError("REQUEST_INVALID", `report has "reads" that are no counts of at most ${KEYS_MAX} keys`);
-  }
-  return entries.map(([key, reads]) => ({ key: parseKey(key), reads: reads as number }));
-}
-
-function isWithin(value: unknown, max: number): value is number {
-  return typeof value === "number" && value > 0 && value <= max;
+  return {
+    token,
+    samples: [...samples.values()],
+    reads: Object.entries(reads).map(([key, count]) => ({ key: parseKey(key), reads: count })),
+  };
 }

@@ -1,0 +1,115 @@
+/** What one invocation, a request or a period, adds to its isolate: connections, budgets and its own `waitUntil`. */
+import { AgaroseError, findManifest, type FetchPort, type Manifest, type PeerSource } from "@agarose/core";
+import { peerSources } from "../peers/peer-reading.ts";
+import { PEERS_EMPTY, type PeersInForce } from "../peers/peers-snapshot.ts";
+import { withTimeout } from "../platform/async.ts";
+import type { WaitUntil } from "../platform/batch-flusher.ts";
+import { Connections, regionFetch } from "../platform/connections.ts";
+import { OperationBudget, OPERATIONS_MAX } from "../platform/operation-budget.ts";
+import { isBelow } from "../region-manager/bucket-signer.ts";
+import { latencyOf } from "../region-manager/region-latency.ts";
+import type { Configuration } from "../state/configuration.ts";
+import type { CacheContext } from "./chunk-cache.ts";
+import { isolateOf, type Bindings, type Isolate } from "./isolate.ts";
+import type { ReadSettings } from "./read-settings.ts";
+
+/** Subrequests of an invocation that are kept for handing on counts and finding manifests. */
+const SUBREQUESTS_RESERVED = 20;
+/** Regions that hang must not hang a read. By then a read has replaced late regions if others answer at all. */
+const FIND_MANIFEST_MS = 8_000;
+
+/** One invocation. */
+export class Invocation {
+  readonly env: Bindings;
+  readonly isolate: Isolate;
+  /** Fetches from buckets and peers within the limits of the invocation. */
+  readonly fetch: FetchPort;
+  readonly cacheContext: CacheContext;
+  readonly waitUntil: WaitUntil;
+  /** Everything that the platform counts. Beyond its limit the platform would refuse operations at random. */
+  readonly subrequests: OperationBudget;
+
+  /** @param onFetch called for every request to a bucket or peer. Throws CONFIG_INVALID. */
+  constructor(env: Bindings, context: { waitUntil(promise: Promise<unknown>): void }, onFetch = (): void => {}) {
+    this.env = env;
+    this.isolate = isolateOf(env);
+    this.waitUntil = (promise) => context.waitUntil(promise);
+    this.subrequests = new OperationBudget(Math.max(1, this.isolate.settings.subrequestsMax - SUBREQUESTS_RESERVED));
+    const connections = new Connections();
+    const services = new OperationBudget(OPERATIONS_MAX);
+    const { limits, origins, settings, signer } = this.isolate;
+    const fetchWithin = regionFetch(connections, origins, (url, init) => {
+      onFetch();
+      if (!this.subrequests.take(1)) throw outOfSubrequests(settings);
+      return signer.fetch(url, init, fetch);
+    });
+    this.fetch = (url, init) => limits.run(regionOf(url, settings), () => fetchWithin(url, init), init.signal);
+    this.cacheContext = {
+      kv: env.CHUNKS,
+      connections,
+      waitUntil: this.waitUntil,
+      spend: (operations) => services.take(operations) && this.subrequests.take(operations),
+      onSuspect: (version) => this.isolate.counter.suspect(version, this.waitUntil),
+    };
+  }
+
+  /** Resolves to the configuration in force. Never rejects. */
+  configuration(): Promise<Configuration> {
+    return this.isolate.configuration.get(this.env.CHUNKS, this.waitUntil);
+  }
+
+  /** Resolves to what the peers hold: nothing for a PoP on its own. Never rejects. */
+  async peers(): Promise<PeersInForce> {
+    const { settings, peers } = this.isolate;
+    return settings.peers ? peers.get(this.env.CHUNKS, this.waitUntil) : PEERS_EMPTY;
+  }
+
+  /** Resolves to the peers that hold chunks of an object beside those `cached` here, as sources. */
+  async peerSources(manifest: Manifest, cached: readonly number[]): Promise<PeerSource[]> {
+    const { settings, breakers } = this.isolate;
+    const context = { settings, breakers, fetch: this.fetch, now: Date.now };
+    return peerSources(context, await this.peers(), manifest, cached);
+  }
+
+  /** Resolves to the manifest of `key`. Rejects as `ManifestStore.get` does. */
+  async manifest(key: string, options: { refetch?: boolean } = {}): Promise<Manifest> {
+    const context = { find: (wanted: string) => this.#findManifest(wanted), waitUntil: this.waitUntil };
+    const { manifests } = this.isolate;
+    // A get and a put of the Cache API; the fetches count themselves.
+    this.subrequests.spend(2);
+    return options.refetch ? manifests.refetch(key, context) : manifests.get(key, context);
+  }
+
+  /** Counts a request for `key`. */
+  count(key: string): void {
+    this.isolate.counter.count(key, this.waitUntil);
+  }
+
+  async #findManifest(key: string): Promise<Manifest> {
+    const { regions: estimates } = await this.configuration();
+    const { settings, clock } = this.isolate;
+    const regions = settings.regions.map(({ name, popUrl }) => {
+      return { name, url: popUrl, latency: latencyOf(estimates, name) };
+    });
+    const abort = new AbortController();
+    const finding = findManifest(key, { regions, fetch: this.fetch, clock, signal: abort.signal });
+    try {
+      return await withTimeout(finding, FIND_MANIFEST_MS, clock, `finding the manifest of ${JSON.stringify(key)}`);
+    } finally {
+      abort.abort();
+    }
+  }
+}
+
+/** Returns the name of the region that `url` is below, or "" for another URL, which `regionFetch` refuses. */
+function regionOf(url: string, { regions }: ReadSettings): string {
+  return regions.find(({ popUrl }) => isBelow(url, popUrl))?.name ?? "";
+}
+
+function outOfSubrequests({ subrequestsMax }: ReadSettings): AgaroseError {
+  return new AgaroseError(
+    "SOURCE_FAILED",
+    `this invocation has made the ${subrequestsMax} subrequests that SUBREQUESTS_MAX allows: ask for a smaller range`,
+    { subrequestsMax },
+  );
+}

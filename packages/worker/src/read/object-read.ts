@@ -1,0 +1,158 @@
+/** Reads and decodes an object at the edge, for clients without a service worker. */
+import {
+  AgaroseError,
+  CHUNKS_MAX,
+  openRead,
+  readKind,
+  RegionSource,
+  serverTiming,
+  systemSha256,
+  type ByteRange,
+  type Manifest,
+  type ObjectAnswer,
+  type ObjectRead,
+  type PeerSource,
+  type RequestRecord,
+} from "@agarose/core";
+import { notePeer } from "../peers/peer-reading.ts";
+import { log } from "../platform/log.ts";
+import { latencyOf, shardBytes } from "../region-manager/region-latency.ts";
+import type { Configuration } from "../state/configuration.ts";
+import { EdgeSource } from "./edge-source.ts";
+import type { Invocation } from "./invocation.ts";
+import type { MemoryLease } from "./memory-budget.ts";
+import { costOf, readCost, withinReach, type ReadCost } from "./subrequest-budget.ts";
+
+/** Two stripes of the default size, as far as the other reads of this isolate leave room. */
+const WINDOW_BYTES = 8 * 1024 * 1024;
+/** Memory of a stripe while it is read, as a multiple of its data: more chunks than k, and the decoded stripe. */
+const STRIPE_MEMORY = 1.5;
+/** Objects of tiny stripes must not queue thousands of requests. */
+const WINDOW_STRIPES = 16;
+
+/**
+ * Resolves to the response when the first stripe has been read, so that a read which cannot succeed gets an error status.
+ * Rejects with NOT_ENOUGH_CHUNKS, OBJECT_TOO_LARGE, BUSY or ABORTED.
+ *
+ * @param wanted status, headers and range of the answer; the range must not be empty.
+ */
+export async function readObject(
+  invocation: Invocation,
+  manifest: Manifest,
+  wanted: ObjectAnswer,
+  signal: AbortSignal,
+): Promise<Response> {
+  const { memory, settings, traffic } = invocation.isolate;
+  const placed = await locate(invocation, manifest);
+  const { status, headers, range } = withinReach(wanted, manifest, placed.cost, settings.subrequestsMax);
+  const lease = await memory.acquire(
+    manifest.version,
+    STRIPE_MEMORY * Math.min(manifest.stripeBytes, manifest.bytes),
+    signal,
+  );
+  const read = await open(invocation, manifest, placed, range!, lease).catch((error: unknown) => {
+    lease.release();
+    throw error;
+  });
+  traffic.opened(read.report);
+  const body = new FixedLengthStream(range!.end - range!.start);
+  const sent = read.body.pipeTo(body.writable).catch((error: unknown) => {
+    // The status is sent, so the only way to report the error is to cut the body off. A client that left is no failure.
+    if (error instanceof AgaroseError && error.code !== "ABORTED") {
+      log("warn", "read cut off", { key: manifest.key, version: manifest.version, error });
+    }
+  });
+  invocation.waitUntil(sent.finally(() => lease.release()));
+  return new Response(body.readable, {
+    status,
+    headers: {
+      ...headers,
+      "server-timing": serverTiming(read.report).join(", "),
+      "x-agarose-read": readKind(read.report),
+    },
+  });
+}
+
+/** Where the chunks of an object are. */
+interface Located {
+  readonly configuration: Configuration;
+  readonly cached: readonly number[];
+  readonly peers: readonly PeerSource[];
+  readonly cost: ReadCost;
+}
+
+async function locate(invocation: Invocation, manifest: Manifest): Promise<Located> {
+  const configuration = await invocation.configuration();
+  const cached = configuration.cached[manifest.version]?.chunks ?? [];
+  const peers = await invocation.peerSources(manifest, cached);
+  const rows = Array.from({ length: CHUNKS_MAX }, (_, chunk) => chunk);
+  const atPeers = rows.filter((chunk) => peers.some((peer) => peer.has(0, chunk)));
+  const { delta } = invocation.isolate.settings;
+  const cost = readCost(manifest, { delta, cached: cached.length, atPeers: atPeers.length });
+  return { configuration, cached, peers, cost };
+}
+
+async function open(
+  invocation: Invocation,
+  manifest: Manifest,
+  { configuration, cached, peers, cost }: Located,
+  range: ByteRange,
+  lease: MemoryLease,
+): Promise<ObjectRead> {
+  const { settings, cache, clock, codec, coalescing, breakers } = invocation.isolate;
+  const { version } = manifest;
+  const end = Math.ceil(range.end / manifest.stripeBytes);
+  const regions = settings.regions.map(({ name, popUrl }) => {
+    return new RegionSource({
+      manifest,
+      region: { name, url: popUrl },
+      latency: () => latencyOf(configuration.regions, name, breakers.isOpen(name), shardBytes(manifest)),
+      fetch: breakers.guard(name, invocation.fetch),
+      clock,
+    });
+  });
+  const edge = new EdgeSource({
+    pop: settings.pop,
+    version,
+    chunks: cached,
+    cache,
+    context: invocation.cacheContext,
+  });
+  return openRead({
+    manifest,
+    range,
+    sources: [edge, ...peers, ...regions],
+    codec,
+    clock,
+    sha256: systemSha256,
+    random: Math.random,
+    delta: settings.delta,
+    windowBytes: () => Math.min(WINDOW_BYTES, Math.min(WINDOW_STRIPES, lease.units()) * manifest.stripeBytes),
+    share: (stripe, read, signal) => {
+      // A read that leads some stripes and follows at others repeats its GETs each time, so it must be able to pay for them.
+      const isAffordable = invocation.subrequests.allows(cost.span + costOf(cost, end - stripe));
+      return isAffordable
+        ? coalescing.read({ version, stripe, read, signal, waitUntil: invocation.waitUntil })
+        : read(signal);
+    },
+    onRequest: (record) => noteRequest(record, invocation, version, cached),
+  });
+}
+
+function noteRequest(
+  record: RequestRecord,
+  { isolate, cacheContext, waitUntil }: Invocation,
+  version: string,
+  cached: readonly number[],
+): void {
+  const { kind, source, stripe, outcome, error, bytes, startMs, endMs } = record;
+  const { breakers, traffic, telemetry, cache } = isolate;
+  notePeer(record, breakers);
+  if (kind === "region" && outcome !== "pending") traffic.bucketRequest(source, outcome);
+  if (kind === "peer" && outcome !== "pending") traffic.peerRequest(source, outcome);
+  if (kind === "region" && endMs !== undefined && (outcome === "used" || outcome === "unused")) {
+    telemetry.observe({ region: source, ms: Math.max(1, endMs - startMs), bytes }, waitUntil);
+  }
+  if (kind !== "edge" || error !== "CHUNK_CORRUPT") return;
+  waitUntil(cache.reportCorrupt(version, stripe, cached, cacheContext));
+}

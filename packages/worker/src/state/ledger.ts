@@ -1,0 +1,40 @@
+/** The ledger of the chunk cache, and the report of a period: the records that `PopState` keeps. */
+
+/** An object in the chunk cache, as the cache manager knows it. */
+export interface LedgerEntry {
+  readonly version: string;
+  readonly key: string;
+  readonly stripes: number;
+  /** Bytes of one chunk, over all stripes. */
+  readonly chunkBytes: number;
+  /** Chunks that every stripe has: what plans may promise. */
+  readonly chunks: readonly number[];
+  /** Chunks that every stripe shall have; empty while the object is being evicted. */
+  readonly target: readonly number[];
+  /** Stripes 0 to `done` - 1 have the target already. */
+  readonly done: number;
+}
+
+/** How a period went. */
+export interface PeriodReport {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly ms: number;
+  readonly epoch: number;
+  /** Objects that competed for the cache. */
+  readonly candidates: number;
+  /** Stripes written and removed. */
+  readonly written: number;
+  readonly evicted: number;
+  /** Chunks rebuilt from others because their region did not deliver them. */
+  readonly reconstructed: number;
+  /** Work left for the next period, in stripes. */
+  readonly left: number;
+  /** Work that waits for money, in stripes. */
+  readonly waiting: number;
+  /** The price of this period's KV operations. */
+  readonly usd: number;
+  readonly operations: number;
+  /** Errors as `CODE: message`; at most 20. */
+  readonly errors: readonly string[];
+}
