@@ -71,7 +71,7 @@ describe("a chunk that only a peer has cached", () => {
       oic: 1,
       chunks: { lhr: [], fra: [0, 1, 2, 3] },
     });
-    expect((await fetch(`${world.url("lhr")}/v1/oic/${KEY}`)).status, "without the token").toBe(403);
+    expect((await fetch(`${world.url("lhr")}/v1/oic/${KEY}`)).status, "without the token").toBe(401);
   });
 
   test("is given to a client as it is, and to nobody under another version, stripe or chunk", async () => {

@@ -84,7 +84,7 @@ async function ask(url: string, { fetch, token, timeoutMs }: PopReportOptions): 
     const why = (error as Error).name === "TimeoutError" ? `in ${timeoutMs} ms` : `(${reasonOf(error)})`;
     throw new AgaroseError("SOURCE_FAILED", `${url} did not answer ${why}`, { url }, error);
   });
-  if (response.status === 403) {
+  if (response.status === 401 || response.status === 403) {
     throw new AgaroseError("FORBIDDEN", `${url} refused the admin token: is it the PoP's ADMIN_TOKEN?`, { url });
   }
   if (response.status !== 200) {

@@ -42,7 +42,13 @@ const schema = v.object({
     v.maxLength(REGIONS_MAX, `must have at most ${REGIONS_MAX} entries`),
   ),
   reads: v.pipe(
-    v.optional(v.record(v.string(), v.pipe(v.number(), v.safeInteger(), v.minValue(1))), {}),
+    v.optional(
+      v.pipe(
+        v.custom<object>((reads) => !Array.isArray(reads), "must be an object of counts by key"),
+        v.record(v.string(), v.pipe(v.number(), v.safeInteger(), v.minValue(1))),
+      ),
+      {},
+    ),
     v.check((reads) => Object.keys(reads).length <= KEYS_MAX, `must have at most ${KEYS_MAX} keys`),
   ),
 });
