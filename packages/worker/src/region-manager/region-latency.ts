@@ -59,13 +59,13 @@ export interface Placed {
  * where fewer than k others remain, they are `DOWN_MS` away instead.
  */
 export function chunkLatencies(
-  { k, placement, shardBytes }: Placed,
+  { k, placement, shardBytes: bytes }: Placed,
   estimates: readonly RegionEstimate[],
 ): (LatencyEstimate | undefined)[] {
   const byName = new Map(estimates.map((estimate) => [estimate.name, estimate]));
   const up = placement.map((name) => {
     const region = byName.get(name);
-    return region && !region.down ? { meanMs: deliveryMs(region, shardBytes), sdMs: region.sdMs } : undefined;
+    return region && !region.down ? { meanMs: deliveryMs(region, bytes), sdMs: region.sdMs } : undefined;
   });
   if (up.filter(Boolean).length >= k) return up;
   return up.map((latency) => latency ?? { meanMs: DOWN_MS, sdMs: 0 });

@@ -55,7 +55,7 @@ export class PopState extends DurableObject {
 
   /** Starts a period. Returns undefined while another one holds a lease that has not expired. */
   beginPeriod(nowMs: number, leaseMs: number): PopSnapshot | undefined {
-    const leaseUntil = this.#facts.get<number>("leaseUntil") ?? 0;
+    const leaseUntil = this.#facts.get("leaseUntil") ?? 0;
     if (leaseUntil > nowMs && leaseUntil - nowMs <= leaseMs) return undefined;
     this.#facts.set("leaseUntil", nowMs + leaseMs);
     return this.snapshot();
@@ -97,7 +97,7 @@ export class PopState extends DurableObject {
 
   /** Returns the number of the next configuration. */
   nextEpoch(): number {
-    const epoch = (this.#facts.get<number>("epoch") ?? 0) + 1;
+    const epoch = (this.#facts.get("epoch") ?? 0) + 1;
     this.#facts.set("epoch", epoch);
     return epoch;
   }
@@ -131,7 +131,7 @@ export class PopState extends DurableObject {
   /** Returns everything but the plan. */
   snapshot(): PopSnapshot {
     return {
-      epoch: this.#facts.get<number>("epoch") ?? 0,
+      epoch: this.#facts.get("epoch") ?? 0,
       ledger: this.#rows<LedgerEntry>("ledger"),
       regions: this.#rows<RegionState>("regions"),
       lastPeriod: this.#facts.get<PeriodReport>("lastPeriod"),
