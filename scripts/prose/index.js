@@ -7,36 +7,27 @@ import { TextlintKernelDescriptor } from "@textlint/kernel";
 import markdown from "@textlint/textlint-plugin-markdown";
 import { createLinter, loadLinterFormatter } from "textlint";
 import lineLength from "./line-length.js";
+import links from "./links.js";
 import plainWords from "./plain-words.js";
 import sentenceLength from "./sentence-length.js";
 
 /** Not our prose: licences of the sample files, and what changesets writes into packages. */
-const EXEMPT = /^(demo\/samples\/|packages\/[^/]+\/CHANGELOG\.md)/;
+const EXEMPT = /^(demo\/samples\/|packages\/[^/]+\/CHANGELOG\.md|docs\/reference\/api\/)/;
 
 /** Pages that are still to be rewritten. */
 const PENDING = new Set([
-  "CHANGELOG.md",
-  "CONTRIBUTING.md",
-  "README.md",
-  "demo/README.md",
-  "docs/explanation/architecture.md",
-  "docs/explanation/security.md",
-  "docs/guides/deploy.md",
+  "docs/README.md",
+  "docs/guides/test-your-app.md",
   "docs/internals/benchmarks.md",
-  "docs/internals/glossary.md",
+  "docs/internals/contributing-map.md",
   "docs/internals/papers.md",
-  "docs/internals/scenarios.md",
-  "docs/internals/testing.md",
   "docs/reference/errors.md",
-  "docs/reference/format.md",
-  "packages/ec-wasm/README.md",
-  "packages/sw/README.md",
   "packages/sw/SIZE.md",
-  "packages/worker/README.md",
 ]);
 
 const descriptor = new TextlintKernelDescriptor({
   rules: [
+    { ruleId: "links", rule: links },
     { ruleId: "plain-words", rule: plainWords },
     { ruleId: "line-length", rule: lineLength },
     { ruleId: "sentence-length", rule: sentenceLength, options: { max: 35 } },

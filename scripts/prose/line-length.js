@@ -1,5 +1,6 @@
-/** textlint rule: refuses prose lines of more than 120 columns. Tables, code blocks and lines that end in an address are exempt. */
+/** textlint rule: refuses prose lines of more than 120 columns. Tables, code blocks and lines with an unbreakable address are exempt. */
 const COLUMNS = 120;
+const UNBREAKABLE = /\S{60}/;
 
 export default function lineLength({ Syntax, RuleError, report, getSource, locator }) {
   const exempt = [];
@@ -12,7 +13,7 @@ export default function lineLength({ Syntax, RuleError, report, getSource, locat
       let start = 0;
       for (const line of getSource(node).split("\n")) {
         const isExempt = exempt.some(([from, to]) => from <= start && start < to);
-        if (line.length > COLUMNS && !isExempt && !/\S+:\/\/\S+$/.test(line)) {
+        if (line.length > COLUMNS && !isExempt && !UNBREAKABLE.test(line)) {
           report(node, new RuleError(`${line.length} columns, at most ${COLUMNS}`, { padding: locator.at(start) }));
         }
         start += line.length + 1;

@@ -1,0 +1,18 @@
+/** TypeDoc plugin: names the modules as users import them. */
+import { Converter } from "typedoc";
+
+const NAMES = {
+  "core/src": "@agarose/core",
+  "ec-wasm/js": "@agarose/ec-wasm",
+  "solver/src": "@agarose/solver",
+  "sw/src": "@agarose/sw",
+  "sw/src/sw": "@agarose/sw/sw",
+  "sw/src/page/overlay": "@agarose/sw/overlay",
+  "sw/vite": "@agarose/sw/vite",
+};
+
+export function load(application) {
+  application.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
+    for (const module of project.children ?? []) module.name = NAMES[module.name] ?? module.name;
+  });
+}
