@@ -45,7 +45,7 @@ export function errorsPage(): Promise<string> {
       ofPrograms.map(([code, { meaning, remedy }]) => [`\`${code}\``, meaning, remedy]),
     ),
   ];
-  return format(page.join("\n"), { parser: "markdown", printWidth: 120 });
+  return format(page.join("\n"), { parser: "markdown", printWidth: 120, proseWrap: "always" });
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -21,7 +21,6 @@ const PENDING = new Set([
   "docs/internals/benchmarks.md",
   "docs/internals/contributing-map.md",
   "docs/internals/papers.md",
-  "docs/reference/errors.md",
   "packages/sw/SIZE.md",
 ]);
 
