@@ -1,8 +1,12 @@
-/** textlint rule: refuses prose lines of more than 120 columns. Tables, code blocks and lines with an unbreakable address are exempt. */
+/**
+ * textlint rule: refuses prose lines of more than 120 columns. Tables, code blocks, lines with an unbreakable address and
+ * changesets, which become list items of a changelog, are exempt.
+ */
 const COLUMNS = 120;
 const UNBREAKABLE = /\S{60}/;
 
-export default function lineLength({ Syntax, RuleError, report, getSource, locator }) {
+export default function lineLength({ Syntax, RuleError, report, getSource, getFilePath, locator }) {
+  if (/\.changeset\//.test(getFilePath() ?? "")) return {};
   const exempt = [];
   const skip = (node) => exempt.push(node.range);
   return {

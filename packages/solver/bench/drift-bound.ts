@@ -1,5 +1,5 @@
 /**
- * The least possible loss on the scenario `drift`, approximately (docs/internals/scenarios.md): the loss of filters
+ * The least possible loss on the scenario `drift`, approximately (docs/internals/policies-measured.md): the loss of filters
  * that know the true distribution of popularity and the rate at which ranks are exchanged, everything except the rank
  * of each object. Each request solves for their estimate exactly, and writes are free. A minute and a half per seed.
  *

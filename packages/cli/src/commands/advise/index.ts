@@ -15,7 +15,7 @@ export function register(program: Command): void {
     .description("rank codes, regions and cache sizes by expected latency and monthly cost")
     .argument(
       "<file>",
-      "regions, prices, audience and what must be survived (JSON; docs/internals/scenarios.md describes it)",
+      "regions, prices, audience and what must be survived (JSON; docs/reference/scenarios.md describes it)",
     )
     .action(async (file: string, _options: unknown, command: Command) => {
       const advice = advise((await readRequest(file)) as AdviceRequest);
