@@ -66,7 +66,10 @@ export default defineConfig({
       ]),
     ],
   },
-  markdown: { config: (md) => md.core.ruler.push("links out of docs", ({ tokens, env }) => linkOut(tokens, env.path)) },
+  markdown: {
+    languageAlias: { chunks: "txt", frames: "txt" },
+    config: (md) => md.core.ruler.push("links out of docs", ({ tokens, env }) => linkOut(tokens, env.path)),
+  },
 });
 
 function section(text: string, folder: string, pages: readonly string[]) {
