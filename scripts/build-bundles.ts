@@ -9,7 +9,7 @@ import { bundleWorker } from "../packages/worker/build.ts";
 const outDir = process.argv[2] ?? "dist";
 const workerEntry = fileURLToPath(new URL("../packages/worker/src/index.ts", import.meta.url));
 
-const serviceWorkers = await buildServiceWorker(join(outDir, "sw"), { searches: true });
+const serviceWorkers = await buildServiceWorker(join(outDir, "sw"));
 const { script, wasm } = await bundleWorker(workerEntry, join(outDir, "worker"));
 
 for (const path of [...serviceWorkers.map((file) => file.path), script, ...wasm]) {

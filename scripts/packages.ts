@@ -70,7 +70,7 @@ async function stage(directory: string, folder: string): Promise<string> {
     }
   }
   await copyOthers(source, manifest.files, folder);
-  if (directory === "sw") await buildServiceWorker(join(folder, "files"), { searches: true });
+  if (directory === "sw") await buildServiceWorker(join(folder, "files"));
   if (directory === "worker") await writeFile(join(folder, "wrangler.toml"), await wranglerConfig());
   await renameEndings(folder);
   await writeFile(join(folder, "package.json"), `${JSON.stringify(publishedManifest(manifest), undefined, 2)}\n`);

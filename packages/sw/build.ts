@@ -1,134 +1,142 @@
 /**
- * Builds the drop-in files, each complete in itself: `agarose-sw.js`, with the codec's WebAssembly in it (deflated, in base64), and
- * `agarose-sw.offline.js`, which keeps what was read; `agarose-decoder.js` for workers without WebAssembly; and for pages without
- * a bundler `agarose.js`, the page's side, and `agarose-overlay.js`.
+ * Builds the drop-in files with Rolldown, each with a source map beside it.
  *
- * `node packages/sw/build.ts [folder]` prints their sizes as JSON.
+ * `node packages/sw/build.ts [folder]` writes them and prints their sizes as JSON. `node packages/sw/build.ts --table` prints
+ * the size table of the README.
  */
-import { readFile, writeFile, mkdir } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { deflateSync, gzipSync } from "node:zlib";
-import { build, type Plugin } from "esbuild";
-import { INTERNAL_NAMES, shrunk, shrunkForPages } from "./shrink/index.ts";
-import { smallestSpelling } from "./shrink/smallest-spelling.ts";
-import { stamped } from "./src/page/worker-file.ts";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { rolldown, type Plugin } from "rolldown";
+import { STAMP_EMPTY, stampOf } from "./src/page/worker-file.ts";
 
-/** Sizes in bytes. `scriptGzipBytes` leaves the WebAssembly out, where there is any: it is what the budget is for. */
+/** A file that was written, with its sizes in bytes. Source maps are not listed. */
 export interface BuiltFile {
   readonly path: string;
   readonly bytes: number;
+  /** By `gzip -9`. */
   readonly gzipBytes: number;
-  readonly scriptGzipBytes: number;
+  /** By Brotli at quality 11. */
+  readonly brotliBytes: number;
 }
 
+/** How to build one file. */
 interface Script {
   readonly name: string;
+  /** Below `src/`. */
   readonly entry: string;
-  /** Scripts for a worker's scope, of whatever kind the worker is; the others are modules for pages. */
-  readonly isForWorkers: boolean;
-  /** Of those with the WebAssembly in them, which are as small as they get: whether they keep what was read. */
-  readonly stores?: boolean;
+  /** A worker's script is a closure with a stamp; a page's is a module. */
+  readonly runsIn: "worker" | "page";
+  /** Without messages, errors carry a code and details. */
+  readonly messages: boolean;
+  /** Default true. */
+  readonly minify?: boolean;
 }
 
 const SCRIPTS: readonly Script[] = [
-  { name: "agarose-sw.js", entry: "entries/agarose-sw.ts", isForWorkers: true, stores: false },
-  { name: "agarose-sw.offline.js", entry: "entries/agarose-sw.offline.ts", isForWorkers: true, stores: true },
-  { name: "agarose-decoder.js", entry: "entries/agarose-decoder.ts", isForWorkers: true },
-  { name: "agarose.js", entry: "index.ts", isForWorkers: false },
-  { name: "agarose-overlay.js", entry: "page/overlay.ts", isForWorkers: false },
+  { name: "agarose-sw.js", entry: "entries/agarose-sw.ts", runsIn: "worker", messages: false },
+  { name: "agarose-sw.offline.js", entry: "entries/agarose-sw.offline.ts", runsIn: "worker", messages: false },
+  {
+    name: "agarose-sw.dev.js",
+    entry: "entries/agarose-sw.offline.ts",
+    runsIn: "worker",
+    messages: true,
+    minify: false,
+  },
+  { name: "agarose-decoder.js", entry: "entries/agarose-decoder.ts", runsIn: "worker", messages: false },
+  { name: "agarose.js", entry: "index.ts", runsIn: "page", messages: true },
+  { name: "agarose-overlay.js", entry: "page/overlay.ts", runsIn: "page", messages: true },
 ];
 
-export interface BuildOptions {
-  /**
-   * Whether to look for the spelling of each worker that compresses best, as what is published has it: minutes, where that was
-   * not done before. Otherwise it is used where it is known, and what is 7% larger where it is not.
-   */
-  readonly searches?: boolean;
-}
-
-/** Writes the files into `folder`, which is made when missing. */
-export async function buildServiceWorker(folder: string, options: BuildOptions = {}): Promise<BuiltFile[]> {
+/** Builds every file into `folder`, which is created if it is missing. */
+export async function buildServiceWorker(folder: string): Promise<BuiltFile[]> {
   await mkdir(folder, { recursive: true });
-  return Promise.all(
-    (await built(options)).map(async ({ name, script, wasm }) => {
-      const path = join(folder, name);
-      await writeFile(path, script);
-      const scriptGzipBytes = gzipped(script.replace(wasm, ""));
-      return { path, bytes: Buffer.byteLength(script), gzipBytes: gzipped(script), scriptGzipBytes };
-    }),
-  );
+  const files = await builtFiles();
+  for (const [name, contents] of files) await writeFile(join(folder, name), contents);
+  return SCRIPTS.map(({ name }) => ({ path: join(folder, name), ...sizesOf(files.get(name)!) }));
 }
 
-/** The files as they are to be served, by name. */
+/** Builds every file in memory. Returns the contents by name, source maps included. */
 export async function builtFiles(): Promise<Map<string, Uint8Array>> {
-  return new Map((await built({})).map(({ name, script }) => [name, new TextEncoder().encode(script)]));
+  const encoder = new TextEncoder();
+  const files = new Map<string, Uint8Array>();
+  for (const script of SCRIPTS) {
+    const { code, map } = await bundle(script);
+    files.set(script.name, encoder.encode(code));
+    files.set(`${script.name}.map`, encoder.encode(map));
+  }
+  return files;
 }
 
-interface Built {
-  readonly name: string;
-  readonly script: string;
-  /** The part of it that is WebAssembly; empty where there is none. */
-  readonly wasm: string;
+interface Bundled {
+  readonly code: string;
+  readonly map: string;
 }
 
-function built(options: BuildOptions): Promise<Built[]> {
-  return Promise.all(
-    SCRIPTS.map(async (one) => {
-      const { name, isForWorkers } = one;
-      const module = await bundle(one, options);
-      if (!isForWorkers) return { name, script: module, wasm: "" };
-      const wasm = module.includes(PLACE_OF_WASM) ? await packedWasm(RELAXED_WASM) : "";
-      // Nothing of it is global but what it sets so, and workers of both kinds run it.
-      return { name, script: await stamped(`(()=>{${module.replace(PLACE_OF_WASM, wasm)}})();`), wasm };
-    }),
-  );
-}
-
-/** Stands where the WebAssembly goes, which minifiers need not look at. */
-const PLACE_OF_WASM = "place-of-wasm";
-
-async function bundle({ entry, stores }: Script, { searches = false }: BuildOptions): Promise<string> {
-  const isSmall = stores !== undefined;
-  const result = await build({
-    entryPoints: [fileURLToPath(new URL(`src/${entry}`, import.meta.url))],
-    bundle: true,
-    write: false,
-    format: "esm",
+async function bundle(
+  { name, entry, runsIn, messages, minify = true }: Script,
+  plugins: Plugin[] = [],
+): Promise<Bundled> {
+  const isWorker = runsIn === "worker";
+  const build = await rolldown({
+    input: fileURLToPath(new URL(`src/${entry}`, import.meta.url)),
     platform: "browser",
-    target: "es2022",
-    legalComments: "none",
-    plugins: [wasmAsText(async () => PLACE_OF_WASM)],
-    ...(isSmall ? { mangleProps: INTERNAL_NAMES, mangleCache: {} } : {}),
+    transform: { target: "es2022", define: { AGAROSE_MESSAGES: String(messages) } },
+    plugins: [...plugins, wasmAsText()],
   });
-  const script = result.outputFiles[0]!.text;
-  if (!isSmall) return shrunkForPages(script);
-  const shortened = Object.values(result.mangleCache!).filter((name) => name !== false);
-  return smallestSpelling(await shrunk(script, stores), new Set(shortened), searches);
+  const { output } = await build.generate({
+    // A closure adds nothing global, and runs in classic workers and in module workers.
+    format: isWorker ? "iife" : "esm",
+    minify,
+    comments: false,
+    sourcemap: true,
+    sourcemapPathTransform: sourcePath,
+    ...(isWorker && { postBanner: STAMP_EMPTY }),
+  });
+  await build.close();
+  const [{ code, map }] = output;
+  const script = code.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n") + `//# sourceMappingURL=${name}.map\n`;
+  const rest = script.slice(STAMP_EMPTY.length + 1);
+  return {
+    code: isWorker ? `${stampOf(createHash("sha256").update(rest).digest("hex"))}\n${rest}` : script,
+    map: JSON.stringify({ ...map, file: name }),
+  };
 }
 
-const RELAXED_WASM = fileURLToPath(import.meta.resolve("@agarose/ec-wasm/relaxed.wasm"));
-
-/** A WebAssembly module as the text that `inlined-decoder.ts` unpacks. */
-async function packedWasm(path: string): Promise<string> {
-  return deflateSync(await readFile(path), { level: 9 }).toString("base64");
+/** Names a source by its path in the repository, so that a source map is the same on every machine. */
+function sourcePath(relativePath: string): string {
+  const path = relativePath.replaceAll("\\", "/");
+  return `agarose/${path.slice(path.lastIndexOf("packages/"))}`;
 }
 
-/** For esbuild: a `.wasm` file becomes a text. */
-export function wasmAsText(textOf: (path: string) => Promise<string> = packedWasm): Plugin {
+/**
+ * A Rolldown plugin: an import of a `.wasm` file is a string with one character per byte. The server's compression then works
+ * on WebAssembly itself, and no compressor of this machine has a part in the bytes.
+ */
+export function wasmAsText(): Plugin {
   return {
     name: "wasm-as-text",
-    setup({ onLoad }) {
-      onLoad({ filter: /\.wasm$/ }, async ({ path }) => ({ contents: await textOf(path), loader: "text" }));
+    load: {
+      filter: { id: /\.wasm$/ },
+      async handler(id) {
+        return { code: `export default ${JSON.stringify(await readFile(id, "latin1"))}`, moduleType: "js" };
+      },
     },
   };
 }
 
-function gzipped(script: string): number {
-  return gzipSync(script, { level: 9 }).length;
+function sizesOf(contents: Uint8Array): Omit<BuiltFile, "path"> {
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 11 };
+  return {
+    bytes: contents.length,
+    gzipBytes: gzipSync(contents, { level: 9 }).length,
+    brotliBytes: brotliCompressSync(contents, { params }).length,
+  };
 }
 
 if (process.argv[1] && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  const folder = process.argv[2] ?? fileURLToPath(new URL("dist", import.meta.url));
+  const [folder = fileURLToPath(new URL("dist", import.meta.url))] = process.argv.slice(2);
   console.log(JSON.stringify(await buildServiceWorker(folder), undefined, 2));
 }

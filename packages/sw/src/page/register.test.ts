@@ -1,7 +1,8 @@
 /** What `register` makes of what the server sends and the browser says. The real ones are in the browser tests. */
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { register } from "./register.ts";
-import { stamped, VERSION } from "./worker-file.ts";
+import { stamped } from "../../test/stamped.ts";
+import { VERSION } from "./worker-file.ts";
 
 afterEach(() => {
   vi.unstubAllGlobals();
@@ -82,7 +83,7 @@ interface Served {
 /** A server that has no decoder. */
 async function serve({ worker, config = () => Response.json(CONFIG) }: Served = {}): Promise<void> {
   const type = { headers: { "content-type": "text/javascript" } };
-  const sound = worker ?? new Response(await stamped("0;"), type);
+  const sound = worker ?? new Response(stamped("0;"), type);
   const answers: Record<string, () => Response> = {
     "/agarose.json": config,
     "/agarose-decoder.js": () => new Response(null, { status: 404 }),
@@ -164,7 +165,7 @@ describe("the worker's file", () => {
   test("is registered all the same when it is stale, and told of", async () => {
     const container = new FakeContainer(URL_WITH_CONFIG);
     stubPage(container);
-    const old = (await stamped("0;")).replace(VERSION, "0.0.1");
+    const old = stamped("0;").replace(VERSION, "0.0.1");
     await serve({ worker: new Response(old, { headers: { "content-type": "text/javascript" } }) });
     const told = Promise.withResolvers<unknown>();
     await expect(register(URL_WITH_CONFIG, { onStale: told.resolve })).resolves.toBe(container.registration);

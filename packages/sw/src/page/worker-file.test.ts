@@ -1,7 +1,8 @@
 /** What a page can tell of the worker file that its server sends. */
 import { readFile } from "node:fs/promises";
 import { expect, test, vi } from "vitest";
-import { checkWorkerFile, stamped, VERSION } from "./worker-file.ts";
+import { stamped } from "../../test/stamped.ts";
+import { checkWorkerFile, VERSION } from "./worker-file.ts";
 
 const URL_OF_FILE = "https://app.test/agarose-sw.js";
 const SCRIPT = 'addEventListener("fetch", () => {});\n';
@@ -18,7 +19,7 @@ test("the version is that of the package", async () => {
 });
 
 test("the file that belongs to the page passes", async () => {
-  await expect(check(await stamped(SCRIPT))).resolves.toBeUndefined();
+  await expect(check(stamped(SCRIPT))).resolves.toBeUndefined();
 });
 
 test("a page in its place is named as such", async () => {
@@ -38,7 +39,7 @@ test("a missing file is named as such", async () => {
 });
 
 test("a file of another version is told by both versions", async () => {
-  const stale = (await stamped(SCRIPT)).replace(VERSION, "0.0.9");
+  const stale = stamped(SCRIPT).replace(VERSION, "0.0.9");
   await expect(check(stale)).rejects.toMatchObject({
     message: expect.stringContaining(`is of version 0.0.9, this page is of ${VERSION}`),
     details: { problem: "version", version: "0.0.9", expected: VERSION },
@@ -49,7 +50,7 @@ test.each([
   ["cut short", (file: string) => file.slice(0, -3)],
   ["rewritten", (file: string) => file.replace("fetch", "fetcH")],
 ])("a file that was %s is told by both checksums", async (_, spoil) => {
-  const error = await check(spoil(await stamped(SCRIPT))).catch((cause: unknown) => cause);
+  const error = await check(spoil(stamped(SCRIPT))).catch((cause: unknown) => cause);
   expect(error).toMatchObject({ code: "CONFIG_INVALID", details: { problem: "checksum" } });
   const { expected, actual } = (error as { details: Record<string, string> }).details;
   expect((error as Error).message).toContain(`its checksum is ${actual}, ${expected} is written in it`);

@@ -7,14 +7,17 @@ import { AgaroseError } from "@agarose/core";
 /** The version of this package. */
 export const VERSION = "0.1.0";
 
-/** Hex digits of the SHA-256 that the first line holds: enough against accidents. */
+/** Hex digits of the SHA-256 in the first line: enough against accidents. */
 const CHECKSUM_DIGITS = 16;
 const STAMP = /^\/\*! agarose-sw (\S+) ([0-9a-f]+) \*\/\n/;
 
-/** `script` with its first line. */
-export async function stamped(script: string): Promise<string> {
-  return `/*! agarose-sw ${VERSION} ${await checksum(script)} */\n${script}`;
+/** The first line of a worker file. `hash` is the SHA-256 of all other lines, in hex. */
+export function stampOf(hash: string): string {
+  return `/*! agarose-sw ${VERSION} ${hash.slice(0, CHECKSUM_DIGITS)} */`;
 }
+
+/** A first line of the same length, for a file whose hash is not known yet. */
+export const STAMP_EMPTY: string = stampOf("0".repeat(CHECKSUM_DIGITS));
 
 /**
  * Looks at the file at `url` as the server sends it. Resolves when it is the one that belongs to this page.

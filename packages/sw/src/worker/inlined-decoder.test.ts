@@ -6,10 +6,10 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import vm from "node:vm";
 import type { Decoder } from "@agarose/core";
 import { loadCodec } from "@agarose/ec-wasm";
-import { build } from "esbuild";
 import * as fc from "fast-check";
+import { rolldown } from "rolldown";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { wasmAsText } from "../../build.ts";
+import { builtFiles, wasmAsText } from "../../build.ts";
 
 type Inlined = { inlinedDecoder(): Promise<Decoder> };
 
@@ -21,12 +21,11 @@ let imported: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "agarose-decoder-test-"));
   const outfile = join(folder, "decoder.mjs");
-  const source = (name: string): string => fileURLToPath(new URL(`../src/${name}`, import.meta.url));
-  const options = { bundle: true, format: "esm" } as const;
-  await build({ ...options, entryPoints: [source("inlined-decoder.ts")], outfile, plugins: [wasmAsText()] });
+  const source = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+  const bundle = await rolldown({ input: source("inlined-decoder.ts"), platform: "browser", plugins: [wasmAsText()] });
+  await bundle.write({ file: outfile, format: "esm" });
   inlined = (await import(/* @vite-ignore */ pathToFileURL(outfile).href)) as Inlined;
-  const { outputFiles } = await build({ ...options, entryPoints: [source("entry-decoder.ts")], write: false });
-  imported = outputFiles[0]!.text;
+  imported = new TextDecoder().decode((await builtFiles()).get("agarose-decoder.js"));
 });
 
 afterEach(() => {

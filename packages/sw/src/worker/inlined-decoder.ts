@@ -35,9 +35,7 @@ function javascript(): RowsDecoder {
 }
 
 async function inlinedWasm(): Promise<RowsDecoder> {
-  const packed = Uint8Array.from(atob(relaxed), (character) => character.charCodeAt(0));
-  const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const bytes = new Uint8Array(await new Response(unpacked).arrayBuffer());
+  const bytes = Uint8Array.from(relaxed, (character) => character.charCodeAt(0));
   // Without relaxed SIMD the module is not valid here; the same with plain swizzles is, wherever there is SIMD at all.
   const { instance } = await WebAssembly.instantiate(bytes).catch(() =>
     WebAssembly.instantiate(withPlainSwizzle(bytes)),
