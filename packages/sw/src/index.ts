@@ -2,11 +2,11 @@
 export { createClient, fetchObject, type FetchObjectOptions } from "./page/fetch-object.ts";
 export { logReads } from "./page/log-reads.ts";
 export { onRead } from "./page/on-read.ts";
-export { preload, purge, update } from "./page/tell-worker.ts";
+export { preload, purge, update } from "./page/worker-messages.ts";
 export { VERSION } from "./page/worker-file.ts";
 export { register, WORKER_URL_DEFAULT, type RegisterOptions } from "./page/register.ts";
 export { unregister } from "./page/unregister.ts";
-export { parseConfig, type ClientConfig, type ClientConfigInput, type Endpoint } from "./config.ts";
+export { parseConfig, type ClientConfig, type ClientConfigInput, type Endpoint } from "./shared/config.ts";
 export { CHANNEL, isReadEvent } from "./events/read-events.ts";
 export type { PlanEvent, ReadEndEvent, ReadEvent, ReadStartEvent, RequestEvent } from "./events/read-events.ts";
 export { summarized, totalsOf, type ReadSummary, type ReadTotals } from "./events/read-summary.ts";

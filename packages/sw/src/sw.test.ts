@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { FetchInit } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
-import { parseConfig } from "./config.ts";
+import { parseConfig } from "./shared/config.ts";
 import { wireFromUrl } from "./worker/install.ts";
 import { OFFLINE_CACHE_NAME } from "./offline/offline-entries.ts";
 import { installAgarose } from "./sw.ts";

@@ -1,10 +1,10 @@
 /** What a client remembers: plans and latencies. */
 import { describe, expect, test } from "vitest";
 import { LATENCY_UNKNOWN, systemSha256 } from "@agarose/core";
-import type { FullPlan } from "./sources/bundle-request.ts";
-import { LatencyBook } from "./latency-book.ts";
+import type { FullPlan } from "./plans/bundle-request.ts";
+import { LatencyBook } from "./latency-tracker.ts";
 import { OfflineStore } from "../offline/offline-store.ts";
-import { PlanCache, PLAN_TTL_MS } from "./plan-cache.ts";
+import { PlanCache, PLAN_TTL_MS } from "./plans/plan-cache.ts";
 import { BATCH_MS, Telemetry, type TelemetryReport } from "./telemetry.ts";
 import { VirtualClock } from "../../test/virtual-clock.ts";
 

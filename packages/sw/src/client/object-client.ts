@@ -15,19 +15,19 @@ import {
   type Random,
   type Sha256,
 } from "@agarose/core";
-import { PLANS_MAX, requestPlans, type FullPlan } from "./sources/bundle-request.ts";
-import type { ClientConfig, Endpoint } from "../config.ts";
-import { FairQueue } from "./fair-queue.ts";
+import { PLANS_MAX, requestPlans, type FullPlan } from "./plans/bundle-request.ts";
+import type { ClientConfig, Endpoint } from "../shared/config.ts";
+import { FairQueue } from "./sources/fair-queue.ts";
 import { HedgeBudget } from "./hedge-budget.ts";
-import { LatencyBook } from "./latency-book.ts";
-import { locate } from "./locate.ts";
-import { ObjectRead, type ObjectAnswer, type ObjectRequest } from "./object-read.ts";
-import type { ObjectStore } from "../offline/object-store.ts";
-import { PlanCache } from "./plan-cache.ts";
-import { discard } from "./pop-call.ts";
+import { LatencyBook } from "./latency-tracker.ts";
+import { locate } from "./plans/find-plan.ts";
+import { ObjectRead, type ObjectAnswer, type ObjectRequest } from "./client-read.ts";
+import type { ObjectStore } from "./object-store.ts";
+import { PlanCache } from "./plans/plan-cache.ts";
+import { discard } from "./plans/pop-call.ts";
 import type { ReadEvent } from "../events/read-events.ts";
-import { deliveryOf, popAnswer } from "../events/read-trace.ts";
-import { allowedRegions } from "./sources/sources.ts";
+import { deliveryOf, popAnswer } from "./read-trace.ts";
+import { allowedRegions } from "./sources/region-sources.ts";
 import { Telemetry, type TelemetryReport } from "./telemetry.ts";
 
 /** What a client takes from outside. */

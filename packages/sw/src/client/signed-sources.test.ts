@@ -2,10 +2,10 @@
 import { expect, test } from "vitest";
 import { AgaroseError, stripeShape } from "@agarose/core";
 import { sampleObject } from "@agarose/core/testing";
-import type { FullPlan } from "./sources/bundle-request.ts";
-import { FairQueue, Turn } from "./fair-queue.ts";
-import { LatencyBook } from "./latency-book.ts";
-import { regionSources } from "./sources/sources.ts";
+import type { FullPlan } from "./plans/bundle-request.ts";
+import { FairQueue, Turn } from "./sources/fair-queue.ts";
+import { LatencyBook } from "./latency-tracker.ts";
+import { regionSources } from "./sources/region-sources.ts";
 import { VirtualClock } from "../../test/virtual-clock.ts";
 
 async function setUp() {

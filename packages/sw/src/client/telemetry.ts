@@ -2,7 +2,7 @@
  * Reports measured latencies to a PoP in batches: fire and forget, never on the way of a read.
  */
 import type { Clock } from "@agarose/core";
-import type { ObjectStore } from "../offline/object-store.ts";
+import type { ObjectStore } from "./object-store.ts";
 
 /** The body of `POST /v1/telemetry`. */
 export interface TelemetryReport {

@@ -2,11 +2,11 @@
 import { createHash } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseConfig } from "../config.ts";
+import { parseConfig } from "../shared/config.ts";
 import type { ObjectClient } from "../client/object-client.ts";
 import { OfflineEntries } from "./offline-entries.ts";
 import { offlineStore, OfflineStore } from "./offline-store.ts";
-import { PLAN_TTL_MS } from "../client/plan-cache.ts";
+import { PLAN_TTL_MS } from "../client/plans/plan-cache.ts";
 import { FakeCache } from "../../test/fake-cache.ts";
 import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";
 

@@ -17,12 +17,12 @@ import {
   type StripeData,
   type StripeSharing,
 } from "@agarose/core";
-import type { FullPlan } from "../client/sources/bundle-request.ts";
+import type { FullPlan } from "../client/plans/bundle-request.ts";
 import type { StripeSpan } from "../client/stripe-span.ts";
-import type { ClientConfig, Endpoint } from "../config.ts";
-import type { ObjectStore } from "./object-store.ts";
+import type { ClientConfig, Endpoint } from "../shared/config.ts";
+import type { ObjectStore } from "../client/object-store.ts";
 import { OFFLINE_CACHE_NAME, OfflineEntries } from "./offline-entries.ts";
-import { allowedRegions } from "../client/sources/sources.ts";
+import { allowedRegions } from "../client/sources/region-sources.ts";
 
 export interface OfflineOptions {
   /** As configured: what was kept under an older configuration may name others. */

@@ -2,11 +2,11 @@
  * Registers the service worker from a page and waits until it is in charge there.
  */
 import { AgaroseError } from "@agarose/core";
-import { configFromUrl, type ClientConfig, type ConfigFile } from "../config.ts";
-import { fetchConfig } from "../worker/config-store.ts";
+import { configFromUrl, type ClientConfig, type ConfigFile } from "../shared/config.ts";
+import { fetchConfig } from "../shared/config-file.ts";
 import { logReads } from "./log-reads.ts";
-import { openConnections } from "./open-connections.ts";
-import { stayAwake } from "./stay-awake.ts";
+import { openConnections } from "./preconnect.ts";
+import { stayAwake } from "./keep-awake.ts";
 import { checkWorkerFile } from "./worker-file.ts";
 
 export interface RegisterOptions {

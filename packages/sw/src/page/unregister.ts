@@ -1,7 +1,7 @@
 /**
  * Takes Agarose out of a browser again.
  */
-import { CACHE_NAME } from "../worker/config-store.ts";
+import { CACHE_NAME } from "../shared/config-file.ts";
 import { OFFLINE_CACHE_NAME } from "../offline/offline-entries.ts";
 
 /**

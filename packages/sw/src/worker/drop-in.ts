@@ -2,7 +2,7 @@
  * The drop-in files: one script each, which imports nothing where there is WebAssembly. A classic worker calls `importScripts` for them, a module worker imports
  * them, and a page registers them.
  */
-import type { ClientConfigInput } from "../config.ts";
+import type { ClientConfigInput } from "../shared/config.ts";
 import { inlinedDecoder } from "./inlined-decoder.ts";
 import { wireConfig, wireFromUrl, type InstallOptions, type WorkerOptions } from "./install.ts";
 import type { WorkerScope } from "./worker-scope.ts";

@@ -4,12 +4,18 @@
  */
 import type { Decoder } from "@agarose/core";
 import { browserPorts } from "../ports/browser-ports.ts";
-import { configFromUrl, parseConfig, type ClientConfig, type ClientConfigInput, type ConfigSource } from "../config.ts";
-import { loadConfig } from "./config-store.ts";
-import { errorResponse, toResponse } from "./http-response.ts";
+import {
+  configFromUrl,
+  parseConfig,
+  type ClientConfig,
+  type ClientConfigInput,
+  type ConfigSource,
+} from "../shared/config.ts";
+import { loadConfig } from "../shared/config-file.ts";
+import { errorResponse, toResponse } from "../shared/http-response.ts";
 import { installLifeCycle, obeyMessages } from "./life-cycle.ts";
 import { ObjectClient } from "../client/object-client.ts";
-import type { ObjectStore } from "../offline/object-store.ts";
+import type { ObjectStore } from "../client/object-store.ts";
 import { once } from "../ports/once.ts";
 import { route } from "./routing.ts";
 import type { WorkerScope } from "./worker-scope.ts";

@@ -5,8 +5,8 @@
 import { AgaroseError, toAgaroseError, type Decoder } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { browserPorts } from "../ports/browser-ports.ts";
-import { parseConfig, type ClientConfigInput } from "../config.ts";
-import { errorResponse, toResponse } from "./http-response.ts";
+import { parseConfig, type ClientConfigInput } from "../shared/config.ts";
+import { errorResponse, toResponse } from "../shared/http-response.ts";
 import { obeyMessages } from "./life-cycle.ts";
 import { ObjectClient } from "../client/object-client.ts";
 import { offlineStore } from "../offline/offline-store.ts";

@@ -10,10 +10,10 @@ import {
   type LatencyEstimate,
   type PlanPeer,
 } from "@agarose/core";
-import type { FullPlan } from "./bundle-request.ts";
-import type { Endpoint } from "../../config.ts";
-import type { LatencyBook } from "../latency-book.ts";
-import { deliveryOf, popAnswer } from "../../events/read-trace.ts";
+import type { FullPlan } from "../plans/bundle-request.ts";
+import type { Endpoint } from "../../shared/config.ts";
+import type { LatencyBook } from "../latency-tracker.ts";
+import { deliveryOf, popAnswer } from "../read-trace.ts";
 
 export function peerSources(
   believed: { readonly plan: FullPlan },

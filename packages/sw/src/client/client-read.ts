@@ -14,17 +14,17 @@ import {
   type ObjectAnswer as Head,
   type ReadReport,
 } from "@agarose/core";
-import { isAnswer, type Bundle, type FullPlan } from "./sources/bundle-request.ts";
-import type { Endpoint } from "../config.ts";
-import { Turn, type FairQueue } from "./fair-queue.ts";
-import { locate, type Located } from "./locate.ts";
-import { proofOf } from "./proof.ts";
+import { isAnswer, type Bundle, type FullPlan } from "./plans/bundle-request.ts";
+import type { Endpoint } from "../shared/config.ts";
+import { Turn, type FairQueue } from "./sources/fair-queue.ts";
+import { locate, type Located } from "./plans/find-plan.ts";
+import { proofOf } from "./credentials.ts";
 import type { ObjectClient } from "./object-client.ts";
-import { discard, PopCall } from "./pop-call.ts";
+import { discard, PopCall } from "./plans/pop-call.ts";
 import { peerSources } from "./sources/peer-sources.ts";
 import type { PlanEvent } from "../events/read-events.ts";
-import { ReadTrace } from "../events/read-trace.ts";
-import { edgeSource, regionSources } from "./sources/sources.ts";
+import { ReadTrace } from "./read-trace.ts";
+import { edgeSource, regionSources } from "./sources/region-sources.ts";
 import { guessSpan, serves, spanOf } from "./stripe-span.ts";
 
 export interface ObjectRequest {

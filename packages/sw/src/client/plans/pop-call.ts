@@ -2,11 +2,11 @@
  * One call of a PoP, from asking to letting go, with what it teaches about that PoP.
  */
 import { toAgaroseError } from "@agarose/core";
-import { isAnswer, requestBundle, type Bundle, type BundleRequest } from "./sources/bundle-request.ts";
-import type { Endpoint } from "../config.ts";
-import type { LatencyBook } from "./latency-book.ts";
-import type { ObjectClient } from "./object-client.ts";
-import { popAnswer } from "../events/read-trace.ts";
+import { isAnswer, requestBundle, type Bundle, type BundleRequest } from "./bundle-request.ts";
+import type { Endpoint } from "../../shared/config.ts";
+import type { LatencyBook } from "../latency-tracker.ts";
+import type { ObjectClient } from "../object-client.ts";
+import { popAnswer } from "../read-trace.ts";
 
 /** So long a PoP may take to send a plan, … */
 export const POP_PATIENCE_MS = 280;

@@ -1,7 +1,7 @@
 /**
  * Lets the browser open connections before the first read wants them: a read that opens its own waits two round trips more.
  */
-import type { ClientConfig } from "../config.ts";
+import type { ClientConfig } from "../shared/config.ts";
 import { savesData } from "../ports/saves-data.ts";
 
 /** Asks for a connection to every PoP and region, unless the user asks for little data. The worker's fetches use them too. */

@@ -13,12 +13,12 @@ import {
   type LatencyEstimate,
   type PlanRegion,
 } from "@agarose/core";
-import type { FullPlan } from "./bundle-request.ts";
-import type { Endpoint } from "../../config.ts";
-import { REQUESTS_PER_SOURCE, type FairQueue, type Turn } from "../fair-queue.ts";
-import { FAILED, type LatencyBook } from "../latency-book.ts";
-import type { Edge } from "../object-read.ts";
-import { deliveryOf, popAnswer } from "../../events/read-trace.ts";
+import type { FullPlan } from "../plans/bundle-request.ts";
+import type { Endpoint } from "../../shared/config.ts";
+import { REQUESTS_PER_SOURCE, type FairQueue, type Turn } from "./fair-queue.ts";
+import { FAILED, type LatencyBook } from "../latency-tracker.ts";
+import type { Edge } from "../client-read.ts";
+import { deliveryOf, popAnswer } from "../read-trace.ts";
 
 /** What is believed of the edge's delivery behind its plan before it has been measured: chunks are under way already. */
 const EDGE_DELIVERY = { meanMs: 20, sdMs: 20 };

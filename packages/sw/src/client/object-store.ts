@@ -2,8 +2,8 @@
  * What a client may keep of the objects it has read (`offline-store.ts` does, where a worker has it).
  */
 import type { Manifest, StripeSharing } from "@agarose/core";
-import type { FullPlan } from "../client/sources/bundle-request.ts";
-import type { StripeSpan } from "../client/stripe-span.ts";
+import type { FullPlan } from "./plans/bundle-request.ts";
+import type { StripeSpan } from "./stripe-span.ts";
 
 export interface ObjectStore {
   /** The plan by which `key` was read last. */

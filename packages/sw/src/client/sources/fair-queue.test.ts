@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { FairQueue, REQUESTS_PER_SOURCE, Turn, TURN_REQUESTS } from "./fair-queue.ts";
-import { VirtualClock } from "../../test/virtual-clock.ts";
+import { VirtualClock } from "../../../test/virtual-clock.ts";
 
 const never = new AbortController().signal;
 

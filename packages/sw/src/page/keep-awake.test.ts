@@ -1,7 +1,7 @@
 /** Messages to a worker with reads under way. */
 import { expect, test } from "vitest";
 import type { ReadEvent } from "../events/read-events.ts";
-import { stayAwake } from "./stay-awake.ts";
+import { stayAwake } from "./keep-awake.ts";
 import { VirtualClock } from "../../test/virtual-clock.ts";
 
 function page() {

@@ -2,7 +2,7 @@
  * Answers as `Response`s.
  */
 import { errorAnswer } from "@agarose/core";
-import type { ObjectAnswer } from "../client/object-read.ts";
+import type { ObjectAnswer } from "../client/client-read.ts";
 
 /** Content codings that browsers undo for a response from the network, but not for one of a service worker. */
 const DECODABLE = /^(?:x-)?(gzip|deflate)$/;

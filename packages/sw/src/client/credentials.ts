@@ -3,8 +3,8 @@
  * nobody else. Buckets never see it.
  */
 import type { FetchInit } from "@agarose/core";
-import type { Endpoint } from "../config.ts";
-import type { ObjectRequest } from "./object-read.ts";
+import type { Endpoint } from "../shared/config.ts";
+import type { ObjectRequest } from "./client-read.ts";
 
 type Prove = (url: string, init: FetchInit) => [url: string, init: FetchInit];
 

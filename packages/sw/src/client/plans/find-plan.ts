@@ -12,11 +12,11 @@ import {
   type FailedAttempt,
   type FetchPort,
 } from "@agarose/core";
-import { isAnswer, type Bundle, type FullPlan } from "./sources/bundle-request.ts";
-import type { ObjectClient } from "./object-client.ts";
+import { isAnswer, type Bundle, type FullPlan } from "./bundle-request.ts";
+import type { ObjectClient } from "../object-client.ts";
 import { discard, patienceMs, PopCall } from "./pop-call.ts";
-import { popAnswer } from "../events/read-trace.ts";
-import type { StripeSpan } from "./stripe-span.ts";
+import { popAnswer } from "../read-trace.ts";
+import type { StripeSpan } from "../stripe-span.ts";
 
 export interface Located {
   readonly plan: FullPlan;

@@ -3,7 +3,7 @@
  * it has, and fetches the file anew behind that.
  */
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "@agarose/core";
-import { checkPrefix, parseConfig, type ClientConfig, type ConfigFile, type ConfigSource } from "../config.ts";
+import { checkPrefix, parseConfig, type ClientConfig, type ConfigFile, type ConfigSource } from "./config.ts";
 
 export interface ConfigPorts {
   readonly fetch: typeof globalThis.fetch;

@@ -14,10 +14,10 @@ import {
   type RequestRecord,
   type SourceKind,
 } from "@agarose/core";
-import type { FullPlan } from "../client/sources/bundle-request.ts";
-import type { ObjectClient } from "../client/object-client.ts";
-import type { ObjectRequest } from "../client/object-read.ts";
-import type { PlanEvent, ReadEndEvent } from "./read-events.ts";
+import type { FullPlan } from "./plans/bundle-request.ts";
+import type { ObjectClient } from "./object-client.ts";
+import type { ObjectRequest } from "./client-read.ts";
+import type { PlanEvent, ReadEndEvent } from "../events/read-events.ts";
 
 /** Names of sources in the latency book. */
 export const popAnswer = (name: string): string => `pop:${name}`;

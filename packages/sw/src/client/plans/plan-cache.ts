@@ -2,7 +2,7 @@
  * Plans as last heard, by key: what lets a repeated read ask the edge and the buckets in the same moment.
  */
 import { ByteLru, type Clock } from "@agarose/core";
-import type { FullPlan } from "./sources/bundle-request.ts";
+import type { FullPlan } from "./bundle-request.ts";
 
 export const PLAN_TTL_MS = 60_000;
 /** Characters of hashes over all plans: 4 MiB hold the plans of 8,000 objects of 4 MiB, or of 30 GB in large ones. */
