@@ -26,7 +26,7 @@ beforeEach(() => {
     regions: regions.map(({ name, url }) => ({ name, url })),
   };
   configFile = () => Response.json(endpoints);
-  const { fetch } = world.client().ports;
+  const { fetch } = world;
   vi.stubGlobal("fetch", (url: string, init: FetchInit) =>
     // Virtual time passes as fast as it is waited for.
     url === CONFIG_URL ? Promise.resolve(configFile()) : world.clock.settle(fetch(url, init)),

@@ -19,6 +19,7 @@ import {
   stripeShape,
   versionText,
   type FetchInit,
+  type FetchPort,
   type FetchedResponse,
   type Manifest,
   type Plan,
@@ -107,6 +108,8 @@ export class FakeWorld {
   openBundles = 0;
   /** Whether the user asks for little data. */
   savesData = false;
+  /** The network, as a client sees it. */
+  readonly fetch: FetchPort = (url, init) => this.#fetch(url, init);
   readonly #busy = new Map<FakeRegion, { count: number; readonly waiting: (() => void)[] }>();
   readonly #objects = new Map<string, StoredObject>();
 
@@ -157,7 +160,7 @@ export class FakeWorld {
     const endpoints = { pops: this.pops.map(named), regions: this.regions.map(named) };
     return new ObjectClient(parseConfig({ ...endpoints, ...config }, "https://app.test/"), {
       clock: this.clock,
-      fetch: (url, init) => this.#fetch(url, init),
+      fetch: this.fetch,
       post: (url, report) => void this.reports.push({ url, report }),
       sha256: async (bytes) => digest(bytes),
       random: () => 0.5,

@@ -1,15 +1,15 @@
 /**
- * Private keys: what the page's request proves (a bearer token, or the signature of its URL) goes on to the PoPs, and to
- * nobody else. Buckets never see it.
+ * Private keys: the page's proof of access (a bearer token, or the signature of its URL) is forwarded to the PoPs. No other host
+ * sees it, and no bucket.
  */
 import type { FetchInit } from "@agarose/core";
 import type { Endpoint } from "../shared/config.ts";
-import type { ObjectRequest } from "./client-read.ts";
+import type { ReadRequest } from "./read-request.ts";
 
-type Prove = (url: string, init: FetchInit) => [url: string, init: FetchInit];
+type Forward = (url: string, init: FetchInit) => [url: string, init: FetchInit];
 
-/** Adds to a request for one of `pops` what `request` proves. */
-export function proofOf({ headers, query }: ObjectRequest, pops: readonly Endpoint[]): Prove {
+/** Returns a function that adds the credentials of `request` to requests for one of `pops`, and leaves others as they are. */
+export function forwardCredentials({ headers, query }: ReadRequest, pops: readonly Endpoint[]): Forward {
   const authorization = headers.get("authorization");
   const signed = new URLSearchParams();
   for (const name of ["expires", "signature"]) {

@@ -1,27 +1,32 @@
 /**
- * What this client has measured of every source: time to deliver, by size of what is delivered, and who failed lately.
+ * What this client has measured of every source: the time to deliver, by size, and recent failures.
  */
-import { LATENCY_UNKNOWN, observeLatency, type Clock, type LatencyEstimate } from "@agarose/core";
+import { LATENCY_UNKNOWN, observeLatency, type Clock, type LatencyEstimate, type SourceKind } from "@agarose/core";
+
+/** The name under which the time to a PoP's plan is tracked. */
+export const popId = (name: string): string => `pop:${name}`;
+/** The name under which a source's deliveries are tracked. */
+export const sourceId = (kind: SourceKind, name: string): string => `${kind}:${name}`;
 
 /** Upper ends of the size classes in bytes: a small shard takes a round trip, a large one mostly its transfer. */
 const SIZE_CLASS_ENDS = [64 * 1024, 512 * 1024];
-/** What is believed of a source that failed: slower than any other. */
+/** The estimate of a source that failed: slower than any other. */
 export const FAILED: LatencyEstimate = { meanMs: 5_000, sdMs: 0 };
 const AVOID_MS_MIN = 5_000;
 const AVOID_MS_MAX = 60_000;
-/** Where nothing was measured for so long, somebody else's belief counts again: who was slow once is not avoided for ever. */
+/** Measurements this old give way to a seed: a source that was slow once must not be avoided for ever. */
 const OUTDATED_MS = 60_000;
-/** One measurement counts as at most so many times the mean of those before: a straggler says little of the others. */
+/** A measurement counts as at most this many times the mean before it: a straggler says little about later requests. */
 const WINSOR_FACTOR = 2;
 
-/** So many measurements are kept, for the time after which a source is late: 95 of 100 take less. */
+/** Measurements kept to estimate when a source is late: 95 of 100 take less. */
 const RECENT_MAX = 32;
 const LATE_QUANTILE = 0.95;
 
 interface Entry {
   /** By size class. */
   measured: (LatencyEstimate | undefined)[];
-  /** When. */
+  /** Time of the latest measurement. */
   measuredMs: number;
   /** By size class, newest last. */
   readonly recent: number[][];
@@ -30,7 +35,8 @@ interface Entry {
   avoidUntilMs: number;
 }
 
-export class LatencyBook {
+/** Latency estimates by source, in milliseconds. */
+export class LatencyTracker {
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
 
@@ -38,21 +44,21 @@ export class LatencyBook {
     this.#clock = clock;
   }
 
-  /** What somebody nearby believes; counts until the first measurement of our own, and is where that starts from. */
+  /** Sets a PoP's estimate of `id`. It counts until the first measurement, which starts from it. */
   seed(id: string, estimate: LatencyEstimate): void {
     const entry = this.#entry(id);
     entry.seed = estimate;
     if (this.#clock.now() - entry.measuredMs > OUTDATED_MS) entry.measured = [];
   }
 
-  /** `id` delivered `bytes` in `ms`. */
+  /** Records that `id` delivered `bytes` in `ms`. Ends a time of avoidance. */
   observe(id: string, ms: number, bytes = 0): void {
     const entry = this.#take(id, ms, bytes);
     entry.failures = 0;
     entry.avoidUntilMs = 0;
   }
 
-  /** Drops what was measured of `id`, its failures too. */
+  /** Drops the measurements and failures of `id`. */
   forget(id: string): void {
     this.#entries.delete(id);
   }
@@ -62,12 +68,15 @@ export class LatencyBook {
     this.#entries.clear();
   }
 
-  /** `id` has not delivered `bytes` yet after `ms`: worth noting where that is longer than it was believed to take. */
+  /** Records that `id` has not delivered `bytes` after `ms`. It counts only if that is longer than the estimate. */
   observeAtLeast(id: string, ms: number, bytes = 0): void {
     if (ms > this.estimate(id, bytes).meanMs) this.#take(id, ms, bytes);
   }
 
-  /** `id` failed: it is asked last for a while, twice as long each time in a row. Many requests fail at once as one. */
+  /**
+   * Records a failure of `id`: reads ask it last for five seconds, and twice as long after each further failure in a row. Failures
+   * at the same time count once.
+   */
   failed(id: string): void {
     if (this.isAvoided(id)) return;
     const entry = this.#entry(id);
@@ -75,18 +84,18 @@ export class LatencyBook {
     entry.avoidUntilMs = this.#clock.now() + avoidMs;
   }
 
-  /** Whether `id` failed lately, and has not answered since. */
+  /** Whether `id` failed lately and has not delivered since. */
   isAvoided(id: string): boolean {
     return this.#clock.now() < (this.#entries.get(id)?.avoidUntilMs ?? 0);
   }
 
-  /** What is believed now of `id` delivering `bytes`. */
+  /** The current estimate for `id` to deliver `bytes`. */
   estimate(id: string, bytes = 0): LatencyEstimate {
     const entry = this.#entries.get(id);
     if (!entry) return LATENCY_UNKNOWN;
     if (this.isAvoided(id)) return FAILED;
     const size = sizeClass(bytes);
-    // A neighbouring class is closer to the truth than somebody else's seed.
+    // A neighbouring size class is closer to the truth than a seed.
     const nearest = [0, -1, 1, -2, 2].map((step) => entry.measured[size + step]).find(Boolean);
     return nearest ?? entry.seed ?? LATENCY_UNKNOWN;
   }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { LATENCY_UNKNOWN, systemSha256 } from "@agarose/core";
 import type { FullPlan } from "./plans/bundle-request.ts";
-import { LatencyBook } from "./latency-tracker.ts";
+import { LatencyTracker } from "./latency-tracker.ts";
 import { OfflineStore } from "../offline/offline-store.ts";
 import { PlanCache, PLAN_TTL_MS } from "./plans/plan-cache.ts";
 import { BATCH_MS, Telemetry, type TelemetryReport } from "./telemetry.ts";
@@ -41,9 +41,9 @@ describe("PlanCache", () => {
   });
 });
 
-describe("LatencyBook", () => {
+describe("LatencyTracker", () => {
   test("believes a seed until it has measured, and starts from it", () => {
-    const book = new LatencyBook(new VirtualClock());
+    const book = new LatencyTracker(new VirtualClock());
     expect(book.estimate("r")).toEqual(LATENCY_UNKNOWN);
     book.seed("r", { meanMs: 100, sdMs: 10 });
     expect(book.estimate("r").meanMs).toBe(100);
@@ -52,7 +52,7 @@ describe("LatencyBook", () => {
   });
 
   test("knows after 16 measurements what is late: 95 of 100 take less", () => {
-    const book = new LatencyBook(new VirtualClock());
+    const book = new LatencyTracker(new VirtualClock());
     for (let i = 0; i < 15; i++) book.observe("r", 100);
     expect(book.estimate("r").lateMs).toBeUndefined();
     book.observe("r", 100);
@@ -66,7 +66,7 @@ describe("LatencyBook", () => {
   });
 
   test("keeps sizes apart, and takes a neighbouring size rather than a seed", () => {
-    const book = new LatencyBook(new VirtualClock());
+    const book = new LatencyTracker(new VirtualClock());
     book.seed("r", { meanMs: 10, sdMs: 1 });
     book.observe("other", 500, 1024 * 1024);
     expect(book.estimate("other", 100).meanMs).toBe(500);
@@ -77,7 +77,7 @@ describe("LatencyBook", () => {
 
   test("puts a source that failed last, for twice as long each time in a row, until it delivers", async () => {
     const clock = new VirtualClock();
-    const book = new LatencyBook(clock);
+    const book = new LatencyTracker(clock);
     book.observe("r", 50);
     book.failed("r");
     book.failed("r");
@@ -92,7 +92,7 @@ describe("LatencyBook", () => {
   });
 
   test("learns from a request that was cut off only when it was late already", () => {
-    const book = new LatencyBook(new VirtualClock());
+    const book = new LatencyTracker(new VirtualClock());
     book.observe("r", 50);
     book.observeAtLeast("r", 20);
     expect(book.estimate("r").meanMs).toBe(50);
@@ -101,7 +101,7 @@ describe("LatencyBook", () => {
   });
 
   test("is moved by one straggler by a fifth at most, and by a source that stays slow soon enough", () => {
-    const book = new LatencyBook(new VirtualClock());
+    const book = new LatencyTracker(new VirtualClock());
     for (let i = 0; i < 10; i++) book.observe("r", 100);
     book.observe("r", 5_000);
     expect(book.estimate("r").meanMs).toBeCloseTo(120);
@@ -111,7 +111,7 @@ describe("LatencyBook", () => {
 
   test("gives a source that was slow, and was not asked since, another chance after a minute", async () => {
     const clock = new VirtualClock();
-    const book = new LatencyBook(clock);
+    const book = new LatencyTracker(clock);
     book.observe("r", 2_000);
     await clock.pass(60_000);
     book.seed("r", { meanMs: 850, sdMs: 100 });
@@ -123,7 +123,7 @@ describe("LatencyBook", () => {
 
   test("does not forget for a seed what it measures all the time", async () => {
     const clock = new VirtualClock();
-    const book = new LatencyBook(clock);
+    const book = new LatencyTracker(clock);
     for (let i = 0; i < 20; i++) {
       await clock.pass(30_000);
       book.seed("r", { meanMs: 850, sdMs: 100 });

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import * as fc from "fast-check";
 import type { AgaroseError } from "@agarose/core";
-import { PROBE_EVERY_MS, type ObjectClient } from "./object-client.ts";
-import type { ObjectAnswer } from "./client-read.ts";
+import type { ObjectClient } from "./object-client.ts";
+import { PROBE_EVERY_MS } from "./plans/pop-selector.ts";
+import type { ReadResponse } from "./read-request.ts";
 import { POP_PATIENCE_MS } from "./plans/pop-call.ts";
 import { summarized, totalsOf, type ReadSummary } from "../events/read-summary.ts";
 import { BATCH_MS } from "./telemetry.ts";
@@ -27,7 +28,7 @@ async function read(world: FakeWorld, client: ObjectClient, headers: Record<stri
   return { ...answer, bytes: await bytesOf(world, answer) };
 }
 
-async function bytesOf(world: FakeWorld, { body }: ObjectAnswer): Promise<Uint8Array> {
+async function bytesOf(world: FakeWorld, { body }: ReadResponse): Promise<Uint8Array> {
   return new Uint8Array(
     await world.clock.settle(new Response(body as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer()),
   );
@@ -55,10 +56,10 @@ async function startWorld(): Promise<{ world: FakeWorld; client: ObjectClient }>
 describe("a client that has moved", () => {
   test("asks the PoP that is nearest now after one probe, however long it was near another", async () => {
     const { world, client } = await startWorld();
-    expect(client.popsByDistance().map(({ name }) => name)).toEqual(["p0", "p1"]);
+    expect(client.pops.byDistance().map(({ name }) => name)).toEqual(["p0", "p1"]);
     [world.pops[0]!.delayMs, world.pops[1]!.delayMs] = [450, 10];
     await world.clock.settle(client.probe(true));
-    expect(client.popsByDistance().map(({ name }) => name)).toEqual(["p1", "p0"]);
+    expect(client.pops.byDistance().map(({ name }) => name)).toEqual(["p1", "p0"]);
   });
 });
 
@@ -603,10 +604,10 @@ describe("the nearest PoP", () => {
     world.pops[1]!.delayMs = 9;
     await world.clock.pass(PROBE_EVERY_MS);
     await world.clock.settle(client.probe());
-    expect(client.popsByDistance().map(({ name }) => name)).toEqual(["p0", "p1"]);
+    expect(client.pops.byDistance().map(({ name }) => name)).toEqual(["p0", "p1"]);
     world.pops[0]!.delayMs = 90;
     await world.clock.settle(client.probe(true));
-    expect(client.popsByDistance().map(({ name }) => name)).toEqual(["p1", "p0"]);
+    expect(client.pops.byDistance().map(({ name }) => name)).toEqual(["p1", "p0"]);
     expect((await read(world, client)).bytes).toEqual(BYTES);
     expect(world.requests("p1").at(-1)!.url).toContain("version=");
   });
@@ -616,8 +617,8 @@ describe("the nearest PoP", () => {
     world.pops[0]!.fault = "refuses";
     await read(world, client);
     world.pops[0]!.fault = "none";
-    expect(client.popsByDistance()[0]!.name).toBe("p1");
+    expect(client.pops.byDistance()[0]!.name).toBe("p1");
     await world.clock.settle(client.probe(true));
-    expect(client.popsByDistance()[0]!.name).toBe("p0");
+    expect(client.pops.byDistance()[0]!.name).toBe("p0");
   });
 });

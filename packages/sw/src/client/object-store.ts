@@ -1,23 +1,24 @@
 /**
- * What a client may keep of the objects it has read (`offline-store.ts` does, where a worker has it).
+ * The port through which a client keeps what it has read. `offline/offline-store.ts` implements it.
  */
 import type { Manifest, StripeSharing } from "@agarose/core";
 import type { FullPlan } from "./plans/bundle-request.ts";
 import type { StripeSpan } from "./stripe-span.ts";
 
+/** Plans and stripes that outlive a read. */
 export interface ObjectStore {
-  /** The plan by which `key` was read last. */
+  /** The plan of the latest read of `key`. */
   plan(key: string): Promise<FullPlan | undefined>;
-  /** Takes note of a plan that was heard; stripes of another version of its object go. */
+  /** Keeps a plan, and drops stripes of other versions of the object. */
   learn(key: string, plan: FullPlan): void;
-  /** Whether it has all stripes of a span. */
+  /** Whether it holds every stripe of `span`. */
   holds(manifest: Manifest, span: StripeSpan): boolean;
-  /** Counts a read that no PoP sees, because all of it is kept here. */
+  /** Counts a read that no PoP sees because the store holds all of it. */
   countRead(key: string): void;
-  /** Those reads by key, as counted since they were taken last; undefined without any. */
+  /** Those reads by key since the last call; undefined when there were none. */
   takeReads(): Readonly<Record<string, number>> | undefined;
-  /** Gives the reader the stripes it has, and keeps those that it has not. */
+  /** Gives the reader the stripes it holds, and keeps those it does not hold. */
   sharing(manifest: Manifest): StripeSharing;
-  /** Drops what is kept of the keys for which `isPurged`. */
+  /** Drops the plans and stripes of the keys for which `isPurged`. */
   purge(isPurged: (key: string) => boolean): Promise<void>;
 }

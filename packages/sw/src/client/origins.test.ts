@@ -13,7 +13,7 @@ import { createClient } from "../page/fetch-object.ts";
 import { telemetryPost } from "../ports/network.ts";
 import { ObjectClient } from "./object-client.ts";
 import { OfflineStore } from "../offline/offline-store.ts";
-import { popAnswer } from "./read-trace.ts";
+import { popId } from "./latency-tracker.ts";
 import { FakeCache } from "../../test/fake-cache.ts";
 import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";
 import { Host } from "../../test/host.ts";
@@ -156,15 +156,17 @@ describe("a manifest in the buckets that names regions which are not configured"
 test("a plan kept under an older configuration brings back none of its regions", async () => {
   const cache = new FakeCache() as unknown as Cache;
   const ports = browserPorts(async () => javascriptCodec());
+  const stores: OfflineStore[] = [];
   const clientWith = (input: ClientConfigInput): ObjectClient => {
     const config = parseConfig(input, own.url);
     const store = new OfflineStore({ ...config, ...ports, bytes: 1_000_000, cache: async () => cache });
+    stores.push(store);
     return new ObjectClient(config, { ...ports, store });
   };
   own.plan = planWith(() => foreign);
   const before = clientWith(configWith([]));
   await before.answer({ key: KEY, method: "HEAD", headers: new Headers() });
-  await expect.poll(() => before.ports.store!.plan(KEY)).toMatchObject({ regions: own.plan.regions });
+  await expect.poll(() => stores[0]!.plan(KEY)).toMatchObject({ regions: own.plan.regions });
   foreign.asked.length = 0;
 
   own.interfere = (request, response) => request.url!.startsWith("/pop/") && Boolean(response.writeHead(503).end());
@@ -227,7 +229,7 @@ describe("a redirect to a foreign host is not followed", () => {
       pops: ["p", "q"].map((name) => ({ name, url: `${own.url}/${name}` })),
     });
     await client.probe();
-    expect(["p", "q"].map((name) => client.latencies.isAvoided(popAnswer(name)))).toEqual([true, true]);
+    expect(["p", "q"].map((name) => client.latencies.isAvoided(popId(name)))).toEqual([true, true]);
   });
 
   test("when a PoP answers a report of latencies with one", async () => {

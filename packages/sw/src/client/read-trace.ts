@@ -1,9 +1,9 @@
 /**
- * The account of one read: tells the channel what happens, and the latency book what was measured.
+ * Follows one read: emits its events, and passes on what was measured.
  */
 import {
-  planReadMs,
   hedgeAfterMs,
+  planReadMs,
   planStripe,
   readKind,
   serverTiming,
@@ -12,35 +12,42 @@ import {
   type ChunkSource,
   type ReadReport,
   type RequestRecord,
-  type SourceKind,
 } from "@agarose/core";
-import type { FullPlan } from "./plans/bundle-request.ts";
-import type { ObjectClient } from "./object-client.ts";
-import type { ObjectRequest } from "./client-read.ts";
 import type { PlanEvent, ReadEndEvent } from "../events/read-events.ts";
+import type { ClientPorts } from "./client-ports.ts";
+import type { HedgeBudget } from "./hedge-budget.ts";
+import { sourceId, type LatencyTracker } from "./latency-tracker.ts";
+import type { FullPlan } from "./plans/bundle-request.ts";
+import type { ReadRequest } from "./read-request.ts";
+import type { Telemetry } from "./telemetry.ts";
 
-/** Names of sources in the latency book. */
-export const popAnswer = (name: string): string => `pop:${name}`;
-export const deliveryOf = (kind: SourceKind, name: string): string => `${kind}:${name}`;
+/** What a `ReadTrace` uses. */
+export interface TracePorts extends Pick<ClientPorts, "clock" | "emit" | "store"> {
+  readonly latencies: LatencyTracker;
+  readonly hedging: HedgeBudget;
+  readonly telemetry: Telemetry;
+}
 
+/** The trace of one read. */
 export class ReadTrace {
-  readonly #client: ObjectClient;
+  readonly #ports: TracePorts;
   readonly #id = crypto.randomUUID();
   readonly #startMs: number;
   readonly #requests = new Map<RequestRecord, number>();
   #plan: PlanEvent | undefined;
-  /** When the bundle's plan came, on the clock; the edge's chunks are under way from then on. */
+  /** When the bundle's plan arrived, on the clock. The edge's chunks are on their way from then on. */
   #bundleMs = 0;
   #edgeBytes = 0;
   #firstByteMs: number | undefined;
 
-  constructor(client: ObjectClient, { key, method, headers }: ObjectRequest) {
-    this.#client = client;
-    this.#startMs = client.ports.clock.now();
+  constructor({ key, method, headers }: ReadRequest, ports: TracePorts) {
+    this.#ports = ports;
+    this.#startMs = ports.clock.now();
     const range = headers.get("range") ?? undefined;
-    client.ports.emit({ type: "read-start", read: this.#id, key, method, range, at: Date.now() });
+    ports.emit({ type: "read-start", read: this.#id, key, method, range, at: Date.now() });
   }
 
+  /** Records the plan that the read continues with, and the model's time for its first stripe. */
   planned(from: PlanEvent["from"], plan: FullPlan, stripe: number, sources: readonly ChunkSource[]): void {
     const { manifest, cached, delta, version } = plan;
     const { k, m, bytes } = manifest;
@@ -50,18 +57,20 @@ export class ReadTrace {
     this.#edgeBytes = cached.length * stripeShape(manifest, 0).shardBytes;
     const ms = this.#now();
     this.#plan = { type: "plan", read: this.#id, ms, from, pop, version, bytes, k, m, delta, cached, expectedMs };
-    this.#client.ports.emit(this.#plan);
+    this.#ports.emit(this.#plan);
   }
 
+  /** Records that the bundle's plan is here. */
   bundleArrived(): void {
-    this.#bundleMs = this.#client.ports.clock.now();
+    this.#bundleMs = this.#ports.clock.now();
   }
 
+  /** Records that the first stripe is ready. */
   firstStripe(): void {
     this.#firstByteMs ??= this.#now();
   }
 
-  /** For `onRequest` of the reader. */
+  /** Records a request that began or ended. */
   request(record: RequestRecord): void {
     let request = this.#requests.get(record);
     if (request === undefined) {
@@ -70,7 +79,7 @@ export class ReadTrace {
     }
     if (record.endMs !== undefined) this.#measure(record, record.endMs);
     const { startMs, endMs } = record;
-    this.#client.ports.emit({
+    this.#ports.emit({
       ...record,
       type: "request",
       read: this.#id,
@@ -80,19 +89,19 @@ export class ReadTrace {
     });
   }
 
-  /** The `Server-Timing` value of a read that has its plan, as far as it has come. */
+  /** The `Server-Timing` value of a read that has its plan, so far. */
   serverTiming(report?: ReadReport): string {
     const { from, ms } = this.#plan!;
     return [`plan;desc="${from}";dur=${ms.toFixed(1)}`, ...(report ? serverTiming(report) : [])].join(", ");
   }
 
-  /** Ends the account. */
+  /** Records the end of the read. */
   end(status: number, bytes: number, report?: ReadReport, cause?: unknown): void {
     const ms = this.#now();
-    // The reader's last cancellations are told in this turn still, after the read itself is over.
-    this.#client.ports.clock.after(0, () => {
-      this.#client.hedging.observe(this.#plan?.k ?? 0, [...this.#requests.keys()]);
-      this.#client.ports.emit({
+    // The reader reports its last cancellations in this turn, after the end of the read.
+    this.#ports.clock.after(0, () => {
+      this.#ports.hedging.observe(this.#plan?.k ?? 0, [...this.#requests.keys()]);
+      this.#ports.emit({
         type: "read-end",
         read: this.#id,
         ms,
@@ -107,23 +116,23 @@ export class ReadTrace {
     });
   }
 
-  /** How a read of so many bytes has been served so far. */
+  /** How a read of `bytes` was served so far. */
   kind(report: ReadReport, bytes: number): NonNullable<ReadEndEvent["kind"]> {
-    return this.#client.ports.store && bytes > 0 && report.requests.length === 0 ? "stored" : readKind(report);
+    return this.#ports.store && bytes > 0 && report.requests.length === 0 ? "stored" : readKind(report);
   }
 
   #measure({ source, kind, bytes, outcome, startMs, waitMs, error }: RequestRecord, endMs: number): void {
-    const { latencies, reporting } = this.#client;
-    const id = deliveryOf(kind, source);
+    const { latencies, telemetry } = this.#ports;
+    const id = sourceId(kind, source);
     const size = kind === "edge" ? this.#edgeBytes : bytes;
-    // What still waits for its turn says nothing of a region.
+    // A request that still waits for its turn says nothing about its region.
     const waitedMs = waitMs ?? (kind === "region" ? Number.NaN : 0);
     const ms = endMs - waitedMs - (kind === "edge" ? Math.max(startMs, this.#bundleMs) : startMs);
     if (outcome === "used" || outcome === "unused") {
       latencies.observe(id, ms, size);
-      if (kind === "region") reporting.observe(source, ms, bytes);
+      if (kind === "region") telemetry.observe(source, ms, bytes);
     } else if (outcome === "failed") {
-      // A chunk that is not there says nothing of how the source is.
+      // A missing chunk says nothing about the health of its source.
       if (kind !== "edge" && error !== "CHUNK_MISSING") latencies.failed(id);
     } else if (kind !== "edge" && ms > hedgeAfterMs(latencies.estimate(id, size))) {
       latencies.observeAtLeast(id, ms, size);
@@ -131,6 +140,6 @@ export class ReadTrace {
   }
 
   #now(): number {
-    return this.#client.ports.clock.now() - this.#startMs;
+    return this.#ports.clock.now() - this.#startMs;
   }
 }

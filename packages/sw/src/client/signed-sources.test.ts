@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { AgaroseError, stripeShape } from "@agarose/core";
 import { sampleObject } from "@agarose/core/testing";
 import type { FullPlan } from "./plans/bundle-request.ts";
-import { FairQueue, Turn } from "./sources/fair-queue.ts";
-import { LatencyBook } from "./latency-tracker.ts";
+import { FairQueue, Slot } from "./sources/fair-queue.ts";
+import { LatencyTracker } from "./latency-tracker.ts";
 import { regionSources } from "./sources/region-sources.ts";
 import { VirtualClock } from "../../test/virtual-clock.ts";
 
@@ -37,10 +37,10 @@ async function setUp() {
       return new Response(null, { status: 500 });
     },
     clock,
-    latencies: new LatencyBook(clock),
+    latencies: new LatencyTracker(clock),
     queue: () => new FairQueue(),
-    turn: new Turn(null),
-    resign: () => {
+    slot: new Slot(null),
+    sign: () => {
       resigned.calls++;
       return resigned.next();
     },

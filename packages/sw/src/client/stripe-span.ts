@@ -1,18 +1,18 @@
 /**
- * Which stripes of an object a request touches: exactly once the manifest is known, by its headers alone before.
+ * The stripes that a request touches: exact when the manifest is known, a guess from the headers before that.
  */
 import { parseRange, STRIPE_BYTES_DEFAULT, type ByteRange, type Manifest } from "@agarose/core";
 
-/** Stripes from..to, inclusive; `to` may lie behind the last one. */
+/** Stripes from..to, inclusive. `to` may lie beyond the last stripe. */
 export interface StripeSpan {
   readonly from: number;
   readonly to: number;
 }
 
-/** A frame has 32 bits for the index of its stripe. */
+/** A frame has 32 bits for its stripe's index. */
 const STRIPE_MAX = 2 ** 32 - 1;
 
-/** The stripes of `range`, which is not empty unless the object is. */
+/** The stripes of `range`. The range is empty only for an empty object. */
 export function spanOf({ stripeBytes }: Pick<Manifest, "stripeBytes">, range: ByteRange): StripeSpan {
   const from = Math.floor(range.start / stripeBytes);
   const last = Math.floor((range.end - 1) / stripeBytes);
@@ -20,20 +20,20 @@ export function spanOf({ stripeBytes }: Pick<Manifest, "stripeBytes">, range: By
 }
 
 /**
- * The stripes to ask for while nothing is known of the object: those of its range if its stripes are of the usual size, and the
- * first one where only the plan is of use, or where it takes the object's length to tell.
+ * The stripes to ask for when the object is unknown: those of the range, if stripes have the default size. It is the first stripe
+ * when the request needs only the plan, or when the range depends on the object's length.
  */
 export function guessSpan(method: "GET" | "HEAD", rangeHeader: string | null): StripeSpan {
   try {
     const range = parseRange(rangeHeader, Number.POSITIVE_INFINITY) ?? { start: 0, end: Number.POSITIVE_INFINITY };
     if (method === "GET") return spanOf({ stripeBytes: STRIPE_BYTES_DEFAULT }, range);
   } catch {
-    // The last bytes of it are wanted, or none.
+    // The range counts from the end, or cannot be satisfied.
   }
   return { from: 0, to: 0 };
 }
 
-/** Whether a bundle asked for with `asked` has the stripes `wanted`, and none before them. */
+/** Whether a bundle of the stripes `asked` has the stripes `wanted` and none before them. */
 export function serves(asked: StripeSpan, wanted: StripeSpan): boolean {
   return asked.from === wanted.from && asked.to >= wanted.to;
 }

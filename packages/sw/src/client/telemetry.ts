@@ -1,12 +1,12 @@
 /**
- * Reports measured latencies to a PoP in batches: fire and forget, never on the way of a read.
+ * Reports measured latencies to a PoP in batches. A report never delays a read, and is not retried.
  */
 import type { Clock } from "@agarose/core";
 import type { ObjectStore } from "./object-store.ts";
 
 /** The body of `POST /v1/telemetry`. */
 export interface TelemetryReport {
-  /** As the PoP's last plan brought it. */
+  /** From the PoP's latest plan. */
   readonly token?: string;
   readonly regions: readonly {
     readonly name: string;
@@ -14,20 +14,22 @@ export interface TelemetryReport {
     readonly meanMs: number;
     readonly meanBytes: number;
   }[];
-  /** By key: reads that no PoP has seen. */
+  /** Reads by key that no PoP has seen. */
   readonly reads?: Readonly<Record<string, number>>;
 }
 
+/** What `Telemetry` uses. */
 export interface TelemetryOptions {
   readonly clock: Clock;
-  /** Counts the reads that no PoP has seen. */
+  /** Counts the reads that no PoP sees. */
   readonly store?: Pick<ObjectStore, "takeReads"> | undefined;
   readonly send: (report: TelemetryReport) => void;
 }
 
-/** A report goes out so long after its first sample. */
+/** A report is sent this long after its first sample. */
 export const BATCH_MS = 5_000;
 
+/** Collects samples and sends them. */
 export class Telemetry {
   readonly #options: TelemetryOptions;
   readonly #sums = new Map<string, { samples: number; ms: number; bytes: number }>();
@@ -47,7 +49,7 @@ export class Telemetry {
     this.due();
   }
 
-  /** There is something to report. */
+  /** Schedules a report. */
   due(): void {
     if (this.#isDue) return;
     this.#isDue = true;

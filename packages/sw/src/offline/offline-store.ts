@@ -22,7 +22,7 @@ import type { StripeSpan } from "../client/stripe-span.ts";
 import type { ClientConfig, Endpoint } from "../shared/config.ts";
 import type { ObjectStore } from "../client/object-store.ts";
 import { OFFLINE_CACHE_NAME, OfflineEntries } from "./offline-entries.ts";
-import { allowedRegions } from "../client/sources/region-sources.ts";
+import { allowedRegions } from "../client/sources/allowed-regions.ts";
 
 export interface OfflineOptions {
   /** As configured: what was kept under an older configuration may name others. */

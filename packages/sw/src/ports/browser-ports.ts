@@ -4,7 +4,7 @@
 import { systemClock, systemSha256, type Decoder } from "@agarose/core";
 import { eventChannel } from "./event-channel.ts";
 import { fetchPort, telemetryPost } from "./network.ts";
-import type { ClientPorts } from "../client/object-client.ts";
+import type { ClientPorts } from "../client/client-ports.ts";
 import { once } from "./once.ts";
 import { savesData } from "./saves-data.ts";
 

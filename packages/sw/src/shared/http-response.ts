@@ -2,12 +2,12 @@
  * Answers as `Response`s.
  */
 import { errorAnswer } from "@agarose/core";
-import type { ObjectAnswer } from "../client/client-read.ts";
+import type { ReadResponse } from "../client/read-request.ts";
 
 /** Content codings that browsers undo for a response from the network, but not for one of a service worker. */
 const DECODABLE = /^(?:x-)?(gzip|deflate)$/;
 
-export function toResponse({ status, headers, body }: ObjectAnswer): Response {
+export function toResponse({ status, headers, body }: ReadResponse): Response {
   const format = DECODABLE.exec(headers["content-encoding"]?.toLowerCase() ?? "")?.[1] as CompressionFormat | undefined;
   // Part of a compressed object cannot be decompressed: as on the network, a range is one of the stored bytes.
   if (!format || status !== 200) return new Response(body, { status, headers });

@@ -1,33 +1,39 @@
 /**
- * Finds out what to read: from the nearest PoP, the next one when that fails or is late, and at last from the manifests
- * in the buckets.
+ * Finds out what to read: from the nearest PoP, from the next one when that fails or is late, and last from the manifests in
+ * the buckets.
  */
 import {
   AgaroseError,
   HAS_MESSAGES,
   findManifest,
-  staggeredRace,
   isUnusable,
+  staggeredRace,
   type Attempt,
+  type Clock,
   type FailedAttempt,
   type FetchPort,
+  type Sha256,
 } from "@agarose/core";
-import { isAnswer, type Bundle, type FullPlan } from "./bundle-request.ts";
-import type { ObjectClient } from "../object-client.ts";
-import { discard, patienceMs, PopCall } from "./pop-call.ts";
-import { popAnswer } from "../read-trace.ts";
+import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
 import type { StripeSpan } from "../stripe-span.ts";
+import { isAnswer, type Bundle, type FullPlan } from "./bundle-request.ts";
+import type { PlanStore } from "./plan-store.ts";
+import { discard, PopCall, popPatienceMs } from "./pop-call.ts";
+import type { PopSelector } from "./pop-selector.ts";
 
-export interface Located {
+/** A plan, and the bundle that brought it. */
+export interface FoundPlan {
   readonly plan: FullPlan;
-  /** Where the plan came from; undefined when that was a bucket. */
+  /** Undefined when the plan came from a bucket. */
   readonly bundle?: Bundle | undefined;
 }
 
-export interface LocateRequest {
+/** What to look for. */
+export interface PlanRequest {
   readonly key: string;
-  /** A plan that may be out of date; spares sending its manifest again. */
+  /** A plan that may be out of date. The PoP then leaves out a manifest of the same version. */
   readonly known: FullPlan | undefined;
+  /** The stripes whose cached chunks the bundle is to bring. */
   readonly span: StripeSpan;
   /** Ask no PoP: what they know is out of date. */
   readonly bucketsOnly?: boolean;
@@ -35,34 +41,48 @@ export interface LocateRequest {
   readonly fetch: FetchPort;
 }
 
+/** What `findPlan` uses. */
+export interface PlanPorts {
+  readonly pops: PopSelector;
+  readonly plans: PlanStore;
+  readonly latencies: LatencyTracker;
+  readonly clock: Clock;
+  readonly sha256: Sha256;
+}
+
 /** Rejects with OBJECT_NOT_FOUND, with the manifest's own error, with ABORTED, or with NO_SOURCE. */
-export function locate(client: ObjectClient, request: LocateRequest): Promise<Located> {
-  const { latencies, ports, regions } = client;
+export function findPlan(request: PlanRequest, ports: PlanPorts): Promise<FoundPlan> {
+  const { clock, latencies, plans } = ports;
   const { key, signal, bucketsOnly, fetch } = request;
-  const pops = bucketsOnly ? [] : client.popsByDistance();
-  const attempts: Attempt<Located>[] = pops.map((pop) => ({
+  const pops = bucketsOnly ? [] : ports.pops.byDistance();
+  const attempts: Attempt<FoundPlan>[] = pops.map((pop) => ({
     name: `PoP ${pop.name}`,
-    // One that failed lately is asked again, but nobody waits for it.
-    patienceMs: latencies.isAvoided(popAnswer(pop.name)) ? 0 : patienceMs(popAnswer(pop.name), latencies),
+    // A PoP that failed lately is asked again, but the read does not wait for it.
+    patienceMs: latencies.isAvoided(popId(pop.name)) ? 0 : popPatienceMs(pop, latencies),
     async start(own) {
-      const bundle = await new PopCall(client, { ...request, pop, signal: own }).bundle;
-      return { bundle, plan: client.learn(key, bundle.plan) };
+      const call = new PopCall({ ...request, pop, signal: own }, ports, (received) => received);
+      const bundle = await call.bundle;
+      return { bundle, plan: plans.learn(key, bundle.plan) };
     },
-    onLate: () => latencies.failed(popAnswer(pop.name)),
+    onLate: () => latencies.failed(popId(pop.name)),
+  }));
+  const regions = plans.regions.map((region) => ({
+    ...region,
+    latency: latencies.estimate(sourceId("region", region.name)),
   }));
   if (regions.length > 0) {
     attempts.push({
       name: "buckets",
-      // The last one in turn: nobody is asked after it.
+      // The last attempt: no other follows it.
       patienceMs: 0,
       async start(own) {
         const manifest = await findManifest(key, { ...ports, fetch, regions, signal: own });
-        return { plan: client.planFromBuckets(key, manifest) };
+        return { plan: plans.learnManifest(key, manifest) };
       },
     });
   }
   return staggeredRace(attempts, {
-    clock: ports.clock,
+    clock,
     signal,
     afterFailure: (error) => (isAnswer(error) ? "none" : "next"),
     allFailed: (failures) => noSource(key, failures),
@@ -70,7 +90,19 @@ export function locate(client: ObjectClient, request: LocateRequest): Promise<Lo
   });
 }
 
-/** What the buckets say weighs more than what a PoP says of them: they are asked last and know best. */
+/** `plan` with valid signatures. Asks a PoP when they have expired. */
+export async function withSignatures(
+  plan: FullPlan,
+  request: Pick<PlanRequest, "key" | "signal" | "fetch">,
+  ports: PlanPorts,
+): Promise<FullPlan> {
+  if (ports.clock.now() < plan.signedUntilMs!) return plan;
+  const { bundle, plan: signed } = await findPlan({ ...request, known: plan, span: { from: 0, to: 0 } }, ports);
+  discard(bundle);
+  return signed;
+}
+
+/** A bucket's verdict on the manifest weighs more than a PoP's: buckets are asked last and know best. */
 function noSource(key: string, failures: readonly FailedAttempt[]): AgaroseError {
   const verdict = failures.find(({ error }) => isUnusable(error));
   if (verdict) return verdict.error;

@@ -1,5 +1,5 @@
 /**
- * Plans as last heard, by key: what lets a repeated read ask the edge and the buckets in the same moment.
+ * The latest plans by key. With a known plan, a read asks the edge and the buckets at once.
  */
 import { ByteLru, type Clock } from "@agarose/core";
 import type { FullPlan } from "./bundle-request.ts";

@@ -1,48 +1,56 @@
 /**
- * One call of a PoP, from asking to letting go, with what it teaches about that PoP.
+ * One request for a bundle, from asking to letting go, with what it teaches about the PoP.
  */
-import { toAgaroseError } from "@agarose/core";
-import { isAnswer, requestBundle, type Bundle, type BundleRequest } from "./bundle-request.ts";
+import { toAgaroseError, type Clock } from "@agarose/core";
 import type { Endpoint } from "../../shared/config.ts";
-import type { LatencyBook } from "../latency-tracker.ts";
-import type { ObjectClient } from "../object-client.ts";
-import { popAnswer } from "../read-trace.ts";
+import { popId, type LatencyTracker } from "../latency-tracker.ts";
+import { isAnswer, requestBundle, type Bundle, type BundleRequest } from "./bundle-request.ts";
 
-/** So long a PoP may take to send a plan, … */
+/** A PoP may take this long to send a plan, … */
 export const POP_PATIENCE_MS = 280;
-/** … and longer, up to so long, when it usually takes more than `FAR_MS`. */
+/** … and up to this long when it usually takes more than `FAR_MS`. */
 const POP_PATIENCE_MS_MAX = 2_000;
 const FAR_MS = 250;
 
-/** After how long without a plan the next PoP is asked, and this one has failed once the plan has come from elsewhere. */
-export function patienceMs(id: string, latencies: LatencyBook): number {
-  const beyondMs = Math.max(0, latencies.estimate(id).meanMs - FAR_MS);
+/**
+ * How long to wait for a PoP's plan before asking the next PoP. A plan that is later than this counts as a failure once another
+ * source has delivered it.
+ */
+export function popPatienceMs(pop: Endpoint, latencies: LatencyTracker): number {
+  const beyondMs = Math.max(0, latencies.estimate(popId(pop.name)).meanMs - FAR_MS);
   return Math.min(POP_PATIENCE_MS_MAX, POP_PATIENCE_MS + 2 * beyondMs);
 }
 
+/** What a `PopCall` uses. */
+export interface PopCallPorts {
+  readonly clock: Clock;
+  readonly latencies: LatencyTracker;
+}
+
+/** A bundle on its way. It is an `Edge`. */
 export class PopCall {
   readonly pop: Endpoint;
-  /** Whoever puts something in its place gets rid of its frames where that rejects. */
-  bundle: Promise<Bundle>;
+  /** Rejects with what `requestBundle` rejects with, or with what `onPlan` throws. */
+  readonly bundle: Promise<Bundle>;
   /** Whether the plan is here. */
   hasArrived = false;
-  readonly #client: ObjectClient;
+  readonly #ports: PopCallPorts;
   readonly #id: string;
   readonly #patienceMs: number;
   readonly #startMs: number;
   readonly #abort = new AbortController();
 
-  constructor(client: ObjectClient, request: BundleRequest) {
-    const { latencies, ports } = client;
-    const { clock } = ports;
+  /** @param onPlan sees the bundle first and returns what `bundle` resolves to. If it throws, it must discard the bundle. */
+  constructor(request: BundleRequest, ports: PopCallPorts, onPlan: (received: Bundle) => Bundle) {
+    const { clock, latencies } = ports;
     this.pop = request.pop;
-    this.#client = client;
-    this.#id = popAnswer(request.pop.name);
+    this.#ports = ports;
+    this.#id = popId(request.pop.name);
     this.#startMs = clock.now();
-    this.#patienceMs = patienceMs(this.#id, latencies);
+    this.#patienceMs = popPatienceMs(request.pop, latencies);
     const signal = AbortSignal.any([request.signal, this.#abort.signal]);
-    this.bundle = requestBundle({ ...request, signal });
-    this.bundle.then(
+    const received = requestBundle({ ...request, signal });
+    received.then(
       () => {
         this.hasArrived = true;
         latencies.observe(this.#id, clock.now() - this.#startMs);
@@ -51,12 +59,12 @@ export class PopCall {
         if (!signal.aborted && !isAnswer(toAgaroseError(error))) latencies.failed(this.#id);
       },
     );
+    this.bundle = received.then(onPlan);
   }
 
-  /** Nothing is waited for any more. A plan still under way may come within its patience, to be learned from; later it is a fault. */
+  /** Stops waiting. A plan may still arrive within the patience and is learned from; after that it counts as a failure. */
   release(): void {
-    const { latencies, ports } = this.#client;
-    const { clock } = ports;
+    const { clock, latencies } = this.#ports;
     const cancelTimer = clock.after(Math.max(0, this.#startMs + this.#patienceMs - clock.now()), () => {
       latencies.failed(this.#id);
       this.#abort.abort();
@@ -65,7 +73,7 @@ export class PopCall {
   }
 }
 
-/** Ends a bundle that nobody reads. */
+/** Ends a bundle that no read uses. */
 export function discard(bundle: Bundle | undefined): void {
   bundle?.frames.cancel().catch(() => {});
 }

@@ -1,7 +1,7 @@
 /** Turns at one source: who has had the fewest is next. */
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { FairQueue, REQUESTS_PER_SOURCE, Turn, TURN_REQUESTS } from "./fair-queue.ts";
+import { FairQueue, REQUESTS_PER_SOURCE, Slot, TURN_REQUESTS } from "./fair-queue.ts";
 import { VirtualClock } from "../../../test/virtual-clock.ts";
 
 const never = new AbortController().signal;
@@ -11,7 +11,7 @@ function fullQueue(): { queue: FairQueue; free: () => void } {
   const queue = new FairQueue();
   const ends: (() => void)[] = [];
   for (let i = 0; i < REQUESTS_PER_SOURCE; i++)
-    void queue.run(new Turn(null), never, () => new Promise<void>((resolve) => ends.push(resolve)));
+    void queue.run(new Slot(null), never, () => new Promise<void>((resolve) => ends.push(resolve)));
   return { queue, free: () => ends.shift()!() };
 }
 
@@ -24,14 +24,14 @@ test.each([
   ["nu=1", "auto"],
   ["u=9", "auto"],
 ])("the header %j means %s", (header, priority) => {
-  expect(new Turn(header).priority).toBe(priority);
+  expect(new Slot(header).priority).toBe(priority);
 });
 
 test("a read that asks once is not behind the hundred requests of another", async () => {
   const { queue, free } = fullQueue();
-  const [long, short] = [new Turn(null), new Turn(null)];
+  const [long, short] = [new Slot(null), new Slot(null)];
   const order: string[] = [];
-  const ask = (name: string, turn: Turn): Promise<void> => queue.run(turn, never, async () => void order.push(name));
+  const ask = (name: string, slot: Slot): Promise<void> => queue.run(slot, never, async () => void order.push(name));
   const all = [...Array.from({ length: 100 }, () => ask("long", long)), ask("short", short)];
   free();
   await Promise.all(all);
@@ -42,8 +42,8 @@ test("small reads are complete one after the other, in the order in which they w
   const { queue, free } = fullQueue();
   const order: number[] = [];
   const all = Array.from({ length: 20 }, (_, read) => {
-    const turn = new Turn(null);
-    return Array.from({ length: 10 }, () => queue.run(turn, never, async () => void order.push(read)));
+    const slot = new Slot(null);
+    return Array.from({ length: 10 }, () => queue.run(slot, never, async () => void order.push(read)));
   });
   free();
   await Promise.all(all.flat());
@@ -54,9 +54,9 @@ test("urgent reads come first, unhurried ones last, and neither is left out", as
   const { queue, free } = fullQueue();
   const order: string[] = [];
   const all = ["u=5", null, "u=1"].flatMap((header) => {
-    const turn = new Turn(header);
-    const { priority } = turn;
-    return Array.from({ length: 40 }, () => queue.run(turn, never, async () => void order.push(priority)));
+    const slot = new Slot(header);
+    const { priority } = slot;
+    return Array.from({ length: 40 }, () => queue.run(slot, never, async () => void order.push(priority)));
   });
   free();
   await Promise.all(all);
@@ -67,12 +67,12 @@ test("urgent reads come first, unhurried ones last, and neither is left out", as
 
 test("a long read goes on beside small ones that come without end", async () => {
   const { queue, free } = fullQueue();
-  const long = new Turn("u=5");
+  const long = new Slot("u=5");
   for (let i = 0; i < 2 * TURN_REQUESTS; i++) long.served++;
   let small = 0;
   let isOver = false;
   const next = async (): Promise<void> => {
-    await queue.run(new Turn(null), never, async () => void small++);
+    await queue.run(new Slot(null), never, async () => void small++);
     if (!isOver && small < 1_000) await next();
   };
   const endless = [next(), next()];
@@ -88,7 +88,7 @@ test("one that gives up before its turn leaves the queue, and its work is not be
   const { queue, free } = fullQueue();
   const abort = new AbortController();
   let begun = false;
-  const waiting = queue.run(new Turn(null), abort.signal, async () => void (begun = true));
+  const waiting = queue.run(new Slot(null), abort.signal, async () => void (begun = true));
   const load = queue.load;
   abort.abort(new Error("enough"));
   await expect(waiting).rejects.toThrow("enough");
@@ -99,18 +99,18 @@ test("one that gives up before its turn leaves the queue, and its work is not be
 test("whatever fails or gives up, no more than its bound run at a time and every place comes back", async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.array(fc.record({ ms: fc.nat(50), turn: fc.nat(4), end: fc.constantFrom("ok", "fails", "aborts") }), {
+      fc.array(fc.record({ ms: fc.nat(50), slot: fc.nat(4), end: fc.constantFrom("ok", "fails", "aborts") }), {
         maxLength: 120,
       }),
       async (requests) => {
         const clock = new VirtualClock();
         const queue = new FairQueue();
-        const turns = Array.from({ length: 5 }, () => new Turn(null));
+        const slots = Array.from({ length: 5 }, () => new Slot(null));
         let [running, most] = [0, 0];
-        const all = requests.map(({ ms, turn, end }) => {
+        const all = requests.map(({ ms, slot, end }) => {
           const abort = new AbortController();
           if (end === "aborts") clock.after(ms / 2, () => abort.abort(new Error("enough")));
-          return queue.run(turns[turn]!, abort.signal, async () => {
+          return queue.run(slots[slot]!, abort.signal, async () => {
             most = Math.max(most, ++running);
             await clock.sleep(ms, abort.signal).finally(() => running--);
             if (end === "fails") throw new Error("failed");

@@ -1,28 +1,29 @@
 /**
- * Turns among concurrent reads: so many requests at a time go to one source, and of those that wait, the next one is of a
- * read that was served little. A page's hundred images then come one after the other, beside a long download too.
+ * Shares a source among concurrent reads: a fixed number of requests run at a time, and the next one belongs to a read that was
+ * served little. The hundred images of a page then complete one after the other, also beside a long download.
  */
 
 /**
- * Requests to one source under way at a time. Six connections of HTTP/1.1 have three more waiting behind each; the streams
- * of HTTP/2 are not held back by more than that.
+ * Requests to one source at a time. Each of the six connections of HTTP/1.1 has three more requests waiting behind it, and
+ * HTTP/2 streams are not held back.
  */
 export const REQUESTS_PER_SOURCE = 24;
 /**
- * Reads take turns by so many requests, more than a small object takes: by single ones, a hundred images would all be complete
- * at the end only. A read of low priority is one turn behind, one of high priority one ahead.
+ * Reads take turns of this many requests, which is more than a small object needs. With single requests, a hundred images would
+ * all complete at the end. Low priority puts a read one turn behind, high priority one turn ahead.
  */
 export const TURN_REQUESTS = 16;
 
+/** How urgent a read is among others. */
 export type Priority = "high" | "low" | "auto";
 
-/** One read, to all queues that it stands in. */
-export class Turn {
+/** The place of one read in every queue. */
+export class Slot {
   readonly priority: Priority;
-  /** Requests served, and those that its priority adds. */
+  /** Requests served, plus those that the priority adds. */
   served: number;
 
-  /** @param header what the request's `priority` says (RFC 9218): its urgency from 0 to 7, 3 where that is left out. */
+  /** @param header the `priority` header of the request (RFC 9218): urgency 0 to 7, 3 by default. */
   constructor(header: string | null) {
     const urgency = Number(/(?:^|[\s,])u=([0-7])/.exec(header ?? "")?.[1] ?? 3);
     const behind = Math.sign(urgency - 3);
@@ -33,49 +34,49 @@ export class Turn {
 
 /** The requests to one source. */
 export class FairQueue {
-  /** Requests that are over, however they ended. */
+  /** Requests that have ended, with or without success. */
   finished = 0;
   #running = 0;
-  readonly #waiting: { readonly turn: Turn; readonly start: () => void }[] = [];
+  readonly #waiting: { readonly slot: Slot; readonly start: () => void }[] = [];
 
-  /** Requests under way and waiting. */
+  /** Requests that run or wait. */
   get load(): number {
     return this.#running + this.#waiting.length;
   }
 
-  /** Calls `work` when it is its turn; rejects with the signal's reason when that aborts before. */
-  async run<T>(turn: Turn, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  /** Calls `work` when its turn comes. Rejects with the signal's reason when it aborts before. */
+  async run<T>(slot: Slot, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     if (this.#running < REQUESTS_PER_SOURCE) this.#running++;
-    else await this.#start(turn, signal);
-    turn.served++;
+    else await this.#start(slot, signal);
+    slot.served++;
     try {
       return await work();
     } finally {
       this.finished++;
-      // Who is next takes over the place of this one.
+      // The next request takes the place of this one.
       if (this.#waiting.length > 0) this.#next().start();
       else this.#running--;
     }
   }
 
-  #start(turn: Turn, signal: AbortSignal): Promise<void> {
+  #start(slot: Slot, signal: AbortSignal): Promise<void> {
     return new Promise((start, reject) => {
-      const entry = { turn, start };
+      const entry = { slot, start };
       this.#waiting.push(entry);
       signal.addEventListener("abort", () => {
         const at = this.#waiting.indexOf(entry);
         if (at >= 0) this.#waiting.splice(at, 1);
-        reject(signal.reason);
+        reject(signal.reason as Error);
       });
     });
   }
 
   /**
-   * The first of those that have had the fewest turns; now and then whoever waits longest, so that new reads that come without
-   * end do not keep a long one waiting for ever.
+   * The first request of the reads with the fewest turns. Every sixteenth time it is the one that waits longest: a steady flow of
+   * new reads must not starve a long one.
    */
   #next(): { readonly start: () => void } {
-    const turns = this.#waiting.map(({ turn }) => Math.floor(turn.served / TURN_REQUESTS));
+    const turns = this.#waiting.map(({ slot }) => Math.floor(slot.served / TURN_REQUESTS));
     const next = this.finished % TURN_REQUESTS === 0 ? 0 : turns.indexOf(Math.min(...turns));
     return this.#waiting.splice(next, 1)[0]!;
   }

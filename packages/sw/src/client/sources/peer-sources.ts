@@ -1,6 +1,6 @@
 /**
- * Other PoPs as sources: what the plan says they hold, asked of them directly, so that a slow one holds up nothing else. Only
- * PoPs of our own configuration are asked. What they are believed to hold is corrected when the plan of the bundle comes.
+ * Other PoPs as sources. The read asks them directly, so a slow peer holds up nothing else. It asks only PoPs of the
+ * configuration. The plan of the bundle corrects what a remembered plan says they hold.
  */
 import {
   LATENCY_UNKNOWN,
@@ -10,25 +10,25 @@ import {
   type LatencyEstimate,
   type PlanPeer,
 } from "@agarose/core";
-import type { FullPlan } from "../plans/bundle-request.ts";
 import type { Endpoint } from "../../shared/config.ts";
-import type { LatencyBook } from "../latency-tracker.ts";
-import { deliveryOf, popAnswer } from "../read-trace.ts";
+import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
+import type { FullPlan } from "../plans/bundle-request.ts";
 
+/** One source for every configured PoP, by what `believed.plan` says at the time of each request. */
 export function peerSources(
   believed: { readonly plan: FullPlan },
   pops: readonly Endpoint[],
-  { fetch, latencies }: { readonly fetch: FetchPort; readonly latencies: LatencyBook },
+  { fetch, latencies }: { readonly fetch: FetchPort; readonly latencies: LatencyTracker },
 ): PeerSource[] {
   const { manifest } = believed.plan;
   const bytes = stripeShape(manifest, 0).shardBytes;
   return pops.map((peer) => {
-    const id = deliveryOf("peer", peer.name);
-    const told = (): PlanPeer | undefined => believed.plan.peers?.find(({ name }) => name === peer.name);
-    // Our own way there, where we have measured it, says more than our PoP's.
-    const trip = latencies.estimate(popAnswer(peer.name));
-    latencies.seed(id, trip === LATENCY_UNKNOWN ? (told() ?? trip) : trip);
+    const id = sourceId("peer", peer.name);
+    const planned = (): PlanPeer | undefined => believed.plan.peers?.find(({ name }) => name === peer.name);
+    // This client's own measurement of the way there is better than its PoP's.
+    const trip = latencies.estimate(popId(peer.name));
+    latencies.seed(id, trip === LATENCY_UNKNOWN ? (planned() ?? trip) : trip);
     const latency = (): LatencyEstimate => latencies.estimate(id, bytes);
-    return new PeerSource({ manifest, peer, fetch, latency, chunks: () => told()?.chunks ?? [] });
+    return new PeerSource({ manifest, peer, fetch, latency, chunks: () => planned()?.chunks ?? [] });
   });
 }

@@ -1,0 +1,22 @@
+/** What a client takes from its surroundings, so that tests can replace the network, time and randomness. */
+import type { Clock, Decoder, FetchPort, Random, Sha256 } from "@agarose/core";
+import type { ReadEvent } from "../events/read-events.ts";
+import type { ObjectStore } from "./object-store.ts";
+import type { TelemetryReport } from "./telemetry.ts";
+
+/** The ports of one `ObjectClient`. */
+export interface ClientPorts {
+  readonly fetch: FetchPort;
+  /** Sends a telemetry report. It handles its own failures. */
+  readonly post: (url: string, report: TelemetryReport) => void;
+  readonly clock: Clock;
+  readonly sha256: Sha256;
+  readonly random: Random;
+  /** Called when a read must decode. */
+  readonly codec: () => Promise<Decoder>;
+  readonly emit: (event: ReadEvent) => void;
+  /** Whether the user asks for little data (Save-Data). Reads then request exactly k chunks, and more only to replace late ones. */
+  readonly savesData: () => boolean;
+  /** Keeps what was read. */
+  readonly store?: ObjectStore | undefined;
+}

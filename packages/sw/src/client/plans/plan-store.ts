@@ -1,0 +1,84 @@
+/**
+ * What a client knows of objects and buckets: plans by key, the latest regions, and the PoPs' telemetry tokens.
+ */
+import { DELTA_DEFAULT, type Clock, type Manifest, type PlanRegion } from "@agarose/core";
+import type { ClientConfig } from "../../shared/config.ts";
+import type { ObjectStore } from "../object-store.ts";
+import { allowedRegions } from "../sources/allowed-regions.ts";
+import type { FullPlan } from "./bundle-request.ts";
+import { PlanCache } from "./plan-cache.ts";
+
+/** A signature in its last seconds could expire on the way. */
+const EXPIRY_MARGIN_MS = 20_000;
+
+/** What a `PlanStore` uses. */
+export interface PlanStoreOptions {
+  readonly config: Pick<ClientConfig, "regions" | "delta">;
+  readonly clock: Clock;
+  /** Also keeps every public plan. */
+  readonly store?: ObjectStore | undefined;
+}
+
+/** Plans in memory, and in the object store where there is one. */
+export class PlanStore {
+  readonly #options: PlanStoreOptions;
+  readonly #cache: PlanCache;
+  /** By PoP. */
+  readonly #telemetryTokens = new Map<string, string>();
+  #regions: readonly PlanRegion[];
+
+  constructor(options: PlanStoreOptions) {
+    this.#options = options;
+    this.#cache = new PlanCache(options.clock);
+    this.#regions = allowedRegions([], options.config.regions);
+  }
+
+  /** The public buckets of the latest plan, or of the configuration before the first plan. */
+  get regions(): readonly PlanRegion[] {
+    return this.#regions;
+  }
+
+  /** The plan of `key` if it is less than a minute old. */
+  get(key: string): FullPlan | undefined {
+    return this.#cache.get(key);
+  }
+
+  /** The token that a PoP's latest plan brought for telemetry. */
+  telemetryToken(pop: string): string | undefined {
+    return this.#telemetryTokens.get(pop);
+  }
+
+  /** Takes in a plan of a PoP, and returns it with what the configuration says of regions and delta. */
+  learn(key: string, received: FullPlan): FullPlan {
+    const { clock, config, store } = this.#options;
+    const regions = allowedRegions(received.regions, config.regions);
+    const seconds = Math.min(...regions.map(({ signed }) => signed?.seconds ?? Number.POSITIVE_INFINITY));
+    const signedUntilMs = clock.now() + 1000 * seconds - EXPIRY_MARGIN_MS;
+    const plan = { ...received, delta: config.delta ?? received.delta, regions, signedUntilMs };
+    // A private bucket is of no use without a PoP, and its signatures are for this object.
+    this.#regions = regions.filter((region) => !region.signed);
+    if (plan.telemetry) this.#telemetryTokens.set(plan.pop, plan.telemetry);
+    // Every reader of a private object must prove its access: other pages share this client.
+    if (plan.private) return plan;
+    this.#cache.set(key, plan);
+    store?.learn(key, plan);
+    return plan;
+  }
+
+  /** Makes a plan from a bucket's manifest, without any cached chunk, and takes it in. */
+  learnManifest(key: string, manifest: Manifest): FullPlan {
+    const { version } = manifest;
+    const regions = this.#regions;
+    return this.learn(key, { pop: "", epoch: 0, version, manifest, cached: [], regions, delta: DELTA_DEFAULT });
+  }
+
+  /** Drops the plan of `key` from memory. */
+  delete(key: string): void {
+    this.#cache.delete(key);
+  }
+
+  /** Drops the plans of all keys for which `isPurged` from memory. */
+  purge(isPurged: (key: string) => boolean): void {
+    this.#cache.purge(isPurged);
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * Orders the PoPs by distance: probes measure the round trip to each.
+ */
+import { AgaroseError, HAS_MESSAGES, type Clock, type FetchPort } from "@agarose/core";
+import type { Endpoint } from "../../shared/config.ts";
+import { popId, type LatencyTracker } from "../latency-tracker.ts";
+
+/** A read probes again when the last probe is this old. */
+export const PROBE_EVERY_MS = 30_000;
+const PROBE_TIMEOUT_MS = 3_000;
+/** Sorts a PoP that never answered a probe behind those that did. */
+const TRIP_MS_UNKNOWN = 10_000;
+/** Another PoP becomes the nearest when its round trip is below this share of the current one's. */
+const CLEARLY_NEARER = 0.8;
+
+/** What a `PopSelector` uses. */
+export interface PopSelectorOptions {
+  /** In order of preference until they are measured. */
+  readonly pops: readonly Endpoint[];
+  readonly clock: Clock;
+  readonly fetch: FetchPort;
+  readonly latencies: LatencyTracker;
+}
+
+/** Knows which PoP is nearest. */
+export class PopSelector {
+  readonly #options: PopSelectorOptions;
+  /** Round trips of the latest probe. The time to a plan would also count what the PoP fetches for it. */
+  readonly #tripMs = new Map<string, number>();
+  #nearest: Endpoint | undefined;
+  #probedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: PopSelectorOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The PoPs, nearest first; those that failed lately come last. The nearest PoP stays first until another is clearly nearer:
+   * knowing its cache is worth more than a millisecond.
+   */
+  byDistance(): readonly Endpoint[] {
+    const { latencies } = this.#options;
+    const isAvoided = ({ name }: Endpoint): number => Number(latencies.isAvoided(popId(name)));
+    const tripMs = ({ name }: Endpoint): number => this.#tripMs.get(name) ?? TRIP_MS_UNKNOWN;
+    const pops = this.#options.pops.toSorted((a, b) => isAvoided(a) - isAvoided(b) || tripMs(a) - tripMs(b));
+    const kept = pops.find((pop) => pop === this.#nearest && !isAvoided(pop));
+    if (kept && tripMs(pops[0]!) > CLEARLY_NEARER * tripMs(kept)) return [kept, ...pops.filter((pop) => pop !== kept)];
+    this.#nearest = pops[0];
+    return pops;
+  }
+
+  /**
+   * Measures the round trip to every PoP, at most once in `PROBE_EVERY_MS`. With `moved`, it measures now and forgets every
+   * latency that was measured at the client's old place.
+   */
+  async probe(moved = false): Promise<void> {
+    const { clock, latencies, pops } = this.#options;
+    if (pops.length < 2 || (!moved && clock.now() - this.#probedAtMs < PROBE_EVERY_MS)) return;
+    this.#probedAtMs = clock.now();
+    if (moved) latencies.clear();
+    await Promise.all(pops.map((pop) => this.#probe(pop)));
+    if (moved) this.#nearest = undefined;
+  }
+
+  async #probe({ name, url }: Endpoint): Promise<void> {
+    const { clock, fetch, latencies } = this.#options;
+    const abort = new AbortController();
+    const cancelTimer = clock.after(PROBE_TIMEOUT_MS, () => abort.abort());
+    const trip = async (): Promise<number> => {
+      const startMs = clock.now();
+      const { status, body } = await fetch(`${url}/healthz`, { signal: abort.signal });
+      await body?.cancel();
+      if (status !== 200) throw new AgaroseError("SOURCE_FAILED", HAS_MESSAGES && `${name} answered ${status}`);
+      return clock.now() - startMs;
+    };
+    try {
+      // The first trip opens the connection. A read does not pay for that.
+      await trip();
+      // The shortest of three: a page that loads at the same time delays some of them.
+      const tripMs = Math.min(await trip(), await trip(), await trip());
+      this.#tripMs.set(name, tripMs);
+      latencies.forget(popId(name));
+      latencies.seed(popId(name), { meanMs: tripMs, sdMs: tripMs / 4 });
+    } catch {
+      latencies.failed(popId(name));
+    } finally {
+      cancelTimer();
+    }
+  }
+}

@@ -1,0 +1,39 @@
+/** Fetches plans before the reads that need them. */
+import type { FetchPort } from "@agarose/core";
+import { PLANS_MAX, requestPlans } from "./bundle-request.ts";
+import type { PlanStore } from "./plan-store.ts";
+import type { PopSelector } from "./pop-selector.ts";
+
+/** Keys that are asked for one by one at a time: reads of the page run beside them. */
+const PARALLEL_MAX = 8;
+
+/** What `preloadPlans` uses. */
+export interface PreloadPorts {
+  readonly pops: PopSelector;
+  readonly plans: PlanStore;
+  readonly fetch: FetchPort;
+  /** Finds the plan of one key. */
+  readonly find: (key: string) => Promise<unknown>;
+}
+
+/**
+ * Fetches the plans of `keys` that are not known, up to 100 in one request to the nearest PoP. Finds what the PoP leaves out one
+ * by one. Failures are left to the reads of those keys.
+ */
+export async function preloadPlans(keys: readonly string[], { pops, plans, fetch, find }: PreloadPorts): Promise<void> {
+  const unknown = (): string[] => [...new Set(keys)].filter((key) => !plans.get(key));
+  const [pop] = pops.byDistance();
+  const asked = pop ? unknown() : [];
+  while (asked.length > 0) {
+    try {
+      for await (const [key, plan] of requestPlans(pop!, asked.splice(0, PLANS_MAX), fetch)) plans.learn(key, plan);
+    } catch {
+      break;
+    }
+  }
+  const waiting = unknown();
+  const work = async (): Promise<void> => {
+    for (let key = waiting.shift(); key !== undefined; key = waiting.shift()) await find(key).catch(() => {});
+  };
+  await Promise.all(Array.from({ length: PARALLEL_MAX }, work));
+}

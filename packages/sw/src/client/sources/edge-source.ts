@@ -1,0 +1,41 @@
+/** The PoP's bundle as a source of chunks. */
+import { BundleSource, stripeShape } from "@agarose/core";
+import type { Endpoint } from "../../shared/config.ts";
+import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
+import type { Bundle, FullPlan } from "../plans/bundle-request.ts";
+
+/** Delivery of a chunk behind the plan, before it is measured: the chunks are already on their way. */
+const EDGE_DELIVERY = { meanMs: 20, sdMs: 20 };
+
+/** Where the cached chunks of a read come from: a bundle whose plan is here, or a call that may be under way. */
+export interface Edge {
+  readonly pop: Endpoint;
+  readonly bundle: Promise<Bundle>;
+  /** Whether the plan is here: a chunk then takes one round trip less. */
+  readonly hasArrived: boolean;
+  /** Ends it. A second call has no effect. */
+  release(): void;
+}
+
+/** The edge as a source. The bundle's plan replaces `believed.plan`, for the edge and for peers. */
+export function edgeSource(edge: Edge, believed: { plan: FullPlan }, latencies: LatencyTracker): BundleSource {
+  const { manifest, cached } = believed.plan;
+  const bytes = cached.length * stripeShape(manifest, 0).shardBytes;
+  const pop = edge.pop.name;
+  const id = sourceId("edge", pop);
+  latencies.seed(id, EDGE_DELIVERY);
+  return new BundleSource({
+    id: pop,
+    frames: edge.bundle.then(({ frames, plan }) => {
+      believed.plan = plan;
+      return frames;
+    }),
+    cached: () => believed.plan.cached,
+    latency: () => {
+      const delivery = latencies.estimate(id, bytes);
+      if (edge.hasArrived) return delivery;
+      const trip = latencies.estimate(popId(pop));
+      return { meanMs: trip.meanMs + delivery.meanMs, sdMs: Math.hypot(trip.sdMs, delivery.sdMs) };
+    },
+  });
+}
