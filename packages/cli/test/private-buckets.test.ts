@@ -5,6 +5,8 @@ import { FrameReader, objectUrl, parsePlan, chunkName, systemClock, systemSha256
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { ObjectClient } from "../../sw/src/client/object-client.ts";
+import type { FullPlan } from "../../sw/src/client/plans/bundle-request.ts";
+import { withSignatures } from "../../sw/src/client/plans/find-plan.ts";
 import { parseConfig } from "../src/lib/config.ts";
 import { loadEncoder } from "../src/lib/context.ts";
 import { putObject, type PutResult } from "../src/lib/objects/put-object.ts";
@@ -152,15 +154,20 @@ test.each(KEYS)("a client reads %j from the buckets by the plan's signatures", a
 
 test("a read that outlives its signatures goes on with those of a new plan", async () => {
   let aheadMs = 0;
-  const client = clientAt(() => systemClock.now() + aheadMs);
+  const clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+  const client = clientAt(clock.now);
   const first = await planOf(KEYS[1]!);
   const used = (): Set<string | undefined> =>
     new Set(asked.filter((url) => url.includes("/chunks/")).map((url) => /X-Amz-Date=([^&]+)/.exec(url)?.[1]));
   const answer = await client.answer({ key: KEYS[1]!, method: "GET", headers: new Headers() });
   const known = client.plans.get(KEYS[1]!)!;
-  expect(await client.resigned(KEYS[1]!, known, new AbortController().signal, client.ports.fetch)).toBe(known);
+  const { latencies, plans, pops } = client;
+  const request = { key: KEYS[1]!, signal: new AbortController().signal, fetch: fetch.bind(globalThis) };
+  const sign = (plan: FullPlan): Promise<FullPlan> =>
+    withSignatures(plan, request, { clock, sha256: systemSha256, latencies, plans, pops });
+  expect(await sign(known)).toBe(known);
   aheadMs = 290_000;
-  const renewed = await client.resigned(KEYS[1]!, known, new AbortController().signal, client.ports.fetch);
+  const renewed = await sign(known);
   expect(renewed).not.toBe(known);
   expect(renewed.signedUntilMs).toBeGreaterThan(known.signedUntilMs!);
   expect(renewed.version).toBe(first.version);
