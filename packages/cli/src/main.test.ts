@@ -38,7 +38,7 @@ test.each([
   [["--json"], "no command: `agarose --help` lists them"],
   [["frobnicate", "--json"], "unknown command 'frobnicate'"],
   [["put", "--json"], "missing required argument 'path'"],
-])("bad usage is told in JSON: %j", async (args, message) => {
+])("bad usage is reported in JSON: %j", async (args, message) => {
   const { code, stdout } = await spawnAgarose(args);
   expect([code, JSON.parse(stdout.toString()).error]).toMatchObject([2, { code: "USAGE", message }]);
 });
@@ -186,7 +186,7 @@ describe("ls and rm", () => {
     expect(jsonOf(await world.run(["ls", "many", "--json"])).objects).toMatchObject([{ key: "many-other" }]);
   });
 
-  test("with a region down ls goes on, and rm says what it could not remove", async () => {
+  test("with a region down ls still lists, and rm says what it could not remove", async () => {
     const put = await world.put("left", randomBytes(10));
     world.faults.set("dublin", DOWN);
     const ls = jsonOf(await world.run(["ls", "left", "--json"]));

@@ -1,4 +1,4 @@
-/** An older Node hands over to a newer one, over a channel that tells of its end. */
+/** An older Node hands over to a newer one, over a channel that closes with it. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";

@@ -1,4 +1,6 @@
-/** Buckets that nobody may read without a signature: S3 that checks it, PoPs in workerd, the client of the service worker. */
+/**
+ * Buckets that refuse unsigned reads: S3 that checks signatures, PoPs in workerd, the client of the service worker.
+ */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { FrameReader, objectUrl, parsePlan, chunkName, systemClock, systemSha256, type Plan } from "@agarose/core";
@@ -152,7 +154,7 @@ test.each(KEYS)("a client reads %j from the buckets by the plan's signatures", a
   expect(Buffer.compare(bytes, body.subarray(100_000, 400_000))).toBe(0);
 });
 
-test("a read that outlives its signatures goes on with those of a new plan", async () => {
+test("a read that outlives its signatures continues with those of a new plan", async () => {
   let aheadMs = 0;
   const clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
   const client = clientAt(clock.now);
@@ -175,7 +177,7 @@ test("a read that outlives its signatures goes on with those of a new plan", asy
   expect(used().has(undefined)).toBe(false);
 });
 
-test("credentials that the buckets refuse are told as such, and not as an object that is missing", async () => {
+test("credentials that the buckets refuse are not reported as a missing object", async () => {
   const response = await fetch(`${urlOf("lhr")}/o/${KEYS[0]}`);
   expect(response.status).toBe(502);
   const { error } = (await response.json()) as { error: { code: string } };

@@ -105,7 +105,7 @@ export function s3Contract(
       expect(await failure(client.send(elsewhere))).toEqual({ name: "NoSuchBucket", status: 404 });
     });
 
-    test("HEAD tells the length, and 404 for what is not there", async () => {
+    test("HEAD returns the length, and 404 for an absent object", async () => {
       await put("head", "12345");
       const head = await client.send(new s3.HeadObjectCommand({ Bucket: BUCKET, Key: "head" }));
       expect(head.ContentLength).toBe(5);
@@ -311,7 +311,7 @@ export function s3Contract(
     });
 
     test.each([{ secretAccessKey: "wrong" }, { accessKeyId: "AKIAUNKNOWN" }])(
-      "our store tells %j from an object that is not there",
+      "our store distinguishes %j from an absent object",
       async (wrong) => {
         const store = ourStore({ ...CREDENTIALS, ...wrong });
         await expect(store.get("not-there")).rejects.toMatchObject({ code: "CREDENTIALS_REFUSED" });
@@ -321,7 +321,7 @@ export function s3Contract(
       },
     );
 
-    test("anyone may read an object, nobody may list, write or delete without a signature", async () => {
+    test("unsigned requests may read an object, and neither list, write nor delete", async () => {
       await put("public", "public");
       const url = `${server.url}/${BUCKET}/public`;
       expect(await (await fetch(url)).text()).toBe("public");

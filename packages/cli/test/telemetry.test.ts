@@ -27,7 +27,7 @@ afterAll(async () => {
   await world.close();
 });
 
-test("the client's reports are taken with the token of its plan, and tell the PoP what a byte takes", async () => {
+test("the PoP takes the client's reports with the token of its plan, and learns the time per byte", async () => {
   const answers: Promise<Response>[] = [];
   const client = new ObjectClient({ prefix: "/ec/", pops: pops.pops, regions: [], delta: undefined } as never, {
     fetch: (url, init) => fetch(url, init),

@@ -142,7 +142,7 @@ test("every field of the reference has a description", () => {
   expect(fields.find(({ path }) => path === "stripeBytes")).toMatchObject({ type: "whole number", default: "4194304" });
 });
 
-test("a byte order mark is no matter", () => {
+test("a byte order mark is ignored", () => {
   expect(parseConfig(`\uFEFF${JSON.stringify(CONFIG)}`, "agarose.config.json")).toEqual(parse(CONFIG));
 });
 

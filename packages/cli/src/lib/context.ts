@@ -1,5 +1,5 @@
 /**
- * What every command that works on buckets has at hand.
+ * The context of every command that works on buckets: configuration, stores, codec, encoder and abort signal.
  */
 import { toAgaroseError, type Codec } from "@agarose/core";
 import { findConfig, loadConfig, type Config } from "./config.ts";
@@ -8,23 +8,26 @@ import type { S3StoreOptions } from "./store/s3-store.ts";
 import type { Store } from "./store/store.ts";
 import { openStores } from "./store/stores.ts";
 
+/** Options of all commands. */
 export interface GlobalOptions {
   readonly json?: boolean;
   readonly config?: string;
 }
 
+/** What `withContext` passes to a command. */
 export interface CommandContext {
   readonly config: Config;
   readonly stores: readonly Store[];
   readonly codec: () => Promise<Codec>;
   readonly encoder: () => Promise<EncoderPool>;
   readonly json: boolean;
-  /** Aborts on Ctrl-C and SIGTERM, so that nothing half-written stays behind. */
+  /** Aborts on Ctrl-C and SIGTERM, so that a command removes what is half-written. */
   readonly signal: AbortSignal;
 }
 
-/** A reader asks another region instead of the same one again. */
+/** For readers, which ask another region instead of the same one again. */
 export const READING: S3StoreOptions = { attempts: 1 };
+/** For writers. */
 export const WRITING: S3StoreOptions = { attempts: 3 };
 
 /** Loads the configuration, runs `action` with its buckets open, and closes them. */
@@ -57,7 +60,7 @@ export async function withContext<T>(
 
 let codec: Promise<Codec> | undefined;
 
-/** The WASM codec, loaded when something is to be coded for the first time. */
+/** The WASM codec, loaded on first use. */
 export function loadCodec(): Promise<Codec> {
   codec ??= import("@agarose/ec-wasm/node").then(
     (module) => module.loadCodec(),
@@ -70,7 +73,7 @@ export function loadCodec(): Promise<Codec> {
 
 let encoder: Promise<EncoderPool> | undefined;
 
-/** Threads that encode; they start with the first large stripe and do not keep the process alive. */
+/** Threads that encode. They start with the first large stripe and do not keep the process alive. */
 export function loadEncoder(): Promise<EncoderPool> {
   encoder ??= import("@agarose/ec-wasm/encoder-pool").then((module) => module.createEncoderPool());
   return encoder;

@@ -1,4 +1,7 @@
-/** Runs `action` on all `items`, at most `limit` at a time, and returns the results in order; the first failure ends it. */
+/**
+ * Runs `action` on all `items`, at most `limit` at a time, and returns the results in order. The first failure rejects;
+ * actions that have started still run to their end.
+ */
 export async function mapPool<T, R>(
   items: readonly T[],
   limit: number,

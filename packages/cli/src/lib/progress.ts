@@ -1,9 +1,10 @@
 /**
- * The progress bar on stderr: bytes of all files of a command. Nothing is drawn where nobody looks.
+ * The progress bar on stderr: bytes of all files of a command. Drawn on terminals only.
  */
 import { SingleBar } from "cli-progress";
 import { formatBytes } from "./output.ts";
 
+/** A progress bar in bytes. */
 export interface Progress {
   addTotal(bytes: number): void;
   add(bytes: number): void;
@@ -12,7 +13,7 @@ export interface Progress {
 
 const SILENT: Progress = { addTotal: () => {}, add: () => {}, stop: () => {} };
 
-/** A bar named `label`, or a silent one when stderr is no terminal or `json` asks for quiet. */
+/** A bar named `label`, or a silent one when stderr is not a terminal or `json` asks for quiet. */
 export function startProgress(label: string, json: boolean): Progress {
   if (json || !process.stderr.isTTY) return SILENT;
   const bar = new SingleBar({

@@ -1,4 +1,4 @@
-/** Scenario files, as `simulate` plays them and `dev` builds a world like them. */
+/** Scenario files, which `simulate` plays and `dev` builds a world from. */
 
 import { readFile } from "node:fs/promises";
 import path from "node:path";
@@ -6,7 +6,7 @@ import { AgaroseError } from "@agarose/core";
 import { parseScenario, resolveExtends } from "@agarose/solver";
 import type { Scenario } from "@agarose/solver";
 
-/** Reads a scenario and what it extends, which lies beside it. */
+/** Reads a scenario and the file beside it that it extends. Throws FILE_UNREADABLE or SCENARIO_INVALID. */
 export async function loadScenario(file: string, overrides: { seed?: number; runs?: number } = {}): Promise<Scenario> {
   const folder = path.dirname(file);
   const resolved = await resolveExtends(await readJson(file), (name) => readJson(path.resolve(folder, name)));
@@ -32,6 +32,7 @@ async function readJson(file: string): Promise<unknown> {
   }
 }
 
+/** The error for a file that cannot be read. */
 export function unreadable(file: string, error: unknown): AgaroseError {
   return new AgaroseError("FILE_UNREADABLE", `cannot read ${file}: ${(error as Error).message}`, { file }, error);
 }

@@ -16,7 +16,7 @@ async function linesOf(totalMs: number): Promise<[number, string][]> {
 test("long work is announced with an estimate, then shows the time left", async () => {
   const lines = await linesOf(100_000);
   expect(lines.slice(0, 3)).toEqual([
-    [2, "this takes about 1 min 40 s: take less"],
+    [2, "this takes about 1 min 40 s or more: take less"],
     [17, "playing: 17% of all, about 1 min 23 s left"],
     [32, "playing: 32% of all, about 1 min 8 s left"],
   ]);

@@ -41,7 +41,7 @@ export async function withProgress<T>(
     if (!isAnnounced) {
       isAnnounced = true;
       lineMs = now();
-      log(`this takes about ${formatDuration(totalMs)}${hint === undefined ? "" : `: ${hint}`}`);
+      log(`this takes about ${formatDuration(totalMs)} or more${hint === undefined ? "" : `: ${hint}`}`);
     } else if (now() - lineMs >= LINE_EVERY_MS) {
       lineMs = now();
       log(`${step}: ${Math.floor(100 * done)}% of all, ${timeLeft(elapsedMs, done)}`);

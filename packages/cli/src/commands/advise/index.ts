@@ -13,10 +13,7 @@ export function register(program: Command): void {
   program
     .command("advise")
     .description("rank codes, regions and cache sizes by expected latency and monthly cost")
-    .argument(
-      "<file>",
-      "regions, prices, audience and what must be survived (JSON; docs/reference/scenarios.md describes it)",
-    )
+    .argument("<file>", "JSON of docs/reference/scenarios.md, such as samples/advice.json: regions, prices, audience")
     .action(async (file: string, _options: unknown, command: Command) => {
       const advice = advise((await readRequest(file)) as AdviceRequest);
       printResult(command.optsWithGlobals<{ json?: boolean }>().json ?? false, { advice }, linesOf(advice));

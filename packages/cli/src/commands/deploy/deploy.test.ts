@@ -22,7 +22,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** A fake Wrangler with an account: remembers namespaces and what it was told; fails where the test says so. */
+/** A fake Wrangler with an account: remembers namespaces and commands; fails where the test says so. */
 class FakeWrangler {
   readonly calls: { args: readonly string[]; input: string | undefined }[] = [];
   readonly namespaces: { id: string; title: string }[] = [{ id: "f".repeat(32), title: "of-something-else" }];
@@ -121,7 +121,7 @@ describe("with an account", () => {
     expect(wrangler.namespaces.filter(({ title }) => title === "agarose-fra-chunks")).toHaveLength(1);
   });
 
-  test("a step that fails ends it, with Wrangler's words; the PoPs before it stand", async () => {
+  test("a step that fails ends it, with Wrangler's words; the PoPs before it remain", async () => {
     const wrangler = new FakeWrangler();
     wrangler.fails = (args) => args[0] === "deploy" && !args.includes("--dry-run") && args.includes("lhr");
     const failing = deploy(wrangler, ["fra", "lhr", "iad"]);

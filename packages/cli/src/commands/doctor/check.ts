@@ -1,6 +1,7 @@
 /**
- * What the doctor found in one place.
+ * One finding of `agarose doctor`.
  */
+/** A finding about a region, a PoP or the layout. */
 export interface Check {
   /** Region or PoP, or `layout`. */
   readonly subject: string;
@@ -11,6 +12,7 @@ export interface Check {
   readonly message: string;
 }
 
+/** Whether a check failed; warnings do not count. */
 export function isFailed({ state }: Check): boolean {
   return state === "fail";
 }

@@ -65,7 +65,7 @@ test("a sound region passes, and nothing is left behind", async () => {
   expect(await world.names()).toEqual([]);
 });
 
-test("a private region must refuse whoever has no signature, and still let the app's origin see that", async () => {
+test("a private region must refuse unsigned reads, and still let the app's origin see that", async () => {
   const { config } = world;
   const regions = config.regions.map((region) => ({ ...region, private: true }));
   const stores = storesOf({ ...config, regions }, CREDENTIALS);
@@ -95,7 +95,7 @@ test("an endpoint that does not answer fails at once", async () => {
   expect(world.fired.get("tokyo")).toBe(1);
 });
 
-test("wrong credentials are told as such", async () => {
+test("wrong credentials are CREDENTIALS_REFUSED", async () => {
   const [store] = storesOf(world.config, { ...CREDENTIALS, secretAccessKey: "wrong" });
   const [found] = await checkRegion(store!, { fetch, nowMs: Date.now, signal });
   expect(found).toMatchObject({ state: "fail", message: expect.stringContaining("CREDENTIALS_REFUSED") });

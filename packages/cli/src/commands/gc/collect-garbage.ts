@@ -1,7 +1,8 @@
-/** Orphans, found and, where wanted, removed. */
+/** Finds orphans, and removes them on request. */
 import type { Store } from "../../lib/store/store.ts";
 import { findAllOrphans, stillOrphans, type Orphan, type OrphanSearch } from "./find-orphans.ts";
 
+/** What was found and removed. */
 export interface GarbageReport {
   readonly orphans: readonly (Orphan & { readonly removed: boolean })[];
   /** Of all orphans together. */
@@ -12,6 +13,7 @@ export interface GarbageReport {
   readonly leftovers: readonly { readonly region: string; readonly name: string; readonly problem: string }[];
 }
 
+/** Finds the orphans of `search`; removes them when `removes`. Rejects as `findAllOrphans` does. */
 export async function collectGarbage(search: OrphanSearch, removes: boolean): Promise<GarbageReport> {
   const found = await findAllOrphans(search);
   const orphans = found.filter(({ modifiedMs }) => modifiedMs < search.beforeMs);

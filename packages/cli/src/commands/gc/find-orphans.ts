@@ -1,8 +1,8 @@
 /**
  * Orphans: chunks that no manifest of any region names, left by a put that failed or by a version that was replaced.
  *
- * A put under way has chunks and no manifest yet, so only old chunks count; and while one region cannot say which manifests
- * it holds, nothing counts anywhere.
+ * A put under way has chunks and no manifest yet, so only old chunks count. While one region cannot list its manifests,
+ * nothing counts in any region.
  */
 import {
   AgaroseError,
@@ -18,6 +18,7 @@ import {
 import { mapPool } from "../../lib/pool.ts";
 import type { Store } from "../../lib/store/store.ts";
 
+/** A chunk that no manifest names. */
 export interface Orphan {
   readonly region: string;
   readonly name: string;
@@ -25,6 +26,7 @@ export interface Orphan {
   readonly modifiedMs: number;
 }
 
+/** Where and what to search. */
 export interface OrphanSearch {
   readonly stores: readonly Store[];
   /** Begins the keys to look at; "" for all. */
@@ -41,7 +43,10 @@ export async function findOrphans(search: OrphanSearch): Promise<Orphan[]> {
   return (await findAllOrphans(search)).filter(({ modifiedMs }) => modifiedMs < search.beforeMs);
 }
 
-/** The orphans of every age. Rejects when a region cannot be listed or a manifest cannot be read: what it names may be in use. */
+/**
+ * The orphans of every age. Rejects when a region cannot be listed or a manifest cannot be read, because what it names
+ * may be in use.
+ */
 export async function findAllOrphans(search: OrphanSearch): Promise<Orphan[]> {
   const { prefix, signal, stores } = search;
   // Chunks first: a put that ends meanwhile has its manifest among those listed afterwards.
@@ -57,7 +62,7 @@ export async function findAllOrphans(search: OrphanSearch): Promise<Orphan[]> {
   return candidates.flat().filter(({ name }) => !used.has(versionOf(name)));
 }
 
-/** Those of `orphans` that are still none's: what was put since they were found may be of the same version. */
+/** Those of `orphans` that no manifest names by now: a later put may have the same version. */
 export async function stillOrphans(orphans: readonly Orphan[], { stores, signal }: OrphanSearch): Promise<Orphan[]> {
   const manifests = new Set(orphans.flatMap(({ name }) => manifestOfChunk(name) ?? []));
   const versions = await Promise.all(
@@ -94,7 +99,7 @@ function versionOf(chunk: string): string {
   return chunk.slice(0, chunk.lastIndexOf("/") + 1);
 }
 
-/** The name of the manifest that would name this chunk; undefined for what is no name of a chunk. */
+/** The name of the manifest that would name this chunk; undefined when the name is not a chunk's. */
 function manifestOfChunk(chunk: string): string | undefined {
   const encoded = chunk.slice(CHUNK_PREFIX.length, chunk.lastIndexOf("@"));
   try {

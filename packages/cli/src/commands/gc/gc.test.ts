@@ -52,7 +52,7 @@ test("chunks of puts that failed and of versions that were replaced are orphans,
   expect(await findOrphans(search("elsewhere/"))).toEqual([]);
 });
 
-test("what one region's manifest alone names is no orphan", async () => {
+test("what one region's manifest alone names is not an orphan", async () => {
   const put = await world.put("page", body());
   for (const region of REGIONS.slice(1)) await world.tamper(region, "manifests/page@.json", () => undefined);
   expect(put.outcome).toBe("stored");
@@ -64,7 +64,7 @@ test("young chunks are left alone: a put may be under way", async () => {
   expect(await findOrphans(search("", Date.now() - 3_600_000))).toEqual([]);
 });
 
-test("while a region does not answer, or a manifest cannot be read, nothing is told to be an orphan", async () => {
+test("while a region does not answer, or a manifest cannot be read, nothing is called an orphan", async () => {
   await failedPut("lost.bin");
   await world.put("page", body());
   world.faults.set(REGIONS[2], DOWN);
@@ -85,7 +85,7 @@ test("what a put has made use of between looking and removing is kept", async ()
   expect(await stillOrphans(found, search())).toEqual([]);
 });
 
-test("orphans are removed where that is wanted, and what cannot be removed is told", async () => {
+test("--delete removes orphans, and what cannot be removed is reported", async () => {
   await world.put("page", body());
   const kept = await chunks();
   await failedPut("failed.bin");

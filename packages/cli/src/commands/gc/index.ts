@@ -21,7 +21,7 @@ export function register(program: Command): void {
     .command("gc")
     .description("find chunks that no manifest names: puts that failed and versions that were replaced leave them")
     .argument("[prefix]", "only of keys that begin with this", "")
-    .option("--older-than <hours>", "only chunks written before then", parseHours, 24)
+    .option("--older-than <hours>", "only chunks older than this, at least 1", parseHours, 24)
     .option("--delete", "remove them; without it they are only listed")
     .action(async (prefix: string, _options: unknown, command: Command) => {
       process.exitCode = await gc(prefix, command.optsWithGlobals<GcOptions>());
@@ -48,7 +48,10 @@ async function gc(prefix: string, options: GcOptions): Promise<number> {
 }
 
 function youngerLine({ count, bytes }: GarbageReport["younger"], hours: number): string {
-  return `${formatCount(count, "chunk")} without a manifest, ${formatBytes(bytes)}, not older than ${hours} h: kept, because a put may be under way (--older-than)`;
+  return (
+    `${formatCount(count, "chunk")} without a manifest, ${formatBytes(bytes)}, not older than ${hours} h: ` +
+    "kept, because a put may be under way (--older-than)"
+  );
 }
 
 function parseHours(text: string): number {
@@ -56,7 +59,7 @@ function parseHours(text: string): number {
   if (hours >= HOURS_MIN && hours <= 87_600) return hours;
   throw new AgaroseError(
     "USAGE",
-    `--older-than ${text} is not a number of hours of ${HOURS_MIN} or more: younger chunks may belong to a put that is under way. ` +
-      "To remove an object with all its chunks at once, use `agarose rm`",
+    `--older-than ${text} is not a number of hours of ${HOURS_MIN} or more: younger chunks may belong to a put ` +
+      "that is under way. To remove an object with all its chunks at once, use `agarose rm`",
   );
 }

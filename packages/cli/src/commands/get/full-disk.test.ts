@@ -1,4 +1,4 @@
-/** `get` where the disk is full, for which a limit of the file size stands in; and what a killed run leaves. */
+/** `get` with a limit of the file size in place of a full disk, and after a run that was killed. */
 import { execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";

@@ -83,7 +83,7 @@ test("a client configuration that is there is kept, unless it is forced", async 
   expect(await readFile(join(folder, "public/agarose.json"), "utf8")).toContain("https://fra.test");
 });
 
-test("another prefix stands in the configuration and in the address to register", async () => {
+test("another prefix is in the configuration and in the URL to register", async () => {
   const { stdout } = await init("--prefix", "/media/");
   const [, url] = /register\("(.*)"\)/.exec(stdout.toString())!;
   expect(configFromUrl(new URL(url!, "https://app.test").href)).toEqual({

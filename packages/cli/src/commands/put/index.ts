@@ -91,7 +91,7 @@ async function putFile(
   }
 }
 
-/** Every byte is hashed once, and n / k of it uploaded. */
+/** Adds the total: every byte is hashed once, and n / k of it uploaded. */
 async function announceTotal(
   files: readonly InputFile[],
   { config }: CommandContext,

@@ -41,8 +41,8 @@ export interface InputOptions {
 export const STDIN = "-";
 
 /**
- * The files behind `paths`. A file's key is its base name; a file in a folder has the folder's base name and its path in
- * it. `prefix` goes before either, `key` names a single file or the folder.
+ * The files behind `paths`. The key of a file is its base name; in a folder, the folder's base name and the path in it.
+ * `prefix` goes before either, `key` names a single file or the folder.
  *
  * Entries of folders that are neither files nor folders are skipped, and so are links that are broken, lead out of the
  * folder (unless `follow`), or back to a folder above them.
@@ -98,7 +98,7 @@ function keyOf(path: string, { key, prefix = "" }: InputOptions): string {
   return `${prefix}${basename(resolve(path))}`;
 }
 
-/** Whether a path that was named is a file or a folder; what else there is could block for ever when it is opened. */
+/** Whether a named path is a file or a folder. Anything else could block for ever when it is opened. */
 async function kindOf(path: string): Promise<"file" | "folder"> {
   const status = await stat(path).catch((error: NodeJS.ErrnoException) => {
     throw new AgaroseError("FILE_UNREADABLE", `${path} cannot be read (${error.code})`, { path }, error);

@@ -1,5 +1,5 @@
 /**
- * Makes a damaged object whole again, from what is left of it.
+ * Restores a damaged object from what is left of it.
  */
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -29,8 +29,8 @@ export interface RepairReport {
 }
 
 /**
- * Reads the object, with its SHA-256 checked, into a temporary file; encodes the chunks that are not good anew and stores
- * them where the placement wants them; then writes the newest manifest to the regions that lack it.
+ * Reads the object into a temporary file and checks its SHA-256, encodes and stores the chunks that are missing or wrong,
+ * then writes the newest manifest to the regions that lack it.
  *
  * @throws NOT_ENOUGH_CHUNKS when the object cannot be read any more, STORE_FAILED when a chunk cannot be stored.
  */

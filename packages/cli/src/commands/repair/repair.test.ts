@@ -37,7 +37,7 @@ test.each([
   expect(after.every((chunk, index) => chunk.equals(before[index]!))).toBe(true);
 });
 
-test("manifests that are missing, damaged or old are written anew", async () => {
+test("manifests that are missing, damaged or old are rewritten", async () => {
   await world.put("manifests", randomBytes(10));
   const old = await world.read("paulo", manifestName("manifests"));
   const put = await world.put("manifests", randomBytes(20));
@@ -70,7 +70,7 @@ test("an object that cannot be read any more is an error, and nothing is written
   expect(await world.names()).toEqual(names);
 });
 
-test("while a region is down what it holds cannot be repaired, which exit 1 tells", async () => {
+test("what a region that is down holds cannot be repaired: exit 1", async () => {
   await world.put("down", randomBytes(100));
   world.faults.set("virginia", DOWN);
   const { code, stdout } = await world.run(["repair", "down", "--json"]);

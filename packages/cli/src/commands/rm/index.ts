@@ -23,7 +23,7 @@ interface RmReport {
   readonly key: string;
   readonly manifestsRemoved: number;
   readonly chunksRemoved: number;
-  /** What could not be removed. While a manifest is among it, the chunks were left alone, so that it still reads. */
+  /** What could not be removed. When a manifest could not, the chunks are kept, so that the object still reads. */
   readonly leftovers: readonly Leftover[];
 }
 

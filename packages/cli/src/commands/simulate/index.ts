@@ -32,7 +32,7 @@ export function register(program: Command): void {
   program
     .command("simulate")
     .description("compare caching policies and cache sizes on a scenario or on your own access log")
-    .argument("<file>", "access log, or scenario (JSON; docs/reference/scenarios.md describes it)")
+    .argument("<file>", "access log, or scenario of docs/reference/scenarios.md, such as samples/scenario.json")
     .option("--seed <n>", "override the scenario's seed", parseCount)
     .option("--runs <n>", "override how many runs are pooled", parseCount)
     .option("--trace <log>", "replay this access log instead of drawn requests; - is standard input")

@@ -134,7 +134,7 @@ function commonLog(reads: number): string {
   return `${lines.join("\n")}\n`;
 }
 
-test("simulate tells from an access log alone which policy and how much cache to choose", async () => {
+test("simulate recommends a policy and a cache size from an access log alone", async () => {
   const log = await file("access.log", commonLog(3000));
   const { results, bySize, trace } = (await agarose("simulate", log)) as {
     results: { name: string; meanMs: number }[];
@@ -161,7 +161,7 @@ test("simulate tells from an access log alone which policy and how much cache to
   );
 });
 
-test("simulate refuses a log whose format cannot be told, and takes the one that is given", async () => {
+test("simulate refuses a log of an unknown format, and takes the format that is given", async () => {
   const log = await file("odd.log", "READ usertable user1 [ x ]\nnoise\nnoise\nnoise\n");
   const scenario = await file("s.json", SCENARIO);
   await expect(agarose("simulate", scenario, "--trace", log)).rejects.toMatchObject({ code: "USAGE" });

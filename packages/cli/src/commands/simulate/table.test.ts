@@ -24,7 +24,7 @@ const SCENARIO = parseScenario({
   policies: [{ name: "backend" }, { name: "c2p" }],
 });
 
-test("below the table stands how many reads failed, and how many messages PoPs sent", () => {
+test("the lines below the table count failed reads and messages between PoPs", () => {
   const rows = simulate(SCENARIO);
   const lines = tableOf(SCENARIO, rows);
   expect(lines.slice(0, 2)).toEqual([expect.stringContaining("two"), expect.stringContaining("mean ms")]);

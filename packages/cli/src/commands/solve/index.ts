@@ -9,7 +9,7 @@ import type { Command } from "commander";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../lib/output.ts";
 
-/** Up to this many options an instance is solved again and again until the code is compiled; both times are told. */
+/** Instances of up to this many options are solved repeatedly until the code is compiled; both times are printed. */
 const WARM_UP_OPTIONS_MAX = 20_000;
 const WARM_UP_MS = 150;
 const WARM_UP_RUNS = 20;
@@ -24,7 +24,7 @@ export function register(program: Command): void {
     .description("choose caching options exactly: a multiple-choice knapsack with proof")
     .argument("<file>", 'JSON {"capacity", "objects": [{"weights": [...], "values": [...]}]}, or - for standard input')
     .addHelpText("after", "\nms is a run of compiled code, as in a long-lived process; firstMs is the first run here.")
-    .option("--time-limit <ms>", "stop the proof after so many milliseconds and state the gap", parseMs)
+    .option("--time-limit <ms>", "stop the proof after this many milliseconds and print the gap", parseMs)
     .action(async (file: string, _options: unknown, command: Command) => {
       const { timeLimit, json } = command.optsWithGlobals<SolveOptions>();
       const instance = parseInstance(await readText(file));

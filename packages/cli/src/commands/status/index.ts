@@ -1,5 +1,5 @@
 /**
- * `agarose status`: all PoPs of the configuration at a glance, and exit code 1 when something is wrong with one of them.
+ * `agarose status`: the state of all PoPs of the configuration. Exits with 1 when something is wrong with one.
  */
 import { AgaroseError } from "@agarose/core";
 import type { Command } from "commander";
@@ -17,7 +17,7 @@ const TOKEN = "AGAROSE_ADMIN_TOKEN";
 export function register(program: Command): void {
   program
     .command("status")
-    .description(`ask every PoP how it is; ${TOKEN}, or ${TOKEN}_<POP>, is its ADMIN_TOKEN`)
+    .description(`ask every PoP for its state; ${TOKEN}, or ${TOKEN}_<POP>, is its ADMIN_TOKEN`)
     .option("--timeout <seconds>", "how long a PoP may take", parseSeconds, 10)
     .action(async (_options: unknown, command: Command) => {
       process.exitCode = await status(command.optsWithGlobals<StatusOptions>());
@@ -39,7 +39,7 @@ async function status(options: StatusOptions): Promise<number> {
   return reports.every(isWell) ? EXIT_OK : EXIT_FAILED;
 }
 
-/** A token of the PoP's own comes before the one for all; names of variables have no hyphens. */
+/** The PoP's own token, or the one for all. Names of variables have no hyphens. */
 function tokenOf(pop: string): string | undefined {
   return process.env[`${TOKEN}_${pop.toUpperCase().replace(/[^A-Z0-9]/g, "_")}`] || process.env[TOKEN] || undefined;
 }

@@ -11,7 +11,7 @@ export interface PopAddress {
 export interface PopReport {
   readonly name: string;
   readonly url: string;
-  /** What needs somebody: not empty makes the command fail. */
+  /** What needs attention. The command fails unless this is empty. */
   readonly problems: readonly string[];
   /** What is worth knowing. */
   readonly notes: readonly string[];
@@ -92,7 +92,7 @@ async function ask(url: string, { fetch, token, timeoutMs }: PopReportOptions): 
     throw new AgaroseError("SOURCE_FAILED", `${url} answered ${response.status}: ${text}`, { url });
   }
   return response.json().catch((error: unknown) => {
-    throw new AgaroseError("SOURCE_FAILED", `${url} answered something else than JSON: is it a PoP?`, { url }, error);
+    throw new AgaroseError("SOURCE_FAILED", `${url} did not answer with JSON: is it a PoP?`, { url }, error);
   });
 }
 

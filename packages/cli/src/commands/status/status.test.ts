@@ -69,7 +69,7 @@ test("a region that is down is named, and the exit code is 1", async () => {
   expect((await status()).code).toBe(0);
 });
 
-test("without a token health alone is asked; a wrong one is told, and one of a PoP's own comes first", async () => {
+test("without a token only health is asked; a wrong token is reported, and a PoP's own token comes first", async () => {
   const without = await status({ AGAROSE_ADMIN_TOKEN: "" });
   expect(without.code).toBe(0);
   expect(popsOf(without)[0]).toMatchObject({ problems: [], notes: ["no admin token: only /healthz was asked"] });
@@ -79,7 +79,7 @@ test("without a token health alone is asked; a wrong one is told, and one of a P
   expect(popsOf(wrong)[1]).toMatchObject({ problems: [expect.stringMatching(/^FORBIDDEN: /)] });
 });
 
-/** An address where nobody listens. */
+/** An address where no server listens. */
 async function closedPort(): Promise<string> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -89,7 +89,7 @@ async function closedPort(): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
-test("a PoP that does not answer, and something else at its address, are wrong; the others are still told", async () => {
+test("a PoP that does not answer, and something else at its address, are wrong; the others are still reported", async () => {
   const text = await readFile(world.configPath, "utf8");
   const other = [pops.pops[0]!, { name: "gone", url: await closedPort() }, { name: "s3", url: world.endpoint.url }];
   const path = join(world.dir, "other.json");

@@ -1,16 +1,16 @@
 /**
- * One chunk on its way to its bucket: a put of known length, fed shard by shard.
+ * The upload of one chunk: a put of known length, fed shard by shard.
  *
- * A plain put rather than a multipart upload: nothing of it exists before it is complete, so an interrupted one leaves
- * nothing to clean up, and memory stays at a few shards instead of a 5 MiB part per chunk. What it cannot do is to
- * start again in the middle; `upload.ts` encodes the chunks that failed once more instead.
+ * It is a plain put rather than a multipart upload. Nothing exists before it is complete, so an interrupted one leaves
+ * nothing to clean up, and memory holds a few shards instead of a 5 MiB part per chunk. It cannot resume in the middle;
+ * `upload.ts` encodes the failed chunks once more instead.
  */
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { toAgaroseError, type AgaroseError } from "@agarose/core";
 import type { Store } from "../store/store.ts";
 
-/** Bytes that wait for a slow region before it holds the others back. */
+/** Bytes that may wait for a slow region before it slows the others down. */
 const QUEUE_BYTES = 1024 * 1024;
 
 const CHUNK_OPTIONS = {
@@ -18,9 +18,10 @@ const CHUNK_OPTIONS = {
   cacheControl: "public, max-age=31536000, immutable",
 } as const;
 
+/** A put whose body grows by `write` and ends by `finish` or `abandon`. */
 export class ChunkUpload {
   readonly chunk: number;
-  /** Why it failed; it takes shards all the same, so that the other chunks go on. */
+  /** Why it failed. A failed upload still takes shards, so that the other chunks continue. */
   error: AgaroseError | undefined;
   readonly #body = new PassThrough({ highWaterMark: QUEUE_BYTES });
   readonly #settled: Promise<unknown>;
@@ -43,20 +44,20 @@ export class ChunkUpload {
     waiting.abort();
   }
 
-  /** Ends the body and resolves when the bucket has answered; `error` tells how. */
+  /** Ends the body and resolves when the bucket has answered; `error` is then final. */
   async finish(): Promise<void> {
     this.#body.end();
     await this.#settled;
   }
 
-  /** Gives up on a body that is not to be completed. */
+  /** Ends the request without completing the body. */
   async abandon(): Promise<void> {
     this.#body.destroy();
     await this.#settled;
   }
 }
 
-/** A chunk of a single shard: the SDK repeats such a put by itself. */
+/** Uploads a chunk of a single shard. The SDK retries such a put. */
 export async function uploadWholeChunk(
   store: Store,
   name: string,

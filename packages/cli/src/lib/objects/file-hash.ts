@@ -1,5 +1,5 @@
 /**
- * The first pass of a put: length and SHA-256 of the file, which its version comes from.
+ * The first pass of a put: the length and the SHA-256 of the file, from which its version follows.
  */
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
@@ -7,6 +7,7 @@ import { AgaroseError } from "@agarose/core";
 
 const BLOCK_BYTES = 1024 * 1024;
 
+/** The length of a file in bytes, and its SHA-256. */
 export interface FileHash {
   readonly bytes: number;
   /** Lower-case hex. */
@@ -32,7 +33,7 @@ export async function hashFile(
   }
 }
 
-/** Fills `target` from `position` on; shorter only at the end of the file. */
+/** Fills `target` from `position` on. Reads less only at the end of the file. */
 export async function readAt(file: FileHandle, target: Uint8Array, position: number): Promise<{ bytesRead: number }> {
   let filled = 0;
   while (filled < target.length) {

@@ -19,6 +19,7 @@ import { nodeSha256 } from "./sha256.ts";
 import type { Store } from "../store/store.ts";
 import { storeFetch, storeUrl } from "../store/stores.ts";
 
+/** What `getObject` reads with. */
 export interface GetContext {
   readonly stores: readonly Store[];
   readonly codec: () => Promise<Codec>;
@@ -27,8 +28,8 @@ export interface GetContext {
 }
 
 /**
- * Hands the bytes of `range`, or of the whole object, to `write` in order; a whole object is checked against its
- * SHA-256 at the end, so what was written counts only once this resolves.
+ * Passes the bytes of `range`, or of the whole object, to `write` in order. The SHA-256 of a whole object is checked at
+ * the end, so what was written counts only once this resolves.
  *
  * @throws NOT_ENOUGH_CHUNKS, READ_TIMEOUT, OBJECT_CORRUPT or ABORTED.
  */
@@ -63,7 +64,7 @@ export async function getObject(
   );
 }
 
-/** One source per region that holds chunks of the object, learning its latency as the read goes on. */
+/** One source per region that holds chunks of the object. Each learns its latency during the read. */
 function sourcesOf(manifest: Manifest, stores: readonly Store[]): RegionSource[] {
   const fetch = storeFetch(stores);
   return [...new Set(manifest.placement)].map((name) => {

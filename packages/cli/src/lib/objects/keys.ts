@@ -1,5 +1,5 @@
 /**
- * Which keys the buckets hold: the manifests of all regions that answer, merged.
+ * The keys that the buckets hold: the manifests of all regions that answer, merged.
  */
 import { AgaroseError, encodeKey, keyOfManifestName, MANIFEST_PREFIX, parseKey, toAgaroseError } from "@agarose/core";
 import type { Config } from "../config.ts";
@@ -7,11 +7,12 @@ import type { CommandContext } from "../context.ts";
 import { logLine } from "../output.ts";
 import type { Store } from "../store/store.ts";
 
+/** The keys of all regions that answered. */
 export interface KeyListing {
   /** Key -> when its newest manifest was written, in order of the keys. */
   readonly keys: ReadonlyMap<string, number>;
   readonly regionsFailed: readonly { region: string; problem: string }[];
-  /** Whether the regions that answered must hold every key, which m failed ones still allow. */
+  /** Whether the regions that answered hold every key: true when at most m failed. */
   readonly complete: boolean;
 }
 
@@ -34,7 +35,7 @@ export async function selectKeys(
   return [...listing.keys.keys()];
 }
 
-/** Lists the keys that begin with `prefix`. Throws what the first region said when none answers. */
+/** Lists the keys that begin with `prefix`. Throws the error of the first region when none answers. */
 export async function listKeys(
   prefix: string,
   config: Config,

@@ -5,7 +5,7 @@ import { AgaroseError, findManifest, LATENCY_UNKNOWN, systemClock, toAgaroseErro
 import type { Store } from "../store/store.ts";
 import { storeFetch, storeUrl } from "../store/stores.ts";
 
-/** The manifest that a key has now. Throws what `findManifest` throws; refused credentials are told as such. */
+/** Reads the current manifest of a key. Throws what `findManifest` throws, or CREDENTIALS_REFUSED. */
 export async function readManifest(key: string, stores: readonly Store[], signal: AbortSignal): Promise<Manifest> {
   let refused: AgaroseError | undefined;
   const fetch = storeFetch(stores);
@@ -26,7 +26,7 @@ export async function readManifest(key: string, stores: readonly Store[], signal
   }
 }
 
-/** Like `readManifest`, but undefined for a key that no region knows. */
+/** Like `readManifest`, but returns undefined for a key that no region knows. */
 export async function currentManifest(
   key: string,
   stores: readonly Store[],

@@ -34,7 +34,7 @@ test.skipIf(!hasProc)(`a file of 250 MB is put and got in less than 300 MB of me
   expect([back.length, back.toString("utf8", 0, 6)]).toEqual([FILE_BYTES, "begin\0"]);
 });
 
-/** Runs a command and tells the most memory that it held resident. */
+/** Runs a command and returns the most memory that it held resident. */
 async function measured(args: readonly string[]): Promise<{ code: number; rssBytesMax: number }> {
   let rssBytesMax = 0;
   const sampled = new AbortController();

@@ -253,7 +253,7 @@ describe("reading through faults", () => {
     expect(world.fired.get("dublin")).toBeGreaterThan(0);
   });
 
-  test("wrong credentials are told as such, for put and get", async () => {
+  test("wrong credentials are CREDENTIALS_REFUSED, for put and get", async () => {
     const stores = storesOf(world.config, { ...CREDENTIALS, secretAccessKey: "wrong" });
     await expect(readManifest("robust", stores, signal)).rejects.toMatchObject({ code: "CREDENTIALS_REFUSED" });
     await expect(world.put("x", body, { stores })).rejects.toMatchObject({ code: "CREDENTIALS_REFUSED" });

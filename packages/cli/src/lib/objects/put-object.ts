@@ -1,5 +1,5 @@
 /**
- * Puts one file as one object: hash, encode, upload, and last of all the manifest, which makes the new version visible.
+ * Puts one file as one object: hash, encode, upload, and last the manifest, which makes the new version visible.
  */
 import { open, type FileHandle } from "node:fs/promises";
 import {
@@ -26,26 +26,29 @@ import { hashFile } from "./file-hash.ts";
 import type { Encoder } from "./stripe-encoder.ts";
 import { uploadChunks } from "./upload.ts";
 
+/** A file to store, and how. */
 export interface PutObject {
   readonly key: string;
   readonly path: string;
   readonly contentType: string;
   /** Response headers of the object (`HEADERS_ALLOWED`). */
   readonly headers: Readonly<Record<string, string>>;
-  /** Upload also what is stored already. */
+  /** Whether to upload what is stored already. */
   readonly force: boolean;
 }
 
+/** What `putObject` works with. */
 export interface PutContext {
   readonly config: Config;
   readonly stores: readonly Store[];
   readonly encoder: () => Promise<Encoder>;
   readonly nowMs: () => number;
   readonly signal: AbortSignal;
-  /** Told of file bytes hashed and of chunk bytes uploaded. */
+  /** Receives counts of file bytes hashed and of chunk bytes uploaded. */
   readonly onBytes?: (pass: "hash" | "upload", bytes: number) => void;
 }
 
+/** What `putObject` did. */
 export interface PutResult {
   readonly key: string;
   readonly version: string;
@@ -128,18 +131,18 @@ function draftManifest(
   };
 }
 
-/** What is stored under the key now. Asked first, because it also tells early that credentials are refused. */
+/** The current manifest of the key. Read first, because refused credentials show early. */
 async function storedManifest(key: string, { stores, signal }: PutContext): Promise<Manifest | undefined> {
   try {
     return await currentManifest(key, stores, signal);
   } catch (error) {
     if (signal.aborted || toAgaroseError(error).code === "CREDENTIALS_REFUSED") throw error;
-    // A manifest that cannot be read is no reason not to write one; if the regions are down, the upload will tell.
+    // An unreadable manifest does not prevent a new one. If the regions are down, the upload fails.
     return undefined;
   }
 }
 
-/** What a put would write anew if it differed. */
+/** The properties that make a put write a new manifest when they differ. */
 function identityOf({ version, contentType, headers, placement }: Omit<Manifest, "hashes">): string {
   return JSON.stringify([version, contentType, Object.entries(headers).toSorted(), placement]);
 }
@@ -161,7 +164,7 @@ async function writeManifest(
   );
 }
 
-/** Writes a manifest to `stores` at once; says which of them did not take it. */
+/** Writes a manifest to all `stores` at once, and returns the regions that did not take it. */
 export async function storeManifest(
   manifest: Manifest,
   stores: readonly Store[],

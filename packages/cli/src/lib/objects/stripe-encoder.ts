@@ -1,5 +1,5 @@
 /**
- * Reads a file stripe by stripe and makes the n shards of each.
+ * Reads a file stripe by stripe and encodes the n shards of each.
  */
 import type { Hash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
@@ -7,15 +7,16 @@ import { stripeShape, type Code } from "@agarose/core";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import { readAt } from "./file-hash.ts";
 
+/** The code of an object and its length. */
 export interface StripeLayout extends Code {
   readonly bytes: number;
   readonly stripeBytes: number;
 }
 
-/** Encodes beside the event loop, which goes on uploading meanwhile. */
+/** Encodes in threads, so that the event loop continues to upload. */
 export type Encoder = Pick<EncoderPool, "encode">;
 
-/** The shards `wanted` of stripe `index`. What was read goes into `hash`, in the order of the file. */
+/** Encodes the shards `wanted` of stripe `index`, and adds the bytes read to `hash` in the order of the file. */
 export async function encodeStripe(
   file: FileHandle,
   layout: StripeLayout,
@@ -26,7 +27,7 @@ export async function encodeStripe(
 ): Promise<Map<number, Uint8Array>> {
   const { k } = layout;
   const { start, dataBytes, shardBytes } = stripeShape(layout, index);
-  // Zeroed, because the padding behind the data is part of the code.
+  // Zeroed, because the padding after the data is part of the code.
   const data = new Uint8Array(k * shardBytes);
   const { bytesRead } = await readAt(file, data.subarray(0, dataBytes), start);
   hash.update(data.subarray(0, bytesRead));

@@ -1,8 +1,8 @@
 /**
  * The second pass of a put: encodes the file and streams every chunk to its region at once, in step.
  *
- * The last stripe is held back until the whole file has been read and has the SHA-256 of the first pass. So a file that
- * changed meanwhile completes no chunk, and no chunk of a version ever has other bytes than the version says.
+ * It holds the last stripe back until the whole file has been read and has the SHA-256 of the first pass. A file that
+ * changes in between therefore completes no chunk, and every chunk of a version has the bytes that the version names.
  */
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
@@ -12,6 +12,7 @@ import type { Store } from "../store/store.ts";
 import { ChunkUpload, uploadWholeChunk } from "./chunk-upload.ts";
 import { encodeStripe, type Encoder, type StripeLayout } from "./stripe-encoder.ts";
 
+/** What `uploadChunks` uploads, and where to. */
 export interface UploadInput {
   readonly key: string;
   readonly version: string;
@@ -26,7 +27,7 @@ export interface UploadInput {
   readonly onBytes: (bytes: number) => void;
 }
 
-/** Passes over the file; each later one encodes only the chunks that failed in the one before. */
+/** Passes over the file. Each later pass encodes only the chunks that failed in the one before. */
 const PASSES_MAX = 3;
 
 /**
@@ -132,7 +133,7 @@ class UploadPass {
     if (actual === layout.sha256) return;
     throw new AgaroseError(
       "FILE_UNREADABLE",
-      `the file of ${JSON.stringify(key)} changed while it was put (SHA-256 ${layout.sha256}, then ${actual}): put it again`,
+      `the file of ${JSON.stringify(key)} changed during the put (SHA-256 ${layout.sha256}, then ${actual}): put it again`,
       { key, expected: layout.sha256, actual },
     );
   }
@@ -148,8 +149,8 @@ function refusal({ key, stores, chunks }: UploadInput, failed: readonly Finished
   return new AgaroseError(
     first.code,
     `${failed.length} of ${chunks.length} chunks of ${JSON.stringify(key)} could not be stored ` +
-      `(regions ${regions.join(", ")}), so readers go on seeing what was there before: put it again once they answer, or ` +
-      `take them out of the configuration for new objects. First: ${first.message}`,
+      `(regions ${regions.join(", ")}), so readers still see the version before: put it again once they answer, or ` +
+      `remove them from the configuration for new objects. First: ${first.message}`,
     { key, chunks: failed.map(({ chunk }) => chunk), regions, first: first.toJSON() },
     first,
   );

@@ -76,7 +76,7 @@ test.each([
   });
 });
 
-test("a region that does not answer is told, and m lost chunks still read", async () => {
+test("a region that does not answer is named, and m lost chunks still read", async () => {
   world.faults.set("tokyo", DOWN);
   const verdict = await world.verify("object");
   expect(verdict).toMatchObject({ sound: false, readable: true, damage: [{ chunk: 4, code: "SOURCE_FAILED" }] });

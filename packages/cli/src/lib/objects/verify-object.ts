@@ -20,6 +20,7 @@ import {
 import { mapPool } from "../pool.ts";
 import type { Store } from "../store/store.ts";
 
+/** What is stored of an object, and what is wrong with it. */
 export interface ObjectVerdict {
   readonly key: string;
   readonly version: string | undefined;
@@ -33,6 +34,7 @@ export interface ObjectVerdict {
   readonly damage: readonly ChunkDamage[];
 }
 
+/** The manifest of one region. */
 export interface ManifestVerdict {
   readonly region: string;
   /** `stale`: sound, but of another version than the newest one, or with other contents. */
@@ -40,6 +42,7 @@ export interface ManifestVerdict {
   readonly problem?: string;
 }
 
+/** A chunk that is missing, wrong or out of reach. */
 export interface ChunkDamage {
   readonly chunk: number;
   readonly region: string;
@@ -129,7 +132,7 @@ async function readOne(
   }
 }
 
-/** A read makes do with k chunks; who looks after an object has to reach them all. */
+/** Throws REGION_UNKNOWN unless every chunk is in a configured region. A read needs k chunks only. */
 function checkRegions({ key, placement }: Manifest, regions: ReadonlySet<string>): void {
   const unknown = [...new Set(placement)].filter((region) => !regions.has(region));
   if (unknown.length === 0) return;
@@ -164,7 +167,7 @@ async function checkChunk(
   }
 }
 
-/** Which stripes of a chunk's body have another hash than the manifest says, and how long it is. */
+/** The stripes of a chunk whose hash differs from the manifest's, and the length of the chunk in bytes. */
 async function hashShards(
   manifest: Manifest,
   chunk: number,

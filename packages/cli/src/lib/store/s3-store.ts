@@ -17,6 +17,7 @@ import type { Region } from "../config.ts";
 import { sendChecksummed, sendHashed } from "./streamed-body.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
 
+/** Options of `S3Store`. */
 export interface S3StoreOptions {
   /** Default: the SDK's chain of environment, profiles and instance roles. */
   readonly credentials?: S3ClientConfig["credentials"];
@@ -49,6 +50,7 @@ const CREDENTIAL_PROBLEMS = new Set([
 
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
+/** A bucket behind an S3 endpoint, through the AWS SDK. */
 export class S3Store implements Store {
   readonly region: Region;
   readonly #client: S3Client;

@@ -5,9 +5,10 @@ import type { Readable } from "node:stream";
 import type { FetchedResponse } from "@agarose/core";
 import type { Region } from "../config.ts";
 
+/** A region's bucket. */
 export interface Store {
   readonly region: Region;
-  /** Sends a GET. Resolves with every HTTP status; rejects without an answer (SOURCE_FAILED, or CREDENTIALS_REFUSED). */
+  /** Sends a GET. Resolves with every HTTP status; without one rejects (SOURCE_FAILED or CREDENTIALS_REFUSED). */
   get(name: string, options?: GetOptions): Promise<FetchedResponse>;
   /** Length of an object in bytes; undefined when there is none. */
   head(name: string, signal?: AbortSignal): Promise<number | undefined>;
@@ -23,14 +24,17 @@ export interface Store {
   close(): void;
 }
 
+/** Options of `Store.get`. */
 export interface GetOptions {
   /** Value of a Range header. */
   readonly range?: string;
   readonly signal?: AbortSignal;
 }
 
+/** What `Store.put` stores: all bytes, or a stream of known length. */
 export type PutBody = Uint8Array | Readable;
 
+/** Options of `Store.put`. */
 export interface PutOptions {
   readonly bytes: number;
   readonly contentType: string;
@@ -48,6 +52,7 @@ export interface PutReceipt {
   readonly etag: string | undefined;
 }
 
+/** An object in a listing. */
 export interface ListedObject {
   readonly name: string;
   readonly bytes: number;
