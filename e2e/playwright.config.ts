@@ -2,7 +2,7 @@ import { defineConfig } from "@playwright/test";
 
 export default defineConfig({
   testDir: ".",
-  testMatch: "*.spec.ts",
+  testMatch: "**/*.spec.ts",
   // One world at a time: the specs change its faults, and latency tests need the machine for themselves.
   workers: 1,
   fullyParallel: false,

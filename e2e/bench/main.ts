@@ -6,17 +6,17 @@
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import type { Bench } from "./bench.ts";
-import { writeSection } from "./document.ts";
-import { comparisons } from "./comparison.ts";
-import { longRead } from "./long-read.ts";
-import { describeLoad } from "./machine.ts";
-import { policies } from "./policies.ts";
-import { popMemory } from "./pop-memory.ts";
-import { popThroughput } from "./pop-throughput.ts";
-import { putGet } from "./put-get.ts";
-import { readCost } from "./read-cost.ts";
-import { readOverhead } from "./read-overhead.ts";
-import { readStreaming } from "./read-streaming.ts";
+import { writeSection } from "./lib/document.ts";
+import { comparisons } from "./comparison/comparison.ts";
+import { longRead } from "./reads/long-read.ts";
+import { describeLoad } from "./lib/machine.ts";
+import { policies } from "./comparison/policies.ts";
+import { popMemory } from "./pop/pop-memory.ts";
+import { popThroughput } from "./pop/pop-throughput.ts";
+import { putGet } from "./s3/put-get.ts";
+import { readCost } from "./reads/read-cost.ts";
+import { readOverhead } from "./reads/read-overhead.ts";
+import { readStreaming } from "./reads/read-streaming.ts";
 
 const BENCHES: readonly Bench[] = [
   readOverhead,

@@ -1,7 +1,7 @@
 /** Firefox, by WebDriver BiDi. */
 import { existsSync } from "node:fs";
 import { launch } from "puppeteer-core";
-import { NotInstalled, type TestBrowser } from "./app-page.ts";
+import { NotInstalled, type TestBrowser } from "../fixtures/app-page.ts";
 
 const KNOWN = ["/usr/bin/firefox-esr", "/usr/bin/firefox"];
 

@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
-import { NotInstalled, type TestBrowser } from "./app-page.ts";
+import { NotInstalled, type TestBrowser } from "../fixtures/app-page.ts";
 
 const DRIVER = "/usr/bin/WebKitWebDriver";
 const DISPLAY_SERVER = "/usr/bin/Xvfb";

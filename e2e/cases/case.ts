@@ -1,6 +1,6 @@
 /** What the service worker must do in every browser: cases that the specs of Chromium, Firefox and WebKit run alike. */
-import type { AppFile, CspReport } from "../browsers/app-host.ts";
-import type { AppPage } from "../browsers/app-page.ts";
+import type { AppFile, CspReport } from "../fixtures/origin-host.ts";
+import type { AppPage } from "../fixtures/app-page.ts";
 import type { World } from "../fixtures/world.ts";
 
 export interface Surroundings {

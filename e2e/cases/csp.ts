@@ -1,6 +1,6 @@
 /** The Content Security Policies that docs/explanation/security.md names, on the page and on the worker's script. */
 import { expect } from "@playwright/test";
-import type { CspReport } from "../browsers/app-host.ts";
+import type { CspReport } from "../fixtures/origin-host.ts";
 import { read, sha256, takeServiceWorker, type Answer } from "../fixtures/app.ts";
 import type { World } from "../fixtures/world.ts";
 import type { BrowserCase, Surroundings } from "./case.ts";

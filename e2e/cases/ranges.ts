@@ -1,7 +1,7 @@
 /** The table of ranges, over the service worker. */
 import { expect } from "@playwright/test";
 import { emptyObjectCases, mediaProbes, rangeCases, type RangeCase } from "@agarose/core/testing";
-import type { AppPage } from "../browsers/app-page.ts";
+import type { AppPage } from "../fixtures/app-page.ts";
 import { read, sha256 } from "../fixtures/app.ts";
 import type { BrowserCase } from "./case.ts";
 

@@ -1,7 +1,7 @@
 /** The page's side of Agarose, `agarose.js`: how it registers, follows updates, and reads where no worker of ours answers. */
 import { expect } from "@playwright/test";
-import type { AppFile } from "../browsers/app-host.ts";
-import type { AppPage } from "../browsers/app-page.ts";
+import type { AppFile } from "../fixtures/origin-host.ts";
+import type { AppPage } from "../fixtures/app-page.ts";
 import { sha256 } from "../fixtures/app.ts";
 import { importPageSide, pageScript, type InPage } from "../fixtures/initialised-app.ts";
 import type { BrowserCase, Surroundings } from "./case.ts";

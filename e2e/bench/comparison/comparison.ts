@@ -1,0 +1,274 @@
+/**
+ * Agarose against what else one could do with the same caches: whole copies behind a CDN, and striping without parity. Real
+ * reads in Chromium over the emulated WAN, contestants taking turns read by read.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Browser, Page } from "@playwright/test";
+import { geographyOf, TABLE_I, type Geography } from "@agarose/dev-world";
+import { loadScenario } from "agarose";
+import { seededRandom } from "@agarose/solver";
+import { openControlledApp } from "../../fixtures/app.ts";
+import { World } from "../../fixtures/world.ts";
+import type { Bench, BenchOptions } from "../bench.ts";
+import { startBrowser } from "../lib/browser.ts";
+import { startCdn, type Cdn } from "./cdn.ts";
+import {
+  CACHE_SHARE,
+  CONTESTANTS,
+  describe,
+  PHASES,
+  statistics,
+  STRAGGLERS,
+  ZIPF,
+  type Contestant,
+  type Layout,
+  type Phase,
+  type Sample,
+} from "./comparison-report.ts";
+import { putWhole } from "../s3/sdk-put.ts";
+
+const CONTINENTAL = fileURLToPath(new URL("../../../packages/solver/scenarios/continental.json", import.meta.url));
+const LAYOUTS: Readonly<Record<"continental" | "table-i", Layout>> = {
+  continental: {
+    name: "continental",
+    title: "six providers of one continent, RS(4,2), against whole copies behind a CDN",
+    geography: async () => geographyOf(await loadScenario(CONTINENTAL)),
+    args: ["--scenario", CONTINENTAL],
+    scale: 1,
+    jitterSigma: 0.4,
+    mbitPerSecond: 200,
+    k: 4,
+    objects: 200,
+    reads: 300,
+  },
+  "table-i": {
+    name: "table-i",
+    title: "six regions of the whole world, RS(9,3), against whole copies behind a CDN",
+    geography: async () => TABLE_I,
+    args: ["--scale", "0.25", "--jitter", "0.4"],
+    scale: 0.25,
+    jitterSigma: 0.4,
+    mbitPerSecond: 200,
+    k: 9,
+    objects: 100,
+    // Reads take up to seconds here, and the differences are large.
+    reads: 30,
+  },
+};
+
+const SIZES = { min: 100_000, max: 8_000_000 };
+const READS_PER_PERIOD = 50;
+const NO_STRAGGLERS = { probability: 0, factor: 1 };
+const SEED = 1;
+
+interface StoredObject {
+  readonly file: string;
+  readonly key: string;
+  readonly bytes: number;
+}
+
+export const comparisons: readonly Bench[] = Object.values(LAYOUTS).map((layout) => ({
+  name: `comparison-${layout.name}`,
+  title: `Comparison: ${layout.title}`,
+  run: (options) => compare(layout, options),
+}));
+
+async function compare(layout: Layout, options: BenchOptions): Promise<string> {
+  const objects = options.quick ? 10 : layout.objects;
+  const reads = options.quick ? 10 : layout.reads;
+  const geography = await layout.geography();
+  const folder = await mkdtemp(join(tmpdir(), "agarose-comparison-"));
+  const closers: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+  try {
+    options.progress(`${objects} objects`);
+    const stored = await makeObjects(folder, objects);
+    const cacheBytes = Math.round(CACHE_SHARE * stored.reduce((sum, { bytes }) => sum + bytes, 0));
+    const start = async (...args: string[]): Promise<World> => {
+      const world = await World.start(...layout.args, "--cache-bytes", String(cacheBytes), ...args);
+      closers.push(() => world.stop());
+      return world;
+    };
+    const [coded, striped] = [await start(), await start("--var", "DELTA=0")];
+    await stripeWithoutParity(striped, geography, layout.k);
+    options.progress("uploads");
+    for (const world of [coded, striped]) {
+      await world.agarose("put", ...stored.map(({ file }) => file), "--prefix", "bench/");
+    }
+    const nearest = (pop: string): string[] => byDistance(geography, pop);
+    const origins = (copies: number) =>
+      Object.fromEntries(
+        geography.pops.map((pop) => [
+          pop,
+          nearest(pop)
+            .slice(0, copies)
+            .map((region) => wholeUrl(coded, region)),
+        ]),
+      );
+    const withCopies = new Set(geography.pops.flatMap((pop) => nearest(pop).slice(0, 2)));
+    for (const region of withCopies) await putWhole(coded.config, region, stored);
+    const cdns: Cdn[] = [];
+    for (const copies of [1, 2]) {
+      const random = seededRandom(SEED + copies).next;
+      const cdn = await startCdn({ ...layout, geography, cacheBytes, random, origins: origins(copies) });
+      closers.push(() => cdn.close());
+      cdns.push(cdn);
+    }
+    const chromium = await startBrowser();
+    closers.push(() => chromium.close());
+    const samples: Sample[] = [];
+    for (const pop of geography.pops) {
+      const ways = await openWays(chromium.browser, { coded, striped, cdns, pop });
+      samples.push(
+        ...(await runPop({ ...options, coded, striped, ways, pop, stored, reads, nearest: nearest(pop)[0]! })),
+      );
+      await ways.close();
+    }
+    return describe(layout, { samples, objects, reads, cacheBytes, browser: chromium.browser.version() });
+  } finally {
+    for (const close of closers.toReversed()) await close();
+  }
+}
+
+/** Sizes are spread evenly over the logarithm, and popularity over the sizes. */
+async function makeObjects(folder: string, count: number): Promise<StoredObject[]> {
+  const sizes = Array.from({ length: count }, (_, i) =>
+    Math.round(SIZES.min * (SIZES.max / SIZES.min) ** ((i + 0.5) / count)),
+  );
+  return Promise.all(
+    seededRandom(SEED)
+      .shuffle(sizes)
+      .map(async (bytes, i) => {
+        const file = join(folder, `object-${i}`);
+        await writeFile(file, randomBytes(bytes));
+        return { file, key: `bench/${basename(file)}`, bytes };
+      }),
+  );
+}
+
+/** k chunks in the k regions that are nearest on average, and nothing else. */
+async function stripeWithoutParity(world: World, geography: Geography, k: number): Promise<void> {
+  const mean = (region: string): number =>
+    geography.pops.reduce((sum, pop) => sum + geography.regionLatencyMs[pop]![region]!, 0);
+  const order = geography.regions.toSorted((a, b) => mean(a) - mean(b)).slice(0, k);
+  const config = JSON.parse(await readFile(world.config, "utf8")) as { regions: { name: string }[] };
+  const regions = order.map((name) => config.regions.find((region) => region.name === name)!);
+  const code = { k, m: 0 };
+  await writeFile(world.config, JSON.stringify({ ...config, regions, code, survive: { regions: 0, providers: 0 } }));
+}
+
+function byDistance({ regions, regionLatencyMs }: Geography, pop: string): string[] {
+  return regions.toSorted((a, b) => regionLatencyMs[pop]![a]! - regionLatencyMs[pop]![b]!);
+}
+
+function wholeUrl(world: World, name: string): string {
+  const { endpoint, bucket } = world.regions.find((region) => region.name === name)!;
+  return `${endpoint}/${bucket}`;
+}
+
+interface Ways {
+  /** Reads one object; the bytes that came, and how long that took. */
+  readonly read: Record<Contestant, (key: string) => Promise<{ ms: number; bytes: number }>>;
+  close(): Promise<void>;
+}
+
+async function openWays(
+  browser: Browser,
+  { coded, striped, cdns, pop }: { coded: World; striped: World; cdns: readonly Cdn[]; pop: string },
+): Promise<Ways> {
+  for (const world of [coded, striped]) await world.moveClient(pop);
+  const contexts = await Promise.all([browser.newContext(), browser.newContext(), browser.newContext()]);
+  const codedPage = await openControlledApp(contexts[0], coded);
+  const stripedPage = await openControlledApp(contexts[1], striped);
+  const plainPage = await contexts[2].newPage();
+  // A document that comes over the network: others may not fetch from the loopback address.
+  await plainPage.goto(`${coded.demo}agarose.json`);
+  return {
+    read: {
+      agarose: (key) => timedRead(codedPage, `/ec/${key}`),
+      "striped, no parity": (key) => timedRead(stripedPage, `/ec/${key}`),
+      "one copy, CDN": (key) => timedRead(plainPage, `${cdns[0]!.urls[pop]}/o/${key}`),
+      "two copies, CDN": (key) => timedRead(plainPage, `${cdns[1]!.urls[pop]}/o/${key}`),
+    },
+    async close() {
+      for (const context of contexts) await context.close();
+    },
+  };
+}
+
+function timedRead(page: Page, url: string): Promise<{ ms: number; bytes: number }> {
+  return page.evaluate(async (address) => {
+    const start = performance.now();
+    try {
+      const response = await fetch(address, { cache: "no-store" });
+      const { byteLength } = await response.arrayBuffer();
+      return { ms: performance.now() - start, bytes: response.ok ? byteLength : 0 };
+    } catch {
+      return { ms: performance.now() - start, bytes: 0 };
+    }
+  }, url);
+}
+
+interface PopRun extends BenchOptions {
+  readonly coded: World;
+  readonly striped: World;
+  readonly ways: Ways;
+  readonly pop: string;
+  readonly stored: readonly StoredObject[];
+  readonly reads: number;
+  /** The region that goes down. */
+  readonly nearest: string;
+}
+
+async function runPop({ coded, striped, ways, pop, stored, reads, nearest, progress }: PopRun): Promise<Sample[]> {
+  const worlds = [coded, striped];
+  const regions = coded.regions.map(({ name }) => name);
+  const setAll = async (stragglers: typeof STRAGGLERS, down: boolean): Promise<void> => {
+    for (const world of worlds) {
+      for (const region of regions) await world.breakRegion(region, { stragglers, down: down && region === nearest });
+    }
+  };
+  const draw = zipf(stored, seededRandom(SEED).next);
+  const samples: Sample[] = [];
+  const runReads = async (phase: Phase, counted: boolean): Promise<void> => {
+    for (let i = 0; i < reads; i++) {
+      if (i % READS_PER_PERIOD === READS_PER_PERIOD - 1) for (const world of worlds) await world.cron();
+      const { key, bytes } = draw();
+      for (let turn = 0; turn < CONTESTANTS.length; turn++) {
+        const contestant = CONTESTANTS[(i + turn) % CONTESTANTS.length]!;
+        const answer = await ways.read[contestant](key);
+        const ms = answer.bytes === bytes ? answer.ms : undefined;
+        if (counted) samples.push({ pop, contestant, phase, bytes, ms });
+      }
+    }
+  };
+  await setAll(NO_STRAGGLERS, false);
+  await runReads("no faults", false);
+  for (const phase of PHASES) {
+    await setAll(phase === "2% stragglers" ? STRAGGLERS : NO_STRAGGLERS, phase === "nearest region down");
+    await runReads(phase, true);
+    const of = (contestant: Contestant) =>
+      statistics(samples.filter((sample) => sample.phase === phase && sample.contestant === contestant));
+    progress(
+      `${pop}, ${phase}: ` +
+        CONTESTANTS.map((contestant) => {
+          const { meanMs, p99Ms, failed } = of(contestant);
+          return `${contestant} ${meanMs.toFixed(0)} (p99 ${p99Ms.toFixed(0)})${failed ? ` ${failed} FAILED` : ""}`;
+        }).join(", "),
+    );
+  }
+  await setAll(NO_STRAGGLERS, false);
+  return samples;
+}
+
+function zipf(stored: readonly StoredObject[], random: () => number): () => StoredObject {
+  const weights = stored.map((_, i) => (i + 1) ** -ZIPF);
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  return () => {
+    let left = random() * total;
+    return stored[weights.findIndex((weight) => (left -= weight) <= 0)] ?? stored[0]!;
+  };
+}

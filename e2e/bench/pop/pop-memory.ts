@@ -1,0 +1,192 @@
+/**
+ * What one isolate of a PoP holds while 16 clients read 40 MB each at once, through edge decode and through the bundle route.
+ */
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { get } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { startPops } from "@agarose/dev-world/pops";
+import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
+import type { Bench, BenchOptions } from "../bench.ts";
+import { freePort, watchHeap, type HeapWatch } from "../lib/heap.ts";
+import { describeMachine } from "../lib/machine.ts";
+import { spread, summarize, table } from "../lib/statistics.ts";
+
+const POP = "fra";
+const REGIONS = ["reg0", "reg1", "reg2", "reg3", "reg4", "reg5"];
+const CLI = fileURLToPath(new URL("../../../packages/cli/bin/agarose.js", import.meta.url));
+const BYTES = 40_000_000;
+const READERS = 16;
+/** Share of an object's bytes that a bundle must have, to count as one of a cached object. */
+const CACHED_MIN = 0.1;
+const PERIODS_MAX = 8;
+/** An isolate hands its counts on 2 s after the first. */
+const COUNTS_FLUSHED_MS = 2_500;
+const CONFIGURATION_MS = 5_500;
+const SETTLE_MS = 1_000;
+const ROUNDS = 5;
+/** What Workers allow one isolate: https://developers.cloudflare.com/workers/platform/limits/#memory (128 MB). */
+const LIMIT_MB = 128;
+
+const WAYS = ["16 objects, edge decode", "one object, edge decode", "16 objects cached, bundle route"] as const;
+type Way = (typeof WAYS)[number];
+
+interface Round {
+  /** Of the isolate, all it held. */
+  readonly medianBytes: number;
+  readonly peakBytes: number;
+  readonly seconds: number;
+  /** Answers that had the chunks that are cached; the others had a plan alone. */
+  readonly withChunks: number;
+}
+
+export const popMemory: Bench = {
+  name: "pop-memory",
+  title: `Memory of one isolate at ${READERS} reads of ${BYTES / 1e6} MB`,
+  async run(options) {
+    const pop = await startPop(options);
+    try {
+      const keys = Array.from({ length: READERS }, (_, i) => `bench/object-${i}`);
+      const urls: Record<Way, readonly string[]> = {
+        "16 objects, edge decode": keys.map((key) => `${pop.url}/o/${key}`),
+        "one object, edge decode": keys.map(() => `${pop.url}/o/${keys[0]}`),
+        "16 objects cached, bundle route": keys.map((key) => `${pop.url}/v1/read/${key}`),
+      };
+      await fillCache(pop, urls["16 objects cached, bundle route"], options);
+      const rounds = Object.fromEntries(WAYS.map((way) => [way, [] as Round[]])) as Record<Way, Round[]>;
+      for (let round = 0; round < (options.quick ? 1 : ROUNDS); round++) {
+        for (const way of WAYS) {
+          await sleep(SETTLE_MS);
+          const heap = await pop.watch();
+          const startMs = performance.now();
+          const bytes = await Promise.all(urls[way].map(readAll));
+          const seconds = (performance.now() - startMs) / 1000;
+          heap.stop();
+          const [, ...samples] = heap.samples;
+          const { median: medianBytes } = summarize(samples);
+          const peakBytes = Math.max(...samples);
+          if (way.endsWith("edge decode") && Math.min(...bytes) !== BYTES) {
+            throw new Error(`${way}: ${Math.min(...bytes)} of ${BYTES} bytes`);
+          }
+          const withChunks = bytes.filter((length) => length >= CACHED_MIN * BYTES).length;
+          rounds[way].push({ medianBytes, peakBytes, seconds, withChunks });
+          options.progress(
+            `${way}: ${(medianBytes / 1e6).toFixed(0)} MB, at most ${(peakBytes / 1e6).toFixed(0)} MB, ${seconds.toFixed(1)} s`,
+          );
+        }
+      }
+      return describe(rounds, pop.idleBytes);
+    } finally {
+      await pop.close();
+    }
+  },
+};
+
+interface Pop {
+  readonly url: string;
+  /** Heap and buffers of the isolate before the first read. */
+  readonly idleBytes: number;
+  watch(): Promise<HeapWatch>;
+  cron(): Promise<void>;
+  close(): Promise<void>;
+}
+
+async function startPop({ progress }: BenchOptions): Promise<Pop> {
+  const closers: (() => Promise<unknown>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const closer of closers.splice(0).toReversed()) await closer();
+  };
+  try {
+    const folder = await mkdtemp(join(tmpdir(), "agarose-bench-"));
+    closers.push(() => rm(folder, { recursive: true, force: true }));
+    const credentials = { accessKeyId: "bench", secretAccessKey: "bench-secret" };
+    const s3 = await startS3Endpoint({ ...credentials, dir: join(folder, "s3"), buckets: REGIONS });
+    closers.push(() => s3.close());
+    progress("objects");
+    const config = join(folder, "agarose.json");
+    const regions = REGIONS.map((name) => ({ name, provider: name, endpoint: s3.url, bucket: name }));
+    await writeFile(config, JSON.stringify({ regions, code: { k: 9, m: 3 } }));
+    const files = Array.from({ length: READERS }, (_, i) => join(folder, `object-${i}`));
+    for (const file of files) await writeFile(file, randomBytes(BYTES));
+    await promisify(execFile)(process.execPath, [CLI, "--config", config, "put", ...files, "--prefix", "bench/"], {
+      env: { ...process.env, AWS_ACCESS_KEY_ID: "bench", AWS_SECRET_ACCESS_KEY: "bench-secret" },
+    });
+    const inspectorPort = await freePort();
+    const vars = {
+      REGIONS: JSON.stringify(REGIONS.map((name) => ({ name, url: `${s3.url}/${name}` }))),
+      CACHE_BYTES: "700000000",
+      MANIFEST_TTL_SECONDS: "3600",
+    };
+    // Which Miniflare passes on: the isolate can be told to collect its garbage.
+    process.env["MINIFLARE_WORKERD_V8_FLAGS"] = "--expose-gc";
+    const pops = await startPops({ pops: [{ name: POP, vars }], inspectorPort });
+    closers.push(() => pops.dispose());
+    const { url } = pops.pops[0]!;
+    await (await fetch(`${url}/healthz`)).text();
+    const watch = (): Promise<HeapWatch> => {
+      // Miniflare's KV and cache run in isolates of their own, beside the PoP's.
+      return watchHeap(inspectorPort, { isTarget: ({ id }) => id === `core:user:${POP}`, live: true });
+    };
+    const first = await watch();
+    first.stop();
+    return { url, idleBytes: first.before, watch, cron: () => pops.cron(), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Lets the cache manager cache some of every object. */
+async function fillCache(pop: Pop, bundles: readonly string[], { progress }: BenchOptions): Promise<void> {
+  for (let period = 1; period <= PERIODS_MAX; period++) {
+    for (const url of bundles) await readAll(url);
+    await sleep(COUNTS_FLUSHED_MS);
+    await pop.cron();
+    // The isolate looks for a newer configuration every 5 s; a read makes it look.
+    await sleep(CONFIGURATION_MS);
+    const lengths: number[] = [];
+    for (const url of bundles) lengths.push(await readAll(url));
+    progress(`period ${period}: bundles of ${lengths.map((length) => (length / 1e6).toFixed(0)).join(", ")} MB`);
+    if (Math.min(...lengths) >= CACHED_MIN * BYTES) return;
+  }
+  throw new Error(`some object is not cached after ${PERIODS_MAX} periods`);
+}
+
+/** Reads a body and drops it; the number of its bytes. */
+function readAll(url: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    get(url, { agent: false }, (response) => {
+      let bytes = 0;
+      response.on("data", (part: Buffer) => (bytes += part.length));
+      response.on("end", () => {
+        if (response.statusCode === 200) resolve(bytes);
+        else reject(new Error(`${url} answered ${response.statusCode}`));
+      });
+      response.on("error", reject);
+    }).on("error", reject);
+  });
+}
+
+function describe(rounds: Record<Way, Round[]>, idleBytes: number): string {
+  const rows = WAYS.map((way) => [
+    way,
+    spread(summarize(rounds[way].map(({ medianBytes }) => medianBytes / 1e6)), 0),
+    spread(summarize(rounds[way].map(({ peakBytes }) => peakBytes / 1e6)), 0),
+    spread(summarize(rounds[way].map(({ seconds }) => seconds))),
+    spread(summarize(rounds[way].map(({ withChunks }) => withChunks)), 0),
+  ]);
+  return [
+    `${READERS} clients read ${BYTES / 1e6} MB (9+3) each at once from one PoP, buckets next door; median (quartiles) of ${ROUNDS} rounds. ` +
+      `Memory is what is in use of the isolate's heap and array buffers by V8's own account: about every 100 ms all garbage is ` +
+      `collected, in the isolate and between two of its turns, and then looked; the median of these samples and the highest. Garbage is ` +
+      `left out because V8 collects it when it needs room; what the runtime holds outside V8 (bytes on their way to a client) is not in ` +
+      `it. Idle it is ${(idleBytes / 1e6).toFixed(0)} MB. A Worker's isolate may have ${LIMIT_MB} MB.`,
+    table(["reads", "isolate, MB", "highest sample, MB", "seconds", `answers with data, of ${READERS}`], rows),
+    describeMachine(),
+  ].join("\n\n");
+}

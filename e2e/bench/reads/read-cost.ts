@@ -1,0 +1,169 @@
+/**
+ * What reads through the service worker cost the user's machine and connection: CPU time per megabyte on the page's main
+ * thread and in its whole process (where the worker runs too), and bytes that crossed the client's links per byte of the
+ * object, against plain fetches of `/o/<key>`.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, CDPSession, Page } from "@playwright/test";
+import { openControlledApp } from "../../fixtures/app.ts";
+import { World } from "../../fixtures/world.ts";
+import type { Bench } from "../bench.ts";
+import { startBrowser } from "../lib/browser.ts";
+import { describeMachine } from "../lib/machine.ts";
+import { table } from "../lib/statistics.ts";
+
+/** Objects of these sizes, each read so often. The code is the default one, 9 + 3. */
+const SIZES = [
+  { bytes: 100_000, reads: 200 },
+  { bytes: 1_000_000, reads: 60 },
+  { bytes: 8_000_000, reads: 12 },
+];
+const K = 9;
+const DELTA = 1;
+/** Of the bytes used, what may be fetched beyond those and delta: `packages/sw/src/client/hedge-budget.ts`. */
+const HEDGED_SHARE = 0.03;
+const WAYS = ["service worker", "`/o/<key>`"] as const;
+
+interface Cost {
+  readonly way: (typeof WAYS)[number];
+  readonly bytes: number;
+  readonly mainMsPerMb: number;
+  readonly processMsPerMb: number;
+  /** Bytes that came over the client's links, per byte of the objects read. */
+  readonly fetchedPerByte: number;
+}
+
+export const readCost: Bench = {
+  name: "read-cost",
+  title: "CPU and bytes of a read through the service worker",
+  async run({ quick, progress }) {
+    // Jitter makes stragglers, which is what hedging answers.
+    const world = await World.start("--scale", "0.1", "--jitter", "0.3");
+    const costs: Cost[] = [];
+    let version = "";
+    try {
+      for (const { bytes } of SIZES) await put(world, bytes);
+      for (const way of WAYS) {
+        const { browser, close } = await startBrowser();
+        version = browser.version();
+        try {
+          const page = await openPage(browser, world, way);
+          for (const { bytes, reads } of SIZES) {
+            const cost = await measure(browser, page, world, way, bytes, quick ? Math.ceil(reads / 10) : reads);
+            costs.push(cost);
+            progress(
+              `${way}, ${bytes / 1e6} MB: main thread ${cost.mainMsPerMb.toFixed(2)}, process ` +
+                `${cost.processMsPerMb.toFixed(2)} ms/MB, ${cost.fetchedPerByte.toFixed(3)} bytes per byte`,
+            );
+          }
+        } finally {
+          await close();
+        }
+      }
+    } finally {
+      await world.stop();
+    }
+    return describe(costs, version);
+  },
+};
+
+async function measure(
+  browser: Browser,
+  page: Page,
+  world: World,
+  way: Cost["way"],
+  bytes: number,
+  reads: number,
+): Promise<Cost> {
+  const [pop] = world.pops;
+  const url = way === "service worker" ? `/ec/${keyOf(bytes)}` : `${pop!.url}/o/${keyOf(bytes)}`;
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable");
+  const ofBrowser = await browser.newBrowserCDPSession();
+  // Plans, connections and estimates are there from then on.
+  await readAll(page, url, 3, bytes);
+  await world.reset();
+  const before = await cpuMs(session, ofBrowser);
+  await readAll(page, url, reads, bytes);
+  const after = await cpuMs(session, ofBrowser);
+  const megabytes = (reads * bytes) / 1e6;
+  const records = (await world.log()) as unknown as { from: string; bytes: number; path: string }[];
+  const fetched = records.filter(({ from }) => from === "client").reduce((sum, record) => sum + record.bytes, 0);
+  return {
+    way,
+    bytes,
+    mainMsPerMb: (after.mainMs - before.mainMs) / megabytes,
+    processMsPerMb: (after.processMs - before.processMs) / megabytes,
+    fetchedPerByte: fetched / (reads * bytes),
+  };
+}
+
+/** What the page's main thread, and all renderer processes, have computed so far. */
+async function cpuMs(page: CDPSession, browser: CDPSession): Promise<{ mainMs: number; processMs: number }> {
+  const { metrics } = await page.send("Performance.getMetrics");
+  const { processInfo } = await browser.send("SystemInfo.getProcessInfo");
+  const task = metrics.find(({ name }) => name === "TaskDuration")!.value;
+  const renderers = processInfo.filter(({ type }) => type === "renderer");
+  return { mainMs: 1000 * task, processMs: 1000 * renderers.reduce((sum, { cpuTime }) => sum + cpuTime, 0) };
+}
+
+/** One after the other, dropping what comes. */
+async function readAll(page: Page, url: string, reads: number, bytes: number): Promise<void> {
+  const read = await page.evaluate(
+    async ([address, count]) => {
+      let total = 0;
+      for (let i = 0; i < count; i++) {
+        const response = await fetch(address, { cache: "no-store" });
+        const reader = response.body!.getReader();
+        for (let part = await reader.read(); !part.done; part = await reader.read()) total += part.value.length;
+      }
+      return total;
+    },
+    [url, reads] as const,
+  );
+  if (read !== reads * bytes) throw new Error(`${url} gave ${read} bytes in ${reads} reads of ${bytes}`);
+}
+
+async function openPage(browser: Browser, world: World, way: Cost["way"]): Promise<Page> {
+  const context = await browser.newContext();
+  if (way === "service worker") return openControlledApp(context, world);
+  const page = await context.newPage();
+  // A document that comes over the network: others may not fetch from the loopback address.
+  await page.goto(`${world.demo}agarose.json`);
+  return page;
+}
+
+async function put(world: World, bytes: number): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "agarose-bench-"));
+  try {
+    await writeFile(join(folder, "object"), randomBytes(bytes));
+    await world.agarose("put", join(folder, "object"), "--key", keyOf(bytes));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+function keyOf(bytes: number): string {
+  return `bench/cost-${bytes}`;
+}
+
+function describe(costs: readonly Cost[], browser: string): string {
+  const rows = costs.map(({ way, bytes, mainMsPerMb, processMsPerMb, fetchedPerByte }) => [
+    `${bytes / 1e6} MB, ${way}`,
+    mainMsPerMb.toFixed(2),
+    processMsPerMb.toFixed(2),
+    fetchedPerByte.toFixed(3),
+  ]);
+  const bound = 1 + DELTA / K + HEDGED_SHARE;
+  return [
+    "Objects that no PoP has cached, read one after the other in a page that drops what it gets, over the emulated WAN with " +
+      "jitter. Main thread: the page's task time. Process: CPU time of the renderer, in which page and worker run. Bytes: all " +
+      "bodies that crossed the client's links, probes, plans and transfers that were aborted included; delta = " +
+      `${DELTA} and k = ${K}, so that chunks alone may take 1 + delta/k + ${100 * HEDGED_SHARE}% = ${bound.toFixed(3)}.`,
+    table(["object and way", "main thread, ms/MB", "process, ms/MB", "bytes per byte"], rows),
+    describeMachine(browser),
+  ].join("\n\n");
+}

@@ -1,0 +1,189 @@
+/**
+ * `agarose put` and `get` of one large file, against the AWS SDK moving the same file to the same server in one piece. No
+ * emulated network: what is measured is the work, on both sides the same disk and the same loopback interface.
+ */
+import { spawn } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { mkdir, mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { fileURLToPath } from "node:url";
+import { findVersitygw } from "@agarose/dev-world/s3-endpoint";
+import type { Bench, BenchOptions } from "../bench.ts";
+import { describeMachine } from "../lib/machine.ts";
+import { peakResidentBytes } from "../lib/process-memory.ts";
+import { spread, summarize, table } from "../lib/statistics.ts";
+
+const CLI = fileURLToPath(new URL("../../../packages/cli/bin/agarose.js", import.meta.url));
+const SERVER = fileURLToPath(new URL("s3-server.ts", import.meta.url));
+const SDK = fileURLToPath(new URL("sdk-client.ts", import.meta.url));
+const REGIONS = ["r0", "r1", "r2", "r3", "r4", "r5"];
+const BYTES = 1_000_000_000;
+const BYTES_QUICK = 50_000_000;
+const ROUNDS = 2;
+const CREDENTIALS = { AWS_ACCESS_KEY_ID: "bench", AWS_SECRET_ACCESS_KEY: "bench-secret" };
+
+type Step = "agarose put" | "sdk put" | "agarose get" | "sdk get";
+const STEPS: readonly Step[] = ["sdk put", "agarose put", "sdk get", "agarose get"];
+
+interface Run {
+  readonly seconds: number;
+  readonly peakBytes: number;
+}
+
+export const putGet: Bench = {
+  name: "put-get",
+  title: "`put` and `get` of a large file",
+  async run(options) {
+    const folder = await mkdtemp(join(tmpdir(), "agarose-bench-"));
+    try {
+      const bytes = options.quick ? BYTES_QUICK : BYTES;
+      await requireSpace(folder, bytes);
+      const file = join(folder, "file");
+      const sha256 = await writeRandom(file, bytes);
+      const servers = (await findVersitygw()) ? ["embedded", "versitygw"] : ["embedded"];
+      const rows: string[][] = [];
+      for (const server of servers) rows.push(...(await measureServer(server, folder, file, sha256, bytes, options)));
+      return describe(rows, bytes, servers);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  },
+};
+
+async function measureServer(
+  kind: string,
+  folder: string,
+  file: string,
+  sha256: string,
+  bytes: number,
+  { quick, progress }: BenchOptions,
+): Promise<string[][]> {
+  const data = join(folder, kind);
+  await mkdir(data);
+  const server = await startServer(kind, data);
+  try {
+    const config = join(folder, `${kind}.json`);
+    await writeFile(config, JSON.stringify(configOf(server.url)));
+    const out = join(folder, "out");
+    const commands: Record<Step, string[]> = {
+      "sdk put": [SDK, "put", server.url, bucketName("plain"), "file", file],
+      "agarose put": [CLI, "--config", config, "--json", "put", file, "--key", "file", "--force"],
+      "sdk get": [SDK, "get", server.url, bucketName("plain"), "file", out],
+      "agarose get": [CLI, "--config", config, "--json", "get", "file", out],
+    };
+    const runs = new Map(STEPS.map((step) => [step, [] as Run[]]));
+    for (let round = 0; round < (quick ? 1 : ROUNDS); round++) {
+      for (const step of STEPS) {
+        const run = await measure(commands[step]);
+        runs.get(step)!.push(run);
+        progress(`${kind}, ${step}: ${run.seconds.toFixed(1)} s, ${(run.peakBytes / 1e6).toFixed(0)} MB`);
+        if (!step.endsWith("get")) continue;
+        if ((await hashOf(out)) !== sha256) throw new Error(`${step} returned other bytes than were put`);
+        await rm(out);
+      }
+    }
+    return STEPS.map((step) => {
+      const seconds = summarize(runs.get(step)!.map((run) => bytes / 1e6 / run.seconds));
+      const peak = Math.max(...runs.get(step)!.map(({ peakBytes }) => peakBytes));
+      return [`${kind}: ${step}`, spread(seconds, 0), (peak / 1e6).toFixed(0)];
+    });
+  } finally {
+    await server.close();
+    await rm(data, { recursive: true, force: true });
+  }
+}
+
+/** Runs a Node program to its end, watching how much memory it takes. */
+async function measure(args: readonly string[]): Promise<Run> {
+  const startMs = performance.now();
+  const child = spawn(process.execPath, args, { env: environment(), stdio: ["ignore", "ignore", "pipe"] });
+  let stderr = "";
+  child.stderr.on("data", (text: Buffer) => (stderr += text.toString()));
+  let peakBytes = 0;
+  // The peak never falls, so the last look before the end is the one that counts.
+  const watch = setInterval(() => {
+    peakBytes = peakResidentBytes(child.pid!) ?? peakBytes;
+  }, 20);
+  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+  clearInterval(watch);
+  if (code !== 0) throw new Error(`${args.join(" ")} ended with ${code}: ${stderr}`);
+  return { seconds: (performance.now() - startMs) / 1000, peakBytes };
+}
+
+async function startServer(kind: string, dir: string): Promise<{ url: string; close(): Promise<void> }> {
+  const child = spawn(process.execPath, [SERVER, kind, dir, ...[...REGIONS, "plain"].map(bucketName)], {
+    env: environment(),
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  const close = async (): Promise<void> => {
+    child.stdin.end();
+    await ended;
+  };
+  for await (const url of createInterface({ input: child.stdout })) return { url, close };
+  throw new Error(`the ${kind} S3 server ended before it was up`);
+}
+
+function configOf(endpoint: string): object {
+  return {
+    regions: REGIONS.map((name) => ({ name, provider: name, endpoint, bucket: bucketName(name) })),
+    code: { k: 9, m: 3 },
+  };
+}
+
+function environment(): NodeJS.ProcessEnv {
+  return { ...process.env, ...CREDENTIALS };
+}
+
+async function writeRandom(path: string, bytes: number): Promise<string> {
+  const hash = createHash("sha256");
+  async function* parts(): AsyncGenerator<Buffer> {
+    for (let left = bytes; left > 0;) {
+      const part = randomBytes(Math.min(left, 4 * 1024 * 1024));
+      hash.update(part);
+      left -= part.length;
+      yield part;
+    }
+  }
+  await pipeline(Readable.from(parts()), createWriteStream(path));
+  return hash.digest("hex");
+}
+
+async function hashOf(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(path), hash);
+  return hash.digest("hex");
+}
+
+/** The file, its chunks, the SDK's object (twice while it is replaced) and what is read back. */
+async function requireSpace(folder: string, bytes: number): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  const needed = 7 * bytes;
+  if (bavail * bsize < needed) {
+    throw new Error(`${folder} has ${bavail * bsize} bytes free, ${needed} are needed: set TMPDIR to a larger disk`);
+  }
+}
+
+function describe(rows: readonly string[][], bytes: number, servers: readonly string[]): string {
+  return [
+    `One file of ${bytes / 1e6} MB with 9+3 over six buckets of one S3 server in a process of its own, without emulated delays; ` +
+      "`agarose` in a fresh process each time, alternating with a program that moves the same file with one `PutObjectCommand` or " +
+      "`GetObjectCommand` of `@aws-sdk/client-s3` in its defaults. MB/s are bytes of the file over the whole run of the process, " +
+      `start included, median (quartiles) of ${ROUNDS} rounds; peak is the largest resident set (VmHWM) of any. \`put\` hashes the file first, and ` +
+      "uploads 12/9 of it; `get` checks the SHA-256 of every chunk and of the whole. Client, server and disk share the cores.",
+    ...(servers.includes("versitygw")
+      ? []
+      : ["versitygw was not installed, so only the embedded endpoint was measured."]),
+    table(["server: program", "MB/s", "peak RSS, MB"], rows),
+    describeMachine(),
+  ].join("\n\n");
+}
+
+function bucketName(name: string): string {
+  return `bench-${name}`;
+}

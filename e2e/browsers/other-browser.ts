@@ -1,0 +1,61 @@
+import { startAppHost, type AppFile, type AppHost } from "../fixtures/origin-host.ts";
+import { NotInstalled, type TestBrowser } from "../fixtures/app-page.ts";
+import type { BrowserCase } from "../cases/case.ts";
+import { takeServiceWorker } from "../fixtures/app.ts";
+import { test } from "../fixtures/test.ts";
+
+/** One test per case in a browser that Playwright does not drive; all of them skip where it is not installed. */
+export function runInBrowser(
+  browserName: string,
+  start: () => Promise<TestBrowser>,
+  cases: readonly BrowserCase[],
+  { workersReport = true }: { readonly workersReport?: boolean } = {},
+): void {
+  let browser: TestBrowser | undefined;
+  let missing = "";
+
+  test.beforeAll(async () => {
+    try {
+      browser = await start();
+    } catch (error) {
+      if (!(error instanceof NotInstalled)) throw error;
+      missing = error.message;
+      console.log(`  skipped: ${missing}`);
+    }
+  });
+  test.afterAll(() => browser?.close());
+
+  for (const { name, run } of cases) {
+    test(`${browserName}: ${name}`, async ({ world, put, putRandom }) => {
+      test.skip(browser === undefined, missing);
+      const hosts: AppHost[] = [];
+      const pages: Awaited<ReturnType<TestBrowser["open"]>>[] = [];
+      const open = async (headers: Record<string, string> = {}, files: Readonly<Record<string, AppFile>> = {}) => {
+        const host = await startAppHost(world.demo, headers, files);
+        hosts.push(host);
+        const page = await browser!.open(host.url);
+        pages.push(page);
+        return { page, reports: host.reports };
+      };
+      try {
+        await run({
+          world,
+          folder: `${browserName.toLowerCase()}/`,
+          workersReport,
+          put,
+          putRandom,
+          openApp: async () => (await open()).page,
+          openControlledApp: async () => {
+            const { page } = await open();
+            await takeServiceWorker(page);
+            return page;
+          },
+          openAppServedWith: open,
+        });
+      } finally {
+        for (const page of pages) await page.close();
+        for (const host of hosts) await host.close();
+      }
+    });
+  }
+}

@@ -1,4 +1,0 @@
-import { cspCases } from "./cases/csp.ts";
-import { runInChromium } from "./fixtures/chromium.ts";
-
-runInChromium(cspCases);

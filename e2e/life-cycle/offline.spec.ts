@@ -1,0 +1,174 @@
+/** The worker that keeps what was read: without a network, with a full storage, after a purge and a hard reload. */
+import type { BrowserContext, Page } from "@playwright/test";
+import { read, sha256 } from "../fixtures/app.ts";
+import { openInitialisedApp, type InPage } from "../fixtures/initialised-app.ts";
+import { expect, test } from "../fixtures/test.ts";
+import type { World } from "../fixtures/world.ts";
+
+const BYTES = 6_000_000;
+
+/** Opens an app with the worker that keeps what was read. */
+async function openOfflineApp(context: BrowserContext, world: World, bytes = 50_000_000): Promise<Page> {
+  const page = await openInitialisedApp(context, world, { offline: { bytes } });
+  await page.evaluate(async () => {
+    const { register } = (globalThis as unknown as InPage).agarose;
+    await register("/agarose-sw.offline.js?config=/agarose.json", { scope: "/" });
+  });
+  return page;
+}
+
+/** Bytes of stripes in Cache Storage. */
+function keptBytes(page: Page): Promise<number> {
+  return page.evaluate(async () => {
+    const cache = await caches.open("agarose-offline");
+    const stripes = (await cache.keys()).filter(({ url }) => url.includes("/stripes/"));
+    const sizes = stripes.map(async (request) => (await (await cache.match(request))!.arrayBuffer()).byteLength);
+    return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+  });
+}
+
+/** Takes PoPs and buckets away. The app's own files stay: what they do offline is the app's affair. */
+async function unplug(world: World): Promise<void> {
+  for (const { name } of world.regions) await world.breakRegion(name, { down: true });
+  for (const { name } of world.pops) await world.setPop(name, { down: true });
+}
+
+/** What the worker knows of `key` from before is no longer good. */
+async function forgetPlan(page: Page, key: string): Promise<void> {
+  await page.evaluate((keys) => (globalThis as unknown as InPage).agarose.update(keys), [key]);
+}
+
+test("what was read is read again when neither PoP nor bucket answers, and what was not is an error", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  const content = await putRandom("offline/read", BYTES);
+  await putRandom("offline/unread", 100_000);
+  const page = await openOfflineApp(context, world);
+  expect(await read(page, "offline/read")).toMatchObject({ status: 200, sha256: sha256(content) });
+  await expect.poll(() => keptBytes(page)).toBeGreaterThanOrEqual(BYTES);
+  await unplug(world);
+  await forgetPlan(page, "offline/read");
+  const again = await read(page, "offline/read");
+  expect(again).toMatchObject({ status: 200, sha256: sha256(content) });
+  expect(again.headers["x-agarose-read"]).toBe("stored");
+  expect(await read(page, "offline/read", { range: "bytes=4200000-4200099" })).toMatchObject({
+    status: 206,
+    sha256: sha256(content.subarray(4_200_000, 4_200_100)),
+  });
+  expect((await read(page, "offline/unread")).status).toBeGreaterThanOrEqual(500);
+});
+
+test("without its network a browser shows what was read, in a page that was loaded past its worker too", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  const content = await putRandom("offline/reload", BYTES);
+  const page = await openOfflineApp(context, world);
+  await read(page, "offline/reload");
+  await expect.poll(() => keptBytes(page)).toBeGreaterThanOrEqual(BYTES);
+  // A hard reload: the page is without its worker until that claims it.
+  const session = await context.newCDPSession(page);
+  const loaded = page.waitForEvent("load");
+  await session.send("Page.reload", { ignoreCache: true });
+  await loaded;
+  expect(await page.evaluate(() => navigator.serviceWorker.controller)).toBeNull();
+  await page.evaluate(async () => {
+    const agarose = (await import("/agarose.js" as string)) as InPage["agarose"];
+    Object.assign(globalThis, { agarose });
+    await agarose.register("/agarose-sw.offline.js?config=/agarose.json", { scope: "/" });
+  });
+  await context.setOffline(true);
+  await forgetPlan(page, "offline/reload");
+  const answer = await read(page, "offline/reload");
+  expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
+  expect(answer.headers["x-agarose-read"]).toBe("stored");
+  // What every page of an app does first works too, though the configuration cannot be had. (The test's own file would.)
+  await context.route(`${world.demo}agarose.json`, (route) => route.abort());
+  const again = await page.evaluate(async () => {
+    const { register, fetchObject } = (globalThis as unknown as InPage).agarose;
+    const refused = await fetch("/agarose.json").then(
+      () => "answered",
+      () => "refused",
+    );
+    const told: unknown[] = [];
+    const onStale = (problem: unknown): void => void told.push(problem);
+    await register("/agarose-sw.offline.js?config=/agarose.json", { scope: "/", onStale });
+    const { byteLength } = await (await fetchObject("offline/reload")).arrayBuffer();
+    return { refused, told, byteLength };
+  });
+  expect(again).toEqual({ refused: "refused", told: [], byteLength: BYTES });
+  await context.setOffline(false);
+});
+
+test("a storage without room fails no read, and its bound is kept", async ({ context, world, putRandom }) => {
+  const content = await putRandom("offline/full", BYTES);
+  const page = await openOfflineApp(context, world, 5_000_000);
+  const session = await context.newCDPSession(page);
+  expect(await read(page, "offline/full")).toMatchObject({ status: 200, sha256: sha256(content) });
+  await expect.poll(() => keptBytes(page)).toBeGreaterThan(0);
+  expect(await keptBytes(page)).toBeLessThanOrEqual(5_000_000);
+  // Less than what is there: the next write is refused.
+  await session.send("Storage.overrideQuotaForOrigin", { origin: new URL(world.demo).origin, quotaSize: 1_000_000 });
+  const refused = await page.evaluate(async () => {
+    const cache = await caches.open("probe");
+    return cache.put("/probe", new Response(new Uint8Array(2_000_000))).then(
+      () => "written",
+      (error: Error) => error.name,
+    );
+  });
+  expect(refused, "the quota is in force").toBe("QuotaExceededError");
+  const other = await putRandom("offline/other", BYTES);
+  expect(await read(page, "offline/other")).toMatchObject({ status: 200, sha256: sha256(other) });
+});
+
+test("a purge drops what was kept, for the worker and for reads without a network", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  await putRandom("offline/purged/a", 100_000);
+  const kept = await putRandom("offline/kept", 100_000);
+  const page = await openOfflineApp(context, world);
+  await read(page, "offline/purged/a");
+  await read(page, "offline/kept");
+  await expect.poll(() => keptBytes(page)).toBeGreaterThanOrEqual(200_000);
+  await page.evaluate(() => (globalThis as unknown as InPage).agarose.purge({ prefix: "offline/purged/" }));
+  await expect.poll(() => keptBytes(page)).toBeLessThan(150_000);
+  await unplug(world);
+  expect((await read(page, "offline/purged/a")).status).toBeGreaterThanOrEqual(500);
+  expect(await read(page, "offline/kept")).toMatchObject({ status: 200, sha256: sha256(kept) });
+});
+
+test("of an object that was put anew, no byte of the old one that is kept is in the answer", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  const old = await putRandom("offline/changed", BYTES);
+  const page = await openOfflineApp(context, world);
+  await read(page, "offline/changed", { range: "bytes=0-99" });
+  await expect.poll(() => keptBytes(page)).toBeGreaterThan(0);
+  const changed = await putRandom("offline/changed", BYTES);
+  // A PoP may name the old version for a minute; the buckets name the new one at once.
+  for (const { name } of world.pops) await world.setPop(name, { down: true });
+  await forgetPlan(page, "offline/changed");
+  const { sha256: answered } = await read(page, "offline/changed");
+  expect(answered).toBe(sha256(changed));
+  expect(answered).not.toBe(sha256(old));
+});
+
+test("register says when the configuration asks the other file for offline reads", async ({ context, world }) => {
+  const page = await openInitialisedApp(context, world, { offline: { bytes: 1_000_000 } });
+  const code = await page.evaluate(async () => {
+    const { register } = (globalThis as unknown as InPage).agarose;
+    const registered = register("/agarose-sw.js?config=/agarose.json", { scope: "/" });
+    return registered.then(
+      () => "registered",
+      (error: { code: string; details: object }) => ({ code: error.code, details: error.details }),
+    );
+  });
+  expect(code).toMatchObject({ code: "CONFIG_INVALID", details: { field: "offline" } });
+});

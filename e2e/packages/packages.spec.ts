@@ -1,0 +1,241 @@
+/** Every package as npm would publish it: its map of exports, in a fresh Node project, and in a fresh Vite app. */
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
+import { build } from "esbuild";
+import { publint } from "publint";
+import { formatMessage } from "publint/utils";
+import type { PackedPackage } from "../../scripts/packages.ts";
+import { read, sha256 } from "../fixtures/app.ts";
+import { olderNode, pack, Project, versionOf } from "./packed.ts";
+import { expect, test } from "../fixtures/test.ts";
+
+const PACKAGES = ["@agarose/core", "@agarose/solver", "@agarose/ec-wasm", "@agarose/sw", "@agarose/worker", "agarose"];
+
+let packed: readonly PackedPackage[];
+
+test.beforeAll(async () => {
+  // The workers' smallest spelling is looked for where that was not done before.
+  test.setTimeout(1_200_000);
+  packed = await pack();
+  expect(packed.map(({ name }) => name)).toEqual(PACKAGES);
+});
+
+for (const name of PACKAGES) {
+  test(`publint and attw find nothing wrong with ${name}`, async () => {
+    const { folder, tarball } = packed.find((candidate) => candidate.name === name)!;
+    const { messages, pkg } = await publint({ pkgDir: folder, level: "suggestion", strict: true });
+    expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
+
+    const analysis = await checkPackage(createPackageFromTarballData(await readFile(tarball)), {
+      // Not modules of JavaScript: the bundler gives them their type.
+      excludeEntrypoints: [/wasm$/, /agarose-(sw|decoder)/],
+    });
+    if (!analysis.types) throw new Error(`${name} has no types`);
+    // The packages are ES modules, so what CommonJS and Node 10 make of them is not asked.
+    const asked = ["node16-esm", "bundler"];
+    const isAsked = (problem: object): boolean =>
+      !("resolutionKind" in problem) || asked.includes(String(problem.resolutionKind));
+    expect(analysis.problems.filter(isAsked)).toEqual([]);
+    expect(Object.keys(analysis.entrypoints), "all of them were looked at").toContain(".");
+  });
+}
+
+test.describe("installed from tarballs", () => {
+  let project: Project;
+
+  test.beforeAll(async () => {
+    test.setTimeout(240_000);
+    project = await Project.create({});
+    const offline = await project.install(packed);
+    test.skip(offline !== undefined, offline);
+  });
+
+  test.afterAll(() => rm(project.folder, { recursive: true, force: true }));
+
+  test("a Node program codes, loses and decodes, plans and solves", async () => {
+    await project.write({ "program.js": PROGRAM });
+    expect(JSON.parse(await project.run("node", "program.js"))).toEqual({
+      kernel: expect.stringMatching(/relaxed|simd|scalar/),
+      recovered: [1, 2, 3],
+      threads: 3,
+      key: "KEY_INVALID",
+      weight: 2,
+    });
+  });
+
+  test("a bundled worker keeps the files that it imports for what they set", async () => {
+    const worker =
+      'import "@agarose/sw/agarose-decoder.js"; import "@agarose/sw/agarose-sw.js"; agarose({ pops: [] });';
+    const { outputFiles, warnings } = await build({
+      stdin: { contents: worker, resolveDir: project.folder },
+      bundle: true,
+      write: false,
+      format: "iife",
+    });
+    expect(warnings).toEqual([]);
+    expect(outputFiles[0]!.text).toContain("agaroseDecoder");
+    expect(outputFiles[0]!.contents.length, "the worker's WebAssembly is there too").toBeGreaterThan(50_000);
+  });
+
+  test("npx agarose runs and writes the files of a web app, with types for the page's script", async () => {
+    expect(await project.run("npx", "agarose", "--help")).toContain("Erasure-coded");
+    await project.run("npx", "agarose", "init", "public");
+    for (const file of ["agarose-sw.js", "agarose-decoder.js", "agarose.js", "agarose.d.ts", "agarose.json"]) {
+      expect((await project.read(`public/${file}`)).length, file).toBeGreaterThan(0);
+    }
+    await project.write({ "page.ts": PAGE, "tsconfig.json": tsconfig(["page.ts"]) });
+    await project.run(join(process.cwd(), "node_modules/.bin/tsc"), "-p", ".");
+  });
+
+  test("a world on this machine says what it needs, and with that it serves what was put", async () => {
+    const without = await project
+      .run("npx", "agarose", "dev")
+      .catch((error: { code: number; stderr: string }) => error);
+    expect(without).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^USAGE: .* needs (miniflare|wrangler|esbuild): npm install --save-dev /m),
+    });
+
+    await project.link("miniflare", "wrangler", "esbuild");
+    const child = spawn(process.execPath, ["node_modules/agarose/bin/agarose.js", "dev", "--json", "--scale", "0"], {
+      cwd: project.folder,
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    try {
+      const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+      const { config, pops } = JSON.parse(line) as { config: string; pops: { url: string }[] };
+      await project.run("npx", "agarose", "--config", config, "put", "package.json", "--key", "a.json");
+      const response = await fetch(`${pops[0]!.url}/o/a.json`);
+      expect(await response.text()).toBe(await project.read("package.json"));
+    } finally {
+      child.kill();
+      await once(child, "exit");
+    }
+  });
+
+  test("a Node that is too old says which one is needed", async () => {
+    const node = await olderNode(22);
+    test.skip(node === undefined, "there is no Node below 22 on this machine");
+    const env = { PATH: "/nowhere" };
+    const failure = await promisify(execFile)(node!, ["node_modules/agarose/bin/agarose.js", "ls"], {
+      cwd: project.folder,
+      env,
+    }).catch((error: { code: number; stderr: string }) => error);
+    expect(failure).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        /^USAGE: agarose needs Node 22\.12 or newer, this is v\d+.*: install a newer Node\n$/,
+      ),
+    });
+  });
+});
+
+test("a fresh Vite app with the plugin builds, type-checks, and reads an object", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  test.setTimeout(240_000);
+  const content = await putRandom("packed/cat.bin", 1_500_000);
+  const config = await (await fetch(`${world.demo}agarose.json`)).text();
+  const project = await Project.create({
+    "index.html": '<!doctype html><title>An app</title><script type="module" src="/main.ts"></script>',
+    "main.ts": MAIN,
+    "vite.config.js": `import { agarose } from "@agarose/sw/vite";\nexport default { plugins: [agarose({ config: ${config} })] };`,
+    "tsconfig.json": tsconfig(["main.ts"]),
+  });
+  const wanted = packed.filter(({ name }) => ["@agarose/core", "@agarose/ec-wasm", "@agarose/sw"].includes(name));
+  const offline = await project.install(wanted, `vite@${await versionOf("vite")}`);
+  test.skip(offline !== undefined, offline);
+
+  await project.run(join(process.cwd(), "node_modules/.bin/tsc"), "-p", ".");
+  await project.run("npx", "vite", "build");
+  const { server, url } = await preview(project);
+  try {
+    const page = await context.newPage();
+    await page.goto(url);
+    await expect(page).toHaveTitle("1500000 bytes by the service worker");
+    expect(await read(page, "packed/cat.bin")).toMatchObject({ status: 200, sha256: sha256(content) });
+  } finally {
+    server.kill();
+    await once(server, "exit");
+    await rm(project.folder, { recursive: true, force: true });
+  }
+});
+
+/** Serves what was built, and returns where. */
+async function preview(project: Project): Promise<{ server: ChildProcess; url: string }> {
+  const vite = join(project.folder, "node_modules/vite/bin/vite.js");
+  const server = spawn(process.execPath, [vite, "preview", "--host", "127.0.0.1", "--port", "0"], {
+    cwd: project.folder,
+    env: { ...process.env, NO_COLOR: "1" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  for await (const line of createInterface({ input: server.stdout })) {
+    const url = /http:\/\/127\.0\.0\.1:\d+\//.exec(line)?.[0];
+    if (url) return { server, url };
+  }
+  throw new Error(`vite preview ended with ${server.exitCode}`);
+}
+
+function tsconfig(files: readonly string[]): string {
+  const compilerOptions = {
+    target: "ES2022",
+    module: "ESNext",
+    moduleResolution: "bundler",
+    lib: ["ES2024", "DOM", "DOM.AsyncIterable"],
+    types: [],
+    strict: true,
+    noEmit: true,
+  };
+  return JSON.stringify({ compilerOptions, files });
+}
+
+const PROGRAM = `
+import { AgaroseError, parseKey } from "@agarose/core";
+import { loadCodec } from "@agarose/ec-wasm";
+import { createEncoderPool } from "@agarose/ec-wasm/encoder-pool";
+import { solveKnapsack } from "@agarose/solver";
+import { createClient } from "@agarose/sw";
+
+const codec = await loadCodec();
+const data = [Uint8Array.of(1, 2, 3), Uint8Array.of(4, 5, 6)];
+const [parity] = codec.encode(data, [2]);
+const [recovered] = codec.reconstruct(2, [{ index: 1, bytes: data[1] }, { index: 2, bytes: parity }], [0]);
+const pool = createEncoderPool(1);
+const encoded = await pool.encode(new Uint8Array(4 << 20), 2, [2, 3, 4]);
+await pool.close();
+let key;
+try { parseKey("../up"); } catch (error) { key = error instanceof AgaroseError ? error.code : String(error); }
+createClient({ prefix: "/ec/", pops: [{ name: "p", url: "https://p.test" }], regions: [] });
+const solution = solveKnapsack({
+  start: Int32Array.of(0, 2),
+  weights: Int32Array.of(1, 2),
+  values: Float64Array.of(1, 3),
+  capacity: 2,
+});
+console.log(JSON.stringify({ kernel: codec.kernel, recovered: [...recovered], threads: encoded.parity.length, key, weight: solution.weight }));
+`;
+
+const PAGE = `
+import { fetchObject, onRead, register, type ReadEvent } from "./public/agarose.js";
+const registration: ServiceWorkerRegistration = await register("/agarose-sw.js?config=/agarose.json");
+onRead((event: ReadEvent) => console.log(event.type, registration.scope));
+const response: Response = await fetchObject("a", { range: { start: 0, end: 1 } });
+// @ts-expect-error: ranges are of numbers
+await fetchObject("a", { range: "bytes=0-1" });
+console.log(response.status);
+`;
+
+const MAIN = `
+import { fetchObject, register } from "@agarose/sw";
+await register("/agarose-sw.js?config=/agarose.json");
+const response = await fetchObject("packed/cat.bin");
+const { byteLength } = await response.arrayBuffer();
+document.title = \`\${byteLength} bytes by the \${response.headers.has("x-agarose-read") ? "service worker" : "network"}\`;
+`;

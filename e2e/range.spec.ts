@@ -1,4 +1,0 @@
-import { rangeCasesOverServiceWorker } from "./cases/ranges.ts";
-import { runInChromium } from "./fixtures/chromium.ts";
-
-runInChromium(rangeCasesOverServiceWorker);

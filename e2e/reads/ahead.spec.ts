@@ -1,0 +1,67 @@
+/** What a page tells its worker before it reads: which objects it will need, and how urgently. */
+import { read, sha256 } from "../fixtures/app.ts";
+import { openInitialisedApp, type InPage } from "../fixtures/initialised-app.ts";
+import { expect, test } from "../fixtures/test.ts";
+
+test("the plans of preloaded objects are known when they are read first, and asked for anew after a purge", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  const contents = new Map<string, Uint8Array>();
+  for (const name of ["a", "b", "c"]) contents.set(`ahead/${name}`, await putRandom(`ahead/${name}`, 50_000));
+  const keys = [...contents.keys()];
+  const page = await openInitialisedApp(context, world);
+  await page.evaluate(async (wanted) => {
+    const { register, preload } = (globalThis as unknown as InPage).agarose;
+    await register("/agarose-sw.js?config=/agarose.json", { scope: "/" });
+    preload(wanted);
+  }, keys);
+  const requests = async (path: string): Promise<number> =>
+    (await world.log()).filter((record) => record.path.includes(path) && record.outcome !== "pending").length;
+  await expect.poll(() => requests("/v1/plans?")).toBe(1);
+  expect(await requests("/v1/read/ahead/")).toBe(0);
+  for (const key of keys) {
+    const answer = await read(page, key);
+    expect(answer.sha256).toBe(sha256(contents.get(key)!));
+    expect(answer.headers["server-timing"]).toContain('plan;desc="known"');
+  }
+  await page.evaluate(() => (globalThis as unknown as InPage).agarose.purge({ prefix: "ahead/" }));
+  await expect
+    .poll(async () => (await read(page, keys[0]!)).headers["server-timing"], { intervals: [50, 100] })
+    .toContain('plan;desc="edge"');
+});
+
+test("an urgent object overtakes the many that were asked for before it, one like the others does not", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  const others = 80;
+  await putRandom("ahead/other", 300_000);
+  const urgent = await putRandom("ahead/urgent", 300_000);
+  const page = await openInitialisedApp(context, world);
+  const rankWith = (priority: string): Promise<{ rank: number; bytes: number }> =>
+    page.evaluate(
+      async ([count, own]) => {
+        const { register, fetchObject } = (globalThis as unknown as InPage).agarose;
+        await register("/agarose-sw.js?config=/agarose.json", { scope: "/" });
+        let ended = 0;
+        const whole = async (key: string, urgency: string): Promise<{ rank: number; bytes: number }> => {
+          const { byteLength } = await (await fetchObject(key, { priority: urgency })).arrayBuffer();
+          return { rank: ended++, bytes: byteLength };
+        };
+        for (const key of ["ahead/other", "ahead/urgent"]) await whole(key, "auto");
+        ended = 0;
+        const before = Array.from({ length: count }, () => whole("ahead/other", "auto"));
+        const last = await whole("ahead/urgent", own);
+        await Promise.all(before);
+        return last;
+      },
+      [others, priority] as const,
+    );
+  const usual = await rankWith("auto");
+  const high = await rankWith("high");
+  expect([usual.bytes, high.bytes]).toEqual([urgent.length, urgent.length]);
+  expect(high.rank, `of ${others + 1}, against ${usual.rank} without`).toBeLessThan(usual.rank / 2);
+});

@@ -1,0 +1,102 @@
+/**
+ * The first latency test: one Zipf sequence of reads with the cache manager idle and again after it has run. What is
+ * asserted is not a speed but an agreement: the measured ratio against the one that the read plans themselves predict.
+ */
+import type { Page } from "@playwright/test";
+import { openControlledApp, read } from "../fixtures/app.ts";
+import { expect, test as base } from "../fixtures/test.ts";
+import { World } from "../fixtures/world.ts";
+
+const OBJECTS = 12;
+const READS = 40;
+
+/** Six times the scale of the other specs, so that the network and not the browser's own work is what is measured. */
+const test = base.extend<object, { readonly world: World }>({
+  world: [
+    // eslint-disable-next-line no-empty-pattern
+    async ({}, use) => {
+      const world = await World.start("--scale", "0.12", "--jitter", "0.05", "--cache-bytes", "3000000");
+      await use(world);
+      await world.stop();
+    },
+    { scope: "worker", timeout: 60_000 },
+  ],
+});
+
+test("the cache manager changes the mean read as the read plans predict", async ({ context, world, putRandom }) => {
+  test.setTimeout(180_000);
+  for (let i = 0; i < OBJECTS; i++) await putRandom(`zipf/${i}`, 1_000_000);
+  // One PoP, so that a busy machine's noise in round trips cannot move the client to a cache that is not its own.
+  for (const { name } of world.pops.slice(1)) await world.setPop(name, { down: true });
+  const page = await openControlledApp(context, world);
+  await collectReads(page);
+  const sequence = zipfSequence(READS, OBJECTS, 1.1);
+
+  // One pass that is not counted: connections, plans and latency estimates as any client has them after a while.
+  await readAll(page, [...Array(OBJECTS).keys()]);
+  const off = await readAll(page, sequence);
+  await world.cron();
+  await world.cron();
+  await readAll(page, [...Array(OBJECTS).keys()]);
+  const on = await readAll(page, sequence);
+
+  const measured = on.meanMs / off.meanMs;
+  const predicted = on.expectedMs / off.expectedMs;
+  const report =
+    `mean read ${off.meanMs.toFixed(0)} -> ${on.meanMs.toFixed(0)} ms, ratio ${measured.toFixed(3)}; ` +
+    `predicted ${off.expectedMs.toFixed(0)} -> ${on.expectedMs.toFixed(0)} ms, ratio ${predicted.toFixed(3)}`;
+  console.log(report);
+  test.info().annotations.push({ type: "latency", description: report });
+  expect(off.fromCache, "nothing is cached before the Cron Trigger has fired").toBe(0);
+  expect(on.fromCache).toBeGreaterThan(READS / 4);
+  expect(Math.abs(measured / predicted - 1)).toBeLessThan(0.2);
+});
+
+interface Pass {
+  readonly meanMs: number;
+  readonly expectedMs: number;
+  /** Reads that used at least one cached chunk. */
+  readonly fromCache: number;
+}
+
+async function collectReads(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    const ended: { ms: number; expectedMs: number; kind: string }[] = [];
+    let expectedMs = 0;
+    // One read after another.
+    new BroadcastChannel("agarose").addEventListener("message", ({ data }) => {
+      if (data.type === "plan") ({ expectedMs } = data);
+      if (data.type === "read-end") ended.push({ ...data, expectedMs });
+    });
+    Object.assign(globalThis, { ended });
+  });
+}
+
+async function readAll(page: Page, objects: readonly number[]): Promise<Pass> {
+  await page.evaluate(() => void ((globalThis as unknown as { ended: unknown[] }).ended.length = 0));
+  for (const object of objects) expect((await read(page, `zipf/${object}`)).status).toBe(200);
+  const reads = await page.evaluate(
+    () => (globalThis as unknown as { ended: { ms: number; expectedMs: number; kind: string }[] }).ended,
+  );
+  expect(reads).toHaveLength(objects.length);
+  const mean = (of: (read: (typeof reads)[number]) => number): number =>
+    reads.reduce((sum, each) => sum + of(each), 0) / reads.length;
+  return {
+    meanMs: mean(({ ms }) => ms),
+    expectedMs: mean(({ expectedMs }) => expectedMs),
+    fromCache: reads.filter(({ kind }) => kind !== "origin").length,
+  };
+}
+
+/** The same reads every time: object i with a share proportional to (i + 1)^-exponent, spread evenly over the sequence. */
+function zipfSequence(reads: number, objects: number, exponent: number): number[] {
+  const weights = Array.from({ length: objects }, (_, i) => (i + 1) ** -exponent);
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const due = weights.map(() => 0);
+  return Array.from({ length: reads }, () => {
+    for (const [i, weight] of weights.entries()) due[i]! += weight / total;
+    const next = due.indexOf(Math.max(...due));
+    due[next]! -= 1;
+    return next;
+  });
+}

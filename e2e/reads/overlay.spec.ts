@@ -1,0 +1,30 @@
+/** What a developer sees of reads: the overlay, and lines on the console. */
+import { openInitialisedApp, type InPage } from "../fixtures/initialised-app.ts";
+import { expect, test } from "../fixtures/test.ts";
+
+test("the overlay lists reads with their waterfall, and the console has a line for each", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  await putRandom("seen/one", 300_000);
+  const page = await openInitialisedApp(context, world);
+  const lines: string[] = [];
+  page.on("console", (message) => lines.push(message.text()));
+  await page.evaluate(async () => {
+    const { register, fetchObject } = (globalThis as unknown as InPage).agarose;
+    const { showOverlay } = (globalThis as unknown as InPage).overlay;
+    await register("/agarose-sw.js?config=/agarose.json", { scope: "/", debug: true });
+    Object.assign(globalThis, { hide: showOverlay() });
+    await (await fetchObject("seen/one")).arrayBuffer();
+    await fetchObject("seen/nothing").catch(() => {});
+  });
+  const overlay = page.locator("agarose-overlay");
+  await expect(overlay.locator("li").filter({ hasText: "seen/one" })).toContainText("200 origin, 300.0 kB in");
+  await expect(overlay.locator("li").filter({ hasText: "seen/one" }).locator("rect")).not.toHaveCount(0);
+  await expect(overlay.locator(".failed")).toContainText("seen/nothing failed with OBJECT_NOT_FOUND");
+  await expect(overlay.locator("header span")).toHaveText("300.0 kB read, 0 B without a bucket");
+  await expect.poll(() => lines.filter((line) => line.startsWith("agarose: seen/")).length).toBe(2);
+  await overlay.getByRole("button").click();
+  await expect(overlay).toHaveCount(0);
+});

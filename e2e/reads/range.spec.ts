@@ -1,0 +1,4 @@
+import { rangeCasesOverServiceWorker } from "../cases/ranges.ts";
+import { runInChromium } from "../fixtures/chromium.ts";
+
+runInChromium(rangeCasesOverServiceWorker);

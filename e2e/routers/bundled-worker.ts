@@ -1,0 +1,73 @@
+/** An app that bundles a service worker of its own from the sources in `e2e/routers/`. */
+import { fileURLToPath } from "node:url";
+import type { Page } from "@playwright/test";
+import { build } from "esbuild";
+import { startAppHost, type AppHost } from "../fixtures/origin-host.ts";
+import type { HookCall } from "./hook-call.ts";
+import { importPageSide, pageScript } from "../fixtures/initialised-app.ts";
+import { test as base } from "../fixtures/test.ts";
+
+const ROUTERS = fileURLToPath(new URL("./", import.meta.url));
+
+interface Fixtures {
+  /** Opens the blank page, with `agarose` in it, under `<name>.worker.ts`, which has the world's client configuration and a placeholder to serve. */
+  readonly openUnderWorker: (name: string) => Promise<Page>;
+}
+
+export const test = base.extend<Fixtures>({
+  openUnderWorker: async ({ context, world }, use) => {
+    // A script that Playwright puts in place of one from the network may not ask this machine's own addresses.
+    const hosts: AppHost[] = [];
+    await use(async (name) => {
+      const config = await (await fetch(`${world.demo}agarose.json`)).text();
+      const host = await startAppHost(
+        world.demo,
+        {},
+        {
+          "/worker.js": { contentType: "text/javascript", body: await bundled(name, config) },
+          "/agarose.js": await pageScript(world),
+          "/placeholder.txt": { contentType: "text/plain", body: "placeholder" },
+        },
+      );
+      hosts.push(host);
+      const page = await context.newPage();
+      await page.goto(host.url);
+      await importPageSide(page);
+      await takeWorker(page);
+      return page;
+    });
+    for (const host of hosts) await host.close();
+  },
+});
+
+async function bundled(name: string, config: string): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [`${ROUTERS}${name}.worker.ts`],
+    bundle: true,
+    write: false,
+    format: "iife",
+    platform: "browser",
+    target: "es2022",
+    define: { CONFIG: config, "process.env.NODE_ENV": '"production"' },
+  });
+  return outputFiles[0]!.text;
+}
+
+async function takeWorker(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    const calls: unknown[] = [];
+    Object.assign(globalThis, { calls });
+    new BroadcastChannel("hooks").addEventListener("message", ({ data }) => calls.push(data));
+    const controlled = new Promise((resolve) =>
+      navigator.serviceWorker.addEventListener("controllerchange", resolve, { once: true }),
+    );
+    await navigator.serviceWorker.register("/worker.js", { scope: "/" });
+    await controlled;
+  });
+}
+
+/** What the worker's plugin was called with so far, for one path. */
+export async function hookCalls(page: Page, path: string): Promise<HookCall[]> {
+  const calls = await page.evaluate(() => (globalThis as unknown as { calls: HookCall[] }).calls);
+  return calls.filter((call) => call.path === path);
+}
