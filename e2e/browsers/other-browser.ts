@@ -26,12 +26,12 @@ export function runInBrowser(
   test.afterAll(() => browser?.close());
 
   for (const { name, run } of cases) {
-    test(`${browserName}: ${name}`, async ({ world, put, putRandom }) => {
+    test(`${browserName}: ${name}`, async ({ world, putRandom }) => {
       test.skip(browser === undefined, missing);
       const hosts: AppHost[] = [];
       const pages: Awaited<ReturnType<TestBrowser["open"]>>[] = [];
       const open = async (headers: Record<string, string> = {}, files: Readonly<Record<string, AppFile>> = {}) => {
-        const host = await startAppHost(world.demo, headers, files);
+        const host = await startAppHost(world.app, headers, files);
         hosts.push(host);
         const page = await browser!.open(host.url);
         pages.push(page);
@@ -42,7 +42,6 @@ export function runInBrowser(
           world,
           folder: `${browserName.toLowerCase()}/`,
           workersReport,
-          put,
           putRandom,
           openApp: async () => (await open()).page,
           openControlledApp: async () => {

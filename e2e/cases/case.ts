@@ -1,10 +1,10 @@
 /** What the service worker must do in every browser: cases that the specs of Chromium, Firefox and WebKit run alike. */
 import type { AppFile, CspReport } from "../fixtures/origin-host.ts";
 import type { AppPage } from "../fixtures/app-page.ts";
-import type { World } from "../fixtures/world.ts";
+import type { LocalWorld } from "@agarose/dev-world/client";
 
 export interface Surroundings {
-  readonly world: World;
+  readonly world: LocalWorld;
   /** Where the keys of this browser begin: a PoP may know the last browser's objects for a minute. */
   readonly folder: string;
   /** Opens the app on an origin without a service worker yet. */
@@ -18,7 +18,6 @@ export interface Surroundings {
   ) => Promise<ServedApp>;
   /** Whether the browser reports what a policy refuses to a service worker; WebKit (2.50) refuses in silence. */
   readonly workersReport: boolean;
-  readonly put: (key: string, content: Uint8Array) => Promise<void>;
   /** Puts random bytes of the given length under a key and returns them. */
   readonly putRandom: (key: string, bytes: number) => Promise<Uint8Array>;
 }

@@ -2,7 +2,7 @@
 import { expect } from "@playwright/test";
 import type { CspReport } from "../fixtures/origin-host.ts";
 import { read, sha256, takeServiceWorker, type Answer } from "../fixtures/app.ts";
-import type { World } from "../fixtures/world.ts";
+import type { LocalWorld } from "@agarose/dev-world/client";
 import type { BrowserCase, Surroundings } from "./case.ts";
 
 const REGION_DOWN = "frankfurt";
@@ -16,7 +16,7 @@ interface Policy {
   readonly regions: boolean;
 }
 
-function policyOf(world: World, { wasm, regions }: Policy): string {
+function policyOf(world: LocalWorld, { wasm, regions }: Policy): string {
   const allowed = [...world.pops.map(({ url }) => url), ...(regions ? regionOrigins(world) : [])];
   return [
     "default-src 'none'",
@@ -29,7 +29,7 @@ function policyOf(world: World, { wasm, regions }: Policy): string {
   ].join("; ");
 }
 
-function regionOrigins(world: World): string[] {
+function regionOrigins(world: LocalWorld): string[] {
   return world.regions.map(({ endpoint }) => endpoint);
 }
 
@@ -55,7 +55,7 @@ export const cspCases: readonly BrowserCase[] = [
     async run(surroundings) {
       const { folder, putRandom, world } = surroundings;
       const content = await putRandom(`${folder}csp/${wasm}`, 5_000_000);
-      await world.breakRegion(REGION_DOWN, { down: true });
+      await world.region(REGION_DOWN).down();
       const { answer, reports } = await readUnder({ wasm, regions: true }, `${folder}csp/${wasm}`, surroundings);
       expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
       expect(answer.headers["server-timing"], "something was lost").toContain("decode;");

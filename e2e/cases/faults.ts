@@ -12,24 +12,24 @@ export const faultCases: readonly BrowserCase[] = [
     name: "with as many regions down as the layout survives, reads are right and say that they were degraded",
     async run({ folder, openControlledApp, putRandom, world }) {
       const content = await putRandom(`${folder}faults/survived`, 5_000_000);
-      await world.breakRegion(NEAR, { down: true });
+      await world.region(NEAR).down();
       const answer = await read(await openControlledApp(), `${folder}faults/survived`);
       expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
       expect(answer.headers["x-agarose-read"]).toBe("degraded");
-      expect(await world.count(NEAR, "down")).toBeGreaterThan(0);
+      expect(await world.region(NEAR).fired()).toBeGreaterThan(0);
     },
   },
   {
     name: "with one region more down, a read fails in good time with a typed error",
     async run({ folder, openControlledApp, putRandom, world }) {
       await putRandom(`${folder}faults/lost`, 1_000_000);
-      await world.breakRegion(NEAR, { down: true });
-      await world.breakRegion(NEXT, { down: true });
+      await world.region(NEAR).down();
+      await world.region(NEXT).down();
       const answer = await read(await openControlledApp(), `${folder}faults/lost`);
       expect(answer.status).toBe(502);
       expect(answer.text).toContain("NOT_ENOUGH_CHUNKS");
       expect(answer.ms).toBeLessThan(5000);
-      expect(await world.count(NEXT, "down")).toBeGreaterThan(0);
+      expect(await world.region(NEXT).fired()).toBeGreaterThan(0);
     },
   },
   ...(["corrupt", "truncate"] as const).map((fault): BrowserCase => ({
@@ -37,25 +37,25 @@ export const faultCases: readonly BrowserCase[] = [
     async run({ folder, openControlledApp, putRandom, world }) {
       const content = await putRandom(`${folder}faults/${fault}`, 5_000_000);
       const page = await openControlledApp();
-      await world.breakRegion(NEAR, { [fault]: 1 });
+      await world.region(NEAR)[fault]();
       // The others come later, so that this one is heard before the read has enough.
-      for (const { name } of world.regions) if (name !== NEAR) await world.breakRegion(name, { latencyFactor: 10 });
+      for (const { name } of world.regions) if (name !== NEAR) await world.region(name).slow(10);
       const answer = await read(page, `${folder}faults/${fault}`);
       expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
       expect(answer.headers["x-agarose-read"]).toBe("degraded");
-      expect(await world.count(NEAR, fault === "corrupt" ? "corrupted" : "truncated")).toBeGreaterThan(0);
+      expect(await world.region(NEAR).fired()).toBeGreaterThan(0);
     },
   })),
   {
     name: "a PoP that is down is replaced by another",
     async run({ folder, openControlledApp, putRandom, world }) {
       const content = await putRandom(`${folder}faults/pop`, 1_000_000);
-      await world.setPop("fra", { down: true });
+      await world.pop("fra").down();
       expect(await read(await openControlledApp(), `${folder}faults/pop`)).toMatchObject({
         status: 200,
         sha256: sha256(content),
       });
-      expect(await world.count("fra", "down")).toBeGreaterThan(0);
+      expect(await world.pop("fra").fired()).toBeGreaterThan(0);
       const log = await world.log();
       expect(log.some(({ to, path }) => to === "lhr" && path.startsWith("/v1/read/"))).toBe(true);
     },
@@ -64,10 +64,10 @@ export const faultCases: readonly BrowserCase[] = [
     name: "with every PoP down, the buckets alone serve",
     async run({ folder, openControlledApp, putRandom, world }) {
       const content = await putRandom(`${folder}faults/pops`, 1_000_000);
-      for (const { name } of world.pops) await world.setPop(name, { down: true });
+      for (const { name } of world.pops) await world.pop(name).down();
       const answer = await read(await openControlledApp(), `${folder}faults/pops`);
       expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
-      for (const { name } of world.pops) expect(await world.count(name, "down")).toBeGreaterThan(0);
+      for (const { name } of world.pops) expect(await world.pop(name).fired()).toBeGreaterThan(0);
     },
   },
 ];

@@ -25,8 +25,8 @@ export const importedCases: readonly BrowserCase[] = (["classic", "module"] as c
     async run({ folder, openAppServedWith, putRandom, world }) {
       const key = `${folder}imported/${type}/${wasm}`;
       const content = await putRandom(key, 5_000_000);
-      await world.breakRegion(REGION_DOWN, { down: true });
-      const config = await (await fetch(`${world.demo}agarose.json`)).text();
+      await world.region(REGION_DOWN).down();
+      const config = await (await fetch(`${world.app}agarose.json`)).text();
       const policy = `script-src 'self'${wasm ? " 'wasm-unsafe-eval'" : ""}`;
       const files = { "/worker.js": { contentType: "text/javascript", body: workerOf(type, config) } };
       const { page } = await openAppServedWith({ "content-security-policy": policy }, files);

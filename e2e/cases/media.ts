@@ -15,9 +15,9 @@ export const mediaCases: readonly BrowserCase[] = [
 function mediaCase(tag: "audio" | "video", name: string, content: () => Uint8Array): BrowserCase {
   return {
     name: `${tag === "audio" ? "an audio" : "a video"} element seeks by Range`,
-    async run({ folder, openControlledApp, put }) {
+    async run({ folder, openControlledApp, world }) {
       const bytes = content();
-      await put(`${folder}media/${name}`, bytes);
+      await world.put(`${folder}media/${name}`, bytes);
       const page = await openControlledApp();
       const seen = await page.evaluate(seekIn, { tag, url: `/ec/${folder}media/${name}` });
       expect(seen.duration).toBeCloseTo(SECONDS, 1);

@@ -3,15 +3,15 @@ import { expect } from "@playwright/test";
 import type { AppFile } from "../fixtures/origin-host.ts";
 import type { AppPage } from "../fixtures/app-page.ts";
 import { sha256 } from "../fixtures/app.ts";
-import { importPageSide, pageScript, type InPage } from "../fixtures/initialised-app.ts";
+import { importPageSide, type InPage } from "../fixtures/initialised-app.ts";
 import type { BrowserCase, Surroundings } from "./case.ts";
 
 /** Opens the app with `agarose` in its page, no service worker yet. */
 async function openPage(
-  { openAppServedWith, world }: Surroundings,
+  { openAppServedWith }: Surroundings,
   files: Readonly<Record<string, AppFile>> = {},
 ): Promise<AppPage> {
-  const { page } = await openAppServedWith({}, { "/agarose.js": await pageScript(world), ...files });
+  const { page } = await openAppServedWith({}, files);
   await importPageSide(page);
   return page;
 }
@@ -105,10 +105,10 @@ export const registerCases: readonly BrowserCase[] = [
       const key = `${folder}register/client`;
       const content = await putRandom(key, 5_000_000);
       const page = await openPage(surroundings);
-      const config = (await (await fetch(`${world.demo}agarose.json`)).json()) as object;
+      const config = (await (await fetch(`${world.app}agarose.json`)).json()) as object;
       expect(await fetched(page, key)).toBe("CONFIG_INVALID");
       expect(await fetched(page, key, config)).toBe(sha256(content));
-      await world.breakRegion("frankfurt", { down: true });
+      await world.region("frankfurt").set({ down: true });
       expect(await fetched(page, key, config)).toBe(sha256(content));
     },
   },
@@ -129,7 +129,7 @@ export const registerCases: readonly BrowserCase[] = [
         return (await fetch(path)).text();
       }, `/ec/${key}`);
       expect(other, "the other worker answers").toBe("<!doctype html>");
-      const config = (await (await fetch(`${world.demo}agarose.json`)).json()) as object;
+      const config = (await (await fetch(`${world.app}agarose.json`)).json()) as object;
       expect(await fetched(page, key)).toBe("CONFIG_INVALID");
       expect(await fetched(page, key, config)).toBe(sha256(content));
       const refusal = await page.evaluate(async (url) => {

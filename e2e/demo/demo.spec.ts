@@ -1,22 +1,11 @@
-import { expect, test as base } from "@playwright/test";
-import { World } from "../fixtures/world.ts";
+import { expect, test } from "@agarose/dev-world/playwright";
 
-const test = base.extend<object, { readonly world: World }>({
-  world: [
-    // eslint-disable-next-line no-empty-pattern
-    async ({}, use) => {
-      const world = await World.startWithSamples("--scale", "0.02");
-      await use(world);
-      await world.stop();
-    },
-    { scope: "worker", timeout: 60_000 },
-  ],
-});
+test.use({ worldOptions: { demo: true, scale: 0.02 } });
 
 test("the demo page shows its photographs through the service worker", async ({ page, world }) => {
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(error.message));
-  await page.goto(world.demo);
+  await page.goto(world.app);
   await expect(page.getByText("service worker decodes")).toBeVisible({ timeout: 20_000 });
   const photographs = page.locator("img[src*='/ec/photos/']");
   await expect(photographs.first()).toBeVisible();

@@ -3,7 +3,7 @@ import { faultCases, NEAR, NEXT } from "../cases/faults.ts";
 import { openApp, openControlledApp, read, sha256, takeServiceWorker } from "../fixtures/app.ts";
 import { runInChromium } from "../fixtures/chromium.ts";
 import { expect, test } from "../fixtures/test.ts";
-import type { World } from "../fixtures/world.ts";
+import type { LocalWorld } from "@agarose/dev-world/client";
 
 runInChromium(faultCases);
 
@@ -13,8 +13,8 @@ test("caches make up for the region too many", async ({ context, world, putRando
   for (let i = 0; i < 5; i++) await read(page, "faults/cached");
   await world.cron();
   await world.cron();
-  await world.breakRegion(NEAR, { down: true });
-  await world.breakRegion(NEXT, { down: true });
+  await world.region(NEAR).down();
+  await world.region(NEXT).down();
   const fresh = await openControlledApp(context, world);
   const answer = await read(fresh, "faults/cached");
   expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
@@ -22,8 +22,12 @@ test("caches make up for the region too many", async ({ context, world, putRando
 
 test.describe("without a PoP, under a configuration that lacks regions of an object", () => {
   /** Opens the app with all PoPs down and only `isKnown` regions configured. */
-  async function openCutOff(context: BrowserContext, world: World, isKnown: (name: string) => boolean): Promise<Page> {
-    for (const { name } of world.pops) await world.setPop(name, { down: true });
+  async function openCutOff(
+    context: BrowserContext,
+    world: LocalWorld,
+    isKnown: (name: string) => boolean,
+  ): Promise<Page> {
+    for (const { name } of world.pops) await world.pop(name).down();
     const regions = world.regions.map(({ name }) => name).filter(isKnown);
     const page = await openApp(context, world);
     await takeServiceWorker(page, { regions });
@@ -60,13 +64,14 @@ for (const kv of ["down", "slow", "stale"] as const) {
     for (let i = 0; i < 5; i++) await read(page, `faults/kv-${kv}`);
     await world.cron();
     // At this scale the PoPs are equally near, so any of them may be asked.
-    for (const { name } of world.pops) await world.setPop(name, { kv });
+    for (const { name } of world.pops) await world.pop(name).kv(kv);
     // A stale namespace shows only once something has been written: the next configuration.
     if (kv === "stale") await world.cron();
     // The client goes on by its known plan, and the PoP by its known configuration, for a few seconds.
     const readsUntilFired = async (): Promise<number> => {
       expect(await read(page, `faults/kv-${kv}`)).toMatchObject({ status: 200, sha256: sha256(content) });
-      return world.kvFaultsFired();
+      const fired = await Promise.all(world.pops.map(({ name }) => world.pop(name).fired()));
+      return fired.reduce((sum, count) => sum + count, 0);
     };
     await expect.poll(readsUntilFired, { timeout: 30_000, intervals: [500] }).toBeGreaterThan(0);
     expect(await read(page, `faults/kv-${kv}`)).toMatchObject({ status: 200, sha256: sha256(content) });

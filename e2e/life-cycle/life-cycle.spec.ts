@@ -1,13 +1,10 @@
 /** What browsers do to service workers while a read is under way. A read ends with all its bytes or with an error. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { BrowserContext, Page } from "@playwright/test";
 import { openControlledApp, read, sha256 } from "../fixtures/app.ts";
 import { bitmap } from "../fixtures/bitmap.ts";
 import { openInitialisedApp, type InPage } from "../fixtures/initialised-app.ts";
 import { expect, test } from "../fixtures/test.ts";
-import type { World } from "../fixtures/world.ts";
+import type { LocalWorld } from "@agarose/dev-world/client";
 
 /** Ten stripes: the reader is at most four ahead of the page, so a page that pauses holds the read in its middle. */
 const LONG_BYTES = 40_000_000;
@@ -63,7 +60,7 @@ async function killWorker(context: BrowserContext, page: Page): Promise<void> {
 }
 
 /** Requests for chunks since the last reset. */
-async function chunkRequests(world: World): Promise<number> {
+async function chunkRequests(world: LocalWorld): Promise<number> {
   return (await world.log()).filter(({ method, path }) => method === "GET" && path.includes("/chunks/")).length;
 }
 
@@ -148,11 +145,8 @@ test("two tabs share a worker, and one that closes in the middle of its read lea
 });
 
 test("60 images that a page asks for at once all come", async ({ context, world }) => {
-  const folder = await mkdtemp(join(tmpdir(), "agarose-images-"));
   const names = Array.from({ length: 12 }, (_, i) => `image-${i}.bmp`);
-  for (const name of names) await writeFile(join(folder, name), bitmap(100, 60));
-  await world.agarose("put", ...names.map((name) => join(folder, name)), "--prefix", "life/");
-  await rm(folder, { recursive: true });
+  for (const name of names) await world.put(`life/${name}`, bitmap(100, 60));
   const page = await openControlledApp(context, world);
   const widths = await page.evaluate(async (files) => {
     const images = Array.from({ length: 60 }, (_, i) => {

@@ -3,12 +3,12 @@ import type { BrowserContext, Page } from "@playwright/test";
 import { read, sha256 } from "../fixtures/app.ts";
 import { openInitialisedApp, type InPage } from "../fixtures/initialised-app.ts";
 import { expect, test } from "../fixtures/test.ts";
-import type { World } from "../fixtures/world.ts";
+import type { LocalWorld } from "@agarose/dev-world/client";
 
 const BYTES = 6_000_000;
 
 /** Opens an app with the worker that keeps what was read. */
-async function openOfflineApp(context: BrowserContext, world: World, bytes = 50_000_000): Promise<Page> {
+async function openOfflineApp(context: BrowserContext, world: LocalWorld, bytes = 50_000_000): Promise<Page> {
   const page = await openInitialisedApp(context, world, { offline: { bytes } });
   await page.evaluate(async () => {
     const { register } = (globalThis as unknown as InPage).agarose;
@@ -28,9 +28,9 @@ function keptBytes(page: Page): Promise<number> {
 }
 
 /** Takes PoPs and buckets away. The app's own files stay: what they do offline is the app's affair. */
-async function unplug(world: World): Promise<void> {
-  for (const { name } of world.regions) await world.breakRegion(name, { down: true });
-  for (const { name } of world.pops) await world.setPop(name, { down: true });
+async function unplug(world: LocalWorld): Promise<void> {
+  for (const { name } of world.regions) await world.region(name).down();
+  for (const { name } of world.pops) await world.pop(name).down();
 }
 
 /** What the worker knows of `key` from before is no longer good. */
@@ -86,7 +86,7 @@ test("without its network a browser shows what was read, in a page that was load
   expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
   expect(answer.headers["x-agarose-read"]).toBe("stored");
   // What every page of an app does first works too, though the configuration cannot be had. (The test's own file would.)
-  await context.route(`${world.demo}agarose.json`, (route) => route.abort());
+  await context.route(`${world.app}agarose.json`, (route) => route.abort());
   const again = await page.evaluate(async () => {
     const { register, fetchObject } = (globalThis as unknown as InPage).agarose;
     const refused = await fetch("/agarose.json").then(
@@ -111,7 +111,7 @@ test("a storage without room fails no read, and its bound is kept", async ({ con
   await expect.poll(() => keptBytes(page)).toBeGreaterThan(0);
   expect(await keptBytes(page)).toBeLessThanOrEqual(5_000_000);
   // Less than what is there: the next write is refused.
-  await session.send("Storage.overrideQuotaForOrigin", { origin: new URL(world.demo).origin, quotaSize: 1_000_000 });
+  await session.send("Storage.overrideQuotaForOrigin", { origin: new URL(world.app).origin, quotaSize: 1_000_000 });
   const refused = await page.evaluate(async () => {
     const cache = await caches.open("probe");
     return cache.put("/probe", new Response(new Uint8Array(2_000_000))).then(
@@ -153,7 +153,7 @@ test("of an object that was put anew, no byte of the old one that is kept is in 
   await expect.poll(() => keptBytes(page)).toBeGreaterThan(0);
   const changed = await putRandom("offline/changed", BYTES);
   // A PoP may name the old version for a minute; the buckets name the new one at once.
-  for (const { name } of world.pops) await world.setPop(name, { down: true });
+  for (const { name } of world.pops) await world.pop(name).down();
   await forgetPlan(page, "offline/changed");
   const { sha256: answered } = await read(page, "offline/changed");
   expect(answered).toBe(sha256(changed));

@@ -142,7 +142,7 @@ test("a fresh Vite app with the plugin builds, type-checks, and reads an object"
 }) => {
   test.setTimeout(240_000);
   const content = await putRandom("packed/cat.bin", 1_500_000);
-  const config = await (await fetch(`${world.demo}agarose.json`)).text();
+  const config = await (await fetch(`${world.app}agarose.json`)).text();
   const project = await Project.create({
     "index.html": '<!doctype html><title>An app</title><script type="module" src="/main.ts"></script>',
     "main.ts": MAIN,

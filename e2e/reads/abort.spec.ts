@@ -2,13 +2,13 @@
 import { openControlledApp } from "../fixtures/app.ts";
 import { test } from "../fixtures/slow-test.ts";
 import { expect } from "../fixtures/test.ts";
-import type { World } from "../fixtures/world.ts";
+import type { LocalWorld } from "@agarose/dev-world/client";
 
 /** Ten stripes: nine transfers of nine seconds. */
 const LONG_BYTES = 40_000_000;
 
 /** Requests for chunks since the last reset that ended, or have not ended, in one way. */
-async function chunkRequests(world: World, outcome?: string): Promise<number> {
+async function chunkRequests(world: LocalWorld, outcome?: string): Promise<number> {
   const gets = (await world.log()).filter(({ method, path }) => method === "GET" && path.includes("/chunks/"));
   return gets.filter((record) => outcome === undefined || record.outcome === outcome).length;
 }

@@ -1,8 +1,5 @@
 /** A page full of images beside a long read, over the emulated WAN: none is left behind for others that were asked for later. */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { openControlledApp, sha256 } from "../fixtures/app.ts";
 import { bitmap } from "../fixtures/bitmap.ts";
 import { test } from "../fixtures/slow-test.ts";
@@ -23,16 +20,12 @@ const OVERTAKEN_MEAN_MAX = 12;
 test("100 images beside a long read all come, none of them after many that were asked for later", async ({
   context,
   world,
-  put,
 }) => {
   test.setTimeout(300_000);
-  const folder = await mkdtemp(join(tmpdir(), "agarose-images-"));
   const names = Array.from({ length: IMAGES }, (_, i) => `image-${i}.bmp`);
-  for (const name of names) await writeFile(join(folder, name), bitmap(100, 60));
-  await world.agarose("put", ...names.map((name) => join(folder, name)), "--prefix", "images/");
-  await rm(folder, { recursive: true });
+  for (const name of names) await world.put(`images/${name}`, bitmap(100, 60));
   const content = randomBytes(LONG_BYTES);
-  await put("images/long", content);
+  await world.put("images/long", content);
 
   const page = await openControlledApp(context, world);
   const seen = await page.evaluate(

@@ -4,30 +4,19 @@
  */
 import type { Page } from "@playwright/test";
 import { openControlledApp, read } from "../fixtures/app.ts";
-import { expect, test as base } from "../fixtures/test.ts";
-import { World } from "../fixtures/world.ts";
+import { expect, test } from "../fixtures/test.ts";
 
 const OBJECTS = 12;
 const READS = 40;
 
 /** Six times the scale of the other specs, so that the network and not the browser's own work is what is measured. */
-const test = base.extend<object, { readonly world: World }>({
-  world: [
-    // eslint-disable-next-line no-empty-pattern
-    async ({}, use) => {
-      const world = await World.start("--scale", "0.12", "--jitter", "0.05", "--cache-bytes", "3000000");
-      await use(world);
-      await world.stop();
-    },
-    { scope: "worker", timeout: 60_000 },
-  ],
-});
+test.use({ worldOptions: { scale: 0.12, jitter: 0.05, cacheBytes: 3_000_000 } });
 
 test("the cache manager changes the mean read as the read plans predict", async ({ context, world, putRandom }) => {
   test.setTimeout(180_000);
   for (let i = 0; i < OBJECTS; i++) await putRandom(`zipf/${i}`, 1_000_000);
   // One PoP, so that a busy machine's noise in round trips cannot move the client to a cache that is not its own.
-  for (const { name } of world.pops.slice(1)) await world.setPop(name, { down: true });
+  for (const { name } of world.pops.slice(1)) await world.pop(name).down();
   const page = await openControlledApp(context, world);
   await collectReads(page);
   const sequence = zipfSequence(READS, OBJECTS, 1.1);

@@ -4,12 +4,12 @@ import { openControlledApp } from "../fixtures/app.ts";
 import { runInChromium } from "../fixtures/chromium.ts";
 import { expect, test } from "../fixtures/test.ts";
 
-const VIDEO = fileURLToPath(new URL("../../demo/samples/walk.mp4", import.meta.url));
+const VIDEO = fileURLToPath(import.meta.resolve("@agarose/demo/samples/walk.mp4"));
 
 runInChromium(mediaCases);
 
 test("a video seeks by Range, reading only what it plays", async ({ context, world }) => {
-  await world.agarose("put", VIDEO, "--key", "walk.mp4");
+  await world.put("walk.mp4", VIDEO);
   const page = await openControlledApp(context, world);
   const playable = await page.evaluate(() =>
     document.createElement("video").canPlayType('video/mp4; codecs="avc1.42E01E"'),

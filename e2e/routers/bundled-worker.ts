@@ -4,7 +4,7 @@ import type { Page } from "@playwright/test";
 import { build } from "esbuild";
 import { startAppHost, type AppHost } from "../fixtures/origin-host.ts";
 import type { HookCall } from "./hook-call.ts";
-import { importPageSide, pageScript } from "../fixtures/initialised-app.ts";
+import { importPageSide } from "../fixtures/initialised-app.ts";
 import { test as base } from "../fixtures/test.ts";
 
 const ROUTERS = fileURLToPath(new URL("./", import.meta.url));
@@ -19,13 +19,12 @@ export const test = base.extend<Fixtures>({
     // A script that Playwright puts in place of one from the network may not ask this machine's own addresses.
     const hosts: AppHost[] = [];
     await use(async (name) => {
-      const config = await (await fetch(`${world.demo}agarose.json`)).text();
+      const config = await (await fetch(`${world.app}agarose.json`)).text();
       const host = await startAppHost(
-        world.demo,
+        world.app,
         {},
         {
           "/worker.js": { contentType: "text/javascript", body: await bundled(name, config) },
-          "/agarose.js": await pageScript(world),
           "/placeholder.txt": { contentType: "text/plain", body: "placeholder" },
         },
       );

@@ -1,5 +1,6 @@
 /** What the comparison with whole copies and with striping has in common with its report, and the report. */
 import type { Geography } from "@agarose/dev-world";
+import type { LocalWorldOptions } from "@agarose/dev-world/client";
 import { describeMachine } from "../lib/machine.ts";
 import { table } from "../lib/statistics.ts";
 
@@ -8,7 +9,7 @@ export interface Layout {
   readonly title: string;
   readonly geography: () => Promise<Geography>;
   /** For the world. */
-  readonly args: readonly string[];
+  readonly world: LocalWorldOptions;
   readonly scale: number;
   readonly jitterSigma: number;
   readonly mbitPerSecond: number;

@@ -12,7 +12,7 @@ import { geographyOf, TABLE_I, type Geography } from "@agarose/dev-world";
 import { loadScenario } from "agarose";
 import { seededRandom } from "@agarose/solver";
 import { openControlledApp } from "../../fixtures/app.ts";
-import { World } from "../../fixtures/world.ts";
+import { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { startBrowser } from "../lib/browser.ts";
 import { startCdn, type Cdn } from "./cdn.ts";
@@ -31,13 +31,13 @@ import {
 } from "./comparison-report.ts";
 import { putWhole } from "../s3/sdk-put.ts";
 
-const CONTINENTAL = fileURLToPath(new URL("../../../packages/solver/scenarios/continental.json", import.meta.url));
+const CONTINENTAL = fileURLToPath(import.meta.resolve("@agarose/solver/scenarios/continental.json"));
 const LAYOUTS: Readonly<Record<"continental" | "table-i", Layout>> = {
   continental: {
     name: "continental",
     title: "six providers of one continent, RS(4,2), against whole copies behind a CDN",
     geography: async () => geographyOf(await loadScenario(CONTINENTAL)),
-    args: ["--scenario", CONTINENTAL],
+    world: { geography: CONTINENTAL },
     scale: 1,
     jitterSigma: 0.4,
     mbitPerSecond: 200,
@@ -49,7 +49,7 @@ const LAYOUTS: Readonly<Record<"continental" | "table-i", Layout>> = {
     name: "table-i",
     title: "six regions of the whole world, RS(9,3), against whole copies behind a CDN",
     geography: async () => TABLE_I,
-    args: ["--scale", "0.25", "--jitter", "0.4"],
+    world: { scale: 0.25, jitter: 0.4 },
     scale: 0.25,
     jitterSigma: 0.4,
     mbitPerSecond: 200,
@@ -87,12 +87,12 @@ async function compare(layout: Layout, options: BenchOptions): Promise<string> {
     options.progress(`${objects} objects`);
     const stored = await makeObjects(folder, objects);
     const cacheBytes = Math.round(CACHE_SHARE * stored.reduce((sum, { bytes }) => sum + bytes, 0));
-    const start = async (...args: string[]): Promise<World> => {
-      const world = await World.start(...layout.args, "--cache-bytes", String(cacheBytes), ...args);
+    const start = async (variables: Record<string, string> = {}): Promise<LocalWorld> => {
+      const world = await LocalWorld.start({ ...layout.world, cacheBytes, variables });
       closers.push(() => world.stop());
       return world;
     };
-    const [coded, striped] = [await start(), await start("--var", "DELTA=0")];
+    const [coded, striped] = [await start(), await start({ DELTA: "0" })];
     await stripeWithoutParity(striped, geography, layout.k);
     options.progress("uploads");
     for (const world of [coded, striped]) {
@@ -150,7 +150,7 @@ async function makeObjects(folder: string, count: number): Promise<StoredObject[
 }
 
 /** k chunks in the k regions that are nearest on average, and nothing else. */
-async function stripeWithoutParity(world: World, geography: Geography, k: number): Promise<void> {
+async function stripeWithoutParity(world: LocalWorld, geography: Geography, k: number): Promise<void> {
   const mean = (region: string): number =>
     geography.pops.reduce((sum, pop) => sum + geography.regionLatencyMs[pop]![region]!, 0);
   const order = geography.regions.toSorted((a, b) => mean(a) - mean(b)).slice(0, k);
@@ -164,7 +164,7 @@ function byDistance({ regions, regionLatencyMs }: Geography, pop: string): strin
   return regions.toSorted((a, b) => regionLatencyMs[pop]![a]! - regionLatencyMs[pop]![b]!);
 }
 
-function wholeUrl(world: World, name: string): string {
+function wholeUrl(world: LocalWorld, name: string): string {
   const { endpoint, bucket } = world.regions.find((region) => region.name === name)!;
   return `${endpoint}/${bucket}`;
 }
@@ -177,15 +177,15 @@ interface Ways {
 
 async function openWays(
   browser: Browser,
-  { coded, striped, cdns, pop }: { coded: World; striped: World; cdns: readonly Cdn[]; pop: string },
+  { coded, striped, cdns, pop }: { coded: LocalWorld; striped: LocalWorld; cdns: readonly Cdn[]; pop: string },
 ): Promise<Ways> {
-  for (const world of [coded, striped]) await world.moveClient(pop);
+  for (const world of [coded, striped]) await world.client.near(pop);
   const contexts = await Promise.all([browser.newContext(), browser.newContext(), browser.newContext()]);
   const codedPage = await openControlledApp(contexts[0], coded);
   const stripedPage = await openControlledApp(contexts[1], striped);
   const plainPage = await contexts[2].newPage();
   // A document that comes over the network: others may not fetch from the loopback address.
-  await plainPage.goto(`${coded.demo}agarose.json`);
+  await plainPage.goto(`${coded.app}agarose.json`);
   return {
     read: {
       agarose: (key) => timedRead(codedPage, `/ec/${key}`),
@@ -213,8 +213,8 @@ function timedRead(page: Page, url: string): Promise<{ ms: number; bytes: number
 }
 
 interface PopRun extends BenchOptions {
-  readonly coded: World;
-  readonly striped: World;
+  readonly coded: LocalWorld;
+  readonly striped: LocalWorld;
   readonly ways: Ways;
   readonly pop: string;
   readonly stored: readonly StoredObject[];
@@ -228,7 +228,7 @@ async function runPop({ coded, striped, ways, pop, stored, reads, nearest, progr
   const regions = coded.regions.map(({ name }) => name);
   const setAll = async (stragglers: typeof STRAGGLERS, down: boolean): Promise<void> => {
     for (const world of worlds) {
-      for (const region of regions) await world.breakRegion(region, { stragglers, down: down && region === nearest });
+      for (const region of regions) await world.region(region).set({ stragglers, down: down && region === nearest });
     }
   };
   const draw = zipf(stored, seededRandom(SEED).next);

@@ -12,7 +12,7 @@ import { simulate, TraceBuilder, type Scenario, type Trace } from "@agarose/solv
 import { loadScenario } from "agarose";
 import { seededRandom } from "@agarose/solver";
 import { openApp, takeServiceWorker } from "../../fixtures/app.ts";
-import { World } from "../../fixtures/world.ts";
+import { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { startBrowser } from "../lib/browser.ts";
 import { describeMachine } from "../lib/machine.ts";
@@ -20,7 +20,7 @@ import { summarize, table } from "../lib/statistics.ts";
 
 type SystemSpec = Scenario["systems"][number];
 
-const SCENARIO = fileURLToPath(new URL("../../../packages/solver/scenarios/three-pops.json", import.meta.url));
+const SCENARIO = fileURLToPath(import.meta.resolve("@agarose/solver/scenarios/three-pops.json"));
 const BASELINE = "agar alone";
 const PROBE_PERIODS = 5;
 
@@ -115,13 +115,13 @@ async function runForReal(
   trace: Trace,
   { progress }: BenchOptions,
 ): Promise<Outcome> {
-  const world = await World.start("--scenario", SCENARIO, ...popVariables(system));
+  const world = await LocalWorld.start({ geography: SCENARIO, variables: popVariables(system) });
   const contexts = [];
   try {
     await putObjects(world, trace);
     const pages = new Map<string, Page>();
     for (const { name } of world.pops) {
-      await world.moveClient(name);
+      await world.client.near(name);
       const context = await browser.newContext();
       contexts.push(context);
       const page = await openApp(context, world);
@@ -140,7 +140,7 @@ async function runForReal(
       for (const [i, read] of reads.entries()) {
         await untilMs(startMs + (i / reads.length) * 1_000 * scenario.periodSeconds);
         const pop = trace.pop[read]!;
-        if (pop !== near) await world.moveClient((near = pop));
+        if (pop !== near) await world.client.near((near = pop));
         const object = trace.object[read]!;
         times.push(await timedRead(pages.get(pop)!, trace.keys[object]!, trace.bytes[object]!));
       }
@@ -155,17 +155,17 @@ async function runForReal(
 }
 
 /** The simulator's system as variables of the real PoPs. */
-function popVariables({ policy, read, joint }: SystemSpec): string[] {
+function popVariables({ policy, read, joint }: SystemSpec): Record<string, string> {
   const variables = {
     POLICY: policy === "backend" ? "off" : policy,
     DELTA: read.delta,
     FUNCTIONAL: read.cachedChunks === "functional",
     ...(joint ? {} : { PEERS: "[]" }),
   };
-  return Object.entries(variables).flatMap(([name, value]) => ["--var", `${name}=${value}`]);
+  return Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, String(value)]));
 }
 
-async function putObjects(world: World, trace: Trace): Promise<void> {
+async function putObjects(world: LocalWorld, trace: Trace): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "agarose-policies-"));
   try {
     const files: string[] = [];

@@ -7,9 +7,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { get } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { findCli } from "@agarose/dev-world/client";
 import { startPops } from "@agarose/dev-world/pops";
 import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import type { Bench, BenchOptions } from "../bench.ts";
@@ -19,7 +19,7 @@ import { spread, summarize, table } from "../lib/statistics.ts";
 
 const POP = "fra";
 const REGIONS = ["reg0", "reg1", "reg2", "reg3", "reg4", "reg5"];
-const CLI = fileURLToPath(new URL("../../../packages/cli/bin/agarose.js", import.meta.url));
+const CLI = findCli();
 const BYTES = 40_000_000;
 const READERS = 16;
 /** Share of an object's bytes that a bundle must have, to count as one of a cached object. */

@@ -10,6 +10,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { findCli } from "@agarose/dev-world/client";
 import { kvNamespaceOf, startPops, type Pops } from "@agarose/dev-world/pops";
 import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import type { Bench, BenchOptions } from "../bench.ts";
@@ -34,7 +35,7 @@ const LOADS: readonly Load[] = [
 ];
 const POP = "fra";
 const PREFIX = "bench/";
-const CLI = fileURLToPath(new URL("../../../packages/cli/bin/agarose.js", import.meta.url));
+const CLI = findCli();
 const REGIONS = ["reg0", "reg1", "reg2", "reg3", "reg4", "reg5"];
 const CONNECTIONS = 8;
 /** A PoP whose cache does not answer in time sends a plan without chunks, which is less work: that must stay rare. */

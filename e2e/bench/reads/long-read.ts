@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import config from "../../playwright.config.ts";
-import { World } from "../../fixtures/world.ts";
+import { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench } from "../bench.ts";
 import { freePort } from "../lib/heap.ts";
 import { startLongReadHost, type PageReport } from "./long-read-host.ts";
@@ -45,7 +45,7 @@ export const longRead: Bench = {
     const setting = quick ? QUICK : LONG;
     const content = randomBytes(setting.bytes);
     const folder = await mkdtemp(join(tmpdir(), "agarose-long-read-"));
-    const world = await World.start("--scale", "0.25", "--mbit", String(setting.mbit));
+    const world = await LocalWorld.start({ scale: 0.25, mbit: setting.mbit });
     try {
       const host = await startLongReadHost(await appFiles(world, folder), KEY);
       await writeFile(join(folder, "object"), content);
@@ -72,12 +72,12 @@ export const longRead: Bench = {
 };
 
 /** The scripts of `agarose init`, with the world's own client configuration. */
-async function appFiles(world: World, folder: string): Promise<Map<string, Buffer>> {
+async function appFiles(world: LocalWorld, folder: string): Promise<Map<string, Buffer>> {
   const app = join(folder, "app");
   await world.agarose("init", app);
   const names = (await readdir(app)).filter((name) => name.endsWith(".js"));
   const scripts = await Promise.all(names.map(async (name) => [`/${name}`, await readFile(join(app, name))] as const));
-  const client = Buffer.from(await (await fetch(`${world.demo}agarose.json`)).arrayBuffer());
+  const client = Buffer.from(await (await fetch(`${world.app}agarose.json`)).arrayBuffer());
   return new Map([...scripts, ["/agarose.json", client]]);
 }
 

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, CDPSession, Page } from "@playwright/test";
 import { openControlledApp } from "../../fixtures/app.ts";
-import { World } from "../../fixtures/world.ts";
+import { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench } from "../bench.ts";
 import { startBrowser } from "../lib/browser.ts";
 import { describeMachine } from "../lib/machine.ts";
@@ -41,7 +41,7 @@ export const readCost: Bench = {
   title: "CPU and bytes of a read through the service worker",
   async run({ quick, progress }) {
     // Jitter makes stragglers, which is what hedging answers.
-    const world = await World.start("--scale", "0.1", "--jitter", "0.3");
+    const world = await LocalWorld.start({ scale: 0.1, jitter: 0.3 });
     const costs: Cost[] = [];
     let version = "";
     try {
@@ -73,7 +73,7 @@ export const readCost: Bench = {
 async function measure(
   browser: Browser,
   page: Page,
-  world: World,
+  world: LocalWorld,
   way: Cost["way"],
   bytes: number,
   reads: number,
@@ -90,7 +90,7 @@ async function measure(
   await readAll(page, url, reads, bytes);
   const after = await cpuMs(session, ofBrowser);
   const megabytes = (reads * bytes) / 1e6;
-  const records = (await world.log()) as unknown as { from: string; bytes: number; path: string }[];
+  const records = await world.log();
   const fetched = records.filter(({ from }) => from === "client").reduce((sum, record) => sum + record.bytes, 0);
   return {
     way,
@@ -127,16 +127,16 @@ async function readAll(page: Page, url: string, reads: number, bytes: number): P
   if (read !== reads * bytes) throw new Error(`${url} gave ${read} bytes in ${reads} reads of ${bytes}`);
 }
 
-async function openPage(browser: Browser, world: World, way: Cost["way"]): Promise<Page> {
+async function openPage(browser: Browser, world: LocalWorld, way: Cost["way"]): Promise<Page> {
   const context = await browser.newContext();
   if (way === "service worker") return openControlledApp(context, world);
   const page = await context.newPage();
   // A document that comes over the network: others may not fetch from the loopback address.
-  await page.goto(`${world.demo}agarose.json`);
+  await page.goto(`${world.app}agarose.json`);
   return page;
 }
 
-async function put(world: World, bytes: number): Promise<void> {
+async function put(world: LocalWorld, bytes: number): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "agarose-bench-"));
   try {
     await writeFile(join(folder, "object"), randomBytes(bytes));

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import type { Browser, Page } from "@playwright/test";
 import { openControlledApp, read, sha256 } from "../../fixtures/app.ts";
 import { TABLE_I } from "@agarose/dev-world";
-import { World } from "../../fixtures/world.ts";
+import { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { startBrowser } from "../lib/browser.ts";
 import { describeMachine } from "../lib/machine.ts";
@@ -62,12 +62,10 @@ export const readOverhead: Bench = {
 };
 
 async function measureLink(browser: Browser, link: Result["link"], { quick, progress }: BenchOptions): Promise<Result> {
-  const world = await World.start(
-    ...flags({ scale: link.scale, mbit: link.mbit, jitter: 0, "cache-bytes": 20_000_000 }),
-  );
+  const world = await LocalWorld.start({ scale: link.scale, mbit: link.mbit, jitter: 0, cacheBytes: 20_000_000 });
   try {
     for (const [name, ms] of Object.entries(TABLE_I.regionLatencyMs["fra"]!)) {
-      await world.breakRegion(name, { latencyFactor: Math.max(1, BUCKET_MS_MIN / (ms * link.scale)) });
+      await world.region(name).set({ latencyFactor: Math.max(1, BUCKET_MS_MIN / (ms * link.scale)) });
     }
     const content = randomBytes(BYTES);
     await put(world, content);
@@ -112,11 +110,11 @@ async function measureLink(browser: Browser, link: Result["link"], { quick, prog
   }
 }
 
-async function openPages(browser: Browser, world: World) {
+async function openPages(browser: Browser, world: LocalWorld) {
   const contexts = [await browser.newContext(), await browser.newContext()] as const;
   const plain = await contexts[1].newPage();
   // A document that comes over the network: others may not fetch from the loopback address.
-  await plain.goto(`${world.demo}agarose.json`);
+  await plain.goto(`${world.app}agarose.json`);
   return {
     controlled: await openControlledApp(contexts[0], world),
     plain,
@@ -124,7 +122,7 @@ async function openPages(browser: Browser, world: World) {
   };
 }
 
-async function put(world: World, content: Uint8Array): Promise<void> {
+async function put(world: LocalWorld, content: Uint8Array): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "agarose-bench-"));
   try {
     await writeFile(join(folder, "object"), content);
@@ -135,7 +133,7 @@ async function put(world: World, content: Uint8Array): Promise<void> {
 }
 
 /** Makes the object popular and lets the cache manager cache it, which may take it two periods. */
-async function cacheWholly(world: World, page: Page): Promise<void> {
+async function cacheWholly(world: LocalWorld, page: Page): Promise<void> {
   for (let period = 0; period < 4; period++) {
     for (let i = 0; i < 5; i++) await read(page, KEY);
     await new Promise((resolve) => setTimeout(resolve, 2_500));
@@ -181,8 +179,4 @@ function describe(results: readonly Result[], browser: string): string {
     ),
     describeMachine(browser),
   ].join("\n\n");
-}
-
-function flags(values: Readonly<Record<string, number>>): string[] {
-  return Object.entries(values).flatMap(([name, value]) => [`--${name}`, String(value)]);
 }

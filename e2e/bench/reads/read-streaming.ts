@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "@playwright/test";
 import { openControlledApp } from "../../fixtures/app.ts";
-import { World } from "../../fixtures/world.ts";
+import { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench } from "../bench.ts";
 import { startBrowser } from "../lib/browser.ts";
 import { freePort, watchHeap } from "../lib/heap.ts";
@@ -43,7 +43,7 @@ export const readStreaming: Bench = {
   title: "First byte and memory of a 40 MB read",
   async run({ quick, progress }) {
     const runs: Record<Way, Run[]> = { "service worker": [], "`/o/<key>`": [], bucket: [] };
-    const world = await World.start("--scale", String(SCALE), "--jitter", "0.1");
+    const world = await LocalWorld.start({ scale: SCALE, jitter: 0.1 });
     let version = "";
     try {
       const urls: Record<Way, string> = {
@@ -70,7 +70,7 @@ export const readStreaming: Bench = {
 };
 
 /** One read in a browser of its own, because memory that a process holds free already would not show. */
-async function measure(world: World, way: Way, url: string): Promise<{ run: Run; browserVersion: string }> {
+async function measure(world: LocalWorld, way: Way, url: string): Promise<{ run: Run; browserVersion: string }> {
   const port = await freePort();
   const { browser, pid, close } = await startBrowser([`--remote-debugging-port=${port}`]);
   try {
@@ -94,12 +94,12 @@ async function measure(world: World, way: Way, url: string): Promise<{ run: Run;
   }
 }
 
-async function openPage(browser: Browser, world: World, way: Way): Promise<Page> {
+async function openPage(browser: Browser, world: LocalWorld, way: Way): Promise<Page> {
   const context = await browser.newContext();
   if (way === "service worker") return openControlledApp(context, world);
   const page = await context.newPage();
   // A document that comes over the network: others may not fetch from the loopback address.
-  await page.goto(`${world.demo}agarose.json`);
+  await page.goto(`${world.app}agarose.json`);
   return page;
 }
 
@@ -122,7 +122,7 @@ function readAndDrop(page: Page, url: string) {
 }
 
 /** Puts the object coded, and once more as it is into the nearest bucket; returns the address of the latter. */
-async function putBoth(world: World): Promise<string> {
+async function putBoth(world: LocalWorld): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "agarose-bench-"));
   try {
     const file = join(folder, "object");

@@ -12,13 +12,14 @@ import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
+import { findCli } from "@agarose/dev-world/client";
 import { findVersitygw } from "@agarose/dev-world/s3-endpoint";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { describeMachine } from "../lib/machine.ts";
 import { peakResidentBytes } from "../lib/process-memory.ts";
 import { spread, summarize, table } from "../lib/statistics.ts";
 
-const CLI = fileURLToPath(new URL("../../../packages/cli/bin/agarose.js", import.meta.url));
+const CLI = findCli();
 const SERVER = fileURLToPath(new URL("s3-server.ts", import.meta.url));
 const SDK = fileURLToPath(new URL("sdk-client.ts", import.meta.url));
 const REGIONS = ["r0", "r1", "r2", "r3", "r4", "r5"];

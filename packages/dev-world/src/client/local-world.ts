@@ -215,8 +215,8 @@ async function readAnnouncement(child: ChildProcess): Promise<Announcement> {
   throw new Error(`agarose dev ended before the world was up:\n${errors}`);
 }
 
-/** The path of the `agarose` command: the project's own, or the one beside this package. Throws when there is none. */
-function findCli(): string {
+/** Returns the path of the `agarose` command: the project's own, or the one beside this package. Throws without one. */
+export function findCli(): string {
   for (const from of [join(process.cwd(), "package.json"), import.meta.url]) {
     const path = resolvePackage(from);
     if (path === undefined) continue;

@@ -1,0 +1,12 @@
+import { expect, test } from "@agarose/dev-world/playwright";
+
+test.use({ worldOptions: { app: "example/app", scale: 0.1 } });
+
+test("the photo appears in time while Dublin is down", async ({ page, world, reads }) => {
+  await world.put("photos/cat.svg", "example/app/cat.svg");
+  await world.region("dublin").down();
+  await page.goto("/");
+  await expect(page.getByAltText("A cat")).toBeVisible();
+  expect(await world.region("dublin").fired()).toBeGreaterThan(0);
+  expect(await reads.p99()).toBeLessThan(2000);
+});
