@@ -22,7 +22,7 @@ import { startTabs } from "./tabs.ts";
 import { startTheme } from "./theme.ts";
 import { startVideo } from "./video.ts";
 import { startReads } from "./view.ts";
-import { explain } from "./words.ts";
+import { explain } from "./captions.ts";
 import { World, type WorldFile } from "./world.ts";
 
 async function main(): Promise<void> {

@@ -4,7 +4,7 @@
  */
 import { readOfEdgeAnswer, type Read, type ReadLog } from "./reads.ts";
 import { isControlled } from "./service-worker.ts";
-import { toldError } from "./told-error.ts";
+import { toldError } from "./api-error.ts";
 
 export interface Progress {
   /** Bytes of the object that have arrived. */

@@ -2,7 +2,7 @@
  * Which read is looked at: the newest, until a lane of the gel is chosen.
  */
 import { byId, h } from "./dom.ts";
-import { startGel } from "./gel.ts";
+import { startGel } from "./lanes.ts";
 import type { Palette } from "./palette.ts";
 import type { Read, ReadLog } from "./reads.ts";
 import { Waterfall } from "./waterfall.ts";

@@ -2,7 +2,7 @@
  * The local world as the page knows it: where its control address is, and what its state is now.
  */
 import type { WorkerMessage } from "@agarose/sw";
-import { ToldError, toldError } from "./told-error.ts";
+import { ToldError, toldError } from "./api-error.ts";
 
 export type KvState = "ok" | "down" | "slow" | "stale";
 
