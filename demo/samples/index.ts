@@ -1,18 +1,18 @@
 /**
- * The sample set: what the local world uploads and what the page shows. Data only, so that both can import it. Authors and
- * licences are repeated in LICENSES.md.
+ * The sample set: the local world stores it, and the page shows it. LICENSES.md has the original titles, authors, licences
+ * and sources.
  */
 
 export interface Photo {
   readonly key: string;
-  /** Beside this file. */
+  /** Path from this file. */
   readonly file: string;
   readonly width: number;
   readonly height: number;
   readonly title: string;
   readonly author: string;
   readonly licence: string;
-  /** What is on it, for who cannot see it. */
+  /** What it shows, for screen readers. */
   readonly alt: string;
 }
 
@@ -38,9 +38,9 @@ export const PHOTOS: readonly Photo[] = [
     BY,
     "A path below grey limestone peaks with snow",
   ),
-  photo("fig", 1800, 1218, "Picture 0B", "Trevor “Freespace”", BY, "Half a fig in a red bowl on concrete"),
+  photo("fig", 1800, 1218, "Fig", "Trevor “Freespace”", BY, "Half a fig in a red bowl on concrete"),
   photo("friends", 1198, 1800, "Friends", "Aitzol Berasategi", BY, "Two brown dogs looking out of a wooden house"),
-  photo("stream", 1920, 1278, "Life", "Aitzol Berasategi", BY, "A stream falling over mossy rocks in a wood"),
+  photo("stream", 1920, 1278, "Stream", "Aitzol Berasategi", BY, "A stream falling over mossy rocks in a wood"),
   photo(
     "deep-field",
     1000,
@@ -59,7 +59,7 @@ export const PHOTOS: readonly Photo[] = [
     BY,
     "A mountain ridge above a meadow and autumn woods",
   ),
-  photo("brushes", 1365, 1074, "Picture 1A", "Trevor “Freespace”", BY, "Used paint brushes in bright colours"),
+  photo("brushes", 1365, 1074, "Paint brushes", "Trevor “Freespace”", BY, "Used paint brushes in bright colours"),
   photo(
     "bridge",
     1800,
@@ -73,7 +73,7 @@ export const PHOTOS: readonly Photo[] = [
     "nuthatch",
     1920,
     1080,
-    "Kleiber",
+    "Nuthatch",
     "Lukas Baubkus",
     "CC BY-SA 3.0",
     "A nuthatch on the trunk of a tree in winter",
@@ -89,7 +89,7 @@ export const VIDEO = {
   licence: BY,
 } as const;
 
-/** Not in the repository: `writeModel` of make-model.ts writes it. */
+/** The model file, which `writeModel` of make-model.ts makes. */
 export const MODEL = { key: "models/vit-seeded.safetensors", file: "vit-seeded.safetensors" } as const;
 
 function photo(

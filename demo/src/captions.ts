@@ -1,10 +1,9 @@
-/**
- * What one sees, in plain words, with the numbers of the world that is running.
- */
+/** Explains the page, with the numbers of the running world. */
 import { byId, h } from "./dom.ts";
 import { count } from "./format.ts";
 import type { World, WorldState } from "./world.ts";
 
+/** Writes the texts as soon as the state of the world is known. */
 export function explain(world: World): void {
   const draw = (): void => {
     const { state } = world;
@@ -20,9 +19,9 @@ export function explain(world: World): void {
 
 function lead({ code: { k, m }, regions }: WorldState): string {
   return (
-    `Each file is cut into ${k} data chunks, ${m} parity chunks are computed from them, and the ${k + m} are spread over ` +
-    `${regions.length} regions. Any ${k} of them give the file back. So your browser asks for a little more than ${k}, uses ` +
-    `whichever come first, and drops the rest.`
+    `Each file is cut into ${k} data chunks. ${m} parity chunks are computed from them, and the ${k + m} chunks are stored in ` +
+    `${regions.length} regions. Any ${k} of them give the file back. So your browser asks for a few more than ${k}, uses those ` +
+    `that come first, and drops the rest.`
   );
 }
 
@@ -32,28 +31,28 @@ function words({ code: { k, m }, regions, scale }: WorldState): [string, string]
   return [
     [
       "Why chunks?",
-      `Three copies would cost 3 times the storage; ${k} + ${m} chunks cost ${((k + m) / k).toFixed(2)} times. Here ${count(survives, "whole region")} ` +
-        `can be lost and every file still be read. Kill one above and see the lanes change colour, not break.`,
+      `Three copies cost 3 times the storage. ${k} + ${m} chunks cost ${((k + m) / k).toFixed(2)} times. Even without ` +
+        `${count(survives, "whole region")} every file is readable. Kill one and see the lanes change colour.`,
     ],
     [
       "What is the edge for?",
-      `A read is as slow as the slowest chunk it needs. A PoP next to you therefore caches some chunks of each favourite: ` +
-        `best those that would otherwise come from farthest away. Which ones is a knapsack, solved exactly at each Cron Trigger.`,
+      `A read is as slow as the slowest chunk that it needs. So a PoP next to you caches some chunks of each favourite, ` +
+        `preferably those from farthest away. It solves this knapsack exactly at each Cron Trigger.`,
     ],
     [
       "d3, p1?",
-      `d3 is data chunk 3; p1 is parity chunk 1. When a parity chunk was used, a data chunk was missing and was decoded, in ` +
-        `WebAssembly, usually in a few milliseconds.`,
+      `d3 is data chunk 3, and p1 is parity chunk 1. A parity chunk replaces a data chunk that did not come in time. The ` +
+        `browser then decodes in WebAssembly, usually in a few milliseconds.`,
     ],
     [
       "What do the kinds mean?",
-      `edge: all chunks from a cache. mixed: cache and regions. origin: regions only. degraded: something failed on the way ` +
-        `and was replaced; the file is right all the same, because every chunk is checked against its SHA-256.`,
+      `edge: all chunks come from a cache. mixed: from a cache and regions. origin: from regions only. degraded: a request ` +
+        `failed and another one replaced it. The file is right, because the reader checks the SHA-256 of every chunk.`,
     ],
     [
       "Is this real?",
-      `The buckets, the PoPs (in workerd) and the service worker are; the distances are emulated: latencies measured from ` +
-        `Frankfurt for a paper (Agar, ICDCS 2017), times ${scale}, with jitter.`,
+      `The buckets, the PoPs (in workerd) and the service worker are real. The distances are emulated: latencies that a ` +
+        `paper measured from Frankfurt (Agar, ICDCS 2017), times ${scale}, with jitter.`,
     ],
   ];
 }

@@ -1,6 +1,6 @@
 /**
- * Two live charts over the last minutes: time of each read by kind, and the share of used chunks that came from a cache
- * at the edge. Runs of the Cron Trigger are dashed lines.
+ * Two live charts of the last minutes: the time of each read by kind, and the share of used chunks from a cache at the edge.
+ * Dashed lines are runs of the Cron Trigger.
  */
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -9,7 +9,7 @@ import { usedChunks, type Read, type ReadLog } from "./reads.ts";
 import type { World } from "./world.ts";
 
 const WINDOW_SECONDS = 180;
-/** What is shown at first; the window grows with what has been read. */
+/** The window at first. It grows with the reads. */
 const WINDOW_SECONDS_MIN = 45;
 const BUCKET_SECONDS = 4;
 const HEIGHT = 190;
@@ -18,7 +18,7 @@ const KINDS = ["edge", "mixed", "origin", "degraded"] as const;
 type CronRuns = () => readonly number[];
 
 export interface Charts {
-  /** Draws with the colours that hold now. */
+  /** Draws again with the current colours. */
   restyle(): void;
 }
 
@@ -173,7 +173,7 @@ function timeAxis(): uPlot.Axis {
   return { ...axis(), space: 90, size: 26, values: (_, ticks) => ticks.map((tick) => format.format(tick * 1000)) };
 }
 
-/** A colour of style.css as a canvas takes it: light-dark() is resolved only where the variable is used. */
+/** Returns a colour of style.css for a canvas, with light-dark() resolved. */
 function colour(variable: string): string {
   const probe = h("i", { style: `color:var(${variable})` });
   document.body.append(probe);
@@ -189,7 +189,7 @@ function latencyData(reads: readonly Read[]): uPlot.AlignedData {
   return [x, runningMedian(done), ...byKind];
 }
 
-/** Of the last nine reads at each read. */
+/** Returns the median of the last nine reads at each read. */
 function runningMedian(reads: readonly Read[]): number[] {
   return reads.map((_, i) => {
     const near = reads.slice(Math.max(0, i - 8), i + 1).map((read) => read.ms!);

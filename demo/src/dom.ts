@@ -1,9 +1,9 @@
-/** The little of DOM building that the page needs. */
+/** Builds DOM elements. */
 
 type Child = Node | string | number | undefined | false;
 type Properties = Readonly<Record<string, unknown>>;
 
-/** An element with properties (`class`, `style` and `aria-*` as attributes, `on…` as listeners) and children. */
+/** Returns an element with properties (`on…` as listeners, others as attributes) and children. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   properties: Properties = {},
@@ -12,7 +12,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return fill(document.createElement(tag), properties, children);
 }
 
-/** The same for SVG. */
+/** Returns an SVG element in the same way. */
 export function svg<K extends keyof SVGElementTagNameMap>(
   tag: K,
   properties: Properties = {},
@@ -21,7 +21,7 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
 }
 
-/** The element of index.html with this id. */
+/** Returns the element of index.html with this id. Throws without one. */
 export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   const element = document.getElementById(id);
   if (!element) throw new Error(`index.html has no element with the id ${id}`);
@@ -30,7 +30,7 @@ export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
 
 function fill<T extends Element>(element: T, properties: Properties, children: readonly Child[]): T {
   for (const [name, value] of Object.entries(properties)) {
-    // ARIA states are words: "false" is something else than absent.
+    // ARIA states are words: "false" differs from an absent attribute.
     if (value === undefined || (value === false && !name.startsWith("aria-"))) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value as EventListener);
     else if (value === true && !name.startsWith("aria-")) element.setAttribute(name, "");

@@ -1,4 +1,4 @@
-/** Numbers as a person reads them. */
+/** Formats numbers for people. */
 
 export function ms(value: number): string {
   if (value >= 10_000) return `${(value / 1000).toFixed(1)} s`;

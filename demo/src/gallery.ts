@@ -1,10 +1,8 @@
-/**
- * The photographs: small ones as plain images below /ec/, the chosen one read again on every click.
- */
+/** The photographs: small ones as plain images below /ec/. Every click reads the chosen one again. */
 import { PHOTOS, type Photo } from "../samples/index.ts";
 import { byId, h } from "./dom.ts";
 
-/** `read` reads an object whole. */
+/** Draws the gallery. `read` reads a whole object. */
 export function startGallery(read: (key: string) => Promise<Blob>): void {
   const image = h("img", { class: "large", alt: "", decoding: "async" });
   const caption = h("figcaption");
@@ -31,6 +29,7 @@ export function startGallery(read: (key: string) => Promise<Blob>): void {
       if (mine !== turn) return;
       const { code, message } = error as { code?: string; message: string };
       image.classList.add("broken");
+      image.alt = "";
       caption.replaceChildren(h("strong", { class: "failure" }, code ?? "The read failed"), ` ${message}`);
     } finally {
       if (mine === turn) figure.removeAttribute("aria-busy");
@@ -43,7 +42,7 @@ export function startGallery(read: (key: string) => Promise<Blob>): void {
 function thumb(photo: Photo, onclick: () => void): HTMLElement {
   const { key, width, height, title } = photo;
   const image = h("img", { src: `/ec/${key}`, alt: "", width, height, loading: "lazy", decoding: "async" });
-  // A photograph that could not be read leaves its title.
+  // A broken image fades, and its button keeps its name.
   image.addEventListener("error", () => image.classList.add("broken"));
   image.addEventListener("load", () => image.classList.remove("broken"));
   return h(

@@ -1,26 +1,29 @@
 /**
- * The gel: one lane per read, newest on the right, one band per chunk at the time it arrived (log scale, top is fast).
- * Named after what agarose is used for. A lane is a button that chooses its read.
+ * The lanes: one per read with the newest on the right, and one band per chunk at the time it arrived (log scale, top is
+ * fast). A lane is a button that chooses its read.
  */
 import { byId, h } from "./dom.ts";
 import { ms } from "./format.ts";
 import type { Palette } from "./palette.ts";
 import type { Read, ReadLog, ReadRequest } from "./reads.ts";
 
-const LANES_MAX = 64;
+/** Width of a lane with its gap, in CSS pixels: 24 px is the smallest target that is easy to hit. */
+const LANE_PX = 27;
 const FASTEST_MS = 5;
 const SLOWEST_MS = 5000;
 const TICKS_MS = [10, 30, 100, 300, 1000, 3000];
 
-export interface Gel {
-  /** Marks the lane of this read. */
+/** The drawn lanes. */
+export interface Lanes {
+  /** Marks the lane of a read. */
   choose(id: string | undefined): void;
 }
 
-export function startGel(log: ReadLog, palette: Palette, onChoose: (read: Read) => void): Gel {
+/** Draws a lane for every read of `log`. */
+export function startLanes(log: ReadLog, palette: Palette, onChoose: (read: Read) => void): Lanes {
   const lanes = h("div", { class: "lanes", role: "group", "aria-label": "Latest reads, oldest first" });
   const ticks = TICKS_MS.map((tick) => h("span", { class: "tick", style: `top:${depth(tick)}%` }, ms(tick)));
-  byId("gel").append(h("div", { class: "ticks", "aria-hidden": true }, ...ticks), lanes);
+  byId("lanes").append(h("div", { class: "ticks", "aria-hidden": true }, ...ticks), lanes);
   drawEmpty(lanes);
   const buttons = new Map<string, HTMLButtonElement>();
 
@@ -59,7 +62,9 @@ export function startGel(log: ReadLog, palette: Palette, onChoose: (read: Read) 
     });
     buttons.set(id, lane);
     lanes.append(lane);
-    while (buttons.size > LANES_MAX) {
+    // Lanes that do not fit would be focusable and out of sight.
+    const lanesMax = Math.max(1, Math.floor(lanes.clientWidth / LANE_PX));
+    while (buttons.size > lanesMax) {
       const [oldest, element] = buttons.entries().next().value!;
       element.remove();
       buttons.delete(oldest);
@@ -112,7 +117,7 @@ function band({ kind, source, outcome }: ReadRequest, top: number, palette: Pale
   return h("i", { class: `band ${outcome}`, style: `top:${top}%;--c:${palette.of(kind, source)}` });
 }
 
-/** Where a time stands in the gel, in percent from the top. */
+/** Returns where a time is in its lane, in percent from the top. */
 function depth(time: number): number {
   const clamped = Math.min(SLOWEST_MS, Math.max(FASTEST_MS, time));
   return 3 + (94 * Math.log(clamped / FASTEST_MS)) / Math.log(SLOWEST_MS / FASTEST_MS);
@@ -120,5 +125,5 @@ function depth(time: number): number {
 
 function describe({ key, kind, ms: time, error }: Read): string {
   if (error) return `${key}: ${error.code}`;
-  return `${key}: ${time === undefined ? "under way" : ms(time)}${kind ? `, ${kind}` : ""}`;
+  return `${key}: ${time === undefined ? "in progress" : ms(time)}${kind ? `, ${kind}` : ""}`;
 }

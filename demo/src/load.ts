@@ -1,20 +1,18 @@
-/**
- * The load generator: reads the photographs with popularity after Zipf, at a steady rate.
- */
+/** The load generator: reads photographs with Zipf popularity at a steady rate. */
 import { byId, h } from "./dom.ts";
 import type { World } from "./world.ts";
 
 export interface LoadOptions {
   readonly keys: readonly string[];
   readonly world: World;
-  /** Reads an object to its end; failures are shown by whoever watches reads. */
+  /** Reads an object to its end. The log of reads shows failures. */
   readonly read: (key: string) => Promise<unknown>;
   readonly report: (error: unknown) => void;
 }
 
 const EXPONENT = 1.1;
 const RATES = [1, 2, 4, 8];
-/** Reads that may be under way at once: a world that has become slow is not asked faster than it answers. */
+/** Limits concurrent reads, so that a slow world does not collect a queue. */
 const IN_FLIGHT_MAX = 8;
 const CRON_EVERY_MS = 20_000;
 
@@ -68,7 +66,7 @@ export function startLoad({ keys, world, read, report }: LoadOptions): void {
     try {
       await read(keys[draw(weights, Math.random())]!);
     } catch {
-      // The read's own record tells what went wrong; the load goes on.
+      // The log of reads has the error. The load continues.
     } finally {
       inFlight--;
     }
@@ -88,7 +86,7 @@ export function startLoad({ keys, world, read, report }: LoadOptions): void {
   }
 }
 
-/** The index that `random` in [0, 1) falls on when each has a share by weight. */
+/** Returns the index that `random` in [0, 1) falls on, each with a share by its weight. */
 function draw(weights: readonly number[], random: number): number {
   let rest = random * weights.reduce((sum, weight) => sum + weight, 0);
   for (const [index, weight] of weights.entries()) {

@@ -1,6 +1,4 @@
-/**
- * Wiring: the world, the service worker, and every part of the page.
- */
+/** Wires up the world, the service worker, and every part of the page. */
 import { onRead } from "@agarose/sw";
 import "./style.css";
 import { PHOTOS } from "../samples/index.ts";
@@ -54,7 +52,7 @@ async function main(): Promise<void> {
 
   void world.start();
   showStatus(world, { state: "starting" });
-  // Images that are asked for before the service worker controls the page work too, but only the edge could tell of them.
+  // Without the service worker the images work too, but the page gets no events of their reads.
   showStatus(world, await startServiceWorker());
   startGallery(read);
 }

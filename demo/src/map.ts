@@ -1,7 +1,4 @@
-/**
- * The map: the client in the middle, PoPs and regions around it at their latency (log scale), and a flash of light for
- * every chunk that arrives.
- */
+/** The map: the client, the PoPs and regions around it at their latency (log scale), and a flash for arriving chunks. */
 import { byId, svg } from "./dom.ts";
 import { ms } from "./format.ts";
 import type { Palette } from "./palette.ts";
@@ -16,7 +13,7 @@ const RADIUS_MAX = 158;
 const NEAREST_MS = 8;
 const FARTHEST_MS = 2000;
 const RINGS_MS = [10, 100, 1000];
-/** Degrees clockwise from the top, as one would point on a globe from Europe; others are put in between. */
+/** Degrees clockwise from the top, as seen from Europe. Unknown places go in between. */
 const BEARINGS: Readonly<Record<string, number>> = {
   "pop fra": 118,
   "pop lhr": 318,
@@ -70,19 +67,19 @@ export function startMap(world: World, log: ReadLog, palette: Palette): void {
   draw();
 
   const still = matchMedia("(prefers-reduced-motion: reduce)");
-  const told = new WeakMap<object, true>();
+  const shown = new WeakSet<object>();
   log.addEventListener("read", (event) => {
     if (still.matches || document.visibilityState !== "visible") return;
     const { detail: read } = event as CustomEvent<Read>;
     const request = read.requests.at(-1) && latestEnded(read);
-    if (!request || told.has(request) || flights.childElementCount >= FLIGHTS_MAX) return;
-    told.set(request, true);
+    if (!request || shown.has(request) || flights.childElementCount >= FLIGHTS_MAX) return;
+    shown.add(request);
     const from = positions.get(request.kind === "region" ? request.source : `pop ${request.source}`);
     if (from) fly(flights, from, request.outcome);
   });
 }
 
-/** Of the requests that have ended, the one that ended last. */
+/** Returns the request that ended last. */
 function latestEnded({ requests }: Read): Read["requests"][number] | undefined {
   let latest: Read["requests"][number] | undefined;
   for (const request of requests)
@@ -101,7 +98,7 @@ function fly(layer: SVGElement, { x, y, colour }: Place, outcome: string): void 
   });
   const dot = svg("circle", { r: 3.5, style: `--c:${colour}`, class: `flight ${outcome}` });
   layer.append(line, dot);
-  // What was dropped never gets here.
+  // A dropped chunk does not arrive.
   const share = outcome === "used" ? 1 : 0.4;
   const to = { x: x + (CENTRE.x - x) * share, y: y + (CENTRE.y - y) * share };
   const path = [

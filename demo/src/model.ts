@@ -1,6 +1,4 @@
-/**
- * The model file: streamed, so that its tensor table is there after the first bytes and fills as the tensors arrive.
- */
+/** The model file: streamed, so that its tensor table appears after the first bytes and fills as the tensors arrive. */
 import { MODEL } from "../samples/index.ts";
 import { byId, h } from "./dom.ts";
 import { bytes, count, ms } from "./format.ts";
@@ -15,7 +13,7 @@ export function startModel(read: Read): void {
   const note = h(
     "p",
     { class: "note", role: "status" },
-    "A safetensors file as a vision transformer would have it, with seeded random weights.",
+    "A safetensors file in the shape of a vision transformer, with seeded random weights.",
   );
   const table = h("div", { class: "tensors" });
   byId("model").replaceChildren(h("div", { class: "line" }, button, bar), note, table);

@@ -1,6 +1,4 @@
-/**
- * The overlay that any app may show, behind a button.
- */
+/** The button of the overlay of reads, which any app can show. */
 import { byId } from "./dom.ts";
 
 export function startOverlayButton(): void {
@@ -8,7 +6,7 @@ export function startOverlayButton(): void {
   let hide: (() => void) | undefined;
   const toggle = async (): Promise<void> => {
     const { showOverlay } = await import("@agarose/sw/overlay");
-    // It has a button of its own to close it, so it may be gone already.
+    // The overlay has a close button of its own.
     const isShown = hide !== undefined && document.querySelector("agarose-overlay") !== null;
     if (isShown) hide!();
     hide = isShown ? undefined : showOverlay();

@@ -1,6 +1,6 @@
 /**
- * One colour per source, the same everywhere on the page: greens for PoPs, other hues for regions in the order of the
- * configuration. The values are in style.css, so that they follow the theme.
+ * One colour per source: greens for PoPs, other hues for regions in the order of the configuration. The values are in
+ * style.css, so that they follow the theme.
  */
 import type { WorldFile } from "./world.ts";
 
@@ -16,7 +16,7 @@ export class Palette {
     this.#pops = config.pops.map(({ name }) => name);
   }
 
-  /** A CSS value. */
+  /** Returns the colour of a source as a CSS value. */
   of(kind: "edge" | "peer" | "region", name: string): string {
     const names = kind === "region" ? this.#regions : this.#pops;
     const colours = kind === "region" ? REGION_COLOURS : POP_COLOURS;
@@ -24,7 +24,7 @@ export class Palette {
     return `var(--${kind === "region" ? "region" : "pop"}-${index})`;
   }
 
-  /** Every source with its colour, for a legend. */
+  /** Returns every source with its colour, for a legend. */
   all(): { name: string; kind: "edge" | "region"; colour: string }[] {
     const entries = (names: readonly string[], kind: "edge" | "region") =>
       names.map((name) => ({ name, kind, colour: this.of(kind, name) }));

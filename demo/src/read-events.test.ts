@@ -38,12 +38,12 @@ function request(number: number, change: Partial<RequestEvent>): ReadEvent {
 }
 
 function end(change: object = {}): ReadEvent {
-  const told = { type: "read-end", read: "r", ms: 60, status: 200, kind: "mixed", firstByteMs: 58 };
+  const defaults = { type: "read-end", read: "r", ms: 60, status: 200, kind: "mixed", firstByteMs: 58 };
   const rest = { bytes: 100, decodeMs: 0.5, decodedShards: 1, error: undefined };
-  return { ...told, ...rest, ...change } as ReadEvent;
+  return { ...defaults, ...rest, ...change } as ReadEvent;
 }
 
-describe("a read that the service worker tells of", () => {
+describe("a read that the service worker reports", () => {
   test("is followed from its start to its end, each request once", () => {
     const log = new ReadLog();
     const events = [
@@ -83,7 +83,7 @@ describe("a read that the service worker tells of", () => {
     expect(log.get("r")!.requests.map(({ outcome }) => outcome)).toEqual(["gone", "failed"]);
   });
 
-  test("has failed when its end tells an error, but not when its consumer had enough", () => {
+  test("has failed when its end has an error, but not when its consumer had enough", () => {
     const log = new ReadLog();
     applyEvent(log, START);
     applyEvent(log, end({ error: "NOT_ENOUGH_CHUNKS" }));

@@ -1,10 +1,8 @@
-/**
- * Turns what the service worker tells of its reads into reads as the page draws them.
- */
+/** Turns the events of the service worker into the reads that the page draws. */
 import type { ReadEvent } from "@agarose/sw";
 import type { Read, ReadLog, ReadRequest } from "./reads.ts";
 
-/** Brings `log` up to date with one event. Events of reads that began before the page listened are left out. */
+/** Updates `log` with one event. Ignores events of reads that began before the page listened. */
 export function applyEvent(log: ReadLog, event: ReadEvent): void {
   if (event.type === "read-start") {
     if (event.method === "GET") log.put(begun(event));
@@ -55,7 +53,7 @@ function advanced(read: Read, event: Exclude<ReadEvent, { type: "read-start" }>)
     }
     case "read-end": {
       const { ms, kind, firstByteMs, bytes, decodeMs, decodedShards, error } = event;
-      // A consumer that has enough (a video element, mostly) aborts: that is no failure.
+      // A consumer that has enough, such as a video element, aborts. That is not a failure.
       const failure = error === undefined || error === "ABORTED" ? undefined : { code: error };
       return { ...read, ms, kind, firstByteMs, bytes, decodeMs, decodedShards, error: failure };
     }

@@ -1,10 +1,10 @@
 /**
- * Reads an object as any page would, with fetch. Where no service worker answers, the edge decodes, and the read is
- * logged from what its answer tells; with one, the service worker's own events are better.
+ * Reads an object as any page does, with fetch. Without a service worker the edge decodes, and the log entry comes from the
+ * headers of the answer. With one, the log entry comes from its events.
  */
 import { readOfEdgeAnswer, type Read, type ReadLog } from "./reads.ts";
 import { isControlled } from "./service-worker.ts";
-import { toldError } from "./api-error.ts";
+import { apiError } from "./api-error.ts";
 
 export interface Progress {
   /** Bytes of the object that have arrived. */
@@ -13,7 +13,7 @@ export interface Progress {
   readonly part: Uint8Array;
 }
 
-/** The whole object. Rejects with ToldError for an error status, and as fetch does. */
+/** Returns the whole object. Rejects with ApiError for an error status, and as fetch does. */
 export async function readObject(
   log: ReadLog,
   key: string,
@@ -24,7 +24,7 @@ export async function readObject(
   const controlled = isControlled();
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let received = 0;
-  // The browser's own HTTP cache would answer a second read without any chunk moving.
+  // The browser's HTTP cache would answer a second read without any request for a chunk.
   const response = await fetch(`/ec/${key}`, { cache: "no-store" });
   const record = (error?: Read["error"]): void => {
     if (controlled) return;
@@ -34,7 +34,7 @@ export async function readObject(
     log.put(readOfEdgeAnswer({ key, at, ms: performance.now() - startMs, bytes: received, kind, serverTiming, error }));
   };
   if (!response.ok || !response.body) {
-    const error = await toldError(response);
+    const error = await apiError(response);
     record({ code: error.code, message: error.message });
     throw error;
   }

@@ -1,20 +1,18 @@
-/**
- * The reads that the page has seen, in the one shape that gel, waterfall and charts draw.
- */
+/** The reads that the page has seen, in the shape that lanes, waterfall and charts draw. */
 
-/** `gone`: an older plan promised the chunk and the cache has dropped it since, so nothing is wrong with the source. */
+/** How a request ended. `gone`: the plan was older than the cache, which has dropped the chunk. The source is fine. */
 export type Outcome = "pending" | "used" | "unused" | "cancelled" | "failed" | "gone";
 
 export interface ReadRequest {
   readonly stripe: number;
-  /** Undefined where only a summary is known (reads decoded at the edge). */
+  /** Undefined in the summary of a read that the edge decoded. */
   readonly chunk: number | undefined;
   readonly source: string;
   readonly kind: "edge" | "peer" | "region";
   readonly bytes: number;
-  /** How many chunks this entry stands for; 1 but for a summary. */
+  /** How many chunks this entry covers: 1, or more in a summary. */
   readonly chunks: number;
-  /** Since the read began. */
+  /** Milliseconds since the read began. */
   readonly startMs: number;
   readonly endMs: number | undefined;
   readonly outcome: Outcome;
@@ -24,24 +22,24 @@ export interface ReadRequest {
 export interface Read {
   readonly id: string;
   readonly key: string;
-  /** Who put the object together. */
+  /** Who decoded the object. */
   readonly decoder: "service worker" | "edge";
-  /** Date.now() when it began. */
+  /** When it began, in milliseconds since 1970. */
   readonly at: number;
   readonly range: string | undefined;
   readonly k: number | undefined;
   readonly delta: number | undefined;
   readonly requests: readonly ReadRequest[];
-  /** Undefined while under way. */
+  /** Duration. Undefined while the read is in progress. */
   readonly ms: number | undefined;
-  /** When it was known what to fetch, and who said so. */
+  /** When the plan was known, and its source. */
   readonly plan: { readonly ms: number; readonly from: string; readonly pop: string | undefined } | undefined;
   /** When the first stripe was complete. */
   readonly firstByteMs: number | undefined;
-  /** When the plan's own model expected that. */
+  /** When the plan's model expected it. */
   readonly expectedMs: number | undefined;
   readonly kind: string | undefined;
-  /** Bytes handed over. */
+  /** Bytes that the page received. */
   readonly bytes: number;
   readonly decodeMs: number;
   readonly decodedShards: number;
@@ -50,7 +48,7 @@ export interface Read {
 
 const READS_MAX = 400;
 
-/** Holds the latest reads by id. Dispatches `read` for each change, with the read as `detail`. */
+/** The latest reads by id. Dispatches `read` for each change, with the read as `detail`. */
 export class ReadLog extends EventTarget {
   readonly #reads = new Map<string, Read>();
 
@@ -70,7 +68,7 @@ export class ReadLog extends EventTarget {
   }
 }
 
-/** Chunks that were used, and those of them that a cache at the edge gave. */
+/** Counts the chunks that a read used, and those of them from a cache at the edge. */
 export function usedChunks(read: Read): { edge: number; all: number } {
   let edge = 0;
   let all = 0;
@@ -83,7 +81,7 @@ export function usedChunks(read: Read): { edge: number; all: number } {
 }
 
 /**
- * A read that the edge decoded, from what its answer tells: per source how many chunks and the slowest one's time, as in
+ * Returns a read that the edge decoded, from its Server-Timing header: the chunks and the slowest time of each source, as in
  * `edge-fra;desc="6 chunks";dur=12.0, region-dublin;desc="3 chunks";dur=51.2, decode;desc="2 shards";dur=1.1`.
  */
 export function readOfEdgeAnswer(

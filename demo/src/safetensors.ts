@@ -6,7 +6,7 @@ export interface Tensor {
   readonly name: string;
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** Where its bytes stand in the file: [start, end). */
+  /** Its bytes are [start, end) of the file. */
   readonly start: number;
   readonly end: number;
 }

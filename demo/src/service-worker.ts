@@ -1,6 +1,4 @@
-/**
- * The service worker seen from the page.
- */
+/** The service worker as the page sees it. */
 import { register } from "@agarose/sw";
 
 export type WorkerState = "starting" | "active" | "absent";
@@ -8,8 +6,8 @@ export type WorkerState = "starting" | "active" | "absent";
 const CONTROL_WAIT_MS = 4000;
 
 /**
- * Registers the service worker and resolves once it controls the page, or after a few seconds without it, or when it
- * cannot be registered; `problem` says why not.
+ * Registers the service worker. Resolves when it controls the page, after a few seconds without it, or when the registration
+ * fails. `problem` says why.
  */
 export async function startServiceWorker(): Promise<{ state: WorkerState; problem?: string }> {
   const registered = register().then(
@@ -22,7 +20,7 @@ export async function startServiceWorker(): Promise<{ state: WorkerState; proble
   return await Promise.race([registered, late]);
 }
 
-/** Whether a service worker answers this page's requests now. */
+/** Returns whether a service worker answers the requests of this page. */
 export function isControlled(): boolean {
   return "serviceWorker" in navigator && navigator.serviceWorker.controller !== null;
 }

@@ -1,6 +1,4 @@
-/**
- * The line at the top that says who decodes, and the place where problems are told.
- */
+/** The line at the top that says who decodes, and the place of error messages. */
 import { byId, h } from "./dom.ts";
 import { isControlled, type WorkerState } from "./service-worker.ts";
 import type { World } from "./world.ts";
@@ -11,7 +9,7 @@ const WORKER: Record<WorkerState, { tone: string; text: string }> = {
   absent: { tone: "bad", text: "no service worker: the edge decodes" },
 };
 
-/** Shows the state of the service worker and, from then on, that of the world. */
+/** Shows the state of the service worker and of the world, and keeps both current. */
 export function showStatus(world: World, worker: { state: WorkerState; problem?: string }): void {
   if (worker.problem)
     showProblem(new Error(`The service worker did not start: ${worker.problem}. The edge decodes instead.`));
@@ -31,7 +29,7 @@ export function showStatus(world: World, worker: { state: WorkerState; problem?:
   if ("serviceWorker" in navigator) navigator.serviceWorker.addEventListener("controllerchange", draw);
 }
 
-/** Tells of something that did not work, with its code, until it is closed or the next one comes. */
+/** Shows an error with its code, until the user closes it or the next one comes. */
 export function showProblem(error: unknown): void {
   const { code, message } = error as { code?: string; message?: string };
   const element = byId("problem");

@@ -9,7 +9,7 @@ import type { KvState, PopState, RegionState, World } from "./world.ts";
 const SLOW_FACTOR = 5;
 const KV_STATES: readonly KvState[] = ["ok", "slow", "stale", "down"];
 
-/** Draws the switches anew at every change of the world; `report` is told of what the control address refuses. */
+/** Draws the switches at every change of the world. `report` receives the errors of the control address. */
 export function startSwitches(world: World, palette: Palette, report: (error: unknown) => void): void {
   const element = byId("switches");
   const run = (work: () => Promise<void>) => async (): Promise<void> => {
@@ -22,7 +22,7 @@ export function startSwitches(world: World, palette: Palette, report: (error: un
   let drawn = "";
   const draw = (): void => {
     const { state } = world;
-    // Redrawing only what changed keeps the focus of the keyboard where it is.
+    // A redraw only on a change keeps the keyboard focus.
     const now = JSON.stringify([state?.client, state?.regions, state?.pops, world.problem]);
     if (now === drawn) return;
     drawn = now;
@@ -35,7 +35,7 @@ export function startSwitches(world: World, palette: Palette, report: (error: un
     h(
       "table",
       {},
-      h("thead", {}, h("tr", {}, ...["PoP", "", "client", "PoP", "cache (KV)"].map(heading))),
+      h("thead", {}, h("tr", {}, ...["PoP", "latency", "client", "state", "cache (KV)"].map(heading))),
       h("tbody", {}, ...list.map(popRow)),
     );
   const popRow = (pop: PopState): HTMLElement => {
@@ -50,7 +50,7 @@ export function startSwitches(world: World, palette: Palette, report: (error: un
         "td",
         {},
         toggle(
-          `near ${name}`,
+          `client next to ${name}`,
           here ? "here" : "move",
           here,
           run(() => world.moveClient(name)),
@@ -60,7 +60,7 @@ export function startSwitches(world: World, palette: Palette, report: (error: un
         "td",
         {},
         toggle(
-          `stop ${name}`,
+          `PoP ${name}`,
           down ? "stopped" : "stop",
           down,
           run(() => world.setPop(name, { down: !down })),
@@ -83,7 +83,7 @@ export function startSwitches(world: World, palette: Palette, report: (error: un
     h(
       "table",
       {},
-      h("thead", {}, h("tr", {}, ...["region", "", "kill", `slow`, "corrupt"].map(heading))),
+      h("thead", {}, h("tr", {}, ...["region", "latency", "state", "speed", "data"].map(heading))),
       h("tbody", {}, ...list.map(regionRow)),
     );
   const regionRow = (region: RegionState): HTMLElement => {
@@ -98,7 +98,7 @@ export function startSwitches(world: World, palette: Palette, report: (error: un
         "td",
         {},
         toggle(
-          `kill ${name}`,
+          `region ${name}`,
           down ? "dead" : "kill",
           down,
           run(() => world.setRegion(name, { down: !down })),
@@ -108,8 +108,8 @@ export function startSwitches(world: World, palette: Palette, report: (error: un
         "td",
         {},
         toggle(
-          `slow ${name}`,
-          `×${SLOW_FACTOR}`,
+          `latency of ${name}`,
+          `slow ×${SLOW_FACTOR}`,
           slow,
           run(() => world.setRegion(name, { latencyFactor: slow ? 1 : SLOW_FACTOR })),
         ),
@@ -118,8 +118,8 @@ export function startSwitches(world: World, palette: Palette, report: (error: un
         "td",
         {},
         toggle(
-          `corrupt ${name}`,
-          "bits",
+          `chunks of ${name}`,
+          "corrupt",
           corrupt > 0,
           run(() => world.setRegion(name, { corrupt: corrupt > 0 ? 0 : 1 })),
         ),
@@ -157,7 +157,14 @@ function swatch(colour: string): HTMLElement {
 function toggle(name: string, text: string, on: boolean, onclick: () => Promise<void>): HTMLElement {
   return h(
     "button",
-    { type: "button", class: "toggle", "aria-pressed": on, "aria-label": name, "data-switch": name, onclick },
+    {
+      type: "button",
+      class: "toggle",
+      "aria-pressed": on,
+      "aria-label": `${text}: ${name}`,
+      "data-switch": name,
+      onclick,
+    },
     text,
   );
 }

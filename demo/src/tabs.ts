@@ -1,10 +1,8 @@
-/**
- * Tabs as WAI-ARIA describes them: one is in the tab order, arrow keys move between them.
- */
+/** Tabs as WAI-ARIA describes them. One is in the tab order, and arrow keys move between them. */
 import { byId, h } from "./dom.ts";
 
 export interface Tab {
-  /** Of the panel in index.html. */
+  /** The id of the panel in index.html. */
   readonly id: string;
   readonly title: string;
   readonly onShow?: () => void;

@@ -1,6 +1,4 @@
-/**
- * Dark and light: as the system has it, until the button says otherwise.
- */
+/** Dark and light: the setting of the system, until the button overrides it. */
 import { byId } from "./dom.ts";
 
 const STORED = "agarose-theme";
@@ -10,8 +8,7 @@ export function startTheme(onChange: () => void): void {
   const system = matchMedia("(prefers-color-scheme: light)");
   const current = (): string => document.documentElement.dataset["theme"] ?? (system.matches ? "light" : "dark");
   const show = (): void => {
-    button.textContent = current() === "dark" ? "Light" : "Dark";
-    button.setAttribute("aria-label", `Use the ${current() === "dark" ? "light" : "dark"} theme`);
+    button.textContent = current() === "dark" ? "Light theme" : "Dark theme";
   };
   const stored = localStorage.getItem(STORED);
   if (stored) document.documentElement.dataset["theme"] = stored;

@@ -1,6 +1,6 @@
 /**
- * The video: plain <video> on a path below /ec/. A seek becomes a Range request, which reads only the stripes it needs.
- * What the browser asked for is listed below the picture.
+ * The video: a plain <video> on a path below /ec/. A seek becomes a Range request, which reads only the stripes it needs. A
+ * list below the picture shows these requests.
  */
 import { VIDEO } from "../samples/index.ts";
 import { byId, h } from "./dom.ts";
@@ -10,10 +10,10 @@ import type { Read, ReadLog } from "./reads.ts";
 const SEEKS_SECONDS = [3, 12, 24, 36, 46];
 const LISTED_MAX = 9;
 
-/** Returns what to call when the video comes into sight: nothing of it is read before. */
+/** Draws the tab. Returns a function that loads the video, for when the tab becomes visible. */
 export function startVideo(log: ReadLog): () => void {
   const video = h("video", { class: "large", controls: true, muted: true, playsinline: true, preload: "metadata" });
-  const note = h("p", { class: "note", role: "status" }, "Seek anywhere: the picture carries its own time code.");
+  const note = h("p", { class: "note", role: "status" }, "Seek anywhere. The picture shows its own time code.");
   const seeks = SEEKS_SECONDS.map((second) =>
     h(
       "button",
@@ -30,7 +30,7 @@ export function startVideo(log: ReadLog): () => void {
   let seekingSince = 0;
   video.addEventListener("seeking", () => (seekingSince = performance.now()));
   video.addEventListener("seeked", () => {
-    note.textContent = `The picture at ${video.currentTime.toFixed(1)} s was there ${ms(performance.now() - seekingSince)} after the seek.`;
+    note.textContent = `The picture at ${video.currentTime.toFixed(1)} s appeared ${ms(performance.now() - seekingSince)} after the seek.`;
   });
   video.addEventListener("error", () => {
     note.textContent = `The video cannot be read: ${video.error?.message || `media error ${video.error?.code}`}. Mend the world and open this tab again.`;
@@ -56,9 +56,7 @@ function listOfRanges(log: ReadLog): HTMLElement {
     rows.set(read.id, row);
     while (body.childElementCount > LISTED_MAX) body.lastElementChild?.remove();
   });
-  const head = ["range asked for", "first stripe", "handed over", "kind"].map((name) =>
-    h("th", { scope: "col" }, name),
-  );
+  const head = ["requested range", "first stripe", "delivered", "kind"].map((name) => h("th", { scope: "col" }, name));
   return h("table", { class: "ranges" }, h("thead", {}, h("tr", {}, ...head)), body);
 }
 

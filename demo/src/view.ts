@@ -1,13 +1,11 @@
-/**
- * Which read is looked at: the newest, until a lane of the gel is chosen.
- */
+/** Which read the waterfall shows: the newest, until the user chooses a lane. */
 import { byId, h } from "./dom.ts";
-import { startGel } from "./lanes.ts";
+import { startLanes } from "./lanes.ts";
 import type { Palette } from "./palette.ts";
 import type { Read, ReadLog } from "./reads.ts";
 import { Waterfall } from "./waterfall.ts";
 
-/** A new read takes the place of the last one no sooner than this, so that it can be read under load. */
+/** A new read replaces the shown one no sooner than this, so that people can read it under load. */
 const HOLD_MS = 900;
 
 export function startReads(log: ReadLog, palette: Palette): void {
@@ -18,7 +16,7 @@ export function startReads(log: ReadLog, palette: Palette): void {
   let shownSince = 0;
   let scheduled = false;
 
-  const gel = startGel(log, palette, (read) => {
+  const lanes = startLanes(log, palette, (read) => {
     setFollowing(false);
     show(read.id);
   });
@@ -63,7 +61,7 @@ export function startReads(log: ReadLog, palette: Palette): void {
       scheduled = false;
       const read = shown === undefined ? undefined : log.get(shown);
       if (read) waterfall.draw(read);
-      gel.choose(shown);
+      lanes.choose(shown);
     });
   }
 

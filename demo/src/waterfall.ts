@@ -3,6 +3,7 @@
  */
 import { byId, h } from "./dom.ts";
 import { bytes, count, ms } from "./format.ts";
+import { describeError } from "./api-error.ts";
 import type { Palette } from "./palette.ts";
 import { usedChunks, type Outcome, type Read, type ReadRequest } from "./reads.ts";
 
@@ -11,6 +12,7 @@ const LABELLED_MAX = 30;
 /** Room for what is written behind the last bar. */
 const NOTE_SHARE = 0.22;
 
+const ARRIVED: readonly Outcome[] = ["used", "unused"];
 const NOTES: Partial<Record<Outcome, string>> = {
   pending: "…",
   unused: "not needed",
@@ -82,7 +84,8 @@ function totals(read: Read): HTMLElement {
     "div",
     { class: "totals" },
     h("p", { class: "what" }, h("b", {}, read.key), read.range ? ` ${read.range}` : "", kindBadge(read)),
-    read.error && h("p", { class: "problem" }, h("code", {}, read.error.code), ` ${read.error.message ?? ""}`),
+    read.error &&
+      h("p", { class: "problem" }, h("code", {}, read.error.code), ` ${read.error.message ?? explain(read)}`),
     h(
       "dl",
       {},
@@ -107,9 +110,18 @@ function totals(read: Read): HTMLElement {
   );
 }
 
+/** Counts the chunks that arrived of the stripe that failed. */
+function explain({ error, k, requests }: Read): string {
+  const stripe = Math.max(0, ...requests.map((request) => request.stripe));
+  const arrived = requests.filter((request) => request.stripe === stripe && ARRIVED.includes(request.outcome));
+  const numbers =
+    k === undefined || error!.code !== "NOT_ENOUGH_CHUNKS" ? {} : { needed: k, available: arrived.length };
+  return describeError(error!.code, numbers);
+}
+
 function firstStripe({ firstByteMs, ms: whole }: Read): string {
   if (firstByteMs !== undefined) return ms(firstByteMs);
-  return whole === undefined ? "…" : "not told";
+  return whole === undefined ? "…" : "unknown";
 }
 
 function requestsText({ k, delta, requests, decoder }: Read): [value: string, note: string] {
@@ -136,7 +148,7 @@ function kindBadge({ kind, decoder, error }: Read): HTMLElement {
 /** From the start to the moment when it was known what to fetch. */
 function planRow({ ms: at, from, pop }: NonNullable<Read["plan"]>, end: number): HTMLElement {
   const who =
-    { known: "known already", edge: `told by ${pop ?? "the edge"}`, region: "from a region's manifest" }[from] ?? from;
+    { known: "already known", edge: `from ${pop ?? "the edge"}`, region: "from a region's manifest" }[from] ?? from;
   return spanRow("plan", 0, at, end, who);
 }
 
@@ -185,7 +197,7 @@ function niceStep(raw: number): number {
   return power * ([1, 2, 5, 10].find((factor) => factor * power >= raw) ?? 10);
 }
 
-/** The same for who cannot see bars. */
+/** The same as a table, for screen readers. */
 function table(read: Read): HTMLElement {
   const rows = (): HTMLElement[] =>
     read.requests.map((request) => {

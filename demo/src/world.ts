@@ -1,8 +1,6 @@
-/**
- * The local world as the page knows it: where its control address is, and what its state is now.
- */
+/** The local world as the page sees it: its control address and its state. */
 import type { WorkerMessage } from "@agarose/sw";
-import { ToldError, toldError } from "./api-error.ts";
+import { ApiError, apiError } from "./api-error.ts";
 
 export type KvState = "ok" | "down" | "slow" | "stale";
 
@@ -11,7 +9,7 @@ export interface RegionState {
   readonly down: boolean;
   readonly latencyFactor: number;
   readonly corrupt: number;
-  /** From where the client is now, without faults. */
+  /** From the place of the client, without faults. */
   readonly latencyMs: number;
 }
 
@@ -27,14 +25,14 @@ export interface WorldState {
   readonly client: { readonly near: string };
   readonly regions: readonly RegionState[];
   readonly pops: readonly PopState[];
-  /** When the Cron Trigger was run, oldest first (milliseconds since 1970). */
+  /** When runs of the Cron Trigger ended, oldest first, in milliseconds since 1970. */
   readonly cronRuns: readonly number[];
   readonly code: { readonly k: number; readonly m: number };
-  /** All latencies are those of the paper's table times this. */
+  /** Multiplies every latency of the geography. */
   readonly scale: number;
 }
 
-/** What the page's own host says of the world. */
+/** The content of `/world.json`. */
 export interface WorldFile {
   readonly control?: string;
   readonly config: {
@@ -50,7 +48,7 @@ const POLL_MS = 3000;
 export class World extends EventTarget {
   readonly file: WorldFile;
   state: WorldState | undefined;
-  /** Why the control address cannot be used now. */
+  /** Why the control address does not work. Undefined when it works. */
   problem: string | undefined;
 
   constructor(file: WorldFile) {
@@ -67,7 +65,7 @@ export class World extends EventTarget {
 
   async moveClient(near: string): Promise<void> {
     await this.#change("client", { near });
-    measureAnew();
+    measureAgain();
   }
 
   setRegion(name: string, change: { down?: boolean; latencyFactor?: number; corrupt?: number }): Promise<void> {
@@ -80,10 +78,10 @@ export class World extends EventTarget {
 
   async reset(): Promise<void> {
     await this.#change("reset", {});
-    measureAnew();
+    measureAgain();
   }
 
-  /** Runs the Cron Trigger of all PoPs and resolves when they are done. */
+  /** Runs the Cron Trigger of all PoPs. Resolves when they are done. */
   async cron(): Promise<void> {
     await this.#change("cron", {});
   }
@@ -97,7 +95,7 @@ export class World extends EventTarget {
   async #poll(): Promise<void> {
     try {
       const answer = await this.#send("GET", "state");
-      if (!isState(answer)) throw new ToldError("CONTROL_ODD", "the control address answers with something else");
+      if (!isState(answer)) throw new ApiError("CONTROL_ODD", "the control address answers with something else");
       this.#adopt(answer);
     } catch (error) {
       this.problem = (error as Error).message;
@@ -113,20 +111,20 @@ export class World extends EventTarget {
 
   async #send(method: "GET" | "POST", path: string, body?: object): Promise<unknown> {
     const { control } = this.file;
-    if (!control) throw new ToldError("CONTROL_MISSING", "this page was started without a control address");
+    if (!control) throw new ApiError("CONTROL_MISSING", "this page was started without a control address");
     const response = await fetch(`${control.replace(/\/$/, "")}/${path}`, {
       method,
       ...(body && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
     }).catch((error: unknown) => {
-      throw new ToldError("CONTROL_SILENT", `the control address ${control} does not answer (${String(error)})`);
+      throw new ApiError("CONTROL_SILENT", `the control address ${control} does not answer (${String(error)})`);
     });
-    if (!response.ok) throw await toldError(response);
+    if (!response.ok) throw await apiError(response);
     return await response.json();
   }
 }
 
-/** Every distance changes when the client moves, and the service worker cannot know. */
-function measureAnew(): void {
+/** Makes the service worker measure again, because it cannot notice that the client has moved. */
+function measureAgain(): void {
   navigator.serviceWorker?.controller?.postMessage({ agarose: "probe" } satisfies WorkerMessage);
 }
 

@@ -1,12 +1,21 @@
+/** The demo page of the repository, with its samples. */
+import { AxeBuilder } from "@axe-core/playwright";
+import type { Page } from "@playwright/test";
 import { expect, test } from "@agarose/dev-world/playwright";
 
 test.use({ worldOptions: { demo: true, scale: 0.02 } });
 
-test("the demo page shows its photographs through the service worker", async ({ page, world }) => {
+/** Opens the page and waits until the service worker and the first photograph are there. */
+async function openDemo(page: Page): Promise<void> {
+  await page.goto("/");
+  await expect(page.getByText("service worker decodes")).toBeVisible({ timeout: 20_000 });
+  await expect(page.locator("#waterfall .totals")).toBeVisible();
+}
+
+test("the demo page shows its photographs through the service worker", async ({ page }) => {
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(error.message));
-  await page.goto(world.app);
-  await expect(page.getByText("service worker decodes")).toBeVisible({ timeout: 20_000 });
+  await openDemo(page);
   const photographs = page.locator("img[src*='/ec/photos/']");
   await expect(photographs.first()).toBeVisible();
   await expect
@@ -16,4 +25,55 @@ test("the demo page shows its photographs through the service worker", async ({ 
     .toBe(0);
   expect(await photographs.count()).toBeGreaterThanOrEqual(12);
   expect(errors).toEqual([]);
+});
+
+test("with too few chunks left, the error says how many are needed and how many are available", async ({
+  page,
+  world,
+}) => {
+  await openDemo(page);
+  for (const name of ["frankfurt", "dublin", "n-virginia"]) await world.region(name).down();
+  for (const { name } of world.pops) await world.pop(name).kv("down");
+  await page.getByRole("button", { name: "Read Picos de Europa" }).click();
+  const caption = page.locator("#photos figcaption");
+  await expect(caption).toContainText("NOT_ENOUGH_CHUNKS", { timeout: 20_000 });
+  await expect(caption).toContainText(/9 chunks .*6/);
+  await expect(page.locator("#waterfall .problem")).toContainText(/NOT_ENOUGH_CHUNKS 9 chunks are needed/);
+  expect((await caption.textContent())!.match(/NOT_ENOUGH_CHUNKS/g)).toHaveLength(1);
+  expect(await world.region("dublin").fired()).toBeGreaterThan(0);
+});
+
+for (const colorScheme of ["light", "dark"] as const) {
+  for (const width of [1440, 390]) {
+    test(`axe finds nothing wrong with the page, ${colorScheme}, ${width} px wide, with its overlay`, async ({
+      page,
+    }) => {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 900 });
+      await openDemo(page);
+      await page.getByRole("button", { name: "Overlay of reads" }).click();
+      await page.getByRole("button", { name: "Read Bridge" }).click();
+      await expect(page.locator("agarose-overlay li")).not.toHaveCount(0);
+      await expect(page.locator("#switches table")).toHaveCount(2);
+      const { violations } = await new AxeBuilder({ page }).analyze();
+      const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+      expect(found).toEqual([]);
+    });
+  }
+}
+
+test("at 390 px nothing overflows, and every control is at least 24 px large", async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await openDemo(page);
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  expect(width).toBe(390);
+  const small = await page
+    .locator("button:visible, select:visible, input:visible, summary:visible")
+    .evaluateAll((controls) =>
+      controls.flatMap((control) => {
+        const { width: wide, height } = control.getBoundingClientRect();
+        return wide < 24 || height < 24 ? [`${control.outerHTML.slice(0, 80)} ${wide} x ${height}`] : [];
+      }),
+    );
+  expect(small).toEqual([]);
 });

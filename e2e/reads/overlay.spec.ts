@@ -23,7 +23,7 @@ test("the overlay lists reads with their waterfall, and the console has a line f
   await expect(overlay.locator("li").filter({ hasText: "seen/one" })).toContainText("200 origin, 300.0 kB in");
   await expect(overlay.locator("li").filter({ hasText: "seen/one" }).locator("rect")).not.toHaveCount(0);
   await expect(overlay.locator(".failed")).toContainText("seen/nothing failed with OBJECT_NOT_FOUND");
-  await expect(overlay.locator("header span")).toHaveText("300.0 kB read, 0 B without a bucket");
+  await expect(overlay.locator(".head span")).toHaveText("300.0 kB read, 0 B without a bucket");
   await expect.poll(() => lines.filter((line) => line.startsWith("agarose: seen/")).length).toBe(2);
   await overlay.getByRole("button").click();
   await expect(overlay).toHaveCount(0);

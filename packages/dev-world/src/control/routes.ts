@@ -30,7 +30,7 @@ export interface ControlContext {
 /** One route. */
 export interface Route {
   readonly method: "GET" | "POST" | "PUT";
-  /** A word in capitals stands for any text; as the last one, with slashes too. */
+  /** NAME and KEY match any text, KEY with slashes. */
   readonly path: string;
   readonly does: string;
   /** Fields of the JSON body; all are optional unless the text says otherwise. */

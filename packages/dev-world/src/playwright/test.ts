@@ -20,7 +20,7 @@ export interface WorldWorkerFixtures {
   readonly world: LocalWorld;
 }
 
-const START_MS_MAX = 60_000;
+const START_MS_MAX = 120_000;
 
 /** Playwright's `test` with a world whose app is the base URL of every page. */
 export const test = base.extend<WorldFixtures, WorldWorkerFixtures>({

@@ -16,8 +16,8 @@ const COLOURS = { edge: "#7fd18c", peer: "#6fb7e8", region: "#e0b060" } as const
 const STYLE = `
 :host { position: fixed; right: 8px; bottom: 8px; z-index: 2147483647; width: min(420px, calc(100vw - 16px)); max-height: 60vh;
   overflow: auto; background: #16181dee; color: #e8e8e8; font: 11px/1.4 ui-monospace, monospace; border-radius: 6px; }
-header { display: flex; justify-content: space-between; padding: 6px 8px; position: sticky; top: 0; background: #16181d; }
-button { all: unset; cursor: pointer; padding: 0 4px; }
+.head { display: flex; justify-content: space-between; padding: 6px 8px; position: sticky; top: 0; background: #16181d; }
+button { all: unset; cursor: pointer; min-width: 24px; line-height: 24px; text-align: center; }
 button:focus-visible { outline: 1px solid currentColor; }
 ol { list-style: none; margin: 0; padding: 0 8px 8px; }
 li { padding: 4px 0; border-top: 1px solid #333; overflow-wrap: anywhere; }
@@ -46,15 +46,18 @@ function overlayClass(): CustomElementConstructor {
       // A style element would need the page's policy to allow it.
       const style = new CSSStyleSheet();
       style.replaceSync(STYLE);
-      const header = document.createElement("header");
+      // Not a header element, which would be a second banner of the page.
+      const head = document.createElement("div");
+      head.className = "head";
       const close = document.createElement("button");
       close.textContent = "×";
       close.ariaLabel = "Close the list of reads";
       close.addEventListener("click", () => this.remove());
-      header.append(this.#totals, close);
+      head.append(this.#totals, close);
       const shadow = this.shadowRoot ?? this.attachShadow({ mode: "open" });
       shadow.adoptedStyleSheets = [style];
-      shadow.replaceChildren(header, this.#list);
+      shadow.replaceChildren(head, this.#list);
+      this.role = "region";
       this.ariaLabel = "Reads through Agarose";
       this.#stop = onRead((event) => {
         const summary = summarized(this.#reads.get(event.read), event);

@@ -26,8 +26,9 @@ export interface Page {
 /** Serves the app or the demo page on `port`. Throws USAGE when the app is neither a folder nor a URL. */
 export async function startPage(world: World, control: string, { port, app }: PageOptions): Promise<Page> {
   const { dropInFiles } = await import("@agarose/sw/files");
-  let files: ReturnType<typeof dropInFiles> | undefined;
-  const shared = { world, port, dropInFiles: () => (files ??= dropInFiles()) };
+  // A clone builds them, which must not delay the first visit.
+  const files = await dropInFiles();
+  const shared = { world, port, dropInFiles: async () => files };
   if (app !== undefined) {
     const { startAppHost } = await import("@agarose/dev-world/app-host");
     return startAppHost({ ...shared, app: app === true ? undefined : app });
