@@ -103,8 +103,13 @@ export async function readObject(world: TestWorld, key: string): Promise<{ kind:
 }
 
 /** Puts an object and has it cached in whole, k = 4 chunks of every stripe; returns its version. */
-export async function putCached(world: TestWorld, key: string, content: Uint8Array): Promise<string> {
-  const { version } = await world.put(key, content);
+export async function putCached(
+  world: TestWorld,
+  key: string,
+  content: Uint8Array,
+  options?: PutOptions,
+): Promise<string> {
+  const { version } = await world.put(key, content, options);
   await readObject(world, key);
   await world.pops.cron(POP);
   const { cache, lastPeriod } = await world.status();

@@ -1,84 +1,163 @@
 /**
- * What all reads of one isolate may hold at once. A Worker has 128 MB, however many clients read however large objects, and
- * an isolate beyond that ends with all its reads; so a read takes its share, and one that finds no room waits or does without.
+ * The memory that all reads of one isolate may hold at once. A Worker has 128 MB, and an isolate beyond that ends with all
+ * its reads. A read therefore takes a lease; without room it waits or does without.
+ *
+ * A lease does not last forever: its client may have left without a signal, its invocation may have been killed, or the
+ * client may read too slowly. A lease whose client takes nothing for 30 s expires, and after 10 s where others wait.
  */
 import { AgaroseError, type Clock } from "@agarose/core";
+import { sleep } from "../platform/async.ts";
 
 /**
- * Of 128 MB: the rest is for code, the chunk cache's memory, the codec's, and garbage that is not collected yet. Sixteen stripes of
- * 4 MiB, with the padding of their shards.
+ * The rest of the 128 MB is for code, the chunk cache's memory, the codec's, and garbage that is not collected yet. These are
+ * sixteen stripes of 4 MiB, with the padding of their shards.
  */
 export const READ_BYTES_MAX = 65 * 1024 * 1024;
 /** As long as one stripe may take: a late first byte is better than an error, up to here. */
 const WAIT_MS = 30_000;
-const LOOK_MS = 25;
-/** Reads of one object at one time hold mostly the same stripes (`StripeCoalescing`): all but the first count for so much. */
+const POLL_MS = 25;
+/** A client that takes nothing for so long has stalled. */
+export const STALLED_MS = 30_000;
+/** The same while another read waits for memory. */
+export const STALLED_MS_CONTENDED = 10_000;
+/** A client that takes nothing for so long gets no stripes ahead. */
+const SLOW_MS = 5_000;
+/** Concurrent reads of one object hold mostly the same stripes (`StripeCoalescing`): all but the first count this much. */
 const SAME_OBJECT = 0.25;
+/** The share of the memory that the reads of one client address may hold. */
+const CLIENT_SHARE = 0.5;
 
-/** The part of one read. */
+/** What a lease is for. */
+export interface LeaseRequest {
+  /** Reads of one version share stripes. */
+  readonly version: string;
+  /** Bytes of one unit: a stripe with its overhead. */
+  readonly bytes: number;
+  /** The client's address; undefined where the platform does not report one: then no limit per client applies. */
+  readonly client?: string | undefined;
+}
+
+/** The memory of one read. */
 export interface MemoryLease {
-  /** How many units it may hold now: at least one. Changes as other reads come and go. */
+  /** Returns how many units the read may hold now: at least one. It changes as other reads come and go. */
   units(): number;
+  /** Notes that the client has taken bytes. */
+  progress(): void;
+  /** Returns whether the lease has ended: the read must stop. A stalled lease expires here. */
+  hasEnded(): boolean;
+  /** Ends the lease; a second call does nothing. */
   release(): void;
 }
 
+interface Held {
+  readonly version: string;
+  readonly counted: number;
+  readonly client: string | undefined;
+  progressMs: number;
+}
+
+/** The leases of one isolate. */
 export class MemoryBudget {
   readonly #clock: Clock;
   readonly #bytesMax: number;
+  readonly #held = new Set<Held>();
+  readonly #readsOf = new Map<string, number>();
+  /** By client address. */
+  readonly #bytesOf = new Map<string, number>();
   /** One unit of every read. */
   #bytes = 0;
-  #reads = 0;
-  readonly #readsOf = new Map<string, number>();
+  #expired = 0;
 
   constructor(clock: Clock, bytesMax = READ_BYTES_MAX) {
     this.#clock = clock;
     this.#bytesMax = bytesMax;
   }
 
-  /** Reads that have a share. */
+  /** Reads that have a lease. */
   get reads(): number {
-    return this.#reads;
+    return this.#held.size;
   }
 
-  /** A share of units of `bytes` each, or undefined while there is room for none. A lone read always gets one. */
-  tryAcquire(version: string, bytes: number): MemoryLease | undefined {
-    const others = this.#readsOf.get(version) ?? 0;
-    const counted = others > 0 ? SAME_OBJECT * bytes : bytes;
-    if (this.#reads > 0 && this.#bytes + counted > this.#bytesMax) return undefined;
-    this.#reads++;
-    this.#bytes += counted;
-    this.#readsOf.set(version, others + 1);
-    let released = false;
+  /** Leases that have expired because their client stalled or left. */
+  get expired(): number {
+    return this.#expired;
+  }
+
+  /** Returns a lease, or undefined while there is no room. A lone read always gets one. */
+  tryAcquire(request: LeaseRequest): MemoryLease | undefined {
+    this.#expire(STALLED_MS);
+    if (!this.#fits(request)) this.#expire(STALLED_MS_CONTENDED);
+    if (!this.#fits(request)) return undefined;
+    const { version, client } = request;
+    const held: Held = { version, client, counted: this.#counted(request), progressMs: this.#clock.now() };
+    this.#held.add(held);
+    this.#bytes += held.counted;
+    this.#readsOf.set(version, (this.#readsOf.get(version) ?? 0) + 1);
+    if (client !== undefined) this.#bytesOf.set(client, (this.#bytesOf.get(client) ?? 0) + held.counted);
     return {
-      units: () => Math.max(1, Math.floor(this.#bytesMax / this.#bytes)),
-      release: () => {
-        if (released) return;
-        released = true;
-        this.#reads--;
-        this.#bytes -= counted;
-        const left = this.#readsOf.get(version)! - 1;
-        if (left > 0) this.#readsOf.set(version, left);
-        else this.#readsOf.delete(version);
+      units: () => (this.#idleMs(held) >= SLOW_MS ? 1 : Math.max(1, Math.floor(this.#bytesMax / this.#bytes))),
+      progress: () => void (held.progressMs = this.#clock.now()),
+      hasEnded: () => {
+        this.#expire(STALLED_MS);
+        return !this.#held.has(held);
       },
+      release: () => this.#end(held),
     };
   }
 
-  /** The same, once there is room. Rejects with BUSY after a while, or with the signal's reason. */
-  async acquire(version: string, bytes: number, signal: AbortSignal): Promise<MemoryLease> {
+  /** Resolves to a lease once there is room. Rejects with BUSY after 30 s, or with the signal's reason. */
+  async acquire(request: LeaseRequest, signal: AbortSignal): Promise<MemoryLease> {
     const startMs = this.#clock.now();
     for (;;) {
       signal.throwIfAborted();
-      const share = this.tryAcquire(version, bytes);
-      if (share) return share;
+      const lease = this.tryAcquire(request);
+      if (lease) return lease;
       if (this.#clock.now() - startMs >= WAIT_MS) {
         throw new AgaroseError(
           "BUSY",
-          `${this.#reads} reads hold the ${this.#bytesMax} bytes that this PoP has for reads: ask again, or another PoP`,
-          { reads: this.#reads, bytesMax: this.#bytesMax },
+          `${this.reads} reads hold the ${this.#bytesMax} bytes that this PoP has for reads: retry, or ask another PoP`,
+          { reads: this.reads, bytesMax: this.#bytesMax },
         );
       }
-      // By looking, not by being told: a promise of one invocation must not be settled by another.
-      await new Promise<void>((resolve) => this.#clock.after(LOOK_MS, resolve));
+      // A promise of one invocation must not be settled by another, so a waiting read polls.
+      await sleep(POLL_MS, this.#clock);
     }
   }
+
+  #fits(request: LeaseRequest): boolean {
+    if (this.reads === 0) return true;
+    const counted = this.#counted(request);
+    if (this.#bytes + counted > this.#bytesMax) return false;
+    const ofClient = request.client === undefined ? 0 : (this.#bytesOf.get(request.client) ?? 0);
+    return ofClient === 0 || ofClient + counted <= CLIENT_SHARE * this.#bytesMax;
+  }
+
+  #counted({ version, bytes }: LeaseRequest): number {
+    return (this.#readsOf.get(version) ?? 0) > 0 ? SAME_OBJECT * bytes : bytes;
+  }
+
+  #idleMs({ progressMs }: Held): number {
+    return this.#clock.now() - progressMs;
+  }
+
+  #expire(stalledMs: number): void {
+    for (const held of this.#held) {
+      if (this.#idleMs(held) < stalledMs) continue;
+      this.#expired++;
+      this.#end(held);
+    }
+  }
+
+  #end(held: Held): void {
+    if (!this.#held.delete(held)) return;
+    this.#bytes -= held.counted;
+    subtract(this.#readsOf, held.version, 1);
+    if (held.client !== undefined) subtract(this.#bytesOf, held.client, held.counted);
+  }
+}
+
+function subtract(counts: Map<string, number>, name: string, by: number): void {
+  const left = (counts.get(name) ?? 0) - by;
+  if (left > 0) counts.set(name, left);
+  else counts.delete(name);
 }

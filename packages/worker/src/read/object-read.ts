@@ -21,6 +21,7 @@ import type { Configuration } from "../state/configuration.ts";
 import { EdgeSource } from "./edge-source.ts";
 import type { Invocation } from "./invocation.ts";
 import type { MemoryLease } from "./memory-budget.ts";
+import { keepAlive, pacedBody } from "./paced-body.ts";
 import { costOf, readCost, withinReach, type ReadCost } from "./subrequest-budget.ts";
 
 /** Two stripes of the default size, as far as the other reads of this isolate leave room. */
@@ -29,6 +30,14 @@ const WINDOW_BYTES = 8 * 1024 * 1024;
 const STRIPE_MEMORY = 1.5;
 /** Objects of tiny stripes must not queue thousands of requests. */
 const WINDOW_STRIPES = 16;
+
+/** The client that a read is for. */
+export interface ClientOfRead {
+  /** The platform aborts it when the client leaves. */
+  readonly signal: AbortSignal;
+  /** The client's address, or undefined where the platform does not report one. */
+  readonly client: string | undefined;
+}
 
 /**
  * Resolves to the response when the first stripe has been read, so that a read which cannot succeed gets an error status.
@@ -40,29 +49,35 @@ export async function readObject(
   invocation: Invocation,
   manifest: Manifest,
   wanted: ObjectAnswer,
-  signal: AbortSignal,
+  { signal, client }: ClientOfRead,
 ): Promise<Response> {
   const { memory, settings, traffic } = invocation.isolate;
   const placed = await locate(invocation, manifest);
   const { status, headers, range } = withinReach(wanted, manifest, placed.cost, settings.subrequestsMax);
-  const lease = await memory.acquire(
-    manifest.version,
-    STRIPE_MEMORY * Math.min(manifest.stripeBytes, manifest.bytes),
-    signal,
-  );
-  const read = await open(invocation, manifest, placed, range!, lease).catch((error: unknown) => {
+  const bytes = STRIPE_MEMORY * Math.min(manifest.stripeBytes, manifest.bytes);
+  const lease = await memory.acquire({ version: manifest.version, bytes, client }, signal);
+  const opening = open(invocation, manifest, placed, range!, lease, signal);
+  const read = await keepAlive(lease, invocation.isolate.clock, opening).catch((error: unknown) => {
     lease.release();
     throw error;
   });
   traffic.opened(read.report);
-  const body = new FixedLengthStream(range!.end - range!.start);
-  const sent = read.body.pipeTo(body.writable).catch((error: unknown) => {
-    // The status is sent, so the only way to report the error is to cut the body off. A client that left is no failure.
-    if (error instanceof AgaroseError && error.code !== "ABORTED") {
-      log("warn", "read cut off", { key: manifest.key, version: manifest.version, error });
-    }
+  const reader = read.body.getReader();
+  const paced = pacedBody({
+    next: async () => (await reader.read()).value,
+    lease,
+    signal,
+    clock: invocation.isolate.clock,
+    onEnd(error) {
+      reader.cancel(error).catch(() => {});
+      // The status is sent, so the only way to report the error is to cut the body off. A client that left is no failure.
+      if (error instanceof AgaroseError && error.code !== "ABORTED") {
+        log("warn", "read cut off", { key: manifest.key, version: manifest.version, error });
+      }
+    },
   });
-  invocation.waitUntil(sent.finally(() => lease.release()));
+  const body = new FixedLengthStream(range!.end - range!.start);
+  invocation.waitUntil(paced.pipeTo(body.writable).catch(() => {}));
   return new Response(body.readable, {
     status,
     headers: {
@@ -98,6 +113,7 @@ async function open(
   { configuration, cached, peers, cost }: Located,
   range: ByteRange,
   lease: MemoryLease,
+  signal: AbortSignal,
 ): Promise<ObjectRead> {
   const { settings, cache, clock, codec, coalescing, breakers } = invocation.isolate;
   const { version } = manifest;
@@ -128,12 +144,13 @@ async function open(
     random: Math.random,
     delta: settings.delta,
     windowBytes: () => Math.min(WINDOW_BYTES, Math.min(WINDOW_STRIPES, lease.units()) * manifest.stripeBytes),
-    share: (stripe, read, signal) => {
+    signal,
+    share: (stripe, read, ofStripe) => {
       // A read that leads some stripes and follows at others repeats its GETs each time, so it must be able to pay for them.
       const isAffordable = invocation.subrequests.allows(cost.span + costOf(cost, end - stripe));
       return isAffordable
-        ? coalescing.read({ version, stripe, read, signal, waitUntil: invocation.waitUntil })
-        : read(signal);
+        ? coalescing.read({ version, stripe, read, signal: ofStripe, waitUntil: invocation.waitUntil })
+        : read(ofStripe);
     },
     onRequest: (record) => noteRequest(record, invocation, version, cached),
   });

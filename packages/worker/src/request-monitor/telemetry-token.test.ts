@@ -81,7 +81,7 @@ test.each([
   ["2001:DB8:0001:2::6", "2001:db8:1:2/64"],
   ["2001:db8::", "2001:db8:0:0/64"],
   ["::1", "0:0:0:0/64"],
-  [null, "unknown"],
+  [null, undefined],
 ])("the client at %s counts as %s", (header, address) => {
   expect(clientAddress({ get: () => header })).toBe(address);
 });

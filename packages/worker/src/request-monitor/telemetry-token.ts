@@ -29,6 +29,9 @@ const ASK_AGAIN_MS = 5_000;
 /** Tokens that are kept during a term: a busy client costs one HMAC a term. */
 const TOKENS_MAX = 10_000;
 
+/** Stands for the address of every client outside Cloudflare. */
+const UNKNOWN_ADDRESS = "unknown";
+
 /** Issues and checks tokens. */
 export class TelemetryTokens {
   readonly #pop: string;
@@ -62,7 +65,7 @@ export class TelemetryTokens {
   }
 
   /** Returns a token for the client at `address`. Throws INTERNAL before `setKey`. */
-  async issue(address: string): Promise<string> {
+  async issue(address = UNKNOWN_ADDRESS): Promise<string> {
     const term = this.#currentTerm();
     if (term !== this.#term || this.#issued.size >= TOKENS_MAX) {
       this.#issued.clear();
@@ -80,7 +83,7 @@ export class TelemetryTokens {
    * Checks that this PoP issued `token` recently to the client at `address`, in constant time. Returns a name for the
    * client that hides its address and stays the same in all terms. Throws FORBIDDEN.
    */
-  async check(token: unknown, address: string): Promise<string> {
+  async check(token: unknown, address = UNKNOWN_ADDRESS): Promise<string> {
     const [, termText = "", mac = ""] = /^(\d{1,12})\.([\w-]{43})$/.exec(typeof token === "string" ? token : "") ?? [];
     if (mac === "") throw refused(token === undefined ? "the report has no token" : "its token is malformed");
     const term = Number(termText);
@@ -107,9 +110,13 @@ export class TelemetryTokens {
   }
 }
 
-/** Returns the client's address as Cloudflare reports it. The IPv6 addresses of one customer, a /64, count as one. */
-export function clientAddress(headers: { get(name: string): string | null }): string {
-  const address = headers.get("cf-connecting-ip") ?? "unknown";
+/**
+ * Returns the client's address as Cloudflare reports it, or undefined outside Cloudflare. The IPv6 addresses of one customer,
+ * a /64, count as one.
+ */
+export function clientAddress(headers: { get(name: string): string | null }): string | undefined {
+  const address = headers.get("cf-connecting-ip");
+  if (address === null) return undefined;
   return address.includes(":") ? `${prefix64(address)}/64` : address;
 }
 

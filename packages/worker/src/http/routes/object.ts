@@ -3,6 +3,7 @@ import { isOutdated, keyInPath, objectAnswer, type Manifest, type ObjectAnswer }
 import type { Context } from "hono";
 import { Invocation } from "../../read/invocation.ts";
 import { readObject } from "../../read/object-read.ts";
+import { clientAddress } from "../../request-monitor/telemetry-token.ts";
 import { checkReader, pathOf, type AppEnv } from "../http.ts";
 
 const PREFIX = "/o/";
@@ -12,10 +13,11 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
   const invocation = new Invocation(c.env, c.executionCtx);
   const isPrivate = await checkReader(c, key);
-  const { method: requested, signal } = c.req.raw;
+  const { method: requested, headers, signal } = c.req.raw;
+  const client = { signal, client: clientAddress(headers) };
   const method = requested === "HEAD" ? "HEAD" : "GET";
   const answerOf = (found: Manifest): ObjectAnswer => {
-    const answer = objectAnswer(found, c.req.raw.headers, method);
+    const answer = objectAnswer(found, headers, method);
     return isPrivate ? unshared(answer) : answer;
   };
   const manifest = await invocation.manifest(key);
@@ -23,14 +25,14 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
   if (method === "HEAD" || !answer.range) return bodiless(answer);
   invocation.count(key);
   try {
-    return await readObject(invocation, manifest, answer, signal);
+    return await readObject(invocation, manifest, answer, client);
   } catch (error) {
     if (!isOutdated(error)) throw error;
     // The manifest in memory may name a version that is gone: the manifest in the buckets decides.
     const current = await invocation.manifest(key, { refetch: true });
     if (current.version === manifest.version) throw error;
     const again = answerOf(current);
-    return again.range ? readObject(invocation, current, again, signal) : bodiless(again);
+    return again.range ? readObject(invocation, current, again, client) : bodiless(again);
   }
 }
 

@@ -12,7 +12,9 @@ import type { Context } from "hono";
 import type { CachedStripe } from "../../read/chunk-cache.ts";
 import { Invocation } from "../../read/invocation.ts";
 import type { MemoryLease } from "../../read/memory-budget.ts";
+import { pacedBody } from "../../read/paced-body.ts";
 import { shardBytes } from "../../region-manager/region-latency.ts";
+import { clientAddress } from "../../request-monitor/telemetry-token.ts";
 import { pathOf, type AppEnv } from "../http.ts";
 import { planFor } from "./plans.ts";
 
@@ -27,25 +29,27 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const query = parseQuery(new URL(c.req.url).searchParams);
   const invocation = new Invocation(c.env, c.executionCtx);
   const { plan: planned, manifest, oic } = await planFor(c, invocation, key, query.version);
+  const headers = {
+    "content-type": BUNDLE_CONTENT_TYPE,
+    "cache-control": "no-store",
+    "x-agarose-oic": oic.toFixed(2),
+  };
+  // Hono drops the body of HEAD, so there must be none to begin with.
+  if (c.req.raw.method === "HEAD") return new Response(null, { headers });
+  const { headers: asked, signal } = c.req.raw;
+  const client = clientAddress(asked);
   invocation.count(key);
-  const { cache, memory } = invocation.isolate;
+  const { cache, memory, clock } = invocation.isolate;
   const wanted = Math.max(0, Math.min(query.to, stripeCount(manifest) - 1) - query.from + 1);
   const hasChunks = planned.cached.length > 0 && wanted > 0;
-  const lease = hasChunks
-    ? memory.tryAcquire(manifest.version, planned.cached.length * shardBytes(manifest))
-    : undefined;
+  const bytes = planned.cached.length * shardBytes(manifest);
+  const lease = hasChunks ? memory.tryAcquire({ version: manifest.version, bytes, client }) : undefined;
   // Without memory for them, the plan promises no cached chunks: the buckets have them too.
   const plan = hasChunks && !lease ? { ...planned, cached: [] } : planned;
-  const body = bundle(plan, query.from, lease ? wanted : 0, lease, (stripe) =>
+  const next = bundleParts(plan, query.from, lease ? wanted : 0, lease, (stripe) =>
     cache.read(manifest.version, stripe, plan.cached, invocation.cacheContext),
   );
-  return new Response(body, {
-    headers: {
-      "content-type": BUNDLE_CONTENT_TYPE,
-      "cache-control": "no-store",
-      "x-agarose-oic": oic.toFixed(2),
-    },
-  });
+  return new Response(pacedBody({ next, lease, signal, clock }), { headers });
 }
 
 interface Query {
@@ -79,44 +83,40 @@ function stripeIndex(query: URLSearchParams, name: string): number | undefined {
   );
 }
 
-/** Streams the plan at once, then stripe after stripe as fast as the client takes them, then the end frame. */
-function bundle(
+/** Returns a function for the parts of a bundle: the plan, then stripe after stripe, then the end frame, then undefined. */
+function bundleParts(
   plan: Plan,
   from: number,
   stripes: number,
   lease: MemoryLease | undefined,
   readStripe: (stripe: number) => Promise<CachedStripe>,
-): ReadableStream<Uint8Array> {
+): () => Promise<Uint8Array | undefined> {
   const end = from + stripes;
   const ahead: Promise<CachedStripe>[] = [];
+  const ready: Uint8Array[] = [encodePlan(plan)];
   let next = from;
   let stripe = from;
+  let hasEnded = false;
   // The stripe that is being sent counts too, until the client pulls the next one.
   const readAhead = (sending: 0 | 1): void => {
     const most = Math.min(STRIPES_AHEAD, (lease?.units() ?? 0) - sending);
     while (ahead.length < most && next < end) ahead.push(readStripe(next++));
   };
   readAhead(0);
-  return new ReadableStream<Uint8Array>(
-    {
-      start: (controller) => controller.enqueue(encodePlan(plan)),
-      async pull(controller) {
-        readAhead(0);
-        const reading = ahead.shift();
-        if (!reading) {
-          controller.enqueue(encodeFrame("end", 0, 0, EMPTY));
-          controller.close();
-          lease?.release();
-          return;
-        }
-        const value = await reading;
-        readAhead(1);
-        for (const part of partsOf(value, stripe++, plan.cached)) controller.enqueue(part);
-      },
-      cancel: () => lease?.release(),
-    },
-    { highWaterMark: 0 },
-  );
+  return async () => {
+    if (ready.length > 0) return ready.shift();
+    if (hasEnded) return undefined;
+    readAhead(0);
+    const reading = ahead.shift();
+    if (!reading) {
+      hasEnded = true;
+      return encodeFrame("end", 0, 0, EMPTY);
+    }
+    const value = await reading;
+    readAhead(1);
+    ready.push(...partsOf(value, stripe++, plan.cached));
+    return ready.shift();
+  };
 }
 
 /** Returns a stored value that holds the promised frames as it is; else the promised frames, with a miss for each gap. */

@@ -1,0 +1,111 @@
+/**
+ * Sends a body as fast as the client takes it, in small pieces, so that the isolate sees whether the client reads at all. A
+ * client that leaves or stalls ends the stream and its memory lease.
+ */
+import { AgaroseError, type Clock } from "@agarose/core";
+import type { MemoryLease } from "./memory-budget.ts";
+
+/** A client must take a piece within the stall time: 4 kB/s is fast enough. */
+const PIECE_BYTES = 128 * 1024;
+const CHECK_MS = 1_000;
+
+/** Keeps a lease alive while `task` runs. A killed invocation has no timers, so its lease expires. */
+export async function keepAlive<T>(lease: MemoryLease, clock: Clock, task: Promise<T>): Promise<T> {
+  let cancel = (): void => {};
+  const beat = (): void => {
+    lease.progress();
+    cancel = clock.after(CHECK_MS, beat);
+  };
+  beat();
+  try {
+    return await task;
+  } finally {
+    cancel();
+  }
+}
+
+/** What paces a body. */
+export interface PacedBodyOptions {
+  /** Resolves to the next part, or to undefined at the end. */
+  readonly next: () => Promise<Uint8Array | undefined>;
+  /** Undefined: the body holds so little that it needs no lease. */
+  readonly lease: MemoryLease | undefined;
+  /** The client's signal: the platform aborts it when the client leaves. */
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  /** Called once at the end of the stream, whatever ends it. */
+  readonly onEnd?: (error?: unknown) => void;
+}
+
+/** Returns the body. Its stream errors with READ_TIMEOUT when the client stalls, and as `next` rejects. */
+export function pacedBody({
+  next,
+  lease,
+  signal,
+  clock,
+  onEnd = () => {},
+}: PacedBodyOptions): ReadableStream<Uint8Array> {
+  let part = new Uint8Array(0);
+  let at = 0;
+  let hasEnded = false;
+  let isReading = false;
+  let cancelCheck = (): void => {};
+  const end = (error?: unknown): void => {
+    if (hasEnded) return;
+    hasEnded = true;
+    part = new Uint8Array(0);
+    cancelCheck();
+    signal.removeEventListener("abort", leave);
+    lease?.release();
+    onEnd(error);
+  };
+  const leave = (): void => end(signal.reason);
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        signal.addEventListener("abort", leave, { once: true });
+        if (signal.aborted) leave();
+        const check = (): void => {
+          if (hasEnded) return;
+          if (lease?.hasEnded()) {
+            const error = new AgaroseError("READ_TIMEOUT", "the client took nothing for too long");
+            end(error);
+            controller.error(error);
+            return;
+          }
+          // Only the client's own time counts, not that of the sources. An invocation that was killed has no timers.
+          if (isReading) lease?.progress();
+          cancelCheck = clock.after(CHECK_MS, check);
+        };
+        if (lease) check();
+      },
+      async pull(controller) {
+        lease?.progress();
+        try {
+          if (at >= part.length) {
+            isReading = true;
+            const following = hasEnded ? undefined : await next();
+            isReading = false;
+            if (following === undefined) {
+              end();
+              controller.close();
+              return;
+            }
+            part = following as Uint8Array<ArrayBuffer>;
+            at = 0;
+          }
+          // A copy: a piece that waits for the client must not hold its whole stripe.
+          const piece = part.length <= PIECE_BYTES ? part : part.slice(at, at + PIECE_BYTES);
+          at += piece.length;
+          lease?.progress();
+          controller.enqueue(piece);
+        } catch (error) {
+          end(error);
+          throw error;
+        }
+      },
+      cancel: (reason) => end(reason),
+    },
+    { highWaterMark: 0 },
+  );
+}
