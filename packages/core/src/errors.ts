@@ -1,8 +1,8 @@
 /**
  * The one error class of Agarose, with one code per cause, and the catalogue of all codes.
  *
- * A message carries both numbers (what was needed, what was there) and what to do next. `details` carries the same facts
- * for programs. HTTP responses and exit codes are derived from the code alone.
+ * A message carries both numbers (what was needed, what was there) and what to do next. `details` carries the same
+ * facts for programs. HTTP responses and exit codes are derived from the code alone.
  */
 
 /** False in a build whose errors carry codes and details only; not defined in any other. */
@@ -223,7 +223,8 @@ export class AgaroseError extends Error {
   declare readonly details: Readonly<Record<string, unknown>>;
 
   /**
-   * @param message both numbers and what to do next. Without one (`false`, undefined or empty), the code is the message.
+   * @param message both numbers and what to do next. Without one (`false`, undefined or empty), the code is the
+   *   message.
    * @param details the facts of the message, for programs: JSON values.
    * @param cause the failure behind this one.
    */
@@ -256,8 +257,8 @@ export function explainError(code: ErrorCode): string {
 
 /**
  * Returns `error` itself when it is an AgaroseError, and wraps everything else: an abort as ABORTED, a time-out as
- * READ_TIMEOUT, the rest as `fallback`. Packages that do not import this one throw errors of the same name and fields, and a
- * bundle may hold this class twice: those keep their code, message and details.
+ * READ_TIMEOUT, the rest as `fallback`. Packages that do not import this one throw errors of the same name and fields,
+ * and a bundle may hold this class twice: those keep their code, message and details.
  */
 export function toAgaroseError(error: unknown, fallback: ErrorCode = "INTERNAL"): AgaroseError {
   if (error instanceof AgaroseError) return error;

@@ -1,6 +1,6 @@
 /**
- * `@agarose/core`: the stored format, the late-binding reader and its sources, and the HTTP face of an object. Everything that
- * must agree between the service worker, the edge and the command line is here.
+ * `@agarose/core`: the stored format, the late-binding reader and its sources, and the HTTP face of an object.
+ * Everything that must agree between the service worker, the edge and the command line is here.
  */
 
 // Errors: one class, one code per cause.

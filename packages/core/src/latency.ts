@@ -1,21 +1,23 @@
 /**
- * How long a source takes: a running mean and spread, cheap enough to keep for every source of every client.
+ * How long a source takes: a running mean and standard deviation, cheap enough for every source of every client.
  */
 
-/** What is believed of a source's time to deliver one chunk. */
+/** The estimated time of a source to deliver one chunk. */
 export interface LatencyEstimate {
   readonly meanMs: number;
+  /** Standard deviation. */
   readonly sdMs: number;
-  /** After so long it is late, where more is known of it than mean and spread. */
+  /** After this time a request is late. Default: mean + 3 standard deviations. */
   readonly lateMs?: number;
 }
 
-/** A source nobody has measured yet: slow enough not to be preferred, near enough to be tried. */
+/** The estimate of a source without a measurement: slow enough not to be preferred, fast enough to be tried. */
 export const LATENCY_UNKNOWN: LatencyEstimate = { meanMs: 250, sdMs: 125 };
 
+/** Weight of the newest measurement. */
 const GAIN = 0.2;
 
-/** `estimate` after one more measurement: exponentially weighted mean and variance. */
+/** Returns `estimate` after one more measurement of `ms`: exponentially weighted mean and variance. */
 export function observeLatency(estimate: LatencyEstimate | undefined, ms: number): LatencyEstimate {
   if (!estimate) return { meanMs: ms, sdMs: ms / 4 };
   const error = ms - estimate.meanMs;
@@ -24,7 +26,7 @@ export function observeLatency(estimate: LatencyEstimate | undefined, ms: number
   return { meanMs, sdMs: Math.sqrt(variance) };
 }
 
-/** When a request to such a source is late enough that another one should be asked: `lateMs`, or mean + 3 sd; at least 20 ms. */
+/** Returns after how many milliseconds a request is late: `lateMs`, or mean + 3 standard deviations; at least 20. */
 export function hedgeAfterMs({ meanMs, sdMs, lateMs }: LatencyEstimate): number {
   return Math.max(20, lateMs ?? meanMs + 3 * sdMs);
 }

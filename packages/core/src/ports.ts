@@ -1,19 +1,21 @@
 /**
- * What core takes from outside: network, time, randomness and hashing. Nothing here is reached for globally, so a test
- * can hold all of them.
+ * What core takes from its caller: network, time, randomness and hashing. Core uses no global for them, so a test
+ * controls them all.
  */
 
-/** The part of `fetch` that core uses; the global one fits in every runtime. */
+/** The part of `fetch` that core uses. The global `fetch` of every runtime has this type. */
 export type FetchPort = (url: string, init: FetchInit) => Promise<FetchedResponse>;
 
+/** Options of a request. */
 export interface FetchInit {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   readonly signal?: AbortSignal;
-  /** How urgent it is among other requests; not all runtimes care. */
+  /** How urgent it is among other requests. Some runtimes ignore it. */
   readonly priority?: "high" | "low" | "auto";
 }
 
+/** The part of a `Response` that core uses. */
 export interface FetchedResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
@@ -22,18 +24,19 @@ export interface FetchedResponse {
 
 /** Milliseconds from any fixed origin, and timers on the same scale. */
 export interface Clock {
+  /** Returns the present time in milliseconds. */
   now(): number;
-  /** Calls `callback` once after `ms`; the returned function cancels it. */
+  /** Calls `callback` once after `ms` milliseconds. The returned function cancels it. */
   after(ms: number, callback: () => void): () => void;
 }
 
-/** SHA-256 of `bytes` (32 bytes). */
+/** Returns the SHA-256 of `bytes`: 32 bytes. */
 export type Sha256 = (bytes: Uint8Array) => Promise<Uint8Array>;
 
-/** A number in [0, 1). */
+/** Returns a number in [0, 1). */
 export type Random = () => number;
 
-/** The runtime's own clock, hash and randomness: what every adapter passes unless a test passes something else. */
+/** The runtime's own clock and timers. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   after(ms, callback) {
@@ -42,5 +45,6 @@ export const systemClock: Clock = {
   },
 };
 
+/** The runtime's own SHA-256, of Web Crypto. */
 export const systemSha256: Sha256 = async (bytes) =>
   new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));

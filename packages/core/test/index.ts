@@ -1,6 +1,6 @@
 /**
- * `@agarose/core/testing`: fakes, sample data and tables of cases for the tests of other packages. It is never published:
- * `package.json` leaves this folder out of `files`.
+ * `@agarose/core/testing`: fakes, sample data and tables of cases for the tests of other packages. It is never
+ * published: `package.json` leaves this folder out of `files`.
  */
 export { CountingSignal } from "./counting-signal.ts";
 export { attempt, codeOf, errorOf, rejectionOf } from "./errors.ts";

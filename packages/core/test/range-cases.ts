@@ -1,9 +1,9 @@
 /**
- * Range and conditional requests of RFC 9110 (sections 13 and 14) with the one answer that every face of an object gives:
- * `objectAnswer`, the edge and the service worker all run this table.
+ * Range and conditional requests of RFC 9110 (sections 13 and 14) with the one answer that every face of an object
+ * gives: `objectAnswer`, the edge and the service worker all run this table.
  *
- * Where the RFC leaves a choice, ours is: several ranges, and ranges of an empty object, are ignored (14.2 lets a server
- * ignore Range), so the answer is the whole object.
+ * Where the RFC leaves a choice, ours is: several ranges, and ranges of an empty object, are ignored (14.2 lets a
+ * server ignore Range), so the answer is the whole object.
  */
 
 export interface RangeCase {

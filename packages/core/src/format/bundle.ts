@@ -1,10 +1,11 @@
 /**
- * The bundle: one response that carries a read plan and the chunks a PoP has cached (docs/reference/format.md, "Bundle").
+ * The bundle: one response that carries a read plan and the chunks a PoP has cached (docs/reference/format.md,
+ * "Bundle").
  *
- * A bundle is a sequence of frames. A frame is 12 bytes of header (type u8, format u8 = 1, chunk u16, stripe u32, length
- * u32, little-endian) and `length` bytes of payload. The plan comes first, then chunks and misses in stripe order, then
- * the end; a bundle without its end frame is truncated. A Workers KV value is a sequence of chunk frames, so that a PoP
- * passes it on as it is.
+ * A bundle is a sequence of frames. A frame is 12 bytes of header (type u8, format u8 = 1, chunk u16, stripe u32,
+ * length u32, little-endian) and `length` bytes of payload. The plan comes first, then chunks and misses in stripe
+ * order, then the end; a bundle without its end frame is truncated. A Workers KV value is a sequence of chunk frames,
+ * so that a PoP passes it on as it is.
  */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { decodeUtf8, isCount, isText } from "./shape.ts";

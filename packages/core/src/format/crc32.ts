@@ -1,9 +1,9 @@
 /**
- * CRC-32 as in zlib and PNG (reflected polynomial 0xEDB88320). Web Crypto has no synchronous hash, and a manifest needs
- * protection from accidents only: whoever can write a bucket can write a right checksum.
+ * CRC-32 as in zlib and PNG (reflected polynomial 0xEDB88320). It protects a manifest from accidents, not from
+ * attackers.
  */
 
-/** The CRC-32 of `bytes`, as an unsigned 32-bit number. */
+/** Returns the CRC-32 of `bytes` as an unsigned 32-bit number. */
 export function crc32(bytes: Uint8Array): number {
   let crc = 0xffffffff;
   for (const byte of bytes) crc = (crc >>> 8) ^ TABLE[(crc ^ byte) & 0xff]!;

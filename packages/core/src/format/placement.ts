@@ -1,30 +1,34 @@
 /**
- * Placement: which region holds which chunk, and what a layout survives.
+ * Placement: which region holds which chunk, and how many losses a layout survives.
  */
 import { AgaroseError } from "../errors.ts";
 import type { Code } from "./manifest.ts";
 
-/** A bucket of chunks, inside a failure domain: its provider. */
+/** A region and its failure domain: the provider. */
 export interface PlacementRegion {
   readonly name: string;
   readonly provider: string;
 }
 
-/** How many regions, or providers, may be lost at once (the worst ones) with every object still readable. */
+/** How many regions, or providers, may fail at once (the worst ones) with every object still readable. */
 export interface Survival {
   readonly regions: number;
   readonly providers: number;
 }
 
+/** Returns the region of each of the n chunks, by name, in chunk order. */
 export type Placement = (code: Code, regions: readonly PlacementRegion[], key: string) => string[];
 
-/** Chunk i in region i mod R: Agar's layout (section V-A), the default. */
+/**
+ * Puts chunk i in region i mod R: Agar's layout (section V-A), and the default. Throws CONFIG_INVALID without a
+ * region.
+ */
 export const roundRobin: Placement = (code, regions) => {
   if (regions.length === 0) throw new AgaroseError("CONFIG_INVALID", "no region is configured: at least 1 is needed");
   return Array.from({ length: code.k + code.m }, (_, chunk) => regions[chunk % regions.length]!.name);
 };
 
-/** What a placement survives: with the most loaded domains gone, at least k chunks must remain. */
+/** Returns what a placement survives: at least k chunks must remain after the loss of the fullest domains. */
 export function survives(code: Code, placement: readonly string[], regions: readonly PlacementRegion[]): Survival {
   const providerOf = new Map(regions.map((region) => [region.name, region.provider]));
   return {
@@ -36,7 +40,7 @@ export function survives(code: Code, placement: readonly string[], regions: read
   };
 }
 
-/** Refuses a layout that does not survive what was promised, with LAYOUT_UNSAFE and both numbers. */
+/** Throws LAYOUT_UNSAFE, with both numbers, if a layout survives less than what is promised. */
 export function checkSurvival(
   code: Code,
   placement: readonly string[],
@@ -55,7 +59,7 @@ export function checkSurvival(
   }
 }
 
-/** The most domains that can go before more than m chunks are lost, taking the fullest first. */
+/** Returns how many domains, the fullest first, can fail before more than m chunks are lost. */
 function lossesSurvived(m: number, domains: readonly string[]): number {
   const counts = new Map<string, number>();
   for (const domain of domains) counts.set(domain, (counts.get(domain) ?? 0) + 1);

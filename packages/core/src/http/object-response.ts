@@ -1,28 +1,29 @@
 /**
  * The HTTP face of an object: status and headers of a GET or HEAD, with ranges and conditions (RFC 9110, sections 13
- * and 14). The service worker and the edge answer alike because both answer from here.
+ * and 14). The service worker and the edge both respond through it.
  */
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
 import type { Manifest } from "../format/manifest.ts";
 import { contentRange, parseRange, type ByteRange } from "./range.ts";
 
+/** How to respond to a request for an object. */
 export interface ObjectAnswer {
   readonly status: 200 | 206 | 304 | 412;
   readonly headers: Record<string, string>;
-  /** The bytes to send for a GET; undefined when the answer has no body. */
+  /** The bytes to send for a GET; undefined if the response has no body. */
   readonly range?: ByteRange | undefined;
 }
 
 /**
- * Decides the answer to a GET or HEAD of an object; ranges are for GET only (RFC 9110 14.2). Throws RANGE_UNSATISFIABLE
- * (see `errorAnswer`).
+ * Decides the response to a GET or HEAD of an object from the request's headers. Range applies to GET only (RFC 9110,
+ * section 14.2). Throws RANGE_UNSATISFIABLE, for which `errorAnswer` makes the response.
  */
 export function objectAnswer(
   manifest: Manifest,
   request: { get(name: string): string | null },
   method: "GET" | "HEAD" = "GET",
 ): ObjectAnswer {
-  const headers: Record<string, string> & Told = {
+  const headers: Record<string, string> & Validators = {
     "accept-ranges": "bytes",
     "cache-control": "public, max-age=0, must-revalidate",
     ...manifest.headers,
@@ -33,7 +34,7 @@ export function objectAnswer(
   };
   const condition = failedCondition(headers, request);
   if (condition) return { status: condition, headers };
-  // An empty object has no part that could be sent as a range: it is sent whole.
+  // An empty object has no byte to send as a range: it is sent whole.
   const ranged = method === "GET" && manifest.bytes > 0 && rangeStillValid(headers, request);
   const part = ranged ? parseRange(request.get("range"), manifest.bytes) : undefined;
   const range = part ?? { start: 0, end: manifest.bytes };
@@ -42,7 +43,7 @@ export function objectAnswer(
   return { status: part ? 206 : 200, headers, range };
 }
 
-/** Status, headers and JSON body that report `error`; a 416 carries the object's length. */
+/** Returns status, headers and JSON body of the response that reports an error. A 416 carries the object's length. */
 export function errorAnswer(cause: unknown): { status: number; headers: Record<string, string>; body: string } {
   const error = toAgaroseError(cause);
   const headers: Record<string, string> = {
@@ -54,13 +55,15 @@ export function errorAnswer(cause: unknown): { status: number; headers: Record<s
   return { status: error.httpStatus, headers, body: `${JSON.stringify({ error })}\n` };
 }
 
-/** The key in a URL path below `prefix` (`/ec/`), or undefined when the path is outside it. Throws KEY_INVALID. */
+/**
+ * Returns the key in a URL path below `prefix` (`/ec/`), or undefined if the path is outside it. Throws KEY_INVALID.
+ */
 export function keyInPath(pathname: string, prefix: string): string | undefined {
   if (!pathname.startsWith(prefix) || pathname === prefix) return undefined;
   return keyOfPath(pathname.slice(prefix.length));
 }
 
-/** The key that stands in a URL as `path`. Throws KEY_INVALID. */
+/** Returns the key of a percent-encoded `path`. Throws KEY_INVALID if that is not UTF-8. */
 export function keyOfPath(path: string): string {
   try {
     return decodeURIComponent(path);
@@ -69,19 +72,20 @@ export function keyOfPath(path: string): string {
   }
 }
 
+/** Returns the entity tag of an object: its version in quotes. */
 export function etagOf(manifest: Manifest): string {
   return `"${manifest.version}"`;
 }
 
-/** What conditions compare with, as it is told: HTTP dates have whole seconds. */
-interface Told {
+/** What conditions are compared with, as it is in the response: HTTP dates have whole seconds. */
+interface Validators {
   readonly etag: string;
   readonly "last-modified": string;
 }
 
-/** RFC 9110 13.2.2: 412 or 304 when a precondition fails, in the order that section gives. */
-function failedCondition(told: Told, request: { get(name: string): string | null }): 304 | 412 | undefined {
-  const { etag, "last-modified": modified } = told;
+/** Returns 412 or 304 if a precondition fails, in the order of RFC 9110, section 13.2.2. */
+function failedCondition(validators: Validators, request: { get(name: string): string | null }): 304 | 412 | undefined {
+  const { etag, "last-modified": modified } = validators;
   const ifMatch = request.get("if-match");
   const ifNoneMatch = request.get("if-none-match");
   const since = (name: string): number => parseHttpDate(modified) - parseHttpDate(request.get(name));
@@ -90,13 +94,17 @@ function failedCondition(told: Told, request: { get(name: string): string | null
   return isSame ? 304 : undefined;
 }
 
-/** RFC 9110 13.1.5: a range counts only while `If-Range` names this very version. */
-function rangeStillValid(told: Told, request: { get(name: string): string | null }): boolean {
+/** Whether `If-Range` allows a range: it must name this very version (RFC 9110, section 13.1.5). */
+function rangeStillValid(validators: Validators, request: { get(name: string): string | null }): boolean {
   const ifRange = request.get("if-range");
-  return ifRange === null || ifRange === told.etag || parseHttpDate(ifRange) === parseHttpDate(told["last-modified"]);
+  return (
+    ifRange === null ||
+    ifRange === validators.etag ||
+    parseHttpDate(ifRange) === parseHttpDate(validators["last-modified"])
+  );
 }
 
-/** Milliseconds of an HTTP date in any of its three forms (RFC 9110 5.6.7); NaN, which no condition meets, for others. */
+/** Returns the milliseconds of an HTTP date in any of its three forms (RFC 9110, section 5.6.7); NaN for others. */
 function parseHttpDate(text: string | null): number {
   const trimmed = text?.trim() ?? "";
   if (/^[a-z]{3} [a-z]{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/i.test(trimmed)) return Date.parse(`${trimmed} GMT`);

@@ -10,13 +10,15 @@ export interface ByteRange {
 }
 
 /**
- * The range that a `Range` header asks for, or undefined when the whole object is to be sent: no header, another unit,
- * a malformed one, or several ranges (a server may ignore those, RFC 9110 14.2).
+ * Returns the range that a `Range` header asks for, or undefined if the whole object is to be sent: there is no
+ * header, it has another unit, it is malformed, or it has several ranges (a server may ignore those: RFC 9110, section
+ * 14.2).
  *
- * @throws RANGE_UNSATISFIABLE when no byte of the object is in the range.
+ * @param bytes length of the object.
+ * @throws RANGE_UNSATISFIABLE if no byte of the object is in the range.
  */
 export function parseRange(header: string | null | undefined, bytes: number): ByteRange | undefined {
-  // Not without any digit.
+  // At least one digit.
   const match = /^\s*bytes\s*=(?!\D*$)\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(header ?? "");
   if (!match) return undefined;
   const [, first = "", last = ""] = match;
@@ -26,7 +28,7 @@ export function parseRange(header: string | null | undefined, bytes: number): By
   return satisfiable({ start: Number(first), end }, bytes, header!);
 }
 
-/** The `Content-Range` of a 206. */
+/** Returns the `Content-Range` of a 206 for an object of `bytes` bytes. */
 export function contentRange(range: ByteRange, bytes: number): string {
   return `bytes ${range.start}-${range.end - 1}/${bytes}`;
 }

@@ -1,8 +1,9 @@
 /**
- * The read plan: for one stripe, every way to get every chunk, best first.
+ * The read plan: for one stripe, every way to get every chunk, best first. Requests start in this order and replace
+ * failed ones in it.
  *
- * First every chunk from its best source (Agar IV, EC-Cache 4.2), then second sources of the same chunks, and last whatever
- * only a source could give that failed lately: the order in which requests start, and in which they replace what fails.
+ * Every chunk comes first from its best source (Agar, section IV; EC-Cache, section 4.2). Then come second sources of
+ * the same chunks, and last the sources that failed recently.
  */
 import type { LatencyEstimate } from "../latency.ts";
 import { CHUNKS_MAX, type Code } from "../format/manifest.ts";
@@ -16,15 +17,19 @@ export interface Candidate {
   readonly estimate: LatencyEstimate;
 }
 
+/** How to order the candidates of a stripe. */
 export interface PlanOptions {
-  /** Sources that failed earlier in this read: they are asked last. */
+  /** Ids of sources that failed recently. They come last. */
   readonly failed?: ReadonlySet<string>;
+  /** Chooses among equally good sources. */
   readonly random: Random;
 }
 
-/** Equally good sources differ by less than this; the choice among them is random, which spreads the load. */
+/**
+ * Relative jitter of latencies: sources that differ by less are equally good, and chance spreads the load over them.
+ */
 const EQUALLY_GOOD = 0.05;
-/** Of several candidates the one of lower rank comes first. */
+/** Ranks of a candidate, the first one first. */
 const BEST = 0;
 const ALTERNATE = 1;
 const FAILED = 2;
@@ -32,8 +37,8 @@ const FAILED = 2;
 const DECODE_MS = 1;
 
 /**
- * All candidates of stripe `stripe`, in the order in which a read should use them. Any k chunks decode, so a functional
- * chunk (index n and above) stands in for any other and is ranked like them.
+ * Returns all candidates of stripe `stripe`, in the order in which a read should use them. Any k chunks decode, so a
+ * functional chunk (index n and above) replaces any other and is ranked like them.
  */
 export function planStripe(
   code: Code,
@@ -55,8 +60,8 @@ export function planStripe(
 }
 
 /**
- * How many of the candidates to start with: k + delta, but only k where caches hold them all, because an extra request
- * to a bucket would then be the slowest one by far.
+ * Returns how many candidates to start with: k + delta requests, but only k if caches hold the best k. An extra
+ * request to a bucket would then be the slowest one by far.
  */
 export function startCount(k: number, delta: number, candidates: readonly Candidate[]): number {
   const best = bestOfEachChunk(candidates);
@@ -65,15 +70,15 @@ export function startCount(k: number, delta: number, candidates: readonly Candid
 }
 
 /**
- * Expected milliseconds of a read by this plan when every source takes its mean: the k-th smallest of the k + delta
- * first requests (Agar's max-of-means for delta = 0). Infinity when fewer than k chunks can be had.
+ * Returns the milliseconds of a read by this plan if every source takes its mean: the k-th smallest of the first k +
+ * delta requests. With delta = 0 this is Agar's maximum of means. Infinity if there are fewer than k chunks.
  */
 export function planReadMs(k: number, delta: number, candidates: readonly Candidate[]): number {
   const started = bestOfEachChunk(candidates).slice(0, startCount(k, delta, candidates));
   return started.map(({ estimate }) => estimate.meanMs).toSorted((a, b) => a - b)[k - 1] ?? Number.POSITIVE_INFINITY;
 }
 
-/** The candidates that a read starts from: asking two sources for one chunk is left to hedging. */
+/** Returns the first candidate of each chunk. Only hedging asks two sources for one chunk. */
 function bestOfEachChunk(candidates: readonly Candidate[]): Candidate[] {
   const seen = new Set<number>();
   return candidates.filter(({ chunk }) => !seen.has(chunk) && seen.add(chunk));
@@ -82,7 +87,7 @@ function bestOfEachChunk(candidates: readonly Candidate[]): Candidate[] {
 interface Scored {
   readonly candidate: Candidate;
   readonly rank: typeof BEST | typeof ALTERNATE | typeof FAILED;
-  /** Of one rank, that of the lower score comes first. */
+  /** Within a rank, the lowest score comes first. */
   readonly score: number;
 }
 

@@ -1,48 +1,56 @@
 /**
- * What a read did: every request, which chunks were used, and the two headers that tell it to the outside.
+ * What a read did: every request, which chunks were used, and the two response headers that report it.
  */
 import type { SourceKind } from "../sources/source.ts";
 
+/** One request for one chunk of one stripe. */
 export interface RequestRecord {
   readonly stripe: number;
   readonly chunk: number;
+  /** Id of the source. */
   readonly source: string;
   readonly kind: SourceKind;
-  /** Length of the shard asked for. */
+  /** Length of the shard. */
   readonly bytes: number;
-  /** On the reader's clock. */
+  /** When the request started, on the reader's clock. */
   readonly startMs: number;
-  /** What it waited for its turn, where the source has turns and its own has come. */
+  /** How long it waited in the queue of a source that has one. */
   waitMs?: number;
+  /** When it ended, on the reader's clock. */
   endMs?: number | undefined;
   /**
-   * `unused`: arrived whole, but the same chunk or, of a functional one, k others were there already; `cancelled`: aborted
-   * because k others were first.
+   * `unused`: it arrived after the same chunk, or it is functional and arrived after k others. `cancelled`: it was
+   * aborted because k others were first.
    */
   outcome: "pending" | "used" | "unused" | "cancelled" | "failed";
   /** The code of the failure. */
   error?: string | undefined;
 }
 
-/** `degraded`: a source failed and was replaced; else where the chunks that were used came from. */
+/**
+ * Where the chunks that were used came from: only PoPs (`edge`), only buckets (`origin`) or both (`mixed`); `degraded`
+ * if a source failed and was replaced.
+ */
 export type ReadKind = "edge" | "mixed" | "origin" | "degraded";
 
-/** Work of the codec. */
+/** The codec's work. */
 export interface Decoding {
-  /** Time spent. */
+  /** Its milliseconds. */
   ms: number;
-  /** Data shards that had to be decoded; twice where functional chunks turned out corrupt. */
+  /** How many data shards it decoded. A corrupt functional chunk makes it decode shards twice. */
   shards: number;
 }
 
+/** A read and all its requests. Times are on the reader's clock. */
 export interface ReadReport {
   readonly startMs: number;
   readonly requests: RequestRecord[];
   readonly decoding: Decoding;
-  /** When the last byte was handed over, on the reader's clock. */
+  /** When the read ended: complete, cancelled or failed. */
   endMs?: number | undefined;
 }
 
+/** Returns the kind of a read from the requests it has made so far: the value of `x-agarose-read`. */
 export function readKind(report: ReadReport): ReadKind {
   if (report.requests.some(isFault)) return "degraded";
   const used = report.requests.filter(({ outcome }) => outcome === "used");
@@ -51,12 +59,15 @@ export function readKind(report: ReadReport): ReadKind {
   return regions === used.length ? "origin" : "mixed";
 }
 
-/** A source that failed, as against a cache that no longer holds what an older plan said. */
+/** Whether a source failed. A cache that does not hold a chunk any more is no failure. */
 export function isFault({ outcome, kind, error }: RequestRecord): boolean {
   return outcome === "failed" && !(kind !== "region" && error === "CHUNK_MISSING");
 }
 
-/** The entries of `Server-Timing`: per source, chunks used and the time of its slowest one; then the time in the codec. */
+/**
+ * Returns the entries of `Server-Timing`: for each source how many of its chunks were used and the milliseconds of the
+ * slowest; then the codec's milliseconds.
+ */
 export function serverTiming(report: ReadReport): string[] {
   const bySource = new Map<string, { chunks: number; ms: number }>();
   for (const { source, kind, outcome, startMs, endMs } of report.requests) {

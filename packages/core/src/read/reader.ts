@@ -1,8 +1,8 @@
 /**
- * The one reader: used by the service worker, by the edge for clients without one, and by `agarose get`.
+ * The one reader: the service worker, the edge and `agarose get` use it.
  *
- * Stripes are read ahead within a bounded window, each by late binding (`stripe-read.ts`), decoded where a data chunk is
- * missing, and handed out in order. A read that cannot be completed errors its stream; it never ends short.
+ * It reads stripes ahead within a bounded window, each by late binding (`stripe-read.ts`). It decodes those that lack a
+ * data chunk and delivers all in order. A read that cannot be completed errors its stream: it never ends short.
  */
 import type { Decoder } from "../codec.ts";
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
@@ -15,18 +15,19 @@ import type { ChunkSource } from "../sources/source.ts";
 import { readStripe, type Hedge } from "./stripe-read.ts";
 import { dataShards } from "./stripe-shards.ts";
 
-/** One stripe as it was read. */
+/** The result of reading one stripe. */
 export interface StripeData {
-  /** The k data shards, padding and all. */
+  /** The k data shards in order, with the padding of the last ones. */
   readonly data: readonly Uint8Array[];
-  /** The requests that were made for it. */
+  /** Returns the requests that were made for it so far. */
   readonly made: () => readonly RequestRecord[];
+  /** The codec's work for it. */
   readonly decoding: Decoding;
 }
 
 /**
- * Reads stripe `stripe` by calling `read`, or hands on what another read of the same version gets by its own `read`. Must
- * reject when `signal` aborts.
+ * Reads stripe `stripe` by calling `read`, or resolves to what another read of the same version gets by its own `read`.
+ * Must reject when `signal` aborts.
  */
 export type StripeSharing = (
   stripe: number,
@@ -34,53 +35,61 @@ export type StripeSharing = (
   signal: AbortSignal,
 ) => Promise<StripeData>;
 
+/** What a read reads, where from, and how. */
 export interface ReadOptions {
   readonly manifest: Manifest;
+  /** Where its chunks may come from. The read closes them. */
   readonly sources: readonly ChunkSource[];
-  /** Called only when something must be decoded. */
+  /** Loads the codec. It is called only when a stripe must be decoded. */
   readonly codec: () => Promise<Decoder>;
   readonly clock: Clock;
   readonly sha256: Sha256;
   readonly random: Random;
-  /** The bytes wanted, which the object has; the whole object by default. Only the stripes it touches are read. */
+  /** Which bytes to read. Only the stripes that it touches are read. Default: the whole object. */
   readonly range?: ByteRange;
+  /** Aborts the read, which then fails with ABORTED. */
   readonly signal?: AbortSignal;
-  /** Requests beyond k that each stripe starts with. Default 1. */
+  /** How many requests beyond k each stripe starts with. Default 1. */
   readonly delta?: number;
-  /** Whether to ask further sources once the expected time has passed. Default true. */
+  /** Whether to ask one more source when the expected time has passed. Default true. */
   readonly hedge?: Hedge;
   /**
-   * Object bytes being fetched or waiting for the consumer, counted in whole stripes: at least one, at most
-   * `WINDOW_STRIPES_MAX`. A function is asked before each further stripe. Default 16 MiB.
+   * The most object bytes that are being fetched or wait for the consumer, in whole stripes: at least one, at most
+   * `WINDOW_STRIPES_MAX`. A function is called before each further stripe. Default 16 MiB.
    */
   readonly windowBytes?: number | (() => number);
-  /** A stripe of whose sources nothing comes for longer fails with READ_TIMEOUT. Default 30,000 ms. */
+  /** A stripe fails with READ_TIMEOUT when none of its sources sends anything for this time. Default 30,000 ms. */
   readonly timeoutMs?: number;
   /** Lets concurrent reads of one version share their requests. Default: each read makes its own. */
   readonly share?: StripeSharing;
-  /** Told of every request when it starts and when it ends. Must not throw. */
+  /** Called when a request starts and when it ends. Must not throw. */
   readonly onRequest?: (record: RequestRecord) => void;
-  /** Told once when the read is over: complete, cancelled by its consumer (ABORTED, or its reason), or failed. */
+  /** Called once when the read ends. `error` is undefined if it is complete, else why it was cancelled or failed. */
   readonly onEnd?: (report: ReadReport, error?: unknown) => void;
 }
 
+/** A read that has started. */
 export interface ObjectRead {
+  /** The bytes of the range, in order. It errors if the read fails. */
   readonly body: ReadableStream<Uint8Array>;
-  /** Grows while the body is read. */
+  /** What the read does. It grows while the body is read. */
   readonly report: ReadReport;
 }
 
+/** Default of `ReadOptions.delta`, in requests. */
 export const DELTA_DEFAULT = 1;
+/** Default of `ReadOptions.windowBytes`. */
 export const WINDOW_BYTES_DEFAULT = 16 * 1024 * 1024;
-/** Small stripes must not make for hundreds of requests at a time. */
+/** The most stripes of a window: small stripes must not cause hundreds of requests at a time. */
 export const WINDOW_STRIPES_MAX = 16;
+/** Default of `ReadOptions.timeoutMs`. */
 export const STRIPE_TIMEOUT_MS_DEFAULT = 30_000;
-/** For so long a source that failed is asked last; then it may have recovered. */
+/** How long a source that failed is asked last. After that it may have recovered. */
 const AVOID_FAILED_MS = 10_000;
 
 /**
- * Starts a read and resolves when its first stripe is ready, so that a read that is bound to fail rejects here
- * (NOT_ENOUGH_CHUNKS, READ_TIMEOUT, ABORTED) rather than in the middle of a body.
+ * Starts a read and resolves when its first stripe is ready. A read that cannot succeed then rejects here, with
+ * NOT_ENOUGH_CHUNKS, READ_TIMEOUT or ABORTED, instead of in the middle of a body.
  */
 export async function openRead(options: ReadOptions): Promise<ObjectRead> {
   const read = new Read(options);
@@ -98,11 +107,11 @@ class Read {
   readonly report: ReadReport;
   readonly #options: ReadOptions & typeof DEFAULTS;
   readonly #abort = new AbortController();
-  /** When each source failed last. */
+  /** When each source last failed. */
   readonly #failedAtMs = new Map<string, number>();
   readonly #window: Promise<Uint8Array[]>[] = [];
   readonly #range: ByteRange;
-  /** What `random` gave for the first stripe. */
+  /** The numbers that `random` returned for the first stripe. */
   readonly #draws: number[] = [];
   #nextStripe: number;
   readonly #endStripe: number;
@@ -141,7 +150,7 @@ class Read {
           this.#controller = controller;
         },
         pull: (controller) => this.#pull(controller),
-        // A turn later: WebKit (2.50) stops a service worker for good when requests are aborted within this call.
+        // One microtask later: WebKit 2.50 stops a service worker for good when requests are aborted within this call.
         cancel: (reason) =>
           queueMicrotask(() =>
             this.#finish(reason ?? new AgaroseError("ABORTED", HAS_MESSAGES && "the consumer cancelled")),
@@ -151,7 +160,7 @@ class Read {
     );
   }
 
-  /** Hands over one stripe. Is called when the one before has been consumed, so that both never count twice. */
+  /** Enqueues one stripe. The stream calls it when the stripe before is consumed, so only one of them is in memory. */
   async #pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     this.#fillWindow();
     try {
@@ -175,13 +184,13 @@ class Read {
     if (this.#abort.signal.aborted) return;
     while (this.#window.length < this.#windowStripes() && this.#nextStripe < this.#endStripe) {
       const stripe = this.#stripe(stripeShape(this.#options.manifest, this.#nextStripe++));
-      // Whoever awaits it sees the failure; until then it must not count as unhandled.
+      // `#pull` reports the failure. Until then it must not count as unhandled.
       stripe.catch(() => {});
       this.#window.push(stripe);
     }
   }
 
-  /** The wanted part of one stripe, as pieces in order. */
+  /** Reads the wanted part of one stripe, as pieces in order. */
   async #stripe(stripe: StripeShape): Promise<Uint8Array[]> {
     const { share } = this.#options;
     const { signal } = this.#abort;
@@ -230,19 +239,21 @@ class Read {
     }
   }
 
-  /** The same numbers for each stripe, so that all choose alike among equals: a source may serve many with one request. */
+  /**
+   * Returns the same numbers for each stripe: all choose alike among equals, so that one request serves many stripes.
+   */
   #sameRandom(): Random {
     let at = 0;
     return () => (this.#draws[at++] ??= this.#options.random());
   }
 
-  /** Reports what another read did for this one as if it were its own. */
+  /** Adds what another read did for this one to its own report. */
   #adopt(read: StripeData): void {
     this.report.requests.push(...read.made());
     add(this.report.decoding, read.decoding);
   }
 
-  /** Drops the padding and what lies outside the range. */
+  /** Drops the padding and what is outside the range. */
   #cut(stripe: StripeShape, data: readonly Uint8Array[]): Uint8Array[] {
     const from = Math.max(this.#range.start, stripe.start);
     const to = Math.min(this.#range.end, stripe.start + stripe.dataBytes);
@@ -263,7 +274,7 @@ class Read {
     return new Set([...this.#failedAtMs].filter(([, atMs]) => atMs > sinceMs).map(([source]) => source));
   }
 
-  /** Ends the read once; with a reason, all that is under way is aborted and the stream errors at once. */
+  /** Ends the read, once. With a reason, it aborts all requests and errors the stream. */
   #finish(reason?: unknown): void {
     if (this.report.endMs !== undefined) return;
     this.report.endMs = this.#options.clock.now();
@@ -282,7 +293,7 @@ function add(sum: Decoding, { ms, shards }: Decoding): void {
   sum.shards += shards;
 }
 
-/** `decoder`, which adds what it does to `spent`. */
+/** Wraps `decoder` so that it adds its work to `spent`. */
 function timed(decoder: Decoder, clock: Clock, spent: Decoding): Decoder {
   return {
     reconstruct(k, shards, wanted) {

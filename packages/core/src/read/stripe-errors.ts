@@ -1,19 +1,20 @@
 /**
- * How a stripe fails: too few of its chunks can be had, or they do not come in time.
+ * The errors of a stripe: too few chunks are available, or they do not arrive in time.
  */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import type { Manifest } from "../format/manifest.ts";
 
-/** One request that came to nothing, and the code of why. */
+/** One failed request and the code of its error. */
 export interface FailedRequest {
   readonly source: string;
   readonly chunk: number;
   readonly code: string;
 }
 
-/** Chunks that are here, on their way, or could still be asked for; or for how long nothing came. */
+/** How many chunks have arrived, are under way or can be requested; or for how long no source sent anything. */
 type Reason = { readonly available: number } | { readonly timeoutMs: number };
 
+/** Returns the error of a stripe that failed: NOT_ENOUGH_CHUNKS or READ_TIMEOUT, by `reason`. */
 export function stripeError(
   { key, k }: Manifest,
   stripe: number,

@@ -1,10 +1,10 @@
 /**
- * Reads one stripe by late binding (EC-Cache 4.2): start k + delta requests, use the first k verified chunks, abort the
- * rest; replace at once what fails, and ask one more source whenever the expected time has passed.
+ * Reads one stripe by late binding (EC-Cache, section 4.2). It starts k + delta requests, uses the first k verified
+ * chunks and aborts the rest. It replaces a failed request at once, and asks one more source when the expected time
+ * has passed.
  *
- * Functional chunks (Sprout, section III) have no hash of their own. They count towards k as they are, and are proven
- * together: the data that they decode to must have the manifest's hashes. When it has not, one chunk more tells which of them
- * is corrupt, or that several are: then all that took part are dropped.
+ * Functional chunks count towards k as they arrive and are proven together (`functional-proof.ts`). If the proof
+ * fails, one more chunk shows which of them is corrupt. If it still fails, several are, and all of them are dropped.
  */
 import { checkedLength } from "../sources/body.ts";
 import type { Decoder } from "../codec.ts";
@@ -14,66 +14,69 @@ import { isFunctional, type Manifest, type StripeShape } from "../format/manifes
 import type { Clock, Sha256 } from "../ports.ts";
 import { startCount, type Candidate } from "./read-plan.ts";
 import type { RequestRecord } from "./read-report.ts";
+import { proveShards } from "./functional-proof.ts";
 import { stripeError, type FailedRequest } from "./stripe-errors.ts";
-import { checkHash, dataShards } from "./stripe-shards.ts";
+import { checkHash } from "./stripe-shards.ts";
 
 /**
- * Whether a further source may be asked for a shard of `bytes` bytes, now that the stripe is late for the `times`-th time
- * (from 1) since a source was asked last. A stripe that may not asks again after as long.
+ * Whether a late stripe may ask one more source for a shard of `bytes` bytes. `times` counts from 1 how often the
+ * stripe has been late since its last request. When the answer is no, the stripe asks again after the same time.
  */
 export type Hedge = boolean | ((bytes: number, times: number) => boolean);
 
 export interface StripeReadOptions {
   readonly manifest: Manifest;
   readonly stripe: StripeShape;
-  /** The last stripe that is going to be read of these sources. Default: this one. */
+  /** The last stripe that the read wants of these sources. Default: this one. */
   readonly lastStripe?: number;
-  /** From `planStripe`. */
+  /** All possible requests, best first: the result of `planStripe`. */
   readonly candidates: readonly Candidate[];
-  /** What sources turn out to have later: see `ChunkSource.updated`. Those that are planned already are not asked again. Default: none. */
+  /** Candidates that sources offer later (`ChunkSource.updated`). Known ones among them are ignored. Default: none. */
   readonly further?: readonly Promise<readonly Candidate[]>[];
+  /** Requests beyond k to start with. */
   readonly delta: number;
-  /** Whether to ask further sources once the expected time has passed. */
+  /** Whether to ask one more source when the expected time has passed. */
   readonly hedge: Hedge;
-  /** The stripe fails with READ_TIMEOUT when nothing comes of any of its sources for so long. */
+  /** The stripe fails with READ_TIMEOUT when none of its sources sends anything for this time. */
   readonly timeoutMs: number;
-  /** Called only to prove functional chunks. */
+  /** Loads the codec, which only functional chunks need here. */
   readonly codec: () => Promise<Decoder>;
   readonly clock: Clock;
   readonly sha256: Sha256;
   readonly signal: AbortSignal;
-  /** Told of every request when it starts and again when it ends. Must not throw. */
+  /** Called when a request starts and again when it ends. Must not throw. */
   readonly onRequest: (record: RequestRecord) => void;
 }
 
 /**
- * k verified shards by chunk index: the first k that arrived, or, when functional chunks were among those, the k data
- * shards. Rejects with NOT_ENOUGH_CHUNKS, READ_TIMEOUT or ABORTED, or with the codec's own error.
+ * Reads k verified shards, by chunk index: the first k that arrive, or the k data shards if functional chunks are
+ * among them. Rejects with NOT_ENOUGH_CHUNKS, READ_TIMEOUT, ABORTED, or the codec's own error.
  */
 export function readStripe(options: StripeReadOptions): Promise<Map<number, Uint8Array>> {
   return new StripeRead(options).run();
 }
 
+/** A request under way, or its shard that has arrived. */
 interface Flight {
   readonly candidate: Candidate;
   readonly record: RequestRecord;
   readonly abort: AbortController;
-  /** Taken in on its way, a second try, or replaced on suspicion: nothing is asked in its place. */
+  /** An update, a second try or a check for corruption: its failure starts no other request. */
   isExtra: boolean;
-  /** Once it is here and not refused. */
+  /** Set when it has arrived and is not refused. */
   shard?: Uint8Array;
 }
 
 class StripeRead {
   readonly #options: StripeReadOptions;
   readonly #waiting: Candidate[];
-  /** Candidates that failed in a way that may pass. */
+  /** Candidates whose failure may be transient. */
   readonly #secondTries: Candidate[] = [];
   readonly #flights = new Set<Flight>();
-  /** By chunk. All but functional ones are verified; the outcome of those is pending until they are proven. */
+  /** By chunk. All are verified except functional ones, whose outcome is pending until they are proven. */
   readonly #arrivals = new Map<number, Required<Flight>>();
   #proving = false;
-  /** How many arrivals end the read: k, or one more while the first k are known to hold a corrupt one. */
+  /** How many arrivals end the read: k, or k + 1 after the first k turned out to contain a corrupt one. */
   #needed: number;
   readonly #failures: FailedRequest[] = [];
   readonly #result = Promise.withResolvers<Map<number, Uint8Array>>();
@@ -112,11 +115,12 @@ class StripeRead {
       if (started) lateMs.push(hedgeAfterMs(started.estimate));
     }
     this.#failIfHopeless();
-    // k of these suffice, so the read is late when the k-th of them is, however slow the extra ones are.
+    // k of these suffice, so the read is late when the k-th of them is, no matter how slow the extra ones are.
     this.#armHedge(lateMs.toSorted((a, b) => a - b)[manifest.k - 1] ?? 0);
     for (const further of this.#options.further ?? []) void further.then((candidates) => this.#takeIn(candidates));
   }
 
+  /** Requests an update that arrives sooner than what is under way, and queues the others. */
   #takeIn(further: readonly Candidate[]): void {
     const { candidates, clock } = this.#options;
     for (const candidate of further) {
@@ -127,13 +131,16 @@ class StripeRead {
       const isSooner = [...this.#flights].some(
         (flight) => atMs < flight.record.startMs + flight.candidate.estimate.meanMs,
       );
-      // What the edge has is on its way; a peer must be asked for it, beyond what was planned.
+      // The edge's chunks are on their way without a request. A peer's take a further one.
       if (source.kind === "edge" || (isSooner && this.#mayHedge(1))) void this.#request(candidate, true);
       else this.#waiting.push(candidate);
     }
   }
 
-  /** Starts the best request still waiting: a chunk nobody is fetching first, else another source of one in flight. */
+  /**
+   * Starts the best waiting request: for a chunk that is not in flight if there is one, else another source of one
+   * that is.
+   */
   #launchNext(): Candidate | undefined {
     if (this.#settled) return undefined;
     const inFlight = new Set([...this.#flights].map(({ candidate }) => candidate.chunk));
@@ -182,37 +189,29 @@ class StripeRead {
     void this.#completeIfEnough();
   }
 
-  /**
-   * Ends the read once k shards are here. With functional ones among them, what all of them decode to is verified first; with
-   * one arrival more, what they do when one of them is left out.
-   */
+  /** Ends the read when k shards have arrived and the functional ones among them are proven. */
   async #completeIfEnough(): Promise<void> {
-    const { manifest, stripe, sha256, codec } = this.#options;
+    const { manifest } = this.#options;
     if (this.#arrivals.size < this.#needed || this.#proving) return;
     const first = [...this.#arrivals.values()].slice(0, this.#needed);
+    const shards = new Map(first.map(({ candidate, shard }) => [candidate.chunk, shard]));
     const unproven = first.filter(isPending);
     const inDoubt = this.#needed > manifest.k;
-    for (const leftOut of inDoubt ? unproven : [undefined]) {
-      const shards = new Map(first.map(({ candidate, shard }) => [candidate.chunk, shard]));
-      if (leftOut) shards.delete(leftOut.candidate.chunk);
-      if (unproven.length === 0) return this.#succeed(shards);
-      this.#proving = true;
-      try {
-        const data = await dataShards(manifest.k, shards, codec);
-        await Promise.all(
-          data.map((shard, chunk) => shards.has(chunk) || checkHash(manifest, stripe, chunk, shard, sha256)),
-        );
-        if (this.#settled) return;
+    if (unproven.length === 0 && !inDoubt) return this.#succeed(shards);
+    this.#proving = true;
+    const leftOut = inDoubt ? unproven.map(({ candidate }) => candidate.chunk) : [undefined];
+    try {
+      const proof = await proveShards(shards, leftOut, { ...this.#options, isOver: () => this.#settled });
+      if (this.#settled) return;
+      if (proof) {
         for (const flight of unproven) {
-          if (flight === leftOut) this.#end(flight, "failed", "CHUNK_CORRUPT");
+          if (flight.candidate.chunk === proof.corrupt) this.#end(flight, "failed", "CHUNK_CORRUPT");
           else this.#end(flight, "used");
         }
-        return this.#succeed(new Map(data.entries()));
-      } catch (cause) {
-        const error = toAgaroseError(cause);
-        if (error.code !== "CHUNK_CORRUPT") this.#fail(error);
-        if (this.#settled) return;
+        return this.#succeed(new Map(proof.data.entries()));
       }
+    } catch (error) {
+      return this.#fail(toAgaroseError(error));
     }
     this.#proving = false;
     if (inDoubt || unproven.length === 1) this.#drop(unproven);
@@ -224,7 +223,7 @@ class StripeRead {
     void this.#completeIfEnough();
   }
 
-  /** Gives up chunks of which at least one is corrupt. */
+  /** Drops chunks of which at least one is corrupt. */
   #drop(suspects: readonly Flight[]): void {
     this.#needed = this.#options.manifest.k;
     for (const { candidate } of suspects) this.#arrivals.delete(candidate.chunk);
@@ -235,7 +234,7 @@ class StripeRead {
     if (this.#flights.delete(flight)) this.#replace([flight], toAgaroseError(error, "SOURCE_FAILED").code);
   }
 
-  /** Notes that `failed` were of no use, and starts as many others. */
+  /** Records that `failed` failed, and starts as many other requests. */
   #replace(failed: readonly Flight[], code: ErrorCode): void {
     for (const flight of failed) {
       const { chunk, source } = flight.candidate;
@@ -247,17 +246,18 @@ class StripeRead {
     this.#failIfHopeless();
   }
 
-  /** A bucket's failure may be a passing one: a 503, a cut connection. */
+  /** A bucket's failure may be transient: a 503, a cut connection. */
   #keepForSecondTry({ candidate, isExtra }: Flight, code: ErrorCode): void {
     if (candidate.source.kind === "region" && code !== "CHUNK_MISSING" && !isExtra) this.#secondTries.push(candidate);
   }
 
+  /** Fails the read if the chunks here, under way and waiting are too few. */
   #failIfHopeless(): void {
     const { manifest } = this.#options;
     const chunks = new Set(this.#arrivals.keys());
     for (const { candidate } of this.#flights) chunks.add(candidate.chunk);
     for (const { chunk } of this.#waiting) chunks.add(chunk);
-    // Only a read that would fail otherwise asks a source that has failed once more, and only once.
+    // Only a read that would otherwise fail asks a failed source again, and only once.
     while (chunks.size < this.#needed && this.#secondTries.length > 0 && !this.#settled) {
       const again = this.#secondTries.shift()!;
       chunks.add(again.chunk);
@@ -268,6 +268,7 @@ class StripeRead {
     this.#failFor({ available: chunks.size });
   }
 
+  /** Asks one more source after `ms`, and so on. */
   #armHedge(ms: number, times: number = 1): void {
     const { hedge, clock } = this.#options;
     if (!hedge) return;
@@ -283,7 +284,7 @@ class StripeRead {
     return typeof hedge === "boolean" ? hedge : hedge(stripe.shardBytes, times);
   }
 
-  /** A slow line takes minutes for what is read ahead; only one that has gone silent ends the read. */
+  /** A slow line may take minutes for what is read ahead. Only silence ends the read. */
   #armDeadline(): void {
     const { candidates, clock, timeoutMs } = this.#options;
     const progress = (): number => candidates.reduce((sum, { source }) => sum + (source.progress ?? 0), 0);
@@ -310,7 +311,7 @@ class StripeRead {
     this.#result.reject(error);
   }
 
-  /** Aborts what is in flight in the same turn, so that nothing can arrive any more. */
+  /** Aborts what is in flight in the same microtask, so that nothing arrives after the end. */
   #settle(): void {
     this.#settled = true;
     for (const flight of this.#flights) {

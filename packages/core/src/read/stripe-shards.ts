@@ -1,12 +1,12 @@
 /**
- * What is done with the shards of one stripe once they are here: verify them, and get the data out of any k of them.
+ * Verifies the shards of one stripe, and gets its data from any k of them.
  */
 import type { Decoder } from "../codec.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { chunkHash, type Manifest, type StripeShape } from "../format/manifest.ts";
 import type { Sha256 } from "../ports.ts";
 
-/** Throws CHUNK_CORRUPT unless `shard` has the SHA-256 that the manifest says of chunk `chunk` (< n). */
+/** Throws CHUNK_CORRUPT unless `shard` has the hash that the manifest has of chunk `chunk` (< n). */
 export async function checkHash(
   manifest: Manifest,
   stripe: StripeShape,
@@ -25,7 +25,10 @@ export async function checkHash(
   );
 }
 
-/** The k data shards from any k shards of a stripe by chunk index. The codec is asked for only when one has to be decoded. */
+/**
+ * Returns the k data shards of a stripe from any k of its shards, by chunk index. It loads the codec only if a data
+ * shard is missing, and rejects with the codec's own error.
+ */
 export async function dataShards(
   k: number,
   shards: ReadonlyMap<number, Uint8Array>,

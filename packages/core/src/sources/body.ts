@@ -1,14 +1,14 @@
 /**
- * Reading response bodies with a known or a largest length.
+ * Reads response bodies that have a known or a bounded length.
  */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import type { FetchedResponse } from "../ports.ts";
 
 const NOTHING = new Uint8Array(0);
-/** Bytes that a read waits for at least, unless fewer are missing: so often is it known that a slow body goes on. */
+/** The least bytes that one read waits for, unless fewer are missing. After each, a slow body counts as progress. */
 const PART_BYTES = 64 * 1024;
 
-/** `ReadableStreamBYOBReader`, with the option that the types of Workers leave out. */
+/** `ReadableStreamBYOBReader` with `min`, which the types of Workers leave out. */
 interface InPlaceReader {
   read(
     view: Uint8Array<ArrayBuffer>,
@@ -18,19 +18,19 @@ interface InPlaceReader {
 }
 
 /**
- * Reads a body in pieces of known length. Where the runtime's bodies are byte streams, the network writes each piece where it
- * stays, without a copy on the way.
+ * Reads a body in pieces of known length. If the runtime's bodies are byte streams, it reads each piece in place,
+ * without a copy.
  */
 export class BodyReader {
   readonly #inPlace: InPlaceReader | undefined;
   readonly #inParts: ReadableStreamDefaultReader<Uint8Array> | undefined;
-  /** What came in parts and was not asked for yet. */
+  /** What has arrived and is not read yet. */
   #rest: Uint8Array = NOTHING;
   readonly #onPart: (() => void) | undefined;
 
   /**
-   * @param from a body that is not there is an empty one.
-   * @param onPart told whenever something has come.
+   * @param from the body; null is an empty one.
+   * @param onPart is called whenever a part has arrived.
    */
   constructor(from: ReadableStream<Uint8Array> | null, onPart?: () => void) {
     this.#onPart = onPart;
@@ -42,14 +42,14 @@ export class BodyReader {
     }
   }
 
-  /** The next `bytes` bytes in a buffer of their own; fewer only where the body ends. */
+  /** Returns the next `bytes` bytes in a buffer of their own; fewer only if the body ends. */
   async read(bytes: number): Promise<Uint8Array> {
     let whole = new Uint8Array(bytes);
     let filled = 0;
     let ended = false;
     while (filled < bytes && !ended) {
       if (this.#inPlace) {
-        // Each read takes the buffer away and gives it back as another one.
+        // Each read detaches the buffer and returns another view of it.
         const min = Math.min(bytes - filled, PART_BYTES);
         const { done, value } = await this.#inPlace.read(whole.subarray(filled), { min });
         ended = done;
@@ -60,7 +60,7 @@ export class BodyReader {
         const part = this.#rest.subarray(0, bytes - filled);
         whole.set(part, filled);
         filled += part.length;
-        // An empty view would still hold the buffer it was received in.
+        // An empty view would keep its whole buffer alive.
         this.#rest = part.length < this.#rest.length ? this.#rest.subarray(part.length) : NOTHING;
       }
       this.#onPart?.();
@@ -72,7 +72,7 @@ export class BodyReader {
     return (this.#inPlace ?? this.#inParts)!.cancel();
   }
 
-  /** Resolves to whether the body is over. */
+  /** Resolves to whether the body has ended. */
   async #fillRest(): Promise<boolean> {
     if (this.#rest.length > 0) return false;
     const { done, value } = await this.#inParts!.read();
@@ -81,7 +81,10 @@ export class BodyReader {
   }
 }
 
-/** The body of a response, which must have exactly `bytes` bytes; what is longer is not read. */
+/**
+ * Returns the body of a response of exactly `bytes` bytes; `what` names it in errors. Rejects with CHUNK_WRONG_LENGTH,
+ * and does not read a longer body to its end.
+ */
 export async function readExactly({ body }: FetchedResponse, bytes: number, what: string): Promise<Uint8Array> {
   const reader = new BodyReader(body);
   const whole = checkedLength(await reader.read(bytes), bytes, what);
@@ -89,7 +92,7 @@ export async function readExactly({ body }: FetchedResponse, bytes: number, what
   return whole;
 }
 
-/** Throws CHUNK_WRONG_LENGTH, and cancels the body, when there is more of it behind the `bytes` bytes that were expected. */
+/** Throws CHUNK_WRONG_LENGTH and cancels the body if more follows the `bytes` bytes that were expected. */
 export async function expectEnd(reader: BodyReader, bytes: number, what: string): Promise<void> {
   const { length } = await reader.read(1);
   if (length === 0) return;
@@ -97,13 +100,13 @@ export async function expectEnd(reader: BodyReader, bytes: number, what: string)
   throw wrongLength(what, bytes, bytes + length);
 }
 
-/** `read`, when it is as long as expected. Throws CHUNK_WRONG_LENGTH. */
+/** Returns `read` if it has `bytes` bytes. Throws CHUNK_WRONG_LENGTH otherwise; `what` names it in the message. */
 export function checkedLength(read: Uint8Array, bytes: number, what: string): Uint8Array {
   if (read.length === bytes) return read;
   throw wrongLength(what, bytes, read.length);
 }
 
-/** The whole body of a response; `check` is told the length so far, and ends the reading by throwing. */
+/** Returns the whole body of a response. `check` gets the length after each part, and ends the reading by throwing. */
 export async function readChecked({ body }: FetchedResponse, check: (bytes: number) => void): Promise<Uint8Array> {
   if (!body) return NOTHING;
   const reader = (body as ReadableStream<Uint8Array<ArrayBuffer>>).getReader();

@@ -5,7 +5,7 @@ import { bundleError, FRAME_HEADER_BYTES, parseFrameHeader, type Frame } from ".
 import { HAS_MESSAGES } from "../errors.ts";
 import { BodyReader } from "./body.ts";
 
-/** Reads frames from a response body as they arrive; each `next` waits for one whole frame. */
+/** Reads the frames of a response body as they arrive. */
 export class FrameReader {
   readonly #body: BodyReader;
 
@@ -13,12 +13,16 @@ export class FrameReader {
     this.#body = new BodyReader(body);
   }
 
-  /** The next frame; the end frame is returned too. Throws BUNDLE_INVALID when the body ends before a frame does. */
+  /**
+   * Waits for one whole frame and returns it; the end frame too. Throws BUNDLE_INVALID if the frame is malformed or
+   * the body ends within it.
+   */
   async next(): Promise<Frame> {
     const { frame, length } = parseFrameHeader(await this.#take(FRAME_HEADER_BYTES));
     return { ...frame, payload: await this.#take(length) };
   }
 
+  /** Cancels the body. */
   cancel(): Promise<void> {
     return this.#body.cancel();
   }

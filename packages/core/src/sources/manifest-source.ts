@@ -32,8 +32,9 @@ const DOUBT_MS_MAX = 1_000;
 /**
  * The manifest of `key` from the first region that has a sound one.
  *
- * @throws OBJECT_NOT_FOUND when a majority of the regions say so and no other disagrees in its expected time, NO_SOURCE
- *   when too few answer, the manifest's own error when every copy found is unusable, KEY_INVALID, KEY_TOO_LONG, ABORTED.
+ * @throws OBJECT_NOT_FOUND when a majority of the regions say so and no other disagrees in its expected time,
+ *   NO_SOURCE when too few answer, the manifest's own error when every copy found is unusable, KEY_INVALID,
+ *   KEY_TOO_LONG, ABORTED.
  */
 export async function findManifest(key: string, options: FindManifestOptions): Promise<Manifest> {
   const { regions, fetch, clock, signal, timeoutMs = TIMEOUT_MS_DEFAULT } = options;
@@ -71,7 +72,10 @@ export async function findManifest(key: string, options: FindManifestOptions): P
   }
 }
 
-/** How long the silent regions get once a majority knows nothing: their expected time, so that a dead one delays nobody. */
+/**
+ * How long the silent regions get once a majority knows nothing: their expected time, so that a dead one delays
+ * nobody.
+ */
 function doubtMs(regions: readonly ManifestSourceRegion[], failures: readonly FailedAttempt[]): number {
   const silent = regions.filter((region) => !failures.some(({ name }) => name === region.name));
   return Math.min(DOUBT_MS_MAX, Math.max(0, ...silent.map(({ latency }) => hedgeAfterMs(latency))));

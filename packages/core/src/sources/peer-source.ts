@@ -1,6 +1,6 @@
 /**
- * Another PoP's cache as a source: one GET per shard. A bundle would be one request fewer for several chunks, and would send
- * what nobody asked for and hold up one stripe behind the other.
+ * Another PoP's cache as a source, with one GET for each shard. A bundle would save requests, but it would send
+ * unwanted chunks and hold up one stripe behind another.
  */
 import { readExactly } from "./body.ts";
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
@@ -17,22 +17,24 @@ export interface PeerSourceOptions {
     /** Base URL of the PoP. */
     readonly url: string;
   };
-  /** What it is said to hold of every stripe, as far as is known now. */
+  /** The chunks of every stripe that it is believed to hold now. */
   readonly chunks: () => readonly number[];
+  /** Time to deliver one chunk as believed now. */
   readonly latency: () => LatencyEstimate;
   readonly fetch: FetchPort;
-  /** What proves to the peer who asks, for a path with its query. Default: nothing. */
+  /** Returns request headers that authenticate the caller, for a path with its query. Default: none. */
   readonly proof?: (path: string) => Promise<Record<string, string>>;
 }
 
-/** Of `chunkPath`. */
+/** The start of every `chunkPath`. */
 export const PEER_CHUNK_PREFIX = "/v1/chunk/";
 
-/** Path and query of one shard in a PoP's cache. */
+/** Returns path and query of one shard in a PoP's cache. */
 export function chunkPath(manifest: Pick<Manifest, "key" | "version">, stripe: number, chunk: number): string {
   return `${PEER_CHUNK_PREFIX}${encodeKey(manifest.key)}?version=${manifest.version}&stripe=${stripe}&chunk=${chunk}`;
 }
 
+/** The chunks that another PoP has cached. */
 export class PeerSource implements ChunkSource {
   readonly id: string;
   readonly kind = "peer";

@@ -1,6 +1,7 @@
 /**
- * A region's bucket as a source. One GET for each chunk covers all stripes that a read wants of it while the region keeps up.
- * A chunk is the concatenation of its shards, so that GET asks for one range, and only its first shard costs a round trip.
+ * A region's bucket as a source. One GET for each chunk covers all stripes that a read wants of it while the region
+ * keeps up. A chunk is the concatenation of its shards, so that GET asks for one range, and only its first shard costs
+ * a round trip.
  */
 import { BodyReader, checkedLength, expectEnd } from "./body.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
@@ -23,8 +24,8 @@ export interface RegionSourceOptions {
   readonly fetch: FetchPort;
   readonly clock: Clock;
   /**
-   * Called with the milliseconds from each GET to its first shard; with `Infinity` for a GET that failed; and for a GET that
-   * was aborted late, with the milliseconds until then.
+   * Called with the milliseconds from each GET to its first shard; with `Infinity` for a GET that failed; and for a
+   * GET that was aborted late, with the milliseconds until then.
    */
   readonly onLatency?: (ms: number) => void;
 }
@@ -116,8 +117,8 @@ export class RegionSource implements ChunkSource {
   }
 
   /**
-   * Opens a stream from the requested stripe to the last one of the read, which replaces the chunk's stream. A request for a
-   * stripe that was passed gets a stream for that stripe alone.
+   * Opens a stream from the requested stripe to the last one of the read, which replaces the chunk's stream. A request
+   * for a stripe that was passed gets a stream for that stripe alone.
    */
   #open({ stripe, chunk, lastStripe = stripe.index }: ChunkRequest): Stream {
     const before = this.#streams.get(chunk);

@@ -20,6 +20,7 @@ interface Waiter extends ShardName {
   readonly arrival: PromiseWithResolvers<Uint8Array>;
 }
 
+/** The shards of one response, each to be taken once. */
 export class ShardStream {
   /** How many frames have come. */
   progress = 0;
@@ -50,8 +51,8 @@ export class ShardStream {
   }
 
   /**
-   * The payload of a shard, once. Rejects with the error of `missing` when the stream is past it, with the error that ended
-   * the stream, or with ABORTED.
+   * The payload of a shard, once. Rejects with the error of `missing` when the stream is past it, with the error that
+   * ended the stream, or with ABORTED.
    */
   async take(shard: ShardName, signal: AbortSignal): Promise<Uint8Array> {
     const name = nameOf(shard);

@@ -1,5 +1,5 @@
 /**
- * Sources: where chunks come from. The reader knows nothing of KV, S3 or bundles, only this.
+ * Sources: where chunks come from. This interface is all that the reader knows of KV, S3 or bundles.
  */
 import type { LatencyEstimate } from "../latency.ts";
 import type { StripeShape } from "../format/manifest.ts";
@@ -7,39 +7,40 @@ import type { StripeShape } from "../format/manifest.ts";
 /** `edge`: the cache of the PoP that answers; `peer`: another PoP's cache; `region`: a bucket. */
 export type SourceKind = "edge" | "peer" | "region";
 
+/** One place that serves chunks of one object. */
 export interface ChunkSource {
   /** Name of the PoP or region, unique within one read. */
   readonly id: string;
   readonly kind: SourceKind;
-  /** Time to deliver one chunk as believed now; read again for each stripe. */
+  /** Time to deliver one chunk as believed now. The reader asks for it before each stripe. */
   readonly latency: LatencyEstimate;
-  /** Whether it is worth asking this source for the chunk. */
+  /** Whether this source is believed to hold the chunk. */
   has(stripe: number, chunk: number): boolean;
   /**
-   * Settles when `has`, of this source or of others, may know of other chunks than before. A read that was planned without
-   * them takes them in: of the edge all, which are under way without having been asked for; of a peer those that it would
-   * deliver before what is under way.
+   * Resolves when this or another source may hold more chunks than when the read was planned. The read then adds the
+   * edge's new chunks, which are on their way already, and a peer's if they would arrive sooner than what is pending.
    */
   readonly updated?: Promise<void> | undefined;
-  /** Grows whenever something comes of it: a stripe is not given up while its sources send. */
+  /** Grows whenever the source sends something: a stripe does not time out while one of its sources sends. */
   readonly progress?: number;
   /**
-   * The shard of `chunk` in `stripe`: exactly `stripe.shardBytes` bytes, not yet verified. Rejects with CHUNK_MISSING,
-   * CHUNK_WRONG_LENGTH or SOURCE_FAILED, or with the signal's reason once that aborts.
+   * Returns the shard of `chunk` in `stripe`: exactly `stripe.shardBytes` bytes, not verified. Rejects with
+   * CHUNK_MISSING, CHUNK_WRONG_LENGTH, SOURCE_FAILED or, when the signal aborts, with its reason.
    */
   fetch(request: ChunkRequest): Promise<Uint8Array>;
-  /** Tells that nothing more of this stripe will be asked for, so that what is buffered for it can go. */
+  /** The reader calls it when it wants nothing more of this stripe: the source can drop what it keeps for it. */
   release?(stripe: number): void;
-  /** Tells that the read is over. What others wait for (shared stripes) may still go on. */
+  /** The reader calls it at its end. Requests that another read waits for (shared stripes) continue. */
   close?(): void;
 }
 
+/** A request for one shard. */
 export interface ChunkRequest {
   readonly stripe: StripeShape;
   readonly chunk: number;
   readonly signal: AbortSignal;
-  /** The last stripe that the read is going to want: a source may fetch ahead. Default: this one alone. */
+  /** The last stripe that the read will want, so that a source can fetch ahead. Default: this one. */
   readonly lastStripe?: number;
-  /** A source that lets requests wait for a turn calls it when that has come. */
+  /** A source with a queue calls it when the request leaves the queue. */
   readonly onStart?: () => void;
 }

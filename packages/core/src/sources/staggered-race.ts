@@ -1,40 +1,40 @@
 /**
- * Tries alternatives in turn: the next one starts when one fails or takes longer than it should, the first to succeed
- * wins, and the others are aborted.
+ * A staggered race, as of Happy Eyeballs (RFC 8305, section 5). The next attempt starts when one fails or takes longer
+ * than expected. The first success wins, and the others are aborted.
  */
 import { toAgaroseError, type AgaroseError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 
+/** One way to get a value. */
 export interface Attempt<T> {
   readonly name: string;
-  /** The next attempt starts beside this one after so long. */
+  /** The next attempt starts beside this one after this time. */
   readonly patienceMs: number;
   start(signal: AbortSignal): Promise<T>;
-  /** Told when another one won after this one's patience had run out. */
+  /** Called if another attempt wins after this one's `patienceMs`. */
   onLate?(): void;
 }
 
+/** An attempt that failed, and why. */
 export interface FailedAttempt {
   readonly name: string;
   readonly error: AgaroseError;
 }
 
+/** How a race runs and ends. */
 export interface RaceOptions<T> {
   readonly clock: Clock;
-  /** Ends all attempts; the winner goes on living by it. */
+  /** Aborts all attempts, and the winner after the race. */
   readonly signal: AbortSignal;
-  /**
-   * What the latest failure means for the others: the next one is tried, all of them are at once, or none, because it answers
-   * for all.
-   */
+  /** What to do after a failure: start the next attempt, start all at once, or none because the failure is final. */
   readonly afterFailure: (error: AgaroseError, failures: readonly FailedAttempt[]) => "next" | "all" | "none";
-  /** What to reject with when all have failed. */
+  /** Makes the error to reject with when all have failed. */
   readonly allFailed: (failures: readonly FailedAttempt[]) => AgaroseError;
-  /** Gets rid of a success that came too late. */
+  /** Disposes of a success that came too late. */
   readonly discard?: (value: T) => void;
 }
 
-/** The first success. Rejects with a failure that answers for all, with ABORTED, or with what `allFailed` makes. */
+/** Resolves to the first success. Rejects with a final failure, with ABORTED, or with the error of `allFailed`. */
 export function staggeredRace<T>(attempts: readonly Attempt<T>[], options: RaceOptions<T>): Promise<T> {
   const { clock, signal, afterFailure, allFailed, discard } = options;
   const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -79,7 +79,7 @@ export function staggeredRace<T>(attempts: readonly Attempt<T>[], options: RaceO
         const then = afterFailure(error, failures);
         if (then === "none") fail(error);
         let count = then === "all" ? attempts.length - started : 1;
-        // At least once: that is how it is known that none is left.
+        // At least once: this call finds out that none is left.
         do startNext();
         while (--count > 0);
       },
