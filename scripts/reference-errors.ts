@@ -4,7 +4,7 @@
  * `node scripts/reference-errors.ts` prints it; `node scripts/reference-errors.ts --write` writes it where it belongs.
  */
 import { writeFile } from "node:fs/promises";
-import { format } from "prettier";
+import { format, resolveConfig } from "prettier";
 import { ERROR_CATALOGUE, HTTP_STATUS, type ErrorCode, type ErrorDescription } from "@agarose/core";
 
 /** Where the page is. */
@@ -22,7 +22,7 @@ The published service worker files leave the words out to stay small: there the 
 `;
 
 /** Returns the page as Markdown, formatted by Prettier. */
-export function errorsPage(): Promise<string> {
+export async function errorsPage(): Promise<string> {
   const all = Object.entries(ERROR_CATALOGUE) as [ErrorCode, ErrorDescription][];
   const served = all.filter(([code]) => code in HTTP_STATUS);
   const ofPrograms = all.filter(([code]) => !(code in HTTP_STATUS));
