@@ -71,6 +71,7 @@ test.each([
   ["agarose-sw.js", []],
   ["agarose-sw.offline.js", []],
   ["agarose-sw.dev.js", []],
+  ["agarose-sw.remove.js", []],
   ["agarose-decoder.js", []],
   ["agarose.js", ["createClient", "fetchObject", "logReads", "onRead", "preload", "register"]],
   ["agarose-overlay.js", ["showOverlay"]],
@@ -131,6 +132,36 @@ test.each(["agarose-sw.js", "agarose-sw.offline.js", "agarose-sw.dev.js"])(
     expect(await scope.request("/other")).toBeUndefined();
   },
 );
+
+test("the removing worker takes over, deletes what Agarose stored, and unregisters itself", async () => {
+  const deleted: string[] = [];
+  const caches = {
+    delete: async (cache: string) => {
+      deleted.push(cache);
+      throw new DOMException("the storage is locked", "InvalidStateError");
+    },
+  };
+  const unregister = vi.fn<() => Promise<boolean>>(async () => true);
+  const more = { caches, registration: { active: null, unregister } };
+  const scope = await runClassic("agarose-sw.remove.js", "https://app.test/agarose-sw.js?config=/agarose.json", more);
+  await scope.fire("install");
+  expect(scope.calls).toEqual(["skipWaiting"]);
+  await scope.fire("activate");
+  expect(deleted).toEqual(["agarose", "agarose-offline"]);
+  expect(unregister).toHaveBeenCalledOnce();
+  expect(await scope.request("/ec/a")).toBeUndefined();
+});
+
+test("the removing file leaves a worker that imports it registered", async () => {
+  const unregister = vi.fn<() => Promise<boolean>>(async () => true);
+  const scope = await runClassic("agarose-sw.remove.js", "https://app.test/my-worker.js", {
+    registration: { active: null, unregister },
+  });
+  scope.agarose!(CONFIG);
+  await scope.fire("install");
+  await scope.fire("activate");
+  expect([scope.calls, unregister.mock.calls]).toEqual([[], []]);
+});
 
 test("where there is no WebAssembly it imports the decoder while it is installed", async () => {
   const importScripts = vi.fn<(url: string) => void>();

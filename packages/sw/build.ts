@@ -45,6 +45,7 @@ const SCRIPTS: readonly Script[] = [
     messages: true,
     minify: false,
   },
+  { name: "agarose-sw.remove.js", entry: "entries/agarose-sw.remove.ts", runsIn: "worker", messages: false },
   { name: "agarose-decoder.js", entry: "entries/agarose-decoder.ts", runsIn: "worker", messages: false },
   { name: "agarose.js", entry: "index.ts", runsIn: "page", messages: true },
   { name: "agarose-overlay.js", entry: "page/overlay.ts", runsIn: "page", messages: true },

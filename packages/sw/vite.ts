@@ -21,7 +21,7 @@ export function agarose({ config }: VitePluginOptions = {}): Plugin {
   if (config) parseConfig(config, "https://app.test/");
   const files = once(async () => {
     // The page's side is the app's own import.
-    const all = new Map([...(await dropInFiles())].filter(([name]) => /^agarose-(sw|decoder)/.test(name)));
+    const all = new Map([...(await dropInFiles())].filter(([name]) => /^agarose-(sw(?!\.remove)|decoder)/.test(name)));
     if (config) all.set("agarose.json", new TextEncoder().encode(`${JSON.stringify(config, undefined, 2)}\n`));
     return all;
   });

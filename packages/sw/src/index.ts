@@ -10,5 +10,5 @@ export { parseConfig, type ClientConfig, type ClientConfigInput, type Endpoint }
 export { CHANNEL, isReadEvent } from "./events/read-events.ts";
 export type { PlanEvent, ReadEndEvent, ReadEvent, ReadStartEvent, RequestEvent } from "./events/read-events.ts";
 export { summarized, totalsOf, type ReadSummary, type ReadTotals } from "./events/read-summary.ts";
-export type { WorkerMessage } from "./worker/life-cycle.ts";
+export type { WorkerMessage } from "./shared/messages.ts";
 export type { ObjectClient } from "./client/object-client.ts";

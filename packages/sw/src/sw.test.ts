@@ -4,7 +4,7 @@ import type { FetchInit } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { parseConfig } from "./shared/config.ts";
 import { wireFromUrl } from "./worker/install.ts";
-import { OFFLINE_CACHE_NAME } from "./offline/offline-entries.ts";
+import { OFFLINE_CACHE_NAME } from "./shared/cache-names.ts";
 import { installAgarose } from "./sw.ts";
 import { FakeCache } from "../test/fake-cache.ts";
 import { FakeScope } from "../test/fake-scope.ts";
@@ -132,6 +132,38 @@ describe("life cycle", () => {
       configFile = file;
       await expect(scope.fire("install")).rejects.toMatchObject({ code: "CONFIG_INVALID" });
     }
+  });
+
+  test.each(["text/html", "text/plain", "image/svg+xml", "application/octet-stream", "application/jsonp"])(
+    "is not installed with a configuration of type %s",
+    async (type) => {
+      install();
+      const text = await configFile().text();
+      configFile = () => new Response(text, { headers: { "content-type": type } });
+      await expect(scope.fire("install")).rejects.toMatchObject({ code: "CONFIG_INVALID", details: { type } });
+      configFile = () => new Response(text, { headers: { "content-type": "application/json; charset=utf-8" } });
+      await scope.fire("install");
+    },
+  );
+
+  test("opens no object as a page, unless its URL opts in", async () => {
+    const headers = new Headers();
+    const opened = {
+      method: "GET",
+      mode: "navigate",
+      url: "https://app.test/ec/cat.jpg",
+      headers,
+    } as unknown as Request;
+    const respondsAt = async (query: string): Promise<boolean> => {
+      let responded = false;
+      const href = `${CONFIG_URL}?config=/agarose.json${query}`;
+      scope = Object.assign(new FakeScope(), { location: new URL(href) });
+      wireFromUrl(scope, { codec: async () => javascriptCodec() });
+      await scope.fire("fetch", { request: opened, respondWith: () => void (responded = true), waitUntil: () => {} });
+      return responded;
+    };
+    expect(await respondsAt("")).toBe(false);
+    expect(await respondsAt("&navigations=yes")).toBe(true);
   });
 
   test("starts by the copy of its configuration, and follows the file where that has changed", async () => {

@@ -10,7 +10,7 @@ import type { WorkerScope } from "./worker/worker-scope.ts";
 
 export type { ClientConfig, ClientConfigInput, ConfigSource, Endpoint } from "./shared/config.ts";
 export type { InstallOptions } from "./worker/install.ts";
-export type { WorkerMessage } from "./worker/life-cycle.ts";
+export type { WorkerMessage } from "./shared/messages.ts";
 export { configFromUrl, parseConfig } from "./shared/config.ts";
 export { AgaroseStrategy, type HandleOptions, type StrategyOptions } from "./worker/strategy.ts";
 export type { HookParam, StrategyPlugin } from "./worker/strategy-plugins.ts";

@@ -42,6 +42,31 @@ describe("objectAnswer", () => {
     expect(objectAnswer(plain, new Headers()).headers["cache-control"]).toBe("public, max-age=0, must-revalidate");
   });
 
+  test.each(["text/html", "TEXT/HTML; charset=utf-8", "image/svg+xml", "application/xml", "text/xml", "text/xsl"])(
+    "of type %s runs no scripts when it is opened",
+    documentIsSandboxed,
+  );
+  test.each(["application/xhtml+xml", "application/rss+xml", "application/pdf", "text/plain, text/html"])(
+    "of type %s runs no scripts when it is opened",
+    documentIsSandboxed,
+  );
+
+  function documentIsSandboxed(contentType: string): void {
+    for (const headers of [{}, { range: "bytes=0-9" }, { "if-none-match": ETAG }]) {
+      const { headers: sent } = objectAnswer({ ...manifest, contentType }, new Headers(headers));
+      expect(sent["content-security-policy"]).toMatch(/^sandbox; default-src 'none'; /);
+      expect(sent["x-content-type-options"]).toBe("nosniff");
+    }
+  }
+
+  test.each(["image/jpeg", "video/mp4", "application/octet-stream", "application/wasm", "application/json", ""])(
+    "of type %j is displayed without a policy",
+    (contentType) => {
+      const { headers } = objectAnswer({ ...manifest, contentType }, new Headers());
+      expect(headers).not.toHaveProperty("content-security-policy");
+    },
+  );
+
   test("sends a range as 206 with its place and length", () => {
     const { status, range, headers } = answer({ range: "bytes=10-19" });
     expect({ status, range }).toEqual({ status: 206, range: { start: 10, end: 20 } });

@@ -14,6 +14,11 @@ export interface ObjectAnswer {
   readonly range?: ByteRange | undefined;
 }
 
+/** A type that a browser may show as a document with scripts. It may stand anywhere: browsers read lists of types. */
+const DOCUMENT = /\b(html|xml|xsl|pdf)\b/i;
+/** No scripts, no origin and no requests: an object must not act as a page of the app. Inline styles keep SVG as drawn. */
+const DOCUMENT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:";
+
 /**
  * Decides the response to a GET or HEAD of an object from the request's headers. Range applies to GET only (RFC 9110,
  * section 14.2). Throws RANGE_UNSATISFIABLE, for which `errorAnswer` makes the response.
@@ -32,6 +37,7 @@ export function objectAnswer(
     "last-modified": new Date(manifest.modified).toUTCString(),
     "x-content-type-options": "nosniff",
   };
+  if (DOCUMENT.test(manifest.contentType)) headers["content-security-policy"] = DOCUMENT_POLICY;
   const condition = failedCondition(headers, request);
   if (condition) return { status: condition, headers };
   // An empty object has no byte to send as a range: it is sent whole.

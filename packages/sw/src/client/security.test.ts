@@ -6,6 +6,7 @@ import { fetchPort, telemetryPost } from "../ports/network.ts";
 import { route } from "../worker/routing.ts";
 
 const APP = "https://app.test";
+const OURS = { origin: APP, prefix: "/ec/", navigations: false };
 const BUCKET = "https://bucket.test/media";
 const VERSION = "0".repeat(32);
 
@@ -38,7 +39,7 @@ describe("a path", () => {
     fc.assert(
       fc.property(tail, (path) => {
         const url = new URL(`/ec/${path}`, APP);
-        const routed = route({ method: "GET", url: url.href }, APP, "/ec/");
+        const routed = route({ method: "GET", url: url.href }, OURS);
         if (!routed) {
           seen.passed++;
           expect(url.pathname.startsWith("/ec/") && url.pathname !== "/ec/").toBe(false);
@@ -60,10 +61,17 @@ describe("a path", () => {
     expect(Math.min(seen.passed, seen.refused, seen.read), JSON.stringify(seen)).toBeGreaterThan(10);
   });
 
+  test("that opens an object as a page passes, unless the app opts in", () => {
+    const request = { method: "GET", mode: "navigate", url: `${APP}/ec/a.html` } as const;
+    expect(route(request, OURS)).toBeUndefined();
+    expect(route(request, { ...OURS, navigations: true })).toMatchObject({ method: "GET" });
+    expect(route({ ...request, mode: "no-cors" }, OURS)).toMatchObject({ method: "GET" });
+  });
+
   test("of another origin, or of another method, is none of ours", () => {
-    expect(route({ method: "GET", url: "https://other.test/ec/a" }, APP, "/ec/")).toBeUndefined();
+    expect(route({ method: "GET", url: "https://other.test/ec/a" }, OURS)).toBeUndefined();
     for (const method of ["POST", "PUT", "DELETE", "PATCH"]) {
-      expect(route({ method, url: `${APP}/ec/a` }, APP, "/ec/")).toBeUndefined();
+      expect(route({ method, url: `${APP}/ec/a` }, OURS)).toBeUndefined();
     }
   });
 });

@@ -3,8 +3,6 @@
  * half of them go and what would not fit is not kept. Nothing here fails: a storage that is full or forbidden is an empty one.
  */
 
-export const OFFLINE_CACHE_NAME = "agarose-offline";
-
 /** Names become URLs, which a Cache wants: nothing is ever fetched from there. */
 const BASE = "https://offline.agarose.invalid/";
 /** The order of use, as JSON, newest last: [name, bytes] each. */

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { explainError } from "@agarose/core";
 import { createClient, fetchObject } from "./fetch-object.ts";
 import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";
 
@@ -136,7 +137,7 @@ describe("through a service worker in charge", () => {
   test("gives an error that came without words some of its own", async () => {
     const error = { code: "NOT_ENOUGH_CHUNKS", message: "NOT_ENOUGH_CHUNKS", details: { needed: 9 } };
     control(() => Response.json({ error }, { status: 502, headers: { "x-agarose-error": error.code } }));
-    await expect(fetchObject("a")).rejects.toThrow('a: NOT_ENOUGH_CHUNKS {"needed":9}, see docs/reference/errors.md');
+    await expect(fetchObject("a")).rejects.toThrow(`a: ${explainError("NOT_ENOUGH_CHUNKS")} Details: {"needed":9}`);
   });
 
   test("turns an error answer back into the error", async () => {

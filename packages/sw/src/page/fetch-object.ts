@@ -2,7 +2,7 @@
  * Reads objects from a page, a worker or Node: through the service worker where one is in charge, else by the same
  * strategy in place.
  */
-import { AgaroseError, encodeKey, parseKey, type Decoder, type ErrorCode } from "@agarose/core";
+import { AgaroseError, encodeKey, explainError, parseKey, type Decoder, type ErrorCode } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { browserPorts } from "../ports/browser-ports.ts";
 import { configFromUrl, parseConfig, PREFIX_DEFAULT, type ClientConfigInput } from "../shared/config.ts";
@@ -95,8 +95,8 @@ async function errorOf(response: Response, key: string): Promise<AgaroseError> {
   const told = (await response.json().catch(() => undefined)) as Told | undefined;
   const { status } = response;
   const { code = "SOURCE_FAILED", message = `${key} was answered with ${status}`, details } = told?.error ?? {};
-  // The worker's drop-in file has no words of its own.
-  const words = message === code ? `${key}: ${code} ${JSON.stringify(details)}, see docs/reference/errors.md` : message;
+  // A worker without messages sends the code in place of one.
+  const words = message === code ? `${key}: ${explainError(code)} Details: ${JSON.stringify(details)}` : message;
   return new AgaroseError(code, words, { ...details, status });
 }
 

@@ -1,7 +1,7 @@
 /** Messages to a worker with reads under way. */
 import { expect, test } from "vitest";
 import type { ReadEvent } from "../events/read-events.ts";
-import { stayAwake } from "./keep-awake.ts";
+import { keepAwake } from "./keep-awake.ts";
 import { VirtualClock } from "../../test/virtual-clock.ts";
 
 function page() {
@@ -9,7 +9,7 @@ function page() {
   const messages: { atMs: number; message: unknown }[] = [];
   let tell: (event: ReadEvent) => void = () => expect.fail("nobody listens");
   const postMessage = (message: unknown): void => void messages.push({ atMs: clock.now(), message });
-  stayAwake({ controller: { postMessage } as unknown as ServiceWorker }, (listener) => (tell = listener), clock);
+  keepAwake({ controller: { postMessage } as unknown as ServiceWorker }, (listener) => (tell = listener), clock);
   return { clock, messages, tell: (type: string, read = "a") => tell({ type, read } as ReadEvent) };
 }
 

@@ -11,7 +11,7 @@ const EVERY_MS = 10_000;
 const SILENT_MS = 120_000;
 
 /** Sends the worker in charge a message now and then, while reads of this origin are under way. */
-export function stayAwake(
+export function keepAwake(
   container: Pick<ServiceWorkerContainer, "controller">,
   listen: (listener: (event: ReadEvent) => void) => void = onRead,
   clock: Clock = systemClock,

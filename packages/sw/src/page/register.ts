@@ -6,7 +6,7 @@ import { configFromUrl, type ClientConfig, type ConfigFile } from "../shared/con
 import { fetchConfig } from "../shared/config-file.ts";
 import { logReads } from "./log-reads.ts";
 import { openConnections } from "./preconnect.ts";
-import { stayAwake } from "./keep-awake.ts";
+import { keepAwake } from "./keep-awake.ts";
 import { checkWorkerFile } from "./worker-file.ts";
 
 export interface RegisterOptions {
@@ -33,7 +33,9 @@ export interface RegisterOptions {
 }
 
 /** The files that take their configuration from their own URL. A worker that imports them has one in its source. */
-const DROP_IN = /\/agarose-sw(\.offline)?\.js$/;
+const DROP_IN = /\/agarose-sw(\.offline|\.dev)?\.js$/;
+/** Those that have a store. */
+const WITH_STORE = /\.(offline|dev)\.js$/;
 
 export const WORKER_URL_DEFAULT = "/agarose-sw.js?config=/agarose.json";
 
@@ -73,7 +75,7 @@ export async function register(
   await ready(container, registration, { isOurs, claim, timeoutMs }).catch(async (error: AgaroseError) => {
     throw (isDropIn && error.code === "CONFIG_INVALID" && (await problemOf(href, DECODER))) || error;
   });
-  if (!keptAwake.has(container)) stayAwake(container);
+  if (!keptAwake.has(container)) keepAwake(container);
   keptAwake.add(container);
   // Nobody waits for this: the worker works, and the file matters for the next visit.
   if (isDropIn) void problemOf(href).then((problem) => problem && onStale(problem));
@@ -141,7 +143,7 @@ async function checkedConfig(source: ConfigFile, pathname: string): Promise<Clie
     const what = `configuration ${source.url} cannot be used: ${message}. It must be JSON with "pops" and "regions"`;
     throw new AgaroseError("CONFIG_INVALID", what, { url: source.url, ...details }, cause);
   });
-  if (config.offline === undefined || !DROP_IN.test(pathname) || pathname.includes(".offline.")) return config;
+  if (config.offline === undefined || !DROP_IN.test(pathname) || WITH_STORE.test(pathname)) return config;
   throw new AgaroseError(
     "CONFIG_INVALID",
     `${source.url} asks for "offline", which ${pathname} has not: register agarose-sw.offline.js`,

@@ -4,14 +4,13 @@
  */
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "@agarose/core";
 import { checkPrefix, parseConfig, type ClientConfig, type ConfigFile, type ConfigSource } from "./config.ts";
+import { CACHE_NAME } from "./cache-names.ts";
 
 export interface ConfigPorts {
   readonly fetch: typeof globalThis.fetch;
   /** Absent where the browser has none. */
   readonly caches: CacheStorage | undefined;
 }
-
-export const CACHE_NAME = "agarose";
 
 /**
  * The configuration of a worker that starts. Where it comes from a copy that turns out to be outdated, `onChange` is told.
@@ -39,8 +38,14 @@ export async function fetchConfig({ url, prefix }: ConfigFile, ports: ConfigPort
   try {
     const response = await fetch(url, { cache: "no-cache", redirect: "error" });
     const { status } = response;
+    const type = response.headers.get("content-type") ?? "";
     if (status !== 200)
       throw new AgaroseError("CONFIG_INVALID", HAS_MESSAGES && `answered with ${status}, 200 is expected`, { status });
+    // An upload or an object of the same origin must not become a configuration.
+    if (!/^application\/json\b/i.test(type))
+      throw new AgaroseError("CONFIG_INVALID", HAS_MESSAGES && `is of type ${type}, application/json is expected`, {
+        type,
+      });
     const text = await response.text();
     const config = checkPrefix(parseConfig(JSON.parse(text), url), prefix);
     await writeCopy(url, text, ports).catch(() => {});

@@ -35,6 +35,10 @@ describe("parseConfig", () => {
     ["prefix", { prefix: "/ec/?x/", pops: [POP] }],
     ["prefix", { prefix: "//host/", pops: [POP] }],
     ["prefix", { prefix: "/.//", pops: [POP] }],
+    ["prefix", { prefix: "/", pops: [POP] }],
+    ["prefix", { prefix: "/./", pops: [POP] }],
+    ["prefix", { prefix: "/a/../", pops: [POP] }],
+    ["prefix", { prefix: "/%2e/", pops: [POP] }],
     ["pops", { pops: "fra" }],
     ["pops", { pops: [{ url: "https://a" }] }],
     ["pops", { pops: [null] }],
@@ -93,6 +97,7 @@ describe("configFromUrl", () => {
       prefix: "/ec/",
       url: "https://app.test/agarose.json",
       claim: true,
+      navigations: false,
     });
     expect(configFromUrl(`${BASE}?config=/agarose.json&claim=no`)).toMatchObject({ claim: false });
   });
@@ -102,6 +107,7 @@ describe("configFromUrl", () => {
       prefix: "/m%C3%A9dia/",
       url: "https://app.test/a.json",
       claim: true,
+      navigations: false,
     });
   });
 
@@ -109,7 +115,13 @@ describe("configFromUrl", () => {
     expect(configFromUrl(`${BASE}?v=3`)).toBeUndefined();
   });
 
-  test.each(["?prefix=x&config=/agarose.json", "?config="])("refuses %s", (query) => {
+  test.each([
+    "?prefix=x&config=/agarose.json",
+    "?prefix=/&config=/agarose.json",
+    "?config=",
+    "?config=https://evil.test/agarose.json",
+    "?config=//evil.test/agarose.json",
+  ])("refuses %s", (query) => {
     expect(rejected(() => configFromUrl(BASE + query))).toMatchObject({ code: "CONFIG_INVALID" });
   });
 });

@@ -41,8 +41,10 @@ export interface ConfigFile {
 
 /** What a worker's own URL asks for. */
 export interface OwnConfig extends ConfigFile {
-  /** Whether its first install takes control of pages that are open already. */
+  /** Whether the first install takes control of open pages. */
   readonly claim: boolean;
+  /** Whether the worker responds when an object is opened as a page. */
+  readonly navigations: boolean;
 }
 
 /** Where a configuration comes from. */
@@ -83,8 +85,10 @@ export function parseConfig(input: unknown, base: string): ClientConfig {
 }
 
 /**
- * Where the configuration is that a worker's own URL asks for: `?config=/agarose.json`, `&prefix=/media/` where that is not the
- * usual one, `&claim=no` for a worker that leaves open pages alone. Undefined when it asks for none.
+ * What a worker's own URL asks for, or undefined when it names no configuration: `?config=/agarose.json`, `&prefix=/media/` for
+ * a prefix other than `/ec/`, `&claim=no` to leave open pages alone, `&navigations=yes` to open objects as pages.
+ *
+ * @throws CONFIG_INVALID when the prefix is not a path below the root, or the configuration is of another origin.
  */
 export function configFromUrl(href: string): OwnConfig | undefined {
   const { searchParams } = new URL(href);
@@ -92,8 +96,9 @@ export function configFromUrl(href: string): OwnConfig | undefined {
   if (file === null) return undefined;
   return {
     prefix: parsePrefix(searchParams.get("prefix") ?? PREFIX_DEFAULT),
-    url: parseUrl("config", file, href),
+    url: parseOwnUrl(file, href),
     claim: searchParams.get("claim") !== "no",
+    navigations: searchParams.get("navigations") === "yes",
   };
 }
 
@@ -108,12 +113,14 @@ export function checkPrefix(config: ClientConfig, prefix: string): ClientConfig 
 }
 
 function parsePrefix(prefix: unknown): string {
-  // Paths of requests are percent-encoded, so the prefix is too.
-  if (isText(prefix, /^\/([^/?#]+\/)*$/)) return new URL(prefix, "https://a").pathname;
+  // The paths of requests are percent-encoded and without dot segments, so the prefix is too.
+  const path = isText(prefix, /^\/([^/?#]+\/)+$/) ? new URL(prefix, "https://a").pathname : "/";
+  // A worker for every path of the app could replace its pages.
+  if (path !== "/") return path;
   throw invalid(
     "prefix",
     HAS_MESSAGES && `is ${JSON.stringify(prefix)}`,
-    HAS_MESSAGES && "a path such as /ec/, with a slash at both ends, is expected",
+    HAS_MESSAGES && "a path such as /ec/, with a slash at both ends and a name between, is expected",
   );
 }
 
@@ -129,6 +136,18 @@ function parseEndpoints(field: string, value: unknown, base: string): Endpoint[]
     names.add(name);
     return { name, url: parseUrl(field, url, base).replace(/\/+$/, "") };
   });
+}
+
+/** A script that is injected into a page could register the worker with a configuration of its own from another origin. */
+function parseOwnUrl(file: string, href: string): string {
+  const url = parseUrl("config", file, href);
+  const { origin } = new URL(href);
+  if (new URL(url).origin === origin) return url;
+  throw invalid(
+    "config",
+    HAS_MESSAGES && `is at ${url}, which is not of the worker's origin`,
+    HAS_MESSAGES && `serve it from ${origin}`,
+  );
 }
 
 /** Credentials in a URL would be public. */

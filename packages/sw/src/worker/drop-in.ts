@@ -1,8 +1,9 @@
 /**
- * The drop-in files: one script each, which imports nothing where there is WebAssembly. A classic worker calls `importScripts` for them, a module worker imports
- * them, and a page registers them.
+ * Wires a drop-in file. A classic worker loads it with `importScripts`, a module worker imports it, and a page registers it. Where
+ * there is WebAssembly it imports nothing.
  */
 import type { ClientConfigInput } from "../shared/config.ts";
+import { isDropIn } from "./drop-in-name.ts";
 import { inlinedDecoder } from "./inlined-decoder.ts";
 import { wireConfig, wireFromUrl, type InstallOptions, type WorkerOptions } from "./install.ts";
 import type { WorkerScope } from "./worker-scope.ts";
@@ -13,11 +14,11 @@ interface DropInScope extends WorkerScope {
   agarose(config: ClientConfigInput, options?: WorkerOptions): void;
 }
 
-/** Sets the global function `agarose`, and serves what the worker's URL asks for where that worker is the file itself. */
+/** Sets the global function `agarose`. If the file is the registered worker, also serves what the worker's URL asks for. */
 export function dropIn(own: Pick<InstallOptions, "store">): void {
   const scope = globalThis as unknown as DropInScope;
   const options = { ...own, codec: inlinedDecoder };
   scope.agarose = (config, chosen) => wireConfig(scope, config, { ...chosen, ...options });
-  // A script cannot tell whether it was imported but by the worker's name: another worker's query is not for us.
-  if (/\/agarose-sw[^/]*\.js$/.test(scope.location.pathname)) wireFromUrl(scope, options);
+  // The query of another worker, which imports this file, has another meaning.
+  if (isDropIn(scope.location.pathname)) wireFromUrl(scope, options);
 }

@@ -13,7 +13,7 @@ import {
 } from "../shared/config.ts";
 import { loadConfig } from "../shared/config-file.ts";
 import { errorResponse, toResponse } from "../shared/http-response.ts";
-import { installLifeCycle, obeyMessages } from "./life-cycle.ts";
+import { installLifeCycle, handleMessages } from "./life-cycle.ts";
 import { ObjectClient } from "../client/object-client.ts";
 import type { ObjectStore } from "../client/object-store.ts";
 import { once } from "../ports/once.ts";
@@ -23,6 +23,11 @@ import type { WorkerScope } from "./worker-scope.ts";
 export interface WorkerOptions {
   /** Take control of pages that are open already when the worker is installed for the first time. Default true. */
   readonly claim?: boolean;
+  /**
+   * Respond when an object is opened as a page, in a frame, or by `<a download>`. Default false: such requests go to the network,
+   * so that no object can pose as a page of the app.
+   */
+  readonly navigations?: boolean;
   /** Set where nothing else in the worker listens to requests: the browser may then spare it those outside the prefix. */
   readonly alone?: boolean;
 }
@@ -52,12 +57,12 @@ export function wireConfig(scope: WorkerScope, config: ClientConfigInput, option
 /** `wireConfig` for what the worker's own URL asks for; does nothing when it asks for nothing. */
 export function wireFromUrl(scope: WorkerScope, options: WiredOptions): void {
   const source = configFromUrl(scope.location.href);
-  if (source) wire(scope, source, { ...options, alone: true, claim: source.claim });
+  if (source) wire(scope, source, { ...options, alone: true, claim: source.claim, navigations: source.navigations });
 }
 
 /** Wires `scope` with a configuration, or with where one is. */
 export function wire(scope: WorkerScope, source: ConfigSource, options: WiredOptions): void {
-  const { codec, claim = true, alone = false, store } = options;
+  const { codec, claim = true, alone = false, navigations = false, store } = options;
   const ports = browserPorts(codec);
   const make = (config: ClientConfig): ObjectClient => new ObjectClient(config, { ...ports, store: store?.(config) });
   let renewed: ObjectClient | undefined;
@@ -68,7 +73,7 @@ export function wire(scope: WorkerScope, source: ConfigSource, options: WiredOpt
   const client = async (): Promise<ObjectClient> => renewed ?? (await first());
 
   scope.addEventListener("fetch", (event) => {
-    const routed = route(event.request, scope.location.origin, source.prefix);
+    const routed = route(event.request, { origin: scope.location.origin, prefix: source.prefix, navigations });
     if (!routed) return;
     event.waitUntil(new Promise<void>((over) => event.respondWith(respond(event.request, routed, over))));
   });
@@ -82,7 +87,7 @@ export function wire(scope: WorkerScope, source: ConfigSource, options: WiredOpt
       await Promise.race([(await client()).probe(), longEnough]);
     },
   });
-  obeyMessages(scope, client);
+  handleMessages(scope, client);
 
   async function respond(request: Request, routed: NonNullable<ReturnType<typeof route>>, over: () => void) {
     const { headers, signal } = request;

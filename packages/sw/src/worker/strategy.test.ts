@@ -45,6 +45,20 @@ const marked = (mark: string): StrategyPlugin => ({
   },
 });
 
+test("a request to open an object as a page goes to the network, unless the app opts in", async () => {
+  const fetched = vi.fn<(request: unknown) => Promise<Response>>(async () => new Response("of the network"));
+  vi.stubGlobal("fetch", fetched);
+  const opened = { method: "GET", mode: "navigate", url: "https://app.test/ec/a", headers: new Headers() };
+  const request = opened as unknown as Request;
+  const [response, done] = new AgaroseStrategy(world.client()).handleAll({ request });
+  expect(await (await response).text()).toBe("of the network");
+  await done;
+  expect(fetched.mock.calls).toEqual([[request]]);
+  const [read] = new AgaroseStrategy(world.client(), { navigations: true }).handleAll({ request });
+  const body = read.then((answered) => answered.arrayBuffer());
+  expect(new Uint8Array(await world.clock.settle(body))).toEqual(BYTES);
+});
+
 test("a read is answered, and all hooks of its way are called in order with one state", async () => {
   const { plugin, called } = recorder();
   const { body, done, kept } = handle("/ec/a", [plugin]);

@@ -7,7 +7,7 @@ import { javascriptCodec } from "@agarose/ec-wasm";
 import { browserPorts } from "../ports/browser-ports.ts";
 import { parseConfig, type ClientConfigInput } from "../shared/config.ts";
 import { errorResponse, toResponse } from "../shared/http-response.ts";
-import { obeyMessages } from "./life-cycle.ts";
+import { handleMessages } from "./life-cycle.ts";
 import { ObjectClient } from "../client/object-client.ts";
 import { offlineStore } from "../offline/offline-store.ts";
 import { route } from "./routing.ts";
@@ -17,6 +17,8 @@ import type { LifeCycleEvent, WorkerScope } from "./worker-scope.ts";
 export interface StrategyOptions {
   /** Their hooks of the Cache API (`cacheWillUpdate`, …) are never called: nothing is put there. */
   readonly plugins?: readonly StrategyPlugin[];
+  /** Respond to navigations. Default false: a request to open an object as a page goes to the network. */
+  readonly navigations?: boolean;
   /** Called when something must be decoded, once. The JavaScript codec by default. */
   readonly codec?: () => Promise<Decoder>;
 }
@@ -30,6 +32,7 @@ export interface HandleOptions {
 export class AgaroseStrategy {
   readonly client: ObjectClient;
   readonly #plugins: readonly StrategyPlugin[];
+  readonly #navigations: boolean;
 
   /**
    * From then on the worker does what pages tell it (`WorkerMessage`), so that `register`, `preload`, `update` and `purge` work.
@@ -38,9 +41,10 @@ export class AgaroseStrategy {
    * @throws CONFIG_INVALID, naming the field.
    */
   constructor(config: ClientConfigInput | ObjectClient, options: StrategyOptions = {}) {
-    const { plugins = [], codec = async () => javascriptCodec() } = options;
+    const { plugins = [], navigations = false, codec = async () => javascriptCodec() } = options;
     this.client = config instanceof ObjectClient ? config : ownClient(config, codec);
     this.#plugins = plugins;
+    this.#navigations = navigations;
   }
 
   /** The response: an error status with a code where the read fails before its first byte, unless a plugin has another. */
@@ -79,6 +83,10 @@ export class AgaroseStrategy {
   async #read(original: Request, plugins: ReturnType<typeof startPlugins>, over: () => void): Promise<Response> {
     const first = { request: original };
     const request = (await runHook(plugins, "requestWillFetch", first, "request")) ?? original;
+    if (original.mode === "navigate" && !this.#navigations) {
+      over();
+      return fetch(original);
+    }
     try {
       const response = toResponse(await this.#answer(request, over));
       return (await runHook(plugins, "fetchDidSucceed", { request, response }, "response")) ?? response;
@@ -96,7 +104,8 @@ export class AgaroseStrategy {
 
   async #answer(request: Request, over: () => void) {
     const { prefix } = this.client.config;
-    const routed = route(request, globalThis.location?.origin ?? new URL(request.url).origin, prefix);
+    const origin = globalThis.location?.origin ?? new URL(request.url).origin;
+    const routed = route(request, { origin, prefix, navigations: true });
     if (!routed) {
       throw new AgaroseError(
         "REQUEST_INVALID",
@@ -114,6 +123,6 @@ export class AgaroseStrategy {
 function ownClient(config: ClientConfigInput, codec: () => Promise<Decoder>): ObjectClient {
   const parsed = parseConfig(config, globalThis.location.href);
   const client = new ObjectClient(parsed, { ...browserPorts(codec), store: offlineStore(parsed) });
-  obeyMessages(globalThis as unknown as WorkerScope, async () => client);
+  handleMessages(globalThis as unknown as WorkerScope, async () => client);
   return client;
 }

@@ -14,6 +14,7 @@ import { formatCount, printResult } from "../../lib/output.ts";
 interface InitOptions extends GlobalOptions {
   readonly prefix: string;
   readonly force?: boolean;
+  readonly remove?: boolean;
 }
 
 interface WrittenFile {
@@ -31,9 +32,34 @@ export function register(program: Command): void {
     .argument("[folder]", "folder that is served at the root of the app's origin", "public")
     .option("--prefix <path>", "path prefix that is read through Agarose", parsePrefix, "/ec/")
     .option("--force", "replace an existing client configuration")
+    .option("--remove", "replace the service worker by one that unregisters itself and deletes what it has stored")
     .action(async (folder: string, _options: unknown, command: Command) => {
-      await init(folder, command.optsWithGlobals<InitOptions>());
+      const options = command.optsWithGlobals<InitOptions>();
+      await (options.remove ? remove(folder, options) : init(folder, options));
     });
+}
+
+/** The file that ends a worker in use, and the names under which apps register workers. */
+const REMOVING_FILE = "agarose-sw.remove.js";
+const WORKER_FILES = ["agarose-sw.js", "agarose-sw.offline.js", "agarose-sw.dev.js"];
+
+/** Writes the removing worker under every name of a worker. Other files stay. */
+async function remove(folder: string, options: InitOptions): Promise<void> {
+  const { dropInFiles } = await import("@agarose/sw/files");
+  const contents = (await dropInFiles()).get(REMOVING_FILE)!;
+  await makeFolder(folder);
+  const files = WORKER_FILES.map((name): WrittenFile => ({ path: join(folder, name), outcome: "written" }));
+  for (const { path } of files) await writeFile(path, contents);
+  printResult(options.json ?? false, { files }, [
+    ...files.map((file) => `${file.outcome.padEnd(8)} ${file.path}`),
+    "deploy these files and remove register() from your pages: browsers pick the worker up on their next visit",
+  ]);
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
+    throw new AgaroseError("USAGE", `${folder} cannot be created: ${(cause as Error).message}`, { folder }, cause);
+  });
 }
 
 async function init(folder: string, options: InitOptions): Promise<void> {
@@ -42,12 +68,11 @@ async function init(folder: string, options: InitOptions): Promise<void> {
   await refuseOwnConfig(path, ownConfig);
   const hasConfig = options.config !== undefined || existsSync(ownConfig);
   const clientConfig = await clientConfigOf(options.prefix, hasConfig ? ownConfig : undefined);
-  await mkdir(folder, { recursive: true }).catch((cause: unknown) => {
-    throw new AgaroseError("USAGE", `${folder} cannot be created: ${(cause as Error).message}`, { folder }, cause);
-  });
+  await makeFolder(folder);
   const { dropInFiles } = await import("@agarose/sw/files");
+  const shipped = [...(await dropInFiles())].filter(([name]) => !name.startsWith(REMOVING_FILE));
   const written = await Promise.all(
-    [...(await dropInFiles())].map(async ([name, contents]): Promise<WrittenFile> => {
+    shipped.map(async ([name, contents]): Promise<WrittenFile> => {
       await writeFile(join(folder, name), contents);
       return { path: join(folder, name), outcome: "written" };
     }),
@@ -121,7 +146,7 @@ function workerUrl(prefix: string): string {
 }
 
 function parsePrefix(prefix: string): string {
-  if (/^\/([^/?#]+\/)*$/.test(prefix)) return prefix;
+  if (/^\/([^/?#]+\/)+$/.test(prefix)) return prefix;
   throw new AgaroseError("USAGE", `--prefix ${prefix} is not a path such as /ec/, with a slash at both ends`, {
     prefix,
   });

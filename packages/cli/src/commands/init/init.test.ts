@@ -40,14 +40,9 @@ test("init writes the workers, the page's side, and a client configuration of Po
   const { code, stdout } = await init("--json");
   expect(code).toBe(0);
   const written = await readdir(join(folder, "public"));
-  expect(written.toSorted()).toEqual([
-    "agarose-decoder.js",
-    "agarose-overlay.js",
-    "agarose-sw.js",
-    "agarose-sw.offline.js",
-    "agarose.js",
-    "agarose.json",
-  ]);
+  const scripts = ["agarose-decoder.js", "agarose-overlay.js", "agarose-sw.dev.js", "agarose-sw.js"];
+  scripts.push("agarose-sw.offline.js", "agarose.js");
+  expect(written.toSorted()).toEqual([...scripts.flatMap((name) => [name, `${name}.map`]), "agarose.json"].toSorted());
   const config: unknown = JSON.parse(await readFile(join(folder, "public/agarose.json"), "utf8"));
   const regions = [
     { name: "dublin", url: "https://s3.dublin.test/chunks" },
@@ -70,6 +65,25 @@ test("the workers say in their first line which version they are and what follow
   }
 });
 
+test("init --remove replaces every worker by one that unregisters itself, and touches nothing else", async () => {
+  await init();
+  const names = await readdir(join(folder, "public"));
+  const before = new Map<string, string>();
+  for (const name of names) before.set(name, await readFile(join(folder, "public", name), "utf8"));
+  const { code, stdout } = await init("--remove", "--json");
+  expect(code).toBe(0);
+  const workers = ["agarose-sw.js", "agarose-sw.offline.js", "agarose-sw.dev.js"];
+  expect(JSON.parse(stdout.toString())).toEqual({
+    files: workers.map((name) => ({ path: join(folder, "public", name), outcome: "written" })),
+  });
+  expect(await readdir(join(folder, "public"))).toEqual(names);
+  for (const name of names) {
+    const text = await readFile(join(folder, "public", name), "utf8");
+    if (workers.includes(name)) expect(text).toContain("unregister()");
+    else expect(text).toBe(before.get(name));
+  }
+});
+
 test("a client configuration that is there is kept, unless it is forced", async () => {
   await mkdir(join(folder, "public"));
   await writeFile(join(folder, "public/agarose.json"), "{}");
@@ -89,6 +103,7 @@ test("another prefix is in the configuration and in the URL to register", async 
   expect(configFromUrl(new URL(url!, "https://app.test").href)).toEqual({
     prefix: "/media/",
     url: "https://app.test/agarose.json",
+    navigations: false,
     claim: true,
   });
   expect(await readFile(join(folder, "public/agarose.json"), "utf8")).toContain('"/media/"');

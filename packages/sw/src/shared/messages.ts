@@ -1,0 +1,18 @@
+/** The messages of a page to its worker. */
+
+/** A message: `registration.waiting.postMessage({ agarose: "skip-waiting" })`. */
+export type WorkerMessage =
+  /** Take over from the older worker now. */
+  | { readonly agarose: "skip-waiting" }
+  /** Take control of every page in scope. A page has no worker after a hard reload. */
+  | { readonly agarose: "claim" }
+  /** No effect. The event itself keeps some browsers from ending the worker. */
+  | { readonly agarose: "stay-awake" }
+  /** The network has changed: measure the round trips to the PoPs now. */
+  | { readonly agarose: "probe" }
+  /** Drop the plans and stored stripes of `keys`, and of every key that begins with `prefix`. An empty prefix means all. */
+  | { readonly agarose: "purge"; readonly keys?: readonly string[]; readonly prefix?: string }
+  /** Fetch the plans of `keys` that are not known. */
+  | { readonly agarose: "preload"; readonly keys: readonly string[] }
+  /** Fetch the plans of `keys` again: these objects have changed. */
+  | { readonly agarose: "update"; readonly keys: readonly string[] };
