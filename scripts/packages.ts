@@ -1,17 +1,17 @@
 /**
- * The packages as they are published: JavaScript and declarations in place of the sources, which Node does not run below
- * node_modules. Every package is staged in a folder of its own, laid out like its sources, so that relative paths stay
- * what they are; only the endings change.
+ * The packages as they are published. Node does not run TypeScript below node_modules, so each package is staged in a
+ * folder of its own with JavaScript and declarations in place of its sources. tsdown compiles file by file, which keeps
+ * the layout and therefore every relative path.
  */
 import { execFile } from "node:child_process";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { buildServiceWorker } from "@agarose/sw/build";
-import { rolldown } from "rolldown";
-import { dts } from "rolldown-plugin-dts";
+import { build, type InlineConfig, type Rolldown } from "tsdown";
 
+/** Folders below packages/, in an order in which each package follows those that it depends on. */
 export const PACKAGES = ["core", "solver", "ec-wasm", "sw", "worker", "dev-world", "cli"] as const;
 
 export interface PackedPackage {
@@ -22,28 +22,32 @@ export interface PackedPackage {
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const BIN = join(ROOT, "node_modules/.bin");
-/** What the dependencies need; the sources themselves need 22.18, which strips types. */
-const NODE_NEEDED = ">=22.12";
-const TESTS = ["**/*.test.ts", "**/*.contract.ts", "**/test/**"];
+/** The Node that the sources need, so that there is one version to name. */
+const NODE_NEEDED = ">=22.18";
+const IS_TEST = /\.(test|contract)\.ts$|(^|\/)test\//;
 
 const run = promisify(execFile);
 
-/** Stages every package below `outDir` and packs it there. */
-export async function packPackages(outDir: string): Promise<PackedPackage[]> {
-  await rm(outDir, { recursive: true, force: true });
-  const names = await Promise.all(PACKAGES.map((directory) => stage(directory, join(outDir, directory))));
-  await writeFile(join(outDir, "sw/files/agarose.d.ts"), await declarationsOfPageScript(outDir));
-  return Promise.all(
-    PACKAGES.map(async (directory, i) => {
-      const folder = join(outDir, directory);
-      const { stdout } = await run("npm", ["pack", "--json", "--pack-destination", outDir], { cwd: folder });
-      return { name: names[i]!, folder, tarball: join(outDir, nameOfTarball(stdout)) };
-    }),
-  );
+/** Stages every package below `outDir`, packs it there, and calls `onPackage` after each. */
+export async function packPackages(
+  outDir: string,
+  onPackage: (packed: PackedPackage) => void = () => {},
+): Promise<PackedPackage[]> {
+  const target = resolve(outDir);
+  await rm(target, { recursive: true, force: true });
+  const packed: PackedPackage[] = [];
+  for (const directory of PACKAGES) {
+    const folder = join(target, directory);
+    const name = await stage(join(ROOT, "packages", directory), folder);
+    const { stdout } = await run("npm", ["pack", "--json", "--pack-destination", target], { cwd: folder });
+    packed.push({ name, folder, tarball: join(target, tarballName(stdout)) });
+    onPackage(packed.at(-1)!);
+  }
+  return packed;
 }
 
-/** npm 12 answers with an object by package, older ones with a list. */
-function nameOfTarball(json: string): string {
+/** npm 12 prints an object by package, older versions print a list. */
+function tarballName(json: string): string {
   const [packed] = Object.values(JSON.parse(json) as object) as { filename: string }[];
   return packed!.filename;
 }
@@ -56,57 +60,74 @@ interface PackageJson {
 
 type Target = string | Readonly<Record<string, string>>;
 
-async function stage(directory: string, folder: string): Promise<string> {
-  const source = join(ROOT, "packages", directory);
+/** Writes the published form of the package in `source` to `folder` and resolves with its name. */
+async function stage(source: string, folder: string): Promise<string> {
   const manifest = JSON.parse(await readFile(join(source, "package.json"), "utf8")) as PackageJson;
   await mkdir(folder, { recursive: true });
-  for (const name of await readdir(source)) {
-    if (/^tsconfig(\.\w+)?\.json$/.test(name)) await emit(source, name, manifest.files, folder);
-  }
-  // The compiler also writes what the package imports and does not publish.
-  for (const name of await readdir(folder)) {
-    if (!manifest.files.includes(name.replace(/(\.d\.ts|\.js)$/, ".ts")) && !manifest.files.includes(name)) {
-      await rm(join(folder, name), { recursive: true });
-    }
+  const compiled = new Set<string>();
+  for (const project of (await readdir(source)).filter((name) => /^tsconfig(\.\w+)?\.json$/.test(name)).toSorted()) {
+    const sources = (await sourcesOf(join(source, project), manifest.files)).filter((path) => !compiled.has(path));
+    for (const path of sources) compiled.add(path);
+    // Some projects contain only tests and scripts.
+    if (sources.length > 0) await compile(source, project, sources, folder);
   }
   await copyOthers(source, manifest.files, folder);
-  if (directory === "sw") await buildServiceWorker(join(folder, "files"));
-  if (directory === "worker") await writeFile(join(folder, "wrangler.toml"), await wranglerConfig());
-  await renameEndings(folder);
+  if (manifest.name === "@agarose/sw") await addServiceWorker(folder);
+  if (manifest.name === "@agarose/worker") await writeFile(join(folder, "wrangler.toml"), await wranglerConfig());
   await writeFile(join(folder, "package.json"), `${JSON.stringify(publishedManifest(manifest), undefined, 2)}\n`);
   return manifest.name;
 }
 
-/** Compiles what the package publishes of one of its TypeScript projects. */
-async function emit(source: string, project: string, files: readonly string[], folder: string): Promise<void> {
-  const { include } = JSON.parse(await readFile(join(source, project), "utf8")) as { include: string[] };
-  const published = include.filter((path) => files.includes(path));
-  // Some projects are of tests and scripts alone.
-  if (published.length === 0) return;
-  const config = {
-    extends: join(source, project),
-    compilerOptions: {
-      noEmit: false,
-      declaration: true,
-      rewriteRelativeImportExtensions: true,
-      rootDir: source,
-      outDir: folder,
-    },
-    include: published.map((path) => join(source, path)),
-    exclude: TESTS.map((pattern) => join(source, pattern)),
-  };
-  const path = join(folder, project);
-  await writeFile(path, JSON.stringify(config));
-  await run(join(BIN, "tsc"), ["-p", path, "--pretty", "false"]).catch((error: { stdout?: string }) => {
-    throw new Error(`${source} does not compile:\n${error.stdout}`, { cause: error });
-  });
-  await rm(path);
+/** The sources of a TypeScript project that its package publishes, relative to the package. */
+async function sourcesOf(project: string, published: readonly string[]): Promise<string[]> {
+  const { stdout } = await run(join(BIN, "tsc"), ["--showConfig", "-p", project]);
+  const { files = [] } = JSON.parse(stdout) as { files?: string[] };
+  return files
+    .map((path) => path.replace(/^\.\//, ""))
+    .filter((path) => published.some((entry) => path === entry || path.startsWith(`${entry}/`)))
+    .filter((path) => !path.endsWith(".d.ts") && !IS_TEST.test(path));
 }
 
-/** What needs no compiler: WebAssembly, the command, READMEs, and the licence. */
+const TSDOWN: InlineConfig = {
+  config: false,
+  format: "esm",
+  platform: "neutral",
+  target: false,
+  fixedExtension: false,
+  hash: false,
+  clean: false,
+  report: false,
+  logLevel: "error",
+};
+
+/** One module of JavaScript and one of declarations per source, at the same place below `folder`. */
+async function compile(source: string, project: string, sources: string[], folder: string): Promise<void> {
+  // Beside the project, because declarations are laid out relative to their tsconfig; without tests, whose imports
+  // from outside the package would be written beside their sources.
+  const tsconfig = join(source, `.publish.${process.pid}.json`);
+  await writeFile(tsconfig, JSON.stringify({ extends: `./${project}`, files: sources, include: [] }));
+  try {
+    await build({
+      ...TSDOWN,
+      cwd: source,
+      root: source,
+      entry: sources,
+      tsconfig,
+      outDir: folder,
+      unbundle: true,
+      treeshake: false,
+      dts: { tsconfig },
+      inputOptions: { external: (id) => id.endsWith(".wasm") || !/^[./]/.test(id) },
+    });
+  } finally {
+    await rm(tsconfig);
+  }
+}
+
+/** What needs no compiler: WebAssembly, the command, the README and the licence. */
 async function copyOthers(source: string, files: readonly string[], folder: string): Promise<void> {
   const isSource = (path: string): boolean => path.endsWith(".ts");
-  for (const name of files) {
+  for (const name of ["README.md", ...files]) {
     await cp(join(source, name), join(folder, name), { recursive: true, filter: (path) => !isSource(path) }).catch(
       (error: NodeJS.ErrnoException) => {
         // `files` also names what only the published package has.
@@ -115,44 +136,36 @@ async function copyOthers(source: string, files: readonly string[], folder: stri
     );
   }
   await cp(join(ROOT, "LICENSE"), join(folder, "LICENSE"));
-  const readme = join(source, "README.md");
-  await cp(readme, join(folder, "README.md")).catch(() => {});
 }
 
-/** The compiler renames imports in JavaScript; paths in declarations, and files named relative to a module, are left. */
-async function renameEndings(folder: string): Promise<void> {
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile() || !/\.(js|ts)$/.test(entry.name) || entry.parentPath.endsWith("/files")) continue;
-    const path = join(entry.parentPath, entry.name);
-    const text = await readFile(path, "utf8");
-    const renamed = entry.name.endsWith(".d.ts")
-      ? text.replaceAll(/((?:from|import\()\s*"\.[^"]*)\.ts"/g, '$1.js"')
-      : text
-          .replaceAll(/(new URL\("[^"]*)\.ts"(?=, import\.meta\.url)/g, '$1.js"')
-          .replaceAll(/(MAIN = "[^"]*)\.ts"/g, '$1.js"');
-    if (renamed !== text) await writeFile(path, renamed);
-  }
+/** The drop-in files, and for `agarose.js` one file of declarations that imports nothing, with those of core inlined. */
+async function addServiceWorker(folder: string): Promise<void> {
+  const files = join(folder, "files");
+  const core = join(folder, "../core/src/index.d.ts");
+  await buildServiceWorker(files);
+  await build({
+    ...TSDOWN,
+    cwd: folder,
+    entry: { agarose: "src/index.d.ts" },
+    outDir: files,
+    tsconfig: false,
+    dts: { dtsInput: true, generator: "oxc", tsconfig: false },
+    // Before the resolver of declarations, which would find the sources.
+    inputOptions: (options) => ({ ...options, plugins: [resolveTo("@agarose/core", core), options.plugins] }),
+    deps: { alwaysBundle: [/^@agarose\//] },
+  });
 }
 
-/** The repository's own, as it stands at the root of a project that has installed the package. */
+/** A plugin that resolves the import `name` to the file `path`. */
+function resolveTo(name: string, path: string): Rolldown.Plugin {
+  const handler = (id: string): string | undefined => (id === name ? path : undefined);
+  return { name: `resolve-${name}`, resolveId: { order: "pre", handler } };
+}
+
+/** The repository's own, with the path that the Worker has in a project that has installed the package. */
 async function wranglerConfig(): Promise<string> {
   const text = await readFile(join(ROOT, "wrangler.toml"), "utf8");
   return text.replaceAll('"packages/worker/src/index.ts"', '"node_modules/@agarose/worker/src/index.js"');
-}
-
-/** One file for `agarose.js`, which imports nothing: the declarations of the page's side with those of core that they use. */
-async function declarationsOfPageScript(outDir: string): Promise<string> {
-  const core = join(outDir, "core/src/index.d.ts");
-  const bundle = await rolldown({
-    input: join(outDir, "sw/src/index.d.ts"),
-    plugins: [
-      // Before all others, which would find the sources.
-      { name: "core", resolveId: { order: "pre", handler: (id) => (id === "@agarose/core" ? core : undefined) } },
-      dts({ dtsInput: true, generator: "oxc", tsconfig: false }),
-    ],
-  });
-  const { output } = await bundle.generate({ format: "esm" });
-  return output[0].code;
 }
 
 function publishedManifest({ exports, ...manifest }: PackageJson): object {
@@ -174,7 +187,7 @@ function publishedManifest({ exports, ...manifest }: PackageJson): object {
   };
 }
 
-/** `./build`, say, is for the repository alone. */
+/** False for a path such as `./build`, which only the repository uses. */
 function isPublished(target: Target, files: readonly string[]): boolean {
   const [path] = typeof target === "string" ? [target] : Object.values(target);
   return files.some((file) => path === `./${file}` || path!.startsWith(`./${file}/`));
@@ -198,7 +211,11 @@ function built(path: string, ending: string): string {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [folder = join(ROOT, "dist/npm"), flag] = process.argv.slice(2);
-  const packed = await packPackages(folder);
+  const started = performance.now();
+  let count = 0;
+  const packed = await packPackages(folder, ({ name, tarball }) => {
+    const seconds = ((performance.now() - started) / 1000).toFixed(0).padStart(3);
+    console.error(`${++count}/${PACKAGES.length} ${seconds} s  ${name.padEnd(18)} ${relative(process.cwd(), tarball)}`);
+  });
   if (flag === "--json") console.log(JSON.stringify(packed));
-  else for (const { name, tarball } of packed) console.log(`${name.padEnd(16)} ${relative(process.cwd(), tarball)}`);
 }

@@ -1,7 +1,8 @@
 /**
- * `npm test`: everything, in the order in which a mistake is cheapest to find. Its last line is `N passed, N failed`.
+ * `npm test [-- STEP…]`: everything, in the order in which a mistake is cheapest to find. Steps of a group run side by
+ * side. The last line is `N passed, N failed`.
  *
- * Each step counts its own tests; a step that ends badly without a count of failures counts as one.
+ * Each step counts its own tests; a step that fails without a count of failures counts as one.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
@@ -11,43 +12,64 @@ import { ensureVersitygw } from "./versitygw.mjs";
 
 const node = setUp();
 const env = environment(node);
-const reports = join(root, ".cache/test");
+const reports = join(root, "dist/test");
 rmSync(reports, { recursive: true, force: true });
 mkdirSync(reports, { recursive: true });
 
-const steps = [
-  { name: "lint", run: () => check("npm", ["run", "--silent", "lint"]) },
-  { name: "types", run: () => check("npm", ["run", "--silent", "types"]) },
-  { name: "versitygw", run: versitygw },
-  { name: "unit, workerd and S3", run: vitest },
-  { name: "Rust", run: rust },
-  { name: "browser", run: playwright },
+/** The first group costs little of a core for long: downloads, the Go and Rust compilers. Timing tests run alone. */
+const groups = [
+  [
+    { name: "lint", run: () => check("npm", ["run", "--silent", "lint"]) },
+    { name: "types", run: () => check("npm", ["run", "--silent", "types"]) },
+    { name: "versitygw", run: versitygw },
+    { name: "Rust", run: rust },
+  ],
+  [{ name: "unit, workerd and S3", run: vitest }],
+  [{ name: "browser", run: playwright }],
 ];
-const only = process.argv.slice(2);
+const only = process.argv.slice(2).map((word) => word.toLowerCase());
 const total = { passed: 0, failed: 0, skipped: 0 };
 const failures = [];
-for (const step of steps) {
-  if (only.length > 0 && !only.some((word) => step.name.toLowerCase().includes(word.toLowerCase()))) continue;
-  console.log(`\n=== ${step.name}`);
+/** `{ file, ms }` of every test file that reports its time. */
+const files = [];
+for (const group of groups) {
+  const chosen = group.filter(
+    ({ name }) => only.length === 0 || only.some((word) => name.toLowerCase().includes(word)),
+  );
+  await Promise.all(chosen.map(runStep));
+}
+
+// Again where it is seen: the output above is thousands of lines.
+if (failures.length > 0) console.log(`\nWhat failed:\n${failures.join("\n")}`);
+if (files.length > 0) console.log(`\nSlowest files:\n${slowest(10).join("\n")}`);
+console.log(`\n${total.passed} passed, ${total.failed} failed`);
+process.exitCode = total.failed > 0 ? 1 : 0;
+
+/** Runs one step, prints what it captured in one piece, and adds it to the totals. */
+async function runStep({ name, run: work }) {
+  console.log(`\n=== ${name}`);
   const started = Date.now();
-  const { code, passed, failed, skipped = 0, note = "", names = [] } = await step.run();
+  const { code, passed, failed, skipped = 0, note = "", names = [], times = [], output = "" } = await work();
   const failedCount = code === 0 ? failed : Math.max(1, failed);
   total.passed += passed;
   total.failed += failedCount;
   total.skipped += skipped;
-  if (failedCount > 0) failures.push(step.name, ...names.map((name) => `  ${name}`));
+  files.push(...times);
+  if (failedCount > 0) failures.push(name, ...names.map((failure) => `  ${failure}`));
   const seconds = ((Date.now() - started) / 1000).toFixed(0);
-  console.log(`=== ${step.name}: ${passed} passed, ${failedCount} failed, ${skipped} skipped in ${seconds} s ${note}`);
+  process.stdout.write(output);
+  console.log(`=== ${name}: ${passed} passed, ${failedCount} failed, ${skipped} skipped in ${seconds} s ${note}`);
 }
-// Once more where it is seen: the output above is thousands of lines.
-if (failures.length > 0) console.log(`\nWhat failed:\n${failures.join("\n")}`);
-console.log(`\n${total.passed} passed, ${total.failed} failed`);
-process.exitCode = total.failed > 0 ? 1 : 0;
+
+function slowest(count) {
+  const bySeconds = files.toSorted((a, b) => b.ms - a.ms).slice(0, count);
+  return bySeconds.map(({ file, ms }) => `${(ms / 1000).toFixed(1).padStart(7)} s  ${file}`);
+}
 
 /** A command that counts as one test. */
 async function check(command, args) {
-  const { code } = await run(command, args);
-  return { code, passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1 };
+  const { code, output } = await run(command, args, { capture: true });
+  return { code, passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, output };
 }
 
 /** The real S3 server: without Go its tests are skipped, a failed build is a failure. */
@@ -67,6 +89,10 @@ async function vitest() {
     failed: report?.numFailedTests ?? 0,
     skipped: (report?.numPendingTests ?? 0) + (report?.numTodoTests ?? 0),
     names: (report?.testResults ?? []).flatMap(failedTests),
+    times: (report?.testResults ?? []).map(({ name, startTime, endTime }) => ({
+      file: name.slice(root.length + 1),
+      ms: endTime - startTime,
+    })),
   };
 }
 
@@ -87,7 +113,7 @@ async function rust() {
   const { code, output } = await run("cargo", ["test", "--quiet", "--manifest-path", manifest], { capture: true });
   const counts = [...output.matchAll(/(\d+) passed; (\d+) failed; (\d+) ignored/g)];
   const sum = (index) => counts.reduce((count, match) => count + Number(match[index]), 0);
-  return { code, passed: sum(1), failed: sum(2), skipped: sum(3) };
+  return { code, passed: sum(1), failed: sum(2), skipped: sum(3), output };
 }
 
 async function playwright() {
@@ -109,7 +135,14 @@ async function playwright() {
     failed,
     skipped: stats?.skipped ?? 0,
     names: suites.flatMap(failedSpecs),
+    times: suites.map((suite) => ({ file: `e2e/${suite.file}`, ms: durationMs(suite) })),
   };
+}
+
+/** Of a suite and those within it: the time of all tests, set-up of fixtures included. */
+function durationMs({ specs = [], suites = [] }) {
+  const results = specs.flatMap(({ tests }) => tests).flatMap((test) => test.results);
+  return [...results.map(({ duration }) => duration), ...suites.map(durationMs)].reduce((sum, ms) => sum + ms, 0);
 }
 
 /** Of a suite of Playwright's report and those within it. */
@@ -118,15 +151,12 @@ function failedSpecs({ file, specs = [], suites = [] }) {
   return [...failed, ...suites.flatMap(failedSpecs)];
 }
 
-/** Runs a command in the project with its output shown, and kept when `capture` is set. */
+/** Runs a command in the project, with its output shown, or returned when `capture` is set. */
 function run(command, args, { capture = false, ...options } = {}) {
-  const stdio = ["ignore", capture ? "pipe" : "inherit", "inherit"];
+  const stdio = ["ignore", capture ? "pipe" : "inherit", capture ? "pipe" : "inherit"];
   const child = spawn(command, args, { cwd: root, env, stdio, ...options });
   let output = "";
-  child.stdout?.on("data", (part) => {
-    output += part;
-    process.stdout.write(part);
-  });
+  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (part) => (output += part));
   return new Promise((resolve) => {
     child.once("error", (error) => resolve({ code: 1, output: String(error) }));
     child.once("close", (code) => resolve({ code: code ?? 1, output }));

@@ -14,7 +14,15 @@ import { read, sha256 } from "../fixtures/app.ts";
 import { olderNode, pack, Project, versionOf } from "./packed.ts";
 import { expect, test } from "../fixtures/test.ts";
 
-const PACKAGES = ["@agarose/core", "@agarose/solver", "@agarose/ec-wasm", "@agarose/sw", "@agarose/worker", "agarose"];
+const PACKAGES = [
+  "@agarose/core",
+  "@agarose/solver",
+  "@agarose/ec-wasm",
+  "@agarose/sw",
+  "@agarose/worker",
+  "@agarose/dev-world",
+  "agarose",
+];
 
 let packed: readonly PackedPackage[];
 
@@ -129,7 +137,7 @@ test.describe("installed from tarballs", () => {
     expect(failure).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(
-        /^USAGE: agarose needs Node 22\.12 or newer, this is v\d+.*: install a newer Node\n$/,
+        /^USAGE: agarose needs Node 22\.18 or newer, this is v\d+.*: install a newer Node\n$/,
       ),
     });
   });

@@ -10,8 +10,8 @@ import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Packing renames this, as it does all sources. */
-const MAIN = "../src/main.ts";
+/** The repository has sources, the published package has JavaScript. */
+const MAIN = ["../src/main.ts", "../src/main.js"].find((path) => existsSync(new URL(path, import.meta.url)));
 /** Node runs TypeScript from 22.18 on; the compiled package needs the same version, so that there is one to name. */
 const NODE_NEEDED = [22, 18];
 const HANDED_OVER = "AGAROSE_NODE_HANDED_OVER";

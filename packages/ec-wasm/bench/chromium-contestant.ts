@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import type { RemoteRequest } from "./remote-calls.ts";
@@ -93,7 +94,7 @@ async function askServiceWorker(request: RemoteRequest): Promise<Answer> {
 async function startSite(): Promise<{ url: string; close(): void }> {
   const { build } = await import("esbuild");
   const bundle = await build({
-    entryPoints: [fileURLToPath(new URL("service-worker.entry.ts", import.meta.url))],
+    entryPoints: [fileURLToPath(new URL(`service-worker.entry${extname(import.meta.url)}`, import.meta.url))],
     bundle: true,
     format: "iife",
     write: false,

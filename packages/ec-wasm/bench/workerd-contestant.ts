@@ -1,4 +1,5 @@
 /** Our codec in workerd, timed from outside because a Worker's clock stands still while it computes. */
+import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { readBuild } from "../js/node.ts";
@@ -56,7 +57,7 @@ async function startWorkerd(): Promise<Workerd> {
     throw new Unavailable("needs miniflare and esbuild", { cause: error });
   });
   const bundle = await build({
-    entryPoints: [fileURLToPath(new URL("workerd.entry.ts", import.meta.url))],
+    entryPoints: [fileURLToPath(new URL(`workerd.entry${extname(import.meta.url)}`, import.meta.url))],
     bundle: true,
     format: "esm",
     write: false,

@@ -5,6 +5,7 @@
  * are encoded in place.
  */
 import { availableParallelism } from "node:os";
+import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 
 import type { CodecErrorCode } from "./error.ts";
@@ -119,7 +120,7 @@ interface Thread {
 }
 
 function startThread(onEnd: () => void): Thread {
-  const worker = new Worker(new URL("encoder.worker.ts", import.meta.url));
+  const worker = new Worker(new URL(`encoder.worker${extname(import.meta.url)}`, import.meta.url));
   const waiting = new Map<number, PromiseWithResolvers<EncodeAnswer>>();
   let failure: unknown;
   worker.unref();

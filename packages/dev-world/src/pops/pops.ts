@@ -1,7 +1,7 @@
 /** The PoPs of the local world: several copies of the Worker of wrangler.toml in one workerd. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, extname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { Miniflare, type WorkerOptions } from "miniflare";
@@ -64,7 +64,7 @@ export interface Pops {
   dispose(): Promise<void>;
 }
 
-const ENTRY = fileURLToPath(new URL("./dev.worker.ts", import.meta.url));
+const ENTRY = fileURLToPath(new URL(`dev.worker${extname(import.meta.url)}`, import.meta.url));
 const FAULT_URL = "http://pop.invalid/__dev/fault";
 
 /** Returns the id of the KV namespace behind a binding of a PoP, for another Worker to read. */
