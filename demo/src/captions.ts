@@ -31,8 +31,8 @@ function words({ code: { k, m }, regions, scale }: WorldState): [string, string]
   return [
     [
       "Why chunks?",
-      `Three copies cost 3 times the storage. ${k} + ${m} chunks cost ${((k + m) / k).toFixed(2)} times. Even without ` +
-        `${count(survives, "whole region")} every file is readable. Kill one and see the lanes change colour.`,
+      `Three copies cost 3 times the storage. ${k} + ${m} chunks cost ${((k + m) / k).toFixed(2)} times. After the loss of ` +
+        `${count(survives, "whole region")} every file is still readable. Kill one and see the lanes change colour.`,
     ],
     [
       "What is the edge for?",

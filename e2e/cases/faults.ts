@@ -38,7 +38,7 @@ export const faultCases: readonly BrowserCase[] = [
       const content = await putRandom(`${folder}faults/${fault}`, 5_000_000);
       const page = await openControlledApp();
       await world.region(NEAR)[fault]();
-      // The others come later, so that this one is heard before the read has enough.
+      // The others answer later, so that the read needs this one.
       for (const { name } of world.regions) if (name !== NEAR) await world.region(name).slow(10);
       const answer = await read(page, `${folder}faults/${fault}`);
       expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });

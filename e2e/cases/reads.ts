@@ -112,7 +112,7 @@ export const readCases: readonly BrowserCase[] = [
     },
   },
   ...(["aborted", "cancelled"] as const).map((how): BrowserCase => ({
-    name: `after a body that was ${how} while chunks were under way, the worker goes on answering`,
+    name: `after a body that was ${how} while chunks were in flight, the worker keeps answering`,
     async run({ folder, openControlledApp, putRandom, world }) {
       const content = await putRandom(`${folder}left-${how}`, 40_000_000);
       const page = await openControlledApp();

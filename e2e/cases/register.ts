@@ -47,7 +47,7 @@ addEventListener("fetch", (event) => {
 
 export const registerCases: readonly BrowserCase[] = [
   {
-    name: "a newer worker waits, is told of, and takes over when the page lets it",
+    name: "a newer worker waits, is reported, and takes over when the page lets it",
     async run(surroundings) {
       const page = await openPage(surroundings);
       const scripts = await page.evaluate(async (url) => {
@@ -69,7 +69,7 @@ export const registerCases: readonly BrowserCase[] = [
     },
   },
   {
-    name: "a worker that is told to leave open pages alone answers those that are loaded after it",
+    name: "a worker that leaves open pages alone answers pages that load after it",
     async run(surroundings) {
       const page = await openPage(surroundings);
       const controlled = await page.evaluate(async (url) => {

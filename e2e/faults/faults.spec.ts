@@ -67,7 +67,7 @@ for (const kv of ["down", "slow", "stale"] as const) {
     for (const { name } of world.pops) await world.pop(name).kv(kv);
     // A stale namespace shows only once something has been written: the next configuration.
     if (kv === "stale") await world.cron();
-    // The client goes on by its known plan, and the PoP by its known configuration, for a few seconds.
+    // For a few seconds the client uses its known plan, and the PoP its known configuration.
     const readsUntilFired = async (): Promise<number> => {
       expect(await read(page, `faults/kv-${kv}`)).toMatchObject({ status: 200, sha256: sha256(content) });
       const fired = await Promise.all(world.pops.map(({ name }) => world.pop(name).fired()));

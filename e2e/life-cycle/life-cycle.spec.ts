@@ -70,7 +70,7 @@ function expectWholeOrError(ended: Ended, content: Uint8Array): void {
   else expect(ended.bytes).toBeLessThan(content.length);
 }
 
-test("a worker killed in the middle of a read leaves no short body, and the next read starts it anew", async ({
+test("a worker killed in the middle of a read leaves no short body, and the next read starts it again", async ({
   context,
   world,
   putRandom,
@@ -111,7 +111,7 @@ test("a new worker that takes over in the middle of a read leaves no short body"
   expect(await read(page, "life/updated")).toMatchObject({ status: 200, sha256: sha256(content) });
 });
 
-test("without being told to, a new worker waits until the read and its page are gone", async ({
+test("without a message, a new worker waits until the read and its page are gone", async ({
   context,
   world,
   putRandom,
@@ -162,22 +162,22 @@ test("60 images that a page asks for at once all come", async ({ context, world 
   expect(await chunkRequests(world)).toBeGreaterThan(0);
 });
 
-test("fetchObject goes on where a killed worker left off", async ({ context, world, putRandom }) => {
+test("fetchObject continues where a killed worker stopped", async ({ context, world, putRandom }) => {
   const content = await putRandom("life/resumed", LONG_BYTES);
   const page = await openInitialisedApp(context, world);
   await page.evaluate(async () => {
     const { register, fetchObject } = (globalThis as unknown as InPage).agarose;
-    const told: string[] = [];
-    const onStale = ({ message }: Error): void => void told.push(message);
+    const reported: string[] = [];
+    const onStale = ({ message }: Error): void => void reported.push(message);
     await register("/agarose-sw.js?config=/agarose.json", { scope: "/", onStale });
     const reader = (await fetchObject("life/resumed")).body!.getReader();
     const { value } = await reader.read();
-    Object.assign(globalThis, { life: { reader, parts: [value!] }, told });
+    Object.assign(globalThis, { life: { reader, parts: [value!] }, reported });
   });
   await killWorker(context, page);
   expect(await readToEnd(page)).toEqual({ bytes: LONG_BYTES, sha256: sha256(content), error: undefined });
-  const told = await page.evaluate(() => (globalThis as unknown as { told: string[] }).told);
-  expect(told, "the file is the one that belongs to this page").toEqual([]);
+  const reported = await page.evaluate(() => (globalThis as unknown as { reported: string[] }).reported);
+  expect(reported, "the file is the one that belongs to this page").toEqual([]);
 });
 
 test("requests outside of the prefix do not go by way of the worker, as the browser says itself", async ({

@@ -93,13 +93,13 @@ test("without its network a browser shows what was read, in a page that was load
       () => "answered",
       () => "refused",
     );
-    const told: unknown[] = [];
-    const onStale = (problem: unknown): void => void told.push(problem);
+    const reported: unknown[] = [];
+    const onStale = (problem: unknown): void => void reported.push(problem);
     await register("/agarose-sw.offline.js?config=/agarose.json", { scope: "/", onStale });
     const { byteLength } = await (await fetchObject("offline/reload")).arrayBuffer();
-    return { refused, told, byteLength };
+    return { refused, reported, byteLength };
   });
-  expect(again).toEqual({ refused: "refused", told: [], byteLength: BYTES });
+  expect(again).toEqual({ refused: "refused", reported: [], byteLength: BYTES });
   await context.setOffline(false);
 });
 
@@ -142,7 +142,7 @@ test("a purge drops what was kept, for the worker and for reads without a networ
   expect(await read(page, "offline/kept")).toMatchObject({ status: 200, sha256: sha256(kept) });
 });
 
-test("of an object that was put anew, no byte of the old one that is kept is in the answer", async ({
+test("the answer for an object that was put again has no byte of the kept old version", async ({
   context,
   world,
   putRandom,

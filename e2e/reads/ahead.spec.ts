@@ -1,9 +1,9 @@
-/** What a page tells its worker before it reads: which objects it will need, and how urgently. */
+/** Messages of a page before it reads: which objects it will need, and how urgently. */
 import { read, sha256 } from "../fixtures/app.ts";
 import { openInitialisedApp, type InPage } from "../fixtures/initialised-app.ts";
 import { expect, test } from "../fixtures/test.ts";
 
-test("the plans of preloaded objects are known when they are read first, and asked for anew after a purge", async ({
+test("the plans of preloaded objects are known at the first read, and requested again after a purge", async ({
   context,
   world,
   putRandom,

@@ -1,4 +1,4 @@
-/** A plugin of all hooks that Serwist and Workbox have. It changes nothing but a header, and tells pages of every call. */
+/** A plugin with every hook of Serwist and Workbox. It reports every call to pages, and adds one header. */
 import type { SerwistPlugin } from "serwist";
 import type { HookCall } from "./hook-call.ts";
 
@@ -12,7 +12,7 @@ interface Param {
 const channel = new BroadcastChannel("hooks");
 let states = 0;
 
-function tell(hook: keyof SerwistPlugin, { request, response, error, state }: Param): void {
+function report(hook: keyof SerwistPlugin, { request, response, error, state }: Param): void {
   const call: HookCall = {
     hook,
     path: new URL(request.url).pathname,
@@ -24,40 +24,40 @@ function tell(hook: keyof SerwistPlugin, { request, response, error, state }: Pa
 }
 
 export const recorder: SerwistPlugin = {
-  handlerWillStart: async (param) => tell("handlerWillStart", param),
+  handlerWillStart: async (param) => report("handlerWillStart", param),
   requestWillFetch: async (param) => {
-    tell("requestWillFetch", param);
+    report("requestWillFetch", param);
     return param.request;
   },
   fetchDidSucceed: async (param) => {
-    tell("fetchDidSucceed", param);
+    report("fetchDidSucceed", param);
     return param.response;
   },
-  fetchDidFail: async (param) => tell("fetchDidFail", param),
+  fetchDidFail: async (param) => report("fetchDidFail", param),
   handlerDidError: async (param) => {
-    tell("handlerDidError", param);
+    report("handlerDidError", param);
     return undefined;
   },
   handlerWillRespond: async (param) => {
-    tell("handlerWillRespond", param);
+    report("handlerWillRespond", param);
     const { body, status, headers } = param.response;
     const marked = new Headers(headers);
     marked.set("x-recorded", "yes");
     return new Response(body, { status, headers: marked });
   },
-  handlerDidRespond: async (param) => tell("handlerDidRespond", param),
-  handlerDidComplete: async (param) => tell("handlerDidComplete", param),
+  handlerDidRespond: async (param) => report("handlerDidRespond", param),
+  handlerDidComplete: async (param) => report("handlerDidComplete", param),
   cacheKeyWillBeUsed: async (param) => {
-    tell("cacheKeyWillBeUsed", param);
+    report("cacheKeyWillBeUsed", param);
     return param.request;
   },
   cacheWillUpdate: async (param) => {
-    tell("cacheWillUpdate", param);
+    report("cacheWillUpdate", param);
     return param.response;
   },
-  cacheDidUpdate: async (param) => tell("cacheDidUpdate", param),
+  cacheDidUpdate: async (param) => report("cacheDidUpdate", param),
   cachedResponseWillBeUsed: async (param) => {
-    tell("cachedResponseWillBeUsed", param);
+    report("cachedResponseWillBeUsed", param);
     return param.cachedResponse;
   },
 };

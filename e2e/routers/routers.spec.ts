@@ -52,7 +52,7 @@ for (const router of ["serwist", "workbox"]) {
       expect(made.headers["content-range"]).toBe("bytes 0-9/1000000");
     });
 
-    test("a read that fails is told to the hooks and answered with its code", async ({ openUnderWorker }) => {
+    test("a read that fails calls the hooks and is answered with its code", async ({ openUnderWorker }) => {
       const page = await openUnderWorker(router);
       const answer = await read(page, "no such object");
       expect(answer.status).toBe(404);
@@ -72,12 +72,8 @@ for (const router of ["serwist", "workbox"]) {
       expect(await hooksOf(page, "/ec/placeheld")).toContain("handlerDidError");
     });
 
-    test("the page's side registers it and tells it what will be needed and what is gone", async ({
-      openUnderWorker,
-      putRandom,
-      world,
-    }) => {
-      const key = `${router}/told.bin`;
+    test("the page registers it, preloads objects and purges them", async ({ openUnderWorker, putRandom, world }) => {
+      const key = `${router}/preloaded.bin`;
       await putRandom(key, 10_000);
       const page = await openUnderWorker(router);
       const planFrom = async (): Promise<string | undefined> =>

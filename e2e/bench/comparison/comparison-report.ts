@@ -61,7 +61,7 @@ export function describe(
           sample.phase === phase && sample.contestant === contestant && sample.bytes >= from && sample.bytes < to,
       ),
     );
-  /** Where every read failed there is nothing to tell. */
+  /** `none` when every read failed. */
   const ms = (value: number): string => (Number.isNaN(value) ? "none" : value.toFixed(0));
   const rows = PHASES.flatMap((phase) =>
     CONTESTANTS.map((contestant) => {

@@ -1,4 +1,4 @@
-/** Resident memory of other processes, as Linux tells it in /proc. All sizes in bytes. */
+/** Resident memory of other processes, as Linux reports it in /proc. All sizes in bytes. */
 import { readdirSync, readFileSync } from "node:fs";
 
 /** The most that the process has had at any time; undefined when it has ended. */

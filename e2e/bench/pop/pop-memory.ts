@@ -122,7 +122,7 @@ async function startPop({ progress }: BenchOptions): Promise<Pop> {
       CACHE_BYTES: "700000000",
       MANIFEST_TTL_SECONDS: "3600",
     };
-    // Which Miniflare passes on: the isolate can be told to collect its garbage.
+    // Miniflare passes it on: it lets the isolate collect its garbage on request.
     process.env["MINIFLARE_WORKERD_V8_FLAGS"] = "--expose-gc";
     const pops = await startPops({ pops: [{ name: POP, vars }], inspectorPort });
     closers.push(() => pops.dispose());

@@ -52,7 +52,7 @@ const COUNTS_FLUSHED_MS = 2_500;
 interface Rate {
   /** Requests per second. */
   readonly rate: Summary;
-  /** CPU time of workerd per request, in ms: unlike the rate, it does not tell what else the machine does. */
+  /** CPU time of workerd per request, in ms: unlike the rate, it does not depend on the load of the machine. */
   readonly cpu: Summary;
 }
 

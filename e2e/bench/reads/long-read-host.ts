@@ -1,19 +1,19 @@
 /**
- * The app of the long reads: a page that reads one object in the way its query says and posts what came of it. Nobody
- * drives the browser, because one that is looked at by developer tools does not end its service workers.
+ * The app of the long reads: a page that reads one object as its query says, and posts the result. No driver controls the
+ * browser, because a browser with attached developer tools does not end its service workers.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 
-/** What a page says once its read is over. */
+/** The result of a page's read. */
 export interface PageReport {
   readonly bytes: number;
   readonly sha256: string;
   readonly ms: number;
-  /** Reads that the service worker began: one more than the times it was ended. */
+  /** How many reads the service worker began: one more than how often it was ended. */
   readonly reads: number;
-  /** When the body broke off, and why; a page that asks for the rest itself goes on behind that. */
+  /** When the body ended with an error, and which. A page that requests the rest itself continues there. */
   readonly brokeOff?: { readonly ms: number; readonly error: string };
   readonly error?: string;
 }

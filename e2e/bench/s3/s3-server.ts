@@ -1,5 +1,5 @@
 /**
- * A process that runs an S3 server for a measurement, so that its work counts for nobody else: prints its URL, runs until
+ * Runs an S3 server in a process of its own, so that its work does not count in a measurement. Prints its URL and runs until
  * its stdin ends. `node s3-server.ts embedded|versitygw FOLDER BUCKET…`, credentials from the environment as for AWS.
  */
 import { startS3Endpoint, startVersitygw } from "@agarose/dev-world/s3-endpoint";
