@@ -1,6 +1,6 @@
 /**
  * `npm run check [-- BASE]`: lint, types and tests of what changed since BASE (default: where this branch left main),
- * uncommitted work included. Tests of other packages that a change could affect are left to `npm test`.
+ * uncommitted work included. Tests in workerd and of other packages that a change could affect are left to `npm test`.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -27,7 +27,18 @@ const steps = [
   ["prettier", ["--check", "--ignore-unknown", "--log-level", "warn", ...changed]],
   ...(markdown.length > 0 ? [["node", [join(root, "scripts/prose/index.js"), "--quiet", ...markdown]]] : []),
   ["node", [join(root, "scripts/types.mjs"), ...packages]],
-  ["vitest", ["run", "--changed", base, "--passWithNoTests", ...packages.map((folder) => `${folder}/`)]],
+  [
+    "vitest",
+    [
+      "run",
+      "--changed",
+      base,
+      "--exclude",
+      "**/*.workerd.test.ts",
+      "--passWithNoTests",
+      ...packages.map((folder) => `${folder}/`),
+    ],
+  ],
 ];
 for (const [command, args] of steps) {
   const code = await run(command, args, { env });

@@ -1,5 +1,5 @@
 /** textlint rule: refuses words and phrases that have a plainer one. Inline code and code blocks are exempt. */
-const PLAIN = [
+export const PLAIN = [
   [/\bt(?:old|ells?)\b/gi, "says, reports or returns"],
   [/\bnobody\b/gi, "no one, or say what does not happen"],
   [/\bwhoever\b/gi, "the reader, the caller or the client"],
