@@ -1,7 +1,7 @@
 /**
  * A second implementation of docs/reference/format.md, written from that page and without a line of ours, against the first.
  */
-import { createHash, randomBytes } from "node:crypto";
+import { createHash, createPrivateKey, createPublicKey, randomBytes, sign, verify } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { crc32 } from "node:zlib";
 import { encodeFrame, objectUrl } from "@agarose/core";
@@ -10,6 +10,16 @@ import { REGIONS, startTestWorld, type World } from "./world.ts";
 
 const PAGE = new URL("../../../docs/reference/format.md", import.meta.url);
 const OBJECT = Buffer.from("Agarose is purified agar.");
+const UPLOAD = "000102030405060708090a0b0c0d0e0f";
+/** Of the page's private key: what PKCS #8 puts before a seed of Ed25519 (RFC 8410). */
+const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
+const PRIVATE_KEY = createPrivateKey({
+  key: Buffer.concat([PKCS8, Buffer.from(indices(32))]),
+  format: "der",
+  type: "pkcs8",
+});
+const RAW_PUBLIC_KEY = createPublicKey(PRIVATE_KEY).export({ format: "der", type: "spki" }).subarray(-32);
+const KEY_ID = sha256(RAW_PUBLIC_KEY).toString("hex").slice(0, 16);
 
 let world: World;
 let page: string;
@@ -28,7 +38,12 @@ test("the example of the page is what `agarose put` stores", async () => {
   const config = { ...world.config, regions, survive, code: { k: 2, m: 1 }, stripeBytes: 16 };
   const headers = { "cache-control": "max-age=60" };
   const nowMs = () => Date.UTC(2026, 0, 2, 3, 4, 5);
-  await world.put("docs/grüße.txt", OBJECT, { config, stores, contentType: "text/plain", headers, nowMs });
+  const signer = async (signed: Uint8Array) => ({
+    keyId: KEY_ID,
+    value: sign(null, signed, PRIVATE_KEY).toString("base64"),
+  });
+  const more = { config, stores, contentType: "text/plain", headers, nowMs, newUpload: () => UPLOAD, sign: signer };
+  await world.put("docs/grüße.txt", OBJECT, more);
   const chunks = blocksOf("chunks")[0]!.map((line) => line.split(/\s+/));
   expect(chunks).toHaveLength(3);
   for (const [region, name, hex] of chunks) expect((await world.read(region!, name!)).toString("hex")).toBe(hex);
@@ -38,13 +53,17 @@ test("the example of the page is what `agarose put` stores", async () => {
 });
 
 test("the example of the page is what its rules give", () => {
-  const written = encode("docs/grüße.txt", OBJECT, 2, 1, 16);
+  const written = encode("docs/grüße.txt", OBJECT, 2, 1, 16, UPLOAD);
   const lines = blocksOf("chunks")[0]!.map((line) => line.split(/\s+/));
   expect(written.chunks.map((chunk) => chunk.toString("hex"))).toEqual(lines.map(([, , hex]) => hex));
   expect(lines.map(([, name]) => name)).toEqual(written.names);
   const manifest = blocksOf("json")[0]![0]!;
-  expect(JSON.parse(manifest).hashes).toEqual(written.hashes);
-  expect(JSON.parse(manifest).version).toBe(written.version);
+  const { hashes, version, hashesSha256, hashesRoot } = written;
+  expect(JSON.parse(manifest)).toMatchObject({ hashes, version, hashesSha256, hashesRoot });
+  expect(blocksOf("version")[0]).toEqual(written.versionLines);
+  expect(blocksOf("key")[0]).toEqual([`ed25519:${RAW_PUBLIC_KEY.toString("base64")}`]);
+  expect(isSigned(manifest)).toBe(true);
+  expect(isSigned(manifest.replace("text/plain", "text/html_"))).toBe(false);
   expect(manifest.endsWith(`,"crc32":"${crcOf(manifest)}"}`)).toBe(true);
   expect([2, 3, 4].map((row) => rowsOver([0, 1], [row])[0])).toEqual([
     [3, 2],
@@ -64,6 +83,8 @@ test("the frames of the page are ours", () => {
 test.each([
   [4, 2, 1000, 2345],
   [9, 3, 4096, 4096 * 3],
+  // Shards of three blocks and of two.
+  [2, 1, 300_000, 500_000],
   [3, 3, 16, 100],
   [1, 2, 10, 25],
   [5, 1, 7, 20],
@@ -75,8 +96,9 @@ test.each([
     const config = { ...world.config, code: { k, m }, stripeBytes, survive: { regions: 0, providers: 0 } };
     await world.put(key, body, { config });
     const manifest = JSON.parse((await world.read("tokyo", `manifests/${encodedKey(key)}@.json`)).toString());
-    const written = encode(key, body, k, m, stripeBytes);
-    expect(manifest).toMatchObject({ version: written.version, hashes: written.hashes, bytes, k, m, stripeBytes });
+    const written = encode(key, body, k, m, stripeBytes, manifest.upload);
+    const { hashes, version, hashesSha256, hashesRoot } = written;
+    expect(manifest).toMatchObject({ hashes, version, hashesSha256, hashesRoot, bytes, k, m, stripeBytes });
     const stored = await Promise.all(written.names.map((name, chunk) => world.read(manifest.placement[chunk], name)));
     expect(stored.every((chunk, index) => chunk.equals(written.chunks[index]!))).toBe(true);
     // The last k chunks: as much parity as there is.
@@ -97,10 +119,10 @@ function crcOf(manifest: string): string {
   return crc32(Buffer.from(before)).toString(16).padStart(8, "0");
 }
 
-function encode(key: string, body: Buffer, k: number, m: number, stripeBytes: number) {
+function encode(key: string, body: Buffer, k: number, m: number, stripeBytes: number, upload: string) {
   const rows = rowsOver(indices(k), indices(k + m));
   const chunks: Buffer[][] = indices(k + m).map(() => []);
-  const hashes: string[] = [];
+  const hashes: Buffer[] = [];
   for (let start = 0; start < body.length; start += stripeBytes) {
     const data = body.subarray(start, start + stripeBytes);
     const shardBytes = Math.ceil(data.length / k);
@@ -108,13 +130,56 @@ function encode(key: string, body: Buffer, k: number, m: number, stripeBytes: nu
     const shards = indices(k).map((i) => padded.subarray(i * shardBytes, (i + 1) * shardBytes));
     const coded = rows.map((row) => combine(row, shards));
     coded.forEach((shard, i) => chunks[i]!.push(shard));
-    hashes.push(Buffer.concat(coded.map((shard) => createHash("sha256").update(shard).digest())).toString("base64"));
+    hashes.push(Buffer.concat(coded.map(shardHash)));
   }
-  const sha256 = createHash("sha256").update(body).digest("hex");
-  const text = `agarose/1 ${sha256} ${k}+${m} ${stripeBytes}`;
-  const version = createHash("sha256").update(text).digest("hex").slice(0, 32);
-  const names = indices(k + m).map((i) => `chunks/${encodedKey(key)}@${version}/${i}`);
-  return { chunks: chunks.map((shards) => Buffer.concat(shards)), hashes, version, names };
+  const hashesSha256 = sha256(Buffer.concat(hashes)).toString("hex");
+  const content = [encodedKey(key), sha256(body).toString("hex"), String(body.length)];
+  const versionLines = ["agarose/2", ...content, `${k}+${m}`, `${stripeBytes}/65536`, hashesSha256];
+  const version = sha256(Buffer.from(versionLines.map((line) => `${line}\n`).join("")))
+    .toString("hex")
+    .slice(0, 32);
+  return {
+    chunks: chunks.map((shards) => Buffer.concat(shards)),
+    hashes: hashes.map((stripe) => stripe.toString("base64")),
+    hashesSha256,
+    hashesRoot: merkleRoot(hashes).toString("hex"),
+    versionLines,
+    version,
+    names: indices(k + m).map((i) => `chunks/${encodedKey(key)}@${upload}/${i}`),
+  };
+}
+
+function sha256(bytes: Uint8Array): Buffer {
+  return createHash("sha256").update(bytes).digest();
+}
+
+function shardHash(shard: Buffer): Buffer {
+  if (shard.length <= 65_536) return sha256(shard);
+  const blocks = indices(Math.ceil(shard.length / 65_536)).map((i) => shard.subarray(i * 65_536, (i + 1) * 65_536));
+  return sha256(Buffer.concat(blocks.map(sha256)));
+}
+
+/** RFC 6962, section 2.1. */
+function merkleRoot(leaves: Buffer[]): Buffer {
+  if (leaves.length === 1) return sha256(Buffer.concat([Buffer.of(0), leaves[0]!]));
+  let split = 1;
+  while (split * 2 < leaves.length) split *= 2;
+  return sha256(Buffer.concat([Buffer.of(1), merkleRoot(leaves.slice(0, split)), merkleRoot(leaves.slice(split))]));
+}
+
+function isSigned(manifest: string): boolean {
+  const { hashes: _hashes, signature, crc32: _crc32, ...signed } = JSON.parse(manifest);
+  const content = Buffer.from(`agarose-manifest/2\n${sortedJson(signed)}`);
+  const value = Buffer.from(signature.value, "base64");
+  return signature.keyId === KEY_ID && verify(null, content, createPublicKey(PRIVATE_KEY), value);
+}
+
+/** RFC 8785, for what manifests consist of. */
+function sortedJson(value: unknown): string {
+  return JSON.stringify(value, (_, field: unknown) => {
+    if (typeof field !== "object" || field === null || Array.isArray(field)) return field;
+    return Object.fromEntries(Object.entries(field).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  });
 }
 
 function decode(chunks: Buffer[], present: number[], k: number, stripeBytes: number, bytes: number): Buffer {

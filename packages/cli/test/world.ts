@@ -229,7 +229,7 @@ export function bucketOf(region: string): string {
 
 /** Where chunk `chunk` of an object is: region and name. */
 export function chunkPlace(put: PutResult, chunk: number): [string, string] {
-  return [REGIONS[chunk % REGIONS.length]!, chunkName(put.key, put.version, chunk)];
+  return [REGIONS[chunk % REGIONS.length]!, chunkName(put.key, put.upload, chunk)];
 }
 
 export { manifestName };

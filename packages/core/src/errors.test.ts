@@ -27,7 +27,7 @@ describe("the catalogue", () => {
 
   test("explains a code in words", () => {
     expect(explainError("MANIFEST_NEWER")).toBe(
-      "The manifest has a newer format than this program reads. Upgrade Agarose.",
+      "The manifest has a newer format, or requires a feature, that this program does not know. Upgrade Agarose.",
     );
   });
 });

@@ -72,8 +72,20 @@ export const ERROR_CATALOGUE = {
     meaning: "The manifest is larger than 8 MiB.",
     remedy: "Put the object with larger stripes.",
   },
+  MANIFEST_UNTRUSTED: {
+    meaning: "The manifest is not signed by a publisher that the configuration trusts.",
+    remedy: "Check the configured public keys, and who can write to the region.",
+  },
+  MANIFEST_STALE: {
+    meaning: "The manifest is older than one that was seen before.",
+    remedy: "Run `agarose repair` to bring the region up to date.",
+  },
+  SIGNATURE_UNSUPPORTED: {
+    meaning: "This runtime cannot check Ed25519 signatures.",
+    remedy: "Read through a PoP, or update the browser.",
+  },
   MANIFEST_NEWER: {
-    meaning: "The manifest has a newer format than this program reads.",
+    meaning: "The manifest has a newer format, or requires a feature, that this program does not know.",
     remedy: "Upgrade Agarose.",
   },
   REGION_UNKNOWN: {
@@ -199,6 +211,9 @@ export const HTTP_STATUS: Readonly<Record<Exclude<ErrorCode, ProgramErrorCode>, 
   CONFIG_INVALID: 500,
   MANIFEST_INVALID: 502,
   MANIFEST_TOO_LARGE: 502,
+  MANIFEST_UNTRUSTED: 502,
+  MANIFEST_STALE: 502,
+  SIGNATURE_UNSUPPORTED: 502,
   MANIFEST_NEWER: 502,
   REGION_UNKNOWN: 502,
   CODE_INVALID: 502,

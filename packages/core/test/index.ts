@@ -26,3 +26,4 @@ export {
 } from "./sample-object.ts";
 export { settle, SimulatedClock } from "./simulated-clock.ts";
 export { streamOf, type StreamOptions } from "./streams.ts";
+export { testPublisher, type TestPublisher } from "./publisher.ts";

@@ -1,7 +1,7 @@
 /** The example of README.md is `readme-example.ts`, which the compiler checks and this file runs. */
 import { readFile } from "node:fs/promises";
-import { encodeManifest } from "@agarose/core";
-import { FakeNetwork, sampleObject } from "@agarose/core/testing";
+import { encodeManifest, sealManifest, systemSha256 } from "@agarose/core";
+import { FakeNetwork, sampleObject, testPublisher } from "@agarose/core/testing";
 import { afterEach, expect, test, vi } from "vitest";
 import { readObject } from "./readme-example.ts";
 
@@ -13,9 +13,10 @@ test("the README shows the example that runs here", async () => {
 });
 
 test("the example reads an object while a region is down", async () => {
-  const sha256 = async (bytes: Uint8Array): Promise<Uint8Array> =>
-    new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
-  const { manifest, bytes, shard } = await sampleObject({ k: 2, m: 1, bytes: 1000, stripeBytes: 1000, sha256 });
+  const options = { k: 2, m: 1, bytes: 1000, stripeBytes: 1000, sha256: systemSha256 };
+  const { manifest: unsigned, bytes, shard } = await sampleObject(options);
+  const { publicKey, sign } = await testPublisher();
+  const manifest = await sealManifest(unsigned, systemSha256, sign);
   const network = new FakeNetwork((url) => {
     const { hostname, pathname } = new URL(url);
     if (hostname === "r0.example") return "refuse";
@@ -24,6 +25,6 @@ test("the example reads an object while a region is down", async () => {
   });
   vi.stubGlobal("fetch", network.fetch);
   const regions = manifest.placement.map((name) => ({ name, url: `https://${name}.example/bucket` }));
-  expect(await readObject(manifest.key, regions)).toEqual(bytes);
+  expect(await readObject(manifest.key, regions, [publicKey])).toEqual(bytes);
   expect(network.hosts()).toContain("r0.example");
 });

@@ -1,4 +1,12 @@
-import { encodeHashes, stripeCount, stripeShape, type Manifest, type StripeShape } from "../src/format/manifest.ts";
+import { BLOCK_BYTES, hashShard } from "../src/format/hash-tree.ts";
+import {
+  encodeHashes,
+  sealManifest,
+  stripeCount,
+  stripeShape,
+  type Manifest,
+  type StripeShape,
+} from "../src/format/manifest.ts";
 import type { Sha256 } from "../src/ports.ts";
 import { referenceCodec } from "./reference-codec.ts";
 
@@ -29,10 +37,11 @@ export async function sampleObject(options: SampleOptions): Promise<SampleObject
     encodeStripe(bytes, stripeShape(shape, index), k, m),
   );
   const regions = options.regions ?? Array.from({ length: k + m }, (_, chunk) => `r${chunk}`);
-  const manifest: Manifest = {
-    agarose: 1,
+  const hash = (shard: Uint8Array): Promise<Uint8Array> => hashShard(shard, BLOCK_BYTES, sha256);
+  const draft = {
     key,
-    version: "0123456789abcdef0123456789abcdef",
+    generation: 1,
+    upload: "0123456789abcdef0123456789abcdef",
     bytes: bytes.length,
     contentType: "image/jpeg",
     headers: {},
@@ -40,12 +49,14 @@ export async function sampleObject(options: SampleOptions): Promise<SampleObject
     k,
     m,
     stripeBytes,
+    blockBytes: BLOCK_BYTES,
     sha256: hex(await sha256(bytes)),
     placement: Array.from({ length: k + m }, (_, chunk) => regions[chunk % regions.length]!),
     hashes: await Promise.all(
-      stripes.map(async (shards) => encodeHashes(await Promise.all(shards.slice(0, k + m).map(sha256)))),
+      stripes.map(async (shards) => encodeHashes(await Promise.all(shards.slice(0, k + m).map(hash)))),
     ),
   };
+  const manifest = await sealManifest(draft, sha256);
   return { manifest, bytes, shard: (stripe, chunk) => stripes[stripe]![chunk]! };
 }
 

@@ -12,7 +12,6 @@ import {
   encodePlan,
   manifestName,
   objectUrl,
-  parseManifest,
   PEER_CHUNK_PREFIX,
   roundRobin,
   stripeCount,
@@ -119,27 +118,31 @@ export class FakeWorld {
     const shape = { ...code, stripeBytes, bytes: bytes.length };
     const shards = Array.from({ length: stripeCount(shape) }, (_, stripe) => coded(bytes, shape, stripe));
     const sha256 = hex(digest(bytes));
+    const hashes = shards.map((stripe) => stripe.map(digest));
+    const hashesSha256 = hex(digest(Buffer.concat(hashes.flat())));
+    const content = { key, ...shape, blockBytes: 0, sha256, hashesSha256 };
     const manifest: Manifest = {
-      agarose: 1,
-      key,
-      version: hex(digest(versionText({ ...shape, sha256 }))).slice(0, 32),
-      ...shape,
+      agarose: 2,
+      generation: 1,
+      version: hex(digest(versionText(content))).slice(0, 32),
+      // A new version has chunks of its own.
+      upload: hex(digest(`upload of ${sha256}`)).slice(0, 32),
+      ...content,
       contentType: "application/octet-stream",
       headers,
       modified: "2026-01-02T03:04:05.000Z",
-      sha256,
       placement: roundRobin(
         code,
         this.regions.map(({ name }) => ({ name, provider: name })),
         key,
       ),
-      hashes: shards.map((stripe) => encodeHashes(stripe.map(digest))),
+      hashes: hashes.map(encodeHashes),
     };
     const stored = encodeManifest(manifest);
-    if (toldToPops) this.#objects.set(key, { manifest: parseManifest(stored, { key }), shards });
+    if (toldToPops) this.#objects.set(key, { manifest: structuredClone(manifest), shards });
     manifest.placement.forEach((name, chunk) => {
       const region = this.region(name);
-      region.store.set(chunkName(key, manifest.version, chunk), Buffer.concat(shards.map((stripe) => stripe[chunk]!)));
+      region.store.set(chunkName(key, manifest.upload, chunk), Buffer.concat(shards.map((stripe) => stripe[chunk]!)));
     });
     for (const { store } of this.regions) store.set(manifestName(key), stored);
     return manifest;

@@ -1,13 +1,15 @@
 /** Objects as `agarose put` stores them, made in memory. For tests. */
 import {
+  BLOCK_BYTES,
   chunkName,
   encodeHashes,
   encodeManifest,
+  hashShard,
   manifestName,
+  sealManifest,
   stripeCount,
   stripeShape,
   systemSha256,
-  versionText,
   type FetchedResponse,
   type Manifest,
 } from "@agarose/core";
@@ -48,12 +50,13 @@ export async function putObject(
     const parityRows = Array.from({ length: m }, (_, i) => k + i);
     const shards = [...data, ...codec.encode(data, parityRows)];
     for (const [i, shard] of shards.entries()) chunks[i]!.push(shard);
-    hashes.push(encodeHashes(await Promise.all(shards.map(systemSha256))));
+    hashes.push(encodeHashes(await Promise.all(shards.map((shard) => hashShard(shard, BLOCK_BYTES, systemSha256)))));
   }
-  const manifest: Manifest = {
-    agarose: 1,
+  const draft = {
     key,
-    version: (await hexSha256(new TextEncoder().encode(versionText(shape)))).slice(0, 32),
+    generation: 1,
+    upload: shape.sha256.slice(0, 32),
+    blockBytes: BLOCK_BYTES,
     contentType: "application/octet-stream",
     headers: {},
     modified: "2026-01-02T03:04:05.000Z",
@@ -61,8 +64,9 @@ export async function putObject(
     hashes,
     ...shape,
   };
+  const manifest = await sealManifest(draft, systemSha256);
   for (const [i, shards] of chunks.entries()) {
-    const name = `${manifest.placement[i]}/${chunkName(key, manifest.version, i)}`;
+    const name = `${manifest.placement[i]}/${chunkName(key, manifest.upload, i)}`;
     objects.set(name, concat(shards));
   }
   const stored = edit(manifest);

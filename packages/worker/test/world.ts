@@ -1,6 +1,14 @@
 /** A PoP in real workerd with its buckets, and objects in them. For tests. */
 import { fileURLToPath } from "node:url";
-import { FrameReader, parsePlan, type Frame, type Manifest, type Plan } from "@agarose/core";
+import {
+  acceptUnsigned,
+  FrameReader,
+  parsePlan,
+  systemSha256,
+  type Frame,
+  type Manifest,
+  type Plan,
+} from "@agarose/core";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { startBuckets, type BucketServer } from "./bucket-server.ts";
 import { putObject, REGIONS, type PutOptions } from "./objects.ts";
@@ -131,7 +139,7 @@ export async function readBundle(url: string, key: string, headers: Record<strin
   const response = await fetch(url, { headers });
   if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`);
   const reader = new FrameReader(response.body!);
-  const plan = parsePlan((await reader.next()).payload, key);
+  const plan = await parsePlan((await reader.next()).payload, { key, trust: acceptUnsigned, sha256: systemSha256 });
   const frames: Frame[] = [];
   for (;;) {
     const frame = await reader.next();

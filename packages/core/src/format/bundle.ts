@@ -9,7 +9,7 @@
  */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { decodeUtf8, isCount, isText } from "./shape.ts";
-import { checkManifest, CHUNKS_MAX, STRIPE_BYTES_MAX, type Manifest } from "./manifest.ts";
+import { checkManifest, CHUNKS_MAX, STRIPE_BYTES_MAX, type ExpectedManifest, type Manifest } from "./manifest.ts";
 
 export const BUNDLE_CONTENT_TYPE = "application/vnd.agarose.bundle";
 export const FRAME_HEADER_BYTES = 12;
@@ -103,7 +103,7 @@ export function encodePlan(plan: Plan): Uint8Array {
 }
 
 /** A plan frame's payload, checked. Throws BUNDLE_INVALID, or what `checkManifest` throws. */
-export function parsePlan(payload: Uint8Array, key: string): Plan {
+export async function parsePlan(payload: Uint8Array, expected: ExpectedManifest): Promise<Plan> {
   let plan: Plan;
   try {
     plan = JSON.parse(decodeUtf8(payload)) as Plan;
@@ -123,7 +123,7 @@ export function parsePlan(payload: Uint8Array, key: string): Plan {
     areAll(plan.peers ?? [], isPeer);
   if (!sound) throw bundleError(HAS_MESSAGES && "has a plan with a field that is missing or out of range");
   if (plan.manifest === undefined) return plan;
-  checkManifest(plan.manifest, { key });
+  await checkManifest(plan.manifest, expected);
   if (plan.manifest.version === plan.version) return plan;
   throw bundleError(
     HAS_MESSAGES && `has a plan of version ${plan.version} with a manifest of version ${plan.manifest.version}`,

@@ -66,14 +66,14 @@ export function keyOfManifestName(name: string): string | undefined {
   }
 }
 
-/** The S3 name under which all chunks of one version of a key stand; `chunkName` adds the index. */
-export function chunkNamePrefix(key: string, version: string): string {
-  return `${CHUNK_PREFIX}${encodeKey(key)}@${version}/`;
+/** The S3 name that all chunks of one upload of a key begin with; `chunkName` adds the index. */
+export function chunkNamePrefix(key: string, upload: string): string {
+  return `${CHUNK_PREFIX}${encodeKey(key)}@${upload}/`;
 }
 
-/** The S3 name of chunk `index` of one version of a key. */
-export function chunkName(key: string, version: string, index: number): string {
-  return `${chunkNamePrefix(key, version)}${index}`;
+/** The S3 name of chunk `index` of one upload of a key. */
+export function chunkName(key: string, upload: string, index: number): string {
+  return `${chunkNamePrefix(key, upload)}${index}`;
 }
 
 /** The URL of the S3 object `name` below a region's public base URL (`https://host/bucket`). */

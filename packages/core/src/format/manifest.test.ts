@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { sampleObject } from "../../test/sample-object.ts";
-import { attempt, codeOf, errorOf } from "../../test/errors.ts";
+import { sampleObject, toyHash } from "../../test/sample-object.ts";
+import { codeOf, rejectionOf } from "../../test/errors.ts";
 import { AgaroseError } from "../errors.ts";
 import * as manifests from "./manifest.ts";
 import {
@@ -15,54 +15,59 @@ import {
   stripeShape,
   type Manifest,
 } from "./manifest.ts";
+import { acceptUnsigned } from "./signature.ts";
 
 const sample = await sampleObject({ k: 4, m: 2, bytes: 1000, stripeBytes: 300, regions: ["a", "b", "c"] });
 const { manifest } = sample;
 
-type Expected = Partial<Parameters<typeof manifests.parseManifest>[1]>;
+type Expected = Partial<manifests.ExpectedManifest>;
+
+const TRUSTING = { key: manifest.key, trust: acceptUnsigned, sha256: toyHash };
 
 /** Asked for the sample's key, unless said otherwise. */
-function parseManifest(input: Uint8Array | string, expected: Expected = {}): Manifest {
-  return manifests.parseManifest(input, { key: manifest.key, ...expected });
+async function parseManifest(input: Uint8Array | string, expected: Expected = {}): Promise<Manifest> {
+  return (await manifests.parseManifest(input, { ...TRUSTING, ...expected })) as Manifest;
 }
 
-function checkManifest(json: unknown, expected: Expected = {}): Manifest {
-  return manifests.checkManifest(json, { key: manifest.key, ...expected });
+function checkManifest(json: unknown, expected: Expected = {}): Promise<Manifest> {
+  return manifests.checkManifest(json, { ...TRUSTING, ...expected });
 }
 
 describe("parseManifest", () => {
-  test("gives back what encodeManifest was given", () => {
-    expect(parseManifest(encodeManifest(manifest))).toEqual(manifest);
-    expect(parseManifest(new TextDecoder().decode(encodeManifest(manifest)))).toEqual(manifest);
+  test("gives back what encodeManifest was given", async () => {
+    expect(await parseManifest(encodeManifest(manifest))).toEqual(manifest);
+    expect(await parseManifest(new TextDecoder().decode(encodeManifest(manifest)))).toEqual(manifest);
   });
 
-  test("accepts the key and the regions that were asked for", () => {
+  test("accepts the key and the regions that were asked for", async () => {
     const regions = new Set(["a", "b", "c", "d"]);
-    expect(parseManifest(encodeManifest(manifest), { key: manifest.key, regions })).toEqual(manifest);
+    expect(await parseManifest(encodeManifest(manifest), { key: manifest.key, regions })).toEqual(manifest);
   });
 
-  test("refuses the manifest of another key", () => {
-    expect(codeOf(() => parseManifest(encodeManifest(manifest), { key: "photos/dog.jpg" }))).toBe("MANIFEST_INVALID");
+  test("refuses the manifest of another key", async () => {
+    expect((await rejectionOf(parseManifest(encodeManifest(manifest), { key: "photos/dog.jpg" }))).code).toBe(
+      "MANIFEST_INVALID",
+    );
   });
 
-  test("accepts one with k chunks in configured regions, wherever the others are", () => {
+  test("accepts one with k chunks in configured regions, wherever the others are", async () => {
     const regions = new Set(["a", "b"]);
-    expect(parseManifest(encodeManifest(manifest), { regions })).toEqual(manifest);
+    expect(await parseManifest(encodeManifest(manifest), { regions })).toEqual(manifest);
   });
 
-  test("refuses one with fewer than k chunks in configured regions, naming the region of every other chunk", () => {
-    const error = errorOf(() => parseManifest(encodeManifest(manifest), { regions: new Set(["a"]) }));
+  test("refuses one with fewer than k chunks in configured regions, naming the region of every other chunk", async () => {
+    const error = await rejectionOf(parseManifest(encodeManifest(manifest), { regions: new Set(["a"]) }));
     expect(error).toMatchObject({ code: "REGION_UNKNOWN", details: { regions: ["b", "c", "b", "c"] } });
     expect(error.message).toContain("places 2 chunks in configured regions, 4 are needed: configure b, c, b, c");
   });
 
-  test("is refused for its regions exactly when they hold fewer than k chunks (property)", () => {
+  test("is refused for its regions exactly when they hold fewer than k chunks (property)", async () => {
     const seen = { accepted: 0, refused: 0 };
     const placement = fc.array(fc.constantFrom("a", "b", "c", "d"), { minLength: 6, maxLength: 6 });
-    fc.assert(
-      fc.property(placement, fc.subarray(["a", "b", "c", "d"]), (placed, configured) => {
+    await fc.assert(
+      fc.asyncProperty(placement, fc.subarray(["a", "b", "c", "d"]), async (placed, configured) => {
         const regions = new Set(configured);
-        const checked = attempt(() => checkManifest({ ...manifest, placement: placed }, { regions }));
+        const checked = await settled(checkManifest({ ...manifest, placement: placed }, { regions }));
         const isReadable = placed.filter((region) => regions.has(region)).length >= manifest.k;
         seen[isReadable ? "accepted" : "refused"]++;
         if (isReadable) expect(checked).toMatchObject({ placement: placed });
@@ -72,39 +77,39 @@ describe("parseManifest", () => {
     for (const count of Object.values(seen)) expect(count).toBeGreaterThan(10);
   });
 
-  test("refuses a manifest that ends early, at every byte", () => {
+  test("refuses a manifest that ends early, at every byte", async () => {
     const bytes = encodeManifest(manifest);
     for (let length = 0; length < bytes.length; length++) {
-      expect(codeOf(() => parseManifest(bytes.subarray(0, length)))).toBe("MANIFEST_INVALID");
+      expect((await rejectionOf(parseManifest(bytes.subarray(0, length)))).code).toBe("MANIFEST_INVALID");
     }
   });
 
-  test("refuses a manifest with one bit flipped, at every byte", () => {
+  test("refuses a manifest with one bit flipped, at every byte", async () => {
     const bytes = encodeManifest(manifest);
     for (let at = 0; at < bytes.length; at++) {
       const damaged = bytes.map((byte, i) => (i === at ? byte ^ 2 : byte));
-      expect(codeOf(() => parseManifest(damaged))).toMatch(/^MANIFEST_(INVALID|NEWER)$/);
+      expect((await rejectionOf(parseManifest(damaged))).code).toMatch(/^MANIFEST_(INVALID|NEWER)$/);
     }
   });
 
-  test("refuses what has no checksum", () => {
-    expect(codeOf(() => parseManifest(JSON.stringify(manifest)))).toBe("MANIFEST_INVALID");
+  test("refuses what has no checksum", async () => {
+    expect((await rejectionOf(parseManifest(JSON.stringify(manifest)))).code).toBe("MANIFEST_INVALID");
   });
 
-  test("refuses bytes that are not UTF-8", () => {
+  test("refuses bytes that are not UTF-8", async () => {
     const bytes = encodeManifest(manifest);
     bytes[bytes.indexOf("c".charCodeAt(0))] = 0xff;
-    expect(errorOf(() => parseManifest(bytes)).message).toMatch(/UTF-8/);
+    expect((await rejectionOf(parseManifest(bytes))).message).toMatch(/UTF-8/);
   });
 
-  test("says of a newer format that the program is to be upgraded, whatever else is in it", () => {
-    const error = errorOf(() => parseManifest('{"agarose":2,"surprise":true}'));
-    expect(error).toMatchObject({ code: "MANIFEST_NEWER", details: { format: 2, supported: 1 } });
+  test("says of a newer format that the program is to be upgraded, whatever else is in it", async () => {
+    const error = await rejectionOf(parseManifest('{"agarose":3,"surprise":true}'));
+    expect(error).toMatchObject({ code: "MANIFEST_NEWER", details: { format: 3, supported: 2 } });
     expect(error.message).toMatch(/upgrade/);
   });
 
-  test("refuses more than the largest manifest before parsing it", () => {
-    const error = errorOf(() => parseManifest(new Uint8Array(MANIFEST_BYTES_MAX + 1)));
+  test("refuses more than the largest manifest before parsing it", async () => {
+    const error = await rejectionOf(parseManifest(new Uint8Array(MANIFEST_BYTES_MAX + 1)));
     expect(error).toMatchObject({
       code: "MANIFEST_TOO_LARGE",
       details: { bytes: MANIFEST_BYTES_MAX + 1, max: MANIFEST_BYTES_MAX },
@@ -152,24 +157,24 @@ describe("checkManifest", () => {
 
   for (const [field, values] of Object.entries(wrong)) {
     for (const value of values) {
-      test(`refuses ${field} = ${show(value)}`, () => {
-        expect(codeOf(() => checkManifest({ ...manifest, [field]: value }))).toMatch(
+      test(`refuses ${field} = ${show(value)}`, async () => {
+        expect((await rejectionOf(checkManifest({ ...manifest, [field]: value }))).code).toMatch(
           /^(MANIFEST_INVALID|CODE_INVALID)$/,
         );
       });
     }
   }
 
-  test("names the field when it is missing", () => {
+  test("names the field when it is missing", async () => {
     for (const field of ["key", "version", "contentType", "modified", "sha256", "bytes", "stripeBytes"] as const) {
       const { [field]: _, ...rest } = manifest;
-      expect(errorOf(() => checkManifest(rest)).message).toContain(field);
+      expect((await rejectionOf(checkManifest(rest))).message).toContain(field);
     }
   });
 
-  test("refuses what is not an object", () => {
+  test("refuses what is not an object", async () => {
     for (const json of [undefined, null, 1, "x", [], [manifest], true]) {
-      expect(codeOf(() => checkManifest(json))).toBe("MANIFEST_INVALID");
+      expect((await rejectionOf(checkManifest(json))).code).toBe("MANIFEST_INVALID");
     }
   });
 
@@ -181,11 +186,11 @@ describe("checkManifest", () => {
       [9, 3],
     ] as const) {
       const { manifest: other } = await sampleObject({ k, m, bytes: 10, stripeBytes: 10 });
-      expect(checkManifest(structuredClone(other), { key: other.key })).toEqual(other);
+      expect(await checkManifest(structuredClone(other), { key: other.key })).toEqual(other);
     }
   });
 
-  test("never throws anything but an AgaroseError, and never accepts what contradicts itself", () => {
+  test("never throws anything but an AgaroseError, and never accepts what contradicts itself", async () => {
     const fields = Object.keys(manifest);
     const surprise = fc.oneof(
       fc.jsonValue(),
@@ -193,11 +198,11 @@ describe("checkManifest", () => {
       fc.constant({ toString: 1, valueOf: 1 }),
       fc.integer(),
     );
-    fc.assert(
-      fc.property(fc.array(fc.tuple(fc.constantFrom(...fields), surprise), { maxLength: 3 }), (changes) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(fc.constantFrom(...fields), surprise), { maxLength: 3 }), async (changes) => {
         const changed = { ...manifest, ...Object.fromEntries(changes) } as Manifest;
-        for (const parse of [() => checkManifest(changed), () => parseManifest(encodeManifest(changed))]) {
-          const parsed = attempt(parse);
+        for (const parsing of [checkManifest(changed), parseManifest(encodeManifest(changed))]) {
+          const parsed = await settled(parsing);
           if (parsed instanceof Error) expect(parsed).toBeInstanceOf(AgaroseError);
           else assertConsistent(parsed);
         }
@@ -206,10 +211,10 @@ describe("checkManifest", () => {
     );
   });
 
-  test("any text is parsed to an AgaroseError or a consistent manifest", () => {
-    fc.assert(
-      fc.property(fc.oneof(fc.string(), fc.json(), fc.uint8Array()), (input) => {
-        const parsed = attempt(() => parseManifest(input));
+  test("any text is parsed to an AgaroseError or a consistent manifest", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(fc.string(), fc.json(), fc.uint8Array()), async (input) => {
+        const parsed = await settled(parseManifest(input));
         if (parsed instanceof Error) expect(parsed).toBeInstanceOf(AgaroseError);
         else assertConsistent(parsed);
       }),
@@ -281,6 +286,11 @@ test("checkCode accepts what GF(2^8) can code and refuses the next larger", () =
     expect(codeOf(() => checkCode(code))).toBe("CODE_INVALID");
   }
 });
+
+/** What `promise` resolves with, or the error that it rejects with. */
+function settled<T>(promise: Promise<T>): Promise<T | Error> {
+  return promise.catch((error: unknown) => error as Error);
+}
 
 /** What every reader relies on without checking it. */
 function assertConsistent(parsed: Manifest): void {

@@ -1,17 +1,25 @@
 /**
  * The manifest: what one version of one object is and where its chunks are (docs/reference/format.md, "Manifest").
  *
- * `parseManifest` is the only way in from bytes: whatever it returns is consistent, so no reader checks again.
+ * `parseManifest` is the only way in from bytes: whatever it returns is consistent, of the content that its version names,
+ * and by a publisher that the reader trusts, so no reader checks again.
  */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
+import type { Sha256 } from "../ports.ts";
+import { canonicalJson } from "./canonical-json.ts";
 import { crc32 } from "./crc32.ts";
+import { concat, merkleRoot } from "./hash-tree.ts";
+import { encodeKey } from "./key.ts";
 import { decodeUtf8, isCount, isRecord, isText } from "./shape.ts";
+import { isSignature, type Signature, type SignatureCheck, type Signer } from "./signature.ts";
 
 /** The format this program writes, and the newest it reads. */
-export const FORMAT_VERSION = 1;
+export const FORMAT_VERSION = 2;
 export const MANIFEST_BYTES_MAX = 8 * 1024 * 1024;
 export const STRIPE_BYTES_DEFAULT = 4 * 1024 * 1024;
 export const STRIPE_BYTES_MAX = 16 * 1024 * 1024;
+/** An object that travels inside its manifest has at most this length. */
+export const INLINE_BYTES_MAX = 16 * 1024;
 export const HASH_BYTES = 32;
 /** Chunk indices are below this: GF(2^8) has so many rows. */
 export const CHUNKS_MAX = 256;
@@ -22,27 +30,75 @@ export interface Code {
   readonly m: number;
 }
 
-export interface Manifest extends Code {
+/** What manifests and tombstones share. */
+interface Generation {
   readonly agarose: typeof FORMAT_VERSION;
   readonly key: string;
-  /** 32 hex digits over content and code: `versionText`. Equal versions have byte-equal chunks. */
+  /**
+   * Order among everything that was ever put under the key: one more than the newest of all regions. Equal generations
+   * mean equal manifests, because each belongs to one writer. 0 for an object of format 1.
+   */
+  readonly generation: number;
+  /** When this version was put: ISO 8601, UTC. For people and `Last-Modified`; `generation` is the order. */
+  readonly modified: string;
+  readonly signature?: Signature;
+}
+
+export interface Manifest extends Generation, Code {
+  readonly deleted?: never;
+  /** 32 hex digits over key, content and code (`versionText`). Equal versions have byte-equal chunks. */
   readonly version: string;
+  /** 32 hex digits in the names of the chunks, chosen anew by each put, so that no two puts share a name. */
+  readonly upload: string;
   /** Length of the object. */
   readonly bytes: number;
   readonly contentType: string;
   /** Further response headers, lower-case names (only those of `HEADERS_ALLOWED`). */
   readonly headers: Readonly<Record<string, string>>;
-  /** When this version was put: ISO 8601, UTC. */
-  readonly modified: string;
   /** Bytes of object data in each stripe but the last. */
   readonly stripeBytes: number;
+  /** Bytes of a shard under each leaf of its hash (`hashShard`); 0 for objects that format 1 stored. */
+  readonly blockBytes: number;
   /** Lower-case hex SHA-256 of the whole object. */
   readonly sha256: string;
+  /** Lower-case hex SHA-256 of all shard hashes, in order of stripe, then chunk. */
+  readonly hashesSha256: string;
+  /** Lower-case hex root of the Merkle tree whose leaves are the shard hashes of each stripe. None from format 1. */
+  readonly hashesRoot?: string;
   /** The region of each of the n chunks, by name. */
   readonly placement: readonly string[];
-  /** Per stripe: base64 of the n concatenated SHA-256 hashes of its shards, in chunk order. */
+  /** Chunks that the put could not store, ascending: readers ask for them last. */
+  readonly missing?: readonly number[];
+  /** Base64 of the object itself, which then has no chunks. */
+  readonly inline?: string;
+  /** Features that a reader must know to use this manifest (`FEATURES`). */
+  readonly requires?: readonly string[];
+  /** Per stripe: base64 of the n concatenated hashes of its shards, in chunk order. */
   readonly hashes: readonly string[];
 }
+
+/** What stands in place of a manifest once an object is removed, so that no region can bring it back. */
+export interface Tombstone extends Generation {
+  readonly deleted: true;
+}
+
+/** What a region holds under the name of a key's manifest. */
+export type ManifestRecord = Manifest | Tombstone;
+
+/** What a writer decides; `sealManifest` computes the rest. */
+export type ManifestDraft = Omit<Manifest, "agarose" | "version" | "hashesSha256" | "hashesRoot" | "signature">;
+
+/** What the caller of a parser asked for, and whom it trusts. */
+export interface ExpectedManifest {
+  readonly key: string;
+  /** The regions that the caller knows, where at least k chunks must be. Default: any. */
+  readonly regions?: ReadonlySet<string>;
+  readonly trust: SignatureCheck;
+  readonly sha256: Sha256;
+}
+
+/** Features that this program knows of those that a manifest can require. */
+const FEATURES: ReadonlySet<string> = new Set(["inline"]);
 
 export const HEADERS_ALLOWED: ReadonlySet<string> = new Set([
   "cache-control",
@@ -54,12 +110,12 @@ export const HEADERS_ALLOWED: ReadonlySet<string> = new Set([
 /** The shape of one stripe of an object. */
 export interface StripeShape {
   readonly index: number;
-  /** Where its data stands in the object: [start, start + dataBytes). */
+  /** Where its data is in the object: [start, start + dataBytes). */
   readonly start: number;
   readonly dataBytes: number;
   /** Length of each of its shards: ceil(dataBytes / k); the last data shard is padded with zeros. */
   readonly shardBytes: number;
-  /** Where its shard stands in every chunk. */
+  /** Where its shard begins in every chunk. */
   readonly chunkOffset: number;
 }
 
@@ -107,8 +163,18 @@ export function isFunctional({ k, m }: Code, chunk: number): boolean {
 
 /** The 32-byte hash of chunk `chunk` (< n) in stripe `stripe`. */
 export function chunkHash(manifest: Manifest, stripe: number, chunk: number): Uint8Array {
-  const all = atob(manifest.hashes[stripe] ?? "").slice(chunk * HASH_BYTES, (chunk + 1) * HASH_BYTES);
-  return Uint8Array.from(all, (character) => character.charCodeAt(0));
+  const hashes = decodeHashes(manifest.hashes[stripe] ?? "");
+  return hashes.subarray(chunk * HASH_BYTES, (chunk + 1) * HASH_BYTES);
+}
+
+/** The object itself where its manifest holds it; undefined for an object in chunks. */
+export function inlineBytes({ inline }: Manifest): Uint8Array | undefined {
+  return inline === undefined ? undefined : Uint8Array.from(atob(inline), (character) => character.charCodeAt(0));
+}
+
+/** The n concatenated hashes of a `hashes` entry. */
+function decodeHashes(hashes: string): Uint8Array {
+  return Uint8Array.from(atob(hashes), (character) => character.charCodeAt(0));
 }
 
 /** The `hashes` entry of a stripe from its n hashes in chunk order. */
@@ -117,11 +183,60 @@ export function encodeHashes(hashes: readonly Uint8Array[]): string {
 }
 
 /**
- * The text whose SHA-256, cut to 32 hex digits, is an object's version. It covers the code as well as the content, so
- * that the same content coded differently never mixes its chunks with the old ones.
+ * The text whose SHA-256, cut to 32 hex digits, is an object's version. It covers the key, the content and the code, so
+ * no other key can claim a version, and the same content coded differently never mixes its chunks.
  */
-export function versionText(object: Code & { readonly sha256: string; readonly stripeBytes: number }): string {
-  return `agarose/1 ${object.sha256} ${object.k}+${object.m} ${object.stripeBytes}`;
+export function versionText(object: VersionedFields): string {
+  const { key, sha256, bytes, k, m, stripeBytes, blockBytes, hashesSha256 } = object;
+  const lines = [encodeKey(key), sha256, bytes, `${k}+${m}`, `${stripeBytes}/${blockBytes}`, hashesSha256];
+  return ["agarose/2", ...lines, ""].join("\n");
+}
+
+type VersionedFields = Code &
+  Pick<Manifest, "key" | "sha256" | "bytes" | "stripeBytes" | "blockBytes" | "hashesSha256">;
+
+/** Completes a manifest: the hashes over its hashes, its version and, with a signer, its signature. */
+export async function sealManifest(draft: ManifestDraft, sha256: Sha256, sign?: Signer): Promise<Manifest> {
+  const stripes = draft.hashes.map(decodeHashes);
+  const [hashesSha256, hashesRoot] = await Promise.all([
+    sha256(concat(stripes)).then(toHex),
+    merkleRoot(stripes, sha256).then(toHex),
+  ]);
+  const version = await versionOf({ ...draft, hashesSha256 }, sha256);
+  const { hashes, ...rest } = draft;
+  const unsigned = { agarose: FORMAT_VERSION, ...rest, version, hashesSha256, hashesRoot, hashes } as const;
+  return signed(unsigned, sign);
+}
+
+/** A tombstone of generation `generation`, signed where there is a signer. */
+export function sealTombstone(
+  draft: Omit<Tombstone, "agarose" | "deleted" | "signature">,
+  sign?: Signer,
+): Promise<Tombstone> {
+  return signed({ agarose: FORMAT_VERSION, ...draft, deleted: true } as const, sign);
+}
+
+async function signed<T extends ManifestRecord>(record: T, sign: Signer | undefined): Promise<T> {
+  return sign ? { ...record, signature: await sign(signedBytes(record)) } : record;
+}
+
+/** What a signature covers: all fields but the hashes, which `hashesSha256` covers, the signature and the CRC-32. */
+export function signedBytes(record: ManifestRecord): Uint8Array {
+  const { hashes: _hashes, signature: _signature, ...covered } = record as Manifest;
+  return new TextEncoder().encode(`agarose-manifest/2\n${canonicalJson(covered)}`);
+}
+
+async function versionOf(object: Parameters<typeof versionText>[0], sha256: Sha256): Promise<string> {
+  return toHex(await sha256(new TextEncoder().encode(versionText(object)))).slice(0, 32);
+}
+
+function toHex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Whether an object was removed. */
+export function isTombstone(record: ManifestRecord): record is Tombstone {
+  return record.deleted === true;
 }
 
 /** Refuses k, m and stripeBytes that cannot be coded, with CODE_INVALID. */
@@ -149,8 +264,8 @@ export function checkCode(code: Code & { readonly stripeBytes?: number }): void 
  * The bytes of a manifest as they are stored: JSON whose last field is the CRC-32 of all bytes before it, so that a
  * damaged copy is known as one, and another region's is used. Throws MANIFEST_TOO_LARGE.
  */
-export function encodeManifest(manifest: Manifest): Uint8Array {
-  const body = JSON.stringify(manifest).slice(0, -1);
+export function encodeManifest(record: ManifestRecord): Uint8Array {
+  const body = JSON.stringify(record).slice(0, -1);
   const bytes = new TextEncoder().encode(`${body},"crc32":"${checksum(body)}"}`);
   refuseTooLarge(bytes.length);
   return bytes;
@@ -168,16 +283,13 @@ export function refuseTooLarge(bytes: number): void {
 }
 
 /**
- * Parses and checks a stored manifest.
+ * Parses and checks what a region holds under the name of a key's manifest. Format 1 is read too: it becomes a manifest
+ * of generation 0 whose `upload` is its version of format 1.
  *
- * @param expected what the caller asked for: the key it must be of, and the regions that it knows, where at least k chunks must
- *   stand.
- * @throws MANIFEST_TOO_LARGE, MANIFEST_NEWER, MANIFEST_INVALID, CODE_INVALID or REGION_UNKNOWN.
+ * @throws MANIFEST_TOO_LARGE, MANIFEST_NEWER, MANIFEST_INVALID, MANIFEST_UNTRUSTED, CODE_INVALID, REGION_UNKNOWN or
+ *   SIGNATURE_UNSUPPORTED.
  */
-export function parseManifest(
-  input: Uint8Array | string,
-  expected: { readonly key: string; readonly regions?: ReadonlySet<string> },
-): Manifest {
+export async function parseManifest(input: Uint8Array | string, expected: ExpectedManifest): Promise<ManifestRecord> {
   refuseTooLarge(input.length);
   let text: string;
   let json: { agarose?: unknown; crc32?: unknown } | null;
@@ -187,7 +299,7 @@ export function parseManifest(
   } catch (error) {
     throw invalid(HAS_MESSAGES && `is not JSON in UTF-8 (${input.length} bytes; it may be truncated)`, {}, error);
   }
-  checkFormat(json?.agarose);
+  checkFormat(json);
   const [trailer, expectedCrc] = /,"crc32":"([0-9a-f]{8})"\}\s*$/.exec(text) ?? [];
   const actualCrc = trailer && checksum(text.slice(0, -trailer.length));
   if (actualCrc !== expectedCrc || !actualCrc) {
@@ -199,73 +311,168 @@ export function parseManifest(
       },
     );
   }
-  delete json!.crc32;
-  return checkManifest(json, expected);
+  const { crc32: _crc32, ...fields } = json;
+  return checkRecord(fields, expected);
 }
 
-/** `parseManifest` for JSON that is already parsed, as in a plan. */
-export function checkManifest(
-  json: unknown,
-  expected: { readonly key: string; readonly regions?: ReadonlySet<string> },
-): Manifest {
-  const m = json as Manifest;
-  checkFormat(m?.agarose);
-  checkFields(m);
-  checkCode(m);
-  // So it is a key: whoever asks for it has checked that.
-  if (m.key !== expected.key) {
+/** `parseManifest` for a manifest that is already parsed, as in a plan. A tombstone is MANIFEST_INVALID there. */
+export async function checkManifest(json: unknown, expected: ExpectedManifest): Promise<Manifest> {
+  checkFormat(json);
+  const record = await checkRecord(json, expected);
+  if (isTombstone(record)) throw invalid(HAS_MESSAGES && "is of an object that was removed");
+  return record;
+}
+
+async function checkRecord(json: object, expected: ExpectedManifest): Promise<ManifestRecord> {
+  const record =
+    (json as { agarose: number }).agarose === 1 ? await fromFormat1(json, expected) : (json as ManifestRecord);
+  checkFields(record, isTombstone(record) ? GENERATION_FIELDS : FIELDS);
+  // So it is a key: the caller has checked the one that it asked for.
+  if (record.key !== expected.key) {
     throw invalid(
-      HAS_MESSAGES && `has the key ${JSON.stringify(m.key)}, ${JSON.stringify(expected.key)} was asked for`,
+      HAS_MESSAGES && `has the key ${JSON.stringify(record.key)}, ${JSON.stringify(expected.key)} was asked for`,
       {
-        key: m.key,
+        key: record.key,
       },
     );
   }
-  checkPlacement(m, expected.regions);
-  checkHashes(m);
-  checkHeaders(m.headers);
-  return m;
+  if (!isTombstone(record)) {
+    checkRequired(record);
+    checkCode(record);
+    checkPlacement(record, expected.regions);
+    checkHashes(record);
+    checkHeaders(record.headers);
+    await checkVersion(record, expected.sha256);
+  }
+  await expected.trust(signedBytes(record), record.signature);
+  return record;
+}
+
+/** Whether version and hashes fit the content that the manifest describes. Without this, one key could claim another's. */
+async function checkVersion(m: Manifest, sha256: Sha256): Promise<void> {
+  const hashes = toHex(await sha256(concat(m.hashes.map(decodeHashes))));
+  if (hashes !== m.hashesSha256) {
+    throw invalid(HAS_MESSAGES && `has hashes with the SHA-256 ${hashes}, ${m.hashesSha256} is written in it`, {
+      hashes,
+    });
+  }
+  const version = await versionOf(m, sha256);
+  if (version === m.version) return;
+  throw invalid(HAS_MESSAGES && `has the version ${m.version}, its content makes ${version}`, {
+    version: m.version,
+    expected: version,
+  });
+}
+
+/** Brings a manifest of format 1 to today's form, so that everything behind the parser knows one form only. */
+async function fromFormat1(json: object, { sha256, key }: ExpectedManifest): Promise<Manifest> {
+  const old = json as Pick<Manifest, "version" | "sha256" | "k" | "m" | "stripeBytes" | "hashes" | "bytes">;
+  checkFields(old, FIELDS_1);
+  checkCode(old);
+  const { inline: _inline, ...chunked } = json as Manifest;
+  checkHashes(chunked);
+  const text = `agarose/1 ${old.sha256} ${old.k}+${old.m} ${old.stripeBytes}`;
+  const version = toHex(await sha256(new TextEncoder().encode(text))).slice(0, 32);
+  if (version !== old.version) {
+    throw invalid(HAS_MESSAGES && `has the version ${old.version}, its content makes ${version}`, {
+      version: old.version,
+    });
+  }
+  const { modified, contentType, headers, placement } = json as Manifest;
+  const { bytes, k, m, stripeBytes, sha256: content, hashes } = old;
+  const hashesSha256 = toHex(await sha256(concat(hashes.map(decodeHashes))));
+  const object = {
+    key: (json as Manifest).key,
+    generation: 0,
+    modified,
+    upload: old.version,
+    bytes,
+    contentType,
+    headers,
+    k,
+    m,
+    stripeBytes,
+    blockBytes: 0,
+    sha256: content,
+    hashesSha256,
+    placement,
+    hashes,
+  };
+  return { agarose: FORMAT_VERSION, ...object, version: await versionOf({ ...object, key }, sha256) };
 }
 
 function checksum(text: string): string {
   return crc32(new TextEncoder().encode(text)).toString(16).padStart(8, "0");
 }
 
-function checkFormat(format: unknown): void {
-  if (format === FORMAT_VERSION) return;
-  if (typeof format === "number" && format > FORMAT_VERSION) {
-    throw new AgaroseError(
-      "MANIFEST_NEWER",
-      HAS_MESSAGES && `manifest has format ${format}, this program reads up to ${FORMAT_VERSION}: upgrade it`,
-      { format, supported: FORMAT_VERSION },
-    );
-  }
+function checkFormat(json: unknown): asserts json is { agarose: number; crc32?: unknown } {
+  const format = (json as { agarose?: unknown } | null)?.agarose;
+  if (format === FORMAT_VERSION || format === 1) return;
+  if (typeof format === "number" && format > FORMAT_VERSION)
+    throw newer(HAS_MESSAGES && `format ${format}`, { format });
   throw invalid(HAS_MESSAGES && `has format ${JSON.stringify(format)}, ${FORMAT_VERSION} is expected`, { format });
+}
+
+function checkRequired({ requires = [] }: Manifest): void {
+  const unknown = requires.filter((feature) => !FEATURES.has(feature));
+  if (unknown.length > 0) throw newer(HAS_MESSAGES && `the features ${unknown.join(", ")}`, { features: unknown });
+}
+
+function newer(what: string | false, details: Record<string, unknown>): AgaroseError {
+  return new AgaroseError(
+    "MANIFEST_NEWER",
+    HAS_MESSAGES && `manifest has ${what}, this program reads formats up to ${FORMAT_VERSION}: upgrade it`,
+    { ...details, supported: FORMAT_VERSION },
+  );
 }
 
 /** Visible ASCII and spaces: nothing that could end the header and begin another. */
 const HEADER_VALUE = /^[\x20-\x7e]{0,1024}$/;
+const ID = /^[0-9a-f]{32}$/;
+const SHA256 = /^[0-9a-f]{64}$/;
 
-const FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
-  version: (value) => isText(value, /^[0-9a-f]{32}$/),
-  contentType: (value) => isText(value, HEADER_VALUE),
+type FieldChecks = Readonly<Record<string, (value: unknown) => boolean>>;
+
+const GENERATION_FIELDS: FieldChecks = {
+  generation: (value) => isCount(value),
   modified: (value) =>
     isText(value, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$/) && Date.parse(value) > Number.NEGATIVE_INFINITY,
-  sha256: (value) => isText(value, /^[0-9a-f]{64}$/),
+  signature: (value) => value === undefined || isSignature(value),
+};
+
+/** What format 1 has of them. */
+const FIELDS_1: FieldChecks = {
+  version: (value) => isText(value, ID),
+  sha256: (value) => isText(value, SHA256),
   bytes: (value) => isCount(value),
   // `checkCode` says more of it.
   stripeBytes: (value) => value !== undefined,
 };
 
-function checkFields(m: object): void {
-  for (const [field, isSound] of Object.entries(FIELDS)) {
+const FIELDS: FieldChecks = {
+  ...GENERATION_FIELDS,
+  ...FIELDS_1,
+  upload: (value) => isText(value, ID),
+  contentType: (value) => isText(value, HEADER_VALUE),
+  blockBytes: (value) => isCount(value, STRIPE_BYTES_MAX),
+  hashesSha256: (value) => isText(value, SHA256),
+  hashesRoot: (value) => value === undefined || isText(value, SHA256),
+  requires: (value) => value === undefined || (Array.isArray(value) && value.every((feature) => isText(feature))),
+  inline: (value) => value === undefined || isText(value, /^[A-Za-z0-9+/]*={0,2}$/),
+  missing: (value) =>
+    value === undefined || (Array.isArray(value) && value.every((chunk) => isCount(chunk, CHUNKS_MAX))),
+};
+
+function checkFields(m: object, fields: FieldChecks): void {
+  for (const [field, isSound] of Object.entries(fields)) {
     if (!isSound((m as Record<string, unknown>)[field]))
       throw invalid(HAS_MESSAGES && `has no usable ${field}`, { field });
   }
 }
 
 function checkPlacement(m: Manifest, regions: ReadonlySet<string> | undefined): void {
-  const n = m.k + m.m;
+  const n = m.inline === undefined ? m.k + m.m : 0;
+  if (m.inline !== undefined) checkInline(m, m.inline);
   if (!Array.isArray(m.placement) || m.placement.length !== n) {
     throw invalid(
       HAS_MESSAGES && `places ${Array.isArray(m.placement) ? m.placement.length : 0} chunks, n = ${n} are expected`,
@@ -287,8 +494,19 @@ function checkPlacement(m: Manifest, regions: ReadonlySet<string> | undefined): 
   }
 }
 
+/** An inline object is one data shard that needs no chunk. */
+function checkInline({ k, m, bytes, stripeBytes }: Manifest, inline: string): void {
+  const padding = inline.endsWith("==") ? 2 : Number(inline.endsWith("="));
+  const length = (inline.length / 4) * 3 - padding;
+  if (length === bytes && bytes <= Math.min(INLINE_BYTES_MAX, stripeBytes) && k === 1 && m === 0) return;
+  throw invalid(
+    HAS_MESSAGES && `holds ${length} bytes inline in a ${k}+${m} code, ${bytes} in a 1+0 code are expected`,
+    { bytes },
+  );
+}
+
 function checkHashes(m: Manifest): void {
-  const stripes = stripeCount(m);
+  const stripes = m.inline === undefined ? stripeCount(m) : 0;
   if (!Array.isArray(m.hashes) || m.hashes.length !== stripes) {
     throw invalid(
       HAS_MESSAGES && `has hashes of ${Array.isArray(m.hashes) ? m.hashes.length : 0} stripes, ${stripes} are expected`,

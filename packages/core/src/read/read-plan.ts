@@ -6,7 +6,7 @@
  * the same chunks, and last the sources that failed recently.
  */
 import type { LatencyEstimate } from "../latency.ts";
-import { CHUNKS_MAX, type Code } from "../format/manifest.ts";
+import { CHUNKS_MAX, type Code, type Manifest } from "../format/manifest.ts";
 import type { Random } from "../ports.ts";
 import type { ChunkSource } from "../sources/source.ts";
 
@@ -41,7 +41,7 @@ const DECODE_MS = 1;
  * functional chunk (index n and above) replaces any other and is ranked like them.
  */
 export function planStripe(
-  code: Code,
+  code: PlannedCode,
   stripe: number,
   sources: readonly ChunkSource[],
   options: PlanOptions,
@@ -84,6 +84,9 @@ function bestOfEachChunk(candidates: readonly Candidate[]): Candidate[] {
   return candidates.filter(({ chunk }) => !seen.has(chunk) && seen.add(chunk));
 }
 
+/** A code, and the chunks that no region is known to have yet. */
+type PlannedCode = Code & Pick<Manifest, "missing">;
+
 interface Scored {
   readonly candidate: Candidate;
   readonly rank: typeof BEST | typeof ALTERNATE | typeof FAILED;
@@ -91,11 +94,12 @@ interface Scored {
   readonly score: number;
 }
 
-function scored(code: Code, chunk: number, source: ChunkSource, options: PlanOptions): Scored {
+function scored(code: PlannedCode, chunk: number, source: ChunkSource, options: PlanOptions): Scored {
   const estimate = source.latency;
   const jitter = 1 + EQUALLY_GOOD * options.random();
   const decode = chunk < code.k ? 0 : DECODE_MS;
-  const rank = options.failed?.has(source.id) ? FAILED : BEST;
+  const isMissing = source.kind === "region" && code.missing?.includes(chunk);
+  const rank = isMissing || options.failed?.has(source.id) ? FAILED : BEST;
   return { candidate: { chunk, source, estimate }, rank, score: estimate.meanMs * jitter + decode };
 }
 

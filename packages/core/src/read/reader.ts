@@ -6,7 +6,7 @@
  */
 import type { Decoder } from "../codec.ts";
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
-import { stripeShape, type Manifest, type StripeShape } from "../format/manifest.ts";
+import { inlineBytes, stripeShape, type Manifest, type StripeShape } from "../format/manifest.ts";
 import type { Clock, Random, Sha256 } from "../ports.ts";
 import type { ByteRange } from "../http/range.ts";
 import { planStripe, type Candidate } from "./read-plan.ts";
@@ -208,6 +208,8 @@ class Read {
   async #read(stripe: StripeShape, signal: AbortSignal): Promise<StripeData> {
     const { manifest, sources, clock, onRequest } = this.#options;
     const decoding = { ms: 0, shards: 0 };
+    const inline = inlineBytes(manifest);
+    if (inline) return { data: [inline], decoding, made: () => [] };
     const codec = async (): Promise<Decoder> => timed(await this.#options.codec(), clock, decoding);
     try {
       const candidates = planStripe(manifest, stripe.index, sources, {

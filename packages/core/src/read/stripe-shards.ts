@@ -3,6 +3,7 @@
  */
 import type { Decoder } from "../codec.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
+import { hashShard } from "../format/hash-tree.ts";
 import { chunkHash, type Manifest, type StripeShape } from "../format/manifest.ts";
 import type { Sha256 } from "../ports.ts";
 
@@ -14,10 +15,12 @@ export async function checkHash(
   shard: Uint8Array,
   sha256: Sha256,
 ): Promise<void> {
-  if (chunkHash(manifest, stripe.index, chunk).join() === (await sha256(shard)).join()) return;
+  const expected = chunkHash(manifest, stripe.index, chunk);
+  const actual = await hashShard(shard, manifest.blockBytes, sha256);
+  if (expected.every((byte, i) => byte === actual[i]) && expected.length === actual.length) return;
   throw new AgaroseError(
     "CHUNK_CORRUPT",
-    HAS_MESSAGES && `chunk ${chunk} of stripe ${stripe.index} has another SHA-256 than its own`,
+    HAS_MESSAGES && `chunk ${chunk} of stripe ${stripe.index} has another hash than the manifest says`,
     {
       chunk,
       stripe: stripe.index,

@@ -2,13 +2,28 @@ import { describe, expect, test } from "vitest";
 import { CountingSignal } from "../../test/counting-signal.ts";
 import { rejectionOf } from "../../test/errors.ts";
 import { FakeNetwork, type Answer } from "../../test/fake-fetch.ts";
-import { sampleObject } from "../../test/sample-object.ts";
+import { testPublisher } from "../../test/publisher.ts";
+import { sampleObject, toyHash } from "../../test/sample-object.ts";
 import { SimulatedClock } from "../../test/simulated-clock.ts";
 import { findManifest, type FindManifestOptions } from "./manifest-source.ts";
-import { encodeManifest, MANIFEST_BYTES_MAX, type Manifest } from "../format/manifest.ts";
+import { acceptUnsigned, trustPublishers } from "../format/signature.ts";
+import {
+  encodeManifest,
+  MANIFEST_BYTES_MAX,
+  sealManifest,
+  sealTombstone,
+  type Manifest,
+  type ManifestDraft,
+} from "../format/manifest.ts";
 
 const REGIONS = ["near", "middle", "far", "farther", "farthest"];
 const { manifest } = await sampleObject({ k: 2, m: 1, bytes: 100, stripeBytes: 100, regions: REGIONS });
+const draft = manifest as ManifestDraft;
+const generations = {
+  1: await sealManifest({ ...draft, generation: 1 }, toyHash),
+  5: await sealManifest({ ...draft, generation: 5 }, toyHash),
+};
+const tombstone = await sealTombstone({ key: manifest.key, generation: 3, modified: manifest.modified });
 const FOUND = { status: 200, body: encodeManifest(manifest), ms: 50 };
 const ABSENT = { status: 404, ms: 50 };
 
@@ -50,7 +65,7 @@ describe("findManifest", () => {
     "is truncated": [{ status: 200, body: encodeManifest(manifest).subarray(0, 99) }, "MANIFEST_INVALID"],
     "is empty": [{ status: 200 }, "MANIFEST_INVALID"],
     "is of another key": [{ status: 200, body: encodeManifest({ ...manifest, key: "other" }) }, "MANIFEST_INVALID"],
-    "is of a newer format": [{ status: 200, body: new TextEncoder().encode('{"agarose":2}') }, "MANIFEST_NEWER"],
+    "is of a newer format": [{ status: 200, body: new TextEncoder().encode('{"agarose":3}') }, "MANIFEST_NEWER"],
     "is huge": [{ status: 200, body: new Uint8Array(MANIFEST_BYTES_MAX + 11) }, "MANIFEST_TOO_LARGE"],
     "has a code that is none": [{ status: 200, body: encodeManifest({ ...manifest, k: 0 }) }, "CODE_INVALID"],
     "points outside": [
@@ -108,6 +123,55 @@ describe("findManifest", () => {
     world.expectClean();
   });
 
+  describe("with generations", () => {
+    const older = { ...FOUND, body: encodeManifest(generations[1]) };
+    const newer = { ...FOUND, body: encodeManifest(generations[5]) };
+    const removed = { ...FOUND, body: encodeManifest(tombstone) };
+
+    test("does not go back: a region with an older one is passed over", async () => {
+      const world = new World((host) => (host === "near" ? older : newer));
+      expect(await world.find({ generationMin: 4 })).toEqual(generations[5]);
+      expect(world.network.hosts()).toEqual(["near", "middle"]);
+    });
+
+    test("goes back when a majority of the regions has nothing newer: a put was rolled back", async () => {
+      const world = new World((host) => (host === "farthest" ? "refuse" : older));
+      expect(await world.find({ generationMin: 4 })).toEqual(generations[1]);
+    });
+
+    test("does not go back on the word of a minority", async () => {
+      const world = new World((host) => (host === "near" || host === "middle" ? older : "refuse"));
+      expect(await rejectionOf(world.find({ generationMin: 4 }))).toMatchObject({ code: "NO_SOURCE" });
+    });
+
+    test("takes a tombstone for the end of what is older: a region that slept does not bring the object back", async () => {
+      const world = new World((host) => (host === "farthest" ? { ...older, ms: 120 } : removed));
+      const error = await rejectionOf(world.find());
+      expect(error).toMatchObject({ code: "OBJECT_NOT_FOUND", details: { generation: 3 } });
+    });
+
+    test("finds what was put again after a tombstone that a region kept", async () => {
+      const world = new World((host) => (host === "near" ? removed : newer));
+      expect(await world.find()).toEqual(generations[5]);
+    });
+
+    test("passes over a manifest that nobody trusted has signed", async () => {
+      const publisher = await testPublisher();
+      const signed = await sealManifest(draft, toyHash, publisher.sign);
+      const world = new World((host) => (host === "near" ? newer : { ...FOUND, body: encodeManifest(signed) }));
+      const finding = world.start({ trust: trustPublishers([publisher.publicKey]) });
+      // Checking a signature leaves the microtask queue, so simulated time moves on beside it.
+      const found = await Promise.race([finding, advance(world.clock)]);
+      expect(found).toEqual(signed);
+    });
+  });
+
+  test("waits for a slow region before it says that there is no such object while another one is down", async () => {
+    const answers: Record<string, Answer> = { near: "refuse", middle: { ...FOUND, ms: 900 } };
+    const world = new World((host) => answers[host] ?? ABSENT);
+    expect(await world.find()).toEqual(manifest);
+  });
+
   test("gives up after its time-out when nobody answers", async () => {
     const world = new World(() => "hang");
     const error = await rejectionOf(world.find({ timeoutMs: 3000 }));
@@ -139,6 +203,15 @@ describe("findManifest", () => {
   });
 });
 
+/** Moves simulated time on, in turns with real time. */
+async function advance(clock: SimulatedClock): Promise<never> {
+  for (let i = 0; i < 200; i++) {
+    await clock.advance(10);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  throw new Error("nothing was found in 2,000 simulated milliseconds");
+}
+
 /** Five regions, given farthest first, that are believed to take 100, 125, 150, 175 and 200 ms. */
 class World {
   readonly clock = new SimulatedClock();
@@ -161,6 +234,8 @@ class World {
       regions: regions.toReversed(),
       fetch: this.network.fetch,
       clock: this.clock,
+      sha256: toyHash,
+      trust: acceptUnsigned,
       ...options,
     });
   }

@@ -6,8 +6,9 @@ import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { staggeredRace, type FailedAttempt } from "./staggered-race.ts";
 import { manifestName, objectUrl, parseKey } from "../format/key.ts";
 import { hedgeAfterMs, type LatencyEstimate } from "../latency.ts";
-import { parseManifest, refuseTooLarge, type Manifest } from "../format/manifest.ts";
-import type { Clock, FetchPort } from "../ports.ts";
+import { isTombstone, parseManifest, refuseTooLarge, type Manifest } from "../format/manifest.ts";
+import type { SignatureCheck } from "../format/signature.ts";
+import type { Clock, FetchPort, Sha256 } from "../ports.ts";
 
 export interface ManifestSourceRegion {
   readonly name: string;
@@ -19,6 +20,14 @@ export interface FindManifestOptions {
   readonly regions: readonly ManifestSourceRegion[];
   readonly fetch: FetchPort;
   readonly clock: Clock;
+  readonly sha256: Sha256;
+  /** Whose manifests are used. */
+  readonly trust: SignatureCheck;
+  /**
+   * The newest generation that the caller has seen. An older manifest is taken only if a majority of the regions have
+   * nothing newer. Default 0.
+   */
+  readonly generationMin?: number;
   readonly signal?: AbortSignal;
   /** Default 10,000 ms. */
   readonly timeoutMs?: number;
@@ -37,7 +46,7 @@ const DOUBT_MS_MAX = 1_000;
  *   KEY_TOO_LONG, ABORTED.
  */
 export async function findManifest(key: string, options: FindManifestOptions): Promise<Manifest> {
-  const { regions, fetch, clock, signal, timeoutMs = TIMEOUT_MS_DEFAULT } = options;
+  const { regions, clock, signal, timeoutMs = TIMEOUT_MS_DEFAULT } = options;
   parseKey(key);
   const names = new Set(regions.map(({ name }) => name));
   const stop = new AbortController();
@@ -45,12 +54,13 @@ export async function findManifest(key: string, options: FindManifestOptions): P
   const giveUp = (): void => stop.abort(verdict(key, regions, failed));
   const cancelDeadline = clock.after(timeoutMs, giveUp);
   let cancelDoubt: (() => void) | undefined;
+  const seen: Seen = { generationMin: options.generationMin ?? 0, older: [] };
   const attempts = regions
     .toSorted((a, b) => a.latency.meanMs - b.latency.meanMs)
     .map((region) => ({
       name: region.name,
       patienceMs: hedgeAfterMs(region.latency),
-      start: (own: AbortSignal) => fetchManifest(key, region, names, fetch, own),
+      start: (own: AbortSignal) => fetchManifest(key, region, names, { ...options, signal: own }, seen),
     }));
   try {
     return await staggeredRace(attempts, {
@@ -59,12 +69,19 @@ export async function findManifest(key: string, options: FindManifestOptions): P
       afterFailure: ({ code }, failures) => {
         failed = failures;
         if (code !== "OBJECT_NOT_FOUND") return "next";
-        if (countAbsent(failures) * 2 > regions.length) cancelDoubt ??= clock.after(doubtMs(regions, failures), giveUp);
+        if (isMajority(countAbsent(failures), regions) && failures.every(isAbsent)) {
+          cancelDoubt ??= clock.after(doubtMs(regions, failures), giveUp);
+        }
         // Most likely there is no such object, and asking one region after the other would only delay saying so.
         return "all";
       },
       allFailed: (failures) => verdict(key, regions, failures),
     });
+  } catch (error) {
+    const [newest] = seen.older.toSorted((a, b) => b.generation - a.generation);
+    // A put that was rolled back was seen by some readers, and then a majority knows nothing of it.
+    if (newest && !signal?.aborted && isMajority(seen.older.length, regions)) return newest;
+    throw error;
   } finally {
     cancelDeadline();
     cancelDoubt?.();
@@ -81,27 +98,74 @@ function doubtMs(regions: readonly ManifestSourceRegion[], failures: readonly Fa
   return Math.min(DOUBT_MS_MAX, Math.max(0, ...silent.map(({ latency }) => hedgeAfterMs(latency))));
 }
 
+/** What the answers so far say about the newest generation. */
+interface Seen {
+  generationMin: number;
+  /** Sound manifests of older generations. */
+  readonly older: Manifest[];
+}
+
 async function fetchManifest(
   key: string,
   region: ManifestSourceRegion,
   names: ReadonlySet<string>,
-  fetch: FetchPort,
-  signal: AbortSignal,
+  { fetch, signal, sha256, trust }: FindManifestOptions & { readonly signal: AbortSignal },
+  seen: Seen,
 ): Promise<Manifest> {
   const response = await fetch(objectUrl(region.url, manifestName(key)), { signal });
   const { status, body } = response;
-  if (status === 200) return parseManifest(await readChecked(response, refuseTooLarge), { key, regions: names });
-  await body?.cancel();
-  // A bucket that anyone may read but not list hides what is absent behind a 403.
-  const code = status === 404 || status === 403 ? "OBJECT_NOT_FOUND" : "SOURCE_FAILED";
+  if (status !== 200) {
+    await body?.cancel();
+    // A bucket that anyone may read but not list hides what is absent behind a 403.
+    const code = status === 404 || status === 403 ? "OBJECT_NOT_FOUND" : "SOURCE_FAILED";
+    throw new AgaroseError(
+      code,
+      HAS_MESSAGES && `region ${region.name} answered ${status} for the manifest of ${JSON.stringify(key)}`,
+      {
+        region: region.name,
+        status,
+      },
+    );
+  }
+  const record = await parseManifest(await readChecked(response, refuseTooLarge), {
+    key,
+    regions: names,
+    sha256,
+    trust,
+  });
+  const { generation } = record;
+  if (generation < seen.generationMin) {
+    if (!isTombstone(record)) seen.older.push(record);
+    throw new AgaroseError(
+      "MANIFEST_STALE",
+      HAS_MESSAGES &&
+        `region ${region.name} has generation ${generation} of ${JSON.stringify(key)}, ${seen.generationMin} is known: ` +
+          "run `agarose repair`",
+      { region: region.name, generation, known: seen.generationMin },
+    );
+  }
+  if (!isTombstone(record)) return record;
+  seen.generationMin = generation;
   throw new AgaroseError(
-    code,
-    HAS_MESSAGES && `region ${region.name} answered ${status} for the manifest of ${JSON.stringify(key)}`,
+    "OBJECT_NOT_FOUND",
+    HAS_MESSAGES && `object ${JSON.stringify(key)} was removed (generation ${generation})`,
     {
       region: region.name,
-      status,
+      generation,
     },
   );
+}
+
+function isMajority(count: number, regions: readonly unknown[]): boolean {
+  return count * 2 > regions.length;
+}
+
+function isStale({ error }: FailedAttempt): boolean {
+  return error.code === "MANIFEST_STALE";
+}
+
+function isAbsent({ error }: FailedAttempt): boolean {
+  return error.code === "OBJECT_NOT_FOUND";
 }
 
 /** @param failures of the regions that did not stay silent. */
@@ -113,9 +177,11 @@ function verdict(
   const unusable = failures.find(({ error }) => isUnusable(error));
   if (unusable) return unusable.error;
   const all = regions.length;
-  const absent = countAbsent(failures);
-  // A put leaves its manifest in at least m + 1 regions and aims for all, so a majority that knows nothing settles it.
-  if (absent * 2 > all) {
+  const tombstone = failures.find((failure) => isAbsent(failure) && failure.error.details["generation"] !== undefined);
+  const absent = countAbsent(failures) + (tombstone ? failures.filter(isStale).length : 0);
+  // A put leaves its manifest in a majority of the regions, so a majority that knows nothing settles it.
+  if (isMajority(absent, regions)) {
+    if (tombstone) return tombstone.error;
     return new AgaroseError(
       "OBJECT_NOT_FOUND",
       HAS_MESSAGES &&
@@ -139,9 +205,9 @@ function verdict(
 
 /** Whether it says that a copy of the manifest was there but could not be used. */
 export function isUnusable({ code }: AgaroseError): boolean {
-  return /^(MANIFEST_\w+|REGION_UNKNOWN|CODE_INVALID)$/.test(code);
+  return /^(MANIFEST_(?!STALE)\w+|REGION_UNKNOWN|CODE_INVALID)$/.test(code);
 }
 
 function countAbsent(failures: readonly FailedAttempt[]): number {
-  return failures.filter(({ error }) => error.code === "OBJECT_NOT_FOUND").length;
+  return failures.filter(isAbsent).length;
 }

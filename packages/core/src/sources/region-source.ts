@@ -160,7 +160,7 @@ export class RegionSource implements ChunkSource {
 
   async #get(chunk: number, from: StripeShape, to: StripeShape, signal: AbortSignal): Promise<BodyReader> {
     const { manifest, region, fetch } = this.#options;
-    const url = objectUrl(region.url, chunkName(manifest.key, manifest.version, chunk));
+    const url = objectUrl(region.url, chunkName(manifest.key, manifest.upload, chunk));
     const end = to.chunkOffset + to.shardBytes;
     const isWhole = from.chunkOffset === 0 && end === chunkBytes(manifest);
     const headers: Record<string, string> = isWhole ? {} : { range: `bytes=${from.chunkOffset}-${end - 1}` };

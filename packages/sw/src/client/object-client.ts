@@ -3,13 +3,14 @@
  * worker.
  */
 import { parseKey, type FetchPort } from "@agarose/core";
-import type { ClientConfig } from "../shared/config.ts";
+import { trustOf, type ClientConfig } from "../shared/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import { ClientRead } from "./client-read.ts";
 import { HedgeBudget } from "./hedge-budget.ts";
 import { LatencyTracker } from "./latency-tracker.ts";
 import { PlanStore } from "./plans/plan-store.ts";
 import { PopSelector } from "./plans/pop-selector.ts";
+import type { ManifestChecks } from "./plans/bundle-request.ts";
 import { preloadPlans } from "./plans/preload-plans.ts";
 import { FairQueue } from "./sources/fair-queue.ts";
 import type { ReadRequest, ReadResponse } from "./read-request.ts";
@@ -23,6 +24,7 @@ export class ObjectClient {
   readonly plans: PlanStore;
   readonly hedging = new HedgeBudget();
   readonly #ports: ClientPorts;
+  readonly #checks: ManifestChecks;
   readonly #telemetry: Telemetry;
   readonly #queues = new Map<string, FairQueue>();
 
@@ -30,6 +32,7 @@ export class ObjectClient {
     const { clock, fetch, store } = ports;
     this.config = config;
     this.#ports = ports;
+    this.#checks = { trust: trustOf(config), sha256: ports.sha256 };
     this.latencies = new LatencyTracker(clock);
     this.pops = new PopSelector({ pops: config.pops, clock, fetch, latencies: this.latencies });
     this.plans = new PlanStore({ config, clock, store });
@@ -58,7 +61,17 @@ export class ObjectClient {
     const telemetry = this.#telemetry;
     return new ClientRead(
       request,
-      { ...this.#ports, configuredPops: config.pops, hedging, latencies, plans, pops, queue, telemetry },
+      {
+        ...this.#ports,
+        ...this.#checks,
+        configuredPops: config.pops,
+        hedging,
+        latencies,
+        plans,
+        pops,
+        queue,
+        telemetry,
+      },
       onEnd,
     ).answer();
   }
@@ -68,7 +81,7 @@ export class ObjectClient {
     const headers = new Headers();
     const find = (key: string): Promise<unknown> => this.answer({ key, method: "HEAD", headers });
     const fetch: FetchPort = (url, init) => this.#ports.fetch(url, init);
-    await preloadPlans(keys, { pops: this.pops, plans: this.plans, fetch, find });
+    await preloadPlans(keys, { pops: this.pops, plans: this.plans, fetch, find, checks: this.#checks });
   }
 
   /** Forgets the plans, and drops what is stored, of the keys for which `isPurged`. */

@@ -2,7 +2,15 @@
  * The client configuration: where the PoPs and the buckets are, and which paths belong to Agarose. It comes from one
  * call, or from a JSON file that the service worker's own URL names.
  */
-import { AgaroseError, HAS_MESSAGES, isCount, isText } from "@agarose/core";
+import {
+  acceptUnsigned,
+  AgaroseError,
+  HAS_MESSAGES,
+  isCount,
+  isText,
+  trustPublishers,
+  type SignatureCheck,
+} from "@agarose/core";
 
 /** A PoP or a region: its name, and the base URL below which its routes or objects are. */
 export interface Endpoint {
@@ -22,6 +30,8 @@ export interface ClientConfig {
   readonly delta?: number;
   /** How much of what was read to keep for when nobody answers. For the files named `offline` alone. */
   readonly offline?: { readonly bytes: number };
+  /** Keys of the publishers whose manifests are used: `ed25519:` and base64 of 32 bytes. */
+  readonly publicKeys?: readonly string[];
 }
 
 /** What a caller may write: everything that has a default may be left out, URLs may be relative. */
@@ -31,6 +41,12 @@ export interface ClientConfigInput {
   readonly regions?: readonly Endpoint[];
   readonly delta?: number;
   readonly offline?: { readonly bytes: number };
+  readonly publicKeys?: readonly string[];
+}
+
+/** Decides which manifests a client uses. Throws CONFIG_INVALID. */
+export function trustOf({ publicKeys }: Pick<ClientConfig, "publicKeys">): SignatureCheck {
+  return publicKeys ? trustPublishers(publicKeys) : acceptUnsigned;
 }
 
 /** A file with a configuration. The prefix is known at once, because a worker must route before it can load. */
@@ -58,14 +74,16 @@ export const PREFIX_DEFAULT = "/ec/";
  */
 export function parseConfig(input: unknown, base: string): ClientConfig {
   // Of what is no object nothing is set.
-  const { prefix, pops, regions, delta, offline } = Object(input) as Record<keyof ClientConfig, unknown>;
+  const { prefix, pops, regions, delta, offline, publicKeys } = Object(input) as Record<keyof ClientConfig, unknown>;
   const config = {
     prefix: parsePrefix(prefix ?? PREFIX_DEFAULT),
     pops: parseEndpoints("pops", pops ?? [], base),
     regions: parseEndpoints("regions", regions ?? [], base),
     // Whoever keeps it checks it.
     ...(offline === undefined ? {} : { offline: offline as { bytes: number } }),
+    ...(publicKeys === undefined ? {} : { publicKeys: publicKeys as string[] }),
   };
+  trustOf(config);
   if (config.pops.length + config.regions.length === 0) {
     throw invalid(
       "configuration",

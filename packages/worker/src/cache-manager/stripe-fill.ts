@@ -9,6 +9,7 @@
 import {
   AgaroseError,
   chunkHash,
+  hashShard,
   isFunctional,
   planStripe,
   readStripe,
@@ -172,6 +173,6 @@ async function isChunk(
   if (isFunctional(manifest, chunk)) return false;
   if (bytes.length !== stripeShape(manifest, stripe).shardBytes) return false;
   const expected = chunkHash(manifest, stripe, chunk);
-  const actual = await sha256(bytes);
+  const actual = await hashShard(bytes, manifest.blockBytes, sha256);
   return expected.every((byte, i) => byte === actual[i]);
 }

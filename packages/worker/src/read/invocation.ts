@@ -1,5 +1,12 @@
 /** What one invocation, a request or a period, adds to its isolate: connections, budgets and its own `waitUntil`. */
-import { AgaroseError, findManifest, type FetchPort, type Manifest, type PeerSource } from "@agarose/core";
+import {
+  AgaroseError,
+  findManifest,
+  systemSha256,
+  type FetchPort,
+  type Manifest,
+  type PeerSource,
+} from "@agarose/core";
 import { peerSources } from "../peers/peer-reading.ts";
 import { PEERS_EMPTY, type PeersInForce } from "../peers/peers-snapshot.ts";
 import { withTimeout } from "../platform/async.ts";
@@ -73,7 +80,10 @@ export class Invocation {
 
   /** Resolves to the manifest of `key`. Rejects as `ManifestStore.get` does. */
   async manifest(key: string, options: { refetch?: boolean } = {}): Promise<Manifest> {
-    const context = { find: (wanted: string) => this.#findManifest(wanted), waitUntil: this.waitUntil };
+    const context = {
+      find: (wanted: string, generationMin: number) => this.#findManifest(wanted, generationMin),
+      waitUntil: this.waitUntil,
+    };
     const { manifests } = this.isolate;
     // A get and a put of the Cache API; the fetches count themselves.
     this.subrequests.spend(2);
@@ -85,14 +95,22 @@ export class Invocation {
     this.isolate.counter.count(key, this.waitUntil);
   }
 
-  async #findManifest(key: string): Promise<Manifest> {
+  async #findManifest(key: string, generationMin: number): Promise<Manifest> {
     const { regions: estimates } = await this.configuration();
     const { settings, clock } = this.isolate;
     const regions = settings.regions.map(({ name, popUrl }) => {
       return { name, url: popUrl, latency: latencyOf(estimates, name) };
     });
     const abort = new AbortController();
-    const finding = findManifest(key, { regions, fetch: this.fetch, clock, signal: abort.signal });
+    const finding = findManifest(key, {
+      regions,
+      fetch: this.fetch,
+      clock,
+      signal: abort.signal,
+      sha256: systemSha256,
+      trust: this.isolate.trust,
+      generationMin,
+    });
     try {
       return await withTimeout(finding, FIND_MANIFEST_MS, clock, `finding the manifest of ${JSON.stringify(key)}`);
     } finally {

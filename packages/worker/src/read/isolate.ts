@@ -2,7 +2,7 @@
  * What one isolate keeps between invocations. It shares data only: responses, streams and signals belong to the invocation
  * that created them.
  */
-import { systemClock, type Clock, type Codec } from "@agarose/core";
+import { acceptUnsigned, systemClock, systemSha256, type Clock, type Codec, type SignatureCheck } from "@agarose/core";
 import { loadCodec } from "@agarose/ec-wasm";
 import codecModule from "@agarose/ec-wasm/relaxed.wasm";
 import { peerState, type PeerStateBinding } from "../peers/cooperation.ts";
@@ -36,6 +36,8 @@ export interface Isolate {
   readonly clock: Clock;
   /** Origins that the PoP may fetch from. */
   readonly origins: ReadonlySet<string>;
+  /** Decides which manifests the PoP uses. */
+  readonly trust: SignatureCheck;
   readonly manifests: ManifestStore;
   readonly configuration: ConfigurationSnapshot;
   readonly peers: PeersSnapshot;
@@ -64,6 +66,7 @@ export function isolateOf(env: Bindings): Isolate {
 function createIsolate(env: Bindings): Isolate {
   const settings = parseReadSettings(env);
   const clock = systemClock;
+  const trust = acceptUnsigned;
   const frontCache = new FrontCache(settings.pop, clock);
   const peers = new PeersSnapshot(clock);
   const counter = new RequestCounter(clock, {
@@ -75,12 +78,15 @@ function createIsolate(env: Bindings): Isolate {
     settings,
     clock,
     origins: originsOf(settings),
+    trust,
     manifests: new ManifestStore({
       ttlSeconds: settings.manifestTtlSeconds,
       regions: new Set(settings.regions.map(({ name }) => name)),
       frontCache,
       clock,
       now: Date.now,
+      trust,
+      sha256: systemSha256,
     }),
     configuration: new ConfigurationSnapshot(clock),
     peers,

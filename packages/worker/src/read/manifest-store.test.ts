@@ -1,12 +1,24 @@
-import { AgaroseError, encodeHashes, systemClock, type Manifest } from "@agarose/core";
+import {
+  acceptUnsigned,
+  AgaroseError,
+  encodeHashes,
+  sealManifest,
+  systemClock,
+  systemSha256,
+  type Manifest,
+  type ManifestDraft,
+} from "@agarose/core";
 import { expect, test } from "vitest";
 import { FrontCache } from "./front-cache.ts";
 import { ManifestStore } from "./manifest-store.ts";
 
-const manifest = (key: string, version = "0".repeat(32)): Manifest => ({
-  agarose: 1,
+const manifest = (key: string, generation = 1): Promise<Manifest> => sealManifest(draft(key, generation), systemSha256);
+
+const draft = (key: string, generation: number): ManifestDraft => ({
   key,
-  version,
+  generation,
+  upload: "0".repeat(32),
+  blockBytes: 0,
   bytes: 10,
   contentType: "text/plain",
   headers: {},
@@ -38,6 +50,8 @@ function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
     frontCache: new FrontCache("fra", systemClock, open),
     clock: systemClock,
     now: () => time.ms,
+    trust: acceptUnsigned,
+    sha256: systemSha256,
   });
   const background: Promise<unknown>[] = [];
   const lookups: string[] = [];
@@ -103,10 +117,10 @@ test("another isolate finds the manifest in the Cache API, and it does not live 
 test("refetching asks the buckets, and what they say is used from then on", async () => {
   const { get, refetch, answerWith } = isolate(noCache, { ms: 0 });
   await get("x");
-  answerWith(async (key) => manifest(key, "1".repeat(32)));
-  expect((await get("x")).version).toBe("0".repeat(32));
-  expect((await refetch("x")).version).toBe("1".repeat(32));
-  expect((await get("x")).version).toBe("1".repeat(32));
+  answerWith(async (key) => manifest(key, 2));
+  expect((await get("x")).generation).toBe(1);
+  expect((await refetch("x")).generation).toBe(2);
+  expect((await get("x")).generation).toBe(2);
 });
 
 test("an expired manifest is used while no bucket answers, who are asked again after five seconds", async () => {
@@ -120,8 +134,8 @@ test("an expired manifest is used while no bucket answers, who are asked again a
   await get("x");
   expect(lookups).toHaveLength(2);
   time.ms += 1;
-  answerWith(async (key) => manifest(key, "1".repeat(32)));
-  expect((await get("x")).version).toBe("1".repeat(32));
+  answerWith(async (key) => manifest(key, 2));
+  expect((await get("x")).generation).toBe(2);
 });
 
 test("an expired manifest of another isolate serves the same purpose", async () => {
@@ -165,9 +179,10 @@ test("memory is bounded: the manifests used longest ago go first", async () => {
   const { get, lookups, answerWith } = isolate(noCache, { ms: 0 });
   const padding = "x".repeat(1000);
   const contentType = `text/plain; p=${padding}`;
-  const hashes = Array.from({ length: 50_000 }, () => manifest("x").hashes[0]!);
+  const one = await manifest("x");
+  const hashes = Array.from({ length: 50_000 }, () => one.hashes[0]!);
   // About 4.7 MB each, so that three fit and four do not.
-  answerWith(async (key) => ({ ...manifest(key), contentType, hashes, bytes: 50_000 * 1024 }));
+  answerWith(async (key) => ({ ...(await manifest(key)), contentType, hashes, bytes: 50_000 * 1024 }));
   for (const key of ["a", "b", "c", "a", "d"]) await get(key);
   expect(lookups).toEqual(["a", "b", "c", "d"]);
   await get("a");

@@ -7,16 +7,18 @@ import {
   ByteLru,
   encodeKey,
   encodeManifest,
+  isTombstone,
   parseKey,
   parseManifest,
   toAgaroseError,
   type Clock,
+  type ExpectedManifest,
   type Manifest,
 } from "@agarose/core";
 import { orUndefined } from "../platform/async.ts";
 import type { FrontCache } from "./front-cache.ts";
 
-export interface ManifestStoreOptions {
+export interface ManifestStoreOptions extends Pick<ExpectedManifest, "trust" | "sha256"> {
   readonly ttlSeconds: number;
   readonly regions: ReadonlySet<string>;
   readonly frontCache: FrontCache;
@@ -27,8 +29,8 @@ export interface ManifestStoreOptions {
 
 /** What a lookup needs of the invocation that makes it. */
 export interface LookupContext {
-  /** Finds the manifest in the buckets; rejects as `findManifest` does. */
-  readonly find: (key: string) => Promise<Manifest>;
+  /** Finds the manifest in the buckets, none older than `generationMin`; rejects as `findManifest` does. */
+  readonly find: (key: string, generationMin: number) => Promise<Manifest>;
   readonly waitUntil: (promise: Promise<unknown>) => void;
 }
 
@@ -82,7 +84,8 @@ export class ManifestStore {
 
   /** The manifest of `key` as the buckets have it now: for when the one in use turned out to be outdated. */
   refetch(key: string, context: LookupContext): Promise<Manifest> {
-    return this.#lookUp(key, context, () => this.#fromBuckets(key, context));
+    const generationMin = this.#entries.get(key)?.manifest.generation ?? 0;
+    return this.#lookUp(key, context, () => this.#fromBuckets(key, context, generationMin));
   }
 
   /** Drops the manifests that `matches`, from memory, and those of `keys` from the Cache API of this data center too. */
@@ -120,7 +123,7 @@ export class ManifestStore {
     }
     const known = this.#entries.get(key) ?? inFront;
     try {
-      return await this.#fromBuckets(key, context);
+      return await this.#fromBuckets(key, context, known?.manifest.generation ?? 0);
     } catch (error) {
       if (!known || !isUnreachable(error)) throw error;
       this.#entries.set(key, { ...known, expiresMs: now() + RETRY_AFTER_MS });
@@ -129,21 +132,22 @@ export class ManifestStore {
   }
 
   async #fromFrontCache(key: string): Promise<Entry | undefined> {
-    const { frontCache, regions } = this.#options;
+    const { frontCache, regions, trust, sha256 } = this.#options;
     const stored = await frontCache.get(cacheName(key));
     if (!stored) return undefined;
     try {
       const expiresMs = new DataView(stored.buffer, stored.byteOffset).getFloat64(0);
       const text = stored.subarray(8);
-      return { manifest: parseManifest(text, { key, regions }), bytes: text.length, expiresMs };
+      const manifest = await parseManifest(text, { key, regions, trust, sha256 });
+      return isTombstone(manifest) ? undefined : { manifest, bytes: text.length, expiresMs };
     } catch {
       return undefined;
     }
   }
 
-  async #fromBuckets(key: string, { find, waitUntil }: LookupContext): Promise<Manifest> {
+  async #fromBuckets(key: string, { find, waitUntil }: LookupContext, generationMin: number): Promise<Manifest> {
     const { ttlSeconds, frontCache, now } = this.#options;
-    const manifest = await find(key);
+    const manifest = await find(key, generationMin);
     const text = encodeManifest(manifest);
     const expiresMs = now() + ttlSeconds * 1000;
     this.#entries.set(key, { manifest, bytes: text.length, expiresMs });

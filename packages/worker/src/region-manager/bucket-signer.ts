@@ -54,11 +54,11 @@ export class BucketSigner {
   }
 
   /** Returns the queries of all chunks that `manifest` places in `region`, or undefined for a public region. */
-  async sign(region: Region, { key, version, placement }: Manifest): Promise<SignedChunks | undefined> {
+  async sign(region: Region, { key, upload, placement }: Manifest): Promise<SignedChunks | undefined> {
     if (!region.private) return undefined;
     const chunks = placement.flatMap((name, chunk) => (name === region.name ? [chunk] : []));
     const queries = chunks.map(async (chunk) => {
-      const url = objectUrl(region.url, chunkName(key, version, chunk));
+      const url = objectUrl(region.url, chunkName(key, upload, chunk));
       return [String(chunk), await this.#query(region.name, url)] as const;
     });
     const aged = Math.ceil((this.#now() % TERM_MS) / 1000);

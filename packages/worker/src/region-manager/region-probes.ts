@@ -79,7 +79,7 @@ export async function sizedTargets(
     const bytes = Math.min(SIZED_BYTES, chunkBytes(manifest));
     if (bytes < SIZED_BYTES_MIN) continue;
     for (const [chunk, region] of manifest.placement.entries()) {
-      if (!targets.has(region)) targets.set(region, { name: chunkName(key, manifest.version, chunk), bytes });
+      if (!targets.has(region)) targets.set(region, { name: chunkName(key, manifest.upload, chunk), bytes });
     }
   }
   return targets;

@@ -5,7 +5,10 @@
  * nothing counts in any region.
  */
 import {
+  acceptUnsigned,
   AgaroseError,
+  isTombstone,
+  systemSha256,
   CHUNK_PREFIX,
   chunkNamePrefix,
   decodeKey,
@@ -91,7 +94,8 @@ async function versionNamed(name: string, store: Store, signal: AbortSignal): Pr
     throw new AgaroseError("SOURCE_FAILED", message, { region: store.region.name, status: response.status });
   }
   const text = new Uint8Array(await new Response(response.body).arrayBuffer());
-  return chunkNamePrefix(key, parseManifest(text, { key }).version);
+  const manifest = await parseManifest(text, { key, trust: acceptUnsigned, sha256: systemSha256 });
+  return isTombstone(manifest) ? undefined : chunkNamePrefix(key, manifest.upload);
 }
 
 /** `chunks/<key>@<version>/` of the name of a chunk. */

@@ -62,7 +62,8 @@ async function rewriteChunks(manifest: Manifest, chunks: readonly number[], cont
       await getObject(manifest, undefined, (part) => file.write(part), context);
       await uploadChunks({
         key: manifest.key,
-        version: manifest.version,
+        upload: manifest.upload,
+        blockBytes: manifest.blockBytes,
         file,
         layout: manifest,
         stores: manifest.placement.map((region) => stores.find((store) => store.region.name === region)!),

@@ -1,7 +1,16 @@
 /**
  * Manifests through the stores.
  */
-import { AgaroseError, findManifest, LATENCY_UNKNOWN, systemClock, toAgaroseError, type Manifest } from "@agarose/core";
+import {
+  acceptUnsigned,
+  systemSha256,
+  AgaroseError,
+  findManifest,
+  LATENCY_UNKNOWN,
+  systemClock,
+  toAgaroseError,
+  type Manifest,
+} from "@agarose/core";
 import type { Store } from "../store/store.ts";
 import { storeFetch, storeUrl } from "../store/stores.ts";
 
@@ -19,6 +28,8 @@ export async function readManifest(key: string, stores: readonly Store[], signal
           throw cause;
         }),
       clock: systemClock,
+      sha256: systemSha256,
+      trust: acceptUnsigned,
       signal,
     });
   } catch (error) {

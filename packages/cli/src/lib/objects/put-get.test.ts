@@ -277,7 +277,7 @@ describe("manifests that cannot be used", () => {
     ["empty", "MANIFEST_INVALID", () => Buffer.alloc(0)],
     ["damaged", "MANIFEST_INVALID", flipByte(40)],
     ["huge", "MANIFEST_TOO_LARGE", () => Buffer.alloc(MANIFEST_BYTES_MAX + 1, " ")],
-    ["of a newer version", "MANIFEST_NEWER", (bytes: Buffer) => edited(bytes, { agarose: 2 })],
+    ["of a newer version", "MANIFEST_NEWER", (bytes: Buffer) => edited(bytes, { agarose: 3 })],
     ["pointing outside", "REGION_UNKNOWN", (bytes: Buffer) => edited(bytes, { placement: Array(6).fill("evil") })],
     ["of k out of range", "CODE_INVALID", (bytes: Buffer) => edited(bytes, { k: 200 })],
     ["of another key", "MANIFEST_INVALID", (bytes: Buffer) => edited(bytes, { key: "other" })],

@@ -1,23 +1,26 @@
 /**
  * Puts one file as one object: hash, encode, upload, and last the manifest, which makes the new version visible.
  */
+import { randomBytes } from "node:crypto";
 import { open, type FileHandle } from "node:fs/promises";
 import {
   AgaroseError,
+  BLOCK_BYTES,
   checkSurvival,
   encodeHashes,
   encodeManifest,
-  FORMAT_VERSION,
   HASH_BYTES,
   manifestName,
   parseKey,
   refuseTooLarge,
   roundRobin,
+  sealManifest,
   stripeCount,
   systemSha256,
   toAgaroseError,
-  versionText,
   type Manifest,
+  type ManifestDraft,
+  type Signer,
 } from "@agarose/core";
 import type { Config } from "../config.ts";
 import { currentManifest } from "./manifests.ts";
@@ -43,6 +46,10 @@ export interface PutContext {
   readonly stores: readonly Store[];
   readonly encoder: () => Promise<Encoder>;
   readonly nowMs: () => number;
+  /** Signs manifests as the publisher. Default: they stay unsigned. */
+  readonly sign?: Signer;
+  /** 32 hex digits that no other put ever uses. Default: at random. */
+  readonly newUpload?: () => string;
   readonly signal: AbortSignal;
   /** Receives counts of file bytes hashed and of chunk bytes uploaded. */
   readonly onBytes?: (pass: "hash" | "upload", bytes: number) => void;
@@ -52,6 +59,9 @@ export interface PutContext {
 export interface PutResult {
   readonly key: string;
   readonly version: string;
+  /** In the names of its chunks. */
+  readonly upload: string;
+  readonly generation: number;
   readonly bytes: number;
   readonly sha256: string;
   readonly outcome: "stored" | "unchanged";
@@ -79,15 +89,15 @@ export async function putObject(object: PutObject, context: PutContext): Promise
     const hash = await hashFile(file, signal, (bytes) => onBytes?.("hash", bytes));
     const layout = { ...config.code, ...hash, stripeBytes: config.stripeBytes };
     refuseOversize(layout);
-    const version = await versionOf(layout);
-    const draft = draftManifest(object, context, { ...layout, version, placement });
-    const result = { key: object.key, version, bytes: hash.bytes, sha256: hash.sha256 };
+    const draft = draftManifest(object, context, { ...layout, placement }, current);
+    const content = { key: object.key, bytes: hash.bytes, sha256: hash.sha256 };
     if (!object.force && current && identityOf(current) === identityOf(draft)) {
-      return { ...result, outcome: "unchanged", regionsWithoutManifest: [] };
+      const { version, upload, generation } = current;
+      return { ...content, version, upload, generation, outcome: "unchanged", regionsWithoutManifest: [] };
     }
     const hashes = await uploadChunks({
       key: object.key,
-      version,
+      upload: draft.upload,
       file,
       layout,
       stores: placement.map((region) => stores.find((store) => store.region.name === region)!),
@@ -96,8 +106,10 @@ export async function putObject(object: PutObject, context: PutContext): Promise
       signal,
       onBytes: (bytes) => onBytes?.("upload", bytes),
     });
-    const regionsWithoutManifest = await writeManifest({ ...draft, hashes: hashes.map(encodeHashes) }, context);
-    return { ...result, outcome: "stored", regionsWithoutManifest };
+    const manifest = await sealManifest({ ...draft, hashes: hashes.map(encodeHashes) }, systemSha256, context.sign);
+    const regionsWithoutManifest = await writeManifest(manifest, context);
+    const { version, upload, generation } = manifest;
+    return { ...content, version, upload, generation, outcome: "stored", regionsWithoutManifest };
   } catch (error) {
     throw signal.aborted ? new AgaroseError("ABORTED", `the put of ${JSON.stringify(object.key)} was aborted`) : error;
   } finally {
@@ -105,20 +117,16 @@ export async function putObject(object: PutObject, context: PutContext): Promise
   }
 }
 
-/** The version of an object: the first 32 hex digits of the SHA-256 of `versionText`. */
-async function versionOf(object: Parameters<typeof versionText>[0]): Promise<string> {
-  return Buffer.from(await systemSha256(new TextEncoder().encode(versionText(object)))).toString("hex", 0, 16);
-}
-
 function draftManifest(
   object: PutObject,
   context: PutContext,
-  layout: Pick<Manifest, "version" | "bytes" | "sha256" | "k" | "m" | "stripeBytes" | "placement">,
-): Omit<Manifest, "hashes"> {
+  layout: Pick<Manifest, "bytes" | "sha256" | "k" | "m" | "stripeBytes" | "placement">,
+  current: Manifest | undefined,
+): Omit<ManifestDraft, "hashes"> {
   return {
-    agarose: FORMAT_VERSION,
     key: object.key,
-    version: layout.version,
+    generation: (current?.generation ?? 0) + 1,
+    upload: context.newUpload?.() ?? randomBytes(16).toString("hex"),
     bytes: layout.bytes,
     contentType: object.contentType,
     headers: object.headers,
@@ -126,6 +134,7 @@ function draftManifest(
     k: layout.k,
     m: layout.m,
     stripeBytes: layout.stripeBytes,
+    blockBytes: BLOCK_BYTES,
     sha256: layout.sha256,
     placement: layout.placement,
   };
@@ -143,8 +152,10 @@ async function storedManifest(key: string, { stores, signal }: PutContext): Prom
 }
 
 /** The properties that make a put write a new manifest when they differ. */
-function identityOf({ version, contentType, headers, placement }: Omit<Manifest, "hashes">): string {
-  return JSON.stringify([version, contentType, Object.entries(headers).toSorted(), placement]);
+function identityOf(manifest: Omit<ManifestDraft, "hashes">): string {
+  const { sha256, bytes, k, m, stripeBytes, blockBytes, contentType, headers, placement } = manifest;
+  const code = [k, m, stripeBytes, blockBytes];
+  return JSON.stringify([sha256, bytes, code, contentType, Object.entries(headers).toSorted(), placement]);
 }
 
 /** Writes the manifest to every region at once; m + 1 of them must take it. */

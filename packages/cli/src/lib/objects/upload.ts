@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
-import { AgaroseError, chunkBytes, chunkName, stripeCount } from "@agarose/core";
+import { AgaroseError, BLOCK_BYTES, hashShard, chunkBytes, chunkName, stripeCount } from "@agarose/core";
 import { nodeSha256 } from "./sha256.ts";
 import type { Store } from "../store/store.ts";
 import { ChunkUpload, uploadWholeChunk } from "./chunk-upload.ts";
@@ -15,7 +15,10 @@ import { encodeStripe, type Encoder, type StripeLayout } from "./stripe-encoder.
 /** What `uploadChunks` uploads, and where to. */
 export interface UploadInput {
   readonly key: string;
-  readonly version: string;
+  /** In the names of the chunks. */
+  readonly upload: string;
+  /** `blockBytes` of the manifest. Default: that of new objects. */
+  readonly blockBytes?: number;
   readonly file: FileHandle;
   readonly layout: StripeLayout & { readonly sha256: string };
   /** The store of each of the n chunks. */
@@ -121,7 +124,7 @@ class UploadPass {
     const shards = await encodeStripe(file, layout, stripe, this.#chunks, encoder, this.#fileHash);
     await Promise.all(
       [...shards].map(async ([chunk, shard]) => {
-        this.#hashes[stripe]![chunk] = await nodeSha256(shard);
+        this.#hashes[stripe]![chunk] = await hashShard(shard, this.#input.blockBytes ?? BLOCK_BYTES, nodeSha256);
       }),
     );
     return shards;
@@ -139,7 +142,7 @@ class UploadPass {
   }
 
   #name(chunk: number): string {
-    return chunkName(this.#input.key, this.#input.version, chunk);
+    return chunkName(this.#input.key, this.#input.upload, chunk);
   }
 }
 

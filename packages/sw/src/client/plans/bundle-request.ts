@@ -9,6 +9,7 @@ import {
   FrameReader,
   parsePlan,
   type FetchedResponse,
+  type ExpectedManifest,
   type FetchPort,
   type Manifest,
   type Plan,
@@ -44,11 +45,14 @@ export interface Bundle {
   readonly frames: FrameReader;
 }
 
+/** How a manifest from outside is checked. */
+export type ManifestChecks = Pick<ExpectedManifest, "trust" | "sha256">;
+
 /**
  * Asks a PoP and resolves when its plan is there. Rejects with FORBIDDEN, OBJECT_NOT_FOUND or KEY_INVALID when the PoP says so, and
  * with SOURCE_FAILED, BUNDLE_INVALID, MANIFEST_…, or as the network does otherwise.
  */
-export async function requestBundle(request: BundleRequest): Promise<Bundle> {
+export async function requestBundle(request: BundleRequest, checks: ManifestChecks): Promise<Bundle> {
   const { pop, signal, span, fetch } = request;
   const response = await fetch(bundleUrl(request), { signal });
   if (response.status !== 200) throw await refusal(response, pop);
@@ -56,7 +60,12 @@ export async function requestBundle(request: BundleRequest): Promise<Bundle> {
   try {
     const first = await frames.next();
     if (first.type !== "plan") throw unusable(pop, HAS_MESSAGES && `begins with a ${first.type} frame`);
-    return { pop, span, frames, plan: withManifest(parsePlan(first.payload, request.key), request) };
+    return {
+      pop,
+      span,
+      frames,
+      plan: withManifest(await parsePlan(first.payload, { ...checks, key: request.key }), request),
+    };
   } catch (error) {
     frames.cancel().catch(() => {});
     throw error;
@@ -72,13 +81,14 @@ export async function* requestPlans(
   pop: Endpoint,
   keys: readonly string[],
   fetch: FetchPort,
+  checks: ManifestChecks,
 ): AsyncGenerator<readonly [key: string, plan: FullPlan]> {
   const query = new URLSearchParams(keys.map((key) => ["key", key]));
   const response = await fetch(`${pop.url}/v1/plans?${query}`, { signal: AbortSignal.timeout(PLANS_TIMEOUT_MS) });
   const frames = new FrameReader(bundleBody(response, pop));
   for (let frame = await frames.next(); frame.type === "plan"; frame = await frames.next()) {
     const key = keys[frame.stripe]!;
-    yield [key, withManifest(parsePlan(frame.payload, key), { pop })];
+    yield [key, withManifest(await parsePlan(frame.payload, { ...checks, key }), { pop })];
   }
 }
 

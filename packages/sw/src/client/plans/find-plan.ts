@@ -12,11 +12,10 @@ import {
   type Clock,
   type FailedAttempt,
   type FetchPort,
-  type Sha256,
 } from "@agarose/core";
 import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
 import type { StripeSpan } from "../stripe-span.ts";
-import { isAnswer, type Bundle, type FullPlan } from "./bundle-request.ts";
+import { isAnswer, type Bundle, type FullPlan, type ManifestChecks } from "./bundle-request.ts";
 import type { PlanStore } from "./plan-store.ts";
 import { discard, PopCall, popPatienceMs } from "./pop-call.ts";
 import type { PopSelector } from "./pop-selector.ts";
@@ -42,12 +41,11 @@ export interface PlanRequest {
 }
 
 /** What `findPlan` uses. */
-export interface PlanPorts {
+export interface PlanPorts extends ManifestChecks {
   readonly pops: PopSelector;
   readonly plans: PlanStore;
   readonly latencies: LatencyTracker;
   readonly clock: Clock;
-  readonly sha256: Sha256;
 }
 
 /** Rejects with OBJECT_NOT_FOUND, with the manifest's own error, with ABORTED, or with NO_SOURCE. */

@@ -4,7 +4,7 @@
 import { toAgaroseError, type Clock } from "@agarose/core";
 import type { Endpoint } from "../../shared/config.ts";
 import { popId, type LatencyTracker } from "../latency-tracker.ts";
-import { isAnswer, requestBundle, type Bundle, type BundleRequest } from "./bundle-request.ts";
+import { isAnswer, requestBundle, type Bundle, type BundleRequest, type ManifestChecks } from "./bundle-request.ts";
 
 /** A PoP may take this long to send a plan, … */
 export const POP_PATIENCE_MS = 280;
@@ -22,7 +22,7 @@ export function popPatienceMs(pop: Endpoint, latencies: LatencyTracker): number 
 }
 
 /** What a `PopCall` uses. */
-export interface PopCallPorts {
+export interface PopCallPorts extends ManifestChecks {
   readonly clock: Clock;
   readonly latencies: LatencyTracker;
 }
@@ -49,7 +49,7 @@ export class PopCall {
     this.#startMs = clock.now();
     this.#patienceMs = popPatienceMs(request.pop, latencies);
     const signal = AbortSignal.any([request.signal, this.#abort.signal]);
-    const received = requestBundle({ ...request, signal });
+    const received = requestBundle({ ...request, signal }, ports);
     received.then(
       () => {
         this.hasArrived = true;

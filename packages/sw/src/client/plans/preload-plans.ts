@@ -1,6 +1,6 @@
 /** Fetches plans before the reads that need them. */
 import type { FetchPort } from "@agarose/core";
-import { PLANS_MAX, requestPlans } from "./bundle-request.ts";
+import { PLANS_MAX, requestPlans, type ManifestChecks } from "./bundle-request.ts";
 import type { PlanStore } from "./plan-store.ts";
 import type { PopSelector } from "./pop-selector.ts";
 
@@ -12,6 +12,7 @@ export interface PreloadPorts {
   readonly pops: PopSelector;
   readonly plans: PlanStore;
   readonly fetch: FetchPort;
+  readonly checks: ManifestChecks;
   /** Finds the plan of one key. */
   readonly find: (key: string) => Promise<unknown>;
 }
@@ -20,13 +21,15 @@ export interface PreloadPorts {
  * Fetches the plans of `keys` that are not known, up to 100 in one request to the nearest PoP. Finds what the PoP leaves out one
  * by one. Failures are left to the reads of those keys.
  */
-export async function preloadPlans(keys: readonly string[], { pops, plans, fetch, find }: PreloadPorts): Promise<void> {
+export async function preloadPlans(keys: readonly string[], ports: PreloadPorts): Promise<void> {
+  const { pops, plans, fetch, find, checks } = ports;
   const unknown = (): string[] => [...new Set(keys)].filter((key) => !plans.get(key));
   const [pop] = pops.byDistance();
   const asked = pop ? unknown() : [];
   while (asked.length > 0) {
     try {
-      for await (const [key, plan] of requestPlans(pop!, asked.splice(0, PLANS_MAX), fetch)) plans.learn(key, plan);
+      const received = requestPlans(pop!, asked.splice(0, PLANS_MAX), fetch, checks);
+      for await (const [key, plan] of received) plans.learn(key, plan);
     } catch {
       break;
     }

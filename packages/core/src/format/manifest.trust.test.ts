@@ -1,0 +1,210 @@
+/** What a manifest promises about its content and its author: versions that bind, signatures, tombstones and format 1. */
+import { describe, expect, test } from "vitest";
+import { rejectionOf } from "../../test/errors.ts";
+import { testPublisher } from "../../test/publisher.ts";
+import { hex, sampleObject } from "../../test/sample-object.ts";
+import { systemSha256 } from "../ports.ts";
+import { crc32 } from "./crc32.ts";
+import {
+  checkManifest,
+  encodeManifest,
+  inlineBytes,
+  parseManifest,
+  sealManifest,
+  sealTombstone,
+  signedBytes,
+  type Manifest,
+  type ManifestDraft,
+} from "./manifest.ts";
+import { acceptUnsigned, trustPublishers } from "./signature.ts";
+
+const options = { k: 2, m: 1, bytes: 1000, stripeBytes: 300, regions: ["a", "b", "c"], sha256: systemSha256 };
+const { manifest } = await sampleObject(options);
+const publisher = await testPublisher();
+const { key } = manifest;
+const expected = { key, sha256: systemSha256, trust: acceptUnsigned };
+const strict = { ...expected, trust: trustPublishers([publisher.publicKey]) };
+const draft = manifest as ManifestDraft;
+
+describe("a version", () => {
+  test("binds key, content and code: none of them can be changed under it", async () => {
+    const { manifest: other } = await sampleObject({ ...options, bytes: 999 });
+    const changes: Partial<Manifest>[] = [
+      { sha256: other.sha256 },
+      { hashes: other.hashes },
+      { hashes: other.hashes, hashesSha256: other.hashesSha256 },
+      { blockBytes: 0 },
+      { stripeBytes: 299 },
+      { version: other.version },
+    ];
+    for (const change of changes) {
+      const error = await rejectionOf(checkManifest({ ...manifest, ...change }, expected));
+      expect(error.code).toBe("MANIFEST_INVALID");
+    }
+  });
+
+  test("of another key is refused, though everything else is copied from it", async () => {
+    const claimed = { ...manifest, key: "pub/x" };
+    const error = await rejectionOf(checkManifest(claimed, { ...expected, key: "pub/x" }));
+    expect(error).toMatchObject({ code: "MANIFEST_INVALID", details: { version: manifest.version } });
+  });
+
+  test("stays the same when only placement, upload or generation differ: cached chunks stay good", async () => {
+    const moved = { ...draft, placement: ["c", "b", "a"], upload: "f".repeat(32), generation: 9, missing: [1] };
+    expect((await sealManifest(moved, systemSha256)).version).toBe(manifest.version);
+  });
+});
+
+describe("a signature", () => {
+  test("survives storage, and another order of fields", async () => {
+    const signed = await sealManifest(draft, systemSha256, publisher.sign);
+    expect(await parseManifest(encodeManifest(signed), strict)).toEqual(signed);
+    const reversed = Object.fromEntries(Object.entries(signed).toReversed());
+    expect(await checkManifest(JSON.parse(JSON.stringify(reversed)), strict)).toEqual(signed);
+  });
+
+  test("covers every field: a change of any of them is refused", async () => {
+    const signed = await sealManifest({ ...draft, missing: [2] }, systemSha256, publisher.sign);
+    const changes: Record<string, unknown> = {
+      generation: 2,
+      modified: "2026-01-02T03:04:06.000Z",
+      contentType: "text/html",
+      headers: { "cache-control": "no-store" },
+      placement: ["a", "a", "a"],
+      upload: "f".repeat(32),
+      missing: [],
+      requires: [],
+      unknownField: "of a later program",
+    };
+    for (const [field, value] of Object.entries(changes)) {
+      const error = await rejectionOf(checkManifest({ ...signed, [field]: value }, strict));
+      expect([field, error.code]).toEqual([field, "MANIFEST_UNTRUSTED"]);
+    }
+  });
+
+  test("is needed where publishers are trusted", async () => {
+    expect((await rejectionOf(parseManifest(encodeManifest(manifest), strict))).code).toBe("MANIFEST_UNTRUSTED");
+  });
+
+  test("begins with the name of what it signs, so that it fits nothing else", () => {
+    expect(new TextDecoder().decode(signedBytes(manifest))).toMatch(
+      /^agarose-manifest\/2\n\{"agarose":2,"blockBytes":/,
+    );
+  });
+});
+
+describe("a tombstone", () => {
+  const grave = { key, generation: 5, modified: "2026-01-02T03:04:05.000Z" };
+
+  test("is read where a manifest is expected, and says when it was", async () => {
+    const tombstone = await sealTombstone(grave, publisher.sign);
+    expect(await parseManifest(encodeManifest(tombstone), strict)).toEqual(tombstone);
+    expect(tombstone).toMatchObject({ deleted: true, generation: 5 });
+  });
+
+  test("needs a signature like a manifest, and is refused in a plan", async () => {
+    const tombstone = await sealTombstone(grave);
+    expect((await rejectionOf(parseManifest(encodeManifest(tombstone), strict))).code).toBe("MANIFEST_UNTRUSTED");
+    expect((await rejectionOf(checkManifest(tombstone, expected))).code).toBe("MANIFEST_INVALID");
+  });
+
+  test("without a generation is refused", async () => {
+    const { generation: _, ...rest } = await sealTombstone(grave);
+    const error = await rejectionOf(parseManifest(encodeManifest(rest as never), expected));
+    expect(error.message).toContain("generation");
+  });
+});
+
+describe("an inline object", () => {
+  const bytes = new TextEncoder().encode("a small object");
+  const inline: ManifestDraft = {
+    key,
+    generation: 1,
+    modified: "2026-01-02T03:04:05.000Z",
+    upload: "0".repeat(32),
+    bytes: bytes.length,
+    contentType: "text/plain",
+    headers: {},
+    k: 1,
+    m: 0,
+    stripeBytes: 4096,
+    blockBytes: 65536,
+    sha256: "0".repeat(64),
+    placement: [],
+    hashes: [],
+    inline: btoa("a small object"),
+    requires: ["inline"],
+  };
+
+  test("is carried by its manifest", async () => {
+    const sealed = await sealManifest(inline, systemSha256);
+    const parsed = (await parseManifest(encodeManifest(sealed), expected)) as Manifest;
+    expect(inlineBytes(parsed)).toEqual(bytes);
+  });
+
+  test("is refused when its length or its code contradicts the manifest", async () => {
+    for (const change of [{ bytes: 15 }, { k: 2 }, { m: 1 }, { inline: "x" }, { placement: ["a"] }]) {
+      const sealed = await sealManifest({ ...inline, ...change }, systemSha256);
+      expect((await rejectionOf(checkManifest(sealed, expected))).code).toBe("MANIFEST_INVALID");
+    }
+  });
+});
+
+test("a manifest that requires a feature that this program lacks is refused as newer, and names it", async () => {
+  const sealed = await sealManifest({ ...draft, requires: ["inline", "teleport"] }, systemSha256);
+  expect(await rejectionOf(checkManifest(sealed, expected))).toMatchObject({
+    code: "MANIFEST_NEWER",
+    details: { features: ["teleport"] },
+  });
+});
+
+const format1Text = new TextEncoder().encode(`agarose/1 ${manifest.sha256} 2+1 300`);
+const format1Version = hex(await systemSha256(format1Text)).slice(0, 32);
+
+describe("format 1", () => {
+  const version = format1Version;
+  const { bytes, contentType, headers, modified, k, m, stripeBytes, sha256, placement, hashes } = manifest;
+  const old = {
+    agarose: 1,
+    key,
+    version,
+    bytes,
+    contentType,
+    headers,
+    modified,
+    k,
+    m,
+    stripeBytes,
+    sha256,
+    placement,
+    hashes,
+  };
+
+  test("becomes generation 0, with the chunks under its own version", async () => {
+    const parsed = await parseManifest(stored(old), expected);
+    expect(parsed).toMatchObject({ agarose: 2, generation: 0, upload: version, blockBytes: 0, key, placement });
+    expect(parsed).not.toHaveProperty("hashesRoot");
+    expect(await checkManifest(JSON.parse(JSON.stringify(parsed)), expected)).toEqual(parsed);
+  });
+
+  test("with a version that its content does not make is refused", async () => {
+    const error = await rejectionOf(parseManifest(stored({ ...old, version: "0".repeat(32) }), expected));
+    expect(error.code).toBe("MANIFEST_INVALID");
+  });
+
+  test("cannot bring in fields that it does not have", async () => {
+    const parsed = await parseManifest(stored({ ...old, inline: "AAAA", missing: [1], deleted: true }), expected);
+    for (const field of ["inline", "missing", "deleted"]) expect(parsed).not.toHaveProperty(field);
+  });
+
+  test("is unsigned, so it is refused where publishers are trusted", async () => {
+    expect((await rejectionOf(parseManifest(stored(old), strict))).code).toBe("MANIFEST_UNTRUSTED");
+  });
+});
+
+/** The bytes of any JSON as a region holds them. */
+function stored(json: object): Uint8Array {
+  const body = JSON.stringify(json).slice(0, -1);
+  const sum = crc32(new TextEncoder().encode(body)).toString(16).padStart(8, "0");
+  return new TextEncoder().encode(`${body},"crc32":"${sum}"}`);
+}

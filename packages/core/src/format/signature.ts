@@ -1,0 +1,110 @@
+/** Signatures of manifests: Ed25519 (RFC 8032) by the publisher's key, checked against the keys that a reader trusts. */
+import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
+import { isRecord, isText } from "./shape.ts";
+
+export interface Signature {
+  /** The first 16 hex digits of the SHA-256 of the raw public key. */
+  readonly keyId: string;
+  /** Base64 of the 64 bytes. */
+  readonly value: string;
+}
+
+/**
+ * Decides whether `signature` over `signed` is by a publisher that the reader trusts.
+ *
+ * @throws MANIFEST_UNTRUSTED when it is not, SIGNATURE_UNSUPPORTED when this runtime cannot check Ed25519.
+ */
+export type SignatureCheck = (signed: Uint8Array, signature: Signature | undefined) => Promise<void>;
+
+/** Signs bytes with the publisher's key. */
+export type Signer = (signed: Uint8Array) => Promise<Signature>;
+
+/** Accepts every manifest, signed or not: only for readers whose configuration says `unsigned`. */
+export const acceptUnsigned: SignatureCheck = () => Promise.resolve();
+
+const PUBLIC_KEY = /^ed25519:([A-Za-z0-9+/]{43}=)$/;
+const PUBLIC_KEYS_MAX = 8;
+
+/**
+ * A check against public keys as they are configured: `ed25519:` and the base64 of 32 bytes. Any of them may have signed,
+ * so a key is replaced by adding the new one first.
+ *
+ * @throws CONFIG_INVALID when there is none, there are more than eight, or one of them is malformed.
+ */
+export function trustPublishers(publicKeys: readonly string[]): SignatureCheck {
+  if (publicKeys.length === 0 || publicKeys.length > PUBLIC_KEYS_MAX) {
+    throw malformed(HAS_MESSAGES && `names ${publicKeys.length} public keys, 1 to ${PUBLIC_KEYS_MAX} are expected`);
+  }
+  const raw = publicKeys.map(rawPublicKey);
+  let keys: Promise<ReadonlyMap<string, CryptoKey>> | undefined;
+  return async (signed, signature) => {
+    if (!signature) throw untrusted(HAS_MESSAGES && "is not signed");
+    keys ??= importKeys(raw);
+    const key = (await keys).get(signature.keyId);
+    if (!key)
+      throw untrusted(
+        HAS_MESSAGES && `is signed by the key ${signature.keyId}, which is none of the ${raw.length} trusted ones`,
+      );
+    const bytes = decodeBase64(signature.value);
+    if (await crypto.subtle.verify(ALGORITHM, key, bytes, signed as Uint8Array<ArrayBuffer>)) return;
+    throw untrusted(HAS_MESSAGES && `has a signature of the key ${signature.keyId} that does not fit its content`);
+  };
+}
+
+/** The 32 bytes of a configured public key. Throws CONFIG_INVALID. */
+export function rawPublicKey(publicKey: string): Uint8Array<ArrayBuffer> {
+  const [, base64] = PUBLIC_KEY.exec(publicKey) ?? [];
+  if (base64) return decodeBase64(base64);
+  throw malformed(
+    HAS_MESSAGES && `has a public key ${JSON.stringify(publicKey)}, "ed25519:" and base64 of 32 bytes are expected`,
+  );
+}
+
+/** The name of a key in signatures: the first 16 hex digits of the SHA-256 of its 32 raw bytes. */
+export async function keyIdOf(raw: Uint8Array<ArrayBuffer>): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", raw));
+  return Array.from(digest.subarray(0, 8), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Whether a field of a manifest has the form of a signature. */
+export function isSignature(value: unknown): value is Signature {
+  return isRecord(value) && isText(value["keyId"], /^[0-9a-f]{16}$/) && isText(value["value"], /^[A-Za-z0-9+/]{86}==$/);
+}
+
+const ALGORITHM = { name: "Ed25519" };
+
+async function importKeys(raw: readonly Uint8Array<ArrayBuffer>[]): Promise<ReadonlyMap<string, CryptoKey>> {
+  try {
+    return new Map(
+      await Promise.all(
+        raw.map(async (bytes) => {
+          const key = await crypto.subtle.importKey("raw", bytes, ALGORITHM, false, ["verify"]);
+          return [await keyIdOf(bytes), key] as const;
+        }),
+      ),
+    );
+  } catch (cause) {
+    throw new AgaroseError(
+      "SIGNATURE_UNSUPPORTED",
+      HAS_MESSAGES && "this runtime cannot check Ed25519 signatures: read through a PoP, or update the browser",
+      {},
+      cause,
+    );
+  }
+}
+
+function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+}
+
+function untrusted(problem: string | false): AgaroseError {
+  return new AgaroseError(
+    "MANIFEST_UNTRUSTED",
+    HAS_MESSAGES &&
+      `manifest ${problem}: it is not used; check the public keys of the configuration and \`agarose verify\``,
+  );
+}
+
+function malformed(problem: string | false): AgaroseError {
+  return new AgaroseError("CONFIG_INVALID", HAS_MESSAGES && `configuration ${problem}`);
+}
