@@ -67,7 +67,6 @@ export default defineConfig({
     ],
   },
   markdown: {
-    languageAlias: { chunks: "txt", frames: "txt" },
     config: (md) => md.core.ruler.push("links out of docs", ({ tokens, env }) => linkOut(tokens, env.path)),
   },
 });

@@ -1,45 +1,30 @@
-/** The report as the tables of docs/internals/benchmarks.md. */
+/** The report as the table of docs/internals/benchmarks.md. */
 import type { CodecReport, CodecResult } from "./index.ts";
 
 const MIB = 1 << 20;
-const HEADER = [
-  "| implementation | runtime | median us | best us | MB/s | x crate in WASM | x klauspost AVX2 |",
-  "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
-];
 
+/** One row per implementation and runtime, one column of median MB/s per task. */
 export function toMarkdown(report: CodecReport): string {
-  const byWork = Map.groupBy(report.results, ({ op, k, m, bytes, lost }) => JSON.stringify({ op, k, m, bytes, lost }));
-  const tables = [...byWork.values()].map((results) => {
-    const rows = results.map((result) => toRow(result, results));
-    return [`**${title(results[0]!)}**`, "", ...HEADER, ...rows].join("\n");
-  });
+  const tasks = [...new Set(report.results.map(title))];
+  const rows = Map.groupBy(report.results, ({ implementation, runtime }) => `${implementation} | ${shorten(runtime)}`);
+  const table = [
+    `| implementation | runtime | ${tasks.join(" | ")} |`,
+    `| --- | --- | ${tasks.map(() => "---:").join(" | ")} |`,
+    ...[...rows].map(([name, results]) => `| ${name} | ${tasks.map((task) => megabytes(results, task)).join(" | ")} |`),
+  ];
   const skipped = report.skipped.map(({ implementation, reason }) => `Not measured: ${implementation} ${reason}.`);
-  return [...tables, ...skipped].join("\n\n");
+  return [table.join("\n"), ...skipped].join("\n\n");
 }
 
 function title({ op, k, m, bytes, lost }: CodecResult): string {
-  const what = op === "encode" ? `Encode ${m} parity shards` : `Reconstruct ${lost} of ${k} data shards`;
-  return `${what}, RS(${k},${m}), ${bytes / MIB} MiB`;
+  return `${op === "encode" ? "encode" : `lose ${lost}`}, RS(${k},${m}), ${bytes / MIB} MiB`;
 }
 
-function toRow(result: CodecResult, all: readonly CodecResult[]): string {
-  const times = (yardstick: string) => {
-    const other = all.find(({ implementation }) => implementation === yardstick);
-    return other ? (other.medianUs / result.medianUs).toFixed(2) : "";
-  };
-  const cells = [
-    result.implementation,
-    // Of a version, the first number is enough.
-    result.runtime.replace(/(\d+)\.[\d.]+/, "$1"),
-    threeDigits(result.medianUs),
-    threeDigits(result.bestUs),
-    result.mbPerSecond.toFixed(0),
-    times("reed-solomon-erasure wasm"),
-    times("klauspost avx2"),
-  ];
-  return `| ${cells.join(" | ")} |`;
+function megabytes(results: readonly CodecResult[], task: string): string {
+  return results.find((result) => title(result) === task)?.mbPerSecond.toFixed(0) ?? "";
 }
 
-function threeDigits(value: number): string {
-  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+/** Of a version, the first number is enough. */
+function shorten(runtime: string): string {
+  return runtime.replace(/(\d+)\.[\d.]+/, "$1");
 }

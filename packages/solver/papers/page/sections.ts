@@ -13,7 +13,7 @@ export const HEAD = [
   "# The papers' figures and ours",
   prose`
     \`node packages/solver/papers/page/main.ts\` and \`npm run format\` regenerate this page in some minutes. Every figure of
-    ours comes from the models of [scenarios](scenarios.md) and \`packages/solver\`. Where it differs from the published one,
+    ours comes from the models of [scenarios](../reference/scenarios.md) and \`packages/solver\`. Where it differs from the published one,
     the text says why. What a paper does not print had to be chosen. Some choices were fitted to published figures, and the
     text names each: the latencies for Agar, Liu's hot set and decoding time, EC-Cache's decoding speed and the 800 ms of its
     storage, and C2P's exponents. A figure that such a choice determines confirms nothing.

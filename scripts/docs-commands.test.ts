@@ -1,0 +1,99 @@
+/** The commands of README and docs, run as they are written, in a copy of the tree and against the local world. */
+import { execFileSync, spawn } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const NODE_TOOLS = `${dirname(process.execPath)}:${join(ROOT, "node_modules/.bin")}:${process.env.PATH}`;
+const UNTIL_CTRL_C = "runs until Ctrl-C";
+/** How long a reader looks at the address before Ctrl-C. */
+const READER_MS = 3_000;
+const NOT_RUN = /^not run: \S/;
+
+interface Block {
+  readonly page: string;
+  readonly code: string;
+  /** The HTML comment directly before the block, if any. */
+  readonly comment: string | undefined;
+}
+
+const tracked = (patterns: readonly string[]): string[] =>
+  execFileSync("git", ["ls-files", "-co", "--exclude-standard", ...patterns], { cwd: ROOT, encoding: "utf8" })
+    .split("\n")
+    .filter((path) => path !== "");
+const blocks = tracked(["README.md", "docs/*.md"]).flatMap(blocksOf);
+const runnable = blocks.filter(({ comment }) => comment === undefined);
+const pages = [...new Set(runnable.map(({ page }) => page))];
+const untilCtrlC = new Set(blocks.filter(({ comment }) => comment === UNTIL_CTRL_C).map(({ code }) => code.trim()));
+
+let copy: string;
+
+beforeAll(() => {
+  copy = mkdtempSync(join(tmpdir(), "agarose-docs-"));
+  for (const path of tracked([])) {
+    mkdirSync(join(copy, dirname(path)), { recursive: true });
+    cpSync(join(ROOT, path), join(copy, path), { recursive: true });
+  }
+  symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
+});
+
+afterAll(() => rmSync(copy, { recursive: true, force: true }));
+
+test("every sh block is run, or says why not", () => {
+  const unexplained = blocks.filter(
+    ({ comment }) => comment !== undefined && comment !== UNTIL_CTRL_C && !NOT_RUN.test(comment),
+  );
+  expect(unexplained).toEqual([]);
+  expect(pages).toContain("docs/start.md");
+});
+
+test.each(pages)("the commands of %s run as written", async (page) => {
+  const commands = runnable.filter((block) => block.page === page).map(({ code }) => code);
+  // Job control, so that `kill %1` means what it means in a terminal. Whatever is left ends with the shell.
+  const script = ["set -emuo pipefail", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", ...commands].join("\n");
+  const { code, output } = await bash(script);
+  expect(code, output).toBe(0);
+});
+
+test.each([...untilCtrlC])("%s prints an address and ends with Ctrl-C", async (command) => {
+  const { code, output } = await bash(command, /http:\/\/(localhost|127\.0\.0\.1):\d+/);
+  expect(output).toMatch(/http:\/\//);
+  expect([0, 130], output).toContain(code);
+});
+
+function blocksOf(page: string): Block[] {
+  const text = readFileSync(join(ROOT, page), "utf8");
+  return [...text.matchAll(/(?:<!-- ([^\n]+?) -->\s*\n+)?^```sh\n(.*?)^```$/gms)].map(([, comment, code = ""]) => ({
+    page,
+    code,
+    comment,
+  }));
+}
+
+/** Runs `script` in the copy; with `until`, sends SIGINT after that is printed. */
+function bash(script: string, until?: RegExp): Promise<{ code: number | null; output: string }> {
+  const child = spawn("bash", ["-c", script], {
+    cwd: copy,
+    env: { ...process.env, PATH: NODE_TOOLS },
+    stdio: ["ignore", "pipe", "pipe"],
+    // A process group of its own, which Ctrl-C reaches as a whole.
+    detached: true,
+  });
+  let output = "";
+  let interrupted = false;
+  const read = (part: Buffer): void => {
+    output += String(part);
+    if (interrupted || !until?.test(output)) return;
+    interrupted = true;
+    setTimeout(() => process.kill(-child.pid!, "SIGINT"), READER_MS);
+  };
+  child.stdout.on("data", read);
+  child.stderr.on("data", read);
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code, signal) => resolve({ code: signal === "SIGINT" ? 130 : code, output }));
+  });
+}
