@@ -21,6 +21,7 @@ const groups = [
   [
     { name: "lint", run: () => check("npm", ["run", "--silent", "lint"]) },
     { name: "types", run: () => check("npm", ["run", "--silent", "types"]) },
+    { name: "documentation site", run: () => check("npm", ["run", "--silent", "docs:build"]) },
     { name: "versitygw", run: versitygw },
     { name: "Rust", run: rust },
   ],
