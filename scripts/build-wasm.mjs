@@ -73,7 +73,7 @@ function build(directory) {
   checkSwizzles(relaxed);
 }
 
-/** js/plain-swizzle.ts replaces these bytes wherever they stand, so they must be that instruction and nothing else. */
+/** js/features.ts replaces these bytes wherever they occur, so they must be that instruction and nothing else. */
 function checkSwizzles(file) {
   const bytes = readFileSync(file);
   let occurrences = 0;

@@ -8,7 +8,7 @@ import { javascriptCodec } from "@agarose/ec-wasm";
 import type { RowsDecoder } from "@agarose/ec-wasm/engine";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { buildServiceWorker, builtFiles, type BuiltFile } from "./build.ts";
+import { buildServiceWorker, builtFiles, sizeTable, type BuiltFile } from "./build.ts";
 import { FakeScope } from "./test/fake-scope.ts";
 
 /** What a user pays for the worker: the whole file with its WebAssembly. */
@@ -29,6 +29,24 @@ test("agarose-sw.js with its WebAssembly stays within the budget", () => {
   const { gzipBytes, brotliBytes } = files.find(({ path }) => basename(path) === "agarose-sw.js")!;
   expect(gzipBytes).toBeLessThanOrEqual(GZIP_BYTES_MAX);
   expect(brotliBytes).toBeLessThanOrEqual(BROTLI_BYTES_MAX);
+});
+
+test("the README's table says what each feature costs, to 2%", async () => {
+  const readme = await readFile(new URL("README.md", import.meta.url), "utf8");
+  const rowsOf = (text: string): [string, number, number][] =>
+    [...text.matchAll(/^\| (.*?) +\| +(\d+) \| +(\d+) \|$/gm)].map(([, what, gzip, brotli]) => [
+      what!,
+      Number(gzip),
+      Number(brotli),
+    ]);
+  const [expected, written] = [rowsOf(await sizeTable()), rowsOf(readme)];
+  expect(written.map(([what]) => what)).toEqual(expected.map(([what]) => what));
+  expect(expected.length).toBeGreaterThan(5);
+  for (const [i, [what, ...sizes]] of expected.entries()) {
+    for (const [j, bytes] of sizes.entries()) {
+      expect(Math.abs((written[i]![j + 1] as number) / bytes - 1), what).toBeLessThan(0.02);
+    }
+  }
 });
 
 test("every file has a source map that names files of the repository and holds their text", async () => {

@@ -128,6 +128,25 @@ export function wasmAsText(): Plugin {
   };
 }
 
+/** What each feature costs, as rows of a Markdown table: sizes of whole files in bytes. */
+export async function sizeTable(): Promise<string> {
+  const [worker, offline] = SCRIPTS as readonly [Script, Script];
+  const noWasm: Plugin = { name: "no-wasm", load: { filter: { id: /\.wasm$/ }, handler: () => 'export default ""' } };
+  const rows: [what: string, built: Bundled][] = [
+    ["`agarose-sw.js`", await bundle(worker)],
+    ["with the offline store (`agarose-sw.offline.js`)", await bundle(offline)],
+    ["with error messages", await bundle({ ...worker, messages: true })],
+    ["without the WebAssembly", await bundle(worker, [noWasm])],
+  ];
+  for (const script of SCRIPTS.filter(({ name }) => /^agarose(-decoder|-overlay|)\.js$/.test(name)))
+    rows.push([`\`${script.name}\``, await bundle(script)]);
+  const lines = rows.map(([what, { code }]) => {
+    const { gzipBytes, brotliBytes } = sizesOf(new TextEncoder().encode(code));
+    return `| ${what} | ${gzipBytes} | ${brotliBytes} |`;
+  });
+  return ["| file | gzip -9 | Brotli 11 |", "| --- | --: | --: |", ...lines].join("\n");
+}
+
 function sizesOf(contents: Uint8Array): Omit<BuiltFile, "path"> {
   const params = { [constants.BROTLI_PARAM_QUALITY]: 11 };
   return {
@@ -139,5 +158,6 @@ function sizesOf(contents: Uint8Array): Omit<BuiltFile, "path"> {
 
 if (process.argv[1] && resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {
   const [folder = fileURLToPath(new URL("dist", import.meta.url))] = process.argv.slice(2);
-  console.log(JSON.stringify(await buildServiceWorker(folder), undefined, 2));
+  if (folder === "--table") console.log(await sizeTable());
+  else console.log(JSON.stringify(await buildServiceWorker(folder), undefined, 2));
 }

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { describeCodec } from "./codec.contract.ts";
 import { createCodec } from "./codec.ts";
 import { BUILDS, javascriptCodec, loadCodec, readBuild } from "./node.ts";
-import { withPlainSwizzle } from "./plain-swizzle.ts";
+import { withPlainSwizzle } from "./features.ts";
 import { createWasmEngine } from "./wasm-engine.ts";
 
 for (const build of BUILDS) {

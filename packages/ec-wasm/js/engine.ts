@@ -1,12 +1,11 @@
 /**
- * The parts of the codec one by one, for programs that count bytes: engines multiply matrices with shards and check
- * nothing, so whoever calls them answers for indices and lengths.
+ * The parts of the codec, for programs that count bytes. Engines multiply matrices with shards without checks: the caller is
+ * responsible for indices and lengths.
  * @module
  */
 export type { Engine, KernelName, RowsDecoder, Shard } from "./codec.ts";
-export { relaxedSimdSupported } from "./features.ts";
+export { relaxedSimdSupported, withPlainSwizzle } from "./features.ts";
 export { decodeMatrix, multiply } from "./galois.ts";
 export { createJavascriptEngine } from "./javascript-engine.ts";
 export { MatrixCache } from "./matrix-cache.ts";
-export { withPlainSwizzle } from "./plain-swizzle.ts";
 export { createWasmEngine, wasmDecoder } from "./wasm-engine.ts";

@@ -1,4 +1,8 @@
-/** Which kernels this runtime can compile, found out by validating the smallest module that needs the feature. */
+/**
+ * WebAssembly features of this runtime, and how the relaxed build adapts to a runtime without relaxed SIMD.
+ *
+ * A feature is available if the smallest module that needs it validates.
+ */
 
 const HEADER = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 /** One type, () -> v128, and one function of it. */
@@ -23,4 +27,16 @@ function validates(instruction: number[]): boolean {
   const body = [0x00, ...ZERO_VECTOR, ...ZERO_VECTOR, ...instruction, END];
   const code = [0x0a, body.length + 2, 0x01, body.length, ...body];
   return WebAssembly.validate(Uint8Array.from([...HEADER, ...TYPE_AND_FUNCTION, ...code]));
+}
+
+// The relaxed and the plain SIMD build differ in one instruction. `i8x16.relaxed_swizzle` is FD 80 02 and `i8x16.swizzle` is
+// FD 0E. LEB128 numbers may be padded, so FD 8E 00 is the plain instruction in three bytes (WebAssembly core specification,
+// 5.2.2 and 5.4.8). The build script checks that these bytes have no other meaning in the file.
+const RELAXED_BYTES = "253,128,2,";
+const PLAIN_BYTES = "253,142,0,";
+
+/** A copy of `module` with plain swizzles, for runtimes without relaxed SIMD: a page ships one file instead of two. */
+export function withPlainSwizzle(module: Uint8Array): Uint8Array<ArrayBuffer> {
+  // As text: a typed array cannot search for a sequence of bytes.
+  return Uint8Array.from(module.join().replaceAll(RELAXED_BYTES, PLAIN_BYTES).split(","), Number);
 }

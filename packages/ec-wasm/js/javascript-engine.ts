@@ -1,16 +1,19 @@
 /**
- * The engine without WebAssembly, for pages whose Content Security Policy forbids it and for runtimes without SIMD. It
- * shares no code with the Rust crate, matrix included, so the contract suite checks one against the other.
+ * The engine without WebAssembly, for runtimes without SIMD and for pages whose Content Security Policy forbids WebAssembly. It
+ * shares no code with the Rust crate, so the contract suite checks each against the other.
  *
- * Up to four rows at once: one lookup per input byte yields its products for all of them, packed in 32 bits. Blocks pass
- * through buffers of fixed size that are read a word at a time: a typed array checks its bounds at every access, so fewer,
- * wider accesses make it three times as fast as the plain loop over bytes.
+ * It computes up to four rows at once: one lookup per input byte returns the products for all of them, packed into 32 bits. Blocks
+ * pass through buffers of fixed size, a word at a time. A typed array checks its bounds at every access, so fewer and wider
+ * accesses are three times as fast as a loop over bytes.
  */
 import { createCodec } from "./codec.ts";
 import type { Engine, LoadedCodec } from "./codec.ts";
-import { decodeMatrix } from "./galois.ts";
-import { fillProductTables, ROWS_PER_TABLE, TABLE_ENTRIES } from "./product-tables.ts";
+import { decodeMatrix, multiply } from "./galois.ts";
 
+/** Rows whose products share one 32-bit entry of a table. */
+const ROWS_PER_TABLE = 4;
+/** Entries per input: one for each value of a byte. */
+const TABLE_ENTRIES = 256;
 /** Columns at a time: the sums of a block stay in the first-level cache. */
 const BLOCK_COLUMNS = 4096;
 /** The largest k. */
@@ -18,13 +21,13 @@ const INPUTS_MAX = 255;
 
 let codec: LoadedCodec | undefined;
 
-/** The codec on plain JavaScript; one instance for all. */
+/** The codec in plain JavaScript. Every call returns the same instance. */
 export function javascriptCodec(): LoadedCodec {
   codec ??= createCodec(createJavascriptEngine());
   return codec;
 }
 
-/** The engine itself, without the checks in front of it. */
+/** The engine alone. It does not check its arguments. */
 export function createJavascriptEngine(): Engine {
   const tables = new Int32Array(INPUTS_MAX * TABLE_ENTRIES);
   const sums = new Int32Array(BLOCK_COLUMNS);
@@ -74,5 +77,18 @@ export function createJavascriptEngine(): Engine {
 
   function takeRow(shift: number, columns: number): void {
     for (let i = 0; i < columns; i++) block[i] = sums[i]! >>> shift;
+  }
+}
+
+/** For each of k inputs, 256 entries: the products of a byte with that input's coefficient in up to four rows. */
+function fillProductTables(tables: Int32Array, matrix: Uint8Array, k: number, rows: number): void {
+  for (let j = 0; j < k; j++) {
+    const table = j * TABLE_ENTRIES;
+    // Multiplication is linear: eight products give all 256.
+    for (let first = 1; first < TABLE_ENTRIES; first *= 2) {
+      let packed = 0;
+      for (let r = 0; r < rows; r++) packed |= multiply(matrix[r * k + j]!, first) << (8 * r);
+      for (let low = 0; low < first; low++) tables[table + first + low] = tables[table + low]! ^ packed;
+    }
   }
 }

@@ -2,9 +2,8 @@
 import { createCodec } from "./codec.ts";
 import type { KernelName, LoadedCodec } from "./codec.ts";
 import { codecError } from "./error.ts";
-import { relaxedSimdSupported, simdSupported } from "./features.ts";
+import { relaxedSimdSupported, simdSupported, withPlainSwizzle } from "./features.ts";
 import { javascriptCodec } from "./javascript-engine.ts";
-import { withPlainSwizzle } from "./plain-swizzle.ts";
 import { createWasmEngine } from "./wasm-engine.ts";
 
 /** One build: compiled (workerd refuses anything else) or as bytes. */
