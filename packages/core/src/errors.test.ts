@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { AgaroseError, ERROR_CATALOGUE, explainError, isOutdated, toAgaroseError, type ErrorCode } from "./errors.ts";
 
 describe("AgaroseError", () => {
-  test("has its code as the message where the words are left out", () => {
+  test("has its code as the message if there is no other", () => {
     expect(new AgaroseError("CHUNK_MISSING", false).message).toBe("CHUNK_MISSING");
     expect(new AgaroseError("CHUNK_MISSING", "").message).toBe("CHUNK_MISSING");
     expect(new AgaroseError("CHUNK_MISSING", "gone").message).toBe("gone");

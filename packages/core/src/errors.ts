@@ -9,8 +9,8 @@
 declare const AGAROSE_MESSAGES: boolean | undefined;
 
 /**
- * Whether errors of this build carry messages. Code that runs in the service worker writes ``HAS_MESSAGES && `…` ``: a
- * bundler that defines `AGAROSE_MESSAGES` as `false` then drops the text, and an error's message is its code.
+ * Whether errors of this build carry messages. Code that runs in the service worker writes ``HAS_MESSAGES && `…` ``.
+ * A bundler that defines `AGAROSE_MESSAGES` as `false` drops the text; an error's message then is its code.
  */
 export const HAS_MESSAGES: boolean = typeof AGAROSE_MESSAGES === "undefined" || AGAROSE_MESSAGES;
 

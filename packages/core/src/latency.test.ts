@@ -2,18 +2,18 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { hedgeAfterMs, observeLatency, type LatencyEstimate } from "./latency.ts";
 
-test("the first measurement is believed, with a quarter of it as spread", () => {
+test("the first measurement is the mean, and a quarter of it the spread", () => {
   expect(observeLatency(undefined, 80)).toEqual({ meanMs: 80, sdMs: 20 });
 });
 
-test("a source that keeps its time becomes certain", () => {
+test("the spread of a steady source shrinks", () => {
   let estimate: LatencyEstimate = { meanMs: 500, sdMs: 300 };
   for (let i = 0; i < 60; i++) estimate = observeLatency(estimate, 100);
   expect(estimate.meanMs).toBeCloseTo(100, 1);
   expect(estimate.sdMs).toBeLessThan(1);
 });
 
-test("mean and spread stay within what was measured", () => {
+test("mean and spread stay within the measurements", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 10, max: 1000 }), { minLength: 1, maxLength: 50 }), (all) => {
       const estimate = all.reduce<LatencyEstimate | undefined>(observeLatency, undefined)!;

@@ -3,13 +3,13 @@ import { hex } from "../test/sample-object.ts";
 import { crc32 } from "./format/crc32.ts";
 import { systemClock, systemSha256 } from "./ports.ts";
 
-test("systemSha256 gives the digest of FIPS 180-4's example", async () => {
+test("systemSha256 returns the digest of FIPS 180-4's example", async () => {
   expect(hex(await systemSha256(new TextEncoder().encode("abc")))).toBe(
     "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
   );
 });
 
-test("crc32 gives the check value of CRC-32/ISO-HDLC, and 0 for nothing", () => {
+test("crc32 returns the check value of CRC-32/ISO-HDLC, and 0 for no bytes", () => {
   expect(crc32(new TextEncoder().encode("123456789"))).toBe(0xcbf43926);
   expect(crc32(new Uint8Array(0))).toBe(0);
 });

@@ -1,4 +1,4 @@
-/** Counts the listeners that `signal` has from now on. */
+/** Counts the listeners that are added to `signal` and not removed. */
 export class CountingSignal {
   listeners = 0;
   readonly signal: AbortSignal;

@@ -1,7 +1,7 @@
 import type { FetchedResponse, FetchInit, FetchPort } from "../src/ports.ts";
 import { streamOf } from "./streams.ts";
 
-/** What a fake server does with one request. */
+/** How a fake server reacts to one request. */
 export type Answer =
   | { readonly status: number; readonly body?: Uint8Array; readonly breaksOff?: boolean; readonly ms?: number }
   | "refuse"
@@ -11,12 +11,12 @@ export interface FakeRequest {
   readonly url: string;
   readonly init: FetchInit;
   bodyCancelled: boolean;
-  /** What the body came in, and how much of that was read. */
+  /** How many parts the body has, and how many were read. */
   parts: number;
   partsRead: number;
 }
 
-/** A network whose servers do what a test says, and that records what was asked. */
+/** A network whose servers react as a test says. It records all requests. */
 export class FakeNetwork {
   readonly requests: FakeRequest[] = [];
   readonly #answer: (url: string, init: FetchInit) => Answer;
@@ -41,7 +41,7 @@ export class FakeNetwork {
     return responseOf(answer, request);
   };
 
-  /** The names of the hosts that were asked, in order. */
+  /** The hosts of all requests, in order. */
   hosts(): string[] {
     return this.requests.map(({ url }) => new URL(url).hostname);
   }

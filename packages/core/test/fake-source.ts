@@ -4,7 +4,7 @@ import type { ChunkRequest, ChunkSource, SourceKind } from "../src/sources/sourc
 import type { SampleObject } from "./sample-object.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 
-/** What a fake source does with one request. */
+/** How a fake source reacts to one request. */
 export type Behaviour = "serve" | "error" | "missing" | "corrupt" | "truncate" | "lengthen" | "hang";
 
 export interface FakeSourceOptions {
@@ -12,24 +12,24 @@ export interface FakeSourceOptions {
   readonly kind?: SourceKind;
   readonly object: SampleObject;
   readonly clock: SimulatedClock;
-  /** Chunks it has; by default those placed in the region of its name. */
+  /** Chunks that it has. Default: those placed in the region of its name. */
   readonly chunks?: readonly number[];
-  /** What is believed of it. Default: mean `ms`, spread 0. */
+  /** Its latency estimate. Default: mean `ms`, spread 0. */
   readonly latency?: LatencyEstimate;
-  /** What it takes; a function sees each request. Default 100. */
+  /** How long a request takes, or a function of the request. Default 100. */
   readonly ms?: number | ((request: ChunkRequest) => number);
   readonly behaviour?: (request: ChunkRequest) => Behaviour;
   readonly updated?: Promise<void>;
 }
 
-/** A source on a simulated clock that records what was asked of it. */
+/** A source on a simulated clock that records its requests. */
 export class FakeSource implements ChunkSource {
   readonly id: string;
   readonly kind: SourceKind;
   readonly requests: { readonly stripe: number; readonly chunk: number; readonly signal: AbortSignal; at: number }[] =
     [];
   readonly released: number[] = [];
-  /** Behaviours other than `serve` that took effect. */
+  /** The behaviours other than `serve` that took effect. */
   readonly faults: Behaviour[] = [];
   readonly #options: FakeSourceOptions;
 
@@ -73,7 +73,7 @@ function answer(behaviour: Behaviour, shard: Uint8Array): Uint8Array {
     case "error":
       throw new TypeError("connection refused");
     case "missing":
-      throw new AgaroseError("CHUNK_MISSING", "the fake source was told to miss");
+      throw new AgaroseError("CHUNK_MISSING", "the fake source lacks the chunk");
     case "corrupt":
       return shard.map((byte, i) => (i === shard.length >> 1 ? byte ^ 1 : byte));
     case "truncate":

@@ -13,16 +13,16 @@ export interface RangeCase {
   readonly expected: RangeAnswer;
 }
 
-/** What an answer is compared by. */
+/** What a test compares of a response. */
 export interface RangeAnswer {
   readonly status: number;
   /** `Content-Range`. */
   readonly contentRange: string | null;
-  /** Bytes [start, end) of the object in the body; undefined where there is no body, or one that tells of an error. */
+  /** Bytes [start, end) of the object in the body; undefined if there is no body or it is an error's. */
   readonly body: readonly [start: number, end: number] | undefined;
 }
 
-/** An object as its clients know it. `bytes` is 600 at least. */
+/** The object under test. `bytes` is at least 600. */
 export interface RangedObject {
   readonly bytes: number;
   readonly etag: string;
@@ -127,7 +127,7 @@ export function rangeCases({ bytes: n, etag, lastModified }: RangedObject): Rang
   ];
 }
 
-/** Requests for an object without a byte: all of them get it whole. */
+/** Returns requests for an empty object. The response to all of them is the whole object. */
 export function emptyObjectCases(): RangeCase[] {
   return ["bytes=0-", "bytes=0-0", "bytes=-1", "bytes=-0", "bytes=5-9"].map((range) => ({
     name: `of an empty object, range: ${range}`,

@@ -9,7 +9,7 @@ export class ReadWorld {
   readonly clock = new SimulatedClock();
   readonly object: SampleObject;
   readonly sources: FakeSource[];
-  /** How often the codec was asked for. */
+  /** How often the codec was loaded. */
   codecLoads = 0;
 
   /** @param optionsOf how the source of region number `i` behaves. */
@@ -35,24 +35,24 @@ export class ReadWorld {
     });
   }
 
-  /** Reads everything that `options` ask for. */
+  /** Returns all bytes of a read. */
   async read(options: Partial<ReadOptions> = {}): Promise<Uint8Array> {
     return this.clock.run(this.open(options).then(({ body }) => collect(body)));
   }
 
-  /** Stripes that were asked for, in the order of their first request. */
+  /** The requested stripes, in the order of their first request. */
   stripesAsked(): number[] {
     const requests = this.sources.flatMap((source) => source.requests);
     return [...new Set(requests.toSorted((a, b) => a.at - b.at || a.stripe - b.stripe).map(({ stripe }) => stripe))];
   }
 
-  /** Requests that were made, over all sources. */
+  /** The number of requests, over all sources. */
   requests(): number {
     return this.sources.reduce((sum, { requests }) => sum + requests.length, 0);
   }
 }
 
-/** All bytes of a body. */
+/** Returns all bytes of a body. */
 export async function collect(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   const reader = body.getReader();

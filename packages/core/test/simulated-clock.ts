@@ -1,6 +1,6 @@
 import type { Clock } from "../src/ports.ts";
 
-/** A clock that moves only when a test says so, and knows every timer that is still set. */
+/** A clock that moves only when a test says so. It counts the timers that are set. */
 export class SimulatedClock implements Clock {
   #now = 0;
   #timers: { readonly at: number; readonly callback: () => void }[] = [];
@@ -22,7 +22,7 @@ export class SimulatedClock implements Clock {
     return this.#timers.length;
   }
 
-  /** Resolves after `ms` on this clock; rejects with the signal's reason once that aborts. */
+  /** Resolves after `ms` on this clock. Rejects with the signal's reason when that aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const cancel = this.after(ms, resolve);
@@ -33,7 +33,7 @@ export class SimulatedClock implements Clock {
     });
   }
 
-  /** Lets `ms` pass, firing what falls due in order, with all promises settled before and after. */
+  /** Lets `ms` pass and fires due timers in order. All promises settle before and after each. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
     await settle();
@@ -41,7 +41,7 @@ export class SimulatedClock implements Clock {
     this.#now = end;
   }
 
-  /** Lets time pass until `promise` is settled, and gives its result. Throws when no timer is left that could do it. */
+  /** Lets time pass until `promise` settles, and returns its result. Throws if no timer is left before. */
   async run<T>(promise: Promise<T>): Promise<T> {
     let settled = false;
     promise.then(

@@ -1,13 +1,14 @@
+/** How a body behaves. */
 export interface StreamOptions {
-  /** What it breaks off with after the last part; it ends without. */
+  /** The error after the last part. Default: it ends. */
   readonly error?: Error | undefined;
-  /** Whether it is a byte stream, as the bodies of most runtimes are. */
+  /** Whether it is a byte stream, as response bodies are in most runtimes. */
   readonly isBytes?: boolean;
   readonly onRead?: () => void;
   readonly onCancel?: (reason: unknown) => void;
 }
 
-/** A body of these parts, one a read. */
+/** Returns a body of these parts, one for each read. */
 export function streamOf(parts: readonly Uint8Array[], options: StreamOptions = {}): ReadableStream<Uint8Array> {
   const { error, isBytes = false, onRead, onCancel } = options;
   // A byte stream takes the buffers of its parts, and refuses empty ones.

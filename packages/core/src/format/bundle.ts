@@ -11,14 +11,17 @@ import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { decodeUtf8, isCount, isText } from "./shape.ts";
 import { checkManifest, CHUNKS_MAX, STRIPE_BYTES_MAX, type ExpectedManifest, type Manifest } from "./manifest.ts";
 
+/** The media type of a bundle. */
 export const BUNDLE_CONTENT_TYPE = "application/vnd.agarose.bundle";
+/** Length of a frame's header. */
 export const FRAME_HEADER_BYTES = 12;
 const FRAME_FORMAT = 1;
-/** The largest payload is a chunk of a (1, m) code, or a plan with a manifest of 8 MiB. */
+/** The largest payload: a chunk of a (1, m) code. A plan, with a manifest of at most 8 MiB, is smaller. */
 const PAYLOAD_BYTES_MAX = STRIPE_BYTES_MAX;
 
 const FRAME_TYPES = ["plan", "chunk", "miss", "end"] as const;
 
+/** One frame of a bundle. */
 export interface Frame {
   readonly type: (typeof FRAME_TYPES)[number];
   readonly stripe: number;
@@ -26,33 +29,33 @@ export interface Frame {
   readonly payload: Uint8Array;
 }
 
-/** What a PoP tells a client before the first chunk. */
+/** What a PoP sends before the first chunk: how to read the object from here. */
 export interface Plan {
   readonly pop: string;
-  /** Number of the configuration in force; grows. */
+  /** Number of the PoP's configuration. It grows with each period. */
   readonly epoch: number;
   readonly version: string;
-  /** Left out when the client asked by this version, because it has it. */
+  /** Absent if the client named this version in its request. */
   readonly manifest?: Manifest;
   /** Chunks that this PoP sends for every stripe asked for, functional ones (index n and above) included. */
   readonly cached: readonly number[];
   readonly regions: readonly PlanRegion[];
   /** Other PoPs that hold chunks of the object. */
   readonly peers?: readonly PlanPeer[];
-  /** Requests beyond k that the PoP advises. */
+  /** How many requests beyond k the PoP advises. */
   readonly delta: number;
-  /** Whether it took a token or a signature to read this: what is not for everybody is not to be kept. */
+  /** Whether the read needed a token or a signature: a client must not store such an object. */
   readonly private?: boolean;
-  /** To be sent back with reports to `POST /v1/telemetry` of this PoP; good for minutes. */
+  /** A token for reports to `POST /v1/telemetry` of this PoP, valid for minutes. */
   readonly telemetry?: string;
 }
 
-/** Another PoP, whose address a client knows from its own configuration, or does not read from. */
+/** Another PoP. A client reads from it if its own configuration has the address. */
 export interface PlanPeer {
   readonly name: string;
   /** Chunks that it holds of every stripe. */
   readonly chunks: readonly number[];
-  /** As seen from the PoP. */
+  /** Mean latency, measured from the PoP. */
   readonly meanMs: number;
   readonly sdMs: number;
 }
@@ -64,21 +67,21 @@ export interface PlanRegion {
   readonly url: string;
   readonly meanMs: number;
   readonly sdMs: number;
-  /** Ask it last. */
+  /** Whether it is down: a client asks it last. */
   readonly down?: boolean;
-  /** Of a private bucket: its chunks can be read by these signatures only. */
+  /** Presigned queries, which a private bucket needs. */
   readonly signed?: SignedChunks;
 }
 
 /** Presigned reads of one object's chunks in one region. */
 export interface SignedChunks {
-  /** How long they are good for, from the plan on. */
+  /** How long they are valid, from the arrival of the plan. */
   readonly seconds: number;
-  /** By chunk, what to put behind `?`. */
+  /** By chunk: the query of its URL, without `?`. */
   readonly queries: Readonly<Record<string, string>>;
 }
 
-/** The header of a frame; a chunk's payload follows it unchanged. */
+/** Returns the header of a frame whose payload has `bytes` bytes. The payload follows it unchanged. */
 export function encodeFrameHeader(type: Frame["type"], stripe: number, chunk: number, bytes: number): Uint8Array {
   const header = new Uint8Array(FRAME_HEADER_BYTES);
   const view = new DataView(header.buffer);
@@ -90,7 +93,7 @@ export function encodeFrameHeader(type: Frame["type"], stripe: number, chunk: nu
   return header;
 }
 
-/** A whole frame in one array. */
+/** Returns a whole frame in one array. */
 export function encodeFrame(type: Frame["type"], stripe: number, chunk: number, payload: Uint8Array): Uint8Array {
   const frame = new Uint8Array(FRAME_HEADER_BYTES + payload.length);
   frame.set(encodeFrameHeader(type, stripe, chunk, payload.length));
@@ -98,6 +101,7 @@ export function encodeFrame(type: Frame["type"], stripe: number, chunk: number, 
   return frame;
 }
 
+/** Returns the frame of a plan. */
 export function encodePlan(plan: Plan): Uint8Array {
   return encodeFrame("plan", 0, 0, new TextEncoder().encode(JSON.stringify(plan)));
 }
@@ -130,7 +134,7 @@ export async function parsePlan(payload: Uint8Array, expected: ExpectedManifest)
   );
 }
 
-/** The frames in `bytes`, which must hold whole frames only: a KV value. Throws BUNDLE_INVALID. */
+/** Returns the frames in `bytes`, which must be whole frames: a KV value. Throws BUNDLE_INVALID. */
 export function parseFrames(bytes: Uint8Array): Frame[] {
   const frames: Frame[] = [];
   let at = 0;
@@ -177,7 +181,7 @@ function isPeer(peer: PlanPeer): boolean {
   return isEstimated(peer) && areChunks(peer.chunks);
 }
 
-/** Whether it has a name and a latency. */
+/** Whether `source` has a name and a latency. */
 function isEstimated(source: PlanRegion | PlanPeer | null): boolean {
   return isText(source?.name) && isDuration(source.meanMs) && isDuration(source.sdMs);
 }

@@ -6,10 +6,10 @@
  */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 
-/** S3 allows object names of 1,024 bytes; our longest prefix and suffix take up to 64 of them. */
+/** The most bytes of an encoded key. S3 allows names of 1,024 bytes; prefix and suffix take up to 64 of them. */
 export const ENCODED_KEY_BYTES_MAX = 960;
 
-/** Returns `key` when it is well-formed; throws KEY_INVALID or KEY_TOO_LONG, saying which rule it breaks. */
+/** Returns `key` if it is well-formed. Throws KEY_INVALID or KEY_TOO_LONG with the rule that it breaks. */
 export function parseKey(key: string): string {
   checkForm(key);
   const bytes = encodeKey(key).length;
@@ -26,14 +26,14 @@ export function parseKey(key: string): string {
 
 /** Percent-encodes each segment of a key, so that only unreserved ASCII and `/` remain. Prefixes stay prefixes. */
 export function encodeKey(key: string): string {
-  // RFC 3986 unreserved characters stay; encodeURIComponent leaves five more, which signatures and shells dislike.
+  // encodeURIComponent leaves five characters that RFC 3986 reserves, which break signatures and shells.
   const escaped = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
   return encodeURIComponent(key)
     .replaceAll("%2F", "/")
     .replace(/[!'()*]/g, escaped);
 }
 
-/** Undoes `encodeKey`. Throws KEY_INVALID when `encoded` is not the encoding of a key. */
+/** Returns the key of `encoded`: the inverse of `encodeKey`. Throws KEY_INVALID if `encoded` is not its result. */
 export function decodeKey(encoded: string): string {
   let key: string;
   try {
@@ -42,21 +42,23 @@ export function decodeKey(encoded: string): string {
     if (error instanceof AgaroseError) throw error;
     throw notEncoded(encoded);
   }
-  // One key has one name: what `encodeKey` would write in another way was not written by it.
+  // One key has one name: other spellings are refused.
   if (encodeKey(key) !== encoded) throw notEncoded(encoded);
   return key;
 }
 
+/** The prefix of all manifests' S3 names. */
 export const MANIFEST_PREFIX = "manifests/";
+/** The prefix of all chunks' S3 names. */
 export const CHUNK_PREFIX = "chunks/";
 const MANIFEST_SUFFIX = "@.json";
 
-/** The S3 name of a key's manifest, in every region. */
+/** Returns the S3 name of a key's manifest, in every region. */
 export function manifestName(key: string): string {
   return `${MANIFEST_PREFIX}${encodeKey(key)}${MANIFEST_SUFFIX}`;
 }
 
-/** The key whose manifest has the S3 name `name`, or undefined when it is not the name of a manifest. */
+/** Returns the key whose manifest has the S3 name `name`, or undefined if no manifest has such a name. */
 export function keyOfManifestName(name: string): string | undefined {
   if (!name.startsWith(MANIFEST_PREFIX) || !name.endsWith(MANIFEST_SUFFIX)) return undefined;
   try {
@@ -76,7 +78,7 @@ export function chunkName(key: string, upload: string, index: number): string {
   return `${chunkNamePrefix(key, upload)}${index}`;
 }
 
-/** The URL of the S3 object `name` below a region's public base URL (`https://host/bucket`). */
+/** Returns the URL of the S3 object `name` below a region's base URL (`https://host/bucket`). */
 export function objectUrl(base: string, name: string): string {
   return `${base.replace(/\/$/, "")}/${encodeKey(name)}`;
 }

@@ -19,7 +19,7 @@ describe("roundRobin", () => {
     ]);
   });
 
-  test("refuses to place anything where no region is configured", () => {
+  test("refuses to place chunks without a region", () => {
     expect(codeOf(() => roundRobin({ k: 3, m: 2 }, [], "key"))).toBe("CONFIG_INVALID");
   });
 });
@@ -49,7 +49,7 @@ describe("survives", () => {
     expect(survives({ k: 1, m: 1 }, ["gone", "region-0"], regionsOf("a"))).toEqual({ regions: 1, providers: 1 });
   });
 
-  test("is what losing every set of regions or providers shows", () => {
+  test("agrees with the loss of every set of regions or providers", () => {
     const layouts = fc
       .record({
         k: fc.integer({ min: 1, max: 6 }),
@@ -81,12 +81,12 @@ describe("checkSurvival", () => {
   const code = { k: 9, m: 3 };
   const placement = roundRobin(code, regions, "");
 
-  test("accepts what is promised, and less", () => {
+  test("accepts a promise that the layout keeps, and a smaller one", () => {
     checkSurvival(code, placement, regions, { regions: 1, providers: 0 });
     checkSurvival(code, placement, regions, { regions: 0, providers: 0 });
   });
 
-  test("refuses what is not kept, with both numbers", () => {
+  test("refuses a promise that the layout does not keep, with both numbers", () => {
     const error = errorOf(() => checkSurvival(code, placement, regions, { regions: 1, providers: 1 }));
     expect(error).toMatchObject({ code: "LAYOUT_UNSAFE", details: { domain: "providers", survives: 0, promised: 1 } });
     expect(error.message).toMatch(/9\+3 over 6 regions survives the loss of 0 providers, 1 is promised/);

@@ -38,7 +38,7 @@ describe("objectAnswer", () => {
     });
   });
 
-  test("tells caches to ask again when the object has no cache headers of its own", () => {
+  test("makes caches revalidate an object without cache headers of its own", () => {
     expect(objectAnswer(plain, new Headers()).headers["cache-control"]).toBe("public, max-age=0, must-revalidate");
   });
 
@@ -85,7 +85,7 @@ describe("objectAnswer", () => {
     expect(answer({ range: "bytes=1000-" }, "HEAD").status).toBe(200);
   });
 
-  test("sends an empty object whole, whatever range is asked for", () => {
+  test("sends an empty object whole for any range", () => {
     for (const range of ["bytes=0-", "bytes=-5", "bytes=0-0", "bytes=7-"]) {
       const { status, headers } = objectAnswer(empty, new Headers({ range }));
       expect({ status, length: headers["content-length"] }).toEqual({ status: 200, length: "0" });
@@ -104,7 +104,7 @@ describe("objectAnswer", () => {
     test("of other versions is answered in full, even when If-Modified-Since says otherwise", () => {
       expect(answer({ "if-none-match": OTHER, "if-modified-since": LATER }).status).toBe(200);
     });
-    test("comes before a range, even one that cannot be met", () => {
+    test("comes before a range, even an unsatisfiable one", () => {
       expect(answer({ "if-none-match": ETAG, range: "bytes=5000-" }).status).toBe(304);
     });
   });
@@ -119,7 +119,7 @@ describe("objectAnswer", () => {
         expect({ status, range }).toEqual({ status: 412, range: undefined });
       });
     }
-    test("is decided before If-None-Match, and makes If-Unmodified-Since count for nothing", () => {
+    test("is decided before If-None-Match, and overrides If-Unmodified-Since", () => {
       expect(answer({ "if-match": OTHER, "if-none-match": ETAG }).status).toBe(412);
       expect(answer({ "if-match": ETAG, "if-unmodified-since": EARLIER }).status).toBe(200);
     });
@@ -144,7 +144,7 @@ describe("objectAnswer", () => {
       expect(answer({ "if-range": LATER, range: "bytes=0-1" }).status).toBe(200);
     });
     for (const date of NO_DATES) {
-      test(`${JSON.stringify(date)} is no date: conditions on it are ignored, a range on it is not sent`, () => {
+      test(`${JSON.stringify(date)} is not a date: conditions ignore it, and If-Range sends everything`, () => {
         expect(answer({ "if-modified-since": date }).status).toBe(200);
         expect(answer({ "if-unmodified-since": date }).status).toBe(200);
         expect(answer({ "if-range": date, range: "bytes=0-1" }).status).toBe(200);
@@ -167,7 +167,7 @@ describe("objectAnswer", () => {
 });
 
 describe("errorAnswer", () => {
-  test("of a range that cannot be met says how long the object is", () => {
+  test("of an unsatisfiable range reports the length of the object", () => {
     const { status, headers } = errorAnswer(errorOf(() => answer({ range: "bytes=1000-" })));
     expect(status).toBe(416);
     expect(headers).toMatchObject({ "content-range": "bytes */1000", "x-agarose-error": "RANGE_UNSATISFIABLE" });
@@ -182,7 +182,7 @@ describe("errorAnswer", () => {
     });
   });
 
-  test("of something that is no error of ours is a defect: 500", () => {
+  test("of any other error is a defect: 500", () => {
     expect(errorAnswer(new TypeError("x is not a function"))).toMatchObject({
       status: 500,
       headers: { "x-agarose-error": "INTERNAL" },
@@ -191,13 +191,13 @@ describe("errorAnswer", () => {
 });
 
 describe("keyInPath", () => {
-  test("decodes what is below the prefix", () => {
+  test("decodes the path below the prefix", () => {
     expect(keyInPath("/ec/photos/%C3%BC%20b.jpg", "/ec/")).toBe("photos/ü b.jpg");
   });
-  test("knows nothing of what is outside the prefix, or the prefix itself", () => {
+  test("returns undefined outside the prefix, and for the prefix itself", () => {
     for (const path of ["/", "/e", "/ec", "/ec/", "/ecx/a", "/x/ec/a"]) expect(keyInPath(path, "/ec/")).toBeUndefined();
   });
-  test("refuses what is not percent-encoded UTF-8", () => {
+  test("refuses a path that is not percent-encoded UTF-8", () => {
     for (const path of ["/ec/%", "/ec/%zz", "/ec/%ff"]) {
       expect(codeOf(() => keyInPath(path, "/ec/"))).toBe("KEY_INVALID");
     }

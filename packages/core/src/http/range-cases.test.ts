@@ -7,8 +7,8 @@ import { sampleObject } from "../../test/sample-object.ts";
 
 const { manifest } = await sampleObject({ k: 2, m: 1, bytes: 1000, stripeBytes: 100 });
 const { manifest: empty } = await sampleObject({ k: 2, m: 1, bytes: 0, stripeBytes: 100 });
-const { headers: told } = objectAnswer(manifest, new Headers());
-const OBJECT = { bytes: 1000, etag: told["etag"]!, lastModified: told["last-modified"]! };
+const { headers: sent } = objectAnswer(manifest, new Headers());
+const OBJECT = { bytes: 1000, etag: sent["etag"]!, lastModified: sent["last-modified"]! };
 
 function answerTo(object: Manifest, { headers, method }: Pick<RangeCase, "headers" | "method">): RangeAnswer {
   try {

@@ -20,7 +20,7 @@ describe("parseRange of 100 bytes", () => {
     "bytes=0-99999999999999999999999": [0, 100],
   };
   for (const [header, [start, end]] of Object.entries(met)) {
-    test(`meets ${header}`, () => expect(parseRange(header, 100)).toEqual({ start, end }));
+    test(`satisfies ${header}`, () => expect(parseRange(header, 100)).toEqual({ start, end }));
   }
 
   for (const header of [
@@ -47,7 +47,7 @@ describe("parseRange of 100 bytes", () => {
   });
 
   for (const header of ["bytes=100-", "bytes=100-200", "bytes=-0", "bytes=99999999999999999999999-"]) {
-    test(`cannot meet ${header}`, () => {
+    test(`refuses ${header}`, () => {
       expect(errorOf(() => parseRange(header, 100))).toMatchObject({
         code: "RANGE_UNSATISFIABLE",
         httpStatus: 416,
@@ -57,7 +57,7 @@ describe("parseRange of 100 bytes", () => {
   }
 });
 
-test("a range that is met is never empty and never outside the object", () => {
+test("a satisfied range is never empty and never outside the object", () => {
   const part = fc.oneof(fc.constant(""), fc.nat(300).map(String));
   fc.assert(
     fc.property(part, part, fc.nat(200), (first, last, bytes) => {
@@ -74,6 +74,6 @@ test("a range that is met is never empty and never outside the object", () => {
   );
 });
 
-test("contentRange counts its last byte in", () => {
+test("contentRange includes the last byte", () => {
   expect(contentRange({ start: 5, end: 7 }, 100)).toBe("bytes 5-6/100");
 });

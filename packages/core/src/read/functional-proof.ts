@@ -8,6 +8,7 @@ import type { Manifest, StripeShape } from "../format/manifest.ts";
 import type { Sha256 } from "../ports.ts";
 import { checkHash, dataShards } from "./stripe-shards.ts";
 
+/** What a proof needs. */
 export interface ProofOptions {
   readonly manifest: Manifest;
   readonly stripe: StripeShape;

@@ -11,16 +11,16 @@ describe("planStripe", () => {
     expect(names(plan(sources))).toEqual(["2 fast", "3 fast", "4 middle", "5 middle", "0 slow", "1 slow"]);
   });
 
-  test("prefers data to parity where both take the same time, because parity costs a decode", () => {
+  test("prefers data to parity if both take the same time, because parity costs a decode", () => {
     expect(names(plan([source("a", 100, [4, 5, 0, 1])]))).toEqual(["0 a", "1 a", "4 a", "5 a"]);
   });
 
-  test("takes every chunk from its best source first, and second sources behind all of them", () => {
+  test("puts the best source of every chunk first, and second sources behind all of them", () => {
     const sources = [source("region", 50, [0, 1, 2]), source("edge", 5, [0, 2], "edge")];
     expect(names(plan(sources))).toEqual(["0 edge", "2 edge", "1 region", "0 region", "2 region"]);
   });
 
-  test("asks sources that failed last: behind second sources of other chunks, too", () => {
+  test("puts sources that failed last, behind second sources of other chunks, too", () => {
     const sources = [
       source("failed", 1, [0, 1], "edge"),
       source("region", 500, [1, 2, 3]),
@@ -36,13 +36,13 @@ describe("planStripe", () => {
     ]);
   });
 
-  test("takes a functional chunk for as good as any other that has to be decoded", () => {
+  test("ranks a functional chunk like any other that must be decoded", () => {
     const sources = [source("far", 100, [0, 1, 4]), source("cache", 10, [6, 255]), source("down", 1, [7])];
     const failed = new Set(["down"]);
     expect(names(plan(sources, failed))).toEqual(["6 cache", "255 cache", "0 far", "1 far", "4 far", "7 down"]);
   });
 
-  test("reads each source's latency anew, and asks whether it has the chunk of this very stripe", () => {
+  test("uses each source's present latency, and whether it has the chunk of this stripe", () => {
     let meanMs = 10;
     const asked: number[] = [];
     const moody: ChunkSource = {
@@ -62,7 +62,7 @@ describe("planStripe", () => {
     expect(new Set(asked)).toEqual(new Set([7]));
   });
 
-  test("spreads the load over sources that are equally good", () => {
+  test("spreads the load over equally good sources", () => {
     const sources = Array.from({ length: 6 }, (_, i) => source(`r${i}`, 100 + i / 10, [i]));
     const random = seededRandom(42);
     const firsts = new Map<string, number>();
@@ -76,7 +76,7 @@ describe("planStripe", () => {
     for (const count of firsts.values()) expect(count).toBeGreaterThan(200);
   });
 
-  test("does not spread it over sources that are worse", () => {
+  test("does not spread the load over worse sources", () => {
     const sources = [source("near", 100, [0, 1, 2, 3]), source("far", 120, [4, 5])];
     const random = seededRandom(1);
     for (let i = 0; i < 100; i++) {
@@ -89,24 +89,24 @@ describe("planStripe", () => {
 describe("startCount", () => {
   const regions = Array.from({ length: 6 }, (_, i) => source(`r${i}`, 100, [i]));
 
-  test("is k + delta where a region is asked", () => {
+  test("is k + delta if a region is among the best k", () => {
     expect(startCount(4, 1, plan(regions))).toBe(5);
     expect(startCount(4, 0, plan(regions))).toBe(4);
   });
 
-  test("is all chunks there are when these are fewer than k + delta", () => {
+  test("is the number of chunks if that is below k + delta", () => {
     expect(startCount(4, 5, plan(regions))).toBe(6);
     expect(startCount(4, 1, plan(regions.slice(0, 3)))).toBe(3);
     expect(startCount(4, 1, [])).toBe(0);
   });
 
-  test("is k where caches have k chunks", () => {
+  test("is k if caches have k chunks", () => {
     expect(
       startCount(4, 1, plan([source("edge", 5, [0, 1, 2], "edge"), source("peer", 20, [3], "peer"), ...regions])),
     ).toBe(4);
   });
 
-  test("does not count a second source of a chunk that is asked for already", () => {
+  test("does not count a second source of a chunk", () => {
     const sources = [source("a", 10, [0, 1, 2, 3]), source("b", 20, [0, 1, 2, 3])];
     expect(startCount(4, 1, plan(sources))).toBe(4);
   });
@@ -119,7 +119,7 @@ describe("planReadMs", () => {
     expect(planReadMs(4, 2, plan(sources))).toBe(40);
   });
 
-  test("is infinite when fewer than k chunks can be had, however many sources offer them", () => {
+  test("is infinite with fewer than k chunks, however many sources offer them", () => {
     const sources = [source("a", 10, [0, 1, 2]), source("b", 20, [0, 1, 2])];
     expect(planReadMs(4, 1, plan(sources))).toBe(Number.POSITIVE_INFINITY);
   });

@@ -2,14 +2,14 @@ import { describe, expect, test } from "vitest";
 import { readKind, serverTiming, type ReadReport, type RequestRecord } from "./read-report.ts";
 
 describe("readKind", () => {
-  test("is where the chunks came from that were used", () => {
+  test("is where the used chunks came from", () => {
     expect(readKind(report([edge(), edge()]))).toBe("edge");
     expect(readKind(report([edge(), region()]))).toBe("mixed");
     expect(readKind(report([region(), region()]))).toBe("origin");
     expect(readKind(report([edge(), { ...edge(), kind: "peer" }]))).toBe("edge");
   });
 
-  test("does not count what was cancelled or not used", () => {
+  test("does not count cancelled or unused chunks", () => {
     const others = [region({ outcome: "cancelled" }), region({ outcome: "unused" }), region({ outcome: "pending" })];
     expect(readKind(report([edge(), ...others]))).toBe("edge");
   });
@@ -20,7 +20,7 @@ describe("readKind", () => {
     expect(readKind(report([region(), edge({ outcome: "failed", error: "CHUNK_CORRUPT" })]))).toBe("degraded");
   });
 
-  test("is not degraded when a cache no longer holds what an older plan said", () => {
+  test("is not degraded when a cache does not hold a chunk any more", () => {
     expect(readKind(report([region(), edge({ outcome: "failed", error: "CHUNK_MISSING" })]))).toBe("origin");
   });
 
@@ -44,7 +44,7 @@ describe("serverTiming", () => {
     ]);
   });
 
-  test("keeps a PoP and a region of the same name apart, and names to what a header may carry", () => {
+  test("distinguishes a PoP and a region of the same name, and replaces characters that a header cannot carry", () => {
     const value = serverTiming(report([edge({ source: "são p\r\n" }), region({ source: "são p\r\n" })]));
     expect(value).toEqual(['edge-s_o_p__;desc="1 chunks";dur=1.0', 'region-s_o_p__;desc="1 chunks";dur=1.0']);
   });

@@ -27,7 +27,7 @@ test("a read of many stripes asks every bucket once while all goes well", async 
   expect(network.requests.every(({ init }) => init.headers!["range"] === undefined)).toBe(true);
 });
 
-test("any faults of the GETs to two regions leave a read whole, and every GET has ended (property)", async () => {
+test("a read survives any faults of the GETs to two regions, and every GET ends (property)", async () => {
   const fate = fc.record<Fate>({
     ms: fc.integer({ min: 1, max: 300 }),
     fault: fc.constantFrom("none", "refuse", "503", "cut", "short", "flip"),

@@ -87,7 +87,7 @@ describe.each([
   // A frame of 37 bytes takes 20 s, and a stripe 80 s.
   ["a PoP's bundle", edgeOn, 20],
 ] as const)("from %s", (_name, sourcesOn, partBytes) => {
-  test("a read whose stripes take longer than the time-out goes on while anything comes", async () => {
+  test("a read whose stripes take longer than the time-out continues while anything comes", async () => {
     const clock = new SimulatedClock();
     const line = { clock, partBytes, silentAfter: Number.POSITIVE_INFINITY };
     expect(await clock.run(read(sourcesOn(line), clock))).toEqual(object.bytes);
@@ -95,7 +95,7 @@ describe.each([
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test("one that nothing comes of any more fails, within two time-outs", async () => {
+  test("a read without any progress fails within two time-outs", async () => {
     const clock = new SimulatedClock();
     const silentAfter = 60;
     const error = await clock.run(rejectionOf(read(sourcesOn({ clock, partBytes, silentAfter }), clock)));

@@ -25,12 +25,12 @@ const long = await sampleObject({ k: 2, m: 1, bytes: 4000, stripeBytes: 100 });
 
 describe("a whole object", () => {
   for (const bytes of [0, 1, 2, 3, 4, 5, 299, 300, 301, 600, 1000]) {
-    test(`of ${bytes} bytes comes as it was put`, async () => {
+    test(`of ${bytes} bytes arrives unchanged`, async () => {
       const world = new ReadWorld(await sampleObject({ k: 4, m: 2, bytes, stripeBytes: 300 }));
       expect(await world.read()).toEqual(pseudoRandomBytes(bytes));
     });
 
-    test(`of ${bytes} bytes comes as it was put when every data chunk is lost that may be`, async () => {
+    test(`of ${bytes} bytes arrives unchanged without as many data chunks as it can lose`, async () => {
       const world = new ReadWorld(await sampleObject({ k: 4, m: 2, bytes, stripeBytes: 300 }), (_, i) => ({
         behaviour: () => (i < 2 ? "error" : "serve"),
       }));
@@ -39,7 +39,7 @@ describe("a whole object", () => {
     });
   }
 
-  test("that is empty asks nobody, and tells its end once", async () => {
+  test("that is empty makes no request and reports its end once", async () => {
     const world = new ReadWorld(await sampleObject({ k: 4, m: 2, bytes: 0, stripeBytes: 300 }));
     const ends: unknown[] = [];
     expect(await world.read({ onEnd: (_, error) => ends.push(error) })).toHaveLength(0);
@@ -53,7 +53,7 @@ describe("a whole object", () => {
     expect(world.codecLoads).toBe(0);
   });
 
-  test("decodes only what is missing", async () => {
+  test("decodes only the missing shards", async () => {
     const world = new ReadWorld(small, (id) => ({ behaviour: () => (id === "r1" ? "error" : "serve") }));
     const { body, report } = await world.clock.run(world.open());
     expect(await world.clock.run(collect(body))).toEqual(small.bytes);
@@ -61,7 +61,7 @@ describe("a whole object", () => {
     expect(report.decoding.shards).toBe(4);
   });
 
-  test("fails with the codec's own error when that cannot be loaded", async () => {
+  test("fails with the codec's own error if the codec cannot be loaded", async () => {
     const world = new ReadWorld(small, (id) => ({ behaviour: () => (id === "r1" ? "error" : "serve") }));
     const error = await rejectionOf(world.read({ codec: () => Promise.reject(new TypeError("no such module")) }));
     expect(error).toMatchObject({ code: "INTERNAL", message: "no such module" });
@@ -115,7 +115,7 @@ test("an object comes from a PoP's bundle and from buckets together, on the runt
 });
 
 describe("functional chunks in a PoP's bundle", () => {
-  test("save as many requests to buckets as there are", async () => {
+  test("save one request to a bucket each", async () => {
     const world = new ReadWorld(small);
     const sources = [bundleOf(small.shard), ...world.sources];
     const { body, report } = await world.clock.run(world.open({ sources, delta: 0 }));
@@ -125,7 +125,7 @@ describe("functional chunks in a PoP's bundle", () => {
     expect(report.decoding.shards).toBe(12);
   });
 
-  test("of which one is corrupt cost one request more, and the read is degraded", async () => {
+  test("cost one more request if one is corrupt, and the read is degraded", async () => {
     const world = new ReadWorld(small);
     const corrupt = (stripe: number, chunk: number): Uint8Array =>
       small.shard(stripe, chunk).map((byte) => (stripe === 2 && chunk === 8 ? byte ^ 0x80 : byte));
@@ -152,13 +152,13 @@ describe("a range", () => {
     expect(world.stripesAsked()).toEqual([1]);
   });
 
-  test("of no bytes asks nobody", async () => {
+  test("of no bytes makes no request", async () => {
     const world = new ReadWorld(small);
     expect(await world.read({ range: { start: 300, end: 300 } })).toHaveLength(0);
     expect(world.requests()).toBe(0);
   });
 
-  test("of any kind gives exactly its bytes, decoded or not", async () => {
+  test("of any kind returns exactly its bytes, decoded or not", async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(1000), fc.nat(1000), fc.boolean(), async (a, b, lossy) => {
         const range = { start: Math.min(a, b), end: Math.max(a, b) };
@@ -171,7 +171,7 @@ describe("a range", () => {
 });
 
 describe("order and memory", () => {
-  test("stripes leave in order though they arrive in another", async () => {
+  test("stripes are delivered in order though they arrive in another", async () => {
     const world = new ReadWorld(small, () => ({ ms: ({ stripe }) => 1000 - 200 * stripe.index }));
     const { body, report } = await world.clock.run(world.open({ windowBytes: 1200, hedge: false }));
     expect(await world.clock.run(collect(body))).toEqual(small.bytes);
@@ -179,14 +179,14 @@ describe("order and memory", () => {
     expect(ends).toEqual([1000, 800, 600, 400]);
   });
 
-  test("reads no further ahead than the window while nobody reads", async () => {
+  test("reads no further ahead than the window while the consumer waits", async () => {
     const world = new ReadWorld(long);
     await world.clock.run(world.open({ windowBytes: 499 }));
     await world.clock.advance(60_000);
     expect(world.stripesAsked()).toEqual([0, 1, 2, 3]);
   });
 
-  test("never holds more stripes than the window, counting the one that is handed over", async () => {
+  test("never holds more stripes than the window, including the one being delivered", async () => {
     const world = new ReadWorld(long);
     const { body } = await world.clock.run(world.open({ windowBytes: 400 }));
     const reader = body.getReader();
@@ -222,7 +222,7 @@ describe("order and memory", () => {
     expect(world.stripesAsked()).toHaveLength(WINDOW_STRIPES_MAX);
   });
 
-  test("tells sources when a stripe is done with, once for each", async () => {
+  test("releases every stripe at its sources, once", async () => {
     const world = new ReadWorld(small);
     await world.read();
     for (const { released } of world.sources) expect(released.toSorted()).toEqual([0, 1, 2, 3]);
@@ -242,7 +242,7 @@ const sharing = (): StripeSharing => {
 const ofStripe = (index: number, { report }: ObjectRead) => report.requests.filter(({ stripe }) => stripe === index);
 
 describe("a read that shares", () => {
-  test("makes no request for what another read gets, and reports it as its own", async () => {
+  test("makes no request for stripes of another read, and reports that one's requests as its own", async () => {
     const share = sharing();
     const world = new ReadWorld(small, (id) => ({ behaviour: () => (id === "r1" ? "error" : "serve") }));
     const reads = [world.open({ share }), world.open({ share, range: { start: 350, end: 620 } })];
@@ -280,7 +280,7 @@ describe("sources that fail", () => {
     expect(again[0]!.at).toBeGreaterThanOrEqual(10_000);
   });
 
-  test("make a read fail when k chunks are left nowhere, before the first byte, with both numbers", async () => {
+  test("make a read fail before the first byte if fewer than k chunks are left, with both numbers", async () => {
     const world = new ReadWorld(small, (_, i) => ({ behaviour: () => (i < 3 ? "error" : "serve") }));
     const ends: unknown[] = [];
     const error = await rejectionOf(world.read({ onEnd: (_, reason) => ends.push(reason) }));
@@ -289,7 +289,7 @@ describe("sources that fail", () => {
     expect(world.clock.pendingTimers).toBe(0);
   });
 
-  test("in the middle of a body error it rather than end it short", async () => {
+  test("in the middle of a body error it and never end it short", async () => {
     const world = new ReadWorld(small, (_, i) => ({
       behaviour: ({ stripe }) => (stripe.index === 2 && i < 3 ? "corrupt" : "serve"),
     }));
@@ -314,7 +314,7 @@ describe("sources that fail", () => {
     expect(read.report.endMs).toBe(world.clock.now());
   });
 
-  test("of any kind, anywhere, leave the exact bytes or an error", async () => {
+  test("of any kind, anywhere, result in the exact bytes or an error", async () => {
     const faulty: Behaviour[] = ["error", "missing", "corrupt", "truncate", "lengthen", "hang"];
     const percent = fc.constantFrom(0, 5, 15, 40);
     const outcomes = { read: 0, failed: 0, faults: 0 };
@@ -344,7 +344,7 @@ describe("sources that fail", () => {
 });
 
 describe("the end of a read", () => {
-  test("leaves no timer and no listener, and is told once", async () => {
+  test("leaves no timer and no listener, and is reported once", async () => {
     const world = new ReadWorld(small);
     const counting = new CountingSignal(new AbortController().signal);
     const ends: [number | undefined, unknown][] = [];
@@ -354,7 +354,7 @@ describe("the end of a read", () => {
     expect(ends).toEqual([[world.clock.now(), undefined]]);
   });
 
-  test("comes with the last byte: nobody has to read on to hear of it", async () => {
+  test("comes with the last byte, without a further read", async () => {
     const world = new ReadWorld(await sampleObject({ k: 1, m: 1, bytes: 10, stripeBytes: 10 }));
     const ends: unknown[] = [];
     const { body } = await world.clock.run(world.open({ onEnd: (_, error) => ends.push(error) }));
@@ -363,7 +363,7 @@ describe("the end of a read", () => {
     expect(ends).toEqual([undefined]);
   });
 
-  test("by a consumer that cancels aborts everything under way", async () => {
+  test("by a consumer that cancels aborts all requests", async () => {
     const world = new ReadWorld(long);
     const counting = new CountingSignal(new AbortController().signal);
     const ends: unknown[] = [];
@@ -401,7 +401,7 @@ describe("the end of a read", () => {
     expect(world.clock.pendingTimers).toBe(0);
   });
 
-  test("by a signal errors the body at once, though stripes are waiting in it", async () => {
+  test("by a signal errors the body at once, even with stripes waiting in it", async () => {
     const world = new ReadWorld(long);
     const abort = new AbortController();
     const { body } = await world.clock.run(world.open({ windowBytes: 400, signal: abort.signal }));

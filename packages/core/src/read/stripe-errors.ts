@@ -36,7 +36,8 @@ export function stripeError(
   return new AgaroseError(
     "READ_TIMEOUT",
     HAS_MESSAGES &&
-      `${what} got ${received} of ${k} chunks in ${reason.timeoutMs} ms (${summary(failures)}): retry, or allow more time`,
+      `${what} got ${received} of ${k} chunks in ${reason.timeoutMs} ms (${summary(failures)}): ` +
+        "retry, or allow more time",
     details,
   );
 }

@@ -7,7 +7,7 @@ import { object, StripeWorld } from "../../test/stripe-world.ts";
 
 const { k } = object.manifest;
 
-test("functional chunks complete a read, and give the k data shards", async () => {
+test("functional chunks complete a read, which returns the k data shards", async () => {
   const world = new StripeWorld({ ms: [50, 60, 500, 500, 500, 500] });
   const caches = cachesOf(world, [6, 9]);
   const shards = await world.read({ sources: [...caches, ...world.sources.slice(0, 6)] });
@@ -17,13 +17,13 @@ test("functional chunks complete a read, and give the k data shards", async () =
   world.expectClean();
 });
 
-test("k functional chunks alone give all of a stripe", async () => {
+test("k functional chunks alone deliver a whole stripe", async () => {
   const world = new StripeWorld();
   expectData(await world.read({ sources: cachesOf(world, [6, 7, 8, 9]) }));
   expect(world.requests()).toBe(4);
 });
 
-test("the codec is not asked for while k chunks with hashes come first", async () => {
+test("the codec is not loaded if k chunks with hashes come first", async () => {
   const world = new StripeWorld({ ms: [5, 6, 7, 8, 500, 500] });
   const caches = cachesOf(world, [6], { ms: 50, latency: { meanMs: 1, sdMs: 0 } });
   const shards = await world.read({ sources: [...caches, ...world.sources], delta: 1, codec: noCodec });
@@ -31,7 +31,7 @@ test("the codec is not asked for while k chunks with hashes come first", async (
   expect(world.outcomes()["cancelled"]).toEqual(["c6"]);
 });
 
-test("a corrupt one is found by what it decodes to with one chunk more, which is asked for at once; the others are used", async () => {
+test("one more chunk, requested at once, shows which functional chunk is corrupt; the others are used", async () => {
   const world = new StripeWorld();
   const caches = cachesOf(world, [6, 7], { behaviour: ({ chunk }) => (chunk === 7 ? "corrupt" : "serve") });
   const shards = await world.read({ sources: [...caches, ...world.sources.slice(0, 6)], delta: 0, hedge: false });
@@ -44,7 +44,7 @@ test("a corrupt one is found by what it decodes to with one chunk more, which is
   world.expectClean();
 });
 
-test("when several are corrupt, all that took part are dropped once one chunk more has not helped", async () => {
+test("all functional chunks of a proof are dropped if one more chunk does not help: several are corrupt", async () => {
   const world = new StripeWorld();
   const caches = cachesOf(world, [6, 7, 8], { behaviour: ({ chunk }) => (chunk === 7 ? "serve" : "corrupt") });
   const shards = await world.read({ sources: [...caches, ...world.sources.slice(0, 6)], delta: 0, hedge: false });
@@ -56,7 +56,7 @@ test("when several are corrupt, all that took part are dropped once one chunk mo
   world.expectClean();
 });
 
-test("where no chunk more can be had, all are dropped, and other sources asked for the same chunks", async () => {
+test("without another chunk all are dropped, and other sources are asked for the same chunks", async () => {
   const world = new StripeWorld();
   const bad = cachesOf(world, [6, 7], { behaviour: ({ chunk }) => (chunk === 7 ? "corrupt" : "serve") });
   const good = world.add({ id: "peer", kind: "peer", chunks: [6, 7], ms: 20 });
@@ -66,7 +66,7 @@ test("where no chunk more can be had, all are dropped, and other sources asked f
   world.expectClean();
 });
 
-test("of s functional chunks one corrupt one costs one request, several cost s, and at most 1 + s decodes (property)", async () => {
+test("of s functional chunks, one corrupt costs 1 request, several cost s, with 1 + s decodes at most (property)", async () => {
   const seen = { none: 0, one: 0, several: 0 };
   const rows = fc.subarray([6, 7, 8, 9], { minLength: 1 });
   const times = fc.array(fc.integer({ min: 10, max: 200 }), { minLength: 6, maxLength: 6 });
@@ -108,7 +108,7 @@ test("the same chunk of another source is tried after a corrupt one", async () =
   expect(world.outcomes()["used"]).toContain("peer");
 });
 
-test("one of a wrong length is dropped before it is decoded", async () => {
+test("a functional chunk of a wrong length is dropped before it is decoded", async () => {
   const world = new StripeWorld();
   const caches = cachesOf(world, [6], { behaviour: () => "truncate" });
   expectShards(await world.read({ sources: [...caches, ...world.sources.slice(0, 6)] }));
@@ -116,7 +116,7 @@ test("one of a wrong length is dropped before it is decoded", async () => {
   expect(world.failures()).toEqual(["c6 CHUNK_WRONG_LENGTH"]);
 });
 
-test("a read that only a corrupt one could complete fails, and says so", async () => {
+test("a read that only a corrupt chunk could complete fails with that reason", async () => {
   const world = new StripeWorld();
   const caches = cachesOf(world, [6], { behaviour: () => "corrupt" });
   const error = await rejectionOf(world.read({ sources: [...caches, ...world.sources.slice(0, 3)] }));
@@ -132,7 +132,7 @@ test("the codec's failure is the read's", async () => {
   world.expectClean();
 });
 
-test("a read that is aborted while it proves ends every request", async () => {
+test("a read that is aborted during a proof ends every request", async () => {
   const world = new StripeWorld();
   const abort = new AbortController();
   const read = rejectionOf(
@@ -145,7 +145,7 @@ test("a read that is aborted while it proves ends every request", async () => {
   world.expectClean();
 });
 
-test("any mixture of sound, lost and corrupt chunks gives the data or an error, never anything else (property)", async () => {
+test("any mixture of sound, lost and corrupt chunks results in the data or an error (property)", async () => {
   const seen = { data: 0, error: 0, dropped: 0 };
   const behaviours = fc.array(fc.constantFrom<Behaviour>("serve", "serve", "corrupt", "error", "missing", "truncate"), {
     minLength: 10,

@@ -20,12 +20,12 @@ describe("readStripe", () => {
     world.expectClean();
   });
 
-  test("gives the bytes of the chunks", async () => {
+  test("returns the bytes of the chunks", async () => {
     const world = new World({});
     for (const [chunk, bytes] of await world.read({})) expect(bytes).toEqual(object.shard(0, chunk));
   });
 
-  test("asks nobody else while all goes as expected", async () => {
+  test("makes no further request while all goes as expected", async () => {
     const world = new World({ ms: [50, 60, 70, 80, 90, 100] });
     await world.read({ delta: 0 });
     expect(world.startsAt(0)).toEqual(["r0", "r1", "r2", "r3"]);
@@ -52,13 +52,13 @@ describe("readStripe", () => {
     });
   }
 
-  test("replaces one failure after another as long as k chunks are left", async () => {
+  test("replaces one failure after another while k chunks are left", async () => {
     const world = new World({ behaviours: { r0: "error", r2: "corrupt" } });
     const shards = await world.read({ delta: 0 });
     expect([...shards.keys()].toSorted()).toEqual([1, 3, 4, 5]);
   });
 
-  test("tells both numbers when fewer than k chunks can be had, as soon as that is certain", async () => {
+  test("reports both numbers as soon as fewer than k chunks are available", async () => {
     const world = new World({
       ms: [50, 60, 70, 5000, 5000, 5000],
       behaviours: { r0: "error", r1: "missing", r2: "corrupt" },
@@ -74,7 +74,7 @@ describe("readStripe", () => {
     world.expectClean();
   });
 
-  test("asks what failed once more when the read would fail otherwise, and no sooner", async () => {
+  test("retries failed sources once, only when the read would otherwise fail", async () => {
     const needed = new World({ failsOnce: ["r0", "r1", "r2"] });
     expect((await needed.read({ delta: 0 })).size).toBe(4);
     expect(needed.failures()).toEqual(["r0 SOURCE_FAILED", "r1 SOURCE_FAILED", "r2 SOURCE_FAILED"]);
@@ -107,7 +107,7 @@ describe("readStripe", () => {
       world.expectClean();
     });
 
-    test("counts the spread in: mean + 3 sd", async () => {
+    test("includes the spread: mean + 3 standard deviations", async () => {
       const world = new World({ behaviours: { r3: "hang" }, latency: { meanMs: 100, sdMs: 20 } });
       await world.read({ delta: 0 });
       expect(world.startsAt(160)).toEqual(["r4"]);
@@ -143,7 +143,7 @@ describe("readStripe", () => {
       expect(world.outcomes()).toEqual({ used: ["r1", "r2", "r3", "other"], unused: ["peer"] });
     });
 
-    test("waits as long again where it may not ask anybody, until it may", async () => {
+    test("waits the same time again while it may not hedge", async () => {
       const world = new World({ behaviours: { r3: "hang", r4: "hang" } });
       const asked: number[][] = [];
       await world.read({ delta: 0, hedge: (bytes, times) => asked.push([bytes, times]) > 0 && times > 1 });
@@ -153,7 +153,7 @@ describe("readStripe", () => {
       world.expectClean();
     });
 
-    test("does not happen when it is switched off", async () => {
+    test("does not happen if it is switched off", async () => {
       const world = new World({ behaviours: { r3: "hang" } });
       const error = await rejectionOf(world.read({ delta: 0, hedge: false, timeoutMs: 5000 }));
       expect(error.code).toBe("READ_TIMEOUT");
@@ -161,7 +161,7 @@ describe("readStripe", () => {
     });
   });
 
-  describe("chunks that turn out to be on their way", () => {
+  describe("chunks of an updated source", () => {
     const late = { ms: [50, 60, 5_000, 6_000, 7_000, 8_000] };
 
     /** A PoP that is believed to hold nothing, until it says at `atMs` that it holds `chunks`. */
@@ -178,7 +178,7 @@ describe("readStripe", () => {
       return { further: [updated.then(plan)], delta: 0, hedge: false };
     }
 
-    test("are used as soon as they come, in place of what was asked for", async () => {
+    test("are used as soon as they come, in place of requested ones", async () => {
       const world = new World(late);
       const shards = await world.read(growing(world, 20, [4, 5]));
       expect([...shards.keys()].toSorted()).toEqual([0, 1, 4, 5]);
@@ -187,7 +187,7 @@ describe("readStripe", () => {
       world.expectClean();
     });
 
-    test("are not replaced when they fail: nobody counted on them", async () => {
+    test("are not replaced when they fail: the read did not plan with them", async () => {
       const world = new World(late);
       await world.read(growing(world, 20, [4, 5], { behaviour: "corrupt" }));
       expect(world.sources.at(-1)!.faults).toEqual(["corrupt", "corrupt"]);
@@ -195,10 +195,10 @@ describe("readStripe", () => {
       world.expectClean();
     });
 
-    describe("in the cache of a peer, which must be asked for them", () => {
+    describe("in the cache of a peer, which take a request", () => {
       const peer = { kind: "peer" as const, ms: 100 };
 
-      test("are asked for, as many as may be, where that is sooner than what is under way", async () => {
+      test("are requested, as many as hedging allows, if they arrive sooner than what is under way", async () => {
         const world = new World(late);
         let left = 1;
         const hedge: Hedge = () => left-- > 0;
@@ -209,7 +209,7 @@ describe("readStripe", () => {
         world.expectClean();
       });
 
-      test("are left alone where what is under way is sooner, until something fails", async () => {
+      test("are not requested if what is under way is sooner, until something fails", async () => {
         const near = { ms: [50, 60, 70, 80] };
         const world = new World(near);
         await world.read({ ...growing(world, 20, [4, 5], peer), hedge: true });
@@ -221,7 +221,7 @@ describe("readStripe", () => {
         failing.expectClean();
       });
 
-      test("are not asked for where no source may be asked beyond the plan", async () => {
+      test("are not requested if hedging is not allowed", async () => {
         const world = new World(late);
         await world.read({ ...growing(world, 20, [4, 5], peer), hedge: false });
         expect(world.requestsOf("pop")).toBe(0);
@@ -229,7 +229,7 @@ describe("readStripe", () => {
       });
     });
 
-    test("are of no interest once the read is over", async () => {
+    test("are ignored after the read", async () => {
       const world = new World({});
       await world.read(growing(world, 200, [4, 5]));
       await world.clock.advance(1_000);
@@ -237,7 +237,7 @@ describe("readStripe", () => {
     });
   });
 
-  test("fails after its time-out with what it had by then, and aborts what is in flight", async () => {
+  test("fails after its time-out, reports what had arrived and aborts what is in flight", async () => {
     const world = new World({ behaviours: { r1: "hang", r2: "hang", r3: "hang", r4: "error", r5: "hang" } });
     const error = await rejectionOf(world.read({ delta: 2, timeoutMs: 1234 }));
     expect(error).toMatchObject({ code: "READ_TIMEOUT", details: { needed: 4, received: 1, timeoutMs: 1234 } });
@@ -258,7 +258,7 @@ describe("readStripe", () => {
     world.expectClean();
   });
 
-  test("starts nothing when its signal is aborted already", async () => {
+  test("makes no request if its signal is aborted already", async () => {
     const world = new World({});
     expect((await rejectionOf(world.read({ signal: AbortSignal.abort() }))).code).toBe("ABORTED");
     expect(world.requests()).toBe(0);
@@ -271,7 +271,7 @@ describe("readStripe", () => {
     expect((await rejectionOf(world.read({ signal }))).code).toBe("READ_TIMEOUT");
   });
 
-  test("does not care for what a source delivers after it was aborted", async () => {
+  test("ignores what a source delivers after its abort", async () => {
     const world = new World({ ms: [50, 60, 70, 80, 90, 100] });
     let hashed = 0;
     const deaf: ChunkSource = {

@@ -24,6 +24,7 @@ import { checkHash } from "./stripe-shards.ts";
  */
 export type Hedge = boolean | ((bytes: number, times: number) => boolean);
 
+/** Which stripe to read, and how. */
 export interface StripeReadOptions {
   readonly manifest: Manifest;
   readonly stripe: StripeShape;

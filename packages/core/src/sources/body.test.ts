@@ -11,7 +11,7 @@ describe.each([
   ["a byte stream", true],
   ["a stream of parts", false],
 ])("BodyReader on %s", (_, isBytes) => {
-  test("gives the same pieces however the body was split (property)", async () => {
+  test("returns the same pieces however the body is split (property)", async () => {
     const cuts = fc.array(fc.nat(BYTES.length), { maxLength: 12 });
     await fc.assert(
       fc.asyncProperty(cuts, fc.array(fc.nat(400), { maxLength: 12 }), async (parts, pieces) => {
@@ -35,7 +35,7 @@ describe.each([
     );
   });
 
-  test("gives every piece in a buffer of its own", async () => {
+  test("returns every piece in a buffer of its own", async () => {
     const reader = new BodyReader(streamOf([BYTES], { isBytes }));
     const [first, second] = [await reader.read(300), await reader.read(500)];
     expect(first.buffer.byteLength).toBe(300);
@@ -48,7 +48,7 @@ describe.each([
     await expect(reader.read(2000)).rejects.toThrow("connection reset");
   });
 
-  test("cancels the body when told to", async () => {
+  test("cancels the body", async () => {
     let cancelled = 0;
     const reader = new BodyReader(streamOf([BYTES], { isBytes, onCancel: () => cancelled++ }));
     await reader.read(10);
@@ -57,7 +57,7 @@ describe.each([
   });
 });
 
-test("readExactly gives the bytes of a body in one array, and takes a body that is not there for an empty one", async () => {
+test("readExactly returns the bytes of a body in one array, and none for a missing body", async () => {
   const none = { status: 200, headers: new Headers(), body: null };
   expect(await readExactly(none, 0, "nothing")).toEqual(new Uint8Array(0));
   expect(await rejectionOf(readExactly(none, 3, "chunk 7"))).toMatchObject({

@@ -7,7 +7,7 @@ import { encodeFrame } from "../format/bundle.ts";
 import { FrameReader } from "./frame-reader.ts";
 
 describe("BundleSource", () => {
-  test("gives each waiter its chunk as the frames come, in any order of asking", async () => {
+  test("delivers chunks as their frames come, in any order of requests", async () => {
     const pop = new FakePop();
     const second = pop.fetch(0, 2);
     const first = pop.fetch(0, 1);
@@ -17,7 +17,7 @@ describe("BundleSource", () => {
     expect(await second).toEqual(pop.payload(0, 2));
   });
 
-  test("keeps what comes before it is asked for", async () => {
+  test("keeps a chunk that comes before its request", async () => {
     const pop = new FakePop();
     const second = pop.fetch(0, 2);
     pop.chunk(0, 1);
@@ -26,7 +26,7 @@ describe("BundleSource", () => {
     expect(await pop.fetch(0, 1)).toEqual(pop.payload(0, 1));
   });
 
-  test("still gives what it kept after the bundle has ended", async () => {
+  test("delivers kept chunks after the bundle has ended", async () => {
     const pop = new FakePop();
     const later = pop.fetch(1, 2);
     pop.chunk(0, 1);
@@ -38,14 +38,14 @@ describe("BundleSource", () => {
     expect((await rejectionOf(pop.fetch(0, 4))).code).toBe("CHUNK_MISSING");
   });
 
-  test("knows a miss for what it is", async () => {
+  test("rejects a miss with its stripe and chunk", async () => {
     const pop = new FakePop();
     const waiter = pop.fetch(2, 1);
     pop.miss(2, 1);
     expect(await rejectionOf(waiter)).toMatchObject({ code: "CHUNK_MISSING", details: { stripe: 2, chunk: 1 } });
   });
 
-  test("gives up on a chunk once a later stripe has begun, because frames come in stripe order", async () => {
+  test("rejects a chunk when a later stripe begins, because frames come in stripe order", async () => {
     const pop = new FakePop();
     const passed = rejectionOf(pop.fetch(0, 1));
     const coming = pop.fetch(1, 1);
@@ -54,7 +54,7 @@ describe("BundleSource", () => {
     expect(await coming).toEqual(pop.payload(1, 1));
   });
 
-  test("does not wait for a chunk of a stripe that is past", async () => {
+  test("rejects a chunk of a passed stripe without reading on", async () => {
     const pop = new FakePop();
     const waiter = pop.fetch(1, 1);
     pop.chunk(1, 1);
@@ -64,7 +64,7 @@ describe("BundleSource", () => {
     expect(pop.pulls).toBe(pulls);
   });
 
-  test("passes over a plan in its frames", async () => {
+  test("skips a plan among its frames", async () => {
     const pop = new FakePop();
     const waiter = pop.fetch(0, 1);
     pop.send(encodeFrame("plan", 0, 0, new Uint8Array(3)));
@@ -72,7 +72,7 @@ describe("BundleSource", () => {
     expect(await waiter).toEqual(pop.payload(0, 1));
   });
 
-  test("reads frames only while somebody waits for one", async () => {
+  test("reads frames only while a request waits", async () => {
     const pop = new FakePop();
     await settle();
     expect(pop.pulls).toBe(0);
@@ -83,7 +83,7 @@ describe("BundleSource", () => {
     expect(pop.queued).toBe(3);
   });
 
-  test("serves who waited while the frames were still pending", async () => {
+  test("serves requests that were made while the frames were pending", async () => {
     const pop = new FakePop({ pending: true });
     const waiter = pop.fetch(0, 1);
     await settle();
@@ -93,7 +93,7 @@ describe("BundleSource", () => {
   });
 
   describe("when an abort comes", () => {
-    test("rejects that waiter only", async () => {
+    test("rejects that request only", async () => {
       const pop = new FakePop();
       const abort = new AbortController();
       const counting = new CountingSignal(abort.signal);
@@ -116,7 +116,7 @@ describe("BundleSource", () => {
       expect((await rejectionOf(pop.fetch(0, 2, abort.signal))).code).toBe("ABORTED");
     });
 
-    test("stops reading when nobody else waits", async () => {
+    test("stops reading when no other request waits", async () => {
       const pop = new FakePop();
       const abort = new AbortController();
       const aborted = rejectionOf(pop.fetch(0, 3, abort.signal));
@@ -130,7 +130,7 @@ describe("BundleSource", () => {
     });
   });
 
-  test("leaves no listener behind a chunk that came", async () => {
+  test("removes its listener when a chunk has come", async () => {
     const pop = new FakePop();
     const counting = new CountingSignal(new AbortController().signal);
     const waiter = pop.fetch(0, 1, counting.signal);
@@ -146,7 +146,7 @@ describe("BundleSource", () => {
       "with garbage": [(pop) => pop.send(new Uint8Array(40).fill(0xee)), "BUNDLE_INVALID"],
     };
     for (const [how, [fail, code]] of Object.entries(failures)) {
-      test(`${how}, tells everybody who waits and who asks later`, async () => {
+      test(`${how}, rejects waiting and later requests`, async () => {
         const pop = new FakePop();
         const waiters = [rejectionOf(pop.fetch(0, 1)), rejectionOf(pop.fetch(3, 2))];
         fail(pop);
@@ -155,7 +155,7 @@ describe("BundleSource", () => {
       });
     }
 
-    test("with garbage, cancels what would follow", async () => {
+    test("with garbage, cancels the body", async () => {
       const pop = new FakePop();
       const waiter = rejectionOf(pop.fetch(0, 1));
       pop.send(new Uint8Array(12).fill(0xee));
@@ -164,7 +164,7 @@ describe("BundleSource", () => {
       expect(pop.cancelled).toBe(true);
     });
 
-    test("before its frames began, tells who waits; and nobody when nobody does", async () => {
+    test("before its first frame, rejects waiting requests, and reports nothing without one", async () => {
       const pop = new FakePop({ pending: true });
       const waiter = rejectionOf(pop.fetch(0, 1));
       pop.refuse(new TypeError("no route"));
@@ -176,7 +176,7 @@ describe("BundleSource", () => {
   });
 
   describe("release", () => {
-    test("drops what was kept for a stripe, and what comes for it later", async () => {
+    test("drops the chunks of a stripe, kept and later ones", async () => {
       const pop = new FakePop();
       const waiter = pop.fetch(1, 1);
       pop.chunk(0, 1);
@@ -205,7 +205,7 @@ describe("BundleSource", () => {
     });
   });
 
-  test("closing cancels the bundle, rejects who waits and keeps nothing", async () => {
+  test("closing cancels the bundle, rejects waiting requests and keeps nothing", async () => {
     const pop = new FakePop();
     const waiter = pop.fetch(0, 2);
     pop.chunk(0, 1);
@@ -218,7 +218,7 @@ describe("BundleSource", () => {
     pop.source.close();
   });
 
-  test("tells when its plan caches more than was believed, and has what was sent before anybody asked", async () => {
+  test("reports when its plan caches more than was believed, and keeps those chunks for later requests", async () => {
     const pop = new FakePop({ cached: [1], pending: true });
     let updated = false;
     void pop.source.updated.then(() => (updated = true));

@@ -26,19 +26,19 @@ function setUp(answer: Answer, proof?: (path: string) => Promise<Record<string, 
 }
 
 describe("PeerSource", () => {
-  test("has what the peer has said to hold, of every stripe", () => {
+  test("has the chunks that the peer reports, of every stripe", () => {
     const { source } = setUp({ status: 200 });
     expect([0, 1, 2, 3].map((chunk) => source.has(7, chunk))).toEqual([false, false, true, false]);
     expect(source).toMatchObject({ id: "lhr", kind: "peer", latency: { meanMs: 60, sdMs: 5 } });
   });
 
-  test("follows what is heard of the peer", () => {
+  test("follows later reports of the peer", () => {
     const { source, held } = setUp({ status: 200 });
     held.splice(0, 1, 0, 1);
     expect([0, 1, 2].map((chunk) => source.has(7, chunk))).toEqual([true, true, false]);
   });
 
-  test("asks for one shard, with what proves who asks", async () => {
+  test("requests one shard, with the caller's credentials", async () => {
     const { network, fetch } = setUp({ status: 200, body: shard }, async (path) => ({ proof: path }));
     expect(await fetch()).toEqual(shard);
     const path = `/v1/chunk/a%20b/%C3%BC.bin?version=${manifest.version}&stripe=1&chunk=2`;
@@ -58,7 +58,7 @@ describe("PeerSource", () => {
     expect((await rejectionOf(setUp(answer).fetch())).code).toBe(code);
   });
 
-  test("rejects with the reason of the abort, and says nothing of the peer", async () => {
+  test("rejects with the reason of the abort, not with a failure of the peer", async () => {
     const { abort, fetch } = setUp("hang");
     const fetching = fetch();
     const reason = new Error("enough");

@@ -16,7 +16,7 @@ describe("RegionSource", () => {
     expect([0, 1, 2, 3].map((chunk) => source.has(9, chunk))).toEqual([false, true, false, false]);
   });
 
-  test("asks for the byte range of its stripe, under the name of the chunk", async () => {
+  test("requests the byte range of its stripe, under the name of the chunk", async () => {
     const { source, network, fetch } = setUp(striped, () => ({ status: 206, body: striped.shard(1, 1) }));
     expect(source.id).toBe("r1");
     expect(await fetch(1)).toEqual(striped.shard(1, 1));
@@ -28,7 +28,7 @@ describe("RegionSource", () => {
     ]);
   });
 
-  test("asks for the whole chunk when the object has one stripe", async () => {
+  test("requests the whole chunk if the object has one stripe", async () => {
     const { network, fetch } = setUp(single, () => ({ status: 200, body: single.shard(0, 1) }));
     expect(await fetch(0)).toEqual(single.shard(0, 1));
     expect(network.requests[0]!.init.headers).toEqual({});
@@ -55,7 +55,7 @@ describe("RegionSource", () => {
     });
   }
 
-  test("does not read the body of a refusal, nor what is longer than it may be", async () => {
+  test("reads neither the body of a refusal nor the rest of one that is too long", async () => {
     for (const answer of [
       { status: 503, body: new Uint8Array(1000) },
       { status: 206, body: new Uint8Array(1000) },
@@ -66,13 +66,13 @@ describe("RegionSource", () => {
     }
   });
 
-  test("says how long a chunk took that arrived", async () => {
+  test("reports the latency of a chunk that arrived", async () => {
     const { fetch, latencies, clock } = setUp(striped, () => ({ status: 206, body: shard, ms: 70 }));
     await clock.run(fetch(1));
     expect(latencies).toEqual([70]);
   });
 
-  test("says nothing of one that was aborted in its expected time, and how late it was after that", async () => {
+  test("reports the time of a late aborted request, and nothing of one that was not late", async () => {
     for (const [after, expected] of [
       [100, []],
       [200, [200]],
@@ -101,14 +101,14 @@ describe("one GET for several stripes", () => {
   const ranges = ({ requests }: FakeNetwork): (string | undefined)[] =>
     requests.map(({ init }) => init.headers!["range"]);
 
-  test("gives them all, and is for all of the chunk when the read is", async () => {
+  test("serves all of them, and requests the whole chunk for a whole read", async () => {
     const { take, network, latencies } = setUp(striped, (init) => ({ ...serve(init), ms: 70 }));
     expect(await take([0, 1, 2], 2)).toEqual(shards);
     expect(ranges(network)).toEqual([undefined]);
     expect(latencies).toEqual([70]);
   });
 
-  test("gives what is asked for later, too, without a request for it", async () => {
+  test("serves later requests without another GET", async () => {
     const { take, network, source } = setUp(striped, serve);
     expect(await take([1], 2)).toEqual([shards[1]]);
     source.release(1);
@@ -116,7 +116,7 @@ describe("one GET for several stripes", () => {
     expect(ranges(network)).toEqual(["bytes=50-124"]);
   });
 
-  test("is not read while nobody waits, and ends when the read does", async () => {
+  test("is not read while no request waits, and ends with the read", async () => {
     const { take, network, source } = setUp(striped, serve);
     await take([0], 2);
     expect(network.requests[0]!.partsRead).toBeLessThan(network.requests[0]!.parts);
@@ -125,14 +125,14 @@ describe("one GET for several stripes", () => {
     expect(network.requests[0]!.init.signal!.aborted).toBe(true);
   });
 
-  test("goes on behind the end of the read for who waits still", async () => {
+  test("continues after the end of the read for requests that wait", async () => {
     const { clock, source, fetch } = setUp(striped, (init) => ({ ...serve(init), ms: 70 }));
     const shared = fetch(0, { lastStripe: 2 });
     source.close();
     expect(await clock.run(shared)).toEqual(shards[0]);
   });
 
-  test("ends when a stripe is over that did not want it", async () => {
+  test("ends when its next stripe is done without it", async () => {
     const { take, network, source } = setUp(striped, serve);
     await take([0], 2);
     source.release(0);
@@ -143,7 +143,7 @@ describe("one GET for several stripes", () => {
     expect(ranges(network)).toEqual([undefined, "bytes=100-124"]);
   });
 
-  test("that lags behind others reads past what nobody waits for any more", async () => {
+  test("that lags behind others reads past unwanted shards", async () => {
     const { clock, fetch, network } = setUp(striped, (init) => ({ ...serve(init), ms: 70 }));
     const abort = new AbortController();
     const overtaken = fetch(0, { lastStripe: 2, signal: abort.signal }).catch((error: unknown) => error);
@@ -166,7 +166,7 @@ describe("one GET for several stripes", () => {
     expect(ranges(network)).toEqual(["bytes=50-124"]);
   });
 
-  test("that lags far behind is given up for a new one", async () => {
+  test("that lags far behind is replaced by a new one", async () => {
     const long = await sampleObject({ k: 2, m: 1, bytes: 1000, stripeBytes: 100 });
     const { fetch, network, clock } = setUp(long, () => "hang");
     const abort = new AbortController();
@@ -182,7 +182,7 @@ describe("one GET for several stripes", () => {
     expect(network.requests[0]!.init.signal!.aborted).toBe(false);
   });
 
-  test("ends at once when all who wait for it have gone and no stripe comes after theirs", async () => {
+  test("ends at once when all requests are aborted and it has no further stripe", async () => {
     const { fetch, network, clock } = setUp(striped, () => "hang");
     const abort = new AbortController();
     const both = [0, 1].map((stripe) => fetch(stripe, { lastStripe: 1, signal: abort.signal }).catch(() => {}));
@@ -192,7 +192,7 @@ describe("one GET for several stripes", () => {
     expect(network.requests.map(({ init }) => init.signal!.aborted)).toEqual([true]);
   });
 
-  test("stays when an earlier stripe turns out to want the chunk, which is asked for alone", async () => {
+  test("continues when an earlier stripe wants the chunk after all, which gets a GET of its own", async () => {
     const { take, network } = setUp(striped, serve);
     expect(await take([1], 2)).toEqual([shards[1]]);
     expect(await take([0], 2)).toEqual([shards[0]]);
@@ -200,14 +200,14 @@ describe("one GET for several stripes", () => {
     expect(ranges(network)).toEqual(["bytes=50-124", "bytes=0-49"]);
   });
 
-  test("that is over leaves what is asked for once more to a request for it alone", async () => {
+  test("that has ended leaves a repeated request to a GET of its own", async () => {
     const { take, network } = setUp(striped, serve);
     expect(await take([0, 1, 2], 2)).toEqual(shards);
     expect(await take([1], 2)).toEqual([shards[1]]);
     expect(ranges(network)).toEqual([undefined, "bytes=50-99"]);
   });
 
-  test("that is cut off in the middle is asked for anew from there, which is no failure", async () => {
+  test("that is cut off in the middle is repeated from there, which is no failure", async () => {
     const cut: Answer = { status: 200, body: new Uint8Array(whole.slice(0, 60)), breaksOff: true };
     const { take, network, latencies } = setUp(striped, (init) => (init.headers!["range"] ? serve(init) : cut));
     expect(await take([0, 1, 2], 2)).toEqual(shards);
@@ -215,7 +215,7 @@ describe("one GET for several stripes", () => {
     expect(latencies).not.toContain(Number.POSITIVE_INFINITY);
   });
 
-  test("that ends early over and over is a failure", async () => {
+  test("that ends early again and again is a failure", async () => {
     const { take, network } = setUp(striped, (init) => {
       const { status, body } = serve(init);
       return { status, body: body!.subarray(0, -1) };
@@ -224,14 +224,14 @@ describe("one GET for several stripes", () => {
     expect(ranges(network)).toEqual([undefined, "bytes=100-124"]);
   });
 
-  test("fails all who wait for it together when nothing of it has come", async () => {
+  test("fails all its requests together if none of it has come", async () => {
     const { fetch, network } = setUp(striped, () => ({ status: 503 }));
     const errors = await Promise.all([0, 1, 2].map((stripe) => rejectionOf(fetch(stripe, { lastStripe: 2 }))));
     expect(errors.map(({ code }) => code)).toEqual(["SOURCE_FAILED", "SOURCE_FAILED", "SOURCE_FAILED"]);
     expect(network.requests).toHaveLength(1);
   });
 
-  test("is for 64 MiB of the object at most", () => {
+  test("covers at most 64 MiB of the object", () => {
     const manifest = { ...striped.manifest, bytes: 1e9, stripeBytes: 16 * 1024 * 1024 };
     const { fetch, network } = setUp({ ...striped, manifest }, () => "hang");
     void fetch(2, { lastStripe: 50 });

@@ -12,6 +12,7 @@ import type { Clock, FetchPort } from "../ports.ts";
 import { ShardStream, type Frames, type ShardName } from "./shard-stream.ts";
 import type { ChunkRequest, ChunkSource } from "./source.ts";
 
+/** What a RegionSource needs. */
 export interface RegionSourceOptions {
   readonly manifest: Manifest;
   readonly region: {
