@@ -2,7 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { text as textOf } from "node:stream/consumers";
-import { AgaroseError } from "@agarose/core";
+import { AgaroseError, isRecord } from "@agarose/core";
 import { solveKnapsack } from "@agarose/solver";
 import type { KnapsackInstance, KnapsackSolution } from "@agarose/solver";
 import type { Command } from "commander";
@@ -124,8 +124,4 @@ function parseMs(text: string): number {
 
 function invalid(message: string, details: Record<string, unknown> = {}): AgaroseError {
   return new AgaroseError("KNAPSACK_INVALID", message, details);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }
