@@ -25,9 +25,9 @@ import {
 import type { Config } from "../config.ts";
 import { currentManifest } from "./manifests.ts";
 import type { Store } from "../store/store.ts";
-import { hashFile } from "./file-hash.ts";
-import type { Encoder } from "./stripe-encoder.ts";
-import { uploadChunks } from "./upload.ts";
+import { hashFile } from "./upload/file-hash.ts";
+import type { Encoder } from "./upload/stripe-encoder.ts";
+import { uploadChunks } from "./upload/upload.ts";
 
 /** A file to store, and how. */
 export interface PutObject {

@@ -7,8 +7,8 @@
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
 import { AgaroseError, BLOCK_BYTES, hashShard, chunkBytes, chunkName, stripeCount } from "@agarose/core";
-import { nodeSha256 } from "./sha256.ts";
-import type { Store } from "../store/store.ts";
+import { nodeSha256 } from "../sha256.ts";
+import type { Store } from "../../store/store.ts";
 import { ChunkUpload, uploadWholeChunk } from "./chunk-upload.ts";
 import { encodeStripe, type Encoder, type StripeLayout } from "./stripe-encoder.ts";
 
