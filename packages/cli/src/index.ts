@@ -8,6 +8,7 @@ export { loadConfig, parseConfig, type Config, type CredentialSource, type Regio
 export { getObject, type GetContext } from "./lib/objects/get-object.ts";
 export { readManifest } from "./lib/objects/manifests.ts";
 export { putObject, type PutContext, type PutObject, type PutResult } from "./lib/objects/put-object.ts";
+export { fileSource, type Source, type SourceReader } from "./lib/objects/upload/file-source.ts";
 export { loadScenario } from "./lib/scenario-file.ts";
 export type { Store } from "./lib/store/store.ts";
 export { openStores } from "./lib/store/stores.ts";

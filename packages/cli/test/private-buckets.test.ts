@@ -21,6 +21,7 @@ import { withSignatures } from "../../sw/src/client/plans/find-plan.ts";
 import { parseConfig } from "../src/lib/config.ts";
 import { loadEncoder } from "../src/lib/context.ts";
 import { putObject, type PutResult } from "../src/lib/objects/put-object.ts";
+import { fileSource } from "../src/lib/objects/upload/file-source.ts";
 import { startS3Endpoint, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { bucketOf, CREDENTIALS, REGIONS, storesOf } from "./world.ts";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -63,7 +64,13 @@ beforeAll(async () => {
   await writeFile(path, body);
   const signal = new AbortController().signal;
   for (const key of KEYS) {
-    const object = { key, path, contentType: "application/octet-stream", headers: {}, force: false };
+    const object = {
+      key,
+      source: fileSource(path),
+      contentType: "application/octet-stream",
+      headers: {},
+      force: false,
+    };
     puts.set(key, await putObject(object, { config, stores, encoder: loadEncoder, nowMs: Date.now, signal }));
   }
   for (const store of stores) store.close();

@@ -15,6 +15,7 @@ import { getObject } from "../src/lib/objects/get-object.ts";
 import { main } from "../src/main.ts";
 import { readManifest } from "../src/lib/objects/manifests.ts";
 import { putObject, type PutContext, type PutObject, type PutResult } from "../src/lib/objects/put-object.ts";
+import { fileSource } from "../src/lib/objects/upload/file-source.ts";
 import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { S3Store } from "../src/lib/store/s3-store.ts";
 import { verifyObject, type ObjectVerdict } from "../src/lib/objects/verify-object.ts";
@@ -79,7 +80,14 @@ export async function startTestWorld(options: WorldOptions = {}) {
     async put(key: string, bytes: Uint8Array, more: Partial<PutObject & PutContext> = {}): Promise<PutResult> {
       const path = join(dir, `upload-${crypto.randomUUID()}`);
       await writeFile(path, bytes);
-      const object = { key, path, contentType: "application/octet-stream", headers: {}, force: false, ...more };
+      const object = {
+        key,
+        source: fileSource(path),
+        contentType: "application/octet-stream",
+        headers: {},
+        force: false,
+        ...more,
+      };
       return putObject(object, { config, stores, encoder: loadEncoder, nowMs: Date.now, signal, ...more });
     },
 

@@ -4,6 +4,7 @@ import type { World } from "@agarose/dev-world";
 import { loadConfig } from "../../lib/config.ts";
 import { loadEncoder, WRITING } from "../../lib/context.ts";
 import { putObject, type PutResult } from "../../lib/objects/put-object.ts";
+import { fileSource } from "../../lib/objects/upload/file-source.ts";
 import { openStores } from "../../lib/store/stores.ts";
 
 /** A file to store. */
@@ -31,7 +32,7 @@ export async function openUploader(world: Pick<World, "config" | "s3Url">): Prom
   const context = { config, stores, encoder: loadEncoder, nowMs: Date.now, signal: abort.signal };
   return {
     put({ key, path, contentType = mime.getType(key) ?? "application/octet-stream", headers = {} }) {
-      return putObject({ key, path, contentType, headers, force: false }, context);
+      return putObject({ key, source: fileSource(path), contentType, headers, force: false }, context);
     },
     close() {
       abort.abort();

@@ -11,6 +11,7 @@ import { mapPool } from "../../lib/pool.ts";
 import { startProgress, type Progress } from "../../lib/progress.ts";
 import { collectInputs, spoolStdin, STDIN, type InputFile, type SkippedEntry } from "./inputs.ts";
 import { putObject, type PutResult } from "../../lib/objects/put-object.ts";
+import { fileSource } from "../../lib/objects/upload/file-source.ts";
 
 interface PutOptions extends GlobalOptions {
   readonly key?: string;
@@ -81,7 +82,13 @@ async function putFile(
   const spooled = path === STDIN ? await spoolStdin(process.stdin, context.signal) : undefined;
   try {
     const contentType = options.contentType ?? mime.getType(key) ?? CONTENT_TYPE_DEFAULT;
-    const object = { key, path: spooled?.path ?? path, contentType, headers, force: options.force ?? false };
+    const object = {
+      key,
+      source: fileSource(spooled?.path ?? path),
+      contentType,
+      headers,
+      force: options.force ?? false,
+    };
     return await putObject(object, { ...context, nowMs: Date.now, onBytes: (_pass, bytes) => progress.add(bytes) });
   } catch (error) {
     if (context.signal.aborted) throw error;

@@ -1,13 +1,14 @@
 /**
  * Restores a damaged object from what is left of it.
  */
-import { open, rm } from "node:fs/promises";
+import { appendFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Codec, Manifest } from "@agarose/core";
 import { getObject } from "../../lib/objects/get-object.ts";
 import { storeManifest } from "../../lib/objects/put-object.ts";
 import type { Encoder } from "../../lib/objects/upload/stripe-encoder.ts";
 import { uploadChunks } from "../../lib/objects/upload/upload.ts";
+import { fileSource } from "../../lib/objects/upload/file-source.ts";
 import { makeTempFolder } from "../../lib/owned-files.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { checkManifests, verifyObject, type ObjectVerdict } from "../../lib/objects/verify-object.ts";
@@ -57,9 +58,11 @@ async function rewriteChunks(manifest: Manifest, chunks: readonly number[], cont
   const { stores, signal } = context;
   const folder = await makeTempFolder("repair");
   try {
-    const file = await open(join(folder, "object"), "wx+");
+    const path = join(folder, "object");
+    await writeFile(path, "", { flag: "wx" });
+    await getObject(manifest, undefined, (part) => appendFile(path, part), context);
+    const file = await fileSource(path).open();
     try {
-      await getObject(manifest, undefined, (part) => file.write(part), context);
       await uploadChunks({
         key: manifest.key,
         upload: manifest.upload,

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { loadEncoder } from "../context.ts";
 import { readManifest } from "./manifests.ts";
 import { putObject } from "./put-object.ts";
+import { fileSource } from "./upload/file-source.ts";
 import {
   chunkPlace,
   CREDENTIALS,
@@ -85,7 +86,7 @@ describe("what was put is what is got", () => {
     const file = await open(path, "r+");
     await file.write("end", 299_997);
     await file.close();
-    const object = { key: "sparse", path, contentType: "x/y", headers: {}, force: false };
+    const object = { key: "sparse", source: fileSource(path), contentType: "x/y", headers: {}, force: false };
     const config = { ...world.config, stripeBytes: 10_000 };
     await putObject(object, { ...world, config, encoder: loadEncoder, nowMs: Date.now, signal });
     expect((await world.get("sparse")).equals(await readFile(path))).toBe(true);
@@ -204,7 +205,7 @@ describe("versions", () => {
       changed = true;
       return loadEncoder();
     };
-    const object = { key: "changing", path, contentType: "x/y", headers: {}, force: false };
+    const object = { key: "changing", source: fileSource(path), contentType: "x/y", headers: {}, force: false };
     const put = putObject(object, { ...world, encoder, nowMs: Date.now, signal });
     await expect(put).rejects.toMatchObject({ code: "FILE_UNREADABLE", message: expect.stringContaining("changed") });
     expect(changed).toBe(true);
@@ -335,7 +336,7 @@ describe("refused before anything is stored", () => {
   test("a folder and a file that is not there", async () => {
     const put = (path: string) =>
       putObject(
-        { key: "k", path, contentType: "x/y", headers: {}, force: false },
+        { key: "k", source: fileSource(path), contentType: "x/y", headers: {}, force: false },
         { ...world, encoder: loadEncoder, nowMs: Date.now, signal },
       );
     await expect(put(world.dir)).rejects.toMatchObject({ code: "FILE_UNREADABLE" });

@@ -2,7 +2,6 @@
  * Puts one file as one object: hash, encode, upload, and last the manifest, which makes the new version visible.
  */
 import { randomBytes } from "node:crypto";
-import { open, type FileHandle } from "node:fs/promises";
 import {
   AgaroseError,
   BLOCK_BYTES,
@@ -18,21 +17,24 @@ import {
   stripeCount,
   systemSha256,
   toAgaroseError,
+  type Clock,
   type Manifest,
   type ManifestDraft,
+  type Random,
   type Signer,
 } from "@agarose/core";
 import type { Config } from "../config.ts";
 import { currentManifest } from "./manifests.ts";
 import type { Store } from "../store/store.ts";
 import { hashFile } from "./upload/file-hash.ts";
+import type { Source } from "./upload/file-source.ts";
 import type { Encoder } from "./upload/stripe-encoder.ts";
 import { uploadChunks } from "./upload/upload.ts";
 
-/** A file to store, and how. */
+/** What to store, and how. */
 export interface PutObject {
   readonly key: string;
-  readonly path: string;
+  readonly source: Source;
   readonly contentType: string;
   /** Response headers of the object (`HEADERS_ALLOWED`). */
   readonly headers: Readonly<Record<string, string>>;
@@ -45,7 +47,12 @@ export interface PutContext {
   readonly config: Config;
   readonly stores: readonly Store[];
   readonly encoder: () => Promise<Encoder>;
+  /** The time of day, for `modified`. */
   readonly nowMs: () => number;
+  /** Timers of waits and deadlines. Default: the system's. */
+  readonly clock?: Clock;
+  /** Spreads waits of writers that meet. Default: `Math.random`. */
+  readonly random?: Random;
   /** Signs manifests as the publisher. Default: they stay unsigned. */
   readonly sign?: Signer;
   /** 32 hex digits that no other put ever uses. Default: at random. */
@@ -83,7 +90,7 @@ export async function putObject(object: PutObject, context: PutContext): Promise
   parseKey(object.key);
   const placement = roundRobin(config.code, config.regions, object.key);
   checkSurvival(config.code, placement, config.regions, config.survive);
-  const file = await openFile(object.path);
+  const file = await object.source.open();
   try {
     const current = await storedManifest(object.key, context);
     const hash = await hashFile(file, signal, (bytes) => onBytes?.("hash", bytes));
@@ -205,17 +212,4 @@ function refuseOversize(layout: { bytes: number; stripeBytes: number; k: number;
     `a chunk of this object would have ${chunk} bytes, S3 takes ${CHUNK_BYTES_MAX} in one put: use a larger k`,
     { chunkBytes: chunk, max: CHUNK_BYTES_MAX },
   );
-}
-
-async function openFile(path: string): Promise<FileHandle> {
-  let file: FileHandle | undefined;
-  try {
-    file = await open(path);
-    if ((await file.stat()).isFile()) return file;
-  } catch (error) {
-    await file?.close();
-    throw new AgaroseError("FILE_UNREADABLE", `${path} cannot be read: ${(error as Error).message}`, { path }, error);
-  }
-  await file.close();
-  throw new AgaroseError("FILE_UNREADABLE", `${path} is not a file: put a file, a folder or - for stdin`, { path });
 }

@@ -2,10 +2,9 @@
  * Reads a file stripe by stripe and encodes the n shards of each.
  */
 import type { Hash } from "node:crypto";
-import type { FileHandle } from "node:fs/promises";
 import { stripeShape, type Code } from "@agarose/core";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
-import { readAt } from "./file-hash.ts";
+import type { SourceReader } from "./file-source.ts";
 
 /** The code of an object and its length. */
 export interface StripeLayout extends Code {
@@ -18,7 +17,7 @@ export type Encoder = Pick<EncoderPool, "encode">;
 
 /** Encodes the shards `wanted` of stripe `index`, and adds the bytes read to `hash` in the order of the file. */
 export async function encodeStripe(
-  file: FileHandle,
+  file: SourceReader,
   layout: StripeLayout,
   index: number,
   wanted: readonly number[],
@@ -29,7 +28,7 @@ export async function encodeStripe(
   const { start, dataBytes, shardBytes } = stripeShape(layout, index);
   // Zeroed, because the padding after the data is part of the code.
   const data = new Uint8Array(k * shardBytes);
-  const { bytesRead } = await readAt(file, data.subarray(0, dataBytes), start);
+  const bytesRead = await file.read(data.subarray(0, dataBytes), start);
   hash.update(data.subarray(0, bytesRead));
   const rows = wanted.filter((chunk) => chunk >= k);
   const encoded = await encoder.encode(data, k, rows);

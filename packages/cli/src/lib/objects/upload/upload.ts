@@ -5,11 +5,11 @@
  * changes in between therefore completes no chunk, and every chunk of a version has the bytes that the version names.
  */
 import { createHash } from "node:crypto";
-import type { FileHandle } from "node:fs/promises";
 import { AgaroseError, BLOCK_BYTES, hashShard, chunkBytes, chunkName, stripeCount } from "@agarose/core";
 import { nodeSha256 } from "../sha256.ts";
 import type { Store } from "../../store/store.ts";
 import { ChunkUpload, uploadWholeChunk } from "./chunk-upload.ts";
+import type { SourceReader } from "./file-source.ts";
 import { encodeStripe, type Encoder, type StripeLayout } from "./stripe-encoder.ts";
 
 /** What `uploadChunks` uploads, and where to. */
@@ -19,7 +19,7 @@ export interface UploadInput {
   readonly upload: string;
   /** `blockBytes` of the manifest. Default: that of new objects. */
   readonly blockBytes?: number;
-  readonly file: FileHandle;
+  readonly file: SourceReader;
   readonly layout: StripeLayout & { readonly sha256: string };
   /** The store of each of the n chunks. */
   readonly stores: readonly Store[];

@@ -1,0 +1,66 @@
+/**
+ * The bytes that a put stores, wherever they come from.
+ */
+import { open, type FileHandle } from "node:fs/promises";
+import { AgaroseError } from "@agarose/core";
+
+/** Bytes to store. A put opens them once and reads them from the start at least twice, so they must not change. */
+export interface Source {
+  /** Throws FILE_UNREADABLE. */
+  open(): Promise<SourceReader>;
+}
+
+/** An open source. */
+export interface SourceReader {
+  /** Fills `target` from `position` on, and returns how many bytes it read: fewer only at the end. FILE_UNREADABLE. */
+  read(target: Uint8Array, position: number): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** The file at `path`. */
+export function fileSource(path: string): Source {
+  return { open: async () => new FileReader(await openFile(path)) };
+}
+
+class FileReader implements SourceReader {
+  readonly #file: FileHandle;
+
+  constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  async read(target: Uint8Array, position: number): Promise<number> {
+    let filled = 0;
+    while (filled < target.length) {
+      const bytesRead = await this.#readOnce(target, filled, position + filled);
+      if (bytesRead === 0) break;
+      filled += bytesRead;
+    }
+    return filled;
+  }
+
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+
+  async #readOnce(target: Uint8Array, offset: number, position: number): Promise<number> {
+    try {
+      return (await this.#file.read(target, offset, target.length - offset, position)).bytesRead;
+    } catch (error) {
+      throw new AgaroseError("FILE_UNREADABLE", `the file cannot be read: ${(error as Error).message}`, {}, error);
+    }
+  }
+}
+
+async function openFile(path: string): Promise<FileHandle> {
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path);
+    if ((await file.stat()).isFile()) return file;
+  } catch (error) {
+    await file?.close();
+    throw new AgaroseError("FILE_UNREADABLE", `${path} cannot be read: ${(error as Error).message}`, { path }, error);
+  }
+  await file.close();
+  throw new AgaroseError("FILE_UNREADABLE", `${path} is not a file: put a file, a folder or - for stdin`, { path });
+}
