@@ -1,5 +1,5 @@
 /**
- * What is told of every read on `new BroadcastChannel("agarose")`: enough to draw a waterfall. All times are milliseconds
+ * The events of every read on `new BroadcastChannel("agarose")`: enough to draw a waterfall. All times are milliseconds
  * since the read began, but for `at`, which is milliseconds since 1970.
  */
 import type { ErrorCode, ReadKind, RequestRecord } from "@agarose/core";
@@ -27,7 +27,7 @@ export interface PlanEvent {
   readonly ms: number;
   /**
    * `known`: remembered from an earlier read; `edge`: from a PoP; `region`: put together from a bucket's
-   * manifest; `kept`: from an earlier visit, because nobody answered.
+   * manifest; `kept`: from an earlier visit, because no source answered.
    */
   readonly from: "known" | "edge" | "region" | "kept";
   /** The PoP that is asked for cached chunks, if any. */

@@ -7,7 +7,7 @@ export interface ReadSummary {
   readonly start: ReadStartEvent;
   /** The last one, where an object changed in between. */
   readonly plan?: PlanEvent;
-  /** By their number; each as it was told last. */
+  /** By number; the latest event of each. */
   readonly requests: readonly RequestEvent[];
   readonly end?: ReadEndEvent;
 }

@@ -71,7 +71,7 @@ export class OfflineStore implements ObjectStore {
   learn(key: string, plan: FullPlan): void {
     const current = stripePrefix(plan.manifest);
     void this.#entries.deleteWhere((name) => name.startsWith(keyPrefix(key)) && !name.startsWith(current));
-    // What a plan says of the network is old by the time that nobody answers. What it says of the object remains.
+    // When no source answers, what a plan says about the network is old. What it says about the object still holds.
     const { pop, epoch, version, manifest, delta } = plan;
     const regions = plan.regions.filter(({ signed }) => !signed);
     const kept: FullPlan = { pop, epoch, version, manifest, delta, regions, cached: [] };

@@ -19,7 +19,7 @@ export interface FetchObjectOptions {
   readonly priority?: Priority;
   /** Opens private keys: goes to the PoPs as `Authorization: Bearer`, and to no bucket. */
   readonly token?: string;
-  /** Told after every piece. `totalBytes` is undefined when the length is not known beforehand. */
+  /** Called after every piece. `totalBytes` is undefined when the length is not known beforehand. */
   readonly onProgress?: (progress: { readonly bytes: number; readonly totalBytes: number | undefined }) => void;
   /** Where to read from where no service worker answers; see `createClient`. */
   readonly client?: ObjectClient;
@@ -27,7 +27,7 @@ export interface FetchObjectOptions {
   readonly prefix?: string;
 }
 
-/** As a header (RFC 9218), because a service worker is not told the priority of a fetch. */
+/** As a header (RFC 9218), because a service worker cannot see the priority of a fetch. */
 const URGENCY = { high: { priority: "u=1" }, low: { priority: "u=5" }, auto: {} } as const;
 
 /**
@@ -91,10 +91,10 @@ async function viaWorker(key: string, headers: Headers, options: FetchObjectOpti
 }
 
 async function errorOf(response: Response, key: string): Promise<AgaroseError> {
-  type Told = { error?: { code?: ErrorCode; message?: string; details?: Record<string, unknown> } };
-  const told = (await response.json().catch(() => undefined)) as Told | undefined;
+  type ErrorBody = { error?: { code?: ErrorCode; message?: string; details?: Record<string, unknown> } };
+  const body = (await response.json().catch(() => undefined)) as ErrorBody | undefined;
   const { status } = response;
-  const { code = "SOURCE_FAILED", message = `${key} was answered with ${status}`, details } = told?.error ?? {};
+  const { code = "SOURCE_FAILED", message = `${key} was answered with ${status}`, details } = body?.error ?? {};
   // A worker without messages sends the code in place of one.
   const words = message === code ? `${key}: ${explainError(code)} Details: ${JSON.stringify(details)}` : message;
   return new AgaroseError(code, words, { ...details, status });

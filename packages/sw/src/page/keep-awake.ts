@@ -7,7 +7,7 @@ import { onRead } from "./on-read.ts";
 import type { ReadEvent } from "../events/read-events.ts";
 
 const EVERY_MS = 10_000;
-/** A read that nothing was heard of for so long is over: its worker was ended. */
+/** A read without an event for this long is over: the browser has ended its worker. */
 const SILENT_MS = 120_000;
 
 /** Sends the worker in charge a message now and then, while reads of this origin are under way. */
@@ -16,21 +16,21 @@ export function keepAwake(
   listen: (listener: (event: ReadEvent) => void) => void = onRead,
   clock: Clock = systemClock,
 ): void {
-  /** By read: when it was last heard of. */
-  const heardAtMs = new Map<string, number>();
+  /** Time of the latest event, by read. */
+  const lastEventMs = new Map<string, number>();
   let isSet = false;
   const set = (): void => {
-    isSet = heardAtMs.size > 0;
+    isSet = lastEventMs.size > 0;
     if (isSet) clock.after(EVERY_MS, remind);
   };
   const remind = (): void => {
-    for (const [read, atMs] of heardAtMs) if (clock.now() - atMs > SILENT_MS) heardAtMs.delete(read);
-    if (heardAtMs.size > 0) container.controller?.postMessage({ agarose: "stay-awake" });
+    for (const [read, atMs] of lastEventMs) if (clock.now() - atMs > SILENT_MS) lastEventMs.delete(read);
+    if (lastEventMs.size > 0) container.controller?.postMessage({ agarose: "stay-awake" });
     set();
   };
   listen(({ type, read }) => {
-    if (type === "read-end") heardAtMs.delete(read);
-    else heardAtMs.set(read, clock.now());
+    if (type === "read-end") lastEventMs.delete(read);
+    else lastEventMs.set(read, clock.now());
     if (!isSet) set();
   });
 }

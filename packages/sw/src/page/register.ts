@@ -14,18 +14,18 @@ export interface RegisterOptions {
   readonly type?: WorkerType;
   /** Paths that the worker controls. The browser's default is the folder of its file. */
   readonly scope?: string;
-  /** Fail when the worker has not taken control after so long. Default 20,000 ms. */
+  /** Rejects when the worker has not taken control after this time. Default 20,000 ms. */
   readonly timeoutMs?: number;
   /**
    * Whether to have the worker take control of this page now. With `false` it is enough that it is active: it controls the page
    * when that is loaded the next time. Default true, unless the worker's URL says `claim=no`.
    */
   readonly claim?: boolean;
-  /** Told when a newer worker has been installed and waits; call `activate` to let it take over at once. */
+  /** Called when a newer worker is installed and waits. Call `activate` to let it take over at once. */
   readonly onUpdate?: (activate: () => void) => void;
   /**
-   * Told when what the server sends is not what belongs to this page, but the worker goes on all the same: a drop-in file of
-   * another version, altered or missing, or an unsound configuration. Writes a warning to the console by default.
+   * Called when the installed worker keeps working but the server's files do not match: a drop-in file of another version, altered
+   * or missing, or an invalid configuration. Writes a warning to the console by default.
    */
   readonly onStale?: (problem: AgaroseError) => void;
   /** Write a line to the console for every read. Default: whether `localStorage` has an item `agarose-debug`. */
@@ -77,7 +77,7 @@ export async function register(
   });
   if (!keptAwake.has(container)) keepAwake(container);
   keptAwake.add(container);
-  // Nobody waits for this: the worker works, and the file matters for the next visit.
+  // In the background: the worker works, and the file matters for the next visit.
   if (isDropIn) void problemOf(href).then((problem) => problem && onStale(problem));
   return registration;
 }
@@ -157,13 +157,13 @@ function isUnreachable({ cause }: AgaroseError): boolean {
 }
 
 function watchUpdates(registration: ServiceWorkerRegistration, onUpdate: (activate: () => void) => void): void {
-  const tell = (worker: ServiceWorker): void => onUpdate(() => worker.postMessage({ agarose: "skip-waiting" }));
+  const report = (worker: ServiceWorker): void => onUpdate(() => worker.postMessage({ agarose: "skip-waiting" }));
   const watch = (worker: ServiceWorker): void => {
     worker.addEventListener("statechange", () => {
-      if (worker.state === "installed" && registration.active) tell(worker);
+      if (worker.state === "installed" && registration.active) report(worker);
     });
   };
-  if (registration.waiting && registration.active) tell(registration.waiting);
+  if (registration.waiting && registration.active) report(registration.waiting);
   if (registration.installing) watch(registration.installing);
   registration.addEventListener("updatefound", () => {
     if (registration.installing) watch(registration.installing);

@@ -1,6 +1,6 @@
 /**
  * A response whose body outlives its worker: where it breaks off (the browser has ended the worker, or its reads failed) or
- * ends short, the rest is asked for and goes on in the same body.
+ * ends short, the page asks for the rest and appends it to the same body.
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 

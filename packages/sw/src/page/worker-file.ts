@@ -1,6 +1,6 @@
 /**
  * The handshake between a page and the worker file that its app serves: the file's first line says which version it is and
- * what its other bytes hash to, so that a page can tell a stale, an altered or a missing file.
+ * what its other bytes hash to, so that a page can recognise a stale, altered or missing file.
  */
 import { AgaroseError } from "@agarose/core";
 
@@ -59,7 +59,7 @@ async function checksum(script: string): Promise<string> {
 function wrong(url: string, problem: string, what: string, details: Record<string, unknown>): AgaroseError {
   return new AgaroseError(
     "CONFIG_INVALID",
-    `service worker ${url} ${what}: copy the file anew with \`npx agarose init\` and serve it as it is`,
+    `service worker ${url} ${what}: write the file again with \`npx agarose init\` and serve it unchanged`,
     { url, problem, ...details },
   );
 }

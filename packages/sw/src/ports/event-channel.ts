@@ -1,5 +1,5 @@
 /**
- * Tells read events to whoever listens on the channel.
+ * Sends read events on the broadcast channel.
  */
 import { CHANNEL, type ReadEvent } from "../events/read-events.ts";
 

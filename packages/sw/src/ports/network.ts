@@ -1,6 +1,6 @@
 /**
  * The client's network in a browser: no cookies, no HTTP cache (chunks are verified and kept by ourselves or not at all),
- * no redirects to hosts that nobody configured.
+ * no redirects to hosts outside the configuration.
  */
 import type { FetchPort } from "@agarose/core";
 import type { TelemetryReport } from "../client/telemetry.ts";
@@ -12,7 +12,7 @@ export function fetchPort(fetch: typeof globalThis.fetch): FetchPort {
   return (url, init) => fetch(url, { ...init, ...POLICY });
 }
 
-/** Sends a report as a simple request; nobody waits for it and nobody hears of its failure. */
+/** Sends a report as a simple request, without waiting and without reporting failure. */
 export function telemetryPost(fetch: typeof globalThis.fetch): (url: string, report: TelemetryReport) => void {
   return (url, report) => {
     const body = JSON.stringify(report);

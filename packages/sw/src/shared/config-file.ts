@@ -1,6 +1,6 @@
 /**
  * The configuration file of a worker, kept in Cache Storage: a worker that the browser restarts reads at once by the copy
- * it has, and fetches the file anew behind that.
+ * it has, and fetches the file again in the background.
  */
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "@agarose/core";
 import { checkPrefix, parseConfig, type ClientConfig, type ConfigFile, type ConfigSource } from "./config.ts";
@@ -13,7 +13,7 @@ export interface ConfigPorts {
 }
 
 /**
- * The configuration of a worker that starts. Where it comes from a copy that turns out to be outdated, `onChange` is told.
+ * The configuration of a worker that starts. If it comes from an outdated copy, `onChange` gets the new one later.
  * Rejects with CONFIG_INVALID when there is neither a sound file nor a sound copy.
  */
 export async function loadConfig(

@@ -24,11 +24,11 @@ export interface ClientConfig {
   readonly prefix: string;
   /** In order of preference until their round trips have been measured. */
   readonly pops: readonly Endpoint[];
-  /** The buckets as last known; lets reads go on while no PoP answers. */
+  /** The buckets. With them, reads continue while no PoP answers. */
   readonly regions: readonly Endpoint[];
   /** Requests beyond k; what the PoP advises when left out. */
   readonly delta?: number;
-  /** How much of what was read to keep for when nobody answers. For the files named `offline` alone. */
+  /** How many bytes of read objects to store for offline reads. Only workers with a store support it. */
   readonly offline?: { readonly bytes: number };
   /** Keys of the publishers whose manifests are used: `ed25519:` and base64 of 32 bytes. */
   readonly publicKeys?: readonly string[];
@@ -73,13 +73,13 @@ export const PREFIX_DEFAULT = "/ec/";
  * the field.
  */
 export function parseConfig(input: unknown, base: string): ClientConfig {
-  // Of what is no object nothing is set.
+  // A non-object leaves every field undefined.
   const { prefix, pops, regions, delta, offline, publicKeys } = Object(input) as Record<keyof ClientConfig, unknown>;
   const config = {
     prefix: parsePrefix(prefix ?? PREFIX_DEFAULT),
     pops: parseEndpoints("pops", pops ?? [], base),
     regions: parseEndpoints("regions", regions ?? [], base),
-    // Whoever keeps it checks it.
+    // The store checks it.
     ...(offline === undefined ? {} : { offline: offline as { bytes: number } }),
     ...(publicKeys === undefined ? {} : { publicKeys: publicKeys as string[] }),
   };

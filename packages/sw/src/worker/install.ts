@@ -45,7 +45,7 @@ export interface InstallOptions extends WorkerOptions {
 /** With the default filled in: who has one of its own need not carry the other. */
 export type WiredOptions = InstallOptions & Required<Pick<InstallOptions, "codec">>;
 
-/** An install waits so long for the PoPs' round trips, so that the first read knows them; a silent PoP may not hold it up. */
+/** An install waits this long for probes, so that the first read knows the nearest PoP. */
 const INSTALL_PROBE_MS = 1_000;
 
 /** Serves the objects of a configuration from the worker of `scope`, which must still be starting up. */

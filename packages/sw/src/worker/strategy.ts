@@ -35,7 +35,7 @@ export class AgaroseStrategy {
   readonly #navigations: boolean;
 
   /**
-   * From then on the worker does what pages tell it (`WorkerMessage`), so that `register`, `preload`, `update` and `purge` work.
+   * From then on the worker handles the messages of `register`, `preload`, `update` and `purge`.
    *
    * @param config or the `client` of another strategy: what both read is remembered once.
    * @throws CONFIG_INVALID, naming the field.

@@ -117,9 +117,9 @@ function withManifest(plan: Plan, { known, pop }: Pick<BundleRequest, "known" | 
 /** What a PoP says in its own words about the key is its answer; any other status is a fault of the PoP. */
 async function refusal(response: FetchedResponse, pop: Endpoint): Promise<AgaroseError> {
   const { status } = response;
-  const told = (await new Response(response.body).json().catch(() => undefined)) as
+  const body = (await new Response(response.body).json().catch(() => undefined)) as
     { error?: AgaroseError } | undefined;
-  const error = told?.error;
+  const error = body?.error;
   const details = { pop: pop.name, status, code: error?.code };
   if (error && isAnswer(error)) return new AgaroseError(error.code, error.message, details);
   const said = error ? ` (${error.code}: ${error.message})` : "";
