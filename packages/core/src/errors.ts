@@ -140,6 +140,10 @@ export const ERROR_CATALOGUE = {
     meaning: "Another request is at work on the same thing, or memory is short.",
     remedy: "Retry later.",
   },
+  RATE_LIMITED: {
+    meaning: "The client has asked for too many keys that do not exist, or guessed too many tokens.",
+    remedy: "Retry in a minute.",
+  },
   READ_TIMEOUT: {
     meaning: "No source of a stripe sent anything for 30 seconds, or another step took too long.",
     remedy: "Retry, or allow more time.",
@@ -206,6 +210,7 @@ export const HTTP_STATUS: Readonly<Record<Exclude<ErrorCode, ProgramErrorCode>, 
   OBJECT_NOT_FOUND: 404,
   OBJECT_TOO_LARGE: 413,
   RANGE_UNSATISFIABLE: 416,
+  RATE_LIMITED: 429,
   ABORTED: 499,
   INTERNAL: 500,
   CONFIG_INVALID: 500,

@@ -9,6 +9,8 @@ export interface BucketFault {
   readonly spoil?: (body: Uint8Array) => Uint8Array;
   /** Answer everything with a redirect to here. */
   readonly redirect?: string;
+  /** Answer everything with this status and no body. */
+  readonly status?: number;
   readonly delayMs?: number;
   /** How fast bodies come, all at once at their end. */
   readonly bytesPerMs?: number;
@@ -67,6 +69,11 @@ export async function startBuckets(): Promise<BucketServer> {
     if (fault.down) {
       fire();
       request.socket.destroy();
+      return;
+    }
+    if (fault.status) {
+      fire();
+      response.writeHead(fault.status).end();
       return;
     }
     if (fault.redirect) {

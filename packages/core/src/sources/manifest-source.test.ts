@@ -37,9 +37,15 @@ describe("findManifest", () => {
     world.expectClean();
   });
 
-  test("takes the 403 of buckets that cannot be listed for what is absent", async () => {
-    const world = new World(() => ({ status: 403, ms: 50 }));
+  test("counts the 403 of a region as absent beside others that answer 404", async () => {
+    const world = new World((host) => (host === "near" ? ABSENT : { status: 403, ms: 50 }));
     expect((await rejectionOf(world.find())).code).toBe("OBJECT_NOT_FOUND");
+    world.expectClean();
+  });
+
+  test("fails with NO_SOURCE when all regions answer 403: a wrong policy looks the same as an absent object", async () => {
+    const world = new World(() => ({ status: 403, ms: 50 }));
+    expect(await rejectionOf(world.find())).toMatchObject({ code: "NO_SOURCE", details: { denied: 5, regions: 5 } });
     world.expectClean();
   });
 
@@ -90,27 +96,27 @@ describe("findManifest", () => {
     expect(world.network.requests[0]!.bodyCancelled).toBe(true);
   });
 
-  test("says that there is no such object when all regions say so, asking all at once after the first", async () => {
+  test("says that there is no such object when all regions say so, asking all at once after the second", async () => {
     const world = new World(() => ABSENT);
     const error = await rejectionOf(world.find());
     expect(error).toMatchObject({ code: "OBJECT_NOT_FOUND", details: { absent: 5, regions: 5 } });
     expect(error.message).toMatch(/"photos\/cat\.jpg" \(5 of 5 regions say so\)/);
-    expect(world.clock.now()).toBe(100);
+    expect(world.clock.now()).toBe(150);
     world.expectClean();
   });
 
   test("finds an object that most regions have missed", async () => {
     const world = new World((host) => (host === "farthest" ? { ...FOUND, ms: 160 } : ABSENT));
     expect(await world.find()).toEqual(manifest);
-    expect(world.clock.now()).toBe(210);
+    expect(world.clock.now()).toBe(260);
   });
 
   test("does not let a region that hangs hold up the news that there is no such object", async () => {
     const world = new World((host) => (host === "far" ? "hang" : ABSENT));
     const error = await rejectionOf(world.find());
     expect(error).toMatchObject({ code: "OBJECT_NOT_FOUND", details: { absent: 4, regions: 5 } });
-    // 50 ms, another 50 ms until three say so, and 200 + 3 x 10 ms for the two that could know better then.
-    expect(world.clock.now()).toBe(330);
+    // 50 ms for each of two, another 50 ms until three say so, and 200 + 3 x 10 ms for the two that could know better then.
+    expect(world.clock.now()).toBe(380);
     world.expectClean();
   });
 

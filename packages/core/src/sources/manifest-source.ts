@@ -72,8 +72,8 @@ export async function findManifest(key: string, options: FindManifestOptions): P
         if (isMajority(countAbsent(failures), regions) && failures.every(isAbsent)) {
           cancelDoubt ??= clock.after(doubtMs(regions, failures), giveUp);
         }
-        // Most likely there is no such object, and asking one region after the other would only delay saying so.
-        return "all";
+        // A region may have missed a put, so a second one is asked. When both say no, all others are asked at once.
+        return countAbsent(failures) < 2 ? "next" : "all";
       },
       allFailed: (failures) => verdict(key, regions, failures),
     });
@@ -177,6 +177,17 @@ function verdict(
   const unusable = failures.find(({ error }) => isUnusable(error));
   if (unusable) return unusable.error;
   const all = regions.length;
+  const denied = failures.filter(({ error }) => error.details["status"] === 403).length;
+  // Where every region refuses access, nothing says that the object is absent: a wrong bucket policy looks the same.
+  if (denied === all && all > 0) {
+    return new AgaroseError(
+      "NO_SOURCE",
+      HAS_MESSAGES &&
+        `no manifest of ${JSON.stringify(key)}: ${denied} of ${all} regions deny access (403): check their policies and ` +
+          "credentials with `agarose doctor`, and allow listing so that missing keys answer 404",
+      { key, denied, regions: all },
+    );
+  }
   const tombstone = failures.find((failure) => isAbsent(failure) && failure.error.details["generation"] !== undefined);
   const absent = countAbsent(failures) + (tombstone ? failures.filter(isStale).length : 0);
   // A put leaves its manifest in a majority of the regions, so a majority that knows nothing settles it.

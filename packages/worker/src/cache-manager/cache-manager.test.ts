@@ -137,6 +137,7 @@ async function setUp(stripes: number) {
     },
     state,
     closePeriod: async () => [{ key: "x", requests: 1, popularity: 1 }],
+    forgetKeys: async () => {},
     mayLookUp: () => true,
     findManifest: async () => manifest,
     cache: new ChunkCache(new FrontCache("fra", systemClock, noCache), systemClock),

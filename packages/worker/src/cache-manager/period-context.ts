@@ -54,6 +54,8 @@ export interface PeriodContext {
   readonly state: StatePort;
   /** Ends the period in every shard of the request monitor; resolves to the most popular keys of each. */
   readonly closePeriod: (limit: number) => Promise<KeyRequests[]>;
+  /** Removes keys without an object from the request monitor. */
+  readonly forgetKeys: (keys: readonly string[]) => Promise<void>;
   readonly findManifest: (key: string) => Promise<Manifest>;
   /** Returns whether the platform allows another manifest. */
   readonly mayLookUp: () => boolean;

@@ -6,7 +6,7 @@ import { fnv1a } from "../request-monitor/frequency-sketch.ts";
 import type { LedgerEntry } from "../state/ledger.ts";
 import { affordableChange, diffCache, leftovers, type AffordableChange } from "./cache-change.ts";
 import type { PeriodContext } from "./period-context.ts";
-import { lookUp } from "./planner/look-up.ts";
+import { ABSENT_MAX, lookUp } from "./planner/look-up.ts";
 import type { ObjectShape } from "./planner/object-shape.ts";
 import { Planner, SLOTS } from "./planner/planner.ts";
 import type { WriteBudget } from "./write-budget.ts";
@@ -64,10 +64,18 @@ export async function planPeriod(context: PeriodContext, options: PeriodPlanOpti
   );
   const keys = [
     ...planner.unsettled(ledger).slice(0, UNSETTLED_MAX),
-    ...requests.slice(0, LOOKED_UP_MAX).map(({ key }) => key),
     ...[...(peers?.requests.keys() ?? [])].slice(0, AT_PEERS_MAX),
+    ...requests.slice(0, LOOKED_UP_MAX + ABSENT_MAX).map(({ key }) => key),
   ];
-  const { objects, manifests } = await lookUp(keys, { findManifest, mayLookUp: context.mayLookUp, onError });
+  const foundMax = keys.length - ABSENT_MAX;
+  const { objects, manifests, absent } = await lookUp(keys, {
+    findManifest,
+    mayLookUp: context.mayLookUp,
+    onError,
+    foundMax: Math.max(LOOKED_UP_MAX, foundMax),
+  });
+  // A key without an object leaves the popularity, so that it takes no lookup of the next period.
+  if (absent.length > 0) await context.forgetKeys(absent).catch(onError);
   const plan = planner.plan({
     nowMs: context.now(),
     requests,

@@ -5,7 +5,7 @@ import { log } from "../platform/log.ts";
 import { OperationBudget, OPERATIONS_MAX } from "../platform/operation-budget.ts";
 import { Invocation } from "../read/invocation.ts";
 import { isolateOf, type Bindings } from "../read/isolate.ts";
-import { closePeriod } from "../request-monitor/monitor-shards.ts";
+import { closePeriod, forgetKeys } from "../request-monitor/monitor-shards.ts";
 import type { Configuration } from "../state/configuration.ts";
 import { popState } from "../state/pop-state-stub.ts";
 import { runPeriod } from "./cache-manager.ts";
@@ -31,7 +31,7 @@ async function run(env: Bindings, context: ExecutionContext): Promise<void> {
   const { settings, clock, configuration, counter, peers, telemetry } = isolateOf(env);
   // Finding manifests may take half of the subrequests, and the changes the other half.
   const budget = new OperationBudget(Math.min(OPERATIONS_MAX, Math.ceil(settings.subrequestsMax / 2)));
-  const invocation = new Invocation(env, context, () => budget.spend());
+  const invocation = new Invocation(env, context, { onFetch: () => budget.spend() });
   await telemetry.flush(invocation.waitUntil);
   await counter.flush(invocation.waitUntil);
   const turn = await takeTurn({ env, settings, clock, fetch: invocation.fetch, snapshot: peers });
@@ -58,6 +58,7 @@ export function periodContext(
     settings: { ...settings, ...parseCacheSettings(env) },
     state: popState(env),
     closePeriod: (limit) => closePeriod(env, limit),
+    forgetKeys: (keys) => forgetKeys(env, keys),
     findManifest: (key) => invocation.manifest(key),
     mayLookUp: () => subrequests.used < lookUpsMax,
     cache,

@@ -1,5 +1,5 @@
 /** What all answers have in common: CORS, the name of the PoP, tokens, body limits, and errors as JSON with a code. */
-import { AgaroseError, errorAnswer } from "@agarose/core";
+import { AgaroseError, errorAnswer, systemClock } from "@agarose/core";
 import type { Context, MiddlewareHandler } from "hono";
 import { bearerAuth } from "hono/bearer-auth";
 import { bodyLimit } from "hono/body-limit";
@@ -7,7 +7,10 @@ import { cors } from "hono/cors";
 import { HTTPException } from "hono/http-exception";
 import { equalSecrets } from "../platform/crypto.ts";
 import { log } from "../platform/log.ts";
+import { RateLimiter } from "../platform/rate-limiter.ts";
+import { Invocation } from "../read/invocation.ts";
 import { isolateOf, type Bindings } from "../read/isolate.ts";
+import { clientAddress } from "../request-monitor/telemetry-token.ts";
 import { checkAccess } from "./access.ts";
 import { settingsOf, type VARIABLES } from "./settings.ts";
 
@@ -74,6 +77,9 @@ const TOKEN_NEEDED = errorAnswer(
     "this route needs `Authorization: Bearer <ADMIN_TOKEN>`, and is closed while that secret is not set",
   ),
 );
+/** Wrong admin tokens that one client may send to an isolate. */
+const guesses = new RateLimiter(systemClock, { burst: 10, perSecond: 1 / 60 });
+
 /** Answers 401, or 400 to a malformed header, with WWW-Authenticate. */
 const refusal = (status: number) => ({
   message: () => new Response(TOKEN_NEEDED.body, { status, headers: TOKEN_NEEDED.headers }),
@@ -84,7 +90,13 @@ export const adminOnly: MiddlewareHandler<AppEnv> = bearerAuth({
   realm: "agarose",
   verifyToken: async (token, c: Context<AppEnv>) => {
     const { adminToken } = settingsOf(c.env).access;
-    return adminToken !== undefined && equalSecrets(token, adminToken);
+    const client = clientAddress(c.req.raw.headers);
+    if (guesses.isBlocked(client)) {
+      throw new AgaroseError("RATE_LIMITED", "this client has sent too many wrong tokens: retry in a minute");
+    }
+    if (adminToken !== undefined && (await equalSecrets(token, adminToken))) return true;
+    await guesses.spend(client);
+    return false;
   },
   noAuthenticationHeader: refusal(401),
   invalidAuthenticationHeader: refusal(400),
@@ -123,6 +135,11 @@ export function checkReader(c: Context<AppEnv>, key: string): Promise<boolean> {
   const authorization = c.req.header("authorization");
   const query = new URL(c.req.url).searchParams;
   return checkAccess({ key, authorization, query, nowMs: Date.now() }, settingsOf(c.env).access);
+}
+
+/** Returns the invocation of a request. Throws CONFIG_INVALID. */
+export function invocationOf(c: Context<AppEnv>): Invocation {
+  return new Invocation(c.env, c.executionCtx, { client: clientAddress(c.req.raw.headers) });
 }
 
 /** Returns the path as it was sent, percent-encoded; Hono's own path is decoded in part. */

@@ -39,6 +39,14 @@ const NOTHING: CachedStripe = { value: new Uint8Array(0), bytes: 0, frames: [] }
 const MEMORY_BYTES_MAX = 16 * 1024 * 1024;
 /** Bytes in flight into the Cache API; a later read puts what exceeds them. */
 const PUTS_BYTES_MAX = 16 * 1024 * 1024;
+/** A put that takes longer died with its invocation. */
+const PUT_MS_MAX = 30_000;
+
+interface PutInFlight {
+  readonly done: Promise<void>;
+  readonly bytes: number;
+  readonly sinceMs: number;
+}
 
 /** The chunk cache as one isolate sees it. */
 export class ChunkCache {
@@ -47,8 +55,7 @@ export class ChunkCache {
   readonly #counters: ChunkCacheCounters = { hits: 0, misses: 0, malformed: 0, kvFailures: 0 };
   readonly #memory = new ByteLru<CachedStripe>(MEMORY_BYTES_MAX);
   /** Puts in flight: a delete must wait for them. */
-  readonly #putsInFront = new Map<string, Promise<void>>();
-  #bytesInFlight = 0;
+  readonly #putsInFront = new Map<string, PutInFlight>();
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(frontCache: FrontCache, clock: Clock) {
@@ -124,19 +131,29 @@ export class ChunkCache {
     onSuspect(version);
     const name = `${valueName(version, stripe)}:${chunks.join(",")}`;
     this.#memory.delete(name);
-    await this.#putsInFront.get(name);
+    const put = this.#putsInFront.get(name);
+    if (put) await orUndefined(put.done, KV_DEADLINE_MS, this.#clock);
     await this.#frontCache.delete(name);
   }
 
   async #putInFront(name: string, bytes: Uint8Array): Promise<void> {
     // A put holds its bytes until it ends, and reads may be faster than puts.
-    if (this.#bytesInFlight + bytes.length > PUTS_BYTES_MAX) return;
-    this.#bytesInFlight += bytes.length;
-    const put = this.#frontCache.put(name, bytes, FRONT_TTL_SECONDS);
+    if (this.#bytesInFlight() + bytes.length > PUTS_BYTES_MAX) return;
+    const done = this.#frontCache.put(name, bytes, FRONT_TTL_SECONDS);
+    const put: PutInFlight = { done, bytes: bytes.length, sinceMs: this.#clock.now() };
     this.#putsInFront.set(name, put);
-    await put;
-    this.#putsInFront.delete(name);
-    this.#bytesInFlight -= bytes.length;
+    await done;
+    if (this.#putsInFront.get(name) === put) this.#putsInFront.delete(name);
+  }
+
+  /** Forgets puts that died with their invocation. */
+  #bytesInFlight(): number {
+    let bytes = 0;
+    for (const [name, put] of this.#putsInFront) {
+      if (this.#clock.now() - put.sinceMs > PUT_MS_MAX) this.#putsInFront.delete(name);
+      else bytes += put.bytes;
+    }
+    return bytes;
   }
 
   /** Resolves to KV's answer, or to undefined when KV fails, hangs or did so within the last five seconds. */

@@ -3,6 +3,7 @@ import {
   AgaroseError,
   findManifest,
   systemSha256,
+  toAgaroseError,
   type FetchPort,
   type Manifest,
   type PeerSource,
@@ -25,6 +26,14 @@ const SUBREQUESTS_RESERVED = 20;
 /** Regions that hang must not hang a read. By then a read has replaced late regions if others answer at all. */
 const FIND_MANIFEST_MS = 8_000;
 
+/** What is known of an invocation. */
+export interface InvocationOptions {
+  /** Called for every request to a bucket or peer. */
+  readonly onFetch?: () => void;
+  /** The client's address; undefined for a period, and outside Cloudflare. */
+  readonly client?: string | undefined;
+}
+
 /** One invocation. */
 export class Invocation {
   readonly env: Bindings;
@@ -36,21 +45,30 @@ export class Invocation {
   /** Everything that the platform counts. Beyond its limit the platform would refuse operations at random. */
   readonly subrequests: OperationBudget;
 
-  /** @param onFetch called for every request to a bucket or peer. Throws CONFIG_INVALID. */
-  constructor(env: Bindings, context: { waitUntil(promise: Promise<unknown>): void }, onFetch = (): void => {}) {
+  readonly #client: string | undefined;
+
+  /** Throws CONFIG_INVALID. */
+  constructor(env: Bindings, context: { waitUntil(promise: Promise<unknown>): void }, options: InvocationOptions = {}) {
+    const { onFetch = () => {}, client } = options;
     this.env = env;
+    this.#client = client;
     this.isolate = isolateOf(env);
     this.waitUntil = (promise) => context.waitUntil(promise);
     this.subrequests = new OperationBudget(Math.max(1, this.isolate.settings.subrequestsMax - SUBREQUESTS_RESERVED));
     const connections = new Connections();
     const services = new OperationBudget(OPERATIONS_MAX);
-    const { limits, origins, settings, signer } = this.isolate;
+    const { denials, limits, origins, settings, signer } = this.isolate;
     const fetchWithin = regionFetch(connections, origins, (url, init) => {
       onFetch();
       if (!this.subrequests.take(1)) throw outOfSubrequests(settings);
       return signer.fetch(url, init, fetch);
     });
-    this.fetch = (url, init) => limits.run(regionOf(url, settings), () => fetchWithin(url, init), init.signal);
+    this.fetch = async (url, init) => {
+      const region = regionOf(url, settings);
+      const response = await limits.run(region, () => fetchWithin(url, init), init.signal);
+      if (region) denials.note(region, response.status);
+      return response;
+    };
     this.cacheContext = {
       kv: env.CHUNKS,
       connections,
@@ -78,7 +96,7 @@ export class Invocation {
     return peerSources(context, await this.peers(), manifest, cached);
   }
 
-  /** Resolves to the manifest of `key`. Rejects as `ManifestStore.get` does. */
+  /** Resolves to the manifest of `key`. Rejects as `ManifestStore.get` does, and with RATE_LIMITED. */
   async manifest(key: string, options: { refetch?: boolean } = {}): Promise<Manifest> {
     const context = {
       find: (wanted: string, generationMin: number) => this.#findManifest(wanted, generationMin),
@@ -90,12 +108,27 @@ export class Invocation {
     return options.refetch ? manifests.refetch(key, context) : manifests.get(key, context);
   }
 
-  /** Counts a request for `key`. */
+  /** Counts a request for `key`, within the client's share. */
   count(key: string): void {
-    this.isolate.counter.count(key, this.waitUntil);
+    const { counter, shares } = this.isolate;
+    if (shares.admits(this.#client, key)) counter.count(key, this.waitUntil);
   }
 
   async #findManifest(key: string, generationMin: number): Promise<Manifest> {
+    const { misses } = this.isolate;
+    if (misses.isBlocked(this.#client)) {
+      throw new AgaroseError("RATE_LIMITED", "this client has asked for too many keys that do not exist: retry later");
+    }
+    try {
+      return await this.#askRegions(key, generationMin);
+    } catch (error) {
+      const { code } = toAgaroseError(error);
+      if (code === "OBJECT_NOT_FOUND") this.waitUntil(misses.spend(this.#client, this.env.MISS_LIMIT));
+      throw error;
+    }
+  }
+
+  async #askRegions(key: string, generationMin: number): Promise<Manifest> {
     const { regions: estimates } = await this.configuration();
     const { settings, clock } = this.isolate;
     const regions = settings.regions.map(({ name, popUrl }) => {

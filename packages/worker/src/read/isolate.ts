@@ -7,11 +7,14 @@ import { loadCodec } from "@agarose/ec-wasm";
 import codecModule from "@agarose/ec-wasm/relaxed.wasm";
 import { peerState, type PeerStateBinding } from "../peers/cooperation.ts";
 import { PeersSnapshot } from "../peers/peers-snapshot.ts";
+import { RateLimiter, type RateLimitBinding } from "../platform/rate-limiter.ts";
 import { Traffic } from "../platform/traffic.ts";
+import { AccessDenials } from "../region-manager/access-denials.ts";
 import { BucketSigner } from "../region-manager/bucket-signer.ts";
 import { CircuitBreakers } from "../region-manager/circuit-breakers.ts";
 import { RegionLimits } from "../region-manager/region-limits.ts";
 import { monitorShard, type MonitorBinding } from "../request-monitor/monitor-shards.ts";
+import { ClientShares } from "../request-monitor/client-shares.ts";
 import { RequestCounter } from "../request-monitor/request-counter.ts";
 import { TelemetryBuffer } from "../request-monitor/telemetry-buffer.ts";
 import { TelemetryTokens } from "../request-monitor/telemetry-token.ts";
@@ -28,6 +31,8 @@ import { StripeCoalescing } from "./stripe-coalescing.ts";
 export interface Bindings extends MonitorBinding, PopStateBinding, PeerStateBinding {
   /** Chunk cache and configuration. */
   readonly CHUNKS: KVNamespace;
+  /** Limits lookups of keys that do not exist, by client address; without it, each isolate has a limit of its own. */
+  readonly MISS_LIMIT?: RateLimitBinding;
 }
 
 /** The memory of one isolate. */
@@ -51,8 +56,16 @@ export interface Isolate {
   readonly limits: RegionLimits;
   readonly signer: BucketSigner;
   readonly memory: MemoryBudget;
+  /** Lookups of keys that do not exist, by client. */
+  readonly misses: RateLimiter;
+  /** What each client may add to popularity. */
+  readonly shares: ClientShares;
+  readonly denials: AccessDenials;
   readonly codec: () => Promise<Codec>;
 }
+
+/** A page may have a few dead links; a flood of unknown keys costs the owner of the buckets money. */
+const MISSES = { burst: 60, perSecond: 1 };
 
 const isolates = new WeakMap<Bindings, Isolate>();
 
@@ -68,6 +81,15 @@ function createIsolate(env: Bindings): Isolate {
   const clock = systemClock;
   const trust = acceptUnsigned;
   const frontCache = new FrontCache(settings.pop, clock);
+  const manifests = new ManifestStore({
+    ttlSeconds: settings.manifestTtlSeconds,
+    regions: new Set(settings.regions.map(({ name }) => name)),
+    frontCache,
+    clock,
+    now: Date.now,
+    trust,
+    sha256: systemSha256,
+  });
   const peers = new PeersSnapshot(clock);
   const counter = new RequestCounter(clock, {
     count: async (shard, entries) => monitorShard(env, shard).count(entries),
@@ -79,21 +101,14 @@ function createIsolate(env: Bindings): Isolate {
     clock,
     origins: originsOf(settings),
     trust,
-    manifests: new ManifestStore({
-      ttlSeconds: settings.manifestTtlSeconds,
-      regions: new Set(settings.regions.map(({ name }) => name)),
-      frontCache,
-      clock,
-      now: Date.now,
-      trust,
-      sha256: systemSha256,
-    }),
+    manifests,
     configuration: new ConfigurationSnapshot(clock),
     peers,
     cache: new ChunkCache(frontCache, clock),
     counter,
     telemetry: new TelemetryBuffer(clock, {
       report: async (reports) => popState(env).report(reports),
+      isKnown: (key) => manifests.isKnown(key),
       count: (key, waitUntil, reads) => counter.count(key, waitUntil, reads),
     }),
     tokens: new TelemetryTokens(settings.pop, Date.now),
@@ -103,6 +118,9 @@ function createIsolate(env: Bindings): Isolate {
     limits: new RegionLimits(clock, settings.regionRequestsMax ?? 0),
     signer: new BucketSigner(settings.regions, settings.bucketCredentials ?? {}, Date.now),
     memory: new MemoryBudget(clock),
+    misses: new RateLimiter(clock, MISSES),
+    shares: new ClientShares(Date.now),
+    denials: new AccessDenials(),
     codec: () => loadCodec(codecModule),
   };
 }

@@ -1,9 +1,10 @@
 /**
- * Manifests by key: this isolate's memory, then the Cache API, then the buckets. How long a key may go on naming an old
- * version is one setting, and it counts from the moment the manifest was read in a bucket. An expired one is kept, because
- * what is cached stays readable by it while no bucket answers.
+ * Manifests by key: this isolate's memory, then the Cache API, then the buckets. One setting limits how long a key may keep
+ * naming an old version, counted from the read of the bucket. An expired manifest is kept: by it, cached chunks stay readable
+ * while no bucket answers. A key without an object is remembered for some seconds, too.
  */
 import {
+  AgaroseError,
   ByteLru,
   encodeKey,
   encodeManifest,
@@ -48,6 +49,10 @@ const KEEP_SECONDS = 86_400;
 /** Cache API calls of one `forget`. */
 const FORGET_MAX = 500;
 
+/** How long a key without an object is remembered: a put is visible after that. */
+const ABSENT_MS_MAX = 10_000;
+const ABSENT_BYTES_MAX = 2 * 1024 * 1024;
+
 interface Entry {
   readonly manifest: Manifest;
   readonly bytes: number;
@@ -57,6 +62,8 @@ interface Entry {
 export class ManifestStore {
   readonly #options: ManifestStoreOptions;
   readonly #entries = new ByteLru<Entry>(ENTRIES_BYTES_MAX);
+  /** Keys without an object, by key. */
+  readonly #absent = new ByteLru<{ readonly bytes: number; readonly expiresMs: number }>(ABSENT_BYTES_MAX);
   readonly #lookups = new Map<string, Promise<Manifest>>();
 
   constructor(options: ManifestStoreOptions) {
@@ -71,6 +78,7 @@ export class ManifestStore {
     parseKey(key);
     const known = this.#entries.get(key);
     if (known && this.#isFresh(known)) return known.manifest;
+    if (this.#isAbsent(key)) throw notFound(key);
     const renew = (): Promise<Manifest> => this.#lookUp(key, context, () => this.#renew(key, context));
     const outcome = (this.#lookups.get(key) ?? renew()).then(
       (manifest) => ({ manifest }),
@@ -82,7 +90,12 @@ export class ManifestStore {
     return settled.manifest;
   }
 
-  /** The manifest of `key` as the buckets have it now: for when the one in use turned out to be outdated. */
+  /** Returns whether this isolate or this data center knows the key's object, without a look into the buckets. */
+  async isKnown(key: string): Promise<boolean> {
+    return this.#entries.get(key) !== undefined || (await this.#fromFrontCache(key)) !== undefined;
+  }
+
+  /** Resolves to the manifest of `key` as the buckets have it now: for when the one in use turned out to be outdated. */
   refetch(key: string, context: LookupContext): Promise<Manifest> {
     const generationMin = this.#entries.get(key)?.manifest.generation ?? 0;
     return this.#lookUp(key, context, () => this.#fromBuckets(key, context, generationMin));
@@ -92,6 +105,7 @@ export class ManifestStore {
   async forget(matches: (key: string) => boolean, keys: readonly string[]): Promise<void> {
     const known = this.#entries.names().filter(matches);
     for (const key of known) this.#entries.delete(key);
+    for (const key of this.#absent.names().filter(matches)) this.#absent.delete(key);
     for (const key of this.#lookups.keys()) if (matches(key)) this.#lookups.delete(key);
     const named = [...new Set([...known, ...keys])].slice(0, FORGET_MAX);
     await Promise.all(named.map((key) => this.#options.frontCache.delete(cacheName(key))));
@@ -117,6 +131,7 @@ export class ManifestStore {
   async #renew(key: string, context: LookupContext): Promise<Manifest> {
     const { now } = this.#options;
     const inFront = await this.#fromFrontCache(key);
+    if (!inFront && this.#isAbsent(key)) throw notFound(key);
     if (inFront && this.#isFresh(inFront)) {
       this.#entries.set(key, inFront);
       return inFront.manifest;
@@ -138,6 +153,10 @@ export class ManifestStore {
     try {
       const expiresMs = new DataView(stored.buffer, stored.byteOffset).getFloat64(0);
       const text = stored.subarray(8);
+      if (text.length === 0) {
+        this.#rememberAbsent(key, expiresMs);
+        return undefined;
+      }
       const manifest = await parseManifest(text, { key, regions, trust, sha256 });
       return isTombstone(manifest) ? undefined : { manifest, bytes: text.length, expiresMs };
     } catch {
@@ -147,7 +166,11 @@ export class ManifestStore {
 
   async #fromBuckets(key: string, { find, waitUntil }: LookupContext, generationMin: number): Promise<Manifest> {
     const { ttlSeconds, frontCache, now } = this.#options;
-    const manifest = await find(key, generationMin);
+    const manifest = await find(key, generationMin).catch((error: unknown) => {
+      if (toAgaroseError(error).code === "OBJECT_NOT_FOUND") this.#noteAbsent(key, waitUntil);
+      throw error;
+    });
+    this.#absent.delete(key);
     const text = encodeManifest(manifest);
     const expiresMs = now() + ttlSeconds * 1000;
     this.#entries.set(key, { manifest, bytes: text.length, expiresMs });
@@ -157,6 +180,39 @@ export class ManifestStore {
     waitUntil(frontCache.put(cacheName(key), stored, Math.max(ttlSeconds, KEEP_SECONDS)));
     return manifest;
   }
+
+  #noteAbsent(key: string, waitUntil: LookupContext["waitUntil"]): void {
+    const { ttlSeconds, frontCache, now } = this.#options;
+    const ms = Math.min(ABSENT_MS_MAX, ttlSeconds * 1000);
+    if (ms === 0) return;
+    const expiresMs = now() + ms;
+    this.#rememberAbsent(key, expiresMs);
+    if (this.#entries.get(key)) return;
+    const stored = new Uint8Array(8);
+    new DataView(stored.buffer).setFloat64(0, expiresMs);
+    waitUntil(frontCache.put(cacheName(key), stored, Math.ceil(ms / 1000)));
+  }
+
+  #rememberAbsent(key: string, expiresMs: number): void {
+    this.#absent.set(key, { bytes: 64 + 2 * key.length, expiresMs });
+  }
+
+  #isAbsent(key: string): boolean {
+    const absent = this.#absent.get(key);
+    if (!absent) return false;
+    const leftMs = absent.expiresMs - this.#options.now();
+    if (leftMs > 0 && leftMs <= ABSENT_MS_MAX) return true;
+    this.#absent.delete(key);
+    return false;
+  }
+}
+
+function notFound(key: string): AgaroseError {
+  return new AgaroseError(
+    "OBJECT_NOT_FOUND",
+    `no object ${JSON.stringify(key)} a moment ago: check the key with \`agarose ls\``,
+    { key },
+  );
 }
 
 /** Whether buckets gave no answer, as against one that we must not cover up. */

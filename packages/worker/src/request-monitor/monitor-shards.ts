@@ -36,6 +36,12 @@ export async function popularKeys(env: MonitorBinding, limit: number): Promise<K
     .slice(0, limit);
 }
 
+/** Removes keys from the popularity. */
+export async function forgetKeys(env: MonitorBinding, keys: readonly string[]): Promise<void> {
+  const byShard = Map.groupBy(keys, shardOf);
+  await Promise.all([...byShard].map(async ([shard, ofShard]) => monitorShard(env, shard).forget(ofShard)));
+}
+
 /** Announces publication `epoch` of `PeerState` to all isolates: they learn of it when they next hand on their counts. */
 export async function announcePeers(env: MonitorBinding, epoch: number): Promise<void> {
   await Promise.all(shards(env).map(async (shard) => shard.notePeers(epoch)));

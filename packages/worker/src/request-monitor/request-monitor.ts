@@ -88,6 +88,11 @@ export class RequestMonitor extends DurableObject {
     return this.popular(limit).map((entry) => ({ ...entry, requests: requests.get(entry.key) ?? 0 }));
   }
 
+  /** Removes keys from the popularity: nothing is stored under them. */
+  forget(keys: readonly string[]): void {
+    for (const key of keys) this.#popularity.delete(key);
+  }
+
   /** Returns the `limit` most popular keys as of the last closed period, most popular first. */
   popular(limit: number): KeyPopularity[] {
     return [...this.#popularity].slice(0, limit).map(([key, popularity]) => ({ key, popularity }));

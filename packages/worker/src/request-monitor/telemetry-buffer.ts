@@ -3,6 +3,7 @@
  * hands them to `PopState`, which returns the reported reads that count. A lost batch only costs a little accuracy.
  */
 import type { Clock } from "@agarose/core";
+import { inParallel } from "../platform/async.ts";
 import { BatchFlusher, type WaitUntil } from "../platform/batch-flusher.ts";
 import { log } from "../platform/log.ts";
 import type { RegionSample } from "../region-manager/region-estimates.ts";
@@ -10,11 +11,16 @@ import { OWN, type ClientReport, type ReportedReads } from "./telemetry-intake.t
 
 const REPORTS_MAX = 200;
 const OWN_SAMPLES_MAX = 128;
+/** Reported keys of one batch that count; each may take an operation of the Cache API. */
+const REPORTED_KEYS_MAX = 300;
+const CHECKS_AT_ONCE = 6;
 
 /** Where an isolate hands its reports to. */
 export interface ReportSink {
   /** Takes the reports; resolves to the reads among them that count. */
   report(reports: readonly ClientReport[]): Promise<readonly ReportedReads[]>;
+  /** Resolves to whether this PoP knows the key's object. */
+  isKnown(key: string): Promise<boolean>;
   /** Counts reads. */
   count(key: string, waitUntil: WaitUntil, reads: number): void;
 }
@@ -63,7 +69,13 @@ export class TelemetryBuffer {
     if (reports.length === 0) return true;
     try {
       const admitted = await this.#sink.report(reports);
-      for (const { key, reads } of admitted) this.#sink.count(key, waitUntil, reads);
+      // A client could report keys that do not exist, and fill the periods with lookups of them.
+      const reported = new Map<string, number>();
+      for (const { key, reads } of admitted) reported.set(key, (reported.get(key) ?? 0) + reads);
+      const keys = [...reported].toSorted(([, most], [, least]) => least - most).slice(0, REPORTED_KEYS_MAX);
+      await inParallel(CHECKS_AT_ONCE, keys, async ([key, reads]) => {
+        if (await this.#sink.isKnown(key)) this.#sink.count(key, waitUntil, reads);
+      });
       return true;
     } catch (error) {
       log("warn", "telemetry lost", { reports: reports.length, error });

@@ -10,6 +10,8 @@ export interface LookUpOptions {
   /** Returns whether the platform allows another manifest. */
   readonly mayLookUp: () => boolean;
   readonly onError: (error: unknown) => void;
+  /** Objects to find at most; keys without an object do not count. Default: no limit. */
+  readonly foundMax?: number;
 }
 
 /** What keys name. */
@@ -18,25 +20,33 @@ export interface LookedUp {
   readonly objects: ReadonlyMap<string, ObjectShape | undefined>;
   /** By version. */
   readonly manifests: Map<string, Manifest>;
+  /** Keys without an object. */
+  readonly absent: readonly string[];
 }
 
 /** These errors prove that no object exists. Any other failure proves nothing. */
 const GONE: ReadonlySet<string> = new Set(["OBJECT_NOT_FOUND", "KEY_INVALID", "KEY_TOO_LONG"]);
 
+/** Keys without an object that one period looks up at most: each costs a request to every region. */
+export const ABSENT_MAX = 100;
+
 /** Looks up each key once. Never rejects. */
 export async function lookUp(keys: Iterable<string>, options: LookUpOptions): Promise<LookedUp> {
+  const { foundMax = Number.POSITIVE_INFINITY } = options;
   const objects = new Map<string, ObjectShape | undefined>();
   const manifests = new Map<string, Manifest>();
+  const absent: string[] = [];
   await inParallel(CONNECTIONS_MAX, [...new Set(keys)], async (key) => {
-    if (!options.mayLookUp()) return;
+    if (manifests.size >= foundMax || absent.length >= ABSENT_MAX || !options.mayLookUp()) return;
     try {
       const manifest = await options.findManifest(key);
       objects.set(key, shapeOf(manifest));
       manifests.set(manifest.version, manifest);
     } catch (error) {
-      if (GONE.has(toAgaroseError(error).code)) objects.set(key, undefined);
-      else options.onError(error);
+      if (!GONE.has(toAgaroseError(error).code)) return options.onError(error);
+      objects.set(key, undefined);
+      absent.push(key);
     }
   });
-  return { objects, manifests };
+  return { objects, manifests, absent };
 }

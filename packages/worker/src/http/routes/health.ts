@@ -45,6 +45,9 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
     isolate: {
       chunkCache: isolate.cache.counters,
       stripes: isolate.coalescing.counters,
+      deniedRegions: isolate.denials.regions,
+      expiredReads: isolate.memory.expired,
+      limitedLookups: isolate.misses.refused,
       openBreakers: sources.filter((name) => isolate.breakers.isOpen(name)),
       droppedCounts: isolate.counter.dropped,
       droppedReports: isolate.telemetry.dropped,

@@ -1,17 +1,16 @@
 /** `GET|HEAD /o/<key>`: the object, decoded here, for clients without a service worker. */
 import { isOutdated, keyInPath, objectAnswer, type Manifest, type ObjectAnswer } from "@agarose/core";
 import type { Context } from "hono";
-import { Invocation } from "../../read/invocation.ts";
 import { readObject } from "../../read/object-read.ts";
 import { clientAddress } from "../../request-monitor/telemetry-token.ts";
-import { checkReader, pathOf, type AppEnv } from "../http.ts";
+import { invocationOf, checkReader, pathOf, type AppEnv } from "../http.ts";
 
 const PREFIX = "/o/";
 
 /** Answers 200, 206, 304 or 416 as HTTP's conditional and range requests ask; HEAD reads the manifest only. */
 export async function object(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
-  const invocation = new Invocation(c.env, c.executionCtx);
+  const invocation = invocationOf(c);
   const isPrivate = await checkReader(c, key);
   const { method: requested, headers, signal } = c.req.raw;
   const client = { signal, client: clientAddress(headers) };

@@ -8,9 +8,9 @@ import { peerState } from "../../peers/cooperation.ts";
 import { openMessage } from "../../peers/exchange.ts";
 import { isFromPeer, objectInCache } from "../../peers/peer-reading.ts";
 import { isolateOf } from "../../read/isolate.ts";
-import { Invocation } from "../../read/invocation.ts";
+import type { Invocation } from "../../read/invocation.ts";
 import { isPrivate } from "../access.ts";
-import { checkReader, pathOf, type AppEnv } from "../http.ts";
+import { invocationOf, checkReader, pathOf, type AppEnv } from "../http.ts";
 import { settingsOf } from "../settings.ts";
 
 const OIC_PREFIX = "/v1/oic/";
@@ -45,7 +45,7 @@ export async function peerChunk(c: Context<AppEnv>): Promise<Response> {
   const settings = settingsOf(c.env);
   const isOpen = !isPrivate(key, settings.access) || (await isFromPeer(c.req.raw, settings, Date.now()));
   if (!isOpen) await checkReader(c, key);
-  const shard = await cachedShard(key, wanted, new Invocation(c.env, c.executionCtx));
+  const shard = await cachedShard(key, wanted, invocationOf(c));
   if (!shard) return missing(key, wanted);
   return new Response(shard, {
     headers: {
@@ -59,7 +59,7 @@ export async function peerChunk(c: Context<AppEnv>): Promise<Response> {
 /** Answers with object in cache: the share of an object that this PoP and its peers hold together, as JSON. */
 export async function peerOic(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), OIC_PREFIX) ?? "";
-  const invocation = new Invocation(c.env, c.executionCtx);
+  const invocation = invocationOf(c);
   const { settings } = invocation.isolate;
   const [{ version, k }, configuration] = await Promise.all([invocation.manifest(key), invocation.configuration()]);
   const here = configuration.cached[version]?.chunks ?? [];

@@ -96,6 +96,7 @@ test("a plan that is fetched ahead does not count as a request", async () => {
 test.each([
   ["no key", []],
   ["too many keys", Array.from({ length: KEYS_MAX + 1 }, (_, i) => `k${i}`)],
+  ["a key that comes twice", ["a", "b", "a"]],
 ])("%s is refused as REQUEST_INVALID", async (_name, keys) => {
   const response = await ask(keys);
   expect(response.status).toBe(400);

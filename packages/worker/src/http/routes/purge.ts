@@ -5,8 +5,7 @@ import * as v from "valibot";
 import { purge, type PurgeRequest } from "../../cache-manager/purge.ts";
 import { log } from "../../platform/log.ts";
 import { problemOf } from "../../platform/variables.ts";
-import { Invocation } from "../../read/invocation.ts";
-import type { AppEnv } from "../http.ts";
+import { invocationOf, type AppEnv } from "../http.ts";
 
 const KEYS_MAX = 100;
 /** 100 of the longest keys in JSON. */
@@ -26,7 +25,7 @@ const schema = v.pipe(
 /** Answers with a report of what was removed, as JSON. */
 export async function purgeRoute(c: Context<AppEnv>): Promise<Response> {
   const request = parsePurge(await c.req.text());
-  const invocation = new Invocation(c.env, c.executionCtx);
+  const invocation = invocationOf(c);
   const report = await purge(request, invocation);
   log("info", "purge", { pop: invocation.isolate.settings.pop, ...request, ...report });
   return c.json(report);

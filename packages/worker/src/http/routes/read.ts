@@ -10,12 +10,11 @@ import {
 } from "@agarose/core";
 import type { Context } from "hono";
 import type { CachedStripe } from "../../read/chunk-cache.ts";
-import { Invocation } from "../../read/invocation.ts";
 import type { MemoryLease } from "../../read/memory-budget.ts";
 import { pacedBody } from "../../read/paced-body.ts";
 import { shardBytes } from "../../region-manager/region-latency.ts";
 import { clientAddress } from "../../request-monitor/telemetry-token.ts";
-import { pathOf, type AppEnv } from "../http.ts";
+import { invocationOf, pathOf, type AppEnv } from "../http.ts";
 import { planFor } from "./plans.ts";
 
 const PREFIX = "/v1/read/";
@@ -27,7 +26,7 @@ const EMPTY = new Uint8Array(0);
 export async function read(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
   const query = parseQuery(new URL(c.req.url).searchParams);
-  const invocation = new Invocation(c.env, c.executionCtx);
+  const invocation = invocationOf(c);
   const { plan: planned, manifest, oic } = await planFor(c, invocation, key, query.version);
   const headers = {
     "content-type": BUNDLE_CONTENT_TYPE,

@@ -10,12 +10,12 @@ import type { Context } from "hono";
 import * as v from "valibot";
 import { log } from "../../platform/log.ts";
 import { problemOf } from "../../platform/variables.ts";
-import { Invocation } from "../../read/invocation.ts";
+import type { Invocation } from "../../read/invocation.ts";
 import type { RegionSample } from "../../region-manager/region-estimates.ts";
 import type { ReportedReads } from "../../request-monitor/telemetry-intake.ts";
 import { clientAddress } from "../../request-monitor/telemetry-token.ts";
 import { popState } from "../../state/pop-state-stub.ts";
-import type { AppEnv } from "../http.ts";
+import { invocationOf, type AppEnv } from "../http.ts";
 
 /** A report of more bytes is refused. */
 export const REPORT_BYTES_MAX = 16 * 1024;
@@ -62,7 +62,7 @@ export interface Report {
 
 /** Answers 204. Throws REQUEST_INVALID for a malformed report and FORBIDDEN for one without a valid token. */
 export async function telemetry(c: Context<AppEnv>): Promise<Response> {
-  const invocation = new Invocation(c.env, c.executionCtx);
+  const invocation = invocationOf(c);
   const { settings, tokens, telemetry: buffer } = invocation.isolate;
   const regions = new Set(settings.regions.map(({ name }) => name));
   const { token, samples, reads } = parseReport(await c.req.text(), regions);

@@ -1,0 +1,39 @@
+import { SimulatedClock } from "@agarose/core/testing";
+import { expect, test } from "vitest";
+import { RateLimiter } from "./rate-limiter.ts";
+
+const LIMITS = { burst: 5, perSecond: 1 };
+
+test("blocks a client that has used up its tokens, and no other, until new ones have come", async () => {
+  const clock = new SimulatedClock();
+  const limiter = new RateLimiter(clock, LIMITS);
+  for (let i = 0; i < 5; i++) {
+    expect(limiter.isBlocked("a")).toBe(false);
+    await limiter.spend("a");
+  }
+  expect([limiter.isBlocked("a"), limiter.isBlocked("b"), limiter.refused]).toEqual([true, false, 1]);
+  await clock.advance(1_000);
+  expect(limiter.isBlocked("a")).toBe(false);
+  await limiter.spend("a");
+  expect(limiter.isBlocked("a")).toBe(true);
+});
+
+test("blocks a client that the binding refuses for ten seconds, and goes on without a binding that fails", async () => {
+  const clock = new SimulatedClock();
+  const limiter = new RateLimiter(clock, LIMITS);
+  await limiter.spend("a", { limit: async () => ({ success: false }) });
+  await limiter.spend("b", { limit: () => Promise.reject(new Error("unavailable")) });
+  expect([limiter.isBlocked("a"), limiter.isBlocked("b")]).toEqual([true, false]);
+  await clock.advance(10_000);
+  expect(limiter.isBlocked("a")).toBe(true);
+  await clock.advance(1_000);
+  expect(limiter.isBlocked("a")).toBe(false);
+});
+
+test("remembers 10,000 clients and no more, and limits none without an address", async () => {
+  const limiter = new RateLimiter(new SimulatedClock(), { burst: 1, perSecond: 0.001 });
+  for (let i = 0; i < 10_001; i++) await limiter.spend(`c${i}`);
+  expect([limiter.isBlocked("c10000"), limiter.isBlocked("c0")]).toEqual([true, false]);
+  await limiter.spend(undefined);
+  expect(limiter.isBlocked(undefined)).toBe(false);
+});
