@@ -15,6 +15,7 @@ import {
   type RequestRecord,
 } from "@agarose/core";
 import { notePeer } from "../peers/peer-reading.ts";
+import { orUndefined } from "../platform/async.ts";
 import { log } from "../platform/log.ts";
 import { latencyOf, shardBytes } from "../region-manager/region-latency.ts";
 import type { Configuration } from "../state/configuration.ts";
@@ -30,6 +31,8 @@ const WINDOW_BYTES = 8 * 1024 * 1024;
 const STRIPE_MEMORY = 1.5;
 /** Objects of tiny stripes must not queue thousands of requests. */
 const WINDOW_STRIPES = 16;
+/** How long the end of a read may take to abort its requests. */
+const CANCEL_MS = 1_000;
 
 /** The client that a read is for. */
 export interface ClientOfRead {
@@ -51,13 +54,13 @@ export async function readObject(
   wanted: ObjectAnswer,
   { signal, client }: ClientOfRead,
 ): Promise<Response> {
-  const { memory, settings, traffic } = invocation.isolate;
+  const { clock, memory, settings, traffic } = invocation.isolate;
   const placed = await locate(invocation, manifest);
   const { status, headers, range } = withinReach(wanted, manifest, placed.cost, settings.subrequestsMax);
   const bytes = STRIPE_MEMORY * Math.min(manifest.stripeBytes, manifest.bytes);
   const lease = await memory.acquire({ version: manifest.version, bytes, client }, signal);
   const opening = open(invocation, manifest, placed, range!, lease, signal);
-  const read = await keepAlive(lease, invocation.isolate.clock, opening).catch((error: unknown) => {
+  const read = await keepAlive(lease, clock, opening).catch((error: unknown) => {
     lease.release();
     throw error;
   });
@@ -67,9 +70,9 @@ export async function readObject(
     next: async () => (await reader.read()).value,
     lease,
     signal,
-    clock: invocation.isolate.clock,
+    clock,
     onEnd(error) {
-      reader.cancel(error).catch(() => {});
+      invocation.waitUntil(orUndefined(reader.cancel(error), CANCEL_MS, clock));
       // The status is sent, so the only way to report the error is to cut the body off. A client that left is no failure.
       if (error instanceof AgaroseError && error.code !== "ABORTED") {
         log("warn", "read cut off", { key: manifest.key, version: manifest.version, error });

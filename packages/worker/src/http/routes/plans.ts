@@ -67,7 +67,7 @@ function planFrames(
   const waiting = [...keys.entries()];
   const inFlight = new Map<number, Promise<{ index: number; frame: Uint8Array | undefined }>>();
   let bytesLeft = BATCH_BYTES_MAX;
-  let misses = 0;
+  const absent: string[] = [];
   let hasEnded = false;
   const frameOf = async (index: number, key: string): Promise<{ index: number; frame: Uint8Array | undefined }> => {
     try {
@@ -75,13 +75,13 @@ function planFrames(
       return { index, frame: text.length <= PLAN_BYTES_MAX ? encodeFrame("plan", index, 0, text) : undefined };
     } catch (error) {
       // A read of the key reports its error, which must not keep the other keys from their plans.
-      if (toAgaroseError(error).code === "OBJECT_NOT_FOUND") misses++;
+      if (toAgaroseError(error).code === "OBJECT_NOT_FOUND") absent.push(key);
       return { index, frame: undefined };
     }
   };
   return async () => {
     for (;;) {
-      while (inFlight.size < KEYS_AT_ONCE && waiting.length > 0 && misses < MISSES_MAX) {
+      while (inFlight.size < KEYS_AT_ONCE && waiting.length > 0 && absent.length < MISSES_MAX) {
         const [index, key] = waiting.shift()!;
         inFlight.set(index, frameOf(index, key));
       }

@@ -56,8 +56,9 @@ test("reports of clients move the estimate of a region, as far as they may, and 
 
 test("reported reads count towards popularity, those of one client up to its share", async () => {
   await world.put("lonely", randomBytes(100_000, 5));
+  await readBundle(`${world.url}/v1/read/lonely`, "lonely", from("198.51.100.9"));
   const token = await tokenOf("198.51.100.9");
-  const reads = { lonely: 1_000_000_000 };
+  const reads = { lonely: 1_000_000_000, ghost: 1_000_000_000 };
   for (let i = 0; i < 3; i++) {
     expect((await report("198.51.100.9", { token, regions: [], reads })).status).toBe(204);
   }
@@ -76,6 +77,10 @@ test("reported reads count towards popularity, those of one client up to its sha
   const { popularity } = popular.find(({ key }) => key === "lonely")!;
   expect(popularity).toBeGreaterThan(0);
   expect(popularity).toBeLessThanOrEqual(READS_PER_KEY_MAX);
+  expect(
+    popular.map(({ key }) => key),
+    "a key that this PoP has never found does not count",
+  ).not.toContain("ghost");
 });
 
 const refusal = async (address: string, body: object): Promise<string> => {
