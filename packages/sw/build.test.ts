@@ -31,7 +31,7 @@ test("agarose-sw.js with its WebAssembly stays within the budget", () => {
   expect(brotliBytes).toBeLessThanOrEqual(BROTLI_BYTES_MAX);
 });
 
-test("the README's table says what each feature costs, to 2%", async () => {
+test("the README's table says what each feature costs, to 5%", async () => {
   const readme = await readFile(new URL("README.md", import.meta.url), "utf8");
   const rowsOf = (text: string): [string, number, number][] =>
     [...text.matchAll(/^\| (.*?) +\| +(\d+) \| +(\d+) \|$/gm)].map(([, what, gzip, brotli]) => [
@@ -44,7 +44,7 @@ test("the README's table says what each feature costs, to 2%", async () => {
   expect(expected.length).toBeGreaterThan(5);
   for (const [i, [what, ...sizes]] of expected.entries()) {
     for (const [j, bytes] of sizes.entries()) {
-      expect(Math.abs((written[i]![j + 1] as number) / bytes - 1), what).toBeLessThan(0.02);
+      expect(Math.abs((written[i]![j + 1] as number) / bytes - 1), what).toBeLessThan(0.05);
     }
   }
 });
