@@ -85,9 +85,9 @@ test("/metrics has no series for keys, however many there are", async () => {
 });
 
 test("logs are JSON, a line each, with an event: periods, and reads that were cut off with key and code", async () => {
-  const { version } = await world.put("broken", randomBytes(900_000, 3));
+  const { upload, version } = await world.put("broken", randomBytes(900_000, 3));
   for (const chunk of [0, 1, 2]) {
-    const name = `${REGIONS[chunk]}/${chunkName("broken", version, chunk)}`;
+    const name = `${REGIONS[chunk]}/${chunkName("broken", upload, chunk)}`;
     world.buckets.objects.set(name, world.buckets.objects.get(name)!.subarray(0, 200_000));
   }
   await expect(readObject(world, "broken")).rejects.toThrow();
