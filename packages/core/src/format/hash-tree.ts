@@ -5,8 +5,8 @@ import type { Sha256 } from "../ports.ts";
 export const BLOCK_BYTES = 64 * 1024;
 
 /**
- * The hash of a shard (32 bytes). A shard of one block has the SHA-256 of its bytes. A longer one has the SHA-256 of the
- * concatenated SHA-256 of its blocks, of which the last may be shorter.
+ * The hash of a shard (32 bytes). A shard of one block has the SHA-256 of its bytes. A longer one has the SHA-256 of
+ * the concatenated SHA-256 of its blocks, of which the last may be shorter.
  *
  * @param blockBytes length of a block; 0 hashes the shard as one block of any length.
  */

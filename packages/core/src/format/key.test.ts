@@ -16,7 +16,7 @@ import {
 
 const VERSION = "0123456789abcdef0123456789abcdef";
 
-/** One or more keys for every general category of Unicode that may stand in a well-formed string. */
+/** One or more keys for every general category of Unicode of a well-formed string. */
 const KEYS_BY_CLASS: Record<string, string> = {
   "Lu, Ll": "Aa",
   Lt: "ǅ",

@@ -1,4 +1,6 @@
-/** What a manifest promises about its content and its author: versions that bind, signatures, tombstones and format 1. */
+/**
+ * What a manifest promises about its content and its author: versions that bind, signatures, tombstones and format 1.
+ */
 import { describe, expect, test } from "vitest";
 import { rejectionOf } from "../../test/errors.ts";
 import { testPublisher } from "../../test/publisher.ts";

@@ -1,8 +1,8 @@
 /**
  * The manifest: what one version of one object is and where its chunks are (docs/reference/format.md, "Manifest").
  *
- * `parseManifest` is the only way in from bytes: whatever it returns is consistent, of the content that its version names,
- * and by a publisher that the reader trusts, so no reader checks again.
+ * `parseManifest` is the only way in from bytes: whatever it returns is consistent, of the content that its version
+ * names, and by a publisher that the reader trusts, so no reader checks again.
  */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import type { Sha256 } from "../ports.ts";
@@ -15,11 +15,15 @@ import { isSignature, type Signature, type SignatureCheck, type Signer } from ".
 
 /** The format this program writes, and the newest it reads. */
 export const FORMAT_VERSION = 2;
+/** The most bytes of a stored manifest. */
 export const MANIFEST_BYTES_MAX = 8 * 1024 * 1024;
+/** Object bytes of a stripe unless a put says otherwise. */
 export const STRIPE_BYTES_DEFAULT = 4 * 1024 * 1024;
+/** The most object bytes of a stripe. */
 export const STRIPE_BYTES_MAX = 16 * 1024 * 1024;
 /** An object that travels inside its manifest has at most this length. */
 export const INLINE_BYTES_MAX = 16 * 1024;
+/** Length of a hash: SHA-256. */
 export const HASH_BYTES = 32;
 /** Chunk indices are below this: GF(2^8) has so many rows. */
 export const CHUNKS_MAX = 256;
@@ -44,11 +48,12 @@ interface Generation {
   readonly signature?: Signature;
 }
 
+/** What one version of one object is, and where its chunks are. */
 export interface Manifest extends Generation, Code {
   readonly deleted?: never;
   /** 32 hex digits over key, content and code (`versionText`). Equal versions have byte-equal chunks. */
   readonly version: string;
-  /** 32 hex digits in the names of the chunks, chosen anew by each put, so that no two puts share a name. */
+  /** 32 hex digits in the names of the chunks. Each put chooses new ones, so that no two puts share a name. */
   readonly upload: string;
   /** Length of the object. */
   readonly bytes: number;
@@ -77,7 +82,7 @@ export interface Manifest extends Generation, Code {
   readonly hashes: readonly string[];
 }
 
-/** What stands in place of a manifest once an object is removed, so that no region can bring it back. */
+/** What replaces the manifest of a removed object, so that no region can bring it back. */
 export interface Tombstone extends Generation {
   readonly deleted: true;
 }
@@ -100,6 +105,7 @@ export interface ExpectedManifest {
 /** Features that this program knows of those that a manifest can require. */
 const FEATURES: ReadonlySet<string> = new Set(["inline"]);
 
+/** The response headers, in lower case, that a manifest may carry. */
 export const HEADERS_ALLOWED: ReadonlySet<string> = new Set([
   "cache-control",
   "content-disposition",
@@ -154,8 +160,8 @@ export function chunkBytes(object: {
 }
 
 /**
- * Whether `chunk` is a functional one: a row of the code beyond the n that are stored (Sprout, section III), so that only a
- * cache has it and no manifest has a hash of it.
+ * Whether `chunk` is a functional one: a row of the code beyond the n that are stored (Sprout, section III), so that
+ * only a cache has it and no manifest has a hash of it.
  */
 export function isFunctional({ k, m }: Code, chunk: number): boolean {
   return chunk >= k + m;
@@ -348,7 +354,9 @@ async function checkRecord(json: object, expected: ExpectedManifest): Promise<Ma
   return record;
 }
 
-/** Whether version and hashes fit the content that the manifest describes. Without this, one key could claim another's. */
+/**
+ * Whether version and hashes fit the content that the manifest describes. Without this, one key could claim another's.
+ */
 async function checkVersion(m: Manifest, sha256: Sha256): Promise<void> {
   const hashes = toHex(await sha256(concat(m.hashes.map(decodeHashes))));
   if (hashes !== m.hashesSha256) {

@@ -1,7 +1,10 @@
-/** Signatures of manifests: Ed25519 (RFC 8032) by the publisher's key, checked against the keys that a reader trusts. */
+/**
+ * Signatures of manifests: Ed25519 (RFC 8032) by the publisher's key, checked against the keys that a reader trusts.
+ */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { isRecord, isText } from "./shape.ts";
 
+/** A signature as a manifest carries it. */
 export interface Signature {
   /** The first 16 hex digits of the SHA-256 of the raw public key. */
   readonly keyId: string;
@@ -26,8 +29,8 @@ const PUBLIC_KEY = /^ed25519:([A-Za-z0-9+/]{43}=)$/;
 const PUBLIC_KEYS_MAX = 8;
 
 /**
- * A check against public keys as they are configured: `ed25519:` and the base64 of 32 bytes. Any of them may have signed,
- * so a key is replaced by adding the new one first.
+ * A check against public keys as they are configured: `ed25519:` and the base64 of 32 bytes. Any of them may have
+ * signed, so a key is replaced by adding the new one first.
  *
  * @throws CONFIG_INVALID when there is none, there are more than eight, or one of them is malformed.
  */

@@ -14,9 +14,14 @@ export interface ObjectAnswer {
   readonly range?: ByteRange | undefined;
 }
 
-/** A type that a browser may show as a document with scripts. It may stand anywhere: browsers read lists of types. */
+/**
+ * A type that a browser may show as a document with scripts. It may be anywhere in the value: browsers read lists of
+ * types.
+ */
 const DOCUMENT = /\b(html|xml|xsl|pdf)\b/i;
-/** No scripts, no origin and no requests: an object must not act as a page of the app. Inline styles keep SVG as drawn. */
+/**
+ * No scripts, no origin and no requests: an object must not act as a page of the app. Inline styles keep SVG as drawn.
+ */
 const DOCUMENT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:";
 
 /**

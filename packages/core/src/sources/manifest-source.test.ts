@@ -28,7 +28,7 @@ const FOUND = { status: 200, body: encodeManifest(manifest), ms: 50 };
 const ABSENT = { status: 404, ms: 50 };
 
 describe("findManifest", () => {
-  test("takes it from the nearest region and asks nobody else", async () => {
+  test("takes it from the nearest region without another request", async () => {
     const world = new World(() => FOUND);
     expect(await world.find()).toEqual(manifest);
     expect(world.network.requests.map(({ url }) => url)).toEqual([
@@ -115,7 +115,8 @@ describe("findManifest", () => {
     const world = new World((host) => (host === "far" ? "hang" : ABSENT));
     const error = await rejectionOf(world.find());
     expect(error).toMatchObject({ code: "OBJECT_NOT_FOUND", details: { absent: 4, regions: 5 } });
-    // 50 ms for each of two, another 50 ms until three say so, and 200 + 3 x 10 ms for the two that could know better then.
+    // 50 ms for each of two, another 50 ms until three say so, and 200 + 3 x 10 ms for the two that could know better
+    // then.
     expect(world.clock.now()).toBe(380);
     world.expectClean();
   });
@@ -161,7 +162,7 @@ describe("findManifest", () => {
       expect(await world.find()).toEqual(generations[5]);
     });
 
-    test("passes over a manifest that nobody trusted has signed", async () => {
+    test("passes over a manifest that no trusted key has signed", async () => {
       const publisher = await testPublisher();
       const signed = await sealManifest(draft, toyHash, publisher.sign);
       const world = new World((host) => (host === "near" ? newer : { ...FOUND, body: encodeManifest(signed) }));
@@ -178,7 +179,7 @@ describe("findManifest", () => {
     expect(await world.find()).toEqual(manifest);
   });
 
-  test("gives up after its time-out when nobody answers", async () => {
+  test("fails after its time-out when no region answers", async () => {
     const world = new World(() => "hang");
     const error = await rejectionOf(world.find({ timeoutMs: 3000 }));
     expect(error).toMatchObject({ code: "NO_SOURCE" });
@@ -199,7 +200,7 @@ describe("findManifest", () => {
     world.expectClean();
   });
 
-  test("asks nobody when it is aborted already, or when the key is none, and fails where no region is configured", async () => {
+  test("makes no request if it is aborted already, for an invalid key, or without a region", async () => {
     const world = new World(() => FOUND);
     expect((await rejectionOf(world.find({ signal: AbortSignal.abort() }))).code).toBe("ABORTED");
     expect((await rejectionOf(world.find({}, "a/../b"))).code).toBe("KEY_INVALID");

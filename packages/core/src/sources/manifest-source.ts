@@ -10,12 +10,14 @@ import { isTombstone, parseManifest, refuseTooLarge, type Manifest } from "../fo
 import type { SignatureCheck } from "../format/signature.ts";
 import type { Clock, FetchPort, Sha256 } from "../ports.ts";
 
+/** A region to ask for a manifest. */
 export interface ManifestSourceRegion {
   readonly name: string;
   readonly url: string;
   readonly latency: LatencyEstimate;
 }
 
+/** Where and how to look for a manifest. */
 export interface FindManifestOptions {
   readonly regions: readonly ManifestSourceRegion[];
   readonly fetch: FetchPort;
@@ -33,9 +35,9 @@ export interface FindManifestOptions {
   readonly timeoutMs?: number;
 }
 
-/** So long may all regions together take, unless told otherwise. */
+/** The time that all regions together may take by default. */
 const TIMEOUT_MS_DEFAULT = 10_000;
-/** So long a majority that knows nothing of a key waits at most for the others to disagree. */
+/** The most time that the other regions get to disagree when a majority reports no such object. */
 const DOUBT_MS_MAX = 1_000;
 
 /**
@@ -90,8 +92,8 @@ export async function findManifest(key: string, options: FindManifestOptions): P
 }
 
 /**
- * How long the silent regions get once a majority knows nothing: their expected time, so that a dead one delays
- * nobody.
+ * Returns how many milliseconds the silent regions get when a majority reports no such object: their expected time, so
+ * that a dead region does not delay the result.
  */
 function doubtMs(regions: readonly ManifestSourceRegion[], failures: readonly FailedAttempt[]): number {
   const silent = regions.filter((region) => !failures.some(({ name }) => name === region.name));
