@@ -101,12 +101,14 @@ describe("put and get", () => {
   test("a file that cannot be stored does not keep the others back", async () => {
     await writeFile(inWorld("upload-good"), "good");
     await writeFile(inWorld("upload-bad"), "bad");
-    world.faults.set("tokyo", (request, response, name) => {
-      if (request.method !== "PUT" || !name.includes("upload-bad")) return false;
-      response.writeHead(403).end();
-      request.resume();
-      return true;
-    });
+    for (const region of ["tokyo", "dublin", "paulo"]) {
+      world.faults.set(region, (request, response, name) => {
+        if (request.method !== "PUT" || !name.startsWith("chunks/upload-bad")) return false;
+        response.writeHead(403).end();
+        request.resume();
+        return true;
+      });
+    }
     const put = await world.run(["put", inWorld("upload-bad"), inWorld("upload-good"), "--json"]);
     world.faults.clear();
     expect(put.code).toBe(1);

@@ -162,7 +162,20 @@ export const ERROR_CATALOGUE = {
   },
   STORE_FAILED: {
     meaning: "The store refused a write, or does not answer.",
-    remedy: "Run the command again: it continues where it stopped.",
+    remedy: "Run the command again once the store answers.",
+  },
+  NO_QUORUM: {
+    meaning: "Fewer than a majority of the regions answer a command that writes, so it wrote nothing that readers see.",
+    remedy: "Run the command again once they answer; `agarose doctor` says which do not.",
+  },
+  REPLACED_MEANWHILE: {
+    meaning: "Another writer stored a newer version of the object at the same time.",
+    remedy: "Run the command again if its version must win.",
+  },
+  WRITE_UNCERTAIN: {
+    meaning:
+      "A write reached too few regions and could not be undone in all of them, so readers may see either version.",
+    remedy: "Run the command again once the regions answer.",
   },
   FILE_UNREADABLE: {
     meaning: "A file cannot be read, or changed while it was read.",
@@ -195,6 +208,9 @@ export type ProgramErrorCode =
   | "LAYOUT_UNSAFE"
   | "CREDENTIALS_REFUSED"
   | "STORE_FAILED"
+  | "NO_QUORUM"
+  | "REPLACED_MEANWHILE"
+  | "WRITE_UNCERTAIN"
   | "FILE_UNREADABLE"
   | "DISK_FULL"
   | "KNAPSACK_INVALID"

@@ -131,6 +131,20 @@ export const configSchema = v.pipe(
       ),
       { regions: 1, providers: 0 },
     ),
+    write: v.optional(
+      v.pipe(
+        v.strictObject({
+          happy: v.pipe(
+            count,
+            v.description(
+              "Chunks of an object that `put` must store; `repair` makes the rest. The default is those that remain " +
+                "after the losses in `survive`, and never below k.",
+            ),
+          ),
+        }),
+        v.description("When a `put` succeeds although regions fail."),
+      ),
+    ),
     pops: v.optional(
       v.pipe(
         v.array(
@@ -176,6 +190,10 @@ export const configSchema = v.pipe(
     const known = new Set(regions.map(({ provider }) => provider));
     return Object.keys(providers).every((provider) => known.has(provider));
   }, "has a `providers` entry that no region names as its provider"),
+  v.check(
+    ({ code, write }) => !write || (write.happy >= code.k && write.happy <= code.k + code.m),
+    "has a `write.happy` that is not from k to k + m",
+  ),
   v.transform(({ aws, ...config }) => (aws ? { ...config, credentials: aws } : config)),
 );
 

@@ -65,10 +65,13 @@ export async function putObject(exchange: Exchange): Promise<void> {
   sendEmpty(exchange, 200, { etag: object.etag, ...body.checksums });
 }
 
-/** DeleteObject. */
+/** DeleteObject, with If-Match. */
 export async function deleteObject(exchange: Exchange): Promise<void> {
-  const { bucket, key, store, locks } = exchange;
-  await locks.run(`${bucket}/${key}`, () => store.delete(bucket, key));
+  const { request, bucket, key, store, locks } = exchange;
+  await locks.run(`${bucket}/${key}`, async () => {
+    checkPut(store.find(bucket, key), { "if-match": request.headers["if-match"] });
+    await store.delete(bucket, key);
+  });
   sendEmpty(exchange, 204);
 }
 

@@ -4,12 +4,13 @@
 import { stat } from "node:fs/promises";
 import type { Command } from "commander";
 import mime from "mime";
-import { AgaroseError, HEADERS_ALLOWED, toAgaroseError } from "@agarose/core";
+import { AgaroseError, HEADERS_ALLOWED, systemClock, toAgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, formatBytes, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
 import { mapPool } from "../../lib/pool.ts";
 import { startProgress, type Progress } from "../../lib/progress.ts";
 import { collectInputs, spoolStdin, STDIN, type InputFile, type SkippedEntry } from "./inputs.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { putObject, type PutResult } from "../../lib/objects/put-object.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
 
@@ -59,9 +60,12 @@ async function put(paths: readonly string[], options: PutOptions): Promise<numbe
       logLine(`notice: ${formatCount(dotFiles.length, "dot file")} stored too, such as ${dotFiles[0]}`);
     }
     const progress = startProgress("put", context.json);
+    const breaker = new Breaker(systemClock);
     try {
       await announceTotal(files, context, progress);
-      const reports = await mapPool(files, options.jobs, (file) => putFile(file, headers, options, context, progress));
+      const reports = await mapPool(files, options.jobs, (file) =>
+        putFile(file, headers, options, { ...context, breaker }, progress),
+      );
       progress.stop();
       printReports(reports, skipped, context.json);
       return reports.some(({ outcome }) => outcome === "failed") ? EXIT_FAILED : 0;
@@ -76,7 +80,7 @@ async function putFile(
   { path, key }: InputFile,
   headers: Record<string, string>,
   options: PutOptions,
-  context: CommandContext,
+  context: CommandContext & { readonly breaker: Breaker },
   progress: Progress,
 ): Promise<PutReport> {
   const spooled = path === STDIN ? await spoolStdin(process.stdin, context.signal) : undefined;
@@ -123,6 +127,10 @@ function printReports(reports: readonly PutReport[], skipped: readonly SkippedEn
     if (report.outcome === "failed") continue;
     for (const { region, problem } of report.regionsWithoutManifest) {
       logLine(`warning: ${region} did not take the manifest of ${printable(report.key)}: ${problem}`);
+    }
+    if (report.missing.length > 0) {
+      const chunks = formatCount(report.missing.length, "chunk");
+      logLine(`warning: ${chunks} of ${printable(report.key)} could not be stored: run \`agarose repair\` later`);
     }
   }
 }

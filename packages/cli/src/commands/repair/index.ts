@@ -49,7 +49,7 @@ async function repair(keys: readonly string[], options: RepairOptions): Promise<
 
 async function repairOne(key: string, context: CommandContext): Promise<Outcome> {
   try {
-    const report = await repairObject(key, context);
+    const report = await repairObject(key, { ...context, nowMs: Date.now });
     const outcome = report.before.sound ? "sound" : report.after.sound ? "repaired" : "damaged";
     return { key, outcome, ...report };
   } catch (error) {

@@ -5,19 +5,18 @@ import { appendFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Codec, Manifest } from "@agarose/core";
 import { getObject } from "../../lib/objects/get-object.ts";
-import { storeManifest } from "../../lib/objects/put-object.ts";
+import { writeRecord } from "../../lib/objects/commit/manifest-write.ts";
+import { surveyRegions } from "../../lib/objects/commit/region-survey.ts";
+import { writeContextOf, type WriteOptions } from "../../lib/objects/commit/write-context.ts";
 import type { Encoder } from "../../lib/objects/upload/stripe-encoder.ts";
 import { uploadChunks } from "../../lib/objects/upload/upload.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
 import { makeTempFolder } from "../../lib/owned-files.ts";
-import type { Store } from "../../lib/store/store.ts";
 import { checkManifests, verifyObject, type ObjectVerdict } from "../../lib/objects/verify-object.ts";
 
-export interface RepairContext {
-  readonly stores: readonly Store[];
+export interface RepairContext extends WriteOptions {
   readonly codec: () => Promise<Codec>;
   readonly encoder: () => Promise<Encoder>;
-  readonly signal: AbortSignal;
 }
 
 export interface RepairReport {
@@ -43,19 +42,21 @@ export async function repairObject(key: string, context: RepairContext): Promise
   if (!manifest) return { before, chunksWritten: 0, manifestsWritten: 0, after: before };
   const chunks = before.damage.map(({ chunk }) => chunk);
   if (chunks.length > 0) await rewriteChunks(manifest, chunks, context);
+  const writing = writeContextOf(context);
+  const { regions } = await surveyRegions(key, writing);
   const lacking = before.manifests.filter(({ state }) => state !== "sound").map(({ region }) => region);
-  const targets = stores.filter(({ region }) => lacking.includes(region.name));
-  const failures = await storeManifest(manifest, targets, signal);
+  const targets = regions.filter(({ store }) => lacking.includes(store.region.name));
+  const writes = await writeRecord(manifest, targets, writing);
   return {
     before,
     chunksWritten: chunks.length,
-    manifestsWritten: targets.length - failures.length,
+    manifestsWritten: writes.filter(({ outcome }) => outcome === "written").length,
     after: await verifyObject(key, stores, signal),
   };
 }
 
 async function rewriteChunks(manifest: Manifest, chunks: readonly number[], context: RepairContext): Promise<void> {
-  const { stores, signal } = context;
+  const { stores } = context;
   const folder = await makeTempFolder("repair");
   try {
     const path = join(folder, "object");
@@ -71,8 +72,9 @@ async function rewriteChunks(manifest: Manifest, chunks: readonly number[], cont
         layout: manifest,
         stores: manifest.placement.map((region) => stores.find((store) => store.region.name === region)!),
         chunks,
+        needed: chunks.length,
         encoder: await context.encoder(),
-        signal,
+        context: writeContextOf(context),
         onBytes: () => {},
       });
     } finally {

@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 const repair = (key: string) =>
-  repairObject(key, { stores: world.stores, codec: loadCodec, encoder: loadEncoder, signal });
+  repairObject(key, { ...world, codec: loadCodec, encoder: loadEncoder, nowMs: Date.now, signal });
 
 test.each([
   ["of many stripes", 12_345],

@@ -1,7 +1,7 @@
 /**
- * Puts one file as one object: hash, encode, upload, and last the manifest, which makes the new version visible.
+ * Puts one object: hash, claim, encode, upload, and last the manifest, which makes the new version visible
+ * (docs/reference/format.md, "Writing").
  */
-import { randomBytes } from "node:crypto";
 import {
   AgaroseError,
   BLOCK_BYTES,
@@ -9,27 +9,27 @@ import {
   encodeHashes,
   encodeManifest,
   HASH_BYTES,
-  manifestName,
+  isTombstone,
   parseKey,
   refuseTooLarge,
   roundRobin,
   sealManifest,
   stripeCount,
   systemSha256,
-  toAgaroseError,
-  type Clock,
   type Manifest,
   type ManifestDraft,
-  type Random,
-  type Signer,
 } from "@agarose/core";
 import type { Config } from "../config.ts";
-import { currentManifest } from "./manifests.ts";
-import type { Store } from "../store/store.ts";
+import { findGoneChunks } from "./chunk-heads.ts";
+import { commitRecord, type Commit, type RegionProblem } from "./commit/commit.ts";
+import { writeRecord } from "./commit/manifest-write.ts";
+import { holds, surveyRegions, type Survey } from "./commit/region-survey.ts";
+import { enqueueRepair } from "./commit/repair-queue.ts";
+import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "./commit/write-context.ts";
 import { hashFile } from "./upload/file-hash.ts";
-import type { Source } from "./upload/file-source.ts";
+import type { Source, SourceReader } from "./upload/file-source.ts";
 import type { Encoder } from "./upload/stripe-encoder.ts";
-import { uploadChunks } from "./upload/upload.ts";
+import { uploadChunks, type UploadInput } from "./upload/upload.ts";
 
 /** What to store, and how. */
 export interface PutObject {
@@ -43,21 +43,8 @@ export interface PutObject {
 }
 
 /** What `putObject` works with. */
-export interface PutContext {
-  readonly config: Config;
-  readonly stores: readonly Store[];
+export interface PutContext extends WriteOptions {
   readonly encoder: () => Promise<Encoder>;
-  /** The time of day, for `modified`. */
-  readonly nowMs: () => number;
-  /** Timers of waits and deadlines. Default: the system's. */
-  readonly clock?: Clock;
-  /** Spreads waits of writers that meet. Default: `Math.random`. */
-  readonly random?: Random;
-  /** Signs manifests as the publisher. Default: they stay unsigned. */
-  readonly sign?: Signer;
-  /** 32 hex digits that no other put ever uses. Default: at random. */
-  readonly newUpload?: () => string;
-  readonly signal: AbortSignal;
   /** Receives counts of file bytes hashed and of chunk bytes uploaded. */
   readonly onBytes?: (pass: "hash" | "upload", bytes: number) => void;
 }
@@ -71,52 +58,39 @@ export interface PutResult {
   readonly generation: number;
   readonly bytes: number;
   readonly sha256: string;
-  readonly outcome: "stored" | "unchanged";
-  /** Regions that did not take the manifest; at most R - (m + 1) of them. */
-  readonly regionsWithoutManifest: readonly { region: string; problem: string }[];
+  /** `completed`: the chunks were there, and regions that lacked the manifest took it. */
+  readonly outcome: "stored" | "completed" | "unchanged";
+  /** Regions that do not have the manifest, or did not answer: a minority. */
+  readonly regionsWithoutManifest: readonly RegionProblem[];
+  /** Chunks that their regions did not take; `agarose repair` makes them. */
+  readonly missing: readonly number[];
 }
 
 /** S3 takes at most 5 GiB in one put. */
 const CHUNK_BYTES_MAX = 5 * 1024 ** 3;
 
 /**
- * Stores `object`. Until the manifest is written, readers see the version before.
+ * Stores `object`. Until the manifest is in a majority of the regions, readers may see the version before.
  *
- * @throws KEY_INVALID, KEY_TOO_LONG, CODE_INVALID, LAYOUT_UNSAFE, FILE_UNREADABLE, MANIFEST_TOO_LARGE, STORE_FAILED,
- *   CREDENTIALS_REFUSED or ABORTED.
+ * @throws KEY_INVALID, KEY_TOO_LONG, CODE_INVALID, LAYOUT_UNSAFE, FILE_UNREADABLE, MANIFEST_TOO_LARGE, NO_QUORUM,
+ *   STORE_FAILED, REPLACED_MEANWHILE, WRITE_UNCERTAIN, CREDENTIALS_REFUSED or ABORTED.
  */
-export async function putObject(object: PutObject, context: PutContext): Promise<PutResult> {
-  const { config, stores, signal, onBytes } = context;
+export async function putObject(object: PutObject, options: PutContext): Promise<PutResult> {
+  const context = writeContextOf(options);
+  const { config, signal } = context;
   parseKey(object.key);
   const placement = roundRobin(config.code, config.regions, object.key);
   checkSurvival(config.code, placement, config.regions, config.survive);
   const file = await object.source.open();
   try {
-    const current = await storedManifest(object.key, context);
-    const hash = await hashFile(file, signal, (bytes) => onBytes?.("hash", bytes));
-    const layout = { ...config.code, ...hash, stripeBytes: config.stripeBytes };
+    // First of all, because refused credentials show early.
+    const survey = await surveyRegions(object.key, context);
+    const hash = await hashFile(file, signal, (bytes) => options.onBytes?.("hash", bytes));
+    const layout = { ...config.code, ...hash, stripeBytes: config.stripeBytes, blockBytes: BLOCK_BYTES };
     refuseOversize(layout);
-    const draft = draftManifest(object, context, { ...layout, placement }, current);
-    const content = { key: object.key, bytes: hash.bytes, sha256: hash.sha256 };
-    if (!object.force && current && identityOf(current) === identityOf(draft)) {
-      const { version, upload, generation } = current;
-      return { ...content, version, upload, generation, outcome: "unchanged", regionsWithoutManifest: [] };
-    }
-    const hashes = await uploadChunks({
-      key: object.key,
-      upload: draft.upload,
-      file,
-      layout,
-      stores: placement.map((region) => stores.find((store) => store.region.name === region)!),
-      chunks: placement.map((_, chunk) => chunk),
-      encoder: await context.encoder(),
-      signal,
-      onBytes: (bytes) => onBytes?.("upload", bytes),
-    });
-    const manifest = await sealManifest({ ...draft, hashes: hashes.map(encodeHashes) }, systemSha256, context.sign);
-    const regionsWithoutManifest = await writeManifest(manifest, context);
-    const { version, upload, generation } = manifest;
-    return { ...content, version, upload, generation, outcome: "stored", regionsWithoutManifest };
+    const draft = { ...layout, key: object.key, contentType: object.contentType, headers: object.headers, placement };
+    const kept = object.force ? undefined : await keepStored(draft, survey, context);
+    return kept ?? (await storeNew(draft, survey, file, options, context));
   } catch (error) {
     throw signal.aborted ? new AgaroseError("ABORTED", `the put of ${JSON.stringify(object.key)} was aborted`) : error;
   } finally {
@@ -124,82 +98,142 @@ export async function putObject(object: PutObject, context: PutContext): Promise
   }
 }
 
-function draftManifest(
-  object: PutObject,
-  context: PutContext,
-  layout: Pick<Manifest, "bytes" | "sha256" | "k" | "m" | "stripeBytes" | "placement">,
-  current: Manifest | undefined,
-): Omit<ManifestDraft, "hashes"> {
-  return {
-    key: object.key,
-    generation: (current?.generation ?? 0) + 1,
-    upload: context.newUpload?.() ?? randomBytes(16).toString("hex"),
-    bytes: layout.bytes,
-    contentType: object.contentType,
-    headers: object.headers,
-    modified: new Date(context.nowMs()).toISOString(),
-    k: layout.k,
-    m: layout.m,
-    stripeBytes: layout.stripeBytes,
-    blockBytes: BLOCK_BYTES,
-    sha256: layout.sha256,
-    placement: layout.placement,
+/** What a put decides before it claims a generation. */
+type Draft = Omit<ManifestDraft, "generation" | "modified" | "upload" | "hashes" | "missing" | "inline" | "requires">;
+
+/** Uploads the chunks under a name of their own and commits their manifest. */
+async function storeNew(
+  draft: Draft,
+  survey: Survey,
+  file: SourceReader,
+  options: PutContext,
+  context: WriteContext,
+): Promise<PutResult> {
+  const { key, placement } = draft;
+  const upload = context.newUpload();
+  const input: UploadInput = {
+    key,
+    upload,
+    file,
+    layout: draft,
+    stores: placement.map((region) => context.stores.find((store) => store.region.name === region)!),
+    chunks: placement.map((_, chunk) => chunk),
+    needed: chunksNeeded(context.config, placement),
+    encoder: await options.encoder(),
+    context,
+    onBytes: (bytes) => options.onBytes?.("upload", bytes),
   };
+  let hashes: string[] = [];
+  let missing: readonly number[] = [];
+  const commit = await commitRecord(
+    {
+      key,
+      upload,
+      survey,
+      prepare: async () => {
+        const uploaded = await uploadChunks(input);
+        hashes = uploaded.hashes.map(encodeHashes);
+        missing = uploaded.missing;
+      },
+      seal: (generation, modified) =>
+        sealManifest(
+          { ...draft, generation, modified, upload, ...(missing.length > 0 && { missing }), hashes },
+          systemSha256,
+          context.sign,
+        ),
+    },
+    context,
+  );
+  await restoreChunks(commit.record, input, context);
+  return finish("stored", commit, context);
 }
 
-/** The current manifest of the key. Read first, because refused credentials show early. */
-async function storedManifest(key: string, { stores, signal }: PutContext): Promise<Manifest | undefined> {
-  try {
-    return await currentManifest(key, stores, signal);
-  } catch (error) {
-    if (signal.aborted || toAgaroseError(error).code === "CREDENTIALS_REFUSED") throw error;
-    // An unreadable manifest does not prevent a new one. If the regions are down, the upload fails.
-    return undefined;
+/** Uploads again what an overeager cleaner took while the manifest was not written yet. */
+async function restoreChunks({ missing = [], ...manifest }: Manifest, input: UploadInput, context: WriteContext) {
+  const stored = input.chunks.filter((chunk) => !missing.includes(chunk));
+  const gone = await findGoneChunks(manifest, stored, context);
+  if (gone.length > 0) await uploadChunks({ ...input, chunks: gone, needed: gone.length });
+}
+
+/**
+ * The result of a put of what is stored already; undefined when it must be stored. It looks at every region, and writes
+ * the manifest where it is missing.
+ */
+async function keepStored(draft: Draft, survey: Survey, context: WriteContext): Promise<PutResult | undefined> {
+  const { newest } = survey;
+  if (!newest || isTombstone(newest) || newest.missing || identityOf(newest) !== identityOf(draft)) return undefined;
+  if ((await findGoneChunks(newest, [...newest.placement.keys()], context)).length > 0) return undefined;
+  const bytes = encodeManifest(newest);
+  const silent = survey.regions.filter(({ state }) => state === "unreachable");
+  const lacking = survey.regions.filter((region) => region.state !== "unreachable" && !holds(region, bytes));
+  const holders = survey.regions.length - silent.length - lacking.length;
+  if (holders < majorityOf(survey.regions)) {
+    // Its writer may be undoing it at this moment, so it gets a generation that is ours.
+    const { hashesRoot: _root, hashesSha256: _sha256, version: _version, signature: _signature, ...content } = newest;
+    const seal = (generation: number, modified: string): Promise<Manifest> =>
+      sealManifest({ ...content, generation, modified }, systemSha256, context.sign);
+    const commit = await commitRecord({ key: draft.key, upload: context.newUpload(), survey, seal }, context);
+    return finish("completed", commit, context);
   }
+  const writes = await writeRecord(newest, lacking, context);
+  if (writes.some(({ outcome }) => outcome === "superseded")) {
+    const message = `another writer replaced ${JSON.stringify(draft.key)} meanwhile: run the command again if it must win`;
+    throw new AgaroseError("REPLACED_MEANWHILE", message, { key: draft.key });
+  }
+  const failed = [...silent, ...writes.filter(({ outcome }) => outcome === "failed")];
+  const regionsWithout = failed.map(({ store, problem }) => ({
+    region: store.region.name,
+    problem: problem?.message ?? "did not answer",
+  }));
+  const isCompleted = writes.some(({ outcome }) => outcome === "written");
+  return finish(isCompleted ? "completed" : "unchanged", { record: newest, regionsWithout, replaced: [] }, context);
+}
+
+/** Reports what was done, and enters what is incomplete in the repair queue. */
+async function finish(
+  outcome: PutResult["outcome"],
+  { record, regionsWithout }: Commit<Manifest>,
+  context: WriteContext,
+): Promise<PutResult> {
+  const { key, version, upload, generation, bytes, sha256, missing = [] } = record;
+  const regions = regionsWithout.map(({ region }) => region);
+  if (missing.length + regions.length > 0 && outcome !== "unchanged") {
+    await enqueueRepair({ key, generation, missing, regions }, context);
+  }
+  const content = { key, version, upload, generation, bytes, sha256 };
+  return { ...content, outcome, regionsWithoutManifest: regionsWithout, missing };
+}
+
+/**
+ * How many chunks a put must store: `write.happy`, or those that remain when the losses that the configuration promises
+ * to survive have happened. Never below k.
+ */
+function chunksNeeded({ code, regions, survive, write }: Config, placement: readonly string[]): number {
+  const providers = new Map(regions.map(({ name, provider }) => [name, provider]));
+  const lost = Math.max(
+    fullest(placement, survive.regions),
+    fullest(
+      placement.map((region) => providers.get(region)!),
+      survive.providers,
+    ),
+  );
+  return Math.max(code.k, Math.min(write?.happy ?? placement.length - lost, placement.length));
+}
+
+/** The number of chunks in the `count` fullest domains. */
+function fullest(domains: readonly string[], count: number): number {
+  const sizes = [...Map.groupBy(domains, (domain) => domain).values()].map(({ length }) => length);
+  return sizes
+    .toSorted((a, b) => b - a)
+    .slice(0, count)
+    .reduce((sum, size) => sum + size, 0);
 }
 
 /** The properties that make a put write a new manifest when they differ. */
-function identityOf(manifest: Omit<ManifestDraft, "hashes">): string {
+function identityOf(manifest: Draft): string {
   const { sha256, bytes, k, m, stripeBytes, blockBytes, contentType, headers, placement } = manifest;
   const code = [k, m, stripeBytes, blockBytes];
   return JSON.stringify([sha256, bytes, code, contentType, Object.entries(headers).toSorted(), placement]);
-}
-
-/** Writes the manifest to every region at once; m + 1 of them must take it. */
-async function writeManifest(
-  manifest: Manifest,
-  { stores, signal }: PutContext,
-): Promise<{ region: string; problem: string }[]> {
-  const failures = await storeManifest(manifest, stores, signal);
-  const needed = Math.min(manifest.m + 1, stores.length);
-  const written = stores.length - failures.length;
-  if (written >= needed) return failures;
-  throw new AgaroseError(
-    "STORE_FAILED",
-    `the manifest of ${JSON.stringify(manifest.key)} was written to ${written} regions, ${needed} are needed: put it ` +
-      `again once they answer; until then some readers may see the version before. First: ${failures[0]?.problem}`,
-    { key: manifest.key, written, needed, failures },
-  );
-}
-
-/** Writes a manifest to all `stores` at once, and returns the regions that did not take it. */
-export async function storeManifest(
-  manifest: Manifest,
-  stores: readonly Store[],
-  signal: AbortSignal,
-): Promise<{ region: string; problem: string }[]> {
-  const body = encodeManifest(manifest);
-  const name = manifestName(manifest.key);
-  const options = { bytes: body.length, contentType: "application/json", cacheControl: "no-cache", signal };
-  const failures: { region: string; problem: string }[] = [];
-  await Promise.all(
-    stores.map((store) =>
-      store.put(name, body, options).catch((error: unknown) => {
-        failures.push({ region: store.region.name, problem: toAgaroseError(error, "STORE_FAILED").message });
-      }),
-    ),
-  );
-  return failures;
 }
 
 function refuseOversize(layout: { bytes: number; stripeBytes: number; k: number; m: number }): void {

@@ -3,6 +3,7 @@
  */
 import type { Readable } from "node:stream";
 import {
+  DeleteObjectCommand,
   DeleteObjectsCommand,
   GetObjectCommand,
   HeadObjectCommand,
@@ -87,6 +88,7 @@ export class S3Store implements Store {
       const output = await this.#client.send(command, signal && { abortSignal: signal });
       const headers = new Headers();
       if (output.ContentLength !== undefined) headers.set("content-length", String(output.ContentLength));
+      if (output.ETag !== undefined) headers.set("etag", output.ETag);
       if (output.ContentRange !== undefined) headers.set("content-range", output.ContentRange);
       const body = webStreamOf(output.Body as Readable);
       return { status: output.$metadata.httpStatusCode ?? 200, headers, body };
@@ -171,6 +173,14 @@ export class S3Store implements Store {
       }
     }
     return failed;
+  }
+
+  async removeMatching(name: string, etag: string): Promise<void> {
+    try {
+      await this.#client.send(new DeleteObjectCommand({ Bucket: this.region.bucket, Key: name, IfMatch: etag }));
+    } catch (error) {
+      throw this.#failure(error, "STORE_FAILED", `to remove ${name}`);
+    }
   }
 
   close(): void {

@@ -8,7 +8,7 @@ import type { Region } from "../config.ts";
 /** A region's bucket. */
 export interface Store {
   readonly region: Region;
-  /** Sends a GET. Resolves with every HTTP status; without one rejects (SOURCE_FAILED or CREDENTIALS_REFUSED). */
+  /** Sends a GET. Resolves with every HTTP status, and with the header `etag`; without one rejects (SOURCE_FAILED or CREDENTIALS_REFUSED). */
   get(name: string, options?: GetOptions): Promise<FetchedResponse>;
   /** Length of an object in bytes; undefined when there is none. */
   head(name: string, signal?: AbortSignal): Promise<number | undefined>;
@@ -21,6 +21,11 @@ export interface Store {
   list(prefix: string, signal?: AbortSignal): AsyncIterable<ListedObject>;
   /** Removes objects and returns those that could not be removed. Absent ones count as removed. */
   remove(names: readonly string[]): Promise<{ name: string; problem: string }[]>;
+  /**
+   * Removes one object if it has this ETag. Rejects as `put` does when the condition does not hold. Some stores ignore
+   * it; `agarose doctor` says which.
+   */
+  removeMatching(name: string, etag: string): Promise<void>;
   close(): void;
 }
 

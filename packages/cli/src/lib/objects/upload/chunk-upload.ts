@@ -18,20 +18,24 @@ const CHUNK_OPTIONS = {
   cacheControl: "public, max-age=31536000, immutable",
 } as const;
 
-/** A put whose body grows by `write` and ends by `finish` or `abandon`. */
+/** A put whose body grows by `write` and ends by `finish` or `giveUp`. */
 export class ChunkUpload {
   readonly chunk: number;
+  readonly store: Store;
   /** Why it failed. A failed upload still takes shards, so that the other chunks continue. */
   error: AgaroseError | undefined;
   readonly #body = new PassThrough({ highWaterMark: QUEUE_BYTES });
   readonly #settled: Promise<unknown>;
+  readonly #stop = new AbortController();
 
-  constructor(chunk: number, store: Store, name: string, bytes: number, signal: AbortSignal) {
+  constructor(chunk: number, store: Store, name: string, bytes: number) {
     this.chunk = chunk;
+    this.store = store;
+    const { signal } = this.#stop;
     // The body is destroyed when its request fails, which the request itself reports.
     this.#body.on("error", () => {});
     this.#settled = store.put(name, this.#body, { ...CHUNK_OPTIONS, bytes, signal }).catch((error: unknown) => {
-      this.error = toAgaroseError(error, "STORE_FAILED");
+      this.error ??= toAgaroseError(error, "STORE_FAILED");
       this.#body.destroy();
     });
   }
@@ -40,7 +44,8 @@ export class ChunkUpload {
   async write(shard: Uint8Array): Promise<void> {
     if (this.error || this.#body.destroyed || this.#body.write(shard)) return;
     const waiting = new AbortController();
-    await Promise.race([once(this.#body, "drain", { signal: waiting.signal }), this.#settled]);
+    const drained = once(this.#body, "drain", { signal: waiting.signal }).catch(() => {});
+    await Promise.race([drained, this.#settled]);
     waiting.abort();
   }
 
@@ -50,10 +55,11 @@ export class ChunkUpload {
     await this.#settled;
   }
 
-  /** Ends the request without completing the body. */
-  async abandon(): Promise<void> {
+  /** Ends the request without completing the body. `reason` becomes its error. */
+  giveUp(reason: AgaroseError): void {
+    this.error ??= reason;
+    this.#stop.abort();
     this.#body.destroy();
-    await this.#settled;
   }
 }
 

@@ -5,9 +5,19 @@
  * changes in between therefore completes no chunk, and every chunk of a version has the bytes that the version names.
  */
 import { createHash } from "node:crypto";
-import { AgaroseError, BLOCK_BYTES, hashShard, chunkBytes, chunkName, stripeCount } from "@agarose/core";
+import {
+  AgaroseError,
+  BLOCK_BYTES,
+  chunkBytes,
+  chunkName,
+  hashShard,
+  stripeCount,
+  toAgaroseError,
+} from "@agarose/core";
 import { nodeSha256 } from "../sha256.ts";
 import type { Store } from "../../store/store.ts";
+import { runTasks, type Patience, type Task } from "../commit/ask-regions.ts";
+import { pause, type WriteContext } from "../commit/write-context.ts";
 import { ChunkUpload, uploadWholeChunk } from "./chunk-upload.ts";
 import type { SourceReader } from "./file-source.ts";
 import { encodeStripe, type Encoder, type StripeLayout } from "./stripe-encoder.ts";
@@ -25,49 +35,73 @@ export interface UploadInput {
   readonly stores: readonly Store[];
   /** Which chunks to upload. */
   readonly chunks: readonly number[];
+  /** How many of them must be stored. */
+  readonly needed: number;
   readonly encoder: Encoder;
-  readonly signal: AbortSignal;
+  readonly context: Pick<WriteContext, "signal" | "clock" | "random" | "breaker">;
   readonly onBytes: (bytes: number) => void;
+}
+
+/** What `uploadChunks` did. */
+export interface UploadedChunks {
+  /** Per stripe, the hash of the shard of each of the chunks, at the chunk's index. */
+  readonly hashes: Uint8Array[][];
+  /** The chunks that could not be stored, ascending. */
+  readonly missing: readonly number[];
 }
 
 /** Passes over the file. Each later pass encodes only the chunks that failed in the one before. */
 const PASSES_MAX = 3;
+/** So long may a pass take that only tries again what is not needed. */
+const LATE_PASS_MS = 2_000;
 
 /**
- * Uploads the chunks asked for.
+ * Uploads the chunks asked for. Chunks beyond those needed are given up when their region hangs.
  *
- * @returns per stripe, the SHA-256 of the shard of each of these chunks, at the chunk's index.
- * @throws STORE_FAILED or CREDENTIALS_REFUSED when a chunk cannot be stored, FILE_UNREADABLE when the file changed.
+ * @throws STORE_FAILED or CREDENTIALS_REFUSED when fewer than `needed` can be stored, FILE_UNREADABLE when the file
+ *   changed.
  */
-export async function uploadChunks(input: UploadInput): Promise<Uint8Array[][]> {
-  let pending = input.chunks;
+export async function uploadChunks(input: UploadInput): Promise<UploadedChunks> {
+  const { chunks, needed, stores, context } = input;
   const hashes = Array.from({ length: stripeCount(input.layout) }, () => [] as Uint8Array[]);
-  if (hashes.length === 0) return [];
+  if (hashes.length === 0) return { hashes, missing: [] };
+  const missing = new Set(chunks);
+  let pending = chunks;
   for (let pass = 1; ; pass++) {
-    const uploads = await new UploadPass(input, pending, hashes).run();
+    const stored = chunks.length - missing.size;
+    const uploads = await new UploadPass(input, pending, hashes, needed - stored).run();
+    for (const { chunk, error } of uploads) if (!error) missing.delete(chunk);
+    const isEnough = chunks.length - missing.size >= needed;
     const failed = uploads.filter(({ error }) => error !== undefined);
-    if (failed.length === 0) return hashes;
-    const hopeless = failed.find(({ error }) => error?.code === "CREDENTIALS_REFUSED");
-    if (hopeless || pass === PASSES_MAX) throw refusal(input, failed);
-    pending = failed.map(({ chunk }) => chunk);
+    pending = failed
+      .filter(({ error }) => error!.code !== "CREDENTIALS_REFUSED")
+      .map(({ chunk }) => chunk)
+      .filter((chunk) => !isEnough || !context.breaker.isOpen(stores[chunk]!.region.name));
+    const isLast = pass === PASSES_MAX || pending.length === 0;
+    if (isEnough && isLast) return { hashes, missing: [...missing].toSorted((a, b) => a - b) };
+    if (isLast || chunks.length - missing.size + pending.length < needed) throw refusal(input, failed);
+    await pause(pass, context);
   }
 }
 
 interface FinishedUpload {
   readonly chunk: number;
-  readonly error: AgaroseError | undefined;
+  readonly error?: AgaroseError | undefined;
 }
 
 class UploadPass {
   readonly #input: UploadInput;
   readonly #chunks: readonly number[];
   readonly #hashes: Uint8Array[][];
+  /** How long to wait for what: with enough chunks stored before, nothing is worth waiting for. */
+  readonly #patience: Patience;
   readonly #fileHash = createHash("sha256");
 
-  constructor(input: UploadInput, chunks: readonly number[], hashes: Uint8Array[][]) {
+  constructor(input: UploadInput, chunks: readonly number[], hashes: Uint8Array[][], needed: number) {
     this.#input = input;
     this.#chunks = chunks;
     this.#hashes = hashes;
+    this.#patience = { enough: Math.max(1, needed), limitMs: needed > 0 ? Number.POSITIVE_INFINITY : LATE_PASS_MS };
   }
 
   run(): Promise<readonly FinishedUpload[]> {
@@ -76,47 +110,48 @@ class UploadPass {
 
   /** One stripe: every chunk is one shard. */
   async #runWhole(): Promise<readonly FinishedUpload[]> {
-    const { signal, stores, onBytes } = this.#input;
+    const { stores, onBytes, context } = this.#input;
     const shards = await this.#encode(0);
     this.#checkFile();
-    return Promise.all(
-      [...shards].map(async ([chunk, shard]) => {
-        try {
-          await uploadWholeChunk(stores[chunk]!, this.#name(chunk), shard, signal);
-          onBytes(shard.length);
-          return { chunk, error: undefined };
-        } catch (error) {
-          signal.throwIfAborted();
-          return { chunk, error: error as AgaroseError };
-        }
-      }),
-    );
+    const tasks = [...shards].map(([chunk, shard]): Task<void> => {
+      const store = stores[chunk]!;
+      return { store, run: (signal) => uploadWholeChunk(store, this.#name(chunk), shard, signal) };
+    });
+    const outcomes = await runTasks(tasks, this.#patience, context);
+    return [...shards].map(([chunk, shard], index) => {
+      const { error } = outcomes[index]!;
+      if (!error) onBytes(shard.length);
+      return { chunk, error };
+    });
   }
 
   async #runStreamed(): Promise<readonly FinishedUpload[]> {
-    const { signal, layout, stores, onBytes } = this.#input;
-    const abort = new AbortController();
-    const either = AbortSignal.any([signal, abort.signal]);
+    const { context, layout, stores, onBytes } = this.#input;
     const bytes = chunkBytes(layout);
-    const uploads = this.#chunks.map(
-      (chunk) => new ChunkUpload(chunk, stores[chunk]!, this.#name(chunk), bytes, either),
-    );
+    const uploads = this.#chunks.map((chunk) => new ChunkUpload(chunk, stores[chunk]!, this.#name(chunk), bytes));
     try {
       for (let stripe = 0; stripe < this.#hashes.length; stripe++) {
-        signal.throwIfAborted();
+        context.signal.throwIfAborted();
         const shards = await this.#encode(stripe);
         if (stripe === this.#hashes.length - 1) this.#checkFile();
-        await Promise.all(uploads.map((upload) => upload.write(shards.get(upload.chunk)!)));
+        await this.#inStep(uploads, (upload) => upload.write(shards.get(upload.chunk)!));
         for (const shard of shards.values()) onBytes(shard.length);
       }
-      await Promise.all(uploads.map((upload) => upload.finish()));
-      signal.throwIfAborted();
+      await this.#inStep(uploads, (upload) => upload.finish());
+      context.signal.throwIfAborted();
       return uploads;
     } catch (error) {
-      abort.abort();
-      await Promise.all(uploads.map((upload) => upload.abandon()));
+      for (const upload of uploads) upload.giveUp(toAgaroseError(error));
       throw error;
     }
+  }
+
+  /** Runs a step of all uploads that have not failed, and gives those up that hang. */
+  async #inStep(uploads: readonly ChunkUpload[], step: (upload: ChunkUpload) => Promise<void>): Promise<void> {
+    const live = uploads.filter(({ error }) => !error);
+    const tasks = live.map((upload): Task<void> => ({ store: upload.store, run: () => step(upload) }));
+    const outcomes = await runTasks(tasks, this.#patience, this.#input.context);
+    for (const [index, { error }] of outcomes.entries()) if (error) live[index]!.giveUp(error);
   }
 
   async #encode(stripe: number): Promise<Map<number, Uint8Array>> {

@@ -1,0 +1,30 @@
+/**
+ * Looks whether the chunks of an object are there, by length, without reading them.
+ */
+import { chunkBytes, chunkName, type Manifest } from "@agarose/core";
+import { runTasks, type Task } from "./commit/ask-regions.ts";
+import type { WriteContext } from "./commit/write-context.ts";
+
+/**
+ * The chunks of `chunks` that their regions do not have in full, ascending. A region that does not answer counts as
+ * having them; a region that is not configured as not having them.
+ */
+export async function findGoneChunks(
+  manifest: Pick<Manifest, "key" | "upload" | "bytes" | "stripeBytes" | "k" | "placement">,
+  chunks: readonly number[],
+  context: Pick<WriteContext, "stores" | "clock" | "signal" | "breaker">,
+): Promise<number[]> {
+  const { key, upload, placement } = manifest;
+  const expected = chunkBytes(manifest);
+  if (manifest.bytes === 0) return [];
+  const byRegion = new Map(context.stores.map((store) => [store.region.name, store]));
+  const known = chunks.filter((chunk) => byRegion.has(placement[chunk]!));
+  const tasks = known.map((chunk): Task<number | undefined> => {
+    const store = byRegion.get(placement[chunk]!)!;
+    return { store, run: (signal) => store.head(chunkName(key, upload, chunk), signal) };
+  });
+  const outcomes = await runTasks(tasks, { enough: Math.min(manifest.k, tasks.length) }, context);
+  const gone = known.filter((_, index) => !outcomes[index]!.error && outcomes[index]!.value !== expected);
+  const unknown = chunks.filter((chunk) => !byRegion.has(placement[chunk]!));
+  return [...gone, ...unknown].toSorted((a, b) => a - b);
+}

@@ -1,0 +1,148 @@
+/**
+ * Asks several regions at once, without waiting for one that hangs.
+ */
+import { AgaroseError, toAgaroseError, type Clock } from "@agarose/core";
+import type { Store } from "../../store/store.ts";
+
+/** A request to one region. */
+export interface Task<T> {
+  readonly store: Store;
+  readonly run: (signal: AbortSignal) => Promise<T>;
+}
+
+/** What became of a task: a value, or the reason why there is none. */
+export type Outcome<T> =
+  | { readonly store: Store; readonly value: T; readonly error?: undefined }
+  | { readonly store: Store; readonly value?: undefined; readonly error: AgaroseError };
+
+/** How long to wait. */
+export interface Patience {
+  /** So many successes suffice; the other tasks then get as long again, twice, but at least a second. */
+  readonly enough: number;
+  /** The longest wait of all. Default 30 seconds. */
+  readonly limitMs?: number;
+}
+
+interface AskContext {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly breaker: Breaker;
+}
+
+const GRACE_MS_MIN = 1_000;
+const LIMIT_MS_DEFAULT = 30_000;
+const OPEN_MS = 30_000;
+
+/** Remembers which regions hung, so that only the first request of a command waits for them. */
+export class Breaker {
+  readonly #clock: Clock;
+  readonly #openUntilMs = new Map<string, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Whether `region` hung in the last 30 seconds. */
+  isOpen(region: string): boolean {
+    return (this.#openUntilMs.get(region) ?? Number.NEGATIVE_INFINITY) > this.#clock.now();
+  }
+
+  /** Notes that `region` hung. */
+  open(region: string): void {
+    this.#openUntilMs.set(region, this.#clock.now() + OPEN_MS);
+  }
+}
+
+/** Milliseconds that stragglers get once enough others took `elapsedMs`. */
+export function graceMs(elapsedMs: number): number {
+  return Math.max(GRACE_MS_MIN, 2 * elapsedMs);
+}
+
+/**
+ * Runs `tasks` at once and returns their outcomes in order. It leaves out regions that hung before when the others
+ * suffice. A task that is given up has its signal aborted, and the fate of what it wrote is unknown.
+ *
+ * @throws the reason of `signal` when the caller aborts.
+ */
+export async function runTasks<T>(
+  tasks: readonly Task<T>[],
+  { enough, limitMs = LIMIT_MS_DEFAULT }: Patience,
+  { clock, signal, breaker }: AskContext,
+): Promise<Outcome<T>[]> {
+  signal.throwIfAborted();
+  const isSkipped = ({ store }: Task<T>): boolean => breaker.isOpen(store.region.name);
+  const skips = tasks.length - tasks.filter(isSkipped).length >= enough;
+  const outcomes: (Outcome<T> | undefined)[] = tasks.map((task) =>
+    skips && isSkipped(task) ? { store: task.store, error: silent(task.store, 0) } : undefined,
+  );
+  const startedMs = clock.now();
+  const done = Promise.withResolvers<void>();
+  const stops = tasks.map(() => new AbortController());
+  const giveUp = (): void => {
+    for (const [index, { store }] of tasks.entries()) {
+      if (outcomes[index]) continue;
+      breaker.open(store.region.name);
+      outcomes[index] = { store, error: silent(store, Math.round(clock.now() - startedMs)) };
+      stops[index]!.abort(new DOMException("given up", "AbortError"));
+    }
+    done.resolve();
+  };
+  const onAbort = (): void => {
+    for (const stop of stops) stop.abort(signal.reason);
+    done.reject(signal.reason);
+  };
+  signal.addEventListener("abort", onAbort, { once: true });
+  const cancels = limitMs === Number.POSITIVE_INFINITY ? [] : [clock.after(limitMs, giveUp)];
+  const settle = (index: number, outcome: Outcome<T>): void => {
+    if (outcomes[index]) return;
+    outcomes[index] = outcome;
+    if (outcomes.every((one) => one !== undefined)) done.resolve();
+    else if (outcome.error === undefined && outcomes.filter((one) => one && !one.error).length === enough) {
+      cancels.push(clock.after(graceMs(clock.now() - startedMs), giveUp));
+    }
+  };
+  for (const [index, { store, run }] of tasks.entries()) {
+    if (outcomes[index]) continue;
+    run(stops[index]!.signal).then(
+      (value) => settle(index, { store, value }),
+      (error: unknown) => settle(index, { store, error: toAgaroseError(error, "SOURCE_FAILED") }),
+    );
+  }
+  if (outcomes.every((one) => one !== undefined)) done.resolve();
+  try {
+    await done.promise;
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    for (const cancel of cancels) cancel();
+  }
+  return outcomes as Outcome<T>[];
+}
+
+/** `runTasks` with the same action in every region of `stores`. */
+export function askRegions<T>(
+  stores: readonly Store[],
+  action: (store: Store, signal: AbortSignal) => Promise<T>,
+  patience: Patience,
+  context: AskContext,
+): Promise<Outcome<T>[]> {
+  return runTasks(
+    stores.map((store) => ({ store, run: (signal: AbortSignal) => action(store, signal) })),
+    patience,
+    context,
+  );
+}
+
+/** Whether a store refused a conditional request because its condition does not hold. */
+export function isConditionFailed(error: unknown): boolean {
+  const status = (error as AgaroseError | undefined)?.details?.["status"];
+  // 409: a conditional request to the same name was under way. 404: If-Match, and nothing is there.
+  return status === 412 || status === 409 || status === 404;
+}
+
+function silent({ region: { name } }: Store, ms: number): AgaroseError {
+  const what = ms === 0 ? "did not answer shortly before" : `did not answer within ${ms} ms`;
+  return new AgaroseError("SOURCE_FAILED", `region ${name} ${what}: check it with \`agarose doctor\``, {
+    region: name,
+    silentMs: ms,
+  });
+}

@@ -1,0 +1,122 @@
+/**
+ * Conditional writes of a manifest or tombstone: never over a newer one, and undone when no majority takes it.
+ */
+import { encodeManifest, manifestName, toAgaroseError, type AgaroseError, type ManifestRecord } from "@agarose/core";
+import type { Store } from "../../store/store.ts";
+import { askRegions, isConditionFailed } from "./ask-regions.ts";
+import { compareAge, holds, readRegion, type RegionManifest } from "./region-survey.ts";
+import { majorityOf, pause, type WriteContext } from "./write-context.ts";
+
+/** What became of the write in one region. */
+export interface RegionWrite {
+  readonly store: Store;
+  /** `superseded`: the region has a newer one, or another one of the same generation. */
+  readonly outcome: "written" | "superseded" | "failed";
+  /** What was there before. Undefined when it was never read. */
+  readonly replaced?: RegionManifest;
+  readonly problem?: AgaroseError;
+}
+
+const ATTEMPTS_MAX = 8;
+
+/** Writes `record` to the regions given, each on the condition that it holds what was seen there. Does not reject. */
+export async function writeRecord(
+  record: ManifestRecord,
+  regions: readonly RegionManifest[],
+  context: WriteContext,
+): Promise<RegionWrite[]> {
+  const bytes = encodeManifest(record);
+  const seen = new Map(regions.map((region) => [region.store, region]));
+  const write = (store: Store, signal: AbortSignal): Promise<RegionWrite> =>
+    writeRegion(record, bytes, seen.get(store)!, { ...context, signal });
+  const stores = regions.map(({ store }) => store);
+  const outcomes = await askRegions(stores, write, { enough: majorityOf(context.stores) }, context);
+  return outcomes.map(
+    ({ store, value, error }) => value ?? { store, outcome: "failed", problem: error!, replaced: seen.get(store)! },
+  );
+}
+
+/**
+ * Undoes the writes of a record that no majority took: what each region held before takes its place again.
+ *
+ * @returns the regions in which readers may still see the record.
+ */
+export async function rollBack(
+  record: ManifestRecord,
+  writes: readonly RegionWrite[],
+  context: WriteContext,
+): Promise<Store[]> {
+  const bytes = encodeManifest(record);
+  const touched = writes.filter(({ outcome }) => outcome !== "superseded");
+  const byStore = new Map(touched.map((write) => [write.store, write]));
+  const undo = (store: Store, signal: AbortSignal): Promise<void> =>
+    undoRegion(record, bytes, byStore.get(store)!, { ...context, signal });
+  const outcomes = await askRegions([...byStore.keys()], undo, { enough: touched.length }, context);
+  // A request without an answer may still arrive.
+  return outcomes
+    .filter(({ store, error }) => error !== undefined || isFateUnknown(byStore.get(store)!))
+    .map(({ store }) => store);
+}
+
+function isFateUnknown({ outcome, problem }: RegionWrite): boolean {
+  return outcome === "failed" && problem?.details["status"] === undefined;
+}
+
+async function writeRegion(
+  record: ManifestRecord,
+  bytes: Uint8Array,
+  seen: RegionManifest,
+  context: WriteContext,
+): Promise<RegionWrite> {
+  const { store } = seen;
+  const { signal, trust } = context;
+  let current = seen.state === "unreachable" ? await readRegion(record.key, store, signal, trust) : seen;
+  for (let attempt = 1; ; attempt++) {
+    if (holds(current, bytes)) return { store, outcome: "written", replaced: seen };
+    if (current.record && compareAge(current.record, record) >= 0) return { store, outcome: "superseded" };
+    try {
+      await putConditionally(store, record.key, bytes, current, signal);
+      return { store, outcome: "written", replaced: current };
+    } catch (error) {
+      if (!isConditionFailed(error) || attempt === ATTEMPTS_MAX) {
+        return { store, outcome: "failed", replaced: current, problem: toAgaroseError(error, "STORE_FAILED") };
+      }
+      if (attempt > 1) await pause(attempt, context);
+      current = await readRegion(record.key, store, signal, trust);
+    }
+  }
+}
+
+async function undoRegion(
+  record: ManifestRecord,
+  bytes: Uint8Array,
+  { store, replaced }: RegionWrite,
+  { signal, trust }: WriteContext,
+): Promise<void> {
+  const current = await readRegion(record.key, store, signal, trust);
+  if (!holds(current, bytes)) return;
+  try {
+    if (replaced?.bytes) await putConditionally(store, record.key, replaced.bytes, current, signal);
+    else await store.removeMatching(manifestName(record.key), current.etag ?? "*");
+  } catch (error) {
+    // Another writer's record is there now.
+    if (!isConditionFailed(error)) throw error;
+  }
+}
+
+async function putConditionally(
+  store: Store,
+  key: string,
+  bytes: Uint8Array,
+  { etag, bytes: there }: RegionManifest,
+  signal: AbortSignal,
+): Promise<void> {
+  await store.put(manifestName(key), bytes, {
+    bytes: bytes.length,
+    contentType: "application/json",
+    cacheControl: "no-cache",
+    signal,
+    ...(etag !== undefined && { ifMatch: etag }),
+    ...(etag === undefined && there === undefined && { ifNoneMatch: "*" as const }),
+  });
+}

@@ -1,0 +1,136 @@
+/**
+ * What every region holds under the name of a key's manifest, with the ETag by which it can be replaced.
+ */
+import {
+  AgaroseError,
+  manifestName,
+  parseManifest,
+  readChecked,
+  refuseTooLarge,
+  systemSha256,
+  toAgaroseError,
+  type ManifestRecord,
+  type SignatureCheck,
+} from "@agarose/core";
+import type { Store } from "../../store/store.ts";
+import { askRegions } from "./ask-regions.ts";
+import { majorityOf, type WriteContext } from "./write-context.ts";
+
+/** What one region holds. */
+export interface RegionManifest {
+  readonly store: Store;
+  readonly state: "sound" | "absent" | "invalid" | "untrusted" | "unreachable";
+  /** Present when `state` is "sound". */
+  readonly record?: ManifestRecord;
+  /** As stored. Absent when nothing is, or the region is unreachable. */
+  readonly bytes?: Uint8Array;
+  readonly etag?: string;
+  /** Why `record` is absent although the region holds something or does not answer. */
+  readonly problem?: AgaroseError;
+}
+
+/** What all regions hold, in the order of the stores. */
+export interface Survey {
+  readonly regions: readonly RegionManifest[];
+  /** The sound record of the highest generation, a tombstone included. */
+  readonly newest: ManifestRecord | undefined;
+}
+
+type SurveyContext = Pick<WriteContext, "stores" | "signal" | "clock" | "breaker" | "trust">;
+
+const INVALID_CODES: ReadonlySet<string> = new Set([
+  "CODE_INVALID",
+  "MANIFEST_INVALID",
+  "MANIFEST_NEWER",
+  "MANIFEST_TOO_LARGE",
+  "REGION_UNKNOWN",
+]);
+
+/**
+ * Reads the manifest of a key in every region. It waits for a majority, and a little for the rest.
+ *
+ * @throws NO_QUORUM when no majority answers, CREDENTIALS_REFUSED when that is the reason, MANIFEST_NEWER when only a
+ *   newer program can read what is there.
+ */
+export async function surveyRegions(key: string, context: SurveyContext): Promise<Survey> {
+  const regions = await surveyAll(key, context);
+  const unreachable = regions.filter(({ state }) => state === "unreachable");
+  const needed = majorityOf(regions);
+  if (regions.length - unreachable.length < needed) throw noQuorum(key, unreachable, regions.length, needed);
+  const newest = newestOf(regions);
+  const newer = regions.find(({ problem }) => problem?.code === "MANIFEST_NEWER");
+  if (!newest && newer) throw newer.problem!;
+  return { regions, newest };
+}
+
+/** `surveyRegions` without a demand for a majority. Throws only when the caller aborts. */
+export async function surveyAll(key: string, context: SurveyContext): Promise<RegionManifest[]> {
+  const { stores, trust } = context;
+  const read = (store: Store, signal: AbortSignal): Promise<RegionManifest> => readRegion(key, store, signal, trust);
+  const outcomes = await askRegions(stores, read, { enough: majorityOf(stores) }, context);
+  return outcomes.map(({ store, value, error }) => value ?? { store, state: "unreachable", problem: error! });
+}
+
+/** The sound record of the highest generation. */
+export function newestOf(regions: readonly RegionManifest[]): ManifestRecord | undefined {
+  return regions.flatMap(({ record }) => record ?? []).toSorted((a, b) => compareAge(b, a))[0];
+}
+
+/** Reads the manifest of a key in one region. Rejects when the region does not answer. */
+export async function readRegion(
+  key: string,
+  store: Store,
+  signal: AbortSignal,
+  trust: SignatureCheck,
+): Promise<RegionManifest> {
+  const response = await store.get(manifestName(key), { signal });
+  if (response.status === 404) return { store, state: "absent" };
+  if (response.status !== 200) {
+    const { name } = store.region;
+    const message = `region ${name} answered ${response.status} for the manifest of ${JSON.stringify(key)}: retry later`;
+    throw new AgaroseError("SOURCE_FAILED", message, { region: name, status: response.status });
+  }
+  const etag = response.headers.get("etag");
+  const found = { store, ...(etag !== null && { etag }) };
+  try {
+    const bytes = await readChecked(response, refuseTooLarge);
+    try {
+      const record = await parseManifest(bytes, { key, trust, sha256: systemSha256 });
+      return { ...found, state: "sound", record, bytes };
+    } catch (error) {
+      return { ...found, ...unusable(error), bytes };
+    }
+  } catch (error) {
+    return { ...found, ...unusable(error) };
+  }
+}
+
+/** Whether a region holds exactly `bytes`. */
+export function holds({ bytes }: RegionManifest, expected: Uint8Array): boolean {
+  return bytes !== undefined && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).equals(expected);
+}
+
+/** Below zero when `a` is older than `b`. Objects of format 1 all have generation 0, so their times decide. */
+export function compareAge(a: ManifestRecord, b: ManifestRecord): number {
+  return a.generation - b.generation || Date.parse(a.modified) - Date.parse(b.modified);
+}
+
+function unusable(cause: unknown): { state: "invalid" | "untrusted"; problem: AgaroseError } {
+  const problem = toAgaroseError(cause, "SOURCE_FAILED");
+  if (problem.code === "MANIFEST_UNTRUSTED") return { state: "untrusted", problem };
+  if (INVALID_CODES.has(problem.code)) return { state: "invalid", problem };
+  throw problem;
+}
+
+function noQuorum(key: string, unreachable: readonly RegionManifest[], all: number, needed: number): AgaroseError {
+  const problems = unreachable.map(({ problem }) => problem!);
+  const refused = problems.find(({ code }) => code === "CREDENTIALS_REFUSED");
+  if (refused) return refused;
+  return new AgaroseError(
+    "NO_QUORUM",
+    `${all - unreachable.length} of ${all} regions answered for ${JSON.stringify(key)}, ${needed} are needed: ` +
+      `nothing was written; try again once they answer. First: ${problems[0]?.message}`,
+    { key, answered: all - unreachable.length, needed, regions: unreachable.map(({ store }) => store.region.name) },
+    problems[0],
+  );
+}

@@ -1,0 +1,71 @@
+/**
+ * What everything that writes works with. Time and randomness are part of it, so that a test controls every wait.
+ */
+import { randomBytes } from "node:crypto";
+import { acceptUnsigned, systemClock, type Clock, type Random, type SignatureCheck, type Signer } from "@agarose/core";
+import type { Config } from "../../config.ts";
+import type { Store } from "../../store/store.ts";
+import { Breaker } from "./ask-regions.ts";
+
+/** What a caller of `putObject` or `removeObject` passes. */
+export interface WriteOptions {
+  readonly config: Config;
+  readonly stores: readonly Store[];
+  readonly signal: AbortSignal;
+  /** The time of day, for `modified`. */
+  readonly nowMs: () => number;
+  /** Timers of waits and deadlines. Default: the system's. */
+  readonly clock?: Clock;
+  /** Spreads waits of writers that meet. Default: `Math.random`. */
+  readonly random?: Random;
+  /** Signs manifests as the publisher. Default: they stay unsigned. */
+  readonly sign?: Signer;
+  /** Whose manifests count. Default: everyone's. */
+  readonly trust?: SignatureCheck;
+  /** 32 hex digits that no other put ever uses. Default: at random. */
+  readonly newUpload?: () => string;
+  /** Shared by the objects of a command, so that a region that hangs delays only the first. Default: a new one. */
+  readonly breaker?: Breaker;
+}
+
+/** `WriteOptions` with their defaults, but without a signer when there is none. */
+export type WriteContext = Required<Omit<WriteOptions, "sign">> & Pick<WriteOptions, "sign">;
+
+/** Fills in the defaults of `options`. */
+export function writeContextOf(options: WriteOptions): WriteContext {
+  const { config, stores, signal, nowMs, clock = systemClock, sign } = options;
+  return {
+    config,
+    stores,
+    signal,
+    nowMs,
+    clock,
+    random: options.random ?? Math.random,
+    trust: options.trust ?? acceptUnsigned,
+    newUpload: options.newUpload ?? (() => randomBytes(16).toString("hex")),
+    breaker: options.breaker ?? new Breaker(clock),
+    ...(sign && { sign }),
+  };
+}
+
+/** The fewest regions that any two of which overlap. */
+export function majorityOf(stores: readonly unknown[]): number {
+  return Math.floor(stores.length / 2) + 1;
+}
+
+const PAUSE_MS = 50;
+
+/** Waits for a random time that doubles with each attempt, counted from 1: at most 50 ms x 2^attempt. */
+export function pause(attempt: number, { clock, random, signal }: Pick<WriteContext, "clock" | "random" | "signal">) {
+  return new Promise<void>((resolve, reject) => {
+    const cancel = clock.after(random() * PAUSE_MS * 2 ** attempt, resolve);
+    signal.addEventListener(
+      "abort",
+      () => {
+        cancel();
+        reject(signal.reason);
+      },
+      { once: true },
+    );
+  });
+}

@@ -1,0 +1,243 @@
+/** What puts do beside each other, and beside regions that fail: nothing acknowledged is lost, nothing hangs. */
+import { randomBytes } from "node:crypto";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { systemClock } from "@agarose/core";
+import { Breaker } from "./commit/ask-regions.ts";
+import { claimName } from "./commit/names.ts";
+import { chunkPlace, manifestName, REGIONS, startTestWorld, type Fault, type World } from "../../../test/world.ts";
+
+let world: World;
+let key: string;
+
+beforeAll(async () => {
+  world = await startTestWorld();
+});
+
+beforeEach(() => {
+  key = `protocol/${randomBytes(4).toString("hex")}`;
+});
+
+afterEach(() => {
+  world.faults.clear();
+  world.fired.clear();
+});
+
+afterAll(() => world.close());
+
+/** Answers writes of names that begin with `prefix` with a status. */
+const refuse =
+  (prefix: string, status = 500): Fault =>
+  (request, response, name) => {
+    if (request.method !== "PUT" || !name.startsWith(prefix)) return false;
+    request.resume();
+    response.writeHead(status).end();
+    return true;
+  };
+
+/** Takes every request and never answers. */
+const HANGS: Fault = (request) => {
+  request.resume();
+  return true;
+};
+
+const manifestIn = async (region: string): Promise<Record<string, any>> =>
+  JSON.parse((await world.read(region, manifestName(key))).toString()) as Record<string, any>;
+
+const generations = async (): Promise<(number | undefined)[]> =>
+  Promise.all(
+    REGIONS.map((region) =>
+      manifestIn(region).then(
+        ({ generation }) => generation as number,
+        () => undefined,
+      ),
+    ),
+  );
+
+describe("a put that is repeated", () => {
+  test("after a put whose manifest reached too few regions stores everywhere, not nothing", async () => {
+    await world.put(key, Buffer.from("one"));
+    for (const region of REGIONS.slice(1)) world.faults.set(region, refuse("manifests/"));
+    await expect(world.put(key, Buffer.from("two"))).rejects.toMatchObject({
+      code: "STORE_FAILED",
+      details: { written: 1, needed: 4 },
+    });
+    expect(world.fired.get("sydney")).toBeGreaterThan(0);
+    world.faults.clear();
+    // Undone where it was written.
+    expect(await generations()).toEqual([1, 1, 1, 1, 1, 1]);
+    const again = await world.put(key, Buffer.from("two"));
+    expect(again).toMatchObject({ outcome: "stored", regionsWithoutManifest: [] });
+    expect(new Set(await generations()).size).toBe(1);
+    expect((await world.get(key)).toString()).toBe("two");
+  });
+
+  test("completes the regions that lack its manifest, and uploads nothing", async () => {
+    const first = await world.put(key, Buffer.from("same"));
+    const old = await world.read("dublin", manifestName(key));
+    await world.tamper("tokyo", manifestName(key), () => undefined);
+    const chunks = await world.names("chunks/");
+    expect(await world.put(key, Buffer.from("same"))).toEqual({ ...first, outcome: "completed" });
+    expect((await world.read("tokyo", manifestName(key))).equals(old)).toBe(true);
+    expect(await world.names("chunks/")).toEqual(chunks);
+  });
+
+  test("of a version that only a minority holds gives it a generation of its own", async () => {
+    const first = await world.put(key, Buffer.from("same"));
+    for (const region of REGIONS.slice(2)) await world.tamper(region, manifestName(key), () => undefined);
+    const again = await world.put(key, Buffer.from("same"));
+    expect(again).toMatchObject({ outcome: "completed", upload: first.upload, generation: 2 });
+    expect(await generations()).toEqual([2, 2, 2, 2, 2, 2]);
+  });
+
+  test("of the version before the newest stores it, though one region still has it", async () => {
+    await world.put(key, Buffer.from("A"));
+    const a = await world.read("frankfurt", manifestName(key));
+    await world.put(key, Buffer.from("B"));
+    await world.tamper("frankfurt", manifestName(key), () => a);
+    expect(await world.put(key, Buffer.from("A"))).toMatchObject({ outcome: "stored", generation: 3 });
+    expect(await generations()).toEqual([3, 3, 3, 3, 3, 3]);
+  });
+
+  test("whose chunks are gone stores them again", async () => {
+    const body = randomBytes(100);
+    const first = await world.put(key, body);
+    await world.tamper(...chunkPlace(first, 2), () => undefined);
+    expect(await world.put(key, body)).toMatchObject({ outcome: "stored", generation: 2 });
+    expect(await world.verify(key)).toMatchObject({ sound: true });
+  });
+
+  test("while a region does not answer names it instead of calling everything in order", async () => {
+    await world.put(key, Buffer.from("same"));
+    world.faults.set("paulo", (request) => {
+      request.destroy();
+      return true;
+    });
+    const again = await world.put(key, Buffer.from("same"));
+    expect(world.fired.get("paulo")).toBeGreaterThan(0);
+    expect(again).toMatchObject({ outcome: "unchanged", regionsWithoutManifest: [{ region: "paulo" }] });
+  });
+});
+
+describe("order", () => {
+  test("a put by a clock that is an hour behind still wins over what was there", async () => {
+    await world.put(key, Buffer.from("old"), { nowMs: () => Date.now() + 3_600_000 });
+    world.faults.set("tokyo", refuse("manifests/"));
+    await world.put(key, Buffer.from("NEW"));
+    expect(world.fired.get("tokyo")).toBeGreaterThan(0);
+    world.faults.clear();
+    const [before, after] = [await manifestIn("tokyo"), await manifestIn("dublin")];
+    expect([before["generation"], after["generation"]]).toEqual([1, 2]);
+    expect(Date.parse(after["modified"])).toBe(Date.parse(before["modified"]) + 1);
+  });
+
+  test("two puts at once leave one version in every region, and a loser says so", async () => {
+    for (let round = 0; round < 3; round++) {
+      const bodies = ["A", "B", "C"].map((name) => Buffer.from(`${name}${round}`));
+      const results = await Promise.allSettled(bodies.map((body) => world.put(key, body)));
+      const failures = results.flatMap((result) => (result.status === "rejected" ? [result.reason.code] : []));
+      expect(failures.every((code) => code === "REPLACED_MEANWHILE")).toBe(true);
+      expect(failures.length).toBeLessThan(3);
+      const uploads = await Promise.all(REGIONS.map(async (region) => (await manifestIn(region))["upload"]));
+      expect(new Set(uploads).size).toBe(1);
+      const stored = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+      expect(new Set(stored.map(({ generation }) => generation)).size).toBe(stored.length);
+      expect(stored.map(({ upload }) => upload)).toContain(uploads[0]);
+      expect(await world.verify(key)).toMatchObject({ sound: true });
+    }
+    expect(await world.names("claims/")).toEqual([]);
+  });
+
+  test("the claim of a writer that died is passed over", async () => {
+    await world.put(key, Buffer.from("one"));
+    for (const { put } of world.stores.map((store) => ({ put: store.put.bind(store) }))) {
+      await put(claimName(key, 2), Buffer.from(`{"upload":"dead"}`), { bytes: 17, contentType: "application/json" });
+    }
+    expect(await world.put(key, Buffer.from("two"))).toMatchObject({ outcome: "stored", generation: 3 });
+  });
+});
+
+describe("regions that fail", () => {
+  test("a region that refuses chunks leaves the put stored, the chunk missing and an entry in the queue", async () => {
+    world.faults.set("tokyo", refuse("chunks/"));
+    const body = randomBytes(5000);
+    const put = await world.put(key, body);
+    expect(world.fired.get("tokyo")).toBe(3);
+    expect(put).toMatchObject({ outcome: "stored", missing: [4], regionsWithoutManifest: [] });
+    expect(await manifestIn("dublin")).toMatchObject({ missing: [4] });
+    expect(JSON.parse((await world.read("dublin", `repairs/${key}@`)).toString())).toEqual({
+      key,
+      generation: put.generation,
+      missing: [4],
+      regions: [],
+    });
+    expect((await world.get(key)).equals(body)).toBe(true);
+  });
+
+  test("more regions that refuse chunks than the promise allows fail the put", async () => {
+    const old = randomBytes(100);
+    await world.put(key, old);
+    for (const region of ["tokyo", "dublin", "paulo"]) world.faults.set(region, refuse("chunks/"));
+    await expect(world.put(key, randomBytes(100))).rejects.toMatchObject({
+      code: "STORE_FAILED",
+      details: { regions: expect.arrayContaining(["tokyo", "dublin", "paulo"]) },
+    });
+    expect(world.fired.size).toBe(3);
+    expect((await world.get(key)).equals(old)).toBe(true);
+  });
+
+  test("write.happy asks for more chunks than the promise does", async () => {
+    world.faults.set("tokyo", refuse("chunks/"));
+    const config = { ...world.config, write: { happy: 6 } };
+    await expect(world.put(key, randomBytes(100), { config })).rejects.toMatchObject({ code: "STORE_FAILED" });
+    expect(world.fired.get("tokyo")).toBe(3);
+  });
+
+  test("without a majority nothing is written", async () => {
+    for (const region of REGIONS.slice(0, 3)) world.faults.set(region, (request) => !!request.destroy());
+    await expect(world.put(key, randomBytes(100))).rejects.toMatchObject({ code: "NO_QUORUM" });
+    expect(world.fired.size).toBe(3);
+    world.faults.clear();
+    expect((await world.names()).filter((name) => name.includes(key))).toEqual([]);
+  });
+
+  test.each([
+    ["of one stripe", 1_000_000, 4_000_000],
+    ["of many stripes", 1_000_000, 30_000],
+  ])(
+    "a region that hangs holds a put of 1 MB %s for less than 5 s, and the next one hardly",
+    async (_, bytes, stripe) => {
+      world.faults.set("virginia", HANGS);
+      const breaker = new Breaker(systemClock);
+      const config = { ...world.config, stripeBytes: stripe };
+      const startedMs = performance.now();
+      const put = await world.put(key, randomBytes(bytes), { config, breaker });
+      const firstMs = performance.now() - startedMs;
+      await world.put(`${key}/next`, randomBytes(bytes), { config, breaker });
+      const secondMs = performance.now() - startedMs - firstMs;
+      expect(world.fired.get("virginia")).toBeGreaterThan(0);
+      expect(put).toMatchObject({ missing: [2], regionsWithoutManifest: [{ region: "virginia" }] });
+      expect(firstMs).toBeLessThan(5_000);
+      expect(secondMs).toBeLessThan(5_000);
+    },
+  );
+
+  test("chunks that a cleaner takes before the manifest is written are uploaded again", async () => {
+    let removed = 0;
+    for (const region of REGIONS) {
+      world.faults.set(region, async (request, _response, name) => {
+        if (request.method !== "PUT" || !name.startsWith("manifests/") || removed > 0) return false;
+        removed++;
+        for (const store of world.stores) {
+          const names = [];
+          for await (const listed of store.list(`chunks/${key}@`)) names.push(listed.name);
+          if (names.length > 0) await store.remove(names);
+        }
+        return false;
+      });
+    }
+    expect(await world.put(key, randomBytes(5000))).toMatchObject({ outcome: "stored" });
+    expect(removed).toBe(1);
+    world.faults.clear();
+    expect(await world.verify(key)).toMatchObject({ sound: true });
+  });
+});
