@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } fro
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const NODE_TOOLS = `${dirname(process.execPath)}:${join(ROOT, "node_modules/.bin")}:${process.env.PATH}`;
@@ -31,7 +31,7 @@ const untilCtrlC = new Set(blocks.filter(({ comment }) => comment === UNTIL_CTRL
 
 let copy: string;
 
-beforeAll(() => {
+beforeEach(() => {
   copy = mkdtempSync(join(tmpdir(), "agarose-docs-"));
   for (const path of tracked([])) {
     mkdirSync(join(copy, dirname(path)), { recursive: true });
@@ -40,7 +40,7 @@ beforeAll(() => {
   symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
 });
 
-afterAll(() => rmSync(copy, { recursive: true, force: true }));
+afterEach(() => rmSync(copy, { recursive: true, force: true }));
 
 test("every sh block is run, or says why not", () => {
   const unexplained = blocks.filter(
