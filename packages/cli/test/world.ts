@@ -98,7 +98,7 @@ export async function startTestWorld(options: WorldOptions = {}) {
       return Buffer.concat(parts);
     },
 
-    verify: (key: string): Promise<ObjectVerdict> => verifyObject(key, stores, signal),
+    verify: (key: string): Promise<ObjectVerdict> => verifyObject(key, { stores, signal }),
 
     /** Changes what a region has stored under `name`; undefined removes it. */
     async tamper(region: string, name: string, change: (bytes: Buffer) => Uint8Array | undefined): Promise<void> {

@@ -36,7 +36,7 @@ export function register(program: Command): void {
 
 async function ls(prefix: string, options: LsOptions): Promise<void> {
   await withContext(options, READING, async (context) => {
-    const listing = await listKeys(prefix, context.config, context.stores, context.signal);
+    const listing = await listKeys(prefix, context.stores, context.signal);
     const keys = [...listing.keys].map(([key, ms]) => ({ key, modified: new Date(ms).toISOString() }));
     const objects: LsEntry[] = options.long
       ? await mapPool(keys, MANIFESTS_AT_A_TIME, (entry) => describe(entry, context))

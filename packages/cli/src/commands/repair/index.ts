@@ -12,6 +12,7 @@ import { repairObject, type RepairReport } from "./repair-object.ts";
 
 interface RepairOptions extends GlobalOptions {
   readonly prefix?: string;
+  readonly quick?: boolean;
 }
 
 type Outcome = { readonly key: string } & (
@@ -25,6 +26,7 @@ export function register(program: Command): void {
     .description("verify objects and rewrite what is missing or damaged; exit 1 when something stays damaged")
     .argument("[key...]", "keys of objects; all objects when left out")
     .option("--prefix <prefix>", "all objects whose keys begin with this")
+    .option("--quick", "find damage by the length of chunks, without reading all of them")
     .action(async (keys: string[], _options: unknown, command: Command) => {
       process.exitCode = await repair(keys, command.optsWithGlobals<RepairOptions>());
     });
@@ -32,9 +34,9 @@ export function register(program: Command): void {
 
 async function repair(keys: readonly string[], options: RepairOptions): Promise<number> {
   return withContext(options, WRITING, async (context) => {
-    const names = await selectKeys(keys, options.prefix, context);
-    // One at a time: each may take the length of the object on disk.
-    const objects = await mapPool(names, 1, (key) => repairOne(key, context));
+    const names = await selectKeys(keys, options.prefix, context, { removed: true });
+    // One at a time: each encodes and uploads with all there is.
+    const objects = await mapPool(names, 1, (key) => repairOne(key, options.quick ?? false, context));
     const reports = objects.flatMap((object) => (object.outcome === "failed" ? [] : [object]));
     if (keys.length > 0) refuseUnknown(reports.map(({ before }) => before));
     const totals = totalsOf(objects);
@@ -47,9 +49,9 @@ async function repair(keys: readonly string[], options: RepairOptions): Promise<
   });
 }
 
-async function repairOne(key: string, context: CommandContext): Promise<Outcome> {
+async function repairOne(key: string, quick: boolean, context: CommandContext): Promise<Outcome> {
   try {
-    const report = await repairObject(key, { ...context, nowMs: Date.now });
+    const report = await repairObject(key, { ...context, quick, nowMs: Date.now });
     const outcome = report.before.sound ? "sound" : report.after.sound ? "repaired" : "damaged";
     return { key, outcome, ...report };
   } catch (error) {

@@ -1,38 +1,29 @@
 /**
- * `agarose rm`: removes objects, their manifests first and then the chunks of all their versions.
+ * `agarose rm`: removes objects. A tombstone takes the place of each manifest, so that no region brings it back.
  */
 import type { Command } from "commander";
-import { AgaroseError, CHUNK_PREFIX, encodeKey, manifestName, parseKey, toAgaroseError } from "@agarose/core";
+import { AgaroseError, parseKey, systemClock, toAgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { listKeys } from "../../lib/objects/keys.ts";
+import { removeObject, type RemoveResult } from "../../lib/objects/remove-object.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
 import { mapPool } from "../../lib/pool.ts";
-import type { Store } from "../../lib/store/store.ts";
 
 interface RmOptions extends GlobalOptions {
   readonly prefix?: boolean;
 }
 
-interface Leftover {
-  readonly region: string;
-  readonly name: string;
-  readonly problem: string;
-}
-
-interface RmReport {
-  readonly key: string;
-  readonly manifestsRemoved: number;
-  readonly chunksRemoved: number;
-  /** What could not be removed. When a manifest could not, the chunks are kept, so that the object still reads. */
-  readonly leftovers: readonly Leftover[];
-}
+type RmReport =
+  | (RemoveResult & { readonly outcome: "removed" })
+  | { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
 
 const OBJECTS_AT_A_TIME = 4;
 
 export function register(program: Command): void {
   program
     .command("rm")
-    .description("remove objects with all their versions")
+    .description("remove objects; `gc` removes what their older versions left")
     .argument("<key...>", "keys of the objects")
     .option("--prefix", "take each key as a prefix and remove every object whose key begins with it")
     .action(async (keys: string[], _options: unknown, command: Command) => {
@@ -44,79 +35,55 @@ async function rm(names: readonly string[], options: RmOptions): Promise<number>
   if (!options.prefix) names.forEach(parseKey);
   return withContext(options, WRITING, async (context) => {
     const keys = options.prefix ? await keysBelow(names, context) : names;
-    const reports = await mapPool(keys, OBJECTS_AT_A_TIME, (key) => removeObject(key, context.stores));
-    if (!options.prefix) refuseUnknown(reports);
-    const lines = reports.map(
-      ({ key, manifestsRemoved, chunksRemoved }) =>
-        `removed  ${printable(key)}  ${formatCount(manifestsRemoved, "manifest")}, ${formatCount(chunksRemoved, "chunk")}`,
-    );
-    printResult(context.json, { objects: reports }, lines);
-    const leftovers = reports.flatMap((report) => report.leftovers);
-    for (const { region, name, problem } of leftovers) logLine(`left     ${region} ${printable(name)}: ${problem}`);
-    return leftovers.length > 0 ? EXIT_FAILED : EXIT_OK;
+    const breaker = new Breaker(systemClock);
+    const found = await mapPool(keys, OBJECTS_AT_A_TIME, (key) => removeOne(key, context, breaker));
+    const reports = found.flatMap((report) => report ?? []);
+    if (!options.prefix) refuseUnknown(keys[found.indexOf(undefined)]);
+    const only = reports.length === 1 ? reports[0] : undefined;
+    if (only?.outcome === "failed") throw only.error;
+    printResult(context.json, { objects: reports }, reports.map(lineOf));
+    return reports.map(warn).includes(false) ? EXIT_FAILED : EXIT_OK;
   });
 }
 
-async function keysBelow(prefixes: readonly string[], { config, stores, signal }: CommandContext): Promise<string[]> {
-  const listings = await Promise.all(prefixes.map((prefix) => listKeys(prefix, config, stores, signal)));
+async function keysBelow(prefixes: readonly string[], { stores, signal }: CommandContext): Promise<string[]> {
+  const listings = await Promise.all(prefixes.map((prefix) => listKeys(prefix, stores, signal)));
   return [...new Set(listings.flatMap(({ keys }) => [...keys.keys()]))];
 }
 
-async function removeObject(key: string, stores: readonly Store[]): Promise<RmReport> {
-  const name = manifestName(key);
-  const manifests = await Promise.all(stores.map((store) => removeAll(store, () => namesThatExist(store, name))));
-  const manifestsLeft = manifests.flatMap(({ leftovers }) => leftovers);
-  const chunks =
-    manifestsLeft.length > 0
-      ? []
-      : await Promise.all(stores.map((store) => removeAll(store, () => chunksOf(store, key))));
-  return {
-    key,
-    manifestsRemoved: sum(manifests.map(({ removed }) => removed)),
-    chunksRemoved: sum(chunks.map(({ removed }) => removed)),
-    leftovers: [...manifestsLeft, ...chunks.flatMap(({ leftovers }) => leftovers)],
-  };
-}
-
-async function removeAll(
-  store: Store,
-  find: () => Promise<string[]>,
-): Promise<{ removed: number; leftovers: Leftover[] }> {
-  const region = store.region.name;
+/** Removes one object. A failure is reported and does not keep the others from being removed. */
+async function removeOne(key: string, context: CommandContext, breaker: Breaker): Promise<RmReport | undefined> {
   try {
-    const names = await find();
-    const failed = names.length > 0 ? await store.remove(names) : [];
-    return { removed: names.length - failed.length, leftovers: failed.map((failure) => ({ region, ...failure })) };
+    const result = await removeObject(key, { ...context, breaker, nowMs: Date.now });
+    return result && { ...result, outcome: "removed" };
   } catch (error) {
-    return { removed: 0, leftovers: [{ region, name: "", problem: toAgaroseError(error).message }] };
+    context.signal.throwIfAborted();
+    return { key, outcome: "failed", error: toAgaroseError(error) };
   }
 }
 
-async function namesThatExist(store: Store, name: string): Promise<string[]> {
-  return (await store.head(name)) === undefined ? [] : [name];
+function lineOf(report: RmReport): string {
+  const key = printable(report.key);
+  if (report.outcome === "failed") return `failed   ${key}  ${report.error.code}: ${printable(report.error.message)}`;
+  return `removed  ${key}  ${formatCount(report.chunksRemoved, "chunk")}`;
 }
 
-async function chunksOf(store: Store, key: string): Promise<string[]> {
-  const names: string[] = [];
-  for await (const { name } of store.list(`${CHUNK_PREFIX}${encodeKey(key)}@`)) names.push(name);
-  return names;
+/** Says on stderr what is left, and returns whether nothing is. */
+function warn(report: RmReport): boolean {
+  if (report.outcome === "failed") return false;
+  for (const { region, name, problem } of report.leftovers) {
+    logLine(`left     ${region} ${printable(name)}: ${printable(problem)}`);
+  }
+  for (const { region, problem } of report.regionsWithoutTombstone) {
+    logLine(
+      `left     ${region} still has ${printable(report.key)}: ${printable(problem)}; \`agarose repair\` removes it`,
+    );
+  }
+  return report.leftovers.length + report.regionsWithoutTombstone.length === 0;
 }
 
-function refuseUnknown(reports: readonly RmReport[]): void {
-  const unknown = reports.find(
-    ({ manifestsRemoved, chunksRemoved, leftovers }) => manifestsRemoved + chunksRemoved + leftovers.length === 0,
-  );
-  if (!unknown) return;
-  const { key } = unknown;
-  throw new AgaroseError(
-    "OBJECT_NOT_FOUND",
-    `no region holds anything of ${JSON.stringify(key)}: check it with \`agarose ls\``,
-    {
-      key,
-    },
-  );
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
+function refuseUnknown(key: string | undefined): void {
+  if (key === undefined) return;
+  const message = `no region holds anything of ${JSON.stringify(key)}: check it with \`agarose ls\``;
+  throw new AgaroseError("OBJECT_NOT_FOUND", message, { key });
 }

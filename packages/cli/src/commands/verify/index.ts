@@ -35,9 +35,8 @@ export function register(program: Command): void {
 
 async function verify(keys: readonly string[], options: VerifyOptions): Promise<number> {
   return withContext(options, READING, async (context) => {
-    const { stores, signal } = context;
     const names = await selectKeys(keys, options.prefix, context);
-    const verdicts = await mapPool(names, OBJECTS_AT_A_TIME, (key) => verifyObject(key, stores, signal));
+    const verdicts = await mapPool(names, OBJECTS_AT_A_TIME, (key) => verifyObject(key, context));
     if (keys.length > 0) refuseUnknown(verdicts);
     const objects = verdicts.map((verdict) => ({ ...verdict, state: stateOf(verdict) }));
     const totals = totalsOf(objects);

@@ -13,6 +13,7 @@ import {
   type Codec,
   type LatencyEstimate,
   type Manifest,
+  type ObjectRead,
   type ReadReport,
 } from "@agarose/core";
 import { nodeSha256 } from "./sha256.ts";
@@ -39,16 +40,7 @@ export async function getObject(
   write: (part: Uint8Array) => Promise<unknown>,
   context: GetContext,
 ): Promise<ReadReport> {
-  const read = await openRead({
-    manifest,
-    sources: sourcesOf(manifest, context.stores),
-    codec: context.codec,
-    clock: systemClock,
-    sha256: nodeSha256,
-    random: Math.random,
-    signal: context.signal,
-    ...(range && { range }),
-  });
+  const read = await openObject(manifest, range, context);
   const hash = range ? undefined : createHash("sha256");
   for await (const part of read.body) {
     hash?.update(part);
@@ -62,6 +54,24 @@ export async function getObject(
     `${JSON.stringify(manifest.key)} decodes to SHA-256 ${actual}, its manifest says ${manifest.sha256}: run \`agarose verify\``,
     { key: manifest.key, expected: manifest.sha256, actual },
   );
+}
+
+/** Opens a read of `range`, or of the whole object. Throws as `openRead` does. */
+export function openObject(
+  manifest: Manifest,
+  range: ByteRange | undefined,
+  { stores, codec, signal }: GetContext,
+): Promise<ObjectRead> {
+  return openRead({
+    manifest,
+    sources: sourcesOf(manifest, stores),
+    codec,
+    clock: systemClock,
+    sha256: nodeSha256,
+    random: Math.random,
+    signal,
+    ...(range && { range }),
+  });
 }
 
 /** One source per region that holds chunks of the object. Each learns its latency during the read. */

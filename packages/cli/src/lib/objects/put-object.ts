@@ -21,7 +21,7 @@ import {
 } from "@agarose/core";
 import type { Config } from "../config.ts";
 import { findGoneChunks } from "./chunk-heads.ts";
-import { commitRecord, type Commit, type RegionProblem } from "./commit/commit.ts";
+import { commitAgain, commitRecord, type Commit, type RegionProblem } from "./commit/commit.ts";
 import { writeRecord } from "./commit/manifest-write.ts";
 import { holds, surveyRegions, type Survey } from "./commit/region-survey.ts";
 import { enqueueRepair } from "./commit/repair-queue.ts";
@@ -169,10 +169,9 @@ async function keepStored(draft: Draft, survey: Survey, context: WriteContext): 
   const holders = survey.regions.length - silent.length - lacking.length;
   if (holders < majorityOf(survey.regions)) {
     // Its writer may be undoing it at this moment, so it gets a generation that is ours.
-    const { hashesRoot: _root, hashesSha256: _sha256, version: _version, signature: _signature, ...content } = newest;
-    const seal = (generation: number, modified: string): Promise<Manifest> =>
-      sealManifest({ ...content, generation, modified }, systemSha256, context.sign);
-    const commit = await commitRecord({ key: draft.key, upload: context.newUpload(), survey, seal }, context);
+    const commit = await commitAgain(newest, survey, context);
+    // A writer that removed the object at the same time may have removed its chunks.
+    if ((await findGoneChunks(newest, [...newest.placement.keys()], context)).length > 0) return undefined;
     return finish("completed", commit, context);
   }
   const writes = await writeRecord(newest, lacking, context);

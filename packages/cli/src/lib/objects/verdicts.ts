@@ -19,13 +19,18 @@ export interface UnreachableRegion {
   readonly problem: string;
 }
 
-const DAMAGE_CODES: ReadonlySet<string> = new Set(["CHUNK_MISSING", "CHUNK_WRONG_LENGTH", "CHUNK_CORRUPT"]);
+const DAMAGE_CODES: ReadonlySet<string> = new Set([
+  "CHUNK_MISSING",
+  "CHUNK_WRONG_LENGTH",
+  "CHUNK_CORRUPT",
+  "REGION_UNKNOWN",
+]);
 const STRIPES_SHOWN_MAX = 8;
 
 /** The state of an object, from its verdict. */
-export function stateOf({ sound, readable, manifests, damage }: ObjectVerdict): ObjectState {
+export function stateOf({ sound, removed, readable, manifests, damage }: ObjectVerdict): ObjectState {
   if (sound) return "sound";
-  if (!readable) return "unreadable";
+  if (!readable && !removed) return "unreadable";
   return damage.some(isDamage) || manifests.some(isManifestDamage) ? "damaged" : "unchecked";
 }
 
@@ -62,9 +67,11 @@ export function unreachableLines(verdicts: readonly ObjectVerdict[]): string[] {
   return unreachableRegions(verdicts).map(({ region, problem }) => `unreachable  ${region}  ${printable(problem)}`);
 }
 
-/** Throws OBJECT_NOT_FOUND when no region has a manifest of one of the objects. */
+/** Throws OBJECT_NOT_FOUND when no region has a manifest of one of the objects, or it was removed. */
 export function refuseUnknown(verdicts: readonly ObjectVerdict[]): void {
-  const unknown = verdicts.find(({ manifests }) => manifests.every(({ state }) => state === "missing"));
+  const unknown = verdicts.find(
+    ({ removed, sound, manifests }) => (removed && sound) || manifests.every(({ state }) => state === "missing"),
+  );
   if (!unknown) return;
   const { key } = unknown;
   throw new AgaroseError(

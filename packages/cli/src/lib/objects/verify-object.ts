@@ -3,30 +3,32 @@
  */
 import {
   acceptUnsigned,
-  AgaroseError,
-  hashShard,
-  isTombstone,
   chunkBytes,
   chunkHash,
   chunkName,
-  manifestName,
-  parseManifest,
-  readChecked,
-  refuseTooLarge,
+  hashShard,
+  isTombstone,
   stripeCount,
   stripeShape,
+  systemClock,
   systemSha256,
   toAgaroseError,
   type FetchedResponse,
   type Manifest,
+  type ManifestRecord,
+  type SignatureCheck,
 } from "@agarose/core";
 import { mapPool } from "../pool.ts";
 import type { Store } from "../store/store.ts";
+import { Breaker } from "./commit/ask-regions.ts";
+import { newestOf, surveyAll, type RegionManifest } from "./commit/region-survey.ts";
 
 /** What is stored of an object, and what is wrong with it. */
 export interface ObjectVerdict {
   readonly key: string;
   readonly version: string | undefined;
+  /** Whether the newest thing is a tombstone: the object was removed. */
+  readonly removed: boolean;
   /** Whether everything is there and right. */
   readonly sound: boolean;
   /** Whether a read would still succeed: every stripe has k good chunks. */
@@ -40,8 +42,11 @@ export interface ObjectVerdict {
 /** The manifest of one region. */
 export interface ManifestVerdict {
   readonly region: string;
-  /** `stale`: sound, but of another version than the newest one, or with other contents. */
-  readonly state: "sound" | "missing" | "stale" | "invalid" | "unreachable";
+  /**
+   * - `stale`: sound, but not the newest.
+   * - `untrusted`: not signed by a publisher that the configuration trusts.
+   */
+  readonly state: "sound" | "missing" | "stale" | "invalid" | "untrusted" | "unreachable";
   readonly problem?: string;
 }
 
@@ -49,7 +54,7 @@ export interface ManifestVerdict {
 export interface ChunkDamage {
   readonly chunk: number;
   readonly region: string;
-  /** CHUNK_MISSING, CHUNK_WRONG_LENGTH, CHUNK_CORRUPT, or why the region did not answer. */
+  /** CHUNK_MISSING, CHUNK_WRONG_LENGTH, CHUNK_CORRUPT, REGION_UNKNOWN, or why the region did not answer. */
   readonly code: string;
   /** Stripes whose shard is not good. */
   readonly stripes: readonly number[];
@@ -57,14 +62,27 @@ export interface ChunkDamage {
 
 const CHUNKS_AT_A_TIME = 6;
 
+/** What `verifyObject` works with. */
+export interface VerifyContext {
+  readonly stores: readonly Store[];
+  readonly signal: AbortSignal;
+  /** Whose manifests count. Default: everyone's. */
+  readonly trust?: SignatureCheck;
+  /** Whether to look at lengths only, without reading the chunks. */
+  readonly quick?: boolean;
+}
+
 /** Reads everything of `key`. Throws only when the caller aborts. */
-export async function verifyObject(key: string, stores: readonly Store[], signal: AbortSignal): Promise<ObjectVerdict> {
-  const { manifest, verdicts } = await checkManifests(key, stores, signal);
-  if (!manifest) {
+export async function verifyObject(key: string, context: VerifyContext): Promise<ObjectVerdict> {
+  const { stores, signal, quick = false } = context;
+  const { newest, verdicts } = await checkManifests(key, context);
+  const areSound = verdicts.every(({ state }) => state === "sound");
+  if (!newest || isTombstone(newest)) {
     return {
       key,
       version: undefined,
-      sound: false,
+      removed: newest !== undefined,
+      sound: newest !== undefined && areSound,
       readable: false,
       manifests: verdicts,
       chunksSound: 0,
@@ -72,19 +90,23 @@ export async function verifyObject(key: string, stores: readonly Store[], signal
       damage: [],
     };
   }
-  const indices = manifest.bytes === 0 ? [] : manifest.placement.map((_, chunk) => chunk);
+  const indices = newest.bytes === 0 ? [] : newest.placement.map((_, chunk) => chunk);
   const damage: ChunkDamage[] = [];
   await mapPool(indices, CHUNKS_AT_A_TIME, async (chunk) => {
-    const store = stores.find(({ region }) => region.name === manifest.placement[chunk])!;
-    const found = await checkChunk(manifest, chunk, store, signal);
+    const region = newest.placement[chunk]!;
+    const store = stores.find((candidate) => candidate.region.name === region);
+    const found = store
+      ? await checkChunk(newest, chunk, store, quick, signal)
+      : { chunk, region, code: "REGION_UNKNOWN", stripes: allStripes(newest) };
     if (found) damage.push(found);
   });
   damage.sort((a, b) => a.chunk - b.chunk);
   return {
     key,
-    version: manifest.version,
-    sound: damage.length === 0 && verdicts.every(({ state }) => state === "sound"),
-    readable: isReadable(manifest, damage),
+    version: newest.version,
+    removed: false,
+    sound: damage.length === 0 && areSound,
+    readable: isReadable(newest, damage),
     manifests: verdicts,
     chunksSound: indices.length - damage.length,
     chunks: indices.length,
@@ -92,75 +114,48 @@ export async function verifyObject(key: string, stores: readonly Store[], signal
   };
 }
 
-/** Reads the manifest of every region; the newest sound one is what the object should be. */
+/** Reads the manifest of every region. The newest trusted one, or a tombstone, is what the object should be. */
 export async function checkManifests(
   key: string,
-  stores: readonly Store[],
-  signal: AbortSignal,
-): Promise<{ manifest: Manifest | undefined; verdicts: ManifestVerdict[] }> {
-  const regions = new Set(stores.map(({ region }) => region.name));
-  const found = await Promise.all(stores.map((store) => readOne(key, store, regions, signal)));
-  const sound = found.flatMap(({ manifest }) => (manifest ? [manifest] : []));
-  const newest = sound.toSorted((a, b) => Date.parse(b.modified) - Date.parse(a.modified))[0];
-  const expected = newest && JSON.stringify(newest);
-  const verdicts = found.map(({ verdict, manifest }): ManifestVerdict => {
-    if (!manifest || JSON.stringify(manifest) === expected) return verdict;
-    return { ...verdict, state: "stale", problem: `version ${manifest.version} of ${manifest.modified}` };
-  });
-  return { manifest: newest, verdicts };
+  { stores, signal, trust = acceptUnsigned }: Omit<VerifyContext, "quick">,
+): Promise<{ newest: ManifestRecord | undefined; verdicts: ManifestVerdict[] }> {
+  const breaker = new Breaker(systemClock);
+  // Nothing else waits for the answers, so a slow region gets its time.
+  const regions = await surveyAll(key, { stores, signal, trust, clock: systemClock, breaker }, stores.length);
+  const newest = newestOf(regions);
+  return { newest, verdicts: regions.map((region) => verdictOf(region, newest)) };
 }
 
-async function readOne(
-  key: string,
-  store: Store,
-  regions: ReadonlySet<string>,
-  signal: AbortSignal,
-): Promise<{ manifest?: Manifest; verdict: ManifestVerdict }> {
-  const region = store.region.name;
-  try {
-    const response = await store.get(manifestName(key), { signal });
-    if (response.status === 404) return { verdict: { region, state: "missing" } };
-    if (response.status !== 200) {
-      return { verdict: { region, state: "unreachable", problem: `status ${response.status}` } };
-    }
-    const manifest = await parseManifest(await readChecked(response, refuseTooLarge), {
-      key,
-      trust: acceptUnsigned,
-      sha256: systemSha256,
-    });
-    if (isTombstone(manifest)) return { verdict: { region, state: "missing" } };
-    checkRegions(manifest, regions);
-    return { manifest, verdict: { region, state: "sound" } };
-  } catch (error) {
-    signal.throwIfAborted();
-    const { code, message } = toAgaroseError(error, "SOURCE_FAILED");
-    const state =
-      code.startsWith("MANIFEST_") || code === "REGION_UNKNOWN" || code === "CODE_INVALID" ? "invalid" : "unreachable";
-    return { verdict: { region, state, problem: `${code}: ${message}` } };
+function verdictOf(region: RegionManifest, newest: ManifestRecord | undefined): ManifestVerdict {
+  const { state, record, problem } = region;
+  const { name } = region.store.region;
+  if (!record) {
+    return {
+      region: name,
+      state: state === "absent" || state === "sound" ? "missing" : state,
+      ...(problem && { problem: `${problem.code}: ${problem.message}` }),
+    };
   }
-}
-
-/** Throws REGION_UNKNOWN unless every chunk is in a configured region. A read needs k chunks only. */
-function checkRegions({ key, placement }: Manifest, regions: ReadonlySet<string>): void {
-  const unknown = [...new Set(placement)].filter((region) => !regions.has(region));
-  if (unknown.length === 0) return;
-  throw new AgaroseError(
-    "REGION_UNKNOWN",
-    `manifest of ${JSON.stringify(key)} places chunks in ${unknown.join(", ")}, configured are ` +
-      `${[...regions].join(", ")}: add the missing ones to the configuration`,
-    { regions: unknown },
-  );
+  if (JSON.stringify(record) === JSON.stringify(newest)) return { region: name, state: "sound" };
+  const what = isTombstone(record) ? "a tombstone" : `version ${record.version}`;
+  return { region: name, state: "stale", problem: `${what} of generation ${record.generation}, ${record.modified}` };
 }
 
 async function checkChunk(
   manifest: Manifest,
   chunk: number,
   store: Store,
+  quick: boolean,
   signal: AbortSignal,
 ): Promise<ChunkDamage | undefined> {
   const region = store.region.name;
-  const all = Array.from({ length: stripeCount(manifest) }, (_, stripe) => stripe);
+  const all = allStripes(manifest);
   try {
+    if (quick) {
+      const bytes = await store.head(chunkName(manifest.key, manifest.upload, chunk), signal);
+      if (bytes === chunkBytes(manifest)) return undefined;
+      return { chunk, region, code: bytes === undefined ? "CHUNK_MISSING" : "CHUNK_WRONG_LENGTH", stripes: all };
+    }
     const response = await store.get(chunkName(manifest.key, manifest.upload, chunk), { signal });
     if (response.status !== 200) {
       const code = response.status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED";
@@ -204,6 +199,10 @@ async function hashShards(
   }
   for (; stripe < stripes; stripe++) corrupt.push(stripe);
   return { corrupt, received };
+}
+
+function allStripes(manifest: Manifest): number[] {
+  return Array.from({ length: stripeCount(manifest) }, (_, stripe) => stripe);
 }
 
 function isReadable(manifest: Manifest, damage: readonly ChunkDamage[]): boolean {

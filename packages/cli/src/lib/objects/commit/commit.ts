@@ -3,7 +3,7 @@
  *
  * Before a majority has it, readers may see either version. After it, every later writer sees it.
  */
-import { AgaroseError, type ManifestRecord } from "@agarose/core";
+import { AgaroseError, sealManifest, systemSha256, type Manifest, type ManifestRecord } from "@agarose/core";
 import { claimGeneration, removeClaims } from "./claim.ts";
 import { rollBack, writeRecord, type RegionWrite } from "./manifest-write.ts";
 import { surveyRegions, type RegionManifest, type Survey } from "./region-survey.ts";
@@ -73,6 +73,14 @@ export async function commitRecord<T extends ManifestRecord>(
       problem: problem?.message ?? "has a newer version",
     })),
   };
+}
+
+/** Commits a manifest that is stored already under a generation of its own. The chunks stay where they are. */
+export function commitAgain(manifest: Manifest, survey: Survey, context: WriteContext): Promise<Commit<Manifest>> {
+  const { hashesRoot: _root, hashesSha256: _sha256, version: _version, signature: _signature, ...content } = manifest;
+  const seal = (generation: number, modified: string): Promise<Manifest> =>
+    sealManifest({ ...content, generation, modified }, systemSha256, context.sign);
+  return commitRecord({ key: manifest.key, upload: context.newUpload(), survey, seal }, context);
 }
 
 /** The time of a record after `newest`: now, but at least a millisecond later. Times never run backwards for a key. */

@@ -63,11 +63,15 @@ export async function surveyRegions(key: string, context: SurveyContext): Promis
   return { regions, newest };
 }
 
-/** `surveyRegions` without a demand for a majority. Throws only when the caller aborts. */
-export async function surveyAll(key: string, context: SurveyContext): Promise<RegionManifest[]> {
+/** `surveyRegions` without a demand: `enough` answers end the patience. Throws only when the caller aborts. */
+export async function surveyAll(
+  key: string,
+  context: SurveyContext,
+  enough = majorityOf(context.stores),
+): Promise<RegionManifest[]> {
   const { stores, trust } = context;
   const read = (store: Store, signal: AbortSignal): Promise<RegionManifest> => readRegion(key, store, signal, trust);
-  const outcomes = await askRegions(stores, read, { enough: majorityOf(stores) }, context);
+  const outcomes = await askRegions(stores, read, { enough }, context);
   return outcomes.map(({ store, value, error }) => value ?? { store, state: "unreachable", problem: error! });
 }
 

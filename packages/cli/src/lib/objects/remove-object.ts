@@ -1,0 +1,128 @@
+/**
+ * Removes one object: commits a tombstone, then deletes the chunks that the replaced manifests named, and no others, so
+ * that a put under way keeps its own.
+ */
+import {
+  AgaroseError,
+  chunkName,
+  encodeManifest,
+  isTombstone,
+  parseKey,
+  sealTombstone,
+  type Manifest,
+  type Tombstone,
+} from "@agarose/core";
+import type { Store } from "../store/store.ts";
+import { askRegions } from "./commit/ask-regions.ts";
+import { commitRecord, type Commit, type RegionProblem } from "./commit/commit.ts";
+import { writeRecord } from "./commit/manifest-write.ts";
+import { holds, surveyRegions, type RegionManifest, type Survey } from "./commit/region-survey.ts";
+import { enqueueRepair } from "./commit/repair-queue.ts";
+import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "./commit/write-context.ts";
+
+/** What `removeObject` did. */
+export interface RemoveResult {
+  readonly key: string;
+  /** Of the tombstone. */
+  readonly generation: number;
+  readonly chunksRemoved: number;
+  /** Regions without the tombstone: a minority. `agarose repair` writes it there. */
+  readonly regionsWithoutTombstone: readonly RegionProblem[];
+  /** Chunks that could not be removed. */
+  readonly leftovers: readonly { readonly region: string; readonly name: string; readonly problem: string }[];
+}
+
+/**
+ * Removes an object; undefined when no region holds anything of it. Chunks of older versions are left to `agarose gc`.
+ *
+ * @throws KEY_INVALID, KEY_TOO_LONG, NO_QUORUM, STORE_FAILED, REPLACED_MEANWHILE, WRITE_UNCERTAIN,
+ *   CREDENTIALS_REFUSED or ABORTED.
+ */
+export async function removeObject(key: string, options: WriteOptions): Promise<RemoveResult | undefined> {
+  const context = writeContextOf(options);
+  parseKey(key);
+  const survey = await surveyRegions(key, context);
+  const commit = await commitTombstone(key, survey, context);
+  if (!commit) return undefined;
+  const { record, replaced, regionsWithout } = commit;
+  const manifests = [...survey.regions, ...replaced].flatMap(({ record: named }) =>
+    named && !isTombstone(named) ? [named] : [],
+  );
+  const removal = await removeChunks(manifests, context);
+  const { generation } = record;
+  if (regionsWithout.length > 0) {
+    const regions = regionsWithout.map(({ region }) => region);
+    await enqueueRepair({ key, generation, missing: [], regions }, context);
+  }
+  return { key, generation, ...removal, regionsWithoutTombstone: regionsWithout };
+}
+
+async function commitTombstone(
+  key: string,
+  survey: Survey,
+  context: WriteContext,
+): Promise<Commit<Tombstone> | undefined> {
+  const { regions, newest } = survey;
+  if (regions.every(({ state }) => state === "absent" || state === "unreachable")) return undefined;
+  if (newest && isTombstone(newest)) {
+    const bytes = encodeManifest(newest);
+    const silent = regions.filter(({ state }) => state === "unreachable");
+    const lacking = regions.filter((region) => region.state !== "unreachable" && !holds(region, bytes));
+    if (lacking.length === 0) return undefined;
+    if (regions.length - silent.length - lacking.length >= majorityOf(regions)) {
+      return completeTombstone(newest, lacking, silent, context);
+    }
+  }
+  const seal = (generation: number, modified: string): Promise<Tombstone> =>
+    sealTombstone({ key, generation, modified }, context.sign);
+  return commitRecord({ key, upload: context.newUpload(), survey, seal }, context);
+}
+
+/** Writes a committed tombstone to the regions that lack it. */
+async function completeTombstone(
+  record: Tombstone,
+  lacking: readonly RegionManifest[],
+  silent: readonly RegionManifest[],
+  context: WriteContext,
+): Promise<Commit<Tombstone>> {
+  const writes = await writeRecord(record, lacking, context);
+  if (writes.some(({ outcome }) => outcome === "superseded")) {
+    const message = `another writer replaced ${JSON.stringify(record.key)} meanwhile: run the command again if it must win`;
+    throw new AgaroseError("REPLACED_MEANWHILE", message, { key: record.key });
+  }
+  const failed = [...silent, ...writes.filter(({ outcome }) => outcome === "failed")];
+  return {
+    record,
+    replaced: writes.flatMap(({ replaced }) => replaced ?? []),
+    regionsWithout: failed.map(({ store, problem }) => ({
+      region: store.region.name,
+      problem: problem?.message ?? "did not answer",
+    })),
+  };
+}
+
+async function removeChunks(
+  manifests: readonly Manifest[],
+  context: WriteContext,
+): Promise<Pick<RemoveResult, "chunksRemoved" | "leftovers">> {
+  const names = new Map<string, Set<string>>();
+  for (const { key, upload, bytes, placement } of manifests) {
+    if (bytes === 0) continue;
+    for (const [chunk, region] of placement.entries()) {
+      names.set(region, (names.get(region) ?? new Set()).add(chunkName(key, upload, chunk)));
+    }
+  }
+  const stores = context.stores.filter(({ region }) => names.has(region.name));
+  const remove = (store: Store) => store.remove([...names.get(store.region.name)!]);
+  const outcomes = await askRegions(stores, remove, { enough: majorityOf(context.stores) }, context);
+  const problems = new Map(outcomes.map(({ store, error }) => [store.region.name, error?.message]));
+  const leftovers = outcomes.flatMap(({ store, value = [] }) =>
+    value.map((failure) => ({ region: store.region.name, ...failure })),
+  );
+  for (const [region, chunks] of names) {
+    const problem = problems.has(region) ? problems.get(region) : "the region is not configured";
+    if (problem !== undefined) leftovers.push(...[...chunks].map((name) => ({ region, name, problem })));
+  }
+  const all = [...names.values()].reduce((sum, { size }) => sum + size, 0);
+  return { chunksRemoved: all - leftovers.length, leftovers };
+}
