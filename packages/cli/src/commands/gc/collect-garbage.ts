@@ -1,49 +1,206 @@
-/** Finds orphans, and removes them on request. */
+/**
+ * Finds uploads that no manifest names, and removes them in two runs: the first marks them, a later one deletes them.
+ *
+ * Readers go by a manifest for a while after it was replaced, and a put has chunks before it has a manifest. The time
+ * that counts is therefore the time since the mark, and the manifests are read again before the deletion.
+ */
+import { acceptUnsigned, isTombstone, toAgaroseError, type Clock, type ManifestRecord } from "@agarose/core";
+import { Breaker, isConditionFailed } from "../../lib/objects/commit/ask-regions.ts";
+import { garbageName } from "../../lib/objects/commit/names.ts";
+import { surveyAll, type RegionManifest } from "../../lib/objects/commit/region-survey.ts";
+import { majorityOf } from "../../lib/objects/commit/write-context.ts";
 import type { Store } from "../../lib/store/store.ts";
-import { findAllOrphans, stillOrphans, type Orphan, type OrphanSearch } from "./find-orphans.ts";
+import { keyGroups, type KeyGroup, type PlacedObject } from "./key-groups.ts";
 
-/** What was found and removed. */
-export interface GarbageReport {
-  readonly orphans: readonly (Orphan & { readonly removed: boolean })[];
-  /** Of all orphans together. */
+/** What to search, and what to do about it. */
+export interface GarbageSearch {
+  readonly stores: readonly Store[];
+  /** Begins the keys to look at; "" for all. */
+  readonly prefix: string;
+  /** How long a mark must have been there before its upload is deleted. */
+  readonly olderThanMs: number;
+  /** Whether to mark and delete, or only to look. */
+  readonly removes: boolean;
+  readonly nowMs: () => number;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** An upload that no manifest names. */
+export interface GarbageUpload {
+  readonly key: string;
+  readonly upload: string;
+  readonly chunks: number;
   readonly bytes: number;
-  /** Orphans that are too young to count: a put under way has chunks and no manifest yet. */
-  readonly younger: { readonly count: number; readonly bytes: number };
+  /**
+   * - `unmarked`: found, and nothing was done.
+   * - `marked`: marked now.
+   * - `waiting`: its mark is too young.
+   * - `removed`: deleted.
+   * - `left`: some of it could not be deleted.
+   */
+  readonly state: "unmarked" | "marked" | "waiting" | "removed" | "left";
+}
+
+/** What was found and done. */
+export interface GarbageReport {
+  readonly uploads: readonly GarbageUpload[];
+  /** Of all of them together. */
+  readonly bytes: number;
+  /** Claims to generations that are committed, and tombstones that every region has had for 30 days. */
+  readonly claimsRemoved: number;
+  readonly tombstonesRemoved: number;
+  /** Keys of which nothing was touched, because a region could not say what it names. */
+  readonly skipped: readonly { readonly key: string; readonly problem: string }[];
   /** What was to be removed and could not be. */
   readonly leftovers: readonly { readonly region: string; readonly name: string; readonly problem: string }[];
 }
 
-/** Finds the orphans of `search`; removes them when `removes`. Rejects as `findAllOrphans` does. */
-export async function collectGarbage(search: OrphanSearch, removes: boolean): Promise<GarbageReport> {
-  const found = await findAllOrphans(search);
-  const orphans = found.filter(({ modifiedMs }) => modifiedMs < search.beforeMs);
-  const younger = found.filter(({ modifiedMs }) => modifiedMs >= search.beforeMs);
-  const removing = removes ? await stillOrphans(orphans, search) : [];
-  const leftovers = await remove(removing, search.stores);
-  const gone = new Set(removing.map(placeOf));
-  for (const leftover of leftovers) gone.delete(placeOf(leftover));
-  return {
-    orphans: orphans.map((orphan) => ({ ...orphan, removed: gone.has(placeOf(orphan)) })),
-    bytes: sumOfBytes(orphans),
-    younger: { count: younger.length, bytes: sumOfBytes(younger) },
-    leftovers,
+type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer U)[] ? U[] : T[K] };
+
+const HOUR_MS = 3_600_000;
+const TOMBSTONE_MS_MIN = 30 * 24 * HOUR_MS;
+/** A manifest without hashes, of an empty object or a tombstone, is shorter than this and its name. */
+const SMALL_BYTES = 2_000;
+
+/** Searches, and marks and deletes on request. Rejects when a region cannot be listed. */
+export async function collectGarbage(search: GarbageSearch): Promise<GarbageReport> {
+  const report: Mutable<GarbageReport> = {
+    uploads: [],
+    bytes: 0,
+    claimsRemoved: 0,
+    tombstonesRemoved: 0,
+    skipped: [],
+    leftovers: [],
   };
+  const breaker = new Breaker(search.clock);
+  for await (const group of keyGroups(search.stores, search.prefix, search.signal)) {
+    if (!isSuspect(group)) continue;
+    const regions = await surveyAll(group.key, { ...search, trust: acceptUnsigned, breaker }, search.stores.length);
+    const unknown = regions.find(({ state }) => state === "unreachable" || state === "invalid");
+    if (unknown) {
+      const problem = `${unknown.store.region.name}: ${unknown.problem?.message}`;
+      report.skipped.push({ key: group.key, problem });
+      continue;
+    }
+    await cleanKey(group, regions, search, report);
+  }
+  return report;
 }
 
-function sumOfBytes(orphans: readonly Orphan[]): number {
-  return orphans.reduce((sum, { bytes }) => sum + bytes, 0);
+/** Whether a group can hold garbage: an upload more than its manifest names, a mark, a claim, or a tombstone. */
+function isSuspect({ chunks, manifests, claims, marks }: KeyGroup): boolean {
+  if (claims.length + marks.length > 0 || uploadsOf(chunks).size > 1) return true;
+  return manifests.length === 0 || manifests.some(({ bytes, name }) => bytes < SMALL_BYTES + 3 * name.length);
 }
 
-function placeOf({ region, name }: { readonly region: string; readonly name: string }): string {
-  return `${region}/${name}`;
+async function cleanKey(
+  group: KeyGroup,
+  regions: readonly RegionManifest[],
+  search: GarbageSearch,
+  report: Mutable<GarbageReport>,
+): Promise<void> {
+  const { key, chunks, marks } = group;
+  const { removes, nowMs, olderThanMs } = search;
+  // Whoever wrote a manifest: what it names is kept.
+  const named = new Set(regions.flatMap(({ record }) => (record && !isTombstone(record) ? record.upload : [])));
+  const garbage = [...uploadsOf(chunks)].filter(([upload]) => !named.has(upload));
+  for (const [upload, objects] of garbage) {
+    const bytes = objects.reduce((sum, object) => sum + object.bytes, 0);
+    const own = marks.filter(({ suffix }) => suffix === upload);
+    const markedMs = Math.max(...own.map(({ modifiedMs }) => modifiedMs));
+    let state: GarbageUpload["state"] = own.length > 0 ? "waiting" : "unmarked";
+    if (removes && own.length === 0) {
+      await mark(key, upload, objects, search);
+      state = "marked";
+    } else if (removes && nowMs() - markedMs >= olderThanMs) {
+      const left = await remove(objects, report);
+      if (left === 0) await remove(own, report);
+      state = left === 0 ? "removed" : "left";
+    }
+    report.uploads.push({ key, upload, chunks: objects.length, bytes, state });
+    report.bytes += bytes;
+  }
+  if (!removes) return;
+  // Marks of uploads that are named again, or gone.
+  const ours = new Set(garbage.map(([upload]) => upload));
+  await remove(
+    marks.filter(({ suffix }) => !ours.has(suffix)),
+    report,
+  );
+  await cleanClaims(group, regions, search, report);
+  await cleanTombstone(group, regions, search, report);
 }
 
-async function remove(orphans: readonly Orphan[], stores: readonly Store[]): Promise<GarbageReport["leftovers"]> {
-  const byRegion = Map.groupBy(orphans, ({ region }) => region);
-  const failures = stores.map(async (store) => {
-    const region = store.region.name;
-    const names = (byRegion.get(region) ?? []).map(({ name }) => name);
-    return (names.length > 0 ? await store.remove(names) : []).map((failure) => ({ region, ...failure }));
-  });
-  return (await Promise.all(failures)).flat();
+async function mark(
+  key: string,
+  upload: string,
+  objects: readonly PlacedObject[],
+  { nowMs, signal }: GarbageSearch,
+): Promise<void> {
+  const body = Buffer.from(JSON.stringify({ markedAt: new Date(nowMs()).toISOString() }));
+  const options = { bytes: body.length, contentType: "application/json", ifNoneMatch: "*", signal } as const;
+  for (const store of new Set(objects.map((object) => object.store))) {
+    await store.put(garbageName(key, upload), body, options).catch((error: unknown) => {
+      if (!isConditionFailed(error)) throw error;
+    });
+  }
+}
+
+/** Removes the claims to generations that a majority has passed, an hour after they were made. */
+async function cleanClaims(
+  { claims }: KeyGroup,
+  regions: readonly RegionManifest[],
+  { nowMs }: GarbageSearch,
+  report: Mutable<GarbageReport>,
+): Promise<void> {
+  const generations = regions.map(({ record }) => record?.generation ?? 0).toSorted((a, b) => b - a);
+  const committed = generations[majorityOf(regions) - 1]!;
+  const old = claims.filter(({ suffix, modifiedMs }) => Number(suffix) <= committed && nowMs() - modifiedMs >= HOUR_MS);
+  report.claimsRemoved += old.length - (await remove(old, report));
+}
+
+/** Removes the manifests of an object that was removed long ago, once nothing of it is left. */
+async function cleanTombstone(
+  { chunks, claims, marks, manifests }: KeyGroup,
+  regions: readonly RegionManifest[],
+  { nowMs }: GarbageSearch,
+  report: Mutable<GarbageReport>,
+): Promise<void> {
+  if (chunks.length + claims.length + marks.length > 0 || manifests.length < regions.length) return;
+  const records = regions.map(({ record }) => record);
+  if (!records.every((record): record is ManifestRecord => record !== undefined && isTombstone(record))) return;
+  const isOld = records.every(
+    ({ generation, modified }) =>
+      generation === records[0]!.generation && nowMs() - Date.parse(modified) >= TOMBSTONE_MS_MIN,
+  );
+  if (!isOld) return;
+  const name = manifests[0]!.name;
+  for (const { store, etag } of regions) {
+    try {
+      await store.removeMatching(name, etag ?? "*");
+    } catch (error) {
+      if (isConditionFailed(error)) continue;
+      report.leftovers.push({ region: store.region.name, name, problem: toAgaroseError(error).message });
+    }
+  }
+  report.tombstonesRemoved++;
+}
+
+/** Removes objects and returns how many could not be removed. */
+async function remove(objects: readonly PlacedObject[], report: Mutable<GarbageReport>): Promise<number> {
+  let left = 0;
+  await Promise.all(
+    [...Map.groupBy(objects, ({ store }) => store)].map(async ([store, own]) => {
+      const failures = await store.remove(own.map(({ name }) => name));
+      left += failures.length;
+      report.leftovers.push(...failures.map((failure) => ({ region: store.region.name, ...failure })));
+    }),
+  );
+  return left;
+}
+
+/** The chunks of each upload. Their names end in `<upload>/<chunk>`. */
+function uploadsOf(chunks: readonly PlacedObject[]): Map<string, PlacedObject[]> {
+  return Map.groupBy(chunks, ({ suffix }) => suffix.slice(0, suffix.indexOf("/")));
 }

@@ -1,22 +1,33 @@
 import { randomBytes } from "node:crypto";
+import { systemClock } from "@agarose/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { collectGarbage } from "./collect-garbage.ts";
-import { findOrphans, stillOrphans, type OrphanSearch } from "./find-orphans.ts";
-import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
+import { claimName } from "../../lib/objects/commit/names.ts";
+import { removeObject } from "../../lib/objects/remove-object.ts";
+import type { ListedObject, Store } from "../../lib/store/store.ts";
+import { collectGarbage, type GarbageReport } from "./collect-garbage.ts";
+import { keyGroups } from "./key-groups.ts";
+import { DOWN, manifestName, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 
+const HOUR_MS = 3_600_000;
+const { signal } = new AbortController();
 let world: World;
 beforeEach(async () => {
   world = await startTestWorld();
 });
 afterEach(() => world.close());
 
-/** As if all that is there had been there for long. */
-const search = (prefix = "", beforeMs = Date.now() + 60_000): OrphanSearch => ({
-  stores: world.stores,
-  prefix,
-  beforeMs,
-  signal: new AbortController().signal,
-});
+/** A run of gc, `hours` from now. */
+const gc = (hours = 0, removes = true, prefix = ""): Promise<GarbageReport> =>
+  collectGarbage({
+    stores: world.stores,
+    prefix,
+    removes,
+    olderThanMs: 24 * HOUR_MS,
+    nowMs: () => Date.now() + hours * HOUR_MS,
+    clock: systemClock,
+    signal,
+  });
+const states = ({ uploads }: GarbageReport): string[] => uploads.map(({ key, state }) => `${key} ${state}`).toSorted();
 const body = (): Buffer => randomBytes(5_000);
 const chunks = async (): Promise<string[]> => (await world.names("chunks/")).toSorted();
 
@@ -36,86 +47,174 @@ async function failedPut(key: string, content = body()): Promise<string[]> {
   return (await chunks()).filter((name) => !before.has(name));
 }
 
-test("chunks of puts that failed and of versions that were replaced are orphans, and nothing else is", async () => {
+test("chunks of puts that failed and of versions that were replaced are garbage, and nothing else is", async () => {
   await world.put("kept/ü & x.bin", body());
   await world.put("kept/two.bin", body());
-  const replaced = (await chunks()).filter((name) => name.includes("two.bin"));
   await world.put("kept/two.bin", body());
-  const failed = await failedPut("kept/failed.bin");
-  expect(failed).toHaveLength(6);
-  const orphans = await findOrphans(search());
-  expect(orphans.map(({ region, name }) => `${region}/${name}`).toSorted()).toEqual(
-    [...replaced, ...failed].toSorted(),
-  );
-  expect(orphans.every(({ bytes }) => bytes === 1_250)).toBe(true);
-  expect(await findOrphans(search("kept/failed"))).toHaveLength(6);
-  expect(await findOrphans(search("elsewhere/"))).toEqual([]);
+  expect(await failedPut("kept/failed.bin")).toHaveLength(6);
+  const before = await world.names();
+  const found = await gc(0, false);
+  expect(states(found)).toEqual(["kept/failed.bin unmarked", "kept/two.bin unmarked"]);
+  expect(found).toMatchObject({ bytes: 15_000, skipped: [], leftovers: [] });
+  expect(states(await gc(0, false, "kept/failed"))).toEqual(["kept/failed.bin unmarked"]);
+  expect(states(await gc(0, false, "elsewhere/"))).toEqual([]);
+  expect(await world.names()).toEqual(before);
 });
 
-test("what one region's manifest alone names is not an orphan", async () => {
-  const put = await world.put("page", body());
-  for (const region of REGIONS.slice(1)) await world.tamper(region, "manifests/page@.json", () => undefined);
-  expect(put.outcome).toBe("stored");
-  expect(await findOrphans(search())).toEqual([]);
-});
-
-test("young chunks are left alone: a put may be under way", async () => {
-  await failedPut("young.bin");
-  expect(await findOrphans(search("", Date.now() - 3_600_000))).toEqual([]);
-});
-
-test("while a region does not answer, or a manifest cannot be read, nothing is called an orphan", async () => {
-  await failedPut("lost.bin");
-  await world.put("page", body());
-  world.faults.set(REGIONS[2], DOWN);
-  await expect(findOrphans(search())).rejects.toMatchObject({ code: "SOURCE_FAILED" });
-  world.faults.clear();
-  await world.tamper(REGIONS[3], "manifests/page@.json", (bytes) => bytes.subarray(0, 100));
-  await expect(findOrphans(search())).rejects.toMatchObject({ code: "MANIFEST_INVALID" });
-});
-
-test("another put of the same bytes never takes chunks that were found to be orphans", async () => {
-  const content = body();
-  await failedPut("page", content);
-  const found = await findOrphans(search());
-  expect(found).toHaveLength(6);
-  await world.put("page", content);
-  expect(await stillOrphans(found, search())).toEqual(found);
-  expect((await collectGarbage(search(), true)).orphans).toHaveLength(6);
-  expect((await world.get("page")).equals(content)).toBe(true);
-});
-
-test("--delete removes orphans, and what cannot be removed is reported", async () => {
+test("what is found is marked first, and deleted by a run a day later", async () => {
   await world.put("page", body());
   const kept = await chunks();
   await failedPut("failed.bin");
-  const listed = await collectGarbage(search(), false);
-  expect(listed).toMatchObject({ bytes: 7_500, leftovers: [] });
-  expect(listed.orphans.map(({ removed }) => removed)).toEqual(Array.from({ length: 6 }, () => false));
+  expect(states(await gc())).toEqual(["failed.bin marked"]);
+  expect(await world.names("garbage/")).toHaveLength(6);
+  expect(states(await gc(23))).toEqual(["failed.bin waiting"]);
   expect(await chunks()).toHaveLength(12);
+  expect(states(await gc(25))).toEqual(["failed.bin removed"]);
+  expect(await chunks()).toEqual(kept);
+  expect(await world.names("garbage/")).toEqual([]);
+});
+
+test("a version that was replaced a moment ago outlives a run, however old its chunks are", async () => {
+  const old = await world.put("page", body());
+  await world.put("page", body());
+  expect(states(await gc(1000))).toEqual(["page marked"]);
+  expect((await chunks()).filter((name) => name.includes(old.upload))).toHaveLength(6);
+});
+
+test("a put in the middle of a run keeps its chunks, whatever was garbage before", async () => {
+  const content = body();
+  await failedPut("page", content);
+  await gc();
+  let stored: Promise<unknown> | undefined;
+  world.faults.set(REGIONS[0], (request, _response, name) => {
+    if (request.method === "GET" && name === manifestName("page")) stored ??= world.put("page", content);
+    return false;
+  });
+  expect(states(await gc(25))).toEqual(["page removed"]);
+  expect(stored).toBeDefined();
+  await stored;
+  expect((await world.get("page")).equals(content)).toBe(true);
+  expect(await world.verify("page")).toMatchObject({ sound: true });
+});
+
+test("an upload that is named again loses its mark", async () => {
+  const put = await world.put("page", body());
+  const manifest = await world.read("tokyo", manifestName("page"));
+  for (const region of REGIONS) await world.tamper(region, manifestName("page"), () => undefined);
+  expect(states(await gc())).toEqual(["page marked"]);
+  const options = { bytes: manifest.length, contentType: "application/json" };
+  await world.store("tokyo").put(manifestName("page"), manifest, options);
+  expect(states(await gc(25))).toEqual([]);
+  expect(await world.names("garbage/")).toEqual([]);
+  expect((await chunks()).filter((name) => name.includes(put.upload))).toHaveLength(6);
+});
+
+test("a region that cannot be listed ends the run, and a manifest that cannot be read spares its key", async () => {
+  await failedPut("lost.bin");
+  await world.put("page", body());
+  await world.put("page", body());
+  await gc();
+  world.faults.set(REGIONS[2], DOWN);
+  await expect(gc(25)).rejects.toMatchObject({ code: "SOURCE_FAILED" });
+  expect(world.fired.get(REGIONS[2])).toBeGreaterThan(0);
+  world.faults.clear();
+  await world.tamper(REGIONS[3], manifestName("page"), (bytes) => bytes.subarray(0, 100));
+  const report = await gc(25);
+  expect(states(report)).toEqual(["lost.bin removed"]);
+  expect(report.skipped).toMatchObject([{ key: "page", problem: expect.stringContaining(REGIONS[3]) }]);
+  expect(await chunks()).toHaveLength(12);
+});
+
+test("what cannot be removed is reported and tried again", async () => {
+  await failedPut("failed.bin");
+  await gc();
   world.faults.set(REGIONS[0], (request, response) => {
     if (request.method !== "POST") return false;
     response.writeHead(403).end();
     return true;
   });
-  const partly = await collectGarbage(search(), true);
-  expect(partly.leftovers.map(({ region }) => region)).toEqual([REGIONS[0]]);
-  expect(partly.orphans.filter(({ removed }) => removed)).toHaveLength(5);
+  const partly = await gc(25);
+  expect(partly.leftovers.map(({ region }) => region)).toContain(REGIONS[0]);
+  expect(states(partly)).toEqual(["failed.bin left"]);
   world.faults.clear();
-  expect((await collectGarbage(search(), true)).orphans).toHaveLength(1);
-  expect(await chunks()).toEqual(kept);
+  expect(states(await gc(26))).toEqual(["failed.bin removed"]);
+  expect(await chunks()).toEqual([]);
 });
 
-test("the command lists without --delete, and spares what is younger than a day", async () => {
+test("claims to generations that are passed go after an hour, and those of a put under way stay", async () => {
+  await world.put("page", body());
+  for (const generation of [1, 2]) {
+    for (const store of world.stores) {
+      await store.put(claimName("page", generation), Buffer.from("{}"), { bytes: 2, contentType: "application/json" });
+    }
+  }
+  expect(await gc(0)).toMatchObject({ claimsRemoved: 0 });
+  expect(await gc(2)).toMatchObject({ claimsRemoved: 6 });
+  expect(await world.names("claims/")).toEqual(REGIONS.map((region) => `${region}/claims/page@2`));
+});
+
+test("tombstones go after 30 days, once nothing of the object is left", async () => {
+  await world.put("page", body());
+  await removeObject("page", { ...world, nowMs: Date.now, signal });
+  expect(await gc(24 * 29)).toMatchObject({ tombstonesRemoved: 0 });
+  expect(await gc(24 * 31)).toMatchObject({ tombstonesRemoved: 1 });
+  expect(await world.names()).toEqual([]);
+});
+
+test("the command lists without --delete, marks with it, and refuses too short a wait", async () => {
   await failedPut("failed.bin");
   const listed = await world.run(["gc", "--json"]);
   expect(listed.code).toBe(0);
-  expect(JSON.parse(listed.stdout.toString())).toEqual({
-    orphans: [],
-    bytes: 0,
-    younger: { count: 6, bytes: 7_500 },
+  expect(JSON.parse(listed.stdout.toString())).toMatchObject({
+    uploads: [{ key: "failed.bin", chunks: 6, bytes: 7_500, state: "unmarked" }],
+    bytes: 7_500,
     leftovers: [],
   });
+  expect((await world.run(["gc", "--delete"])).stdout.toString()).toMatch(/^marked +failed.bin/);
   expect(await chunks()).toHaveLength(6);
   expect((await world.run(["gc", "--older-than", "0"])).code).toBe(2);
 });
+
+test("100,000 objects are searched in constant memory, and read only where there is more than one version", async () => {
+  const OBJECTS = 100_000;
+  let read = 0;
+  const stores = REGIONS.map((region) => storeOf(region, OBJECTS, () => read++));
+  globalThis.gc?.();
+  const before = process.memoryUsage().heapUsed;
+  let most = 0;
+  let keys = 0;
+  for await (const group of keyGroups(stores, "", signal)) {
+    if (++keys % 10_000 === 0) most = Math.max(most, process.memoryUsage().heapUsed - before);
+    expect(group.manifests).toHaveLength(6);
+  }
+  expect(keys).toBe(OBJECTS);
+  expect(most).toBeLessThan(200_000_000);
+  const search = { stores, prefix: "", removes: false, olderThanMs: 0, nowMs: Date.now, clock: systemClock };
+  const report = await collectGarbage({ ...search, signal });
+  // Every 1,000th has two.
+  expect(read).toBe((OBJECTS / 1_000) * REGIONS.length);
+  expect(report.skipped).toHaveLength(OBJECTS / 1_000);
+}, 120_000);
+
+/** A store of many objects that exist in its listings only. */
+function storeOf(region: string, objects: number, onRead: () => void): Store {
+  const names = function* (prefix: string): Generator<ListedObject> {
+    for (let index = 0; index < objects; index++) {
+      const key = String(index).padStart(7, "0");
+      if (prefix === "manifests/") yield { name: `manifests/${key}@.json`, bytes: 5_000, modifiedMs: 0 };
+      if (prefix !== "chunks/") continue;
+      yield { name: `chunks/${key}@${"a".repeat(32)}/0`, bytes: 1, modifiedMs: 0 };
+      if (index % 1_000 === 0) yield { name: `chunks/${key}@${"b".repeat(32)}/0`, bytes: 1, modifiedMs: 0 };
+    }
+  };
+  return {
+    region: { name: region },
+    list: async function* (prefix: string) {
+      yield* names(prefix);
+    },
+    get: async () => {
+      onRead();
+      return { status: 200, headers: new Headers(), body: new Blob(["{}"]).stream() };
+    },
+  } as unknown as Store;
+}

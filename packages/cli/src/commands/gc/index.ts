@@ -1,18 +1,17 @@
 /**
- * `agarose gc`: finds chunks that no manifest names, and removes them with --delete.
+ * `agarose gc`: finds chunks that no manifest names. With --delete one run marks them, and a later one deletes them.
  */
-import { AgaroseError } from "@agarose/core";
+import { AgaroseError, systemClock } from "@agarose/core";
 import type { Command } from "commander";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
-import { collectGarbage, type GarbageReport } from "./collect-garbage.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
+import { collectGarbage } from "./collect-garbage.ts";
 
 interface GcOptions extends GlobalOptions {
   readonly olderThan: number;
   readonly delete?: boolean;
 }
 
-/** A put that takes longer than this has its chunks at risk. */
 const HOURS_MIN = 1;
 const HOUR_MS = 3_600_000;
 
@@ -21,8 +20,8 @@ export function register(program: Command): void {
     .command("gc")
     .description("find chunks that no manifest names: puts that failed and versions that were replaced leave them")
     .argument("[prefix]", "only of keys that begin with this", "")
-    .option("--older-than <hours>", "only chunks older than this, at least 1", parseHours, 24)
-    .option("--delete", "remove them; without it they are only listed")
+    .option("--older-than <hours>", "delete only what was marked so long ago, at least 1", parseHours, 24)
+    .option("--delete", "mark what is found, and delete what an earlier run marked; without it they are only listed")
     .action(async (prefix: string, _options: unknown, command: Command) => {
       process.exitCode = await gc(prefix, command.optsWithGlobals<GcOptions>());
     });
@@ -30,28 +29,25 @@ export function register(program: Command): void {
 
 async function gc(prefix: string, options: GcOptions): Promise<number> {
   return withContext(options, WRITING, async ({ stores, json, signal }) => {
-    const beforeMs = Date.now() - options.olderThan * HOUR_MS;
     const removes = options.delete ?? false;
-    const report = await collectGarbage({ stores, prefix, beforeMs, signal }, removes);
-    const { orphans, bytes, younger, leftovers } = report;
-    const hint = removes || orphans.length === 0 ? "" : ": --delete removes them";
+    const time = { nowMs: Date.now, clock: systemClock, olderThanMs: options.olderThan * HOUR_MS };
+    const report = await collectGarbage({ stores, prefix, removes, ...time, signal });
+    const { uploads, bytes, skipped, leftovers } = report;
     printResult(json, report, [
-      ...orphans.map(({ region, name, bytes: length, removed }) => {
-        return `${removed ? "removed" : "orphan "}  ${region}  ${printable(name)}  ${formatBytes(length)}`;
+      ...uploads.map(({ state, key, upload, chunks, bytes: length }) => {
+        return `${state.padEnd(8)}  ${printable(key)}  ${upload}  ${formatCount(chunks, "chunk")}, ${formatBytes(length)}`;
       }),
-      `${formatCount(orphans.length, "orphan")}, ${formatBytes(bytes)}${hint}`,
-      ...(younger.count > 0 ? [youngerLine(younger, options.olderThan)] : []),
+      `${formatCount(uploads.length, "upload")} without a manifest, ${formatBytes(bytes)}${hintOf(removes, uploads.length, options.olderThan)}`,
     ]);
+    for (const { key, problem } of skipped) logLine(`skipped  ${printable(key)}: ${printable(problem)}`);
     for (const { region, name, problem } of leftovers) logLine(`left     ${region} ${printable(name)}: ${problem}`);
-    return leftovers.length > 0 ? EXIT_FAILED : EXIT_OK;
+    return leftovers.length + skipped.length > 0 ? EXIT_FAILED : EXIT_OK;
   });
 }
 
-function youngerLine({ count, bytes }: GarbageReport["younger"], hours: number): string {
-  return (
-    `${formatCount(count, "chunk")} without a manifest, ${formatBytes(bytes)}, not older than ${hours} h: ` +
-    "kept, because a put may be under way (--older-than)"
-  );
+function hintOf(removes: boolean, found: number, hours: number): string {
+  if (found === 0) return "";
+  return removes ? `: another run deletes what has been marked for ${hours} h` : ": --delete marks them for deletion";
 }
 
 function parseHours(text: string): number {
@@ -60,6 +56,6 @@ function parseHours(text: string): number {
   throw new AgaroseError(
     "USAGE",
     `--older-than ${text} is not a number of hours of ${HOURS_MIN} or more: younger chunks may belong to a put ` +
-      "that is under way. To remove an object with all its chunks at once, use `agarose rm`",
+      "that is under way. To remove an object with its chunks at once, use `agarose rm`",
   );
 }
