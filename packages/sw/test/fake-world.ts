@@ -111,6 +111,7 @@ export class FakeWorld {
   readonly fetch: FetchPort = (url, init) => this.#fetch(url, init);
   readonly #busy = new Map<FakeRegion, { count: number; readonly waiting: (() => void)[] }>();
   readonly #objects = new Map<string, StoredObject>();
+  readonly #generations = new Map<string, number>();
 
   /** Codes `bytes` with k = 4, m = 2 and puts it into the buckets. PoPs that are not told go on naming the old version. */
   put(key: string, bytes: Uint8Array, { stripeBytes = 4096, headers = {}, toldToPops = true } = {}): Manifest {
@@ -123,7 +124,7 @@ export class FakeWorld {
     const content = { key, ...shape, blockBytes: 0, sha256, hashesSha256 };
     const manifest: Manifest = {
       agarose: 2,
-      generation: 1,
+      generation: this.#generation(key),
       version: hex(digest(versionText(content))).slice(0, 32),
       // A new version has chunks of its own.
       upload: hex(digest(`upload of ${sha256}`)).slice(0, 32),
@@ -146,6 +147,12 @@ export class FakeWorld {
     });
     for (const { store } of this.regions) store.set(manifestName(key), stored);
     return manifest;
+  }
+
+  #generation(key: string): number {
+    const next = (this.#generations.get(key) ?? 0) + 1;
+    this.#generations.set(key, next);
+    return next;
   }
 
   /** Takes an object from PoPs and buckets. */

@@ -11,6 +11,7 @@ import { crc32 } from "./crc32.ts";
 import { concat, merkleRoot } from "./hash-tree.ts";
 import { encodeKey } from "./key.ts";
 import { decodeUtf8, isCount, isRecord, isText } from "./shape.ts";
+import { fromBase64, toHex } from "./text.ts";
 import { isSignature, type Signature, type SignatureCheck, type Signer } from "./signature.ts";
 
 /** The format this program writes, and the newest it reads. */
@@ -169,18 +170,13 @@ export function isFunctional({ k, m }: Code, chunk: number): boolean {
 
 /** The 32-byte hash of chunk `chunk` (< n) in stripe `stripe`. */
 export function chunkHash(manifest: Manifest, stripe: number, chunk: number): Uint8Array {
-  const hashes = decodeHashes(manifest.hashes[stripe] ?? "");
+  const hashes = fromBase64(manifest.hashes[stripe] ?? "");
   return hashes.subarray(chunk * HASH_BYTES, (chunk + 1) * HASH_BYTES);
 }
 
 /** The object itself where its manifest holds it; undefined for an object in chunks. */
 export function inlineBytes({ inline }: Manifest): Uint8Array | undefined {
-  return inline === undefined ? undefined : Uint8Array.from(atob(inline), (character) => character.charCodeAt(0));
-}
-
-/** The n concatenated hashes of a `hashes` entry. */
-function decodeHashes(hashes: string): Uint8Array {
-  return Uint8Array.from(atob(hashes), (character) => character.charCodeAt(0));
+  return inline === undefined ? undefined : fromBase64(inline);
 }
 
 /** The `hashes` entry of a stripe from its n hashes in chunk order. */
@@ -203,7 +199,7 @@ type VersionedFields = Code &
 
 /** Completes a manifest: the hashes over its hashes, its version and, with a signer, its signature. */
 export async function sealManifest(draft: ManifestDraft, sha256: Sha256, sign?: Signer): Promise<Manifest> {
-  const stripes = draft.hashes.map(decodeHashes);
+  const stripes = draft.hashes.map(fromBase64);
   const [hashesSha256, hashesRoot] = await Promise.all([
     sha256(concat(stripes)).then(toHex),
     merkleRoot(stripes, sha256).then(toHex),
@@ -232,12 +228,13 @@ export function signedBytes(record: ManifestRecord): Uint8Array {
   return new TextEncoder().encode(`agarose-manifest/2\n${canonicalJson(covered)}`);
 }
 
-async function versionOf(object: Parameters<typeof versionText>[0], sha256: Sha256): Promise<string> {
-  return toHex(await sha256(new TextEncoder().encode(versionText(object)))).slice(0, 32);
+function versionOf(object: Parameters<typeof versionText>[0], sha256: Sha256): Promise<string> {
+  return shortHash(versionText(object), sha256);
 }
 
-function toHex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+/** The first 32 hex digits of the SHA-256 of `text`. */
+async function shortHash(text: string, sha256: Sha256): Promise<string> {
+  return toHex(await sha256(new TextEncoder().encode(text))).slice(0, 32);
 }
 
 /** Whether an object was removed. */
@@ -358,7 +355,7 @@ async function checkRecord(json: object, expected: ExpectedManifest): Promise<Ma
  * Whether version and hashes fit the content that the manifest describes. Without this, one key could claim another's.
  */
 async function checkVersion(m: Manifest, sha256: Sha256): Promise<void> {
-  const hashes = toHex(await sha256(concat(m.hashes.map(decodeHashes))));
+  const hashes = toHex(await sha256(concat(m.hashes.map(fromBase64))));
   if (hashes !== m.hashesSha256) {
     throw invalid(HAS_MESSAGES && `has hashes with the SHA-256 ${hashes}, ${m.hashesSha256} is written in it`, {
       hashes,
@@ -380,7 +377,7 @@ async function fromFormat1(json: object, { sha256, key }: ExpectedManifest): Pro
   const { inline: _inline, ...chunked } = json as Manifest;
   checkHashes(chunked);
   const text = `agarose/1 ${old.sha256} ${old.k}+${old.m} ${old.stripeBytes}`;
-  const version = toHex(await sha256(new TextEncoder().encode(text))).slice(0, 32);
+  const version = await shortHash(text, sha256);
   if (version !== old.version) {
     throw invalid(HAS_MESSAGES && `has the version ${old.version}, its content makes ${version}`, {
       version: old.version,
@@ -388,7 +385,7 @@ async function fromFormat1(json: object, { sha256, key }: ExpectedManifest): Pro
   }
   const { modified, contentType, headers, placement } = json as Manifest;
   const { bytes, k, m, stripeBytes, sha256: content, hashes } = old;
-  const hashesSha256 = toHex(await sha256(concat(hashes.map(decodeHashes))));
+  const hashesSha256 = toHex(await sha256(concat(hashes.map(fromBase64))));
   const object = {
     key: (json as Manifest).key,
     generation: 0,

@@ -3,6 +3,7 @@
  */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { isRecord, isText } from "./shape.ts";
+import { fromBase64, toHex } from "./text.ts";
 
 /** A signature as a manifest carries it. */
 export interface Signature {
@@ -48,7 +49,7 @@ export function trustPublishers(publicKeys: readonly string[]): SignatureCheck {
       throw untrusted(
         HAS_MESSAGES && `is signed by the key ${signature.keyId}, which is none of the ${raw.length} trusted ones`,
       );
-    const bytes = decodeBase64(signature.value);
+    const bytes = fromBase64(signature.value);
     if (await crypto.subtle.verify(ALGORITHM, key, bytes, signed as Uint8Array<ArrayBuffer>)) return;
     throw untrusted(HAS_MESSAGES && `has a signature of the key ${signature.keyId} that does not fit its content`);
   };
@@ -57,7 +58,7 @@ export function trustPublishers(publicKeys: readonly string[]): SignatureCheck {
 /** The 32 bytes of a configured public key. Throws CONFIG_INVALID. */
 export function rawPublicKey(publicKey: string): Uint8Array<ArrayBuffer> {
   const [, base64] = PUBLIC_KEY.exec(publicKey) ?? [];
-  if (base64) return decodeBase64(base64);
+  if (base64) return fromBase64(base64);
   throw malformed(
     HAS_MESSAGES && `has a public key ${JSON.stringify(publicKey)}, "ed25519:" and base64 of 32 bytes are expected`,
   );
@@ -66,7 +67,7 @@ export function rawPublicKey(publicKey: string): Uint8Array<ArrayBuffer> {
 /** The name of a key in signatures: the first 16 hex digits of the SHA-256 of its 32 raw bytes. */
 export async function keyIdOf(raw: Uint8Array<ArrayBuffer>): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", raw));
-  return Array.from(digest.subarray(0, 8), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return toHex(digest.subarray(0, 8));
 }
 
 /** Whether a field of a manifest has the form of a signature. */
@@ -94,10 +95,6 @@ async function importKeys(raw: readonly Uint8Array<ArrayBuffer>[]): Promise<Read
       cause,
     );
   }
-}
-
-function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }
 
 function untrusted(problem: string | false): AgaroseError {

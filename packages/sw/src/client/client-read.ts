@@ -120,7 +120,8 @@ export class ClientRead {
     const kept = known ?? (await store?.plan(key));
     // Stripes that the store holds need not be sent again: ask for the plan only.
     const span = kept && store?.holds(kept.manifest, guessed) ? { from: 0, to: 0 } : guessed;
-    const request = { key, known: kept, span, signal: this.#signal, fetch: this.#fetch };
+    const latest = kept ?? this.#ports.plans.latest(key);
+    const request = { key, known: latest, span, signal: this.#signal, fetch: this.#fetch };
     const found = await findPlan(request, this.#ports).catch(async (error: AgaroseError): Promise<FoundPlan> => {
       // The object is gone, or private now.
       if (isAnswer(error)) await store?.purge((purged) => purged === key);

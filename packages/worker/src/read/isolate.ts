@@ -2,7 +2,15 @@
  * What one isolate keeps between invocations. It shares data only: responses, streams and signals belong to the invocation
  * that created them.
  */
-import { acceptUnsigned, systemClock, systemSha256, type Clock, type Codec, type SignatureCheck } from "@agarose/core";
+import {
+  acceptUnsigned,
+  trustPublishers,
+  systemClock,
+  systemSha256,
+  type Clock,
+  type Codec,
+  type SignatureCheck,
+} from "@agarose/core";
 import { loadCodec } from "@agarose/ec-wasm";
 import codecModule from "@agarose/ec-wasm/relaxed.wasm";
 import { peerState, type PeerStateBinding } from "../peers/cooperation.ts";
@@ -79,7 +87,8 @@ export function isolateOf(env: Bindings): Isolate {
 function createIsolate(env: Bindings): Isolate {
   const settings = parseReadSettings(env);
   const clock = systemClock;
-  const trust = acceptUnsigned;
+  const { publisherKeys } = settings;
+  const trust = publisherKeys.length > 0 ? trustPublishers(publisherKeys) : acceptUnsigned;
   const frontCache = new FrontCache(settings.pop, clock);
   const manifests = new ManifestStore({
     ttlSeconds: settings.manifestTtlSeconds,

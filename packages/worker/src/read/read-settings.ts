@@ -1,6 +1,8 @@
 /** How a PoP reads, as its variables say; with the settings of the regions and peers that it reads from. */
+import { rawPublicKey } from "@agarose/core";
+import * as v from "valibot";
 import { parsePopSettings, type PopSettings } from "../peers/peer-settings.ts";
-import { parseVariables, wholeNumber } from "../platform/variables.ts";
+import { json, parseVariables, wholeNumber } from "../platform/variables.ts";
 import { parseRegionSettings, type RegionSettings } from "../region-manager/region-settings.ts";
 import { parseTelemetryKey } from "../request-monitor/telemetry-token.ts";
 
@@ -9,6 +11,8 @@ export interface ReadSettings extends RegionSettings, PopSettings {
   /** Requests beyond k. */
   readonly delta: number;
   readonly manifestTtlSeconds: number;
+  /** Keys of the publishers whose manifests the PoP uses; empty: it uses every manifest. */
+  readonly publisherKeys: readonly string[];
   /** What the plan at Cloudflare allows one invocation: fetches, and calls of KV, Cache API and Durable Objects. */
   readonly subrequestsMax: number;
   /** Undefined: the PoP creates a key for itself. */
@@ -27,6 +31,15 @@ export const READ_VARIABLES = {
     MANIFEST_TTL_SECONDS_DEFAULT,
     86_400,
   ),
+  PUBLISHER_KEYS: json(
+    "Public keys of the publishers whose manifests the PoP uses. Empty: it uses every manifest, signed or not.",
+    'JSON array of at most 8 texts, each "ed25519:" and base64 of 32 bytes',
+    v.pipe(
+      v.array(v.pipe(v.string(), v.check(isPublicKey, "has a key that is not ed25519: and base64"))),
+      v.maxLength(8),
+    ),
+    { fallback: "[]" },
+  ),
   SUBREQUESTS_MAX: wholeNumber(
     "How many subrequests your Cloudflare plan allows one invocation: 10000 on Workers Paid, 50 on Free.",
     SUBREQUESTS_MAX_DEFAULT,
@@ -36,13 +49,22 @@ export const READ_VARIABLES = {
 
 /** Checks the variables of this room, of regions, of peers and of telemetry. Throws CONFIG_INVALID. */
 export function parseReadSettings(env: object): ReadSettings {
-  const { DELTA, MANIFEST_TTL_SECONDS, SUBREQUESTS_MAX } = parseVariables(READ_VARIABLES, env);
+  const { DELTA, MANIFEST_TTL_SECONDS, PUBLISHER_KEYS, SUBREQUESTS_MAX } = parseVariables(READ_VARIABLES, env);
   return {
     ...parsePopSettings(env),
     ...parseRegionSettings(env),
     delta: DELTA,
     manifestTtlSeconds: MANIFEST_TTL_SECONDS,
+    publisherKeys: PUBLISHER_KEYS,
     subrequestsMax: SUBREQUESTS_MAX,
     telemetryKey: parseTelemetryKey(env),
   };
+}
+
+function isPublicKey(text: string): boolean {
+  try {
+    return rawPublicKey(text).length === 32;
+  } catch {
+    return false;
+  }
 }

@@ -110,8 +110,21 @@ function bundleBody(response: FetchedResponse, pop: Endpoint): ReadableStream<Ui
 
 function withManifest(plan: Plan, { known, pop }: Pick<BundleRequest, "known" | "pop">): FullPlan {
   const manifest = plan.manifest ?? (known?.version === plan.version && known.manifest);
-  if (manifest) return { ...plan, manifest };
+  if (manifest) {
+    refuseOlder(manifest, known);
+    return { ...plan, manifest };
+  }
   throw unusable(pop, HAS_MESSAGES && `has no manifest of version ${plan.version}`);
+}
+
+/** Throws MANIFEST_STALE for a manifest that is older than the known one, so that reads never go back. */
+function refuseOlder({ key, generation }: Manifest, known: FullPlan | undefined): void {
+  if (!known || generation >= known.manifest.generation) return;
+  throw new AgaroseError(
+    "MANIFEST_STALE",
+    HAS_MESSAGES &&
+      `plan of ${JSON.stringify(key)} has generation ${generation}, ${known.manifest.generation} is known: it is not used`,
+  );
 }
 
 /** What a PoP says in its own words about the key is its answer; any other status is a fault of the PoP. */

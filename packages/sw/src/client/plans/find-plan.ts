@@ -30,7 +30,7 @@ export interface FoundPlan {
 /** What to look for. */
 export interface PlanRequest {
   readonly key: string;
-  /** A plan that may be out of date. The PoP then leaves out a manifest of the same version. */
+  /** A plan that may be out of date. The PoP then leaves out a manifest of the same version, and none may be older. */
   readonly known: FullPlan | undefined;
   /** The stripes whose cached chunks the bundle is to bring. */
   readonly span: StripeSpan;
@@ -74,7 +74,13 @@ export function findPlan(request: PlanRequest, ports: PlanPorts): Promise<FoundP
       // The last attempt: no other follows it.
       patienceMs: 0,
       async start(own) {
-        const manifest = await findManifest(key, { ...ports, fetch, regions, signal: own });
+        const manifest = await findManifest(key, {
+          ...ports,
+          fetch,
+          regions,
+          generationMin: request.known?.manifest.generation ?? 0,
+          signal: own,
+        });
         return { plan: plans.learnManifest(key, manifest) };
       },
     });

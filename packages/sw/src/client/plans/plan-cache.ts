@@ -30,9 +30,12 @@ export class PlanCache {
   /** The plan of `key` if it is younger than PLAN_TTL_MS. */
   get(key: string): FullPlan | undefined {
     const entry = this.#entries.get(key);
-    if (entry && this.#clock.now() - entry.atMs < PLAN_TTL_MS) return entry.plan;
-    this.#entries.delete(key);
-    return undefined;
+    return entry && this.#clock.now() - entry.atMs < PLAN_TTL_MS ? entry.plan : undefined;
+  }
+
+  /** The plan of `key`, however old it is. */
+  peek(key: string): FullPlan | undefined {
+    return this.#entries.get(key)?.plan;
   }
 
   set(key: string, plan: FullPlan): void {

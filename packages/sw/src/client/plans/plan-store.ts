@@ -43,6 +43,11 @@ export class PlanStore {
     return this.#cache.get(key);
   }
 
+  /** The newest plan of `key` that is in memory, however old it is: reads never go back behind its generation. */
+  latest(key: string): FullPlan | undefined {
+    return this.#cache.peek(key);
+  }
+
   /** The token that a PoP's latest plan brought for telemetry. */
   telemetryToken(pop: string): string | undefined {
     return this.#telemetryTokens.get(pop);

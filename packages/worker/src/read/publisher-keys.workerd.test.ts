@@ -1,0 +1,51 @@
+/** A PoP that trusts publishers: what a bucket says without their signature is not used. */
+import { encodeManifest, manifestName, sealManifest, sealTombstone, systemSha256, type Manifest } from "@agarose/core";
+import { testPublisher, type TestPublisher } from "@agarose/core/testing";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { randomBytes, readObject, REGIONS, startWorld, type TestWorld } from "../../test/world.ts";
+
+const CONTENT = randomBytes(1000, 1);
+const FORGED = randomBytes(1000, 2);
+
+let publisher: TestPublisher;
+let world: TestWorld;
+
+beforeEach(async () => {
+  publisher = await testPublisher();
+  world = await startWorld({ PUBLISHER_KEYS: JSON.stringify([publisher.publicKey]), MANIFEST_TTL_SECONDS: "0" });
+});
+afterEach(() => world.close());
+
+/** Puts the manifest of `key` into `regions`, signed where `isSigned`. */
+async function place(manifest: Manifest, regions: readonly string[], isSigned: boolean): Promise<void> {
+  const sealed = await sealManifest(manifest, systemSha256, isSigned ? publisher.sign : undefined);
+  for (const region of regions) {
+    world.buckets.objects.set(`${region}/${manifestName(manifest.key)}`, encodeManifest(sealed));
+  }
+}
+
+test("a forged manifest of five regions loses against the signed one of the sixth", async () => {
+  const honest = await world.put("page", CONTENT);
+  const forged = await world.put("page", FORGED);
+  await place({ ...forged, generation: 9 }, REGIONS.slice(0, 5), false);
+  await place(honest, REGIONS.slice(5), true);
+  expect((await readObject(world, "page")).bytes).toEqual(CONTENT);
+  const asked = world.buckets.requests.filter(({ name }) => name === manifestName("page"));
+  expect(asked.length, "a forged one was fetched, too").toBeGreaterThan(1);
+});
+
+test("an object whose manifests are all unsigned is refused, with the reason", async () => {
+  await world.put("page", CONTENT);
+  const response = await fetch(`${world.url}/o/page`);
+  expect(response.status).toBe(502);
+  expect(await response.json()).toMatchObject({ error: { code: "MANIFEST_UNTRUSTED" } });
+});
+
+test("a removed object is not found, though one region that slept still has it", async () => {
+  const manifest = await world.put("page", CONTENT);
+  await place(manifest, REGIONS.slice(5), true);
+  const grave = { key: "page", generation: 2, modified: "2026-01-02T03:04:06.000Z" };
+  const tombstone = encodeManifest(await sealTombstone(grave, publisher.sign));
+  for (const region of REGIONS.slice(0, 5)) world.buckets.objects.set(`${region}/${manifestName("page")}`, tombstone);
+  expect((await fetch(`${world.url}/o/page`)).status).toBe(404);
+});
