@@ -17,6 +17,7 @@ const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   repair: () => import("./commands/repair/index.ts"),
   gc: () => import("./commands/gc/index.ts"),
   doctor: () => import("./commands/doctor/index.ts"),
+  keys: () => import("./commands/keys/index.ts"),
   init: () => import("./commands/init/index.ts"),
   deploy: () => import("./commands/deploy/index.ts"),
   status: () => import("./commands/status/index.ts"),

@@ -71,6 +71,36 @@ const credentials = v.pipe(
   ),
 );
 
+const signing = v.pipe(
+  v.strictObject({
+    keyFile: v.optional(
+      v.pipe(text, v.description("File that holds the private key: PKCS#8 PEM, or base64 of 32 bytes.")),
+    ),
+    environment: v.optional(v.pipe(variable, v.description("Variable that holds the private key."))),
+    command: v.optional(
+      v.pipe(
+        v.array(text),
+        v.minLength(1, "is empty: name a program"),
+        v.description(
+          "Program and arguments, run without a shell. It gets the bytes to sign on stdin and prints the base64 of the " +
+            "signature by the first of `publicKeys`.",
+        ),
+      ),
+    ),
+  }),
+  v.check(
+    ({ keyFile, environment, command }) =>
+      [keyFile, environment, command].filter((way) => way !== undefined).length === 1,
+    "needs exactly one of keyFile, environment and command",
+  ),
+);
+
+const publicKey = v.pipe(
+  v.string(),
+  v.title("public key"),
+  v.regex(/^ed25519:[A-Za-z0-9+/]{43}=$/, "is not a public key: `agarose keys new` makes one"),
+);
+
 const region = v.pipe(
   v.strictObject({
     name: v.pipe(
@@ -145,6 +175,17 @@ export const configSchema = v.pipe(
         v.description("When a `put` succeeds although regions fail."),
       ),
     ),
+    publicKeys: v.optional(
+      v.pipe(
+        v.array(publicKey),
+        v.minLength(1, "is empty: leave it out to trust every manifest"),
+        v.maxLength(8, "has more than 8 keys"),
+        v.description("Publishers whose manifests are trusted. Without it, every manifest is, signed or not."),
+      ),
+    ),
+    signing: v.optional(
+      v.pipe(signing, v.description("The private key by which `put`, `rm` and `repair` sign manifests.")),
+    ),
     pops: v.optional(
       v.pipe(
         v.array(
@@ -190,6 +231,10 @@ export const configSchema = v.pipe(
     const known = new Set(regions.map(({ provider }) => provider));
     return Object.keys(providers).every((provider) => known.has(provider));
   }, "has a `providers` entry that no region names as its provider"),
+  v.check(
+    ({ signing: own, publicKeys }) => !own || publicKeys !== undefined,
+    "has `signing` without `publicKeys`: `agarose keys show` prints the key to add",
+  ),
   v.check(
     ({ code, write }) => !write || (write.happy >= code.k && write.happy <= code.k + code.m),
     "has a `write.happy` that is not from k to k + m",

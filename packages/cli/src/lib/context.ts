@@ -1,9 +1,10 @@
 /**
  * The context of every command that works on buckets: configuration, stores, codec, encoder and abort signal.
  */
-import { toAgaroseError, type Codec } from "@agarose/core";
+import { toAgaroseError, type Codec, type SignatureCheck, type Signer } from "@agarose/core";
 import { findConfig, loadConfig, type Config } from "./config.ts";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
+import { signerOf, trustOf } from "./signing.ts";
 import type { S3StoreOptions } from "./store/s3-store.ts";
 import type { Store } from "./store/store.ts";
 import { openStores } from "./store/stores.ts";
@@ -20,6 +21,10 @@ export interface CommandContext {
   readonly stores: readonly Store[];
   readonly codec: () => Promise<Codec>;
   readonly encoder: () => Promise<EncoderPool>;
+  /** Whose manifests count. */
+  readonly trust: SignatureCheck;
+  /** Signs manifests, where the configuration says how. */
+  readonly sign?: Signer;
   readonly json: boolean;
   /** Aborts on Ctrl-C and SIGTERM, so that a command removes what is half-written. */
   readonly signal: AbortSignal;
@@ -42,10 +47,13 @@ export async function withContext<T>(
   const onSignal = (): void => abort.abort(new DOMException("interrupted", "AbortError"));
   process.once("SIGINT", onSignal);
   process.once("SIGTERM", onSignal);
+  const sign = signerOf(config);
   try {
     return await action({
       config,
       stores,
+      trust: trustOf(config),
+      ...(sign && { sign }),
       codec: loadCodec,
       encoder: loadEncoder,
       json: options.json ?? false,

@@ -43,7 +43,7 @@ async function get(key: string, file: string | undefined, options: GetOptions): 
   if (file === STDOUT && options.json) throw new AgaroseError("USAGE", "stdout cannot take both the object and --json");
   parseKey(key);
   await withContext(options, READING, async (context) => {
-    const manifest = await readManifest(key, context.stores, context.signal);
+    const manifest = await readManifest(key, context.stores, context.signal, context.trust);
     const range = options.range === undefined ? undefined : rangeOf(options.range, manifest.bytes);
     const startedMs = performance.now();
     if (file === STDOUT) {

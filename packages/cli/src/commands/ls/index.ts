@@ -36,7 +36,7 @@ export function register(program: Command): void {
 
 async function ls(prefix: string, options: LsOptions): Promise<void> {
   await withContext(options, READING, async (context) => {
-    const listing = await listKeys(prefix, context.stores, context.signal);
+    const listing = await listKeys(prefix, context);
     const keys = [...listing.keys].map(([key, ms]) => ({ key, modified: new Date(ms).toISOString() }));
     const objects: LsEntry[] = options.long
       ? await mapPool(keys, MANIFESTS_AT_A_TIME, (entry) => describe(entry, context))
@@ -47,9 +47,9 @@ async function ls(prefix: string, options: LsOptions): Promise<void> {
   });
 }
 
-async function describe(entry: LsEntry, { stores, signal }: CommandContext): Promise<LsEntry> {
+async function describe(entry: LsEntry, { stores, signal, trust }: CommandContext): Promise<LsEntry> {
   try {
-    const { bytes, contentType, version } = await readManifest(entry.key, stores, signal);
+    const { bytes, contentType, version } = await readManifest(entry.key, stores, signal, trust);
     return { ...entry, bytes, contentType, version };
   } catch (error) {
     signal.throwIfAborted();

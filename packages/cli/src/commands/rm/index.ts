@@ -46,8 +46,8 @@ async function rm(names: readonly string[], options: RmOptions): Promise<number>
   });
 }
 
-async function keysBelow(prefixes: readonly string[], { stores, signal }: CommandContext): Promise<string[]> {
-  const listings = await Promise.all(prefixes.map((prefix) => listKeys(prefix, stores, signal)));
+async function keysBelow(prefixes: readonly string[], context: CommandContext): Promise<string[]> {
+  const listings = await Promise.all(prefixes.map((prefix) => listKeys(prefix, context)));
   return [...new Set(listings.flatMap(({ keys }) => [...keys.keys()]))];
 }
 

@@ -13,7 +13,6 @@ import {
 import { mapPool } from "../pool.ts";
 import type { CommandContext } from "../context.ts";
 import { logLine } from "../output.ts";
-import type { Store } from "../store/store.ts";
 import { majorityOf } from "./commit/write-context.ts";
 import { checkManifests } from "./verify-object.ts";
 
@@ -40,12 +39,12 @@ export function warnOfFailures({ regionsFailed, complete }: KeyListing): void {
 export async function selectKeys(
   keys: readonly string[],
   prefix: string | undefined,
-  { stores, signal }: CommandContext,
+  context: CommandContext,
   { removed = false }: { readonly removed?: boolean } = {},
 ): Promise<readonly string[]> {
   if (keys.length > 0 && prefix !== undefined) throw new AgaroseError("USAGE", "give either keys or --prefix");
   if (keys.length > 0) return keys.map(parseKey);
-  const listing = await listKeys(prefix ?? "", stores, signal, removed);
+  const listing = await listKeys(prefix ?? "", context, removed);
   warnOfFailures(listing);
   return [...listing.keys.keys()];
 }
@@ -56,10 +55,10 @@ export async function selectKeys(
  */
 export async function listKeys(
   prefix: string,
-  stores: readonly Store[],
-  signal: AbortSignal,
+  context: Pick<CommandContext, "stores" | "signal" | "trust">,
   removed = false,
 ): Promise<KeyListing> {
+  const { stores, signal } = context;
   const suspects = new Set<string>();
   const keys = new Map<string, number>();
   const failures: { region: string; error: AgaroseError }[] = [];
@@ -79,7 +78,7 @@ export async function listKeys(
   );
   if (failures.length === stores.length) throw failures[0]!.error;
   if (!removed) {
-    const gone = await mapPool([...suspects], TOMBSTONES_AT_A_TIME, (key) => isRemoved(key, stores, signal));
+    const gone = await mapPool([...suspects], TOMBSTONES_AT_A_TIME, (key) => isRemoved(key, context));
     for (const [index, key] of [...suspects].entries()) if (gone[index]) keys.delete(key);
   }
   return {
@@ -91,7 +90,7 @@ export async function listKeys(
 }
 
 /** Whether the newest of all regions is a tombstone. */
-async function isRemoved(key: string, stores: readonly Store[], signal: AbortSignal): Promise<boolean> {
-  const { newest } = await checkManifests(key, { stores, signal });
+async function isRemoved(key: string, context: Parameters<typeof checkManifests>[1]): Promise<boolean> {
+  const { newest } = await checkManifests(key, context);
   return newest !== undefined && isTombstone(newest);
 }

@@ -10,12 +10,18 @@ import {
   systemClock,
   toAgaroseError,
   type Manifest,
+  type SignatureCheck,
 } from "@agarose/core";
 import type { Store } from "../store/store.ts";
 import { storeFetch, storeUrl } from "../store/stores.ts";
 
 /** Reads the current manifest of a key. Throws what `findManifest` throws, or CREDENTIALS_REFUSED. */
-export async function readManifest(key: string, stores: readonly Store[], signal: AbortSignal): Promise<Manifest> {
+export async function readManifest(
+  key: string,
+  stores: readonly Store[],
+  signal: AbortSignal,
+  trust: SignatureCheck = acceptUnsigned,
+): Promise<Manifest> {
   let refused: AgaroseError | undefined;
   const fetch = storeFetch(stores);
   try {
@@ -29,24 +35,10 @@ export async function readManifest(key: string, stores: readonly Store[], signal
         }),
       clock: systemClock,
       sha256: systemSha256,
-      trust: acceptUnsigned,
+      trust,
       signal,
     });
   } catch (error) {
     throw toAgaroseError(error).code === "NO_SOURCE" && refused ? refused : error;
-  }
-}
-
-/** Like `readManifest`, but returns undefined for a key that no region knows. */
-export async function currentManifest(
-  key: string,
-  stores: readonly Store[],
-  signal: AbortSignal,
-): Promise<Manifest | undefined> {
-  try {
-    return await readManifest(key, stores, signal);
-  } catch (error) {
-    if (toAgaroseError(error).code === "OBJECT_NOT_FOUND") return undefined;
-    throw error;
   }
 }

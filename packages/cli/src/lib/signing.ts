@@ -1,0 +1,98 @@
+/**
+ * Whose manifests the command line trusts, and the key by which it signs its own.
+ */
+import { execFile } from "node:child_process";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, sign as signBytes, type KeyObject } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import {
+  acceptUnsigned,
+  AgaroseError,
+  keyIdOf,
+  rawPublicKey,
+  trustPublishers,
+  type SignatureCheck,
+  type Signer,
+} from "@agarose/core";
+import type { Config } from "./config.ts";
+
+/** What a PKCS#8 key of Ed25519 has before its 32 bytes (RFC 8410). */
+const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
+const RAW_BYTES = 32;
+
+/** A check against the configured public keys. Without any, everyone's manifests count. Throws CONFIG_INVALID. */
+export function trustOf({ publicKeys }: Pick<Config, "publicKeys">): SignatureCheck {
+  return publicKeys ? trustPublishers(publicKeys) : acceptUnsigned;
+}
+
+/** The signer that the configuration names; undefined when it names none. Keys are read at the first signature. */
+export function signerOf({ signing, publicKeys = [] }: Pick<Config, "signing" | "publicKeys">): Signer | undefined {
+  if (!signing) return undefined;
+  const { command } = signing;
+  if (command) return commandSigner(command, publicKeys);
+  let key: Promise<KeyObject> | undefined;
+  return async (signed) => {
+    key ??= readPrivateKey(signing);
+    const privateKey = await key;
+    const value = signBytes(null, signed, privateKey).toString("base64");
+    return { keyId: await keyIdOf(rawPublicKey(publicKeyOf(privateKey))), value };
+  };
+}
+
+/** The public key of the configured private key, as `publicKeys` has it. Throws CONFIG_INVALID. */
+export async function configuredPublicKey(signing: NonNullable<Config["signing"]>): Promise<string> {
+  return publicKeyOf(await readPrivateKey(signing));
+}
+
+/** A new key pair: the private key as PKCS#8 PEM, the public key as `publicKeys` has it. */
+export function newKeyPair(): { readonly privateKey: string; readonly publicKey: string } {
+  const { privateKey } = generateKeyPairSync("ed25519");
+  return {
+    privateKey: privateKey.export({ type: "pkcs8", format: "pem" }) as string,
+    publicKey: publicKeyOf(privateKey),
+  };
+}
+
+function publicKeyOf(privateKey: KeyObject): string {
+  const spki = createPublicKey(privateKey).export({ type: "spki", format: "der" });
+  return `ed25519:${spki.subarray(-RAW_BYTES).toString("base64")}`;
+}
+
+async function readPrivateKey({ keyFile, environment }: NonNullable<Config["signing"]>): Promise<KeyObject> {
+  const where = keyFile === undefined ? `the variable ${environment}` : keyFile;
+  try {
+    const text = keyFile === undefined ? (process.env[environment ?? ""] ?? "") : await readFile(keyFile, "utf8");
+    const key = text.includes("BEGIN")
+      ? createPrivateKey(text)
+      : createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, seedOf(text)]), format: "der", type: "pkcs8" });
+    if (key.asymmetricKeyType === "ed25519") return key;
+    throw new Error(`it holds a key of type ${key.asymmetricKeyType}`);
+  } catch (error) {
+    throw new AgaroseError(
+      "CONFIG_INVALID",
+      `${where} holds no Ed25519 key (${(error as Error).message}): make one with \`agarose keys new\``,
+      {},
+      error,
+    );
+  }
+}
+
+function seedOf(text: string): Buffer {
+  const seed = Buffer.from(text.trim(), "base64");
+  if (seed.length === RAW_BYTES) return seed;
+  throw new Error(`${seed.length} bytes in base64, ${RAW_BYTES} are expected`);
+}
+
+/** Signs by a program, which gets the bytes on stdin and prints the base64 of the signature by the first public key. */
+function commandSigner([program = "", ...args]: readonly string[], publicKeys: readonly string[]): Signer {
+  return async (signed) => {
+    const output = await new Promise<string>((resolve, reject) => {
+      const child = execFile(program, args, (error, stdout) => (error ? reject(error) : resolve(stdout)));
+      child.stdin?.on("error", () => {});
+      child.stdin?.end(signed);
+    }).catch((error: unknown) => {
+      const message = `the signing command ${program} failed (${(error as Error).message}): check \`signing\``;
+      throw new AgaroseError("CONFIG_INVALID", message, { program }, error);
+    });
+    return { keyId: await keyIdOf(rawPublicKey(publicKeys[0] ?? "")), value: output.trim() };
+  };
+}
