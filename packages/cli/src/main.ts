@@ -16,6 +16,7 @@ const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   verify: () => import("./commands/verify/index.ts"),
   repair: () => import("./commands/repair/index.ts"),
   gc: () => import("./commands/gc/index.ts"),
+  upgrade: () => import("./commands/upgrade/index.ts"),
   doctor: () => import("./commands/doctor/index.ts"),
   keys: () => import("./commands/keys/index.ts"),
   init: () => import("./commands/init/index.ts"),

@@ -1,0 +1,53 @@
+import { createHash, randomBytes } from "node:crypto";
+import { chunkName, encodeManifest, manifestName } from "@agarose/core";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { chunkPlace, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await startTestWorld();
+});
+afterEach(() => world.close());
+
+/** Stores an object as format 1 had it. Its shards have one block, so their hashes are those of format 2. */
+async function putFormat1(key: string, body: Buffer): Promise<string> {
+  const put = await world.put(key, body);
+  const now = JSON.parse((await world.read("tokyo", manifestName(key))).toString());
+  const { bytes, contentType, headers, modified, k, m, stripeBytes, sha256, placement, hashes } = now;
+  const text = `agarose/1 ${sha256} ${k}+${m} ${stripeBytes}`;
+  const version = createHash("sha256").update(text).digest("hex").slice(0, 32);
+  for (let chunk = 0; chunk < k + m; chunk++) {
+    const [region, name] = chunkPlace(put, chunk);
+    const shard = await world.read(region, name);
+    const options = { bytes: shard.length, contentType: "application/octet-stream" };
+    await world.store(region).put(chunkName(key, version, chunk), shard, options);
+    await world.store(region).remove([name]);
+  }
+  const code = { k, m, stripeBytes, sha256, placement, hashes };
+  const old = { agarose: 1, key, version, bytes, contentType, headers, modified, ...code };
+  for (const region of REGIONS) await world.tamper(region, manifestName(key), () => encodeManifest(old as never));
+  return version;
+}
+
+test("an object of format 1 becomes one of format 2 whose chunks have not moved, once", async () => {
+  const body = randomBytes(2_500);
+  const version = await putFormat1("old", body);
+  await world.put("new", randomBytes(10));
+  expect((await world.get("old")).equals(body)).toBe(true);
+  const chunks = await world.names("chunks/");
+  const upgrade = async () => JSON.parse((await world.run(["upgrade", "--json"])).stdout.toString()) as unknown;
+  expect(await upgrade()).toEqual({
+    objects: [
+      { key: "new", outcome: "current" },
+      { key: "old", outcome: "upgraded" },
+    ],
+  });
+  for (const region of REGIONS) {
+    const manifest = JSON.parse((await world.read(region, manifestName("old"))).toString()) as unknown;
+    expect(manifest).toMatchObject({ agarose: 2, generation: 1, upload: version, blockBytes: 0 });
+  }
+  expect(await world.names("chunks/")).toEqual(chunks);
+  expect((await world.get("old")).equals(body)).toBe(true);
+  expect(await world.verify("old")).toMatchObject({ sound: true });
+  expect(await upgrade()).toMatchObject({ objects: [{ outcome: "current" }, { outcome: "current" }] });
+});
