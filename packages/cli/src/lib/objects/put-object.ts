@@ -137,7 +137,7 @@ async function storeNew(
       },
       seal: (generation, modified) =>
         sealManifest(
-          { ...draft, generation, modified, upload, ...(missing.length > 0 && { missing }), hashes },
+          draftManifest(draft, { generation, upload, modified, missing, hashes }),
           systemSha256,
           context.sign,
         ),
@@ -146,6 +146,22 @@ async function storeNew(
   );
   await restoreChunks(commit.record, input, context);
   return finish("stored", commit, context);
+}
+
+/** The fields in the order of docs/reference/format.md. */
+function draftManifest(
+  { key, bytes, contentType, headers, k, m, stripeBytes, blockBytes, sha256, placement }: Draft,
+  {
+    generation,
+    upload,
+    modified,
+    missing = [],
+    hashes,
+  }: Pick<ManifestDraft, "generation" | "upload" | "modified" | "missing" | "hashes">,
+): ManifestDraft {
+  const name = { key, generation, upload, bytes, contentType, headers, modified };
+  const code = { k, m, stripeBytes, blockBytes, sha256, placement };
+  return { ...name, ...code, ...(missing.length > 0 && { missing }), hashes };
 }
 
 /** Uploads again what an overeager cleaner took while the manifest was not written yet. */
