@@ -1,13 +1,15 @@
 /**
- * Finds a Chromium for Playwright, and installs one where there is none. Run by itself, it installs the further browsers
- * that the core suite runs in, where Debian's package manager can; where it cannot, their tests skip.
+ * Finds a Chromium for Playwright, and installs one where there is none. Run by itself, it installs the further
+ * browsers that the core suite runs in, where Debian's package manager can; where it cannot, their tests skip.
  */
 import { existsSync } from "node:fs";
 import { chromium } from "@playwright/test";
 import { fileURLToPath } from "node:url";
 import { environment, nodePath, run } from "./set-up.mjs";
 
-/** Packages of Debian, and a file by which each is known to be there. WebKitGTK draws on a display: Xvfb's is in memory. */
+/**
+ * Packages of Debian, and a file by which each is known to be there. WebKitGTK draws on a display: Xvfb's is in memory.
+ */
 const FURTHER = {
   "firefox-esr": "/usr/bin/firefox-esr",
   "webkit2gtk-driver": "/usr/bin/WebKitWebDriver",

@@ -4,7 +4,8 @@
 //   node scripts/build-wasm.mjs --check   rebuilds elsewhere and fails unless the bytes equal the committed ones
 //
 // Needs Rust (rustup reads packages/ec-wasm/rust-toolchain.toml); installs wasm-pack under packages/ec-wasm/target when
-// there is none. Without the pinned Rust, --check says so and succeeds: the committed files are enough to run everything.
+// there is none. Without the pinned Rust, --check says so and succeeds: the committed files are enough to run
+// everything.
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -86,9 +87,9 @@ function checkSwizzles(file) {
 }
 
 /**
- * The stack is small because only matrices live on it. Loop strength reduction is off for SIMD because it turns the constant offsets
- * of the kernels' loads into additions of their own: the plain SIMD kernel is 1.5 times as fast without it. Paths are
- * remapped so that no checkout leaves a trace.
+ * The stack is small because only matrices live on it. Loop strength reduction is off for SIMD because it turns the
+ * constant offsets of the kernels' loads into additions of their own: the plain SIMD kernel is 1.5 times as fast
+ * without it. Paths are remapped so that no checkout leaves a trace.
  */
 function rustFlags(features) {
   const registry = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "registry/src");

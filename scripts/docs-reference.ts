@@ -1,6 +1,6 @@
 /**
- * Writes the generated pages of docs/reference: `scripts/reference-NAME.ts` prints `docs/reference/NAME.md`, or the part
- * below the page's marker. `npm run docs:reference` writes them; `--check` ends with 1 when one differs.
+ * Writes the generated pages of docs/reference: `scripts/reference-NAME.ts` prints `docs/reference/NAME.md`, or the
+ * part below the page's marker. `npm run docs:reference` writes them; `--check` ends with 1 when one differs.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -138,7 +138,9 @@ async function copyOthers(source: string, files: readonly string[], folder: stri
   await cp(join(ROOT, "LICENSE"), join(folder, "LICENSE"));
 }
 
-/** The drop-in files, and for `agarose.js` one file of declarations that imports nothing, with those of core inlined. */
+/**
+ * The drop-in files, and for `agarose.js` one file of declarations that imports nothing, with those of core inlined.
+ */
 async function addServiceWorker(folder: string): Promise<void> {
   const files = join(folder, "files");
   const core = join(folder, "../core/src/index.d.ts");

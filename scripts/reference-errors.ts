@@ -1,4 +1,7 @@
-/** Prints docs/reference/errors.md, from the catalogue in packages/core/src/errors.ts. `npm run docs:reference` writes it. */
+/**
+ * Prints docs/reference/errors.md, from the catalogue in packages/core/src/errors.ts. `npm run docs:reference` writes
+ * it.
+ */
 import { ERROR_CATALOGUE, HTTP_STATUS, type ErrorCode, type ErrorDescription } from "@agarose/core";
 
 const STATUS: Partial<Record<ErrorCode, number>> = HTTP_STATUS;

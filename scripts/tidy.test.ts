@@ -1,4 +1,7 @@
-/** House rules that no linter of ours covers: size of rooms, width and words of comments, and what a package says of itself. */
+/**
+ * House rules that no linter of ours covers: size of rooms, width and words of comments, and what a package says of
+ * itself.
+ */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";

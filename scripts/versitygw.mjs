@@ -1,6 +1,7 @@
 /**
- * Installs versitygw, the S3 server that the conformance suite runs against beside the embedded endpoint. Builds a pinned
- * version with `go install` into Go's own folder of binaries, where `findVersitygw` looks. A present binary is kept.
+ * Installs versitygw, the S3 server that the conformance suite runs against beside the embedded endpoint. Builds a
+ * pinned version with `go install` into Go's own folder of binaries, where `findVersitygw` looks. A present binary is
+ * kept.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";

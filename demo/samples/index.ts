@@ -1,6 +1,6 @@
 /**
- * The sample set: the local world stores it, and the page shows it. LICENSES.md has the original titles, authors, licences
- * and sources.
+ * The sample set: the local world stores it, and the page shows it. LICENSES.md has the original titles, authors,
+ * licences and sources.
  */
 
 export interface Photo {

@@ -1,6 +1,6 @@
 /**
- * Two live charts of the last minutes: the time of each read by kind, and the share of used chunks from a cache at the edge.
- * Dashed lines are runs of the Cron Trigger.
+ * Two live charts of the last minutes: the time of each read by kind, and the share of used chunks from a cache at the
+ * edge. Dashed lines are runs of the Cron Trigger.
  */
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";

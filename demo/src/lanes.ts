@@ -1,6 +1,6 @@
 /**
- * The lanes: one per read with the newest on the right, and one band per chunk at the time it arrived (log scale, top is
- * fast). A lane is a button that chooses its read.
+ * The lanes: one per read with the newest on the right, and one band per chunk at the time it arrived (log scale, top
+ * is fast). A lane is a button that chooses its read.
  */
 import { byId, h } from "./dom.ts";
 import { ms } from "./format.ts";

@@ -1,4 +1,6 @@
-/** The map: the client, the PoPs and regions around it at their latency (log scale), and a flash for arriving chunks. */
+/**
+ * The map: the client, the PoPs and regions around it at their latency (log scale), and a flash for arriving chunks.
+ */
 import { byId, svg } from "./dom.ts";
 import { ms } from "./format.ts";
 import type { Palette } from "./palette.ts";

@@ -1,6 +1,6 @@
 /**
- * Reads an object as any page does, with fetch. Without a service worker the edge decodes, and the log entry comes from the
- * headers of the answer. With one, the log entry comes from its events.
+ * Reads an object as any page does, with fetch. Without a service worker the edge decodes, and the log entry comes from
+ * the headers of the answer. With one, the log entry comes from its events.
  */
 import { readOfEdgeAnswer, type Read, type ReadLog } from "./reads.ts";
 import { isControlled } from "./service-worker.ts";

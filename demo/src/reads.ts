@@ -81,8 +81,8 @@ export function usedChunks(read: Read): { edge: number; all: number } {
 }
 
 /**
- * Returns a read that the edge decoded, from its Server-Timing header: the chunks and the slowest time of each source, as in
- * `edge-fra;desc="6 chunks";dur=12.0, region-dublin;desc="3 chunks";dur=51.2, decode;desc="2 shards";dur=1.1`.
+ * Returns a read that the edge decoded, from its Server-Timing header: the chunks and the slowest time of each source,
+ * as in `edge-fra;desc="6 chunks";dur=12.0, region-dublin;desc="3 chunks";dur=51.2, decode;desc="2 shards";dur=1.1`.
  */
 export function readOfEdgeAnswer(
   answer: { key: string; at: number; ms: number; bytes: number; kind: string | null; serverTiming: string | null } & {

@@ -6,8 +6,8 @@ export type WorkerState = "starting" | "active" | "absent";
 const CONTROL_WAIT_MS = 4000;
 
 /**
- * Registers the service worker. Resolves when it controls the page, after a few seconds without it, or when the registration
- * fails. `problem` says why.
+ * Registers the service worker. Resolves when it controls the page, after a few seconds without it, or when the
+ * registration fails. `problem` says why.
  */
 export async function startServiceWorker(): Promise<{ state: WorkerState; problem?: string }> {
   const registered = register().then(

@@ -1,6 +1,6 @@
 /**
- * The video: a plain <video> on a path below /ec/. A seek becomes a Range request, which reads only the stripes it needs. A
- * list below the picture shows these requests.
+ * The video: a plain <video> on a path below /ec/. A seek becomes a Range request, which reads only the stripes it
+ * needs. A list below the picture shows these requests.
  */
 import { VIDEO } from "../samples/index.ts";
 import { byId, h } from "./dom.ts";

@@ -4,7 +4,10 @@ export interface Bench {
   readonly name: string;
   /** Heading of the section. */
   readonly title: string;
-  /** Measures and returns the section: method, table, what it means. Rejects when what was measured was not what it claims. */
+  /**
+   * Measures and returns the section: method, table, what it means. Rejects when what was measured was not what it
+   * claims.
+   */
   run(options: BenchOptions): Promise<string>;
 }
 

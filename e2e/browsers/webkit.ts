@@ -1,4 +1,6 @@
-/** WebKitGTK's MiniBrowser, by its own WebDriver server, which has no client library here: the few commands are below. */
+/**
+ * WebKitGTK's MiniBrowser, by its own WebDriver server, which has no client library here: the few commands are below.
+ */
 import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";

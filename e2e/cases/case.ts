@@ -11,7 +11,10 @@ export interface Surroundings {
   readonly openApp: () => Promise<AppPage>;
   /** Opens the app with the service worker in control. */
   readonly openControlledApp: () => Promise<AppPage>;
-  /** Opens the app on a host that sends these headers with the page and with the worker's script, and has these files beside. */
+  /**
+   * Opens the app on a host that sends these headers with the page and with the worker's script, and has these files
+   * beside.
+   */
   readonly openAppServedWith: (
     headers: Record<string, string>,
     files?: Readonly<Record<string, AppFile>>,

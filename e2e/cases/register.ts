@@ -1,4 +1,7 @@
-/** The page's side of Agarose, `agarose.js`: how it registers, follows updates, and reads where no worker of ours answers. */
+/**
+ * The page's side of Agarose, `agarose.js`: how it registers, follows updates, and reads where no worker of ours
+ * answers.
+ */
 import { expect } from "@playwright/test";
 import type { AppFile } from "../fixtures/origin-host.ts";
 import type { AppPage } from "../fixtures/app-page.ts";

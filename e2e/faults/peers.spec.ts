@@ -1,4 +1,6 @@
-/** PoPs that co-operate, over the emulated WAN: what one of them has cached is read from there by clients of another. */
+/**
+ * PoPs that co-operate, over the emulated WAN: what one of them has cached is read from there by clients of another.
+ */
 import { randomBytes } from "node:crypto";
 import type { BrowserContext, Page } from "@playwright/test";
 import { expect, test } from "@agarose/dev-world/playwright";

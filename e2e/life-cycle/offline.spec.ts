@@ -85,7 +85,8 @@ test("without its network a browser shows what was read, in a page that was load
   const answer = await read(page, "offline/reload");
   expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
   expect(answer.headers["x-agarose-read"]).toBe("stored");
-  // What every page of an app does first works too, though the configuration cannot be had. (The test's own file would.)
+  // What every page of an app does first works too, though the configuration cannot be had. (The test's own file
+  // would.)
   await context.route(`${world.app}agarose.json`, (route) => route.abort());
   const again = await page.evaluate(async () => {
     const { register, fetchObject } = (globalThis as unknown as InPage).agarose;

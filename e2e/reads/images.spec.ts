@@ -1,4 +1,7 @@
-/** A page full of images beside a long read, over the emulated WAN: none is left behind for others that were asked for later. */
+/**
+ * A page full of images beside a long read, over the emulated WAN: none is left behind for others that were asked for
+ * later.
+ */
 import { randomBytes } from "node:crypto";
 import { openControlledApp, sha256 } from "../fixtures/app.ts";
 import { bitmap } from "../fixtures/bitmap.ts";
@@ -12,8 +15,8 @@ const BESIDE_BYTES = 14_000_000;
 /** How many later ones may come before an image: six to thirty do, by the network's jitter and the machine's load. */
 const OVERTAKEN_MAX = 60;
 /**
- * And on average: one to six do. By turns of single requests it would be 17, and 79 at most; where a region's latency is taken
- * for what is waited for its turn, up to 15.
+ * And on average: one to six do. By turns of single requests it would be 17, and 79 at most; where a region's latency
+ * is taken for what is waited for its turn, up to 15.
  */
 const OVERTAKEN_MEAN_MAX = 12;
 

@@ -77,7 +77,9 @@ async function readAll(page: Page, objects: readonly number[]): Promise<Pass> {
   };
 }
 
-/** The same reads every time: object i with a share proportional to (i + 1)^-exponent, spread evenly over the sequence. */
+/**
+ * The same reads every time: object i with a share proportional to (i + 1)^-exponent, spread evenly over the sequence.
+ */
 function zipfSequence(reads: number, objects: number, exponent: number): number[] {
   const weights = Array.from({ length: objects }, (_, i) => (i + 1) ** -exponent);
   const total = weights.reduce((sum, weight) => sum + weight, 0);

@@ -10,7 +10,10 @@ import { test as base } from "../fixtures/test.ts";
 const ROUTERS = fileURLToPath(new URL("./", import.meta.url));
 
 interface Fixtures {
-  /** Opens the blank page, with `agarose` in it, under `<name>.worker.ts`, which has the world's client configuration and a placeholder to serve. */
+  /**
+   * Opens the blank page, with `agarose` in it, under `<name>.worker.ts`, which has the world's client configuration
+   * and a placeholder to serve.
+   */
   readonly openUnderWorker: (name: string) => Promise<Page>;
 }
 

@@ -1,4 +1,7 @@
-/** `AgaroseStrategy` under the routers it is made for, Serwist's and Workbox's own, bundled into an app's service worker. */
+/**
+ * `AgaroseStrategy` under the routers it is made for, Serwist's and Workbox's own, bundled into an app's service
+ * worker.
+ */
 import type { Page } from "@playwright/test";
 import { read, sha256 } from "../fixtures/app.ts";
 import { hookCalls, test } from "./bundled-worker.ts";

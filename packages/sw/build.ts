@@ -1,8 +1,8 @@
 /**
  * Builds the drop-in files with Rolldown, each with a source map beside it.
  *
- * `node packages/sw/build.ts [folder]` writes them and prints their sizes as JSON. `node packages/sw/build.ts --table` prints
- * the size table of the README.
+ * `node packages/sw/build.ts [folder]` writes them and prints their sizes as JSON. `node packages/sw/build.ts --table`
+ * prints the size table of the README.
  */
 import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -113,8 +113,8 @@ function sourcePath(relativePath: string): string {
 }
 
 /**
- * A Rolldown plugin: an import of a `.wasm` file is a string with one character per byte. The server's compression then works
- * on WebAssembly itself, and no compressor of this machine has a part in the bytes.
+ * A Rolldown plugin: an import of a `.wasm` file is a string with one character per byte. The server's compression then
+ * works on WebAssembly itself, and no compressor of this machine has a part in the bytes.
  */
 export function wasmAsText(): Plugin {
   return {

@@ -1,6 +1,6 @@
 /**
- * The drop-in files as an app serves them. The published package brings them in `files/`; in the repository, which keeps
- * nothing that is built, they are built when asked for.
+ * The drop-in files as an app serves them. The published package brings them in `files/`; in the repository, which
+ * keeps nothing that is built, they are built when asked for.
  */
 import { readdir, readFile } from "node:fs/promises";
 

@@ -1,4 +1,6 @@
-/** CDNs beside the local world: one Worker per PoP in workerd, reached over a link like those of the world's own PoPs. */
+/**
+ * CDNs beside the local world: one Worker per PoP in workerd, reached over a link like those of the world's own PoPs.
+ */
 import { readFile } from "node:fs/promises";
 import { Miniflare } from "miniflare";
 import type { Geography } from "@agarose/dev-world";

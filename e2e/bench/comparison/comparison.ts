@@ -1,6 +1,6 @@
 /**
- * Agarose against what else one could do with the same caches: whole copies behind a CDN, and striping without parity. Real
- * reads in Chromium over the emulated WAN, contestants taking turns read by read.
+ * Agarose against what else one could do with the same caches: whole copies behind a CDN, and striping without parity.
+ * Real reads in Chromium over the emulated WAN, contestants taking turns read by read.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";

@@ -90,9 +90,9 @@ function drawTrace({ objects, pops, popularity, requests }: Scenario, readsPerPo
 }
 
 /**
- * The trace's reads by period, those of each period PoP by PoP, another one first each time: the world has one client, which
- * moves from one to the next, and a page that measured its way while the client is elsewhere would choose the wrong PoP. What
- * a period counts stays the same.
+ * The trace's reads by period, those of each period PoP by PoP, another one first each time: the world has one client,
+ * which moves from one to the next, and a page that measured its way while the client is elsewhere would choose the
+ * wrong PoP. What a period counts stays the same.
  */
 function inBatches(trace: Trace, { pops, periodSeconds }: Scenario): number[][] {
   const periods = Map.groupBy(trace.object.keys(), (read) => Math.floor(trace.seconds[read]! / periodSeconds));
@@ -125,7 +125,8 @@ async function runForReal(
       const context = await browser.newContext();
       contexts.push(context);
       const page = await openApp(context, world);
-      // A client of this PoP: that clients find the nearest one is measured elsewhere. What its peers hold, it asks of them.
+      // A client of this PoP: that clients find the nearest one is measured elsewhere. What its peers hold, it asks of
+      // them.
       const peers = system.joint ? world.pops.filter((pop) => pop.name !== name) : [];
       await takeServiceWorker(page, { pops: [name, ...peers.map((pop) => pop.name)], regions: [] });
       pages.set(name, page);

@@ -1,4 +1,6 @@
-/** Chromium as the specs start it, driven by the library alone, with its process known so that its memory can be read. */
+/**
+ * Chromium as the specs start it, driven by the library alone, with its process known so that its memory can be read.
+ */
 import { chromium, type Browser } from "@playwright/test";
 import config from "../../playwright.config.ts";
 

@@ -1,6 +1,6 @@
 /**
- * docs/internals/benchmarks.md: every measurement owns the section between its two marks and rewrites nothing else, so that text
- * around them, and sections of other programs, stay as they are.
+ * docs/internals/benchmarks.md: every measurement owns the section between its two marks and rewrites nothing else, so
+ * that text around them, and sections of other programs, stay as they are.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";

@@ -14,7 +14,10 @@ export interface HeapWatch {
 export interface HeapWatchOptions {
   /** Which targets count. Default: pages and service workers. */
   readonly isTarget?: (target: HeapTarget) => boolean;
-  /** Collect all garbage before each sample, so that only what is in use counts: needs V8's `--expose-gc`. Default: false. */
+  /**
+   * Collect all garbage before each sample, so that only what is in use counts: needs V8's `--expose-gc`. Default:
+   * false.
+   */
   readonly live?: boolean;
 }
 
@@ -120,8 +123,8 @@ class HeapSession {
   async sample(): Promise<void> {
     if (!this.#live) return void (this.bytes = await this.#usage());
     const context = await this.#context.promise;
-    // All at once, so that the isolate has no turn between a collection and the look after it, which would leave new garbage. Where
-    // the messages come apart all the same, another look shows what is in use.
+    // All at once, so that the isolate has no turn between a collection and the look after it, which would leave new
+    // garbage. Where the messages come apart all the same, another look shows what is in use.
     const looks = Array.from({ length: LOOKS }, async () => {
       const [, bytes] = await Promise.all([this.#collect(context), this.#usage()]);
       return bytes;
@@ -135,8 +138,8 @@ class HeapSession {
   }
 
   /**
-   * Collects in the isolate itself, between two of its turns. `HeapProfiler.collectGarbage` will not do: workerd does it at a
-   * moment of its own choice, or never while the isolate is idle.
+   * Collects in the isolate itself, between two of its turns. `HeapProfiler.collectGarbage` will not do: workerd does
+   * it at a moment of its own choice, or never while the isolate is idle.
    */
   async #collect(contextId: number): Promise<void> {
     const { exceptionDetails } = (await this.#ask("Runtime.evaluate", { expression: COLLECT, contextId })) as {

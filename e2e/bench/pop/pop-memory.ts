@@ -1,5 +1,6 @@
 /**
- * What one isolate of a PoP holds while 16 clients read 40 MB each at once, through edge decode and through the bundle route.
+ * What one isolate of a PoP holds while 16 clients read 40 MB each at once, through edge decode and through the bundle
+ * route.
  */
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";

@@ -1,6 +1,6 @@
 /**
- * Requests per second of one PoP's bundle route, against a bare Worker in the same workerd that reads the same value from
- * KV, or the same bytes from the Cache API, and returns them.
+ * Requests per second of one PoP's bundle route, against a bare Worker in the same workerd that reads the same value
+ * from KV, or the same bytes from the Cache API, and returns them.
  */
 import { execFile, fork, type ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";

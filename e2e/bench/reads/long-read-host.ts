@@ -1,6 +1,6 @@
 /**
- * The app of the long reads: a page that reads one object as its query says, and posts the result. No driver controls the
- * browser, because a browser with attached developer tools does not end its service workers.
+ * The app of the long reads: a page that reads one object as its query says, and posts the result. No driver controls
+ * the browser, because a browser with attached developer tools does not end its service workers.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

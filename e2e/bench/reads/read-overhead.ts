@@ -1,6 +1,6 @@
 /**
- * What reading through the service worker costs when all it could save is saved already: a 1 MB object whose k chunks are
- * all in the PoP's cache, against a plain `fetch` of the same bytes from the same PoP over the same emulated link.
+ * What reading through the service worker costs when all it could save is saved already: a 1 MB object whose k chunks
+ * are all in the PoP's cache, against a plain `fetch` of the same bytes from the same PoP over the same emulated link.
  *
  * Plain fetches run in a page without a service worker, because one in control would delay them too.
  */
@@ -29,12 +29,14 @@ const LINKS = [
   { scale: 0.01, mbit: 0 },
 ];
 /**
- * Every bucket is at least so far. Where they belong, the nearest is as near as the last byte of the bundle on such links,
- * and the read plan rightly uses both: another measurement.
+ * Every bucket is at least so far. Where they belong, the nearest is as near as the last byte of the bundle on such
+ * links, and the read plan rightly uses both: another measurement.
  */
 const BUCKET_MS_MIN = 600;
 
-/** A read whose bundle is late asks a bucket too and is then mixed; more than this share would be another measurement. */
+/**
+ * A read whose bundle is late asks a bucket too and is then mixed; more than this share would be another measurement.
+ */
 const HEDGED_MAX = 0.1;
 
 interface Result {

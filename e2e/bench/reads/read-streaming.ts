@@ -1,6 +1,6 @@
 /**
- * A 40 MB object that is not cached, through the service worker over the emulated WAN: when its first byte is there, when
- * its last, and what memory the browser takes for it, against plain fetches of as many bytes.
+ * A 40 MB object that is not cached, through the service worker over the emulated WAN: when its first byte is there,
+ * when its last, and what memory the browser takes for it, against plain fetches of as many bytes.
  *
  * The page drops what it reads, so what is left in memory is what the way to it holds.
  */

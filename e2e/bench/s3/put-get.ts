@@ -1,6 +1,6 @@
 /**
- * `agarose put` and `get` of one large file, against the AWS SDK moving the same file to the same server in one piece. No
- * emulated network: what is measured is the work, on both sides the same disk and the same loopback interface.
+ * `agarose put` and `get` of one large file, against the AWS SDK moving the same file to the same server in one piece.
+ * No emulated network: what is measured is the work, on both sides the same disk and the same loopback interface.
  */
 import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";

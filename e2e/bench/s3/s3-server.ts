@@ -1,6 +1,7 @@
 /**
- * Runs an S3 server in a process of its own, so that its work does not count in a measurement. Prints its URL and runs until
- * its stdin ends. `node s3-server.ts embedded|versitygw FOLDER BUCKET…`, credentials from the environment as for AWS.
+ * Runs an S3 server in a process of its own, so that its work does not count in a measurement. Prints its URL and runs
+ * until its stdin ends. `node s3-server.ts embedded|versitygw FOLDER BUCKET…`, credentials from the environment as for
+ * AWS.
  */
 import { startS3Endpoint, startVersitygw } from "@agarose/dev-world/s3-endpoint";
 

@@ -1,6 +1,6 @@
 /**
- * What `agarose put` and `get` are measured against: the AWS SDK with its defaults and one request for the whole object.
- * `node sdk-client.ts put|get ENDPOINT BUCKET KEY FILE`.
+ * What `agarose put` and `get` are measured against: the AWS SDK with its defaults and one request for the whole
+ * object. `node sdk-client.ts put|get ENDPOINT BUCKET KEY FILE`.
  */
 import { createReadStream, createWriteStream } from "node:fs";
 import { stat } from "node:fs/promises";

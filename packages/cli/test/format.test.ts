@@ -1,5 +1,6 @@
 /**
- * A second implementation of docs/reference/format.md, written from that page and without a line of ours, against the first.
+ * A second implementation of docs/reference/format.md, written from that page and without a line of ours, against the
+ * first.
  */
 import { createHash, createPrivateKey, createPublicKey, randomBytes, sign, verify } from "node:crypto";
 import { readFile } from "node:fs/promises";

@@ -1,9 +1,9 @@
 /**
  * The codec side by side with others: `agarose bench codec`.
  *
- * All subjects of a piece of work are measured in turn, round after round, so that a slow moment of the machine falls on
- * all of them. A round's figure is the fastest of a few short bursts, the result the median over the rounds; ratios are what
- * to read.
+ * All subjects of a piece of work are measured in turn, round after round, so that a slow moment of the machine falls
+ * on all of them. A round's figure is the fastest of a few short bursts, the result the median over the rounds; ratios
+ * are what to read.
  * @module
  */
 import { crateInNode, oursInNode, subspaceInNode } from "./node-contestants.ts";

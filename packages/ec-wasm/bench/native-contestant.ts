@@ -13,7 +13,9 @@ const run = promisify(execFile);
 const NATIVE = fileURLToPath(new URL("../native/", import.meta.url));
 const TARGET = fileURLToPath(new URL("../target/", import.meta.url));
 
-/** klauspost/reedsolomon. AVX2 is the like of our kernel on vectors twice as wide; default takes GFNI where there is. */
+/**
+ * klauspost/reedsolomon. AVX2 is the like of our kernel on vectors twice as wide; default takes GFNI where there is.
+ */
 export function klauspost(): Contestant {
   return nativeContestant("klauspost", ["avx2", "default"], "Go", ["go", "build", "-o", "BINARY", "."]);
 }

@@ -1,4 +1,6 @@
-/** Contestants that run in this Node process: our builds, the crate as anyone would build it, and an npm package of it. */
+/**
+ * Contestants that run in this Node process: our builds, the crate as anyone would build it, and an npm package of it.
+ */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";

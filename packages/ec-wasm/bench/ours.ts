@@ -1,6 +1,6 @@
 /**
- * Our codec as calls to time, in any runtime: the kernel alone (blocks that lie in the staging area), a whole call (with all
- * copies and the inversion of the matrix) and a whole call whose loss pattern was seen before.
+ * Our codec as calls to time, in any runtime: the kernel alone (blocks that lie in the staging area), a whole call
+ * (with all copies and the inversion of the matrix) and a whole call whose loss pattern was seen before.
  */
 import { createCodec } from "../js/codec.ts";
 import type { Engine, KernelName, LoadedCodec } from "../js/codec.ts";

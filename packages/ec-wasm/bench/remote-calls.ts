@@ -1,4 +1,6 @@
-/** The far side of a measurement in another runtime: keeps the calls of the last work, runs the one that is asked for. */
+/**
+ * The far side of a measurement in another runtime: keeps the calls of the last work, runs the one that is asked for.
+ */
 import { kernelSupported } from "../js/load.ts";
 import type { KernelName } from "../js/codec.ts";
 import { callsFor } from "./ours.ts";

@@ -2,7 +2,9 @@
 
 export type Op = "encode" | "reconstruct";
 
-/** One piece of work: `lost` data shards of a (k,m) stripe of `bytes` object bytes are reconstructed, or m rows encoded. */
+/**
+ * One piece of work: `lost` data shards of a (k,m) stripe of `bytes` object bytes are reconstructed, or m rows encoded.
+ */
 export interface Work {
   readonly op: Op;
   readonly k: number;

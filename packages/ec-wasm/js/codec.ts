@@ -5,7 +5,9 @@
 import { codecError } from "./error.ts";
 import { MatrixCache } from "./matrix-cache.ts";
 
-/** One coded piece: `index < k` is a data shard, the rest are parity rows, functional chunks included (`index < 256`). */
+/**
+ * One coded piece: `index < k` is a data shard, the rest are parity rows, functional chunks included (`index < 256`).
+ */
 export interface Shard {
   readonly index: number;
   readonly bytes: Uint8Array;
@@ -19,9 +21,9 @@ export interface Codec {
    */
   encode(data: readonly Uint8Array[], rows: readonly number[], out?: readonly Uint8Array[]): Uint8Array[];
   /**
-   * The shards `wanted` (data or parity indices, distinct) from any k or more distinct `shards` of equal length, written
-   * into `out` (same order) when given; `out` must not overlap `shards`. Only wanted rows are computed, and what is among
-   * `shards` already is copied. Throws CODE_INVALID, NOT_ENOUGH_SHARDS or SHARDS_INVALID.
+   * The shards `wanted` (data or parity indices, distinct) from any k or more distinct `shards` of equal length,
+   * written into `out` (same order) when given; `out` must not overlap `shards`. Only wanted rows are computed, and
+   * what is among `shards` already is copied. Throws CODE_INVALID, NOT_ENOUGH_SHARDS or SHARDS_INVALID.
    */
   reconstruct(
     k: number,
@@ -51,7 +53,10 @@ export interface Engine {
 /** Indices of chunks. */
 export type Rows = Uint8Array | readonly number[];
 
-/** The rows `wanted` from the k `inputs`, which are the rows `present`: distinct, in any order, of one length that is not 0. */
+/**
+ * The rows `wanted` from the k `inputs`, which are the rows `present`: distinct, in any order, of one length that is
+ * not 0.
+ */
 export type RowsDecoder = (present: Rows, inputs: readonly Uint8Array[], wanted: readonly number[]) => Uint8Array[];
 
 /** Rows of the code: the order of the field. */

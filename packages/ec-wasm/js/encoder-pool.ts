@@ -1,8 +1,8 @@
 /**
  * Encoding beside the event loop of Node: stripes move to worker threads and back without a copy.
  *
- * A put that encodes on the main thread stops its uploads for that long. Stripes that are done sooner than a message takes
- * are encoded in place.
+ * A put that encodes on the main thread stops its uploads for that long. Stripes that are done sooner than a message
+ * takes are encoded in place.
  */
 import { availableParallelism } from "node:os";
 import { extname } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * The parts of the codec, for programs that count bytes. Engines multiply matrices with shards without checks: the caller is
- * responsible for indices and lengths.
+ * The parts of the codec, for programs that count bytes. Engines multiply matrices with shards without checks: the
+ * caller is responsible for indices and lengths.
  * @module
  */
 export type { Engine, KernelName, RowsDecoder, Shard } from "./codec.ts";

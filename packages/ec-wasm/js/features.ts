@@ -29,9 +29,10 @@ function validates(instruction: number[]): boolean {
   return WebAssembly.validate(Uint8Array.from([...HEADER, ...TYPE_AND_FUNCTION, ...code]));
 }
 
-// The relaxed and the plain SIMD build differ in one instruction. `i8x16.relaxed_swizzle` is FD 80 02 and `i8x16.swizzle` is
-// FD 0E. LEB128 numbers may be padded, so FD 8E 00 is the plain instruction in three bytes (WebAssembly core specification,
-// 5.2.2 and 5.4.8). The build script checks that these bytes have no other meaning in the file.
+// The relaxed and the plain SIMD build differ in one instruction. `i8x16.relaxed_swizzle` is FD 80 02 and
+// `i8x16.swizzle` is FD 0E. LEB128 numbers may be padded, so FD 8E 00 is the plain instruction in three bytes
+// (WebAssembly core specification, 5.2.2 and 5.4.8). The build script checks that these bytes have no other meaning in
+// the file.
 const RELAXED_BYTES = "253,128,2,";
 const PLAIN_BYTES = "253,142,0,";
 

@@ -1,9 +1,9 @@
 /**
  * GF(2^8) with the polynomial 0x11D and the matrices over it, in plain TypeScript.
  *
- * The code's generator is the Vandermonde matrix V (row r, column c: r^c) times the inverse of its top square, which makes
- * the first k rows the identity (Plank and Ding, "Note: Correction to the 1997 Tutorial on Reed-Solomon Coding", 2003).
- * Row r depends on k and r alone, so parities can be added without end, up to the 256 rows of the field.
+ * The code's generator is the Vandermonde matrix V (row r, column c: r^c) times the inverse of its top square, which
+ * makes the first k rows the identity (Plank and Ding, "Note: Correction to the 1997 Tutorial on Reed-Solomon Coding",
+ * 2003). Row r depends on k and r alone, so parities can be added without end, up to the 256 rows of the field.
  */
 
 const POLYNOMIAL = 0x11d;
@@ -29,8 +29,9 @@ export function multiply(a: number, b: number): number {
 /**
  * Row-major coefficients of the rows `wanted` over the rows `present` of the (present.length, any m) code.
  *
- * Data shard i is the value at i of a polynomial of degree below k, and so is every other row the value at its own index:
- * what the Vandermonde matrices multiply to is Lagrange's interpolation from the rows at hand. Subtraction is XOR.
+ * Data shard i is the value at i of a polynomial of degree below k, and so is every other row the value at its own
+ * index: what the Vandermonde matrices multiply to is Lagrange's interpolation from the rows at hand. Subtraction is
+ * XOR.
  */
 export function decodeMatrix(
   present: Uint8Array | readonly number[],

@@ -2,8 +2,10 @@
  * Reed-Solomon encode, reconstruct and extra parity rows, on WebAssembly where the runtime allows it.
  *
  * - Node: `import { loadCodec } from "@agarose/ec-wasm"`, then `await loadCodec()`.
- * - Workers: `import relaxed from "@agarose/ec-wasm/relaxed.wasm"` (a compiled module), then `await loadCodec(relaxed)`.
- * - Browser and service worker: bundle `@agarose/ec-wasm/relaxed.wasm` as bytes, then `await loadCodec(bytes)`; one file
+ * - Workers: `import relaxed from "@agarose/ec-wasm/relaxed.wasm"` (a compiled module), then `await
+ *   loadCodec(relaxed)`.
+ * - Browser and service worker: bundle `@agarose/ec-wasm/relaxed.wasm` as bytes, then `await loadCodec(bytes)`; one
+ *   file
  *   serves every browser with SIMD.
  * @module
  */

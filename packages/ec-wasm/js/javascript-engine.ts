@@ -1,10 +1,10 @@
 /**
- * The engine without WebAssembly, for runtimes without SIMD and for pages whose Content Security Policy forbids WebAssembly. It
- * shares no code with the Rust crate, so the contract suite checks each against the other.
+ * The engine without WebAssembly, for runtimes without SIMD and for pages whose Content Security Policy forbids
+ * WebAssembly. It shares no code with the Rust crate, so the contract suite checks each against the other.
  *
- * It computes up to four rows at once: one lookup per input byte returns the products for all of them, packed into 32 bits. Blocks
- * pass through buffers of fixed size, a word at a time. A typed array checks its bounds at every access, so fewer and wider
- * accesses are three times as fast as a loop over bytes.
+ * It computes up to four rows at once: one lookup per input byte returns the products for all of them, packed into 32
+ * bits. Blocks pass through buffers of fixed size, a word at a time. A typed array checks its bounds at every access,
+ * so fewer and wider accesses are three times as fast as a loop over bytes.
  */
 import { createCodec } from "./codec.ts";
 import type { Engine, LoadedCodec } from "./codec.ts";

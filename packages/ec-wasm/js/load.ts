@@ -24,10 +24,10 @@ interface Compiler {
 const loaded = new WeakMap<object, Promise<LoadedCodec>>();
 
 /**
- * Instantiates the codec; memoised per source. The bytes of the relaxed build run wherever there is SIMD: where relaxed SIMD
- * is missing they are changed to plain swizzles. Where the runtime lacks what the source needs, or a Content Security
- * Policy forbids WebAssembly, the codec is the JavaScript one (see `kernel`). Throws CONFIG_INVALID without a source, or
- * when the bytes are no WebAssembly at all.
+ * Instantiates the codec; memoised per source. The bytes of the relaxed build run wherever there is SIMD: where relaxed
+ * SIMD is missing they are changed to plain swizzles. Where the runtime lacks what the source needs, or a Content
+ * Security Policy forbids WebAssembly, the codec is the JavaScript one (see `kernel`). Throws CONFIG_INVALID without a
+ * source, or when the bytes are no WebAssembly at all.
  */
 export function loadCodec(source?: CodecSource | CodecSources): Promise<LoadedCodec> {
   if (source === undefined) return Promise.reject(noSource());

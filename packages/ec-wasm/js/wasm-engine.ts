@@ -53,8 +53,8 @@ export function createWasmEngine(instance: WebAssembly.Instance): Engine {
 }
 
 /**
- * Decodes without the checks and the cache of `createCodec`, with a SIMD build: for the reader of a worker whose size counts,
- * which hands it k distinct shards of one length.
+ * Decodes without the checks and the cache of `createCodec`, with a SIMD build: for the reader of a worker whose size
+ * counts, which hands it k distinct shards of one length.
  */
 export function wasmDecoder(instance: WebAssembly.Instance): RowsDecoder {
   const wasm = instance.exports as unknown as Exports;

@@ -1,7 +1,8 @@
 /**
- * The least possible loss on the scenario `drift`, approximately (docs/internals/policies-measured.md): the loss of filters
- * that know the true distribution of popularity and the rate at which ranks are exchanged, everything except the rank
- * of each object. Each request solves for their estimate exactly, and writes are free. A minute and a half per seed.
+ * The least possible loss on the scenario `drift`, approximately (docs/internals/policies-measured.md): the loss of
+ * filters that know the true distribution of popularity and the rate at which ranks are exchanged, everything except
+ * the rank of each object. Each request solves for their estimate exactly, and writes are free. A minute and a half per
+ * seed.
  *
  * Usage: node packages/solver/bench/drift-bound.ts [first seed] [last seed]
  */

@@ -1,6 +1,6 @@
 /**
- * The service worker as a library: `agarose({ pops, regions })` in a worker of one's own. The drop-in file `agarose-sw.js`
- * does the same, by itself for the configuration that its URL names.
+ * The service worker as a library: `agarose({ pops, regions })` in a worker of one's own. The drop-in file
+ * `agarose-sw.js` does the same, by itself for the configuration that its URL names.
  */
 import { javascriptCodec } from "@agarose/ec-wasm";
 import type { ClientConfigInput, ConfigSource } from "./shared/config.ts";

@@ -1,7 +1,7 @@
 /**
- * What one PoP costs a month, by requests per second: `node packages/worker/scripts/operating-costs.ts` prints the table
- * of docs/guides/deploy.md. Operations are those that `packages/worker/test/operation-costs.test.ts` counts, prices are list prices
- * in US dollars (docs/guides/deploy.md names the sources), beyond what Workers Paid includes.
+ * What one PoP costs a month, by requests per second: `node packages/worker/scripts/operating-costs.ts` prints the
+ * table of docs/guides/deploy.md. Operations are those that `packages/worker/test/operation-costs.test.ts` counts,
+ * prices are list prices in US dollars (docs/guides/deploy.md names the sources), beyond what Workers Paid includes.
  */
 import { argv } from "node:process";
 import { pathToFileURL } from "node:url";
@@ -17,9 +17,14 @@ export const OPERATIONS = {
   /** Calls of Durable Objects of a period that changes nothing, at most. */
   objectCallsPeriodIdle: 15,
   probesPerRegion: 3,
-  /** Popularity is a blob in each shard; regions, facts and what has changed of the ledger are rows of the PoP's state. */
+  /**
+   * Popularity is a blob in each shard; regions, facts and what has changed of the ledger are rows of the PoP's state.
+   */
   rowsPeriod: 30,
-  /** Each shard of the request monitor writes its counts as one row, at most every five seconds, and drops it at the end. */
+  /**
+   * Each shard of the request monitor writes its counts as one row, at most every five seconds, and drops it at the
+   * end.
+   */
   rowsCountsPeriod: 60 / 5 + 1,
 };
 

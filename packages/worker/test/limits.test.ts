@@ -112,7 +112,8 @@ describe("under the platform's limits", () => {
 describe("an object that takes more subrequests than there are", () => {
   const vars = { SUBREQUESTS_MAX: "100" };
   const content = randomBytes(1_000_000);
-  // 100 subrequests are 80 planned ones: 4 + 1 for the GETs of all stripes, and one a stripe for what is late: 75 stripes.
+  // 100 subrequests are 80 planned ones: 4 + 1 for the GETs of all stripes, and one a stripe for what is late: 75
+  // stripes.
   const put = (world: TestWorld) => world.put("long", content, { stripeBytes: 10_000 });
   const range = async (world: TestWorld, start: number) => {
     const response = await fetch(`${world.url}/o/long`, { headers: { range: `bytes=${start}-` } });

@@ -1,7 +1,7 @@
 /**
- * The Worker under the limits of the platform. What an invocation does is found by its asynchronous context, so it counts
- * whatever module does it; `GET /__limits` tells what was counted. `POST /__limits` sets what of the platform is in trouble
- * (`PlatformFaults`).
+ * The Worker under the limits of the platform. What an invocation does is found by its asynchronous context, so it
+ * counts whatever module does it; `GET /__limits` tells what was counted. `POST /__limits` sets what of the platform is
+ * in trouble (`PlatformFaults`).
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import worker, { RequestMonitor as RealRequestMonitor, type Env } from "../src/index.ts";
@@ -10,7 +10,10 @@ import { InvocationLimits, KvLimits, SUBREQUESTS_MAX, type InvocationReport } fr
 
 export { PeerState, PopState } from "../src/index.ts";
 
-/** The real one, and a way to have workerd end it: what it holds in memory is lost, and the next call makes a new object. */
+/**
+ * The real one, and a way to have workerd end it: what it holds in memory is lost, and the next call makes a new
+ * object.
+ */
 export class RequestMonitor extends RealRequestMonitor {
   crash(): void {
     this.ctx.abort("crashed for a test");

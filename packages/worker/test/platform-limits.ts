@@ -1,6 +1,6 @@
 /**
- * The limits of Cloudflare that workerd does not enforce on its own (developers.cloudflare.com/workers/platform/limits and
- * /kv/platform/limits, 2026), counted per invocation and, for the rate of KV writes, per namespace.
+ * The limits of Cloudflare that workerd does not enforce on its own (developers.cloudflare.com/workers/platform/limits
+ * and /kv/platform/limits, 2026), counted per invocation and, for the rate of KV writes, per namespace.
  */
 export const SUBREQUESTS_MAX = 10_000;
 export const KV_OPERATIONS_MAX = 1_000;

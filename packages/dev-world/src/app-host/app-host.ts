@@ -14,8 +14,8 @@ import { clientConfigOf, worldRoutes, type Middleware, type WorldRoutesOptions }
 export interface AppHostOptions {
   readonly world: Pick<World, "pops" | "regions" | "state">;
   /**
-   * A folder of static files, or the URL of the app's own server. Undefined: a blank page at `/`. The world replaces the PoPs
-   * and regions of the app's `agarose.json`, and keeps its other fields.
+   * A folder of static files, or the URL of the app's own server. Undefined: a blank page at `/`. The world replaces
+   * the PoPs and regions of the app's `agarose.json`, and keeps its other fields.
    */
   readonly app?: string | undefined;
   /** Port to listen on. Default: any free port. */

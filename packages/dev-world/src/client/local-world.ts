@@ -14,8 +14,8 @@ import { Client, Pop, Region } from "./places.ts";
 /** How to start a world. Every field has the default of `agarose dev`, unless it says otherwise. */
 export interface LocalWorldOptions {
   /**
-   * The app to test: a folder of static files, or the URL of its server. The world puts its own addresses into the app's
-   * `agarose.json`. Default: a blank page.
+   * The app to test: a folder of static files, or the URL of its server. The world puts its own addresses into the
+   * app's `agarose.json`. Default: a blank page.
    */
   readonly app?: string;
   /** Places and latencies: the path of a scenario file, or its content. Default: Table I of Agar. */
@@ -203,7 +203,9 @@ async function scenarioFile(
   return { path, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
-/** Resolves with the line that `agarose dev --json` prints when the world is up, or rejects with what it says instead. */
+/**
+ * Resolves with the line that `agarose dev --json` prints when the world is up, or rejects with what it says instead.
+ */
 async function readAnnouncement(child: ChildProcess): Promise<Announcement> {
   let errors = "";
   child.stderr!.on("data", (part) => (errors += String(part)));

@@ -87,7 +87,9 @@ export class Pop {
     return this.#set({ down: false });
   }
 
-  /** Breaks the KV of its chunk cache: `down` fails, `slow` takes 3 s longer, `stale` returns old values. `ok` mends it. */
+  /**
+   * Breaks the KV of its chunk cache: `down` fails, `slow` takes 3 s longer, `stale` returns old values. `ok` mends it.
+   */
   kv(state: KvState): Promise<void> {
     return this.#set({ kv: state });
   }

@@ -14,7 +14,9 @@ export interface WorldFixtures {
 
 /** Fixtures that the tests of one worker share. */
 export interface WorldWorkerFixtures {
-  /** How to start the world: `test.use({ worldOptions: { … } })` at the top of a file, or `use` in the configuration. */
+  /**
+   * How to start the world: `test.use({ worldOptions: { … } })` at the top of a file, or `use` in the configuration.
+   */
   readonly worldOptions: LocalWorldOptions;
   /** The world. It starts with the first test of a worker that uses it. */
   readonly world: LocalWorld;

@@ -1,8 +1,8 @@
 /** The faults of a local PoP's KV. */
 
 /**
- * `down`: every operation fails. `slow`: every operation takes three seconds longer. `stale`: reads return the values from
- * before the fault.
+ * `down`: every operation fails. `slow`: every operation takes three seconds longer. `stale`: reads return the values
+ * from before the fault.
  */
 export type KvFault = "ok" | "down" | "slow" | "stale";
 

@@ -30,7 +30,9 @@ const CORS_RULE = {
   MaxAgeSeconds: 3600,
 };
 
-/** Returns the path of the versitygw binary, from the PATH or from the folder of `go install`. Undefined without one. */
+/**
+ * Returns the path of the versitygw binary, from the PATH or from the folder of `go install`. Undefined without one.
+ */
 export async function findVersitygw(): Promise<string | undefined> {
   const goBin = process.env["GOBIN"] ?? join(process.env["GOPATH"] ?? join(homedir(), "go"), "bin");
   for (const folder of [...(process.env["PATH"] ?? "").split(delimiter), goBin]) {

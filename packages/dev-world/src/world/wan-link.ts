@@ -1,6 +1,6 @@
 /**
- * One emulated link of the WAN: an HTTP reverse proxy on a port of its own. It delays, throttles, breaks and records the
- * requests to a real server (S3, workerd), which needs no change for it.
+ * One emulated link of the WAN: an HTTP reverse proxy on a port of its own. It delays, throttles, breaks and records
+ * the requests to a real server (S3, workerd), which needs no change for it.
  */
 import { Agent, createServer, request, type ClientRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

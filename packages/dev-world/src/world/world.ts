@@ -1,8 +1,8 @@
 /**
  * The local world: region buckets, PoPs in workerd, and an emulated link for every path that a request can take.
  *
- * The PoPs and the client each reach every bucket through a link of their own, so a bucket has one address per viewpoint.
- * Moving the client beside another PoP changes the delays of the client's links only.
+ * The PoPs and the client each reach every bucket through a link of their own, so a bucket has one address per
+ * viewpoint. Moving the client beside another PoP changes the delays of the client's links only.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

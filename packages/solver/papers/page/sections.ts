@@ -30,7 +30,9 @@ export const SECTIONS: Readonly<Record<string, () => Section>> = {
   together,
 };
 
-/** Returns the page. Sections in `known` (by title) keep the tables listed there; the tables of all others are computed. */
+/**
+ * Returns the page. Sections in `known` (by title) keep the tables listed there; the tables of all others are computed.
+ */
 export async function renderPage(head: string, known: ReadonlyMap<string, readonly string[]>): Promise<string> {
   const blocks = [head];
   for (const write of Object.values(SECTIONS)) {

@@ -15,7 +15,10 @@ export interface ClientPorts {
   /** Called when a read must decode. */
   readonly codec: () => Promise<Decoder>;
   readonly emit: (event: ReadEvent) => void;
-  /** Whether the user asks for little data (Save-Data). Reads then request exactly k chunks, and more only to replace late ones. */
+  /**
+   * Whether the user asks for little data (Save-Data). Reads then request exactly k chunks, and more only to replace
+   * late ones.
+   */
   readonly savesData: () => boolean;
   /** Keeps what was read. */
   readonly store?: ObjectStore | undefined;

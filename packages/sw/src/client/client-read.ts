@@ -1,6 +1,6 @@
 /**
- * One read of one object. With a known plan it asks the edge and the buckets at once. Without one it asks the buckets as soon as
- * a plan arrives.
+ * One read of one object. With a known plan it asks the edge and the buckets at once. Without one it asks the buckets
+ * as soon as a plan arrives.
  */
 import {
   AgaroseError,
@@ -82,8 +82,8 @@ export class ClientRead {
   }
 
   /**
-   * Asks the edge and the buckets at once. Undefined when the known plan is of no use: another PoP is nearest now, or fewer than
-   * k chunks are available.
+   * Asks the edge and the buckets at once. Undefined when the known plan is of no use: another PoP is nearest now, or
+   * fewer than k chunks are available.
    */
   async #fromKnown(known: FullPlan): Promise<ReadResponse | undefined> {
     const [pop] = this.#ports.pops.byDistance();

@@ -1,6 +1,6 @@
 /**
- * Private keys: the page's proof of access (a bearer token, or the signature of its URL) is forwarded to the PoPs. No other host
- * sees it, and no bucket.
+ * Private keys: the page's proof of access (a bearer token, or the signature of its URL) is forwarded to the PoPs. No
+ * other host sees it, and no bucket.
  */
 import type { FetchInit } from "@agarose/core";
 import type { Endpoint } from "../shared/config.ts";
@@ -8,7 +8,10 @@ import type { ReadRequest } from "./read-request.ts";
 
 type Forward = (url: string, init: FetchInit) => [url: string, init: FetchInit];
 
-/** Returns a function that adds the credentials of `request` to requests for one of `pops`, and leaves others as they are. */
+/**
+ * Returns a function that adds the credentials of `request` to requests for one of `pops`, and leaves others as they
+ * are.
+ */
 export function forwardCredentials({ headers, query }: ReadRequest, pops: readonly Endpoint[]): Forward {
   const authorization = headers.get("authorization");
   const signed = new URLSearchParams();

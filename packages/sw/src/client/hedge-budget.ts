@@ -1,6 +1,6 @@
 /**
- * Bounds the bytes that a client requests without using them: hedged requests have a budget of bytes, and delta drops to 0 while
- * it does not help.
+ * Bounds the bytes that a client requests without using them: hedged requests have a budget of bytes, and delta drops
+ * to 0 while it does not help.
  */
 import type { RequestRecord } from "@agarose/core";
 

@@ -74,8 +74,8 @@ export class LatencyTracker {
   }
 
   /**
-   * Records a failure of `id`: reads ask it last for five seconds, and twice as long after each further failure in a row. Failures
-   * at the same time count once.
+   * Records a failure of `id`: reads ask it last for five seconds, and twice as long after each further failure in a
+   * row. Failures at the same time count once.
    */
   failed(id: string): void {
     if (this.isAvoided(id)) return;

@@ -1,6 +1,6 @@
 /**
- * A client that reads objects. It keeps plans and measurements between reads. A service worker has one, or a page without a
- * worker.
+ * A client that reads objects. It keeps plans and measurements between reads. A service worker has one, or a page
+ * without a worker.
  */
 import { parseKey, type FetchPort } from "@agarose/core";
 import { trustOf, type ClientConfig } from "../shared/config.ts";
@@ -48,8 +48,8 @@ export class ObjectClient {
   }
 
   /**
-   * Responds to a GET or HEAD of an object. Resolves when the first stripe is ready, and rejects with an AgaroseError when the
-   * read fails before that. A read that fails later errors the body.
+   * Responds to a GET or HEAD of an object. Resolves when the first stripe is ready, and rejects with an AgaroseError
+   * when the read fails before that. A read that fails later errors the body.
    *
    * @param onEnd called once when the read is over.
    */

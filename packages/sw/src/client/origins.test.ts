@@ -1,6 +1,6 @@
 /**
- * Whom a client asks, over real connections: hosts of its configuration, whatever plans, manifests and redirects say. The
- * foreign host listens, counts, and has all that a read could want.
+ * Whom a client asks, over real connections: hosts of its configuration, whatever plans, manifests and redirects say.
+ * The foreign host listens, counts, and has all that a read could want.
  */
 import type { Manifest, Plan, PlanRegion } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";

@@ -93,7 +93,9 @@ describe("chunks in another PoP's cache", () => {
     /** More stripes than are read at a time at first. */
     const LONG = sampleBytes(100_000);
 
-    /** A long object whose plan is known; since then, another PoP has cached the chunks of `now` in place of `before`. */
+    /**
+     * A long object whose plan is known; since then, another PoP has cached the chunks of `now` in place of `before`.
+     */
     async function changed(before: number[], now: number[]): Promise<{ world: FakeWorld; client: ObjectClient }> {
       const { world, client, peer } = await startWorld();
       const { placement } = world.put(KEY, LONG);

@@ -20,8 +20,8 @@ export function spanOf({ stripeBytes }: Pick<Manifest, "stripeBytes">, range: By
 }
 
 /**
- * The stripes to ask for when the object is unknown: those of the range, if stripes have the default size. It is the first stripe
- * when the request needs only the plan, or when the range depends on the object's length.
+ * The stripes to ask for when the object is unknown: those of the range, if stripes have the default size. It is the
+ * first stripe when the request needs only the plan, or when the range depends on the object's length.
  */
 export function guessSpan(method: "GET" | "HEAD", rangeHeader: string | null): StripeSpan {
   try {

@@ -1,6 +1,6 @@
 /**
- * `agarose-decoder.js`: decodes in JavaScript, for workers that have no WebAssembly. Half as fast as the JavaScript engine of
- * `@agarose/ec-wasm` with three shards lost, and a tenth of its code.
+ * `agarose-decoder.js`: decodes in JavaScript, for workers that have no WebAssembly. Half as fast as the JavaScript
+ * engine of `@agarose/ec-wasm` with three shards lost, and a tenth of its code.
  */
 import { decodeMatrix, multiply, type RowsDecoder } from "@agarose/ec-wasm/engine";
 

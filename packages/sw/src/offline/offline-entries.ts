@@ -1,6 +1,7 @@
 /**
- * A bounded set of named byte arrays in one Cache: the least recently used go first, and where the browser has no room left,
- * half of them go and what would not fit is not kept. Nothing here fails: a storage that is full or forbidden is an empty one.
+ * A bounded set of named byte arrays in one Cache: the least recently used go first, and where the browser has no room
+ * left, half of them go and what would not fit is not kept. Nothing here fails: a storage that is full or forbidden is
+ * an empty one.
  */
 
 /** Names become URLs, which a Cache wants: nothing is ever fetched from there. */

@@ -1,6 +1,6 @@
 /**
- * Keeps the stripes of the objects that were read in Cache Storage, within a bound of bytes: least recently used ones go
- * first. What it gives back is verified once more, so a damaged entry is as good as none.
+ * Keeps the stripes of the objects that were read in Cache Storage, within a bound of bytes: least recently used ones
+ * go first. What it gives back is verified once more, so a damaged entry is as good as none.
  *
  * It is not in the worker's drop-in files but in those named `offline`.
  */

@@ -31,8 +31,8 @@ export interface FetchObjectOptions {
 const URGENCY = { high: { priority: "u=1" }, low: { priority: "u=5" }, auto: {} } as const;
 
 /**
- * A client for reading without a service worker. Keep it: it remembers plans and measures sources. It stores nothing (`offline`
- * is for workers).
+ * A client for reading without a service worker. Keep it: it remembers plans and measures sources. It stores nothing
+ * (`offline` is for workers).
  *
  * @param config what `agarose.json` holds. Relative URLs are taken from the page or worker; Node has none.
  * @param codec decodes; plain JavaScript by default, which needs no WebAssembly file to be served.
@@ -49,7 +49,8 @@ export function createClient(
  * The object `key`, or a range of it, as a 200 or 206 response; its body errors when the read cannot be completed.
  * Where the browser ends the service worker in the middle of the body, the rest is read by the next one.
  *
- * @throws AgaroseError: OBJECT_NOT_FOUND, NOT_ENOUGH_CHUNKS, RANGE_UNSATISFIABLE, ABORTED, …; CONFIG_INVALID when there is
+ * @throws AgaroseError: OBJECT_NOT_FOUND, NOT_ENOUGH_CHUNKS, RANGE_UNSATISFIABLE, ABORTED, …; CONFIG_INVALID when there
+ *   is
  *   neither a service worker in charge nor a `client`.
  */
 export async function fetchObject(key: string, options: FetchObjectOptions = {}): Promise<Response> {
@@ -73,7 +74,10 @@ async function again(key: string, headers: Headers, options: FetchObjectOptions)
   throw new AgaroseError("SOURCE_FAILED", `the service worker is gone in the middle of ${key}: read again`, { key });
 }
 
-/** What the service worker in charge answers. Undefined where there is none, or another one: not every answer is an object. */
+/**
+ * What the service worker in charge answers. Undefined where there is none, or another one: not every answer is an
+ * object.
+ */
 async function viaWorker(key: string, headers: Headers, options: FetchObjectOptions): Promise<Response | undefined> {
   const worker = globalThis.navigator?.serviceWorker?.controller;
   if (!worker) return undefined;

@@ -1,6 +1,7 @@
 /**
- * Keeps the browser from ending the worker under a read. Firefox (153) does so a minute after the worker's last event, however
- * many answers are under way, and their bodies then end as if they were whole; a message from a page is an event.
+ * Keeps the browser from ending the worker under a read. Firefox (153) does so a minute after the worker's last event,
+ * however many answers are under way, and their bodies then end as if they were whole; a message from a page is an
+ * event.
  */
 import { systemClock, type Clock } from "@agarose/core";
 import { onRead } from "./on-read.ts";

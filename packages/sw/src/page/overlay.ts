@@ -1,6 +1,6 @@
 /**
- * `<agarose-overlay>`: the reads of a page as they happen, in its corner. Waterfall, sources, and the bytes that no bucket had
- * to send.
+ * `<agarose-overlay>`: the reads of a page as they happen, in its corner. Waterfall, sources, and the bytes that no
+ * bucket had to send.
  *
  * `import { showOverlay } from "@agarose/sw/overlay"; showOverlay();`
  */

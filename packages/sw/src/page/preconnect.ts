@@ -1,10 +1,14 @@
 /**
- * Lets the browser open connections before the first read wants them: a read that opens its own waits two round trips more.
+ * Lets the browser open connections before the first read wants them: a read that opens its own waits two round trips
+ * more.
  */
 import type { ClientConfig } from "../shared/config.ts";
 import { savesData } from "../ports/saves-data.ts";
 
-/** Asks for a connection to every PoP and region, unless the user asks for little data. The worker's fetches use them too. */
+/**
+ * Asks for a connection to every PoP and region, unless the user asks for little data. The worker's fetches use them
+ * too.
+ */
 export function openConnections({ pops, regions }: ClientConfig): void {
   if (savesData()) return;
   for (const origin of new Set([...pops, ...regions].map(({ url }) => new URL(url).origin))) {

@@ -17,15 +17,15 @@ export interface RegisterOptions {
   /** Rejects when the worker has not taken control after this time. Default 20,000 ms. */
   readonly timeoutMs?: number;
   /**
-   * Whether to have the worker take control of this page now. With `false` it is enough that it is active: it controls the page
-   * when that is loaded the next time. Default true, unless the worker's URL says `claim=no`.
+   * Whether to have the worker take control of this page now. With `false` it is enough that it is active: it controls
+   * the page when that is loaded the next time. Default true, unless the worker's URL says `claim=no`.
    */
   readonly claim?: boolean;
   /** Called when a newer worker is installed and waits. Call `activate` to let it take over at once. */
   readonly onUpdate?: (activate: () => void) => void;
   /**
-   * Called when the installed worker keeps working but the server's files do not match: a drop-in file of another version, altered
-   * or missing, or an invalid configuration. Writes a warning to the console by default.
+   * Called when the installed worker keeps working but the server's files do not match: a drop-in file of another
+   * version, altered or missing, or an invalid configuration. Writes a warning to the console by default.
    */
   readonly onStale?: (problem: AgaroseError) => void;
   /** Write a line to the console for every read. Default: whether `localStorage` has an item `agarose-debug`. */
@@ -40,8 +40,8 @@ const WITH_STORE = /\.(offline|dev)\.js$/;
 export const WORKER_URL_DEFAULT = "/agarose-sw.js?config=/agarose.json";
 
 /**
- * Registers the worker at `url` and resolves when it controls this page, also on the first load, and without a network where it
- * was registered before.
+ * Registers the worker at `url` and resolves when it controls this page, also on the first load, and without a network
+ * where it was registered before.
  *
  * @throws CONFIG_INVALID when service workers are missing (an insecure origin, private browsing), when the worker's
  *   configuration is unsound, or when its file cannot be registered; READ_TIMEOUT when it does not take control in time.

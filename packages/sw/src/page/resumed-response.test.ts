@@ -6,7 +6,10 @@ import { sampleBytes } from "../../test/fake-world.ts";
 const BYTES = sampleBytes(1000);
 const ETAG = '"v1"';
 
-/** Bytes [start, end) of the object in parts of 100, of which only `sent` come before the body ends or, with `error`, breaks. */
+/**
+ * Bytes [start, end) of the object in parts of 100, of which only `sent` come before the body ends or, with `error`,
+ * breaks.
+ */
 function answer(start: number, end: number, sent: number, error?: Error, etag = ETAG): Response {
   let at = start;
   const body = new ReadableStream<Uint8Array>({

@@ -1,6 +1,6 @@
 /**
- * A response whose body outlives its worker: where it breaks off (the browser has ended the worker, or its reads failed) or
- * ends short, the page asks for the rest and appends it to the same body.
+ * A response whose body outlives its worker: where it breaks off (the browser has ended the worker, or its reads
+ * failed) or ends short, the page asks for the rest and appends it to the same body.
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 
@@ -11,8 +11,8 @@ export type Reopen = (headers: Record<string, string>) => Promise<Response>;
 const ATTEMPTS_MAX = 3;
 
 /**
- * `response` as it is when its length or version is unknown; else one whose body has exactly its length or errors, with what
- * `reopen` rejects with or with SOURCE_FAILED.
+ * `response` as it is when its length or version is unknown; else one whose body has exactly its length or errors, with
+ * what `reopen` rejects with or with SOURCE_FAILED.
  */
 export function resumedResponse(response: Response, reopen: Reopen, signal?: AbortSignal): Response {
   const { body, headers, status } = response;

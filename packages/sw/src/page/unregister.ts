@@ -2,8 +2,8 @@
 import { CACHE_NAMES } from "../shared/cache-names.ts";
 
 /**
- * Ends the registration of this page, or of `scope`, and deletes what it has stored. Open pages keep their worker until they are
- * reloaded. Resolves to whether there was a registration.
+ * Ends the registration of this page, or of `scope`, and deletes what it has stored. Open pages keep their worker until
+ * they are reloaded. Resolves to whether there was a registration.
  */
 export async function unregister(scope?: string): Promise<boolean> {
   const registration = await globalThis.navigator?.serviceWorker?.getRegistration(scope);

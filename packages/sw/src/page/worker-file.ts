@@ -1,6 +1,6 @@
 /**
- * The handshake between a page and the worker file that its app serves: the file's first line says which version it is and
- * what its other bytes hash to, so that a page can recognise a stale, altered or missing file.
+ * The handshake between a page and the worker file that its app serves: the file's first line says which version it is
+ * and what its other bytes hash to, so that a page can recognise a stale, altered or missing file.
  */
 import { AgaroseError } from "@agarose/core";
 
@@ -22,7 +22,8 @@ export const STAMP_EMPTY: string = stampOf("0".repeat(CHECKSUM_DIGITS));
 /**
  * Looks at the file at `url` as the server sends it. Resolves when it is the one that belongs to this page.
  *
- * @throws CONFIG_INVALID when it is missing, another kind of file (a single-page app's HTML), of another version, or altered;
+ * @throws CONFIG_INVALID when it is missing, another kind of file (a single-page app's HTML), of another version, or
+ *   altered;
  *   `details.problem` is `missing`, `type`, `foreign`, `version` or `checksum`.
  */
 export async function checkWorkerFile(url: string, fetch: typeof globalThis.fetch): Promise<void> {

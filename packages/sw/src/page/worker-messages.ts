@@ -3,8 +3,8 @@ import type { ObjectClient } from "../client/object-client.ts";
 import type { WorkerMessage } from "../shared/messages.ts";
 
 /**
- * Fetches the plans of objects before the page needs them. Their reads then ask the edge and the buckets at once. Without a
- * controlling worker, pass the `client` that will read.
+ * Fetches the plans of objects before the page needs them. Their reads then ask the edge and the buckets at once.
+ * Without a controlling worker, pass the `client` that will read.
  */
 export function preload(keys: readonly string[], client?: ObjectClient): void {
   if (client) void client.preload(keys);

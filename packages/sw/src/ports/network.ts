@@ -1,6 +1,6 @@
 /**
- * The client's network in a browser: no cookies, no HTTP cache (chunks are verified and kept by ourselves or not at all),
- * no redirects to hosts outside the configuration.
+ * The client's network in a browser: no cookies, no HTTP cache (chunks are verified and kept by ourselves or not at
+ * all), no redirects to hosts outside the configuration.
  */
 import type { FetchPort } from "@agarose/core";
 import type { TelemetryReport } from "../client/telemetry.ts";

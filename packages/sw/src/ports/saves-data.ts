@@ -1,4 +1,7 @@
-/** https://wicg.github.io/savedata/: not in all browsers, and not in the compiler's types, be they for pages or for workers. */
+/**
+ * https://wicg.github.io/savedata/: not in all browsers, and not in the compiler's types, be they for pages or for
+ * workers.
+ */
 interface WithConnection {
   readonly connection?: { readonly saveData?: boolean };
 }

@@ -1,6 +1,6 @@
 /**
- * The configuration file of a worker, kept in Cache Storage: a worker that the browser restarts reads at once by the copy
- * it has, and fetches the file again in the background.
+ * The configuration file of a worker, kept in Cache Storage: a worker that the browser restarts reads at once by the
+ * copy it has, and fetches the file again in the background.
  */
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "@agarose/core";
 import { checkPrefix, parseConfig, type ClientConfig, type ConfigFile, type ConfigSource } from "./config.ts";
@@ -32,7 +32,10 @@ export async function loadConfig(
   return copy;
 }
 
-/** The file from the network, kept for the next start. Rejects with CONFIG_INVALID, whose cause is a TypeError when nothing was answered. */
+/**
+ * The file from the network, kept for the next start. Rejects with CONFIG_INVALID, whose cause is a TypeError when
+ * nothing was answered.
+ */
 export async function fetchConfig({ url, prefix }: ConfigFile, ports: ConfigPorts): Promise<ClientConfig> {
   const { fetch } = ports;
   try {

@@ -69,8 +69,8 @@ export type ConfigSource = ConfigFile | { readonly prefix: string; readonly conf
 export const PREFIX_DEFAULT = "/ec/";
 
 /**
- * Checks `input` and fills in what is left out; relative URLs are resolved against `base`. Throws CONFIG_INVALID, naming
- * the field.
+ * Checks `input` and fills in what is left out; relative URLs are resolved against `base`. Throws CONFIG_INVALID,
+ * naming the field.
  */
 export function parseConfig(input: unknown, base: string): ClientConfig {
   // A non-object leaves every field undefined.
@@ -103,8 +103,9 @@ export function parseConfig(input: unknown, base: string): ClientConfig {
 }
 
 /**
- * What a worker's own URL asks for, or undefined when it names no configuration: `?config=/agarose.json`, `&prefix=/media/` for
- * a prefix other than `/ec/`, `&claim=no` to leave open pages alone, `&navigations=yes` to open objects as pages.
+ * What a worker's own URL asks for, or undefined when it names no configuration: `?config=/agarose.json`,
+ * `&prefix=/media/` for a prefix other than `/ec/`, `&claim=no` to leave open pages alone, `&navigations=yes` to open
+ * objects as pages.
  *
  * @throws CONFIG_INVALID when the prefix is not a path below the root, or the configuration is of another origin.
  */
@@ -156,7 +157,9 @@ function parseEndpoints(field: string, value: unknown, base: string): Endpoint[]
   });
 }
 
-/** A script that is injected into a page could register the worker with a configuration of its own from another origin. */
+/**
+ * A script that is injected into a page could register the worker with a configuration of its own from another origin.
+ */
 function parseOwnUrl(file: string, href: string): string {
   const url = parseUrl("config", file, href);
   const { origin } = new URL(href);

@@ -16,7 +16,9 @@ export function toResponse({ status, headers, body }: ReadResponse): Response {
   return new Response(plain ?? null, { status, headers: rest });
 }
 
-/** What a page gets for a read that failed before its first byte. (One that has aborted its read hears nothing of it.) */
+/**
+ * What a page gets for a read that failed before its first byte. (One that has aborted its read hears nothing of it.)
+ */
 export function errorResponse(cause: unknown): Response {
   const { status, headers, body } = errorAnswer(cause);
   return new Response(body, { status, headers });

@@ -10,7 +10,9 @@ export type WorkerMessage =
   | { readonly agarose: "stay-awake" }
   /** The network has changed: measure the round trips to the PoPs now. */
   | { readonly agarose: "probe" }
-  /** Drop the plans and stored stripes of `keys`, and of every key that begins with `prefix`. An empty prefix means all. */
+  /**
+   * Drop the plans and stored stripes of `keys`, and of every key that begins with `prefix`. An empty prefix means all.
+   */
   | { readonly agarose: "purge"; readonly keys?: readonly string[]; readonly prefix?: string }
   /** Fetch the plans of `keys` that are not known. */
   | { readonly agarose: "preload"; readonly keys: readonly string[] }

@@ -1,6 +1,6 @@
 /**
- * Wires a drop-in file. A classic worker loads it with `importScripts`, a module worker imports it, and a page registers it. Where
- * there is WebAssembly it imports nothing.
+ * Wires a drop-in file. A classic worker loads it with `importScripts`, a module worker imports it, and a page
+ * registers it. Where there is WebAssembly it imports nothing.
  */
 import type { ClientConfigInput } from "../shared/config.ts";
 import { isDropIn } from "./drop-in-name.ts";
@@ -14,7 +14,9 @@ interface DropInScope extends WorkerScope {
   agarose(config: ClientConfigInput, options?: WorkerOptions): void;
 }
 
-/** Sets the global function `agarose`. If the file is the registered worker, also serves what the worker's URL asks for. */
+/**
+ * Sets the global function `agarose`. If the file is the registered worker, also serves what the worker's URL asks for.
+ */
 export function dropIn(own: Pick<InstallOptions, "store">): void {
   const scope = globalThis as unknown as DropInScope;
   const options = { ...own, codec: inlinedDecoder };

@@ -36,8 +36,8 @@ afterEach(() => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /**
- * Where the given calls of `WebAssembly.instantiate` (from 1) fail, as under a policy or without relaxed SIMD. `made` counts
- * those that did not: without one, nothing but JavaScript is left.
+ * Where the given calls of `WebAssembly.instantiate` (from 1) fail, as under a policy or without relaxed SIMD. `made`
+ * counts those that did not: without one, nothing but JavaScript is left.
  */
 function refuse(...refused: number[]): { calls: () => number; made: () => number } {
   const instantiate = WebAssembly.instantiate as unknown as (bytes: BufferSource) => Promise<object>;

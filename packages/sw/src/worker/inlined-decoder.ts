@@ -1,5 +1,6 @@
 /**
- * The decoder of the drop-in files: its WebAssembly is in the file itself, compressed, and is compiled when first needed.
+ * The decoder of the drop-in files: its WebAssembly is in the file itself, compressed, and is compiled when first
+ * needed.
  */
 import type { Decoder } from "@agarose/core";
 import { wasmDecoder, withPlainSwizzle, type RowsDecoder } from "@agarose/ec-wasm/engine";
@@ -12,9 +13,9 @@ interface DecoderScope {
 }
 
 /**
- * Decodes in JavaScript where there is no SIMD, or where a Content Security Policy forbids WebAssembly: `agarose-decoder.js` does,
- * from beside the worker's own file. A browser lets a worker import what it has imported before it was installed, so this is to be called
- * then. Rejects where that file is missing.
+ * Decodes in JavaScript where there is no SIMD, or where a Content Security Policy forbids WebAssembly:
+ * `agarose-decoder.js` does, from beside the worker's own file. A browser lets a worker import what it has imported
+ * before it was installed, so this is to be called then. Rejects where that file is missing.
  */
 export async function inlinedDecoder(): Promise<Decoder> {
   const decoded = await inlinedWasm().catch(javascript);

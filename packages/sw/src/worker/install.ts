@@ -1,6 +1,6 @@
 /**
- * Wires a worker: routes, client and life cycle. `sw.ts` is the face of it for workers that bundle Agarose, the entries of
- * the drop-in files call it directly, each with a codec of its own.
+ * Wires a worker: routes, client and life cycle. `sw.ts` is the face of it for workers that bundle Agarose, the entries
+ * of the drop-in files call it directly, each with a codec of its own.
  */
 import type { Decoder } from "@agarose/core";
 import { browserPorts } from "../ports/browser-ports.ts";
@@ -24,21 +24,25 @@ export interface WorkerOptions {
   /** Take control of pages that are open already when the worker is installed for the first time. Default true. */
   readonly claim?: boolean;
   /**
-   * Respond when an object is opened as a page, in a frame, or by `<a download>`. Default false: such requests go to the network,
-   * so that no object can pose as a page of the app.
+   * Respond when an object is opened as a page, in a frame, or by `<a download>`. Default false: such requests go to
+   * the network, so that no object can pose as a page of the app.
    */
   readonly navigations?: boolean;
-  /** Set where nothing else in the worker listens to requests: the browser may then spare it those outside the prefix. */
+  /**
+   * Set where nothing else in the worker listens to requests: the browser may then spare it those outside the prefix.
+   */
   readonly alone?: boolean;
 }
 
 export interface InstallOptions extends WorkerOptions {
   /**
-   * Called once by a worker that is installed, which fails when this rejects, and by one that is started again when something must be
-   * decoded. The JavaScript codec by default.
+   * Called once by a worker that is installed, which fails when this rejects, and by one that is started again when
+   * something must be decoded. The JavaScript codec by default.
    */
   readonly codec?: () => Promise<Decoder>;
-  /** Makes what keeps the objects that were read, where the configuration asks for that. By default Cache Storage does. */
+  /**
+   * Makes what keeps the objects that were read, where the configuration asks for that. By default Cache Storage does.
+   */
   readonly store?: (config: ClientConfig) => ObjectStore | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Life cycle of the worker. The first install takes control of open pages at once. An update waits until they close, unless a page
- * asks for it.
+ * Life cycle of the worker. The first install takes control of open pages at once. An update waits until they close,
+ * unless a page asks for it.
  */
 import type { ObjectClient } from "../client/object-client.ts";
 import type { WorkerMessage } from "../shared/messages.ts";

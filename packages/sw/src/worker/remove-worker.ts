@@ -14,8 +14,8 @@ export interface RemovedScope {
 }
 
 /**
- * Takes over from the older worker at once, deletes the caches and unregisters. It has no fetch listener, so open pages read from
- * the network from then on. In a worker that only imports the file, it does nothing.
+ * Takes over from the older worker at once, deletes the caches and unregisters. It has no fetch listener, so open pages
+ * read from the network from then on. In a worker that only imports the file, it does nothing.
  */
 export function removeWorker(scope: RemovedScope): void {
   scope.agarose = () => {};

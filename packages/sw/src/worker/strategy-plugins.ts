@@ -40,8 +40,8 @@ export function startPlugins(plugins: readonly StrategyPlugin[], event: LifeCycl
 }
 
 /**
- * Calls a hook of all plugins in turn. With `replaces`, what one returns for that field is what the next one gets, and at
- * last what is returned; undefined when none returned anything.
+ * Calls a hook of all plugins in turn. With `replaces`, what one returns for that field is what the next one gets, and
+ * at last what is returned; undefined when none returned anything.
  */
 export async function runHook<Field extends "request" | "response">(
   plugins: readonly StartedPlugin[],

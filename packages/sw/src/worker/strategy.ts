@@ -1,6 +1,7 @@
 /**
- * Reads through Agarose as a strategy of Workbox or Serwist: `registerRoute(({ url }) => url.pathname.startsWith("/ec/"),
- * new AgaroseStrategy({ pops, regions }, { plugins }))`. It imports neither of them; it has the shape that both call.
+ * Reads through Agarose as a strategy of Workbox or Serwist: `registerRoute(({ url }) =>
+ * url.pathname.startsWith("/ec/"), new AgaroseStrategy({ pops, regions }, { plugins }))`. It imports neither of them;
+ * it has the shape that both call.
  */
 import { AgaroseError, toAgaroseError, type Decoder } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
@@ -47,7 +48,9 @@ export class AgaroseStrategy {
     this.#navigations = navigations;
   }
 
-  /** The response: an error status with a code where the read fails before its first byte, unless a plugin has another. */
+  /**
+   * The response: an error status with a code where the read fails before its first byte, unless a plugin has another.
+   */
   handle(options: HandleOptions): Promise<Response> {
     return this.handleAll(options)[0];
   }

@@ -1,6 +1,6 @@
 /**
- * From the cache that the ledger records to the cache that was planned: what to evict, what to fill, what plans may promise
- * meanwhile, and how much of it the write budget pays for. Pure.
+ * From the cache that the ledger records to the cache that was planned: what to evict, what to fill, what plans may
+ * promise meanwhile, and how much of it the write budget pays for. Pure.
  */
 import type { CachedObject } from "../state/configuration.ts";
 import type { LedgerEntry } from "../state/ledger.ts";
@@ -101,8 +101,8 @@ export interface AffordableChange extends CacheChange {
 }
 
 /**
- * Trims a change to the write budget: best value per write first, plus the evictions that each fill needs. The rest waits and
- * keeps serving. The last fill may exceed the budget: it begins, and the next period continues it.
+ * Trims a change to the write budget: best value per write first, plus the evictions that each fill needs. The rest
+ * waits and keeps serving. The last fill may exceed the budget: it begins, and the next period continues it.
  */
 export function affordableChange(
   change: CacheChange,

@@ -1,8 +1,8 @@
 /**
  * The cache manager: one period, run by the Cron Trigger (Agar, ICDCS'17, section IV).
  *
- * Probe the regions, close the period of the request monitor, plan, evict, fill, publish. A step that fails leaves the cache
- * as it was. The next period finishes what this one left, for lack of budget or because it was killed.
+ * Probe the regions, close the period of the request monitor, plan, evict, fill, publish. A step that fails leaves the
+ * cache as it was. The next period finishes what this one left, for lack of budget or because it was killed.
  */
 import { toAgaroseError } from "@agarose/core";
 import type { RegionEstimate } from "../region-manager/region-latency.ts";
@@ -23,7 +23,10 @@ const ERRORS_MAX = 20;
 /** Every period publishes, whatever the budget. */
 const PUBLISHING_WRITES = 1;
 
-/** Runs one period. Resolves to undefined while another invocation runs one; rejects when the PoP's state is unavailable. */
+/**
+ * Runs one period. Resolves to undefined while another invocation runs one; rejects when the PoP's state is
+ * unavailable.
+ */
 export async function runPeriod(context: PeriodContext): Promise<PeriodReport | undefined> {
   const snapshot = await context.state.beginPeriod(context.now(), LEASE_MS);
   return snapshot && new Period(context, snapshot).run();

@@ -1,6 +1,6 @@
 /**
- * The writes of a period: evicts, fills stripe by stripe with verified chunks, and records its progress in the ledger. It
- * starts nothing that it has no time, operations or money for.
+ * The writes of a period: evicts, fills stripe by stripe with verified chunks, and records its progress in the ledger.
+ * It starts nothing that it has no time, operations or money for.
  */
 import type { Manifest } from "@agarose/core";
 import { inParallel, withTimeout } from "../platform/async.ts";
@@ -191,8 +191,8 @@ export class CacheWriter {
   }
 
   /**
-   * Returns whether time, budget and money suffice for `operations`, one of them a write. After a failure of KV nothing more
-   * starts.
+   * Returns whether time, budget and money suffice for `operations`, one of them a write. After a failure of KV nothing
+   * more starts.
    */
   #mayStart(operations: number): boolean {
     const { budget, clock } = this.#context;

@@ -1,6 +1,6 @@
 /**
- * The order in which a fill of the cache asks its sources: the cheapest first, and of those with one price the nearest. A
- * fill has time, so the price of a GB counts more than latency.
+ * The order in which a fill of the cache asks its sources: the cheapest first, and of those with one price the nearest.
+ * A fill has time, so the price of a GB counts more than latency.
  */
 import {
   isFunctional,

@@ -1,4 +1,7 @@
-/** What a period changes in the cache: counts requests, looks keys up, asks the policy, and trims the change to the budget. */
+/**
+ * What a period changes in the cache: counts requests, looks keys up, asks the policy, and trims the change to the
+ * budget.
+ */
 import type { Manifest } from "@agarose/core";
 import type { PopSettings } from "../peers/peer-settings.ts";
 import { EDGE_LATENCY, type RegionEstimate } from "../region-manager/region-latency.ts";

@@ -1,6 +1,6 @@
 /**
- * Purge: removes the manifests and chunks of some keys from this PoP. The ledger decides, as in a period, and a purge holds
- * a period's lease, so that no period restores what it removes.
+ * Purge: removes the manifests and chunks of some keys from this PoP. The ledger decides, as in a period, and a purge
+ * holds a period's lease, so that no period restores what it removes.
  */
 import { AgaroseError } from "@agarose/core";
 import { notifyPeers } from "../peers/cooperation.ts";

@@ -1,10 +1,10 @@
 /**
- * Verified chunks of one stripe for the chunk cache. A chunk comes from the stored value, else from a source that has it (its
- * region or a peer's cache), else it is rebuilt from any k others (Liu et al., V-B). Every chunk is verified.
+ * Verified chunks of one stripe for the chunk cache. A chunk comes from the stored value, else from a source that has
+ * it (its region or a peer's cache), else it is rebuilt from any k others (Liu et al., V-B). Every chunk is verified.
  * `fill-sources.ts` orders the sources.
  *
- * No region has a functional chunk (Sprout, section III): it is computed from any k verified chunks. No manifest has its hash
- * either, so a stored one is computed again and compared.
+ * No region has a functional chunk (Sprout, section III): it is computed from any k verified chunks. No manifest has
+ * its hash either, so a stored one is computed again and compared.
  */
 import {
   AgaroseError,

@@ -1,8 +1,8 @@
 /**
  * Which requests may read which keys, and which may use the admin routes.
  *
- * A key is private when its longest configured prefix is. A private key needs the read token or a signed URL; without both
- * secrets it is closed to everybody. Pure except for hashing: the time is a parameter.
+ * A key is private when its longest configured prefix is. A private key needs the read token or a signed URL; without
+ * both secrets it is closed to everybody. Pure except for hashing: the time is a parameter.
  */
 import { AgaroseError } from "@agarose/core";
 import * as v from "valibot";

@@ -1,7 +1,7 @@
 /**
- * All variables of the Worker and the settings that they make. Each room declares and checks its own variables; this module
- * only joins them. The reference page of the Worker's configuration is generated from `VARIABLES`, so this module runs in
- * Node, too.
+ * All variables of the Worker and the settings that they make. Each room declares and checks its own variables; this
+ * module only joins them. The reference page of the Worker's configuration is generated from `VARIABLES`, so this
+ * module runs in Node, too.
  */
 import { CACHE_VARIABLES, parseCacheSettings, type CacheSettings } from "../cache-manager/cache-settings.ts";
 import { POP_VARIABLES } from "../peers/peer-settings.ts";

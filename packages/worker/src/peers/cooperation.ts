@@ -1,6 +1,6 @@
 /**
- * A period among peers: describe this PoP to them, wait for its turn, plan by what they hold, and report what changed. After
- * any failure the PoP goes on as if it were on its own.
+ * A period among peers: describe this PoP to them, wait for its turn, plan by what they hold, and report what changed.
+ * After any failure the PoP goes on as if it were on its own.
  */
 import type { Clock, FetchPort } from "@agarose/core";
 import { withTimeout } from "../platform/async.ts";
@@ -42,7 +42,9 @@ export interface TurnOptions {
   readonly snapshot: PeersSnapshot;
 }
 
-/** Within one period three PoPs take their turn if each needs half of it; a PoP that waits longer goes in the next one. */
+/**
+ * Within one period three PoPs take their turn if each needs half of it; a PoP that waits longer goes in the next one.
+ */
 const TURN_WAIT_MS = 25_000;
 const PROBE_TIMEOUT_MS = 3_000;
 const ALONE: OwnTurn = { mayChange: true };
@@ -94,7 +96,9 @@ export async function notifyPeers(
   }
 }
 
-/** Measures round trips to a peer, one after the other. One more before them opens the connection and wakes the peer. */
+/**
+ * Measures round trips to a peer, one after the other. One more before them opens the connection and wakes the peer.
+ */
 async function probe({ name, url }: Peer, fetch: FetchPort, clock: Clock): Promise<RegionProbe> {
   const tripMs: number[] = [];
   for (let trip = 0; trip <= PROBES_PER_PERIOD; trip++) tripMs.push(await roundTripMs(`${url}/healthz`, fetch, clock));

@@ -42,8 +42,8 @@ export async function sendMessage({ peer, message, key, clock, fetch }: Sending)
 }
 
 /**
- * Returns the message in a request whose body the caller has bounded. Throws FORBIDDEN unless a peer has signed it for this
- * PoP, and REQUEST_INVALID for a signed message that is malformed.
+ * Returns the message in a request whose body the caller has bounded. Throws FORBIDDEN unless a peer has signed it for
+ * this PoP, and REQUEST_INVALID for a signed message that is malformed.
  */
 export async function openMessage(request: Request, pop: string, { pops, key }: PeerSettings): Promise<PeerMessage> {
   const claim = claimOf(request.headers);

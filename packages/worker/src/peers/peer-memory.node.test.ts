@@ -5,7 +5,10 @@ import type { Sql } from "../platform/sql.ts";
 import { PeerMemory } from "./peer-memory.ts";
 import type { PeerMessage } from "./peer-message.ts";
 
-/** A Durable Object's SQL interface over Node's own SQLite, as far as it is used: there is no other way to evict an object. */
+/**
+ * A Durable Object's SQL interface over Node's own SQLite, as far as it is used: there is no other way to evict an
+ * object.
+ */
 function storage(database = new DatabaseSync(":memory:")): { sql: Sql; database: DatabaseSync } {
   const exec = (query: string, ...bindings: (SQLInputValue | ArrayBuffer)[]) => {
     // `prepare` takes one statement, and only the tables are made by several.

@@ -1,6 +1,6 @@
 /**
- * What PoPs say to each other: the chunks that they hold (C2P, ICDCN'15, section 3.2), and once a period their popular keys
- * and their distance to everything else. Pure.
+ * What PoPs say to each other: the chunks that they hold (C2P, ICDCN'15, section 3.2), and once a period their popular
+ * keys and their distance to everything else. Pure.
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { parseCacheMessage, type CacheMessage } from "@agarose/solver";

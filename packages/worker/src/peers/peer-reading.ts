@@ -1,6 +1,6 @@
 /**
- * Reading from peers' caches. Reads do not trust peers: they hash every chunk, and a peer that fails or delivers other bytes
- * opens its circuit breaker and is left out.
+ * Reading from peers' caches. Reads do not trust peers: they hash every chunk, and a peer that fails or delivers other
+ * bytes opens its circuit breaker and is left out.
  */
 import { PeerSource, type FetchPort, type Manifest, type RequestRecord } from "@agarose/core";
 import type { CircuitBreakers } from "../region-manager/circuit-breakers.ts";

@@ -1,6 +1,6 @@
 /**
- * This PoP among its peers, in one Durable Object: what they have said, what to say to them, and which PoP's turn it is. KV
- * only distributes these decisions.
+ * This PoP among its peers, in one Durable Object: what they have said, what to say to them, and which PoP's turn it
+ * is. KV only distributes these decisions.
  *
  * The object gathers cache events for 200 ms (C2P, ICDCN'15, section 3.2). Each period it sends a digest, which repairs
  * everything that was lost. A message states facts rather than changes, so a late or repeated one does no harm.
@@ -98,7 +98,9 @@ export class PeerState extends DurableObject<PeerStateEnv> {
     for (const { message, receivedMs } of this.#memory.messages()) this.#table.merge(message, receivedMs);
   }
 
-  /** Merges a message with a valid signature. Returns what is known now, or undefined when the message says nothing new. */
+  /**
+   * Merges a message with a valid signature. Returns what is known now, or undefined when the message says nothing new.
+   */
   async receive(message: PeerMessage): Promise<PeersInForce | undefined> {
     const now = Date.now();
     if (!this.#table.merge(message, now)) return undefined;
@@ -252,7 +254,9 @@ export class PeerState extends DurableObject<PeerStateEnv> {
     });
   }
 
-  /** Returns what isolates may read by. KV has the same or less under this epoch, so its next value replaces this one. */
+  /**
+   * Returns what isolates may read by. KV has the same or less under this epoch, so its next value replaces this one.
+   */
   inForce(): PeersInForce {
     const peers = this.#reports().map(({ name, meanMs, sdMs, held }) => {
       return { name, meanMs: Math.round(meanMs), sdMs: Math.round(sdMs), held: Object.fromEntries(held) };

@@ -1,8 +1,8 @@
 /**
  * What a PoP knows of its peers, from their messages alone. Pure.
  *
- * Merging is a join: the same messages give the same table in any order and any number. The sender's epoch and time order its
- * messages (`CacheMessage`), so no two clocks are ever compared.
+ * Merging is a join: the same messages give the same table in any order and any number. The sender's epoch and time
+ * order its messages (`CacheMessage`), so no two clocks are ever compared.
  */
 import { ObjectsInCache } from "@agarose/solver";
 import type { Outlook, PeerMessage } from "./peer-message.ts";

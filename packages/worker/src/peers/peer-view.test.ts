@@ -25,8 +25,8 @@ function saved(peers: readonly PeerReport[], chunks: readonly number[]): number 
 
 describe("what a peer saves by chunks here", () => {
   test("is the time of its reads by what it holds itself, its regions and us", () => {
-    // Without us a read ends with the chunk that is 20 ms away; with chunk 1 here, with the one 10 ms away; with any other
-    // one too, as that comes in place of chunk 1; with two, when they are here, 8 ms away.
+    // Without us a read ends with the chunk that is 20 ms away; with chunk 1 here, with the one 10 ms away; with any
+    // other one too, as that comes in place of chunk 1; with two, when they are here, 8 ms away.
     expect(saved([london()], [])).toBe(0);
     expect(saved([london()], [1])).toBe(3 * (20 - 10));
     expect(saved([london()], [3])).toBe(3 * (20 - 10));

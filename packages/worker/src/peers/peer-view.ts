@@ -1,9 +1,9 @@
 /**
- * What a PoP plans by when it has peers (Agar, ICDCS'17, section VI): chunks in their caches are further sources, and what
- * they read from here is worth caching. Pure.
+ * What a PoP plans by when it has peers (Agar, ICDCS'17, section VI): chunks in their caches are further sources, and
+ * what they read from here is worth caching. Pure.
  *
- * All PoPs maximise the same sum, the time that every PoP saves together. It never decreases as long as only one PoP changes
- * its cache at a time (block-coordinate ascent).
+ * All PoPs maximise the same sum, the time that every PoP saves together. It never decreases as long as only one PoP
+ * changes its cache at a time (block-coordinate ascent).
  */
 import type { LatencyEstimate } from "@agarose/core";
 import { expectedReadMs } from "@agarose/solver";
@@ -28,11 +28,14 @@ export interface PlacedObject extends Placed {
 export interface PeerView {
   /** Returns the chunks of a version that reachable peers hold or will soon hold. Two peers may hold the same chunk. */
   chunksOf(version: string): readonly PeerChunk[];
-  /** Requests per period of all peers together, by key, most first. They count even for keys that no client requests here. */
+  /**
+   * Requests per period of all peers together, by key, most first. They count even for keys that no client requests
+   * here.
+   */
   readonly requests: ReadonlyMap<string, number>;
   /**
-   * Returns the milliseconds x requests per period that all peers together save when this PoP caches exactly `chunks` of an
-   * object instead of none. The value of a caching option includes it.
+   * Returns the milliseconds x requests per period that all peers together save when this PoP caches exactly `chunks`
+   * of an object instead of none. The value of a caching option includes it.
    */
   savedAtPeers(object: PlacedObject, chunks: readonly number[]): number;
 }
@@ -118,7 +121,9 @@ function chunksAt({ name, meanMs, sdMs, held }: PeerReport, version: string): Pe
   return (held.get(version) ?? []).map((chunk) => ({ chunk, pop: name, meanMs, sdMs }));
 }
 
-/** Returns the expected time of a read from these sources. Objects of one placement share a result, so few are computed. */
+/**
+ * Returns the expected time of a read from these sources. Objects of one placement share a result, so few are computed.
+ */
 function memoized(delta: number): (sources: readonly (LatencyEstimate | undefined)[], k: number) => number {
   const known = new Map<string, number>();
   return (sources, k) => {

@@ -1,4 +1,6 @@
-/** Where the chunks of a fill come from when a peer has them: its cache, as long as that is the best source and sound. */
+/**
+ * Where the chunks of a fill come from when a peer has them: its cache, as long as that is the best source and sound.
+ */
 import { afterEach, describe, expect, test } from "vitest";
 import { startPeersWorld, type PeersWorld } from "../../test/peers-world.ts";
 import { randomBytes, REGIONS } from "../../test/world.ts";

@@ -1,4 +1,7 @@
-/** What a PoP takes from whom: messages that are forged, replayed or garbage, clocks that are wrong, keys that are private. */
+/**
+ * What a PoP takes from whom: messages that are forged, replayed or garbage, clocks that are wrong, keys that are
+ * private.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MESSAGE_BYTES_MAX, type PeerMessage } from "./peer-message.ts";
 import { signedHeaders, type SignedRequest } from "./signature.ts";

@@ -21,7 +21,9 @@ export function sleep(ms: number, clock: Clock): Promise<void> {
   return new Promise((resolve) => void clock.after(ms, resolve));
 }
 
-/** Runs `task` for every item, at most `count` at a time, and starts them in order. Rejects as the first task that does. */
+/**
+ * Runs `task` for every item, at most `count` at a time, and starts them in order. Rejects as the first task that does.
+ */
 export async function inParallel<T>(
   count: number,
   items: readonly T[],

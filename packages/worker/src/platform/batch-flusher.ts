@@ -1,8 +1,8 @@
 /**
  * Hands on what an isolate has gathered, in batches beside the requests (`waitUntil`), so that no read waits for it.
  *
- * Cloudflare ends `waitUntil` 30 s after the answer, and may end it earlier. A flush that is overdue therefore counts as
- * dead, and the next request plans another one.
+ * Cloudflare ends `waitUntil` 30 s after the answer, and may end it earlier. A flush that is overdue therefore counts
+ * as dead, and the next request plans another one.
  */
 import type { Clock } from "@agarose/core";
 import { sleep } from "./async.ts";

@@ -1,8 +1,8 @@
 /**
  * Outgoing connections of one invocation.
  *
- * Six connections of a Worker may wait for response headers at a time. The runtime queues further ones in an order of its
- * own, and an abort does not remove them. This queue keeps the order of arrival, and an aborted request leaves it.
+ * Six connections of a Worker may wait for response headers at a time. The runtime queues further ones in an order of
+ * its own, and an abort does not remove them. This queue keeps the order of arrival, and an aborted request leaves it.
  */
 import { AgaroseError, type FetchPort } from "@agarose/core";
 
@@ -54,8 +54,9 @@ export class Connections {
 export type PlatformFetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /**
- * Returns a `FetchPort` for the buckets. It queues for `connections` (a connection counts until its headers have arrived),
- * fetches from `origins` only, follows no redirect and uses no HTTP cache. It rejects with SOURCE_FAILED for other origins.
+ * Returns a `FetchPort` for the buckets. It queues for `connections` (a connection counts until its headers have
+ * arrived), fetches from `origins` only, follows no redirect and uses no HTTP cache. It rejects with SOURCE_FAILED for
+ * other origins.
  */
 export function regionFetch(
   connections: Connections,

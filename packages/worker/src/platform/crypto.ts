@@ -1,4 +1,6 @@
-/** WebCrypto in the few forms that the Worker uses: HMAC-SHA-256, SHA-256, hex, base64url and constant-time comparison. */
+/**
+ * WebCrypto in the few forms that the Worker uses: HMAC-SHA-256, SHA-256, hex, base64url and constant-time comparison.
+ */
 
 const HMAC = { name: "HMAC", hash: "SHA-256" };
 const encoder = new TextEncoder();

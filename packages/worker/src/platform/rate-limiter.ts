@@ -1,9 +1,9 @@
 /**
- * A token bucket per client address, in fixed memory: for what costs this PoP much and the client nothing, such as keys that
- * do not exist and guesses of a token.
+ * A token bucket per client address, in fixed memory: for what costs this PoP much and the client nothing, such as keys
+ * that do not exist and guesses of a token.
  *
- * The buckets are those of one isolate. Where the Worker has a rate limiting binding, it extends the limit to all isolates of
- * a location (developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit).
+ * The buckets are those of one isolate. Where the Worker has a rate limiting binding, it extends the limit to all
+ * isolates of a location (developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit).
  */
 import type { Clock } from "@agarose/core";
 

@@ -1,6 +1,6 @@
 /**
- * Variables of the Worker (wrangler.toml) as valibot schemas. Each room declares and checks its own variables with these
- * constructors; the declarations also carry what the reference page prints.
+ * Variables of the Worker (wrangler.toml) as valibot schemas. Each room declares and checks its own variables with
+ * these constructors; the declarations also carry what the reference page prints.
  */
 import { AgaroseError } from "@agarose/core";
 import * as v from "valibot";

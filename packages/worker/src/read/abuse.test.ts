@@ -1,6 +1,7 @@
 /**
- * An hour of abuse against the memory of one isolate. Real are the isolate's own structures: leases, manifests, limits of
- * clients, counts. Simulated are the clients, the buckets, the Cache API and the clock, so that an hour takes seconds.
+ * An hour of abuse against the memory of one isolate. Real are the isolate's own structures: leases, manifests, limits
+ * of clients, counts. Simulated are the clients, the buckets, the Cache API and the clock, so that an hour takes
+ * seconds.
  */
 import { acceptUnsigned, AgaroseError, systemSha256 } from "@agarose/core";
 import { SimulatedClock } from "@agarose/core/testing";

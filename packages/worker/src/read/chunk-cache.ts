@@ -1,6 +1,6 @@
 /**
- * The chunk cache: Workers KV, in front of it the Cache API, and in front of that this isolate's memory. One value holds all
- * cached chunks of one (version, stripe) as the frames in which a bundle carries them.
+ * The chunk cache: Workers KV, in front of it the Cache API, and in front of that this isolate's memory. One value
+ * holds all cached chunks of one (version, stripe) as the frames in which a bundle carries them.
  *
  * Reading never fails: whatever KV does, the answer is some of the requested chunks, or none, in bounded time.
  */

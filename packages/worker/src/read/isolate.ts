@@ -1,6 +1,6 @@
 /**
- * What one isolate keeps between invocations. It shares data only: responses, streams and signals belong to the invocation
- * that created them.
+ * What one isolate keeps between invocations. It shares data only: responses, streams and signals belong to the
+ * invocation that created them.
  */
 import {
   acceptUnsigned,

@@ -1,7 +1,7 @@
 /**
- * Manifests by key: this isolate's memory, then the Cache API, then the buckets. One setting limits how long a key may keep
- * naming an old version, counted from the read of the bucket. An expired manifest is kept: by it, cached chunks stay readable
- * while no bucket answers. A key without an object is remembered for some seconds, too.
+ * Manifests by key: this isolate's memory, then the Cache API, then the buckets. One setting limits how long a key may
+ * keep naming an old version, counted from the read of the bucket. An expired manifest is kept: by it, cached chunks
+ * stay readable while no bucket answers. A key without an object is remembered for some seconds, too.
  */
 import {
   AgaroseError,
@@ -95,13 +95,17 @@ export class ManifestStore {
     return this.#entries.get(key) !== undefined || (await this.#fromFrontCache(key)) !== undefined;
   }
 
-  /** Resolves to the manifest of `key` as the buckets have it now: for when the one in use turned out to be outdated. */
+  /**
+   * Resolves to the manifest of `key` as the buckets have it now: for when the one in use turned out to be outdated.
+   */
   refetch(key: string, context: LookupContext): Promise<Manifest> {
     const generationMin = this.#entries.get(key)?.manifest.generation ?? 0;
     return this.#lookUp(key, context, () => this.#fromBuckets(key, context, generationMin));
   }
 
-  /** Drops the manifests that `matches`, from memory, and those of `keys` from the Cache API of this data center too. */
+  /**
+   * Drops the manifests that `matches`, from memory, and those of `keys` from the Cache API of this data center too.
+   */
   async forget(matches: (key: string) => boolean, keys: readonly string[]): Promise<void> {
     const known = this.#entries.names().filter(matches);
     for (const key of known) this.#entries.delete(key);

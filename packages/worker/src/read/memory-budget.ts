@@ -1,6 +1,6 @@
 /**
- * The memory that all reads of one isolate may hold at once. A Worker has 128 MB, and an isolate beyond that ends with all
- * its reads. A read therefore takes a lease; without room it waits or does without.
+ * The memory that all reads of one isolate may hold at once. A Worker has 128 MB, and an isolate beyond that ends with
+ * all its reads. A read therefore takes a lease; without room it waits or does without.
  *
  * A lease does not last forever: its client may have left without a signal, its invocation may have been killed, or the
  * client may read too slowly. A lease whose client takes nothing for 30 s expires, and after 10 s where others wait.
@@ -9,8 +9,8 @@ import { AgaroseError, type Clock } from "@agarose/core";
 import { sleep } from "../platform/async.ts";
 
 /**
- * The rest of the 128 MB is for code, the chunk cache's memory, the codec's, and garbage that is not collected yet. These are
- * sixteen stripes of 4 MiB, with the padding of their shards.
+ * The rest of the 128 MB is for code, the chunk cache's memory, the codec's, and garbage that is not collected yet.
+ * These are sixteen stripes of 4 MiB, with the padding of their shards.
  */
 export const READ_BYTES_MAX = 65 * 1024 * 1024;
 /** As long as one stripe may take: a late first byte is better than an error, up to here. */
@@ -22,7 +22,9 @@ export const STALLED_MS = 30_000;
 export const STALLED_MS_CONTENDED = 10_000;
 /** A client that takes nothing for so long gets no stripes ahead. */
 const SLOW_MS = 5_000;
-/** Concurrent reads of one object hold mostly the same stripes (`StripeCoalescing`): all but the first count this much. */
+/**
+ * Concurrent reads of one object hold mostly the same stripes (`StripeCoalescing`): all but the first count this much.
+ */
 const SAME_OBJECT = 0.25;
 /** The share of the memory that the reads of one client address may hold. */
 const CLIENT_SHARE = 0.5;

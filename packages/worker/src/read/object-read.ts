@@ -43,8 +43,8 @@ export interface ClientOfRead {
 }
 
 /**
- * Resolves to the response when the first stripe has been read, so that a read which cannot succeed gets an error status.
- * Rejects with NOT_ENOUGH_CHUNKS, OBJECT_TOO_LARGE, BUSY or ABORTED.
+ * Resolves to the response when the first stripe has been read, so that a read which cannot succeed gets an error
+ * status. Rejects with NOT_ENOUGH_CHUNKS, OBJECT_TOO_LARGE, BUSY or ABORTED.
  *
  * @param wanted status, headers and range of the answer; the range must not be empty.
  */
@@ -73,7 +73,8 @@ export async function readObject(
     clock,
     onEnd(error) {
       invocation.waitUntil(orUndefined(reader.cancel(error), CANCEL_MS, clock));
-      // The status is sent, so the only way to report the error is to cut the body off. A client that left is no failure.
+      // The status is sent, so the only way to report the error is to cut the body off. A client that left is no
+      // failure.
       if (error instanceof AgaroseError && error.code !== "ABORTED") {
         log("warn", "read cut off", { key: manifest.key, version: manifest.version, error });
       }
@@ -149,7 +150,8 @@ async function open(
     windowBytes: () => Math.min(WINDOW_BYTES, Math.min(WINDOW_STRIPES, lease.units()) * manifest.stripeBytes),
     signal,
     share: (stripe, read, ofStripe) => {
-      // A read that leads some stripes and follows at others repeats its GETs each time, so it must be able to pay for them.
+      // A read that leads some stripes and follows at others repeats its GETs each time, so it must be able to pay for
+      // them.
       const isAffordable = invocation.subrequests.allows(cost.span + costOf(cost, end - stripe));
       return isAffordable
         ? coalescing.read({ version, stripe, read, signal: ofStripe, waitUntil: invocation.waitUntil })

@@ -1,6 +1,6 @@
 /**
- * Sends a body as fast as the client takes it, in small pieces, so that the isolate sees whether the client reads at all. A
- * client that leaves or stalls ends the stream and its memory lease.
+ * Sends a body as fast as the client takes it, in small pieces, so that the isolate sees whether the client reads at
+ * all. A client that leaves or stalls ends the stream and its memory lease.
  */
 import { AgaroseError, type Clock } from "@agarose/core";
 import type { MemoryLease } from "./memory-budget.ts";

@@ -1,6 +1,6 @@
 /**
- * Private buckets: presigned GETs (AWS Signature Version 4) for what this PoP reads and for what its plans name. The URL of
- * an object stays the same for a minute, so signing costs little and caches see few addresses.
+ * Private buckets: presigned GETs (AWS Signature Version 4) for what this PoP reads and for what its plans name. The
+ * URL of an object stays the same for a minute, so signing costs little and caches see few addresses.
  */
 import { AgaroseError, chunkName, objectUrl, type Manifest, type SignedChunks } from "@agarose/core";
 import { AwsClient } from "aws4fetch";
@@ -45,7 +45,10 @@ export class BucketSigner {
     }
   }
 
-  /** Fetches `url`, signed where it is below a private region. Rejects with SOURCE_FAILED where a bucket refuses the keys. */
+  /**
+   * Fetches `url`, signed where it is below a private region. Rejects with SOURCE_FAILED where a bucket refuses the
+   * keys.
+   */
   async fetch(url: string, init: RequestInit, platformFetch: typeof fetch): Promise<Response> {
     const region = this.#regions.find(({ popUrl }) => isBelow(url, popUrl));
     if (!region) return platformFetch(url, init);

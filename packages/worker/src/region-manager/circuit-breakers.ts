@@ -1,9 +1,9 @@
 /**
- * Circuit breakers: a region that fails five requests in a row moves to the end of the read plan at once; the probes of the
- * Cron Trigger take a period to notice. After a while one request tries the region again.
+ * Circuit breakers: a region that fails five requests in a row moves to the end of the read plan at once; the probes of
+ * the Cron Trigger take a period to notice. After a while one request tries the region again.
  *
- * An open breaker blocks nothing: a read that needs the region to reach k chunks still asks it, and an answer closes the
- * breaker.
+ * An open breaker blocks nothing: a read that needs the region to reach k chunks still asks it, and an answer closes
+ * the breaker.
  */
 import { AgaroseError, type Clock, type FetchPort } from "@agarose/core";
 
@@ -32,7 +32,9 @@ export class CircuitBreakers {
     this.#clock = clock;
   }
 
-  /** Returns whether the region counts as down now. A half-open breaker counts as open only while a trial is running. */
+  /**
+   * Returns whether the region counts as down now. A half-open breaker counts as open only while a trial is running.
+   */
   isOpen(region: string): boolean {
     const breaker = this.#breakers.get(region);
     if (!breaker || breaker.failures < FAILURES_MAX) return false;

@@ -1,6 +1,6 @@
 /**
- * What probes alone decide of a region: whether it is down, and whether it is slow. One period of bad probes starts either
- * state and two periods of good ones end it, so that a flapping region stays out. Pure.
+ * What probes alone decide of a region: whether it is down, and whether it is slow. One period of bad probes starts
+ * either state and two periods of good ones end it, so that a flapping region stays out. Pure.
  */
 import { observeLatency, type LatencyEstimate } from "@agarose/core";
 
@@ -35,7 +35,9 @@ const USUAL_AFTER = 180;
 
 type Before = ProbeHealth & LatencyEstimate;
 
-/** Returns the state after `probes` (milliseconds or `Infinity`, in order). The estimate is undefined before any answer. */
+/**
+ * Returns the state after `probes` (milliseconds or `Infinity`, in order). The estimate is undefined before any answer.
+ */
 export function observeHealth(
   before: Before | undefined,
   probes: readonly number[],

@@ -1,8 +1,10 @@
 /**
- * What a PoP believes of its regions: how long they take, how much longer for each byte, and whether they answer at all.
+ * What a PoP believes of its regions: how long they take, how much longer for each byte, and whether they answer at
+ * all.
  *
- * Only this PoP's probes decide which region is down or slow. Its own reads and clients' reports refine the latencies within
- * bounds: every client counts once, its samples are clamped to 0.5-2x the current estimate, and only quartiles count.
+ * Only this PoP's probes decide which region is down or slow. Its own reads and clients' reports refine the latencies
+ * within bounds: every client counts once, its samples are clamped to 0.5-2x the current estimate, and only quartiles
+ * count.
  */
 import { LATENCY_UNKNOWN, observeLatency, type LatencyEstimate } from "@agarose/core";
 import { deliveryMs, type RegionEstimate } from "./region-latency.ts";
@@ -96,7 +98,10 @@ function fixedParts(samples: readonly ClientSample[], msPerByte: number, { meanM
   });
 }
 
-/** Returns the quartiles of more than three samples, or all of fewer. More samples weigh no more; outliers weigh nothing. */
+/**
+ * Returns the quartiles of more than three samples, or all of fewer. More samples weigh no more; outliers weigh
+ * nothing.
+ */
 export function quartiles(samples: readonly number[]): number[] {
   if (samples.length <= 3) return [...samples];
   const sorted = samples.toSorted((a, b) => a - b);

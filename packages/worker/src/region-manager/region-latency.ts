@@ -1,4 +1,6 @@
-/** How far regions are, as this PoP believes: estimates, and the latencies that reads and plans derive from them. Pure. */
+/**
+ * How far regions are, as this PoP believes: estimates, and the latencies that reads and plans derive from them. Pure.
+ */
 import { LATENCY_UNKNOWN, type LatencyEstimate, type Manifest } from "@agarose/core";
 
 /** What is known of one region, or of a peer PoP as a source of chunks. */
@@ -31,8 +33,8 @@ export function deliveryMs(
 }
 
 /**
- * Returns the latency by which a read ranks a region that delivers `bytes` bytes. A region that is down, or whose circuit
- * breaker is open (`isOpen`), ranks last.
+ * Returns the latency by which a read ranks a region that delivers `bytes` bytes. A region that is down, or whose
+ * circuit breaker is open (`isOpen`), ranks last.
  */
 export function latencyOf(
   estimates: readonly RegionEstimate[],
@@ -55,8 +57,8 @@ export interface Placed {
 }
 
 /**
- * Returns the latency of each stored chunk from its region, by chunk index. Chunks of regions that are down are undefined;
- * where fewer than k others remain, they are `DOWN_MS` away instead.
+ * Returns the latency of each stored chunk from its region, by chunk index. Chunks of regions that are down are
+ * undefined; where fewer than k others remain, they are `DOWN_MS` away instead.
  */
 export function chunkLatencies(
   { k, placement, shardBytes: bytes }: Placed,

@@ -1,9 +1,9 @@
 /**
- * A limit on the requests of one isolate that wait for one region, so that a slow bucket does not collect ever more of them.
- * A request that must wait is late for its reader, which asks another region instead.
+ * A limit on the requests of one isolate that wait for one region, so that a slow bucket does not collect ever more of
+ * them. A request that must wait is late for its reader, which asks another region instead.
  *
- * Invocations cannot wake each other (workerd allows no I/O across requests), so a waiting request polls, and places come
- * in no order. A place whose invocation died becomes free after 30 s.
+ * Invocations cannot wake each other (workerd allows no I/O across requests), so a waiting request polls, and places
+ * come in no order. A place whose invocation died becomes free after 30 s.
  */
 import type { Clock } from "@agarose/core";
 import { sleep } from "../platform/async.ts";

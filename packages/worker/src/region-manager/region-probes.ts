@@ -1,6 +1,6 @@
 /**
- * Probes: whether each region answers a real GET and how long that takes. Every fifth period a probe also reads part of a
- * chunk, which shows the transfer rate.
+ * Probes: whether each region answers a real GET and how long that takes. Every fifth period a probe also reads part of
+ * a chunk, which shows the transfer rate.
  */
 import {
   chunkBytes,

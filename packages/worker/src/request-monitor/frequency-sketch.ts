@@ -3,8 +3,8 @@
  * TinyLFU, ACM Transactions on Storage 2017, sections 3.2 and 3.3). Pure.
  *
  * A count-min sketch with conservative update. All counters are halved after every `10 x keys` requests, so that old
- * popularity fades. Departures: counters have 8 bits instead of 4, for simplicity and to distinguish hot keys; there is no
- * doorkeeper.
+ * popularity fades. Departures: counters have 8 bits instead of 4, for simplicity and to distinguish hot keys; there is
+ * no doorkeeper.
  */
 
 const ROWS = 4;

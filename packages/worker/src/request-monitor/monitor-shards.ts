@@ -42,7 +42,9 @@ export async function forgetKeys(env: MonitorBinding, keys: readonly string[]): 
   await Promise.all([...byShard].map(async ([shard, ofShard]) => monitorShard(env, shard).forget(ofShard)));
 }
 
-/** Announces publication `epoch` of `PeerState` to all isolates: they learn of it when they next hand on their counts. */
+/**
+ * Announces publication `epoch` of `PeerState` to all isolates: they learn of it when they next hand on their counts.
+ */
 export async function announcePeers(env: MonitorBinding, epoch: number): Promise<void> {
   await Promise.all(shards(env).map(async (shard) => shard.notePeers(epoch)));
 }

@@ -1,6 +1,6 @@
 /**
- * What one isolate notes while it reads (requests, doubtful cache values), handed on in batches beside the reads. No read
- * waits for it, and a lost batch only costs a little accuracy.
+ * What one isolate notes while it reads (requests, doubtful cache values), handed on in batches beside the reads. No
+ * read waits for it, and a lost batch only costs a little accuracy.
  */
 import type { Clock } from "@agarose/core";
 import { BatchFlusher, type WaitUntil } from "../platform/batch-flusher.ts";
@@ -50,8 +50,8 @@ export class RequestCounter {
   }
 
   /**
-   * Hands everything on, and waits for other batches in flight, so that a period counts every earlier request. Resolves even
-   * when a Durable Object refuses; refused requests stay for the next batch.
+   * Hands everything on, and waits for other batches in flight, so that a period counts every earlier request. Resolves
+   * even when a Durable Object refuses; refused requests stay for the next batch.
    */
   async flush(waitUntil: WaitUntil): Promise<void> {
     await this.#flusher.flush(waitUntil);

@@ -2,8 +2,8 @@
  * The request monitor: one shard of the request counts of a PoP, and the popularity that each period makes of them.
  *
  * Popularity is Agar's (ICDCS'17, section IV): an exponentially weighted moving average of the requests per period with
- * alpha = 0.8 on the newest. A shard keeps a fixed number of keys. In a full shard, a new key replaces another one only if it
- * was requested more often recently (TinyLFU); between periods the most popular keys stay.
+ * alpha = 0.8 on the newest. A shard keeps a fixed number of keys. In a full shard, a new key replaces another one only
+ * if it was requested more often recently (TinyLFU); between periods the most popular keys stay.
  *
  * Popularity is one blob, written once a period. The counts of the running period are in memory, and in one row that is
  * written at most every five seconds: a restart or an eviction of the object loses no more than these.
@@ -31,8 +31,8 @@ const ALPHA = 0.8;
 /** A key below this is forgotten: less than one request in some hundred periods. */
 const POPULARITY_MIN = 0.005;
 /**
- * How long counts wait before they are written together. Cloudflare may evict an object after ten seconds without requests,
- * but not while a timer is set (developers.cloudflare.com/durable-objects/concepts/durable-object-lifecycle).
+ * How long counts wait before they are written together. Cloudflare may evict an object after ten seconds without
+ * requests, but not while a timer is set (developers.cloudflare.com/durable-objects/concepts/durable-object-lifecycle).
  */
 const SAVE_AFTER_MS = 5_000;
 

@@ -72,7 +72,9 @@ test("a shard keeps so many keys and no more, and what is asked for again and ag
 
 const storage = (name: string) => world.pops.miniflare.unsafeGetDurableObjectStorage(POP, "RequestMonitor", { name });
 
-/** What the shard has written of the running period, once that satisfies `isDone`. It writes five seconds after a count. */
+/**
+ * What the shard has written of the running period, once that satisfies `isDone`. It writes five seconds after a count.
+ */
 const untilSaved = async (name: string, isDone: (counts: [string, number][]) => boolean): Promise<Uint8Array[]> => {
   const sql = await storage(name);
   return vi.waitFor(

@@ -1,6 +1,6 @@
 /**
- * Requests by key in bounded memory. Counts are exact while there is room. Beyond that, a new key replaces another one only
- * if it was requested more often recently (TinyLFU's admission). Pure.
+ * Requests by key in bounded memory. Counts are exact while there is room. Beyond that, a new key replaces another one
+ * only if it was requested more often recently (TinyLFU's admission). Pure.
  */
 import { FrequencySketch } from "./frequency-sketch.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Latencies and reads that clients report, and latencies of this PoP's own reads. The isolate gathers them for a moment and
- * hands them to `PopState`, which returns the reported reads that count. A lost batch only costs a little accuracy.
+ * Latencies and reads that clients report, and latencies of this PoP's own reads. The isolate gathers them for a moment
+ * and hands them to `PopState`, which returns the reported reads that count. A lost batch only costs a little accuracy.
  */
 import type { Clock } from "@agarose/core";
 import { inParallel } from "../platform/async.ts";

@@ -1,6 +1,6 @@
 /**
- * Bounds on clients' reports. Every client has a share: none can make an object popular, move a latency, or fill the memory
- * that the reports of others need. Pure.
+ * Bounds on clients' reports. Every client has a share: none can make an object popular, move a latency, or fill the
+ * memory that the reports of others need. Pure.
  */
 import type { ClientSample, RegionSample } from "../region-manager/region-estimates.ts";
 import { TERM_MS } from "./telemetry-token.ts";

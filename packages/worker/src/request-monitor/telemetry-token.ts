@@ -1,6 +1,7 @@
 /**
- * Telemetry tokens: a PoP hands one to a client with each plan and expects it with each report. A token is bound to this
- * PoP, to the client's address and to a term of five minutes, so no other client can use it, and no client for long.
+ * Telemetry tokens: a PoP hands one to a client with each plan and expects it with each report. A token is bound to
+ * this PoP, to the client's address and to a term of five minutes, so no other client can use it, and no client for
+ * long.
  *
  * `<term>.<HMAC-SHA-256 in base64url>`. Only clocks of Cloudflare count, and they may be minutes apart.
  */
@@ -111,8 +112,8 @@ export class TelemetryTokens {
 }
 
 /**
- * Returns the client's address as Cloudflare reports it, or undefined outside Cloudflare. The IPv6 addresses of one customer,
- * a /64, count as one.
+ * Returns the client's address as Cloudflare reports it, or undefined outside Cloudflare. The IPv6 addresses of one
+ * customer, a /64, count as one.
  */
 export function clientAddress(headers: { get(name: string): string | null }): string | undefined {
   const address = headers.get("cf-connecting-ip");

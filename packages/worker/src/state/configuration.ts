@@ -1,6 +1,6 @@
 /**
- * The configuration in force: what this PoP caches and how it sees the regions. The cache manager publishes it as one KV
- * value each period; isolates keep it in memory.
+ * The configuration in force: what this PoP caches and how it sees the regions. The cache manager publishes it as one
+ * KV value each period; isolates keep it in memory.
  */
 import type { Clock } from "@agarose/core";
 import * as v from "valibot";

@@ -1,6 +1,7 @@
 /**
- * What a PoP must not forget between periods, in one Durable Object: region estimates, the ledger of the chunk cache, the
- * epoch, and whether a period is running. KV only distributes these decisions, so a stale or failing KV misleads no read.
+ * What a PoP must not forget between periods, in one Durable Object: region estimates, the ledger of the chunk cache,
+ * the epoch, and whether a period is running. KV only distributes these decisions, so a stale or failing KV misleads no
+ * read.
  */
 import { DurableObject } from "cloudflare:workers";
 import { mergeRegion, type RegionProbe, type RegionState } from "../region-manager/region-estimates.ts";
@@ -46,7 +47,9 @@ export class PopState extends DurableObject {
     return reports.flatMap((report) => this.#telemetry.take(report));
   }
 
-  /** Returns the secret of telemetry tokens for a PoP without TELEMETRY_KEY: created once, the same for all isolates. */
+  /**
+   * Returns the secret of telemetry tokens for a PoP without TELEMETRY_KEY: created once, the same for all isolates.
+   */
   telemetryKey(): string {
     const known = this.#facts.get<string>("telemetryKey");
     if (known !== undefined) return known;

@@ -1,4 +1,7 @@
-/** `agarose deploy`: dry runs with the real Wrangler, and the rest with one of the test's own, since Cloudflare's API needs an account. */
+/**
+ * `agarose deploy`: dry runs with the real Wrangler, and the rest with one of the test's own, since Cloudflare's API
+ * needs an account.
+ */
 import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

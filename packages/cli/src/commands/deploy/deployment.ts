@@ -1,6 +1,6 @@
 /**
- * What `agarose deploy` does, as a list of steps: printed by --dry-run, and otherwise taken one after the other. Every PoP
- * is one environment of wrangler.toml. Pure.
+ * What `agarose deploy` does, as a list of steps: printed by --dry-run, and otherwise taken one after the other. Every
+ * PoP is one environment of wrangler.toml. Pure.
  */
 import { AgaroseError } from "@agarose/core";
 

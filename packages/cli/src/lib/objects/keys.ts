@@ -35,7 +35,10 @@ export function warnOfFailures({ regionsFailed, complete }: KeyListing): void {
   if (!complete) logLine("warning: too few regions answered: keys may be missing from this list");
 }
 
-/** The keys given, or all that begin with `prefix`; those of removed objects on request. Throws USAGE, KEY_INVALID or KEY_TOO_LONG. */
+/**
+ * The keys given, or all that begin with `prefix`; those of removed objects on request. Throws USAGE, KEY_INVALID or
+ * KEY_TOO_LONG.
+ */
 export async function selectKeys(
   keys: readonly string[],
   prefix: string | undefined,

@@ -8,7 +8,10 @@ import type { Region } from "../config.ts";
 /** A region's bucket. */
 export interface Store {
   readonly region: Region;
-  /** Sends a GET. Resolves with every HTTP status, and with the header `etag`; without one rejects (SOURCE_FAILED or CREDENTIALS_REFUSED). */
+  /**
+   * Sends a GET. Resolves with every HTTP status, and with the header `etag`; without one rejects (SOURCE_FAILED or
+   * CREDENTIALS_REFUSED).
+   */
   get(name: string, options?: GetOptions): Promise<FetchedResponse>;
   /** Length of an object in bytes; undefined when there is none. */
   head(name: string, signal?: AbortSignal): Promise<number | undefined>;

@@ -1,8 +1,8 @@
 /**
  * A streamed put with a checksum behind its bytes (`aws-chunked` with a CRC-32 trailer).
  *
- * The SDK can do this too, but its encoder has no backpressure: when a region stalls, the whole chunk is in memory. This
- * one is a Transform, which holds its source back.
+ * The SDK can do this too, but its encoder has no backpressure: when a region stalls, the whole chunk is in memory.
+ * This one is a Transform, which holds its source back.
  */
 import { createHash } from "node:crypto";
 import { Transform, type TransformCallback } from "node:stream";

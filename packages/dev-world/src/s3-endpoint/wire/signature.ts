@@ -36,7 +36,8 @@ const PRESIGNED_SECONDS_MAX = 7 * 24 * 3600;
 /**
  * Checks the signature of a request. Returns undefined for a request without one.
  *
- * @throws S3Error InvalidAccessKeyId, SignatureDoesNotMatch, RequestTimeTooSkewed, AccessDenied (expired), or the code of
+ * @throws S3Error InvalidAccessKeyId, SignatureDoesNotMatch, RequestTimeTooSkewed, AccessDenied (expired), or the code
+ *   of
  *   a malformed signature.
  */
 export function checkSignature(

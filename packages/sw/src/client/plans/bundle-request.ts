@@ -49,8 +49,8 @@ export interface Bundle {
 export type ManifestChecks = Pick<ExpectedManifest, "trust" | "sha256">;
 
 /**
- * Asks a PoP and resolves when its plan is there. Rejects with FORBIDDEN, OBJECT_NOT_FOUND or KEY_INVALID when the PoP says so, and
- * with SOURCE_FAILED, BUNDLE_INVALID, MANIFEST_…, or as the network does otherwise.
+ * Asks a PoP and resolves when its plan is there. Rejects with FORBIDDEN, OBJECT_NOT_FOUND or KEY_INVALID when the PoP
+ * says so, and with SOURCE_FAILED, BUNDLE_INVALID, MANIFEST_…, or as the network does otherwise.
  */
 export async function requestBundle(request: BundleRequest, checks: ManifestChecks): Promise<Bundle> {
   const { pop, signal, span, fetch } = request;
@@ -76,7 +76,10 @@ export async function requestBundle(request: BundleRequest, checks: ManifestChec
 export const PLANS_MAX = 100;
 const PLANS_TIMEOUT_MS = 10_000;
 
-/** The plans of several keys, those that the PoP has, in the order in which they come. Rejects when the PoP or the way to it fails. */
+/**
+ * The plans of several keys, those that the PoP has, in the order in which they come. Rejects when the PoP or the way
+ * to it fails.
+ */
 export async function* requestPlans(
   pop: Endpoint,
   keys: readonly string[],

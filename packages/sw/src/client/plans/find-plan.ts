@@ -1,6 +1,6 @@
 /**
- * Finds out what to read: from the nearest PoP, from the next one when that fails or is late, and last from the manifests in
- * the buckets.
+ * Finds out what to read: from the nearest PoP, from the next one when that fails or is late, and last from the
+ * manifests in the buckets.
  */
 import {
   AgaroseError,

@@ -13,8 +13,8 @@ const POP_PATIENCE_MS_MAX = 2_000;
 const FAR_MS = 250;
 
 /**
- * How long to wait for a PoP's plan before asking the next PoP. A plan that is later than this counts as a failure once another
- * source has delivered it.
+ * How long to wait for a PoP's plan before asking the next PoP. A plan that is later than this counts as a failure once
+ * another source has delivered it.
  */
 export function popPatienceMs(pop: Endpoint, latencies: LatencyTracker): number {
   const beyondMs = Math.max(0, latencies.estimate(popId(pop.name)).meanMs - FAR_MS);
@@ -40,7 +40,10 @@ export class PopCall {
   readonly #startMs: number;
   readonly #abort = new AbortController();
 
-  /** @param onPlan sees the bundle first and returns what `bundle` resolves to. If it throws, it must discard the bundle. */
+  /**
+   * @param onPlan sees the bundle first and returns what `bundle` resolves to. If it throws, it must discard the
+   * bundle.
+   */
   constructor(request: BundleRequest, ports: PopCallPorts, onPlan: (received: Bundle) => Bundle) {
     const { clock, latencies } = ports;
     this.pop = request.pop;
@@ -62,7 +65,9 @@ export class PopCall {
     this.bundle = received.then(onPlan);
   }
 
-  /** Stops waiting. A plan may still arrive within the patience and is learned from; after that it counts as a failure. */
+  /**
+   * Stops waiting. A plan may still arrive within the patience and is learned from; after that it counts as a failure.
+   */
   release(): void {
     const { clock, latencies } = this.#ports;
     const cancelTimer = clock.after(Math.max(0, this.#startMs + this.#patienceMs - clock.now()), () => {

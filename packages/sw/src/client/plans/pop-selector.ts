@@ -35,8 +35,8 @@ export class PopSelector {
   }
 
   /**
-   * The PoPs, nearest first; those that failed lately come last. The nearest PoP stays first until another is clearly nearer:
-   * knowing its cache is worth more than a millisecond.
+   * The PoPs, nearest first; those that failed lately come last. The nearest PoP stays first until another is clearly
+   * nearer: knowing its cache is worth more than a millisecond.
    */
   byDistance(): readonly Endpoint[] {
     const { latencies } = this.#options;
@@ -50,8 +50,8 @@ export class PopSelector {
   }
 
   /**
-   * Measures the round trip to every PoP, at most once in `PROBE_EVERY_MS`. With `moved`, it measures now and forgets every
-   * latency that was measured at the client's old place.
+   * Measures the round trip to every PoP, at most once in `PROBE_EVERY_MS`. With `moved`, it measures now and forgets
+   * every latency that was measured at the client's old place.
    */
   async probe(moved = false): Promise<void> {
     const { clock, latencies, pops } = this.#options;

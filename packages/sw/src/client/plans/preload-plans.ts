@@ -18,8 +18,8 @@ export interface PreloadPorts {
 }
 
 /**
- * Fetches the plans of `keys` that are not known, up to 100 in one request to the nearest PoP. Finds what the PoP leaves out one
- * by one. Failures are left to the reads of those keys.
+ * Fetches the plans of `keys` that are not known, up to 100 in one request to the nearest PoP. Finds what the PoP
+ * leaves out one by one. Failures are left to the reads of those keys.
  */
 export async function preloadPlans(keys: readonly string[], ports: PreloadPorts): Promise<void> {
   const { pops, plans, fetch, find, checks } = ports;

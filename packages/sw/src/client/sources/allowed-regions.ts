@@ -3,8 +3,8 @@ import { LATENCY_UNKNOWN, type PlanRegion } from "@agarose/core";
 import type { Endpoint } from "../../shared/config.ts";
 
 /**
- * The configured regions, with what a plan says of each. Without configured regions, those of the plan. A plan cannot add a host
- * to a configuration that names regions.
+ * The configured regions, with what a plan says of each. Without configured regions, those of the plan. A plan cannot
+ * add a host to a configuration that names regions.
  */
 export function allowedRegions(planned: readonly PlanRegion[], configured: readonly Endpoint[]): readonly PlanRegion[] {
   if (configured.length === 0) return planned;

@@ -1,16 +1,16 @@
 /**
- * Shares a source among concurrent reads: a fixed number of requests run at a time, and the next one belongs to a read that was
- * served little. The hundred images of a page then complete one after the other, also beside a long download.
+ * Shares a source among concurrent reads: a fixed number of requests run at a time, and the next one belongs to a read
+ * that was served little. The hundred images of a page then complete one after the other, also beside a long download.
  */
 
 /**
- * Requests to one source at a time. Each of the six connections of HTTP/1.1 has three more requests waiting behind it, and
- * HTTP/2 streams are not held back.
+ * Requests to one source at a time. Each of the six connections of HTTP/1.1 has three more requests waiting behind it,
+ * and HTTP/2 streams are not held back.
  */
 export const REQUESTS_PER_SOURCE = 24;
 /**
- * Reads take turns of this many requests, which is more than a small object needs. With single requests, a hundred images would
- * all complete at the end. Low priority puts a read one turn behind, high priority one turn ahead.
+ * Reads take turns of this many requests, which is more than a small object needs. With single requests, a hundred
+ * images would all complete at the end. Low priority puts a read one turn behind, high priority one turn ahead.
  */
 export const TURN_REQUESTS = 16;
 
@@ -72,8 +72,8 @@ export class FairQueue {
   }
 
   /**
-   * The first request of the reads with the fewest turns. Every sixteenth time it is the one that waits longest: a steady flow of
-   * new reads must not starve a long one.
+   * The first request of the reads with the fewest turns. Every sixteenth time it is the one that waits longest: a
+   * steady flow of new reads must not starve a long one.
    */
   #next(): { readonly start: () => void } {
     const turns = this.#waiting.map(({ slot }) => Math.floor(slot.served / TURN_REQUESTS));

@@ -1,6 +1,6 @@
 /**
- * What keeping d chunks of an object saves, and which chunks they are: the caching options (Agar, ICDCS'17, section IV) for
- * the actual read, from the best k + delta sources of which the first k count. Pure.
+ * What keeping d chunks of an object saves, and which chunks they are: the caching options (Agar, ICDCS'17, section IV)
+ * for the actual read, from the best k + delta sources of which the first k count. Pure.
  */
 import { CHUNKS_MAX, isFunctional, type LatencyEstimate } from "@agarose/core";
 import { cachingOptions, expectedReadMs, type CachingOption, type ChunkLatency } from "@agarose/solver";

@@ -1,4 +1,7 @@
-/** The same policy in the simulator's world and in a PoP's: the same requests, latencies and capacity, the same configuration. */
+/**
+ * The same policy in the simulator's world and in a PoP's: the same requests, latencies and capacity, the same
+ * configuration.
+ */
 import { createPolicy, parseScenario, replay, seededRandom, type Scenario } from "@agarose/solver";
 import { expect, test } from "vitest";
 // What the simulator is made of, which is no part of the solver's face.

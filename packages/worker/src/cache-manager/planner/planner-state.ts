@@ -1,6 +1,6 @@
 /**
- * The planner's memory between periods, as bytes: the length of a JSON text (4 bytes, little-endian), that text (slots, and
- * the estimates of the plan), and the policy's own snapshot.
+ * The planner's memory between periods, as bytes: the length of a JSON text (4 bytes, little-endian), that text (slots,
+ * and the estimates of the plan), and the policy's own snapshot.
  */
 import type { RegionEstimate } from "../../region-manager/region-latency.ts";
 import type { Slot } from "./slot-cache.ts";

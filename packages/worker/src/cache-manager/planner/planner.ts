@@ -1,9 +1,9 @@
 /**
- * The planner: runs one of the solver's policies over the requests of each period and returns what the cache should hold. The
- * simulator runs the same policies; only the world around them is real here. Pure.
+ * The planner: runs one of the solver's policies over the requests of each period and returns what the cache should
+ * hold. The simulator runs the same policies; only the world around them is real here. Pure.
  *
- * Requests are counted, not logged. The planner therefore replays them in a seeded random order, evenly over the period. Then
- * it passes changed latencies to the policy, and the end of the period.
+ * Requests are counted, not logged. The planner therefore replays them in a seeded random order, evenly over the
+ * period. Then it passes changed latencies to the policy, and the end of the period.
  */
 import { createPolicy, replay, seededRandom, type Policy } from "@agarose/solver";
 import type { RegionEstimate } from "../../region-manager/region-latency.ts";
@@ -59,7 +59,9 @@ export interface CachePlan {
   readonly state: Uint8Array;
   /** Objects that competed for the cache. */
   readonly candidates: number;
-  /** What the policy threw: the plan is then the previous one, and the policy starts from nothing in the next period. */
+  /**
+   * What the policy threw: the plan is then the previous one, and the policy starts from nothing in the next period.
+   */
   readonly error?: unknown;
 }
 
@@ -68,8 +70,8 @@ export const SLOTS = 4_096;
 /** Requests that the planner replays each period: more would hardly improve the estimate. */
 const REPLAYED_MAX = 20_000;
 /**
- * Limit on requests x objects, because policies occasionally scan all objects. The adaptive policy takes 3 s of CPU time for
- * so many; Cron Triggers have 30 s.
+ * Limit on requests x objects, because policies occasionally scan all objects. The adaptive policy takes 3 s of CPU
+ * time for so many; Cron Triggers have 30 s.
  */
 const REPLAY_WORK_MAX = 16_000_000;
 /** An object without requests for a day leaves the cache. */

@@ -1,6 +1,6 @@
 /**
- * The PoP's cache as a policy of the solver sees it: objects are numbered slots. It records the policy's decisions; nothing
- * is written yet. Pure.
+ * The PoP's cache as a policy of the solver sees it: objects are numbered slots. It records the policy's decisions;
+ * nothing is written yet. Pure.
  */
 import { AgaroseError } from "@agarose/core";
 import type { PolicyCache } from "@agarose/solver";

@@ -1,4 +1,6 @@
-/** `GET /healthz` and `GET /v1/status`: whether this PoP runs, what it caches, and how it sees its regions and peers. */
+/**
+ * `GET /healthz` and `GET /v1/status`: whether this PoP runs, what it caches, and how it sees its regions and peers.
+ */
 import type { Context } from "hono";
 import { peerState } from "../../peers/cooperation.ts";
 import { isolateOf } from "../../read/isolate.ts";

@@ -1,6 +1,6 @@
 /**
- * The routes for other PoPs and their clients: `POST /v1/peers` takes messages, `GET /v1/chunk/<key>` delivers one cached
- * shard, `GET /v1/oic/<key>` reports object in cache.
+ * The routes for other PoPs and their clients: `POST /v1/peers` takes messages, `GET /v1/chunk/<key>` delivers one
+ * cached shard, `GET /v1/oic/<key>` reports object in cache.
  */
 import { AgaroseError, errorAnswer, keyInPath, PEER_CHUNK_PREFIX } from "@agarose/core";
 import type { Context } from "hono";
@@ -15,7 +15,9 @@ import { settingsOf } from "../settings.ts";
 
 const OIC_PREFIX = "/v1/oic/";
 
-/** Answers 204 to news. Throws FORBIDDEN unless a peer has signed the message, REQUEST_INVALID for an old or wrong one. */
+/**
+ * Answers 204 to news. Throws FORBIDDEN unless a peer has signed the message, REQUEST_INVALID for an old or wrong one.
+ */
 export async function peerExchange(c: Context<AppEnv>): Promise<Response> {
   const { settings, peers: known } = isolateOf(c.env);
   const { pop, peers } = settings;
@@ -36,8 +38,8 @@ export async function peerExchange(c: Context<AppEnv>): Promise<Response> {
 }
 
 /**
- * `GET /v1/chunk/<key>?version=&stripe=&chunk=`: one shard from this PoP's cache. It does not count as a request for the
- * object: the PoP that the client asked counts it.
+ * `GET /v1/chunk/<key>?version=&stripe=&chunk=`: one shard from this PoP's cache. It does not count as a request for
+ * the object: the PoP that the client asked counts it.
  */
 export async function peerChunk(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PEER_CHUNK_PREFIX) ?? "";

@@ -1,7 +1,8 @@
 /**
- * The plan of one key, and `GET /v1/plans?key=&key=`: the plans of several objects in one answer, for a page that knows what
- * it will need. Each readable key gets a plan frame, whose stripe field is the key's place in the request, as soon as its plan
- * is known; then comes the end frame. The route reads nothing from the chunk cache, and it counts no requests.
+ * The plan of one key, and `GET /v1/plans?key=&key=`: the plans of several objects in one answer, for a page that knows
+ * what it will need. Each readable key gets a plan frame, whose stripe field is the key's place in the request, as soon
+ * as its plan is known; then comes the end frame. The route reads nothing from the chunk cache, and it counts no
+ * requests.
  */
 import { AgaroseError, BUNDLE_CONTENT_TYPE, encodeFrame, parseKey, toAgaroseError } from "@agarose/core";
 import type { Context } from "hono";
@@ -11,7 +12,9 @@ import { planOf, type ServedPlan } from "../../read/plan.ts";
 import { invocationOf, checkReader, type AppEnv } from "../http.ts";
 import { telemetryToken } from "./telemetry.ts";
 
-/** Each key takes two of an invocation's 1,000 Cache API calls, and a key that is not found at once takes several GETs. */
+/**
+ * Each key takes two of an invocation's 1,000 Cache API calls, and a key that is not found at once takes several GETs.
+ */
 const KEYS_MAX = 100;
 /** More lookups would wait inside the runtime for one of six connections, and the Cache API has 200 ms. */
 const KEYS_AT_ONCE = 6;
@@ -24,7 +27,8 @@ const BATCH_BYTES_MAX = 2 * 1024 * 1024;
 const EMPTY = new Uint8Array(0);
 
 /**
- * Resolves to the plan for the client that asks. Rejects with FORBIDDEN where it may not read the key, and as `planOf` does.
+ * Resolves to the plan for the client that asks. Rejects with FORBIDDEN where it may not read the key, and as `planOf`
+ * does.
  *
  * @param knownVersion the version that the client has a manifest of: the plan then leaves its manifest out.
  */

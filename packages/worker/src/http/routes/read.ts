@@ -82,7 +82,9 @@ function stripeIndex(query: URLSearchParams, name: string): number | undefined {
   );
 }
 
-/** Returns a function for the parts of a bundle: the plan, then stripe after stripe, then the end frame, then undefined. */
+/**
+ * Returns a function for the parts of a bundle: the plan, then stripe after stripe, then the end frame, then undefined.
+ */
 function bundleParts(
   plan: Plan,
   from: number,
@@ -118,7 +120,9 @@ function bundleParts(
   };
 }
 
-/** Returns a stored value that holds the promised frames as it is; else the promised frames, with a miss for each gap. */
+/**
+ * Returns a stored value that holds the promised frames as it is; else the promised frames, with a miss for each gap.
+ */
 function partsOf({ value, frames }: CachedStripe, stripe: number, promised: readonly number[]): Uint8Array[] {
   const exact = frames.length === promised.length && frames.every((frame, i) => frame.chunk === promised[i]);
   if (exact) return [value];

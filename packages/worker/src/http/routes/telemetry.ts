@@ -2,8 +2,8 @@
  * `POST /v1/telemetry`: what a client has measured and read since its last report:
  * `{"token", "regions": [{"name", "samples", "meanMs", "meanBytes"}], "reads": {"<key>": <count>}}`.
  *
- * Every plan carries a token, which is valid for some minutes from the address that it was issued to. `telemetry-intake.ts`
- * bounds how much of a report counts, and `region-estimates.ts` how far it can move an estimate.
+ * Every plan carries a token, which is valid for some minutes from the address that it was issued to.
+ * `telemetry-intake.ts` bounds how much of a report counts, and `region-estimates.ts` how far it can move an estimate.
  */
 import { AgaroseError, parseKey } from "@agarose/core";
 import type { Context } from "hono";
