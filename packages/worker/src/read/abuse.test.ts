@@ -11,7 +11,7 @@ import { ClientShares } from "../request-monitor/client-shares.ts";
 import { COUNTED_KEYS_MAX, RequestTally } from "../request-monitor/request-tally.ts";
 import { FrontCache } from "./front-cache.ts";
 import { ManifestStore } from "./manifest-store.ts";
-import { MemoryBudget, READ_BYTES_MAX } from "./memory-budget.ts";
+import { MemoryBudget, READ_BYTES_MAX } from "./limits/memory-budget.ts";
 
 const SECONDS = 3_600;
 const STRIPE_BYTES = 4 * 1024 * 1024;

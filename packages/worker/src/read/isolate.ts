@@ -31,7 +31,7 @@ import { popState, type PopStateBinding } from "../state/pop-state-stub.ts";
 import { ChunkCache } from "./chunk-cache.ts";
 import { FrontCache } from "./front-cache.ts";
 import { ManifestStore } from "./manifest-store.ts";
-import { MemoryBudget } from "./memory-budget.ts";
+import { MemoryBudget } from "./limits/memory-budget.ts";
 import { parseReadSettings, type ReadSettings } from "./read-settings.ts";
 import { StripeCoalescing } from "./stripe-coalescing.ts";
 

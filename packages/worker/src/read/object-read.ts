@@ -21,9 +21,9 @@ import { latencyOf, shardBytes } from "../region-manager/region-latency.ts";
 import type { Configuration } from "../state/configuration.ts";
 import { EdgeSource } from "./edge-source.ts";
 import type { Invocation } from "./invocation.ts";
-import type { MemoryLease } from "./memory-budget.ts";
-import { keepAlive, pacedBody } from "./paced-body.ts";
-import { costOf, readCost, withinReach, type ReadCost } from "./subrequest-budget.ts";
+import type { MemoryLease } from "./limits/memory-budget.ts";
+import { keepAlive, pacedBody } from "./limits/paced-body.ts";
+import { costOf, readCost, withinReach, type ReadCost } from "./limits/subrequest-budget.ts";
 
 /** Two stripes of the default size, as far as the other reads of this isolate leave room. */
 const WINDOW_BYTES = 8 * 1024 * 1024;

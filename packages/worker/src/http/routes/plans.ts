@@ -7,7 +7,7 @@
 import { AgaroseError, BUNDLE_CONTENT_TYPE, encodeFrame, parseKey, toAgaroseError } from "@agarose/core";
 import type { Context } from "hono";
 import type { Invocation } from "../../read/invocation.ts";
-import { pacedBody } from "../../read/paced-body.ts";
+import { pacedBody } from "../../read/limits/paced-body.ts";
 import { planOf, type ServedPlan } from "../../read/plan.ts";
 import { invocationOf, checkReader, type AppEnv } from "../http.ts";
 import { telemetryToken } from "./telemetry.ts";

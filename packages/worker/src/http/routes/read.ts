@@ -10,8 +10,8 @@ import {
 } from "@agarose/core";
 import type { Context } from "hono";
 import type { CachedStripe } from "../../read/chunk-cache.ts";
-import type { MemoryLease } from "../../read/memory-budget.ts";
-import { pacedBody } from "../../read/paced-body.ts";
+import type { MemoryLease } from "../../read/limits/memory-budget.ts";
+import { pacedBody } from "../../read/limits/paced-body.ts";
 import { shardBytes } from "../../region-manager/region-latency.ts";
 import { clientAddress } from "../../request-monitor/telemetry-token.ts";
 import { invocationOf, pathOf, type AppEnv } from "../http.ts";

@@ -6,7 +6,7 @@
  * client may read too slowly. A lease whose client takes nothing for 30 s expires, and after 10 s where others wait.
  */
 import { AgaroseError, type Clock } from "@agarose/core";
-import { sleep } from "../platform/async.ts";
+import { sleep } from "../../platform/async.ts";
 
 /**
  * The rest of the 128 MB is for code, the chunk cache's memory, the codec's, and garbage that is not collected yet.

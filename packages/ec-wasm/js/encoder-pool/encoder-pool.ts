@@ -8,9 +8,9 @@ import { availableParallelism } from "node:os";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 
-import type { CodecErrorCode } from "./error.ts";
-import { codecError } from "./error.ts";
-import { loadCodec } from "./node.ts";
+import type { CodecErrorCode } from "../error.ts";
+import { codecError } from "../error.ts";
+import { loadCodec } from "../node.ts";
 
 /** A stripe's shards. */
 export interface EncodedStripe {

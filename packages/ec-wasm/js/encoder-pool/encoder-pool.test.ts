@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "vitest";
 
 import { createEncoderPool } from "./encoder-pool.ts";
 import type { EncoderPool } from "./encoder-pool.ts";
-import { loadCodec } from "./node.ts";
+import { loadCodec } from "../node.ts";
 
 const MIB = 1 << 20;
 const pools: EncoderPool[] = [];

@@ -3,8 +3,8 @@ import { parentPort } from "node:worker_threads";
 
 import { split } from "./encoder-pool.ts";
 import type { EncodeAnswer, EncodeRequest } from "./encoder-pool.ts";
-import type { CodecErrorCode } from "./error.ts";
-import { loadCodec } from "./node.ts";
+import type { CodecErrorCode } from "../error.ts";
+import { loadCodec } from "../node.ts";
 
 const codec = await loadCodec();
 
