@@ -73,8 +73,8 @@ function encodeStripe(bytes: Uint8Array, stripe: StripeShape, k: number, m: numb
 }
 
 /**
- * Stands in for SHA-256: 32 bytes that change with any byte, computed without leaving the microtask queue, so that
- * simulated time is exact.
+ * Replaces SHA-256: 32 bytes that change with any byte, computed without leaving the microtask queue, so that simulated
+ * time is exact.
  */
 export const toyHash: Sha256 = async (bytes) => {
   const hash = new Uint8Array(32);

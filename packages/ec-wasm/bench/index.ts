@@ -45,7 +45,7 @@ export interface CodecBenchOptions {
   readonly works?: readonly Work[];
   readonly rounds?: number;
   readonly contestants?: readonly Contestant[];
-  /** Told after every piece of work, for a progress line. */
+  /** Receives each piece of work before it is measured, for a progress line. */
   readonly onWork?: (work: Work) => void;
 }
 
@@ -115,7 +115,7 @@ async function prepareAll(
 export async function alternatingTimes(subjects: readonly Subject[], rounds: number): Promise<number[][]> {
   const iterations: number[] = [];
   for (const subject of subjects) {
-    // The first calls compile; the fastest of the next ones tells how many fit in a burst.
+    // The first calls compile; the fastest of the next ones determines how many fit in a burst.
     await subject.measure(3);
     const fastest = await fastestOf(subject, 3);
     iterations.push(Math.min(ITERATIONS_MAX, Math.max(1, Math.round(BURST_US / fastest))));

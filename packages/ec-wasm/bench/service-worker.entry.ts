@@ -1,4 +1,4 @@
-/** Service worker of the bench page: times calls with its own clock, which stands still nowhere in Chromium. */
+/** Service worker of the bench page: times calls with its own clock, which Chromium never stops. */
 import relaxed from "../pkg/relaxed.wasm";
 import simd from "../pkg/simd.wasm";
 import { serve } from "./remote-calls.ts";

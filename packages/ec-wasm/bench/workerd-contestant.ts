@@ -1,4 +1,4 @@
-/** Our codec in workerd, timed from outside because a Worker's clock stands still while it computes. */
+/** Our codec in workerd, timed from outside because a Worker's clock stops while it computes. */
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 

@@ -1,4 +1,4 @@
-/** Worker of the bench: its clock stands still while it computes, so the caller times it from outside. */
+/** Worker of the bench: its clock stops while it computes, so the caller times it from outside. */
 import relaxed from "./relaxed.wasm";
 import simd from "./simd.wasm";
 import { serve } from "./remote-calls.ts";

@@ -67,7 +67,7 @@ export function wasmDecoder(instance: WebAssembly.Instance): RowsDecoder {
   };
 }
 
-/** Anew for each use: a view is detached where the memory has grown. */
+/** Returns a new view for each use: growth of the memory detaches earlier views. */
 function memoryOf(wasm: Exports): Uint8Array<ArrayBuffer> {
   return new Uint8Array(wasm.memory.buffer);
 }

@@ -1,6 +1,6 @@
-//! Heap and panic of the WASM build. Only `solve` allocates (matrices of reed-solomon-erasure) and it frees them before it
-//! returns, so a bump pointer that goes back to where it was is all the allocator needed: a tenth of the code of a
-//! general one, and memory that cannot fragment.
+//! Heap and panic of the WASM build. Only `solve` allocates (matrices of reed-solomon-erasure), and it frees them
+//! before it returns. A bump pointer that returns to where it was therefore suffices: it takes a tenth of the code of a
+//! general allocator, and its memory cannot fragment.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::arch::wasm32;
@@ -20,8 +20,8 @@ unsafe impl Sync for Bump {}
 #[global_allocator]
 static HEAP: Bump = Bump { next: Cell::new(0), live: Cell::new(0) };
 
-// SAFETY: blocks are disjoint ranges of pages that this allocator grew the memory by, and stay so until `scope` has seen
-// all of them freed.
+// SAFETY: blocks are disjoint ranges of pages that this allocator grew the memory by, and stay so until `scope` has
+// seen all of them freed.
 unsafe impl GlobalAlloc for Bump {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if self.next.get() == 0 {
@@ -45,8 +45,8 @@ unsafe impl GlobalAlloc for Bump {
     }
 }
 
-/// Runs `work` and takes back its memory, provided that it freed as many blocks as it allocated. The first run does not:
-/// the hasher of a cache inside the crate keeps its seed for good, so what lies below stays as it is, once.
+/// Runs `work` and takes back its memory, provided that it freed as many blocks as it allocated. The first run keeps
+/// its memory: `next` is 0 before it, which is no address to return to.
 pub fn scope<T>(work: impl FnOnce() -> T) -> T {
     let (next, live) = (HEAP.next.get(), HEAP.live.get());
     let result = work();

@@ -6,8 +6,9 @@ use crate::matrix::{self, ROWS_MAX};
 
 /// Room for the largest matrix: 256 rows of 255 coefficients.
 pub const MATRIX_BYTES: usize = ROWS_MAX * ROWS_MAX;
-/// Room for the tables of one call of `apply`: with SIMD 32 bytes a coefficient, so that any decode fits at once. That has as many
-/// rows as there are parities among the k shards present, at most 256 - k, and k (256 - k) is 16,384 at most.
+/// Room for the tables of one call of `apply`: with SIMD 32 bytes a coefficient, so that any decode fits at once. A
+/// decode has as many rows as there are parities among the k shards present: 256 - k at most, and k (256 - k) is 16,384
+/// at most.
 pub const TABLES_BYTES: usize = 512 * 1024;
 /// Room for one block of columns of all shards.
 pub const STAGING_BYTES: usize = 448 * 1024;
@@ -29,8 +30,8 @@ impl Codec {
         Codec { staging: [0; STAGING_BYTES], tables: [0; TABLES_BYTES], matrix: [0; MATRIX_BYTES], prepared: (0, 0) }
     }
 
-    /// Makes the matrix for the k present and the wanted row indices that stand, one byte each, at the start of
-    /// `staging`; leaves it in `matrix`, row-major.
+    /// Makes the matrix for the k present and the wanted row indices, which `staging` begins with, one byte each.
+    /// Leaves it in `matrix`, row-major.
     pub fn solve(&mut self, k: usize, wanted_count: usize) -> Result<(), CodecError> {
         if k >= ROWS_MAX || wanted_count > ROWS_MAX {
             return Err(CodecError::DataCountInvalid);
@@ -44,9 +45,9 @@ impl Codec {
         (1..=ROWS_MAX).rev().find(|&rows| kernel::table_bytes(k, rows) <= TABLES_BYTES).unwrap_or(0)
     }
 
-    /// Builds the kernel's tables from the first `rows` rows of `matrix`. Returns the stride for which k inputs and the outputs
-    /// fit in `staging`: the bytes of a block, and `SLACK_BYTES` more, which also keep the shards of a block from falling on
-    /// the same cache set.
+    /// Builds the kernel's tables from the first `rows` rows of `matrix`. Returns the stride for which k inputs and the
+    /// outputs fit in `staging`: the bytes of a block, and `SLACK_BYTES` more, which also keep the shards of a block
+    /// from falling on the same cache set.
     pub fn prepare(&mut self, k: usize, rows: usize) -> Result<usize, CodecError> {
         if k == 0 || k >= ROWS_MAX || rows > ROWS_MAX || kernel::table_bytes(k, rows) > TABLES_BYTES {
             return Err(CodecError::TooLarge);

@@ -16,8 +16,8 @@ pub const ROWS_MAX: usize = 256;
 
 /// Writes one row of k coefficients for each of `wanted` into `out` (row-major, `wanted.len() * k` bytes).
 ///
-/// `present` are the k distinct rows at hand, in any order; coefficient j belongs to `present[j]`. With `present` 0..k this
-/// is plain encoding. Fails with `DataCountInvalid`, `IndicesInvalid` or `TooLarge` (`out` too short).
+/// `present` are the k distinct rows at hand, in any order; coefficient j belongs to `present[j]`. With `present` 0..k
+/// this is plain encoding. Fails with `DataCountInvalid`, `IndicesInvalid` or `TooLarge` (`out` too short).
 pub fn coefficients(present: &[u8], wanted: &[u8], out: &mut [u8]) -> Result<(), CodecError> {
     let k = present.len();
     if k == 0 || k >= ROWS_MAX {
@@ -34,8 +34,8 @@ pub fn coefficients(present: &[u8], wanted: &[u8], out: &mut [u8]) -> Result<(),
     Ok(())
 }
 
-/// Rows of the code, by index, each as its k coefficients over the `present` rows; those of parities hold only when some
-/// parity is wanted.
+/// Rows of the code, by index, each as its k coefficients over the `present` rows; those of parities hold only when
+/// some parity is wanted.
 fn express_in(present: &[u8], wanted: &[u8]) -> Result<Vec<Vec<u8>>, CodecError> {
     let k = present.len();
     let total = highest(present, wanted, k) + 1;

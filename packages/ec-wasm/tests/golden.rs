@@ -1,4 +1,5 @@
-//! Parities that klauspost/reedsolomon computed (`native/`, `golden/vectors.json`); the TypeScript tests read the same file.
+//! Parities that klauspost/reedsolomon computed (`native/`, `golden/vectors.json`). The TypeScript tests read the same
+//! file.
 
 mod common;
 

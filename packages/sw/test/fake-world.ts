@@ -114,7 +114,8 @@ export class FakeWorld {
   readonly #generations = new Map<string, number>();
 
   /**
-   * Codes `bytes` with k = 4, m = 2 and puts it into the buckets. PoPs that are not told go on naming the old version.
+   * Codes `bytes` with k = 4, m = 2 and puts it into the buckets. Without `toldToPops`, the PoPs keep naming the old
+   * version.
    */
   put(key: string, bytes: Uint8Array, { stripeBytes = 4096, headers = {}, toldToPops = true } = {}): Manifest {
     const code = { k: 4, m: 2 };

@@ -1,4 +1,4 @@
-/** A clock that stands still until it is told to go on to its next timer. */
+/** A clock that moves only while a test waits on it, from timer to timer. */
 import type { Clock } from "@agarose/core";
 
 interface Timer {

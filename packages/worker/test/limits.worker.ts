@@ -1,6 +1,6 @@
 /**
  * The Worker under the limits of the platform. What an invocation does is found by its asynchronous context, so it
- * counts whatever module does it; `GET /__limits` tells what was counted. `POST /__limits` sets what of the platform is
+ * counts whatever module does it; `GET /__limits` says what was counted. `POST /__limits` sets what of the platform is
  * in trouble (`PlatformFaults`).
  */
 import { AsyncLocalStorage } from "node:async_hooks";

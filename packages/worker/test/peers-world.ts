@@ -32,7 +32,7 @@ export interface PeersWorld {
   status(name: Name): Promise<PeersStatus>;
   /** Has the PoP drop all that it has cached of the object. */
   purge(name: Name, key: string): Promise<Response>;
-  /** What isolates of a PoP are told of a peer's chunks; waits until it is what `isIt` says. */
+  /** Returns what isolates of a PoP learn of a peer's chunks, once `isIt` accepts it. */
   told(name: Name, peer: Name, isIt: (held: Record<string, number[]>) => boolean): Promise<Record<string, number[]>>;
   close(): Promise<void>;
 }

@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-/** Sets the faults of the platform, and tells how often those before have fired. */
+/** Sets the faults of the platform, and returns how often those before have fired. */
 async function setFaults(faults: Partial<PlatformFaults>): Promise<number> {
   const response = await fetch(`${world.url}/__limits`, { method: "POST", body: JSON.stringify(faults) });
   return ((await response.json()) as { fired: number }).fired;

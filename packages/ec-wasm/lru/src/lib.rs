@@ -1,5 +1,5 @@
-//! Takes the place of the crate `lru` below reed-solomon-erasure, which keeps inverted matrices in it. `solve` inverts one
-//! matrix and drops the cache, so a hash map would never be read: it would only be a quarter of the WebAssembly.
+//! Replaces the crate `lru` below reed-solomon-erasure, which keeps inverted matrices in it. `solve` inverts one matrix
+//! and drops the cache, so nothing would read a hash map, and it would be a quarter of the WebAssembly.
 
 #![no_std]
 

@@ -1,7 +1,7 @@
 //! "Missing rows = matrix x k shards" over bytes, the loop that all the time goes into.
 //!
-//! One kernel is compiled in, by target feature: [`simd128`] (with relaxed or plain swizzle) or [`scalar`]. Both keep all
-//! rows of a group in registers while they pass once over the k inputs, column by column.
+//! One kernel is compiled in, by target feature: [`simd128`] (with relaxed or plain swizzle) or [`scalar`]. Both keep
+//! all rows of a group in registers while they pass once over the k inputs, column by column.
 
 pub mod scalar;
 #[cfg(target_feature = "simd128")]

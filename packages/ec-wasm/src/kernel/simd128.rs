@@ -88,8 +88,8 @@ unsafe fn apply_rows<const R: usize, const U: usize>(
     stride: usize,
     len: usize,
 ) {
-    // SAFETY: as in `apply`. The volatile read hides that the mask is a constant: V8 would make it anew in every turn of
-    // the loop instead of keeping it in a register.
+    // SAFETY: as in `apply`. The volatile read hides that the mask is a constant: V8 would make a constant in every
+    // turn of the loop instead of keeping it in a register.
     unsafe {
         let nibble = core::ptr::read_volatile((&raw const NIBBLE).cast::<v128>());
         let mut column = 0;

@@ -100,7 +100,7 @@ const EXPONENTIAL_QUEUES = {
   seed: 1,
 };
 
-/** Mean time of the slowest of four chunks from the fastest of each file's servers, nobody waiting. */
+/** Mean time of the slowest of four chunks from the fastest of each file's servers, without queues. */
 function idleSeconds(): number {
   const random = seededRandom(2);
   const draws = 200;

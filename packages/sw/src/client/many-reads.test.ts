@@ -24,7 +24,7 @@ async function startWorld(): Promise<{ world: FakeWorld; client: ObjectClient }>
   return { world, client };
 }
 
-/** Reads the whole object and tells when it was there. */
+/** Reads the whole object and returns the time of its last byte. */
 async function timed(world: FakeWorld, client: ObjectClient, key: string, priority?: string): Promise<number> {
   const headers = new Headers(priority === undefined ? {} : { priority });
   const { body } = await client.answer({ key, method: "GET", headers });

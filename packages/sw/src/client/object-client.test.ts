@@ -173,7 +173,7 @@ describe("a read with a known plan", () => {
     const { bytes, headers } = await read(world, client);
     expect(bytes).toEqual(changed);
     expect(headers["etag"]).toBe(`"${version}"`);
-    // The bundle that told of the change brings the new chunks too.
+    // The bundle that reports the change brings the new chunks too.
     expect(headers["x-agarose-read"]).toBe("mixed");
     expect(world.requests("p0")).toHaveLength(2);
     expect(world.events.filter(({ type }) => type === "plan").map((event) => "from" in event && event.from)).toEqual([

@@ -6,7 +6,7 @@ import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";
 
 const KEY = "photos/cat.jpg";
 
-/** Reads KEY with chunks `cached` at the PoP and folds what was told. */
+/** Reads KEY with chunks `cached` at the PoP and folds the events of the read. */
 async function readAndFold(cached: number[], fault = false): Promise<ReadSummary> {
   const world = new FakeWorld();
   world.put(KEY, sampleBytes(10_000));

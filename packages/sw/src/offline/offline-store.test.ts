@@ -1,4 +1,4 @@
-/** What was read is there when nobody answers; what is kept stays within its bound. */
+/** Objects that were read are there when no PoP or region answers. The store stays within its bound. */
 import { createHash } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -42,7 +42,7 @@ function unplug(world: FakeWorld): void {
   for (const region of world.regions) region.fault = "down";
 }
 
-/** The client of a worker that was started anew, on the same storage. */
+/** The client of a restarted worker, on the same storage. */
 function restarted(world: FakeWorld, cache: FakeCache): ObjectClient {
   return world.client({}, storeOn(cache));
 }

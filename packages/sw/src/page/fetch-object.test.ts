@@ -12,7 +12,7 @@ async function whole(world: FakeWorld, response: Promise<Response>): Promise<Uin
   return new Uint8Array(bytes);
 }
 
-/** What tells an answer of our worker from others. */
+/** Distinguishes an answer of our worker from others. */
 const OURS = { "x-agarose-read": "edge" };
 
 /** A page under a service worker that answers so. */

@@ -44,7 +44,8 @@ export const WORKER_URL_DEFAULT = "/agarose-sw.js?config=/agarose.json";
  * where it was registered before.
  *
  * @throws CONFIG_INVALID when service workers are missing (an insecure origin, private browsing), when the worker's
- *   configuration is unsound, or when its file cannot be registered; READ_TIMEOUT when it does not take control in time.
+ *   configuration is unsound, or when its file cannot be registered; READ_TIMEOUT when it does not take control in
+ *   time.
  */
 export async function register(
   url: string = WORKER_URL_DEFAULT,

@@ -1,4 +1,4 @@
-/** Bodies that break off, and how they go on. */
+/** Bodies that break off, and how they continue. */
 import { expect, test, vi } from "vitest";
 import { resumedResponse, type Reopen } from "./resumed-response.ts";
 import { sampleBytes } from "../../test/fake-world.ts";

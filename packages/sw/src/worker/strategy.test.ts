@@ -25,7 +25,7 @@ function handle(path: string, plugins: StrategyPlugin[] = [], init: RequestInit 
   return { response: world.clock.settle(response), body: () => world.clock.settle(body()), done, kept };
 }
 
-/** Notes the hooks that are called, with what they are told. */
+/** Notes the hooks that are called, with their parameters. */
 function recorder(): { plugin: StrategyPlugin; called: [HookName, HookParam][] } {
   const called: [HookName, HookParam][] = [];
   const hooks = ["handlerWillStart", "requestWillFetch", "fetchDidSucceed", "fetchDidFail", "handlerDidError"] as const;

@@ -94,8 +94,8 @@ describe("a purge", () => {
     const version = await putCached(world, "page", content);
     const [{ errors }] = await Promise.all([purge({ keys: ["page"] }), world.pops.cron(POP)]);
     expect(errors).toEqual([]);
-    // The period may have begun first, and the purge waited for it; or last, and it caches anew what is as popular as
-    // before.
+    // The period may have begun first, and the purge waited for it. Or it began last, and it caches again what is as
+    // popular as before.
     const { objects } = (await world.status()).cache;
     const stored = (await (await world.kv()).get(`chunks:${version}:0`)) !== null;
     expect(objects.map(({ chunks, done }) => [chunks.length, done])).toEqual(stored ? [[4, 4]] : []);
@@ -119,7 +119,7 @@ describe("a purge", () => {
     ]);
     expect((await readObject(world, "photos/a")).kind).toBe("origin");
     // They are as popular as before, so the next period does not leave them half removed: it checks and promises them
-    // anew.
+    // again.
     await world.pops.cron(POP);
     expect((await promised()).filter(([, chunks]) => chunks === 0)).toEqual([]);
     expect((await world.status()).lastPeriod.errors).toEqual([]);

@@ -1,6 +1,6 @@
 /**
  * A period among peers: describe this PoP to them, wait for its turn, plan by what they hold, and report what changed.
- * After any failure the PoP goes on as if it were on its own.
+ * After any failure the PoP continues as if it were on its own.
  */
 import type { Clock, FetchPort } from "@agarose/core";
 import { withTimeout } from "../platform/async.ts";

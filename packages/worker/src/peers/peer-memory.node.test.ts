@@ -6,7 +6,7 @@ import { PeerMemory } from "./peer-memory.ts";
 import type { PeerMessage } from "./peer-message.ts";
 
 /**
- * A Durable Object's SQL interface over Node's own SQLite, as far as it is used: there is no other way to evict an
+ * The part of a Durable Object's SQL interface that is used, over Node's own SQLite: there is no other way to evict an
  * object.
  */
 function storage(database = new DatabaseSync(":memory:")): { sql: Sql; database: DatabaseSync } {

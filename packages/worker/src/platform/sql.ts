@@ -1,6 +1,6 @@
 /** What the Durable Objects keep in their SQLite: facts by name, and bytes of any length. */
 
-/** The part of a Durable Object's SQL storage that is used here; a test may stand in for it. */
+/** The part of a Durable Object's SQL storage that is used here; a test may replace it. */
 export interface Sql {
   exec<T extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]): { toArray(): T[] };
 }

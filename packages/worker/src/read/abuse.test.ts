@@ -15,7 +15,7 @@ import { MemoryBudget, READ_BYTES_MAX } from "./limits/memory-budget.ts";
 
 const SECONDS = 3_600;
 const STRIPE_BYTES = 4 * 1024 * 1024;
-/** Of 128 MB, less the 65 MiB that leases stand for, which this test does not allocate. */
+/** Of 128 MB, less the 65 MiB that leases represent, which this test does not allocate. */
 const HEAP_BYTES_MAX = 40 * 1024 * 1024;
 
 interface NodeProcess {

@@ -115,7 +115,7 @@ export class ManifestStore {
     await Promise.all(named.map((key) => this.#options.frontCache.delete(cacheName(key))));
   }
 
-  /** What expires later than anything does was noted by a clock that is ahead: how old it is, nobody knows. */
+  /** An entry beyond the longest term was noted by a clock that is ahead: its age is unknown, so it is not fresh. */
   #isFresh({ expiresMs }: Entry): boolean {
     const { ttlSeconds, now } = this.#options;
     const leftMs = expiresMs - now();

@@ -25,7 +25,7 @@ import type { MemoryLease } from "./limits/memory-budget.ts";
 import { keepAlive, pacedBody } from "./limits/paced-body.ts";
 import { costOf, readCost, withinReach, type ReadCost } from "./limits/subrequest-budget.ts";
 
-/** Two stripes of the default size, as far as the other reads of this isolate leave room. */
+/** Two stripes of the default size, within the room that the other reads of this isolate leave. */
 const WINDOW_BYTES = 8 * 1024 * 1024;
 /** Memory of a stripe while it is read, as a multiple of its data: more chunks than k, and the decoded stripe. */
 const STRIPE_MEMORY = 1.5;

@@ -1,5 +1,5 @@
 /**
- * Regions that deny this PoP access. Buckets that nobody may list answer 403 for a missing object, too, so only a row
+ * Regions that deny this PoP access. Buckets that may not be listed answer 403 for a missing object, too, so only a row
  * of denials without any success between them counts.
  */
 const DENIALS_MIN = 3;

@@ -103,7 +103,7 @@ test("counts up to the last write outlive an object that crashes half-way throug
   await untilSaved("crashed", (counts) => counts.length === 2);
   await before.count([["a", 4]]);
   await untilSaved("crashed", ([first]) => first?.[1] === 10);
-  // Only an object that has read its storage anew knows of this one, which shows that the old one is gone.
+  // Only an object that has read its storage again knows of this one, which shows that the old one is gone.
   const sql = await storage("crashed");
   await sql.exec(`UPDATE counts SET bytes = CAST('[["a",10],["b",1],["told",3]]' AS BLOB)`);
   await crash("crashed");

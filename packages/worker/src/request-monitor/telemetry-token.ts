@@ -30,7 +30,7 @@ const ASK_AGAIN_MS = 5_000;
 /** Tokens that are kept during a term: a busy client costs one HMAC a term. */
 const TOKENS_MAX = 10_000;
 
-/** Stands for the address of every client outside Cloudflare. */
+/** Replaces the address of every client outside Cloudflare. */
 const UNKNOWN_ADDRESS = "unknown";
 
 /** Issues and checks tokens. */

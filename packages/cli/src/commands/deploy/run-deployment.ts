@@ -20,7 +20,7 @@ export interface DeploymentOptions {
 export interface TakenStep {
   readonly step: Step;
   readonly command: string;
-  /** `told`: printed only; a dry run takes builds alone. */
+  /** A step that is not `done` is only printed: a dry run takes builds alone. */
   readonly outcome: "done" | "told";
 }
 

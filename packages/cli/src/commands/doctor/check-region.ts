@@ -16,7 +16,7 @@ const RANGE_BYTES = 8;
 const STREAM_BYTES = 200_000;
 const OTHER_ETAG = `"${"0".repeat(32)}"`;
 const TIMEOUT_MS = 10_000;
-/** Stands for any origin. CORS for the app's own origin alone is checked with --origin. */
+/** Represents any origin. --origin checks CORS for the app's own origin alone. */
 const ORIGIN_DEFAULT = "https://doctor.agarose.invalid";
 /** Readable by scripts only when the bucket exposes them. */
 const HEADERS_TO_EXPOSE = ["content-length", "content-range", "etag"];

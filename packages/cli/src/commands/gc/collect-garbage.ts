@@ -102,7 +102,7 @@ async function cleanKey(
 ): Promise<void> {
   const { key, chunks, marks } = group;
   const { removes, nowMs, olderThanMs } = search;
-  // Whoever wrote a manifest: what it names is kept.
+  // Uploads that any manifest names are kept, whichever writer it is from.
   const named = new Set(regions.flatMap(({ record }) => (record && !isTombstone(record) ? record.upload : [])));
   const garbage = [...uploadsOf(chunks)].filter(([upload]) => !named.has(upload));
   for (const [upload, objects] of garbage) {

@@ -6,7 +6,7 @@ import { excess, latencyBound } from "./latency-bound.ts";
 import type { QueueMoments, Server } from "./latency-bound.ts";
 import type { SproutFile } from "./files.ts";
 
-/** Stands in for the infinite time of an overloaded queue, so that options can be compared. */
+/** Replaces the infinite time of an overloaded queue, so that options can be compared. */
 const SLOW_SECONDS = 1e9;
 
 /**

@@ -1,4 +1,4 @@
-/** Which objects keys name now, as far as the limits of an invocation allow to look. */
+/** Which objects keys name now. The limits of an invocation bound how many keys it looks up. */
 import { toAgaroseError, type Manifest } from "@agarose/core";
 import { CONNECTIONS_MAX } from "../../platform/connections.ts";
 import { inParallel } from "../../platform/async.ts";

@@ -131,7 +131,7 @@ function planned(policy: string, delta: number, world: World): Kept {
 }
 
 const POLICIES = ["agar", "exact", "online", "lfu", "lru", "sprout", "adaptive", "gdsf", "w-tinylfu"];
-/** These choose chunks anew in each period; others leave an object alone, and the simulator its chunks, for longer. */
+/** These choose chunks again in each period; others leave an object alone, and the simulator its chunks, for longer. */
 const CHOOSE_EACH_PERIOD = ["agar", "exact", "lfu"];
 const CASES = POLICIES.flatMap((policy) => [
   { policy, delta: 0, objects: "objects of one size", bytes: 900_000 },

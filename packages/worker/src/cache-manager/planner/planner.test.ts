@@ -33,7 +33,7 @@ const cachedEntry = (object: ObjectShape, chunks: readonly number[]): [string, L
   return [version, { version, key, stripes, chunkBytes, chunks, target: chunks, done: stripes }];
 };
 
-/** Plans by an exact policy unless told otherwise, of objects asked for so many times. */
+/** Plans objects asked for so many times, by an exact policy unless `options` name another. */
 const plan = (
   asked: readonly (readonly [ObjectShape, number])[],
   options: Partial<PlannerOptions> = {},

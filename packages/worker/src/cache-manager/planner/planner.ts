@@ -105,7 +105,7 @@ export class Planner {
     if (state?.policy === options.policy) this.#snapshot = state.snapshot;
   }
 
-  /** Keys of what was planned and is not in the cache yet: worth looking up although nobody asked for them. */
+  /** Keys of what was planned and is not in the cache yet: worth looking up even without requests for them. */
   unsettled(ledger: ReadonlyMap<string, LedgerEntry>): string[] {
     return this.#kept().flatMap((slot) => {
       const { key, version } = this.#cache.at(slot)!.object;

@@ -4,7 +4,7 @@ import { emptyObjectCases, mediaProbes, rangeCases, type RangeCase } from "@agar
 import { randomBytes, startWorld, type TestWorld } from "../../../test/world.ts";
 
 const BYTES = 150_001;
-/** Stands for the object's own tag and date, which are known only once it has been put. */
+/** Represents the object's own tag and date, which are known only once it has been put. */
 const PLACEHOLDER = { bytes: BYTES, etag: '"this"', lastModified: "Sun, 06 Nov 1994 08:49:37 GMT" };
 
 const content = randomBytes(BYTES);

@@ -18,7 +18,7 @@ import { invocationOf, pathOf, type AppEnv } from "../http.ts";
 import { planFor } from "./plans.ts";
 
 const PREFIX = "/v1/read/";
-/** Stripes that are read ahead of the client, as far as other reads leave room. */
+/** Stripes that are read ahead of the client, within the room that other reads leave. */
 const STRIPES_AHEAD = 3;
 const EMPTY = new Uint8Array(0);
 

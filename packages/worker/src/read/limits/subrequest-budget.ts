@@ -52,7 +52,7 @@ function stripesWithin(cost: ReadCost, subrequests: number): number {
 }
 
 /**
- * Returns the answer as far as one invocation can give it. A range may be answered in part (RFC 9110, 15.3.7:
+ * Returns the answer, shortened to what one invocation can give. A range may be answered in part (RFC 9110, 15.3.7:
  * Content-Range says which part). Throws OBJECT_TOO_LARGE for a whole object that takes more subrequests.
  */
 export function withinReach(

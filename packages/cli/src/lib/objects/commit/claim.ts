@@ -1,8 +1,8 @@
 /**
  * Claims: how a writer makes a generation of a key its own, so that equal generations mean equal manifests.
  *
- * Whoever creates the claim in a majority of the regions has the generation. Two majorities overlap, and only one
- * conditional write of a name succeeds, so no second writer can have it.
+ * The writer that creates the claim in a majority of the regions has the generation. Two majorities overlap, and only
+ * one conditional write of a name succeeds, so no second writer can have it.
  */
 import { AgaroseError } from "@agarose/core";
 import type { Store } from "../../store/store.ts";
