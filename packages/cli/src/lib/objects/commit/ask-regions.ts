@@ -17,7 +17,7 @@ export type Outcome<T> =
 
 /** How long to wait. */
 export interface Patience {
-  /** So many successes suffice; the other tasks then get as long again, twice, but at least a second. */
+  /** So many successes suffice; the other tasks then get as long again, twice, but at least 2.5 seconds. */
   readonly enough: number;
   /** The longest wait of all. Default 30 seconds. */
   readonly limitMs?: number;
@@ -29,7 +29,8 @@ interface AskContext {
   readonly breaker: Breaker;
 }
 
-const GRACE_MS_MIN = 1_000;
+/** A region on the other side of the world takes over a second when its connection is new. */
+const GRACE_MS_MIN = 2_500;
 const LIMIT_MS_DEFAULT = 30_000;
 const OPEN_MS = 30_000;
 
