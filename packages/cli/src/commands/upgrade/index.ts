@@ -49,7 +49,7 @@ async function upgrade(keys: readonly string[], options: UpgradeOptions): Promis
 
 async function upgradeOne(key: string, context: CommandContext, breaker: Breaker): Promise<Outcome> {
   try {
-    // Format 1 has no signatures, so whoever upgrades vouches for what is there.
+    // Format 1 has no signatures, so the operator of an upgrade vouches for the content.
     const writing = writeContextOf({ ...context, breaker, nowMs: Date.now, trust: acceptUnsigned });
     const survey = await surveyRegions(key, writing);
     const { newest } = survey;
