@@ -49,13 +49,16 @@ const INVALID_CODES: ReadonlySet<string> = new Set([
 /**
  * Reads the manifest of a key in every region. It waits for a majority, and a little for the rest.
  *
- * @throws NO_QUORUM when no majority answers, CREDENTIALS_REFUSED when that is the reason, MANIFEST_NEWER when only a
- *   newer program can read what is there.
+ * @throws NO_QUORUM when no majority answers, CREDENTIALS_REFUSED when a region refuses the keys, MANIFEST_NEWER when
+ *   only a newer program can read what is there.
  */
 export async function surveyRegions(key: string, context: SurveyContext): Promise<Survey> {
   const regions = await surveyAll(key, context);
   const unreachable = regions.filter(({ state }) => state === "unreachable");
   const needed = majorityOf(regions);
+  // Waiting does not mend wrong keys, so they are no outage that a majority may outvote.
+  const refused = unreachable.find(({ problem }) => problem?.code === "CREDENTIALS_REFUSED");
+  if (refused) throw refused.problem!;
   if (regions.length - unreachable.length < needed) throw noQuorum(key, unreachable, regions.length, needed);
   const newest = newestOf(regions);
   const newer = regions.find(({ problem }) => problem?.code === "MANIFEST_NEWER");
@@ -128,8 +131,6 @@ function unusable(cause: unknown): { state: "invalid" | "untrusted"; problem: Ag
 
 function noQuorum(key: string, unreachable: readonly RegionManifest[], all: number, needed: number): AgaroseError {
   const problems = unreachable.map(({ problem }) => problem!);
-  const refused = problems.find(({ code }) => code === "CREDENTIALS_REFUSED");
-  if (refused) return refused;
   return new AgaroseError(
     "NO_QUORUM",
     `${all - unreachable.length} of ${all} regions answered for ${JSON.stringify(key)}, ${needed} are needed: ` +
