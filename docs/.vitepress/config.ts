@@ -52,6 +52,7 @@ export default defineConfig({
         "caching-and-policies",
         "peers",
         "security",
+        "guarantees",
         "limits",
       ]),
       section("Internals", "internals", [
