@@ -75,8 +75,8 @@ async function rewriteChunks(
   { codec, encoder }: RepairContext,
   context: WriteContext,
 ): Promise<void> {
-  const { stores, signal } = context;
-  const file = new ObjectReader(manifest, { stores, codec, signal });
+  const { stores, signal, clock, random } = context;
+  const file = new ObjectReader(manifest, { stores, codec, signal, clock, random });
   try {
     await uploadChunks({
       key: manifest.key,

@@ -10,10 +10,12 @@ import {
   RegionSource,
   systemClock,
   type ByteRange,
+  type Clock,
   type Codec,
   type LatencyEstimate,
   type Manifest,
   type ObjectRead,
+  type Random,
   type ReadReport,
 } from "@agarose/core";
 import { nodeSha256 } from "./sha256.ts";
@@ -26,6 +28,10 @@ export interface GetContext {
   readonly codec: () => Promise<Codec>;
   readonly signal: AbortSignal;
   readonly onBytes?: (bytes: number) => void;
+  /** Timers of hedged requests. Default: the system's. */
+  readonly clock?: Clock;
+  /** Spreads requests over sources that are equally near. Default: `Math.random`. */
+  readonly random?: Random;
 }
 
 /**
@@ -60,22 +66,22 @@ export async function getObject(
 export function openObject(
   manifest: Manifest,
   range: ByteRange | undefined,
-  { stores, codec, signal }: GetContext,
+  { stores, codec, signal, clock = systemClock, random = Math.random }: GetContext,
 ): Promise<ObjectRead> {
   return openRead({
     manifest,
-    sources: sourcesOf(manifest, stores),
+    sources: sourcesOf(manifest, stores, clock),
     codec,
-    clock: systemClock,
+    clock,
     sha256: nodeSha256,
-    random: Math.random,
+    random,
     signal,
     ...(range && { range }),
   });
 }
 
 /** One source per region that holds chunks of the object. Each learns its latency during the read. */
-function sourcesOf(manifest: Manifest, stores: readonly Store[]): RegionSource[] {
+function sourcesOf(manifest: Manifest, stores: readonly Store[], clock: Clock): RegionSource[] {
   const fetch = storeFetch(stores);
   return [...new Set(manifest.placement)].map((name) => {
     let latency: LatencyEstimate | undefined;
@@ -84,7 +90,7 @@ function sourcesOf(manifest: Manifest, stores: readonly Store[]): RegionSource[]
       region: { name, url: storeUrl(name) },
       latency: () => latency ?? LATENCY_UNKNOWN,
       fetch,
-      clock: systemClock,
+      clock,
       onLatency: (ms) => {
         if (Number.isFinite(ms)) latency = observeLatency(latency, ms);
       },

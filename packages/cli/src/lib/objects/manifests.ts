@@ -3,16 +3,17 @@
  */
 import {
   acceptUnsigned,
-  systemSha256,
   AgaroseError,
   findManifest,
   LATENCY_UNKNOWN,
   systemClock,
   toAgaroseError,
+  type Clock,
   type Manifest,
   type SignatureCheck,
 } from "@agarose/core";
 import type { Store } from "../store/store.ts";
+import { nodeSha256 } from "./sha256.ts";
 import { storeFetch, storeUrl } from "../store/stores.ts";
 
 /** Reads the current manifest of a key. Throws what `findManifest` throws, or CREDENTIALS_REFUSED. */
@@ -21,6 +22,7 @@ export async function readManifest(
   stores: readonly Store[],
   signal: AbortSignal,
   trust: SignatureCheck = acceptUnsigned,
+  clock: Clock = systemClock,
 ): Promise<Manifest> {
   let refused: AgaroseError | undefined;
   const fetch = storeFetch(stores);
@@ -33,8 +35,8 @@ export async function readManifest(
           if (cause.code === "CREDENTIALS_REFUSED") refused ??= cause;
           throw cause;
         }),
-      clock: systemClock,
-      sha256: systemSha256,
+      clock,
+      sha256: nodeSha256,
       trust,
       signal,
     });

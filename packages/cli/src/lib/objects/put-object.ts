@@ -15,7 +15,6 @@ import {
   roundRobin,
   sealManifest,
   stripeCount,
-  systemSha256,
   type Manifest,
   type ManifestDraft,
 } from "@agarose/core";
@@ -26,6 +25,7 @@ import { writeRecord } from "./commit/manifest-write.ts";
 import { holds, surveyRegions, type Survey } from "./commit/region-survey.ts";
 import { enqueueRepair } from "./commit/repair-queue.ts";
 import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "./commit/write-context.ts";
+import { nodeSha256 } from "./sha256.ts";
 import { hashFile } from "./upload/file-hash.ts";
 import type { Source, SourceReader } from "./upload/file-source.ts";
 import type { Encoder } from "./upload/stripe-encoder.ts";
@@ -136,11 +136,7 @@ async function storeNew(
         missing = uploaded.missing;
       },
       seal: (generation, modified) =>
-        sealManifest(
-          draftManifest(draft, { generation, upload, modified, missing, hashes }),
-          systemSha256,
-          context.sign,
-        ),
+        sealManifest(draftManifest(draft, { generation, upload, modified, missing, hashes }), nodeSha256, context.sign),
     },
     context,
   );

@@ -11,8 +11,8 @@ import {
   stripeCount,
   stripeShape,
   systemClock,
-  systemSha256,
   toAgaroseError,
+  type Clock,
   type FetchedResponse,
   type Manifest,
   type ManifestRecord,
@@ -21,6 +21,7 @@ import {
 import { mapPool } from "../pool.ts";
 import type { Store } from "../store/store.ts";
 import { Breaker } from "./commit/ask-regions.ts";
+import { nodeSha256 } from "./sha256.ts";
 import { newestOf, surveyAll, type RegionManifest } from "./commit/region-survey.ts";
 
 /** What is stored of an object, and what is wrong with it. */
@@ -70,6 +71,8 @@ export interface VerifyContext {
   readonly trust?: SignatureCheck;
   /** Whether to look at lengths only, without reading the chunks. */
   readonly quick?: boolean;
+  /** Timers of deadlines. Default: the system's. */
+  readonly clock?: Clock;
 }
 
 /** Reads everything of `key`. Throws only when the caller aborts. */
@@ -117,11 +120,11 @@ export async function verifyObject(key: string, context: VerifyContext): Promise
 /** Reads the manifest of every region. The newest trusted one, or a tombstone, is what the object should be. */
 export async function checkManifests(
   key: string,
-  { stores, signal, trust = acceptUnsigned }: Omit<VerifyContext, "quick">,
+  { stores, signal, trust = acceptUnsigned, clock = systemClock }: Omit<VerifyContext, "quick">,
 ): Promise<{ newest: ManifestRecord | undefined; verdicts: ManifestVerdict[] }> {
-  const breaker = new Breaker(systemClock);
+  const breaker = new Breaker(clock);
   // Nothing else waits for the answers, so a slow region gets its time.
-  const regions = await surveyAll(key, { stores, signal, trust, clock: systemClock, breaker }, stores.length);
+  const regions = await surveyAll(key, { stores, signal, trust, clock, breaker }, stores.length);
   const newest = newestOf(regions);
   return { newest, verdicts: regions.map((region) => verdictOf(region, newest)) };
 }
@@ -190,7 +193,7 @@ async function hashShards(
       filled += taken.length;
       at += taken.length;
       if (filled < shard.length) break;
-      const hash = Buffer.from(await hashShard(shard, manifest.blockBytes, systemSha256));
+      const hash = Buffer.from(await hashShard(shard, manifest.blockBytes, nodeSha256));
       if (!hash.equals(chunkHash(manifest, stripe, chunk))) corrupt.push(stripe);
       stripe++;
       filled = 0;

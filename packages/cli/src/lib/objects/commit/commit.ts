@@ -3,7 +3,8 @@
  *
  * Before a majority has it, readers may see either version. After it, every later writer sees it.
  */
-import { AgaroseError, sealManifest, systemSha256, type Manifest, type ManifestRecord } from "@agarose/core";
+import { AgaroseError, sealManifest, type Manifest, type ManifestRecord } from "@agarose/core";
+import { nodeSha256 } from "../sha256.ts";
 import { claimGeneration, removeClaims } from "./claim.ts";
 import { rollBack, writeRecord, type RegionWrite } from "./manifest-write.ts";
 import { surveyRegions, type RegionManifest, type Survey } from "./region-survey.ts";
@@ -79,7 +80,7 @@ export async function commitRecord<T extends ManifestRecord>(
 export function commitAgain(manifest: Manifest, survey: Survey, context: WriteContext): Promise<Commit<Manifest>> {
   const { hashesRoot: _root, hashesSha256: _sha256, version: _version, signature: _signature, ...content } = manifest;
   const seal = (generation: number, modified: string): Promise<Manifest> =>
-    sealManifest({ ...content, generation, modified }, systemSha256, context.sign);
+    sealManifest({ ...content, generation, modified }, nodeSha256, context.sign);
   return commitRecord({ key: manifest.key, upload: context.newUpload(), survey, seal }, context);
 }
 

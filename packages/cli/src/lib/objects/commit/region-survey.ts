@@ -7,12 +7,12 @@ import {
   parseManifest,
   readChecked,
   refuseTooLarge,
-  systemSha256,
   toAgaroseError,
   type ManifestRecord,
   type SignatureCheck,
 } from "@agarose/core";
 import type { Store } from "../../store/store.ts";
+import { nodeSha256 } from "../sha256.ts";
 import { askRegions } from "./ask-regions.ts";
 import { majorityOf, type WriteContext } from "./write-context.ts";
 
@@ -102,7 +102,7 @@ export async function readRegion(
   try {
     const bytes = await readChecked(response, refuseTooLarge);
     try {
-      const record = await parseManifest(bytes, { key, trust, sha256: systemSha256 });
+      const record = await parseManifest(bytes, { key, trust, sha256: nodeSha256 });
       return { ...found, state: "sound", record, bytes };
     } catch (error) {
       return { ...found, ...unusable(error), bytes };
