@@ -29,7 +29,7 @@ export const CACHE_VARIABLES = {
     POLICIES,
     "adaptive",
   ),
-  FUNCTIONAL: flag("Whether to cache new parity rows (functional chunks) instead of copies of stored chunks."),
+  FUNCTIONAL: flag("Whether to cache new parity rows (functional chunks) instead of copies of stored chunks.", true),
   BUDGET_USD_PER_PERIOD: amount(
     "What KV operations of one period may cost; the rest waits. Empty: no limit.",
     Infinity,

@@ -6,10 +6,10 @@ const settingsOf = (vars: Partial<Record<keyof typeof VARIABLES, string>> = {}) 
   parseSettings({ POP: "fra", REGIONS, ...vars });
 
 describe("the variables of the cache manager", () => {
-  test("have defaults: the adaptive policy, copies of chunks, Cloudflare's prices, no limit", () => {
+  test("have defaults: the adaptive policy, functional chunks, Cloudflare's prices, no limit", () => {
     expect(settingsOf()).toMatchObject({
       policy: "adaptive",
-      functional: false,
+      functional: true,
       delta: 1,
       spending: { writeUsdPerMillion: 5, readUsdPerMillion: 0.5, usdPerPeriod: Infinity, usdPerMonth: Infinity },
     });

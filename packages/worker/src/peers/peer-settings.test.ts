@@ -22,6 +22,7 @@ describe("the peers of a PoP", () => {
   test.each([
     ["without a list", undefined, KEY],
     ["with an empty list", "[]", KEY],
+    ["with `off`", "off", KEY],
     ["with itself alone in the list", JSON.stringify([{ name: "fra", url: "https://fra.example" }]), KEY],
     ["without a key", LIST, undefined],
   ])("are none %s", (_, list, key) => {

@@ -38,16 +38,26 @@ const peerList = v.pipe(
   v.check((all) => new Set(all.map(({ name }) => name)).size === all.length, "names a PoP twice"),
 );
 
+const peers = json(
+  "The PoPs to cooperate with, each with `name` and `url`; one list for all PoPs, as a PoP ignores its own name. " +
+    "`agarose deploy` writes it. `off`: the PoP stays on its own.",
+  'JSON list of PoPs, or "off"',
+  peerList,
+  { fallback: "[]" },
+);
+
 /** The variables of this room. */
 export const POP_VARIABLES = {
   POP: requiredText("The name of this PoP."),
-  PEERS: json(
-    "The PoPs to cooperate with, each with `name` and `url`; one list for all PoPs, as a PoP ignores its own name.",
-    "JSON list of PoPs",
-    peerList,
-    { fallback: "[]" },
-  ),
-  PEER_KEY: secret("The secret that all peers share; without it the PoP is on its own."),
+  PEERS: {
+    ...peers,
+    schema: v.pipe(
+      v.optional(v.string(), ""),
+      v.transform((text): string | undefined => (text === "off" ? "[]" : text)),
+      peers.schema,
+    ),
+  },
+  PEER_KEY: secret("The secret that all peers share, which `agarose deploy` makes; without it the PoP is on its own."),
 };
 
 /** Checks the variables of this room. Throws CONFIG_INVALID. */

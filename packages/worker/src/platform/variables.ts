@@ -80,14 +80,14 @@ export function choice<T extends string>(description: string, choices: readonly 
   return { schema, description, type: `one of ${choices.join(", ")}`, default: fallback };
 }
 
-/** "true" or "false"; "false" by default. */
-export function flag(description: string): Variable<boolean> {
+/** "true" or "false". */
+export function flag(description: string, fallback: boolean): Variable<boolean> {
   const schema = v.pipe(
-    v.optional(v.string(), "false"),
+    v.optional(v.string(), String(fallback)),
     v.picklist(["true", "false"], ({ input }) => `is ${JSON.stringify(input)}: "true" or "false" is expected`),
     v.transform((text) => text === "true"),
   );
-  return { schema, description, type: '"true" or "false"', default: "false" };
+  return { schema, description, type: '"true" or "false"', default: String(fallback) };
 }
 
 /** Shorter secrets can be guessed. */

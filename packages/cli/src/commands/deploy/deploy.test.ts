@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { planDeployment, withNamespaceId, type PopEnvironment } from "./deployment.ts";
+import { peerSteps, withPeers } from "./peers.ts";
 import { runDeployment } from "./run-deployment.ts";
 import { readEnvironments, type Wrangler } from "./wrangler.ts";
 import { runAgarose, spawnAgarose } from "../../../test/world.ts";
@@ -29,11 +30,16 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 class FakeWrangler {
   readonly calls: { args: readonly string[]; input: string | undefined }[] = [];
   readonly namespaces: { id: string; title: string }[] = [{ id: "f".repeat(32), title: "of-something-else" }];
+  /** Names of the secrets, by PoP; PoPs without an entry are not deployed. */
+  readonly secrets = new Map<string, Set<string>>();
   fails = (_args: readonly string[]): boolean => false;
 
   readonly run: Wrangler = async (args, input) => {
     this.calls.push({ args, input });
     if (this.fails(args)) return { code: 1, stdout: "", stderr: "Authentication error [code: 10000]" };
+    const pop = args[args.indexOf("--env") + 1]!;
+    if (args[0] === "deploy" && !args.includes("--dry-run") && !this.secrets.has(pop)) this.secrets.set(pop, new Set());
+    if (args[0] === "secret") return this.#secret(args[1]!, pop, input);
     if (args.includes("list")) return { code: 0, stdout: JSON.stringify(this.namespaces), stderr: "" };
     if (args.includes("create")) {
       const digit = this.namespaces.length.toString(16);
@@ -41,17 +47,33 @@ class FakeWrangler {
     }
     return { code: 0, stdout: "", stderr: "" };
   };
+
+  #secret(verb: string, pop: string, input = "{}"): { code: number; stdout: string; stderr: string } {
+    const own = this.secrets.get(pop);
+    if (!own) return { code: 1, stdout: "", stderr: "This Worker does not exist on your account." };
+    for (const name of Object.keys(JSON.parse(input) as object)) own.add(name);
+    const listed = [...own].map((name) => ({ name, type: "secret_text" }));
+    return { code: 0, stdout: verb === "list" ? JSON.stringify(listed) : "", stderr: "" };
+  }
 }
 
 const SECRETS = { ADMIN_TOKEN: "sesame-sesame-sesame" };
 
-async function deploy(wrangler: FakeWrangler, pops?: string[]): Promise<string[]> {
-  const steps = planDeployment(await readEnvironments(config, pops), Object.keys(SECRETS));
+async function deploy(
+  wrangler: FakeWrangler,
+  pops?: string[],
+  addresses: Parameters<typeof peerSteps>[2] = [],
+): Promise<string[]> {
+  const chosen = await readEnvironments(config, pops);
+  const names = chosen.map(({ name }) => name);
+  const peers = peerSteps(await readEnvironments(config), names, addresses, false);
+  const steps = planDeployment(chosen, Object.keys(SECRETS), peers);
   const taken = await runDeployment(steps, {
     config,
     wrangler: wrangler.run,
     secrets: SECRETS,
     dryRun: false,
+    newSecret: () => `key ${wrangler.calls.length}`,
     onStep() {},
   });
   return taken.map(({ step }) => `${step.kind} ${step.pop}`);
@@ -135,6 +157,84 @@ describe("with an account", () => {
     });
     const deployed = wrangler.calls.filter(({ args }) => args[0] === "deploy" && !args.includes("--dry-run"));
     expect(deployed.map(({ args }) => args[2])).toEqual(["fra", "lhr"]);
+  });
+});
+
+describe("cooperation", () => {
+  const addresses = ["fra", "lhr", "iad"].map((name) => ({ name, url: `https://${name}.example` }));
+  const listOf = async (pop: string): Promise<unknown> =>
+    (await readEnvironments(config, [pop]))[0]!.vars["PEERS"] as string;
+  const keysSet = ({ calls }: FakeWrangler): [pop: string, key: string][] =>
+    calls
+      .filter(({ args, input }) => args[1] === "bulk" && input!.includes("PEER_KEY"))
+      .map(({ args, input }) => [args[3]!, (JSON.parse(input!) as { PEER_KEY: string }).PEER_KEY]);
+
+  test("a deployment writes the list of PoPs into every environment and gives all one new key", async () => {
+    const wrangler = new FakeWrangler();
+    const steps = await deploy(wrangler, undefined, addresses);
+    expect(steps.filter((step) => step.startsWith("peer"))).toEqual([
+      "peers fra",
+      "peers lhr",
+      "peers iad",
+      "peer-key fra,lhr,iad",
+    ]);
+    for (const { name } of addresses) expect(JSON.parse(String(await listOf(name)))).toEqual(addresses);
+    const keys = keysSet(wrangler);
+    expect(keys.map(([pop]) => pop)).toEqual(["fra", "lhr", "iad"]);
+    expect(new Set(keys.map(([, key]) => key)).size).toBe(1);
+  });
+
+  test("a second deployment changes neither list nor key", async () => {
+    const wrangler = new FakeWrangler();
+    await deploy(wrangler, undefined, addresses);
+    const text = await readFile(config, "utf8");
+    const before = wrangler.calls.length;
+    expect((await deploy(wrangler, undefined, addresses)).filter((step) => step.startsWith("peers"))).toEqual([]);
+    expect(await readFile(config, "utf8")).toBe(text);
+    expect(wrangler.calls.slice(before).some(({ input }) => input?.includes("PEER_KEY"))).toBe(false);
+  });
+
+  test("a PoP that joins gets a key with those that are deployed already, and not one that is not", async () => {
+    const wrangler = new FakeWrangler();
+    await deploy(wrangler, ["fra"], addresses);
+    expect(keysSet(wrangler).map(([pop]) => pop)).toEqual(["fra"]);
+    await deploy(wrangler, ["lhr"], addresses);
+    const keys = keysSet(wrangler).slice(1);
+    expect(keys.map(([pop]) => pop)).toEqual(["lhr", "fra"]);
+    expect(new Set(keys.map(([, key]) => key)).size).toBe(1);
+  });
+
+  test('PEERS = "off" keeps a PoP on its own and off the list of the others', async () => {
+    const text = await readFile(config, "utf8");
+    await writeFile(config, withPeers(text, "lhr", "off").replace(/^PEERS = 'off'$/m, 'PEERS = "off"'));
+    const wrangler = new FakeWrangler();
+    await deploy(wrangler, undefined, addresses);
+    expect(await listOf("lhr")).toBe("off");
+    expect(JSON.parse(String(await listOf("fra")))).toEqual(addresses.filter(({ name }) => name !== "lhr"));
+    expect(keysSet(wrangler).map(([pop]) => pop)).toEqual(["fra", "iad"]);
+  });
+
+  test("one PoP, or a configuration without PoPs, cooperates with none, and the second is said", async () => {
+    const all = await readEnvironments(config);
+    const names = all.map(({ name }) => name);
+    expect(peerSteps(all.slice(0, 1), ["fra"], [], false)).toEqual({ lists: [], keys: [], warnings: [] });
+    const { lists, keys, warnings } = peerSteps(all, names, [], false);
+    expect([lists, keys]).toEqual([[], []]);
+    expect(warnings).toEqual([expect.stringContaining("fra, lhr, iad will not cooperate")]);
+  });
+
+  test("a key that is given is set as given", async () => {
+    const all = await readEnvironments(config);
+    expect(peerSteps(all, ["fra"], addresses, true)).toMatchObject({ keys: [], lists: [{}, {}, {}] });
+  });
+
+  test("a list is written over one of several lines, or added, in the section of its PoP alone", () => {
+    const toml = "[env.a.vars]\nPOP = \"a\"\nPEERS = '''\n[\n[x]\n]'''\nX = 1\n[env.b.vars]\nPOP = \"b\"\n";
+    expect(withPeers(toml, "a", "[1]")).toBe(
+      '[env.a.vars]\nPOP = "a"\nPEERS = \'[1]\'\nX = 1\n[env.b.vars]\nPOP = "b"\n',
+    );
+    expect(withPeers(toml, "b", "[1]")).toBe(toml.replace('POP = "b"', "PEERS = '[1]'\nPOP = \"b\""));
+    expect(() => withPeers(toml, "c", "[1]")).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
   });
 });
 

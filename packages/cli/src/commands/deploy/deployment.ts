@@ -17,8 +17,24 @@ export interface PopEnvironment {
 export type Step =
   /** Creates a KV namespace, or finds it by its title, and writes its id over `placeholder` in wrangler.toml. */
   | { readonly kind: "namespace"; readonly pop: string; readonly title: string; readonly placeholder: string }
+  /** Writes PEERS into wrangler.toml. */
+  | { readonly kind: "peers"; readonly pop: string; readonly list: string }
   | { readonly kind: "build" | "deploy"; readonly pop: string }
-  | { readonly kind: "secrets"; readonly pop: string; readonly names: readonly string[] };
+  | { readonly kind: "secrets"; readonly pop: string; readonly names: readonly string[] }
+  /** Makes the key of the PoPs `pop`, joined by commas, unless all have one. Deployed `others` share it. */
+  | { readonly kind: "peer-key"; readonly pop: string; readonly others: readonly string[] };
+
+/** The cooperation of the PoPs that are deployed. */
+export interface PeerSteps {
+  /** What to write into wrangler.toml, before anything is built. */
+  readonly lists: readonly Step[];
+  /** The common key, once the PoPs are deployed. */
+  readonly keys: readonly Step[];
+  readonly warnings: readonly string[];
+}
+
+/** A step that is one command of Wrangler. */
+export type WranglerStep = Exclude<Step, { kind: "peers" | "peer-key" }>;
 
 export const SECRETS = [
   "ADMIN_TOKEN",
@@ -33,32 +49,42 @@ const CACHE_BINDING = "CHUNKS";
 const OBJECT_BINDINGS = ["REQUEST_MONITOR", "POP_STATE", "PEER_STATE"];
 
 /**
- * The steps for `pops`: namespaces, then all builds, so that a failed build deploys nothing, then the Worker and the
- * secrets of each PoP.
+ * The steps for `pops`: namespaces and peers, then all builds, so that a failed build deploys nothing, then the Worker
+ * and the secrets of each PoP, and last the key that they share.
  *
  * @param secrets names of those to set.
  * @throws CONFIG_INVALID for an environment that is not a PoP.
  */
-export function planDeployment(pops: readonly PopEnvironment[], secrets: readonly string[]): Step[] {
+export function planDeployment(
+  pops: readonly PopEnvironment[],
+  secrets: readonly string[],
+  peers: Pick<PeerSteps, "lists" | "keys"> = { lists: [], keys: [] },
+): Step[] {
   for (const pop of pops) checkPop(pop);
   checkShared(pops);
   return [
     ...pops.flatMap((pop) => namespaceStep(pop)),
+    ...peers.lists,
     ...pops.map(({ name }): Step => ({ kind: "build", pop: name })),
     ...pops.flatMap(({ name }): Step[] => [
       { kind: "deploy", pop: name },
       ...(secrets.length > 0 ? [{ kind: "secrets", pop: name, names: secrets } as const] : []),
     ]),
+    ...peers.keys,
   ];
 }
 
 /** The command line of a step. Secrets go to stdin and are never shown. */
 export function commandOf(step: Step, config: string): string {
+  if (step.kind === "peers") return `write PEERS of ${step.pop} into ${config}: ${step.list}`;
+  if (step.kind === "peer-key") {
+    return `wrangler secret bulk --env ${step.pop} --config ${config}  # stdin: PEER_KEY, a new one unless all have one`;
+  }
   return `wrangler ${argumentsOf(step, config).join(" ")}${step.kind === "secrets" ? "  # stdin: " + step.names.join(", ") : ""}`;
 }
 
 /** The arguments for Wrangler. A build writes nothing that outlives it. */
-export function argumentsOf(step: Step, config: string, outdir?: string): string[] {
+export function argumentsOf(step: WranglerStep, config: string, outdir?: string): string[] {
   if (step.kind === "namespace") return ["kv", "namespace", "create", step.title, "--config", config];
   if (step.kind === "secrets") return ["secret", "bulk", "--env", step.pop, "--config", config];
   const build = step.kind === "build" ? ["--dry-run", ...(outdir === undefined ? [] : ["--outdir", outdir])] : [];

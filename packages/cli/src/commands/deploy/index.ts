@@ -1,6 +1,7 @@
 /**
  * `agarose deploy`: every PoP of wrangler.toml, or some, through Wrangler: KV namespaces, the Worker, its secrets.
  */
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
@@ -10,6 +11,7 @@ import { findConfig, loadConfig, type Config } from "../../lib/config.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { regionWarnings } from "./check-regions.ts";
 import { commandOf, planDeployment, SECRETS, type Step } from "./deployment.ts";
+import { peerSteps } from "./peers.ts";
 import { runDeployment, type TakenStep } from "./run-deployment.ts";
 import { installedWrangler, readEnvironments } from "./wrangler.ts";
 import { logLine, printResult } from "../../lib/output.ts";
@@ -22,6 +24,7 @@ interface DeployOptions extends GlobalOptions {
 }
 
 const ENV_PREFIX = "AGAROSE_SECRET_";
+const SECRET_BYTES = 32;
 
 export function register(program: Command): void {
   program
@@ -40,12 +43,27 @@ async function deploy(options: DeployOptions): Promise<void> {
   const config = options.wrangler;
   const secrets = { ...secretsOfEnvironment(), ...(await secretsOfFile(options.secrets)) };
   const environments = await readEnvironments(config, options.pops);
-  const steps = planDeployment(environments, Object.keys(secrets));
+  const own = await ownConfig(options.config);
+  const peers = peerSteps(
+    await readEnvironments(config),
+    environments.map(({ name }) => name),
+    own?.pops ?? [],
+    "PEER_KEY" in secrets,
+  );
+  const steps = planDeployment(environments, Object.keys(secrets), peers);
   const dryRun = options.dryRun ?? false;
   const onStep = (step: Step): void => logLine(`${step.pop}: ${step.kind}`);
-  const warnings = regionWarnings(environments, await ownConfig(options.config));
+  const newSecret = (): string => randomBytes(SECRET_BYTES).toString("hex");
+  const warnings = [...regionWarnings(environments, own), ...peers.warnings];
   for (const warning of warnings) logLine(`warning: ${warning}`);
-  const taken = await runDeployment(steps, { config, wrangler: installedWrangler(), secrets, dryRun, onStep });
+  const taken = await runDeployment(steps, {
+    config,
+    wrangler: installedWrangler(),
+    secrets,
+    dryRun,
+    newSecret,
+    onStep,
+  });
   printResult(options.json ?? false, { dryRun, steps: taken, warnings }, [
     ...taken.flatMap((one) => linesOf(one, config)),
     ...(dryRun ? [] : ["then: agarose status, once a minute has passed"]),

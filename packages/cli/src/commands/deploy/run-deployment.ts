@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { argumentsOf, commandOf, withNamespaceId, type Step } from "./deployment.ts";
+import { withPeers } from "./peers.ts";
 import type { Wrangler, WranglerResult } from "./wrangler.ts";
 
 export interface DeploymentOptions {
@@ -13,6 +14,8 @@ export interface DeploymentOptions {
   readonly secrets: Readonly<Record<string, string>>;
   /** Build, and change nothing: neither at Cloudflare nor in wrangler.toml. */
   readonly dryRun: boolean;
+  /** Returns a new secret. */
+  readonly newSecret: () => string;
   /** Receives each step before it is taken. */
   readonly onStep: (step: Step) => void;
 }
@@ -39,6 +42,10 @@ export async function runDeployment(steps: readonly Step[], options: DeploymentO
 async function take(step: Step, options: DeploymentOptions): Promise<void> {
   const { config, secrets, wrangler } = options;
   if (step.kind === "namespace") return takeNamespace(step, options);
+  if (step.kind === "peers") {
+    return writeFile(config, withPeers(await readFile(config, "utf8"), step.pop, step.list));
+  }
+  if (step.kind === "peer-key") return takePeerKey(step, options);
   if (step.kind === "secrets") {
     const chosen = Object.fromEntries(step.names.map((name) => [name, secrets[name]]));
     demand(step, config, await wrangler(argumentsOf(step, config), JSON.stringify(chosen)));
@@ -49,6 +56,30 @@ async function take(step: Step, options: DeploymentOptions): Promise<void> {
     demand(step, config, await wrangler(argumentsOf(step, config, outdir)));
   } finally {
     await rm(outdir, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Gives all PoPs one key. Cloudflare never shows a secret again, so a PoP without one means a new key for all. Those
+ * that differ for a moment work alone meanwhile.
+ */
+async function takePeerKey(
+  step: Extract<Step, { kind: "peer-key" }>,
+  { config, wrangler, newSecret }: DeploymentOptions,
+): Promise<void> {
+  const list = (pop: string): Promise<WranglerResult> =>
+    wrangler(["secret", "list", "--env", pop, "--format", "json", "--config", config]);
+  const has = ({ stdout }: WranglerResult): boolean => /"PEER_KEY"/.test(stdout);
+  const deployed = step.pop.split(",");
+  const lacking: string[] = [];
+  for (const pop of deployed) if (!has(demand(step, config, await list(pop)))) lacking.push(pop);
+  if (lacking.length === 0) return;
+  const sharing: string[] = [];
+  // A PoP that is not deployed yet has no list of secrets; its own deployment gives it a key.
+  for (const pop of step.others) if (has(await list(pop))) sharing.push(pop);
+  const secrets = JSON.stringify({ PEER_KEY: newSecret() });
+  for (const pop of [...deployed, ...sharing]) {
+    demand(step, config, await wrangler(["secret", "bulk", "--env", pop, "--config", config], secrets));
   }
 }
 

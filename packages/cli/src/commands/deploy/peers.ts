@@ -1,0 +1,89 @@
+/**
+ * The list of PoPs that cooperate: from `pops` of the command line's configuration into PEERS of every PoP. Pure.
+ */
+import { AgaroseError } from "@agarose/core";
+import type { Config } from "../../lib/config.ts";
+import type { PeerSteps, PopEnvironment, Step } from "./deployment.ts";
+
+type PopAddress = Config["pops"][number];
+
+/** What PEERS says when a PoP shall stay on its own. */
+const PEERS_OFF = "off";
+
+/**
+ * Returns the steps by which all PoPs of the configuration cooperate. PoPs with `PEERS = "off"` are left alone.
+ *
+ * @param all every environment of wrangler.toml.
+ * @param deployed names of those that are deployed.
+ * @param addresses `pops` of the configuration.
+ * @param hasKey whether PEER_KEY is among the secrets given.
+ */
+export function peerSteps(
+  all: readonly PopEnvironment[],
+  deployed: readonly string[],
+  addresses: readonly PopAddress[],
+  hasKey: boolean,
+): PeerSteps {
+  const willing = all.filter(({ vars }) => vars["PEERS"] !== PEERS_OFF);
+  const unnamed = willing.filter(({ name }) => !addresses.some((pop) => pop.name === name)).map(({ name }) => name);
+  const warnings =
+    unnamed.length > 0 && all.length > 1
+      ? [
+          `${unnamed.join(", ")} will not cooperate: add name and url to \`pops\` of agarose.config.json, and deploy again`,
+        ]
+      : [];
+  const refusing = new Set(all.filter((pop) => !willing.includes(pop)).map(({ name }) => name));
+  const pops = addresses.filter(({ name }) => !refusing.has(name)).map(({ name, url }) => ({ name, url }));
+  const named = willing.filter(({ name }) => pops.some((pop) => pop.name === name));
+  if (pops.length < 2 || named.length === 0) return { lists: [], keys: [], warnings };
+  const list = JSON.stringify(pops);
+  const lists = named
+    .filter(({ vars }) => !isSameList(vars["PEERS"], pops))
+    .map(({ name }): Step => ({ kind: "peers", pop: name, list }));
+  const names = named.map(({ name }) => name);
+  const now = names.filter((name) => deployed.includes(name));
+  const key: Step = { kind: "peer-key", pop: now.join(","), others: names.filter((name) => !now.includes(name)) };
+  return { lists, keys: hasKey || now.length === 0 ? [] : [key], warnings };
+}
+
+/**
+ * Returns `text` of wrangler.toml with `list` as PEERS in the variables of `pop`. Throws CONFIG_INVALID for a file
+ * that has them in another way.
+ */
+export function withPeers(text: string, pop: string, list: string): string {
+  const section = new RegExp(`^\\[env\\.${escaped(pop)}\\.vars\\][^\\n]*\\n`, "m").exec(text);
+  const line = `PEERS = '${list}'`;
+  if (!section || list.includes("'")) {
+    throw new AgaroseError(
+      "CONFIG_INVALID",
+      `wrangler's configuration has no section [env.${pop}.vars] to write PEERS into: set it there to ${list}, or to "off"`,
+      { pop },
+    );
+  }
+  const start = section.index + section[0].length;
+  const rest = text.slice(start);
+  const next = /^\[/m.exec(withoutTexts(rest))?.index ?? rest.length;
+  const variables = rest.slice(0, next);
+  const known = /^PEERS\s*=\s*('''[\s\S]*?'''|"""[\s\S]*?"""|'[^'\n]*'|"(?:[^"\\\n]|\\.)*")/m;
+  const changed = known.test(variables) ? variables.replace(known, () => line) : `${line}\n${variables}`;
+  return text.slice(0, start) + changed + rest.slice(next);
+}
+
+/** Returns TOML of the same length in which no text of several lines looks like a section. */
+function withoutTexts(toml: string): string {
+  return toml.replace(/'''[\s\S]*?'''|"""[\s\S]*?"""/g, (text) => text.replaceAll("[", " "));
+}
+
+function isSameList(text: unknown, pops: readonly PopAddress[]): boolean {
+  try {
+    const list = JSON.parse(String(text)) as PopAddress[];
+    const line = ({ name, url }: PopAddress): string => `${name} ${url.replace(/\/+$/, "")}`;
+    return list.map(line).toSorted().join("\n") === pops.map(line).toSorted().join("\n");
+  } catch {
+    return false;
+  }
+}
+
+function escaped(name: string): string {
+  return name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
