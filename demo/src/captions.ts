@@ -17,7 +17,14 @@ export function explain(world: World): void {
   world.addEventListener("change", draw);
 }
 
-function lead({ code: { k, m }, regions }: WorldState): string {
+function lead({ code, regions }: WorldState): string {
+  if (code === "auto") {
+    return (
+      `Each file is stored in ${regions.length} regions so that the loss of one harms nothing: small files as copies, large ` +
+      `ones as data chunks and parity chunks. Your browser asks for a few more than it needs, and uses those that come first.`
+    );
+  }
+  const { k, m } = code;
   return (
     `Each file is cut into ${k} data chunks. ${m} parity chunks are computed from them, and the ${k + m} chunks are stored in ` +
     `${regions.length} regions. Any ${k} of them give the file back. So your browser asks for a few more than ${k}, uses those ` +
@@ -25,15 +32,22 @@ function lead({ code: { k, m }, regions }: WorldState): string {
   );
 }
 
-function words({ code: { k, m }, regions, scale }: WorldState): [string, string][] {
-  const perRegion = Math.ceil((k + m) / regions.length);
-  const survives = Math.floor(m / perRegion);
+function why({ code, regions }: WorldState): string {
+  if (code === "auto") {
+    return `Three copies cost 3 times the storage. Codes by size cost half of that. Kill a region: every file is still readable.`;
+  }
+  const { k, m } = code;
+  const survives = Math.floor(m / Math.ceil((k + m) / regions.length));
+  return (
+    `Three copies cost 3 times the storage. ${k} + ${m} chunks cost ${((k + m) / k).toFixed(2)} times. After the loss of ` +
+    `${count(survives, "whole region")} every file is still readable. Kill one and see the lanes change colour.`
+  );
+}
+
+function words(state: WorldState): [string, string][] {
+  const { scale } = state;
   return [
-    [
-      "Why chunks?",
-      `Three copies cost 3 times the storage. ${k} + ${m} chunks cost ${((k + m) / k).toFixed(2)} times. After the loss of ` +
-        `${count(survives, "whole region")} every file is still readable. Kill one and see the lanes change colour.`,
-    ],
+    ["Why chunks?", why(state)],
     [
       "What is the edge for?",
       `A read is as slow as the slowest chunk that it needs. So a PoP next to you caches some chunks of each favourite, ` +

@@ -27,7 +27,7 @@ export interface WorldState {
   readonly pops: readonly PopState[];
   /** When runs of the Cron Trigger ended, oldest first, in milliseconds since 1970. */
   readonly cronRuns: readonly number[];
-  readonly code: { readonly k: number; readonly m: number };
+  readonly code: "auto" | { readonly k: number; readonly m: number };
   /** Multiplies every latency of the geography. */
   readonly scale: number;
 }

@@ -109,6 +109,30 @@ test.each([
   },
 );
 
+test.each([0, 1, 16_384])("an inline object of %i bytes is read by the second implementation", async (bytes) => {
+  const body = randomBytes(bytes);
+  const config = { ...world.config, code: "auto" as const, stripeBytes: 65_536 };
+  await world.put("second/inline", body, { config });
+  const manifest = JSON.parse((await world.read("tokyo", "manifests/second/inline@.json")).toString());
+  expect(Buffer.from(manifest.inline, "base64").equals(body)).toBe(true);
+  const none = sha256(Buffer.alloc(0)).toString("hex");
+  const content = ["agarose/2", "second/inline", sha256(body).toString("hex"), bytes, "1+0", "65536/65536", none];
+  expect(manifest).toMatchObject({
+    bytes,
+    k: 1,
+    m: 0,
+    placement: [],
+    hashes: [],
+    requires: ["inline"],
+    hashesSha256: none,
+    hashesRoot: none,
+    version: sha256(Buffer.from(content.map((line) => `${line}\n`).join("")))
+      .toString("hex")
+      .slice(0, 32),
+  });
+  expect(await world.names("chunks/second/inline@")).toEqual([]);
+});
+
 /** The lines of every fenced block of a kind. */
 function blocksOf(kind: string): string[][] {
   const blocks = Array.from(page.matchAll(new RegExp(`\`\`\`${kind}\\n([\\s\\S]*?)\\n\`\`\``, "g")));

@@ -60,6 +60,7 @@ export {
   HASH_BYTES,
   HEADERS_ALLOWED,
   inlineBytes,
+  INLINE_BYTES_MAX,
   isFunctional,
   isTombstone,
   MANIFEST_BYTES_MAX,
@@ -93,6 +94,7 @@ export {
 export {
   checkSurvival,
   roundRobin,
+  spread,
   survives,
   type Placement,
   type PlacementRegion,

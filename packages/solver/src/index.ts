@@ -6,6 +6,10 @@
 
 export { advise } from "./advisor/index.ts";
 export type { Advice, AdvisedPop, AdvisedRegion, AdviceRequest } from "./advisor/index.ts";
+export { codesBySize } from "./advisor/codes-by-size.ts";
+export type { CodeLayout, CodesBySize, CodesRequest, SizedCode } from "./advisor/codes-by-size.ts";
+export { WEB_SIZES } from "./advisor/web-sizes.ts";
+export type { SizeCount } from "./advisor/web-sizes.ts";
 export { CacheEvents } from "./cooperation/cache-events.ts";
 export type { CacheEventsSettings } from "./cooperation/cache-events.ts";
 export { parseCacheMessage } from "./cooperation/cache-message.ts";

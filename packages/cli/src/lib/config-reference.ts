@@ -22,6 +22,8 @@ interface Schema {
   readonly value?: Schema;
   readonly wrapped?: Schema;
   readonly default?: unknown;
+  /** Of a schema that depends on its input: any input that is no literal gives the one with fields. */
+  readonly getter?: (input: undefined) => Schema;
 }
 
 /** Every field of `agarose.config.json`, parents before their fields. Fields of a part used twice are listed once. */
@@ -42,14 +44,15 @@ function fieldsOf(schema: Schema, path: string, pathOf: Map<unknown, string>): C
   const below = (name: string): string => (path === "" ? name : `${path}.${name}`);
   if (schema.entries) {
     return Object.entries(schema.entries).flatMap(([name, field]) => {
-      const inner = field.wrapped ?? field;
+      const outer = field.wrapped ?? field;
+      const inner = outer.getter ? { ...outer, ...outer.getter(undefined), type: outer.type } : outer;
       const isRequired = field.wrapped === undefined;
       const listedAt = inner.entries && pathOf.get(inner.entries);
       if (inner.entries && listedAt === undefined) pathOf.set(inner.entries, below(name));
-      const description = v.getDescription(inner as never) ?? "";
+      const description = v.getDescription(outer as never) ?? "";
       const described: ConfigField = {
         path: below(name),
-        type: typeOf(inner),
+        type: typeOf(outer),
         isRequired,
         default: field.default === undefined ? undefined : JSON.stringify(field.default),
         description: listedAt === undefined ? description : `${description} Fields: those of \`${listedAt}\`.`,

@@ -23,6 +23,7 @@ const count = v.pipe(
   v.integer("is not a whole number"),
   v.minValue(0, "is negative"),
 );
+const milliseconds = v.pipe(v.number(), v.title("number"), v.minValue(0, "is negative"));
 const variable = v.pipe(
   v.string(),
   v.title("variable name"),
@@ -125,9 +126,25 @@ const region = v.pipe(
         v.description("Whether the bucket refuses unsigned reads. Clients then read with URLs that their PoP signs."),
       ),
     ),
+    latencyMs: v.optional(
+      v.pipe(
+        milliseconds,
+        v.description("Milliseconds to the first byte, as your users see it. `auto` codes and placement use it."),
+      ),
+    ),
     credentials: v.optional(v.pipe(credentials, v.description("Where this region's keys come from."))),
   }),
   v.transform((given) => ({ ...given, url: given.url ?? `${given.endpoint}/${given.bucket}` })),
+);
+
+const fixedCode = v.strictObject({
+  k: v.pipe(count, v.description("Data chunks. Any k of the k + m chunks restore an object.")),
+  m: v.pipe(count, v.description("Parity chunks.")),
+});
+/** `lazy` rather than a union, whose errors name no field. */
+const code = v.pipe(
+  v.lazy((input) => (input === "auto" ? v.literal("auto") : fixedCode)),
+  v.title('`"auto"` or object'),
 );
 
 /** The schema of `agarose.config.json`. */
@@ -140,12 +157,54 @@ export const configSchema = v.pipe(
       v.check((all) => new Set(all.map((one) => one.name)).size === all.length, "names a region twice"),
       v.description("Buckets that hold the chunks, one a region."),
     ),
-    code: v.pipe(
-      v.strictObject({
-        k: v.pipe(count, v.description("Data chunks. Any k of the k + m chunks restore an object.")),
-        m: v.pipe(count, v.description("Parity chunks.")),
-      }),
-      v.description("Erasure code of new objects."),
+    code: v.optional(
+      v.pipe(
+        code,
+        v.description(
+          "Erasure code of new objects. `auto` chooses by size: objects of at most 16 KiB travel in their manifests, " +
+            "small ones are whole copies, and k grows with size. `agarose doctor` shows the codes.",
+        ),
+      ),
+      "auto",
+    ),
+    codes: v.optional(
+      v.pipe(
+        v.array(
+          v.strictObject({
+            prefix: v.optional(v.pipe(text, v.description("Begins the keys that the rule is for. Default: all."))),
+            bytesMax: v.optional(v.pipe(count, v.description("Largest object that the rule is for. Default: any."))),
+            code: v.pipe(code, v.description("Erasure code of these objects.")),
+          }),
+        ),
+        v.description("Exceptions from `code` by prefix and size. The first that fits decides."),
+      ),
+      [],
+    ),
+    auto: v.optional(
+      v.pipe(
+        v.strictObject({
+          storageMax: v.optional(
+            v.pipe(
+              v.number(),
+              v.title("number"),
+              v.minValue(1, "is below 1"),
+              v.description(
+                "Stored bytes per byte of a usual site, images and some video. Default: 1.45, or 1.1 times the least " +
+                  "that `survive` allows.",
+              ),
+            ),
+          ),
+          connections: v.optional(
+            v.pipe(
+              count,
+              v.minValue(1, "is below 1"),
+              v.description("Requests that a client has under way at one host. Default: 6."),
+            ),
+          ),
+        }),
+        v.description("What `auto` codes are chosen by, beside the regions and `survive`."),
+      ),
+      {},
     ),
     stripeBytes: v.optional(
       v.pipe(count, v.description("Object bytes per stripe, the unit that is encoded and read at a time.")),
@@ -236,7 +295,11 @@ export const configSchema = v.pipe(
     "has `signing` without `publicKeys`: `agarose keys show` prints the key to add",
   ),
   v.check(
-    ({ code, write }) => !write || (write.happy >= code.k && write.happy <= code.k + code.m),
+    ({ code: own, codes, write }) => !write || (own !== "auto" && codes.length === 0),
+    'has `write.happy` with codes that differ by size: set `code` to {"k", "m"} and leave `codes` out, or remove `write`',
+  ),
+  v.check(
+    ({ code: own, write }) => !write || own === "auto" || (write.happy >= own.k && write.happy <= own.k + own.m),
     "has a `write.happy` that is not from k to k + m",
   ),
   v.transform(({ aws, ...config }) => (aws ? { ...config, credentials: aws } : config)),

@@ -18,6 +18,8 @@ test("defaults are filled in", () => {
       { ...REGION, endpoint: "https://s3.example", awsRegion: "us-east-1", url: "https://s3.example/chunks-fra" },
     ],
     code: { k: 4, m: 2 },
+    codes: [],
+    auto: {},
     stripeBytes: 4 * 1024 * 1024,
     survive: { regions: 1, providers: 0 },
     pops: [],
@@ -40,7 +42,10 @@ describe("what is wrong is named by its path", () => {
     ["regions.0.provider", { ...CONFIG, regions: [{ name: "a", endpoint: "https://x", bucket: "bbb" }] }],
     ["regions.0.secretAccessKey", { ...CONFIG, regions: [{ ...REGION, secretAccessKey: "no" }] }],
     ["regions.0.name", { ...CONFIG, regions: [{ ...REGION, name: "a b" }] }],
-    ["code", { regions: [REGION] }],
+    ["code", { regions: [REGION], code: "automatic" }],
+    ["codes.0.code.k", { ...CONFIG, codes: [{ prefix: "a/", code: { k: "1", m: 1 } }] }],
+    ["auto.storageMax", { ...CONFIG, auto: { storageMax: 0.5 } }],
+    ["regions.0.latencyMs", { ...CONFIG, regions: [{ ...REGION, latencyMs: -1 }] }],
     ["code.k", { ...CONFIG, code: { k: "4", m: 2 } }],
     ["code.m", { ...CONFIG, code: { k: 4, m: 1.5 } }],
     ["survive.providers", { ...CONFIG, survive: { regions: 1, providers: -1 } }],
@@ -67,7 +72,8 @@ describe("what is wrong is named by its path", () => {
 });
 
 test.each([
-  ["`code` is missing", { regions: [REGION] }],
+  ["`survive.regions` is missing", { ...CONFIG, survive: { providers: 1 } }],
+  ["`write.happy` with codes that differ by size", { regions: [REGION], write: { happy: 1 } }],
   ["`codee` is not a field of this file", { ...CONFIG, codee: 1 }],
   ["`code.k` must be of type number", { ...CONFIG, code: { k: "4", m: 2 } }],
   ["agarose.config.json must be of type object, and is null", null],

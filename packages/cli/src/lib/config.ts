@@ -70,7 +70,10 @@ export function parseConfig(text: string, path: string): Config {
     const what = first.field === "" ? path : `${path}: \`${first.field}\``;
     throw new AgaroseError("CONFIG_INVALID", `${what} ${first.problem}${more}`, { path, problems });
   }
-  checkCode({ ...result.output.code, stripeBytes: result.output.stripeBytes });
+  const { code, codes, stripeBytes } = result.output;
+  for (const one of [code, ...codes.map((rule) => rule.code)]) {
+    checkCode({ ...(one === "auto" ? { k: 1, m: 0 } : one), stripeBytes });
+  }
   return result.output;
 }
 
@@ -85,7 +88,7 @@ async function isOldConfig(path: string): Promise<boolean> {
   }
 }
 
-/** The web app's file has a prefix and no code. */
+/** The web app's file has a prefix, and its regions have no buckets. */
 function isClientConfig(json: unknown): boolean {
   return typeof json === "object" && json !== null && "prefix" in json && !("code" in json);
 }

@@ -117,6 +117,9 @@ describe("a tombstone", () => {
   });
 });
 
+/** Of "a small object". */
+const SMALL_SHA256 = "2ea2b72e0bbede66ee8bb46abeec1dfb1593cad160ba0f560544cd79fff41fcf";
+
 describe("an inline object", () => {
   const bytes = new TextEncoder().encode("a small object");
   const inline: ManifestDraft = {
@@ -131,7 +134,7 @@ describe("an inline object", () => {
     m: 0,
     stripeBytes: 4096,
     blockBytes: 65536,
-    sha256: "0".repeat(64),
+    sha256: SMALL_SHA256,
     placement: [],
     hashes: [],
     inline: btoa("a small object"),
@@ -142,6 +145,18 @@ describe("an inline object", () => {
     const sealed = await sealManifest(inline, systemSha256);
     const parsed = (await parseManifest(encodeManifest(sealed), expected)) as Manifest;
     expect(inlineBytes(parsed)).toEqual(bytes);
+  });
+
+  test("is refused when its bytes are not those that its SHA-256 names, signed or not", async () => {
+    for (const sign of [undefined, publisher.sign]) {
+      const sealed = await sealManifest({ ...inline, inline: btoa("a small objecu") }, systemSha256, sign);
+      for (const parse of [checkManifest(sealed, expected), parseManifest(encodeManifest(sealed), expected)]) {
+        expect(await rejectionOf(parse)).toMatchObject({
+          code: "MANIFEST_INVALID",
+          message: expect.stringContaining(SMALL_SHA256),
+        });
+      }
+    }
   });
 
   test("is refused when its length or its code contradicts the manifest", async () => {

@@ -2,12 +2,15 @@
  * Placement: which region holds which chunk, and how many losses a layout survives.
  */
 import { AgaroseError } from "../errors.ts";
+import { crc32 } from "./crc32.ts";
 import type { Code } from "./manifest.ts";
 
 /** A region and its failure domain: the provider. */
 export interface PlacementRegion {
   readonly name: string;
   readonly provider: string;
+  /** Milliseconds to the first byte, as the audience sees it. Default: nearer than any that has one. */
+  readonly latencyMs?: number | undefined;
 }
 
 /** How many regions, or providers, may fail at once (the worst ones) with every object still readable. */
@@ -26,6 +29,26 @@ export type Placement = (code: Code, regions: readonly PlacementRegion[], key: s
 export const roundRobin: Placement = (code, regions) => {
   if (regions.length === 0) throw new AgaroseError("CONFIG_INVALID", "no region is configured: at least 1 is needed");
   return Array.from({ length: code.k + code.m }, (_, chunk) => regions[chunk % regions.length]!.name);
+};
+
+/**
+ * Spreads chunks over regions and providers, for codes with fewer chunks than regions: the next chunk goes to a region
+ * with the fewest chunks, of these to a provider with the fewest, of these to the nearest. Equals take turns by key.
+ * Throws CONFIG_INVALID without a region.
+ */
+export const spread: Placement = (code, regions, key) => {
+  const turn = crc32(new TextEncoder().encode(key)) % Math.max(1, regions.length);
+  const places = [...regions.slice(turn), ...regions.slice(0, turn)]
+    .toSorted((a, b) => (a.latencyMs ?? 0) - (b.latencyMs ?? 0))
+    .map((region) => ({ ...region, chunks: 0 }));
+  if (places.length === 0) return roundRobin(code, regions, key);
+  const ofProvider = (provider: string): number =>
+    places.reduce((sum, place) => sum + (place.provider === provider ? place.chunks : 0), 0);
+  return Array.from({ length: code.k + code.m }, () => {
+    const [next] = places.toSorted((a, b) => a.chunks - b.chunks || ofProvider(a.provider) - ofProvider(b.provider));
+    next!.chunks++;
+    return next!.name;
+  });
 };
 
 /** Returns what a placement survives: at least k chunks must remain after the loss of the fullest domains. */

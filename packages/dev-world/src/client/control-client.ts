@@ -13,7 +13,7 @@ export interface ControlState {
     readonly kvFired: number;
     readonly latencyMs: number;
   }[];
-  readonly code: { readonly k: number; readonly m: number };
+  readonly code: "auto" | { readonly k: number; readonly m: number };
   readonly scale: number;
 }
 

@@ -23,7 +23,7 @@ export interface LocalWorldOptions {
   /** Multiplies every latency. Default: 0.25, or 1 with `geography`. */
   readonly scale?: number;
   /** k data chunks and m parity chunks of an object. Default: 9 and 3. */
-  readonly code?: { readonly k: number; readonly m: number };
+  readonly code?: "auto" | { readonly k: number; readonly m: number };
   /** Standard deviation of the logarithm of each latency. Default: 0.1. */
   readonly jitter?: number;
   /** Megabits per second of one transfer; 0 is unlimited. Default: 200. */
@@ -170,7 +170,7 @@ function argumentsOf(options: LocalWorldOptions, folder: string, scenario: strin
   const values = {
     "--scenario": scenario,
     "--scale": scale,
-    "--code": code && `${code.k}+${code.m}`,
+    "--code": code === undefined || code === "auto" ? code : `${code.k}+${code.m}`,
     "--jitter": jitter,
     "--mbit": mbit,
     "--seed": seed,

@@ -8,6 +8,7 @@ export interface WorldPlaces {
   readonly regions: readonly {
     readonly name: string;
     readonly provider: string;
+    readonly latencyMs: number;
     readonly endpoint: string;
     readonly bucket: string;
   }[];

@@ -14,8 +14,8 @@ export interface WorldOptions {
   readonly mbitPerSecond: number;
   /** Seeds the jitter and the faults of the links. */
   readonly seed: number;
-  /** k data chunks and m parity chunks of an object. */
-  readonly code: { readonly k: number; readonly m: number };
+  /** k data chunks and m parity chunks of an object, or `auto`: by its size. */
+  readonly code: "auto" | { readonly k: number; readonly m: number };
   /** Capacity of each PoP's chunk cache, in bytes. */
   readonly cacheBytes: number;
   /** Whether the PoPs read from each other's caches. */

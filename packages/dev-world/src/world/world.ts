@@ -92,6 +92,7 @@ async function assemble(options: WorldOptions, closers: Closers, close: () => Pr
   const regions = regionNames.map((name) => ({
     name,
     provider: provider[name]!,
+    latencyMs: meanLatencyMs(options, name),
     endpoint: clientRegions[name]!.url,
     bucket: bucketOf(name),
   }));
@@ -106,6 +107,12 @@ async function assemble(options: WorldOptions, closers: Closers, close: () => Pr
     ...controlsOf(options, links, pops),
     close,
   };
+}
+
+/** As clients beside all PoPs see a region on average. */
+function meanLatencyMs({ geography, scale }: WorldOptions, region: string): number {
+  const { pops, regionLatencyMs } = geography;
+  return (scale * pops.reduce((sum, pop) => sum + regionLatencyMs[pop]![region]!, 0)) / pops.length;
 }
 
 /** Starts the PoPs with links to the regions, to each other, and from the client. */

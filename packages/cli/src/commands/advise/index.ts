@@ -1,10 +1,12 @@
 /** `agarose advise FILE`: which code, in which regions, with how much cache, before a byte is uploaded. */
 
 import { readFile } from "node:fs/promises";
-import { AgaroseError } from "@agarose/core";
+import { AgaroseError, type PlacementRegion } from "@agarose/core";
 import { advise } from "@agarose/solver";
 import type { Advice, AdviceRequest } from "@agarose/solver";
 import type { Command } from "commander";
+import { codesLine } from "../../lib/objects/layout/codes-line.ts";
+import { chooseCodes, type CodeChoice } from "../../lib/objects/layout/object-layout.ts";
 import { printResult } from "../../lib/output.ts";
 
 const SHOWN_MAX = 20;
@@ -12,12 +14,32 @@ const SHOWN_MAX = 20;
 export function register(program: Command): void {
   program
     .command("advise")
-    .description("rank codes, regions and cache sizes by expected latency and monthly cost")
+    .description(
+      "rank codes, regions and cache sizes by expected latency and monthly cost, and choose codes by object size",
+    )
     .argument("<file>", "JSON of docs/reference/scenarios.md, such as samples/advice.json: regions, prices, audience")
     .action(async (file: string, _options: unknown, command: Command) => {
-      const advice = advise((await readRequest(file)) as AdviceRequest);
-      printResult(command.optsWithGlobals<{ json?: boolean }>().json ?? false, { advice }, linesOf(advice));
+      const request = (await readRequest(file)) as SizedRequest;
+      const advice = advise(request);
+      const sized = chooseCodes({ ...request, regions: request.regions.map((region) => placed(region, request)) });
+      printResult(command.optsWithGlobals<{ json?: boolean }>().json ?? false, { advice, ...sized }, [
+        ...linesOf(advice),
+        codesLine(sized),
+      ]);
     });
+}
+
+/** What the codes by size need beyond the rest. */
+type SizedRequest = AdviceRequest & Pick<CodeChoice, "connections" | "storageMax">;
+
+/** A region as its whole audience sees it. */
+function placed(
+  { name, provider = name, latencyMs }: AdviceRequest["regions"][number],
+  { pops }: AdviceRequest,
+): PlacementRegion {
+  const weights = pops.reduce((sum, { weight }) => sum + weight, 0);
+  const meanMs = pops.reduce((sum, pop) => sum + (pop.weight / weights) * latencyMs[pop.name]!, 0);
+  return { name, provider, latencyMs: meanMs };
 }
 
 async function readRequest(file: string): Promise<unknown> {

@@ -5,7 +5,7 @@
 import { AgaroseError } from "@agarose/core";
 import { InvalidArgumentError, type Command } from "commander";
 import type { World } from "@agarose/dev-world";
-import { WORLD_DEFAULTS } from "@agarose/dev-world/options";
+import { WORLD_DEFAULTS, type WorldOptions } from "@agarose/dev-world/options";
 import { loadScenario } from "../../lib/scenario-file.ts";
 import { hasDemo, startPage } from "./page.ts";
 import { uploadSamples } from "./samples.ts";
@@ -16,7 +16,7 @@ import { openUploader } from "./upload.ts";
 interface DevOptions {
   readonly scenario?: string;
   readonly s3: "embedded" | "versitygw";
-  readonly code?: { readonly k: number; readonly m: number };
+  readonly code?: WorldOptions["code"];
   readonly scale?: number;
   readonly jitter?: number;
   readonly mbit?: number;
@@ -39,7 +39,11 @@ export function register(program: Command): void {
     .command("dev")
     .description("run a local world: buckets over an emulated WAN, PoPs in workerd, the demo page")
     .option("--scenario <file>", "places, latencies, code and cache of a scenario (JSON) instead of Agar's Table I")
-    .option("--code <k+m>", `data and parity chunks of an object (default: ${codeText(WORLD_DEFAULTS.code)})`, code)
+    .option(
+      "--code <k+m>",
+      `data and parity chunks of an object, or auto (default: ${codeText(WORLD_DEFAULTS.code)})`,
+      code,
+    )
     .option("--s3 <server>", "S3 server behind the links: embedded or versitygw", s3Server, WORLD_DEFAULTS.s3)
     .option(
       "--scale <factor>",
@@ -183,13 +187,14 @@ function defined<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K],
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never;
 }
 
-function codeText({ k, m }: { readonly k: number; readonly m: number }): string {
-  return `${k}+${m}`;
+function codeText(given: WorldOptions["code"]): string {
+  return given === "auto" ? given : `${given.k}+${given.m}`;
 }
 
-function code(text: string): { k: number; m: number } {
+function code(text: string): WorldOptions["code"] {
+  if (text === "auto") return text;
   const [, k, m] = /^([1-9]\d{0,2})\+(\d{1,3})$/.exec(text) ?? [];
-  if (k === undefined || m === undefined) throw new InvalidArgumentError("use k+m, such as 4+2");
+  if (k === undefined || m === undefined) throw new InvalidArgumentError("use auto, or k+m, such as 4+2");
   return { k: Number(k), m: Number(m) };
 }
 

@@ -1,12 +1,23 @@
 /**
- * What the configured layout survives, against what the configuration promises.
+ * What the configured layouts survive, against what the configuration promises.
  */
-import { chunkBytes, checkSurvival, roundRobin, survives, toAgaroseError } from "@agarose/core";
+import { chunkBytes, checkSurvival, roundRobin, spread, survives, toAgaroseError, type Code } from "@agarose/core";
+import { codesLine } from "../../lib/objects/layout/codes-line.ts";
+import { autoCodes } from "../../lib/objects/layout/object-layout.ts";
 import { formatCount } from "../../lib/output.ts";
 import type { Config } from "../../lib/config.ts";
 import type { Check } from "./check.ts";
 
-export function checkLayout({ code, regions, survive, stripeBytes }: Config): Check[] {
+export function checkLayout(config: Config): Check[] {
+  const fixed = [config.code, ...config.codes.map(({ code }) => code)];
+  const codes = new Map(fixed.flatMap((code) => (code === "auto" ? [] : [[`${code.k}+${code.m}`, code]])));
+  return [
+    ...(fixed.includes("auto") ? [checkAuto(config)] : []),
+    ...[...codes.values()].map((code) => checkCode(code, config)),
+  ];
+}
+
+function checkCode(code: Code, { regions, survive, stripeBytes }: Config): Check {
   const placement = roundRobin(code, regions, "");
   const actual = survives(code, placement, regions);
   const overhead = ((code.k + code.m) / code.k).toFixed(2);
@@ -14,10 +25,28 @@ export function checkLayout({ code, regions, survive, stripeBytes }: Config): Ch
   const found =
     `${code.k}+${code.m} over ${formatCount(regions.length, "region")} takes ${overhead}x storage (shards of ${shard} bytes) and survives ` +
     `the loss of ${formatCount(actual.regions, "region")}, or of ${formatCount(actual.providers, "provider")}`;
-  try {
+  return survival(() => {
     checkSurvival(code, placement, regions, survive);
-    return [{ subject: "layout", name: "survival", state: "ok", message: found }];
+    return found;
+  });
+}
+
+function checkAuto(config: Config): Check {
+  const { regions, survive } = config;
+  return survival(() => {
+    const chosen = autoCodes(config);
+    for (const { k, m, inline } of chosen.codes) {
+      if (!inline) checkSurvival({ k, m }, spread({ k, m }, regions, ""), regions, survive);
+    }
+    return codesLine(chosen);
+  });
+}
+
+/** @param check returns what was found, or throws. */
+function survival(check: () => string): Check {
+  try {
+    return { subject: "layout", name: "survival", state: "ok", message: check() };
   } catch (error) {
-    return [{ subject: "layout", name: "survival", state: "fail", message: toAgaroseError(error).message }];
+    return { subject: "layout", name: "survival", state: "fail", message: toAgaroseError(error).message };
   }
 }

@@ -4,7 +4,14 @@
  * Readers go by a manifest for a while after it was replaced, and a put has chunks before it has a manifest. The time
  * that counts is therefore the time since the mark, and the manifests are read again before the deletion.
  */
-import { acceptUnsigned, isTombstone, toAgaroseError, type Clock, type ManifestRecord } from "@agarose/core";
+import {
+  acceptUnsigned,
+  INLINE_BYTES_MAX,
+  isTombstone,
+  toAgaroseError,
+  type Clock,
+  type ManifestRecord,
+} from "@agarose/core";
 import { Breaker, isConditionFailed } from "../../lib/objects/commit/ask-regions.ts";
 import { garbageName } from "../../lib/objects/commit/names.ts";
 import { surveyAll, type RegionManifest } from "../../lib/objects/commit/region-survey.ts";
@@ -60,8 +67,8 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer U)[] 
 
 const HOUR_MS = 3_600_000;
 const TOMBSTONE_MS_MIN = 30 * 24 * HOUR_MS;
-/** A manifest without hashes, of an empty object or a tombstone, is shorter than this and its name. */
-const SMALL_BYTES = 2_000;
+/** A manifest without hashes, of an empty or inline object or a tombstone, is shorter than this and its name. */
+const SMALL_BYTES = 2_000 + Math.ceil(INLINE_BYTES_MAX / 3) * 4;
 
 /** Searches, and marks and deletes on request. Rejects when a region cannot be listed. */
 export async function collectGarbage(search: GarbageSearch): Promise<GarbageReport> {

@@ -201,7 +201,7 @@ function storeOf(region: string, objects: number, onRead: () => void): Store {
   const names = function* (prefix: string): Generator<ListedObject> {
     for (let index = 0; index < objects; index++) {
       const key = String(index).padStart(7, "0");
-      if (prefix === "manifests/") yield { name: `manifests/${key}@.json`, bytes: 5_000, modifiedMs: 0 };
+      if (prefix === "manifests/") yield { name: `manifests/${key}@.json`, bytes: 40_000, modifiedMs: 0 };
       if (prefix !== "chunks/") continue;
       yield { name: `chunks/${key}@${"a".repeat(32)}/0`, bytes: 1, modifiedMs: 0 };
       if (index % 1_000 === 0) yield { name: `chunks/${key}@${"b".repeat(32)}/0`, bytes: 1, modifiedMs: 0 };

@@ -11,6 +11,7 @@ import { mapPool } from "../../lib/pool.ts";
 import { startProgress, type Progress } from "../../lib/progress.ts";
 import { collectInputs, spoolStdin, STDIN, type InputFile, type SkippedEntry } from "./inputs.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
 import { putObject, type PutResult } from "../../lib/objects/put-object.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
 
@@ -108,9 +109,11 @@ async function announceTotal(
   { config }: CommandContext,
   progress: Progress,
 ): Promise<void> {
-  const { k, m } = config.code;
-  for (const { path } of files) {
-    if (path !== STDIN) progress.addTotal(Math.round((await stat(path)).size * (1 + (k + m) / k)));
+  for (const { path, key } of files) {
+    if (path === STDIN) continue;
+    const { size } = await stat(path);
+    const { k, placement } = layoutOf(config, key, size);
+    progress.addTotal(Math.round(size * (1 + placement.length / k)));
   }
 }
 

@@ -5,14 +5,12 @@
 import {
   AgaroseError,
   BLOCK_BYTES,
-  checkSurvival,
   encodeHashes,
   encodeManifest,
   HASH_BYTES,
   isTombstone,
   parseKey,
   refuseTooLarge,
-  roundRobin,
   sealManifest,
   stripeCount,
   type Manifest,
@@ -25,8 +23,9 @@ import { writeRecord } from "./commit/manifest-write.ts";
 import { holds, surveyRegions, type Survey } from "./commit/region-survey.ts";
 import { enqueueRepair } from "./commit/repair-queue.ts";
 import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "./commit/write-context.ts";
+import { layoutOf } from "./layout/object-layout.ts";
 import { nodeSha256 } from "./sha256.ts";
-import { hashFile } from "./upload/file-hash.ts";
+import { hashFile, readWhole } from "./upload/file-hash.ts";
 import type { Source, SourceReader } from "./upload/file-source.ts";
 import type { Encoder } from "./upload/stripe-encoder.ts";
 import { uploadChunks, type UploadInput } from "./upload/upload.ts";
@@ -79,16 +78,19 @@ export async function putObject(object: PutObject, options: PutContext): Promise
   const context = writeContextOf(options);
   const { config, signal } = context;
   parseKey(object.key);
-  const placement = roundRobin(config.code, config.regions, object.key);
-  checkSurvival(config.code, placement, config.regions, config.survive);
+  // Refuses a layout that is unsafe before anything else happens.
+  layoutOf(config, object.key, 0);
   const file = await object.source.open();
   try {
     // First of all, because refused credentials show early.
     const survey = await surveyRegions(object.key, context);
     const hash = await hashFile(file, signal, (bytes) => options.onBytes?.("hash", bytes));
-    const layout = { ...config.code, ...hash, stripeBytes: config.stripeBytes, blockBytes: BLOCK_BYTES };
+    const { k, m, placement, inline } = layoutOf(config, object.key, hash.bytes);
+    const layout = { k, m, ...hash, stripeBytes: config.stripeBytes, blockBytes: BLOCK_BYTES };
     refuseOversize(layout);
-    const draft = { ...layout, key: object.key, contentType: object.contentType, headers: object.headers, placement };
+    const content = inline && { inline: await readWhole(file, object.key, hash), requires: ["inline"] };
+    const { key, contentType, headers } = object;
+    const draft = { ...layout, ...content, key, contentType, headers, placement };
     const kept = object.force ? undefined : await keepStored(draft, survey, context);
     return kept ?? (await storeNew(draft, survey, file, options, context));
   } catch (error) {
@@ -99,7 +101,7 @@ export async function putObject(object: PutObject, options: PutContext): Promise
 }
 
 /** What a put decides before it claims a generation. */
-type Draft = Omit<ManifestDraft, "generation" | "modified" | "upload" | "hashes" | "missing" | "inline" | "requires">;
+type Draft = Omit<ManifestDraft, "generation" | "modified" | "upload" | "hashes" | "missing">;
 
 /** Uploads the chunks under a name of their own and commits their manifest. */
 async function storeNew(
@@ -118,7 +120,7 @@ async function storeNew(
     layout: draft,
     stores: placement.map((region) => context.stores.find((store) => store.region.name === region)!),
     chunks: placement.map((_, chunk) => chunk),
-    needed: chunksNeeded(context.config, placement),
+    needed: chunksNeeded(context.config, draft),
     encoder: await options.encoder(),
     context,
     onBytes: (bytes) => options.onBytes?.("upload", bytes),
@@ -131,6 +133,7 @@ async function storeNew(
       upload,
       survey,
       prepare: async () => {
+        if (draft.inline !== undefined) return;
         const uploaded = await uploadChunks(input);
         hashes = uploaded.hashes.map(encodeHashes);
         missing = uploaded.missing;
@@ -146,7 +149,7 @@ async function storeNew(
 
 /** The fields in the order of docs/reference/format.md. */
 function draftManifest(
-  { key, bytes, contentType, headers, k, m, stripeBytes, blockBytes, sha256, placement }: Draft,
+  { key, bytes, contentType, headers, k, m, stripeBytes, blockBytes, sha256, placement, inline, requires }: Draft,
   {
     generation,
     upload,
@@ -157,7 +160,8 @@ function draftManifest(
 ): ManifestDraft {
   const name = { key, generation, upload, bytes, contentType, headers, modified };
   const code = { k, m, stripeBytes, blockBytes, sha256, placement };
-  return { ...name, ...code, ...(missing.length > 0 && { missing }), hashes };
+  const content = inline !== undefined && requires && { inline, requires };
+  return { ...name, ...code, ...(missing.length > 0 && { missing }), ...content, hashes };
 }
 
 /** Uploads again what an overeager cleaner took while the manifest was not written yet. */
@@ -219,7 +223,7 @@ async function finish(
  * How many chunks a put must store: `write.happy`, or those that remain when the losses that the configuration promises
  * to survive have happened. Never below k.
  */
-function chunksNeeded({ code, regions, survive, write }: Config, placement: readonly string[]): number {
+function chunksNeeded({ regions, survive, write }: Config, { k, placement }: Pick<Draft, "k" | "placement">): number {
   const providers = new Map(regions.map(({ name, provider }) => [name, provider]));
   const lost = Math.max(
     fullest(placement, survive.regions),
@@ -228,7 +232,7 @@ function chunksNeeded({ code, regions, survive, write }: Config, placement: read
       survive.providers,
     ),
   );
-  return Math.max(code.k, Math.min(write?.happy ?? placement.length - lost, placement.length));
+  return Math.max(k, Math.min(write?.happy ?? placement.length - lost, placement.length));
 }
 
 /** The number of chunks in the `count` fullest domains. */

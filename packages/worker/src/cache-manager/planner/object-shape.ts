@@ -17,10 +17,10 @@ export interface ObjectShape {
   readonly shardBytes: number;
 }
 
-/** Returns the shape, or undefined for an empty object, which has nothing to cache. */
+/** Returns the shape, or undefined for an empty or inline object, which has no chunk to cache. */
 export function shapeOf(manifest: Manifest): ObjectShape | undefined {
   const stripes = stripeCount(manifest);
-  if (stripes === 0) return undefined;
+  if (stripes === 0 || manifest.inline !== undefined) return undefined;
   const { key, version, k, m, placement } = manifest;
   return {
     key,

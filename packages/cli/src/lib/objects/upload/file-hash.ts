@@ -2,6 +2,7 @@
  * The first pass of a put: the length and the SHA-256 of the file, from which its version follows.
  */
 import { createHash } from "node:crypto";
+import { AgaroseError } from "@agarose/core";
 import type { SourceReader } from "./file-source.ts";
 
 const BLOCK_BYTES = 1024 * 1024;
@@ -11,6 +12,20 @@ export interface FileHash {
   readonly bytes: number;
   /** Lower-case hex. */
   readonly sha256: string;
+}
+
+/** Base64 of a small file. Throws FILE_UNREADABLE when it is not the one that was hashed. */
+export async function readWhole(file: SourceReader, key: string, { bytes, sha256 }: FileHash): Promise<string> {
+  // One byte more than expected shows a file that has grown.
+  const target = Buffer.alloc(bytes + 1);
+  const content = target.subarray(0, await file.read(target, 0));
+  const actual = createHash("sha256").update(content).digest("hex");
+  if (actual === sha256) return content.toString("base64");
+  throw new AgaroseError(
+    "FILE_UNREADABLE",
+    `the file of ${JSON.stringify(key)} changed during the put (SHA-256 ${sha256}, then ${actual}): put it again`,
+    { key, expected: sha256, actual },
+  );
 }
 
 /** Reads the whole file once. Throws FILE_UNREADABLE, or the reason of an aborted `signal`. */
