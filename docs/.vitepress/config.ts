@@ -50,6 +50,7 @@ export default defineConfig({
         "architecture",
         "reading",
         "caching-and-policies",
+        "cloudflare",
         "peers",
         "security",
         "guarantees",

@@ -1,6 +1,6 @@
 /** The Cloudflare Worker of one PoP: routes, the Cron Trigger, the Durable Objects. */
 import { Hono } from "hono";
-import { period } from "./cache-manager/period.ts";
+import { tick } from "./cache-manager/period.ts";
 import {
   adminOnly,
   bodyOfAtMost,
@@ -23,9 +23,9 @@ import { REPORT_BYTES_MAX, telemetry } from "./http/routes/telemetry.ts";
 import { MESSAGE_BYTES_MAX } from "./peers/peer-message.ts";
 
 export type { Env } from "./http/http.ts";
+export { PeriodicPopState as PopState } from "./cache-manager/period.ts";
 export { PeerState } from "./peers/peer-state.ts";
 export { RequestMonitor } from "./request-monitor/request-monitor.ts";
-export { PopState } from "./state/pop-state.ts";
 
 const app = new Hono<AppEnv>();
 app.use(nameThePop, openToAllOrigins, checkSettings);
@@ -46,5 +46,5 @@ app.onError(refuse);
 
 export default {
   fetch: (request, env, context) => app.fetch(request, env, context),
-  scheduled: (_event, env, context) => period(env, context),
+  scheduled: (_event, env, context) => tick(env, context),
 } satisfies ExportedHandler<Env>;

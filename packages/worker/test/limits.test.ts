@@ -49,7 +49,7 @@ describe("under the platform's limits", () => {
       await putCached(world, "page", content);
       const filled = await limitsOf(world);
       expect(filled.violations).toEqual([]);
-      const period = filled.invocations.find(({ what }) => what === "cron")!;
+      const period = filled.invocations.find(({ what }) => what === "period")!;
       expect(period.kvOperations).toBeGreaterThanOrEqual(2 * 7);
       const { frames } = await readBundle(`${world.url}/v1/read/page`, "page");
       expect(frames.filter(({ type }) => type === "chunk")).toHaveLength(4 * 7);
@@ -93,7 +93,7 @@ describe("under the platform's limits", () => {
       expect(world.buckets.fired.size).toBe(3);
       const { violations, invocations } = await limitsOf(world);
       expect(violations).toEqual([]);
-      const period = invocations.find(({ what }) => what === "cron")!;
+      const period = invocations.find(({ what }) => what === "period")!;
       expect(period.subrequests).toBeGreaterThan(100);
     }));
 

@@ -4,11 +4,25 @@
  * in trouble (`PlatformFaults`).
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import worker, { RequestMonitor as RealRequestMonitor, type Env } from "../src/index.ts";
+import worker, { PopState as RealPopState, RequestMonitor as RealRequestMonitor, type Env } from "../src/index.ts";
 import { KvHistory, NO_FAULTS, type PlatformFaults } from "./platform-faults.ts";
 import { InvocationLimits, KvLimits, SUBREQUESTS_MAX, type InvocationReport } from "./platform-limits.ts";
 
-export { PeerState, PopState } from "../src/index.ts";
+export { PeerState } from "../src/index.ts";
+
+/** The real one: its periods are invocations of their own. */
+export class PopState extends RealPopState {
+  readonly #limitedEnv: Env;
+
+  constructor(state: DurableObjectState, env: Env) {
+    super(state, wrap(env));
+    this.#limitedEnv = env;
+  }
+
+  override runPeriod(): Promise<void> {
+    return limited("period", this.#limitedEnv, () => super.runPeriod());
+  }
+}
 
 /**
  * The real one, and a way to have workerd end it: what it holds in memory is lost, and the next call makes a new

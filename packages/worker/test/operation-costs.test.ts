@@ -41,7 +41,7 @@ test("a read of what is not cached costs no KV operation, and k + delta GETs bes
 
 test("a period costs two KV operations for each stripe that it fills, and at most two besides", async () => {
   await world.pops.cron(POP);
-  const filling = await counted("cron");
+  const filling = await counted("period");
   const filled = (await world.status()).lastPeriod.written;
   expect(filled).toBeGreaterThan(0);
   const most = OPERATIONS.kvPerStripeFilled * filled + OPERATIONS.kvPeriodIdle;
@@ -54,7 +54,7 @@ test("a period that changes nothing costs the probes, a few calls of Durable Obj
   await world.pops.cron(POP);
   await counted("");
   await world.pops.cron(POP);
-  const idle = await counted("cron");
+  const idle = await counted("period");
   expect((await world.status()).lastPeriod).toMatchObject({ written: 0, evicted: 0 });
   expect(idle.kvOperations).toBeLessThanOrEqual(OPERATIONS.kvPeriodIdle);
   const probes = OPERATIONS.probesPerRegion * REGIONS.length;

@@ -7,11 +7,11 @@ import { unstable_getMiniflareWorkerOptions } from "wrangler";
 const CONFIG = fileURLToPath(new URL("../../../wrangler.toml", import.meta.url));
 const POPS = [...(await readFile(CONFIG, "utf8")).matchAll(/^\[env\.(\w+)\]$/gm)].map(([, pop]) => pop!);
 
-/** What a PoP is configured with, without what is its own: name and namespace. */
+/** What a PoP is configured with, without what is its own: name, place and namespace. */
 function configured(pop: string): object {
   const { bindings, durableObjects, kvNamespaces } = unstable_getMiniflareWorkerOptions(CONFIG, pop).workerOptions;
   return {
-    variables: { ...bindings, POP: undefined },
+    variables: { ...bindings, POP: undefined, LOCATION: undefined },
     durableObjects: Object.fromEntries(
       Object.entries(durableObjects ?? {}).map(([binding, object]) => [
         binding,

@@ -1,9 +1,16 @@
 /** The Worker of a local PoP: the real Worker on a KV namespace that fails on demand. It is never deployed. */
 import { FaultyKv } from "./faulty-kv.ts";
-import worker, { type Env } from "@agarose/worker";
+import worker, { PopState as RealPopState, type Env } from "@agarose/worker";
 import { isKvFault } from "./kv-fault.ts";
 
-export { PeerState, PopState, RequestMonitor } from "@agarose/worker";
+export { PeerState, RequestMonitor } from "@agarose/worker";
+
+/** The real one: its periods see the failing KV too. */
+export class PopState extends RealPopState {
+  constructor(state: DurableObjectState, env: Env) {
+    super(state, wrap(env).env);
+  }
+}
 
 const FAULT_PATH = "/__dev/fault";
 

@@ -123,7 +123,8 @@ function workerOptions(
     modules,
     compatibilityFlags: [...(configured.compatibilityFlags ?? []), ...compatibilityFlags],
     modulesRoot: "",
-    bindings: { ...configured.bindings, POP: isolateOf ?? name, ...vars },
+    // The local world has no data centers of Cloudflare to be in.
+    bindings: { ...configured.bindings, POP: isolateOf ?? name, LOCATION: "", ...vars },
     ...(isolateOf && { durableObjects: elsewhere(configured.durableObjects ?? {}, isolateOf) }),
     // PoPs of one environment must not share a cache.
     kvNamespaces: Object.fromEntries(

@@ -1,4 +1,8 @@
-/** The Cron Trigger: one period of the cache manager with this PoP's real parts. */
+/**
+ * One period of the cache manager with this PoP's real parts, and where it runs. The Cron Trigger is its clock, but
+ * Cloudflare runs that handler on any idle machine of the world: it would measure the latencies of another city.
+ * `PopState` lives where LOCATION says, so periods run in it.
+ */
 import { systemSha256 } from "@agarose/core";
 import { notifyPeers, takeTurn, type OwnTurn } from "../peers/cooperation.ts";
 import { log } from "../platform/log.ts";
@@ -7,6 +11,7 @@ import { Invocation } from "../read/invocation.ts";
 import { isolateOf, type Bindings } from "../read/isolate.ts";
 import { closePeriod, forgetKeys } from "../request-monitor/monitor-shards.ts";
 import type { Configuration } from "../state/configuration.ts";
+import { PopState } from "../state/pop-state.ts";
 import { popState } from "../state/pop-state-stub.ts";
 import { runPeriod } from "./cache-manager.ts";
 import { parseCacheSettings } from "./cache-settings.ts";
@@ -17,8 +22,35 @@ interface ExecutionContext {
   waitUntil(promise: Promise<unknown>): void;
 }
 
+/** `PopState` as it is deployed. */
+export class PeriodicPopState extends PopState {
+  readonly #env: Bindings;
+
+  constructor(state: DurableObjectState, env: Bindings) {
+    super(state, env);
+    this.#env = env;
+  }
+
+  /** Runs one period. Rejects as `period` does. */
+  runPeriod(): Promise<void> {
+    return period(this.#env, this.ctx);
+  }
+}
+
+/**
+ * The Cron Trigger: hands on what this isolate has counted, and runs a period at the PoP's place. Rejects as `period`
+ * does, and while the object is unavailable.
+ */
+export async function tick(env: Bindings, context: ExecutionContext): Promise<void> {
+  const { counter, telemetry } = isolateOf(env);
+  const waitUntil = (promise: Promise<unknown>): void => context.waitUntil(promise);
+  await telemetry.flush(waitUntil);
+  await counter.flush(waitUntil);
+  await (popState(env) as unknown as Pick<PeriodicPopState, "runPeriod">).runPeriod();
+}
+
 /** Runs one period. Rejects when the PoP's state is unavailable: the cache stays as it is until the next period. */
-export async function period(env: Bindings, context: ExecutionContext): Promise<void> {
+async function period(env: Bindings, context: ExecutionContext): Promise<void> {
   try {
     await run(env, context);
   } catch (error) {

@@ -6,6 +6,7 @@
 import { CACHE_VARIABLES, parseCacheSettings, type CacheSettings } from "../cache-manager/cache-settings.ts";
 import { POP_VARIABLES } from "../peers/peer-settings.ts";
 import { REGION_VARIABLES } from "../region-manager/region-settings.ts";
+import { parseLocation, PLACE_VARIABLES, type PopLocation } from "../region-manager/place.ts";
 import { parseReadSettings, READ_VARIABLES, type ReadSettings } from "../read/read-settings.ts";
 import { TELEMETRY_VARIABLES } from "../request-monitor/telemetry-token.ts";
 import { ACCESS_VARIABLES, parseAccessSettings, type AccessSettings } from "./access.ts";
@@ -13,6 +14,7 @@ import { ACCESS_VARIABLES, parseAccessSettings, type AccessSettings } from "./ac
 /** Every variable and secret of the Worker, in the order of the reference page. */
 export const VARIABLES = {
   ...POP_VARIABLES,
+  ...PLACE_VARIABLES,
   ...REGION_VARIABLES,
   ...READ_VARIABLES,
   ...CACHE_VARIABLES,
@@ -22,12 +24,19 @@ export const VARIABLES = {
 
 /** The checked settings of one PoP. */
 export interface Settings extends ReadSettings, CacheSettings {
+  /** Undefined: Cloudflare chooses where the Durable Objects live. */
+  readonly location: PopLocation | undefined;
   readonly access: AccessSettings;
 }
 
 /** Checks all variables of `env`. Throws CONFIG_INVALID, which names the first wrong one. */
 export function parseSettings(env: object): Settings {
-  return { ...parseReadSettings(env), ...parseCacheSettings(env), access: parseAccessSettings(env) };
+  return {
+    ...parseReadSettings(env),
+    ...parseCacheSettings(env),
+    location: parseLocation(env),
+    access: parseAccessSettings(env),
+  };
 }
 
 const known = new WeakMap<object, Settings>();

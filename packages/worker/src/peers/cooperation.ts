@@ -5,6 +5,7 @@
 import type { Clock, FetchPort } from "@agarose/core";
 import { withTimeout } from "../platform/async.ts";
 import { log } from "../platform/log.ts";
+import { objectNamed, type PlaceBinding } from "../region-manager/place.ts";
 import type { RegionProbe } from "../region-manager/region-estimates.ts";
 import { EDGE_LATENCY } from "../region-manager/region-latency.ts";
 import { PROBES_PER_PERIOD } from "../region-manager/region-probes.ts";
@@ -18,7 +19,7 @@ import { peerView, type PeerView } from "./peer-view.ts";
 import type { PeersSnapshot } from "./peers-snapshot.ts";
 
 /** The binding of `PeerState` (wrangler.toml). */
-export interface PeerStateBinding {
+export interface PeerStateBinding extends PlaceBinding {
   /** One object per PoP: what is known of the other PoPs, and what to say to them. */
   readonly PEER_STATE: DurableObjectNamespace<PeerState>;
 }
@@ -52,7 +53,7 @@ const NAME = "peers";
 
 /** Returns the stub of this PoP's `PeerState`. A stub belongs to the invocation that asked for it. */
 export function peerState(env: PeerStateBinding): DurableObjectStub<PeerState> {
-  return env.PEER_STATE.get(env.PEER_STATE.idFromName(NAME));
+  return objectNamed(env.PEER_STATE, NAME, env);
 }
 
 /** Waits for this PoP's turn, up to 25 s. Never rejects. */

@@ -10,6 +10,7 @@ import { systemClock } from "@agarose/core";
 import { CacheEvents, type CacheMessage } from "@agarose/solver";
 import { orUndefined } from "../platform/async.ts";
 import { log } from "../platform/log.ts";
+import { findColo } from "../region-manager/place.ts";
 import type { Facts } from "../platform/sql.ts";
 import { observeHealth, type ProbeHealth } from "../region-manager/probe-health.ts";
 import type { RegionProbe } from "../region-manager/region-estimates.ts";
@@ -156,6 +157,11 @@ export class PeerState extends DurableObject<PeerStateEnv> {
       return { name, meanMs, down, silent: this.#table.isSilent(name, now), turn, configuration, objects };
     });
     return { turn: this.#ticket().turn, peers };
+  }
+
+  /** Resolves to the data center that runs this object, or to null where that cannot be found out. */
+  colo(): Promise<string | null> {
+    return findColo();
   }
 
   /** Sends and publishes what has been gathered. */

@@ -41,6 +41,8 @@ export interface Bindings extends MonitorBinding, PopStateBinding, PeerStateBind
   readonly CHUNKS: KVNamespace;
   /** Limits lookups of keys that do not exist, by client address; without it, each isolate has a limit of its own. */
   readonly MISS_LIMIT?: RateLimitBinding;
+  /** Which deployment of the Worker this is. */
+  readonly VERSION?: { readonly id: string };
 }
 
 /** The memory of one isolate. */

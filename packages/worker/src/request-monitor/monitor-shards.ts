@@ -1,9 +1,10 @@
 /** The shards of the request monitor: which one counts a key, and calls to all of them. */
+import { objectNamed, type PlaceBinding } from "../region-manager/place.ts";
 import { fnv1a } from "./frequency-sketch.ts";
 import type { KeyPopularity, KeyRequests, RequestMonitor } from "./request-monitor.ts";
 
 /** The binding of `RequestMonitor` (wrangler.toml). */
-export interface MonitorBinding {
+export interface MonitorBinding extends PlaceBinding {
   /** Request counts and popularity, sharded by key. */
   readonly REQUEST_MONITOR: DurableObjectNamespace<RequestMonitor>;
 }
@@ -18,7 +19,7 @@ export function shardOf(key: string): number {
 
 /** Returns the stub of one shard. A stub belongs to the invocation that asked for it. */
 export function monitorShard(env: MonitorBinding, shard: number): DurableObjectStub<RequestMonitor> {
-  return env.REQUEST_MONITOR.get(env.REQUEST_MONITOR.idFromName(`shard-${shard}`));
+  return objectNamed(env.REQUEST_MONITOR, `shard-${shard}`, env);
 }
 
 /** Ends the period in every shard. Resolves to the `limit` most popular keys of each, most popular first. */
@@ -47,6 +48,11 @@ export async function forgetKeys(env: MonitorBinding, keys: readonly string[]): 
  */
 export async function announcePeers(env: MonitorBinding, epoch: number): Promise<void> {
   await Promise.all(shards(env).map(async (shard) => shard.notePeers(epoch)));
+}
+
+/** Resolves to the data center of each shard, as `findColo` finds it. */
+export async function monitorColos(env: MonitorBinding): Promise<(string | null)[]> {
+  return Promise.all(shards(env).map(async (shard) => shard.colo()));
 }
 
 function shards(env: MonitorBinding): DurableObjectStub<RequestMonitor>[] {

@@ -11,6 +11,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { RequestTally, SHARD_KEYS_MAX } from "./request-tally.ts";
 import { decodeCounts, encodeCounts } from "./saved-counts.ts";
+import { findColo } from "../region-manager/place.ts";
 import { SqlBlob } from "../platform/sql.ts";
 
 /** How popular a key is. */
@@ -96,6 +97,11 @@ export class RequestMonitor extends DurableObject {
   /** Returns the `limit` most popular keys as of the last closed period, most popular first. */
   popular(limit: number): KeyPopularity[] {
     return [...this.#popularity].slice(0, limit).map(([key, popularity]) => ({ key, popularity }));
+  }
+
+  /** Resolves to the data center that runs this object, or to null where that cannot be found out. */
+  colo(): Promise<string | null> {
+    return findColo();
   }
 
   #save(): void {

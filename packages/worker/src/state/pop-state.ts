@@ -6,6 +6,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { mergeRegion, type RegionProbe, type RegionState } from "../region-manager/region-estimates.ts";
 import { toHex } from "../platform/crypto.ts";
+import { findColo } from "../region-manager/place.ts";
 import { Facts, SqlBlob } from "../platform/sql.ts";
 import { TelemetryIntake, type ClientReport, type ReportedReads } from "../request-monitor/telemetry-intake.ts";
 import type { LedgerEntry, PeriodReport } from "./ledger.ts";
@@ -140,6 +141,11 @@ export class PopState extends DurableObject {
       lastPeriod: this.#facts.get<PeriodReport>("lastPeriod"),
       spending: this.#facts.get<Spending>("spending"),
     };
+  }
+
+  /** Resolves to the data center that runs this object, or to null where that cannot be found out. */
+  colo(): Promise<string | null> {
+    return findColo();
   }
 
   #rows<T>(table: "regions" | "ledger"): T[] {

@@ -245,7 +245,8 @@ describe("refused", () => {
     namespaces: [{ binding: "CHUNKS", id: ID }],
     crons: ["* * * * *"],
     durableObjects: ["REQUEST_MONITOR", "POP_STATE", "PEER_STATE"],
-    vars: { POP: "fra", REGIONS: "[]" },
+    placement: "aws:eu-central-1",
+    vars: { POP: "fra", REGIONS: "[]", LOCATION: "weur" },
   };
   test.each<[string, readonly PopEnvironment[], string]>([
     ["no KV namespace", [{ ...pop, namespaces: [] }], "no KV namespace CHUNKS"],
@@ -253,6 +254,8 @@ describe("refused", () => {
     ["a Durable Object too few", [{ ...pop, durableObjects: ["POP_STATE"] }], "REQUEST_MONITOR, PEER_STATE"],
     ["another name", [{ ...pop, vars: { ...pop.vars, POP: "lhr" } }], 'calls the PoP "lhr"'],
     ["no regions", [{ ...pop, vars: { POP: "fra" } }], "no REGIONS"],
+    ["no placement", [{ ...pop, placement: undefined }], "no placement in [env.fra]"],
+    ["no location of its Durable Objects", [{ ...pop, vars: { ...pop.vars, LOCATION: "" } }], "no LOCATION"],
     ["one cache for two", [pop, { ...pop, name: "lhr", vars: { ...pop.vars, POP: "lhr" } }], "the same KV id"],
   ])("%s", (_name, pops, message) => {
     expect(() => planDeployment(pops, [])).toThrow(

@@ -3,15 +3,14 @@
  * PoP is one environment of wrangler.toml. Pure.
  */
 import { AgaroseError } from "@agarose/core";
+import { missingPlace, type PlacedEnvironment } from "./place.ts";
 
 /** An environment of wrangler.toml, in the part that is used here. */
-export interface PopEnvironment {
-  readonly name: string;
+export interface PopEnvironment extends PlacedEnvironment {
   readonly worker: string;
   readonly namespaces: readonly { readonly binding: string; readonly id?: string }[];
   readonly crons: readonly string[];
   readonly durableObjects: readonly string[];
-  readonly vars: Readonly<Record<string, unknown>>;
 }
 
 export type Step =
@@ -111,7 +110,8 @@ function namespaceStep({ name, worker, namespaces }: PopEnvironment): Step[] {
   return isPlaceholder(id) ? [{ kind: "namespace", pop: name, title: `${worker}-chunks`, placeholder: id }] : [];
 }
 
-function checkPop({ name, namespaces, crons, durableObjects, vars }: PopEnvironment): void {
+function checkPop(pop: PopEnvironment): void {
+  const { name, namespaces, crons, durableObjects, vars } = pop;
   if (!namespaces.some(({ binding, id }) => binding === CACHE_BINDING && id)) {
     throw invalid(`has no KV namespace ${CACHE_BINDING} with an id in [env.${name}]: write any placeholder`);
   }
@@ -124,6 +124,8 @@ function checkPop({ name, namespaces, crons, durableObjects, vars }: PopEnvironm
     );
   }
   if (typeof vars["REGIONS"] !== "string") throw invalid(`has no REGIONS in [env.${name}.vars]`);
+  const problem = missingPlace(pop);
+  if (problem !== undefined) throw invalid(problem);
 }
 
 /** Throws when PoPs share a cache: each would evict what it does not know. */

@@ -17,6 +17,7 @@ interface WranglerConfig {
   readonly kv_namespaces: readonly { readonly binding: string; readonly id?: string }[];
   readonly triggers: { readonly crons?: readonly string[] | undefined };
   readonly durable_objects: { readonly bindings: readonly { readonly name: string }[] };
+  readonly placement?: { readonly region?: string; readonly host?: string; readonly hostname?: string } | undefined;
   readonly vars: Readonly<Record<string, unknown>>;
 }
 
@@ -65,6 +66,7 @@ export async function readEnvironments(config: string, names?: readonly string[]
         namespaces: environment.kv_namespaces.map(({ binding, id }) => ({ binding, ...(id && { id }) })),
         crons: environment.triggers.crons ?? [],
         durableObjects: environment.durable_objects.bindings.map((binding) => binding.name),
+        placement: environment.placement?.region ?? environment.placement?.host ?? environment.placement?.hostname,
         vars: environment.vars,
       };
     });

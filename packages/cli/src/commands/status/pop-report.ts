@@ -31,6 +31,21 @@ export interface PopSummary {
   readonly regionsSlow: readonly string[];
   /** Seconds since the end of the last period; null before the first one. */
   readonly periodAgeSeconds: number | null;
+  /** Where the PoP's parts run; null for a PoP without LOCATION, and outside Cloudflare. */
+  readonly place: PopPlace | null;
+}
+
+/** Data centers as airport codes; null where the platform did not say. */
+export interface PopPlace {
+  /** Cloudflare's location hint. */
+  readonly location: string;
+  /** Of the Worker that answered. */
+  readonly worker: string | null;
+  /** Of the object that runs the periods. */
+  readonly popState: string | null;
+  readonly requestMonitor: readonly (string | null)[];
+  /** Null for a PoP on its own, too. */
+  readonly peerState: string | null;
 }
 
 export interface PopReportOptions {
@@ -47,7 +62,8 @@ export const PERIOD_AGE_SECONDS_MAX = 240;
 /** What the PoP says, and what follows from it. Never rejects. */
 export async function popReport({ name, url }: PopAddress, options: PopReportOptions): Promise<PopReport> {
   try {
-    const health = (await ask(`${url}/healthz`, { ...options, token: undefined })) as { pop?: unknown };
+    const { body: answer } = await ask(`${url}/healthz`, { ...options, token: undefined });
+    const health = answer as { pop?: unknown };
     const notes = health.pop === name ? [] : [`calls itself ${JSON.stringify(health.pop)}`];
     if (options.token === undefined) {
       return {
@@ -58,9 +74,16 @@ export async function popReport({ name, url }: PopAddress, options: PopReportOpt
         state: undefined,
       };
     }
-    const state = summaryOf((await ask(`${url}/v1/status`, options)) as StatusAnswer, options.nowMs);
-    const { problems, remarks } = judge(state.summary, state.periodErrors);
-    return { name, url, problems, notes: [...notes, ...remarks], state: state.summary };
+    const { body, placement } = await ask(`${url}/v1/status`, options);
+    const state = summaryOf(body as StatusAnswer, options.nowMs);
+    const found = [judge(state.summary, state.periodErrors), judgePlace(state.summary.place, placement)];
+    return {
+      name,
+      url,
+      problems: found.flatMap(({ problems }) => problems),
+      notes: [...notes, ...found.flatMap(({ remarks }) => remarks)],
+      state: state.summary,
+    };
   } catch (cause) {
     const { code, message } = toAgaroseError(cause, "SOURCE_FAILED");
     return { name, url, problems: [`${code}: ${message}`], notes: [], state: undefined };
@@ -74,10 +97,15 @@ interface StatusAnswer {
   readonly cache: { capacityBytes: number; cachedBytes: number; objects: readonly unknown[] };
   readonly regions: readonly { name: string; down: boolean; slow: boolean }[];
   readonly lastPeriod: { at: number; errors: readonly string[] } | null;
+  readonly place?: PopPlace | null;
   readonly isolate: { chunkCache: { hits: number; misses: number } };
 }
 
-async function ask(url: string, { fetch, token, timeoutMs }: PopReportOptions): Promise<unknown> {
+/** Resolves to the JSON of an answer, and to where Cloudflare says that the Worker ran. */
+async function ask(
+  url: string,
+  { fetch, token, timeoutMs }: PopReportOptions,
+): Promise<{ body: unknown; placement: string | null }> {
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const signal = AbortSignal.timeout(timeoutMs);
   const response = await fetch(url, { headers, signal, redirect: "manual" }).catch((error: unknown) => {
@@ -91,9 +119,10 @@ async function ask(url: string, { fetch, token, timeoutMs }: PopReportOptions): 
     const text = (await response.text()).slice(0, 200);
     throw new AgaroseError("SOURCE_FAILED", `${url} answered ${response.status}: ${text}`, { url });
   }
-  return response.json().catch((error: unknown) => {
+  const body: unknown = await response.json().catch((error: unknown) => {
     throw new AgaroseError("SOURCE_FAILED", `${url} did not answer with JSON: is it a PoP?`, { url }, error);
   });
+  return { body, placement: response.headers.get("cf-placement") };
 }
 
 function reasonOf(error: unknown): string {
@@ -102,7 +131,7 @@ function reasonOf(error: unknown): string {
 }
 
 function summaryOf(
-  { epoch, policy, cache, regions, lastPeriod, isolate }: StatusAnswer,
+  { epoch, policy, cache, regions, lastPeriod, isolate, place = null }: StatusAnswer,
   nowMs: number,
 ): { summary: PopSummary; periodErrors: readonly string[] } {
   const { hits, misses } = isolate.chunkCache;
@@ -118,6 +147,7 @@ function summaryOf(
       regionsDown: regions.filter(({ down }) => down).map(({ name }) => name),
       regionsSlow: regions.filter(({ slow }) => slow).map(({ name }) => name),
       periodAgeSeconds: lastPeriod ? Math.max(0, Math.round((nowMs - lastPeriod.at) / 1000)) : null,
+      place,
     },
   };
 }
@@ -135,4 +165,31 @@ function judge(
   const [first] = periodErrors;
   if (first !== undefined) problems.push(`the last period had ${periodErrors.length} errors, first: ${first}`);
   return { problems, remarks: regionsSlow.length > 0 ? [`regions slow: ${regionsSlow.join(", ")}`] : [] };
+}
+
+/**
+ * What follows from where the parts of a PoP run.
+ *
+ * @param placement the header `cf-placement`: `remote-FRA` for a placed Worker, `local-SYD` for one that ran where the
+ * request entered Cloudflare.
+ */
+function judgePlace(place: PopPlace | null, placement: string | null): { problems: string[]; remarks: string[] } {
+  if (place === null) return { problems: [], remarks: [] };
+  const { location, worker, popState, requestMonitor, peerState } = place;
+  const isLocal = placement?.startsWith("local-") ?? false;
+  const objects = [...new Set([popState, ...requestMonitor, peerState].filter((colo) => colo !== null))];
+  const elsewhere = worker === null ? [] : objects.filter((colo) => colo !== worker);
+  return {
+    problems: isLocal
+      ? [
+          `the Worker is not placed: it ran in ${placement!.slice("local-".length)}, where the request entered Cloudflare`,
+        ]
+      : [],
+    remarks: [
+      `place: ${location}; Worker in ${worker ?? "?"}, Durable Objects in ${objects.join(", ") || "?"}`,
+      ...(elsewhere.length > 0
+        ? [`Durable Objects run in ${elsewhere.join(", ")}, not in ${worker}: an object stays where it was created`]
+        : []),
+    ],
+  };
 }

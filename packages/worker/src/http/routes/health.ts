@@ -4,16 +4,23 @@
 import type { Context } from "hono";
 import { peerState } from "../../peers/cooperation.ts";
 import { isolateOf } from "../../read/isolate.ts";
+import { findColo } from "../../region-manager/place.ts";
 import { quantileMs } from "../../region-manager/latency-histogram.ts";
+import { monitorColos } from "../../request-monitor/monitor-shards.ts";
 import { popState } from "../../state/pop-state-stub.ts";
 import { currentSpending } from "../../state/spending.ts";
-import type { AppEnv } from "../http.ts";
+import type { AppEnv, Env } from "../http.ts";
 import { settingsOf } from "../settings.ts";
 
-/** Answers 200 when the PoP runs and its variables are right. It asks no other service, so polling it is cheap. */
+/**
+ * Answers 200 when the PoP runs and its variables are right. It asks no other service, so polling it is cheap. `entry`
+ * is where the request entered Cloudflare; the header `cf-placement` says where the Worker ran.
+ */
 export function healthz(c: Context<AppEnv>): Response {
-  const { pop } = settingsOf(c.env);
-  return c.json({ ok: true, pop }, 200, { "cache-control": "no-store" });
+  const { pop, location } = settingsOf(c.env);
+  const entry = c.req.raw.cf?.["colo"] ?? null;
+  const place = location === undefined ? {} : { location, entry, version: c.env.VERSION?.id ?? null };
+  return c.json({ ok: true, pop, ...place }, 200, { "cache-control": "no-store" });
 }
 
 /** Answers with the state of the PoP and of the isolate that answers, as JSON. */
@@ -25,6 +32,7 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
   const cachedBytes = ledger.reduce((sum, entry) => sum + entry.chunks.length * entry.chunkBytes, 0);
   return c.json({
     pop,
+    version: c.env.VERSION?.id ?? null,
     policy,
     delta,
     functional,
@@ -35,6 +43,7 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
       p50Ms: quantileMs(times, 0.5) ?? null,
       p99Ms: quantileMs(times, 0.99) ?? null,
     })),
+    place: await placeOf(c.env),
     peers: peers ? await peerState(c.env).status() : null,
     lastPeriod: lastPeriod ?? null,
     // The cache manager's KV operations of this month; a limit of null is no limit.
@@ -55,4 +64,17 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
       droppedReports: isolate.telemetry.dropped,
     },
   });
+}
+
+/** Where the Worker that answers and the Durable Objects run, as airport codes; null for a PoP without LOCATION. */
+async function placeOf(env: Env): Promise<object | null> {
+  const { location, peers } = settingsOf(env);
+  if (location === undefined) return null;
+  const [worker, state, monitor, peerColo] = await Promise.all([
+    findColo(),
+    popState(env).colo(),
+    monitorColos(env),
+    peers ? peerState(env).colo() : null,
+  ]);
+  return { location, worker, popState: state, requestMonitor: monitor, peerState: peerColo };
 }
