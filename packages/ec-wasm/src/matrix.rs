@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use reed_solomon_erasure::ReedSolomon;
 
 use crate::error::CodecError;
-use crate::field::Gf256;
+use crate::field::{Gf256, prepare_tables};
 
 /// Total number of rows of the code: the order of the field.
 pub const ROWS_MAX: usize = 256;
@@ -27,6 +27,7 @@ pub fn coefficients(present: &[u8], wanted: &[u8], out: &mut [u8]) -> Result<(),
         return Err(CodecError::IndicesInvalid);
     }
     let out = out.get_mut(..wanted.len() * k).ok_or(CodecError::TooLarge)?;
+    prepare_tables();
     let rows = express_in(present, wanted)?;
     for (row, &index) in out.chunks_exact_mut(k).zip(wanted) {
         row.copy_from_slice(&rows[index as usize]);

@@ -2,7 +2,7 @@
 //! column costs one lookup per input for up to four rows.
 
 use super::KernelName;
-use crate::field::mul;
+use crate::field::{mul, prepare_tables};
 
 #[allow(dead_code)] // only the compiled-in kernel's name is used
 pub const NAME: KernelName = KernelName::Scalar;
@@ -18,6 +18,7 @@ pub const fn table_bytes(k: usize, rows: usize) -> usize {
 
 /// Fills `tables` (at least `table_bytes(k, rows)` bytes) for the row-major `matrix`.
 pub fn prepare(matrix: &[u8], k: usize, rows: usize, tables: &mut [u8]) {
+    prepare_tables();
     let groups = matrix[..rows * k].chunks(ROWS_PER_TABLE * k);
     for (group, group_tables) in groups.zip(tables.chunks_exact_mut(k * TABLE_BYTES)) {
         for (j, table) in group_tables.chunks_exact_mut(TABLE_BYTES).enumerate() {

@@ -6,7 +6,7 @@
 use core::arch::wasm32::*;
 
 use super::KernelName;
-use crate::field::mul;
+use crate::field::{mul, prepare_tables};
 
 #[cfg(target_feature = "relaxed-simd")]
 pub const NAME: KernelName = KernelName::Relaxed;
@@ -19,8 +19,6 @@ const TABLE_BYTES: usize = 2 * VECTOR_BYTES;
 /// More rows than this at a time do not fit in the 16 vector registers of x64.
 const ROWS_PER_PASS: usize = 4;
 
-static NIBBLE: [u8; 16] = [0x0f; 16];
-
 /// Bytes of tables that [`prepare`] writes for a matrix of `rows` x `k`.
 pub const fn table_bytes(k: usize, rows: usize) -> usize {
     rows * k * TABLE_BYTES
@@ -29,6 +27,7 @@ pub const fn table_bytes(k: usize, rows: usize) -> usize {
 /// Fills `tables` (at least `table_bytes(k, rows)` bytes) for the row-major `matrix`, in the order in which [`apply`]
 /// reads them: by pass, then by input, then by row.
 pub fn prepare(matrix: &[u8], k: usize, rows: usize, tables: &mut [u8]) {
+    prepare_tables();
     let mut tables = tables.chunks_exact_mut(TABLE_BYTES);
     for pass in matrix[..rows * k].chunks(ROWS_PER_PASS * k) {
         for j in 0..k {
@@ -91,7 +90,8 @@ unsafe fn apply_rows<const R: usize, const U: usize>(
     // SAFETY: as in `apply`. The volatile read hides that the mask is a constant: V8 would make a constant in every
     // turn of the loop instead of keeping it in a register.
     unsafe {
-        let nibble = core::ptr::read_volatile((&raw const NIBBLE).cast::<v128>());
+        let mask = u8x16_splat(0x0f);
+        let nibble = core::ptr::read_volatile(&raw const mask);
         let mut column = 0;
         while column < len {
             let mut sums = [[u8x16_splat(0); U]; R];
