@@ -23,10 +23,12 @@ type Outcome = { readonly key: string } & (
 export function register(program: Command): void {
   program
     .command("repair")
-    .description("verify objects and rewrite what is missing or damaged; exit 1 when something stays damaged")
+    .description(
+      "find and rewrite what is missing or damaged, by at most k + 2 reads of chunks; exit 1 when something stays damaged",
+    )
     .argument("[key...]", "keys of objects; all objects when left out")
     .option("--prefix <prefix>", "all objects whose keys begin with this")
-    .option("--quick", "find damage by the length of chunks, without reading all of them")
+    .option("--quick", "find damage by what the regions list, without reading chunks of sound objects")
     .action(async (keys: string[], _options: unknown, command: Command) => {
       process.exitCode = await repair(keys, command.optsWithGlobals<RepairOptions>());
     });

@@ -4,11 +4,13 @@
 import {
   encodeManifest,
   isTombstone,
+  stripeCount,
   toAgaroseError,
   type Codec,
   type Manifest,
   type ManifestRecord,
 } from "@agarose/core";
+import { listChunks, type ListedChunk } from "../../lib/objects/chunk-listing.ts";
 import { findGoneChunks } from "../../lib/objects/chunk-heads.ts";
 import { commitAgain } from "../../lib/objects/commit/commit.ts";
 import { writeRecord } from "../../lib/objects/commit/manifest-write.ts";
@@ -22,13 +24,23 @@ import {
 } from "../../lib/objects/commit/write-context.ts";
 import type { Encoder } from "../../lib/objects/upload/stripe-encoder.ts";
 import { uploadChunks } from "../../lib/objects/upload/upload.ts";
-import { checkManifests, verifyObject, type ObjectVerdict } from "../../lib/objects/verify-object.ts";
-import { ObjectReader } from "./object-reader.ts";
+import {
+  checkChunk,
+  checkManifests,
+  damageOf,
+  manifestVerdicts,
+  verdictOfChunks,
+  verdictWithoutChunks,
+  verifyObject,
+  type ChunkDamage,
+  type ObjectVerdict,
+} from "../../lib/objects/verify-object.ts";
+import { SalvageReader, type SalvagePlan } from "./salvage-reader.ts";
 
 export interface RepairContext extends WriteOptions {
   readonly codec: () => Promise<Codec>;
   readonly encoder: () => Promise<Encoder>;
-  /** Whether to find damage by the length of chunks only, which reads k chunks instead of all of them. */
+  /** Whether to find damage by what the regions list only. Then no chunk of a sound object is read. */
   readonly quick?: boolean;
 }
 
@@ -45,55 +57,153 @@ export interface RepairReport {
  * Makes the chunks that are missing or wrong from k others, then writes the newest manifest or tombstone to the regions
  * that have an older one or none. It never writes over a newer one.
  *
+ * It reads at most k + 2 chunks. Of those beyond, it compares the MD5 that the store reports with the one they must
+ * have. A large object with damage that no listing shows is read once more.
+ *
  * @throws NO_QUORUM, NOT_ENOUGH_CHUNKS when the object cannot be read any more, STORE_FAILED when a chunk cannot be
  *   stored.
  */
 export async function repairObject(key: string, options: RepairContext): Promise<RepairReport> {
   const context = writeContextOf(options);
-  const before = await verifyObject(key, { ...context, quick: options.quick ?? false });
-  const survey = await surveyRegions(key, context);
-  const { newest } = survey;
-  if (!newest) return { before, chunksWritten: 0, manifestsWritten: 0, after: before };
+  const { newest, regions } = await surveyRegions(key, context);
+  const verdicts = manifestVerdicts(regions, newest);
+  if (!newest) {
+    const before = verdictWithoutChunks(key, newest, verdicts);
+    return { before, chunksWritten: 0, manifestsWritten: 0, after: before };
+  }
+  const { damage, written } = isTombstone(newest) ? NOTHING : await rescueChunks(newest, options, context);
+  const before = isTombstone(newest)
+    ? verdictWithoutChunks(key, newest, verdicts)
+    : verdictOfChunks(newest, verdicts, damage);
   const isIncomplete = !isTombstone(newest) && newest.missing !== undefined;
   if (before.sound && !isIncomplete) {
     await dequeueRepair(key, context);
     return { before, chunksWritten: 0, manifestsWritten: 0, after: before };
   }
-  // A chunk in a region that is not configured cannot be stored there.
-  const chunks = before.damage.filter(({ code }) => code !== "REGION_UNKNOWN").map(({ chunk }) => chunk);
-  if (!isTombstone(newest) && chunks.length > 0) await rewriteChunks(newest, chunks, options, context);
   const manifestsWritten = await rewriteManifests(newest, before, context);
-  const after = await look(before, newest, chunks, context);
+  const after = await look(before, newest, written, context);
   if (after.sound) await dequeueRepair(key, context);
-  return { before, chunksWritten: chunks.length, manifestsWritten, after };
+  return { before, chunksWritten: written.length, manifestsWritten, after };
 }
 
-/** Encodes chunks from what a read of the object delivers, and stores them under their own names. */
-async function rewriteChunks(
+interface Rescue {
+  /** What was found. */
+  readonly damage: readonly ChunkDamage[];
+  /** The chunks that were made again. */
+  readonly written: readonly number[];
+}
+
+const NOTHING: Rescue = { damage: [], written: [] };
+/** Chunks that a repair may read beyond the k that it decodes from. */
+const EXTRA_READS = 2;
+
+/** Finds the chunks that are not as they must be, and writes them again. */
+async function rescueChunks(manifest: Manifest, options: RepairContext, context: WriteContext): Promise<Rescue> {
+  const listed = await listChunks(manifest, context);
+  const lost = damageOf(manifest, listed);
+  const gone = lost.filter(isRewritable).map(({ chunk }) => chunk);
+  if (gone.length === 0 && (options.quick || listed.length === 0)) return { damage: lost, written: [] };
+  const present = listed.filter(({ code }) => code === undefined);
+  const plan = planOf(manifest, present, options.quick ?? false, context);
+  const codec = await options.codec();
+  const reader = new SalvageReader(manifest, plan, codec, context);
+  try {
+    if (gone.length > 0) await writeChunks(manifest, gone, reader, options, context);
+    else await reader.drain();
+    const found = await hiddenDamage(manifest, present, plan, reader, context);
+    const late = found.filter(isRewritable).map(({ chunk }) => chunk);
+    const sound = plan.chunks.filter((chunk) => !found.some((one) => one.chunk === chunk));
+    if (late.length > 0 && reader.isHeld) await writeChunks(manifest, late, reader, options, context);
+    else if (late.length > 0) {
+      const again = new SalvageReader(manifest, { chunks: sound, width: manifest.k }, codec, context);
+      try {
+        await writeChunks(manifest, late, again, options, context);
+      } finally {
+        await again.close();
+      }
+    }
+    return { damage: [...lost, ...found], written: [...gone, ...late].toSorted((a, b) => a - b) };
+  } finally {
+    await reader.close();
+  }
+}
+
+/** Reads all chunks where the limit allows it, else one less than that, so that one doubt can be read too. */
+function planOf(
+  { k }: Manifest,
+  present: readonly ListedChunk[],
+  quick: boolean,
+  { random }: WriteContext,
+): SalvagePlan & { readonly digests: readonly number[] } {
+  // Those without an MD5 in front, because reading is the only way to know them. Every run leaves others out.
+  const order = present
+    .map(({ chunk, etag }) => ({ chunk, rank: (md5Of(etag) === undefined ? 0 : 1) + random() / 2 }))
+    .toSorted((a, b) => a.rank - b.rank)
+    .map(({ chunk }) => chunk);
+  if (quick) return { chunks: order, width: k, digests: [] };
+  const width = order.length <= k + EXTRA_READS ? order.length : k + EXTRA_READS - 1;
+  return { chunks: order, width, digests: order.slice(width) };
+}
+
+/** What reading has shown, and which of the chunks that were not read differ from what they must be. */
+async function hiddenDamage(
+  manifest: Manifest,
+  present: readonly ListedChunk[],
+  { width }: SalvagePlan,
+  reader: SalvageReader,
+  context: WriteContext,
+): Promise<ChunkDamage[]> {
+  const { placement, k } = manifest;
+  const found = [...reader.damage].map(([chunk, damage]) => ({ chunk, region: placement[chunk]!, ...damage }));
+  let reads = width;
+  for (const [chunk, expected] of reader.digests()) {
+    const actual = md5Of(present.find((candidate) => candidate.chunk === chunk)?.etag);
+    if (actual === undefined || actual === expected || reader.damage.has(chunk)) continue;
+    // Some encrypting stores have other ETags than the MD5, so a difference is proved where the limit allows it.
+    const store = context.stores.find(({ region }) => region.name === placement[chunk])!;
+    const isProved = reads++ < k + EXTRA_READS;
+    const damage = isProved ? await checkChunk(manifest, chunk, store, context) : unproved(manifest, chunk);
+    if (damage) found.push({ ...damage, stripes: [...damage.stripes] });
+  }
+  return found;
+}
+
+function unproved(manifest: Manifest, chunk: number): ChunkDamage {
+  const stripes = Array.from({ length: stripeCount(manifest) }, (_, stripe) => stripe);
+  return { chunk, region: manifest.placement[chunk]!, code: "CHUNK_CORRUPT", stripes };
+}
+
+function md5Of(etag: string | undefined): string | undefined {
+  const hex = etag?.replaceAll('"', "").toLowerCase();
+  return hex !== undefined && /^[\da-f]{32}$/.test(hex) ? hex : undefined;
+}
+
+/** A chunk in a region that does not answer or is not configured cannot be stored there. */
+function isRewritable({ code }: ChunkDamage): boolean {
+  return code === "CHUNK_MISSING" || code === "CHUNK_WRONG_LENGTH" || code === "CHUNK_CORRUPT";
+}
+
+/** Encodes chunks from what `file` decodes, and stores them under their own names. */
+async function writeChunks(
   manifest: Manifest,
   chunks: readonly number[],
-  { codec, encoder }: RepairContext,
+  file: SalvageReader,
+  { encoder }: RepairContext,
   context: WriteContext,
 ): Promise<void> {
-  const { stores, signal, clock, random } = context;
-  const file = new ObjectReader(manifest, { stores, codec, signal, clock, random });
-  try {
-    await uploadChunks({
-      key: manifest.key,
-      upload: manifest.upload,
-      blockBytes: manifest.blockBytes,
-      file,
-      layout: manifest,
-      stores: manifest.placement.map((region) => stores.find((store) => store.region.name === region)!),
-      chunks,
-      needed: chunks.length,
-      encoder: await encoder(),
-      context,
-      onBytes: () => {},
-    });
-  } finally {
-    await file.close();
-  }
+  await uploadChunks({
+    key: manifest.key,
+    upload: manifest.upload,
+    blockBytes: manifest.blockBytes,
+    file,
+    layout: manifest,
+    stores: manifest.placement.map((region) => context.stores.find((store) => store.region.name === region)!),
+    chunks,
+    needed: chunks.length,
+    encoder: await encoder(),
+    context,
+    onBytes: () => {},
+  });
 }
 
 /** Brings the regions up to date, on the condition of what they hold now, and returns how many took a manifest. */
@@ -140,7 +250,7 @@ async function look(
     return verifyObject(record.key, { ...context, quick: true });
   }
   const gone = new Set(await findGoneChunks(newest, written, context));
-  const damage = before.damage.filter(({ chunk, code }) => gone.has(chunk) || code === "REGION_UNKNOWN");
+  const damage = before.damage.filter(({ chunk }) => gone.has(chunk) || !written.includes(chunk));
   return {
     ...before,
     version: newest.version,

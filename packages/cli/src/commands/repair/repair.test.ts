@@ -75,7 +75,9 @@ test("what a region that is down holds cannot be repaired: exit 1", async () => 
   world.faults.set("virginia", DOWN);
   const { code, stdout } = await world.run(["repair", "down", "--json"]);
   expect(code).toBe(1);
-  expect(JSON.parse(stdout.toString()).objects).toMatchObject([{ key: "down", outcome: "failed" }]);
+  expect(JSON.parse(stdout.toString()).objects).toMatchObject([
+    { key: "down", outcome: "damaged", before: { readable: true }, after: { sound: false } },
+  ]);
   expect(world.fired.get("virginia")).toBeGreaterThan(0);
   world.faults.clear();
   expect((await world.run(["repair"])).stdout.toString()).toMatch(/^sound +down/);

@@ -20,8 +20,11 @@ import {
 } from "@agarose/core";
 import { mapPool } from "../pool.ts";
 import type { Store } from "../store/store.ts";
+import { listChunks, storedChunks, type ListedChunk } from "./chunk-listing.ts";
 import { Breaker } from "./commit/ask-regions.ts";
+import type { WriteContext } from "./commit/write-context.ts";
 import { nodeSha256 } from "./sha256.ts";
+import { Silence } from "./silence.ts";
 import { newestOf, surveyAll, type RegionManifest } from "./commit/region-survey.ts";
 
 /** What is stored of an object, and what is wrong with it. */
@@ -61,6 +64,8 @@ export interface ChunkDamage {
   readonly stripes: readonly number[];
 }
 
+type CheckContext = Pick<WriteContext, "stores" | "signal" | "clock" | "breaker">;
+
 const CHUNKS_AT_A_TIME = 6;
 
 /** What `verifyObject` works with. */
@@ -73,60 +78,96 @@ export interface VerifyContext {
   readonly quick?: boolean;
   /** Timers of deadlines. Default: the system's. */
   readonly clock?: Clock;
+  /** Shared by the objects of a command, so that a region that hangs delays only the first. Default: a new one. */
+  readonly breaker?: Breaker;
 }
 
-/** Reads everything of `key`. Throws only when the caller aborts. */
-export async function verifyObject(key: string, context: VerifyContext): Promise<ObjectVerdict> {
-  const { stores, signal, quick = false } = context;
+/** Reads everything of `key`, or with `quick` only what the regions list of it. Throws only when the caller aborts. */
+export async function verifyObject(key: string, options: VerifyContext): Promise<ObjectVerdict> {
+  const { clock = systemClock, quick = false } = options;
+  const context = { ...options, clock, breaker: options.breaker ?? new Breaker(clock) };
   const { newest, verdicts } = await checkManifests(key, context);
-  const areSound = verdicts.every(({ state }) => state === "sound");
-  if (!newest || isTombstone(newest)) {
-    return {
-      key,
-      version: undefined,
-      removed: newest !== undefined,
-      sound: newest !== undefined && areSound,
-      readable: false,
-      manifests: verdicts,
-      chunksSound: 0,
-      chunks: 0,
-      damage: [],
-    };
-  }
-  const indices = newest.bytes === 0 ? [] : newest.placement.map((_, chunk) => chunk);
-  const damage: ChunkDamage[] = [];
-  await mapPool(indices, CHUNKS_AT_A_TIME, async (chunk) => {
-    const region = newest.placement[chunk]!;
-    const store = stores.find((candidate) => candidate.region.name === region);
-    const found = store
-      ? await checkChunk(newest, chunk, store, quick, signal)
-      : { chunk, region, code: "REGION_UNKNOWN", stripes: allStripes(newest) };
-    if (found) damage.push(found);
-  });
-  damage.sort((a, b) => a.chunk - b.chunk);
+  if (!newest || isTombstone(newest)) return verdictWithoutChunks(key, newest, verdicts);
+  const damage = quick ? damageOf(newest, await listChunks(newest, context)) : await checkChunks(newest, context);
+  return verdictOfChunks(newest, verdicts, damage);
+}
+
+/** The verdict on a key that has no chunks now: it was removed, or no region has a sound manifest of it. */
+export function verdictWithoutChunks(
+  key: string,
+  newest: ManifestRecord | undefined,
+  manifests: readonly ManifestVerdict[],
+): ObjectVerdict {
   return {
     key,
+    version: undefined,
+    removed: newest !== undefined,
+    sound: newest !== undefined && manifests.every(({ state }) => state === "sound"),
+    readable: false,
+    manifests,
+    chunksSound: 0,
+    chunks: 0,
+    damage: [],
+  };
+}
+
+/** The verdict on an object from what is wrong with its chunks. */
+export function verdictOfChunks(
+  newest: Manifest,
+  manifests: readonly ManifestVerdict[],
+  damage: readonly ChunkDamage[],
+): ObjectVerdict {
+  const chunks = storedChunks(newest).length;
+  return {
+    key: newest.key,
     version: newest.version,
     removed: false,
-    sound: damage.length === 0 && areSound,
+    sound: damage.length === 0 && manifests.every(({ state }) => state === "sound"),
     readable: isReadable(newest, damage),
-    manifests: verdicts,
-    chunksSound: indices.length - damage.length,
-    chunks: indices.length,
-    damage,
+    manifests,
+    chunksSound: chunks - damage.length,
+    chunks,
+    damage: damage.toSorted((a, b) => a.chunk - b.chunk),
   };
+}
+
+/** What a listing of chunks shows to be wrong. */
+export function damageOf(manifest: Manifest, listed: readonly ListedChunk[]): ChunkDamage[] {
+  return listed.flatMap(({ chunk, region, code }) =>
+    code === undefined ? [] : { chunk, region, code, stripes: allStripes(manifest) },
+  );
+}
+
+/** Reads all chunks of an object, and returns what is wrong with them. */
+async function checkChunks(manifest: Manifest, context: CheckContext): Promise<ChunkDamage[]> {
+  const { stores } = context;
+  const found = await mapPool(storedChunks(manifest), CHUNKS_AT_A_TIME, async (chunk) => {
+    const region = manifest.placement[chunk]!;
+    const store = stores.find((candidate) => candidate.region.name === region);
+    if (store) return checkChunk(manifest, chunk, store, context);
+    return { chunk, region, code: "REGION_UNKNOWN", stripes: allStripes(manifest) };
+  });
+  return found.flatMap((damage) => damage ?? []);
 }
 
 /** Reads the manifest of every region. The newest trusted one, or a tombstone, is what the object should be. */
 export async function checkManifests(
   key: string,
-  { stores, signal, trust = acceptUnsigned, clock = systemClock }: Omit<VerifyContext, "quick">,
+  { stores, signal, trust = acceptUnsigned, clock = systemClock, breaker = new Breaker(clock) }: VerifyContext,
 ): Promise<{ newest: ManifestRecord | undefined; verdicts: ManifestVerdict[] }> {
-  const breaker = new Breaker(clock);
-  // Nothing else waits for the answers, so a slow region gets its time.
-  const regions = await surveyAll(key, { stores, signal, trust, clock, breaker }, stores.length);
+  // Nothing else waits for the answers, so a slow region gets its time, unless it hung before.
+  const awaited = stores.filter(({ region }) => !breaker.isOpen(region.name));
+  const regions = await surveyAll(key, { stores, signal, trust, clock, breaker }, Math.max(1, awaited.length));
   const newest = newestOf(regions);
-  return { newest, verdicts: regions.map((region) => verdictOf(region, newest)) };
+  return { newest, verdicts: manifestVerdicts(regions, newest) };
+}
+
+/** What each region's manifest is worth, given the newest of all. */
+export function manifestVerdicts(
+  regions: readonly RegionManifest[],
+  newest: ManifestRecord | undefined,
+): ManifestVerdict[] {
+  return regions.map((region) => verdictOf(region, newest));
 }
 
 function verdictOf(region: RegionManifest, newest: ManifestRecord | undefined): ManifestVerdict {
@@ -144,31 +185,32 @@ function verdictOf(region: RegionManifest, newest: ManifestRecord | undefined): 
   return { region: name, state: "stale", problem: `${what} of generation ${record.generation}, ${record.modified}` };
 }
 
-async function checkChunk(
+/** Reads one chunk; undefined when it is sound. Rejects only when the caller aborts. */
+export async function checkChunk(
   manifest: Manifest,
   chunk: number,
   store: Store,
-  quick: boolean,
-  signal: AbortSignal,
+  context: CheckContext,
 ): Promise<ChunkDamage | undefined> {
+  const { signal, clock, breaker } = context;
   const region = store.region.name;
   const all = allStripes(manifest);
+  if (breaker.isOpen(region)) return { chunk, region, code: "SOURCE_FAILED", stripes: all };
+  const silence = new Silence(clock, signal);
   try {
-    if (quick) {
-      const bytes = await store.head(chunkName(manifest.key, manifest.upload, chunk), signal);
-      if (bytes === chunkBytes(manifest)) return undefined;
-      return { chunk, region, code: bytes === undefined ? "CHUNK_MISSING" : "CHUNK_WRONG_LENGTH", stripes: all };
-    }
-    const response = await store.get(chunkName(manifest.key, manifest.upload, chunk), { signal });
+    const name = chunkName(manifest.key, manifest.upload, chunk);
+    const response = await silence.limit(store.get(name, { signal: silence.signal }));
     if (response.status !== 200) {
+      await response.body?.cancel();
       const code = response.status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED";
       return { chunk, region, code, stripes: all };
     }
-    const { corrupt, received } = await hashShards(manifest, chunk, response);
+    const { corrupt, received } = await hashShards(manifest, chunk, response, silence);
     if (received !== chunkBytes(manifest)) return { chunk, region, code: "CHUNK_WRONG_LENGTH", stripes: corrupt };
     return corrupt.length > 0 ? { chunk, region, code: "CHUNK_CORRUPT", stripes: corrupt } : undefined;
   } catch (error) {
     signal.throwIfAborted();
+    if (silence.isOver) breaker.open(region);
     return { chunk, region, code: toAgaroseError(error, "SOURCE_FAILED").code, stripes: all };
   }
 }
@@ -178,6 +220,7 @@ async function hashShards(
   manifest: Manifest,
   chunk: number,
   response: FetchedResponse,
+  silence: Silence,
 ): Promise<{ corrupt: number[]; received: number }> {
   const stripes = stripeCount(manifest);
   const corrupt: number[] = [];
@@ -185,7 +228,7 @@ async function hashShards(
   let stripe = 0;
   let shard = new Uint8Array(stripeShape(manifest, 0).shardBytes);
   let filled = 0;
-  for await (const part of response.body ?? []) {
+  for await (const part of silence.parts(response.body)) {
     received += part.length;
     for (let at = 0; at < part.length && stripe < stripes;) {
       const taken = part.subarray(at, at + shard.length - filled);

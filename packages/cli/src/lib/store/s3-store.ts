@@ -11,6 +11,7 @@ import {
   PutObjectCommand,
   S3Client,
   S3ServiceException,
+  type ListObjectsV2CommandInput,
   type S3ClientConfig,
 } from "@aws-sdk/client-s3";
 import { AgaroseError, toAgaroseError, type ErrorCode, type FetchedResponse } from "@agarose/core";
@@ -146,12 +147,13 @@ export class S3Store implements Store {
     return undefined;
   }
 
-  async *list(prefix: string, signal?: AbortSignal): AsyncGenerator<ListedObject> {
+  async *list(prefix: string, signal?: AbortSignal, after?: string): AsyncGenerator<ListedObject> {
     let token: string | undefined;
     do {
-      const page = await this.#listPage(prefix, token, signal);
-      for (const { Key, Size, LastModified } of page.Contents ?? []) {
-        yield { name: Key ?? "", bytes: Size ?? 0, modifiedMs: LastModified?.getTime() ?? 0 };
+      const page = await this.#listPage({ Prefix: prefix, StartAfter: after, ContinuationToken: token }, signal);
+      for (const { Key, Size, LastModified, ETag } of page.Contents ?? []) {
+        const listed = { name: Key ?? "", bytes: Size ?? 0, modifiedMs: LastModified?.getTime() ?? 0 };
+        yield { ...listed, ...(ETag !== undefined && { etag: ETag }) };
       }
       token = page.NextContinuationToken;
     } while (token !== undefined);
@@ -187,12 +189,12 @@ export class S3Store implements Store {
     this.#client.destroy();
   }
 
-  async #listPage(prefix: string, token: string | undefined, signal: AbortSignal | undefined) {
-    const command = new ListObjectsV2Command({ Bucket: this.region.bucket, Prefix: prefix, ContinuationToken: token });
+  async #listPage(page: Omit<ListObjectsV2CommandInput, "Bucket">, signal: AbortSignal | undefined) {
+    const command = new ListObjectsV2Command({ Bucket: this.region.bucket, ...page });
     try {
       return await this.#client.send(command, signal && { abortSignal: signal });
     } catch (error) {
-      throw this.#failure(error, "SOURCE_FAILED", `to list ${prefix}`);
+      throw this.#failure(error, "SOURCE_FAILED", `to list ${page.Prefix}`);
     }
   }
 

@@ -20,8 +20,8 @@ export interface Store {
    * bytes. Rejects with STORE_FAILED and `details.status` 412 when the condition does not hold.
    */
   put(name: string, body: PutBody, options: PutOptions): Promise<PutReceipt>;
-  /** All objects below `prefix`, in order of their names. */
-  list(prefix: string, signal?: AbortSignal): AsyncIterable<ListedObject>;
+  /** All objects below `prefix` whose names are greater than `after`, in order of their names. */
+  list(prefix: string, signal?: AbortSignal, after?: string): AsyncIterable<ListedObject>;
   /** Removes objects and returns those that could not be removed. Absent ones count as removed. */
   remove(names: readonly string[]): Promise<{ name: string; problem: string }[]>;
   /**
@@ -65,4 +65,6 @@ export interface ListedObject {
   readonly name: string;
   readonly bytes: number;
   readonly modifiedMs: number;
+  /** As the store spells it. Of a plain put most stores give the MD5 of the bytes. */
+  readonly etag?: string;
 }

@@ -1,10 +1,10 @@
 /** How many chunks of each file to cache for given queues at the servers: a multiple-choice knapsack. */
 
 import { solveKnapsack } from "../../knapsack/index.ts";
-import { crowdingOf } from "./descend.ts";
 import { excess, latencyBound } from "./latency-bound.ts";
 import type { QueueMoments, Server } from "./latency-bound.ts";
 import type { SproutFile } from "./files.ts";
+import { crowdingOf } from "./requests.ts";
 
 /** Replaces the infinite time of an overloaded queue, so that options can be compared. */
 const SLOW_SECONDS = 1e9;

@@ -1,122 +1,150 @@
-/** The probabilities of asking the servers, for given numbers of cached chunks. */
+/**
+ * The probabilities of asking the servers, for given numbers of cached chunks: spectral projected gradient steps (Birgin,
+ * Martínez and Raydan 2000). Plain gradient steps need thousands where queues are short at some servers and long at
+ * others.
+ */
 
-import { excess, latencyBound, queueMoments } from "./latency-bound.ts";
-import type { QueueMoments, Server } from "./latency-bound.ts";
 import type { SproutFile } from "./files.ts";
+import type { Server } from "./latency-bound.ts";
+import { costOf, crowdingOf, loadsOf } from "./requests.ts";
+import type { Probabilities } from "./requests.ts";
+import { projectOnto } from "./project.ts";
 
 /** Probabilities per file and server, and the mean bound in seconds that they give. */
 export interface Requests {
-  readonly probability: readonly Float64Array[];
+  readonly probability: Probabilities;
   readonly meanBound: number;
 }
 
-/** The descent ends when a step gains less than this share. */
-const GAIN_MIN = 1e-5;
+/** A function of the probabilities, and its slope per request of file i to server j. */
+interface Measured {
+  readonly value: number;
+  readonly slope: (i: number, j: number) => number;
+}
 
-/**
- * Lowers the mean bound from `start`, which asks for k - d chunks of each file, in at most `stepsMax` conditional
- * gradient steps.
- */
+type Measure = (probability: Probabilities) => Measured;
+
+/** The descent ends when this many steps together gain less than GAIN_MIN. */
+const PATIENCE = 8;
+const GAIN_MIN = 1e-7;
+/** Armijo's constant: a step must gain this share of what the slope promises. */
+const SUFFICIENT = 1e-4;
+/** A step that was halved this often has no descent left above rounding. */
+const HALVINGS_MAX = 40;
+/** A start that overloads servers is brought below this share of their time first. */
+const BUSY_MAX = 0.98;
+
+/** Lowers the mean bound from `start`, which asks for k - d chunks of each file, in at most `stepsMax` steps. */
 export function descend(
   files: readonly SproutFile[],
   servers: readonly Server[],
-  start: readonly Float64Array[],
-  cached: Int32Array,
+  start: Probabilities,
   stepsMax: number,
 ): Requests {
-  let best: Requests = { probability: start, meanBound: meanBoundOf(files, servers, start) };
-  for (let steps = 1; steps <= stepsMax; steps++) {
-    const target = cheapestRequests(files, servers, best.probability, cached);
-    let improved: Requests | undefined;
-    for (let size = 1; size > 1e-4; size *= 0.6) {
-      const probability = best.probability.map((from, i) => from.map((pi, j) => pi + size * (target[i]![j]! - pi)));
-      const meanBound = meanBoundOf(files, servers, probability);
-      if (meanBound < (improved?.meanBound ?? best.meanBound)) improved = { probability, meanBound };
-      else if (improved) break;
+  const boundAt: Measure = (probability) => {
+    const crowding = crowdingOf(files, servers, probability);
+    return { value: crowding.meanBound, slope: (i, j) => costOf(crowding, i, j) };
+  };
+  let from = start;
+  if (!Number.isFinite(boundAt(start).value)) {
+    from = minimize(files, start, (probability) => overloadAt(files, servers, probability), stepsMax).probability;
+  }
+  const { probability, value } = minimize(files, from, boundAt, stepsMax);
+  return { probability, meanBound: value };
+}
+
+/** How far the servers are above BUSY_MAX, squared. */
+function overloadAt(files: readonly SproutFile[], servers: readonly Server[], probability: Probabilities): Measured {
+  const over = Float64Array.from(loadsOf(files, servers.length, probability), (load, j) =>
+    Math.max(0, (load * servers[j]!.mean) / (servers[j]!.parallel ?? 1) - BUSY_MAX),
+  );
+  const value = over.reduce((sum, busy) => sum + busy ** 2, 0);
+  const slope = (_: number, j: number): number => (2 * over[j]! * servers[j]!.mean) / (servers[j]!.parallel ?? 1);
+  return { value, slope };
+}
+
+/**
+ * Minimises over the probabilities. Distances between files are weighted by their rates, so that a rarely read file
+ * moves as fast as one that is often read.
+ */
+function minimize(
+  files: readonly SproutFile[],
+  start: Probabilities,
+  measure: Measure,
+  stepsMax: number,
+): { readonly probability: Probabilities; readonly value: number } {
+  const total = files.map((file, i) => file.servers.reduce((sum, j) => sum + start[i]![j]!, 0));
+  const rate = files.reduce((sum, { readsPerSecond }) => sum + readsPerSecond, 0);
+  let at = start;
+  let now = measure(at);
+  let best = { probability: at, value: now.value };
+  let size = firstSize(files, now);
+  const recent = [now.value];
+  for (let step = 0; step < stepsMax && now.value > 0 && Number.isFinite(now.value); step++) {
+    const target = at.map((own, i) => projectOnto(files[i]!, total[i]!, own, (j) => -size * now.slope(i, j)));
+    let slope = 0;
+    for (const [i, { readsPerSecond, servers }] of files.entries()) {
+      for (const j of servers) slope += readsPerSecond * now.slope(i, j) * (target[i]![j]! - at[i]![j]!);
     }
-    if (!improved) break;
-    const isDone = improved.meanBound > (1 - GAIN_MIN) * best.meanBound;
-    best = improved;
-    if (isDone) break;
+    slope /= rate;
+    if (!(slope < 0)) break;
+    // The bound may rise for some steps: that lets the step sizes follow the curvature along narrow valleys.
+    const worst = Math.max(...recent.slice(-PATIENCE));
+    const found = search(at, target, measure, (share) => worst + SUFFICIENT * share * slope);
+    if (!found) break;
+    size = nextSize(files, at, now, found.at, found.now) ?? size * 2;
+    at = found.at;
+    now = found.now;
+    recent.push(best.value);
+    recent[recent.length - 1] = now.value;
+    if (now.value < best.value) best = { probability: at, value: now.value };
+    if (step >= PATIENCE && recent.at(-1 - PATIENCE)! - best.value < GAIN_MIN * best.value) break;
   }
   return best;
 }
 
-/** Chunk requests per second at each server. */
-export function loadsOf(
-  files: readonly SproutFile[],
-  servers: number,
-  probability: readonly Float64Array[],
-): Float64Array {
-  const loads = new Float64Array(servers);
-  for (const [i, file] of files.entries()) {
-    for (const j of file.servers) loads[j]! += file.readsPerSecond * probability[i]![j]!;
+/** The first step moves the steepest file by about one request. */
+function firstSize(files: readonly SproutFile[], { slope }: Measured): number {
+  let spread = 0;
+  for (const [i, { servers }] of files.entries()) {
+    const slopes = servers.map((j) => slope(i, j)).filter((one) => Number.isFinite(one));
+    if (slopes.length > 0) spread = Math.max(spread, Math.max(...slopes) - Math.min(...slopes));
   }
-  return loads;
+  return spread > 0 ? 1 / spread : 1;
 }
 
-function meanBoundOf(
-  files: readonly SproutFile[],
-  servers: readonly Server[],
-  probability: readonly Float64Array[],
-): number {
-  const loads = loadsOf(files, servers.length, probability);
-  const queues = servers.map((server, j) => queueMoments(server, loads[j]!));
-  let sum = 0;
-  let rate = 0;
-  for (const [i, { readsPerSecond }] of files.entries()) {
-    if (readsPerSecond > 0) sum += readsPerSecond * latencyBound(probability[i]!, queues).bound;
-    rate += readsPerSecond;
+/** Halves the step until the measure is below `limit`. */
+function search(
+  from: Probabilities,
+  target: Probabilities,
+  measure: Measure,
+  limit: (share: number) => number,
+): { readonly at: Probabilities; readonly now: Measured } | undefined {
+  for (let share = 1, n = 0; n < HALVINGS_MAX; share /= 2, n++) {
+    const at = share === 1 ? target : from.map((own, i) => own.map((pi, j) => pi + share * (target[i]![j]! - pi)));
+    const now = measure(at);
+    if (now.value <= limit(share)) return { at, now };
   }
-  return rate > 0 ? sum / rate : 0;
+  return undefined;
 }
 
-/** The vertex that the gradient points to: each file asks only its k - d cheapest servers. */
-function cheapestRequests(
+/** Barzilai and Borwein's size: the inverse of the curvature along the last step; undefined where it is not positive. */
+function nextSize(
   files: readonly SproutFile[],
-  servers: readonly Server[],
-  probability: readonly Float64Array[],
-  cached: Int32Array,
-): Float64Array[] {
-  const { queues, crowding, z } = crowdingOf(files, servers, probability);
-  return files.map((file, i) => {
-    // Cost of one more request: its own time, and the waits that it causes for all others.
-    const costOf = (j: number): number => excess(queues[j]!, z[i]!) + crowding[j]!;
-    const asked = new Float64Array(servers.length);
-    const cheapest = file.servers.toSorted((a, b) => costOf(a) - costOf(b));
-    for (const j of cheapest.slice(0, file.k - cached[i]!)) asked[j] = 1;
-    return asked;
-  });
-}
-
-/** The queues at the servers, and what more load would cost. */
-export interface Crowding {
-  readonly queues: readonly QueueMoments[];
-  /** Per server: how much one more request per second lengthens the bounds of all reads of a second, in seconds. */
-  readonly crowding: Float64Array;
-  /** Per file: the z of its bound. */
-  readonly z: readonly number[];
-}
-
-/** Returns the queues that the probabilities cause, and the cost of more load by a small difference. */
-export function crowdingOf(
-  files: readonly SproutFile[],
-  servers: readonly Server[],
-  probability: readonly Float64Array[],
-): Crowding {
-  const loads = loadsOf(files, servers.length, probability);
-  const queues = servers.map((server, j) => queueMoments(server, loads[j]!));
-  const z = files.map((_, i) => latencyBound(probability[i]!, queues).z);
-  const crowding = Float64Array.from(servers, (server, j) => {
-    const step = (1e-6 * Math.min(1e9, server.parallel ?? 1)) / server.mean;
-    const after = queueMoments(server, loads[j]! + step);
-    if (!Number.isFinite(after.mean)) return 0;
-    let sum = 0;
-    for (const [i, { readsPerSecond }] of files.entries()) {
-      const pi = probability[i]![j]!;
-      if (pi > 0) sum += readsPerSecond * pi * (excess(after, z[i]!) - excess(queues[j]!, z[i]!));
+  before: Probabilities,
+  { slope: slopeBefore }: Measured,
+  after: Probabilities,
+  { slope: slopeAfter }: Measured,
+): number | undefined {
+  let moved = 0;
+  let bent = 0;
+  for (const [i, { readsPerSecond, servers }] of files.entries()) {
+    for (const j of servers) {
+      const step = after[i]![j]! - before[i]![j]!;
+      if (step === 0) continue;
+      moved += readsPerSecond * step ** 2;
+      bent += readsPerSecond * step * (slopeAfter(i, j) - slopeBefore(i, j));
     }
-    return sum / step;
-  });
-  return { queues, crowding, z };
+  }
+  return bent > 0 && moved > 0 ? moved / bent : undefined;
 }

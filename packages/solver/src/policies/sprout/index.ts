@@ -25,7 +25,7 @@ import type { SnapshotReader } from "../../policy/snapshot.ts";
 /** The plan leaves out objects with fewer requests per period. */
 const POPULARITY_MIN = 1e-2;
 /** Good enough for one period: the bound is looser than what more steps would gain. */
-const LIMITS = { gainMin: 1e-2, roundsMax: 3, stepsMax: 8 };
+const LIMITS = { gainMin: 1e-2, roundsMax: 3, stepsMax: 8, exchangesMax: 0 };
 /** Least deviation of a latency as a share of its mean: at 0 the bound has corners, where it has no gradient. */
 const VARIATION_MIN = 0.05;
 /** Least mean of a server in ms: a service time must be positive. */

@@ -48,6 +48,18 @@ export function queueMoments(server: Server, arrivalsPerSecond: number): QueueMo
   };
 }
 
+/** Derivatives of `queueMoments` by the arrivals; 0 when the server is overloaded. */
+export function queueSlopes(server: Server, arrivalsPerSecond: number): QueueMoments {
+  const { mean, secondMoment, thirdMoment, parallel = 1 } = server;
+  const arrivals = arrivalsPerSecond / parallel;
+  const idle = 1 - arrivals * mean;
+  if (idle <= 0) return { mean: 0, variance: 0 };
+  return {
+    mean: secondMoment / (2 * idle ** 2 * parallel),
+    variance: (thirdMoment / 3 + (arrivals * secondMoment ** 2) / (2 * idle)) / (idle ** 2 * parallel),
+  };
+}
+
 /**
  * Returns the bound on a read's expected duration in seconds, and the z that gives it: the minimum over z >= 0 of
  * equation (2), which is convex in z. `probability` and `queues` have one entry per server.

@@ -4,17 +4,21 @@
  *
  * Like the paper's algorithm it alternates: z, then d and the probabilities, until the bound falls no more. Departures:
  * d is chosen exactly, by the knapsack, at the present queues, instead of fixing rounded blocks of files one after the
- * other; the probabilities follow by conditional gradient steps (Frank & Wolfe 1956) instead of projected ones. The
- * objective is not convex in all variables once files of different z share a server, so the best round is kept.
+ * other; the probabilities follow by spectral projected gradient steps. The objective is not convex in all variables
+ * once files of different z share a server, so the best round is kept, and single chunks are exchanged at the end.
  */
 
 import { solverError } from "../../errors.ts";
 import { chooseCached } from "./choose-cached.ts";
-import { descend, loadsOf } from "./descend.ts";
+import { descend } from "./descend.ts";
+import type { Requests } from "./descend.ts";
 import { checkFiles } from "./files.ts";
+import { exchange } from "./exchange.ts";
 import type { SproutFile } from "./files.ts";
 import { checkServers } from "./latency-bound.ts";
 import type { Server } from "./latency-bound.ts";
+import { projectOnto } from "./project.ts";
+import { loadsOf } from "./requests.ts";
 
 /** What to cache, and which servers to ask. */
 export interface SproutPlan {
@@ -24,7 +28,7 @@ export interface SproutPlan {
   readonly probability: readonly Float64Array[];
   /** Mean over all reads of the latency bound, in seconds. */
   readonly meanBound: number;
-  /** Mean bound after each round. */
+  /** Mean bound after each round, before chunks are exchanged. */
   readonly rounds: readonly number[];
 }
 
@@ -36,7 +40,12 @@ export interface SproutLimits {
   readonly roundsMax?: number;
   /** Gradient steps in a round. Default 60. */
   readonly stepsMax?: number;
+  /** Exchanges of single chunks that are tried at the end. Default: 1,000 divided by the number of files. */
+  readonly exchangesMax?: number;
 }
+
+/** Files that are placed again in all exchanges together, which bounds their time. */
+const EXCHANGED_FILES_MAX = 1000;
 
 /**
  * Returns the best plan found. Throws SCENARIO_INVALID for malformed numbers, or when a full cache still leaves servers
@@ -46,8 +55,10 @@ export function optimizeSprout(
   files: readonly SproutFile[],
   servers: readonly Server[],
   capacity: number,
-  { gainMin = 1e-4, roundsMax = 20, stepsMax = 60 }: SproutLimits = {},
+  limits: SproutLimits = {},
 ): SproutPlan {
+  const { gainMin = 1e-4, roundsMax = 20, stepsMax = 60 } = limits;
+  const { exchangesMax = Math.floor(EXCHANGED_FILES_MAX / Math.max(1, files.length)) } = limits;
   checkFiles(files, servers.length, capacity);
   checkServers(servers);
   // The start caches the same share of every file, and asks all its servers alike.
@@ -62,8 +73,8 @@ export function optimizeSprout(
   const rounds: number[] = [];
   while (rounds.length < roundsMax) {
     const cached = chooseCached(files, servers, probability, capacity);
-    const scaled = probability.map((own, i) => rescale(own, files[i]!, cached[i]!));
-    const found = descend(files, servers, scaled, cached, stepsMax);
+    const scaled = probability.map((own, i) => projectOnto(files[i]!, files[i]!.k - cached[i]!, own));
+    const found = descend(files, servers, scaled, stepsMax);
     rounds.push(found.meanBound);
     const isDone = best !== undefined && found.meanBound >= (1 - gainMin) * best.meanBound;
     if (!best || found.meanBound < best.meanBound) best = { ...found, cached, rounds };
@@ -77,35 +88,23 @@ export function optimizeSprout(
       loads: [...loads],
     });
   }
-  return best;
+  const exchanged = exchange(files, servers, best, capacity, { stepsMax, triesMax: exchangesMax });
+  return { ...exchanged, ...finish(files, servers, exchanged, { gainMin, roundsMax, stepsMax }), rounds };
 }
 
-/** Scales probabilities so that they sum to k - d, each at most 1. */
-function rescale(probability: Float64Array, { k, servers }: SproutFile, cached: number): Float64Array {
-  const wanted = k - cached;
-  const scaled = new Float64Array(probability.length);
-  if (wanted <= 0) return scaled;
-  for (const j of servers) scaled[j] = Math.max(probability[j]!, 1e-9);
-  // Probabilities cut off at 1 leave the rest to the others. Each round cuts off at least one, or is the last.
-  for (let round = 0; round <= servers.length; round++) {
-    let fixed = 0;
-    let free = 0;
-    for (const j of servers) {
-      if (scaled[j]! >= 1) fixed++;
-      else free += scaled[j]!;
-    }
-    if (free === 0) break;
-    const factor = (wanted - fixed) / free;
-    let isCut = false;
-    for (const j of servers) {
-      if (scaled[j]! >= 1) continue;
-      scaled[j] = scaled[j]! * factor;
-      if (scaled[j]! > 1) {
-        scaled[j] = 1;
-        isCut = true;
-      }
-    }
-    if (!isCut) break;
+/** Descends until a round of steps gains less than `gainMin`: few steps a round may not have reached the end. */
+function finish(
+  files: readonly SproutFile[],
+  servers: readonly Server[],
+  from: Requests,
+  { gainMin, roundsMax, stepsMax }: Required<Pick<SproutLimits, "gainMin" | "roundsMax" | "stepsMax">>,
+): Requests {
+  let best = from;
+  for (let round = 0; round < roundsMax; round++) {
+    const found = descend(files, servers, best.probability, stepsMax);
+    const isDone = found.meanBound >= (1 - gainMin) * best.meanBound;
+    if (found.meanBound < best.meanBound) best = found;
+    if (isDone) break;
   }
-  return scaled;
+  return best;
 }

@@ -112,7 +112,7 @@ describe("Sprout's optimiser", () => {
     const { rounds, meanBound } = optimizeSprout(files, servers, 20);
     expect(rounds.length).toBeGreaterThan(1);
     expect(rounds.length).toBeLessThan(20);
-    expect(meanBound).toBe(Math.min(...rounds));
+    expect(meanBound).toBeLessThanOrEqual(Math.min(...rounds));
     expect(optimizeSprout(files, servers, 20, { roundsMax: 1 }).rounds).toEqual(rounds.slice(0, 1));
   });
 

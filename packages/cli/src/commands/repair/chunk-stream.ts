@@ -1,0 +1,72 @@
+/**
+ * One chunk of an object as its region sends it: one request for all shards from a stripe on.
+ */
+import { AgaroseError, chunkName, stripeShape, type Manifest } from "@agarose/core";
+import type { Store } from "../../lib/store/store.ts";
+
+/** A chunk that is read shard by shard. */
+export class ChunkStream {
+  readonly chunk: number;
+  readonly store: Store;
+  readonly #manifest: Manifest;
+  readonly #stop = new AbortController();
+  readonly #signal: AbortSignal;
+  readonly #firstStripe: number;
+  #parts: AsyncIterator<Uint8Array> | undefined;
+  #rest: Uint8Array = new Uint8Array();
+
+  constructor(manifest: Manifest, chunk: number, store: Store, firstStripe: number, signal: AbortSignal) {
+    this.chunk = chunk;
+    this.store = store;
+    this.#manifest = manifest;
+    this.#firstStripe = firstStripe;
+    this.#signal = AbortSignal.any([signal, this.#stop.signal]);
+  }
+
+  /** The next `bytes` bytes. Rejects with CHUNK_MISSING, CHUNK_WRONG_LENGTH, or why the region did not answer. */
+  async next(bytes: number): Promise<Uint8Array> {
+    this.#parts ??= await this.#open();
+    const shard = new Uint8Array(bytes);
+    for (let filled = 0; filled < bytes;) {
+      if (this.#rest.length === 0) {
+        const { done, value } = await this.#parts.next();
+        if (done) throw this.#failure("CHUNK_WRONG_LENGTH", `ends ${bytes - filled} bytes early`);
+        this.#rest = value;
+      }
+      const taken = this.#rest.subarray(0, bytes - filled);
+      shard.set(taken, filled);
+      filled += taken.length;
+      this.#rest = this.#rest.subarray(taken.length);
+    }
+    return shard;
+  }
+
+  /** Ends the request. */
+  close(): void {
+    this.#stop.abort();
+    // A body that is not read to its end would hold its connection.
+    void this.#parts?.return?.().catch(() => {});
+  }
+
+  async #open(): Promise<AsyncIterator<Uint8Array>> {
+    const { key, upload } = this.#manifest;
+    const { chunkOffset } = stripeShape(this.#manifest, this.#firstStripe);
+    const range = chunkOffset > 0 ? { range: `bytes=${chunkOffset}-` } : {};
+    const { status, body } = await this.store.get(chunkName(key, upload, this.chunk), {
+      ...range,
+      signal: this.#signal,
+    });
+    if (status === 404) throw this.#failure("CHUNK_MISSING", "is not there");
+    if (!body || status !== (chunkOffset > 0 ? 206 : 200)) {
+      await body?.cancel();
+      throw this.#failure("SOURCE_FAILED", `was answered by ${status}`);
+    }
+    return body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
+  }
+
+  #failure(code: "CHUNK_MISSING" | "CHUNK_WRONG_LENGTH" | "SOURCE_FAILED", what: string): AgaroseError {
+    const { name: region } = this.store.region;
+    const message = `chunk ${this.chunk} of ${JSON.stringify(this.#manifest.key)} in ${region} ${what}`;
+    return new AgaroseError(code, message, { chunk: this.chunk, region });
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * What the regions list of the chunks of one object: one request for each region, and no byte of a chunk.
+ */
+import { chunkBytes, chunkName, chunkNamePrefix, type Manifest } from "@agarose/core";
+import type { ListedObject, Store } from "../store/store.ts";
+import { runTasks, type Task } from "./commit/ask-regions.ts";
+import type { WriteContext } from "./commit/write-context.ts";
+
+/** A chunk as its region lists it. */
+export interface ListedChunk {
+  readonly chunk: number;
+  readonly region: string;
+  /** What is wrong by the listing alone: undefined when the chunk has its length. */
+  readonly code?: string;
+  /** As the store spells it; undefined when the store does not say. */
+  readonly etag?: string;
+}
+
+/** The chunks that an object has in buckets: none when it is empty or in its manifest. */
+export function storedChunks({ bytes, inline, placement }: Manifest): number[] {
+  return bytes === 0 || inline !== undefined ? [] : [...placement.keys()];
+}
+
+/** Lists the chunks of an object, in their order. Rejects only when the caller aborts. */
+export async function listChunks(
+  manifest: Manifest,
+  context: Pick<WriteContext, "stores" | "clock" | "signal" | "breaker">,
+): Promise<ListedChunk[]> {
+  const { key, upload, placement } = manifest;
+  const chunks = storedChunks(manifest);
+  const used = new Set(chunks.map((chunk) => placement[chunk]!));
+  const stores = context.stores.filter(({ region }) => used.has(region.name));
+  const tasks = stores.map((store): Task<Map<string, ListedObject>> => ({
+    store,
+    run: (signal) => listByName(store, chunkNamePrefix(key, upload), signal),
+  }));
+  const outcomes = await runTasks(tasks, { enough: Math.ceil(tasks.length / 2) }, context);
+  const byRegion = new Map(outcomes.map((outcome) => [outcome.store.region.name, outcome]));
+  const expected = chunkBytes(manifest);
+  return chunks.map((chunk): ListedChunk => {
+    const region = placement[chunk]!;
+    const outcome = byRegion.get(region);
+    if (!outcome) return { chunk, region, code: "REGION_UNKNOWN" };
+    if (outcome.error) return { chunk, region, code: outcome.error.code };
+    const listed = outcome.value.get(chunkName(key, upload, chunk));
+    if (!listed) return { chunk, region, code: "CHUNK_MISSING" };
+    if (listed.bytes !== expected) return { chunk, region, code: "CHUNK_WRONG_LENGTH" };
+    return { chunk, region, ...(listed.etag !== undefined && { etag: listed.etag }) };
+  });
+}
+
+async function listByName(store: Store, prefix: string, signal: AbortSignal): Promise<Map<string, ListedObject>> {
+  const found = new Map<string, ListedObject>();
+  for await (const listed of store.list(prefix, signal)) found.set(listed.name, listed);
+  return found;
+}
