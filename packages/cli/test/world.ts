@@ -151,8 +151,10 @@ export interface RunInput {
   readonly cwd?: string;
   /** Beyond the world's own keys and the PATH. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Sends the child a signal once this resolves. */
+  /** Sends the child a signal once this resolves: SIGTERM unless `killSignal` says otherwise. */
   readonly killWhen?: Promise<unknown>;
+  readonly killSignal?: NodeJS.Signals;
+  readonly onStdout?: (part: Buffer) => void;
   readonly onStart?: (pid: number) => void;
 }
 
@@ -163,7 +165,7 @@ const CREDENTIALS_ENV = {
 
 export function spawnAgarose(
   args: readonly string[],
-  { stdin, cwd, env: more, killWhen, onStart }: RunInput = {},
+  { stdin, cwd, env: more, killWhen, killSignal = "SIGTERM", onStart, onStdout }: RunInput = {},
 ): Promise<RunResult> {
   const script = fileURLToPath(new URL("../bin/agarose.js", import.meta.url));
   const env = { PATH: process.env["PATH"], ...CREDENTIALS_ENV, ...more };
@@ -171,11 +173,14 @@ export function spawnAgarose(
   if (child.pid !== undefined) onStart?.(child.pid);
   const stdout: Buffer[] = [];
   let stderr = "";
-  child.stdout.on("data", (part: Buffer) => stdout.push(part));
+  child.stdout.on("data", (part: Buffer) => {
+    stdout.push(part);
+    onStdout?.(part);
+  });
   child.stderr.on("data", (part: Buffer) => (stderr += part.toString()));
   child.stdin.on("error", () => {});
   child.stdin.end(stdin ?? "");
-  void killWhen?.then(() => child.kill("SIGTERM"));
+  void killWhen?.then(() => child.kill(killSignal));
   return new Promise((resolve) =>
     child.on("close", (code) => resolve({ code: code ?? -1, stdout: Buffer.concat(stdout), stderr })),
   );

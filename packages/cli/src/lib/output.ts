@@ -61,7 +61,7 @@ export function printable(key: string): string {
 }
 
 /** Text of several lines with the control characters that a terminal would obey as escapes. */
-function printableText(text: string): string {
+export function printableText(text: string): string {
   return text.replace(/(?![\n\t])\p{Cc}/gu, escapeControl);
 }
 

@@ -17,7 +17,7 @@ import { garbageName } from "../../lib/objects/commit/names.ts";
 import { surveyAll, type RegionManifest } from "../../lib/objects/commit/region-survey.ts";
 import { majorityOf } from "../../lib/objects/commit/write-context.ts";
 import type { Store } from "../../lib/store/store.ts";
-import { keyGroups, type KeyGroup, type PlacedObject } from "./key-groups.ts";
+import { keyGroups, type KeyGroup, type PlacedObject } from "../../lib/walk/key-groups.ts";
 
 /** What to search, and what to do about it. */
 export interface GarbageSearch {

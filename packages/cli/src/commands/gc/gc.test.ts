@@ -5,7 +5,7 @@ import { claimName } from "../../lib/objects/commit/names.ts";
 import { removeObject } from "../../lib/objects/remove-object.ts";
 import type { ListedObject, Store } from "../../lib/store/store.ts";
 import { collectGarbage, type GarbageReport } from "./collect-garbage.ts";
-import { keyGroups } from "./key-groups.ts";
+import { keyGroups } from "../../lib/walk/key-groups.ts";
 import { DOWN, manifestName, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 
 const HOUR_MS = 3_600_000;

@@ -2,14 +2,17 @@
  * `agarose ls`: lists objects.
  */
 import type { Command } from "commander";
-import { toAgaroseError } from "@agarose/core";
+import { systemClock, toAgaroseError } from "@agarose/core";
 import { READING, withContext, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { listKeys, warnOfFailures } from "../../lib/objects/keys.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
 import { readManifest } from "../../lib/objects/manifests.ts";
-import { formatBytes, printable, printResult } from "../../lib/output.ts";
-import { mapPool } from "../../lib/pool.ts";
+import { EXIT_OK, formatBytes, printable } from "../../lib/output.ts";
+import type { KeyGroup } from "../../lib/walk/key-groups.ts";
+import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { JSON_LINES, ReportStream, type ReportOptions } from "../../lib/walk/report-stream.ts";
 
-interface LsOptions extends GlobalOptions {
+interface LsOptions extends GlobalOptions, ReportOptions {
   readonly long?: boolean;
 }
 
@@ -31,20 +34,36 @@ export function register(program: Command): void {
     .description("list the keys that begin with a prefix")
     .argument("[prefix]", "all keys when left out", "")
     .option("-l, --long", "also length, type and version, from the manifests")
-    .action((prefix: string, _options: unknown, command: Command) => ls(prefix, command.optsWithGlobals<LsOptions>()));
+    .option(...JSON_LINES)
+    .action(async (prefix: string, _options: unknown, command: Command) => {
+      process.exitCode = await ls(prefix, command.optsWithGlobals<LsOptions>());
+    });
 }
 
-async function ls(prefix: string, options: LsOptions): Promise<void> {
-  await withContext(options, READING, async (context) => {
-    const listing = await listKeys(prefix, context);
-    const keys = [...listing.keys].map(([key, ms]) => ({ key, modified: new Date(ms).toISOString() }));
-    const objects: LsEntry[] = options.long
-      ? await mapPool(keys, MANIFESTS_AT_A_TIME, (entry) => describe(entry, context))
-      : keys;
-    const { regionsFailed, complete } = listing;
-    printResult(context.json, { objects, regionsFailed, complete }, objects.map(lineOf));
-    warnOfFailures(listing);
+async function ls(prefix: string, options: LsOptions): Promise<number> {
+  return withContext(options, READING, async (command) => {
+    const context = { ...command, breaker: new Breaker(systemClock) };
+    const listing = new KeyListing(prefix, context);
+    const report = new ReportStream(options);
+    try {
+      const entries = mapOrdered(liveGroups(listing, context), MANIFESTS_AT_A_TIME, async (group) => {
+        const entry = entryOf(group);
+        return options.long ? describe(entry, context) : entry;
+      });
+      for await (const entry of entries) await report.item(entry, [lineOf(entry)]);
+      const { regionsFailed, complete } = listing;
+      await report.end({ regionsFailed, complete }, []);
+      listing.warn();
+      return EXIT_OK;
+    } catch (error) {
+      return report.fail(error);
+    }
   });
+}
+
+/** Each region has its own time, and the latest is when the newest manifest was written. */
+function entryOf({ key, manifests }: KeyGroup): LsEntry {
+  return { key, modified: new Date(Math.max(...manifests.map(({ modifiedMs }) => modifiedMs))).toISOString() };
 }
 
 async function describe(entry: LsEntry, { stores, signal, trust }: CommandContext): Promise<LsEntry> {

@@ -2,17 +2,27 @@
  * `agarose repair`: verifies objects and rewrites what is missing or damaged.
  */
 import type { Command } from "commander";
-import { toAgaroseError, type AgaroseError } from "@agarose/core";
+import { AgaroseError, systemClock, toAgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatCount, printable, printResult } from "../../lib/output.ts";
-import { selectKeys } from "../../lib/objects/keys.ts";
-import { refuseUnknown, unreachableLines, verdictLines } from "../../lib/objects/verdicts.ts";
-import { mapPool } from "../../lib/pool.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import {
+  refuseUnknown,
+  unreachableLine,
+  unreachableRegions,
+  verdictLines,
+  type UnreachableRegion,
+} from "../../lib/objects/verdicts.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable } from "../../lib/output.ts";
+import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
+import { verdictByListing } from "../../lib/walk/listed-verdict.ts";
+import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { JSON_LINES, ReportStream } from "../../lib/walk/report-stream.ts";
+import { CURSOR, walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
 import { repairObject, type RepairReport } from "./repair-object.ts";
 
-interface RepairOptions extends GlobalOptions {
-  readonly prefix?: string;
+interface RepairOptions extends GlobalOptions, WalkOptions {
   readonly quick?: boolean;
+  readonly queued?: boolean;
 }
 
 type Outcome = { readonly key: string } & (
@@ -20,38 +30,120 @@ type Outcome = { readonly key: string } & (
   | { readonly outcome: "failed"; readonly error: AgaroseError }
 );
 
+interface Totals {
+  readonly sound: number;
+  readonly repaired: number;
+  readonly damaged: number;
+  readonly failed: number;
+  readonly regionsUnreachable: readonly UnreachableRegion[];
+}
+
+type RepairContext = CommandContext & { readonly breaker: Breaker };
+
+const NONE: Totals = { sound: 0, repaired: 0, damaged: 0, failed: 0, regionsUnreachable: [] };
+/** One reads, encodes and uploads with all there is. */
+const OBJECTS_AT_A_TIME = 1;
+const OBJECTS_AT_A_TIME_QUICK = 8;
+/** More than these are looked at twice, rather than kept in memory. */
+const QUEUED_REMEMBERED_MAX = 100_000;
+
 export function register(program: Command): void {
   program
     .command("repair")
     .description(
-      "find and rewrite what is missing or damaged, by at most k + 2 reads of chunks; exit 1 when something stays damaged",
+      "find and rewrite what is missing or damaged, first of all what the repair queue names; reads at most k + 2 " +
+        "chunks of an object; exit 1 when something stays damaged",
     )
     .argument("[key...]", "keys of objects; all objects when left out")
     .option("--prefix <prefix>", "all objects whose keys begin with this")
+    .option("--queued", "only what the repair queue names: what puts and removals could not finish")
     .option("--quick", "find damage by what the regions list, without reading chunks of sound objects")
+    .option(...CURSOR)
+    .option(...JSON_LINES)
     .action(async (keys: string[], _options: unknown, command: Command) => {
       process.exitCode = await repair(keys, command.optsWithGlobals<RepairOptions>());
     });
 }
 
 async function repair(keys: readonly string[], options: RepairOptions): Promise<number> {
-  return withContext(options, WRITING, async (context) => {
-    const names = await selectKeys(keys, options.prefix, context, { removed: true });
-    // One at a time: each encodes and uploads with all there is.
-    const objects = await mapPool(names, 1, (key) => repairOne(key, options.quick ?? false, context));
-    const reports = objects.flatMap((object) => (object.outcome === "failed" ? [] : [object]));
-    if (keys.length > 0) refuseUnknown(reports.map(({ before }) => before));
-    const totals = totalsOf(objects);
-    printResult(context.json, { objects, ...totals }, [
-      ...objects.flatMap(linesOf),
-      ...unreachableLines(reports.map(({ after }) => after)),
-      `${formatCount(objects.length, "object")}, ${totals.repaired} repaired, ${totals.damaged} still damaged, ${totals.failed} failed`,
-    ]);
-    return totals.damaged + totals.failed === 0 ? EXIT_OK : EXIT_FAILED;
+  if (options.queued && keys.length > 0) throw new AgaroseError("USAGE", "give either keys or --queued");
+  return withContext(options, WRITING, async (command) => {
+    const quick = options.quick ?? false;
+    const context = { ...command, breaker: new Breaker(systemClock) };
+    const report = new ReportStream(options);
+    const done = new Set<string>();
+    const walk: Walk<Outcome, Totals> = {
+      name: quick ? "repair quick" : "repair",
+      keys,
+      options,
+      ...(quick && { kinds: ["chunks"] }),
+      objectsAtATime: quick ? OBJECTS_AT_A_TIME_QUICK : OBJECTS_AT_A_TIME,
+      async act(key, group) {
+        // Done a moment ago, from the queue.
+        if (group && done.has(key)) return undefined;
+        const listed = quick && group ? verdictByListing(group, context.config) : undefined;
+        if (listed) return { key, outcome: "sound", ...unchanged(listed) };
+        const outcome = await repairOne(key, quick, context);
+        if (!group && outcome.outcome !== "failed") refuseUnknown([outcome.before]);
+        return outcome;
+      },
+      add,
+      print: (outcome) => ({ value: outcome, lines: linesOf(outcome) }),
+    };
+    try {
+      const queued = keys.length > 0 ? NONE : await emptyQueue(walk, done, report, context);
+      const walked = options.queued ? NONE : await walkObjects(walk, NONE, report, context);
+      const { regionsUnreachable, ...counts } = sumOf(queued, walked);
+      const objects = counts.sound + counts.repaired + counts.damaged + counts.failed;
+      await report.end(counts, [
+        ...regionsUnreachable.map(unreachableLine),
+        `${formatCount(objects, "object")}, ${counts.repaired} repaired, ${counts.damaged} still damaged, ${counts.failed} failed`,
+      ]);
+      return counts.damaged + counts.failed === 0 ? EXIT_OK : EXIT_FAILED;
+    } catch (error) {
+      return report.fail(error);
+    }
   });
 }
 
-async function repairOne(key: string, quick: boolean, context: CommandContext): Promise<Outcome> {
+/** Repairs what the repair queue of any region names. Each entry goes when its object is whole. */
+async function emptyQueue(
+  walk: Walk<Outcome, Totals>,
+  done: Set<string>,
+  report: ReportStream,
+  context: RepairContext,
+): Promise<Totals> {
+  const { stores, signal, breaker } = context;
+  const entries: AsyncIterable<KeyGroup> = keyGroups(stores, walk.options.prefix ?? "", signal, {
+    kinds: ["repairs"],
+    onFailure({ region: { name } }, error) {
+      breaker.open(name);
+      logLine(`warning: the repair queue of ${name} cannot be listed: ${error.message}`);
+    },
+  });
+  let totals = NONE;
+  const outcomes = mapOrdered(entries, walk.objectsAtATime, ({ key }) => repairOne(key, true, context));
+  for await (const outcome of outcomes) {
+    const { value, lines } = walk.print(outcome);
+    await report.item(value, lines);
+    totals = add(totals, outcome);
+    if (done.size < QUEUED_REMEMBERED_MAX) done.add(outcome.key);
+  }
+  return totals;
+}
+
+function sumOf(a: Totals, b: Totals): Totals {
+  const regions = new Map([...a.regionsUnreachable, ...b.regionsUnreachable].map((one) => [one.region, one]));
+  return {
+    sound: a.sound + b.sound,
+    repaired: a.repaired + b.repaired,
+    damaged: a.damaged + b.damaged,
+    failed: a.failed + b.failed,
+    regionsUnreachable: [...regions.values()],
+  };
+}
+
+async function repairOne(key: string, quick: boolean, context: RepairContext): Promise<Outcome> {
   try {
     const report = await repairObject(key, { ...context, quick, nowMs: Date.now });
     const outcome = report.before.sound ? "sound" : report.after.sound ? "repaired" : "damaged";
@@ -62,9 +154,18 @@ async function repairOne(key: string, quick: boolean, context: CommandContext): 
   }
 }
 
-function totalsOf(objects: readonly Outcome[]): { sound: number; repaired: number; damaged: number; failed: number } {
-  const count = (wanted: Outcome["outcome"]): number => objects.filter(({ outcome }) => outcome === wanted).length;
-  return { sound: count("sound"), repaired: count("repaired"), damaged: count("damaged"), failed: count("failed") };
+function unchanged(verdict: RepairReport["before"]): RepairReport {
+  return { before: verdict, chunksWritten: 0, manifestsWritten: 0, after: verdict };
+}
+
+function add(totals: Totals, outcome: Outcome): Totals {
+  const known = new Set(totals.regionsUnreachable.map(({ region }) => region));
+  const found = outcome.outcome === "failed" ? [] : unreachableRegions([outcome.after]);
+  return {
+    ...totals,
+    [outcome.outcome]: totals[outcome.outcome] + 1,
+    regionsUnreachable: [...totals.regionsUnreachable, ...found.filter(({ region }) => !known.has(region))],
+  };
 }
 
 function linesOf(object: Outcome): string[] {

@@ -68,6 +68,8 @@ export async function repairObject(key: string, options: RepairContext): Promise
   const { newest, regions } = await surveyRegions(key, context);
   const verdicts = manifestVerdicts(regions, newest);
   if (!newest) {
+    // Nothing is left of it, so an entry of the queue has nothing to ask for.
+    if (regions.every(({ state }) => state === "absent")) await dequeueRepair(key, context);
     const before = verdictWithoutChunks(key, newest, verdicts);
     return { before, chunksWritten: 0, manifestsWritten: 0, after: before };
   }

@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { AgaroseError, parseKey, systemClock, toAgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { listKeys } from "../../lib/objects/keys.ts";
+import { liveKeys } from "../../lib/objects/keys.ts";
 import { removeObject, type RemoveResult } from "../../lib/objects/remove-object.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
 import { mapPool } from "../../lib/pool.ts";
@@ -47,8 +47,8 @@ async function rm(names: readonly string[], options: RmOptions): Promise<number>
 }
 
 async function keysBelow(prefixes: readonly string[], context: CommandContext): Promise<string[]> {
-  const listings = await Promise.all(prefixes.map((prefix) => listKeys(prefix, context)));
-  return [...new Set(listings.flatMap(({ keys }) => [...keys.keys()]))];
+  const found = await Promise.all(prefixes.map((prefix) => liveKeys(prefix, context)));
+  return [...new Set(found.flat())];
 }
 
 /** Removes one object. A failure is reported and does not keep the others from being removed. */

@@ -2,25 +2,41 @@
  * `agarose verify`: reads every stored byte of objects and says what is damaged and what still reads.
  */
 import type { Command } from "commander";
+import { systemClock } from "@agarose/core";
 import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
-import { selectKeys } from "../../lib/objects/keys.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import {
   refuseUnknown,
   stateOf,
-  unreachableLines,
+  unreachableLine,
   unreachableRegions,
   verdictLines,
-  type ObjectState,
+  type UnreachableRegion,
 } from "../../lib/objects/verdicts.ts";
-import { EXIT_FAILED, EXIT_OK, formatCount, printResult } from "../../lib/output.ts";
-import { mapPool } from "../../lib/pool.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount } from "../../lib/output.ts";
 import { verifyObject, type ObjectVerdict } from "../../lib/objects/verify-object.ts";
+import { verdictByListing } from "../../lib/walk/listed-verdict.ts";
+import { JSON_LINES, ReportStream } from "../../lib/walk/report-stream.ts";
+import { CURSOR, walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
 
-interface VerifyOptions extends GlobalOptions {
-  readonly prefix?: string;
+interface VerifyOptions extends GlobalOptions, WalkOptions {
+  readonly quick?: boolean;
 }
 
+interface Totals {
+  readonly objects: number;
+  readonly unsound: number;
+  /** Objects with missing or wrong bytes, the unreadable ones included. */
+  readonly damaged: number;
+  readonly unreadable: number;
+  /** Objects without known damage that could not be checked in full. */
+  readonly unchecked: number;
+  readonly regionsUnreachable: readonly UnreachableRegion[];
+}
+
+const NONE: Totals = { objects: 0, unsound: 0, damaged: 0, unreadable: 0, unchecked: 0, regionsUnreachable: [] };
 const OBJECTS_AT_A_TIME = 2;
+const OBJECTS_AT_A_TIME_QUICK = 16;
 
 export function register(program: Command): void {
   program
@@ -28,42 +44,59 @@ export function register(program: Command): void {
     .description("check every manifest and every byte of every chunk; exit 1 when something is damaged")
     .argument("[key...]", "keys of objects; all objects when left out")
     .option("--prefix <prefix>", "all objects whose keys begin with this")
+    .option("--quick", "by what the regions list, without reading chunks: finds what is missing or has another length")
+    .option(...CURSOR)
+    .option(...JSON_LINES)
     .action(async (keys: string[], _options: unknown, command: Command) => {
       process.exitCode = await verify(keys, command.optsWithGlobals<VerifyOptions>());
     });
 }
 
 async function verify(keys: readonly string[], options: VerifyOptions): Promise<number> {
-  return withContext(options, READING, async (context) => {
-    const names = await selectKeys(keys, options.prefix, context);
-    const verdicts = await mapPool(names, OBJECTS_AT_A_TIME, (key) => verifyObject(key, context));
-    if (keys.length > 0) refuseUnknown(verdicts);
-    const objects = verdicts.map((verdict) => ({ ...verdict, state: stateOf(verdict) }));
-    const totals = totalsOf(objects);
-    printResult(context.json, { objects, ...totals, regionsUnreachable: unreachableRegions(verdicts) }, [
-      ...verdicts.flatMap(verdictLines),
-      ...unreachableLines(verdicts),
-      summaryOf(verdicts.length, totals),
-    ]);
-    return objects.every(({ sound }) => sound) ? EXIT_OK : EXIT_FAILED;
+  return withContext(options, READING, async (command) => {
+    const quick = options.quick ?? false;
+    const context = { ...command, breaker: new Breaker(systemClock), quick };
+    const report = new ReportStream(options);
+    const walk: Walk<ObjectVerdict, Totals> = {
+      name: quick ? "verify quick" : "verify",
+      keys,
+      options,
+      ...(quick && { kinds: ["chunks"] }),
+      objectsAtATime: quick ? OBJECTS_AT_A_TIME_QUICK : OBJECTS_AT_A_TIME,
+      async act(key, group) {
+        const listed = quick && group ? verdictByListing(group, context.config) : undefined;
+        const verdict = listed ?? (await verifyObject(key, context));
+        if (!group) refuseUnknown([verdict]);
+        return group && verdict.removed ? undefined : verdict;
+      },
+      add: addVerdict,
+      print: (verdict) => ({ value: { ...verdict, state: stateOf(verdict) }, lines: verdictLines(verdict) }),
+    };
+    try {
+      const { objects, unsound, ...totals } = await walkObjects(walk, NONE, report, context);
+      await report.end(totals, [...totals.regionsUnreachable.map(unreachableLine), summaryOf({ ...totals, objects })]);
+      return unsound === 0 ? EXIT_OK : EXIT_FAILED;
+    } catch (error) {
+      return report.fail(error);
+    }
   });
 }
 
-interface Totals {
-  /** Objects with missing or wrong bytes, the unreadable ones included. */
-  readonly damaged: number;
-  readonly unreadable: number;
-  /** Objects without known damage that could not be checked in full. */
-  readonly unchecked: number;
+function addVerdict(totals: Totals, verdict: ObjectVerdict): Totals {
+  const state = stateOf(verdict);
+  const known = new Set(totals.regionsUnreachable.map(({ region }) => region));
+  const regions = unreachableRegions([verdict]).filter(({ region }) => !known.has(region));
+  return {
+    objects: totals.objects + 1,
+    unsound: totals.unsound + (verdict.sound ? 0 : 1),
+    damaged: totals.damaged + (state === "damaged" || state === "unreadable" ? 1 : 0),
+    unreadable: totals.unreadable + (state === "unreadable" ? 1 : 0),
+    unchecked: totals.unchecked + (state === "unchecked" ? 1 : 0),
+    regionsUnreachable: [...totals.regionsUnreachable, ...regions],
+  };
 }
 
-function totalsOf(objects: readonly (ObjectVerdict & { readonly state: ObjectState })[]): Totals {
-  const count = (wanted: ObjectState): number => objects.filter(({ state }) => state === wanted).length;
-  const unreadable = count("unreadable");
-  return { damaged: count("damaged") + unreadable, unreadable, unchecked: count("unchecked") };
-}
-
-function summaryOf(objects: number, { damaged, unreadable, unchecked }: Totals): string {
+function summaryOf({ objects, damaged, unreadable, unchecked }: Omit<Totals, "unsound">): string {
   const rest = unchecked > 0 ? `, ${unchecked} not checked in full because a region did not answer` : "";
   return `${formatCount(objects, "object")}, ${damaged} damaged, ${unreadable} unreadable${rest}`;
 }

@@ -62,9 +62,9 @@ export function verdictLines(verdict: ObjectVerdict): string[] {
   ];
 }
 
-/** One line for each region that did not answer. */
-export function unreachableLines(verdicts: readonly ObjectVerdict[]): string[] {
-  return unreachableRegions(verdicts).map(({ region, problem }) => `unreachable  ${region}  ${printable(problem)}`);
+/** A region that did not answer, for people. */
+export function unreachableLine({ region, problem }: UnreachableRegion): string {
+  return `unreachable  ${region}  ${printable(problem)}`;
 }
 
 /** Throws OBJECT_NOT_FOUND when no region has a manifest of one of the objects, or it was removed. */

@@ -4,7 +4,7 @@
 import { open, rename, rm, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import { AgaroseError } from "@agarose/core";
-import { partialPathOf } from "../../lib/owned-files.ts";
+import { partialPathOf } from "./owned-files.ts";
 
 /** Writes all of `part`. Rejects with DISK_FULL when there is no room for it. */
 export type WritePart = (part: Uint8Array) => Promise<void>;

@@ -1,0 +1,148 @@
+/**
+ * What the buckets hold of one key at a time, in order of the keys and in constant memory.
+ *
+ * Listings come in order of the names, and `@` ends every key in them, so a merge of all listings meets each key once.
+ */
+import {
+  CHUNK_PREFIX,
+  decodeKey,
+  encodeKey,
+  MANIFEST_PREFIX,
+  systemClock,
+  toAgaroseError,
+  type AgaroseError,
+  type Clock,
+} from "@agarose/core";
+import { CLAIM_PREFIX, GARBAGE_PREFIX, REPAIR_PREFIX } from "../objects/commit/names.ts";
+import { Silence } from "../objects/silence.ts";
+import type { ListedObject, Store } from "../store/store.ts";
+
+/** An object of a listing, and where it is. */
+export interface PlacedObject extends ListedObject {
+  readonly store: Store;
+  /** What follows the key and its `@` in the name. */
+  readonly suffix: string;
+}
+
+/** Everything of one key. */
+export interface KeyGroup {
+  readonly key: string;
+  readonly chunks: readonly PlacedObject[];
+  readonly manifests: readonly PlacedObject[];
+  readonly claims: readonly PlacedObject[];
+  readonly marks: readonly PlacedObject[];
+  readonly repairs: readonly PlacedObject[];
+}
+
+const PREFIXES = {
+  // Chunks first: a put that ends meanwhile has its manifest among those listed afterwards.
+  chunks: CHUNK_PREFIX,
+  manifests: MANIFEST_PREFIX,
+  claims: CLAIM_PREFIX,
+  marks: GARBAGE_PREFIX,
+  repairs: REPAIR_PREFIX,
+} as const;
+
+/** What the buckets can hold of a key. */
+export type Kind = keyof typeof PREFIXES;
+
+const KINDS_DEFAULT: readonly Kind[] = ["chunks", "manifests", "claims", "marks"];
+
+/** Options of `keyGroups`. */
+export interface ListingOptions {
+  /** What to list. The others are empty. Default: all but the repair queue. */
+  readonly kinds?: readonly Kind[];
+  /** The key after which to begin. */
+  readonly after?: string;
+  /** Timers of deadlines. Default: the system's. */
+  readonly clock?: Clock;
+  /** Receives a region that cannot be listed, and why; the rest is listed without it. Default: it ends the listing. */
+  readonly onFailure?: (store: Store, error: AgaroseError) => void;
+}
+
+interface Cursor {
+  readonly kind: Kind;
+  readonly store: Store;
+  readonly objects: AsyncIterator<ListedObject>;
+  readonly silence: Silence;
+  /** The next object and the key that it belongs to; undefined at the end. */
+  next: { readonly group: string; readonly object: PlacedObject } | undefined;
+}
+
+/**
+ * The keys that begin with `prefix`. Rejects when a region cannot be listed, unless `onFailure` takes it. Names of other
+ * programs are left out.
+ */
+export async function* keyGroups(
+  stores: readonly Store[],
+  prefix: string,
+  signal: AbortSignal,
+  { kinds = KINDS_DEFAULT, after, clock = systemClock, onFailure }: ListingOptions = {},
+): AsyncGenerator<KeyGroup> {
+  const passed = after === undefined ? undefined : `${encodeKey(after)}@`;
+  const cursors = kinds.flatMap((kind) =>
+    stores.map((store): Cursor => {
+      const silence = new Silence(clock, signal);
+      const from = passed === undefined ? undefined : `${PREFIXES[kind]}${passed}`;
+      const names = store.list(`${PREFIXES[kind]}${encodeKey(prefix)}`, silence.signal, from);
+      return { kind, store, silence, objects: names[Symbol.asyncIterator](), next: undefined };
+    }),
+  );
+  const failed = new Set<Store>();
+  const step = async (cursor: Cursor): Promise<void> => {
+    try {
+      await advance(cursor);
+      // Not every store begins where it is asked to.
+      while (cursor.next && cursor.next.group <= (passed ?? "")) await advance(cursor);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!onFailure) throw error;
+      if (!failed.has(cursor.store)) onFailure(cursor.store, toAgaroseError(error, "SOURCE_FAILED"));
+      failed.add(cursor.store);
+    }
+  };
+  await Promise.all(cursors.map(step));
+  for (;;) {
+    const groups = cursors.flatMap(({ next }) => next?.group ?? []);
+    const group = groups.reduce<string | undefined>((a, b) => (a === undefined || b < a ? b : a), undefined);
+    if (group === undefined) return;
+    const found = await Promise.all(cursors.map((cursor) => take(cursor, group, step)));
+    const key = keyOf(group);
+    if (key === undefined) continue;
+    const of = (kind: Kind): PlacedObject[] =>
+      found.flatMap((objects, index) => (cursors[index]!.kind === kind ? objects : []));
+    const own = { chunks: of("chunks"), manifests: of("manifests"), claims: of("claims") };
+    yield { key, ...own, marks: of("marks"), repairs: of("repairs") };
+  }
+}
+
+async function take(cursor: Cursor, group: string, step: (cursor: Cursor) => Promise<void>): Promise<PlacedObject[]> {
+  const objects: PlacedObject[] = [];
+  while (cursor.next?.group === group) {
+    objects.push(cursor.next.object);
+    await step(cursor);
+  }
+  return objects;
+}
+
+async function advance(cursor: Cursor): Promise<void> {
+  for (;;) {
+    cursor.next = undefined;
+    const { done, value } = await cursor.silence.limit(cursor.objects.next());
+    if (done) return;
+    const rest = value.name.slice(PREFIXES[cursor.kind].length);
+    const at = rest.indexOf("@");
+    if (at < 0) continue;
+    const object = { ...value, store: cursor.store, suffix: rest.slice(at + 1) };
+    cursor.next = { group: rest.slice(0, at + 1), object };
+    return;
+  }
+}
+
+function keyOf(group: string): string | undefined {
+  try {
+    return decodeKey(group.slice(0, -1));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * The results of a walk over many objects, printed as they come, so that memory does not grow with them.
+ */
+import { toAgaroseError } from "@agarose/core";
+import { exitCodeOf, printableText } from "../output.ts";
+
+/** How results are printed: for people, as one JSON document, or as one JSON document a line. */
+export type ReportFormat = "text" | "json" | "json-lines";
+
+/** Options that choose a format. */
+export interface ReportOptions {
+  readonly json?: boolean;
+  readonly jsonLines?: boolean;
+}
+
+/** The option that chooses JSON lines, for `Command.option`. */
+export const JSON_LINES = [
+  "--json-lines",
+  "print one JSON document for each object, then one with the summary",
+] as const;
+
+/** Prints one result after another on stdout. Each method resolves when there is room for more. */
+export class ReportStream {
+  readonly #format: ReportFormat;
+  #items = 0;
+
+  constructor({ json, jsonLines }: ReportOptions) {
+    this.#format = jsonLines ? "json-lines" : json ? "json" : "text";
+  }
+
+  /** A result: `value` in JSON, `lines` for people. */
+  async item(value: object, lines: readonly string[]): Promise<void> {
+    const comma = this.#items++ > 0 ? "," : `{"objects":[`;
+    if (this.#format === "json") await write(`${comma}${JSON.stringify(value)}`);
+    else if (this.#format === "json-lines") await write(`${JSON.stringify(value)}\n`);
+    else await writeLines(lines);
+  }
+
+  /** What all results come to. In JSON, `summary` follows them: as further properties, or as the last line. */
+  async end(summary: object, lines: readonly string[]): Promise<void> {
+    if (this.#format === "json-lines") await write(`${JSON.stringify({ summary })}\n`);
+    else if (this.#format === "json") await this.#close(summary);
+    else await writeLines(lines);
+  }
+
+  /** Prints the error of a walk that ended early, and returns its exit code. Throws it again when it is the first. */
+  async fail(cause: unknown): Promise<number> {
+    if (this.#items === 0 || this.#format === "text") throw cause;
+    const error = toAgaroseError(cause);
+    if (this.#format === "json") await this.#close({ error });
+    else await write(`${JSON.stringify({ error })}\n`);
+    return exitCodeOf(error.code);
+  }
+
+  #close(rest: object): Promise<void> {
+    const open = this.#items > 0 ? "" : `{"objects":[`;
+    const properties = JSON.stringify(rest).slice(1);
+    return write(`${open}]${properties === "}" ? "" : ","}${properties}\n`);
+  }
+}
+
+function writeLines(lines: readonly string[]): Promise<void> {
+  return lines.length === 0 ? Promise.resolve() : write(`${lines.map(printableText).join("\n")}\n`);
+}
+
+function write(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+  });
+}

@@ -1,0 +1,85 @@
+/**
+ * Where a walk over many objects is, in a file, so that a run after a kill goes on from there.
+ */
+import { readFile, rm } from "node:fs/promises";
+import { AgaroseError } from "@agarose/core";
+import { writeWholeFile } from "../whole-file.ts";
+
+/** What a cursor file holds. */
+interface Saved<T> {
+  /** What the walk does, with its options: another walk must not go on from here. */
+  readonly walk: string;
+  /** The last key that is done. */
+  readonly after: string;
+  /** What was found up to there. */
+  readonly totals: T;
+}
+
+const SAVE_EVERY_MS = 250;
+
+/** The cursor of one walk. Without a path, it keeps nothing. */
+export class WalkCursor<T> {
+  readonly #path: string | undefined;
+  readonly #walk: string;
+  #saved: Saved<T> | undefined;
+  #savedMs = Number.NEGATIVE_INFINITY;
+
+  private constructor(path: string | undefined, walk: string, saved: Saved<T> | undefined) {
+    this.#path = path;
+    this.#walk = walk;
+    this.#saved = saved;
+  }
+
+  /** Opens the file at `path`, which may be absent. Throws USAGE when it is of another walk or no cursor. */
+  static async open<T>(path: string | undefined, walk: string): Promise<WalkCursor<T>> {
+    const text = path === undefined ? undefined : await readOptional(path);
+    if (path === undefined || text === undefined) return new WalkCursor<T>(path, walk, undefined);
+    const saved = parse<T>(text);
+    if (saved?.walk === walk) return new WalkCursor<T>(path, walk, saved);
+    const what = saved ? `is of another walk (${saved.walk}, not ${walk})` : "is not a cursor";
+    throw new AgaroseError("USAGE", `${path} ${what}: remove it, or name another file`, { path });
+  }
+
+  /** The last key that an earlier run has done. */
+  get after(): string | undefined {
+    return this.#saved?.after;
+  }
+
+  /** What an earlier run found. */
+  get totals(): T | undefined {
+    return this.#saved?.totals;
+  }
+
+  /** Notes that everything up to `key` is done. It writes the file four times a second at most. DISK_FULL. */
+  async pass(key: string, totals: T): Promise<void> {
+    if (this.#path === undefined || performance.now() - this.#savedMs < SAVE_EVERY_MS) return;
+    const saved: Saved<T> = { walk: this.#walk, after: key, totals };
+    // A kill leaves the file before or this one, never half of it.
+    await writeWholeFile(this.#path, (write) => write(Buffer.from(JSON.stringify(saved))));
+    this.#savedMs = performance.now();
+  }
+
+  /** Removes the file: the walk is at its end. */
+  async end(): Promise<void> {
+    if (this.#path !== undefined) await rm(this.#path, { force: true });
+  }
+}
+
+async function readOptional(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw new AgaroseError("USAGE", `${path} cannot be read: ${(error as Error).message}`, { path }, error);
+  }
+}
+
+function parse<T>(text: string): Saved<T> | undefined {
+  try {
+    const { walk, after, totals } = JSON.parse(text) as Partial<Saved<T>>;
+    const isCursor = typeof walk === "string" && typeof after === "string" && typeof totals === "object";
+    return isCursor ? { walk, after, totals: totals as T } : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * Does something to the keys that a command was given, or to all that the buckets list, and prints what came of it.
+ */
+import { givenKeys, KeyListing } from "../objects/keys.ts";
+import type { CommandContext } from "../context.ts";
+import type { Breaker } from "../objects/commit/ask-regions.ts";
+import type { KeyGroup, Kind } from "./key-groups.ts";
+import { mapOrdered } from "./ordered-pool.ts";
+import type { ReportOptions, ReportStream } from "./report-stream.ts";
+import { WalkCursor } from "./walk-cursor.ts";
+
+/** The option that names a cursor file, for `Command.option`. */
+export const CURSOR = [
+  "--cursor <file>",
+  "keep the last key that is done in this file, and go on after it when the file is there",
+] as const;
+
+/** Options of the commands that walk. */
+export interface WalkOptions extends ReportOptions {
+  readonly prefix?: string;
+  readonly cursor?: string;
+}
+
+/** What to do with which keys. `R` is the result of one key, `T` what all results come to. */
+export interface Walk<R, T> {
+  /** Says in the cursor file what this walk does. */
+  readonly name: string;
+  readonly keys: readonly string[];
+  readonly options: WalkOptions;
+  /** What `act` needs listed of a key beside its manifests. */
+  readonly kinds?: readonly Kind[];
+  readonly objectsAtATime: number;
+  /** Undefined for a key of which nothing is to be said. `group` is what was listed; absent for keys that were given. */
+  readonly act: (key: string, group: KeyGroup | undefined) => Promise<R | undefined>;
+  /** Adds a result to what was found so far. */
+  readonly add: (totals: T, result: R) => T;
+  readonly print: (result: R) => { readonly value: object; readonly lines: readonly string[] };
+}
+
+/** Walks, and returns what all results come to, those of an earlier run that was killed included. */
+export async function walkObjects<R, T>(
+  walk: Walk<R, T>,
+  none: T,
+  report: ReportStream,
+  context: CommandContext & { readonly breaker: Breaker },
+): Promise<T> {
+  const { options, objectsAtATime, kinds, act, add, print } = walk;
+  const keys = givenKeys(walk.keys, options.prefix);
+  const prefix = options.prefix ?? "";
+  const isListed = keys.length === 0;
+  const cursor = await WalkCursor.open<T>(isListed ? options.cursor : undefined, `${walk.name} ${prefix}`.trim());
+  const listing = new KeyListing(prefix, context, { after: cursor.after, ...(kinds && { kinds }) });
+  let totals = cursor.totals ?? none;
+  const items = isListed ? listing.groups() : keys.map((key) => ({ key }));
+  const results = mapOrdered<{ key: string } | KeyGroup, { key: string; result: R | undefined }>(
+    items,
+    objectsAtATime,
+    async (item) => ({ key: item.key, result: await act(item.key, "manifests" in item ? item : undefined) }),
+  );
+  for await (const { key, result } of results) {
+    if (result !== undefined) {
+      const { value, lines } = print(result);
+      await report.item(value, lines);
+      totals = add(totals, result);
+    }
+    await cursor.pass(key, totals);
+  }
+  if (isListed) listing.warn();
+  await cursor.end();
+  return totals;
+}

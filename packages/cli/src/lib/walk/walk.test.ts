@@ -1,0 +1,275 @@
+import { randomBytes } from "node:crypto";
+import { access, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { acceptUnsigned, chunkName, roundRobin, systemClock } from "@agarose/core";
+import type { Config, Region } from "../config.ts";
+import { loadCodec, loadEncoder } from "../context.ts";
+import { Breaker } from "../objects/commit/ask-regions.ts";
+import type { ListedObject, Store } from "../store/store.ts";
+import { verdictByListing } from "./listed-verdict.ts";
+import { ReportStream } from "./report-stream.ts";
+import { walkObjects } from "./walk-objects.ts";
+import { chunkPlace, DOWN, manifestName, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
+
+const { signal } = new AbortController();
+
+interface Line {
+  readonly key?: string;
+  readonly state?: string;
+  readonly outcome?: string;
+  readonly summary?: Record<string, unknown>;
+}
+
+let world: World;
+/** What was asked of the regions: method, then name, or LIST and a prefix. */
+let asked: string[];
+
+beforeEach(async () => {
+  world = await startTestWorld();
+  asked = [];
+  for (const region of REGIONS) world.faults.set(region, note);
+});
+
+afterEach(() => world.close());
+
+function note(request: { method?: string | undefined; url?: string | undefined }, _response: unknown, name: string) {
+  const isList = name === "" && request.url?.includes("list-type");
+  asked.push(isList ? "LIST" : `${request.method} ${name}`);
+  return false;
+}
+
+const linesOf = (stdout: Buffer): Line[] =>
+  stdout
+    .toString()
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Line);
+const keysOf = (lines: readonly Line[]): string[] => lines.flatMap(({ key }) => key ?? []);
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+describe("a walk that is killed", () => {
+  test("by SIGKILL goes on after its cursor, and still fails for what it had found before", async () => {
+    const KEYS = Array.from({ length: 40 }, (_, index) => `walk/${String(index).padStart(3, "0")}`);
+    for (const key of KEYS) await world.put(key, randomBytes(50));
+    const put = await world.put(KEYS[2]!, randomBytes(60));
+    await world.tamper(...chunkPlace(put, 1), () => undefined);
+    const cursor = join(world.dir, "upload-cursor");
+    const args = ["verify", "--prefix", "walk/", "--json-lines", "--cursor", cursor];
+    for (const region of REGIONS) {
+      world.faults.set(region, async (request, response, name) => {
+        note(request, response, name);
+        await sleep(15);
+        return false;
+      });
+    }
+    const enough = Promise.withResolvers<void>();
+    let printed = "";
+    const killed = await world.spawn(args, {
+      killWhen: enough.promise,
+      killSignal: "SIGKILL",
+      onStdout(part) {
+        printed += part.toString();
+        if (printed.split("\n").length > 20) enough.resolve();
+      },
+    });
+    expect(killed.code).toBe(-1);
+    expect(await exists(cursor)).toBe(true);
+    const before = keysOf(linesOf(Buffer.from(printed.slice(0, printed.lastIndexOf("\n")))));
+    expect(before.length).toBeLessThan(KEYS.length);
+
+    asked = [];
+    const again = await world.spawn(args);
+    const lines = linesOf(again.stdout);
+    const after = keysOf(lines);
+    expect(after.length).toBeLessThan(KEYS.length);
+    expect([...new Set([...before, ...after])].toSorted()).toEqual(KEYS);
+    expect(after).not.toContain(KEYS[2]);
+    expect(asked.filter((one) => one.includes(manifestName(KEYS[2]!)))).toEqual([]);
+    // The damage is in the part that was done before.
+    expect(again.code).toBe(1);
+    expect(lines.at(-1)!.summary).toMatchObject({ damaged: 1, unreadable: 0 });
+    expect(await exists(cursor)).toBe(false);
+  }, 60_000);
+
+  test("a cursor of another walk, and a file that is none, are refused", async () => {
+    const path = join(world.dir, "upload-other");
+    await writeFile(path, JSON.stringify({ walk: "verify other/", after: "a", totals: {} }));
+    const other = await world.run(["verify", "--prefix", "walk/", "--cursor", path]);
+    expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining("of another walk (verify other/") });
+    await writeFile(path, "{");
+    expect((await world.run(["repair", "--cursor", path])).code).toBe(2);
+  });
+});
+
+describe("verify --quick", () => {
+  const quick = async () => {
+    asked = [];
+    const { code, stdout } = await world.run(["verify", "--quick", "--json"]);
+    return { code, ...(JSON.parse(stdout.toString()) as { objects: Line[]; damaged: number }) };
+  };
+
+  test("of sound objects only lists: two requests to each region", async () => {
+    for (const key of ["a", "b/c", "ä d"]) await world.put(key, randomBytes(2500));
+    expect(await quick()).toMatchObject({
+      code: 0,
+      objects: ["ä d", "a", "b/c"].map((key) => ({ key, state: "sound" })),
+      damaged: 0,
+    });
+    expect(asked).toEqual(Array.from({ length: 12 }, () => "LIST"));
+  });
+
+  test.each([
+    ["first", 0],
+    ["last", 5],
+  ])("finds that the %s chunk is missing, by the manifests of that object alone", async (_name, chunk) => {
+    const put = await world.put("lost", randomBytes(2500));
+    await world.put("sound", randomBytes(2500));
+    await world.tamper(...chunkPlace(put, chunk), () => undefined);
+    expect(await quick()).toMatchObject({
+      code: 1,
+      objects: [
+        { key: "lost", damage: [{ chunk, code: "CHUNK_MISSING" }] },
+        { key: "sound", state: "sound" },
+      ],
+    });
+    expect(asked.filter((one) => one.startsWith("GET"))).toHaveLength(REGIONS.length);
+    expect(asked.some((one) => one.includes(" chunks/"))).toBe(false);
+  });
+
+  test("finds a chunk that is short, and a manifest that is missing, old or a tombstone", async () => {
+    const short = await world.put("short", randomBytes(2500));
+    await world.tamper(...chunkPlace(short, 3), (stored) => stored.subarray(1));
+    for (const key of ["absent", "old", "removed"]) await world.put(key, randomBytes(700));
+    const old = await world.read("paulo", manifestName("old"));
+    await world.put("old", randomBytes(710));
+    await world.tamper("paulo", manifestName("old"), () => old);
+    await world.tamper("tokyo", manifestName("absent"), () => undefined);
+    expect((await world.run(["rm", "removed"])).code).toBe(0);
+    expect(await quick()).toMatchObject({
+      code: 1,
+      damaged: 3,
+      objects: [{ key: "absent" }, { key: "old" }, { key: "short", damage: [{ code: "CHUNK_WRONG_LENGTH" }] }],
+    });
+  });
+
+  test("is not misled by a whole upload that no manifest names", async () => {
+    const put = await world.put("swapped", randomBytes(700));
+    for (let chunk = 0; chunk < 6; chunk++) {
+      const [region, name] = chunkPlace(put, chunk);
+      const bytes = await world.read(region, name);
+      await world.store(region).remove([name]);
+      const other = chunkName("swapped", "f".repeat(32), chunk);
+      await sleep(5);
+      await world.store(region).put(other, bytes, { bytes: bytes.length, contentType: "text/plain" });
+    }
+    expect(await quick()).toMatchObject({ code: 1, objects: [{ key: "swapped", state: "unreadable" }] });
+  });
+});
+
+test("50,000 objects are judged by listings alone, in constant memory", async () => {
+  const OBJECTS = 50_000;
+  const stores = world.config.regions.map((region) => listedStore(region, OBJECTS, world.config));
+  const context = { config: world.config, stores, codec: loadCodec, encoder: loadEncoder, trust: acceptUnsigned };
+  const walking = { ...context, json: false, signal, breaker: new Breaker(systemClock) };
+  globalThis.gc?.();
+  const before = process.memoryUsage().heapUsed;
+  let most = 0;
+  const total = await walkObjects<boolean, number>(
+    {
+      name: "judge",
+      keys: [],
+      options: {},
+      kinds: ["chunks"],
+      objectsAtATime: 16,
+      act: async (_key, group) => verdictByListing(group!, world.config)?.sound ?? false,
+      add(count, isSound) {
+        if (count % 5_000 === 0) most = Math.max(most, process.memoryUsage().heapUsed - before);
+        return count + (isSound ? 1 : 0);
+      },
+      print: () => ({ value: {}, lines: [] }),
+    },
+    0,
+    new ReportStream({}),
+    walking,
+  );
+  expect(total).toBe(OBJECTS);
+  expect(most).toBeLessThan(100_000_000);
+}, 120_000);
+
+/** A store of many sound objects that exist in its listings only: anything but a listing throws. */
+function listedStore(region: Region, objects: number, config: Config): Store {
+  async function* list(prefix: string): AsyncGenerator<ListedObject> {
+    for (let index = 0; index < objects; index++) {
+      const key = String(index).padStart(7, "0");
+      const common = { modifiedMs: 0, etag: `"${key}"` };
+      if (prefix === "manifests/") yield { name: manifestName(key), bytes: 5_000, ...common };
+      else
+        for (const [chunk, name] of roundRobin(config.code, config.regions, key).entries()) {
+          if (name === region.name) yield { name: chunkName(key, "a".repeat(32), chunk), bytes: 9, ...common };
+        }
+    }
+  }
+  return { region, list } as unknown as Store;
+}
+
+describe("the repair queue", () => {
+  test("is emptied first, and alone with --queued", async () => {
+    await world.put("a", randomBytes(700));
+    world.faults.set("tokyo", DOWN);
+    const put = await world.put("z", randomBytes(700));
+    expect(put.missing).not.toEqual([]);
+    expect(world.fired.get("tokyo")).toBeGreaterThan(0);
+    world.faults.clear();
+    expect(await world.names("repairs/")).not.toEqual([]);
+
+    const queued = await world.run(["repair", "--queued", "--json-lines"]);
+    expect(linesOf(queued.stdout)).toMatchObject([
+      { key: "z", outcome: "repaired" },
+      { summary: { sound: 0, repaired: 1, damaged: 0, failed: 0 } },
+    ]);
+    expect(await world.names("repairs/")).toEqual([]);
+    expect(await world.verify("z")).toMatchObject({ sound: true });
+
+    world.faults.set("dublin", DOWN);
+    await world.put("y", randomBytes(700));
+    world.faults.clear();
+    const all = linesOf((await world.run(["repair", "--json-lines"])).stdout);
+    expect(keysOf(all)).toEqual(["y", "a", "z"]);
+    expect(all.at(-1)!.summary).toEqual({ sound: 2, repaired: 1, damaged: 0, failed: 0 });
+  });
+
+  test("an entry of a key that is gone from all regions is removed", async () => {
+    await world.store("paulo").put("repairs/gone@", Buffer.from("{}"), { bytes: 2, contentType: "text/plain" });
+    expect((await world.run(["repair", "--queued"])).code).toBe(1);
+    expect(await world.names("repairs/")).toEqual([]);
+    expect((await world.run(["repair", "--queued"])).code).toBe(0);
+  });
+});
+
+test("with --json a walk that fails in its middle is still one document, and names the error", async () => {
+  await world.put("a", randomBytes(50));
+  const { code, stdout } = await world.run(["verify", "a", "missing", "--json"]);
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout.toString())).toMatchObject({
+    objects: [{ key: "a", state: "sound" }],
+    error: { code: "OBJECT_NOT_FOUND" },
+  });
+});
+
+test("a region that cannot be listed ends neither verify nor ls", async () => {
+  await world.put("a", randomBytes(50));
+  world.faults.set("sydney", DOWN);
+  expect(JSON.parse((await world.run(["ls", "--json"])).stdout.toString())).toMatchObject({
+    objects: [{ key: "a" }],
+    regionsFailed: [{ region: "sydney" }],
+    complete: true,
+  });
+  expect((await world.run(["verify", "--quick"])).code).toBe(1);
+  expect(world.fired.get("sydney")).toBeGreaterThan(0);
+});
