@@ -5,6 +5,8 @@
  */
 
 export { advise } from "./advisor/index.ts";
+export { FAILURES_DEFAULT, lossesPerYear, nines, unavailability } from "./advisor/durability.ts";
+export type { ChunkPlace, FailureModel } from "./advisor/durability.ts";
 export type { Advice, AdvisedPop, AdvisedRegion, AdviceRequest } from "./advisor/index.ts";
 export { codesBySize } from "./advisor/codes-by-size.ts";
 export type { CodeLayout, CodesBySize, CodesRequest, SizedCode } from "./advisor/codes-by-size.ts";

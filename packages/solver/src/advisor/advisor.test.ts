@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { advise } from "../index.ts";
+import { advise, FAILURES_DEFAULT, lossesPerYear, nines, unavailability } from "../index.ts";
 import type { AdviceRequest } from "../index.ts";
 
 const region = (name: string, provider: string, ms: number): AdviceRequest["regions"][number] => ({
@@ -92,6 +92,28 @@ describe("advise", () => {
   test("refuses a request that no layout survives", () => {
     expect(() => advise({ ...NEAR, survive: { regions: 4, providers: 0 } })).toThrow(
       expect.objectContaining({ code: "SCENARIO_INVALID" }),
+    );
+  });
+
+  test("advice has the nines of its layout, by the failures that are given", () => {
+    const [k, m] = [2, 1];
+    const alone = { ...NEAR, regions: NEAR.regions.slice(0, 3), codes: [[k, m] as const], cacheShares: [0] };
+    const places = ["p", "q", "r"].map((provider) => ({ provider, chunks: 1 }));
+    const three = (request: AdviceRequest) => advise(request).find(({ regions }) => regions.length === 3)!;
+    expect(three(alone).availabilityNines).toBeCloseTo(nines(unavailability(places, m, FAILURES_DEFAULT)), 12);
+    expect(three(alone).durabilityNines).toBeCloseTo(nines(lossesPerYear(places, m, FAILURES_DEFAULT)), 12);
+    const often = three({ ...alone, failures: { regionDown: 0.1, providerDown: 0, repairDays: 70 } });
+    expect(often.availabilityNines).toBeCloseTo(-Math.log10(3 * 0.1 ** 2 * 0.9 + 0.1 ** 3), 9);
+    expect(often.durabilityNines).toBeLessThan(three(alone).durabilityNines - 0.9);
+  });
+
+  test.each([
+    [{ regionDown: 2 }, "failures.regionDown"],
+    [{ repairDays: 0 }, "failures.repairDays"],
+    [{ regionDwn: 0.1 }, "failures.regionDwn"],
+  ])("failures %j are refused", (failures, field) => {
+    expect(() => advise({ ...NEAR, failures: failures as never })).toThrow(
+      expect.objectContaining({ code: "SCENARIO_INVALID", message: expect.stringContaining(field) }),
     );
   });
 });

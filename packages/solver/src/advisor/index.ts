@@ -4,11 +4,13 @@
  */
 
 import { solverError } from "../errors.ts";
-import { asInteger, asList, asNumber, asObject, asString, fail } from "../json-fields.ts";
+import { asInteger, asList, asNumber, asObject, asString, fail, refuseUnknown } from "../json-fields.ts";
 import type { Json } from "../json-fields.ts";
 import { expectedReadMs } from "../options/latency.ts";
 import { simulate } from "../simulator/index.ts";
 import { parseScenario } from "../simulator/scenario/parse-scenario.ts";
+import { FAILURES_DEFAULT, lossesPerYear, nines, unavailability } from "./durability.ts";
+import type { FailureModel } from "./durability.ts";
 
 /** The regions, the audience, the data, and what the layout must survive. */
 export interface AdviceRequest {
@@ -29,6 +31,8 @@ export interface AdviceRequest {
   readonly cacheShares?: readonly number[];
   /** Relative spread of latencies (lognormal). Default 0.3. */
   readonly sigma?: number;
+  /** How often regions, providers and chunks fail. Default: `FAILURES_DEFAULT` for what is left out. */
+  readonly failures?: Partial<FailureModel>;
 }
 
 /** A region, its latencies and its prices in US dollars. */
@@ -66,6 +70,10 @@ export interface Advice {
   /** Stored bytes per byte of data. */
   readonly storageOverhead: number;
   readonly costPerMonth: number;
+  /** Of the share of time in which an object can be read without caches: 0.999 is 3. At most 99. */
+  readonly availabilityNines: number;
+  /** Of the probability that an object is not lost within a year. At most 99. */
+  readonly durabilityNines: number;
   /** Whether no other advice is both as fast and as cheap, and better in one of the two. */
   readonly isEfficient: boolean;
 }
@@ -239,11 +247,27 @@ function rate(request: AdviceRequest, layout: Layout, cacheShare: number): Rated
     meanMs: all.meanMs,
     p99Ms: all.p99Ms,
     storageOverhead: (k + m) / k,
+    ...ninesOf(request, layout),
     costPerMonth:
       layout.storageCost +
       (fetched * data.readsPerMonth * price("getPerMillion")) / 1e6 +
       gigabytes * price("egressPerGb") +
       cacheCost,
+  };
+}
+
+function ninesOf(
+  { failures }: AdviceRequest,
+  { k, m, regions }: Layout,
+): Pick<Rated, "availabilityNines" | "durabilityNines"> {
+  const model = { ...FAILURES_DEFAULT, ...failures };
+  const places = regions.map(({ name, provider = name }, r) => ({
+    provider,
+    chunks: chunksIn(r, regions.length, k + m),
+  }));
+  return {
+    availabilityNines: nines(unavailability(places, m, model)),
+    durabilityNines: nines(lossesPerYear(places, m, model)),
   };
 }
 
@@ -268,6 +292,7 @@ function checkRequest(request: AdviceRequest): void {
     survive,
     codes = [],
     cacheShares = [],
+    failures = {},
   } = asObject(request, "request") as unknown as Json;
   const popNames = checkPops(pops);
   checkRegions(regions, popNames);
@@ -285,6 +310,15 @@ function checkRequest(request: AdviceRequest): void {
     }
   }
   for (const [s, share] of asList(cacheShares, "cacheShares").entries()) asNumber(share, `cacheShares[${s}]`, 0);
+  checkFailures(asObject(failures, "failures"));
+}
+
+function checkFailures(failures: Json): void {
+  refuseUnknown(failures, Object.keys(FAILURES_DEFAULT), "failures.");
+  for (const [field, value] of Object.entries(failures)) {
+    const isShare = field === "regionDown" || field === "providerDown";
+    asNumber(value, `failures.${field}`, field === "repairDays" ? 1e-6 : 0, isShare ? 1 : Infinity);
+  }
 }
 
 /** Returns the names of the PoPs. */

@@ -10,12 +10,15 @@ import { chooseCodes, type CodeChoice } from "../../lib/objects/layout/object-la
 import { printResult } from "../../lib/output.ts";
 
 const SHOWN_MAX = 20;
+const NOTE =
+  "* neither slower nor dearer than any other; avail. and durab. are nines: of the time in which an object can be " +
+  "read, and of the probability that it is not lost within a year";
 
 export function register(program: Command): void {
   program
     .command("advise")
     .description(
-      "rank codes, regions and cache sizes by expected latency and monthly cost, and choose codes by object size",
+      "rank codes, regions and cache sizes by expected latency, monthly cost and nines, and choose codes by object size",
     )
     .argument("<file>", "JSON of docs/reference/scenarios.md, such as samples/advice.json: regions, prices, audience")
     .action(async (file: string, _options: unknown, command: Command) => {
@@ -67,11 +70,13 @@ function linesOf(advice: readonly Advice[]): string[] {
       one.p99Ms.toFixed(0),
       `${one.storageOverhead.toFixed(2)}x`,
       one.costPerMonth.toFixed(2),
+      one.availabilityNines.toFixed(1),
+      one.durabilityNines.toFixed(1),
       one.regions.join(" "),
     ]);
-  const head = ["", "code", "cache", "mean ms", "p99 ms", "storage", "$/month", "regions"];
+  const head = ["", "code", "cache", "mean ms", "p99 ms", "storage", "$/month", "avail.", "durab.", "regions"];
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
   const line = (cells: readonly string[]): string =>
-    cells.map((cell, column) => (column < 7 ? cell.padStart(widths[column]!) : cell)).join("  ");
-  return [line(head), ...rows.map(line), "* neither slower nor dearer than any other"];
+    cells.map((cell, column) => (column < 9 ? cell.padStart(widths[column]!) : cell)).join("  ");
+  return [line(head), ...rows.map(line), NOTE];
 }
