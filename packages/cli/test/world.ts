@@ -29,6 +29,8 @@ export type Fault = (request: IncomingMessage, response: ServerResponse, name: s
 export interface WorldOptions {
   readonly k?: number;
   readonly m?: number;
+  /** Whether codes go by size instead. */
+  readonly auto?: boolean;
   readonly stripeBytes?: number;
   readonly survive?: { regions: number; providers: number };
 }
@@ -42,7 +44,7 @@ export interface RunResult {
 export type World = Awaited<ReturnType<typeof startTestWorld>>;
 
 export async function startTestWorld(options: WorldOptions = {}) {
-  const { k = 4, m = 2, stripeBytes = 1000, survive = { regions: 2, providers: 2 } } = options;
+  const { k = 4, m = 2, auto = false, stripeBytes = 1000, survive = { regions: 2, providers: 2 } } = options;
   const dir = await mkdtemp(join(tmpdir(), "agarose-world-"));
   const faults = new Map<string, Fault>();
   /** How often each region's fault answered. */
@@ -59,7 +61,7 @@ export async function startTestWorld(options: WorldOptions = {}) {
     },
   });
   const regions = REGIONS.map((name) => ({ name, provider: name, endpoint: endpoint.url, bucket: bucketOf(name) }));
-  const json = { regions, code: { k, m }, stripeBytes, survive };
+  const json = { regions, code: auto ? "auto" : { k, m }, stripeBytes, survive };
   const configPath = join(dir, "agarose.config.json");
   await writeFile(configPath, JSON.stringify(json));
   const config = parseConfig(JSON.stringify(json), configPath);

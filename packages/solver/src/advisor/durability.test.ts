@@ -145,8 +145,8 @@ function simulateLosses(
     nextYear: number;
   }
   const chunkRegion = places.flatMap(({ chunks }, region) => Array.from({ length: chunks }, () => region));
-  const chunksOf = (test: (region: number) => boolean): number[] =>
-    chunkRegion.flatMap((region, chunk) => (test(region) ? [chunk] : []));
+  const chunksOf = (isOwn: (region: number) => boolean): number[] =>
+    chunkRegion.flatMap((region, chunk) => (isOwn(region) ? [chunk] : []));
   const draw = (rate: number): number => -Math.log(1 - random()) / rate;
   const part = (rate: number, takes: number[]): Part => ({ rate, takes, failed: false, nextYear: draw(rate) });
   const parts = [

@@ -138,7 +138,7 @@ function mix(counts: readonly number[], most: number, share: number): number[] {
 }
 
 function convolve(a: readonly number[], b: readonly number[]): number[] {
-  const sum = new Array<number>(a.length + b.length - 1).fill(0);
+  const sum = Array.from({ length: a.length + b.length - 1 }, () => 0);
   for (const [i, p] of a.entries()) for (const [j, q] of b.entries()) sum[i + j]! += p * q;
   return sum;
 }

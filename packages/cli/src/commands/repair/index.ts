@@ -14,7 +14,7 @@ import {
 } from "../../lib/objects/verdicts.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable } from "../../lib/output.ts";
 import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
-import { verdictByListing } from "../../lib/walk/listed-verdict.ts";
+import { quickVerdict } from "../../lib/walk/listed-verdict.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 import { JSON_LINES, ReportStream } from "../../lib/walk/report-stream.ts";
 import { CURSOR, walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
@@ -81,7 +81,7 @@ async function repair(keys: readonly string[], options: RepairOptions): Promise<
       async act(key, group) {
         // Done a moment ago, from the queue.
         if (group && done.has(key)) return undefined;
-        const listed = quick && group ? verdictByListing(group, context.config) : undefined;
+        const listed = quick && group ? await quickVerdict(group, context) : undefined;
         if (listed) return { key, outcome: "sound", ...unchanged(listed) };
         const outcome = await repairOne(key, quick, context);
         if (!group && outcome.outcome !== "failed") refuseUnknown([outcome.before]);

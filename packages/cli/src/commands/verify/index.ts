@@ -15,7 +15,7 @@ import {
 } from "../../lib/objects/verdicts.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount } from "../../lib/output.ts";
 import { verifyObject, type ObjectVerdict } from "../../lib/objects/verify-object.ts";
-import { verdictByListing } from "../../lib/walk/listed-verdict.ts";
+import { quickVerdict } from "../../lib/walk/listed-verdict.ts";
 import { JSON_LINES, ReportStream } from "../../lib/walk/report-stream.ts";
 import { CURSOR, walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
 
@@ -64,7 +64,7 @@ async function verify(keys: readonly string[], options: VerifyOptions): Promise<
       ...(quick && { kinds: ["chunks"] }),
       objectsAtATime: quick ? OBJECTS_AT_A_TIME_QUICK : OBJECTS_AT_A_TIME,
       async act(key, group) {
-        const listed = quick && group ? verdictByListing(group, context.config) : undefined;
+        const listed = quick && group ? await quickVerdict(group, context) : undefined;
         const verdict = listed ?? (await verifyObject(key, context));
         if (!group) refuseUnknown([verdict]);
         return group && verdict.removed ? undefined : verdict;

@@ -1,11 +1,61 @@
 /**
- * The verdict on an object from listings alone, where they leave no doubt.
+ * The verdict on an object from listings, where they leave no doubt.
  */
-import { roundRobin } from "@agarose/core";
+import { chunkBytes, isTombstone, roundRobin, type Manifest } from "@agarose/core";
 import type { Config } from "../config.ts";
+import { storedChunks } from "../objects/chunk-listing.ts";
+import { readRegion } from "../objects/commit/region-survey.ts";
+import type { WriteContext } from "../objects/commit/write-context.ts";
 import { LISTED_TOMBSTONE_BYTES_MAX } from "../objects/keys.ts";
 import type { ObjectVerdict } from "../objects/verify-object.ts";
 import type { KeyGroup, PlacedObject } from "./key-groups.ts";
+
+type ListedContext = Pick<WriteContext, "signal" | "trust"> & { readonly config: Config };
+
+/**
+ * Sound, or undefined when only a closer look can tell. Where the configuration gives all objects one code, no request
+ * is sent; else one manifest is read, because the listing alone does not tell how many chunks there should be.
+ */
+export async function quickVerdict(group: KeyGroup, context: ListedContext): Promise<ObjectVerdict | undefined> {
+  const { code, codes } = context.config;
+  return code !== "auto" && codes.length === 0
+    ? verdictByListing(group, context.config)
+    : byOneManifest(group, context);
+}
+
+/** Whether the manifests of a group are one and the same in all regions, and no tombstones. */
+function haveOneManifest({ manifests }: KeyGroup, { regions }: Config): boolean {
+  const [first] = manifests;
+  if (!first?.etag || manifests.length !== regions.length) return false;
+  if (first.bytes <= LISTED_TOMBSTONE_BYTES_MAX + 2 * first.name.length) return false;
+  return manifests.every(({ etag, bytes }) => etag === first.etag && bytes === first.bytes);
+}
+
+async function byOneManifest(
+  group: KeyGroup,
+  { config, signal, trust }: ListedContext,
+): Promise<ObjectVerdict | undefined> {
+  if (!haveOneManifest(group, config)) return undefined;
+  // Spread over the regions by key.
+  const { store } = group.manifests[group.key.length % group.manifests.length]!;
+  const found = await readRegion(group.key, store, signal, trust).catch(() => {
+    signal.throwIfAborted();
+    return undefined;
+  });
+  const record = found?.record;
+  if (!record || isTombstone(record) || record.missing || !areListed(record, group)) return undefined;
+  return soundVerdict(group.key, record.version, storedChunks(record).length, config);
+}
+
+/** Whether every chunk that a manifest names is listed where it should be, with its length. */
+function areListed(manifest: Manifest, { chunks }: KeyGroup): boolean {
+  const bytes = chunkBytes(manifest);
+  const found = new Set(
+    chunks.flatMap(({ store, suffix, bytes: length }) => (length === bytes ? `${store.region.name} ${suffix}` : [])),
+  );
+  const { placement, upload } = manifest;
+  return storedChunks(manifest).every((chunk) => found.has(`${placement[chunk]} ${upload}/${chunk}`));
+}
 
 /**
  * Sound, or undefined when only its manifest can tell. Sound is an object whose manifests have one ETag in all regions
@@ -14,11 +64,9 @@ import type { KeyGroup, PlacedObject } from "./key-groups.ts";
  */
 export function verdictByListing(group: KeyGroup, config: Config): ObjectVerdict | undefined {
   const { key, chunks, manifests } = group;
-  const [first] = manifests;
-  if (!first?.etag || manifests.length !== config.regions.length) return undefined;
-  if (first.bytes <= LISTED_TOMBSTONE_BYTES_MAX + 2 * first.name.length) return undefined;
-  if (manifests.some(({ etag, bytes }) => etag !== first.etag || bytes !== first.bytes)) return undefined;
-  const placement = roundRobin(config.code, config.regions, key);
+  const { code } = config;
+  if (code === "auto" || !haveOneManifest(group, config)) return undefined;
+  const placement = roundRobin(code, config.regions, key);
   if (chunks.length !== placement.length) return undefined;
   const modifiedMs = new Map(manifests.map((manifest) => [manifest.store.region.name, manifest.modifiedMs]));
   const uploads = new Set(chunks.map(({ suffix }) => suffix.slice(0, suffix.indexOf("/"))));
@@ -31,16 +79,20 @@ export function verdictByListing(group: KeyGroup, config: Config): ObjectVerdict
     seen.add(index);
   }
   if (uploads.size !== 1 || seen.size !== placement.length) return undefined;
-  const regions = config.regions.map(({ name }) => ({ region: name, state: "sound" as const }));
-  const counts = { chunksSound: chunks.length, chunks: chunks.length };
+  return soundVerdict(key, undefined, chunks.length, config);
+}
+
+function soundVerdict(key: string, version: string | undefined, chunks: number, { regions }: Config): ObjectVerdict {
+  const manifests = regions.map(({ name }) => ({ region: name, state: "sound" as const }));
   return {
     key,
-    version: undefined,
+    version,
     removed: false,
     sound: true,
     readable: true,
-    manifests: regions,
-    ...counts,
+    manifests,
+    chunksSound: chunks,
+    chunks,
     damage: [],
   };
 }

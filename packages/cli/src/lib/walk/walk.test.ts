@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { acceptUnsigned, chunkName, roundRobin, systemClock } from "@agarose/core";
 import type { Config, Region } from "../config.ts";
 import { loadCodec, loadEncoder } from "../context.ts";
+import type { PutResult } from "../objects/put-object.ts";
 import { Breaker } from "../objects/commit/ask-regions.ts";
 import type { ListedObject, Store } from "../store/store.ts";
 import { verdictByListing } from "./listed-verdict.ts";
@@ -158,6 +159,29 @@ describe("verify --quick", () => {
     });
   });
 
+  test("reads one manifest of each object where codes go by size", async () => {
+    await world.close();
+    world = await startTestWorld({ auto: true, stripeBytes: 4 * 1024 * 1024, survive: { regions: 1, providers: 1 } });
+    const puts = new Map<string, PutResult>();
+    for (const [key, bytes] of [
+      ["inline", 100],
+      ["whole", 40_000],
+      ["coded", 2_000_000],
+    ] as const) {
+      puts.set(key, await world.put(key, randomBytes(bytes)));
+    }
+    for (const region of REGIONS) world.faults.set(region, note);
+    expect(await quick()).toMatchObject({
+      code: 0,
+      objects: ["coded", "inline", "whole"].map((key) => ({ key, state: "sound", version: puts.get(key)!.version })),
+    });
+    expect(asked.filter((one) => one !== "LIST")).toHaveLength(3);
+    const [name] = (await world.names("chunks/whole")).slice(-1);
+    const [region, ...path] = name!.split("/");
+    await world.store(region!).remove([path.join("/")]);
+    expect(await quick()).toMatchObject({ code: 1, damaged: 1 });
+  });
+
   test("is not misled by a whole upload that no manifest names", async () => {
     const put = await world.put("swapped", randomBytes(700));
     for (let chunk = 0; chunk < 6; chunk++) {
@@ -202,6 +226,9 @@ test("50,000 objects are judged by listings alone, in constant memory", async ()
   expect(most).toBeLessThan(100_000_000);
 }, 120_000);
 
+/** That of the test world. */
+const CODE = { k: 4, m: 2 };
+
 /** A store of many sound objects that exist in its listings only: anything but a listing throws. */
 function listedStore(region: Region, objects: number, config: Config): Store {
   async function* list(prefix: string): AsyncGenerator<ListedObject> {
@@ -210,7 +237,7 @@ function listedStore(region: Region, objects: number, config: Config): Store {
       const common = { modifiedMs: 0, etag: `"${key}"` };
       if (prefix === "manifests/") yield { name: manifestName(key), bytes: 5_000, ...common };
       else
-        for (const [chunk, name] of roundRobin(config.code, config.regions, key).entries()) {
+        for (const [chunk, name] of roundRobin(CODE, config.regions, key).entries()) {
           if (name === region.name) yield { name: chunkName(key, "a".repeat(32), chunk), bytes: 9, ...common };
         }
     }
