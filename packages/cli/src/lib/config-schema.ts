@@ -132,6 +132,15 @@ const region = v.pipe(
         v.description("Milliseconds to the first byte, as your users see it. `auto` codes and placement use it."),
       ),
     ),
+    conditionalWrites: v.optional(
+      v.pipe(
+        v.boolean(),
+        v.description(
+          "Whether the store obeys If-Match and If-None-Match, by default yes; `agarose doctor` checks it. With `false`, " +
+            "manifests are read just before and just after each write.",
+        ),
+      ),
+    ),
     credentials: v.optional(v.pipe(credentials, v.description("Where this region's keys come from."))),
   }),
   v.transform((given) => ({ ...given, url: given.url ?? `${given.endpoint}/${given.bucket}` })),

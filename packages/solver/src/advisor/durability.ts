@@ -1,15 +1,15 @@
 /**
  * How often an object can be read, and how likely it is lost within a year.
  *
- * Providers, regions and chunks are components that fail at a rate and are repaired at another, each on its own. A chunk
- * is lost while it, its region or its provider is. The object is lost when more than m of its chunks are lost at once.
- * In the steady state that happens with the frequency
+ * Providers, regions and chunks are components that fail at a rate and are repaired at another, each on its own. A
+ * chunk is lost while it, its region or its provider is. The object is lost when more than m of its chunks are lost
+ * at once. In the steady state that happens with the frequency
  *
  *     sum over components i of  rate_i * P(i works) * (P(lost | i failed) - P(lost | i works))
  *
  * The difference is Birnbaum's importance of a component (Birnbaum, "On the importance of different components in a
- * multicomponent system", 1969); Trivedi and Bobbio, "Reliability and Availability Engineering", 2017, section 4.6, has
- * the frequency. It exceeds the frequency of the first loss by less than a factor 1 + rate / repair rate.
+ * multicomponent system", 1969); Trivedi and Bobbio, "Reliability and Availability Engineering", 2017, section 4.6,
+ * has the frequency. It exceeds the frequency of the first loss by less than a factor 1 + rate / repair rate.
  */
 
 /** A region that holds chunks of an object. */
@@ -36,8 +36,9 @@ export interface FailureModel {
 }
 
 /**
- * What is assumed when nothing is said. Regions: the 99.9% of common service level agreements. Chunks: the eleven nines
- * that object stores are designed for. Losses of regions and providers: one in a thousand and in ten thousand years.
+ * What is assumed when nothing is said. Regions: the 99.9% of common service level agreements. Chunks: the eleven
+ * nines that object stores are designed for. Losses of regions and providers: one in a thousand and in ten thousand
+ * years.
  */
 export const FAILURES_DEFAULT: FailureModel = {
   regionDown: 1e-3,

@@ -46,6 +46,7 @@ export async function checkRegion(store: Store, options: RegionCheckOptions): Pr
   try {
     await run.stream();
     await run.writeConditionally();
+    await run.removeConditionally();
     await run.readPublicly();
     await run.preflight();
   } finally {
@@ -136,6 +137,11 @@ class RegionCheck {
           throw error;
         },
       );
+    if (this.#store.region.conditionalWrites === false) {
+      const message = "left out by conditionalWrites: two writers of one key at the same moment may both succeed here";
+      this.#add("conditional writes", "warn", message);
+      return;
+    }
     await this.#step("conditional writes", async () => {
       const ignored: string[] = [];
       if (!(await isRefused({ ifNoneMatch: "*" }))) ignored.push("If-None-Match");
@@ -150,8 +156,30 @@ class RegionCheck {
         this.#add("conditional writes", "ok", "If-Match and If-None-Match are obeyed");
       else {
         const what = ignored.length > 0 ? ignored.join(" and ") : "a right If-Match";
-        const message = `the store does not support ${what}: do not let two writers change the same key at once`;
+        const message = `the store does not support ${what}: set conditionalWrites to false for this region, and let one writer at a time change a key`;
         this.#add("conditional writes", "warn", message);
+      }
+    });
+  }
+
+  /** Whether the store keeps an object whose ETag is not the one given; `gc` and undone puts use it. */
+  async removeConditionally(): Promise<void> {
+    if (this.#store.region.conditionalWrites === false) return;
+    const name = `${this.#name}-delete`;
+    this.#names.push(name);
+    await this.#step("conditional deletes", async () => {
+      const options = { bytes: PROBE_BYTES, contentType: "application/octet-stream", signal: this.#options.signal };
+      await this.#store.put(name, this.#body, options);
+      const refusal = await this.#store.removeMatching(name, OTHER_ETAG).then(
+        () => undefined,
+        (error: unknown) => toAgaroseError(error),
+      );
+      const isKept = (await this.#store.head(name, this.#options.signal)) === PROBE_BYTES;
+      if (isKept && refusal?.details["status"] === 412) this.#add("conditional deletes", "ok", "If-Match is obeyed");
+      else {
+        const what = isKept ? `is answered by ${refusal?.message ?? "success, and nothing is deleted"}` : "is ignored";
+        const message = `If-Match on a deletion ${what}: let no other writer run beside \`agarose gc --delete\``;
+        this.#add("conditional deletes", "warn", message);
       }
     });
   }

@@ -54,6 +54,7 @@ test("a sound region passes, and nothing is left behind", async () => {
     "write",
     "stream",
     "conditional writes",
+    "conditional deletes",
     "public read",
     "range",
     "cors",
@@ -195,6 +196,38 @@ test.each([
   const found = (await check()).find(({ name }) => name === "conditional writes");
   expect(found).toMatchObject({ state: "warn", message: expect.stringContaining(message) });
   expect(taken).toBeGreaterThan(0);
+});
+
+test("a store that ignores If-Match on deletions is warned of", async () => {
+  let deleted = 0;
+  world.faults.set("tokyo", async (request, response, name) => {
+    if (request.method !== "DELETE" || request.headers["if-match"] === undefined) return false;
+    deleted++;
+    // Through another name of the same endpoint, without the condition.
+    await storesOf(world.config, CREDENTIALS)
+      .find(({ region }) => region.name === "tokyo")!
+      .remove([name]);
+    response.writeHead(204).end();
+    return true;
+  });
+  const found = (await check()).find(({ name }) => name === "conditional deletes");
+  expect(found).toMatchObject({ state: "warn", message: expect.stringContaining("is ignored") });
+  expect(deleted).toBe(1);
+  expect(await world.names()).toEqual([]);
+});
+
+test("when all regions refuse the keys, the first line says so", async () => {
+  const { code, stdout } = await world.run(["doctor", "--json"], { AWS_SECRET_ACCESS_KEY: "wrong" });
+  expect(code).toBe(1);
+  const { checks } = JSON.parse(stdout.toString()) as { checks: Check[] };
+  expect(checks[0]).toMatchObject({
+    subject: "configuration",
+    name: "credentials",
+    state: "fail",
+    message: expect.stringContaining("all 6 regions refused their keys"),
+  });
+  const sound = JSON.parse((await world.run(["doctor", "--json"])).stdout.toString()) as { checks: Check[] };
+  expect(sound.checks.some(({ message }) => message.includes("refused their keys"))).toBe(false);
 });
 
 test("the CORS rule that the documents give passes", async () => {

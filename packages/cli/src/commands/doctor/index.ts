@@ -34,12 +34,24 @@ async function doctor(options: DoctorOptions): Promise<number> {
       ...stores.map((store) => checkRegion(store, regionOptions)),
       checkPops(config.pops, signal),
     ]);
-    const checks = found.flat();
+    const checks = [...refusedEverywhere(found.flat(), config), ...found.flat()];
     const failed = checks.filter(isFailed).length;
     const lines = checks.map(({ subject, name, state, message }) => `${MARKS[state]}  ${subject}: ${name}: ${message}`);
     printResult(json, { ok: failed === 0, checks }, [...lines, `${checks.length} checks, ${failed} failed`]);
     return failed === 0 ? EXIT_OK : EXIT_FAILED;
   });
+}
+
+/** One plain sentence when no region takes its keys: then the keys are wrong, and nothing else was checked. */
+function refusedEverywhere(checks: readonly Check[], { regions }: Config): Check[] {
+  const refused = checks.filter(
+    ({ name, message }) => name === "credentials" && message.startsWith("CREDENTIALS_REFUSED"),
+  );
+  if (refused.length < regions.length) return [];
+  const message =
+    `all ${regions.length} regions refused their keys, so nothing else was checked: check where the keys come from, ` +
+    "that they are not expired, and the clock of this machine";
+  return [{ subject: "configuration", name: "credentials", state: "fail", message }];
 }
 
 function checkPops(pops: Config["pops"], signal: AbortSignal): Promise<Check[]> {

@@ -15,7 +15,7 @@ import {
   type ReadReport,
 } from "@agarose/core";
 import { READING, withContext, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { writeAll, writeWholeFile } from "../../lib/whole-file.ts";
+import { writeAll, writeWholeFile } from "../../lib/files/whole-file.ts";
 import { getObject } from "../../lib/objects/get-object.ts";
 import { readManifest } from "../../lib/objects/manifests.ts";
 import { formatBytes, printResult } from "../../lib/output.ts";

@@ -7,7 +7,7 @@ import { basename, join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { AgaroseError, parseKey } from "@agarose/core";
-import { makeTempFolder } from "../../lib/owned-files.ts";
+import { makeTempFolder } from "../../lib/files/owned-files.ts";
 
 /** A file to put, and its key. */
 export interface InputFile {

@@ -51,3 +51,21 @@ test("an object of format 1 becomes one of format 2 whose chunks have not moved,
   expect(await world.verify("old")).toMatchObject({ sound: true });
   expect(await upgrade()).toMatchObject({ objects: [{ outcome: "current" }, { outcome: "current" }] });
 });
+
+test("an object whose regions differ is not signed until the operator says so", async () => {
+  const body = randomBytes(700);
+  await putFormat1("disputed", body);
+  await world.tamper("paulo", manifestName("disputed"), (stored) => {
+    const forged = { ...JSON.parse(stored.toString()), contentType: "text/html", modified: "2099-01-01T00:00:00.000Z" };
+    return encodeManifest(forged as never);
+  });
+  const refused = await world.run(["upgrade", "--json"]);
+  expect(refused.code).toBe(1);
+  expect(JSON.parse(refused.stdout.toString())).toMatchObject({
+    objects: [{ outcome: "failed", error: { code: "MANIFEST_UNTRUSTED", details: { same: ["paulo"] } } }],
+  });
+  const held = JSON.parse((await world.read("tokyo", manifestName("disputed"))).toString()) as unknown;
+  expect(held).toMatchObject({ agarose: 1, contentType: "application/octet-stream" });
+  const accepted = await world.run(["upgrade", "--accept-newest", "--json"]);
+  expect(JSON.parse(accepted.stdout.toString())).toMatchObject({ objects: [{ outcome: "upgraded" }] });
+});

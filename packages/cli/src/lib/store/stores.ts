@@ -4,6 +4,7 @@
 import { AgaroseError, type FetchPort } from "@agarose/core";
 import type { Config } from "../config.ts";
 import { credentialsByRegion } from "./credentials.ts";
+import { ReadWriteReadStore } from "./read-write-read.ts";
 import { S3Store, type S3StoreOptions } from "./s3-store.ts";
 import type { Store } from "./store.ts";
 
@@ -14,7 +15,9 @@ export function openStores(config: Config, options: S3StoreOptions = {}): Store[
   const credentialsOf = credentialsByRegion(config, process.env);
   return config.regions.map((region) => {
     const { provider, origin } = credentialsOf(region);
-    return new S3Store(region, { ...(provider && { credentials: provider }), credentialsOrigin: origin, ...options });
+    const keys = { ...(provider && { credentials: provider }), credentialsOrigin: origin };
+    const store = new S3Store(region, { ...keys, ...options });
+    return region.conditionalWrites === false ? new ReadWriteReadStore(store) : store;
   });
 }
 

@@ -70,8 +70,8 @@ interface Cursor {
 }
 
 /**
- * The keys that begin with `prefix`. Rejects when a region cannot be listed, unless `onFailure` takes it. Names of other
- * programs are left out.
+ * The keys that begin with `prefix`. Rejects when a region cannot be listed, unless `onFailure` takes it. Names of
+ * other programs are left out.
  */
 export async function* keyGroups(
   stores: readonly Store[],

@@ -13,8 +13,9 @@ import type { KeyGroup, PlacedObject } from "./key-groups.ts";
 type ListedContext = Pick<WriteContext, "signal" | "trust"> & { readonly config: Config };
 
 /**
- * Sound, or undefined when only a closer look can tell. Where the configuration gives all objects one code, no request
- * is sent; else one manifest is read, because the listing alone does not tell how many chunks there should be.
+ * Sound, or undefined when only a closer look can decide. Where the configuration gives all objects one code, no
+ * request is sent; else one manifest is read, because the listing alone does not say how many chunks there should
+ * be.
  */
 export async function quickVerdict(group: KeyGroup, context: ListedContext): Promise<ObjectVerdict | undefined> {
   const { code, codes } = context.config;
@@ -58,9 +59,9 @@ function areListed(manifest: Manifest, { chunks }: KeyGroup): boolean {
 }
 
 /**
- * Sound, or undefined when only its manifest can tell. Sound is an object whose manifests have one ETag in all regions
- * and are no tombstones, and whose chunks are those of one upload: as many as the configuration's code has, each in its
- * region, all of one length, and none of them younger than the manifest beside it.
+ * Sound, or undefined when only its manifest can decide. Sound is an object whose manifests have one ETag in all
+ * regions and are no tombstones, and whose chunks are those of one upload: as many as the configuration's code has,
+ * each in its region, all of one length, and none of them younger than the manifest beside it.
  */
 export function verdictByListing(group: KeyGroup, config: Config): ObjectVerdict | undefined {
   const { key, chunks, manifests } = group;

@@ -1,13 +1,13 @@
 /**
- * Where a walk over many objects is, in a file, so that a run after a kill goes on from there.
+ * Where a walk over many objects is, in a file, so that a run after a kill continues there.
  */
 import { readFile, rm } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
-import { writeWholeFile } from "../whole-file.ts";
+import { writeWholeFile } from "../files/whole-file.ts";
 
 /** What a cursor file holds. */
 interface Saved<T> {
-  /** What the walk does, with its options: another walk must not go on from here. */
+  /** What the walk does, with its options: another walk must not continue here. */
   readonly walk: string;
   /** The last key that is done. */
   readonly after: string;

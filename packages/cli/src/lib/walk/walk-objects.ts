@@ -12,7 +12,7 @@ import { WalkCursor } from "./walk-cursor.ts";
 /** The option that names a cursor file, for `Command.option`. */
 export const CURSOR = [
   "--cursor <file>",
-  "keep the last key that is done in this file, and go on after it when the file is there",
+  "keep the last key that is done in this file, and continue after it when the file is there",
 ] as const;
 
 /** Options of the commands that walk. */
@@ -30,7 +30,7 @@ export interface Walk<R, T> {
   /** What `act` needs listed of a key beside its manifests. */
   readonly kinds?: readonly Kind[];
   readonly objectsAtATime: number;
-  /** Undefined for a key of which nothing is to be said. `group` is what was listed; absent for keys that were given. */
+  /** Undefined for a key of which nothing is to be said. `group` is what was listed, if the key was not given. */
   readonly act: (key: string, group: KeyGroup | undefined) => Promise<R | undefined>;
   /** Adds a result to what was found so far. */
   readonly add: (totals: T, result: R) => T;

@@ -1,7 +1,7 @@
 /**
- * The probabilities of asking the servers, for given numbers of cached chunks: spectral projected gradient steps (Birgin,
- * Martínez and Raydan 2000). Plain gradient steps need thousands where queues are short at some servers and long at
- * others.
+ * The probabilities of asking the servers, for given numbers of cached chunks: spectral projected gradient steps
+ * (Birgin, Martínez and Raydan 2000). Plain gradient steps need thousands where queues are short at some servers
+ * and long at others.
  */
 
 import type { SproutFile } from "./files.ts";
@@ -128,7 +128,7 @@ function search(
   return undefined;
 }
 
-/** Barzilai and Borwein's size: the inverse of the curvature along the last step; undefined where it is not positive. */
+/** Barzilai and Borwein's size: the inverse curvature along the last step; undefined where it is not positive. */
 function nextSize(
   files: readonly SproutFile[],
   before: Probabilities,

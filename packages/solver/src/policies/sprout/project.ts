@@ -32,7 +32,7 @@ export function projectOnto(
   return projected;
 }
 
-/** Stands for infinity: far beyond any probability, and still with digits left. */
+/** In place of infinity: far beyond any probability, and still with digits left. */
 const FAR = 1e6;
 
 function clamp(probability: number): number {

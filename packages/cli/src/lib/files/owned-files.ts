@@ -6,7 +6,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { logLine } from "./output.ts";
+import { logLine } from "../output.ts";
 
 /** Machines may share a folder, and process ids are those of one machine. */
 const HOST = createHash("sha256").update(hostname()).digest("hex").slice(0, 8);
