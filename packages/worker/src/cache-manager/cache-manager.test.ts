@@ -134,6 +134,7 @@ async function setUp(stripes: number) {
       spending: { writeUsdPerMillion: 5, readUsdPerMillion: 0.5, usdPerPeriod: Infinity, usdPerMonth: Infinity },
       delta: 1,
       functional: false,
+      recovered: true,
     },
     state,
     closePeriod: async () => [{ key: "x", requests: 1, popularity: 1 }],

@@ -12,6 +12,7 @@ import type { PopSnapshot } from "../state/pop-state.ts";
 import { CacheWriter, type WriteCounts } from "./cache-writer.ts";
 import type { PeriodContext } from "./period-context.ts";
 import { planPeriod, type PeriodPlan } from "./period-plan.ts";
+import type { Savings } from "./planner/savings.ts";
 import { publishConfiguration } from "./publish.ts";
 import { WriteBudget } from "./write-budget.ts";
 
@@ -43,6 +44,7 @@ class Period {
   #candidateCount = 0;
   #counts: WriteCounts = { written: 0, evicted: 0, reconstructed: 0, left: 0 };
   #waiting = 0;
+  #savings: Savings | undefined;
 
   constructor(context: PeriodContext, snapshot: PopSnapshot) {
     this.#context = context;
@@ -77,7 +79,7 @@ class Period {
     });
   }
 
-  async #change({ change, candidates, manifestOf }: PeriodPlan): Promise<void> {
+  async #change({ change, candidates, manifestOf, savings }: PeriodPlan): Promise<void> {
     const { state } = this.#context;
     this.#candidateCount = candidates;
     this.#waiting = change.waiting;
@@ -98,6 +100,7 @@ class Period {
     } finally {
       const { writes, reads } = this.#writeBudget.spent;
       await state.spend(this.#writeBudget.priceOf(writes - reserved.writes, reads - reserved.reads));
+      this.#savings = savings();
     }
   }
 
@@ -127,6 +130,7 @@ class Period {
       candidates: this.#candidateCount,
       ...this.#counts,
       waiting: this.#waiting,
+      ...(this.#savings ? { savings: this.#savings } : {}),
       usd: this.#writeBudget.spent.usd,
       operations: this.#context.budget.used,
       errors: this.#errors,

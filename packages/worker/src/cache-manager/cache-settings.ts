@@ -11,6 +11,8 @@ export interface CacheSettings {
   readonly policy: string;
   /** Whether the cache holds parity rows that no region has, instead of copies of stored chunks. */
   readonly functional: boolean;
+  /** Whether the cache holds data chunks of regions that are down instead of parity. */
+  readonly recovered: boolean;
   readonly spending: SpendingSettings;
 }
 
@@ -30,6 +32,10 @@ export const CACHE_VARIABLES = {
     "adaptive",
   ),
   FUNCTIONAL: flag("Whether to cache new parity rows (functional chunks) instead of copies of stored chunks.", true),
+  RECOVERED: flag(
+    "Whether to cache the data chunks of a region that is down instead of parity, so that reads decode less.",
+    true,
+  ),
   BUDGET_USD_PER_PERIOD: amount(
     "What KV operations of one period may cost; the rest waits. Empty: no limit.",
     Infinity,
@@ -49,6 +55,7 @@ export function parseCacheSettings(env: object): CacheSettings {
     cacheBytes: variables.CACHE_BYTES,
     policy: variables.POLICY,
     functional: variables.FUNCTIONAL,
+    recovered: variables.RECOVERED,
     spending: {
       writeUsdPerMillion: variables.KV_WRITE_USD_PER_MILLION,
       readUsdPerMillion: variables.KV_READ_USD_PER_MILLION,

@@ -12,6 +12,7 @@ import type { PeriodContext } from "./period-context.ts";
 import { ABSENT_MAX, lookUp } from "./planner/look-up.ts";
 import type { ObjectShape } from "./planner/object-shape.ts";
 import { Planner, SLOTS } from "./planner/planner.ts";
+import type { Savings } from "./planner/savings.ts";
 import type { WriteBudget } from "./write-budget.ts";
 
 /** The state that a period plans from. */
@@ -32,6 +33,8 @@ export interface PeriodPlan {
    * `findManifest` does.
    */
   readonly manifestOf: (object: ObjectShape) => Promise<Manifest | undefined>;
+  /** Returns what each idea saves with the cache as the ledger has it now; undefined without requests. */
+  readonly savings: () => Savings | undefined;
 }
 
 /** Keys that a period looks up: the most popular ones, those not yet cached as planned, and those popular at peers. */
@@ -53,7 +56,9 @@ export async function planPeriod(context: PeriodContext, options: PeriodPlanOpti
       capacityBytes: settings.cacheBytes,
     });
   };
-  if (settings.policy === "off") return { change: afford([]), candidates: 0, manifestOf: async () => undefined };
+  if (settings.policy === "off") {
+    return { change: afford([]), candidates: 0, manifestOf: async () => undefined, savings: () => undefined };
+  }
   const before = await state.loadPlan();
   const planner = new Planner(
     {
@@ -61,6 +66,7 @@ export async function planPeriod(context: PeriodContext, options: PeriodPlanOpti
       capacityBytes: settings.cacheBytes,
       cacheMs: EDGE_LATENCY.meanMs,
       delta: settings.delta,
+      recovered: settings.recovered,
       functionalPop: settings.functional ? popNumber(settings) : undefined,
     },
     before,
@@ -97,6 +103,7 @@ export async function planPeriod(context: PeriodContext, options: PeriodPlanOpti
       const manifest = manifests.get(object.version) ?? (await findManifest(object.key));
       return manifest.version === object.version ? manifest : undefined;
     },
+    savings: () => planner.savings((version) => ledger.get(version)?.chunks ?? []),
   };
 }
 

@@ -10,6 +10,7 @@ describe("the variables of the cache manager", () => {
     expect(settingsOf()).toMatchObject({
       policy: "adaptive",
       functional: true,
+      recovered: true,
       delta: 1,
       spending: { writeUsdPerMillion: 5, readUsdPerMillion: 0.5, usdPerPeriod: Infinity, usdPerMonth: Infinity },
     });

@@ -31,6 +31,11 @@ export class Traffic {
   /** Requests of `/o/` to other PoPs, as `peer outcome`. */
   readonly peerRequests = new Map<string, number>();
 
+  /** Recovered chunks that took part in reads and bundles: each spared its reader a decode of that chunk. */
+  recoveredChunks = 0;
+  /** Data shards that reads through `/o/` decoded. */
+  decodedShards = 0;
+
   /** Counts an answer, and its error code where it has one. */
   answered(pathname: string, status: number, error: string | null): void {
     const route = ROUTES.find((known) => pathname === known || (known.endsWith("/") && pathname.startsWith(known)));

@@ -17,7 +17,7 @@ import {
 import { notePeer } from "../peers/peer-reading.ts";
 import { orUndefined } from "../platform/async.ts";
 import { log } from "../platform/log.ts";
-import { latencyOf, shardBytes } from "../region-manager/region-latency.ts";
+import { latencyOf, recoveredChunks, shardBytes } from "../region-manager/region-latency.ts";
 import type { Configuration } from "../state/configuration.ts";
 import { EdgeSource } from "./edge-source.ts";
 import type { Invocation } from "./invocation.ts";
@@ -72,6 +72,7 @@ export async function readObject(
     signal,
     clock,
     onEnd(error) {
+      traffic.decodedShards += read.report.decoding.shards;
       invocation.waitUntil(orUndefined(reader.cancel(error), CANCEL_MS, clock));
       // The status is sent, so the only way to report the error is to cut the body off. A client that left is no
       // failure.
@@ -119,7 +120,7 @@ async function open(
   lease: MemoryLease,
   signal: AbortSignal,
 ): Promise<ObjectRead> {
-  const { settings, cache, clock, codec, coalescing, breakers } = invocation.isolate;
+  const { settings, cache, clock, codec, coalescing, breakers, traffic } = invocation.isolate;
   const { version } = manifest;
   const end = Math.ceil(range.end / manifest.stripeBytes);
   const regions = settings.regions.map(({ name, popUrl }) => {
@@ -131,6 +132,7 @@ async function open(
       clock,
     });
   });
+  const recovered = recoveredChunks(manifest, cached, configuration.regions);
   const edge = new EdgeSource({
     pop: settings.pop,
     version,
@@ -157,7 +159,11 @@ async function open(
         ? coalescing.read({ version, stripe, read, signal: ofStripe, waitUntil: invocation.waitUntil })
         : read(ofStripe);
     },
-    onRequest: (record) => noteRequest(record, invocation, version, cached),
+    onRequest(record) {
+      const { kind, outcome, chunk } = record;
+      if (kind === "edge" && outcome === "used" && recovered.includes(chunk)) traffic.recoveredChunks++;
+      noteRequest(record, invocation, version, cached);
+    },
   });
 }
 

@@ -73,6 +73,19 @@ export function chunkLatencies(
   return up.map((latency) => latency ?? { meanMs: DOWN_MS, sdMs: 0 });
 }
 
+/**
+ * Returns those of `chunks` that are data and whose region is down: recovered chunks (Liu et al., section V-B). Reads
+ * use them instead of decoding.
+ */
+export function recoveredChunks(
+  { k, placement }: Pick<Placed, "k" | "placement">,
+  chunks: readonly number[],
+  estimates: readonly RegionEstimate[],
+): number[] {
+  const down = new Set(estimates.filter((region) => region.down).map(({ name }) => name));
+  return chunks.filter((chunk) => chunk < k && down.has(placement[chunk]!));
+}
+
 /** Returns the nearer of two sources. */
 export function nearer<T extends { readonly meanMs: number }>(a: T | undefined, b: T): T {
   return a && a.meanMs <= b.meanMs ? a : b;

@@ -1,5 +1,7 @@
 /** The ledger of the chunk cache, and the report of a period: the records that `PopState` keeps. */
 
+import type { Savings } from "../cache-manager/planner/savings.ts";
+
 /** An object in the chunk cache, as the cache manager knows it. */
 export interface LedgerEntry {
   readonly version: string;
@@ -32,6 +34,8 @@ export interface PeriodReport {
   readonly left: number;
   /** Work that waits for money, in stripes. */
   readonly waiting: number;
+  /** What each idea of the papers saves, as estimated; absent without requests. */
+  readonly savings?: Savings;
   /** The price of this period's KV operations. */
   readonly usd: number;
   readonly operations: number;

@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import { findConfig, loadConfig } from "../../lib/config.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, printResult } from "../../lib/output.ts";
-import { popReport, type PopReport } from "./pop-report.ts";
+import { popReport, type IdeaStatus, type PopReport } from "./pop-report.ts";
 
 interface StatusOptions extends GlobalOptions {
   readonly timeout: number;
@@ -76,7 +76,29 @@ function linesOf(reports: readonly PopReport[]): string[] {
     ...problems.map((problem) => `${name}: ${problem}`),
     ...notes.map((note) => `${name}: (${note})`),
   ]);
-  return [...table, ...remarks];
+  return [...table, ...reports.flatMap(ideaLines), ...remarks];
+}
+
+const IDEA_WORDS: Readonly<Record<string, string>> = {
+  lateBinding: "late binding",
+  functional: "functional chunks",
+  recovered: "recovered chunks",
+};
+
+/** Which ideas are at work at a PoP and what each saves; then those that are not, with the reason. */
+function ideaLines({ name, state }: PopReport): string[] {
+  if (!state || state.ideas.length === 0) return [];
+  const wordOf = (idea: string): string => IDEA_WORDS[idea] ?? idea;
+  const saved = (idea: IdeaStatus): string => {
+    if (idea.name === "recovered") return ` ${state.recoveredChunks} decodes so far`;
+    return idea.savedMs === null ? "" : ` ${idea.savedMs.toFixed(0)} ms`;
+  };
+  const working = state.ideas.filter(({ atWork }) => atWork).map((idea) => `${wordOf(idea.name)}${saved(idea)}`);
+  const idle = state.ideas.filter(({ atWork }) => !atWork).map((idea) => `${wordOf(idea.name)} (${idea.reason})`);
+  return [
+    ...(working.length > 0 ? [`${name}: saves a read, by estimate: ${working.join(", ")}`] : []),
+    ...(idle.length > 0 ? [`${name}: not at work: ${idle.join(", ")}`] : []),
+  ];
 }
 
 function parseSeconds(text: string): number {

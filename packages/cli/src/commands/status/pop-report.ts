@@ -33,6 +33,10 @@ export interface PopSummary {
   readonly periodAgeSeconds: number | null;
   /** Where the PoP's parts run; null for a PoP without LOCATION, and outside Cloudflare. */
   readonly place: PopPlace | null;
+  /** The ideas of the papers, and what each saves a read by the PoP's estimate; null while unknown. */
+  readonly ideas: readonly IdeaStatus[];
+  /** Recovered chunks that the answering isolate has delivered, each instead of a decode. */
+  readonly recoveredChunks: number;
 }
 
 /** Data centers as airport codes; null where the platform did not say. */
@@ -46,6 +50,15 @@ export interface PopPlace {
   readonly requestMonitor: readonly (string | null)[];
   /** Null for a PoP on its own, too. */
   readonly peerState: string | null;
+}
+
+/** One idea, as the PoP reports it. */
+export interface IdeaStatus {
+  readonly name: string;
+  readonly atWork: boolean;
+  /** Why it is not at work. */
+  readonly reason: string | null;
+  readonly savedMs: number | null;
 }
 
 export interface PopReportOptions {
@@ -98,7 +111,9 @@ interface StatusAnswer {
   readonly regions: readonly { name: string; down: boolean; slow: boolean }[];
   readonly lastPeriod: { at: number; errors: readonly string[] } | null;
   readonly place?: PopPlace | null;
-  readonly isolate: { chunkCache: { hits: number; misses: number } };
+  /** Absent at PoPs of an older version. */
+  readonly ideas?: readonly IdeaStatus[];
+  readonly isolate: { chunkCache: { hits: number; misses: number }; recoveredChunks?: number };
 }
 
 /** Resolves to the JSON of an answer, and to where Cloudflare says that the Worker ran. */
@@ -131,7 +146,7 @@ function reasonOf(error: unknown): string {
 }
 
 function summaryOf(
-  { epoch, policy, cache, regions, lastPeriod, isolate, place = null }: StatusAnswer,
+  { epoch, policy, cache, regions, lastPeriod, isolate, place = null, ideas = [] }: StatusAnswer,
   nowMs: number,
 ): { summary: PopSummary; periodErrors: readonly string[] } {
   const { hits, misses } = isolate.chunkCache;
@@ -148,6 +163,8 @@ function summaryOf(
       regionsSlow: regions.filter(({ slow }) => slow).map(({ name }) => name),
       periodAgeSeconds: lastPeriod ? Math.max(0, Math.round((nowMs - lastPeriod.at) / 1000)) : null,
       place,
+      ideas,
+      recoveredChunks: isolate.recoveredChunks ?? 0,
     },
   };
 }

@@ -53,6 +53,8 @@ test("PoPs that are well: exit code 0, a table, and JSON of the same", async () 
   expect(table[0]).toMatch(/^PoP +epoch +policy +cache/);
   expect(table[1]).toMatch(/^fra +ok +1 /);
   expect(table[2]).toMatch(/^lhr +ok +1 /);
+  expect(table[3]).toMatch(/^fra: saves a read, by estimate: caching \d+ ms/);
+  expect(table[4]).toMatch(/^fra: not at work: .*cooperation \(PEERS or PEER_KEY is not set\)/);
 });
 
 test("a region that is down is named, and the exit code is 1", async () => {

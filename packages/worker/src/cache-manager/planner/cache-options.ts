@@ -20,6 +20,8 @@ export interface CacheView {
    * different rows while rows suffice. Default: the cache holds copies of stored chunks.
    */
   readonly functionalPop?: number | undefined;
+  /** Whether data chunks of regions that are down are kept instead of parity (Liu et al., V-B). Default: false. */
+  readonly recovered?: boolean;
   /** Default: none. */
   readonly peers?: PeerView | undefined;
   /** Returns the chunks of a version that are cached or will be. Default: none. */
@@ -96,12 +98,16 @@ export class CacheOptions {
     const kept: Kept[] = [{ chunks: [], savedMs: 0 }];
     for (const { d, value } of this.#optionsOf(valued.object)) {
       const chunks = this.#best(valued.object, d);
-      kept.push({ chunks, savedMs: this.#meanOfReads(valued, value, chunks) });
+      const best = { chunks, savedMs: this.#meanOfReads(valued, value, chunks) };
+      kept.push(this.#recovered(valued, best) ?? best);
     }
     const cached = this.#view.cachedOf?.(version) ?? [];
     const best = kept[cached.length];
     const isOther = cached.length > 0 && best && best.chunks.join() !== cached.join();
-    if (isOther && !this.#hasForeign(valued.object, cached)) {
+    const lacksRecovered =
+      this.#view.recovered &&
+      best?.chunks.some((chunk) => this.#isLost(valued.object, chunk) && !cached.includes(chunk));
+    if (isOther && !lacksRecovered && !this.#hasForeign(valued.object, cached)) {
       const savedMs = this.savedMsWith(valued, cached);
       if (savedMs >= (1 - WORTH_CHANGING) * best.savedMs) kept[cached.length] = { chunks: cached, savedMs };
     }
@@ -119,6 +125,33 @@ export class CacheOptions {
       return Array.from({ length: d }, (_, row) => first + row);
     }
     return this.#optionsOf(object)[d - 1]?.chunks ?? [];
+  }
+
+  /**
+   * While regions are down: the data chunks that they lost, then the most distant other data chunks, instead of parity
+   * and functional chunks (Liu et al., section V-B). A read that finds all k data chunks decodes nothing. Returns
+   * undefined where nothing is lost, or where `best` saves notably more time.
+   */
+  #recovered(valued: ValuedObject, best: Kept): Kept | undefined {
+    const { object } = valued;
+    const d = best.chunks.length;
+    if (!this.#view.recovered || d >= object.k) return undefined;
+    const data = Array.from({ length: object.k }, (_, chunk) => chunk);
+    const lost = data.filter((chunk) => this.#isLost(object, chunk));
+    if (lost.length === 0) return undefined;
+    const farthest = this.#sourcesOf(object)
+      .filter(({ chunk }) => chunk < object.k)
+      .toSorted((a, b) => b.meanMs - a.meanMs)
+      .map(({ chunk }) => chunk);
+    const chunks = [...lost, ...farthest].slice(0, d).toSorted((a, b) => a - b);
+    const savedMs = this.savedMsWith(valued, chunks);
+    return savedMs >= (1 - WORTH_CHANGING) * best.savedMs ? { chunks, savedMs } : undefined;
+  }
+
+  /** Returns whether a data chunk can only be had by decoding. */
+  #isLost(object: ObjectShape, chunk: number): boolean {
+    if (chunk >= object.k || !this.#view.regions.some(({ down }) => down)) return false;
+    return !this.#sourcesOf(object).some((source) => source.chunk === chunk);
   }
 
   /** Returns whether some rows belong to another PoP: this PoP's number changes with its list of peers. */
@@ -161,14 +194,22 @@ export class CacheOptions {
     return sum / (popularity + elsewhere);
   }
 
-  /** Returns the nearest source of each chunk: its region, or a peer that holds it. */
   #sourcesOf(object: ObjectShape): ChunkLatency[] {
-    const nearest: (LatencyEstimate | undefined)[] = chunkLatencies(object, this.#view.regions);
-    for (const { chunk, meanMs, sdMs } of this.#peers.chunksOf(object.version)) {
-      nearest[chunk] = nearer(nearest[chunk], { meanMs, sdMs });
-    }
-    return Array.from(nearest, (latency, chunk) => (latency ? [{ chunk, ...latency }] : [])).flat();
+    return sourcesOf(object, this.#view.regions, this.#peers);
   }
+}
+
+/** Returns the nearest source of each chunk: its region, or a peer that holds it. */
+export function sourcesOf(
+  object: ObjectShape,
+  regions: readonly RegionEstimate[],
+  peers: PeerView = NO_PEERS,
+): ChunkLatency[] {
+  const nearest: (LatencyEstimate | undefined)[] = chunkLatencies(object, regions);
+  for (const { chunk, meanMs, sdMs } of peers.chunksOf(object.version)) {
+    nearest[chunk] = nearer(nearest[chunk], { meanMs, sdMs });
+  }
+  return Array.from(nearest, (latency, chunk) => (latency ? [{ chunk, ...latency }] : [])).flat();
 }
 
 /** Returns the first row of a PoP. Rows end at `CHUNKS_MAX`; those of one PoP always fit. */
@@ -178,13 +219,32 @@ function firstFunctional({ k, m }: ObjectShape, pop: number): number {
 }
 
 /** Returns the expected time of a read while exactly the chunks `cached` are cached. */
-function readMs(
+export function readMs(
   sources: readonly ChunkLatency[],
   cached: readonly number[],
-  { k }: ObjectShape,
-  { cacheMs, delta }: CacheView,
+  { k }: Pick<ObjectShape, "k">,
+  { cacheMs, delta }: Pick<CacheView, "cacheMs" | "delta">,
 ): number {
   if (cached.length >= k) return cacheMs;
-  const remote = sources.filter(({ chunk }) => !cached.includes(chunk)).toSorted((a, b) => a.meanMs - b.meanMs);
-  return expectedReadMs([...cached.map(() => ({ meanMs: cacheMs })), ...remote.slice(0, k - cached.length + delta)], k);
+  const remote = remoteOf(sources, cached, k + delta);
+  return expectedReadMs([...cached.map(() => ({ meanMs: cacheMs })), ...remote], k);
+}
+
+/** Returns the regions that a read asks while exactly the chunks `cached` are cached, one for each chunk. */
+export function nearestRegions(
+  object: ObjectShape,
+  cached: readonly number[],
+  { regions, peers = NO_PEERS, delta }: Pick<CacheView, "regions" | "peers" | "delta">,
+): string[] {
+  if (cached.length >= object.k) return [];
+  const own = new Map(sourcesOf(object, regions).map(({ chunk, meanMs }) => [chunk, meanMs]));
+  return remoteOf(sourcesOf(object, regions, peers), cached, object.k + delta)
+    .filter(({ chunk, meanMs }) => own.get(chunk) === meanMs)
+    .map(({ chunk }) => object.placement[chunk]!);
+}
+
+/** Returns the nearest sources of chunks that are not cached: as many as make `count` with the cached ones. */
+function remoteOf(sources: readonly ChunkLatency[], cached: readonly number[], count: number): ChunkLatency[] {
+  const byDistance = sources.filter(({ chunk }) => !cached.includes(chunk)).toSorted((a, b) => a.meanMs - b.meanMs);
+  return byDistance.slice(0, Math.max(0, count - cached.length));
 }

@@ -14,6 +14,7 @@ import { sameShape, type ObjectShape } from "./object-shape.ts";
 import { decodePlannerState, encodePlannerState } from "./planner-state.ts";
 import { holdRegions } from "./region-hold.ts";
 import { sampleCounts } from "./sample-counts.ts";
+import { estimateSavings, type Savings, type ServedObject } from "./savings.ts";
 import { SlotCache } from "./slot-cache.ts";
 
 /** How to plan. */
@@ -89,6 +90,7 @@ export class Planner {
   #cacheOptions: CacheOptions;
   /** The estimates in force: none before the first period. */
   #regions: readonly RegionEstimate[];
+  #peers: PeerView = NO_PEERS;
   #snapshot: Uint8Array | undefined;
 
   /** @param before what the last period's plan left. */
@@ -157,10 +159,11 @@ export class Planner {
 
   /** Sets the latencies by which objects are valued. */
   #lookAt(regions: readonly RegionEstimate[], { peers, ledger }: PlanInput): void {
-    const { cacheMs, delta, functionalPop } = this.#options;
+    const { cacheMs, delta, functionalPop, recovered = false } = this.#options;
     const cachedOf = (version: string): readonly number[] => ledger.get(version)?.target ?? [];
     this.#regions = regions;
-    this.#cacheOptions = new CacheOptions({ regions, cacheMs, delta, functionalPop, peers, cachedOf });
+    this.#peers = peers ?? NO_PEERS;
+    this.#cacheOptions = new CacheOptions({ regions, cacheMs, delta, functionalPop, recovered, peers, cachedOf });
     this.#cache.options = this.#cacheOptions;
   }
 
@@ -251,6 +254,20 @@ export class Planner {
     let objects = 0;
     for (let slot = 0; slot < this.#cache.objects; slot++) if (this.#cache.at(slot)) objects++;
     return Math.min(REPLAYED_MAX, Math.floor(REPLAY_WORK_MAX / Math.max(1, objects)));
+  }
+
+  /**
+   * Returns what each idea saves while the cache holds `chunksOf` a version, by the latencies and peers of the last
+   * plan.
+   */
+  savings(chunksOf: (version: string) => readonly number[]): Savings | undefined {
+    const served: ServedObject[] = [];
+    for (let slot = 0; slot < this.#cache.objects; slot++) {
+      const content = this.#cache.at(slot);
+      if (content) served.push({ ...content, chunks: chunksOf(content.object.version) });
+    }
+    const { cacheMs, delta } = this.#options;
+    return estimateSavings(served, { regions: this.#regions, peers: this.#peers, cacheMs, delta });
   }
 
   #kept(): number[] {

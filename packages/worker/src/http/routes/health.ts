@@ -11,6 +11,7 @@ import { popState } from "../../state/pop-state-stub.ts";
 import { currentSpending } from "../../state/spending.ts";
 import type { AppEnv, Env } from "../http.ts";
 import { settingsOf } from "../settings.ts";
+import { ideasOf } from "./ideas.ts";
 
 /**
  * Answers 200 when the PoP runs and its variables are right. It asks no other service, so polling it is cheap. `entry`
@@ -25,10 +26,22 @@ export function healthz(c: Context<AppEnv>): Response {
 
 /** Answers with the state of the PoP and of the isolate that answers, as JSON. */
 export async function status(c: Context<AppEnv>): Promise<Response> {
-  const { pop, policy, cacheBytes, delta, functional, peers, spending: limits, regions: own } = settingsOf(c.env);
+  const {
+    pop,
+    policy,
+    cacheBytes,
+    delta,
+    functional,
+    recovered,
+    peers,
+    spending: limits,
+    regions: own,
+  } = settingsOf(c.env);
   const isolate = isolateOf(c.env);
   const sources = [...own, ...(peers?.pops ?? [])].map(({ name }) => name);
-  const { epoch, ledger, regions, lastPeriod, spending } = await popState(c.env).snapshot();
+  const snapshot = await popState(c.env).snapshot();
+  const { epoch, ledger, regions, lastPeriod, spending } = snapshot;
+  const peerStatus = peers ? await peerState(c.env).status() : null;
   const cachedBytes = ledger.reduce((sum, entry) => sum + entry.chunks.length * entry.chunkBytes, 0);
   return c.json({
     pop,
@@ -44,7 +57,9 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
       p99Ms: quantileMs(times, 0.99) ?? null,
     })),
     place: await placeOf(c.env),
-    peers: peers ? await peerState(c.env).status() : null,
+    peers: peerStatus,
+    // Which ideas of the papers are at work, with the last period's estimates.
+    ideas: ideasOf({ settings: { policy, functional, recovered, delta }, snapshot, peers: peerStatus?.peers }),
     lastPeriod: lastPeriod ?? null,
     // The cache manager's KV operations of this month; a limit of null is no limit.
     spending: {
@@ -56,6 +71,8 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
     isolate: {
       chunkCache: isolate.cache.counters,
       stripes: isolate.coalescing.counters,
+      recoveredChunks: isolate.traffic.recoveredChunks,
+      decodedShards: isolate.traffic.decodedShards,
       deniedRegions: isolate.denials.regions,
       expiredReads: isolate.memory.expired,
       limitedLookups: isolate.misses.refused,

@@ -109,6 +109,14 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
     "Chunk requests of this isolate to other PoPs, by how they ended.",
     labelled(isolate.traffic.peerRequests, "peer", "outcome"),
   );
+  text.counter(
+    "agarose_isolate_recovered_chunks_total",
+    "Cached data chunks of regions that are down, delivered instead of a decode, by this isolate.",
+    [[{}, isolate.traffic.recoveredChunks]],
+  );
+  text.counter("agarose_isolate_decoded_shards_total", "Data shards that reads of this isolate decoded.", [
+    [{}, isolate.traffic.decodedShards],
+  ]);
   const { led, followed } = isolate.coalescing.counters;
   text.counter("agarose_isolate_stripes_decoded_total", "Stripes read for objects, on their own or by another read.", [
     [{ by: "own" }, led],
@@ -139,6 +147,21 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
   const { usdPerMonth } = settings.spending;
   if (Number.isFinite(usdPerMonth)) {
     text.gauge("agarose_spending_month_usd_max", "What they may cost in a month.", [[{}, usdPerMonth]]);
+  }
+  const savings = lastPeriod?.savings;
+  if (savings) {
+    text.gauge("agarose_read_ms", "Expected time of a read, as the last period estimates it.", [[{}, savings.readMs]]);
+    text.gauge(
+      "agarose_saved_ms",
+      "Estimate of how much longer a read would take without one idea of the papers.",
+      Object.entries(savings.savedMs).map(([idea, ms]) => [{ idea }, ms]),
+    );
+    text.gauge("agarose_recovered_chunks", "Cached data chunks of regions that are down.", [[{}, savings.recovered]]);
+    text.gauge(
+      "agarose_region_imbalance_percent",
+      "Estimate of how far the requests to the busiest region are above the mean.",
+      [[{}, savings.imbalancePercent]],
+    );
   }
   if (lastPeriod) {
     text.gauge("agarose_period_timestamp_ms", "When the last period ended.", [[{}, lastPeriod.at]]);

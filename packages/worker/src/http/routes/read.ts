@@ -12,7 +12,7 @@ import type { Context } from "hono";
 import type { CachedStripe } from "../../read/chunk-cache.ts";
 import type { MemoryLease } from "../../read/limits/memory-budget.ts";
 import { pacedBody } from "../../read/limits/paced-body.ts";
-import { shardBytes } from "../../region-manager/region-latency.ts";
+import { recoveredChunks, shardBytes } from "../../region-manager/region-latency.ts";
 import { clientAddress } from "../../request-monitor/telemetry-token.ts";
 import { invocationOf, pathOf, type AppEnv } from "../http.ts";
 import { planFor } from "./plans.ts";
@@ -38,16 +38,19 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const { headers: asked, signal } = c.req.raw;
   const client = clientAddress(asked);
   invocation.count(key);
-  const { cache, memory, clock } = invocation.isolate;
+  const { cache, memory, clock, traffic } = invocation.isolate;
   const wanted = Math.max(0, Math.min(query.to, stripeCount(manifest) - 1) - query.from + 1);
   const hasChunks = planned.cached.length > 0 && wanted > 0;
   const bytes = planned.cached.length * shardBytes(manifest);
   const lease = hasChunks ? memory.tryAcquire({ version: manifest.version, bytes, client }) : undefined;
   // Without memory for them, the plan promises no cached chunks: the buckets have them too.
   const plan = hasChunks && !lease ? { ...planned, cached: [] } : planned;
-  const next = bundleParts(plan, query.from, lease ? wanted : 0, lease, (stripe) =>
-    cache.read(manifest.version, stripe, plan.cached, invocation.cacheContext),
-  );
+  const recovered = lease ? recoveredChunks(manifest, plan.cached, (await invocation.configuration()).regions) : [];
+  const next = bundleParts(plan, query.from, lease ? wanted : 0, lease, async (stripe) => {
+    const found = await cache.read(manifest.version, stripe, plan.cached, invocation.cacheContext);
+    traffic.recoveredChunks += found.frames.filter(({ chunk }) => recovered.includes(chunk)).length;
+    return found;
+  });
   return new Response(pacedBody({ next, lease, signal, clock }), { headers });
 }
 

@@ -1,0 +1,118 @@
+/**
+ * What each idea of the papers saves now: the expected time of a read, and of the same read without that idea. These
+ * are estimates by the latencies that the PoP measures; no read is made without an idea to compare. Pure.
+ */
+import { isFunctional } from "@agarose/core";
+import { cachingOptions } from "@agarose/solver";
+import type { PeerView } from "../../peers/peer-view.ts";
+import { recoveredChunks, type RegionEstimate } from "../../region-manager/region-latency.ts";
+import { nearestRegions, readMs, sourcesOf } from "./cache-options.ts";
+import type { ObjectShape } from "./object-shape.ts";
+
+/** One object, how often clients request it here, and the chunks of it that are cached here. */
+export interface ServedObject {
+  readonly object: ObjectShape;
+  /** Requests per period. */
+  readonly popularity: number;
+  readonly chunks: readonly number[];
+}
+
+/** What reads depend on. */
+export interface ServedView {
+  readonly regions: readonly RegionEstimate[];
+  readonly peers: PeerView;
+  /** Time to deliver a cached chunk. */
+  readonly cacheMs: number;
+  /** Requests beyond k that readers make. */
+  readonly delta: number;
+}
+
+/** Means over the requests of a period, in milliseconds a read. */
+export interface Savings {
+  /** Requests per period that the means are taken over. */
+  readonly requests: number;
+  readonly readMs: number;
+  /** By idea: how much longer a read would take without it. Below 0 where it costs time. */
+  readonly savedMs: {
+    /** Chunks in this PoP's cache (Agar; Liu et al.). */
+    readonly caching: number;
+    /** Requests beyond k (EC-Cache, section 4.3). */
+    readonly lateBinding: number;
+    /** Rows of the code that no region has, against as many copies (Sprout, section III). */
+    readonly functional: number;
+    /** Chunks in peers' caches (Agar, section VI; C2P). */
+    readonly cooperation: number;
+  };
+  /** Cached rows of the code that no region has. */
+  readonly functionalChunks: number;
+  /** Cached data chunks whose region is down: reads use them instead of decoding (Liu et al., V-B). */
+  readonly recovered: number;
+  /** How far the busiest region is above the mean, if every read asks its best k + delta (EC-Cache, equation (1)). */
+  readonly imbalancePercent: number;
+}
+
+/** Objects that are looked at: the most popular ones. */
+const OBJECTS_MAX = 500;
+
+/** Returns the estimates, or undefined where nothing is requested. */
+export function estimateSavings(objects: readonly ServedObject[], view: ServedView): Savings | undefined {
+  const popular = objects
+    .filter(({ popularity }) => popularity > 0)
+    .toSorted((a, b) => b.popularity - a.popularity)
+    .slice(0, OBJECTS_MAX);
+  const requests = popular.reduce((sum, { popularity }) => sum + popularity, 0);
+  if (requests === 0) return undefined;
+  const load = new Map(view.regions.map(({ name }) => [name, 0]));
+  const sums = { read: 0, caching: 0, lateBinding: 0, functional: 0, cooperation: 0, recovered: 0, rows: 0 };
+  for (const served of popular) {
+    const times = timesOf(served, view);
+    const share = served.popularity / requests;
+    sums.read += share * times.now;
+    sums.caching += share * (times.withoutCaching - times.now);
+    sums.lateBinding += share * (times.withoutLateBinding - times.now);
+    sums.functional += share * (times.withoutFunctional - times.now);
+    sums.cooperation += share * (times.withoutCooperation - times.now);
+    sums.rows += served.chunks.filter((chunk) => isFunctional(served.object, chunk)).length;
+    sums.recovered += recoveredChunks(served.object, served.chunks, view.regions).length;
+    for (const region of nearestRegions(served.object, served.chunks, view)) {
+      load.set(region, (load.get(region) ?? 0) + served.popularity);
+    }
+  }
+  const { read, recovered, rows, ...savedMs } = sums;
+  return {
+    requests,
+    readMs: read,
+    savedMs,
+    functionalChunks: rows,
+    recovered,
+    imbalancePercent: imbalancePercent([...load.values()]),
+  };
+}
+
+/** EC-Cache, equation (1): how far the largest load is above the mean, in percent; 0 without load. */
+export function imbalancePercent(loads: readonly number[]): number {
+  const mean = loads.reduce((sum, load) => sum + load, 0) / loads.length;
+  return mean > 0 ? (100 * (Math.max(...loads) - mean)) / mean : 0;
+}
+
+function timesOf({ object, chunks }: ServedObject, view: ServedView) {
+  const { cacheMs, delta, regions, peers } = view;
+  const sources = sourcesOf(object, regions, peers);
+  const alone = sourcesOf(object, regions);
+  const time = (from: typeof sources, cached: readonly number[], extra = delta): number =>
+    readMs(from, cached, object, { cacheMs, delta: extra });
+  const rows = chunks.filter((chunk) => isFunctional(object, chunk)).length;
+  const { k, m } = object;
+  const copies =
+    rows === 0
+      ? chunks
+      : (cachingOptions({ k, m, chunkBytes: 1, sources, cacheMs, delta, popularity: 1 })[chunks.length - 1]?.chunks ??
+        []);
+  return {
+    now: time(sources, chunks),
+    withoutCaching: time(sources, []),
+    withoutLateBinding: time(sources, chunks, 0),
+    withoutFunctional: time(sources, copies),
+    withoutCooperation: time(alone, chunks),
+  };
+}
