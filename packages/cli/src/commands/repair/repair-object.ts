@@ -218,23 +218,38 @@ async function rewriteManifests(record: ManifestRecord, before: ObjectVerdict, c
   const lacking = regions.filter((region) => !holds(region, bytes));
   const isCommitted = regions.length - lacking.length >= majorityOf(regions);
   if (!isCommitted && !before.readable && !isTombstone(record)) return 0;
-  if (await isWholeAgain(record, context)) return completeManifest(record as Manifest, survey, context);
+  const isWhole = await isWholeAgain(record, context);
+  // The writer of what a minority holds may be undoing it, so it gets a generation that is not undone.
+  const copied =
+    !isCommitted || isWhole ? await commitCopy(isWhole ? withoutMissing(record) : record, survey, context) : 0;
+  if (copied > 0 || !isCommitted) return copied;
   const writes = await writeRecord(record, lacking, context);
   return writes.filter(({ outcome }) => outcome === "written").length;
 }
 
-/** Whether a manifest names missing chunks that are there by now, and this command may write another manifest. */
+/** Whether a manifest names missing chunks that are there by now. */
 async function isWholeAgain(record: ManifestRecord, context: WriteContext): Promise<boolean> {
-  if (isTombstone(record) || !record.missing || (record.signature && !context.sign)) return false;
+  if (isTombstone(record) || !record.missing || !maySeal(record, context)) return false;
   return (await findGoneChunks(record, record.missing, context)).length === 0;
 }
 
-async function completeManifest(manifest: Manifest, survey: Survey, context: WriteContext): Promise<number> {
-  const { missing: _missing, ...whole } = manifest;
+/** Whether this command may write another manifest of the object: it cannot sign for the publisher without the key. */
+function maySeal(record: ManifestRecord, { sign }: WriteContext): boolean {
+  return record.signature === undefined || sign !== undefined;
+}
+
+function withoutMissing(record: ManifestRecord): ManifestRecord {
+  const { missing: _missing, ...whole } = record as Manifest;
+  return whole;
+}
+
+async function commitCopy(record: ManifestRecord, survey: Survey, context: WriteContext): Promise<number> {
+  if (!maySeal(record, context)) return 0;
   try {
-    const { regionsWithout } = await commitAgain(whole, survey, context);
+    const { regionsWithout } = await commitAgain(record, survey, context);
     return context.stores.length - regionsWithout.length;
   } catch (error) {
+    // Another writer is at work, and the next repair sees what it leaves.
     if (toAgaroseError(error).code === "REPLACED_MEANWHILE") return 0;
     throw error;
   }

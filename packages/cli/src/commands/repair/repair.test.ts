@@ -39,16 +39,30 @@ test.each([
 
 test("manifests that are missing, damaged or old are rewritten", async () => {
   await world.put("manifests", randomBytes(10));
-  const old = await world.read("paulo", manifestName("manifests"));
   const put = await world.put("manifests", randomBytes(20));
-  await world.tamper("paulo", manifestName("manifests"), () => old);
   await world.tamper("tokyo", manifestName("manifests"), () => undefined);
   await world.tamper("sydney", manifestName("manifests"), () => Buffer.from("{"));
   expect(await repair("manifests")).toMatchObject({
     chunksWritten: 0,
-    manifestsWritten: 3,
+    manifestsWritten: 2,
     after: { sound: true, version: put.version },
   });
+});
+
+test("what only a minority holds gets a generation of its own in every region", async () => {
+  await world.put("minority", randomBytes(10));
+  const old = await world.read("paulo", manifestName("minority"));
+  const put = await world.put("minority", randomBytes(20));
+  await world.tamper("paulo", manifestName("minority"), () => old);
+  await world.tamper("tokyo", manifestName("minority"), () => undefined);
+  await world.tamper("sydney", manifestName("minority"), () => Buffer.from("{"));
+  expect(await repair("minority")).toMatchObject({
+    chunksWritten: 0,
+    manifestsWritten: 6,
+    after: { sound: true, version: put.version },
+  });
+  const after = JSON.parse((await world.read("tokyo", manifestName("minority"))).toString()) as unknown;
+  expect(after).toMatchObject({ generation: put.generation + 1, upload: put.upload });
 });
 
 test("a sound object is left alone", async () => {

@@ -2,15 +2,13 @@
  * `agarose upgrade`: brings the manifests of objects from format 1 to format 2. Their chunks stay where they are.
  */
 import type { Command } from "commander";
-import { acceptUnsigned, AgaroseError, isTombstone, systemClock, toAgaroseError, type Manifest } from "@agarose/core";
+import { systemClock, toAgaroseError, type AgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { commitAgain } from "../../lib/objects/commit/commit.ts";
-import { surveyRegions, type Survey } from "../../lib/objects/commit/region-survey.ts";
-import { majorityOf, writeContextOf } from "../../lib/objects/commit/write-context.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, printable } from "../../lib/output.ts";
 import { JSON_LINES, ReportStream } from "../../lib/walk/report-stream.ts";
 import { CURSOR, walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
+import { upgradeObject } from "./upgrade-object.ts";
 
 type UpgradeOptions = GlobalOptions & WalkOptions & { readonly acceptNewest?: boolean };
 
@@ -70,40 +68,12 @@ async function upgradeOne(
   context: CommandContext & { readonly breaker: Breaker },
 ): Promise<Outcome | undefined> {
   try {
-    // Format 1 has no signatures, so the operator of an upgrade vouches for the content.
-    const writing = writeContextOf({ ...context, nowMs: Date.now, trust: acceptUnsigned });
-    const survey = await surveyRegions(key, writing);
-    const { newest } = survey;
-    if (newest && isTombstone(newest)) return undefined;
-    // Only format 1 has generation 0.
-    if (!newest || newest.generation > 0) return { key, outcome: "current" };
-    if (!acceptsNewest) refuseDispute(newest, survey);
-    await commitAgain(newest, survey, writing);
-    return { key, outcome: "upgraded" };
+    const outcome = await upgradeObject(key, { ...context, nowMs: Date.now, acceptsNewest });
+    return outcome && { key, outcome };
   } catch (error) {
     context.signal.throwIfAborted();
     return { key, outcome: "failed", error: toAgaroseError(error) };
   }
-}
-
-/**
- * An upgrade signs what no one has signed before. One bucket alone must not decide what that is, so all regions that
- * hold a manifest must hold the same, and they must be a majority.
- */
-function refuseDispute(newest: Manifest, { regions }: Survey): void {
-  // By content, because format 1 was written in more than one way.
-  const text = JSON.stringify(newest);
-  const same = regions.filter(({ record }) => JSON.stringify(record) === text);
-  const dissent = regions.filter((region) => region.bytes !== undefined && !same.includes(region));
-  if (dissent.length === 0 && same.length >= majorityOf(regions)) return;
-  const names = (of: Survey["regions"]): string[] => of.map(({ store }) => store.region.name);
-  throw new AgaroseError(
-    "MANIFEST_UNTRUSTED",
-    `${same.length} of ${regions.length} regions hold version ${newest.version} of ${JSON.stringify(newest.key)}, the ` +
-      `newest, and ${dissent.length} hold something else (${names(dissent).join(", ")}): check the content with ` +
-      "`agarose get`, then put it again or upgrade it with --accept-newest",
-    { key: newest.key, version: newest.version, same: names(same), others: names(dissent) },
-  );
 }
 
 function lineOf(object: Outcome): string {

@@ -16,13 +16,17 @@ import type { Store } from "../store/store.ts";
 import { nodeSha256 } from "./sha256.ts";
 import { storeFetch, storeUrl } from "../store/stores.ts";
 
-/** Reads the current manifest of a key. Throws what `findManifest` throws, or CREDENTIALS_REFUSED. */
+/**
+ * Reads the current manifest of a key, and none older than generation `generationMin` unless a majority has nothing
+ * newer. Throws what `findManifest` throws, or CREDENTIALS_REFUSED.
+ */
 export async function readManifest(
   key: string,
   stores: readonly Store[],
   signal: AbortSignal,
   trust: SignatureCheck = acceptUnsigned,
   clock: Clock = systemClock,
+  generationMin = 0,
 ): Promise<Manifest> {
   let refused: AgaroseError | undefined;
   const fetch = storeFetch(stores);
@@ -39,6 +43,7 @@ export async function readManifest(
       sha256: nodeSha256,
       trust,
       signal,
+      generationMin,
     });
   } catch (error) {
     throw toAgaroseError(error).code === "NO_SOURCE" && refused ? refused : error;

@@ -13,6 +13,7 @@ import {
   refuseTooLarge,
   sealManifest,
   stripeCount,
+  toAgaroseError,
   type Manifest,
   type ManifestDraft,
 } from "@agarose/core";
@@ -185,10 +186,8 @@ async function keepStored(draft: Draft, survey: Survey, context: WriteContext): 
   const holders = survey.regions.length - silent.length - lacking.length;
   if (holders < majorityOf(survey.regions)) {
     // Its writer may be undoing it at this moment, so it gets a generation that is ours.
-    const commit = await commitAgain(newest, survey, context);
-    // A writer that removed the object at the same time may have removed its chunks.
-    if ((await findGoneChunks(newest, [...newest.placement.keys()], context)).length > 0) return undefined;
-    return finish("completed", commit, context);
+    const commit = await commitCopy(newest, survey, context);
+    return commit && finish("completed", commit, context);
   }
   const writes = await writeRecord(newest, lacking, context);
   if (writes.some(({ outcome }) => outcome === "superseded")) {
@@ -202,6 +201,16 @@ async function keepStored(draft: Draft, survey: Survey, context: WriteContext): 
   }));
   const isCompleted = writes.some(({ outcome }) => outcome === "written");
   return finish(isCompleted ? "completed" : "unchanged", { record: newest, regionsWithout, replaced: [] }, context);
+}
+
+/** Undefined when another writer came between, so that the object must be stored again. */
+async function commitCopy(manifest: Manifest, survey: Survey, context: WriteContext) {
+  try {
+    return await commitAgain(manifest, survey, context);
+  } catch (error) {
+    if (toAgaroseError(error).code === "REPLACED_MEANWHILE") return undefined;
+    throw error;
+  }
 }
 
 /** Reports what was done, and enters what is incomplete in the repair queue. */

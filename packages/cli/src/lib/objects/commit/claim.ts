@@ -6,53 +6,118 @@
  */
 import { AgaroseError } from "@agarose/core";
 import type { Store } from "../../store/store.ts";
-import { askRegions, isConditionFailed } from "./ask-regions.ts";
-import { claimName } from "./names.ts";
+import { askRegions, isConditionFailed, type Outcome } from "./ask-regions.ts";
+import { claimName, claimPrefix } from "./names.ts";
 import { surveyRegions } from "./region-survey.ts";
 import { majorityOf, pause, type WriteContext } from "./write-context.ts";
 
 const ATTEMPTS_MAX = 8;
+/** A writer writes its manifest within an hour of its claim, or claims again. */
+const LEASE_MS = 3_600_000;
+/** From this age on, a claim is that of a writer that died. */
+const DEAD_MS = 2 * LEASE_MS;
+
+/** What a writer claims. */
+export interface Claim {
+  readonly key: string;
+  /** Marks the claim as this writer's. */
+  readonly upload: string;
+  /** The newest generation that the writer has seen. */
+  readonly newest: number;
+  /**
+   * Whether the writer repeats generation `newest` under a generation of its own. It may then pass over the claims of
+   * dead writers only: with others it could repeat old content over what they put in between.
+   */
+  readonly copies?: boolean;
+}
+
+/** The right to write one generation of a key. */
+export interface Claimed {
+  readonly generation: number;
+  /** Whether it is too old to begin to write. */
+  readonly isExpired: () => boolean;
+}
 
 /**
- * Claims a generation above `newest` and returns it.
+ * Claims a generation above `newest`.
  *
- * @param upload marks the claim as this writer's.
  * @throws NO_QUORUM when no majority answers, REPLACED_MEANWHILE when other writers win every time.
  */
-export async function claimGeneration(
-  key: string,
-  upload: string,
-  newest: number,
-  context: WriteContext,
-): Promise<number> {
-  const { stores } = context;
-  const needed = majorityOf(stores);
+export async function claimGeneration(claim: Claim, context: WriteContext): Promise<Claimed> {
+  const { key, newest, copies = false } = claim;
+  const needed = majorityOf(context.stores);
+  const attempts = copies ? 2 : ATTEMPTS_MAX;
   let generation = newest + 1;
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+  for (let attempt = 1; ; attempt++) {
+    const isExpired = leaseFrom(context);
     const name = claimName(key, generation);
-    const claim = (store: Store, signal: AbortSignal): Promise<boolean> => claimIn(store, name, upload, signal);
-    const outcomes = await askRegions(stores, claim, { enough: needed }, context);
+    const body = bodyOf(claim);
+    const take = (store: Store, signal: AbortSignal): Promise<boolean> => claimIn(store, name, body, signal);
+    const outcomes = await askRegions(context.stores, take, { enough: needed }, context);
     const answered = outcomes.filter(({ error }) => error === undefined);
-    if (answered.filter(({ value }) => value).length >= needed) return generation;
-    if (answered.length < needed) {
-      const first = outcomes.find(({ error }) => error)!.error!;
-      throw new AgaroseError(
-        first.code === "CREDENTIALS_REFUSED" ? first.code : "NO_QUORUM",
-        `${answered.length} of ${stores.length} regions took a claim to ${JSON.stringify(key)}, ${needed} are needed: ` +
-          `readers see the version before; try again once they answer. First: ${first.message}`,
-        { key, answered: answered.length, needed },
-        first,
-      );
+    if (answered.filter(({ value }) => value).length >= needed) {
+      if (attempt > 1 && copies && !(await areDead(key, newest, generation, context))) throw overtaken(key, attempt);
+      return { generation, isExpired };
     }
+    if (answered.length < needed) throw noQuorum(key, outcomes, needed);
+    if (attempt === attempts) throw overtaken(key, attempts);
     await pause(attempt, context);
     const survey = await surveyRegions(key, context);
-    generation = Math.max(generation, survey.newest?.generation ?? 0) + 1;
+    // Claims of writers that died are never removed, so they are passed over all at once.
+    const highest = Math.max(0, ...(await listClaims(key, context)).map((listed) => listed.generation));
+    generation = Math.max(generation, survey.newest?.generation ?? 0, highest) + 1;
   }
-  throw new AgaroseError(
-    "REPLACED_MEANWHILE",
-    `${ATTEMPTS_MAX} of ${ATTEMPTS_MAX} attempts to claim ${JSON.stringify(key)} met other writers: try again later`,
-    { key, attempts: ATTEMPTS_MAX },
-  );
+}
+
+/** Starts a lease. Both clocks count, because some stop while a machine sleeps. */
+function leaseFrom({ clock, nowMs }: WriteContext): () => boolean {
+  const [start, wallStart] = [clock.now(), nowMs()];
+  return () => clock.now() - start > LEASE_MS || Math.abs(nowMs() - wallStart) > LEASE_MS;
+}
+
+/**
+ * Whether all claims between `newest` and our own are those of dead writers. Their age is the time between their claim
+ * and ours by the clock of the region that has both.
+ */
+async function areDead(key: string, newest: number, own: number, context: WriteContext): Promise<boolean> {
+  const claims = await listClaims(key, context);
+  const ownMs = new Map(claims.filter((one) => one.generation === own).map((one) => [one.store, one.modifiedMs]));
+  const between = claims.filter(({ generation }) => generation > newest && generation < own);
+  return between.every(({ store, modifiedMs }) => (ownMs.get(store) ?? Number.NaN) - modifiedMs >= DEAD_MS);
+}
+
+/** Whether a writer has claimed a generation in order to repeat generation `generation`. NO_QUORUM. */
+export async function isCopied(key: string, generation: number, context: WriteContext): Promise<boolean> {
+  const later = (await listClaims(key, context)).filter((listed) => listed.generation > generation);
+  for (const { store, name } of later) {
+    const text = await readText(store, name, context.signal);
+    if (text !== "" && (JSON.parse(text) as { copies?: number }).copies === generation) return true;
+  }
+  return false;
+}
+
+interface ListedClaim {
+  readonly store: Store;
+  readonly name: string;
+  readonly generation: number;
+  readonly modifiedMs: number;
+}
+
+/** The claims to generations of a key, in a majority of the regions. NO_QUORUM. */
+async function listClaims(key: string, context: WriteContext): Promise<ListedClaim[]> {
+  const prefix = claimPrefix(key);
+  const needed = majorityOf(context.stores);
+  const list = async (store: Store, signal: AbortSignal): Promise<ListedClaim[]> => {
+    const claims: ListedClaim[] = [];
+    for await (const { name, modifiedMs } of store.list(prefix, signal)) {
+      claims.push({ store, name, generation: Number(name.slice(prefix.length)), modifiedMs });
+    }
+    return claims;
+  };
+  const outcomes = await askRegions(context.stores, list, { enough: needed }, context);
+  const answers = outcomes.flatMap(({ value }) => (value ? [value] : []));
+  if (answers.length < needed) throw noQuorum(key, outcomes, needed);
+  return answers.flat();
 }
 
 /** Removes the claims to the generations given. What stays behind is left to the garbage collector. */
@@ -63,17 +128,44 @@ export async function removeClaims(key: string, generations: readonly number[], 
 }
 
 /** Whether the claim in this region is ours. */
-async function claimIn(store: Store, name: string, upload: string, signal: AbortSignal): Promise<boolean> {
-  const body = Buffer.from(JSON.stringify({ upload }));
-  const options = { bytes: body.length, contentType: "application/json", signal };
+async function claimIn(store: Store, name: string, body: string, signal: AbortSignal): Promise<boolean> {
+  const bytes = Buffer.from(body);
+  const options = { bytes: bytes.length, contentType: "application/json", signal };
   try {
-    await store.put(name, body, { ...options, ifNoneMatch: "*" });
+    await store.put(name, bytes, { ...options, ifNoneMatch: "*" });
     return true;
   } catch (error) {
     if (!isConditionFailed(error)) throw error;
     // An earlier try of the same request may have succeeded without our knowing.
-    const response = await store.get(name, { signal });
-    const text = response.status === 200 ? await new Response(response.body as BodyInit).text() : "";
-    return text === body.toString();
+    return (await readText(store, name, signal)) === body;
   }
+}
+
+function bodyOf({ upload, newest, copies }: Claim): string {
+  return JSON.stringify({ upload, ...(copies && { copies: newest }) });
+}
+
+async function readText(store: Store, name: string, signal: AbortSignal): Promise<string> {
+  const response = await store.get(name, { signal });
+  return response.status === 200 ? new Response(response.body as BodyInit).text() : "";
+}
+
+function noQuorum(key: string, outcomes: readonly Outcome<unknown>[], needed: number): AgaroseError {
+  const first = outcomes.find(({ error }) => error)!.error!;
+  const answered = outcomes.filter(({ error }) => error === undefined).length;
+  return new AgaroseError(
+    first.code === "CREDENTIALS_REFUSED" ? first.code : "NO_QUORUM",
+    `${answered} of ${outcomes.length} regions took a claim to ${JSON.stringify(key)}, ${needed} are needed: ` +
+      `readers see the version before; try again once they answer. First: ${first.message}`,
+    { key, answered, needed },
+    first,
+  );
+}
+
+function overtaken(key: string, attempts: number): AgaroseError {
+  return new AgaroseError(
+    "REPLACED_MEANWHILE",
+    `${attempts} of ${attempts} attempts to claim ${JSON.stringify(key)} met other writers: try again later`,
+    { key, attempts },
+  );
 }

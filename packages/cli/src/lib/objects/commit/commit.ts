@@ -3,9 +3,9 @@
  *
  * Before a majority has it, readers may see either version. After it, every later writer sees it.
  */
-import { AgaroseError, sealManifest, type Manifest, type ManifestRecord } from "@agarose/core";
+import { AgaroseError, isTombstone, sealManifest, sealTombstone, type ManifestRecord } from "@agarose/core";
 import { nodeSha256 } from "../sha256.ts";
-import { claimGeneration, removeClaims } from "./claim.ts";
+import { claimGeneration, isCopied, removeClaims, type Claimed } from "./claim.ts";
 import { rollBack, writeRecord, type RegionWrite } from "./manifest-write.ts";
 import { surveyRegions, type RegionManifest, type Survey } from "./region-survey.ts";
 import { majorityOf, type WriteContext } from "./write-context.ts";
@@ -23,6 +23,10 @@ export interface CommitInput<T extends ManifestRecord> {
   readonly upload: string;
   /** What the regions held when the caller decided to write. */
   readonly survey: Survey;
+  /**
+   * Whether the record repeats the newest one of `survey`. It is then committed only if no other writer came between.
+   */
+  readonly copies?: boolean;
   /** Work between the claim and the write, such as the upload of chunks. */
   readonly prepare?: () => Promise<void>;
   /** Makes the record of `generation`, with a time after `modifiedMsMin`. */
@@ -48,23 +52,17 @@ export async function commitRecord<T extends ManifestRecord>(
   input: CommitInput<T>,
   context: WriteContext,
 ): Promise<Commit<T>> {
-  const { key, upload, prepare, seal } = input;
-  const before = input.survey.newest?.generation ?? 0;
-  let generation = await claimGeneration(key, upload, before, context);
-  await prepare?.();
-  // Claims are removed once their generation is in a majority. A late claimer sees that generation here.
-  let survey = await surveyRegions(key, context);
-  while ((survey.newest?.generation ?? 0) >= generation) {
-    generation = await claimGeneration(key, upload, survey.newest!.generation, context);
-    survey = await surveyRegions(key, context);
-  }
-  const record = await seal(generation, timeAfter(survey.newest, context.nowMs()));
+  const { key, upload, copies = false } = input;
+  const newest = input.survey.newest?.generation ?? 0;
+  const claimed = await claimGeneration({ key, upload, newest, copies }, context);
+  await input.prepare?.();
+  const { record, survey } = await sealOwn(input, claimed, context);
   // From here on the commit ends or is undone: an interruption waits for it.
   const ending = { ...context, signal: new AbortController().signal };
   const writes = await writeRecord(record, survey.regions, ending);
   const written = writes.filter(({ outcome }) => outcome === "written");
-  if (written.length < majorityOf(context.stores)) throw await undone(record, writes, ending);
-  await removeClaims(key, range(before + 1, generation), ending);
+  if (written.length < majorityOf(context.stores)) throw await giveUp(record, writes, ending);
+  await removeClaims(key, range(newest + 1, record.generation), ending);
   const others = writes.filter(({ outcome }) => outcome !== "written");
   return {
     record,
@@ -76,12 +74,51 @@ export async function commitRecord<T extends ManifestRecord>(
   };
 }
 
-/** Commits a manifest that is stored already under a generation of its own. The chunks stay where they are. */
-export function commitAgain(manifest: Manifest, survey: Survey, context: WriteContext): Promise<Commit<Manifest>> {
-  const { hashesRoot: _root, hashesSha256: _sha256, version: _version, signature: _signature, ...content } = manifest;
-  const seal = (generation: number, modified: string): Promise<Manifest> =>
-    sealManifest({ ...content, generation, modified }, nodeSha256, context.sign);
-  return commitRecord({ key: manifest.key, upload: context.newUpload(), survey, seal }, context);
+/** Seals the record under a generation that is ours at this moment, and that no region has passed. */
+async function sealOwn<T extends ManifestRecord>(
+  { key, upload, copies = false, survey: before, seal }: CommitInput<T>,
+  claimed: Claimed,
+  context: WriteContext,
+): Promise<{ record: T; survey: Survey }> {
+  for (let own = claimed; ;) {
+    // Claims are removed once their generation is in a majority. A late claimer sees that generation here.
+    const survey = await surveyRegions(key, context);
+    const newest = survey.newest?.generation ?? 0;
+    if (copies && newest !== (before.newest?.generation ?? 0)) throw replacedMeanwhile(key);
+    if (newest < own.generation && !own.isExpired()) {
+      const record = await seal(own.generation, timeAfter(survey.newest, context.nowMs()));
+      // A signer can be a program that asks a person.
+      if (!own.isExpired()) return { record, survey };
+    }
+    if (copies) throw replacedMeanwhile(key);
+    own = await claimGeneration({ key, upload, newest: Math.max(newest, own.generation) }, context);
+  }
+}
+
+/**
+ * Commits `record`, the newest of `survey`, again under a generation of its own. Chunks stay where they are. It throws
+ * as `commitRecord` does, and REPLACED_MEANWHILE when another writer has or had a claim to that generation.
+ */
+export function commitAgain<T extends ManifestRecord>(
+  record: T,
+  survey: Survey,
+  context: WriteContext,
+): Promise<Commit<T>> {
+  const { key } = record;
+  const seal = (generation: number, modified: string): Promise<T> =>
+    resealed(record, generation, modified, context) as Promise<T>;
+  return commitRecord({ key, upload: context.newUpload(), survey, copies: true, seal }, context);
+}
+
+function resealed(
+  record: ManifestRecord,
+  generation: number,
+  modified: string,
+  { sign }: WriteContext,
+): Promise<ManifestRecord> {
+  if (isTombstone(record)) return sealTombstone({ key: record.key, generation, modified }, sign);
+  const { hashesRoot: _root, hashesSha256: _sha256, version: _version, signature: _signature, ...content } = record;
+  return sealManifest({ ...content, generation, modified }, nodeSha256, sign);
 }
 
 /** The time of a record after `newest`: now, but at least a millisecond later. Times never run backwards for a key. */
@@ -89,38 +126,60 @@ function timeAfter(newest: ManifestRecord | undefined, nowMs: number): string {
   return new Date(newest ? Math.max(nowMs, Date.parse(newest.modified) + 1) : nowMs).toISOString();
 }
 
-async function undone(
+/** Undoes a record that too few regions took, and returns what to report. */
+async function giveUp(
   record: ManifestRecord,
   writes: readonly RegionWrite[],
   context: WriteContext,
 ): Promise<AgaroseError> {
   const { key } = record;
-  const uncertain = (await rollBack(record, writes, context)).map(({ region }) => region.name);
-  const written = writes.filter(({ outcome }) => outcome === "written").length;
   const needed = majorityOf(context.stores);
+  const count = (wanted: RegionWrite["outcome"]): number => writes.filter(({ outcome }) => outcome === wanted).length;
+  const written = count("written");
+  const silent = writes.filter(({ mayArrive }) => mayArrive);
   const first = writes.find(({ problem }) => problem)?.problem;
   const details = { key, written, needed, first: first?.toJSON() };
-  if (writes.some(({ outcome }) => outcome === "superseded")) {
-    const message = `another writer replaced ${JSON.stringify(key)} meanwhile: run the command again if it must win`;
-    return new AgaroseError("REPLACED_MEANWHILE", message, details);
-  }
   const what = `the manifest of ${JSON.stringify(key)} was written to ${written} regions, ${needed} are needed`;
-  if (uncertain.length > 0) {
-    return new AgaroseError(
-      "WRITE_UNCERTAIN",
-      `${what}, and ${uncertain.join(", ")} could not undo it, so readers may see either version: put it again once ` +
-        `they answer. First: ${first?.message}`,
-      { ...details, regions: uncertain },
-      first,
-    );
+  // What a majority may hold, other writers take for settled. Undoing it could take back what they have acknowledged.
+  const isOpen = written + silent.length >= needed;
+  const uncertain = (isOpen ? silent.map(({ store }) => store) : await rollBack(record, writes, context)).map(
+    ({ region }) => region.name,
+  );
+  const isKept = uncertain.length > 0 || (await isRepeated(record, context));
+  if (!isKept && count("superseded") > 0) return replacedMeanwhile(key, details);
+  if (!isKept) {
+    const message = `${what}, so it was undone and readers see the version before: put it again once they answer. `;
+    return new AgaroseError("STORE_FAILED", `${message}First: ${first?.message}`, details, first);
   }
+  const why = uncertain.length > 0 ? `${uncertain.join(", ")} did not answer` : "a repair had found it before";
   return new AgaroseError(
-    "STORE_FAILED",
-    `${what}, so it was undone and readers see the version before: put it again once they answer. ` +
+    "WRITE_UNCERTAIN",
+    `${what}, and ${why}, so readers may see either version: run the command again once all regions answer. ` +
       `First: ${first?.message}`,
-    details,
+    { ...details, regions: uncertain },
     first,
   );
+}
+
+/** Whether another writer has repeated `record` under a newer generation, or may be about to. */
+async function isRepeated(record: ManifestRecord, context: WriteContext): Promise<boolean> {
+  try {
+    // The claim of a copy goes only once the copy is in a majority, so the claims come first.
+    if (await isCopied(record.key, record.generation, context)) return true;
+    const { newest } = await surveyRegions(record.key, context);
+    return newest !== undefined && newest.generation > record.generation && isCopy(newest, record);
+  } catch {
+    return true;
+  }
+}
+
+function isCopy(a: ManifestRecord, b: ManifestRecord): boolean {
+  return isTombstone(a) || isTombstone(b) ? isTombstone(a) && isTombstone(b) : a.upload === b.upload;
+}
+
+function replacedMeanwhile(key: string, details: Record<string, unknown> = {}): AgaroseError {
+  const message = `another writer replaced ${JSON.stringify(key)} meanwhile: run the command again if it must win`;
+  return new AgaroseError("REPLACED_MEANWHILE", message, { key, ...details });
 }
 
 function range(first: number, last: number): number[] {

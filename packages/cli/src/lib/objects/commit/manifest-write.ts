@@ -15,6 +15,8 @@ export interface RegionWrite {
   /** What was there before. Undefined when it was never read. */
   readonly replaced?: RegionManifest;
   readonly problem?: AgaroseError;
+  /** Whether the region may hold the record, or take it later, without our knowing. */
+  readonly mayArrive?: boolean;
 }
 
 const ATTEMPTS_MAX = 8;
@@ -32,7 +34,8 @@ export async function writeRecord(
   const stores = regions.map(({ store }) => store);
   const outcomes = await askRegions(stores, write, { enough: majorityOf(context.stores) }, context);
   return outcomes.map(
-    ({ store, value, error }) => value ?? { store, outcome: "failed", problem: error!, replaced: seen.get(store)! },
+    ({ store, value, error }) =>
+      value ?? { store, outcome: "failed", problem: error!, replaced: seen.get(store)!, mayArrive: true },
   );
 }
 
@@ -54,12 +57,8 @@ export async function rollBack(
   const outcomes = await askRegions([...byStore.keys()], undo, { enough: touched.length }, context);
   // A request without an answer may still arrive.
   return outcomes
-    .filter(({ store, error }) => error !== undefined || isFateUnknown(byStore.get(store)!))
+    .filter(({ store, error }) => error !== undefined || byStore.get(store)!.mayArrive)
     .map(({ store }) => store);
-}
-
-function isFateUnknown({ outcome, problem }: RegionWrite): boolean {
-  return outcome === "failed" && problem?.details["status"] === undefined;
 }
 
 async function writeRegion(
@@ -70,19 +69,28 @@ async function writeRegion(
 ): Promise<RegionWrite> {
   const { store } = seen;
   const { signal, trust } = context;
-  let current = seen.state === "unreachable" ? await readRegion(record.key, store, signal, trust) : seen;
+  let current = seen;
+  let mayArrive = false;
   for (let attempt = 1; ; attempt++) {
+    try {
+      if (attempt > 1 || seen.state === "unreachable") current = await readRegion(record.key, store, signal, trust);
+    } catch (error) {
+      return { store, outcome: "failed", replaced: current, problem: toAgaroseError(error), mayArrive };
+    }
     if (holds(current, bytes)) return { store, outcome: "written", replaced: seen };
     if (current.record && compareAge(current.record, record) >= 0) return { store, outcome: "superseded" };
+    // The store may have sent the request more than once.
+    mayArrive = true;
     try {
       await putConditionally(store, record.key, bytes, current, signal);
       return { store, outcome: "written", replaced: current };
     } catch (error) {
+      const problem = toAgaroseError(error, "STORE_FAILED");
       if (!isConditionFailed(error) || attempt === ATTEMPTS_MAX) {
-        return { store, outcome: "failed", replaced: current, problem: toAgaroseError(error, "STORE_FAILED") };
+        mayArrive = problem.details["status"] === undefined;
+        return { store, outcome: "failed", replaced: current, problem, mayArrive };
       }
       if (attempt > 1) await pause(attempt, context);
-      current = await readRegion(record.key, store, signal, trust);
     }
   }
 }

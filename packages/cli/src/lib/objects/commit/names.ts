@@ -9,7 +9,12 @@ export const GARBAGE_PREFIX = "garbage/";
 
 /** A writer's claim to generation `generation` of a key. */
 export function claimName(key: string, generation: number): string {
-  return `${CLAIM_PREFIX}${encodeKey(key)}@${generation}`;
+  return `${claimPrefix(key)}${generation}`;
+}
+
+/** What the names of all claims to a key begin with. */
+export function claimPrefix(key: string): string {
+  return `${CLAIM_PREFIX}${encodeKey(key)}@`;
 }
 
 /** The entry of a key in the repair queue. */

@@ -58,14 +58,14 @@ const PAUSE_MS = 50;
 /** Waits for a random time that doubles with each attempt, counted from 1: at most 50 ms x 2^attempt. */
 export function pause(attempt: number, { clock, random, signal }: Pick<WriteContext, "clock" | "random" | "signal">) {
   return new Promise<void>((resolve, reject) => {
-    const cancel = clock.after(random() * PAUSE_MS * 2 ** attempt, resolve);
-    signal.addEventListener(
-      "abort",
-      () => {
-        cancel();
-        reject(signal.reason);
-      },
-      { once: true },
-    );
+    const onAbort = (): void => {
+      cancel();
+      reject(signal.reason);
+    };
+    const cancel = clock.after(random() * PAUSE_MS * 2 ** attempt, () => {
+      signal.removeEventListener("abort", onAbort);
+      resolve();
+    });
+    signal.addEventListener("abort", onAbort, { once: true });
   });
 }

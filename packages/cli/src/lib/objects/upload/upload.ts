@@ -185,7 +185,7 @@ function refusal({ key, stores, chunks }: UploadInput, failed: readonly Finished
   const first = failed[0]!.error!;
   const regions = [...new Set(failed.map(({ chunk }) => stores[chunk]!.region.name))];
   return new AgaroseError(
-    first.code,
+    first.code === "CREDENTIALS_REFUSED" ? first.code : "STORE_FAILED",
     `${failed.length} of ${chunks.length} chunks of ${JSON.stringify(key)} could not be stored ` +
       `(regions ${regions.join(", ")}), so readers still see the version before: put it again once they answer, or ` +
       `remove them from the configuration for new objects. First: ${first.message}`,

@@ -1,0 +1,47 @@
+/**
+ * The engines under test: what the commands call once they have read their arguments.
+ */
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { collectGarbage } from "../../src/commands/gc/collect-garbage.ts";
+import type { repairObject } from "../../src/commands/repair/repair-object.ts";
+import type { upgradeObject } from "../../src/commands/upgrade/upgrade-object.ts";
+import type { getObject } from "../../src/lib/objects/get-object.ts";
+import type { readManifest } from "../../src/lib/objects/manifests.ts";
+import type { putObject } from "../../src/lib/objects/put-object.ts";
+import type { removeObject } from "../../src/lib/objects/remove-object.ts";
+import type { verifyObject } from "../../src/lib/objects/verify-object.ts";
+
+export interface Engines {
+  readonly putObject: typeof putObject;
+  readonly removeObject: typeof removeObject;
+  readonly repairObject: typeof repairObject;
+  readonly upgradeObject: typeof upgradeObject;
+  readonly collectGarbage: typeof collectGarbage;
+  readonly readManifest: typeof readManifest;
+  readonly getObject: typeof getObject;
+  readonly verifyObject: typeof verifyObject;
+}
+
+const FILES: Record<keyof Engines, string> = {
+  putObject: "lib/objects/put-object.ts",
+  removeObject: "lib/objects/remove-object.ts",
+  repairObject: "commands/repair/repair-object.ts",
+  upgradeObject: "commands/upgrade/upgrade-object.ts",
+  collectGarbage: "commands/gc/collect-garbage.ts",
+  readManifest: "lib/objects/manifests.ts",
+  getObject: "lib/objects/get-object.ts",
+  verifyObject: "lib/objects/verify-object.ts",
+};
+
+/** The sources of the command line. */
+export const SOURCES = fileURLToPath(new URL("../../src", import.meta.url));
+
+/** The engines of the sources in a folder: the command line's own, or a changed copy. */
+export async function loadEngines(folder = SOURCES): Promise<Engines> {
+  const loaded = Object.entries(FILES).map(async ([name, file]) => {
+    const module = (await import(/* @vite-ignore */ pathToFileURL(join(folder, file)).href)) as Record<string, unknown>;
+    return [name, module[name]] as const;
+  });
+  return Object.fromEntries(await Promise.all(loaded)) as unknown as Engines;
+}

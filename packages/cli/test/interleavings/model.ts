@@ -1,0 +1,316 @@
+/**
+ * The promises of docs/explanation/guarantees.md, as checks. The model sees every change of a manifest in a bucket, and
+ * the start and the result of every operation.
+ */
+import { hash } from "node:crypto";
+
+/** A manifest or tombstone as the model sees it. */
+export interface SeenRecord {
+  readonly generation: number;
+  /** Undefined in a tombstone. */
+  readonly upload: string | undefined;
+  readonly sha256: string | undefined;
+  readonly digest: string;
+}
+
+/** How an operation ended. */
+export type Result =
+  | { readonly state: "done"; readonly generation: number; readonly regionsWithout: readonly number[] }
+  /** There was nothing to do. */
+  | { readonly state: "nothing" }
+  | { readonly state: "failed"; readonly code: string; readonly message: string };
+
+/** What a reader got. */
+export type ReadResult =
+  | { readonly state: "read"; readonly generation: number; readonly upload: string; readonly sha256: string }
+  | { readonly state: "failed"; readonly code: string; readonly message: string };
+
+/** A writer: put or rm. */
+interface Writer {
+  readonly id: number;
+  readonly verb: "put" | "rm";
+  /** Of the content of a put. */
+  readonly sha256: string | undefined;
+  /** Everything acknowledged before it started. */
+  readonly ackedBefore: number;
+  state: "running" | "acked" | "undone" | "uncertain";
+}
+
+interface Acked {
+  readonly generation: number;
+  readonly verb: "put" | "rm";
+  readonly upload: string | undefined;
+}
+
+/** What a reader remembers from before its read. */
+export interface ReadStart {
+  readonly acked: Acked | undefined;
+  readonly floor: number;
+  readonly undone: ReadonlySet<string>;
+  readonly removals: number;
+}
+
+/** A promise that was broken. */
+export class Violation extends Error {}
+
+/** A failure that says that readers still see what they saw before. */
+const UNDONE: ReadonlySet<string> = new Set(["NO_QUORUM", "STORE_FAILED", "REPLACED_MEANWHILE"]);
+const UNCERTAIN: ReadonlySet<string> = new Set(["WRITE_UNCERTAIN"]);
+
+export class Model {
+  readonly #majority: number;
+  /** What each region holds. */
+  readonly #regions: (SeenRecord | undefined)[];
+  /** The generation below which a region must not fall again. */
+  readonly #floors: number[];
+  readonly #writers = new Map<number, Writer>();
+  /** The put that chose an upload. */
+  readonly #uploads = new Map<string, Writer>();
+  /** The writers of tombstones, by digest. */
+  readonly #tombstones = new Map<string, Writer>();
+  #lastTombstone: Writer | undefined;
+  readonly #byGeneration = new Map<number, SeenRecord>();
+  /** Every pair of a generation and an upload that was there before. */
+  readonly #generationsOf = new Map<string, Set<number>>();
+  readonly #acked: Acked[] = [];
+  #removals = 0;
+
+  constructor(regions: number) {
+    this.#majority = Math.floor(regions / 2) + 1;
+    this.#regions = Array.from({ length: regions }, () => undefined);
+    this.#floors = Array.from({ length: regions }, () => 0);
+  }
+
+  /** Says what a key holds before the first operation: an object of format 1. */
+  begin(upload: string, sha256: string): void {
+    const writer: Writer = { id: -1, verb: "put", sha256, ackedBefore: 0, state: "acked" };
+    this.#uploads.set(upload, writer);
+    this.#acked.push({ generation: 0, verb: "put", upload });
+  }
+
+  startWriter(id: number, verb: "put" | "rm", sha256?: string): void {
+    if (verb === "rm") this.#removals++;
+    this.#writers.set(id, { id, verb, sha256, ackedBefore: this.#newestAcked()?.generation ?? -1, state: "running" });
+  }
+
+  /** A put chose the name of an upload. */
+  nameUpload(id: number, upload: string): void {
+    const writer = this.#writers.get(id);
+    if (writer?.verb === "put") this.#uploads.set(upload, writer);
+  }
+
+  /** A manifest or tombstone changed in a region. */
+  change(region: number, record: SeenRecord | undefined, by: { readonly id: number }): void {
+    if (record) this.#checkRecord(record, by.id);
+    const before = this.#regions[region];
+    this.#regions[region] = record;
+    if (!record && before && before.upload === undefined && this.#isForgotten(before)) return this.#forget();
+    const floor = this.#floors[region]!;
+    if (floor > 0 && (record?.generation ?? 0) < floor) {
+      throw new Violation(
+        `region ${region} fell back to generation ${record?.generation ?? "none"}, generation ${floor} was acknowledged in it`,
+      );
+    }
+    this.#checkMajority();
+  }
+
+  endWriter(id: number, result: Result): void {
+    const writer = this.#writers.get(id)!;
+    if (result.state === "failed") return this.#endFailed(writer, result);
+    if (result.state === "nothing") {
+      const acked = this.#newestAckedBefore(writer.ackedBefore);
+      if (acked?.verb === "put" && this.#removals === 1) {
+        throw new Violation(`rm found nothing, though generation ${acked.generation} was acknowledged before it`);
+      }
+      writer.state = "acked";
+      return;
+    }
+    const { generation, regionsWithout } = result;
+    if (generation < writer.ackedBefore) {
+      throw new Violation(
+        `${writer.verb} was acknowledged as generation ${generation}, but ${writer.ackedBefore} was acknowledged before it began`,
+      );
+    }
+    const record = this.#byGeneration.get(generation);
+    if (!record) throw new Violation(`generation ${generation} was acknowledged, and no region ever had it`);
+    if (record.sha256 !== writer.sha256) {
+      throw new Violation(
+        `generation ${generation} was acknowledged to ${writer.verb} ${id}, and holds something else`,
+      );
+    }
+    writer.state = "acked";
+    this.#acked.push({ generation, verb: writer.verb, upload: record.upload });
+    for (const region of this.#floors.keys()) {
+      if (!regionsWithout.includes(region)) this.#floors[region] = Math.max(this.#floors[region]!, generation);
+    }
+    const missing = this.#floors.findIndex((floor, region) => (this.#regions[region]?.generation ?? 0) < floor);
+    if (missing >= 0) {
+      throw new Violation(`generation ${generation} was acknowledged, and region ${missing} does not hold it`);
+    }
+    this.#checkMajority();
+    for (const one of this.#regions) if (one) this.#checkCopy(one);
+  }
+
+  startRead(): ReadStart {
+    const undone = [...this.#uploads].filter(([, { state }]) => state === "undone").map(([upload]) => upload);
+    return {
+      acked: this.#newestAcked(),
+      floor: Math.min(...this.#floors),
+      undone: new Set(undone),
+      removals: this.#removals,
+    };
+  }
+
+  /**
+   * @param seen the newest generation that this reader has seen before.
+   * @param isHealthy whether all regions answered all the time.
+   */
+  endRead(start: ReadStart, result: ReadResult, seen: number, isHealthy: boolean): void {
+    const { acked } = start;
+    if (result.state === "failed") {
+      if (acked?.verb !== "put" || this.#removals > 0) return;
+      if (result.code === "OBJECT_NOT_FOUND" || isHealthy) {
+        throw new Violation(
+          `a read failed, though generation ${acked.generation} was acknowledged: ${result.code} ${result.message}`,
+        );
+      }
+      return;
+    }
+    const { generation, upload, sha256 } = result;
+    const writer = this.#uploads.get(upload);
+    if (!writer) throw new Violation(`a reader saw upload ${upload}, which no put has begun`);
+    if (writer.sha256 !== sha256) throw new Violation(`a reader got other bytes than put ${writer.id} stored`);
+    if (start.undone.has(upload) && !this.#hasTwin(writer)) {
+      throw new Violation(`a reader saw put ${writer.id}, which had reported that it was undone`);
+    }
+    if (generation < start.floor) {
+      throw new Violation(`a reader saw generation ${generation}, and every region has acknowledged ${start.floor}`);
+    }
+    if (generation < seen && generation < (acked?.generation ?? 0)) {
+      throw new Violation(
+        `a reader went back from generation ${seen} to ${generation}, though ${acked!.generation} was acknowledged`,
+      );
+    }
+  }
+
+  /** Whether anything may be there to read. */
+  get newest(): SeenRecord | undefined {
+    return this.#regions.toSorted((a, b) => (b?.generation ?? -1) - (a?.generation ?? -1))[0];
+  }
+
+  /** Whether a put was acknowledged and no rm has begun. */
+  get mustRead(): boolean {
+    return this.#newestAcked()?.verb === "put" && this.#removals === 0;
+  }
+
+  #endFailed(writer: Writer, { code, message }: { readonly code: string; readonly message: string }): void {
+    if (UNCERTAIN.has(code)) {
+      writer.state = "uncertain";
+      return;
+    }
+    if (!UNDONE.has(code)) throw new Violation(`${writer.verb} failed in an unexpected way: ${code} ${message}`);
+    writer.state = "undone";
+    const holder = this.#regions.findIndex((record) => record && this.#writerOf(record) === writer);
+    if (holder < 0 || this.#hasTwin(writer)) return;
+    throw new Violation(`${writer.verb} ${writer.id} reported ${code}, and region ${holder} still holds what it wrote`);
+  }
+
+  #checkRecord(record: SeenRecord, by: number): void {
+    const { generation, upload, sha256, digest } = record;
+    if (upload === undefined) {
+      const remover = this.#writers.get(by);
+      // A repair may repeat a tombstone under a generation of its own.
+      const writer = this.#tombstones.get(digest) ?? (remover?.verb === "rm" ? remover : this.#lastTombstone);
+      if (!writer) throw new Violation(`operation ${by} wrote a tombstone that no rm has made`);
+      this.#tombstones.set(digest, writer);
+      this.#lastTombstone = writer;
+    } else {
+      const put = this.#uploads.get(upload);
+      if (put?.sha256 !== sha256) throw new Violation(`operation ${by} wrote a manifest that no put has made`);
+    }
+    const writer = this.#writerOf(record)!;
+    if (writer.state === "undone" && !this.#hasTwin(writer)) {
+      throw new Violation(`operation ${by} wrote what ${writer.verb} ${writer.id} had reported as undone`);
+    }
+    const same = this.#byGeneration.get(generation);
+    if (same && same.digest !== digest) throw new Violation(`two records have generation ${generation}`);
+    this.#byGeneration.set(generation, record);
+    const id = this.#idOf(record);
+    this.#generationsOf.set(id, (this.#generationsOf.get(id) ?? new Set()).add(generation));
+    this.#checkCopy(record);
+  }
+
+  /** A copy of an older record must not come after what was acknowledged in between. */
+  #checkCopy(record: SeenRecord): void {
+    const { generation, upload } = record;
+    const own = [...this.#generationsOf.get(this.#idOf(record))!].filter((other) => other < generation);
+    if (own.length === 0) return;
+    const base = Math.max(...own);
+    const lost = this.#acked.find((acked) => {
+      return acked.generation > base && acked.generation < generation && acked.upload !== upload;
+    });
+    if (!lost) return;
+    throw new Violation(
+      `generation ${generation} repeats generation ${base} over generation ${lost.generation}, which was acknowledged`,
+    );
+  }
+
+  #checkMajority(): void {
+    const acked = this.#newestAcked();
+    if (!acked || acked.generation === 0) return;
+    const holders = this.#regions.filter((record) => record && record.generation >= acked.generation).length;
+    if (holders >= this.#majority) return;
+    throw new Violation(
+      `${holders} of ${this.#regions.length} regions hold generation ${acked.generation} or newer, which was acknowledged`,
+    );
+  }
+
+  /** Whether a tombstone may go: it is the newest acknowledged, and what other regions hold is the same or gone. */
+  #isForgotten({ digest, generation }: SeenRecord): boolean {
+    const others = this.#regions.filter((record) => record !== undefined);
+    return generation >= (this.#newestAcked()?.generation ?? 0) && others.every((record) => record.digest === digest);
+  }
+
+  /** The key starts again. */
+  #forget(): void {
+    this.#acked.length = 0;
+    this.#floors.fill(0);
+    this.#byGeneration.clear();
+    this.#generationsOf.clear();
+    for (const record of this.#regions) if (record) this.#byGeneration.set(record.generation, record);
+  }
+
+  /** What a record and its copies have in common. */
+  #idOf({ upload, digest }: SeenRecord): string {
+    return upload ?? `rm ${this.#tombstones.get(digest)!.id}`;
+  }
+
+  #writerOf({ upload, digest }: SeenRecord): Writer | undefined {
+    return upload === undefined ? this.#tombstones.get(digest) : this.#uploads.get(upload);
+  }
+
+  /** Whether another put stored the same bytes, so that what is read may be its own. */
+  #hasTwin(writer: Writer): boolean {
+    if (writer.verb === "rm") return false;
+    return [...this.#writers.values()].some((other) => other !== writer && other.sha256 === writer.sha256);
+  }
+
+  #newestAcked(): Acked | undefined {
+    return this.#acked.reduce<Acked | undefined>((a, b) => (a && a.generation > b.generation ? a : b), undefined);
+  }
+
+  #newestAckedBefore(generation: number): Acked | undefined {
+    return this.#acked.find((acked) => acked.generation === generation);
+  }
+}
+
+/** Reads the bytes of a manifest. */
+export function seenRecord(bytes: Uint8Array): SeenRecord {
+  const record = JSON.parse(Buffer.from(bytes).toString()) as Record<string, unknown>;
+  return {
+    generation: (record["generation"] as number | undefined) ?? 0,
+    upload: (record["upload"] ?? record["version"]) as string | undefined,
+    sha256: record["sha256"] as string | undefined,
+    digest: hash("md5", bytes),
+  };
+}

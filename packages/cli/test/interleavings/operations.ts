@@ -1,0 +1,212 @@
+/**
+ * One operation of a schedule: what its process calls, and what the model hears of it.
+ */
+import { createHash, hash } from "node:crypto";
+import { toAgaroseError, type Codec, type Manifest } from "@agarose/core";
+import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
+import type { Config } from "../../src/lib/config.ts";
+import type { PutResult } from "../../src/lib/objects/put-object.ts";
+import type { Source } from "../../src/lib/objects/upload/file-source.ts";
+import type { Store } from "../../src/lib/store/store.ts";
+import type { Engines } from "./engines.ts";
+import type { Model, Result } from "./model.ts";
+import type { Process } from "./process.ts";
+import type { Operation } from "./schedule.ts";
+
+/** What an operation works with. */
+export interface OperationContext {
+  readonly engines: Engines;
+  readonly config: Config;
+  /** The stores of this process, for writers and for readers. */
+  readonly stores: { readonly writing: readonly Store[]; readonly reading: readonly Store[] };
+  readonly codec: () => Promise<Codec>;
+  readonly encoder: () => Promise<EncoderPool>;
+  readonly process: Process;
+  readonly model: Model;
+  /** Whether every region has answered everything since `fromMs`. */
+  readonly isHealthySince: (fromMs: number) => boolean;
+  readonly note: (text: string) => void;
+}
+
+export const KEY = "folder/object";
+const HOUR_MS = 3_600_000;
+const PUT_CODES_OF_OTHERS: ReadonlySet<string> = new Set([
+  "NO_QUORUM",
+  "STORE_FAILED",
+  "REPLACED_MEANWHILE",
+  "WRITE_UNCERTAIN",
+  "NOT_ENOUGH_CHUNKS",
+  "READ_TIMEOUT",
+  "SOURCE_FAILED",
+]);
+
+/** The bytes of a content: two stripes when it is odd. */
+export function contentOf(content: number): Uint8Array {
+  return Buffer.from(`content ${content} `.repeat(content % 2 === 0 ? 1 : 3));
+}
+
+/** The SHA-256 of a content, in hex. */
+export function sha256Of(content: number): string {
+  return hash("sha256", contentOf(content));
+}
+
+/** Runs an operation to its end. Rejects with a Violation when it breaks a promise itself. */
+export async function runOperation(operation: Operation, context: OperationContext): Promise<void> {
+  switch (operation.verb) {
+    case "put":
+      return write("put", () => put(operation.content, context), context, sha256Of(operation.content));
+    case "rm":
+      return write("rm", () => remove(context), context);
+    case "get":
+      return read(operation, context);
+    default:
+      return maintain(operation, context);
+  }
+}
+
+async function write(
+  verb: "put" | "rm",
+  run: () => Promise<Result>,
+  { model, process, note }: OperationContext,
+  sha256?: string,
+): Promise<void> {
+  model.startWriter(process.id, verb, sha256);
+  const result = await run().catch((error: unknown): Result => {
+    const { code, message } = toAgaroseError(error);
+    return { state: "failed", code, message };
+  });
+  note(
+    result.state === "done" ? `acknowledged as generation ${result.generation}` : JSON.stringify(result).slice(0, 200),
+  );
+  model.endWriter(process.id, result);
+}
+
+async function put(content: number, context: OperationContext): Promise<Result> {
+  const { engines, encoder, process, model } = context;
+  const object = { key: KEY, source: sourceOf(content), contentType: "text/plain", headers: {}, force: false };
+  const newUpload = (): string => {
+    const upload = process.newUpload();
+    model.nameUpload(process.id, upload);
+    return upload;
+  };
+  const done: PutResult = await engines.putObject(object, { ...writing(context), encoder, newUpload });
+  context.note(done.outcome);
+  return {
+    state: "done",
+    generation: done.generation,
+    regionsWithout: indices(
+      done.regionsWithoutManifest.map(({ region }) => region),
+      context,
+    ),
+  };
+}
+
+async function remove(context: OperationContext): Promise<Result> {
+  const done = await context.engines.removeObject(KEY, writing(context));
+  if (!done) return { state: "nothing" };
+  const regions = done.regionsWithoutTombstone.map(({ region }) => region);
+  return { state: "done", generation: done.generation, regionsWithout: indices(regions, context) };
+}
+
+/** Operations that change nothing for readers. */
+async function maintain(operation: Operation, context: OperationContext): Promise<void> {
+  const { engines, codec, encoder, note, stores, process } = context;
+  try {
+    if (operation.verb === "repair") {
+      const { before, after, ...written } = await engines.repairObject(KEY, {
+        ...writing(context),
+        codec,
+        encoder,
+        quick: operation.quick,
+      });
+      note(`repaired: ${JSON.stringify({ before: before.sound, after: after.sound, ...written })}`);
+    } else if (operation.verb === "upgrade") {
+      note((await engines.upgradeObject(KEY, { ...writing(context), acceptsNewest: true })) ?? "removed");
+    } else if (operation.verb === "gc") {
+      const { uploads } = await engines.collectGarbage({
+        ...writing(context),
+        prefix: "",
+        olderThanMs: 24 * HOUR_MS,
+        removes: true,
+      });
+      note(uploads.map(({ upload, state }) => `${upload.slice(0, 4)} ${state}`).join(", ") || "no garbage");
+    } else {
+      const { clock } = process;
+      const verdict = await engines.verifyObject(KEY, { stores: stores.reading, signal: process.signal, clock });
+      note(`verified: ${verdict.sound ? "sound" : "damaged"}`);
+    }
+  } catch (error) {
+    const { code, message } = toAgaroseError(error);
+    if (!PUT_CODES_OF_OTHERS.has(code)) throw error;
+    note(`${code} ${message.slice(0, 160)}`);
+  }
+}
+
+/** A client: it remembers the newest generation that it has seen. */
+async function read(operation: Operation & { verb: "get" }, context: OperationContext): Promise<void> {
+  const { model, process, note, isHealthySince } = context;
+  let seen = 0;
+  for (let n = 0; n < operation.reads; n++) {
+    const start = model.startRead();
+    const fromMs = process.clock.now();
+    try {
+      const { manifest, sha256 } = await readOnce(operation.pauseMs, seen, context);
+      const { generation, upload } = manifest;
+      note(`read generation ${generation}, upload ${upload.slice(0, 4)}`);
+      model.endRead(
+        start,
+        { state: "read", generation, upload, sha256 },
+        seen,
+        isHealthySince(fromMs) && !process.hasSlept,
+      );
+      seen = Math.max(seen, generation);
+    } catch (error) {
+      const { code, message, name } = toAgaroseError(error);
+      if ((error as Error).constructor.name === "Violation") throw error;
+      note(`${name} ${code} ${message.slice(0, 160)}`);
+      model.endRead(start, { state: "failed", code, message }, seen, isHealthySince(fromMs) && !process.hasSlept);
+    }
+    if (n + 1 < operation.reads) await sleep(process, operation.pauseMs + 1);
+  }
+}
+
+async function readOnce(
+  pauseMs: number,
+  generationMin: number,
+  { engines, stores, codec, process }: OperationContext,
+): Promise<{ manifest: Manifest; sha256: string }> {
+  const { clock, random } = process;
+  const manifest = await engines.readManifest(KEY, stores.reading, process.signal, undefined, clock, generationMin);
+  await sleep(process, pauseMs);
+  const hasher = createHash("sha256");
+  const context = { stores: stores.reading, codec, signal: process.signal, clock, random };
+  await engines.getObject(manifest, undefined, async (part) => hasher.update(part), context);
+  return { manifest, sha256: hasher.digest("hex") };
+}
+
+function writing({ config, stores, process }: OperationContext) {
+  const { nowMs, clock, random, newUpload } = process;
+  return { config, stores: stores.writing, signal: process.signal, nowMs, clock, random, newUpload };
+}
+
+function indices(names: readonly string[], { config }: OperationContext): number[] {
+  return names.map((name) => config.regions.findIndex((region) => region.name === name));
+}
+
+function sleep({ clock }: Process, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(ms, resolve));
+}
+
+function sourceOf(content: number): Source {
+  const bytes = contentOf(content);
+  return {
+    open: async () => ({
+      read: async (target, position) => {
+        const part = bytes.subarray(position, position + target.length);
+        target.set(part);
+        return part.length;
+      },
+      close: async () => {},
+    }),
+  };
+}

@@ -1,0 +1,182 @@
+/**
+ * A schedule: which operations run when, what befalls their processes, and which regions misbehave. A seed makes one.
+ */
+import { Dice } from "./noise.ts";
+import type { Fate } from "./process.ts";
+import type { FaultKind, RegionFault } from "./store.ts";
+
+/** What a process does. All operations work on one key. */
+export type Operation =
+  /** `content` names the bytes. */
+  | { readonly verb: "put"; readonly content: number }
+  | { readonly verb: "rm" | "upgrade" | "gc" | "verify" }
+  | { readonly verb: "repair"; readonly quick: boolean }
+  /** Reads `reads` times with the memory of a client, waiting between manifest and chunks, and between reads. */
+  | { readonly verb: "get"; readonly reads: number; readonly pauseMs: number };
+
+/** An operation in a process of its own. */
+export interface Planned {
+  readonly id: number;
+  readonly atMs: number;
+  readonly operation: Operation;
+  readonly fate: Fate;
+}
+
+export interface Schedule {
+  readonly seed: number;
+  readonly regions: number;
+  readonly code: { readonly k: number; readonly m: number };
+  /** Regions whose stores ignore conditions. */
+  readonly unconditional: readonly number[];
+  /** How wrong the clock of each region is. */
+  readonly regionSkewMs: readonly number[];
+  /** Whether the key holds an object of format 1 at the start. */
+  readonly startsWithFormat1: boolean;
+  /** Whether two runs of gc, days later, end it. */
+  readonly endsWithGc: boolean;
+  readonly operations: readonly Planned[];
+  readonly faults: readonly RegionFault[];
+}
+
+const SECOND_MS = 1_000;
+const HOUR_MS = 3_600_000;
+const LAYOUTS = [
+  { regions: 3, code: { k: 2, m: 1 } },
+  { regions: 3, code: { k: 1, m: 2 } },
+  { regions: 4, code: { k: 3, m: 1 } },
+  { regions: 5, code: { k: 3, m: 2 } },
+] as const;
+const VERBS = [
+  "put",
+  "put",
+  "put",
+  "put",
+  "rm",
+  "rm",
+  "gc",
+  "gc",
+  "repair",
+  "repair",
+  "upgrade",
+  "get",
+  "get",
+  "verify",
+];
+const FAULTS: readonly FaultKind[] = ["refuse", "cut", "deaf", "hang"];
+
+/** The schedule of a seed: at random, or a duel. */
+export function scheduleOf(seed: number): Schedule {
+  return new Dice(seed, 8).chance(0.25) ? duelOf(seed) : mixtureOf(seed);
+}
+
+/** Writers and repairs meet at one moment, in which most regions do not take what they write. */
+function duelOf(seed: number): Schedule {
+  const dice = new Dice(seed, 9);
+  const layout = dice.pick(LAYOUTS);
+  const startMs = 600 * SECOND_MS;
+  const verbs = [dice.pick(["put", "put", "rm"]), "repair", dice.pick(["repair", "put", "put", "rm", "upgrade"])];
+  // A writer that sleeps between its write and what follows lets others come between.
+  const sleepMs = dice.pick([0, 0, 5 * SECOND_MS, 30 * SECOND_MS]);
+  const operations = ["put", ...verbs].map((verb, id): Planned => {
+    const isSleeper = id === 1 && sleepMs > 0;
+    const fate = isSleeper
+      ? { suspended: { at: 9 + dice.below(30), ms: sleepMs } }
+      : dice.chance(0.1)
+        ? fateOf(dice, 0, true)
+        : {};
+    const atMs = id === 0 ? 0 : startMs + (id === 1 ? 0 : dice.below(1_500 + sleepMs));
+    const operation = operationOf(verb, id, dice);
+    // A second put of the same content is content with what the first one has written.
+    return { id, atMs, operation: verb === "put" && id > 1 ? { verb, content: 1 } : operation, fate };
+  });
+  const kind = dice.pick(FAULTS);
+  const first = dice.below(layout.regions);
+  const faults = Array.from({ length: layout.regions - 1 }, (_, index): RegionFault => {
+    const region = (first + index) % layout.regions;
+    const fromMs = startMs + 100 + dice.below(500);
+    const own = dice.chance(0.7) ? kind : dice.pick(FAULTS);
+    return { region, kind: own, fromMs, toMs: fromMs + dice.pick([200, 500, SECOND_MS]) };
+  });
+  return {
+    seed,
+    ...layout,
+    unconditional: [],
+    regionSkewMs: Array.from({ length: layout.regions }, () => 0),
+    startsWithFormat1: dice.chance(0.1),
+    endsWithGc: false,
+    operations,
+    faults,
+  };
+}
+
+/** Any operations in any order. */
+function mixtureOf(seed: number): Schedule {
+  const dice = new Dice(seed, 7);
+  const layout = dice.pick(LAYOUTS);
+  // Stores without conditions order only what does not happen at the same moment.
+  const isSpaced = dice.chance(0.1);
+  const hasFaults = dice.chance(0.6);
+  const hasFates = dice.chance(0.6);
+  const isSkewed = dice.chance(0.3);
+  const skewOf = (verb: string): number =>
+    isSkewed ? dice.pick([0, -HOUR_MS, HOUR_MS, verb === "gc" ? 0 : 30 * HOUR_MS]) : 0;
+  const operations: Planned[] = [];
+  const eras = dice.pick([1, 1, 1, 2, 3]);
+  let startMs = 0;
+  for (let era = 0; era < eras; era++) {
+    let atMs = startMs;
+    const count = 2 + dice.below(4);
+    for (let n = 0; n < count; n++) {
+      const id = operations.length;
+      const verb = era === 0 && n === 0 && dice.chance(0.7) ? "put" : dice.pick(VERBS);
+      const isSeparate = isSpaced || (era === 0 && n === 0 && dice.chance(0.5));
+      operations.push({
+        id,
+        atMs,
+        operation: operationOf(verb, id, dice),
+        fate: isSpaced || hasFates ? fateOf(dice, skewOf(verb), isSpaced) : { skewMs: skewOf(verb) },
+      });
+      atMs += isSeparate ? 600 * SECOND_MS : dice.pick([0, 0, 20, 100, 300, SECOND_MS, 5 * SECOND_MS]);
+    }
+    startMs = atMs + dice.pick([10 * SECOND_MS, 26 * HOUR_MS, 26 * HOUR_MS]);
+  }
+  return {
+    seed,
+    ...layout,
+    unconditional: isSpaced ? Array.from({ length: layout.regions }, (_, region) => region) : [],
+    regionSkewMs: Array.from({ length: layout.regions }, () => (isSkewed ? dice.pick([0, -HOUR_MS, HOUR_MS]) : 0)),
+    startsWithFormat1: dice.chance(0.15),
+    endsWithGc: dice.chance(0.2),
+    operations,
+    faults: hasFaults && !isSpaced ? faultsOf(layout.regions, operations, dice) : [],
+  };
+}
+
+function operationOf(verb: string, id: number, dice: Dice): Operation {
+  switch (verb) {
+    case "put":
+      // Sometimes what an earlier put has stored.
+      return { verb, content: dice.chance(0.35) ? dice.below(id + 1) : id };
+    case "repair":
+      return { verb, quick: dice.chance(0.5) };
+    case "get":
+      return { verb, reads: 1 + dice.below(4), pauseMs: dice.pick([0, 0, 100, SECOND_MS, 4 * HOUR_MS]) };
+    default:
+      return { verb: verb as "rm" };
+  }
+}
+
+function fateOf(dice: Dice, skewMs: number, isSpaced: boolean): Fate {
+  if (dice.chance(0.4)) return { skewMs, killedAt: dice.below(60) };
+  if (isSpaced || !dice.chance(0.3)) return { skewMs };
+  const ms = dice.pick([SECOND_MS, 10 * SECOND_MS, 60 * SECOND_MS, 26 * HOUR_MS]);
+  return { skewMs, suspended: { at: dice.below(40), ms } };
+}
+
+function faultsOf(regions: number, operations: readonly Planned[], dice: Dice): RegionFault[] {
+  return Array.from({ length: 1 + dice.below(4) }, () => {
+    const fromMs = dice.pick(operations).atMs + dice.below(800);
+    const toMs = fromMs + dice.pick([50, 300, SECOND_MS, 10 * SECOND_MS, 300 * SECOND_MS]);
+    return { region: dice.below(regions), kind: dice.pick(FAULTS), fromMs, toMs };
+  });
+}

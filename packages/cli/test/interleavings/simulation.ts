@@ -1,0 +1,266 @@
+/**
+ * Runs a schedule, then heals everything and looks at what is left. The same schedule always runs the same way.
+ */
+import { loadCodec } from "@agarose/ec-wasm/node";
+import { createEncoderPool } from "@agarose/ec-wasm/encoder-pool";
+import { manifestName } from "@agarose/core";
+import { parseConfig, type Config } from "../../src/lib/config.ts";
+import type { ObjectVerdict } from "../../src/lib/objects/verify-object.ts";
+import { Bucket, type StoredObject } from "./bucket.ts";
+import type { Engines } from "./engines.ts";
+import { EventLoop } from "./event-loop.ts";
+import { format1Of } from "./format1.ts";
+import { Model, seenRecord, Violation } from "./model.ts";
+import { contentOf, KEY, runOperation, sha256Of, type OperationContext } from "./operations.ts";
+import { Process, type Fate } from "./process.ts";
+import type { Operation, Schedule } from "./schedule.ts";
+import { SimulatedStore, type Network } from "./store.ts";
+
+/** What a run showed. */
+export interface Outcome {
+  /** The first promise that was broken; undefined when none was. */
+  readonly violation: string | undefined;
+  /** Lines of what happened, when asked for. */
+  readonly trace: readonly string[];
+  readonly events: Events;
+}
+
+/** How often what happened, so that a test sees that its faults fired. */
+export interface Events {
+  requests: number;
+  faults: number;
+  kills: number;
+  suspensions: number;
+  /** Conditional writes that were refused. */
+  refusals: number;
+  acknowledged: number;
+}
+
+const encoder = createEncoderPool();
+/** What the final put stores. */
+const LAST_CONTENT = 1_000;
+const FORMAT1_CONTENT = 2_000;
+const HOUR_MS = 3_600_000;
+const ATTEMPTS_WRITING = 3;
+
+/** Runs a schedule with the engines given. */
+export async function simulate(schedule: Schedule, engines: Engines, isTraced = false): Promise<Outcome> {
+  // WebAssembly compiles in a thread of its own, so it has to be there before virtual time starts.
+  await loadCodec();
+  return new Simulation(schedule, engines, isTraced).run();
+}
+
+class Simulation {
+  readonly #schedule: Schedule;
+  readonly #engines: Engines;
+  readonly #loop = new EventLoop();
+  readonly #model: Model;
+  readonly #buckets: readonly Bucket[];
+  readonly #config: Config;
+  readonly #network: Network;
+  readonly #trace: string[] | undefined;
+  readonly #events: Events = { requests: 0, faults: 0, kills: 0, suspensions: 0, refusals: 0, acknowledged: 0 };
+  #violation: string | undefined;
+  #isHealed = false;
+  #by = { id: -1, name: "start" };
+
+  constructor(schedule: Schedule, engines: Engines, isTraced: boolean) {
+    this.#schedule = schedule;
+    this.#engines = engines;
+    this.#trace = isTraced ? [] : undefined;
+    this.#model = new Model(schedule.regions);
+    this.#config = configOf(schedule);
+    this.#buckets = Array.from({ length: schedule.regions }, (_, region) => {
+      const nowMs = (): number => this.#loop.nowMs + schedule.regionSkewMs[region]!;
+      const onChange = (name: string, after: StoredObject | undefined): void => this.#onChange(region, name, after);
+      return new Bucket(nowMs, !schedule.unconditional.includes(region), onChange);
+    });
+    this.#network = {
+      seed: schedule.seed,
+      loop: this.#loop,
+      buckets: this.#buckets,
+      faultOf: (region) => {
+        if (this.#isHealed) return undefined;
+        const { nowMs } = this.#loop;
+        return schedule.faults.find((f) => f.region === region && f.fromMs <= nowMs && nowMs < f.toMs);
+      },
+      isHealed: () => this.#isHealed,
+      execute: (process, region, what, run) => {
+        this.#events.requests++;
+        this.#by = process;
+        const result = run();
+        const { status } = result as { status: number };
+        this.#note(process, `  region ${region} ${what}: ${status}${process.isDead ? " (after its end)" : ""}`);
+        return result;
+      },
+      note: (process, region, text) => {
+        this.#events.faults++;
+        this.#note(process, `  region ${region} ${text}`);
+      },
+    };
+  }
+
+  async run(): Promise<Outcome> {
+    const { operations } = this.#schedule;
+    try {
+      if (this.#schedule.startsWithFormat1) this.#putFormat1();
+      const planned = operations.map(({ id, atMs, operation, fate }) => this.#start(id, operation, fate, atMs));
+      await this.#settle(planned);
+      if (this.#violation === undefined) await this.#heal();
+    } catch (error) {
+      this.#violation ??= describe(error);
+    }
+    this.#events.refusals = this.#buckets.reduce((sum, { refusals }) => sum + refusals, 0);
+    return { violation: this.#violation, trace: this.#trace ?? [], events: this.#events };
+  }
+
+  /** Starts an operation and returns a function that says whether it is over. */
+  #start(id: number, operation: Operation, fate: Fate, atMs: number): () => boolean {
+    const name = `${operation.verb} ${id}`;
+    let isOver = false;
+    const process = new Process(id, name, this.#loop, this.#schedule.seed, fate, (what) => {
+      if (what === "killed") this.#events.kills++;
+      else this.#events.suspensions++;
+      this.#note(process, what);
+    });
+    this.#loop.after(atMs, () => {
+      this.#note(process, `starts: ${JSON.stringify(operation)}`);
+      runOperation(operation, this.#contextOf(process)).then(
+        () => (isOver = true),
+        (error: unknown) => {
+          isOver = true;
+          this.#violation ??= describe(error);
+        },
+      );
+    });
+    return () => isOver || process.isDead;
+  }
+
+  /** Lets time pass until all operations are over. */
+  async #settle(isOver: readonly (() => boolean)[]): Promise<void> {
+    const isDone = (): boolean => this.#violation !== undefined || isOver.every((over) => over());
+    if (!(await this.#loop.run(isDone))) throw new Violation("an operation waits for something that never comes");
+    if (this.#violation !== undefined) throw new Violation(this.#violation);
+  }
+
+  /**
+   * Everything answers again. What is there must be readable, `repair` must make it whole, the key must take a put, and
+   * `gc` must remove the rest.
+   */
+  async #heal(): Promise<void> {
+    const lastFaultMs = Math.max(0, ...this.#schedule.faults.map(({ toMs }) => toMs));
+    await this.#sleep(Math.max(0, lastFaultMs - this.#loop.nowMs) + 60_000);
+    this.#isHealed = true;
+    let id = 10_000;
+    const next = async (operation: Operation): Promise<void> => this.#settle([this.#start(id++, operation, {}, 0)]);
+    await next({ verb: "repair", quick: false });
+    if (!isSettled(await this.#verify(id++))) {
+      // A repair waits for writers that may be alive.
+      await this.#sleep(3 * HOUR_MS);
+      await next({ verb: "repair", quick: true });
+      const verdict = await this.#verify(id++);
+      if (!isSettled(verdict)) throw new Violation(`repair left the object damaged: ${JSON.stringify(verdict)}`);
+    }
+    if (this.#model.mustRead && this.#model.newest?.upload === undefined)
+      throw new Violation("an acknowledged put is gone");
+    await next({ verb: "get", reads: 1, pauseMs: 0 });
+    await next({ verb: "put", content: LAST_CONTENT });
+    if (this.#model.newest?.sha256 !== sha256Of(LAST_CONTENT)) throw new Violation("the last put did not succeed");
+    if (this.#schedule.endsWithGc) {
+      for (let n = 0; n < 2; n++) {
+        await this.#sleep(26 * HOUR_MS);
+        await next({ verb: "gc" });
+      }
+      // A slow answer is enough for a put to leave a region out.
+      await next({ verb: "repair", quick: true });
+      if (!(await this.#verify(id++)).sound) throw new Violation("the object is damaged after gc");
+    }
+    await next({ verb: "get", reads: 1, pauseMs: 0 });
+  }
+
+  async #verify(id: number) {
+    const process = new Process(id, `verify ${id}`, this.#loop, this.#schedule.seed);
+    const { stores, process: own } = this.#contextOf(process);
+    const { signal, clock } = own;
+    const verdict = this.#engines.verifyObject(KEY, { stores: stores.reading, signal, clock });
+    let isOver = false;
+    const end = (): void => void (isOver = true);
+    verdict.then(end, end);
+    await this.#settle([() => isOver]);
+    return verdict;
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    let isOver = false;
+    this.#loop.after(ms, () => (isOver = true));
+    await this.#settle([() => isOver]);
+  }
+
+  #contextOf(process: Process): OperationContext {
+    const storesWith = (attempts: number) =>
+      this.#config.regions.map((region, index) => new SimulatedStore(region, index, process, this.#network, attempts));
+    return {
+      engines: this.#engines,
+      config: this.#config,
+      stores: { writing: storesWith(ATTEMPTS_WRITING), reading: storesWith(1) },
+      codec: loadCodec,
+      encoder: async () => encoder,
+      process,
+      model: this.#model,
+      isHealthySince: (fromMs) =>
+        this.#isHealed ||
+        !this.#schedule.faults.some((fault) => fault.fromMs <= this.#loop.nowMs && fault.toMs >= fromMs),
+      note: (text) => {
+        if (text.startsWith("acknowledged")) this.#events.acknowledged++;
+        this.#note(process, text);
+      },
+    };
+  }
+
+  #onChange(region: number, name: string, after: StoredObject | undefined): void {
+    if (name !== manifestName(KEY) || this.#violation !== undefined) return;
+    const record = after && seenRecord(after.bytes);
+    const what = record ? `generation ${record.generation}, upload ${record.upload?.slice(0, 4) ?? "none"}` : "nothing";
+    this.#note(this.#by, `  region ${region} now has ${what}`);
+    try {
+      this.#model.change(region, record, this.#by);
+    } catch (error) {
+      this.#violation ??= describe(error);
+    }
+  }
+
+  #putFormat1(): void {
+    const { upload, objects } = format1Of(this.#config, this.#schedule.code, contentOf(FORMAT1_CONTENT));
+    this.#model.begin(upload, sha256Of(FORMAT1_CONTENT));
+    for (const { region, name, bytes } of objects) this.#buckets[region]!.put(name, bytes, {});
+  }
+
+  #note(by: { readonly name: string }, text: string): void {
+    this.#trace?.push(`${(this.#loop.nowMs / 1000).toFixed(3).padStart(12)} s  ${by.name.padEnd(12)} ${text}`);
+  }
+}
+
+/** Whether an object is whole, removed everywhere, or was never there. */
+function isSettled({ sound, manifests }: ObjectVerdict): boolean {
+  return sound || manifests.every(({ state }) => state === "missing");
+}
+
+const configs = new Map<string, Config>();
+
+function configOf({ regions, code }: Schedule): Config {
+  const names = Array.from({ length: regions }, (_, index) => `r${index}`);
+  const json = JSON.stringify({
+    regions: names.map((name) => ({ name, provider: name, endpoint: "http://localhost:1", bucket: `bucket-${name}` })),
+    code,
+    stripeBytes: 24,
+    survive: { regions: 1, providers: 1 },
+  });
+  const config = configs.get(json) ?? parseConfig(json, "agarose.config.json");
+  configs.set(json, config);
+  return config;
+}
+
+function describe(error: unknown): string {
+  if (error instanceof Violation) return error.message;
+  return `an engine failed in an unexpected way: ${(error as Error).stack ?? String(error)}`;
+}

@@ -1,0 +1,20 @@
+/**
+ * Runs many schedules, and prints the smallest failing one with its trace.
+ *
+ *     node packages/cli/test/interleavings/soak.ts [schedules] [first seed]
+ */
+import { loadEngines } from "./engines.ts";
+import { scheduleOf } from "./schedule.ts";
+import { search } from "./search.ts";
+
+const [schedules = "1000", first = String(Date.now() % 1_000_000_000)] = process.argv.slice(2);
+const engines = await loadEngines();
+const found = await search({
+  engines,
+  firstSeed: Number(first),
+  schedules: Number(schedules),
+  scheduleOf,
+  onProgress: (done) => process.stderr.write(`${done} schedules\n`),
+});
+console.log(found.text);
+process.exitCode = found.failure ? 1 : 0;
