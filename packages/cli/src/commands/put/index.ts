@@ -7,9 +7,9 @@ import mime from "mime";
 import { AgaroseError, HEADERS_ALLOWED, systemClock, toAgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, formatBytes, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
-import { mapPool } from "../../lib/pool.ts";
 import { startProgress, type Progress } from "../../lib/progress.ts";
 import { collectInputs, spoolStdin, STDIN, type InputFile, type SkippedEntry } from "./inputs.ts";
+import { AdaptiveWidth, mapAdaptive } from "../../lib/walk/adaptive-pool.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
 import { putObject, type PutResult } from "../../lib/objects/put-object.ts";
@@ -20,14 +20,17 @@ interface PutOptions extends GlobalOptions {
   readonly prefix?: string;
   readonly contentType?: string;
   readonly header: readonly string[];
-  readonly jobs: number;
+  readonly jobs?: number;
   readonly force?: boolean;
   readonly follow?: boolean;
 }
 
 type PutReport = PutResult | { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
 
-const JOBS_DEFAULT = 4;
+/** Objects at a time without --jobs. A large one counts as many, because its stripes are in memory. */
+const WIDTH = { start: 8, min: 2, max: 48 };
+const UNIT_BYTES = 256 * 1024;
+const UNITS_MAX = 12;
 const CONTENT_TYPE_DEFAULT = "application/octet-stream";
 
 export function register(program: Command): void {
@@ -44,7 +47,7 @@ export function register(program: Command): void {
       collect,
       [],
     )
-    .option("--jobs <count>", "objects stored at a time", jobCount, JOBS_DEFAULT)
+    .option("--jobs <count>", "objects stored at a time; default: as many as the stores take", jobCount)
     .option("--force", "upload objects that are stored unchanged, too")
     .option("--follow", "follow links that lead out of a folder")
     .action(async (paths: string[], _options: unknown, command: Command) => {
@@ -54,7 +57,9 @@ export function register(program: Command): void {
 
 async function put(paths: readonly string[], options: PutOptions): Promise<number> {
   const headers = parseHeaders(options.header);
-  return withContext(options, WRITING, async (context) => {
+  const { jobs } = options;
+  const width = new AdaptiveWidth(jobs === undefined ? WIDTH : { start: jobs, min: jobs, max: jobs });
+  return withContext(options, { ...WRITING, onThrottle: () => width.throttle() }, async (context) => {
     const { files, skipped, dotFiles } = await collectInputs(paths, options);
     for (const { path, reason } of skipped) logLine(`warning: ${path} is not stored: ${reason}`);
     if (dotFiles.length > 0) {
@@ -63,9 +68,12 @@ async function put(paths: readonly string[], options: PutOptions): Promise<numbe
     const progress = startProgress("put", context.json);
     const breaker = new Breaker(systemClock);
     try {
-      await announceTotal(files, context, progress);
-      const reports = await mapPool(files, options.jobs, (file) =>
-        putFile(file, headers, options, { ...context, breaker }, progress),
+      const sizes = await announceTotal(files, context, progress);
+      const reports = await mapAdaptive(
+        files,
+        width,
+        (file) => (jobs === undefined ? unitsOf(sizes.get(file)) : 1),
+        (file) => putFile(file, headers, options, { ...context, breaker }, progress),
       );
       progress.stop();
       printReports(reports, skipped, context.json);
@@ -103,18 +111,26 @@ async function putFile(
   }
 }
 
-/** Adds the total: every byte is hashed once, and n / k of it uploaded. */
+/** Adds the total: every byte is hashed once, and n / k of it uploaded. Returns the bytes of each file. */
 async function announceTotal(
   files: readonly InputFile[],
   { config }: CommandContext,
   progress: Progress,
-): Promise<void> {
-  for (const { path, key } of files) {
-    if (path === STDIN) continue;
-    const { size } = await stat(path);
-    const { k, placement } = layoutOf(config, key, size);
+): Promise<Map<InputFile, number>> {
+  const sizes = new Map<InputFile, number>();
+  for (const file of files) {
+    if (file.path === STDIN) continue;
+    const { size } = await stat(file.path);
+    sizes.set(file, size);
+    const { k, placement } = layoutOf(config, file.key, size);
     progress.addTotal(Math.round(size * (1 + placement.length / k)));
   }
+  return sizes;
+}
+
+/** How much of the width a file takes; standard input, whose length no one knows, as a large one. */
+function unitsOf(bytes = Infinity): number {
+  return Math.min(UNITS_MAX, 1 + Math.floor(bytes / UNIT_BYTES));
 }
 
 function printReports(reports: readonly PutReport[], skipped: readonly SkippedEntry[], json: boolean): void {

@@ -30,6 +30,8 @@ export interface S3StoreOptions {
   readonly connectMs?: number;
   /** A request fails when nothing moves on its connection for this long. */
   readonly idleMs?: number;
+  /** Called when the store asks for fewer requests. The request itself is tried again after a pause. */
+  readonly onThrottle?: () => void;
 }
 
 const ATTEMPTS_DEFAULT = 3;
@@ -81,6 +83,7 @@ export class S3Store implements Store {
       logger: SILENT,
       ...(options.credentials && { credentials: options.credentials }),
     });
+    if (options.onThrottle) this.#watchThrottling(options.onThrottle);
   }
 
   async get(name: string, { range, signal }: GetOptions = {}): Promise<FetchedResponse> {
@@ -145,6 +148,21 @@ export class S3Store implements Store {
     if (!this.#takesTrailers) return sendHashed(command);
     sendChecksummed(command, bytes);
     return undefined;
+  }
+
+  /** Sees each try of a request, because the SDK reports a refusal only when it was the last. */
+  #watchThrottling(onThrottle: () => void): void {
+    this.#client.middlewareStack.add(
+      (next) => async (args) => {
+        try {
+          return await next(args);
+        } catch (error) {
+          if (isThrottled(error)) onThrottle();
+          throw error;
+        }
+      },
+      { step: "deserialize", priority: "high", name: "watchThrottling" },
+    );
   }
 
   async *list(prefix: string, signal?: AbortSignal, after?: string): AsyncGenerator<ListedObject> {
@@ -230,6 +248,15 @@ function refusesTrailers(error: unknown): boolean {
   if (!(error instanceof S3ServiceException)) return false;
   const status = error.$metadata.httpStatusCode;
   return status === 501 || (status === 400 && /trail|checksum|aws-chunked|STREAMING-UNSIGNED/i.test(error.message));
+}
+
+/** Whether a store asks for fewer requests. */
+function isThrottled(error: unknown): boolean {
+  if (!(error instanceof S3ServiceException)) return false;
+  const status = error.$metadata.httpStatusCode;
+  return (
+    status === 503 || status === 429 || /^(SlowDown|Throttling|TooManyRequests|RequestLimitExceeded)/.test(error.name)
+  );
 }
 
 /** Compares an ETag with the MD5 of what was sent. ETags of another form say nothing about the bytes. */
