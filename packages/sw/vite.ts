@@ -7,7 +7,7 @@
 import type { ServerResponse } from "node:http";
 import type { Plugin } from "vite";
 import { dropInFiles } from "./files.ts";
-import { parseConfig, type ClientConfigInput } from "./src/shared/config.ts";
+import { parseConfig, type ClientConfigInput } from "./src/common/config.ts";
 import { once } from "./src/ports/once.ts";
 
 export interface VitePluginOptions {

@@ -2,9 +2,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { FetchInit } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
-import { parseConfig } from "./shared/config.ts";
+import { parseConfig } from "./common/config.ts";
 import { wireFromUrl } from "./worker/install.ts";
-import { OFFLINE_CACHE_NAME } from "./shared/cache-names.ts";
+import { OFFLINE_CACHE_NAME } from "./common/cache-names.ts";
 import { installAgarose } from "./sw.ts";
 import { FakeCache } from "../test/fake-cache.ts";
 import { FakeScope } from "../test/fake-scope.ts";

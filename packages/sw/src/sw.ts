@@ -3,15 +3,15 @@
  * `agarose-sw.js` does the same, by itself for the configuration that its URL names.
  */
 import { javascriptCodec } from "@agarose/ec-wasm";
-import type { ClientConfigInput, ConfigSource } from "./shared/config.ts";
+import type { ClientConfigInput, ConfigSource } from "./common/config.ts";
 import { wire, wireConfig, type InstallOptions, type WiredOptions } from "./worker/install.ts";
 import { offlineStore } from "./offline/offline-store.ts";
 import type { WorkerScope } from "./worker/worker-scope.ts";
 
-export type { ClientConfig, ClientConfigInput, ConfigSource, Endpoint } from "./shared/config.ts";
+export type { ClientConfig, ClientConfigInput, ConfigSource, Endpoint } from "./common/config.ts";
 export type { InstallOptions } from "./worker/install.ts";
-export type { WorkerMessage } from "./shared/messages.ts";
-export { configFromUrl, parseConfig } from "./shared/config.ts";
+export type { WorkerMessage } from "./common/messages.ts";
+export { configFromUrl, parseConfig } from "./common/config.ts";
 export { AgaroseStrategy, type HandleOptions, type StrategyOptions } from "./worker/strategy.ts";
 export type { HookParam, StrategyPlugin } from "./worker/strategy-plugins.ts";
 

@@ -27,7 +27,7 @@ import {
 import { loadCodec } from "@agarose/ec-wasm";
 import type { ReadEvent } from "../src/events/read-events.ts";
 import type { TelemetryReport } from "../src/client/telemetry.ts";
-import { parseConfig } from "../src/shared/config.ts";
+import { parseConfig } from "../src/common/config.ts";
 import { ObjectClient } from "../src/client/object-client.ts";
 import type { ObjectStore } from "../src/client/object-store.ts";
 import { VirtualClock } from "./virtual-clock.ts";

@@ -15,7 +15,7 @@ import {
   type ReadReport,
 } from "@agarose/core";
 import type { PlanEvent } from "../events/read-events.ts";
-import type { Endpoint } from "../shared/config.ts";
+import type { Endpoint } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import { forwardCredentials } from "./credentials.ts";
 import { isAnswer, type Bundle, type FullPlan } from "./plans/bundle-request.ts";

@@ -3,7 +3,7 @@
  * other host sees it, and no bucket.
  */
 import type { FetchInit } from "@agarose/core";
-import type { Endpoint } from "../shared/config.ts";
+import type { Endpoint } from "../common/config.ts";
 import type { ReadRequest } from "./read-request.ts";
 
 type Forward = (url: string, init: FetchInit) => [url: string, init: FetchInit];

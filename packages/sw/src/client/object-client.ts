@@ -3,7 +3,7 @@
  * without a worker.
  */
 import { parseKey, type FetchPort } from "@agarose/core";
-import { trustOf, type ClientConfig } from "../shared/config.ts";
+import { trustOf, type ClientConfig } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import { ClientRead } from "./client-read.ts";
 import { HedgeBudget } from "./hedge-budget.ts";

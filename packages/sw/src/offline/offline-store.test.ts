@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseConfig } from "../shared/config.ts";
+import { parseConfig } from "../common/config.ts";
 import type { ObjectClient } from "../client/object-client.ts";
 import { OfflineEntries } from "./offline-entries.ts";
 import { offlineStore, OfflineStore } from "./offline-store.ts";

@@ -19,9 +19,9 @@ import {
 } from "@agarose/core";
 import type { FullPlan } from "../client/plans/bundle-request.ts";
 import type { StripeSpan } from "../client/stripe-span.ts";
-import type { ClientConfig, Endpoint } from "../shared/config.ts";
+import type { ClientConfig, Endpoint } from "../common/config.ts";
 import type { ObjectStore } from "../client/object-store.ts";
-import { OFFLINE_CACHE_NAME } from "../shared/cache-names.ts";
+import { OFFLINE_CACHE_NAME } from "../common/cache-names.ts";
 import { OfflineEntries } from "./offline-entries.ts";
 import { allowedRegions } from "../client/sources/allowed-regions.ts";
 

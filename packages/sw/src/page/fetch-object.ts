@@ -5,9 +5,9 @@
 import { AgaroseError, encodeKey, explainError, parseKey, type Decoder, type ErrorCode } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { browserPorts } from "../ports/browser-ports.ts";
-import { configFromUrl, parseConfig, PREFIX_DEFAULT, type ClientConfigInput } from "../shared/config.ts";
+import { configFromUrl, parseConfig, PREFIX_DEFAULT, type ClientConfigInput } from "../common/config.ts";
 import type { Priority } from "../client/sources/fair-queue.ts";
-import { toResponse } from "../shared/http-response.ts";
+import { toResponse } from "../common/http-response.ts";
 import { ObjectClient } from "../client/object-client.ts";
 import { resumedResponse } from "./resumed-response.ts";
 

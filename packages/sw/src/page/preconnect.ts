@@ -2,7 +2,7 @@
  * Lets the browser open connections before the first read wants them: a read that opens its own waits two round trips
  * more.
  */
-import type { ClientConfig } from "../shared/config.ts";
+import type { ClientConfig } from "../common/config.ts";
 import { savesData } from "../ports/saves-data.ts";
 
 /**

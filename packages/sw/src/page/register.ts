@@ -2,8 +2,8 @@
  * Registers the service worker from a page and waits until it is in charge there.
  */
 import { AgaroseError } from "@agarose/core";
-import { configFromUrl, type ClientConfig, type ConfigFile } from "../shared/config.ts";
-import { fetchConfig } from "../shared/config-file.ts";
+import { configFromUrl, type ClientConfig, type ConfigFile } from "../common/config.ts";
+import { fetchConfig } from "../common/config-file.ts";
 import { logReads } from "./log-reads.ts";
 import { openConnections } from "./preconnect.ts";
 import { keepAwake } from "./keep-awake.ts";

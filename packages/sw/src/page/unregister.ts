@@ -1,5 +1,5 @@
 /** Removes Agarose from a browser. */
-import { CACHE_NAMES } from "../shared/cache-names.ts";
+import { CACHE_NAMES } from "../common/cache-names.ts";
 
 /**
  * Ends the registration of this page, or of `scope`, and deletes what it has stored. Open pages keep their worker until

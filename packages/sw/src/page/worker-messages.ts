@@ -1,6 +1,6 @@
 /** Messages to the worker that controls the page. */
 import type { ObjectClient } from "../client/object-client.ts";
-import type { WorkerMessage } from "../shared/messages.ts";
+import type { WorkerMessage } from "../common/messages.ts";
 
 /**
  * Fetches the plans of objects before the page needs them. Their reads then ask the edge and the buckets at once.

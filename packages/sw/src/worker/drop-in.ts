@@ -2,7 +2,7 @@
  * Wires a drop-in file. A classic worker loads it with `importScripts`, a module worker imports it, and a page
  * registers it. Where there is WebAssembly it imports nothing.
  */
-import type { ClientConfigInput } from "../shared/config.ts";
+import type { ClientConfigInput } from "../common/config.ts";
 import { isDropIn } from "./drop-in-name.ts";
 import { inlinedDecoder } from "./inlined-decoder.ts";
 import { wireConfig, wireFromUrl, type InstallOptions, type WorkerOptions } from "./install.ts";

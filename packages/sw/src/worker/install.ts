@@ -10,9 +10,9 @@ import {
   type ClientConfig,
   type ClientConfigInput,
   type ConfigSource,
-} from "../shared/config.ts";
-import { loadConfig } from "../shared/config-file.ts";
-import { errorResponse, toResponse } from "../shared/http-response.ts";
+} from "../common/config.ts";
+import { loadConfig } from "../common/config-file.ts";
+import { errorResponse, toResponse } from "../common/http-response.ts";
 import { installLifeCycle, handleMessages } from "./life-cycle.ts";
 import { ObjectClient } from "../client/object-client.ts";
 import type { ObjectStore } from "../client/object-store.ts";

@@ -3,7 +3,7 @@
  * unless a page asks for it.
  */
 import type { ObjectClient } from "../client/object-client.ts";
-import type { WorkerMessage } from "../shared/messages.ts";
+import type { WorkerMessage } from "../common/messages.ts";
 import type { InstallEvent, WorkerScope } from "./worker-scope.ts";
 
 /** What a life cycle depends on. */

@@ -1,5 +1,5 @@
 /** The end of a drop-in worker: the server sends this in its place, and browsers pick it up as an update. */
-import { CACHE_NAMES } from "../shared/cache-names.ts";
+import { CACHE_NAMES } from "../common/cache-names.ts";
 import { isDropIn } from "./drop-in-name.ts";
 import type { LifeCycleEvent } from "./worker-scope.ts";
 

@@ -6,8 +6,8 @@
 import { AgaroseError, toAgaroseError, type Decoder } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { browserPorts } from "../ports/browser-ports.ts";
-import { parseConfig, type ClientConfigInput } from "../shared/config.ts";
-import { errorResponse, toResponse } from "../shared/http-response.ts";
+import { parseConfig, type ClientConfigInput } from "../common/config.ts";
+import { errorResponse, toResponse } from "../common/http-response.ts";
 import { handleMessages } from "./life-cycle.ts";
 import { ObjectClient } from "../client/object-client.ts";
 import { offlineStore } from "../offline/offline-store.ts";

@@ -14,7 +14,7 @@ import {
   type Manifest,
   type Plan,
 } from "@agarose/core";
-import type { Endpoint } from "../../shared/config.ts";
+import type { Endpoint } from "../../common/config.ts";
 import type { StripeSpan } from "../stripe-span.ts";
 
 /** A plan with its manifest, whether the PoP sent that or we had it. */

@@ -2,7 +2,7 @@
  * What a client knows of objects and buckets: plans by key, the latest regions, and the PoPs' telemetry tokens.
  */
 import { DELTA_DEFAULT, type Clock, type Manifest, type PlanRegion } from "@agarose/core";
-import type { ClientConfig } from "../../shared/config.ts";
+import type { ClientConfig } from "../../common/config.ts";
 import type { ObjectStore } from "../object-store.ts";
 import { allowedRegions } from "../sources/allowed-regions.ts";
 import type { FullPlan } from "./bundle-request.ts";

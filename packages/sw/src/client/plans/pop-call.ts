@@ -2,7 +2,7 @@
  * One request for a bundle, from asking to letting go, with what it teaches about the PoP.
  */
 import { toAgaroseError, type Clock } from "@agarose/core";
-import type { Endpoint } from "../../shared/config.ts";
+import type { Endpoint } from "../../common/config.ts";
 import { popId, type LatencyTracker } from "../latency-tracker.ts";
 import { isAnswer, requestBundle, type Bundle, type BundleRequest, type ManifestChecks } from "./bundle-request.ts";
 

@@ -2,7 +2,7 @@
  * Orders the PoPs by distance: probes measure the round trip to each.
  */
 import { AgaroseError, HAS_MESSAGES, type Clock, type FetchPort } from "@agarose/core";
-import type { Endpoint } from "../../shared/config.ts";
+import type { Endpoint } from "../../common/config.ts";
 import { popId, type LatencyTracker } from "../latency-tracker.ts";
 
 /** A read probes again when the last probe is this old. */

@@ -1,6 +1,6 @@
 /** Which buckets a client may ask. */
 import { LATENCY_UNKNOWN, type PlanRegion } from "@agarose/core";
-import type { Endpoint } from "../../shared/config.ts";
+import type { Endpoint } from "../../common/config.ts";
 
 /**
  * The configured regions, with what a plan says of each. Without configured regions, those of the plan. A plan cannot

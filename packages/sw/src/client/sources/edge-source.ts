@@ -1,6 +1,6 @@
 /** The PoP's bundle as a source of chunks. */
 import { BundleSource, stripeShape } from "@agarose/core";
-import type { Endpoint } from "../../shared/config.ts";
+import type { Endpoint } from "../../common/config.ts";
 import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
 import type { Bundle, FullPlan } from "../plans/bundle-request.ts";
 

@@ -10,7 +10,7 @@ import {
   type LatencyEstimate,
   type PlanPeer,
 } from "@agarose/core";
-import type { Endpoint } from "../../shared/config.ts";
+import type { Endpoint } from "../../common/config.ts";
 import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
 import type { FullPlan } from "../plans/bundle-request.ts";
 
