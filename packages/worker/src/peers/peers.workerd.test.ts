@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { startPeersWorld, type Name, type PeersWorld } from "../../test/peers-world.ts";
 import { ADMIN_TOKEN, randomBytes, readBundle } from "../../test/world.ts";
 
@@ -7,7 +7,10 @@ const CONTENT = randomBytes(300_000, 7);
 
 let world: PeersWorld;
 
-async function read(name: Name, key = KEY): Promise<{ kind: string | null; bytes: Uint8Array; timing: string }> {
+async function read(
+  name: Name | "lhr2",
+  key = KEY,
+): Promise<{ kind: string | null; bytes: Uint8Array; timing: string }> {
   const response = await fetch(`${world.url(name)}/o/${key}`);
   return {
     kind: response.headers.get("x-agarose-read"),
@@ -16,25 +19,27 @@ async function read(name: Name, key = KEY): Promise<{ kind: string | null; bytes
   };
 }
 
-/** Puts an object that only Frankfurt is asked for, and so caches; returns its version. */
-async function cacheInFrankfurt(): Promise<string> {
-  const { version } = await world.put(KEY, CONTENT);
+/** Puts objects that only Frankfurt caches, until London and Ashburn know; returns their versions. */
+async function cacheInFrankfurt(keys = [KEY]): Promise<string[]> {
+  const versions = await Promise.all(keys.map(async (key) => (await world.put(key, CONTENT)).version));
   await world.pops.cron();
-  await read("fra");
+  await Promise.all(keys.map((key) => read("fra", key)));
   await world.pops.cron();
   const { cache } = await world.status("fra");
-  expect(cache.objects.map((object) => object.chunks)).toEqual([[0, 1, 2, 3]]);
-  return version;
+  expect(cache.objects.map((object) => object.chunks)).toEqual(keys.map(() => [0, 1, 2, 3]));
+  const areAllHeld = (held: Record<string, number[]>): boolean => versions.every((one) => held[one]?.length === 4);
+  for (const pop of ["lhr", "iad"] as const) await world.told(pop, "fra", areAllHeld);
+  return versions;
 }
 
 describe("a chunk that only a peer has cached", () => {
   let version: string;
-  beforeEach(async () => {
+  beforeAll(async () => {
     world = await startPeersWorld();
-    version = await cacheInFrankfurt();
-    await world.told("lhr", "fra", (held) => held[version]?.length === 4);
+    [version] = (await cacheInFrankfurt()) as [string];
   });
-  afterEach(() => world.close());
+  beforeEach(() => void (world.link("lhr", "fra").paths.length = 0));
+  afterAll(() => world.close());
 
   test("is read from there", async () => {
     const { bytes, kind, timing } = await read("lhr");
@@ -86,27 +91,47 @@ describe("a chunk that only a peer has cached", () => {
     expect((await get(`version=${version}&stripe=0&chunk=4`)).status).toBe(404);
     expect((await get(`version=${version}&stripe=0`)).status).toBe(400);
   });
+});
 
-  const faults = {
-    "sends garbage": { spoil: (body: Uint8Array) => body.map((byte) => byte ^ 1) },
-    "sends half of it": { spoil: (body: Uint8Array) => body.subarray(0, body.length >> 1) },
-    "sends more than it": { spoil: (body: Uint8Array) => new Uint8Array([...body, 0]) },
-    "is down": { down: true },
-    "answers too late": { delayMs: 1_500 },
-  };
-  for (const [what, fault] of Object.entries(faults)) {
-    test(`comes from elsewhere when the peer ${what}`, async () => {
-      const link = world.link("lhr", "fra");
-      link.fault = fault;
-      const { bytes } = await read("lhr");
+const FAULTS = {
+  "sends garbage": { spoil: (body: Uint8Array) => body.map((byte) => byte ^ 1) },
+  "sends half of it": { spoil: (body: Uint8Array) => body.subarray(0, body.length >> 1) },
+  "sends more than it": { spoil: (body: Uint8Array) => new Uint8Array([...body, 0]) },
+  "is down": { down: true },
+  "answers too late": { delayMs: 1_500 },
+};
+
+/** An isolate does not ask a peer that has just failed it, so that each fault meets an isolate of its own. */
+describe.each([
+  { lhr: "sends garbage", lhr2: "sends half of it", iad: "sends more than it" },
+  { lhr: "is down", lhr2: "answers too late" },
+] as const)("a chunk that only a peer has cached, read through a broken link: $lhr", (faults) => {
+  beforeAll(async () => {
+    world = await startPeersWorld({}, {}, { lhr2: true });
+    await cacheInFrankfurt();
+  });
+  afterAll(() => world.close());
+
+  for (const [reader, fault] of Object.entries(faults) as [Name | "lhr2", keyof typeof FAULTS][]) {
+    test(`comes from elsewhere when the peer ${fault}`, async () => {
+      const link = world.link(reader === "lhr2" ? "lhr" : reader, "fra");
+      link.fault = FAULTS[fault];
+      link.fired = 0;
+      const { bytes } = await read(reader);
       expect(bytes).toEqual(CONTENT);
       expect(link.fired, "the fault fired").toBeGreaterThan(0);
     });
   }
+});
 
-  test("is not asked for any more once the peer has failed a few times in a row", async () => {
+describe("a peer", () => {
+  afterEach(() => world.close());
+
+  test("is not asked for any more once it has failed a few times in a row", async () => {
+    world = await startPeersWorld();
+    await cacheInFrankfurt();
     const link = world.link("lhr", "fra");
-    link.fault = faults["sends garbage"];
+    link.fault = FAULTS["sends garbage"];
     for (let i = 0; i < 3; i++) expect((await read("lhr")).bytes).toEqual(CONTENT);
     expect((await world.status("lhr")).isolate.openBreakers).toEqual(["fra"]);
     link.paths.length = 0;
@@ -115,23 +140,35 @@ describe("a chunk that only a peer has cached", () => {
     const { plan } = await readBundle(`${world.url("lhr")}/v1/read/${KEY}`, KEY);
     expect(plan.peers).toBeUndefined();
   });
+});
 
-  test("is forgotten when the peer purges it, from one message, without any period", async () => {
-    await world.purge("fra", KEY);
+describe("a chunk that a peer purges", () => {
+  const keys = ["photos/dog.jpg", "photos/bird.jpg"] as const;
+  let versions: string[];
+  beforeAll(async () => {
+    world = await startPeersWorld();
+    versions = await cacheInFrankfurt([...keys]);
+  });
+  afterAll(() => world.close());
+
+  test("is forgotten from one message, without any period", async () => {
+    const [key, version] = [keys[0], versions[0]!];
+    await world.purge("fra", key);
     await world.told("lhr", "fra", (held) => held[version] === undefined);
     const last = world.link("fra", "lhr").messages.at(-1)!;
     expect(JSON.parse(last.body)).toMatchObject({
       cache: { node: "fra", isComplete: false, statements: [{ key: version, chunks: [] }] },
     });
-    expect((await read("lhr")).bytes).toEqual(CONTENT);
+    expect((await read("lhr", key)).bytes).toEqual(CONTENT);
   });
 
   test("is forgotten with the message itself by the isolate that takes it in, which does not wait for KV", async () => {
-    const plan = async () => (await readBundle(`${world.url("lhr")}/v1/read/${KEY}`, KEY)).plan;
+    const key = keys[1];
+    const plan = async () => (await readBundle(`${world.url("lhr")}/v1/read/${key}`, key)).plan;
     expect((await plan()).peers).toMatchObject([{ name: "fra" }]);
     const link = world.link("fra", "lhr");
     link.messages.length = 0;
-    await world.purge("fra", KEY);
+    await world.purge("fra", key);
     await vi.waitFor(() => expect(link.messages.map(({ status }) => status)).toEqual([204]), 5_000);
     expect((await plan()).peers).toBeUndefined();
   });
