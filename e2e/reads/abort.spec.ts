@@ -40,7 +40,7 @@ test("a page that aborts its read ends the requests to the buckets that are unde
     );
   });
   expect(error).toBe("AbortError");
-  await expect.poll(() => chunkRequests(world, "pending"), { timeout: 2000 }).toBe(0);
+  await expect.poll(() => chunkRequests(world, "pending")).toBe(0);
   expect(await chunkRequests(world, "aborted")).toBeGreaterThan(0);
   const asked = await chunkRequests(world);
   await page.waitForTimeout(500);

@@ -35,7 +35,9 @@ test("a video seeks by Range, reading only what it plays", async ({ context, wor
     video.currentTime = seconds;
     await seeked;
     await video.play();
-    await new Promise((resolve) => setTimeout(resolve, 700));
+    // However long it takes to load: until a frame after the target is on the screen.
+    while (video.currentTime <= seconds || video.getVideoPlaybackQuality().totalVideoFrames === 0)
+      await new Promise((resolve) => video.addEventListener("timeupdate", resolve, { once: true }));
     video.pause();
     return { at: video.currentTime, frames: video.getVideoPlaybackQuality().totalVideoFrames };
   }, target);

@@ -12,6 +12,8 @@ export interface BucketFault {
   /** Answer everything with this status and no body. */
   readonly status?: number;
   readonly delayMs?: number;
+  /** Answer requests for chunks only once this is settled. */
+  readonly chunksAfter?: Promise<void>;
   /** How fast bodies come, all at once at their end. */
   readonly bytesPerMs?: number;
 }
@@ -65,6 +67,10 @@ export async function startBuckets(): Promise<BucketServer> {
     if (fault.delayMs) {
       fire();
       await new Promise((resolve) => setTimeout(resolve, fault.delayMs));
+    }
+    if (fault.chunksAfter && name.startsWith("chunks/")) {
+      fire();
+      await fault.chunksAfter;
     }
     if (fault.down) {
       fire();

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { PassThrough, type Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { GetObjectCommand, HeadObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { startS3Endpoint, type S3Endpoint, type S3EndpointOptions } from "./s3-endpoint.ts";
 
 const KEYS = { accessKeyId: "test", secretAccessKey: "secret" };
@@ -173,8 +173,12 @@ test("a stalled bucket slows a streamed put instead of filling memory", async ()
     }
     body.end();
   })();
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  expect(seen).toBe(1);
+  await vi.waitFor(() => expect(seen).toBe(1), 60_000);
+  // Until the put takes no more.
+  for (let before = -1; before !== taken;) {
+    before = taken;
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
   // The sockets of both sides buffer some of it, far less than the whole.
   expect(taken).toBeLessThan(16 * 1024 * 1024);
   stalled.resolve();

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ADMIN_TOKEN, randomBytes, readBundle, REGIONS, startWorld, type TestWorld } from "../../test/world.ts";
 
 let world: TestWorld;
@@ -11,37 +11,51 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-/** So far that all requests arrive before the first answer. */
-function delayBuckets(): void {
-  for (const region of REGIONS) world.buckets.faults.set(region, { delayMs: 800 });
+/** Holds all chunks back. Returns how to let them go, which waits until `followers` reads share the one that leads. */
+function holdChunks(): (followers: number) => Promise<void> {
+  const held = Promise.withResolvers<void>();
+  for (const region of REGIONS) world.buckets.faults.set(region, { chunksAfter: held.promise });
+  return async (followers) => {
+    const stripes = async (): Promise<unknown> => (await world.status()).isolate.stripes;
+    await vi.waitFor(async () => expect(await stripes()).toEqual({ led: 1, followed: followers }), 60_000);
+    expect(world.buckets.fired.size, "chunks are held back").toBeGreaterThan(0);
+    held.resolve();
+  };
 }
 
 const chunkReads = (): number => world.buckets.requests.filter(({ name }) => name.startsWith("chunks/")).length;
 
 test("100 concurrent cold GETs of one object make one set of k + delta bucket reads", async () => {
-  delayBuckets();
+  const release = holdChunks();
   const reading = Array.from({ length: 100 }, async () => {
     const response = await fetch(`${world.url}/o/cold`);
     expect(response.headers.get("x-agarose-read")).toBe("origin");
     expect(response.headers.get("server-timing")).toMatch(/region-r\d/);
     return Buffer.compare(new Uint8Array(await response.arrayBuffer()), content);
   });
+  await release(99);
   expect(new Set(await Promise.all(reading))).toEqual(new Set([0]));
   expect(chunkReads()).toBe(4 + 1);
   expect((await world.status()).isolate.stripes).toEqual({ led: 1, followed: 99 });
 });
 
 test("clients that go away, the first among them, do not disturb the others", async () => {
-  delayBuckets();
+  const release = holdChunks();
   const abort = new AbortController();
   const leaving = [fetch(`${world.url}/o/cold`, { signal: abort.signal })];
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  // The first of them leads the others.
+  await vi.waitFor(() => expect(chunkReads()).toBeGreaterThan(0), 60_000);
   for (let i = 0; i < 20; i++) leaving.push(fetch(`${world.url}/o/cold`, { signal: abort.signal }));
   const staying = Array.from({ length: 40 }, async () => (await fetch(`${world.url}/o/cold`)).arrayBuffer());
-  // The manifest is there by then, and the chunks are on their way.
-  while (chunkReads() === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  const { isolate } = await vi.waitFor(async () => {
+    const status = await world.status();
+    expect(status.isolate.stripes.followed).toBe(20 + 40);
+    return status;
+  }, 60_000);
+  expect(isolate.stripes.led).toBe(1);
   abort.abort();
   const left = await Promise.allSettled(leaving);
+  await release(20 + 40);
   expect(left.every(({ status }) => status === "rejected")).toBe(true);
   for (const bytes of await Promise.all(staying)) expect(Buffer.compare(new Uint8Array(bytes), content)).toBe(0);
   expect(chunkReads()).toBe(4 + 1);
