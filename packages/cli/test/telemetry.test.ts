@@ -1,6 +1,6 @@
 /** What the service worker's client measures, and what its PoP in workerd makes of it. */
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { systemClock, systemSha256 } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
@@ -29,10 +29,12 @@ afterAll(async () => {
 
 test("the PoP takes the client's reports with the token of its plan, and learns the time per byte", async () => {
   const answers: Promise<Response>[] = [];
+  let reportedBytes = 0;
   const client = new ObjectClient({ prefix: "/ec/", pops: pops.pops, regions: [], delta: undefined } as never, {
     fetch: (url, init) => fetch(url, init),
     post: (url, report) => {
       const headers = { "content-type": "text/plain" };
+      for (const { samples, meanBytes } of report.regions) reportedBytes += samples * meanBytes;
       answers.push(fetch(url, { method: "POST", body: JSON.stringify(report), headers }));
     },
     // Reports go out at once.
@@ -62,7 +64,7 @@ test("the PoP takes the client's reports with the token of its plan, and learns 
     const answer = await client.answer({ key, method: "GET", headers: new Headers() });
     expect(Buffer.compare(new Uint8Array(await new Response(answer.body).arrayBuffer()), body)).toBe(0);
   }
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await vi.waitFor(() => expect(reportedBytes, "chunks of the large object").toBeGreaterThanOrEqual(900_000), 60_000);
   expect(answers.length).toBeGreaterThanOrEqual(2);
   const statuses = (await Promise.all(answers)).map(({ status }) => status);
   expect(new Set(statuses)).toEqual(new Set([204]));
