@@ -30,8 +30,9 @@ export function c2p(): Section {
       different distance it is not: placing the chunks jointly by what they save (\`adaptive\`, joint) is far better.
     `,
     prose`
-      Not reproduced: Fig. 4 and 7 (throughput and response times of a Swift cluster), which depend on its disks; Table 1, Fig. 5 and
-      6, and parts b and c of Fig. 8 and 9.
+      Not reproduced: Fig. 4 and 7 and parts b and c of Fig. 8 and 9 (throughput and response times of a Swift cluster), which depend on its
+      disks. Table 1 is an example without data: three objects of three segments, of which coordination keeps two whole. Fig. 5 and 6
+      draw the authors' placement and one series of requests, which are not published.
     `,
   );
 }
