@@ -1,8 +1,21 @@
 import { defineConfig } from "vitest/config";
 
+/** The contract of a PoP: these suites pass in workerd and on Node. */
+const POP_CONTRACT = [
+  "packages/worker/src/http/{access,admin}.workerd.test.ts",
+  "packages/worker/src/http/routes/{metrics,object,range,read,telemetry}.workerd.test.ts",
+  "packages/worker/src/read/{leaving-clients,publisher-keys}.workerd.test.ts",
+];
+
 export default defineConfig({
   test: {
-    include: ["packages/**/*.test.ts", "demo/**/*.test.ts", "scripts/**/*.test.ts"],
+    projects: [
+      {
+        extends: true,
+        test: { name: "all", include: ["packages/**/*.test.ts", "demo/**/*.test.ts", "scripts/**/*.test.ts"] },
+      },
+      { extends: true, test: { name: "pop on Node", include: POP_CONTRACT, env: { POP_RUNTIME: "node" } } },
+    ],
     // `vitest --changed` follows imports; a changed manifest would make it run everything.
     forceRerunTriggers: ["**/vitest.config.ts"],
     // Suites start servers and workerd; two at a time is what two cores carry without timing tests by accident.

@@ -12,7 +12,7 @@ import { buildServiceWorker } from "@agarose/sw/build";
 import { build, type InlineConfig, type Rolldown } from "tsdown";
 
 /** Folders below packages/, in an order in which each package follows those that it depends on. */
-export const PACKAGES = ["core", "solver", "ec-wasm", "sw", "worker", "dev-world", "cli"] as const;
+export const PACKAGES = ["core", "solver", "ec-wasm", "sw", "worker", "pop", "dev-world", "cli"] as const;
 
 export interface PackedPackage {
   readonly name: string;

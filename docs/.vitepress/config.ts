@@ -30,6 +30,7 @@ export default defineConfig({
         "offline",
         "private-objects",
         "deploy",
+        "own-pop",
         "incidents",
         "simulate-your-log",
         "test-your-app",

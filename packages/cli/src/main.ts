@@ -22,6 +22,7 @@ const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   init: () => import("./commands/init/index.ts"),
   deploy: () => import("./commands/deploy/index.ts"),
   status: () => import("./commands/status/index.ts"),
+  pop: () => import("./commands/pop/index.ts"),
   dev: () => import("./commands/dev/index.ts"),
   solve: () => import("./commands/solve/index.ts"),
   simulate: () => import("./commands/simulate/index.ts"),

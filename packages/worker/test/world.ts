@@ -11,6 +11,7 @@ import {
 } from "@agarose/core";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { startBuckets, type BucketServer } from "./bucket-server.ts";
+import { startNodePops } from "./node-pops.ts";
 import { putObject, REGIONS, type PutOptions } from "./objects.ts";
 
 export { randomBytes, REGIONS } from "./objects.ts";
@@ -79,12 +80,16 @@ export async function startWorld(
     url: `http://public.invalid/${name}`,
     popUrl: `${buckets.url}/${name}`,
   }));
-  const pops = await startPops({
-    pops: [{ name: POP, vars: { REGIONS: JSON.stringify(regions), ADMIN_TOKEN, MANIFEST_TTL_SECONDS: "0", ...vars } }],
-    onLog: (line) => logs.push(line),
-    inspectObjects,
-    ...(limited ? { entry: LIMITED, compatibilityFlags: ["nodejs_als"] } : {}),
-  });
+  const variables = { REGIONS: JSON.stringify(regions), ADMIN_TOKEN, MANIFEST_TTL_SECONDS: "0", ...vars };
+  const pops =
+    process.env["POP_RUNTIME"] === "node"
+      ? await startNodePops(POP, variables, (line) => logs.push(line))
+      : await startPops({
+          pops: [{ name: POP, vars: variables }],
+          onLog: (line) => logs.push(line),
+          inspectObjects,
+          ...(limited ? { entry: LIMITED, compatibilityFlags: ["nodejs_als"] } : {}),
+        });
   const { url } = pops.pops[0]!;
   return {
     buckets,

@@ -13,6 +13,9 @@ const REGION_FIELDS: Readonly<Record<keyof Region, string>> = {
   egressUsdPerGb: "The provider's price of reading a GB; fills of the cache ask cheap regions first. Default: 0.",
 };
 
+/** Names of all variables and secrets. */
+export const VARIABLE_NAMES: readonly string[] = Object.keys(VARIABLES);
+
 /** Returns the page as Markdown: one table of variables and one of secrets. */
 export function workerReference(): string {
   const all: [string, Variable][] = Object.entries(VARIABLES);

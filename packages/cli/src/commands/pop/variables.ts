@@ -1,0 +1,68 @@
+/** The variables of a PoP on this machine, from the configuration, a file and the environment. */
+import { readFile } from "node:fs/promises";
+import { AgaroseError, isRecord } from "@agarose/core";
+import { VARIABLE_NAMES } from "@agarose/worker/reference";
+import type { Config } from "../../lib/config.ts";
+
+/** Where variables come from; later ones override earlier ones. */
+export interface VariableSources {
+  readonly config: Config | undefined;
+  /** Path of a JSON object. */
+  readonly file: string | undefined;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The name on the command line, which counts most. */
+  readonly name: string | undefined;
+}
+
+/** Resolves to the variables by name. Rejects with CONFIG_INVALID for a file that is no JSON object of known names. */
+export async function readVariables(sources: VariableSources): Promise<Record<string, string>> {
+  const { config, file, environment, name } = sources;
+  const known = VARIABLE_NAMES.filter((variable) => environment[variable]);
+  return {
+    ...(config && ofConfig(config)),
+    ...(file !== undefined && (await ofFile(file))),
+    ...Object.fromEntries(known.map((variable) => [variable, environment[variable]!])),
+    ...(name !== undefined && { POP: name }),
+  };
+}
+
+/** Returns host and port of `127.0.0.1:8787`, `[::1]:8787` or `:8787`, which is every address. Throws USAGE. */
+export function parseListen(text: string): { host: string; port: number } {
+  const [, host = "", port = ""] = /^(.*):(\d{1,5})$/.exec(text) ?? [];
+  if (port === "" || Number(port) > 65_535) {
+    throw new AgaroseError("USAGE", `--listen ${text} is no address such as 127.0.0.1:8787`);
+  }
+  return { host: host.replace(/^\[(.*)\]$/, "$1") || "::", port: Number(port) };
+}
+
+function ofConfig({ regions, pops, publicKeys }: Config): Record<string, string> {
+  return {
+    REGIONS: JSON.stringify(regions.map((region) => ({ name: region.name, url: region.url }))),
+    ...(pops.length > 1 && { PEERS: JSON.stringify(pops.map((pop) => ({ name: pop.name, url: pop.url }))) }),
+    ...(publicKeys && { PUBLISHER_KEYS: JSON.stringify(publicKeys) }),
+  };
+}
+
+async function ofFile(path: string): Promise<Record<string, string>> {
+  const problem = (what: string, cause?: unknown): AgaroseError =>
+    new AgaroseError("CONFIG_INVALID", `${path} ${what}`, { path }, cause);
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    throw problem(`cannot be read: ${(error as Error).message}`, error);
+  });
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    throw problem(`is not JSON: ${(error as Error).message}`, error);
+  }
+  if (!isRecord(parsed)) throw problem("is not a JSON object of variables");
+  const unknown = Object.keys(parsed).find((variable) => !VARIABLE_NAMES.includes(variable));
+  if (unknown !== undefined) throw problem(`has ${unknown}, which is no variable of a PoP`);
+  // REGIONS and the like may be written as JSON instead of as text of JSON.
+  return Object.fromEntries(
+    Object.entries(parsed).map(([variable, value]) => [
+      variable,
+      typeof value === "string" ? value : JSON.stringify(value),
+    ]),
+  );
+}

@@ -1,0 +1,90 @@
+/** What a Durable Object keeps, in a SQLite file of its own: SQL, and one alarm. */
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+
+type SqlValue = string | number | null | ArrayBuffer;
+type Row = Record<string, SqlValue>;
+
+/** The part of Cloudflare's `SqlStorage` that the Worker uses. */
+export interface LocalSql {
+  exec<T extends Row>(query: string, ...bindings: SqlValue[]): { toArray(): T[] };
+}
+
+/**
+ * The storage of one object. A process that is killed loses no committed call: SQLite's log is in the operating
+ * system's hands by then.
+ */
+export class ObjectStorage {
+  readonly #database: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+  readonly #onAlarm: (at: number | null) => void;
+
+  /** @param onAlarm is called when the alarm is set or removed; milliseconds since 1970. */
+  constructor(path: string, onAlarm: (at: number | null) => void) {
+    this.#database = new DatabaseSync(path);
+    this.#database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+    this.#database.exec("CREATE TABLE IF NOT EXISTS _alarm (id INTEGER PRIMARY KEY, at INTEGER NOT NULL)");
+    this.#onAlarm = onAlarm;
+  }
+
+  /** Runs queries as Cloudflare's `sql.exec` does. Several statements in one query take no bindings. */
+  readonly sql: LocalSql = {
+    exec: <T extends Row>(query: string, ...bindings: SqlValue[]) => {
+      if (bindings.length === 0 && !/^\s*(select|with|pragma)\b/i.test(query)) {
+        this.#database.exec(query);
+        return { toArray: () => [] };
+      }
+      const rows = this.#statement(query).all(...bindings.map(toSqlite)) as Record<string, unknown>[];
+      return { toArray: () => rows.map((row) => fromSqlite(row) as T) };
+    },
+  };
+
+  /** Runs `task` entirely or not at all, up to its first await. */
+  atomically<T>(task: () => T): T {
+    this.#database.exec("BEGIN");
+    try {
+      const result = task();
+      this.#database.exec("COMMIT");
+      return result;
+    } catch (error) {
+      this.#database.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
+  /** When the alarm goes off, in milliseconds since 1970; null without one. */
+  getAlarm(): number | null {
+    return (this.#statement("SELECT at FROM _alarm").get() as { at: number } | undefined)?.at ?? null;
+  }
+
+  /** Sets the alarm; null removes it. */
+  setAlarm(at: number | null): void {
+    if (at === null) this.#statement("DELETE FROM _alarm").run();
+    else this.#statement("INSERT OR REPLACE INTO _alarm (id, at) VALUES (1, ?)").run(at);
+    this.#onAlarm(at);
+  }
+
+  /** Closes the file. */
+  close(): void {
+    this.#database.close();
+  }
+
+  #statement(query: string): StatementSync {
+    let statement = this.#statements.get(query);
+    if (!statement) this.#statements.set(query, (statement = this.#database.prepare(query)));
+    return statement;
+  }
+}
+
+function toSqlite(value: SqlValue): SQLInputValue {
+  return value instanceof ArrayBuffer ? new Uint8Array(value) : value;
+}
+
+/** Cloudflare gives blobs as buffers. */
+function fromSqlite(row: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [
+      name,
+      value instanceof Uint8Array ? value.buffer.slice(value.byteOffset, value.byteOffset + value.byteLength) : value,
+    ]),
+  );
+}

@@ -1,0 +1,144 @@
+/** One PoP in this process: the Worker's application and objects, a server, and the timer of the periods. */
+import "./platform/module-hooks.ts";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { getRequestListener } from "@hono/node-server";
+import { setClientAddress } from "./client-address.ts";
+import { DiskValues } from "./platform/disk-values.ts";
+import { FixedLengthStream } from "./platform/fixed-length-stream.ts";
+import { LocalObjects, type ObjectClass } from "./platform/local-objects.ts";
+
+/** What to start. */
+export interface PopOptions {
+  /** The variables and secrets of the Worker (docs/reference/worker-config.md). */
+  readonly variables: Readonly<Record<string, string>>;
+  /** The folder of chunk cache and state. One process at a time may use it. */
+  readonly folder: string;
+  /** Default: 127.0.0.1. */
+  readonly host?: string;
+  /** Default: a free port. */
+  readonly port?: number;
+  /** Whether clients come through a proxy that appends to `X-Forwarded-For`. Default: false. */
+  readonly behindProxy?: boolean;
+  /** Milliseconds from the start of one period to the next; 0: only `runPeriod` runs them. Default: a minute. */
+  readonly periodMs?: number;
+}
+
+/** A running PoP. */
+export interface Pop {
+  readonly url: string;
+  /** Bytes of the chunk cache on disk. */
+  readonly cacheBytes: number;
+  /** Runs a period now. Rejects as the period does. */
+  runPeriod(): Promise<void>;
+  /** Ends answers and counts under way, for at most `graceMs` (default 10 s), and closes all files. */
+  close(graceMs?: number): Promise<void>;
+}
+
+/** The Worker, in the part that is used here. Its types are those of Cloudflare's runtime. */
+interface WorkerModule {
+  readonly default: {
+    fetch(request: Request, env: object, context: object): Response | Promise<Response>;
+    scheduled(event: object, env: object, context: object): Promise<void>;
+  };
+  readonly RequestMonitor: ObjectClass;
+  readonly PopState: ObjectClass;
+  readonly PeerState: ObjectClass;
+}
+
+const PERIOD_MS = 60_000;
+const GRACE_MS = 10_000;
+/** The ledger bounds chunks by CACHE_BYTES; the rest is the configuration, and chunks of a fill that was cut off. */
+const SLACK_BYTES = 64 * 2 ** 20;
+const CACHE_BYTES_DEFAULT = 1e9;
+
+/**
+ * Starts a PoP. A wrong variable is answered on every route, as at Cloudflare. Rejects where the folder or the port
+ * cannot be used.
+ */
+export async function startPop(options: PopOptions): Promise<Pop> {
+  const { variables, folder, host = "127.0.0.1", port = 0, behindProxy = false, periodMs = PERIOD_MS } = options;
+  Object.assign(globalThis, { FixedLengthStream });
+  const worker = (await import("@agarose/worker" as string)) as WorkerModule;
+  const values = await DiskValues.open(
+    join(folder, "chunks"),
+    Number(variables["CACHE_BYTES"] || CACHE_BYTES_DEFAULT) + SLACK_BYTES,
+  );
+  const pending = new Set<Promise<unknown>>();
+  const waitUntil = (promise: Promise<unknown>): void => {
+    const settled = promise.catch(() => {}).finally(() => pending.delete(settled));
+    pending.add(settled);
+  };
+  const context = { waitUntil, passThroughOnException() {} };
+  const objects = (name: "RequestMonitor" | "PopState" | "PeerState"): LocalObjects =>
+    new LocalObjects({
+      folder: join(folder, "state", name),
+      objectClass: worker[name],
+      env: () => env,
+      waitUntil,
+      onError: (error) =>
+        console.error(JSON.stringify({ level: "error", message: `alarm of ${name}: ${String(error)}` })),
+    });
+  const namespaces = [objects("RequestMonitor"), objects("PopState"), objects("PeerState")] as const;
+  const env = {
+    ...variables,
+    CHUNKS: values,
+    REQUEST_MONITOR: namespaces[0],
+    POP_STATE: namespaces[1],
+    PEER_STATE: namespaces[2],
+  };
+  const listener = getRequestListener((request) => worker.default.fetch(request, env, context), {
+    overrideGlobalObjects: false,
+  });
+  const server = createServer((request, response) => {
+    setClientAddress(request, behindProxy);
+    void listener(request, response);
+  });
+  const runPeriod = (): Promise<void> => worker.default.scheduled({}, env, context);
+  try {
+    await listen(server, host, port);
+    for (const namespace of namespaces) namespace.wake();
+  } catch (error) {
+    for (const namespace of namespaces) namespace.close();
+    throw error;
+  }
+  // A period that fails has logged why, and the next one tries again.
+  const timer = periodMs > 0 ? setInterval(() => void runPeriod().catch(() => {}), periodMs) : undefined;
+  const { port: actual } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${actual}`,
+    get cacheBytes() {
+      return values.bytes;
+    },
+    runPeriod,
+    async close(graceMs = GRACE_MS) {
+      clearInterval(timer);
+      await closeServer(server, graceMs);
+      await Promise.race([Promise.all(pending), sleep(graceMs)]);
+      for (const namespace of namespaces) namespace.close();
+    },
+  };
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+async function closeServer(server: Server, graceMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  await Promise.race([closed, sleep(graceMs)]);
+  server.closeAllConnections();
+  await closed;
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+}

@@ -1,0 +1,54 @@
+/** Starts a PoP on Node in a process of its own, which a test may kill. */
+import { fork, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { PopOptions } from "../src/index.ts";
+
+const PROGRAM = fileURLToPath(new URL("pop-process.ts", import.meta.url));
+
+/** A PoP in a process. */
+export interface PopProcess {
+  readonly url: string;
+  readonly process: ChildProcess;
+  runPeriod(): Promise<void>;
+  /** Ends the process by SIGKILL. */
+  kill(): Promise<void>;
+}
+
+/** Resolves when the PoP listens. Log lines go to `onLog`. */
+export async function startPopProcess(options: PopOptions, onLog: (line: string) => void): Promise<PopProcess> {
+  const child = fork(PROGRAM, { silent: true, env: { ...process.env, NODE_OPTIONS: "" } });
+  for (const stream of [child.stdout!, child.stderr!]) {
+    stream.setEncoding("utf8").on("data", (text: string) => text.split("\n").filter(Boolean).forEach(onLog));
+  }
+  child.send(options);
+  const [{ url }] = (await Promise.race([
+    once(child, "message"),
+    once(child, "exit").then(([code]) => Promise.reject(new Error(`the PoP ended with ${code}`))),
+  ])) as [{ url: string }];
+  let periods = 0;
+  return {
+    url,
+    process: child,
+    async runPeriod() {
+      const id = ++periods;
+      child.send(id);
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const onMessage = (answer: { id: number; error?: string }): void => {
+        if (answer.id !== id) return;
+        child.off("message", onMessage);
+        if (answer.error === undefined) resolve();
+        else reject(new Error(answer.error));
+      };
+      child.on("message", onMessage);
+      child.once("exit", () => reject(new Error("the PoP has ended")));
+      await promise;
+    },
+    async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, "exit");
+      child.kill("SIGKILL");
+      await exited;
+    },
+  };
+}
