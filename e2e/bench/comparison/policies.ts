@@ -22,6 +22,8 @@ type SystemSpec = Scenario["systems"][number];
 
 const SCENARIO = fileURLToPath(import.meta.resolve("@agarose/solver/scenarios/three-pops.json"));
 const BASELINE = "agar alone";
+/** The system of the scenario that PoPs are without settings. */
+const DEFAULTS = "all five";
 const PROBE_PERIODS = 5;
 
 /** What the reads of one system took. */
@@ -155,8 +157,9 @@ async function runForReal(
   }
 }
 
-/** The simulator's system as variables of the real PoPs. */
-function popVariables({ policy, read, joint }: SystemSpec): Record<string, string> {
+/** The simulator's system as variables of the real PoPs. The last system is what PoPs do without any of them. */
+function popVariables({ name, policy, read, joint }: SystemSpec): Record<string, string> {
+  if (name === DEFAULTS) return {};
   const variables = {
     POLICY: policy === "backend" ? "off" : policy,
     DELTA: read.delta,
@@ -216,7 +219,8 @@ function describe(
       `${Math.round(scenario.periodSeconds * scenario.requests.perSecond * scenario.pops.length)} reads. *Real* is the service worker in Chromium, PoPs in workerd and ` +
       "buckets behind emulated links, one world per system, all at the same time; regions have been probed for " +
       `${PROBE_PERIODS} periods, and cold caches count. *Simulated* is the same trace through ` +
-      `\`agarose simulate\`'s model, ${scenario.runs} times: the median, and for the 99th percentile the range too. Changes are against *${baseline.system.name}*.`,
+      `\`agarose simulate\`'s model, ${scenario.runs} times: the median, and for the 99th percentile the range too. Changes are against *${baseline.system.name}*. ` +
+      `*${DEFAULTS}* is what PoPs do without settings.`,
     table(
       [
         "system",

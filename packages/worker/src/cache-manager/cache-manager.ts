@@ -9,7 +9,7 @@ import type { RegionEstimate } from "../region-manager/region-latency.ts";
 import { probeRegions, SIZED_EVERY, sizedTargets } from "../region-manager/region-probes.ts";
 import type { LedgerEntry, PeriodReport } from "../state/ledger.ts";
 import type { PopSnapshot } from "../state/pop-state.ts";
-import { CacheWriter, type WriteCounts } from "./cache-writer.ts";
+import { CacheWriter, noWrites, type WriteCounts } from "./cache-writer.ts";
 import type { PeriodContext } from "./period-context.ts";
 import { planPeriod, type PeriodPlan } from "./period-plan.ts";
 import type { Savings } from "./planner/savings.ts";
@@ -42,7 +42,7 @@ class Period {
   #regions: readonly RegionEstimate[];
   #epoch: number;
   #candidateCount = 0;
-  #counts: WriteCounts = { written: 0, evicted: 0, reconstructed: 0, left: 0 };
+  #counts: WriteCounts = noWrites();
   #waiting = 0;
   #savings: Savings | undefined;
 

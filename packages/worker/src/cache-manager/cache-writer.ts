@@ -32,8 +32,16 @@ export interface WriteCounts {
   written: number;
   evicted: number;
   reconstructed: number;
+  /** Bytes that fills have fetched, and those of them, or computed from them, that they have written. */
+  fetchedBytes: number;
+  filledBytes: number;
   /** Not done, for lack of time or budget or because of an error. */
   left: number;
+}
+
+/** Returns the counts before anything is done. */
+export function noWrites(): WriteCounts {
+  return { written: 0, evicted: 0, reconstructed: 0, fetchedBytes: 0, filledBytes: 0, left: 0 };
 }
 
 const KV_DEADLINE_MS = 10_000;
@@ -46,7 +54,7 @@ const OPERATIONS_RESERVED = 20;
 
 /** Writes one change. */
 export class CacheWriter {
-  readonly counts: WriteCounts = { written: 0, evicted: 0, reconstructed: 0, left: 0 };
+  readonly counts: WriteCounts = noWrites();
   readonly #context: PeriodContext;
   readonly #options: CacheWriterOptions;
   #kvFailed = false;
@@ -178,11 +186,15 @@ export class CacheWriter {
         codec,
       });
       this.counts.reconstructed += filled.reconstructed;
+      this.counts.fetchedBytes += filled.fetchedBytes;
       if (filled.unchanged) return true;
       this.#context.budget.spend();
       writeBudget.spend({ writes: 1 });
       const isWritten = await this.#kv(() => cache.write(entry.version, stripe, filled.chunks, cacheContext));
-      if (isWritten) this.counts.written++;
+      if (isWritten) {
+        this.counts.written++;
+        this.counts.filledBytes += filled.filledBytes;
+      }
       return isWritten;
     } catch (error) {
       this.#options.onError(error);

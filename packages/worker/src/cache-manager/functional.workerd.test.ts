@@ -13,7 +13,14 @@ beforeEach(async () => {
   await world.put("page", content);
   await readObject(world, "page");
   await world.pops.cron(POP);
-  expect((await world.status()).lastPeriod).toMatchObject({ errors: [], written: 4, reconstructed: 0 });
+  expect((await world.status()).lastPeriod).toMatchObject({
+    errors: [],
+    written: 4,
+    reconstructed: 0,
+    // k = 4 chunks of each stripe, for two rows.
+    fetchedBytes: content.length,
+    filledBytes: content.length / 2,
+  });
 });
 afterEach(() => world.close());
 

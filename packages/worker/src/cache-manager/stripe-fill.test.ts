@@ -81,6 +81,14 @@ test("functional chunks are computed from the nearest k regions", async () => {
   expect(asked.toSorted()).toEqual(["r2", "r3", "r4", "r5"]);
 });
 
+test("a fill counts what it fetches and what of it is new: k chunks for a functional one, one for a copy", async () => {
+  const bytes = rowOf(0).length;
+  expect(await fill([6], [])).toMatchObject({ fetchedBytes: 4 * bytes, filledBytes: bytes });
+  const one = framesOf(new Map([[1, rowOf(1)]]));
+  expect(await fill([1, 5], one)).toMatchObject({ fetchedBytes: bytes, filledBytes: bytes });
+  expect(await fill([1], one)).toMatchObject({ fetchedBytes: 0, filledBytes: 0 });
+});
+
 test("functional chunks are computed from what is cached, without a request where that is enough", async () => {
   const cached = new Map([0, 1, 2, 5].map((chunk) => [chunk, rowOf(chunk)]));
   const { chunks } = await fill([6, 7], framesOf(cached));

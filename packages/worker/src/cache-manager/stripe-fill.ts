@@ -42,6 +42,10 @@ export interface StripeFill {
   readonly unchanged: boolean;
   /** Chunks that a region stores but did not deliver. */
   readonly reconstructed: number;
+  /** Bytes that regions and peers delivered for it. */
+  readonly fetchedBytes: number;
+  /** Bytes of `chunks` that the cache does not have yet. */
+  readonly filledBytes: number;
 }
 
 const CHUNK_TIMEOUT_MS = 15_000;
@@ -53,7 +57,8 @@ export async function fillStripe(options: StripeFillOptions): Promise<StripeFill
   const atHand = new Map<number, Uint8Array>();
   for (const { chunk, payload } of stored) if (await isChunk(options, chunk, payload)) atHand.set(chunk, payload);
   const found = new Map([...atHand].filter(([chunk]) => wanted.includes(chunk)));
-  const sources = fillSources(options);
+  let fetchedBytes = 0;
+  const sources = fillSources(options).map((source) => counting(source, (bytes) => (fetchedBytes += bytes)));
   await Promise.all(
     wanted.map(async (chunk) => {
       if (found.has(chunk)) return;
@@ -66,7 +71,28 @@ export async function fillStripe(options: StripeFillOptions): Promise<StripeFill
   for (const [chunk, bytes] of await reconstruct(options, sources, known, missing)) found.set(chunk, bytes);
   const unchanged = stored.length === wanted.length && stored.every((frame) => holds(found.get(frame.chunk), frame));
   const reconstructed = missing.filter((chunk) => !isFunctional(options.manifest, chunk)).length;
-  return { chunks: found, unchanged, reconstructed };
+  const isNew = ([chunk, bytes]: [number, Uint8Array]): boolean =>
+    !stored.some((frame) => frame.chunk === chunk && holds(bytes, frame));
+  const filledBytes = [...found].filter(isNew).reduce((sum, [, bytes]) => sum + bytes.length, 0);
+  return { chunks: found, unchanged, reconstructed, fetchedBytes, filledBytes };
+}
+
+/** Returns a source that says how many bytes each request has brought. */
+function counting(source: ChunkSource, onBytes: (bytes: number) => void): ChunkSource {
+  return {
+    id: source.id,
+    kind: source.kind,
+    latency: source.latency,
+    get progress() {
+      return source.progress ?? 0;
+    },
+    has: (stripe, chunk) => source.has(stripe, chunk),
+    async fetch(request) {
+      const bytes = await source.fetch(request);
+      onBytes(bytes.length);
+      return bytes;
+    },
+  };
 }
 
 function holds(bytes: Uint8Array | undefined, { payload }: Frame): boolean {

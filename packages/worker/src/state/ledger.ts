@@ -30,6 +30,9 @@ export interface PeriodReport {
   readonly evicted: number;
   /** Chunks rebuilt from others because their region did not deliver them. */
   readonly reconstructed: number;
+  /** Bytes that fills have fetched, and new bytes in the cache. Absent in reports of an older version. */
+  readonly fetchedBytes?: number;
+  readonly filledBytes?: number;
   /** Work left for the next period, in stripes. */
   readonly left: number;
   /** Work that waits for money, in stripes. */

@@ -174,6 +174,14 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
       [{ change: "left" }, lastPeriod.left],
       [{ change: "waiting" }, lastPeriod.waiting],
     ]);
+    text.gauge(
+      "agarose_period_fill_bytes",
+      "What the last period fetched for the cache, and what it filled with that.",
+      [
+        [{ bytes: "fetched" }, lastPeriod.fetchedBytes ?? 0],
+        [{ bytes: "filled" }, lastPeriod.filledBytes ?? 0],
+      ],
+    );
   }
   return new Response(text.toString(), { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } });
 }
