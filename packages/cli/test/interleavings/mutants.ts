@@ -100,17 +100,6 @@ export const MUTANTS: readonly Mutant[] = [
       [COMMIT, "if (copies) throw replacedMeanwhile(key);", ""],
     ],
   },
-  {
-    name: "repair spreads what a minority holds without a generation of its own",
-    edits: [
-      ["commands/repair/repair-object.ts", "!isCommitted || isWhole", "false"],
-      ["commands/repair/repair-object.ts", "if (copied > 0 || !isCommitted) return copied;", ""],
-    ],
-  },
-  {
-    name: "a put undoes what a majority may hold",
-    edits: [[COMMIT, "const isOpen = written + silent.length >= needed;", "const isOpen = false;"]],
-  },
 ];
 
 const DIST = fileURLToPath(new URL("../../dist", import.meta.url));

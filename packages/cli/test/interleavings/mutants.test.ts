@@ -1,0 +1,33 @@
+/** The simulator finds the mistakes that an audit found in the code before format 2. */
+import { expect, test } from "vitest";
+import { loadEngines } from "./engines.ts";
+import { cleanedUnderReader, killedAndRepeated } from "./families.ts";
+import { MUTANTS, withMutant } from "./mutants.ts";
+import { scheduleOf } from "./schedule.ts";
+import { search } from "./search.ts";
+import { simulate } from "./simulation.ts";
+
+/** A seed gives the same schedules on every machine, so a slow one needs longer, and finds the same. */
+const SCHEDULES_MAX = 200;
+const FAMILIES: Record<string, typeof scheduleOf> = {
+  "put says unchanged after a look at one region": killedAndRepeated,
+  "gc deletes by the age of chunks, and lists before it looks": cleanedUnderReader,
+};
+
+test.each(MUTANTS)("a broken promise is found when $name", async (mutant) => {
+  const family = FAMILIES[mutant.name] ?? scheduleOf;
+  const result = await withMutant(mutant, (engines) =>
+    search({ engines, firstSeed: 0, schedules: SCHEDULES_MAX, scheduleOf: family }),
+  );
+  expect(result.failure, result.text).toBeDefined();
+  const { violation, trace } = result.failure!;
+  console.log(`${mutant.name}: ${violation} (schedule ${result.schedules}, ${result.ms} ms)`);
+  expect(trace.length).toBeGreaterThan(0);
+});
+
+test.each(Object.entries(FAMILIES))("the present engines keep every promise where: %s", async (_, family) => {
+  const engines = await loadEngines();
+  for (let seed = 0; seed < 20; seed++) {
+    expect(await simulate(family(seed), engines)).toMatchObject({ violation: undefined });
+  }
+});
