@@ -4,8 +4,10 @@
  */
 import type { ErrorCode, ReadKind, RequestRecord } from "@agarose/core";
 
+/** Name of the `BroadcastChannel` that carries the events. */
 export const CHANNEL = "agarose";
 
+/** One step of a read; `type` says which, and `read` names the read. */
 export type ReadEvent = ReadStartEvent | PlanEvent | RequestEvent | ReadEndEvent;
 
 /** A read began. */
@@ -72,6 +74,7 @@ export interface ReadEndEvent {
   readonly error: ErrorCode | undefined;
 }
 
+/** Whether a message of the channel is an event of a read: it has a known `type` and a `read`. */
 export function isReadEvent(data: unknown): data is ReadEvent {
   const { type, read } = (data ?? {}) as { type?: unknown; read?: unknown };
   return typeof read === "string" && ["read-start", "plan", "request", "read-end"].includes(String(type));

@@ -3,6 +3,7 @@
  */
 import type { PlanEvent, ReadEndEvent, ReadEvent, ReadStartEvent, RequestEvent } from "./read-events.ts";
 
+/** What is known of one read so far. `end` is missing until the read ends. */
 export interface ReadSummary {
   readonly start: ReadStartEvent;
   /** The last one, where an object changed in between. */
@@ -23,6 +24,7 @@ export function summarized(summary: ReadSummary | undefined, event: ReadEvent): 
   return { ...summary, requests };
 }
 
+/** Sums over the requests of one read that have ended. */
 export interface ReadTotals {
   /** Bytes of the chunks that arrived, used or not. */
   readonly fetchedBytes: number;

@@ -11,6 +11,7 @@ import { toResponse } from "../common/http-response.ts";
 import { ObjectClient } from "../client/object-client.ts";
 import { resumedResponse } from "./resumed-response.ts";
 
+/** Options of `fetchObject`. Without any, it reads the whole object. */
 export interface FetchObjectOptions {
   /** Bytes [start, end) of the object; to its end without `end`, its last `-start` bytes for a negative start. */
   readonly range?: { readonly start: number; readonly end?: number };

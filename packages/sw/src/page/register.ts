@@ -9,6 +9,7 @@ import { openConnections } from "./preconnect.ts";
 import { keepAwake } from "./keep-awake.ts";
 import { checkWorkerFile } from "./worker-file.ts";
 
+/** Options of `register`. Without any, it registers a drop-in file for the folder that holds it. */
 export interface RegisterOptions {
   /** `module` for a worker of one's own that is one. Default `classic`, which the drop-in files are. */
   readonly type?: WorkerType;
@@ -37,6 +38,7 @@ const DROP_IN = /\/agarose-sw(\.offline|\.dev)?\.js$/;
 /** Those that have a store. */
 const WITH_STORE = /\.(offline|dev)\.js$/;
 
+/** The worker that `register` takes without a URL: the drop-in file and its configuration, at the root of the site. */
 export const WORKER_URL_DEFAULT = "/agarose-sw.js?config=/agarose.json";
 
 /**
