@@ -13,7 +13,9 @@ import { describeLoad } from "./lib/machine.ts";
 import { policies } from "./comparison/policies.ts";
 import { popMemory } from "./pop/pop-memory.ts";
 import { popThroughput } from "./pop/pop-throughput.ts";
+import { bulk } from "./s3/bulk.ts";
 import { putGet } from "./s3/put-get.ts";
+import { signingCost } from "./reads/signing-cost.ts";
 import { readCost } from "./reads/read-cost.ts";
 import { readOverhead } from "./reads/read-overhead.ts";
 import { readStreaming } from "./reads/read-streaming.ts";
@@ -22,7 +24,9 @@ const BENCHES: readonly Bench[] = [
   readOverhead,
   readStreaming,
   readCost,
+  signingCost,
   putGet,
+  bulk,
   popThroughput,
   popMemory,
   ...comparisons,
