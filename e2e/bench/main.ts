@@ -11,6 +11,7 @@ import { comparisons } from "./comparison/comparison.ts";
 import { longRead } from "./reads/long-read.ts";
 import { describeLoad } from "./lib/machine.ts";
 import { policies } from "./comparison/policies.ts";
+import { pages } from "./pages/pages.ts";
 import { popMemory } from "./pop/pop-memory.ts";
 import { popThroughput } from "./pop/pop-throughput.ts";
 import { bulk } from "./s3/bulk.ts";
@@ -32,6 +33,7 @@ const BENCHES: readonly Bench[] = [
   ...comparisons,
   policies,
   longRead,
+  pages,
 ];
 
 const { values, positionals } = parseArgs({

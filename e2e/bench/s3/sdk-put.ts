@@ -8,13 +8,13 @@ export async function putWhole(
   name: string,
   files: readonly { readonly key: string; readonly file: string }[],
 ): Promise<void> {
-  const { regions, aws } = JSON.parse(await readFile(config, "utf8")) as {
+  const { regions, credentials: own } = JSON.parse(await readFile(config, "utf8")) as {
     regions: { name: string; endpoint: string; bucket: string }[];
-    aws: { credentialsFile: string };
+    credentials: { credentialsFile: string };
   };
   const { endpoint, bucket } = regions.find((region) => region.name === name)!;
   const [, accessKeyId = "", secretAccessKey = ""] =
-    /aws_access_key_id = (.*)\naws_secret_access_key = (.*)\n/.exec(await readFile(aws.credentialsFile, "utf8")) ?? [];
+    /aws_access_key_id = (.*)\naws_secret_access_key = (.*)\n/.exec(await readFile(own.credentialsFile, "utf8")) ?? [];
   // The SDK is the command line's dependency; loaded from there, it is the same one.
   const { PutObjectCommand, S3Client } = createRequire(import.meta.resolve("agarose"))(
     "@aws-sdk/client-s3",

@@ -6,6 +6,7 @@ import {
   readKind,
   RegionSource,
   serverTiming,
+  stripeShape,
   systemSha256,
   type ByteRange,
   type Manifest,
@@ -21,7 +22,6 @@ import { latencyOf, recoveredChunks, shardBytes } from "../region-manager/region
 import type { Configuration } from "../state/configuration.ts";
 import { EdgeSource } from "./edge-source.ts";
 import type { Invocation } from "./invocation.ts";
-import type { MemoryLease } from "./limits/memory-budget.ts";
 import { keepAlive, pacedBody } from "./limits/paced-body.ts";
 import { costOf, readCost, withinReach, type ReadCost } from "./limits/subrequest-budget.ts";
 
@@ -59,7 +59,7 @@ export async function readObject(
   const { status, headers, range } = withinReach(wanted, manifest, placed.cost, settings.subrequestsMax);
   const bytes = STRIPE_MEMORY * Math.min(manifest.stripeBytes, manifest.bytes);
   const lease = await memory.acquire({ version: manifest.version, bytes, client }, signal);
-  const opening = open(invocation, manifest, placed, range!, lease, signal);
+  const opening = open(invocation, manifest, placed, { range: range!, units: () => lease.units(), signal });
   const read = await keepAlive(lease, clock, opening).catch((error: unknown) => {
     lease.release();
     throw error;
@@ -93,6 +93,26 @@ export async function readObject(
   });
 }
 
+/**
+ * Resolves to the data shards of an object of one stripe, as its reader would decode them. Rejects as `openRead` does.
+ * For objects so small that they need no memory lease. It hedges, but starts with k requests: others of its batch wait
+ * for the connections.
+ */
+export async function readDataShards(
+  invocation: Invocation,
+  manifest: Manifest,
+  signal: AbortSignal,
+): Promise<Uint8Array[]> {
+  const placed = await locate(invocation, manifest);
+  const range = { start: 0, end: manifest.bytes };
+  const read = await open(invocation, manifest, placed, { range, units: () => 1, delta: 0, signal });
+  invocation.isolate.traffic.opened(read.report);
+  const { shardBytes } = stripeShape(manifest, 0);
+  const padded = new Uint8Array(manifest.k * shardBytes);
+  padded.set(new Uint8Array(await new Response(read.body as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer()));
+  return Array.from({ length: manifest.k }, (_, i) => padded.subarray(i * shardBytes, (i + 1) * shardBytes));
+}
+
 /** Where the chunks of an object are. */
 interface Located {
   readonly configuration: Configuration;
@@ -116,9 +136,12 @@ async function open(
   invocation: Invocation,
   manifest: Manifest,
   { configuration, cached, peers, cost }: Located,
-  range: ByteRange,
-  lease: MemoryLease,
-  signal: AbortSignal,
+  {
+    range,
+    units,
+    delta,
+    signal,
+  }: { readonly range: ByteRange; readonly units: () => number; readonly delta?: number; readonly signal: AbortSignal },
 ): Promise<ObjectRead> {
   const { settings, cache, clock, codec, coalescing, breakers, traffic } = invocation.isolate;
   const { version } = manifest;
@@ -148,8 +171,8 @@ async function open(
     clock,
     sha256: systemSha256,
     random: Math.random,
-    delta: settings.delta,
-    windowBytes: () => Math.min(WINDOW_BYTES, Math.min(WINDOW_STRIPES, lease.units()) * manifest.stripeBytes),
+    delta: delta ?? settings.delta,
+    windowBytes: () => Math.min(WINDOW_BYTES, Math.min(WINDOW_STRIPES, units()) * manifest.stripeBytes),
     signal,
     share: (stripe, read, ofStripe) => {
       // A read that leads some stripes and follows at others repeats its GETs each time, so it must be able to pay for

@@ -1,13 +1,22 @@
 /**
  * The plan of one key, and `GET /v1/plans?key=&key=`: the plans of several objects in one answer, for a page that knows
  * what it will need. Each readable key gets a plan frame, whose stripe field is the key's place in the request, as soon
- * as its plan is known; then comes the end frame. The route reads nothing from the chunk cache, and it counts no
- * requests.
+ * as its plan is known; then comes the end frame. Without `bodies=1` the route reads nothing from the chunk cache, and
+ * it counts no requests. With it, small objects follow their plans, from the cache or from the buckets.
  */
-import { AgaroseError, BUNDLE_CONTENT_TYPE, encodeFrame, parseKey, toAgaroseError } from "@agarose/core";
+import {
+  AgaroseError,
+  BUNDLE_CONTENT_TYPE,
+  encodeFrame,
+  parseKey,
+  stripeCount,
+  toAgaroseError,
+  type Manifest,
+} from "@agarose/core";
 import type { Context } from "hono";
 import type { Invocation } from "../../read/invocation.ts";
 import { pacedBody } from "../../read/limits/paced-body.ts";
+import { readDataShards } from "../../read/object-read.ts";
 import { planOf, type ServedPlan } from "../../read/plan.ts";
 import { invocationOf, checkReader, type AppEnv } from "../http.ts";
 import { telemetryToken } from "./telemetry.ts";
@@ -22,8 +31,10 @@ const KEYS_AT_ONCE = 6;
 const MISSES_MAX = 10;
 /** The manifest of a larger plan comes with the read of its key. */
 const PLAN_BYTES_MAX = 64 * 1024;
-/** Plans of one batch together. */
+/** Plans and bodies of one batch together. */
 const BATCH_BYTES_MAX = 2 * 1024 * 1024;
+/** A larger object gains less from the saved request than it costs the others of its batch to wait for it. */
+const BODY_BYTES_MAX = 128 * 1024;
 const EMPTY = new Uint8Array(0);
 
 /**
@@ -46,7 +57,8 @@ export async function planFor(
 
 /** Answers with a bundle of plans. Throws REQUEST_INVALID or KEY_INVALID. */
 export function plans(c: Context<AppEnv>): Response {
-  const keys = new URL(c.req.url).searchParams.getAll("key");
+  const { searchParams } = new URL(c.req.url);
+  const keys = searchParams.getAll("key");
   if (keys.length === 0 || keys.length > KEYS_MAX) {
     throw new AgaroseError("REQUEST_INVALID", `${keys.length} keys: give ?key=… 1 to ${KEYS_MAX} times`, {
       keys: keys.length,
@@ -58,47 +70,106 @@ export function plans(c: Context<AppEnv>): Response {
   const headers = { "content-type": BUNDLE_CONTENT_TYPE, "cache-control": "no-store" };
   if (c.req.raw.method === "HEAD") return new Response(null, { headers });
   const invocation = invocationOf(c);
-  const next = planFrames(keys, (key) => planFor(c, invocation, key));
   const { signal } = c.req.raw;
+  const body =
+    searchParams.get("bodies") === "1"
+      ? (key: string, manifest: Manifest) => {
+          invocation.count(key);
+          return readDataShards(invocation, manifest, signal);
+        }
+      : undefined;
+  const next = planFrames(keys, (key) => planFor(c, invocation, key), body);
   return new Response(pacedBody({ next, lease: undefined, signal, clock: invocation.isolate.clock }), { headers });
 }
 
-/** Returns a function for the frames of a batch, each made when the client is ready for it; then the end frame. */
+/** What a key adds to the batch. */
+interface KeyFrames {
+  readonly index: number;
+  readonly frames: readonly Uint8Array[];
+  /** What is still to come for the key. */
+  readonly rest?: Promise<KeyFrames> | undefined;
+}
+
+/**
+ * Returns a function for the frames of a batch, each made when the client is ready for it; then the end frame.
+ *
+ * @param body reads the data shards of a small object; undefined for plans alone.
+ */
 function planFrames(
   keys: readonly string[],
   plan: (key: string) => Promise<ServedPlan>,
+  body: ((key: string, manifest: Manifest) => Promise<Uint8Array[]>) | undefined,
 ): () => Promise<Uint8Array | undefined> {
   const waiting = [...keys.entries()];
-  const inFlight = new Map<number, Promise<{ index: number; frame: Uint8Array | undefined }>>();
+  const inFlight = new Map<number, Promise<KeyFrames>>();
+  let looking = 0;
+  const ready: Uint8Array[] = [];
   let bytesLeft = BATCH_BYTES_MAX;
   const absent: string[] = [];
   let hasEnded = false;
-  const frameOf = async (index: number, key: string): Promise<{ index: number; frame: Uint8Array | undefined }> => {
+  const framesOf = async (index: number, key: string): Promise<KeyFrames> => {
     try {
-      const text = new TextEncoder().encode(JSON.stringify((await plan(key)).plan));
-      return { index, frame: text.length <= PLAN_BYTES_MAX ? encodeFrame("plan", index, 0, text) : undefined };
+      const { plan: planned, manifest } = await plan(key);
+      const isSent = body !== undefined && hasSmallBody(manifest) && manifest.bytes <= bytesLeft;
+      if (isSent) bytesLeft -= manifest.bytes;
+      const chunks = Array.from({ length: isSent ? manifest.k : 0 }, (_, chunk) => chunk);
+      const text = encode(isSent ? { ...planned, cached: chunks, delta: 0 } : planned);
+      const frame = encodeFrame("plan", index, chunks.length, text);
+      // A plan without its body is asked for once more, so its size must not keep it from coming with one.
+      if (frame.length > bytesLeft || (text.length > PLAN_BYTES_MAX && !isSent)) return { index, frames: [] };
+      bytesLeft -= frame.length;
+      return { index, frames: [frame], rest: isSent ? bodyOf(index, key, manifest, body) : undefined };
     } catch (error) {
       // A read of the key reports its error, which must not keep the other keys from their plans.
       if (toAgaroseError(error).code === "OBJECT_NOT_FOUND") absent.push(key);
-      return { index, frame: undefined };
+      return { index, frames: [] };
     }
   };
   return async () => {
     for (;;) {
-      while (inFlight.size < KEYS_AT_ONCE && waiting.length > 0 && absent.length < MISSES_MAX) {
+      if (ready.length > 0) return ready.shift();
+      while (looking < KEYS_AT_ONCE && waiting.length > 0 && absent.length < MISSES_MAX) {
         const [index, key] = waiting.shift()!;
-        inFlight.set(index, frameOf(index, key));
+        looking++;
+        inFlight.set(
+          index,
+          framesOf(index, key).finally(() => looking--),
+        );
       }
       if (hasEnded) return undefined;
       if (inFlight.size === 0) {
         hasEnded = true;
         return encodeFrame("end", 0, 0, EMPTY);
       }
-      const { index, frame } = await Promise.race(inFlight.values());
+      const { index, frames, rest } = await Promise.race(inFlight.values());
       inFlight.delete(index);
-      if (!frame || frame.length > bytesLeft) continue;
-      bytesLeft -= frame.length;
-      return frame;
+      if (rest) inFlight.set(index, rest);
+      ready.push(...frames);
     }
   };
+}
+
+/** Whether an object may follow its plan: one stripe in chunks, short enough. */
+function hasSmallBody(manifest: Manifest): boolean {
+  return stripeCount(manifest) === 1 && manifest.inline === undefined && manifest.bytes <= BODY_BYTES_MAX;
+}
+
+/** The data shards as frames; misses when they cannot be read, so that the client asks the buckets itself. */
+async function bodyOf(
+  index: number,
+  key: string,
+  manifest: Manifest,
+  body: (key: string, manifest: Manifest) => Promise<Uint8Array[]>,
+): Promise<KeyFrames> {
+  try {
+    const shards = await body(key, manifest);
+    return { index, frames: shards.map((shard, chunk) => encodeFrame("chunk", index, chunk, shard)) };
+  } catch {
+    const chunks = Array.from({ length: manifest.k }, (_, chunk) => chunk);
+    return { index, frames: chunks.map((chunk) => encodeFrame("miss", index, chunk, EMPTY)) };
+  }
+}
+
+function encode(plan: ServedPlan["plan"]): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(plan));
 }

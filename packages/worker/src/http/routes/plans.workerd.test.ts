@@ -2,13 +2,14 @@
 import {
   acceptUnsigned,
   BUNDLE_CONTENT_TYPE,
+  chunkName,
   FrameReader,
   parsePlan,
   systemSha256,
   type Frame,
   type Plan,
 } from "@agarose/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { InvocationReport } from "../../../test/platform-limits.ts";
 import { POP, putCached, randomBytes, readBundle, startWorld, type TestWorld } from "../../../test/world.ts";
 
@@ -110,3 +111,52 @@ test("a key that is none is refused", async () => {
 function planOf(payload: Uint8Array, key: string): Promise<Plan> {
   return parsePlan(payload, { key, trust: acceptUnsigned, sha256: systemSha256 });
 }
+
+describe("with bodies", () => {
+  const askBodies = (keys: readonly string[]): Promise<Response> =>
+    fetch(`${world.url}/v1/plans?${new URLSearchParams([...keys.map((key) => ["key", key]), ["bodies", "1"]])}`);
+
+  /** What a client makes of the frames of a key: the chunks after its plan, verified by nothing here. */
+  const contentOf = (frames: readonly Frame[], index: number, bytes: number): Uint8Array => {
+    const chunks = frames.filter(({ type, stripe }) => type === "chunk" && stripe === index);
+    const sorted = chunks.toSorted((a, b) => a.chunk - b.chunk).map(({ payload }) => payload);
+    return Buffer.concat(sorted).subarray(0, bytes);
+  };
+
+  test("small objects follow their plans, uncached too, each chunk as announced, and count as requests", async () => {
+    const keys = PAGE.slice(0, 16);
+    const copies = randomBytes(18_000, 99);
+    await world.put("copies", copies, { k: 1, m: 1 });
+    await world.pops.cron(POP);
+    // Forgets those of the Cron Triggers, which come faster here than KV takes writes.
+    await limits();
+    const frames = await framesOf(await askBodies([...keys, "copies"]));
+    expect((await limits()).violations).toEqual([]);
+    for (const [i, key] of [...keys, "copies"].entries()) {
+      const plan = frames.findIndex(({ type, stripe }) => type === "plan" && stripe === i);
+      const { cached, delta, manifest } = await planOf(frames[plan]!.payload, key);
+      expect(frames[plan]!.chunk).toBe(manifest!.k);
+      expect({ cached, delta }).toEqual({ cached: Array.from({ length: manifest!.k }, (_, c) => c), delta: 0 });
+      expect(frames.findIndex(({ type, stripe }) => type === "chunk" && stripe === i)).toBeGreaterThan(plan);
+      const expected = key === "copies" ? copies : randomBytes(1_000, i + 1);
+      expect(Buffer.from(contentOf(frames, i, expected.length)).equals(expected)).toBe(true);
+    }
+    await world.pops.cron(POP);
+    const counted = (await world.status()).cache.objects.map(({ key }) => key);
+    expect(counted).toEqual(expect.arrayContaining(["copies"]));
+  });
+
+  test("large objects, and those whose regions fail, come as plans, with a miss for what was announced", async () => {
+    await world.put("large", randomBytes(200_000));
+    const lost = await world.put("lost", randomBytes(3_000, 5));
+    for (const name of world.buckets.objects.keys()) {
+      if (name.includes(chunkName("lost", lost.upload, 0).slice(0, -1))) world.buckets.objects.delete(name);
+    }
+    const frames = await framesOf(await askBodies(["large", "lost", PAGE[20]!]));
+    expect(frames.find(({ type, stripe }) => type === "plan" && stripe === 0)!.chunk).toBe(0);
+    expect(frames.filter(({ stripe }) => stripe === 0)).toHaveLength(1);
+    const misses = frames.filter(({ type, stripe }) => type === "miss" && stripe === 1);
+    expect(misses.map(({ chunk }) => chunk)).toEqual([0, 1, 2, 3]);
+    expect(frames.filter(({ type, stripe }) => type === "chunk" && stripe === 2)).toHaveLength(4);
+  });
+});
