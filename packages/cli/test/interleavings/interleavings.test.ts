@@ -6,23 +6,21 @@ import { search } from "./search.ts";
 import { simulate } from "./simulation.ts";
 
 const MS = 10_000;
+/** A slow machine runs so many, however long they take. */
+const SCHEDULES_MIN = 60;
 const SEED = Number(process.env["AGAROSE_SEED"] ?? Date.now() % 1_000_000_000);
 
 test(`random schedules keep every promise for ten seconds, from seed ${SEED}`, async () => {
   const engines = await loadEngines();
-  const result = await search({
-    engines,
-    firstSeed: SEED,
-    schedules: Number.POSITIVE_INFINITY,
-    limitMs: MS,
-    scheduleOf,
-  });
-  console.log(result.text);
-  expect(result.failure, result.text).toBeUndefined();
+  const few = { engines, firstSeed: SEED, schedules: SCHEDULES_MIN, scheduleOf };
+  const first = await search(few);
+  expect(first.failure, first.text).toBeUndefined();
   // Each kind of trouble came, and most of the work was done all the same.
-  const { events, schedules } = result;
-  expect(schedules).toBeGreaterThan(20);
-  for (const count of Object.values(events)) expect(count).toBeGreaterThan(0);
+  for (const count of Object.values(first.events)) expect(count).toBeGreaterThan(0);
+  const rest = { schedules: Number.POSITIVE_INFINITY, limitMs: MS - first.ms };
+  const result = await search({ ...few, ...rest, firstSeed: SEED + SCHEDULES_MIN });
+  console.log(first.text, result.text);
+  expect(result.failure, result.text).toBeUndefined();
 });
 
 test("a schedule runs the same way twice, event by event", async () => {
