@@ -101,7 +101,7 @@ test.each([
   expect(output[0].exports).toEqual(expect.arrayContaining(exported));
 });
 
-const CONFIG = { pops: [{ name: "p", url: "https://p.test" }] };
+const CONFIG = { pops: [{ name: "p", url: "https://p.test" }], unsigned: true };
 
 interface SourceMapText {
   readonly file: string;

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { checkWorkerFile } from "./src/page/worker-file.ts";
 import { agarose } from "./vite.ts";
 
-const CONFIG = { pops: [{ name: "p", url: "https://p.test" }] };
+const CONFIG = { pops: [{ name: "p", url: "https://p.test" }], unsigned: true };
 
 let root: string;
 

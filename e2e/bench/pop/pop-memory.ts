@@ -119,6 +119,7 @@ async function startPop({ progress }: BenchOptions): Promise<Pop> {
     });
     const inspectorPort = await freePort();
     const vars = {
+      UNSIGNED: "true",
       REGIONS: JSON.stringify(REGIONS.map((name) => ({ name, url: `${s3.url}/${name}` }))),
       CACHE_BYTES: "700000000",
       MANIFEST_TTL_SECONDS: "3600",

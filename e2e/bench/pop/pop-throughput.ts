@@ -172,7 +172,12 @@ async function startPop(): Promise<Pop> {
     closers.push(() => s3.close());
     await putObjects(folder, s3.url, credentials);
     const regions = REGIONS.map((name) => ({ name, url: `${s3.url}/${name}` }));
-    const vars = { REGIONS: JSON.stringify(regions), CACHE_BYTES: "100000000", MANIFEST_TTL_SECONDS: "3600" };
+    const vars = {
+      UNSIGNED: "true",
+      REGIONS: JSON.stringify(regions),
+      CACHE_BYTES: "100000000",
+      MANIFEST_TTL_SECONDS: "3600",
+    };
     const pops = await startPops({ pops: [{ name: POP, vars }], beside: [await bareWorker()] });
     closers.push(() => pops.dispose());
     const { origin } = await pops.miniflare.unsafeGetDirectURL("bare");

@@ -75,7 +75,7 @@ beforeAll(async () => {
   }
   for (const store of stores) store.close();
   const popRegions = config.regions.map(({ name, url }) => ({ name, url, private: true, awsRegion: "us-east-1" }));
-  const vars = { REGIONS: JSON.stringify(popRegions), ADMIN_TOKEN, MANIFEST_TTL_SECONDS: "0" };
+  const vars = { REGIONS: JSON.stringify(popRegions), ADMIN_TOKEN, UNSIGNED: "true", MANIFEST_TTL_SECONDS: "0" };
   const wrong = { ...CREDENTIALS, secretAccessKey: "wrong" };
   pops = await startPops({
     pops: [

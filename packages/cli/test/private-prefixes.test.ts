@@ -24,7 +24,8 @@ beforeAll(async () => {
   await world.put(KEY, body);
   await world.put("open.bin", body);
   const regions = world.config.regions.map(({ name, url }) => ({ name, url }));
-  const vars = { REGIONS: JSON.stringify(regions), PRIVATE_PREFIXES: '["members/"]', READ_TOKEN, SIGNING_KEY };
+  const access = { PRIVATE_PREFIXES: '["members/"]', READ_TOKEN, SIGNING_KEY };
+  const vars = { REGIONS: JSON.stringify(regions), UNSIGNED: "true", ...access };
   pops = await startPops({ pops: [{ name: "fra", vars }] });
 });
 

@@ -16,6 +16,7 @@ beforeAll(async () => {
   const regions = world.config.regions.map(({ name, url }) => ({ name, url }));
   const vars = {
     REGIONS: JSON.stringify(regions),
+    UNSIGNED: "true",
     ADMIN_TOKEN: "admin-token-of-tests",
     TELEMETRY_KEY: "telemetry-key-of-tests",
   };

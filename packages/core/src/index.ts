@@ -84,12 +84,15 @@ export {
 export { BLOCK_BYTES, hashShard } from "./format/hash-tree.ts";
 export {
   acceptUnsigned,
+  isLocal,
   keyIdOf,
   rawPublicKey,
+  trustOf,
   trustPublishers,
   type Signature,
   type SignatureCheck,
   type Signer,
+  type TrustSettings,
 } from "./format/signature.ts";
 export {
   checkSurvival,

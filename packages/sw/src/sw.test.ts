@@ -22,6 +22,7 @@ beforeEach(() => {
   scope = new FakeScope();
   const { pops, regions } = world;
   const endpoints = {
+    unsigned: true,
     pops: pops.map(({ name, url }) => ({ name, url })),
     regions: regions.map(({ name, url }) => ({ name, url })),
   };
@@ -114,7 +115,8 @@ describe("life cycle", () => {
     await scope.fire("install", { addRoutes });
     expect(routes).toEqual([]);
     installAgarose(scope, { prefix: "/ec.v1/", url: CONFIG_URL }, { alone: true });
-    configFile = () => Response.json({ prefix: "/ec.v1/", pops: [{ name: "p0", url: "https://p0.test" }] });
+    configFile = () =>
+      Response.json({ prefix: "/ec.v1/", pops: [{ name: "p0", url: "https://p0.test" }], unsigned: true });
     await scope.fire("install", { addRoutes });
     expect(routes).toEqual([
       { condition: { not: { urlPattern: { pathname: String.raw`/ec\.v1/*` } } }, source: "network" },
@@ -127,7 +129,7 @@ describe("life cycle", () => {
     for (const file of [
       () => new Response("<html>"),
       () => new Response(null, { status: 404 }),
-      () => Response.json({ prefix: "/media/", pops: [{ name: "a", url: "https://a" }] }),
+      () => Response.json({ prefix: "/media/", pops: [{ name: "a", url: "https://a" }], unsigned: true }),
     ]) {
       configFile = file;
       await expect(scope.fire("install")).rejects.toMatchObject({ code: "CONFIG_INVALID" });
@@ -183,7 +185,7 @@ describe("life cycle", () => {
     expect((await scope.request("/ec/cat.jpg"))!.status).toBe(200);
 
     const [, pop] = world.pops;
-    configFile = () => Response.json({ pops: [{ name: pop!.name, url: pop!.url }] });
+    configFile = () => Response.json({ pops: [{ name: pop!.name, url: pop!.url }], unsigned: true });
     scope = new FakeScope();
     install();
     await scope.request("/ec/cat.jpg");
@@ -256,7 +258,10 @@ describe("life cycle", () => {
 test("a configuration given in the call needs no file", async () => {
   configFile = () => expect.fail("the file was fetched");
   const [pop] = world.pops;
-  const config = parseConfig({ prefix: "/m/", pops: [{ name: pop!.name, url: pop!.url }] }, "https://app.test/");
+  const config = parseConfig(
+    { prefix: "/m/", pops: [{ name: pop!.name, url: pop!.url }], unsigned: true },
+    "https://app.test/",
+  );
   installAgarose(scope, { prefix: "/m/", config });
   expect((await scope.request("/m/cat.jpg"))!.status).toBe(200);
 });

@@ -170,7 +170,7 @@ export class FakeWorld {
 
   /** A client with all PoPs and all regions configured, unless `config` says otherwise. */
   client(config: object = {}, store?: ObjectStore): ObjectClient {
-    const endpoints = { pops: this.pops.map(named), regions: this.regions.map(named) };
+    const endpoints = { pops: this.pops.map(named), regions: this.regions.map(named), unsigned: true };
     return new ObjectClient(parseConfig({ ...endpoints, ...config }, "https://app.test/"), {
       clock: this.clock,
       fetch: this.fetch,

@@ -80,7 +80,13 @@ export async function startWorld(
     url: `http://public.invalid/${name}`,
     popUrl: `${buckets.url}/${name}`,
   }));
-  const variables = { REGIONS: JSON.stringify(regions), ADMIN_TOKEN, MANIFEST_TTL_SECONDS: "0", ...vars };
+  const variables = {
+    REGIONS: JSON.stringify(regions),
+    ADMIN_TOKEN,
+    MANIFEST_TTL_SECONDS: "0",
+    UNSIGNED: String(vars["PUBLISHER_KEYS"] === undefined),
+    ...vars,
+  };
   const pops =
     process.env["POP_RUNTIME"] === "node"
       ? await startNodePops(POP, variables, (line) => logs.push(line))

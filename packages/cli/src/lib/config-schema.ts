@@ -2,7 +2,7 @@
  * The fields of the configuration file, each with the one description from which its reference page is generated.
  */
 import * as v from "valibot";
-import { STRIPE_BYTES_DEFAULT } from "@agarose/core";
+import { isLocal, STRIPE_BYTES_DEFAULT } from "@agarose/core";
 
 const httpUrl = v.pipe(
   v.string(),
@@ -246,9 +246,17 @@ export const configSchema = v.pipe(
     publicKeys: v.optional(
       v.pipe(
         v.array(publicKey),
-        v.minLength(1, "is empty: leave it out to trust every manifest"),
+        v.minLength(1, "is empty: `agarose keys new` makes a key"),
         v.maxLength(8, "has more than 8 keys"),
-        v.description("Publishers whose manifests are trusted. Without it, every manifest is, signed or not."),
+        v.description(
+          "Publishers whose manifests are used. Required, unless `unsigned` is set or every endpoint is on this machine.",
+        ),
+      ),
+    ),
+    unsigned: v.optional(
+      v.pipe(
+        v.boolean(),
+        v.description("Whether every manifest is used, signed or not, and manifests are written unsigned."),
       ),
     ),
     signing: v.optional(
@@ -299,6 +307,15 @@ export const configSchema = v.pipe(
     const known = new Set(regions.map(({ provider }) => provider));
     return Object.keys(providers).every((provider) => known.has(provider));
   }, "has a `providers` entry that no region names as its provider"),
+  v.check(
+    ({ publicKeys, unsigned }) => !(publicKeys && unsigned),
+    "has both `publicKeys` and `unsigned`: keep one of them",
+  ),
+  v.check(
+    ({ publicKeys, unsigned, regions }) =>
+      publicKeys !== undefined || unsigned === true || regions.every(({ endpoint }) => isLocal({ url: endpoint })),
+    'has neither `publicKeys` nor `"unsigned": true`: make a key with `agarose keys new`',
+  ),
   v.check(
     ({ signing: own, publicKeys }) => !own || publicKeys !== undefined,
     "has `signing` without `publicKeys`: `agarose keys show` prints the key to add",

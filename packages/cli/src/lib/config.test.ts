@@ -6,7 +6,8 @@ import { configFields } from "./config-reference.ts";
 import { findConfig, loadConfig, parseConfig } from "./config.ts";
 
 const REGION = { name: "fra", provider: "aws", endpoint: "https://s3.example/", bucket: "chunks-fra" };
-const CONFIG = { regions: [REGION], code: { k: 4, m: 2 } };
+const CONFIG = { regions: [REGION], code: { k: 4, m: 2 }, unsigned: true };
+const KEY = `ed25519:${"A".repeat(43)}=`;
 
 function parse(json: unknown): ReturnType<typeof parseConfig> {
   return parseConfig(JSON.stringify(json), "agarose.config.json");
@@ -18,6 +19,7 @@ test("defaults are filled in", () => {
       { ...REGION, endpoint: "https://s3.example", awsRegion: "us-east-1", url: "https://s3.example/chunks-fra" },
     ],
     code: { k: 4, m: 2 },
+    unsigned: true,
     codes: [],
     auto: {},
     stripeBytes: 4 * 1024 * 1024,
@@ -30,6 +32,27 @@ test("defaults are filled in", () => {
 test("a public URL of its own is kept", () => {
   const url = "https://cdn.example/fra";
   expect(parse({ ...CONFIG, regions: [{ ...REGION, url: `${url}/` }] }).regions[0]?.url).toBe(url);
+});
+
+describe("whose manifests count", () => {
+  const { unsigned: _unsigned, ...NEITHER } = CONFIG;
+
+  test.each([
+    ["neither setting", NEITHER, "`agarose keys new`"],
+    ["unsigned: false", { ...NEITHER, unsigned: false }, "`agarose keys new`"],
+    ["both settings", { ...CONFIG, publicKeys: [KEY] }, "keep one"],
+    ["no key in the list", { ...NEITHER, publicKeys: [] }, "`agarose keys new`"],
+    ["a signing key alone", { ...CONFIG, signing: { keyFile: "a" } }, "`agarose keys show`"],
+  ])("%s is refused, with what to do", (_what, json, remedy) => {
+    expect(() => parse(json)).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
+    expect(() => parse(json)).toThrow(remedy);
+  });
+
+  test("buckets of this machine alone need no setting, and one elsewhere does", () => {
+    const local = { ...REGION, name: "here", endpoint: "http://127.0.0.1:7070" };
+    expect(parse({ ...NEITHER, regions: [local] }).publicKeys).toBeUndefined();
+    expect(() => parse({ ...NEITHER, regions: [local, REGION] })).toThrow("`agarose keys new`");
+  });
 });
 
 describe("what is wrong is named by its path", () => {
@@ -73,7 +96,7 @@ describe("what is wrong is named by its path", () => {
 
 test.each([
   ["`survive.regions` is missing", { ...CONFIG, survive: { providers: 1 } }],
-  ["`write.happy` with codes that differ by size", { regions: [REGION], write: { happy: 1 } }],
+  ["`write.happy` with codes that differ by size", { regions: [REGION], unsigned: true, write: { happy: 1 } }],
   ["`codee` is not a field of this file", { ...CONFIG, codee: 1 }],
   ["`code.k` must be of type number", { ...CONFIG, code: { k: "4", m: 2 } }],
   ["agarose.config.json must be of type object, and is null", null],

@@ -1,8 +1,11 @@
 /** Manifests that are signed, and one hostile bucket that forges them. */
+import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeManifest } from "@agarose/core";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { DEVELOPMENT_KEY } from "@agarose/dev-world/development-key";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { configuredPublicKey } from "./signing.ts";
 import { manifestName, startTestWorld, type RunResult, type World } from "../../test/world.ts";
 
 let world: World;
@@ -12,9 +15,6 @@ beforeEach(async () => {
   world = await startTestWorld();
   const made = await world.run(["keys", "new", "publisher.pem", "--json"]);
   publicKey = (JSON.parse(made.stdout.toString()) as { publicKey: string }).publicKey;
-  const config = JSON.parse(await readFile(world.configPath, "utf8")) as object;
-  const signing = { keyFile: join(world.dir, "publisher.pem") };
-  await writeFile(world.configPath, JSON.stringify({ ...config, signing, publicKeys: [publicKey] }));
   await writeFile(join(world.dir, "upload-page"), "honest");
 });
 
@@ -66,6 +66,110 @@ test("a put after a forgery wins, and rm signs its tombstone", async () => {
     signature: {},
   });
   expect((await run("ls")).stdout.toString()).toBe("");
+});
+
+test("keys new writes the key into a configuration that has none, and ends its unsigned mode", async () => {
+  const configured = JSON.parse(await readFile(world.configPath, "utf8")) as Record<string, unknown>;
+  expect(configured).toMatchObject({ publicKeys: [publicKey], signing: { keyFile: "publisher.pem" } });
+  const { publicKeys: _keys, signing: _signing, ...others } = configured;
+  await writeFile(world.configPath, JSON.stringify({ ...others, unsigned: true }));
+  expect((await run("keys", "new", "second.pem")).code).toBe(0);
+  const { unsigned, publicKeys } = JSON.parse(await readFile(world.configPath, "utf8"));
+  expect([unsigned, publicKeys.length, publicKeys[0] === publicKey]).toEqual([undefined, 1, false]);
+});
+
+test("keys new leaves a configuration that has a key as it is", async () => {
+  const before = await readFile(world.configPath, "utf8");
+  expect((await run("keys", "new", "second.pem")).stdout.toString()).toContain("keys rotate");
+  expect(await readFile(world.configPath, "utf8")).toBe(before);
+});
+
+test("without a private key, put says which field is missing and stores no manifest", async () => {
+  const { signing: _signing, ...config } = JSON.parse(await readFile(world.configPath, "utf8"));
+  await writeFile(world.configPath, JSON.stringify(config));
+  const put = await run("put", "upload-page", "--key", "page");
+  expect(put.code).not.toBe(0);
+  expect(put.stderr + put.stdout.toString()).toContain("CONFIG_INVALID");
+  expect(await world.names("manifests/")).toEqual([]);
+});
+
+test("upgrade signs what was stored in unsigned mode only when the operator vouches for it", async () => {
+  await world.put("page", Buffer.from("from before"));
+  expect((await run("get", "page", "-")).stderr).toContain("MANIFEST_UNTRUSTED");
+  const refused = await run("upgrade", "--json");
+  expect(refused.code).toBe(1);
+  expect(JSON.parse(refused.stdout.toString()).objects).toMatchObject([{ error: { code: "MANIFEST_UNTRUSTED" } }]);
+  expect((await run("upgrade", "--vouch")).code).toBe(0);
+  expect((await run("get", "page", "-")).stdout.toString()).toBe("from before");
+});
+
+describe("keys rotate", () => {
+  let oldKeyOnly: string;
+  /** `get` by a reader whose configuration still has the old key alone. */
+  const asOldReader = (key: string): Promise<RunResult> =>
+    world.spawn(["get", key, "-", "--config", join(world.dir, "old-reader.json")]);
+
+  beforeEach(async () => {
+    oldKeyOnly = await readFile(world.configPath, "utf8");
+    await writeFile(join(world.dir, "old-reader.json"), oldKeyOnly);
+    await run("put", "upload-page", "--key", "first");
+    await run("put", "upload-page", "--key", "removed");
+    await run("rm", "removed");
+  });
+
+  test("both keys are read while it goes on, and at its end the old one is refused", async () => {
+    expect((await run("keys", "rotate", "next.pem")).code).toBe(0);
+    await run("put", "upload-page", "--key", "during");
+    expect((await asOldReader("during")).stdout.toString(), "the old key still signs").toBe("honest");
+    expect((await run("keys", "rotate", "next.pem", "--sign")).code).toBe(0);
+    await run("put", "upload-page", "--key", "after");
+    for (const key of ["first", "during", "after"]) {
+      expect((await run("get", key, "-")).stdout.toString(), key).toBe("honest");
+    }
+    expect((await asOldReader("after")).stderr).toContain("MANIFEST_UNTRUSTED");
+    expect((await run("upgrade")).code).toBe(0);
+    expect((await run("keys", "rotate", "next.pem", "--finish")).code).toBe(0);
+    const { publicKeys } = JSON.parse(await readFile(world.configPath, "utf8"));
+    expect([publicKeys.length, publicKeys.includes(publicKey)]).toEqual([1, false]);
+    for (const key of ["first", "during", "after"]) {
+      expect((await run("get", key, "-")).stdout.toString(), key).toBe("honest");
+    }
+    const record = JSON.parse((await world.read("tokyo", manifestName("removed"))).toString());
+    expect(record, "a tombstone is signed again, too").toMatchObject({ deleted: true, generation: 3 });
+    await world.spawn(["put", "upload-page", "--key", "by-the-old", "--config", join(world.dir, "old-reader.json")]);
+    expect((await run("get", "by-the-old", "-")).stderr).toContain("MANIFEST_UNTRUSTED");
+  });
+
+  test("it does not end while an object is signed by the old key alone, and names one", async () => {
+    await run("keys", "rotate", "next.pem");
+    await run("keys", "rotate", "next.pem", "--sign");
+    const before = await readFile(world.configPath, "utf8");
+    const finish = await run("keys", "rotate", "next.pem", "--finish");
+    expect([finish.code, finish.stderr]).toEqual([2, expect.stringMatching(/2 objects .*"first".*agarose upgrade/)]);
+    expect(await readFile(world.configPath, "utf8")).toBe(before);
+  });
+
+  test.each([
+    [["next.pem", "--sign"], "there is no next.pem"],
+    [["publisher.pem"], "cannot be written"],
+    [["next.pem", "--sign", "--finish"], "not both"],
+  ])("out of order, %j changes nothing", async (args, message) => {
+    const rotate = await run("keys", "rotate", ...args);
+    expect([rotate.code, rotate.stderr]).toEqual([2, expect.stringContaining(message)]);
+    expect(await readFile(world.configPath, "utf8")).toBe(oldKeyOnly);
+  });
+
+  test("a second rotation does not begin before the first has ended", async () => {
+    await run("keys", "rotate", "next.pem");
+    expect((await run("keys", "rotate", "third.pem")).stderr).toContain("2 keys are trusted already");
+    expect(existsSync(join(world.dir, "third.pem"))).toBe(false);
+  });
+});
+
+test("the development key's public half belongs to its private one", async () => {
+  await writeFile(join(world.dir, "development.key"), DEVELOPMENT_KEY.privateKey);
+  const signing = { keyFile: join(world.dir, "development.key") };
+  expect(await configuredPublicKey(signing)).toBe(DEVELOPMENT_KEY.publicKey);
 });
 
 test("keys show prints the public key, and keys new never replaces a file", async () => {

@@ -5,33 +5,55 @@ import { execFile } from "node:child_process";
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign as signBytes, type KeyObject } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import {
-  acceptUnsigned,
   AgaroseError,
   keyIdOf,
   rawPublicKey,
-  trustPublishers,
+  trustOf as trustOfSettings,
   type SignatureCheck,
   type Signer,
 } from "@agarose/core";
+import { DEVELOPMENT_KEY } from "@agarose/dev-world/development-key";
 import type { Config } from "./config.ts";
 
 /** What a PKCS#8 key of Ed25519 has before its 32 bytes (RFC 8410). */
 const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
 const RAW_BYTES = 32;
 
-/** A check against the configured public keys. Without any, everyone's manifests count. Throws CONFIG_INVALID. */
-export function trustOf({ publicKeys }: Pick<Config, "publicKeys">): SignatureCheck {
-  return publicKeys ? trustPublishers(publicKeys) : acceptUnsigned;
+/** Whose manifests count: those of the public keys, or with `unsigned` everyone's. Throws CONFIG_INVALID. */
+export function trustOf(config: Pick<Config, "publicKeys" | "unsigned" | "regions">): SignatureCheck {
+  return trustOfSettings(
+    config,
+    config.regions.map(({ endpoint }) => ({ url: endpoint })),
+  );
 }
 
-/** The signer that the configuration names; undefined when it names none. Keys are read at the first signature. */
-export function signerOf({ signing, publicKeys = [] }: Pick<Config, "signing" | "publicKeys">): Signer | undefined {
-  if (!signing) return undefined;
-  const { command } = signing;
-  if (command) return commandSigner(command, publicKeys);
+/**
+ * The signer that the configuration names; undefined in unsigned mode. Keys are read at the first signature. Buckets of
+ * this machine alone need no key: their manifests are signed by the development key, which local worlds trust.
+ */
+export function signerOf({ signing, publicKeys, unsigned }: Partial<Config>): Signer | undefined {
+  if (unsigned) return undefined;
+  if (!publicKeys) return keySigner(async () => parsePrivateKey(DEVELOPMENT_KEY.privateKey));
+  if (!signing) {
+    return () => {
+      const message =
+        "a manifest is to be signed, and the configuration has `publicKeys` without `signing`: name the private key there";
+      return Promise.reject(new AgaroseError("CONFIG_INVALID", message, { field: "signing" }));
+    };
+  }
+  return signing.command ? commandSigner(signing.command, publicKeys) : keySigner(() => readPrivateKey(signing));
+}
+
+/** The name of the key that signs, as signatures have it; undefined where the configuration names none. */
+export async function signingKeyId(config: Pick<Config, "signing" | "publicKeys">): Promise<string | undefined> {
+  const sign = config.publicKeys && config.signing && signerOf(config);
+  return (await sign?.(new Uint8Array()))?.keyId;
+}
+
+function keySigner(read: () => Promise<KeyObject>): Signer {
   let key: Promise<KeyObject> | undefined;
   return async (signed) => {
-    key ??= readPrivateKey(signing);
+    key ??= read();
     const privateKey = await key;
     const value = signBytes(null, signed, privateKey).toString("base64");
     return { keyId: await keyIdOf(rawPublicKey(publicKeyOf(privateKey))), value };
@@ -61,11 +83,7 @@ async function readPrivateKey({ keyFile, environment }: NonNullable<Config["sign
   const where = keyFile === undefined ? `the variable ${environment}` : keyFile;
   try {
     const text = keyFile === undefined ? (process.env[environment ?? ""] ?? "") : await readFile(keyFile, "utf8");
-    const key = text.includes("BEGIN")
-      ? createPrivateKey(text)
-      : createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, seedOf(text)]), format: "der", type: "pkcs8" });
-    if (key.asymmetricKeyType === "ed25519") return key;
-    throw new Error(`it holds a key of type ${key.asymmetricKeyType}`);
+    return parsePrivateKey(text);
   } catch (error) {
     throw new AgaroseError(
       "CONFIG_INVALID",
@@ -74,6 +92,14 @@ async function readPrivateKey({ keyFile, environment }: NonNullable<Config["sign
       error,
     );
   }
+}
+
+function parsePrivateKey(text: string): KeyObject {
+  const key = text.includes("BEGIN")
+    ? createPrivateKey(text)
+    : createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, seedOf(text)]), format: "der", type: "pkcs8" });
+  if (key.asymmetricKeyType === "ed25519") return key;
+  throw new Error(`it holds a key of type ${key.asymmetricKeyType}`);
 }
 
 function seedOf(text: string): Buffer {

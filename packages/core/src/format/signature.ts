@@ -24,9 +24,11 @@ export type SignatureCheck = (signed: Uint8Array, signature: Signature | undefin
 export type Signer = (signed: Uint8Array) => Promise<Signature>;
 
 /** Accepts every manifest, signed or not: only for readers whose configuration says `unsigned`. */
-export const acceptUnsigned: SignatureCheck = () => Promise.resolve();
+export const acceptUnsigned: SignatureCheck = async () => {};
 
-const PUBLIC_KEY = /^ed25519:([A-Za-z0-9+/]{43}=)$/;
+/** Of `ed25519:`. */
+const PREFIX_CHARACTERS = 8;
+const PUBLIC_KEY = /^ed25519:[A-Za-z0-9+/]{43}=$/;
 const PUBLIC_KEYS_MAX = 8;
 
 /**
@@ -36,29 +38,57 @@ const PUBLIC_KEYS_MAX = 8;
  * @throws CONFIG_INVALID when there is none, there are more than eight, or one of them is malformed.
  */
 export function trustPublishers(publicKeys: readonly string[]): SignatureCheck {
-  if (publicKeys.length === 0 || publicKeys.length > PUBLIC_KEYS_MAX) {
+  // Anything but a list has no length.
+  if (!publicKeys.length || publicKeys.length > PUBLIC_KEYS_MAX) {
     throw malformed(HAS_MESSAGES && `names ${publicKeys.length} public keys, 1 to ${PUBLIC_KEYS_MAX} are expected`);
   }
   const raw = publicKeys.map(rawPublicKey);
-  let keys: Promise<ReadonlyMap<string, CryptoKey>> | undefined;
+  let keys: Promise<readonly CryptoKey[]> | undefined;
   return async (signed, signature) => {
     if (!signature) throw untrusted(HAS_MESSAGES && "is not signed");
-    keys ??= importKeys(raw);
-    const key = (await keys).get(signature.keyId);
-    if (!key)
-      throw untrusted(
-        HAS_MESSAGES && `is signed by the key ${signature.keyId}, which is none of the ${raw.length} trusted ones`,
-      );
     const bytes = fromBase64(signature.value);
-    if (await crypto.subtle.verify(ALGORITHM, key, bytes, signed as Uint8Array<ArrayBuffer>)) return;
-    throw untrusted(HAS_MESSAGES && `has a signature of the key ${signature.keyId} that does not fit its content`);
+    for (const key of await (keys ??= importKeys(raw))) {
+      if (await crypto.subtle.verify(ALGORITHM, key, bytes, signed as Uint8Array<ArrayBuffer>)) return;
+    }
+    throw untrusted(
+      HAS_MESSAGES && `names the key ${signature.keyId}, and none of the ${raw.length} trusted keys has signed it`,
+    );
   };
+}
+
+/** Whose manifests a configuration accepts: either public keys, or everyone's by an explicit setting. */
+export interface TrustSettings {
+  readonly publicKeys?: readonly string[] | undefined;
+  readonly unsigned?: boolean | undefined;
+}
+
+/**
+ * The check that a configuration asks for. A configuration whose `places` are all on this machine may have neither
+ * setting: it is of a local world, and accepts every manifest.
+ *
+ * @throws CONFIG_INVALID when it has both settings or neither, or a malformed key.
+ */
+export function trustOf(
+  { publicKeys, unsigned }: TrustSettings,
+  places: readonly { readonly url: string }[],
+): SignatureCheck {
+  if (!publicKeys && (unsigned === true || places.every(isLocal))) return acceptUnsigned;
+  if (publicKeys && !unsigned) return trustPublishers(publicKeys);
+  throw malformed(
+    HAS_MESSAGES &&
+      `has ${publicKeys ? "both" : "neither"} \`publicKeys\` ${publicKeys ? "and" : "nor"} \`"unsigned": true\`, ` +
+        "one is expected: make a key with `agarose keys new`",
+  );
+}
+
+/** Whether a place is on this machine. */
+export function isLocal({ url }: { readonly url: string }): boolean {
+  return /^https?:\/\/(localhost|127[.\d]+)(:\d+)?(\/|$)/.test(url);
 }
 
 /** The 32 bytes of a configured public key. Throws CONFIG_INVALID. */
 export function rawPublicKey(publicKey: string): Uint8Array<ArrayBuffer> {
-  const [, base64] = PUBLIC_KEY.exec(publicKey) ?? [];
-  if (base64) return fromBase64(base64);
+  if (PUBLIC_KEY.test(publicKey)) return fromBase64(publicKey.slice(PREFIX_CHARACTERS));
   throw malformed(
     HAS_MESSAGES && `has a public key ${JSON.stringify(publicKey)}, "ed25519:" and base64 of 32 bytes are expected`,
   );
@@ -77,16 +107,9 @@ export function isSignature(value: unknown): value is Signature {
 
 const ALGORITHM = { name: "Ed25519" };
 
-async function importKeys(raw: readonly Uint8Array<ArrayBuffer>[]): Promise<ReadonlyMap<string, CryptoKey>> {
+async function importKeys(raw: readonly Uint8Array<ArrayBuffer>[]): Promise<readonly CryptoKey[]> {
   try {
-    return new Map(
-      await Promise.all(
-        raw.map(async (bytes) => {
-          const key = await crypto.subtle.importKey("raw", bytes, ALGORITHM, false, ["verify"]);
-          return [await keyIdOf(bytes), key] as const;
-        }),
-      ),
-    );
+    return await Promise.all(raw.map((key) => crypto.subtle.importKey("raw", key, ALGORITHM, false, ["verify"])));
   } catch (cause) {
     throw new AgaroseError(
       "SIGNATURE_UNSUPPORTED",
@@ -106,5 +129,5 @@ function untrusted(problem: string | false): AgaroseError {
 }
 
 function malformed(problem: string | false): AgaroseError {
-  return new AgaroseError("CONFIG_INVALID", HAS_MESSAGES && `configuration ${problem}`);
+  return new AgaroseError("CONFIG_INVALID", HAS_MESSAGES && `configuration ${problem}`, { field: "publicKeys" });
 }

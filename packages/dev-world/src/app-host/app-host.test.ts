@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { DEVELOPMENT_KEY } from "../world/development-key.ts";
 import { startAppHost, type AppHost } from "./app-host.ts";
 
 const FILES = new Map([["agarose-sw.js", new TextEncoder().encode("/* worker */")]]);
@@ -48,12 +49,14 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
+const publicKeys = [DEVELOPMENT_KEY.publicKey];
+
 describe("without an app", () => {
   test("serves a blank page, the client configuration and the drop-in files, and nothing else", async () => {
     const { url } = await start();
     expect(await (await fetch(url)).text()).toContain("<main></main>");
     const config = (await (await fetch(`${url}agarose.json`)).json()) as object;
-    expect(config).toEqual({ prefix: "/ec/", pops: [{ name: "fra", url: edgeUrl }], regions: [] });
+    expect(config).toEqual({ prefix: "/ec/", pops: [{ name: "fra", url: edgeUrl }], regions: [], publicKeys });
     const worker = await fetch(`${url}agarose-sw.js?config=/agarose.json`);
     expect(worker.headers.get("service-worker-allowed")).toBe("/");
     expect(await worker.text()).toBe("/* worker */");
@@ -69,11 +72,11 @@ describe("without an app", () => {
 });
 
 describe("an app's folder", () => {
-  test("is served, and its configuration keeps all fields but PoPs and regions", async () => {
+  test("is served, and its configuration keeps all fields but PoPs, regions and public keys", async () => {
     const { url } = await start(folder);
     expect(await (await fetch(url)).text()).toContain("Own");
     const config = (await (await fetch(`${url}agarose.json`)).json()) as object;
-    expect(config).toEqual({ prefix: "/media/", pops: [{ name: "fra", url: edgeUrl }], regions: [] });
+    expect(config).toEqual({ prefix: "/media/", pops: [{ name: "fra", url: edgeUrl }], regions: [], publicKeys });
   });
 
   test("that does not exist is refused", async () => {

@@ -15,7 +15,7 @@ export interface AppHostOptions {
   readonly world: Pick<World, "pops" | "regions" | "state">;
   /**
    * A folder of static files, or the URL of the app's own server. Undefined: a blank page at `/`. The world replaces
-   * the PoPs and regions of the app's `agarose.json`, and keeps its other fields.
+   * the PoPs, regions and public keys of the app's `agarose.json`, and keeps its other fields.
    */
   readonly app?: string | undefined;
   /** Port to listen on. Default: any free port. */
@@ -36,14 +36,12 @@ const BLANK_PAGE = "<!doctype html><html lang=en><title>An app</title><main></ma
 /** Starts the host. Throws USAGE when `app` is neither a folder nor a URL. */
 export async function startAppHost({ world, app, port = 0, dropInFiles }: AppHostOptions): Promise<AppHost> {
   const { middleware, ownConfig } = await openApp(app);
-  const worldConfig = clientConfigOf(world);
+  const { prefix, ...places } = clientConfigOf(world);
   const routes = worldRoutes({
-    config: async () => ({
-      ...worldConfig,
-      ...(await ownConfig()),
-      pops: worldConfig.pops,
-      regions: worldConfig.regions,
-    }),
+    config: async () => {
+      const { unsigned: _unsigned, ...own } = await ownConfig();
+      return { prefix, ...own, ...places };
+    },
     edge: () => world.pops.find(({ name }) => name === world.state.near)!.url,
     dropInFiles,
   });

@@ -9,6 +9,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ClientConfig, Endpoint } from "@agarose/sw";
+import { DEVELOPMENT_KEY } from "../world/development-key.ts";
 import type { World } from "../world/world.ts";
 import { passOn } from "./pass-on.ts";
 
@@ -30,6 +31,7 @@ const PREFIX_DEFAULT = "/ec/";
 export function clientConfigOf({ pops, regions }: Pick<World, "pops" | "regions">): ClientConfig {
   return {
     prefix: PREFIX_DEFAULT,
+    publicKeys: [DEVELOPMENT_KEY.publicKey],
     pops,
     regions: regions.map(({ name, endpoint, bucket }) => ({ name, url: `${endpoint}/${bucket}` })),
   };

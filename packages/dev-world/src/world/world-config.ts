@@ -1,6 +1,7 @@
 /** The configuration by which the CLI works on a world. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { DEVELOPMENT_KEY } from "./development-key.ts";
 import type { WorldOptions } from "./world-options.ts";
 
 /** What the CLI has to know of a world. */
@@ -19,7 +20,7 @@ export interface WorldPlaces {
 const FILE = "agarose.config.json";
 const PROFILE = "agarose-dev";
 
-/** Writes `agarose.config.json` and, as an AWS profile beside it, the credentials. Returns the path of the former. */
+/** Writes `agarose.config.json` and beside it the signing key and an AWS profile. Returns the path of the first. */
 export async function writeWorldConfig(
   folder: string,
   options: WorldOptions,
@@ -28,7 +29,11 @@ export async function writeWorldConfig(
   const credentialsFile = join(folder, "credentials");
   const keys = `aws_access_key_id = ${credentials.accessKeyId}\naws_secret_access_key = ${credentials.secretAccessKey}\n`;
   await writeFile(credentialsFile, `[${PROFILE}]\n${keys}`, { mode: 0o600 });
+  const keyFile = join(folder, "signing.key");
+  await writeFile(keyFile, DEVELOPMENT_KEY.privateKey, { mode: 0o600 });
   const config = {
+    publicKeys: [DEVELOPMENT_KEY.publicKey],
+    signing: { keyFile },
     regions: regions.map((region) => ({ ...region, awsRegion: "us-east-1" })),
     code: options.code,
     survive: { regions: 1, providers: 0 },

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startPops, type Pops } from "../pops/pops.ts";
 import { startS3Endpoint, startVersitygw } from "../s3-endpoint/index.ts";
+import { DEVELOPMENT_KEY } from "./development-key.ts";
 import { TABLE_I } from "./geography.ts";
 import { Links, type KvState, type WorldState } from "./links.ts";
 import type { WorldOptions } from "./world-options.ts";
@@ -140,6 +141,7 @@ async function startLinkedPops(
       vars: {
         CACHE_BYTES: String(options.cacheBytes),
         ADMIN_TOKEN: DEV_ADMIN_TOKEN,
+        PUBLISHER_KEYS: JSON.stringify([DEVELOPMENT_KEY.publicKey]),
         REGIONS: JSON.stringify(
           regionNames.map((region) => ({
             name: region,

@@ -3,7 +3,7 @@
  * without a worker.
  */
 import { parseKey, type FetchPort } from "@agarose/core";
-import { trustOf, type ClientConfig } from "../common/config.ts";
+import { clientTrust, type ClientConfig } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import { ClientRead } from "./client-read.ts";
 import { HedgeBudget } from "./hedge-budget.ts";
@@ -32,7 +32,7 @@ export class ObjectClient {
     const { clock, fetch, store } = ports;
     this.config = config;
     this.#ports = ports;
-    this.#checks = { trust: trustOf(config), sha256: ports.sha256 };
+    this.#checks = { trust: clientTrust(config), sha256: ports.sha256 };
     this.latencies = new LatencyTracker(clock);
     this.pops = new PopSelector({ pops: config.pops, clock, fetch, latencies: this.latencies });
     this.plans = new PlanStore({ config, clock, store });

@@ -41,14 +41,12 @@ export async function fetchConfig({ url, prefix }: ConfigFile, ports: ConfigPort
   try {
     const response = await fetch(url, { cache: "no-cache", redirect: "error" });
     const { status } = response;
-    const type = response.headers.get("content-type") ?? "";
-    if (status !== 200)
-      throw new AgaroseError("CONFIG_INVALID", HAS_MESSAGES && `answered with ${status}, 200 is expected`, { status });
+    const type = response.headers.get("content-type");
     // An upload or an object of the same origin must not become a configuration.
-    if (!/^application\/json\b/i.test(type))
-      throw new AgaroseError("CONFIG_INVALID", HAS_MESSAGES && `is of type ${type}, application/json is expected`, {
-        type,
-      });
+    if (status !== 200 || !type?.match(/^application\/json\b/i)) {
+      const found = HAS_MESSAGES && `answered ${status} of type ${type}, 200 of type application/json is expected`;
+      throw new AgaroseError("CONFIG_INVALID", found, { status });
+    }
     const text = await response.text();
     const config = checkPrefix(parseConfig(JSON.parse(text), url), prefix);
     await writeCopy(url, text, ports).catch(() => {});

@@ -4,6 +4,7 @@ import { checkPrefix, configFromUrl, parseConfig } from "./config.ts";
 
 const BASE = "https://app.test/agarose-sw.js";
 const POP = { name: "fra", url: "https://fra.example/" };
+const KEY = `ed25519:${"A".repeat(43)}=`;
 
 function rejected(make: () => unknown): unknown {
   try {
@@ -16,15 +17,17 @@ function rejected(make: () => unknown): unknown {
 
 describe("parseConfig", () => {
   test("fills in the prefix and resolves URLs against the base", () => {
-    expect(parseConfig({ pops: [POP], regions: [{ name: "dublin", url: "/bucket/" }] }, BASE)).toEqual({
+    const regions = [{ name: "dublin", url: "/bucket/" }];
+    expect(parseConfig({ pops: [POP], regions, unsigned: true }, BASE)).toEqual({
       prefix: "/ec/",
+      unsigned: true,
       pops: [{ name: "fra", url: "https://fra.example" }],
       regions: [{ name: "dublin", url: "https://app.test/bucket" }],
     });
   });
 
   test("percent-encodes the prefix, as the paths of requests are", () => {
-    expect(parseConfig({ prefix: "/média/", pops: [POP] }, BASE).prefix).toBe("/m%C3%A9dia/");
+    expect(parseConfig({ prefix: "/média/", pops: [POP], unsigned: true }, BASE).prefix).toBe("/m%C3%A9dia/");
   });
 
   test.each([
@@ -47,10 +50,46 @@ describe("parseConfig", () => {
     ["pops", { pops: [{ name: "fra" }] }],
     ["regions", { pops: [POP], regions: {} }],
     ["regions", { regions: [{ name: "a", url: "https://key:secret@bucket.example" }] }],
-    ["delta", { pops: [POP], delta: -1 }],
-    ["delta", { pops: [POP], delta: "1" }],
+    ["delta", { pops: [POP], unsigned: true, delta: -1 }],
+    ["delta", { pops: [POP], unsigned: true, delta: "1" }],
+    ["publicKeys", { pops: [POP] }],
+    ["publicKeys", { pops: [POP], unsigned: false }],
+    ["publicKeys", { pops: [POP], unsigned: "yes" }],
+    ["publicKeys", { pops: [POP], publicKeys: [] }],
+    ["publicKeys", { pops: [POP], publicKeys: {} }],
+    ["publicKeys", { pops: [POP], publicKeys: ["ed25519:AAAA"] }],
+    ["publicKeys", { pops: [POP], publicKeys: [KEY], unsigned: true }],
   ])("names the field that is wrong: %s of %j", (field, input) => {
     expect(rejected(() => parseConfig(input, BASE))).toMatchObject({ code: "CONFIG_INVALID", details: { field } });
+  });
+});
+
+describe("whose manifests a client uses", () => {
+  test("without a key and without `unsigned`, the message says how to make a key", () => {
+    expect(rejected(() => parseConfig({ pops: [POP] }, BASE))).toMatchObject({
+      code: "CONFIG_INVALID",
+      message: expect.stringContaining("`agarose keys new`"),
+    });
+  });
+
+  test.each(["http://127.0.0.1:8080", "http://localhost/bucket", "http://127.0.0.2:9"])(
+    "a world on this machine, at %s, needs neither",
+    (url) => {
+      expect(parseConfig({ pops: [{ name: "a", url }] }, BASE)).toMatchObject({ pops: [{ url }] });
+    },
+  );
+
+  test.each([
+    "http://127.0.0.1.evil.example",
+    "https://localhost.example",
+    "http://0x7f.evil.example",
+    "https://my-localhost",
+  ])("one address elsewhere, such as %s, ends that", (url) => {
+    const pops = [
+      { name: "a", url: "http://127.0.0.1:8080" },
+      { name: "b", url },
+    ];
+    expect(rejected(() => parseConfig({ pops }, BASE))).toMatchObject({ details: { field: "publicKeys" } });
   });
 });
 
@@ -64,7 +103,13 @@ test("whatever a file holds, it is refused by name or becomes a configuration th
     fc.webPath().map((path) => `${path}/`),
     fc.string(),
   );
-  const fields = { prefix, pops: endpoints, regions: endpoints, delta: mostly(fc.nat({ max: 255 }), fc.integer()) };
+  const fields = {
+    prefix,
+    pops: endpoints,
+    regions: endpoints,
+    delta: mostly(fc.nat({ max: 255 }), fc.integer()),
+    unsigned: mostly(fc.constant(true)),
+  };
   const input = mostly(fc.record(fields, { requiredKeys: [] }));
   const counts = { taken: 0, refused: 0 };
   fc.assert(
@@ -127,7 +172,7 @@ describe("configFromUrl", () => {
 });
 
 test("a file whose prefix is not the one routed by says what to add to the URL", () => {
-  const config = parseConfig({ prefix: "/media/", pops: [POP] }, BASE);
+  const config = parseConfig({ prefix: "/media/", pops: [POP], unsigned: true }, BASE);
   expect(rejected(() => checkPrefix(config, "/ec/"))).toMatchObject({
     message: expect.stringContaining("&prefix=/media/"),
   });

@@ -2,15 +2,7 @@
  * The client configuration: where the PoPs and the buckets are, and which paths belong to Agarose. It comes from one
  * call, or from a JSON file that the service worker's own URL names.
  */
-import {
-  acceptUnsigned,
-  AgaroseError,
-  HAS_MESSAGES,
-  isCount,
-  isText,
-  trustPublishers,
-  type SignatureCheck,
-} from "@agarose/core";
+import { AgaroseError, HAS_MESSAGES, isCount, isText, trustOf, type SignatureCheck } from "@agarose/core";
 
 /** A PoP or a region: its name, and the base URL below which its routes or objects are. */
 export interface Endpoint {
@@ -27,11 +19,13 @@ export interface ClientConfig {
   /** The buckets. With them, reads continue while no PoP answers. */
   readonly regions: readonly Endpoint[];
   /** Requests beyond k; what the PoP advises when left out. */
-  readonly delta?: number;
+  readonly delta?: number | undefined;
   /** How many bytes of read objects to store for offline reads. Only workers with a store support it. */
-  readonly offline?: { readonly bytes: number };
+  readonly offline?: { readonly bytes: number } | undefined;
   /** Keys of the publishers whose manifests are used: `ed25519:` and base64 of 32 bytes. */
-  readonly publicKeys?: readonly string[];
+  readonly publicKeys?: readonly string[] | undefined;
+  /** Whether every manifest is used, signed or not. */
+  readonly unsigned?: boolean | undefined;
 }
 
 /** What a caller may write: everything that has a default may be left out, URLs may be relative. */
@@ -39,14 +33,15 @@ export interface ClientConfigInput {
   readonly prefix?: string;
   readonly pops?: readonly Endpoint[];
   readonly regions?: readonly Endpoint[];
-  readonly delta?: number;
-  readonly offline?: { readonly bytes: number };
-  readonly publicKeys?: readonly string[];
+  readonly delta?: number | undefined;
+  readonly offline?: { readonly bytes: number } | undefined;
+  readonly publicKeys?: readonly string[] | undefined;
+  readonly unsigned?: boolean | undefined;
 }
 
 /** Decides which manifests a client uses. Throws CONFIG_INVALID. */
-export function trustOf({ publicKeys }: Pick<ClientConfig, "publicKeys">): SignatureCheck {
-  return publicKeys ? trustPublishers(publicKeys) : acceptUnsigned;
+export function clientTrust(config: ClientConfig): SignatureCheck {
+  return trustOf(config, [...config.pops, ...config.regions]);
 }
 
 /** A file with a configuration. The prefix is known at once, because a worker must route before it can load. */
@@ -74,32 +69,24 @@ export const PREFIX_DEFAULT = "/ec/";
  */
 export function parseConfig(input: unknown, base: string): ClientConfig {
   // A non-object leaves every field undefined.
-  const { prefix, pops, regions, delta, offline, publicKeys } = Object(input) as Record<keyof ClientConfig, unknown>;
-  const config = {
-    prefix: parsePrefix(prefix ?? PREFIX_DEFAULT),
+  const { prefix, pops, regions, ...others } = Object(input) as ClientConfigInput;
+  const config: ClientConfig = {
+    // The store checks `offline`, and `clientTrust` the public keys.
+    ...others,
+    prefix: parsePrefix(prefix),
     pops: parseEndpoints("pops", pops ?? [], base),
     regions: parseEndpoints("regions", regions ?? [], base),
-    // The store checks it.
-    ...(offline === undefined ? {} : { offline: offline as { bytes: number } }),
-    ...(publicKeys === undefined ? {} : { publicKeys: publicKeys as string[] }),
   };
-  trustOf(config);
-  if (config.pops.length + config.regions.length === 0) {
+  const { delta } = config;
+  if (!(config.pops[0] ?? config.regions[0])) {
     throw invalid(
       "configuration",
-      HAS_MESSAGES && "names 0 PoPs and 0 regions",
-      HAS_MESSAGES && 'write {"pops": [{"name", "url"}], "regions": […]}',
+      HAS_MESSAGES && `names 0 PoPs and 0 regions: write {"pops": [{"name", "url"}], "regions": […]}`,
     );
   }
-  if (delta === undefined) return config;
-  if (!isCount(delta, 255)) {
-    throw invalid(
-      "delta",
-      HAS_MESSAGES && `is ${JSON.stringify(delta)}`,
-      HAS_MESSAGES && "a whole number from 0 to 255 is expected",
-    );
-  }
-  return { ...config, delta };
+  clientTrust(config);
+  if (delta === undefined || isCount(delta, 255)) return config;
+  throw invalid("delta", HAS_MESSAGES && `is ${JSON.stringify(delta)}: a whole number from 0 to 255 is expected`);
 }
 
 /**
@@ -114,7 +101,7 @@ export function configFromUrl(href: string): OwnConfig | undefined {
   const file = searchParams.get("config");
   if (file === null) return undefined;
   return {
-    prefix: parsePrefix(searchParams.get("prefix") ?? PREFIX_DEFAULT),
+    prefix: parsePrefix(searchParams.get("prefix")),
     url: parseOwnUrl(file, href),
     claim: searchParams.get("claim") !== "no",
     navigations: searchParams.get("navigations") === "yes",
@@ -126,32 +113,31 @@ export function checkPrefix(config: ClientConfig, prefix: string): ClientConfig 
   if (config.prefix === prefix) return config;
   throw invalid(
     "prefix",
-    HAS_MESSAGES && `is ${config.prefix} in the configuration and ${prefix} in the worker's URL`,
-    HAS_MESSAGES && `add \`&prefix=${config.prefix}\` to that URL`,
+    HAS_MESSAGES &&
+      `is ${config.prefix} in the configuration and ${prefix} in the worker's URL: add \`&prefix=${config.prefix}\` to that URL`,
   );
 }
 
-function parsePrefix(prefix: unknown): string {
+function parsePrefix(given: unknown): string {
+  const prefix = given ?? PREFIX_DEFAULT;
   // The paths of requests are percent-encoded and without dot segments, so the prefix is too.
   const path = isText(prefix, /^\/([^/?#]+\/)+$/) ? new URL(prefix, "https://a").pathname : "/";
   // A worker for every path of the app could replace its pages.
   if (path !== "/") return path;
   throw invalid(
     "prefix",
-    HAS_MESSAGES && `is ${JSON.stringify(prefix)}`,
-    HAS_MESSAGES && "a path such as /ec/, with a slash at both ends and a name between, is expected",
+    HAS_MESSAGES &&
+      `is ${JSON.stringify(prefix)}: a path such as /ec/, with a slash at both ends and a name between, is expected`,
   );
 }
 
 function parseEndpoints(field: string, value: unknown, base: string): Endpoint[] {
-  if (!Array.isArray(value))
-    throw invalid(field, HAS_MESSAGES && "is not a list", HAS_MESSAGES && 'write [{"name", "url"}, …]');
+  if (!Array.isArray(value)) throw invalid(field, HAS_MESSAGES && `is not a list: write [{"name", "url"}, …]`);
   const names = new Set<string>();
   return value.map((entry: unknown) => {
     const { name, url } = (entry ?? {}) as Partial<Endpoint>;
-    if (!isText(name))
-      throw invalid(field, HAS_MESSAGES && "has an entry without a name", HAS_MESSAGES && "give it one");
-    if (names.has(name)) throw invalid(field, HAS_MESSAGES && `names ${name} twice`, HAS_MESSAGES && "remove one");
+    if (!isText(name)) throw invalid(field, HAS_MESSAGES && `has an entry without a name: give it one`);
+    if (names.has(name)) throw invalid(field, HAS_MESSAGES && `names ${name} twice: remove one`);
     names.add(name);
     return { name, url: parseUrl(field, url, base).replace(/\/+$/, "") };
   });
@@ -163,12 +149,8 @@ function parseEndpoints(field: string, value: unknown, base: string): Endpoint[]
 function parseOwnUrl(file: string, href: string): string {
   const url = parseUrl("config", file, href);
   const { origin } = new URL(href);
-  if (new URL(url).origin === origin) return url;
-  throw invalid(
-    "config",
-    HAS_MESSAGES && `is at ${url}, which is not of the worker's origin`,
-    HAS_MESSAGES && `serve it from ${origin}`,
-  );
+  if (url.startsWith(`${origin}/`)) return url;
+  throw invalid("config", HAS_MESSAGES && `is at ${url}, which is not of the worker's origin: serve it from ${origin}`);
 }
 
 /** Credentials in a URL would be public. */
@@ -177,11 +159,10 @@ function parseUrl(field: string, text: unknown, base: string): string {
   if (/^https?:\/\/[^/@]+\//.test(href)) return href;
   throw invalid(
     field,
-    HAS_MESSAGES && `has the URL ${JSON.stringify(text)}`,
-    HAS_MESSAGES && "an http or https URL without credentials is expected",
+    HAS_MESSAGES && `has the URL ${JSON.stringify(text)}: an http or https URL without credentials is expected`,
   );
 }
 
-function invalid(field: string, problem: string | false, remedy: string | false): AgaroseError {
-  return new AgaroseError("CONFIG_INVALID", HAS_MESSAGES && `${field} ${problem}: ${remedy}`, { field });
+function invalid(field: string, problem: string | false): AgaroseError {
+  return new AgaroseError("CONFIG_INVALID", HAS_MESSAGES && `${field} ${problem}`, { field });
 }

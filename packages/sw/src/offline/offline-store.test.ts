@@ -217,11 +217,14 @@ describe("the bound", () => {
 });
 
 test.each([null, 5, {}, { bytes: 0 }, { bytes: 1.5 }, { bytes: "many" }])("offline: %j is refused", (offline) => {
-  const config = parseConfig({ pops: [{ name: "p", url: "https://p.test" }], offline }, "https://app.test/");
+  const config = parseConfig(
+    { pops: [{ name: "p", url: "https://p.test" }], unsigned: true, offline },
+    "https://app.test/",
+  );
   expect(() => offlineStore(config)).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
 });
 
 test("without the field nothing is kept", () => {
-  const config = parseConfig({ pops: [{ name: "p", url: "https://p.test" }] }, "https://app.test/");
+  const config = parseConfig({ pops: [{ name: "p", url: "https://p.test" }], unsigned: true }, "https://app.test/");
   expect(offlineStore(config)).toBeUndefined();
 });

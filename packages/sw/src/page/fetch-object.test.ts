@@ -39,7 +39,8 @@ describe("without a service worker", () => {
 
   test("a client is made of what the configuration file holds, with its defaults, or says what is wrong with it", () => {
     const pops = [{ name: "p", url: "https://p.test/" }];
-    expect(createClient({ pops }).config).toEqual({
+    expect(createClient({ pops, unsigned: true }).config).toEqual({
+      unsigned: true,
       prefix: "/ec/",
       pops: [{ name: "p", url: "https://p.test" }],
       regions: [],

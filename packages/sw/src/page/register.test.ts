@@ -11,7 +11,7 @@ afterEach(() => {
 
 const ORIGIN = "https://app.test";
 const URL_WITH_CONFIG = "/agarose-sw.js?config=/agarose.json";
-const CONFIG = { pops: [{ name: "p", url: "https://p.test" }] };
+const CONFIG = { pops: [{ name: "p", url: "https://p.test" }], unsigned: true };
 
 class FakeWorker extends EventTarget {
   readonly scriptURL: string;
@@ -297,7 +297,9 @@ test.each([
     { name: "p", url: "https://p.test/pop" },
     { name: "q", url: "https://p.test" },
   ];
-  await serve({ config: () => Response.json({ pops, regions: [{ name: "r", url: "https://r.test:8443/bucket" }] }) });
+  await serve({
+    config: () => Response.json({ pops, regions: [{ name: "r", url: "https://r.test:8443/bucket" }], unsigned: true }),
+  });
   await register("/my-worker.js?config=/agarose.json");
   expect(links.map(({ rel, crossOrigin, href }) => [rel, crossOrigin, href])).toEqual(
     origins.map((origin) => ["preconnect", "anonymous", origin]),

@@ -144,7 +144,7 @@ test("its worker does what pages tell it", async () => {
   vi.stubGlobal("addEventListener", (type: string, listener: (event: object) => void) => listeners.set(type, listener));
   vi.stubGlobal("skipWaiting", skipWaiting);
   vi.stubGlobal("clients", { claim: vi.fn<() => Promise<void>>(async () => {}) });
-  const { client } = new AgaroseStrategy({ pops: [{ name: "p", url: "https://p.test" }] });
+  const { client } = new AgaroseStrategy({ pops: [{ name: "p", url: "https://p.test" }], unsigned: true });
   expect([...listeners.keys()]).toEqual(["message"]);
   const preload = vi.spyOn(client, "preload").mockResolvedValue();
   const purge = vi.spyOn(client, "purge");

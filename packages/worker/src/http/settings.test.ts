@@ -3,7 +3,7 @@ import { parseSettings, type VARIABLES } from "./settings.ts";
 
 const REGIONS = JSON.stringify([{ name: "r0", url: "https://r0.example" }]);
 const settingsOf = (vars: Partial<Record<keyof typeof VARIABLES, string>> = {}) =>
-  parseSettings({ POP: "fra", REGIONS, ...vars });
+  parseSettings({ POP: "fra", REGIONS, UNSIGNED: "true", ...vars });
 
 describe("the variables of the cache manager", () => {
   test("have defaults: the adaptive policy, functional chunks, Cloudflare's prices, no limit", () => {
@@ -38,6 +38,23 @@ describe("the variables of the cache manager", () => {
   ] as const)("%s = %j is refused by name", (name, value) => {
     expect(() => settingsOf({ [name]: value })).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
     expect(() => settingsOf({ [name]: value })).toThrow(`variable ${name} is ${JSON.stringify(value)}`);
+  });
+});
+
+describe("whose manifests a PoP uses", () => {
+  const KEYS = JSON.stringify([`ed25519:${"A".repeat(43)}=`]);
+
+  test("is said by PUBLISHER_KEYS, or by UNSIGNED", () => {
+    expect(settingsOf({ UNSIGNED: "false", PUBLISHER_KEYS: KEYS }).publisherKeys).toHaveLength(1);
+    expect(settingsOf({ UNSIGNED: "true", PUBLISHER_KEYS: "[]" }).publisherKeys).toEqual([]);
+  });
+
+  test.each([
+    ["neither", { UNSIGNED: "false", PUBLISHER_KEYS: "[]" }],
+    ["both", { UNSIGNED: "true", PUBLISHER_KEYS: KEYS }],
+  ])("%s of them is refused, and the message says how to make a key", (_which, vars) => {
+    expect(() => settingsOf(vars)).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
+    expect(() => settingsOf(vars)).toThrow("`agarose keys new`");
   });
 });
 

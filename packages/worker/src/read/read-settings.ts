@@ -1,8 +1,8 @@
 /** How a PoP reads, as its variables say; with the settings of the regions and peers that it reads from. */
-import { rawPublicKey } from "@agarose/core";
+import { AgaroseError, rawPublicKey } from "@agarose/core";
 import * as v from "valibot";
 import { parsePopSettings, type PopSettings } from "../peers/peer-settings.ts";
-import { json, parseVariables, wholeNumber } from "../platform/variables.ts";
+import { flag, json, parseVariables, wholeNumber } from "../platform/variables.ts";
 import { parseRegionSettings, type RegionSettings } from "../region-manager/region-settings.ts";
 import { parseTelemetryKey } from "../request-monitor/telemetry-token.ts";
 
@@ -11,7 +11,7 @@ export interface ReadSettings extends RegionSettings, PopSettings {
   /** Requests beyond k. */
   readonly delta: number;
   readonly manifestTtlSeconds: number;
-  /** Keys of the publishers whose manifests the PoP uses; empty: it uses every manifest. */
+  /** Keys of the publishers whose manifests the PoP uses; empty in unsigned mode: it uses every manifest. */
   readonly publisherKeys: readonly string[];
   /** What the plan at Cloudflare allows one invocation: fetches, and calls of KV, Cache API and Durable Objects. */
   readonly subrequestsMax: number;
@@ -32,7 +32,7 @@ export const READ_VARIABLES = {
     86_400,
   ),
   PUBLISHER_KEYS: json(
-    "Public keys of the publishers whose manifests the PoP uses. Empty: it uses every manifest, signed or not.",
+    "Public keys of the publishers whose manifests the PoP uses. Required, unless `UNSIGNED` is true.",
     'JSON array of at most 8 texts, each "ed25519:" and base64 of 32 bytes',
     v.pipe(
       v.array(v.pipe(v.string(), v.check(isPublicKey, "has a key that is not ed25519: and base64"))),
@@ -40,6 +40,7 @@ export const READ_VARIABLES = {
     ),
     { fallback: "[]" },
   ),
+  UNSIGNED: flag("Whether the PoP uses every manifest, signed or not. It then has no `PUBLISHER_KEYS`.", false),
   SUBREQUESTS_MAX: wholeNumber(
     "How many subrequests your Cloudflare plan allows one invocation: 10000 on Workers Paid, 50 on Free.",
     SUBREQUESTS_MAX_DEFAULT,
@@ -49,7 +50,19 @@ export const READ_VARIABLES = {
 
 /** Checks the variables of this room, of regions, of peers and of telemetry. Throws CONFIG_INVALID. */
 export function parseReadSettings(env: object): ReadSettings {
-  const { DELTA, MANIFEST_TTL_SECONDS, PUBLISHER_KEYS, SUBREQUESTS_MAX } = parseVariables(READ_VARIABLES, env);
+  const { DELTA, MANIFEST_TTL_SECONDS, PUBLISHER_KEYS, SUBREQUESTS_MAX, UNSIGNED } = parseVariables(
+    READ_VARIABLES,
+    env,
+  );
+  if (UNSIGNED === PUBLISHER_KEYS.length > 0) {
+    const found = `variable PUBLISHER_KEYS has ${PUBLISHER_KEYS.length} keys and UNSIGNED is ${UNSIGNED}`;
+    throw new AgaroseError(
+      "CONFIG_INVALID",
+      `${found}: make a key with \`agarose keys new\`, which \`agarose deploy\` writes here, or set UNSIGNED alone ` +
+        "(wrangler.toml)",
+      { variable: "PUBLISHER_KEYS" },
+    );
+  }
   return {
     ...parsePopSettings(env),
     ...parseRegionSettings(env),

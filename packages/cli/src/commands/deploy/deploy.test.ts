@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { planDeployment, withNamespaceId, type PopEnvironment } from "./deployment.ts";
 import { peerSteps, withPeers } from "./peers.ts";
+import { trustProblems, withTrustVariables } from "./publisher-keys.ts";
 import { runDeployment } from "./run-deployment.ts";
 import { readEnvironments, type Wrangler } from "./wrangler.ts";
 import { runAgarose, spawnAgarose } from "../../../test/world.ts";
@@ -19,10 +20,16 @@ const ID = "0123456789abcdef0123456789abcdef";
 
 let folder: string;
 let config: string;
+/** A configuration of the command line that has a public key. */
+let signed: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "agarose-deploy-test-"));
   config = join(folder, "wrangler.toml");
   await cp(CONFIG, config);
+  signed = join(folder, "signed.config.json");
+  const region = { name: "a", provider: "a", endpoint: "https://a.example", bucket: "aaa" };
+  const publicKeys = JSON.parse(TRUST.PUBLISHER_KEYS) as string[];
+  await writeFile(signed, JSON.stringify({ regions: [region], code: { k: 1, m: 0 }, publicKeys }));
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
@@ -57,6 +64,7 @@ class FakeWrangler {
   }
 }
 
+const TRUST = { PUBLISHER_KEYS: JSON.stringify([`ed25519:${"A".repeat(43)}=`]), UNSIGNED: "false" };
 const SECRETS = { ADMIN_TOKEN: "sesame-sesame-sesame" };
 
 async function deploy(
@@ -67,7 +75,7 @@ async function deploy(
   const chosen = await readEnvironments(config, pops);
   const names = chosen.map(({ name }) => name);
   const peers = peerSteps(await readEnvironments(config), names, addresses, false);
-  const steps = planDeployment(chosen, Object.keys(SECRETS), peers);
+  const steps = planDeployment(chosen, Object.keys(SECRETS), peers, TRUST);
   const taken = await runDeployment(steps, {
     config,
     wrangler: wrangler.run,
@@ -82,15 +90,18 @@ async function deploy(
 describe("--dry-run", () => {
   test("builds every PoP for real, says what would be done, and changes nothing", async () => {
     const before = await readFile(CONFIG, "utf8");
-    const run = await spawnAgarose(["deploy", "--dry-run", "--json", "--wrangler", CONFIG, "--pops", "fra,lhr"], {
-      cwd: ROOT,
-    });
+    const run = await spawnAgarose(
+      ["deploy", "--dry-run", "--json", "--config", signed, "--wrangler", CONFIG, "--pops", "fra,lhr"],
+      { cwd: ROOT },
+    );
     expect(run.stderr).toContain("fra: build");
     expect(run.code).toBe(0);
     const { steps } = JSON.parse(run.stdout.toString()) as { steps: { command: string; outcome: string }[] };
     expect(steps.map(({ command, outcome }) => [outcome, command.replace(CONFIG, "C")])).toEqual([
       ["told", "wrangler kv namespace create agarose-fra-chunks --config C"],
       ["told", "wrangler kv namespace create agarose-lhr-chunks --config C"],
+      ["told", "write PUBLISHER_KEYS and UNSIGNED of [env.fra.vars] into C"],
+      ["told", "write PUBLISHER_KEYS and UNSIGNED of [env.lhr.vars] into C"],
       ["done", "wrangler deploy --dry-run --env fra --config C"],
       ["done", "wrangler deploy --dry-run --env lhr --config C"],
       ["told", "wrangler deploy --env fra --config C"],
@@ -100,7 +111,7 @@ describe("--dry-run", () => {
   });
 
   test("names secrets and never shows them", async () => {
-    const args = ["deploy", "--dry-run", "--wrangler", CONFIG, "--pops", "fra", "--secrets", "-"];
+    const args = ["deploy", "--dry-run", "--config", signed, "--wrangler", CONFIG, "--pops", "fra", "--secrets", "-"];
     const stdin = Buffer.from(JSON.stringify({ ...SECRETS, BUCKET_CREDENTIALS: { "*": { accessKeyId: "hush" } } }));
     const run = await spawnAgarose(args, { cwd: ROOT, stdin });
     expect(run.code).toBe(0);
@@ -110,7 +121,9 @@ describe("--dry-run", () => {
 
   test("a Worker that does not build fails with Wrangler's words", async () => {
     await writeFile(config, (await readFile(config, "utf8")).replace("packages/worker/src/index.ts", "missing.ts"));
-    const run = await spawnAgarose(["deploy", "--dry-run", "--wrangler", config, "--pops", "fra"], { cwd: ROOT });
+    const run = await spawnAgarose(["deploy", "--dry-run", "--config", signed, "--wrangler", config, "--pops", "fra"], {
+      cwd: ROOT,
+    });
     expect(run.code).toBe(1);
     expect(run.stderr).toContain("missing.ts");
   });
@@ -122,6 +135,8 @@ describe("with an account", () => {
     expect(await deploy(wrangler, ["fra", "lhr"])).toEqual([
       "namespace fra",
       "namespace lhr",
+      "keys fra",
+      "keys lhr",
       "build fra",
       "build lhr",
       "deploy fra",
@@ -132,6 +147,9 @@ describe("with an account", () => {
     const [fra, lhr, iad] = await readEnvironments(config);
     expect([fra, lhr].map((pop) => pop!.namespaces[0]!.id)).toEqual(["1".repeat(32), "2".repeat(32)]);
     expect(iad!.namespaces[0]!.id).toContain("iad");
+    for (const pop of [fra, lhr]) expect(pop!.vars).toMatchObject(TRUST);
+    expect(iad!.vars).toMatchObject({ PUBLISHER_KEYS: "[]" });
+    expect(fra!.vars["REGIONS"], "the rest stays").toBe(iad!.vars["REGIONS"]);
     const bulk = wrangler.calls.filter(({ args }) => args[1] === "bulk");
     expect(bulk.map(({ input }) => JSON.parse(input!) as unknown)).toEqual([SECRETS, SECRETS]);
     expect(wrangler.calls.some(({ args }) => args.join(" ").includes("sesame"))).toBe(false);
@@ -261,6 +279,23 @@ describe("refused", () => {
     expect(() => planDeployment(pops, [])).toThrow(
       expect.objectContaining({ code: "CONFIG_INVALID", message: expect.stringContaining(message) }),
     );
+  });
+
+  test("PoPs of which nothing says whose manifests to use, with how to make a key", async () => {
+    const none = { ...pop, vars: { ...pop.vars, PUBLISHER_KEYS: "[]", UNSIGNED: "false" } };
+    expect(trustProblems([none], undefined)).toEqual([expect.stringContaining("`agarose keys new`")]);
+    expect(trustProblems([none], TRUST)).toEqual([]);
+    expect(trustProblems([{ ...pop, vars: { ...TRUST } }], undefined)).toEqual([]);
+    expect(trustProblems([{ ...pop, vars: { UNSIGNED: "true" } }], undefined)).toEqual([]);
+    const run = await runAgarose(["deploy", "--wrangler", config, "--pops", "fra"], folder, {
+      CLOUDFLARE_API_TOKEN: "x",
+    });
+    expect([run.code, run.stderr]).toEqual([2, expect.stringContaining("`agarose keys new`")]);
+  });
+
+  test("public keys for a file without the PoP's variables, with what to write there", () => {
+    expect(withTrustVariables("[env.fra.vars]\nA = 1\n[env.lhr]", "fra", TRUST).split("\n")).toHaveLength(5);
+    expect(() => withTrustVariables('{ "env": {} }', "fra", TRUST)).toThrow("PUBLISHER_KEYS = '[\"ed25519:");
   });
 
   test("a placeholder that occurs twice", () => {

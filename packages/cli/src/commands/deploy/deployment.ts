@@ -4,6 +4,7 @@
  */
 import { AgaroseError } from "@agarose/core";
 import { missingPlace, type PlacedEnvironment } from "./place.ts";
+import { differs, type TrustVariables } from "./publisher-keys.ts";
 
 /** An environment of wrangler.toml, in the part that is used here. */
 export interface PopEnvironment extends PlacedEnvironment {
@@ -18,6 +19,8 @@ export type Step =
   | { readonly kind: "namespace"; readonly pop: string; readonly title: string; readonly placeholder: string }
   /** Writes PEERS into wrangler.toml. */
   | { readonly kind: "peers"; readonly pop: string; readonly list: string }
+  /** Writes whose manifests the PoP uses into wrangler.toml. */
+  | { readonly kind: "keys"; readonly pop: string; readonly variables: TrustVariables }
   | { readonly kind: "build" | "deploy"; readonly pop: string }
   | { readonly kind: "secrets"; readonly pop: string; readonly names: readonly string[] }
   /** Makes the key of the PoPs `pop`, joined by commas, unless all have one. Deployed `others` share it. */
@@ -33,7 +36,7 @@ export interface PeerSteps {
 }
 
 /** A step that is one command of Wrangler. */
-export type WranglerStep = Exclude<Step, { kind: "peers" | "peer-key" }>;
+export type WranglerStep = Exclude<Step, { kind: "keys" | "peers" | "peer-key" }>;
 
 export const SECRETS = [
   "ADMIN_TOKEN",
@@ -48,21 +51,26 @@ const CACHE_BINDING = "CHUNKS";
 const OBJECT_BINDINGS = ["REQUEST_MONITOR", "POP_STATE", "PEER_STATE"];
 
 /**
- * The steps for `pops`: namespaces and peers, then all builds, so that a failed build deploys nothing, then the Worker
- * and the secrets of each PoP, and last the key that they share.
+ * The steps for `pops`: namespaces, public keys and peers, then all builds, so that a failed build deploys nothing,
+ * then the Worker and the secrets of each PoP, and last the key that they share.
  *
  * @param secrets names of those to set.
+ * @param trust whose manifests the PoPs use, where the configuration says it.
  * @throws CONFIG_INVALID for an environment that is not a PoP.
  */
 export function planDeployment(
   pops: readonly PopEnvironment[],
   secrets: readonly string[],
   peers: Pick<PeerSteps, "lists" | "keys"> = { lists: [], keys: [] },
+  trust?: TrustVariables,
 ): Step[] {
   for (const pop of pops) checkPop(pop);
   checkShared(pops);
   return [
     ...pops.flatMap((pop) => namespaceStep(pop)),
+    ...pops.flatMap((pop): Step[] =>
+      trust && differs(pop, trust) ? [{ kind: "keys", pop: pop.name, variables: trust }] : [],
+    ),
     ...peers.lists,
     ...pops.map(({ name }): Step => ({ kind: "build", pop: name })),
     ...pops.flatMap(({ name }): Step[] => [
@@ -79,6 +87,7 @@ export function commandOf(step: Step, config: string): string {
   if (step.kind === "peer-key") {
     return `wrangler secret bulk --env ${step.pop} --config ${config}  # stdin: PEER_KEY, a new one unless all have one`;
   }
+  if (step.kind === "keys") return `write PUBLISHER_KEYS and UNSIGNED of [env.${step.pop}.vars] into ${config}`;
   return `wrangler ${argumentsOf(step, config).join(" ")}${step.kind === "secrets" ? "  # stdin: " + step.names.join(", ") : ""}`;
 }
 

@@ -12,6 +12,7 @@ import type { GlobalOptions } from "../../lib/context.ts";
 import { regionWarnings } from "./check-regions.ts";
 import { commandOf, planDeployment, SECRETS, type Step } from "./deployment.ts";
 import { peerSteps } from "./peers.ts";
+import { trustProblems, trustVariables } from "./publisher-keys.ts";
 import { runDeployment, type TakenStep } from "./run-deployment.ts";
 import { installedWrangler, readEnvironments } from "./wrangler.ts";
 import { logLine, printResult } from "../../lib/output.ts";
@@ -44,17 +45,21 @@ async function deploy(options: DeployOptions): Promise<void> {
   const secrets = { ...secretsOfEnvironment(), ...(await secretsOfFile(options.secrets)) };
   const environments = await readEnvironments(config, options.pops);
   const own = await ownConfig(options.config);
+  const trust = trustVariables(own);
   const peers = peerSteps(
     await readEnvironments(config),
     environments.map(({ name }) => name),
     own?.pops ?? [],
     "PEER_KEY" in secrets,
   );
-  const steps = planDeployment(environments, Object.keys(secrets), peers);
+  const steps = planDeployment(environments, Object.keys(secrets), peers, trust);
   const dryRun = options.dryRun ?? false;
+  const [problem, ...more] = trustProblems(environments, trust);
+  if (problem !== undefined && !dryRun) throw new AgaroseError("CONFIG_INVALID", problem, { more });
   const onStep = (step: Step): void => logLine(`${step.pop}: ${step.kind}`);
   const newSecret = (): string => randomBytes(SECRET_BYTES).toString("hex");
-  const warnings = [...regionWarnings(environments, own), ...peers.warnings];
+  const trustWarnings = problem === undefined ? [] : [problem, ...more];
+  const warnings = [...trustWarnings, ...regionWarnings(environments, own), ...peers.warnings];
   for (const warning of warnings) logLine(`warning: ${warning}`);
   const taken = await runDeployment(steps, {
     config,

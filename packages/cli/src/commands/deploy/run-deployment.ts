@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { argumentsOf, commandOf, withNamespaceId, type Step } from "./deployment.ts";
 import { withPeers } from "./peers.ts";
+import { withTrustVariables } from "./publisher-keys.ts";
 import type { Wrangler, WranglerResult } from "./wrangler.ts";
 
 export interface DeploymentOptions {
@@ -46,6 +47,10 @@ async function take(step: Step, options: DeploymentOptions): Promise<void> {
     return writeFile(config, withPeers(await readFile(config, "utf8"), step.pop, step.list));
   }
   if (step.kind === "peer-key") return takePeerKey(step, options);
+  if (step.kind === "keys") {
+    await writeFile(config, withTrustVariables(await readFile(config, "utf8"), step.pop, step.variables));
+    return;
+  }
   if (step.kind === "secrets") {
     const chosen = Object.fromEntries(step.names.map((name) => [name, secrets[name]]));
     demand(step, config, await wrangler(argumentsOf(step, config), JSON.stringify(chosen)));

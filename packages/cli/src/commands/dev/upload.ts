@@ -5,6 +5,7 @@ import { loadConfig } from "../../lib/config.ts";
 import { loadEncoder, WRITING } from "../../lib/context.ts";
 import { putObject, type PutResult } from "../../lib/objects/put-object.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
+import { signerOf, trustOf } from "../../lib/signing.ts";
 import { openStores } from "../../lib/store/stores.ts";
 
 /** A file to store. */
@@ -29,7 +30,17 @@ export async function openUploader(world: Pick<World, "config" | "s3Url">): Prom
   const regions = config.regions.map((region) => ({ ...region, endpoint: world.s3Url }));
   const stores = openStores({ ...config, regions }, WRITING);
   const abort = new AbortController();
-  const context = { config, stores, encoder: loadEncoder, nowMs: Date.now, signal: abort.signal };
+  const sign = signerOf(config);
+  const trust = trustOf(config);
+  const context = {
+    config,
+    stores,
+    trust,
+    ...(sign && { sign }),
+    encoder: loadEncoder,
+    nowMs: Date.now,
+    signal: abort.signal,
+  };
   return {
     put({ key, path, contentType = mime.getType(key) ?? "application/octet-stream", headers = {} }) {
       return putObject({ key, source: fileSource(path), contentType, headers, force: false }, context);

@@ -3,7 +3,7 @@
  */
 /** A finding about a region, a PoP or the layout. */
 export interface Check {
-  /** Region or PoP, or `layout`. */
+  /** Region or PoP, `layout` or `publisher`. */
   readonly subject: string;
   readonly name: string;
   /** `warn`: works, but less well than it could. */

@@ -1,8 +1,12 @@
 import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Config } from "../../lib/config.ts";
 import { checkLayout } from "./check-layout.ts";
 import { checkRegion, publicReadPolicy } from "./check-region.ts";
+import { checkSigning } from "./check-signing.ts";
 import type { Check } from "./check.ts";
 import { CREDENTIALS, startTestWorld, storesOf, type World } from "../../../test/world.ts";
 
@@ -45,6 +49,21 @@ function rewriteTo(headers: Readonly<Record<string, string>>): void {
     return false;
   });
 }
+
+test("doctor warns in unsigned mode, and of the development key", async () => {
+  expect(await checkSigning({ ...world.config, unsigned: true })).toMatchObject({ state: "warn", name: "signing" });
+  expect(await checkSigning(world.config)).toMatchObject({ message: expect.stringContaining("development key") });
+});
+
+test("doctor fails when readers would refuse what the configured key signs", async () => {
+  await world.run(["keys", "new", "a.pem"]);
+  const config = JSON.parse(await readFile(world.configPath, "utf8")) as Config;
+  const signing = { keyFile: join(world.dir, "a.pem") };
+  expect(await checkSigning({ ...config, signing })).toMatchObject({ state: "ok" });
+  const publicKeys = [`ed25519:${"A".repeat(43)}=`];
+  expect(await checkSigning({ ...config, signing, publicKeys })).toMatchObject({ state: "fail" });
+  expect(await checkSigning({ ...config, signing: { keyFile: "nowhere.pem" } })).toMatchObject({ state: "fail" });
+});
 
 test("a sound region passes, and nothing is left behind", async () => {
   const checks = await check();

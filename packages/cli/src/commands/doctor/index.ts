@@ -6,6 +6,7 @@ import type { Config } from "../../lib/config.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { isFailed, type Check } from "./check.ts";
 import { checkLayout } from "./check-layout.ts";
+import { checkSigning } from "./check-signing.ts";
 import { checkRegion } from "./check-region.ts";
 import { EXIT_FAILED, EXIT_OK, printResult } from "../../lib/output.ts";
 
@@ -19,7 +20,9 @@ const MARKS = { ok: "ok  ", warn: "WARN", fail: "FAIL" } as const;
 export function register(program: Command): void {
   program
     .command("doctor")
-    .description("check endpoints, credentials, public reads, Range, CORS, clocks, PoPs, and what the layout survives")
+    .description(
+      "check endpoints, credentials, public reads, Range, CORS, clocks, PoPs, signing, and what the layout survives",
+    )
     .option("--origin <origin>", "origin of the web app, which CORS is checked for; default any")
     .action(async (_options: unknown, command: Command) => {
       process.exitCode = await doctor(command.optsWithGlobals<DoctorOptions>());
@@ -31,6 +34,7 @@ async function doctor(options: DoctorOptions): Promise<number> {
     const regionOptions = { ...(options.origin && { origin: options.origin }), fetch, nowMs: Date.now, signal };
     const found = await Promise.all([
       Promise.resolve(checkLayout(config)),
+      checkSigning(config),
       ...stores.map((store) => checkRegion(store, regionOptions)),
       checkPops(config.pops, signal),
     ]);

@@ -7,7 +7,7 @@ import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import type { Command } from "commander";
-import { findConfig, loadConfig } from "../../lib/config.ts";
+import { findConfig, loadConfig, type Config } from "../../lib/config.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { formatCount, printResult } from "../../lib/output.ts";
 
@@ -19,8 +19,8 @@ interface InitOptions extends GlobalOptions {
 
 interface WrittenFile {
   readonly path: string;
-  /** `kept`: the file exists and may hold the app's own changes; --force replaces it. */
-  readonly outcome: "written" | "kept";
+  /** `kept`: the file exists and may hold the app's own changes; --force replaces it. `updated`: its keys changed. */
+  readonly outcome: "written" | "kept" | "updated";
 }
 
 const CLIENT_CONFIG = "agarose.json";
@@ -77,7 +77,7 @@ async function init(folder: string, options: InitOptions): Promise<void> {
       return { path: join(folder, name), outcome: "written" };
     }),
   );
-  const config = await writeClientConfig(path, clientConfig, options.force ?? false);
+  const config = await updateKeys(await writeClientConfig(path, clientConfig, options.force ?? false), clientConfig);
   const files = [...written, config];
   printResult(options.json ?? false, { files, config: clientConfig }, [
     ...files.map((file) => `${file.outcome.padEnd(8)} ${file.path}`),
@@ -86,38 +86,70 @@ async function init(folder: string, options: InitOptions): Promise<void> {
   ]);
 }
 
-type ClientConfig = Awaited<ReturnType<typeof clientConfigOf>>;
-
 /** What is left to do for the client configuration to name PoPs or regions. */
 async function hintsOf({ path, outcome }: WrittenFile, wanted: ClientConfig): Promise<string[]> {
-  const actual =
-    outcome === "kept" ? await countsOf(path) : { pops: wanted.pops.length, regions: wanted.regions.length };
+  const isOld = outcome !== "written";
+  const actual = isOld ? await countsOf(path) : { pops: wanted.pops.length, regions: wanted.regions.length };
   const named = `${path} names ${formatCount(actual.pops, "PoP")} and ${formatCount(actual.regions, "region")}`;
   const differs = actual.pops !== wanted.pops.length || actual.regions !== wanted.regions.length;
-  if (outcome === "kept" && differs && wanted.pops.length + wanted.regions.length > 0) {
+  if (isOld && differs && wanted.pops.length + wanted.regions.length > 0) {
     const own = `${wanted.pops.length} and ${wanted.regions.length}`;
     return [`hint: ${named}, the configuration of the command line ${own}: --force replaces the file`];
   }
-  return actual.pops + actual.regions === 0 ? [`fill it in: ${named}, at least 1 is needed`] : [];
+  if (actual.pops + actual.regions === 0) return [`fill it in: ${named}, at least 1 is needed`];
+  return isOld || wanted.publicKeys || wanted.unsigned
+    ? []
+    : [`fill it in: ${path} has no publicKeys: \`agarose keys new\` makes one, and init again writes it`];
+}
+
+/** Brings the public keys of a file that is kept up to date: without them the app would read nothing. */
+async function updateKeys(file: WrittenFile, { publicKeys, unsigned }: ClientConfig): Promise<WrittenFile> {
+  const kept = await readJson(file.path);
+  if (file.outcome !== "kept" || !(publicKeys || unsigned) || !("pops" in kept || "regions" in kept)) return file;
+  const { publicKeys: _keys, unsigned: _unsigned, ...others } = kept;
+  const updated = { ...others, ...(publicKeys && { publicKeys }), ...(unsigned && { unsigned }) };
+  if (JSON.stringify(updated) === JSON.stringify(kept)) return file;
+  await writeFile(file.path, `${JSON.stringify(updated, undefined, 2)}\n`);
+  return { path: file.path, outcome: "updated" };
+}
+
+/** What is no JSON object has no fields. */
+async function readJson(path: string): Promise<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(await readFile(path, "utf8"))) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
 }
 
 async function countsOf(path: string): Promise<{ pops: number; regions: number }> {
   const lengthOf = (list: unknown): number => (Array.isArray(list) ? list.length : 0);
-  try {
-    const kept = Object(JSON.parse(await readFile(path, "utf8"))) as Record<string, unknown>;
-    return { pops: lengthOf(kept["pops"]), regions: lengthOf(kept["regions"]) };
-  } catch {
-    return { pops: 0, regions: 0 };
-  }
+  const kept = await readJson(path);
+  return { pops: lengthOf(kept["pops"]), regions: lengthOf(kept["regions"]) };
 }
 
-/** The PoPs and public buckets of the configuration at `path`. Empty lists without one. */
-async function clientConfigOf(prefix: string, path: string | undefined) {
+/** What the web app has to know. */
+interface ClientConfig {
+  readonly prefix: string;
+  readonly pops: Config["pops"];
+  readonly regions: readonly { readonly name: string; readonly url: string }[];
+  readonly publicKeys?: readonly string[];
+  readonly unsigned?: true;
+}
+
+/** The PoPs, public buckets and public keys of the configuration at `path`. Empty lists without one. */
+async function clientConfigOf(prefix: string, path: string | undefined): Promise<ClientConfig> {
   if (path === undefined) return { prefix, pops: [], regions: [] };
   const config = await loadConfig(path);
   // A private bucket is read by URLs that a PoP signs, so clients need not know it.
   const regions = config.regions.filter((region) => !region.private);
-  return { prefix, pops: config.pops, regions: regions.map(({ name, url }) => ({ name, url })) };
+  return {
+    prefix,
+    pops: config.pops,
+    regions: regions.map(({ name, url }) => ({ name, url })),
+    ...(config.publicKeys && { publicKeys: config.publicKeys }),
+    ...(config.unsigned && { unsigned: true }),
+  };
 }
 
 async function writeClientConfig(path: string, config: object, force: boolean): Promise<WrittenFile> {

@@ -22,6 +22,8 @@ const CONFIG = {
     { name: "osaka", provider: "b", endpoint: "https://s3.osaka.test", bucket: "closed", private: true },
   ],
   code: { k: 2, m: 1 },
+  publicKeys: [`ed25519:${"A".repeat(43)}=`],
+  signing: { keyFile: "secret.key.pem" },
   aws: { profile: "secret-profile" },
   pops: [{ name: "fra", url: "https://fra.test" }],
 };
@@ -48,7 +50,7 @@ test("init writes the workers, the page's side, and a client configuration of Po
     { name: "dublin", url: "https://s3.dublin.test/chunks" },
     { name: "tokyo", url: "https://cdn.tokyo.test/c" },
   ];
-  expect(config).toEqual({ prefix: "/ec/", pops: CONFIG.pops, regions });
+  expect(config).toEqual({ prefix: "/ec/", pops: CONFIG.pops, regions, publicKeys: CONFIG.publicKeys });
   expect(parseConfig(config, "https://app.test/")).toEqual(config);
   expect(JSON.parse(stdout.toString())).toMatchObject({
     files: expect.arrayContaining([{ path: join(folder, "public/agarose.json"), outcome: "written" }]),
@@ -95,6 +97,26 @@ test("a client configuration that is there is kept, unless it is forced", async 
   expect(await readFile(join(folder, "public/agarose.json"), "utf8")).toBe("{}");
   await init("--force");
   expect(await readFile(join(folder, "public/agarose.json"), "utf8")).toContain("https://fra.test");
+});
+
+test("the public keys of a client configuration that is kept follow the command line's, and its other fields stay", async () => {
+  await mkdir(join(folder, "public"));
+  const path = join(folder, "public/agarose.json");
+  const own = { prefix: "/ec/", pops: [{ name: "own", url: "https://own.test" }], delta: 3, unsigned: true };
+  await writeFile(path, JSON.stringify(own));
+  const { unsigned: _unsigned, ...others } = own;
+  for (const outcome of ["updated", "kept"]) {
+    const { stdout } = await init("--json");
+    expect(JSON.parse(stdout.toString()).files).toContainEqual({ path, outcome });
+    expect(JSON.parse(await readFile(path, "utf8"))).toEqual({ ...others, publicKeys: CONFIG.publicKeys });
+  }
+});
+
+test("in unsigned mode the client configuration says so", async () => {
+  const { publicKeys: _keys, signing: _signing, ...config } = CONFIG;
+  await writeFile(configPath, JSON.stringify({ ...config, unsigned: true }));
+  expect((await init()).code).toBe(0);
+  expect(JSON.parse(await readFile(join(folder, "public/agarose.json"), "utf8"))).toMatchObject({ unsigned: true });
 });
 
 test("another prefix is in the configuration and in the URL to register", async () => {

@@ -1,19 +1,20 @@
 /**
  * `agarose keys`: the key pair by which a publisher signs manifests.
  */
-import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
-import { AgaroseError } from "@agarose/core";
 import { findConfig, loadConfig } from "../../lib/config.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../lib/output.ts";
-import { configuredPublicKey, newKeyPair } from "../../lib/signing.ts";
+import { configuredPublicKey } from "../../lib/signing.ts";
+import { readFields, writeFields } from "./edit-config.ts";
+import { createKey } from "./new-key.ts";
+import { rotate, type RotateOptions } from "./rotate.ts";
 
 export function register(program: Command): void {
-  const keys = program.command("keys").description("make or show the key that signs manifests");
+  const keys = program.command("keys").description("make, show or replace the key that signs manifests");
   keys
     .command("new")
-    .description("write a new private key, and print its public key")
+    .description("write a new private key, and its public key into a configuration that has none")
     .argument("[file]", "file of the private key, which must not exist", "agarose.key.pem")
     .action((file: string, _options: unknown, command: Command) =>
       create(file, command.optsWithGlobals<GlobalOptions>()),
@@ -22,18 +23,38 @@ export function register(program: Command): void {
     .command("show")
     .description("print the public key of the configured private key, and those that are trusted")
     .action((_options: unknown, command: Command) => show(command.optsWithGlobals<GlobalOptions>()));
+  keys
+    .command("rotate")
+    .description("replace the signing key in three steps; each prints what to do before the next")
+    .argument("<file>", "file of the new private key; the first step writes it")
+    .option("--sign", "second step: sign with the new key")
+    .option("--finish", "third step: trust the new key alone")
+    .action((file: string, _options: unknown, command: Command) =>
+      rotate(file, command.optsWithGlobals<RotateOptions>()),
+    );
 }
 
-async function create(file: string, { json = false }: GlobalOptions): Promise<void> {
-  const { privateKey, publicKey } = newKeyPair();
-  try {
-    await writeFile(file, privateKey, { flag: "wx", mode: 0o600 });
-  } catch (error) {
-    throw new AgaroseError("USAGE", `${file} cannot be written: ${(error as Error).message}`, { file }, error);
+async function create(file: string, { config: given, json = false }: GlobalOptions): Promise<void> {
+  const publicKey = await createKey(file);
+  const path = await findConfig(given);
+  const fields = await readFields(path);
+  const isFirst = fields !== undefined && fields["publicKeys"] === undefined && fields["signing"] === undefined;
+  if (isFirst) {
+    const { unsigned: _unsigned, ...others } = fields;
+    await writeFields(path, { ...others, publicKeys: [publicKey], signing: { keyFile: file } });
   }
-  printResult(json, { file, publicKey }, [
-    `private key  ${file}: keep it secret, and name it as signing.keyFile in agarose.config.json`,
-    `public key   ${publicKey}: add it to publicKeys in agarose.config.json`,
+  printResult(json, { file, publicKey, config: isFirst ? path : undefined }, [
+    `private key  ${file}: keep it secret, and out of version control`,
+    `public key   ${publicKey}`,
+    ...(isFirst
+      ? [
+          `configured   ${path} has both`,
+          "then: `agarose init` and `agarose deploy`, which give the public key to the web app and the PoPs;",
+          "then: `agarose upgrade --vouch`, which signs what is stored already",
+        ]
+      : fields
+        ? [`${path} has a key already: \`agarose keys rotate\` replaces it; this one is not used`]
+        : [`add them to ${path}: "publicKeys": ["${publicKey}"], "signing": {"keyFile": "${file}"}`]),
   ]);
 }
 
@@ -43,6 +64,6 @@ async function show({ config: path, json = false }: GlobalOptions): Promise<void
   printResult(json, { signing: own, publicKeys }, [
     ...(own ? [`signs with  ${own}`] : []),
     ...publicKeys.map((key) => `trusts      ${key}`),
-    ...(publicKeys.length === 0 ? ["trusts      every manifest: publicKeys is not set"] : []),
+    ...(publicKeys.length === 0 ? ["trusts      every manifest, signed or not"] : []),
   ]);
 }

@@ -16,7 +16,7 @@ beforeAll(async () => {
   world = await startTestWorld();
   await world.put("page", Buffer.alloc(3_000, 1));
   const regions = world.config.regions.map(({ name, url }) => ({ name, url }));
-  const vars = { REGIONS: JSON.stringify(regions), ADMIN_TOKEN };
+  const vars = { REGIONS: JSON.stringify(regions), ADMIN_TOKEN, UNSIGNED: "true" };
   pops = await startPops({ pops: ["fra", "lhr"].map((name) => ({ name, vars })) });
   const config = JSON.parse(await readFile(world.configPath, "utf8")) as object;
   await writeFile(world.configPath, JSON.stringify({ ...config, pops: pops.pops }));

@@ -1,16 +1,18 @@
 /**
- * `agarose upgrade`: brings the manifests of objects from format 1 to format 2. Their chunks stay where they are.
+ * `agarose upgrade`: brings the manifests of objects from format 1 to format 2, and has the current key sign what
+ * another one has signed. Their chunks stay where they are.
  */
 import type { Command } from "commander";
 import { systemClock, toAgaroseError, type AgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, printable } from "../../lib/output.ts";
+import { signingKeyId } from "../../lib/signing.ts";
 import { JSON_LINES, ReportStream } from "../../lib/walk/report-stream.ts";
 import { CURSOR, walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
 import { upgradeObject } from "./upgrade-object.ts";
 
-type UpgradeOptions = GlobalOptions & WalkOptions & { readonly acceptNewest?: boolean };
+type UpgradeOptions = GlobalOptions & WalkOptions & { readonly acceptNewest?: boolean; readonly vouch?: boolean };
 
 type Outcome =
   | { readonly key: string; readonly outcome: "upgraded" | "current" }
@@ -25,11 +27,13 @@ export function register(program: Command): void {
   program
     .command("upgrade")
     .description(
-      "bring manifests of format 1 to format 2, and sign them; no chunk is moved; refuses objects whose regions differ",
+      "bring manifests of format 1 to format 2, and sign what the current key has not signed; no chunk is moved; " +
+        "refuses unsigned objects whose regions differ",
     )
     .argument("[key...]", "keys of objects; all objects when left out")
     .option("--prefix <prefix>", "all objects whose keys begin with this")
     .option("--accept-newest", "where regions hold different manifests, take the newest")
+    .option("--vouch", "sign unsigned manifests of format 2, too: you vouch for them")
     .option(...CURSOR)
     .option(...JSON_LINES)
     .action(async (keys: string[], _options: unknown, command: Command) => {
@@ -39,14 +43,15 @@ export function register(program: Command): void {
 
 async function upgrade(keys: readonly string[], options: UpgradeOptions): Promise<number> {
   return withContext(options, WRITING, async (command) => {
-    const context = { ...command, breaker: new Breaker(systemClock) };
+    const keyId = await signingKeyId(command.config);
+    const context = { ...command, keyId, breaker: new Breaker(systemClock) };
     const report = new ReportStream(options);
     const walk: Walk<Outcome, Totals> = {
       name: "upgrade",
       keys,
       options,
       objectsAtATime: OBJECTS_AT_A_TIME,
-      act: (key) => upgradeOne(key, options.acceptNewest ?? false, context),
+      act: (key) => upgradeOne(key, options, context),
       add: (totals, { outcome }) => ({ ...totals, [outcome]: totals[outcome] + 1 }),
       print: (object) => ({ value: object, lines: object.outcome === "current" ? [] : [lineOf(object)] }),
     };
@@ -64,11 +69,11 @@ async function upgrade(keys: readonly string[], options: UpgradeOptions): Promis
 /** Undefined for an object that was removed. */
 async function upgradeOne(
   key: string,
-  acceptsNewest: boolean,
-  context: CommandContext & { readonly breaker: Breaker },
+  { acceptNewest = false, vouch = false }: UpgradeOptions,
+  context: CommandContext & { readonly breaker: Breaker; readonly keyId: string | undefined },
 ): Promise<Outcome | undefined> {
   try {
-    const outcome = await upgradeObject(key, { ...context, nowMs: Date.now, acceptsNewest });
+    const outcome = await upgradeObject(key, { ...context, nowMs: Date.now, acceptsNewest: acceptNewest, vouches: vouch });
     return outcome && { key, outcome };
   } catch (error) {
     context.signal.throwIfAborted();

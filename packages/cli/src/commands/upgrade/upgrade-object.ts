@@ -1,7 +1,7 @@
 /**
  * Brings the manifest of one object from format 1 to format 2.
  */
-import { acceptUnsigned, AgaroseError, isTombstone, type Manifest } from "@agarose/core";
+import { acceptUnsigned, AgaroseError, isTombstone, type ManifestRecord } from "@agarose/core";
 import { commitAgain } from "../../lib/objects/commit/commit.ts";
 import { surveyRegions, type Survey } from "../../lib/objects/commit/region-survey.ts";
 import { majorityOf, writeContextOf, type WriteOptions } from "../../lib/objects/commit/write-context.ts";
@@ -9,47 +9,64 @@ import { majorityOf, writeContextOf, type WriteOptions } from "../../lib/objects
 export interface UpgradeContext extends WriteOptions {
   /** Whether to take the newest manifest where regions hold different ones. */
   readonly acceptsNewest: boolean;
+  /** Whether to sign manifests of format 2 that no trusted key has signed. Default: false. */
+  readonly vouches?: boolean;
+  /** The name of the key that signs; it signs what another one has signed. Default: none does. */
+  readonly keyId?: string | undefined;
 }
 
 /**
- * Gives an object of format 1 a manifest of generation 1. The chunks stay where they are. Undefined for an object that
- * was removed.
+ * Gives an object of format 1 a manifest of generation 1, and one that another key has signed a new signature. The
+ * chunks stay where they are. Undefined for an object that was removed.
  *
  * @throws MANIFEST_UNTRUSTED where regions differ, NO_QUORUM, STORE_FAILED, REPLACED_MEANWHILE, WRITE_UNCERTAIN,
  *   CREDENTIALS_REFUSED or ABORTED.
  */
 export async function upgradeObject(
   key: string,
-  { acceptsNewest, ...options }: UpgradeContext,
+  { acceptsNewest, vouches = false, keyId, ...options }: UpgradeContext,
 ): Promise<"upgraded" | "current" | undefined> {
-  // Format 1 has no signatures, so the operator of an upgrade vouches for the content.
-  const context = writeContextOf({ ...options, trust: acceptUnsigned });
-  const survey = await surveyRegions(key, context);
-  const { newest } = survey;
-  if (newest && isTombstone(newest)) return undefined;
+  const context = writeContextOf(options);
+  const trusted = await surveyRegions(key, context);
   // Only format 1 has generation 0.
-  if (!newest || newest.generation > 0) return "current";
+  if (trusted.newest && (isTombstone(trusted.newest) || trusted.newest.generation > 0)) {
+    const isCurrent = keyId === undefined || trusted.newest.signature?.keyId === keyId;
+    if (!isCurrent) await commitAgain(trusted.newest, trusted, context);
+    if (isTombstone(trusted.newest)) return undefined;
+    return isCurrent ? "current" : "upgraded";
+  }
+  // Format 1 has no signatures, so the operator vouches for the content; for format 2 only when they say so.
+  const trusting = { ...context, trust: acceptUnsigned };
+  const survey = await surveyRegions(key, trusting);
+  const { newest } = survey;
+  if (!newest) return "current";
+  if (newest.generation > 0 && !vouches) {
+    if (isTombstone(newest)) return undefined;
+    const message = `no trusted key has signed ${JSON.stringify(key)}: --vouch signs it all the same`;
+    throw new AgaroseError("MANIFEST_UNTRUSTED", message, { key });
+  }
   if (!acceptsNewest) refuseDispute(newest, survey);
-  await commitAgain(newest, survey, context);
-  return "upgraded";
+  await commitAgain(newest, survey, trusting);
+  return isTombstone(newest) ? undefined : "upgraded";
 }
 
 /**
  * An upgrade signs what no one has signed before. One bucket alone must not decide what that is, so all regions that
  * hold a manifest must hold the same, and they must be a majority.
  */
-function refuseDispute(newest: Manifest, { regions }: Survey): void {
+function refuseDispute(newest: ManifestRecord, { regions }: Survey): void {
   // By content, because format 1 was written in more than one way.
   const text = JSON.stringify(newest);
   const same = regions.filter(({ record }) => JSON.stringify(record) === text);
   const dissent = regions.filter((region) => region.bytes !== undefined && !same.includes(region));
   if (dissent.length === 0 && same.length >= majorityOf(regions)) return;
+  const version = isTombstone(newest) ? "(removed)" : newest.version;
   const names = (of: Survey["regions"]): string[] => of.map(({ store }) => store.region.name);
   throw new AgaroseError(
     "MANIFEST_UNTRUSTED",
-    `${same.length} of ${regions.length} regions hold version ${newest.version} of ${JSON.stringify(newest.key)}, the ` +
+    `${same.length} of ${regions.length} regions hold version ${version} of ${JSON.stringify(newest.key)}, the ` +
       `newest, and ${dissent.length} hold something else (${names(dissent).join(", ")}): check the content with ` +
       "`agarose get`, then put it again or upgrade it with --accept-newest",
-    { key: newest.key, version: newest.version, same: names(same), others: names(dissent) },
+    { key: newest.key, version, same: names(same), others: names(dissent) },
   );
 }

@@ -1,0 +1,25 @@
+/** Changes of `agarose.config.json` by `agarose keys`. Its other fields stay as they are written. */
+import { randomUUID } from "node:crypto";
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { parseConfig } from "../../lib/config.ts";
+
+/** A configuration as its file has it, without defaults. */
+export type ConfigFields = Readonly<Record<string, unknown>>;
+
+/** The fields of the file at `path`; undefined where there is none. Throws a SyntaxError when it is not JSON. */
+export async function readFields(path: string): Promise<ConfigFields | undefined> {
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  return text === undefined ? undefined : (JSON.parse(text.replace(/^\uFEFF/, "")) as ConfigFields);
+}
+
+/** Replaces the file, in one step. Throws CONFIG_INVALID, and changes nothing, when `fields` are not sound. */
+export async function writeFields(path: string, fields: ConfigFields): Promise<void> {
+  const text = `${JSON.stringify(fields, undefined, 2)}\n`;
+  parseConfig(text, path);
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  await writeFile(temporary, text);
+  await rename(temporary, path);
+}

@@ -1,0 +1,119 @@
+/**
+ * `agarose keys rotate`: replaces the signing key in three steps, so that readers never meet a key they do not trust.
+ *
+ * 1. Both keys are trusted, and the old one signs, until every PoP and client has the new public key.
+ * 2. The new one signs, and `agarose upgrade` signs again what the old one has signed.
+ * 3. The old one is not trusted any more.
+ */
+import { existsSync } from "node:fs";
+import { AgaroseError, keyIdOf, rawPublicKey } from "@agarose/core";
+import { findConfig, loadConfig, type Config } from "../../lib/config.ts";
+import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
+import { checkManifests } from "../../lib/objects/verify-object.ts";
+import { formatCount, printResult } from "../../lib/output.ts";
+import { configuredPublicKey } from "../../lib/signing.ts";
+import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
+import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { readFields, writeFields } from "./edit-config.ts";
+import { createKey } from "./new-key.ts";
+
+/** Which step to take. Default: the first. */
+export interface RotateOptions extends GlobalOptions {
+  readonly sign?: boolean;
+  readonly finish?: boolean;
+}
+
+const OBJECTS_AT_A_TIME = 16;
+const PUBLISH = "then: `agarose init` and deploy the app, `agarose deploy`, and wait until clients have the new file;";
+
+/** Takes one step. Throws USAGE when it is not the next one. */
+export async function rotate(file: string, options: RotateOptions): Promise<void> {
+  if (options.sign && options.finish) throw new AgaroseError("USAGE", "give --sign or --finish, not both");
+  const path = await findConfig(options.config);
+  const config = await loadConfig(path);
+  if (!config.publicKeys || !config.signing) {
+    throw usage("the configuration has no `publicKeys` and `signing` yet: make the first key with `agarose keys new`");
+  }
+  if (config.signing.command) throw usage("`signing` is a command: change `publicKeys` and the command's key by hand");
+  const step = options.finish ? finish : options.sign ? sign : start;
+  const { publicKeys, lines } = await step(file, config, options);
+  const fields = { ...(await readFields(path)), publicKeys, ...(options.sign && { signing: { keyFile: file } }) };
+  await writeFields(path, fields);
+  printResult(options.json ?? false, { file, publicKeys, signing: options.sign ? file : undefined }, lines);
+}
+
+interface Step {
+  readonly publicKeys: readonly string[];
+  readonly lines: readonly string[];
+}
+
+async function start(file: string, { publicKeys = [] }: Config): Promise<Step> {
+  if (publicKeys.length > 1) {
+    throw usage(`${publicKeys.length} keys are trusted already: end that rotation with --sign and --finish first`);
+  }
+  const publicKey = await createKey(file);
+  return {
+    publicKeys: [...publicKeys, publicKey],
+    lines: [
+      `1 of 3: ${publicKey} is trusted beside the old key, which still signs`,
+      PUBLISH,
+      `then: agarose keys rotate ${file} --sign`,
+    ],
+  };
+}
+
+async function sign(file: string, { publicKeys = [] }: Config): Promise<Step> {
+  const publicKey = await trustedKeyOf(file, publicKeys);
+  return {
+    publicKeys,
+    lines: [
+      `2 of 3: ${publicKey} signs from now on`,
+      "then: `agarose upgrade`, which signs again what the old key has signed;",
+      `then: agarose keys rotate ${file} --finish`,
+    ],
+  };
+}
+
+async function finish(file: string, { signing, publicKeys = [] }: Config, options: RotateOptions): Promise<Step> {
+  const publicKey = await trustedKeyOf(file, publicKeys);
+  if ((await configuredPublicKey(signing!)) !== publicKey) throw usage(`${file} does not sign yet: use --sign first`);
+  const left = await signedByOthers(publicKey, options);
+  if (left.length > 0) {
+    const message = `${formatCount(left.length, "object")} would become unreadable, such as ${JSON.stringify(left[0])}`;
+    throw new AgaroseError("USAGE", `${message}: run \`agarose upgrade\`, which signs them with ${file}, first`, {
+      keys: left.slice(0, 100),
+    });
+  }
+  return {
+    publicKeys: [publicKey],
+    lines: [`3 of 3: ${publicKey} alone is trusted`, PUBLISH, "then destroy the old private key"],
+  };
+}
+
+/** Keys of objects, removed ones included, whose newest manifest another key has signed. */
+async function signedByOthers(publicKey: string, options: RotateOptions): Promise<string[]> {
+  const keyId = await keyIdOf(rawPublicKey(publicKey) as Uint8Array<ArrayBuffer>);
+  return withContext(options, READING, async (context) => {
+    const { stores, signal } = context;
+    // A region that cannot be listed ends it: only there may an object be.
+    const listed = keyGroups(stores, "", signal, { kinds: ["manifests"] });
+    const others: string[] = [];
+    const check = async ({ key }: KeyGroup): Promise<void> => {
+      const { newest } = await checkManifests(key, context);
+      if (newest && newest.signature?.keyId !== keyId) others.push(key);
+    };
+    for await (const _checked of mapOrdered(listed, OBJECTS_AT_A_TIME, check));
+    return others.toSorted();
+  });
+}
+
+async function trustedKeyOf(file: string, publicKeys: readonly string[]): Promise<string> {
+  if (!existsSync(file)) throw usage(`there is no ${file}: begin with agarose keys rotate ${file}`);
+  const publicKey = await configuredPublicKey({ keyFile: file });
+  if (publicKeys.includes(publicKey)) return publicKey;
+  throw usage(`the key of ${file} is not in \`publicKeys\`: begin with agarose keys rotate and a new file`);
+}
+
+function usage(message: string): AgaroseError {
+  return new AgaroseError("USAGE", message);
+}
