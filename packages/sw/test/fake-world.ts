@@ -73,6 +73,7 @@ interface StoredObject {
   readonly manifest: Manifest;
   /** shards[stripe][chunk] */
   readonly shards: Uint8Array[][];
+  readonly bytes: Uint8Array;
 }
 
 const codec = await loadCodec();
@@ -143,7 +144,7 @@ export class FakeWorld {
       hashes: hashes.map(encodeHashes),
     };
     const stored = encodeManifest(manifest);
-    if (toldToPops) this.#objects.set(key, { manifest: structuredClone(manifest), shards });
+    if (toldToPops) this.#objects.set(key, { manifest: structuredClone(manifest), shards, bytes });
     manifest.placement.forEach((name, chunk) => {
       const region = this.region(name);
       region.store.set(chunkName(key, manifest.upload, chunk), Buffer.concat(shards.map((stripe) => stripe[chunk]!)));
@@ -247,6 +248,10 @@ export class FakeWorld {
     if (pop.fault === "refuses") throw new TypeError("connection refused");
     if (pop.fault === "error") return new Response('{"error":{"code":"INTERNAL","message":"oh"}}', { status: 500 });
     if (pathname === "/healthz") return new Response("ok");
+    if (pathname.startsWith("/o/")) {
+      const object = this.#objects.get(decodeKey(pathname.slice("/o/".length)));
+      return new Response((object?.bytes as Uint8Array<ArrayBuffer>) ?? null, { status: object ? 200 : 404 });
+    }
     if (pop.fault === "forbids") {
       const error = { code: "FORBIDDEN", message: "a token is needed", details: {} };
       return Response.json({ error }, { status: 403 });

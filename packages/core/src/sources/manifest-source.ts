@@ -218,7 +218,7 @@ function verdict(
 
 /** Whether it says that a copy of the manifest was there but could not be used. */
 export function isUnusable({ code }: AgaroseError): boolean {
-  return /^(MANIFEST_(?!STALE)\w+|REGION_UNKNOWN|CODE_INVALID)$/.test(code);
+  return /^(MANIFEST_(?!STALE)\w+|REGION_UNKNOWN|CODE_INVALID|SIGNATURE_UNSUPPORTED)$/.test(code);
 }
 
 function countAbsent(failures: readonly FailedAttempt[]): number {

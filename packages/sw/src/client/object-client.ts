@@ -2,8 +2,8 @@
  * A client that reads objects. It keeps plans and measurements between reads. A service worker has one, or a page
  * without a worker.
  */
-import { parseKey, type FetchPort } from "@agarose/core";
-import { clientTrust, type ClientConfig } from "../common/config.ts";
+import { encodeKey, parseKey, type AgaroseError, type FetchPort } from "@agarose/core";
+import { clientTrust, type ClientConfig, type Endpoint } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import { ClientRead } from "./client-read.ts";
 import { HedgeBudget } from "./hedge-budget.ts";
@@ -59,7 +59,7 @@ export class ObjectClient {
     const { config, hedging, latencies, plans, pops } = this;
     const queue = (region: string): FairQueue => this.#queue(region);
     const telemetry = this.#telemetry;
-    return new ClientRead(
+    const read = new ClientRead(
       request,
       {
         ...this.#ports,
@@ -73,7 +73,30 @@ export class ObjectClient {
         telemetry,
       },
       onEnd,
-    ).answer();
+    );
+    try {
+      return await read.answer();
+    } catch (error) {
+      const [pop] = pops.byDistance();
+      if ((error as AgaroseError).code !== "SIGNATURE_UNSUPPORTED" || !pop) throw error;
+      return this.#readAt(pop, request);
+    }
+  }
+
+  /** Reads through a PoP, which checks signatures where the browser has no Ed25519. */
+  async #readAt({ url }: Endpoint, { key, method, query, signal, headers: own }: ReadRequest): Promise<ReadResponse> {
+    const sent = ["range", "if-range", "if-none-match", "if-match", "authorization"].flatMap((name) => {
+      const value = own.get(name);
+      return value === null ? [] : [[name, value]];
+    });
+    const { status, headers, body } = await this.#ports.fetch(`${url}/o/${encodeKey(key)}?${query ?? ""}`, {
+      method,
+      headers: Object.fromEntries(sent) as Record<string, string>,
+      ...(signal && { signal }),
+    });
+    // The network has undone the content coding already.
+    const { "content-encoding": coding, "content-length": bytes, ...others } = Object.fromEntries(headers as Headers);
+    return { status, headers: { ...others, ...(!coding && bytes && { "content-length": bytes }) }, body };
   }
 
   /** Fetches the plans of `keys`, so that reads of them ask the edge and the buckets at once. */

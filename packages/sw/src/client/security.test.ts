@@ -1,7 +1,8 @@
 /** What the service worker must not do, whatever it is asked for. */
 import { AgaroseError, chunkName, keyOfManifestName, manifestName, objectUrl, parseKey } from "@agarose/core";
 import fc from "fast-check";
-import { describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";
 import { fetchPort, telemetryPost } from "../ports/network.ts";
 import { route } from "../worker/routing.ts";
 
@@ -85,3 +86,39 @@ function keyOf(key: () => string): string | undefined {
     return undefined;
   }
 }
+
+describe("a browser without Ed25519", () => {
+  const publicKeys = [`ed25519:${"A".repeat(43)}=`];
+
+  // The fault cannot be had from the runtimes that tests run in, so the import of the key is made to fail.
+  const withoutEd25519 = (): { readonly mock: { readonly calls: unknown[][] } } =>
+    vi.spyOn(crypto.subtle, "importKey").mockRejectedValue(new DOMException("Unrecognized name.", "NotSupportedError"));
+  afterEach(() => vi.restoreAllMocks());
+
+  const readAll = async (world: FakeWorld, config: object) => {
+    const request = { key: "a", method: "GET", headers: new Headers() } as const;
+    const reading = world.client({ publicKeys, unsigned: undefined, ...config }).answer(request);
+    const { status, body } = await world.clock.settle(reading);
+    return { status, bytes: new Uint8Array(await new Response(body).arrayBuffer()) };
+  };
+
+  test("reads through a PoP, which checks the signatures", async () => {
+    const importKey = withoutEd25519();
+    const world = new FakeWorld();
+    world.put("a", sampleBytes(5_000));
+    expect(await readAll(world, {})).toEqual({ status: 200, bytes: sampleBytes(5_000) });
+    expect(importKey.mock.calls.length, "the fault fired").toBeGreaterThan(0);
+    expect(world.log.filter(({ url }) => url.includes("/o/a")).length).toBe(1);
+    expect(
+      world.log.filter(({ url }) => url.includes("/chunks/")),
+      "no chunk was asked for",
+    ).toEqual([]);
+  });
+
+  test("is given the reason where there is no PoP", async () => {
+    withoutEd25519();
+    const world = new FakeWorld();
+    world.put("a", sampleBytes(5_000));
+    await expect(readAll(world, { pops: [] })).rejects.toMatchObject({ code: "SIGNATURE_UNSUPPORTED" });
+  });
+});

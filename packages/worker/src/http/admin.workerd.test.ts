@@ -28,6 +28,18 @@ describe.each(["/v1/status", "/metrics"])("%s", (path) => {
   });
 });
 
+test("a client that guesses is refused after ten wrong tokens, also with the right one, and others are not", async () => {
+  const ask = async (address: string, token: string): Promise<number> => {
+    const headers = { authorization: `Bearer ${token}`, "cf-connecting-ip": address };
+    return (await fetch(`${world.url}/v1/status`, { headers })).status;
+  };
+  const guesses: number[] = [];
+  for (let i = 0; i < 12; i++) guesses.push(await ask("192.0.2.7", `wrong-token-number-${i}`));
+  expect(guesses).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429]);
+  expect(await ask("192.0.2.7", ADMIN_TOKEN)).toBe(429);
+  expect(await ask("192.0.2.8", ADMIN_TOKEN)).toBe(200);
+});
+
 test("without ADMIN_TOKEN the admin routes are closed, also to an empty one", async () => {
   const other = await startWorld({ ADMIN_TOKEN: "" });
   try {

@@ -39,7 +39,8 @@ function ofConfig({ regions, pops, publicKeys }: Config): Record<string, string>
   return {
     REGIONS: JSON.stringify(regions.map((region) => ({ name: region.name, url: region.url }))),
     ...(pops.length > 1 && { PEERS: JSON.stringify(pops.map((pop) => ({ name: pop.name, url: pop.url }))) }),
-    ...(publicKeys && { PUBLISHER_KEYS: JSON.stringify(publicKeys) }),
+    // Without keys, the configuration is in unsigned mode, or all its buckets are on this machine.
+    ...(publicKeys ? { PUBLISHER_KEYS: JSON.stringify(publicKeys) } : { UNSIGNED: "true" }),
   };
 }
 
