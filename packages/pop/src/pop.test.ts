@@ -25,7 +25,13 @@ afterEach(async () => {
 
 async function start(): Promise<PopProcess> {
   const regions = REGIONS.map((name) => ({ name, url: `${buckets.url}/${name}` }));
-  const variables = { POP: "own", REGIONS: JSON.stringify(regions), ADMIN_TOKEN, MANIFEST_TTL_SECONDS: "0" };
+  const variables = {
+    POP: "own",
+    REGIONS: JSON.stringify(regions),
+    ADMIN_TOKEN,
+    UNSIGNED: "true",
+    MANIFEST_TTL_SECONDS: "0",
+  };
   return (pop = await startPopProcess({ variables, folder, periodMs: 0 }, () => {}));
 }
 

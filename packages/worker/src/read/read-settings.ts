@@ -54,6 +54,15 @@ export function parseReadSettings(env: object): ReadSettings {
     READ_VARIABLES,
     env,
   );
+  const settings = {
+    ...parsePopSettings(env),
+    ...parseRegionSettings(env),
+    delta: DELTA,
+    manifestTtlSeconds: MANIFEST_TTL_SECONDS,
+    publisherKeys: PUBLISHER_KEYS,
+    subrequestsMax: SUBREQUESTS_MAX,
+    telemetryKey: parseTelemetryKey(env),
+  };
   if (UNSIGNED === PUBLISHER_KEYS.length > 0) {
     const found = `variable PUBLISHER_KEYS has ${PUBLISHER_KEYS.length} keys and UNSIGNED is ${UNSIGNED}`;
     throw new AgaroseError(
@@ -63,15 +72,7 @@ export function parseReadSettings(env: object): ReadSettings {
       { variable: "PUBLISHER_KEYS" },
     );
   }
-  return {
-    ...parsePopSettings(env),
-    ...parseRegionSettings(env),
-    delta: DELTA,
-    manifestTtlSeconds: MANIFEST_TTL_SECONDS,
-    publisherKeys: PUBLISHER_KEYS,
-    subrequestsMax: SUBREQUESTS_MAX,
-    telemetryKey: parseTelemetryKey(env),
-  };
+  return settings;
 }
 
 function isPublicKey(text: string): boolean {

@@ -31,7 +31,7 @@ const command = (...args: string[]): string[] => [
 test("it says where it listens, answers there, and ends with 0 at SIGTERM", async () => {
   const child = spawn(process.execPath, [AGAROSE, ...command("own", "--json")], {
     cwd: folder,
-    env: { PATH: process.env["PATH"], REGIONS },
+    env: { PATH: process.env["PATH"], REGIONS, UNSIGNED: "true" },
     stdio: ["ignore", "pipe", "inherit"],
   });
   const exited = once(child, "exit");
@@ -46,7 +46,7 @@ test("it says where it listens, answers there, and ends with 0 at SIGTERM", asyn
 
 test.each([
   ["no name", [], { REGIONS }, "variable POP is not set"],
-  ["a wrong variable", ["own"], { REGIONS, POLICY: "best" }, 'POLICY is "best"'],
+  ["a wrong variable", ["own"], { REGIONS, UNSIGNED: "true", POLICY: "best" }, 'POLICY is "best"'],
   ["no buckets", ["own"], {}, "REGIONS"],
   ["no address", ["own", "--listen", "8787"], { REGIONS }, "--listen 8787 is no address"],
   ["no file of variables", ["own", "--vars", "nowhere.json"], { REGIONS }, "nowhere.json cannot be read"],

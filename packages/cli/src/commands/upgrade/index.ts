@@ -73,7 +73,12 @@ async function upgradeOne(
   context: CommandContext & { readonly breaker: Breaker; readonly keyId: string | undefined },
 ): Promise<Outcome | undefined> {
   try {
-    const outcome = await upgradeObject(key, { ...context, nowMs: Date.now, acceptsNewest: acceptNewest, vouches: vouch });
+    const outcome = await upgradeObject(key, {
+      ...context,
+      nowMs: Date.now,
+      acceptsNewest: acceptNewest,
+      vouches: vouch,
+    });
     return outcome && { key, outcome };
   } catch (error) {
     context.signal.throwIfAborted();
