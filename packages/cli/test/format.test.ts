@@ -102,6 +102,11 @@ test.each([
     expect(manifest).toMatchObject({ hashes, version, hashesSha256, hashesRoot, bytes, k, m, stripeBytes });
     const stored = await Promise.all(written.names.map((name, chunk) => world.read(manifest.placement[chunk], name)));
     expect(stored.every((chunk, index) => chunk.equals(written.chunks[index]!))).toBe(true);
+    if (written.leaves) {
+      expect(manifest.leaves).toEqual(REGIONS);
+      const lists = await Promise.all(REGIONS.map((region) => world.read(region, written.leafName)));
+      expect(lists.every((list) => list.equals(written.leaves!))).toBe(true);
+    } else expect(manifest).not.toHaveProperty("leaves");
     // The last k chunks: as much parity as there is.
     const present = Array.from({ length: k }, (_, i) => m + i);
     expect(decode(stored, present, k, stripeBytes, bytes).equals(body)).toBe(true);
@@ -148,6 +153,7 @@ function encode(key: string, body: Buffer, k: number, m: number, stripeBytes: nu
   const rows = rowsOver(indices(k), indices(k + m));
   const chunks: Buffer[][] = indices(k + m).map(() => []);
   const hashes: Buffer[] = [];
+  const leaves: Buffer[] = [];
   for (let start = 0; start < body.length; start += stripeBytes) {
     const data = body.subarray(start, start + stripeBytes);
     const shardBytes = Math.ceil(data.length / k);
@@ -156,6 +162,7 @@ function encode(key: string, body: Buffer, k: number, m: number, stripeBytes: nu
     const coded = rows.map((row) => combine(row, shards));
     coded.forEach((shard, i) => chunks[i]!.push(shard));
     hashes.push(Buffer.concat(coded.map(shardHash)));
+    leaves.push(...coded.flatMap((shard) => blocksOfShard(shard).map(sha256)));
   }
   const hashesSha256 = sha256(Buffer.concat(hashes)).toString("hex");
   const content = [encodedKey(key), sha256(body).toString("hex"), String(body.length)];
@@ -170,6 +177,8 @@ function encode(key: string, body: Buffer, k: number, m: number, stripeBytes: nu
     hashesRoot: merkleRoot(hashes).toString("hex"),
     versionLines,
     version,
+    leaves: Math.ceil(stripeBytes / k) > 65_536 ? Buffer.concat(leaves) : undefined,
+    leafName: `chunks/${encodedKey(key)}@${upload}/256`,
     names: indices(k + m).map((i) => `chunks/${encodedKey(key)}@${upload}/${i}`),
   };
 }
@@ -180,8 +189,11 @@ function sha256(bytes: Uint8Array): Buffer {
 
 function shardHash(shard: Buffer): Buffer {
   if (shard.length <= 65_536) return sha256(shard);
-  const blocks = indices(Math.ceil(shard.length / 65_536)).map((i) => shard.subarray(i * 65_536, (i + 1) * 65_536));
-  return sha256(Buffer.concat(blocks.map(sha256)));
+  return sha256(Buffer.concat(blocksOfShard(shard).map(sha256)));
+}
+
+function blocksOfShard(shard: Buffer): Buffer[] {
+  return indices(Math.ceil(shard.length / 65_536)).map((i) => shard.subarray(i * 65_536, (i + 1) * 65_536));
 }
 
 /** RFC 6962, section 2.1. */

@@ -50,6 +50,7 @@ export {
 
 // Format: manifests, stripes and placement.
 export {
+  blockCount,
   checkCode,
   chunkBytes,
   chunkHash,
@@ -57,12 +58,13 @@ export {
   encodeHashes,
   encodeManifest,
   FORMAT_VERSION,
-  HASH_BYTES,
   HEADERS_ALLOWED,
   inlineBytes,
   INLINE_BYTES_MAX,
   isFunctional,
   isTombstone,
+  LEAF_LIST,
+  leafShape,
   MANIFEST_BYTES_MAX,
   parseManifest,
   refuseTooLarge,
@@ -78,10 +80,11 @@ export {
   type Manifest,
   type ManifestDraft,
   type ManifestRecord,
+  type StripePart,
   type StripeShape,
   type Tombstone,
 } from "./format/manifest.ts";
-export { BLOCK_BYTES, hashShard } from "./format/hash-tree.ts";
+export { BLOCK_BYTES, concat, HASH_BYTES, hashBlocks, hashShard, treeRoot } from "./format/hash-tree.ts";
 export {
   acceptUnsigned,
   isLocal,
@@ -141,12 +144,15 @@ export { readChecked } from "./sources/body.ts";
 export {
   DELTA_DEFAULT,
   openRead,
+  readLeaves,
   STRIPE_TIMEOUT_MS_DEFAULT,
   type ObjectRead,
   type ReadOptions,
   type StripeData,
   type StripeSharing,
 } from "./read/reader.ts";
+export { BlockMemory } from "./read/block-memory.ts";
+export { blockNames, needsLeaves, piecesOf, type Piece } from "./read/pieces.ts";
 export { planReadMs, planStripe, type Candidate, type PlanOptions } from "./read/read-plan.ts";
 export { readStripe, type Hedge, type StripeReadOptions } from "./read/stripe-read.ts";
 export { checkHash } from "./read/stripe-shards.ts";

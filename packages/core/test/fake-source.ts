@@ -1,4 +1,5 @@
 import { AgaroseError } from "../src/errors.ts";
+import { LEAF_LIST, type StripePart } from "../src/format/manifest.ts";
 import type { LatencyEstimate } from "../src/latency.ts";
 import type { ChunkRequest, ChunkSource, SourceKind } from "../src/sources/source.ts";
 import type { SampleObject } from "./sample-object.ts";
@@ -26,8 +27,14 @@ export interface FakeSourceOptions {
 export class FakeSource implements ChunkSource {
   readonly id: string;
   readonly kind: SourceKind;
-  readonly requests: { readonly stripe: number; readonly chunk: number; readonly signal: AbortSignal; at: number }[] =
-    [];
+  readonly servesParts: boolean;
+  readonly requests: {
+    readonly stripe: number;
+    readonly chunk: number;
+    readonly bytes: number;
+    readonly signal: AbortSignal;
+    at: number;
+  }[] = [];
   readonly released: number[] = [];
   /** The behaviours other than `serve` that took effect. */
   readonly faults: Behaviour[] = [];
@@ -36,6 +43,7 @@ export class FakeSource implements ChunkSource {
   constructor(options: FakeSourceOptions) {
     this.id = options.id;
     this.kind = options.kind ?? "region";
+    this.servesParts = this.kind === "region";
     this.#options = options;
   }
 
@@ -50,17 +58,20 @@ export class FakeSource implements ChunkSource {
 
   has(_stripe: number, chunk: number): boolean {
     const { chunks, object } = this.#options;
+    if (chunk === LEAF_LIST) return object.manifest.leaves?.includes(this.id) ?? false;
     return chunks ? chunks.includes(chunk) : object.manifest.placement[chunk] === this.id;
   }
 
   async fetch(request: ChunkRequest): Promise<Uint8Array> {
     const { clock, object, ms = 100, behaviour = () => "serve" } = this.#options;
     const { stripe, chunk, signal } = request;
-    this.requests.push({ stripe: stripe.index, chunk, signal, at: clock.now() });
+    this.requests.push({ stripe: stripe.index, chunk, bytes: stripe.shardBytes, signal, at: clock.now() });
     const now = behaviour(request);
     await clock.sleep(now === "hang" ? 1e9 : typeof ms === "number" ? ms : ms(request), signal);
     if (now !== "serve") this.faults.push(now);
-    return answer(now, object.shard(stripe.index, chunk));
+    if (chunk === LEAF_LIST) return answer(now, await object.leaves(stripe.index));
+    const { from = 0 } = stripe as Partial<StripePart>;
+    return answer(now, object.shard(stripe.index, chunk).subarray(from, from + stripe.shardBytes));
   }
 
   release(stripe: number): void {

@@ -1,4 +1,4 @@
-import { BLOCK_BYTES, hashShard } from "../src/format/hash-tree.ts";
+import { BLOCK_BYTES, concat, hashBlocks, hashShard } from "../src/format/hash-tree.ts";
 import {
   encodeHashes,
   sealManifest,
@@ -16,6 +16,8 @@ export interface SampleObject {
   readonly bytes: Uint8Array;
   /** The shard of chunk `chunk` in stripe `stripe`; functional rows too. */
   shard(stripe: number, chunk: number): Uint8Array;
+  /** The leaf list of a stripe. */
+  leaves(stripe: number): Promise<Uint8Array>;
 }
 
 export interface SampleOptions {
@@ -27,6 +29,8 @@ export interface SampleOptions {
   readonly regions?: readonly string[];
   readonly sha256?: Sha256;
   readonly key?: string;
+  /** Whether every region has the leaf list. */
+  readonly leaves?: boolean;
 }
 
 export async function sampleObject(options: SampleOptions): Promise<SampleObject> {
@@ -52,12 +56,15 @@ export async function sampleObject(options: SampleOptions): Promise<SampleObject
     blockBytes: BLOCK_BYTES,
     sha256: hex(await sha256(bytes)),
     placement: Array.from({ length: k + m }, (_, chunk) => regions[chunk % regions.length]!),
+    ...(options.leaves && { leaves: regions }),
     hashes: await Promise.all(
       stripes.map(async (shards) => encodeHashes(await Promise.all(shards.slice(0, k + m).map(hash)))),
     ),
   };
   const manifest = await sealManifest(draft, sha256);
-  return { manifest, bytes, shard: (stripe, chunk) => stripes[stripe]![chunk]! };
+  const leaves = async (stripe: number): Promise<Uint8Array> =>
+    concat(await Promise.all(stripes[stripe]!.slice(0, k + m).map((shard) => hashBlocks(shard, BLOCK_BYTES, sha256))));
+  return { manifest, bytes, shard: (stripe, chunk) => stripes[stripe]![chunk]!, leaves };
 }
 
 /** The k + m + k shards of a stripe. */

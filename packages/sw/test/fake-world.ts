@@ -12,7 +12,9 @@ import {
   encodePlan,
   manifestName,
   objectUrl,
+  parseRange,
   PEER_CHUNK_PREFIX,
+  piecesOf,
   roundRobin,
   stripeCount,
   stripeShape,
@@ -21,6 +23,7 @@ import {
   type FetchPort,
   type FetchedResponse,
   type Manifest,
+  type Piece,
   type Plan,
   type PlanPeer,
 } from "@agarose/core";
@@ -340,19 +343,33 @@ export class FakeWorld {
     const from = Number(query.get("from") ?? 0);
     const to = Math.min(Number(query.get("to") ?? Number.POSITIVE_INFINITY), shards.length - 1);
     const empty = new Uint8Array(0);
-    const chunks = shards.flatMap((stripe, index) =>
-      index < from || index > to
-        ? []
-        : pop.cached.map((chunk) =>
-            pop.missing.includes(chunk)
-              ? encodeFrame("miss", index, chunk, empty)
-              : encodeFrame("chunk", index, chunk, stripe[chunk]!),
-          ),
-    );
+    const frameOf = (index: number, chunk: number): Uint8Array =>
+      pop.missing.includes(chunk)
+        ? encodeFrame("miss", index, chunk, empty)
+        : encodeFrame("chunk", index, chunk, shards[index]![chunk]!);
+    const pieces = piecesIn(query.get("range"), object.manifest);
+    const decodes = pop.cached.length >= object.manifest.k;
+    // These objects have no leaf list, so a piece is a whole shard.
+    const chunks = pieces
+      ? pieces
+          .filter(({ chunk }) => decodes || pop.cached.includes(chunk))
+          .map(({ stripe, chunk }) => frameOf(stripe.index, chunk))
+      : shards.flatMap((_, index) =>
+          index < from || index > to ? [] : pop.cached.map((chunk) => frameOf(index, chunk)),
+        );
     if (pop.fault === "cuts") return [plan, ...chunks.slice(0, 1).map((frame) => frame.subarray(0, -1))];
     const rest = Buffer.concat([...chunks, encodeFrame("end", 0, 0, empty)]);
     if (pop.fault === "garbles") rest[(pop.garbledBit >> 3) % rest.length]! ^= 1 << (pop.garbledBit & 7);
     return [plan, rest];
+  }
+}
+
+function piecesIn(header: string | null, manifest: Manifest): readonly Piece[] | undefined {
+  try {
+    const range = parseRange(header, manifest.bytes);
+    return range && piecesOf(manifest, range);
+  } catch {
+    return undefined;
   }
 }
 

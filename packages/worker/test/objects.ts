@@ -4,7 +4,9 @@ import {
   chunkName,
   encodeHashes,
   encodeManifest,
+  hashBlocks,
   hashShard,
+  LEAF_LIST,
   manifestName,
   sealManifest,
   stripeCount,
@@ -42,6 +44,7 @@ export async function putObject(
   const n = k + m;
   const chunks: Uint8Array[][] = Array.from({ length: n }, () => []);
   const hashes: string[] = [];
+  const leaves: Uint8Array[] = [];
   for (let index = 0; index < stripeCount(shape); index++) {
     const { start, dataBytes, shardBytes } = stripeShape(shape, index);
     const padded = new Uint8Array(shardBytes * k);
@@ -51,6 +54,7 @@ export async function putObject(
     const shards = [...data, ...codec.encode(data, parityRows)];
     for (const [i, shard] of shards.entries()) chunks[i]!.push(shard);
     hashes.push(encodeHashes(await Promise.all(shards.map((shard) => hashShard(shard, BLOCK_BYTES, systemSha256)))));
+    for (const shard of shards) leaves.push(await hashBlocks(shard, BLOCK_BYTES, systemSha256));
   }
   const draft = {
     key,
@@ -61,6 +65,7 @@ export async function putObject(
     headers: {},
     modified: "2026-01-02T03:04:05.000Z",
     placement: Array.from({ length: n }, (_, i) => REGIONS[i % REGIONS.length]!),
+    ...(stripeBytes / k > BLOCK_BYTES && { leaves: REGIONS }),
     hashes,
     ...shape,
   };
@@ -68,6 +73,9 @@ export async function putObject(
   for (const [i, shards] of chunks.entries()) {
     const name = `${manifest.placement[i]}/${chunkName(key, manifest.upload, i)}`;
     objects.set(name, concat(shards));
+  }
+  for (const region of manifest.leaves ?? []) {
+    objects.set(`${region}/${chunkName(key, manifest.upload, LEAF_LIST)}`, concat(leaves));
   }
   const stored = edit(manifest);
   const bytes = stored instanceof Uint8Array ? stored : encodeManifest(stored as Manifest);

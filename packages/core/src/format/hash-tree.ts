@@ -1,6 +1,8 @@
 /** Hashes over the shards of an object: of one shard by blocks, and of all stripes as a tree. */
 import type { Sha256 } from "../ports.ts";
 
+/** Length of a hash: SHA-256. */
+export const HASH_BYTES = 32;
 /** Bytes of a shard that one leaf covers. A range inside a shard can be verified in units of it. */
 export const BLOCK_BYTES = 64 * 1024;
 
@@ -11,11 +13,21 @@ export const BLOCK_BYTES = 64 * 1024;
  * @param blockBytes length of a block; 0 hashes the shard as one block of any length.
  */
 export async function hashShard(shard: Uint8Array, blockBytes: number, sha256: Sha256): Promise<Uint8Array> {
-  if (blockBytes === 0 || shard.length <= blockBytes) return sha256(shard);
-  const blocks = Array.from({ length: Math.ceil(shard.length / blockBytes) }, (_, block) =>
-    sha256(shard.subarray(block * blockBytes, (block + 1) * blockBytes)),
-  );
-  return sha256(concat(await Promise.all(blocks)));
+  return treeRoot(await hashBlocks(shard, blockBytes, sha256), sha256);
+}
+
+/** The SHA-256 of each block of `bytes`, one after the other. */
+export async function hashBlocks(bytes: Uint8Array, blockBytes: number, sha256: Sha256): Promise<Uint8Array> {
+  const blocks: Promise<Uint8Array>[] = [];
+  for (let at = 0; at < bytes.length || at === 0; at += blockBytes || bytes.length + 1) {
+    blocks.push(sha256(blockBytes === 0 ? bytes : bytes.subarray(at, at + blockBytes)));
+  }
+  return concat(await Promise.all(blocks));
+}
+
+/** The hash of a shard from the hashes of its blocks. */
+export async function treeRoot(leaves: Uint8Array, sha256: Sha256): Promise<Uint8Array> {
+  return leaves.length > HASH_BYTES ? sha256(leaves) : leaves;
 }
 
 /**

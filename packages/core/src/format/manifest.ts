@@ -8,7 +8,7 @@ import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import type { Sha256 } from "../ports.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { crc32 } from "./crc32.ts";
-import { concat, merkleRoot } from "./hash-tree.ts";
+import { concat, HASH_BYTES, merkleRoot } from "./hash-tree.ts";
 import { encodeKey } from "./key.ts";
 import { decodeUtf8, isCount, isRecord, isText } from "./shape.ts";
 import { fromBase64, toHex } from "./text.ts";
@@ -24,10 +24,10 @@ export const STRIPE_BYTES_DEFAULT = 4 * 1024 * 1024;
 export const STRIPE_BYTES_MAX = 16 * 1024 * 1024;
 /** An object that travels inside its manifest has at most this length. */
 export const INLINE_BYTES_MAX = 16 * 1024;
-/** Length of a hash: SHA-256. */
-export const HASH_BYTES = 32;
 /** Chunk indices are below this: GF(2^8) has so many rows. */
 export const CHUNKS_MAX = 256;
+/** The leaf list of an object: the hashes of all its blocks, stored and sent as if it were a chunk of this index. */
+export const LEAF_LIST = CHUNKS_MAX;
 
 /** The (k, m) code of an object. n + k rows must fit in GF(2^8), so that functional chunks exist: 2k + m <= 256. */
 export interface Code {
@@ -73,6 +73,8 @@ export interface Manifest extends Generation, Code {
   readonly hashesRoot?: string;
   /** The region of each of the n chunks, by name. */
   readonly placement: readonly string[];
+  /** The regions that have the leaf list. Without it, readers verify whole shards only. */
+  readonly leaves?: readonly string[];
   /** Chunks that the put could not store, ascending: readers ask for them last. */
   readonly missing?: readonly number[];
   /** Base64 of the object itself, which then has no chunks. */
@@ -126,6 +128,14 @@ export interface StripeShape {
   readonly chunkOffset: number;
 }
 
+/** The same blocks of each shard of a stripe: `chunkOffset` and `shardBytes` are of these blocks alone. */
+export interface StripePart extends StripeShape {
+  /** Where the blocks begin in their shard. */
+  readonly from: number;
+  /** The hashes of the blocks of all n shards of the stripe. None: the part is a whole shard. */
+  readonly leaves?: Promise<Uint8Array>;
+}
+
 /** How many stripes an object has; an empty one has none. */
 export function stripeCount(object: { readonly bytes: number; readonly stripeBytes: number }): number {
   return Math.ceil(object.bytes / object.stripeBytes);
@@ -146,6 +156,21 @@ export function stripeShape(
     shardBytes: Math.ceil(dataBytes / object.k),
     chunkOffset: index * fullShardBytes,
   };
+}
+
+/** How many blocks each shard of a stripe has. */
+export function blockCount({ blockBytes }: Pick<Manifest, "blockBytes">, { shardBytes }: StripeShape): number {
+  return blockBytes === 0 ? 1 : Math.ceil(shardBytes / blockBytes);
+}
+
+/** The part of the leaf list that stripe `index` has: of each of its n shards, the hash of each block. */
+export function leafShape(
+  object: Code & Pick<Manifest, "bytes" | "stripeBytes" | "blockBytes">,
+  index: number,
+): StripeShape {
+  const stripe = stripeShape(object, index);
+  const bytesOf = (shape: StripeShape): number => (object.k + object.m) * blockCount(object, shape) * HASH_BYTES;
+  return { ...stripe, chunkOffset: index * bytesOf(stripeShape(object, 0)), shardBytes: bytesOf(stripe) };
 }
 
 /** Length of each chunk of an object: the sum of its shards. */
@@ -465,6 +490,7 @@ const FIELDS: FieldChecks = {
   hashesRoot: (value) => value === undefined || isText(value, SHA256),
   requires: (value) => value === undefined || (Array.isArray(value) && value.every((feature) => isText(feature))),
   inline: (value) => value === undefined || isText(value, /^[A-Za-z0-9+/]*={0,2}$/),
+  leaves: (value) => value === undefined || (Array.isArray(value) && value.every((region) => isText(region))),
   missing: (value) =>
     value === undefined || (Array.isArray(value) && value.every((chunk) => isCount(chunk, CHUNKS_MAX))),
 };

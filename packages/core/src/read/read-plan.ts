@@ -6,7 +6,7 @@
  * the same chunks, and last the sources that failed recently.
  */
 import type { LatencyEstimate } from "../latency.ts";
-import { CHUNKS_MAX, type Code, type Manifest } from "../format/manifest.ts";
+import { CHUNKS_MAX, LEAF_LIST, type Code, type Manifest } from "../format/manifest.ts";
 import type { Random } from "../ports.ts";
 import type { ChunkSource } from "../sources/source.ts";
 
@@ -23,6 +23,8 @@ export interface PlanOptions {
   readonly failed?: ReadonlySet<string>;
   /** Chooses among equally good sources. */
   readonly random: Random;
+  /** Whether to plan the leaf list instead of the chunks. */
+  readonly leaves?: boolean;
 }
 
 /**
@@ -33,6 +35,8 @@ const EQUALLY_GOOD = 0.05;
 const BEST = 0;
 const ALTERNATE = 1;
 const FAILED = 2;
+/** One request saves k - 1 others, so it may take this many times as long as they. */
+const SLOWER_MAX = 3;
 /** A parity or functional chunk costs a decode, so a data chunk wins when both take the same time. */
 const DECODE_MS = 1;
 
@@ -47,7 +51,8 @@ export function planStripe(
   options: PlanOptions,
 ): Candidate[] {
   const ranked: Scored[] = [];
-  for (let chunk = 0; chunk < CHUNKS_MAX; chunk++) {
+  const [first, end] = options.leaves ? [LEAF_LIST, LEAF_LIST + 1] : [0, CHUNKS_MAX];
+  for (let chunk = first; chunk < end; chunk++) {
     const offers = sources
       .filter((source) => source.has(stripe, chunk))
       .map((source) => scored(code, chunk, source, options))
@@ -65,8 +70,24 @@ export function planStripe(
  */
 export function startCount(k: number, delta: number, candidates: readonly Candidate[]): number {
   const best = bestOfEachChunk(candidates);
-  const leavesEdge = best.slice(0, k).some(({ source }) => source.kind === "region");
-  return Math.min(leavesEdge ? k + delta : k, best.length);
+  return Math.min(leavesEdge(k, best) ? k + delta : k, best.length);
+}
+
+/**
+ * Whether to ask for chunk `wanted` alone rather than for k others. Others are better when caches hold them and not
+ * this one, and when its source is far slower than theirs, or down.
+ */
+export function asksAlone(k: number, wanted: number, candidates: readonly Candidate[]): boolean {
+  const best = bestOfEachChunk(candidates);
+  const own = best.find(({ chunk }) => chunk === wanted);
+  const others = best.filter(({ chunk }) => chunk !== wanted);
+  if (!own || others.length < k) return own !== undefined;
+  const isSlow = own.estimate.meanMs > SLOWER_MAX * others[k - 1]!.estimate.meanMs;
+  return own.source.kind !== "region" || (leavesEdge(k, others) && !isSlow);
+}
+
+function leavesEdge(k: number, best: readonly Candidate[]): boolean {
+  return best.slice(0, k).some(({ source }) => source.kind === "region");
 }
 
 /**

@@ -6,10 +6,20 @@
  */
 import type { Decoder } from "../codec.ts";
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
-import { inlineBytes, stripeShape, type Manifest, type StripeShape } from "../format/manifest.ts";
+import {
+  inlineBytes,
+  LEAF_LIST,
+  leafShape,
+  stripeShape,
+  type Manifest,
+  type StripePart,
+  type StripeShape,
+} from "../format/manifest.ts";
 import type { Clock, Random, Sha256 } from "../ports.ts";
 import type { ByteRange } from "../http/range.ts";
-import { planStripe, type Candidate } from "./read-plan.ts";
+import type { BlockMemory } from "./block-memory.ts";
+import { blockNames, needsLeaves, piecesOf, type Piece } from "./pieces.ts";
+import { planStripe, type Candidate, type PlanOptions } from "./read-plan.ts";
 import { isFault, type Decoding, type ReadReport, type RequestRecord } from "./read-report.ts";
 import type { ChunkSource } from "../sources/source.ts";
 import { readStripe, type Hedge } from "./stripe-read.ts";
@@ -47,6 +57,10 @@ export interface ReadOptions {
   readonly random: Random;
   /** Which bytes to read. Only the stripes that it touches are read. Default: the whole object. */
   readonly range?: ByteRange;
+  /** Keeps the blocks of small ranges for other reads. Default: nothing is kept. */
+  readonly memory?: BlockMemory;
+  /** Whether to read whole stripes for small ranges too, for `share` to keep. Default false. */
+  readonly stripes?: boolean;
   /** Aborts the read, which then fails with ABORTED. */
   readonly signal?: AbortSignal;
   /** How many requests beyond k each stripe starts with. Default 1. */
@@ -97,6 +111,16 @@ export async function openRead(options: ReadOptions): Promise<ObjectRead> {
   return { body: read.stream(), report: read.report };
 }
 
+/** Returns the verified leaves of one stripe, from `memory` or a source. Rejects as `openRead` does. */
+export async function readLeaves(options: Omit<ReadOptions, "range">, stripe: number): Promise<Uint8Array> {
+  const read = new Read({ ...options, range: { start: 0, end: 0 } });
+  try {
+    return await read.leavesOf(stripe);
+  } finally {
+    read.finish();
+  }
+}
+
 const DEFAULTS: Required<Pick<ReadOptions, "delta" | "hedge" | "timeoutMs">> = {
   delta: DELTA_DEFAULT,
   hedge: true,
@@ -115,6 +139,10 @@ class Read {
   readonly #draws: number[] = [];
   #nextStripe: number;
   readonly #endStripe: number;
+  /** The leaf lists of stripes. */
+  readonly #leaves = new Map<number, Promise<Uint8Array>>();
+  /** What a small range lies in. The read then reads no whole stripe. */
+  #pieces: Piece[] | undefined;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   readonly #detach: () => void;
 
@@ -125,7 +153,9 @@ class Read {
     this.#range = range ?? { start: 0, end: manifest.bytes };
     this.#nextStripe = Math.floor(this.#range.start / manifest.stripeBytes);
     this.#endStripe = Math.ceil(this.#range.end / manifest.stripeBytes);
-    const onAbort = (): void => this.#finish(toAgaroseError(signal?.reason, "ABORTED"));
+    this.#pieces = options.stripes ? undefined : piecesOf(manifest, this.#range);
+    if (this.#pieces) this.#nextStripe = this.#endStripe;
+    const onAbort = (): void => this.finish(toAgaroseError(signal?.reason, "ABORTED"));
     signal?.addEventListener("abort", onAbort);
     this.#detach = () => signal?.removeEventListener("abort", onAbort);
     if (signal?.aborted) onAbort();
@@ -138,7 +168,7 @@ class Read {
       await this.#window[0];
     } catch (cause) {
       const error = toAgaroseError(cause);
-      this.#finish(error);
+      this.finish(error);
       throw error;
     }
   }
@@ -153,7 +183,7 @@ class Read {
         // One microtask later: WebKit 2.50 stops a service worker for good when requests are aborted within this call.
         cancel: (reason) =>
           queueMicrotask(() =>
-            this.#finish(reason ?? new AgaroseError("ABORTED", HAS_MESSAGES && "the consumer cancelled")),
+            this.finish(reason ?? new AgaroseError("ABORTED", HAS_MESSAGES && "the consumer cancelled")),
           ),
       },
       { highWaterMark: 0 },
@@ -168,9 +198,9 @@ class Read {
       for (const part of parts) controller.enqueue(part);
       if (this.#window.length > 0 || this.#nextStripe < this.#endStripe) return;
       controller.close();
-      this.#finish();
+      this.finish();
     } catch (error) {
-      this.#finish(toAgaroseError(error));
+      this.finish(toAgaroseError(error));
     }
   }
 
@@ -182,12 +212,61 @@ class Read {
 
   #fillWindow(): void {
     if (this.#abort.signal.aborted) return;
+    for (const piece of this.#pieces ?? []) this.#expect(this.#piece(piece));
+    this.#pieces = [];
     while (this.#window.length < this.#windowStripes() && this.#nextStripe < this.#endStripe) {
-      const stripe = this.#stripe(stripeShape(this.#options.manifest, this.#nextStripe++));
-      // `#pull` reports the failure. Until then it must not count as unhandled.
-      stripe.catch(() => {});
-      this.#window.push(stripe);
+      this.#expect(this.#stripe(stripeShape(this.#options.manifest, this.#nextStripe++)));
     }
+  }
+
+  #expect(parts: Promise<Uint8Array[]>): void {
+    // `#pull` reports the failure. Until then it must not count as unhandled.
+    parts.catch(() => {});
+    this.#window.push(parts);
+  }
+
+  /** Reads the wanted bytes of one piece. */
+  async #piece(piece: Piece): Promise<Uint8Array[]> {
+    const { manifest, memory } = this.#options;
+    const { signal } = this.#abort;
+    const { blockBytes, start } = piece;
+    const read = (): Promise<Uint8Array> => this.#readPiece(piece, signal);
+    const bytes = await (memory?.read(blockNames(manifest, piece), blockBytes, read, signal) ?? read());
+    return [bytes.subarray(Math.max(0, this.#range.start - start), this.#range.end - start)];
+  }
+
+  async #readPiece(piece: Piece, signal: AbortSignal): Promise<Uint8Array> {
+    const { manifest } = this.#options;
+    const { stripe, chunk } = piece;
+    if (!needsLeaves(manifest, piece)) return (await this.#read(stripe, signal, chunk)).data[0]!;
+    const stop = new AbortController();
+    const leaves = this.leavesOf(stripe.index);
+    leaves.catch((error: unknown) => stop.abort(error));
+    try {
+      const part = { ...stripe, leaves };
+      return (await this.#read(part, AbortSignal.any([signal, stop.signal]), chunk)).data[0]!;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!stop.signal.aborted) throw error;
+      // No region has the leaf list any more: the manifest has the hash of the whole shard.
+      const shard = { ...stripeShape(manifest, stripe.index), from: 0 };
+      const [bytes] = (await this.#read(shard, signal, chunk)).data;
+      return bytes!.subarray(stripe.from, stripe.from + stripe.shardBytes);
+    }
+  }
+
+  /** The leaf list of a stripe. The pieces of a stripe share one request. */
+  leavesOf(stripe: number): Promise<Uint8Array> {
+    const { manifest, memory } = this.#options;
+    let leaves = this.#leaves.get(stripe);
+    if (!leaves) {
+      const { signal } = this.#abort;
+      const shape = { ...leafShape(manifest, stripe), from: 0 };
+      const read = (): Promise<Uint8Array> => this.#read(shape, signal, LEAF_LIST).then(({ data }) => data[0]!);
+      leaves = memory?.read([`${manifest.version}/${stripe}`], shape.shardBytes, read, signal) ?? read();
+      this.#leaves.set(stripe, leaves);
+    }
+    return leaves;
   }
 
   /** Reads the wanted part of one stripe, as pieces in order. */
@@ -205,26 +284,32 @@ class Read {
     return this.#cut(stripe, read.data);
   }
 
-  async #read(stripe: StripeShape, signal: AbortSignal): Promise<StripeData> {
-    const { manifest, sources, clock, onRequest } = this.#options;
+  /** Reads a stripe, or of a part of it the chunk `wanted`. */
+  async #read(stripe: StripeShape | StripePart, signal: AbortSignal, wanted?: number): Promise<StripeData> {
+    const { sources, clock, onRequest } = this.#options;
+    const leaves = wanted === LEAF_LIST;
+    // Every copy of the leaf list is the same: it takes one.
+    const manifest = { ...this.#options.manifest, ...(leaves && { k: 1, m: LEAF_LIST }) };
+    const isWhole = stripe.shardBytes === stripeShape(this.#options.manifest, stripe.index).shardBytes && !leaves;
+    const plan = (options: Omit<PlanOptions, "leaves">): Candidate[] =>
+      planStripe(manifest, stripe.index, sources, { ...options, leaves }).filter(
+        ({ chunk, source: { servesParts } }) =>
+          wanted === undefined || (servesParts === "wanted" ? chunk === wanted : isWhole || servesParts),
+      );
     const decoding = { ms: 0, shards: 0 };
     const inline = inlineBytes(manifest);
     if (inline) return { data: [inline], decoding, made: () => [] };
     const codec = async (): Promise<Decoder> => timed(await this.#options.codec(), clock, decoding);
     try {
-      const candidates = planStripe(manifest, stripe.index, sources, {
-        failed: this.#failedLately(),
-        random: this.#sameRandom(),
-      });
+      const candidates = plan({ failed: this.#failedLately(), random: this.#sameRandom() });
       const shards = await readStripe({
         ...this.#options,
+        manifest,
         stripe,
-        lastStripe: this.#endStripe - 1,
+        wanted,
+        lastStripe: wanted === undefined ? this.#endStripe - 1 : stripe.index,
         candidates,
-        further: sources.flatMap(({ updated }) => {
-          const planned = (): Candidate[] => planStripe(manifest, stripe.index, sources, { random: () => 0 });
-          return updated ? [updated.then(planned)] : [];
-        }),
+        further: sources.flatMap(({ updated }) => (updated ? [updated.then(() => plan({ random: () => 0 }))] : [])),
         codec,
         signal,
         onRequest: (record) => {
@@ -232,12 +317,13 @@ class Read {
           onRequest?.(record);
         },
       });
-      const data = await dataShards(manifest.k, shards, codec);
+      const data = await dataShards(manifest.k, shards, codec, wanted === undefined ? undefined : [wanted]);
       add(this.report.decoding, decoding);
       const made = (): RequestRecord[] => this.report.requests.filter((request) => request.stripe === stripe.index);
       return { data, decoding, made };
     } finally {
-      for (const source of sources) source.release?.(stripe.index);
+      // Other pieces of the stripe may still be on their way.
+      if (wanted === undefined) for (const source of sources) source.release?.(stripe.index);
     }
   }
 
@@ -277,7 +363,7 @@ class Read {
   }
 
   /** Ends the read, once. With a reason, it aborts all requests and errors the stream. */
-  #finish(reason?: unknown): void {
+  finish(reason?: unknown): void {
     if (this.report.endMs !== undefined) return;
     this.report.endMs = this.#options.clock.now();
     this.#detach();

@@ -10,9 +10,9 @@ import { checkedLength } from "../sources/body.ts";
 import type { Decoder } from "../codec.ts";
 import { toAgaroseError, type AgaroseError, type ErrorCode } from "../errors.ts";
 import { hedgeAfterMs } from "../latency.ts";
-import { isFunctional, type Manifest, type StripeShape } from "../format/manifest.ts";
+import { isFunctional, type Manifest, type StripePart, type StripeShape } from "../format/manifest.ts";
 import type { Clock, Sha256 } from "../ports.ts";
-import { startCount, type Candidate } from "./read-plan.ts";
+import { asksAlone, startCount, type Candidate } from "./read-plan.ts";
 import type { RequestRecord } from "./read-report.ts";
 import { proveShards } from "./functional-proof.ts";
 import { stripeError, type FailedRequest } from "./stripe-errors.ts";
@@ -27,7 +27,12 @@ export type Hedge = boolean | ((bytes: number, times: number) => boolean);
 /** Which stripe to read, and how. */
 export interface StripeReadOptions {
   readonly manifest: Manifest;
-  readonly stripe: StripeShape;
+  readonly stripe: StripeShape | StripePart;
+  /**
+   * The one chunk that the read wants. It is asked for alone, and k others only when it fails or is late. Default: any
+   * k chunks.
+   */
+  readonly wanted?: number | undefined;
   /** The last stripe that the read wants of these sources. Default: this one. */
   readonly lastStripe?: number;
   /** All possible requests, best first: the result of `planStripe`. */
@@ -51,7 +56,7 @@ export interface StripeReadOptions {
 
 /**
  * Reads k verified shards, by chunk index: the first k that arrive, or the k data shards if functional chunks are
- * among them. Rejects with NOT_ENOUGH_CHUNKS, READ_TIMEOUT, ABORTED, or the codec's own error.
+ * among them; or the wanted one alone. Rejects with NOT_ENOUGH_CHUNKS, READ_TIMEOUT, ABORTED, or the codec's own error.
  */
 export function readStripe(options: StripeReadOptions): Promise<Map<number, Uint8Array>> {
   return new StripeRead(options).run();
@@ -64,7 +69,7 @@ interface Flight {
   readonly abort: AbortController;
   /** An update, a second try or a check for corruption: its failure starts no other request. */
   isExtra: boolean;
-  /** Set when it has arrived and is not refused. */
+  /** Set when it has arrived. */
   shard?: Uint8Array;
 }
 
@@ -82,6 +87,8 @@ class StripeRead {
   readonly #failures: FailedRequest[] = [];
   readonly #result = Promise.withResolvers<Map<number, Uint8Array>>();
   #settled = false;
+  /** Whether only the wanted chunk is asked for. */
+  #isNarrow: boolean;
   #cancelHedge = (): void => {};
   #cancelDeadline = (): void => {};
 
@@ -89,6 +96,8 @@ class StripeRead {
     this.#options = options;
     this.#needed = options.manifest.k;
     this.#waiting = [...options.candidates];
+    const { candidates, wanted, manifest } = options;
+    this.#isNarrow = wanted !== undefined && asksAlone(manifest.k, wanted, candidates);
   }
 
   async run(): Promise<Map<number, Uint8Array>> {
@@ -109,7 +118,8 @@ class StripeRead {
 
   #start(): void {
     const { delta, manifest } = this.#options;
-    const count = startCount(manifest.k, delta, this.#waiting);
+    const needed = this.#isNarrow ? 1 : manifest.k;
+    const count = this.#isNarrow ? 1 : startCount(manifest.k, delta, this.#waiting);
     const lateMs: number[] = [];
     for (let i = 0; i < count; i++) {
       const started = this.#launchNext();
@@ -117,7 +127,7 @@ class StripeRead {
     }
     this.#failIfHopeless();
     // k of these suffice, so the read is late when the k-th of them is, no matter how slow the extra ones are.
-    this.#armHedge(lateMs.toSorted((a, b) => a - b)[manifest.k - 1] ?? 0);
+    this.#armHedge(lateMs.toSorted((a, b) => a - b)[needed - 1] ?? 0);
     for (const further of this.#options.further ?? []) void further.then((candidates) => this.#takeIn(candidates));
   }
 
@@ -140,17 +150,31 @@ class StripeRead {
 
   /**
    * Starts the best waiting request: for a chunk that is not in flight if there is one, else another source of one
-   * that is.
+   * that is. Of a narrow read, another source of the wanted chunk; without one, k other chunks.
    */
   #launchNext(): Candidate | undefined {
     if (this.#settled) return undefined;
     const inFlight = new Set([...this.#flights].map(({ candidate }) => candidate.chunk));
     const useful = this.#waiting.filter(({ chunk }) => !this.#arrivals.has(chunk));
-    const next = useful.find(({ chunk }) => !inFlight.has(chunk)) ?? useful[0];
+    const next = this.#isNarrow
+      ? useful.find(({ chunk }) => chunk === this.#options.wanted)
+      : (useful.find(({ chunk }) => !inFlight.has(chunk)) ?? useful[0]);
+    if (this.#isNarrow && !next) this.#widen();
     if (!next) return undefined;
     this.#waiting.splice(this.#waiting.indexOf(next), 1);
     void this.#request(next);
     return next;
+  }
+
+  /** Asks for k other chunks, last those of sources that failed this read or are late. */
+  #widen(): void {
+    this.#isNarrow = false;
+    const suspects = new Set([...this.#failures, ...this.#flights].map((x) => ("record" in x ? x.record : x).source));
+    this.#waiting.sort((a, b) => Number(suspects.has(a.source.id)) - Number(suspects.has(b.source.id)));
+    const started = Array.from({ length: this.#options.manifest.k }, () => this.#launchNext());
+    const last = started.findLast((candidate) => candidate !== undefined);
+    this.#cancelHedge();
+    if (last) this.#armHedge(hedgeAfterMs(last.estimate));
   }
 
   async #request(candidate: Candidate, isExtra = false): Promise<void> {
@@ -173,18 +197,18 @@ class StripeRead {
       const shard = await source.fetch({ stripe, chunk, lastStripe, signal: flight.abort.signal, onStart });
       if (flight.abort.signal.aborted) return;
       checkedLength(shard, stripe.shardBytes, `${source.kind} ${source.id}, chunk ${chunk} of stripe ${stripe.index}`);
+      flight.shard = shard;
       if (!isFunctional(manifest, chunk)) await checkHash(manifest, stripe, chunk, shard, sha256);
-      this.#arrived(flight, shard);
+      this.#arrived(flight);
     } catch (error) {
       this.#failed(flight, error);
     }
   }
 
-  #arrived(flight: Flight, shard: Uint8Array): void {
+  #arrived(flight: Flight): void {
     if (!this.#flights.delete(flight)) return;
     const { chunk } = flight.candidate;
     if (this.#arrivals.has(chunk)) return this.#end(flight, "unused");
-    flight.shard = shard;
     this.#arrivals.set(chunk, flight as Required<Flight>);
     if (!isFunctional(this.#options.manifest, chunk)) this.#end(flight, "used");
     void this.#completeIfEnough();
@@ -192,7 +216,9 @@ class StripeRead {
 
   /** Ends the read when k shards have arrived and the functional ones among them are proven. */
   async #completeIfEnough(): Promise<void> {
-    const { manifest } = this.#options;
+    const { manifest, wanted = -1 } = this.#options;
+    const own = this.#arrivals.get(wanted);
+    if (own) return this.#succeed(new Map([[wanted, own.shard]]));
     if (this.#arrivals.size < this.#needed || this.#proving) return;
     const first = [...this.#arrivals.values()].slice(0, this.#needed);
     const shards = new Map(first.map(({ candidate, shard }) => [candidate.chunk, shard]));
@@ -264,7 +290,8 @@ class StripeRead {
       chunks.add(again.chunk);
       void this.#request(again, true);
     }
-    if (chunks.size >= this.#needed) return;
+    const mayCome = [...this.#flights].some(({ candidate }) => candidate.chunk === this.#options.wanted);
+    if (chunks.size >= this.#needed || mayCome) return;
     if (this.#needed > manifest.k) return this.#drop([...this.#arrivals.values()].filter(isPending));
     this.#failFor({ available: chunks.size });
   }
@@ -274,7 +301,9 @@ class StripeRead {
     const { hedge, clock } = this.#options;
     if (!hedge) return;
     this.#cancelHedge = clock.after(ms, () => {
-      if (!this.#mayHedge(times)) return this.#armHedge(ms, times + 1);
+      // What has arrived may wait for the leaf list, which is read on its own.
+      const isHere = this.#isNarrow && [...this.#flights].some(({ shard }) => shard);
+      if (isHere || !this.#mayHedge(times)) return this.#armHedge(ms, times + 1);
       const next = this.#launchNext();
       if (next) this.#armHedge(hedgeAfterMs(next.estimate));
     });

@@ -14,6 +14,8 @@ export interface BundleSourceOptions {
   readonly latency: () => LatencyEstimate;
   /** Chunks that the PoP caches: as believed at first, and as its plan says once `frames` is there. */
   readonly cached: () => readonly number[];
+  /** Whether the bundle is of a small range: it has the leaf lists and the wanted blocks, and not whole shards. */
+  readonly servesParts?: "wanted" | undefined;
   /** The frames behind the plan. They may be pending: a read asks the buckets at the same moment as the PoP. */
   readonly frames: Promise<Frames>;
 }
@@ -23,12 +25,14 @@ export class BundleSource implements ChunkSource {
   readonly id: string;
   readonly kind = "edge";
   readonly updated: Promise<void>;
+  readonly servesParts: "wanted" | undefined;
   readonly #latency: () => LatencyEstimate;
   readonly #cached: () => readonly number[];
   readonly #shards: ShardStream;
 
-  constructor({ id, latency, cached, frames }: BundleSourceOptions) {
+  constructor({ id, latency, cached, frames, servesParts }: BundleSourceOptions) {
     this.id = id;
+    this.servesParts = servesParts;
     this.#latency = latency;
     this.#cached = cached;
     this.#shards = new ShardStream(frames, (shard) => notCached(id, shard));

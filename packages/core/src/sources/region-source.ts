@@ -7,7 +7,7 @@ import { BodyReader, checkedLength, expectEnd } from "./body.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { chunkName, objectUrl } from "../format/key.ts";
 import { hedgeAfterMs, type LatencyEstimate } from "../latency.ts";
-import { chunkBytes, stripeShape, type Manifest, type StripeShape } from "../format/manifest.ts";
+import { chunkBytes, CHUNKS_MAX, LEAF_LIST, stripeShape, type Manifest, type StripeShape } from "../format/manifest.ts";
 import type { Clock, FetchPort } from "../ports.ts";
 import { ShardStream, type Frames, type ShardName } from "./shard-stream.ts";
 import type { ChunkRequest, ChunkSource } from "./source.ts";
@@ -53,6 +53,7 @@ interface Stream {
 export class RegionSource implements ChunkSource {
   readonly id: string;
   readonly kind = "region";
+  readonly servesParts = true;
   progress = 0;
   readonly #options: RegionSourceOptions;
   /** By chunk. */
@@ -69,7 +70,8 @@ export class RegionSource implements ChunkSource {
   }
 
   has(_stripe: number, chunk: number): boolean {
-    return this.#options.manifest.placement[chunk] === this.id;
+    const { leaves, placement } = this.#options.manifest;
+    return chunk === LEAF_LIST ? (leaves ?? []).includes(this.id) : placement[chunk] === this.id;
   }
 
   async fetch(request: ChunkRequest): Promise<Uint8Array> {
@@ -145,12 +147,14 @@ export class RegionSource implements ChunkSource {
   /** The shards from stripe `from` to stripe `last`, as frames. */
   async #frames(chunk: number, from: StripeShape, last: number, signal: AbortSignal): Promise<Frames> {
     const { manifest } = this.#options;
-    const body = await this.#get(chunk, from, stripeShape(manifest, last), signal);
+    // The first one may be a part of its shard.
+    const shapeOf = (stripe: number): StripeShape => (stripe === from.index ? from : stripeShape(manifest, stripe));
+    const body = await this.#get(chunk, from, shapeOf(last), signal);
     const what = `region ${this.id}, chunk ${chunk}`;
     let stripe = from.index;
     return {
       next: async () => {
-        const { shardBytes } = stripeShape(manifest, stripe);
+        const { shardBytes } = shapeOf(stripe);
         const payload = checkedLength(await body.read(shardBytes), shardBytes, what);
         if (stripe === last) await expectEnd(body, shardBytes, what);
         return { type: "chunk", stripe: stripe++, chunk, payload };
@@ -163,7 +167,7 @@ export class RegionSource implements ChunkSource {
     const { manifest, region, fetch } = this.#options;
     const url = objectUrl(region.url, chunkName(manifest.key, manifest.upload, chunk));
     const end = to.chunkOffset + to.shardBytes;
-    const isWhole = from.chunkOffset === 0 && end === chunkBytes(manifest);
+    const isWhole = from.chunkOffset === 0 && end === chunkBytes(manifest) && chunk < CHUNKS_MAX;
     const headers: Record<string, string> = isWhole ? {} : { range: `bytes=${from.chunkOffset}-${end - 1}` };
     const { status, body } = await fetch(url, { headers, signal }).catch((error: unknown) => {
       throw new AgaroseError(

@@ -2,7 +2,7 @@
  * Sources: where chunks come from. This interface is all that the reader knows of KV, S3 or bundles.
  */
 import type { LatencyEstimate } from "../latency.ts";
-import type { StripeShape } from "../format/manifest.ts";
+import type { StripePart, StripeShape } from "../format/manifest.ts";
 
 /** `edge`: the cache of the PoP that answers; `peer`: another PoP's cache; `region`: a bucket. */
 export type SourceKind = "edge" | "peer" | "region";
@@ -14,6 +14,8 @@ export interface ChunkSource {
   readonly kind: SourceKind;
   /** Time to deliver one chunk as believed now. The reader asks for it before each stripe. */
   readonly latency: LatencyEstimate;
+  /** Which parts of shards it serves (`StripePart`): any, those of the wanted chunk, or none (default). */
+  readonly servesParts?: boolean | "wanted" | undefined;
   /** Whether this source is believed to hold the chunk. */
   has(stripe: number, chunk: number): boolean;
   /**
@@ -36,7 +38,7 @@ export interface ChunkSource {
 
 /** A request for one shard. */
 export interface ChunkRequest {
-  readonly stripe: StripeShape;
+  readonly stripe: StripeShape | StripePart;
   readonly chunk: number;
   readonly signal: AbortSignal;
   /** The last stripe that the read will want, so that a source can fetch ahead. Default: this one. */

@@ -4,14 +4,18 @@
  */
 import {
   AgaroseError,
+  blockNames,
   HAS_MESSAGES,
   isOutdated,
   objectAnswer,
   openRead,
+  piecesOf,
   toAgaroseError,
   type ByteRange,
   type FetchPort,
+  type BlockMemory,
   type ObjectAnswer,
+  type Piece,
   type ReadReport,
 } from "@agarose/core";
 import type { PlanEvent } from "../events/read-events.ts";
@@ -33,6 +37,8 @@ import { guessSpan, serves, spanOf } from "./stripe-span.ts";
 export interface ReadPorts extends ClientPorts, PlanPorts, TracePorts {
   /** Peers and credentials are for these PoPs only. */
   readonly configuredPops: readonly Endpoint[];
+  /** What small reads have verified. */
+  readonly memory: BlockMemory;
   /** The queue of a region's requests. */
   readonly queue: (region: string) => FairQueue;
 }
@@ -121,7 +127,8 @@ export class ClientRead {
     // Stripes that the store holds need not be sent again: ask for the plan only.
     const span = kept && store?.holds(kept.manifest, guessed) ? { from: 0, to: 0 } : guessed;
     const latest = kept ?? this.#ports.plans.latest(key);
-    const request = { key, known: latest, span, signal: this.#signal, fetch: this.#fetch };
+    const range = this.#rangeHeader();
+    const request = { key, known: latest, span, range, signal: this.#signal, fetch: this.#fetch };
     const found = await findPlan(request, this.#ports).catch(async (error: AgaroseError): Promise<FoundPlan> => {
       // The object is gone, or private now.
       if (isAnswer(error)) await store?.purge((purged) => purged === key);
@@ -165,7 +172,7 @@ export class ClientRead {
   /** The bundle if it has the requested stripes; otherwise a new call for one that has. */
   #edgeBehind(bundle: Bundle | undefined, plan: FullPlan, head: Ranged): Edge | undefined {
     if (!bundle) return undefined;
-    if (serves(bundle.span, spanOf(plan.manifest, head.range))) {
+    if (bundle.range ? bundle.range === this.#rangeHeader() : serves(bundle.span, spanOf(plan.manifest, head.range))) {
       this.#trace.bundleArrived();
       return { pop: bundle.pop, bundle: Promise.resolve(bundle), hasArrived: true, release: () => {} };
     }
@@ -175,17 +182,21 @@ export class ClientRead {
 
   /** Asks the nearest PoP for the chunks of a known plan. `onChanged` gets the bundle of a newer version. */
   #callPop(known: FullPlan, head: Ranged, onChanged: (bundle: Bundle) => void): Edge | undefined {
-    const { plans, pops, store, telemetry } = this.#ports;
+    const { memory, plans, pops, store, telemetry } = this.#ports;
     const [pop] = pops.byDistance();
     const { key } = this.#request;
     const span = spanOf(known.manifest, head.range);
-    if (!pop || known.manifest.bytes === 0) return undefined;
+    const pieces = this.#pieces(known, head);
+    const isHere = pieces?.every((piece) => memory.holds(blockNames(known.manifest, piece)));
+    if (!pop || known.manifest.bytes === 0 || isHere) return undefined;
     if (store?.holds(known.manifest, span)) {
       store.countRead(key);
       telemetry.due();
       return undefined;
     }
-    const request = { key, pop, span, known, signal: this.#signal, fetch: this.#fetch };
+    const { start, end } = head.range;
+    const range = this.#rangeHeader() ?? (pieces && `bytes=${start}-${end - 1}`);
+    const request = { key, pop, span, range, known, signal: this.#signal, fetch: this.#fetch };
     return new PopCall(request, this.#ports, (received) => {
       this.#trace.bundleArrived();
       const bundle = { ...received, plan: plans.learn(key, received.plan) };
@@ -207,7 +218,8 @@ export class ClientRead {
     const { manifest } = plan;
     const delta = savesData() ? 0 : hedging.delta(plan.delta);
     const believed = { plan };
-    const cached = edge && edgeSource(edge, believed, latencies);
+    const pieces = this.#pieces(plan, head);
+    const cached = edge && edgeSource(edge, believed, latencies, pieces);
     const { key } = this.#request;
     const slot = this.#slot;
     const fetch = this.#fetch;
@@ -217,7 +229,7 @@ export class ClientRead {
       ...peerSources(believed, configuredPops, { fetch, latencies }),
       ...regionSources(plan, { ...this.#ports, fetch, slot, sign }),
     ];
-    this.#trace.planned(from, { ...plan, delta }, spanOf(manifest, head.range).from, sources);
+    this.#trace.planned(from, { ...plan, delta }, spanOf(manifest, head.range).from, sources, pieces !== undefined);
     let response: ReadResponse | undefined;
     const { body, report } = await openRead({
       ...this.#ports,
@@ -228,6 +240,7 @@ export class ClientRead {
       hedge: hedging.hedge,
       ...(store && !plan.private ? { share: store.sharing(manifest) } : {}),
       range: head.range,
+      stripes: store !== undefined,
       onRequest: (record) => this.#trace.request(record),
       onEnd: (ended, error) => {
         edge?.release();
@@ -244,6 +257,18 @@ export class ClientRead {
     };
     response = { status: head.status, headers, body };
     return response;
+  }
+
+  /** What a small range lies in. A store keeps whole stripes. */
+  #pieces({ manifest }: FullPlan, { range }: Ranged): Piece[] | undefined {
+    return this.#ports.store ? undefined : piecesOf(manifest, range);
+  }
+
+  /** The `Range` of the request, unless the answer may not follow it. */
+  #rangeHeader(): string | undefined {
+    const { headers, method } = this.#request;
+    if (this.#ports.store || method !== "GET" || headers.get("if-range")) return undefined;
+    return headers.get("range") ?? undefined;
   }
 
   #bodiless(from: PlanEvent["from"], plan: FullPlan, { status, headers }: ObjectAnswer): ReadResponse {

@@ -36,7 +36,8 @@ export class HedgeBudget {
       const used = stripe.filter(({ outcome }) => outcome === "used");
       if (used.length === 0) continue;
       const helped = stripe.slice(k).some(({ outcome }) => outcome === "used");
-      this.#worth += GAIN * (Number(helped) - this.#worth);
+      // A small range asks one chunk alone, which says nothing of delta.
+      if (used.length >= k) this.#worth += GAIN * (Number(helped) - this.#worth);
       const earned = HEDGED_SHARE * used.reduce((sum, { bytes }) => sum + bytes, 0);
       this.#bytes = Math.min(HEDGE_BYTES_MAX, this.#bytes + earned);
     }

@@ -388,21 +388,62 @@ describe("ranges and conditions", () => {
     await read(world, client, { range: "bytes=0-0" });
     world.log.length = 0;
     await read(world, client, { range: "bytes=4096-8191" });
-    expect(world.requests("p0")[0]!.url).toMatch(/&from=1&to=1$/);
+    expect(world.requests("p0")[0]!.url).toMatch(/&from=1&to=1&range=bytes%3D4096-8191$/);
     const ranges = world.requests().flatMap(({ range }) => range ?? []);
     expect(new Set(ranges)).toEqual(new Set(["bytes=1024-2047"]));
   });
 
-  test("corrects its guess of the stripes once it knows their size", async () => {
+  const queries = (world: FakeWorld): string[] =>
+    world.requests("p0").map(({ url }) => new URL(url).search.replace(/version=\w+/, "version="));
+
+  test("gets what the PoP has of a small range by one request, whatever the size of the stripes", async () => {
     const { world, client } = await startWorld();
     world.pops[0]!.cached = [2, 3, 4, 5];
     const { bytes, headers } = await read(world, client, { range: "bytes=8192-8200" });
     expect(bytes).toEqual(BYTES.subarray(8192, 8201));
     expect(headers["x-agarose-read"]).toBe("edge");
-    expect(world.requests("p0").map(({ url }) => new URL(url).search.replace(/version=\w+/, "version="))).toEqual([
-      "?from=0&to=0",
-      "?version=&from=2&to=2",
-    ]);
+    expect(queries(world)).toEqual(["?from=0&to=0&range=bytes%3D8192-8200"]);
+    expect(world.requests()).toHaveLength(1);
+  });
+
+  test("corrects its guess of the stripes once it knows their size, if the range is conditional", async () => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.cached = [2, 3, 4, 5];
+    // So far that the PoP is sooner even by a second request.
+    for (const region of world.regions) region.delayMs = 500;
+    const { version } = world.put(KEY, BYTES);
+    const { bytes, headers } = await read(world, client, { range: "bytes=8192-8200", "if-range": `"${version}"` });
+    expect(bytes).toEqual(BYTES.subarray(8192, 8201));
+    expect(headers["x-agarose-read"]).toBe("edge");
+    expect(queries(world)).toEqual(["?from=0&to=0", "?version=&from=2&to=2&range=bytes%3D8192-8200"]);
+  });
+
+  test("asks the PoP and one bucket for a small range, and nobody for the same again", async () => {
+    const { world, client } = await startWorld();
+    for (const expected of [2, 0, 0]) {
+      world.log.length = 0;
+      const { bytes } = await read(world, client, { range: "bytes=5000-5009" });
+      expect(bytes).toEqual(BYTES.subarray(5000, 5010));
+      expect(world.requests()).toHaveLength(expected);
+    }
+  });
+
+  test("asks a bucket once for the same small range of several reads at a time", async () => {
+    const { world, client } = await startWorld();
+    const range = { range: "bytes=5000-5009" };
+    const reads = await Promise.all([1, 2, 3].map(() => read(world, client, range)));
+    for (const { bytes } of reads) expect(bytes).toEqual(BYTES.subarray(5000, 5010));
+    expect(world.requests().filter(({ url }) => url.includes("chunks"))).toHaveLength(1);
+  });
+
+  test("does not keep blocks of an older version", async () => {
+    const { world, client } = await startWorld();
+    await read(world, client, { range: "bytes=5000-5009" });
+    const changed = sampleBytes(10_000, 7);
+    world.put(KEY, changed);
+    await world.clock.pass(61_000);
+    const { bytes } = await read(world, client, { range: "bytes=5000-5009" });
+    expect(bytes).toEqual(changed.subarray(5000, 5010));
   });
 
   test("answers what cannot be met with RANGE_UNSATISFIABLE and the length", async () => {

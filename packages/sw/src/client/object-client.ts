@@ -2,7 +2,7 @@
  * A client that reads objects. It keeps plans and measurements between reads. A service worker has one, or a page
  * without a worker.
  */
-import { encodeKey, parseKey, type AgaroseError, type FetchPort } from "@agarose/core";
+import { BlockMemory, encodeKey, parseKey, type AgaroseError, type FetchPort } from "@agarose/core";
 import { clientTrust, type ClientConfig, type Endpoint } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import { ClientRead } from "./client-read.ts";
@@ -16,6 +16,9 @@ import { FairQueue } from "./sources/fair-queue.ts";
 import type { ReadRequest, ReadResponse } from "./read-request.ts";
 import { Telemetry } from "./telemetry.ts";
 
+/** Memory for blocks of small ranges. */
+const BLOCKS_BYTES_MAX = 8 * 1024 * 1024;
+
 /** Reads objects by one configuration. */
 export class ObjectClient {
   readonly config: ClientConfig;
@@ -26,12 +29,14 @@ export class ObjectClient {
   readonly #ports: ClientPorts;
   readonly #checks: ManifestChecks;
   readonly #telemetry: Telemetry;
+  readonly #memory: BlockMemory;
   readonly #queues = new Map<string, FairQueue>();
 
   constructor(config: ClientConfig, ports: ClientPorts) {
     const { clock, fetch, store } = ports;
     this.config = config;
     this.#ports = ports;
+    this.#memory = new BlockMemory(BLOCKS_BYTES_MAX, clock);
     this.#checks = { trust: clientTrust(config), sha256: ports.sha256 };
     this.latencies = new LatencyTracker(clock);
     this.pops = new PopSelector({ pops: config.pops, clock, fetch, latencies: this.latencies });
@@ -67,6 +72,7 @@ export class ObjectClient {
         configuredPops: config.pops,
         hedging,
         latencies,
+        memory: this.#memory,
         plans,
         pops,
         queue,

@@ -37,6 +37,7 @@ export class ReadTrace {
   #plan: PlanEvent | undefined;
   /** When the bundle's plan arrived, on the clock. The edge's chunks are on their way from then on. */
   #bundleMs = 0;
+  /** 0 for a small range, whose blocks come one by one. */
   #edgeBytes = 0;
   #firstByteMs: number | undefined;
 
@@ -48,13 +49,19 @@ export class ReadTrace {
   }
 
   /** Records the plan that the read continues with, and the model's time for its first stripe. */
-  planned(from: PlanEvent["from"], plan: FullPlan, stripe: number, sources: readonly ChunkSource[]): void {
+  planned(
+    from: PlanEvent["from"],
+    plan: FullPlan,
+    stripe: number,
+    sources: readonly ChunkSource[],
+    isSmall = false,
+  ): void {
     const { manifest, cached, delta, version } = plan;
     const { k, m, bytes } = manifest;
     const candidates = planStripe(manifest, stripe, sources, { random: () => 0 });
     const expectedMs = planReadMs(k, delta, candidates);
     const pop = sources.find(({ kind }) => kind === "edge")?.id;
-    this.#edgeBytes = cached.length * stripeShape(manifest, 0).shardBytes;
+    this.#edgeBytes = isSmall ? 0 : cached.length * stripeShape(manifest, 0).shardBytes;
     const ms = this.#now();
     this.#plan = { type: "plan", read: this.#id, ms, from, pop, version, bytes, k, m, delta, cached, expectedMs };
     this.#ports.emit(this.#plan);
@@ -124,7 +131,7 @@ export class ReadTrace {
   #measure({ source, kind, bytes, outcome, startMs, waitMs, error }: RequestRecord, endMs: number): void {
     const { latencies, telemetry } = this.#ports;
     const id = sourceId(kind, source);
-    const size = kind === "edge" ? this.#edgeBytes : bytes;
+    const size = (kind === "edge" && this.#edgeBytes) || bytes;
     // A request that still waits for its turn says nothing about its region.
     const waitedMs = waitMs ?? (kind === "region" ? Number.NaN : 0);
     const ms = endMs - waitedMs - (kind === "edge" ? Math.max(startMs, this.#bundleMs) : startMs);

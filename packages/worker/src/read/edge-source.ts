@@ -1,5 +1,5 @@
 /** The PoP's own chunk cache as a source of the reader. One KV read delivers all cached chunks of a stripe. */
-import { AgaroseError, type ChunkRequest, type ChunkSource } from "@agarose/core";
+import { AgaroseError, type ChunkRequest, type ChunkSource, type StripePart } from "@agarose/core";
 import { EDGE_LATENCY } from "../region-manager/region-latency.ts";
 import type { CacheContext, CachedStripe, ChunkCache } from "./chunk-cache.ts";
 
@@ -16,6 +16,7 @@ export interface EdgeSourceOptions {
 export class EdgeSource implements ChunkSource {
   readonly id: string;
   readonly kind = "edge";
+  readonly servesParts = true;
   readonly latency = EDGE_LATENCY;
   readonly #options: EdgeSourceOptions;
   readonly #chunks: ReadonlySet<number>;
@@ -41,7 +42,8 @@ export class EdgeSource implements ChunkSource {
     const { frames } = await reading;
     signal.throwIfAborted();
     const frame = frames.find((candidate) => candidate.chunk === chunk);
-    if (frame) return frame.payload;
+    const { from = 0 } = stripe as Partial<StripePart>;
+    if (frame) return frame.payload.subarray(from, from + stripe.shardBytes);
     throw new AgaroseError("CHUNK_MISSING", `chunk ${chunk} of stripe ${stripe.index} is not cached any more`, {
       stripe: stripe.index,
       chunk,

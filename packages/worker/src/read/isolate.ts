@@ -4,6 +4,7 @@
  */
 import {
   acceptUnsigned,
+  BlockMemory,
   trustPublishers,
   systemClock,
   systemSha256,
@@ -61,6 +62,8 @@ export interface Isolate {
   readonly telemetry: TelemetryBuffer;
   readonly tokens: TelemetryTokens;
   readonly coalescing: StripeCoalescing;
+  /** What small reads have verified. */
+  readonly blocks: BlockMemory;
   readonly traffic: Traffic;
   readonly breakers: CircuitBreakers;
   readonly limits: RegionLimits;
@@ -76,6 +79,9 @@ export interface Isolate {
 
 /** A page may have a few dead links; a flood of unknown keys costs the owner of the buckets money. */
 const MISSES = { burst: 60, perSecond: 1 };
+
+/** Memory for blocks of small ranges, beside what reads and the chunk cache hold. */
+const BLOCKS_BYTES_MAX = 8 * 1024 * 1024;
 
 const isolates = new WeakMap<Bindings, Isolate>();
 
@@ -124,6 +130,7 @@ function createIsolate(env: Bindings): Isolate {
     }),
     tokens: new TelemetryTokens(settings.pop, Date.now),
     traffic: new Traffic(),
+    blocks: new BlockMemory(BLOCKS_BYTES_MAX, clock),
     coalescing: new StripeCoalescing(clock),
     breakers: new CircuitBreakers(clock),
     limits: new RegionLimits(clock, settings.regionRequestsMax ?? 0),

@@ -3,6 +3,7 @@ import {
   AgaroseError,
   CHUNKS_MAX,
   openRead,
+  piecesOf,
   readKind,
   RegionSource,
   serverTiming,
@@ -57,7 +58,9 @@ export async function readObject(
   const { clock, memory, settings, traffic } = invocation.isolate;
   const placed = await locate(invocation, manifest);
   const { status, headers, range } = withinReach(wanted, manifest, placed.cost, settings.subrequestsMax);
-  const bytes = STRIPE_MEMORY * Math.min(manifest.stripeBytes, manifest.bytes);
+  const pieces = piecesOf(manifest, range!);
+  const pieceBytes = pieces?.reduce((sum, { stripe }) => sum + manifest.k * stripe.shardBytes, 0);
+  const bytes = STRIPE_MEMORY * (pieceBytes ?? Math.min(manifest.stripeBytes, manifest.bytes));
   const lease = await memory.acquire({ version: manifest.version, bytes, client }, signal);
   const opening = open(invocation, manifest, placed, { range: range!, units: () => lease.units(), signal });
   const read = await keepAlive(lease, clock, opening).catch((error: unknown) => {
@@ -143,18 +146,10 @@ async function open(
     signal,
   }: { readonly range: ByteRange; readonly units: () => number; readonly delta?: number; readonly signal: AbortSignal },
 ): Promise<ObjectRead> {
-  const { settings, cache, clock, codec, coalescing, breakers, traffic } = invocation.isolate;
+  const { settings, blocks, cache, clock, codec, coalescing, traffic } = invocation.isolate;
   const { version } = manifest;
   const end = Math.ceil(range.end / manifest.stripeBytes);
-  const regions = settings.regions.map(({ name, popUrl }) => {
-    return new RegionSource({
-      manifest,
-      region: { name, url: popUrl },
-      latency: () => latencyOf(configuration.regions, name, breakers.isOpen(name), shardBytes(manifest)),
-      fetch: breakers.guard(name, invocation.fetch),
-      clock,
-    });
-  });
+  const regions = regionSources(invocation, manifest, configuration);
   const recovered = recoveredChunks(manifest, cached, configuration.regions);
   const edge = new EdgeSource({
     pop: settings.pop,
@@ -167,6 +162,7 @@ async function open(
     manifest,
     range,
     sources: [edge, ...peers, ...regions],
+    memory: blocks,
     codec,
     clock,
     sha256: systemSha256,
@@ -187,6 +183,24 @@ async function open(
       if (kind === "edge" && outcome === "used" && recovered.includes(chunk)) traffic.recoveredChunks++;
       noteRequest(record, invocation, version, cached);
     },
+  });
+}
+
+/** The buckets as sources, in the PoP's own order. */
+export function regionSources(
+  { isolate, fetch }: Invocation,
+  manifest: Manifest,
+  configuration: Configuration,
+): RegionSource[] {
+  const { settings, breakers, clock } = isolate;
+  return settings.regions.map(({ name, popUrl }) => {
+    return new RegionSource({
+      manifest,
+      region: { name, url: popUrl },
+      latency: () => latencyOf(configuration.regions, name, breakers.isOpen(name), shardBytes(manifest)),
+      fetch: breakers.guard(name, fetch),
+      clock,
+    });
   });
 }
 

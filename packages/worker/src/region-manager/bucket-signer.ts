@@ -2,7 +2,7 @@
  * Private buckets: presigned GETs (AWS Signature Version 4) for what this PoP reads and for what its plans name. The
  * URL of an object stays the same for a minute, so signing costs little and caches see few addresses.
  */
-import { AgaroseError, chunkName, objectUrl, type Manifest, type SignedChunks } from "@agarose/core";
+import { AgaroseError, chunkName, LEAF_LIST, objectUrl, type Manifest, type SignedChunks } from "@agarose/core";
 import { AwsClient } from "aws4fetch";
 import type { BucketCredentials, Region } from "./region-settings.ts";
 
@@ -57,9 +57,10 @@ export class BucketSigner {
   }
 
   /** Returns the queries of all chunks that `manifest` places in `region`, or undefined for a public region. */
-  async sign(region: Region, { key, upload, placement }: Manifest): Promise<SignedChunks | undefined> {
+  async sign(region: Region, { key, upload, placement, leaves }: Manifest): Promise<SignedChunks | undefined> {
     if (!region.private) return undefined;
     const chunks = placement.flatMap((name, chunk) => (name === region.name ? [chunk] : []));
+    if (leaves?.includes(region.name)) chunks.push(LEAF_LIST);
     const queries = chunks.map(async (chunk) => {
       const url = objectUrl(region.url, chunkName(key, upload, chunk));
       return [String(chunk), await this.#query(region.name, url)] as const;

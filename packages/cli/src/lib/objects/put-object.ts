@@ -29,7 +29,7 @@ import { nodeSha256 } from "./sha256.ts";
 import { hashFile, readWhole } from "./upload/file-hash.ts";
 import type { Source, SourceReader } from "./upload/file-source.ts";
 import type { Encoder } from "./upload/stripe-encoder.ts";
-import { uploadChunks, type UploadInput } from "./upload/upload.ts";
+import { uploadChunks, uploadLeaves, type UploadInput } from "./upload/upload.ts";
 
 /** What to store, and how. */
 export interface PutObject {
@@ -102,7 +102,7 @@ export async function putObject(object: PutObject, options: PutContext): Promise
 }
 
 /** What a put decides before it claims a generation. */
-type Draft = Omit<ManifestDraft, "generation" | "modified" | "upload" | "hashes" | "missing">;
+type Draft = Omit<ManifestDraft, "generation" | "modified" | "upload" | "hashes" | "leaves" | "missing">;
 
 /** Uploads the chunks under a name of their own and commits their manifest. */
 async function storeNew(
@@ -127,6 +127,7 @@ async function storeNew(
     onBytes: (bytes) => options.onBytes?.("upload", bytes),
   };
   let hashes: string[] = [];
+  let leaves: readonly string[] = [];
   let missing: readonly number[] = [];
   const commit = await commitRecord(
     {
@@ -137,10 +138,15 @@ async function storeNew(
         if (draft.inline !== undefined) return;
         const uploaded = await uploadChunks(input);
         hashes = uploaded.hashes.map(encodeHashes);
+        leaves = await uploadLeaves({ ...input, context }, uploaded.leaves);
         missing = uploaded.missing;
       },
       seal: (generation, modified) =>
-        sealManifest(draftManifest(draft, { generation, upload, modified, missing, hashes }), nodeSha256, context.sign),
+        sealManifest(
+          draftManifest(draft, { generation, upload, modified, leaves, missing, hashes }),
+          nodeSha256,
+          context.sign,
+        ),
     },
     context,
   );
@@ -155,14 +161,16 @@ function draftManifest(
     generation,
     upload,
     modified,
+    leaves = [],
     missing = [],
     hashes,
-  }: Pick<ManifestDraft, "generation" | "upload" | "modified" | "missing" | "hashes">,
+  }: Pick<ManifestDraft, "generation" | "upload" | "modified" | "leaves" | "missing" | "hashes">,
 ): ManifestDraft {
   const name = { key, generation, upload, bytes, contentType, headers, modified };
   const code = { k, m, stripeBytes, blockBytes, sha256, placement };
   const content = inline !== undefined && requires && { inline, requires };
-  return { ...name, ...code, ...(missing.length > 0 && { missing }), ...content, hashes };
+  const lists = { ...(leaves.length > 0 && { leaves }), ...(missing.length > 0 && { missing }) };
+  return { ...name, ...code, ...lists, ...content, hashes };
 }
 
 /** Uploads again what an overeager cleaner took while the manifest was not written yet. */

@@ -7,6 +7,7 @@ import {
   chunkName,
   encodeManifest,
   isTombstone,
+  LEAF_LIST,
   parseKey,
   sealTombstone,
   type Manifest,
@@ -106,9 +107,10 @@ async function removeChunks(
   context: WriteContext,
 ): Promise<Pick<RemoveResult, "chunksRemoved" | "leftovers">> {
   const names = new Map<string, Set<string>>();
-  for (const { key, upload, bytes, placement } of manifests) {
+  for (const { key, upload, bytes, placement, leaves = [] } of manifests) {
     if (bytes === 0) continue;
-    for (const [chunk, region] of placement.entries()) {
+    const chunks = [...placement.entries(), ...leaves.map((region) => [LEAF_LIST, region] as const)];
+    for (const [chunk, region] of chunks) {
       names.set(region, (names.get(region) ?? new Set()).add(chunkName(key, upload, chunk)));
     }
   }

@@ -31,6 +31,8 @@ export interface BundleRequest {
   readonly known?: FullPlan | undefined;
   /** Stripes whose chunks to send. */
   readonly span: StripeSpan;
+  /** The `Range` that the read is for: if it is small, the PoP sends its blocks instead of stripes. */
+  readonly range?: string | undefined;
   readonly signal: AbortSignal;
   readonly fetch: FetchPort;
 }
@@ -41,6 +43,7 @@ export interface Bundle {
   readonly plan: FullPlan;
   /** The stripes that were asked for. */
   readonly span: StripeSpan;
+  readonly range: string | undefined;
   /** What follows the plan. */
   readonly frames: FrameReader;
 }
@@ -53,7 +56,7 @@ export type ManifestChecks = Pick<ExpectedManifest, "trust" | "sha256">;
  * says so, and with SOURCE_FAILED, BUNDLE_INVALID, MANIFEST_…, or as the network does otherwise.
  */
 export async function requestBundle(request: BundleRequest, checks: ManifestChecks): Promise<Bundle> {
-  const { pop, signal, span, fetch } = request;
+  const { pop, signal, span, range, fetch } = request;
   const response = await fetch(bundleUrl(request), { signal });
   if (response.status !== 200) throw await refusal(response, pop);
   const frames = new FrameReader(bundleBody(response, pop));
@@ -63,6 +66,7 @@ export async function requestBundle(request: BundleRequest, checks: ManifestChec
     return {
       pop,
       span,
+      range,
       frames,
       plan: withManifest(await parsePlan(first.payload, { ...checks, key: request.key }), request),
     };
@@ -95,11 +99,11 @@ export async function* requestPlans(
   }
 }
 
-function bundleUrl({ key, pop, known, span }: BundleRequest): string {
-  const query = { ...(known && { version: known.version }), ...span } as Record<string, unknown> as Record<
+function bundleUrl({ key, pop, known, span, range }: BundleRequest): string {
+  const query = { ...(known && { version: known.version }), ...span, ...(range && { range }) } as Record<
     string,
-    string
-  >;
+    unknown
+  > as Record<string, string>;
   return `${pop.url}/v1/read/${encodeKey(key)}?${new URLSearchParams(query)}`;
 }
 

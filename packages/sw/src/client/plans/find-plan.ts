@@ -34,6 +34,8 @@ export interface PlanRequest {
   readonly known: FullPlan | undefined;
   /** The stripes whose cached chunks the bundle is to bring. */
   readonly span: StripeSpan;
+  /** See `BundleRequest`. */
+  readonly range?: string | undefined;
   /** Ask no PoP: what they know is out of date. */
   readonly bucketsOnly?: boolean;
   readonly signal: AbortSignal;

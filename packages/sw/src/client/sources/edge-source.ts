@@ -1,5 +1,5 @@
 /** The PoP's bundle as a source of chunks. */
-import { BundleSource, stripeShape } from "@agarose/core";
+import { BundleSource, LEAF_LIST, stripeShape, type Piece } from "@agarose/core";
 import type { Endpoint } from "../../common/config.ts";
 import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
 import type { Bundle, FullPlan } from "../plans/bundle-request.ts";
@@ -17,10 +17,19 @@ export interface Edge {
   release(): void;
 }
 
-/** The edge as a source. The bundle's plan replaces `believed.plan`, for the edge and for peers. */
-export function edgeSource(edge: Edge, believed: { plan: FullPlan }, latencies: LatencyTracker): BundleSource {
+/**
+ * The edge as a source. The bundle's plan replaces `believed.plan`, for the edge and for peers.
+ *
+ * @param pieces what a small range lies in: the PoP sends them, with the leaves of their stripes, and no stripes.
+ */
+export function edgeSource(
+  edge: Edge,
+  believed: { plan: FullPlan },
+  latencies: LatencyTracker,
+  pieces: readonly Piece[] | undefined,
+): BundleSource {
   const { manifest, cached } = believed.plan;
-  const bytes = cached.length * stripeShape(manifest, 0).shardBytes;
+  const bytes = pieces ? 0 : cached.length * stripeShape(manifest, 0).shardBytes;
   const pop = edge.pop.name;
   const id = sourceId("edge", pop);
   latencies.seed(id, EDGE_DELIVERY);
@@ -30,7 +39,13 @@ export function edgeSource(edge: Edge, believed: { plan: FullPlan }, latencies: 
       believed.plan = plan;
       return frames;
     }),
-    cached: () => believed.plan.cached,
+    servesParts: pieces && "wanted",
+    cached: () => {
+      const now = believed.plan.cached;
+      // Of k cached chunks, the PoP decodes any other.
+      const has = (chunk: number): boolean => now.length >= manifest.k || now.includes(chunk);
+      return pieces ? [LEAF_LIST, ...pieces.map(({ chunk }) => chunk).filter(has)] : now;
+    },
     latency: () => {
       const delivery = latencies.estimate(id, bytes);
       if (edge.hasArrived) return delivery;

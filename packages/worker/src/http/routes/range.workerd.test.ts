@@ -54,3 +54,19 @@ test("the probes of a media element get their bytes of one version", async () =>
     expect(new Uint8Array(await response.arrayBuffer())).toEqual(content.subarray(start, end));
   }
 });
+
+describe("a small range at the edge", () => {
+  const large = randomBytes(1_000_000, 5);
+  const range = { headers: { range: "bytes=270000-270099" } };
+
+  test("costs the leaf list and one block of one bucket, and nothing when it is repeated", async () => {
+    await world.put("large", large, { stripeBytes: 800_000 });
+    await fetch(`${world.url}/o/large`, { method: "HEAD" });
+    for (const expected of [["bytes=0-767", "bytes=65536-131071"], []]) {
+      world.buckets.requests.length = 0;
+      const response = await fetch(`${world.url}/o/large`, range);
+      expect(new Uint8Array(await response.arrayBuffer())).toEqual(large.subarray(270_000, 270_100));
+      expect(world.buckets.requests.flatMap((asked) => asked.range ?? []).toSorted()).toEqual(expected);
+    }
+  });
+});

@@ -1,15 +1,20 @@
-/** `GET /v1/read/<key>?version=&from=&to=`: the bundle, which is the read plan and the chunks cached here. */
+/** `GET /v1/read/<key>?version=&from=&to=&range=`: the bundle, which is the read plan and the chunks cached here. */
 import {
   AgaroseError,
   BUNDLE_CONTENT_TYPE,
   encodeFrame,
   encodePlan,
   keyInPath,
+  parseRange,
+  piecesOf,
   stripeCount,
+  type ByteRange,
+  type Manifest,
   type Plan,
 } from "@agarose/core";
 import type { Context } from "hono";
 import type { CachedStripe } from "../../read/chunk-cache.ts";
+import { pieceFrames } from "../../read/piece-frames.ts";
 import type { MemoryLease } from "../../read/limits/memory-budget.ts";
 import { pacedBody } from "../../read/limits/paced-body.ts";
 import { recoveredChunks, shardBytes } from "../../region-manager/region-latency.ts";
@@ -39,18 +44,25 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const client = clientAddress(asked);
   invocation.count(key);
   const { cache, memory, clock, traffic } = invocation.isolate;
-  const wanted = Math.max(0, Math.min(query.to, stripeCount(manifest) - 1) - query.from + 1);
+  const range = rangeOf(query.range, manifest);
+  const pieces = range && piecesOf(manifest, range);
+  const from = range ? Math.floor(range.start / manifest.stripeBytes) : query.from;
+  const last = range ? Math.floor((range.end - 1) / manifest.stripeBytes) : query.to;
+  const wanted = Math.max(0, Math.min(last, stripeCount(manifest) - 1) - from + 1);
   const hasChunks = planned.cached.length > 0 && wanted > 0;
   const bytes = planned.cached.length * shardBytes(manifest);
   const lease = hasChunks ? memory.tryAcquire({ version: manifest.version, bytes, client }) : undefined;
   // Without memory for them, the plan promises no cached chunks: the buckets have them too.
   const plan = hasChunks && !lease ? { ...planned, cached: [] } : planned;
   const recovered = lease ? recoveredChunks(manifest, plan.cached, (await invocation.configuration()).regions) : [];
-  const next = bundleParts(plan, query.from, lease ? wanted : 0, lease, async (stripe) => {
+  const readStripe = async (stripe: number): Promise<CachedStripe> => {
     const found = await cache.read(manifest.version, stripe, plan.cached, invocation.cacheContext);
     traffic.recoveredChunks += found.frames.filter(({ chunk }) => recovered.includes(chunk)).length;
     return found;
-  });
+  };
+  const next = pieces
+    ? pieceParts(plan, pieceFrames({ invocation, manifest, pieces, cached: plan.cached, signal }))
+    : bundleParts(plan, from, lease ? wanted : 0, lease, readStripe);
   return new Response(pacedBody({ next, lease, signal, clock }), { headers });
 }
 
@@ -58,6 +70,8 @@ interface Query {
   readonly version: string | undefined;
   readonly from: number;
   readonly to: number;
+  /** A `Range` header, which says more than the stripes. */
+  readonly range: string | null;
 }
 
 function parseQuery(query: URLSearchParams): Query {
@@ -69,7 +83,16 @@ function parseQuery(query: URLSearchParams): Query {
       to,
     });
   }
-  return { version: query.get("version") ?? undefined, from, to };
+  return { version: query.get("version") ?? undefined, from, to, range: query.get("range") };
+}
+
+/** The bytes that a range asks for; undefined for none, and for one that the object cannot satisfy. */
+function rangeOf(range: string | null, { bytes }: Manifest): ByteRange | undefined {
+  try {
+    return bytes > 0 ? parseRange(range, bytes) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function stripeIndex(query: URLSearchParams, name: string): number | undefined {
@@ -83,6 +106,19 @@ function stripeIndex(query: URLSearchParams, name: string): number | undefined {
       [name]: text.slice(0, 50),
     },
   );
+}
+
+/** Like `bundleParts`, of a small range. */
+function pieceParts(plan: Plan, frames: AsyncGenerator<Uint8Array>): () => Promise<Uint8Array | undefined> {
+  const ready: Uint8Array[] = [encodePlan(plan)];
+  let hasEnded = false;
+  return async () => {
+    if (ready.length > 0) return ready.shift();
+    if (hasEnded) return undefined;
+    const { done, value } = await frames.next();
+    hasEnded = done === true;
+    return hasEnded ? encodeFrame("end", 0, 0, EMPTY) : (value as Uint8Array);
+  };
 }
 
 /**

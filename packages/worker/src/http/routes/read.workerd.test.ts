@@ -1,4 +1,4 @@
-import type { Manifest } from "@agarose/core";
+import { BLOCK_BYTES, chunkName, LEAF_LIST, type Manifest } from "@agarose/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   POP,
@@ -6,6 +6,7 @@ import {
   randomBytes,
   readBundle,
   readObject,
+  REGIONS,
   startWorld,
   type TestWorld,
 } from "../../../test/world.ts";
@@ -69,6 +70,68 @@ describe("the bundle", () => {
     expect(response.status).toBe(404);
     expect(response.headers.get("x-agarose-error")).toBe("OBJECT_NOT_FOUND");
   });
+});
+
+describe("the bundle of a small range", () => {
+  /** Shards of three blocks and a part of one. */
+  const code = { stripeBytes: 800_000 };
+  const range = { start: 70_000, end: 70_100 };
+  const query = `range=bytes%3D${range.start}-${range.end - 1}`;
+
+  test("of an object that is not cached has the leaves of its stripe, from one bucket, once", async () => {
+    const manifest = await world.put("leaves", randomBytes(1_000_000, 77), code);
+    const stored = world.buckets.objects.get(`r3/${chunkName("leaves", manifest.upload, LEAF_LIST)}`)!;
+    for (const expected of [1, 0]) {
+      world.buckets.requests.length = 0;
+      const { frames } = await readBundle(`${world.url}/v1/read/leaves?${query}`, "leaves");
+      expect(frames.map(({ type, stripe, chunk }) => [type, stripe, chunk])).toEqual([
+        ["chunk", 0, LEAF_LIST],
+        ["end", 0, 0],
+      ]);
+      expect(frames[0]!.payload).toEqual(stored.subarray(0, 6 * 4 * 32));
+      const asked = world.buckets.requests.filter(({ name }) => name.startsWith("chunks/"));
+      expect(asked).toHaveLength(expected);
+    }
+  });
+
+  test("of a cached object has the blocks alone, decoded if another chunk has them", async () => {
+    const content = randomBytes(1_000_000, 78);
+    const cached = await putCached(world, "blocks", content, code);
+    for (const chunk of [0, 1, 2, 3]) {
+      const start = chunk * 200_000 + range.start;
+      const asked = `range=bytes%3D${start}-${start + 99}`;
+      const { plan, frames } = await readBundle(`${world.url}/v1/read/blocks?version=${cached}&${asked}`, "blocks");
+      expect(plan.cached).toHaveLength(4);
+      expect(frames.map(({ type, chunk }) => [type, chunk])).toEqual([
+        ["chunk", LEAF_LIST],
+        ["chunk", chunk],
+        ["end", 0],
+      ]);
+      const block = chunk * 200_000 + BLOCK_BYTES;
+      expect(frames[1]!.payload).toEqual(content.subarray(block, block + BLOCK_BYTES));
+    }
+  });
+
+  test("has a miss if no bucket has the leaves", async () => {
+    const manifest = await world.put("no leaves", randomBytes(1_000_000, 79), code);
+    for (const region of REGIONS) {
+      const name = `${region}/${chunkName("no leaves", manifest.upload, LEAF_LIST)}`;
+      expect(world.buckets.objects.delete(name)).toBe(true);
+    }
+    const { frames } = await readBundle(`${world.url}/v1/read/no%20leaves?${query}`, "no leaves");
+    expect(frames.map(({ type, chunk }) => [type, chunk])).toEqual([
+      ["miss", LEAF_LIST],
+      ["end", 0],
+    ]);
+  });
+
+  test.each(["range=bytes%3D900000000-", "range=nonsense"])(
+    "that is none (%s) is the bundle without it",
+    async (none) => {
+      const { frames } = await readBundle(`${world.url}/v1/read/page?from=1&to=1&${none}`, "page");
+      expect(frames.map(({ type }) => type)).toEqual(["chunk", "chunk", "chunk", "chunk", "end"]);
+    },
+  );
 });
 
 const valueOf = async (name: string): Promise<Uint8Array> =>

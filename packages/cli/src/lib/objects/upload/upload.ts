@@ -10,14 +10,18 @@ import {
   BLOCK_BYTES,
   chunkBytes,
   chunkName,
-  hashShard,
+  concat,
+  HASH_BYTES,
+  hashBlocks,
+  LEAF_LIST,
   stripeCount,
   toAgaroseError,
+  treeRoot,
 } from "@agarose/core";
 import { nodeSha256 } from "../sha256.ts";
 import type { Store } from "../../store/store.ts";
-import { runTasks, type Patience, type Task } from "../commit/ask-regions.ts";
-import { pause, type WriteContext } from "../commit/write-context.ts";
+import { askRegions, runTasks, type Patience, type Task } from "../commit/ask-regions.ts";
+import { majorityOf, pause, type WriteContext } from "../commit/write-context.ts";
 import { ChunkUpload, uploadWholeChunk } from "./chunk-upload.ts";
 import type { SourceReader } from "./file-source.ts";
 import { encodeStripe, type Encoder, type StripeLayout } from "./stripe-encoder.ts";
@@ -46,6 +50,8 @@ export interface UploadInput {
 export interface UploadedChunks {
   /** Per stripe, the hash of the shard of each of the chunks, at the chunk's index. */
   readonly hashes: Uint8Array[][];
+  /** Per stripe and chunk, the hashes of the blocks of the shard. */
+  readonly leaves: Uint8Array[][];
   /** The chunks that could not be stored, ascending. */
   readonly missing: readonly number[];
 }
@@ -63,13 +69,13 @@ const LATE_PASS_MS = 2_000;
  */
 export async function uploadChunks(input: UploadInput): Promise<UploadedChunks> {
   const { chunks, needed, stores, context } = input;
-  const hashes = Array.from({ length: stripeCount(input.layout) }, () => [] as Uint8Array[]);
-  if (hashes.length === 0) return { hashes, missing: [] };
+  const leaves = Array.from({ length: stripeCount(input.layout) }, () => [] as Uint8Array[]);
+  if (leaves.length === 0) return { hashes: [], leaves, missing: [] };
   const missing = new Set(chunks);
   let pending = chunks;
   for (let pass = 1; ; pass++) {
     const stored = chunks.length - missing.size;
-    const uploads = await new UploadPass(input, pending, hashes, needed - stored).run();
+    const uploads = await new UploadPass(input, pending, leaves, needed - stored).run();
     for (const { chunk, error } of uploads) if (!error) missing.delete(chunk);
     const isEnough = chunks.length - missing.size >= needed;
     const failed = uploads.filter(({ error }) => error !== undefined);
@@ -78,10 +84,15 @@ export async function uploadChunks(input: UploadInput): Promise<UploadedChunks> 
       .map(({ chunk }) => chunk)
       .filter((chunk) => !isEnough || !context.breaker.isOpen(stores[chunk]!.region.name));
     const isLast = pass === PASSES_MAX || pending.length === 0;
-    if (isEnough && isLast) return { hashes, missing: [...missing].toSorted((a, b) => a - b) };
+    if (isEnough && isLast)
+      return { hashes: await rootsOf(leaves), leaves, missing: [...missing].toSorted((a, b) => a - b) };
     if (isLast || chunks.length - missing.size + pending.length < needed) throw refusal(input, failed);
     await pause(pass, context);
   }
+}
+
+function rootsOf(leaves: readonly Uint8Array[][]): Promise<Uint8Array[][]> {
+  return Promise.all(leaves.map((trees) => Promise.all(trees.map((tree) => treeRoot(tree, nodeSha256)))));
 }
 
 interface FinishedUpload {
@@ -92,20 +103,20 @@ interface FinishedUpload {
 class UploadPass {
   readonly #input: UploadInput;
   readonly #chunks: readonly number[];
-  readonly #hashes: Uint8Array[][];
+  readonly #leaves: Uint8Array[][];
   /** How long to wait for what: with enough chunks stored before, nothing is worth waiting for. */
   readonly #patience: Patience;
   readonly #fileHash = createHash("sha256");
 
-  constructor(input: UploadInput, chunks: readonly number[], hashes: Uint8Array[][], needed: number) {
+  constructor(input: UploadInput, chunks: readonly number[], leaves: Uint8Array[][], needed: number) {
     this.#input = input;
     this.#chunks = chunks;
-    this.#hashes = hashes;
+    this.#leaves = leaves;
     this.#patience = { enough: Math.max(1, needed), limitMs: needed > 0 ? Number.POSITIVE_INFINITY : LATE_PASS_MS };
   }
 
   run(): Promise<readonly FinishedUpload[]> {
-    return this.#hashes.length === 1 ? this.#runWhole() : this.#runStreamed();
+    return this.#leaves.length === 1 ? this.#runWhole() : this.#runStreamed();
   }
 
   /** One stripe: every chunk is one shard. */
@@ -130,10 +141,10 @@ class UploadPass {
     const bytes = chunkBytes(layout);
     const uploads = this.#chunks.map((chunk) => new ChunkUpload(chunk, stores[chunk]!, this.#name(chunk), bytes));
     try {
-      for (let stripe = 0; stripe < this.#hashes.length; stripe++) {
+      for (let stripe = 0; stripe < this.#leaves.length; stripe++) {
         context.signal.throwIfAborted();
         const shards = await this.#encode(stripe);
-        if (stripe === this.#hashes.length - 1) this.#checkFile();
+        if (stripe === this.#leaves.length - 1) this.#checkFile();
         await this.#inStep(uploads, (upload) => upload.write(shards.get(upload.chunk)!));
         for (const shard of shards.values()) onBytes(shard.length);
       }
@@ -159,7 +170,7 @@ class UploadPass {
     const shards = await encodeStripe(file, layout, stripe, this.#chunks, encoder, this.#fileHash);
     await Promise.all(
       [...shards].map(async ([chunk, shard]) => {
-        this.#hashes[stripe]![chunk] = await hashShard(shard, this.#input.blockBytes ?? BLOCK_BYTES, nodeSha256);
+        this.#leaves[stripe]![chunk] = await hashBlocks(shard, this.#input.blockBytes ?? BLOCK_BYTES, nodeSha256);
       }),
     );
     return shards;
@@ -179,6 +190,23 @@ class UploadPass {
   #name(chunk: number): string {
     return chunkName(this.#input.key, this.#input.upload, chunk);
   }
+}
+
+/**
+ * Stores the leaf list of an object of which a shard has several blocks, and returns the regions that have it. Readers
+ * can do without, so no region is waited for that is slower than a majority, and none has to take it.
+ */
+export async function uploadLeaves(
+  { key, upload, layout, context }: Pick<UploadInput, "key" | "upload" | "layout"> & { readonly context: WriteContext },
+  leaves: readonly Uint8Array[][],
+): Promise<string[]> {
+  const [first] = leaves;
+  if (!first || first[0]!.length === HASH_BYTES || layout.bytes === 0) return [];
+  const list = concat(leaves.flat());
+  const name = chunkName(key, upload, LEAF_LIST);
+  const store = (to: Store, signal: AbortSignal): Promise<void> => uploadWholeChunk(to, name, list, signal);
+  const outcomes = await askRegions(context.stores, store, { enough: majorityOf(context.stores) }, context);
+  return outcomes.flatMap(({ store: { region }, error }) => (error ? [] : [region.name]));
 }
 
 function refusal({ key, stores, chunks }: UploadInput, failed: readonly FinishedUpload[]): AgaroseError {

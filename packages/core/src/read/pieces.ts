@@ -1,0 +1,67 @@
+/**
+ * Pieces: the blocks that a small range lies in. A read of pieces asks for them alone, and not for k chunks of whole
+ * stripes. Reed-Solomon codes each byte position on its own, so the same blocks of any k chunks give a piece too.
+ */
+import { blockCount, stripeShape, type Manifest, type StripePart } from "../format/manifest.ts";
+import type { ByteRange } from "../http/range.ts";
+
+/** The blocks of one data chunk in one stripe. */
+export interface Piece {
+  readonly stripe: StripePart;
+  /** Length of each block; the last one of a shard is shorter. */
+  readonly blockBytes: number;
+  /** The data chunk that has them. */
+  readonly chunk: number;
+  /** Where they begin in the object. */
+  readonly start: number;
+}
+
+/** A read of pieces saves at least this factor of bytes, or it reads whole stripes. */
+const SAVING_MIN = 2;
+
+/**
+ * Returns the pieces of `range` in order; undefined where reading whole stripes is better. A piece is whole blocks, or
+ * a whole shard when the object has no leaf list.
+ */
+export function piecesOf(manifest: Manifest, range: ByteRange): Piece[] | undefined {
+  const { stripeBytes, blockBytes, k, leaves, inline } = manifest;
+  if (inline !== undefined) return undefined;
+  const pieces: Piece[] = [];
+  let allBytes = 0;
+  let bytes = 0;
+  for (let index = Math.floor(range.start / stripeBytes); index * stripeBytes < range.end; index++) {
+    const stripe = stripeShape(manifest, index);
+    const { start, shardBytes } = stripe;
+    const unit = leaves && blockBytes > 0 ? blockBytes : shardBytes;
+    const end = Math.min(range.end, start + stripe.dataBytes) - start;
+    let at = Math.max(range.start - start, 0);
+    allBytes += k * shardBytes;
+    while (at < end) {
+      const chunk = Math.floor(at / shardBytes);
+      const shardStart = chunk * shardBytes;
+      const from = Math.floor((at - shardStart) / unit) * unit;
+      const to = Math.min(Math.ceil(Math.min(end - shardStart, shardBytes) / unit) * unit, shardBytes);
+      const part = { ...stripe, chunkOffset: stripe.chunkOffset + from, shardBytes: to - from, from };
+      pieces.push({ stripe: part, blockBytes: unit, chunk, start: start + shardStart + from });
+      bytes += to - from;
+      at = shardStart + shardBytes;
+    }
+    // A long read ends here, after few stripes: it wants almost all of them.
+    if (bytes * SAVING_MIN > allBytes && index * stripeBytes > range.start) return undefined;
+  }
+  return bytes * SAVING_MIN > allBytes ? undefined : pieces;
+}
+
+/** A name for each block of a piece. No other block of any object has it. */
+export function blockNames({ version }: Pick<Manifest, "version">, { stripe, blockBytes, chunk }: Piece): string[] {
+  const names: string[] = [];
+  for (let at = 0; at < stripe.shardBytes; at += blockBytes) {
+    names.push(`${version}/${stripe.index}/${chunk}/${stripe.from + at}/${blockBytes}`);
+  }
+  return names;
+}
+
+/** Whether the blocks of a piece have hashes of their own, in the leaf list; else its hash is in the manifest. */
+export function needsLeaves(manifest: Manifest, { stripe }: Piece): boolean {
+  return manifest.leaves !== undefined && blockCount(manifest, stripeShape(manifest, stripe.index)) > 1;
+}

@@ -1,0 +1,131 @@
+import { describe, expect, test } from "vitest";
+import { BLOCK_BYTES } from "../format/hash-tree.ts";
+import { LEAF_LIST, stripeShape } from "../format/manifest.ts";
+import { ReadWorld } from "../../test/read-world.ts";
+import { rejectionOf } from "../../test/errors.ts";
+import { sampleObject } from "../../test/sample-object.ts";
+import { piecesOf } from "./pieces.ts";
+
+/** Two stripes of 4 + 2 chunks, chunk i in region r<i>. A shard of the first has 5 blocks and a part of one. */
+const shape = { k: 4, m: 2, stripeBytes: 1_400_000, bytes: 2_000_000 };
+const object = await sampleObject({ ...shape, leaves: true });
+const old = await sampleObject(shape);
+const KIB = 1024;
+const { shardBytes } = stripeShape(object.manifest, 0);
+
+const rangeAt = (start: number, bytes: number) => ({ start, end: start + bytes });
+const asked = (world: ReadWorld) =>
+  world.sources
+    .flatMap((source) => source.requests.map(({ chunk, bytes }) => ({ source: source.id, chunk, bytes })))
+    .filter(({ chunk }) => chunk !== LEAF_LIST);
+
+describe("a small range", () => {
+  test("asks one chunk for one block, and one region for the leaf list", async () => {
+    const world = new ReadWorld(object);
+    const range = rangeAt(shardBytes + 70_000, 16 * KIB);
+    expect(await world.read({ range })).toEqual(object.bytes.subarray(range.start, range.end));
+    expect(asked(world)).toEqual([{ source: "r1", chunk: 1, bytes: BLOCK_BYTES }]);
+    expect(world.requests()).toBe(2);
+    expect(world.codecLoads).toBe(0);
+  });
+
+  test("that crosses from one chunk to the next asks both for their own blocks", async () => {
+    const world = new ReadWorld(object);
+    const range = rangeAt(2 * shardBytes - 100, 200);
+    expect(await world.read({ range })).toEqual(object.bytes.subarray(range.start, range.end));
+    const last = shardBytes % BLOCK_BYTES;
+    expect(asked(world)).toEqual([
+      { source: "r1", chunk: 1, bytes: last },
+      { source: "r2", chunk: 2, bytes: BLOCK_BYTES },
+    ]);
+  });
+
+  test("is read from any stripe, at any place and length", async () => {
+    for (let start = 0; start < shape.bytes; start += 277_777) {
+      for (const bytes of [1, 16 * KIB, 64 * KIB, 300_000]) {
+        const world = new ReadWorld(object);
+        const range = { start, end: Math.min(start + bytes, shape.bytes) };
+        expect(await world.read({ range })).toEqual(object.bytes.subarray(range.start, range.end));
+      }
+    }
+  });
+
+  test("asks for whole shards if the object has no leaf list", async () => {
+    const world = new ReadWorld(old);
+    const range = rangeAt(100, 16 * KIB);
+    expect(await world.read({ range })).toEqual(old.bytes.subarray(range.start, range.end));
+    expect(asked(world)).toEqual([{ source: "r0", chunk: 0, bytes: shardBytes }]);
+  });
+
+  test("asks for whole shards if no region has the leaf list any more", async () => {
+    const world = new ReadWorld(object, () => ({
+      behaviour: ({ chunk }) => (chunk === LEAF_LIST ? "missing" : "serve"),
+    }));
+    const range = rangeAt(100, 16 * KIB);
+    expect(await world.read({ range })).toEqual(object.bytes.subarray(range.start, range.end));
+    expect(world.sources.every(({ faults }) => faults.includes("missing"))).toBe(true);
+    expect(asked(world).at(-1)).toMatchObject({ bytes: shardBytes });
+  });
+
+  test("of most of the bytes reads whole stripes", () => {
+    expect(piecesOf(object.manifest, { start: 0, end: shape.bytes })).toBeUndefined();
+    expect(piecesOf(object.manifest, { start: 1000, end: 900_000 })).toBeUndefined();
+    expect(piecesOf(object.manifest, { start: 1000, end: 500_000 })).toHaveLength(2);
+  });
+});
+
+describe("when the chunk of a small range", () => {
+  const range = rangeAt(70_000, 16 * KIB);
+
+  test.each(["error", "missing", "corrupt", "truncate", "lengthen"] as const)(
+    "is in trouble (%s), the same block of k others replaces it",
+    async (trouble) => {
+      const world = new ReadWorld(object, (id) => ({
+        latency: { meanMs: 100, sdMs: 30 },
+        behaviour: ({ chunk }) => (id === "r0" && chunk === 0 ? trouble : "serve"),
+      }));
+      expect(await world.read({ range })).toEqual(object.bytes.subarray(range.start, range.end));
+      expect(world.sources[0]!.faults).toEqual([trouble]);
+      // k + 1 requests, each for one block.
+      expect(asked(world).map(({ bytes }) => bytes)).toEqual(Array.from({ length: 5 }, () => BLOCK_BYTES));
+    },
+  );
+
+  test("is late, the same block of k others replaces it", async () => {
+    const world = new ReadWorld(object, (id) => ({
+      ms: ({ chunk }) => (id === "r0" && chunk === 0 ? 60_000 : 100),
+      latency: { meanMs: 100, sdMs: 30 },
+    }));
+    expect(await world.read({ range })).toEqual(object.bytes.subarray(range.start, range.end));
+    expect(world.clock.now()).toBeLessThan(1_000);
+    expect(asked(world)).toHaveLength(5);
+    const late = world.sources[0]!.requests.find(({ chunk }) => chunk === 0);
+    expect(late?.signal.aborted).toBe(true);
+  });
+
+  test("is down and known to be, only others are asked", async () => {
+    const world = new ReadWorld(object, (id) => (id === "r0" ? { latency: { meanMs: 5_000, sdMs: 0 } } : {}));
+    expect(await world.read({ range, delta: 0 })).toEqual(object.bytes.subarray(range.start, range.end));
+    expect(asked(world).map(({ source }) => source)).toEqual(["r1", "r2", "r3", "r4"]);
+  });
+
+  test("has a wrong leaf list in the nearest region, another region's is used", async () => {
+    const world = new ReadWorld(object, (id, i) => ({
+      latency: { meanMs: 100 + i, sdMs: 30 },
+      behaviour: ({ chunk }) => (id === "r0" && chunk === LEAF_LIST ? "corrupt" : "serve"),
+    }));
+    expect(await world.read({ range })).toEqual(object.bytes.subarray(range.start, range.end));
+    expect(world.sources[0]!.faults).toEqual(["corrupt"]);
+    expect(asked(world)).toEqual([{ source: "r0", chunk: 0, bytes: BLOCK_BYTES }]);
+  });
+
+  test("and too many others are lost, the read fails", async () => {
+    const lost = ["r0", "r1", "r2"];
+    const world = new ReadWorld(object, (id) => ({
+      behaviour: ({ chunk }) => (lost.includes(id) && chunk !== LEAF_LIST ? "error" : "serve"),
+    }));
+    const error = await rejectionOf(world.read({ range }));
+    expect(error).toMatchObject({ code: "NOT_ENOUGH_CHUNKS", details: { needed: 4, available: 3 } });
+    expect(world.sources[0]!.faults.length).toBeGreaterThan(0);
+  });
+});

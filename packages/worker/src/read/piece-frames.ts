@@ -1,0 +1,84 @@
+/**
+ * The frames of a bundle for a small range: the leaves of its stripes, and the blocks that the PoP has or can decode
+ * (docs/reference/format.md, "Bundle").
+ */
+import {
+  encodeFrame,
+  LEAF_LIST,
+  needsLeaves,
+  readLeaves,
+  systemSha256,
+  type Frame,
+  type Manifest,
+  type Piece,
+} from "@agarose/core";
+import { log } from "../platform/log.ts";
+import type { Invocation } from "./invocation.ts";
+import { regionSources } from "./object-read.ts";
+
+const EMPTY = new Uint8Array(0);
+
+/** What to send, and to whom. */
+export interface PieceFramesOptions {
+  readonly invocation: Invocation;
+  readonly manifest: Manifest;
+  readonly pieces: readonly Piece[];
+  /** The chunks that the plan promises. */
+  readonly cached: readonly number[];
+  readonly signal: AbortSignal;
+}
+
+/** Yields the frames in the order of the pieces. */
+export async function* pieceFrames(options: PieceFramesOptions): AsyncGenerator<Uint8Array> {
+  const { invocation, manifest, pieces, cached } = options;
+  const { k, version } = manifest;
+  let leavesOf = -1;
+  for (const piece of pieces) {
+    const { chunk, stripe } = piece;
+    const { index } = stripe;
+    if (needsLeaves(manifest, piece) && leavesOf !== index) {
+      leavesOf = index;
+      yield frame(index, LEAF_LIST, await leaves(options, index));
+    }
+    // Of other pieces the plan promises nothing.
+    if (!cached.includes(chunk) && cached.length < k) continue;
+    const { frames } = await invocation.isolate.cache.read(version, index, cached, invocation.cacheContext);
+    yield frame(index, chunk, await blocksOf(piece, frames, k, invocation));
+  }
+}
+
+function frame(stripe: number, chunk: number, payload: Uint8Array | undefined): Uint8Array {
+  return payload ? encodeFrame("chunk", stripe, chunk, payload) : encodeFrame("miss", stripe, chunk, EMPTY);
+}
+
+/** The leaves of a stripe, from memory or from a bucket; undefined when no bucket has them. */
+async function leaves(
+  { invocation, manifest, signal }: PieceFramesOptions,
+  stripe: number,
+): Promise<Uint8Array | undefined> {
+  const { blocks, clock, codec } = invocation.isolate;
+  const sources = regionSources(invocation, manifest, await invocation.configuration());
+  const sha256 = systemSha256;
+  const options = { manifest, sources, codec, clock, sha256, random: Math.random, memory: blocks, signal };
+  return readLeaves(options, stripe).catch((error: unknown) => {
+    if (!signal.aborted) log("warn", "leaf list not read", { key: manifest.key, version: manifest.version, error });
+    return undefined;
+  });
+}
+
+/** The blocks of a piece from its cached chunk, or decoded from k others; undefined without either. */
+async function blocksOf(
+  { chunk, stripe: { from, shardBytes } }: Piece,
+  frames: readonly Frame[],
+  k: number,
+  { isolate }: Invocation,
+): Promise<Uint8Array | undefined> {
+  const shards = frames.map((cached) => ({
+    index: cached.chunk,
+    bytes: cached.payload.subarray(from, from + shardBytes),
+  }));
+  const own = shards.find(({ index }) => index === chunk);
+  if (own) return own.bytes;
+  if (shards.length < k) return undefined;
+  return (await isolate.codec()).reconstruct(k, shards.slice(0, k), [chunk])[0];
+}
