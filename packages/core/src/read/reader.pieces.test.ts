@@ -50,6 +50,13 @@ describe("a small range", () => {
     }
   });
 
+  test("that ends with a whole stripe is read by pieces of both stripes", async () => {
+    const world = new ReadWorld(object);
+    const range = { start: 1_400_000 - BLOCK_BYTES, end: shape.bytes };
+    expect(piecesOf(object.manifest, range)).toHaveLength(5);
+    expect(await world.read({ range })).toEqual(object.bytes.subarray(range.start, range.end));
+  });
+
   test("asks for whole shards if the object has no leaf list", async () => {
     const world = new ReadWorld(old);
     const range = rangeAt(100, 16 * KIB);
