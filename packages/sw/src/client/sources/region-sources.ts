@@ -57,6 +57,7 @@ function queued(source: RegionSource, queue: FairQueue, slot: Slot): ChunkSource
   return {
     id: source.id,
     kind: source.kind,
+    servesParts: source.servesParts,
     get latency() {
       const { latency } = source;
       // All places of a queue become free once in the time of one request.
