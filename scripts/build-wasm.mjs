@@ -88,7 +88,8 @@ function checkSwizzles(file) {
 /**
  * The stack is small because only matrices live on it. Loop strength reduction is off for SIMD because it turns the
  * constant offsets of the kernels' loads into additions of their own: the plain SIMD kernel is 1.5 times as fast
- * without it. Paths are remapped so that no checkout leaves a trace.
+ * without it. Less is inlined than by default: 0.6 kB less to load, for a decoder that is 2% slower. Paths are remapped
+ * so that no checkout leaves a trace.
  */
 function rustFlags(features) {
   const registry = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "registry/src");
@@ -98,6 +99,7 @@ function rustFlags(features) {
   return [
     ...remaps.map(([from, to]) => `--remap-path-prefix=${from.replace(/\/$/, "")}=/${to}`),
     "-Clink-arg=-zstack-size=65536",
+    "-Cllvm-args=-inline-threshold=75",
     ...(features ? [`-Ctarget-feature=${features}`, "-Cllvm-args=-disable-lsr"] : []),
   ].join(" ");
 }
