@@ -45,7 +45,7 @@ export async function fetchConfig({ url, prefix }: ConfigFile, ports: ConfigPort
     // An upload or an object of the same origin must not become a configuration.
     if (status !== 200 || !type?.match(/^application\/json\b/i)) {
       const found = HAS_MESSAGES && `answered ${status} of type ${type}, 200 of type application/json is expected`;
-      throw new AgaroseError("CONFIG_INVALID", found, { status });
+      throw new AgaroseError("CONFIG_INVALID", found, { status, type });
     }
     const text = await response.text();
     const config = checkPrefix(parseConfig(JSON.parse(text), url), prefix);
