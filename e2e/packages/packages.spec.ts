@@ -20,6 +20,7 @@ const PACKAGES = [
   "@agarose/ec-wasm",
   "@agarose/sw",
   "@agarose/worker",
+  "@agarose/pop",
   "@agarose/dev-world",
   "agarose",
 ];
@@ -27,7 +28,6 @@ const PACKAGES = [
 let packed: readonly PackedPackage[];
 
 test.beforeAll(async () => {
-  // The workers' smallest spelling is looked for where that was not done before.
   test.setTimeout(1_200_000);
   packed = await pack();
   expect(packed.map(({ name }) => name)).toEqual(PACKAGES);
