@@ -16,7 +16,8 @@ afterAll(() => demo.close());
 /** The tests of `@agarose/dev-world/app-host` cover the other paths. */
 describe("the page's host", () => {
   test("gives the page the control address and the client configuration", async () => {
-    const config = { prefix: "/ec/", pops: [{ name: "fra", url: "http://fra.test" }], regions: [] };
+    const pops = [{ name: "fra", url: "http://fra.test" }];
+    const config = { prefix: "/ec/", pops, regions: [], publicKeys: [expect.stringMatching(/^ed25519:/)] };
     const world = await (await fetch(`${demo.url}world.json`)).json();
     expect(world).toEqual({ control: "http://control.test", config });
     expect(await (await fetch(`${demo.url}agarose.json`)).json()).toEqual(config);

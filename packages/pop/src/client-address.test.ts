@@ -4,13 +4,7 @@ import { setClientAddress } from "./client-address.ts";
 
 function addressOf(headers: Record<string, string>, isBehindProxy: boolean, remoteAddress = "10.0.0.1"): string[] {
   const rawHeaders = Object.entries(headers).flat();
-  const headersDistinct = Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), [value]]),
-  );
-  setClientAddress(
-    { rawHeaders, headersDistinct, socket: { remoteAddress } } as unknown as IncomingMessage,
-    isBehindProxy,
-  );
+  setClientAddress({ rawHeaders, socket: { remoteAddress } } as unknown as IncomingMessage, isBehindProxy);
   return rawHeaders.filter((_, i) => rawHeaders[i - 1]?.toLowerCase() === "cf-connecting-ip");
 }
 

@@ -2,17 +2,20 @@
 import type { IncomingMessage } from "node:http";
 
 const HEADER = "cf-connecting-ip";
+/** What the client's own header is renamed to. Node counts the headers, so none may be removed. */
+const CLAIMED = "x-claimed-address";
 
 /**
- * Replaces the header with the address of the connection, or behind a proxy with the last address of
- * `X-Forwarded-For`, which is the one that the proxy itself has added.
+ * Adds the header with the address of the connection, or behind a proxy with the last address of `X-Forwarded-For`,
+ * which is the one that the proxy itself has added.
  */
-export function setClientAddress(request: IncomingMessage, isBehindProxy: boolean): void {
-  const { rawHeaders } = request;
-  for (let i = rawHeaders.length - 2; i >= 0; i -= 2) {
-    if (rawHeaders[i]!.toLowerCase() === HEADER) rawHeaders.splice(i, 2);
+export function setClientAddress({ rawHeaders, socket }: IncomingMessage, isBehindProxy: boolean): void {
+  let forwarded: string | undefined;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    if (name === HEADER) rawHeaders[i] = CLAIMED;
+    else if (name === "x-forwarded-for") forwarded = rawHeaders[i + 1]!.split(",").at(-1)!.trim();
   }
-  const forwarded = request.headersDistinct["x-forwarded-for"]?.at(-1)?.split(",").at(-1)?.trim();
-  const address = isBehindProxy && forwarded ? forwarded : request.socket.remoteAddress;
+  const address = (isBehindProxy && forwarded) || socket.remoteAddress;
   if (address !== undefined) rawHeaders.push(HEADER, address.replace(/^::ffff:/, ""));
 }

@@ -86,6 +86,13 @@ test("a kill at any moment of a fill leaves a PoP that reads right and fills aga
   expect((await read()).bytes.equals(content)).toBe(true);
 });
 
+test("a client that claims an address in Cloudflare's header is answered", async () => {
+  await putObject(buckets, "page", content);
+  await start();
+  const response = await fetch(`${pop!.url}/o/page`, { headers: { "cf-connecting-ip": "198.51.100.7" } });
+  expect(Buffer.from(await response.arrayBuffer()).equals(content)).toBe(true);
+});
+
 test("a chunk that is damaged on disk is not served", async () => {
   await putObject(buckets, "page", content);
   await start();

@@ -1,6 +1,7 @@
 /** Starts a PoP on Node in a process of its own, which a test may kill. */
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { PopOptions } from "../src/index.ts";
 
@@ -19,7 +20,7 @@ export interface PopProcess {
 export async function startPopProcess(options: PopOptions, onLog: (line: string) => void): Promise<PopProcess> {
   const child = fork(PROGRAM, { silent: true, env: { ...process.env, NODE_OPTIONS: "" } });
   for (const stream of [child.stdout!, child.stderr!]) {
-    stream.setEncoding("utf8").on("data", (text: string) => text.split("\n").filter(Boolean).forEach(onLog));
+    createInterface({ input: stream }).on("line", onLog);
   }
   child.send(options);
   const [{ url }] = (await Promise.race([

@@ -12,7 +12,10 @@ export async function startNodePops(
   onLog: (line: string) => void,
 ): Promise<Pops> {
   const folder = await mkdtemp(join(tmpdir(), "agarose-pop-test-"));
-  const pop = await startPopProcess({ variables: { POP: name, ...vars }, folder, periodMs: 0 }, onLog);
+  const pop = await startPopProcess(
+    { variables: { POP: name, ...vars }, folder, periodMs: 0, behindProxy: true },
+    onLog,
+  );
   const unsupported = (): never => {
     throw new Error("this suite needs workerd");
   };

@@ -115,6 +115,11 @@ export async function startWorld(
   };
 }
 
+/** The address of a client, as Cloudflare says it, and as a proxy says it to a PoP on Node. */
+export function clientHeaders(address: string): Record<string, string> {
+  return { "cf-connecting-ip": address, "x-forwarded-for": address };
+}
+
 /** Reads an object as a client without a service worker does; `kind` is its `x-agarose-read`. */
 export async function readObject(world: TestWorld, key: string): Promise<{ kind: string | null; bytes: Uint8Array }> {
   const response = await fetch(`${world.url}/o/${key}`);

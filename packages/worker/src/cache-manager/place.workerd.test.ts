@@ -18,8 +18,8 @@ beforeEach(async () => {
   far = await startBuckets();
   pops = await startPops({
     pops: [
-      { name: POP, vars: { REGIONS: regionsOf(near), ADMIN_TOKEN } },
-      { name: ELSEWHERE, isolateOf: POP, vars: { REGIONS: regionsOf(far), ADMIN_TOKEN } },
+      { name: POP, vars: { REGIONS: regionsOf(near), ADMIN_TOKEN, UNSIGNED: "true" } },
+      { name: ELSEWHERE, isolateOf: POP, vars: { REGIONS: regionsOf(far), ADMIN_TOKEN, UNSIGNED: "true" } },
     ],
   });
 });

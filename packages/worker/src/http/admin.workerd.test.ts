@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ADMIN_TOKEN, POP, randomBytes, startWorld, type TestWorld } from "../../test/world.ts";
+import { ADMIN_TOKEN, clientHeaders, POP, randomBytes, startWorld, type TestWorld } from "../../test/world.ts";
 
 let world: TestWorld;
 beforeAll(async () => {
@@ -30,7 +30,7 @@ describe.each(["/v1/status", "/metrics"])("%s", (path) => {
 
 test("a client that guesses is refused after ten wrong tokens, also with the right one, and others are not", async () => {
   const ask = async (address: string, token: string): Promise<number> => {
-    const headers = { authorization: `Bearer ${token}`, "cf-connecting-ip": address };
+    const headers = { authorization: `Bearer ${token}`, ...clientHeaders(address) };
     return (await fetch(`${world.url}/v1/status`, { headers })).status;
   };
   const guesses: number[] = [];

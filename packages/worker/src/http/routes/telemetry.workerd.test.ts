@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { READS_PER_KEY_MAX } from "../../request-monitor/telemetry-intake.ts";
-import { POP, randomBytes, readBundle, readObject, startWorld, type TestWorld } from "../../../test/world.ts";
+import {
+  clientHeaders,
+  POP,
+  randomBytes,
+  readBundle,
+  readObject,
+  startWorld,
+  type TestWorld,
+} from "../../../test/world.ts";
 
 const TELEMETRY_KEY = "telemetry-key-of-tests";
 
@@ -16,7 +24,7 @@ async function tokenOf(address: string, at = world): Promise<string | undefined>
   return (await readBundle(`${at.url}/v1/read/page`, "page", from(address))).plan.telemetry;
 }
 
-const from = (address: string): Record<string, string> => ({ "cf-connecting-ip": address });
+const from = clientHeaders;
 
 function report(address: string, body: unknown, at = world): Promise<Response> {
   const headers = { "content-type": "text/plain", ...from(address) };
