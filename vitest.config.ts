@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 /** The contract of a PoP: these suites pass in workerd and on Node. */
 const POP_CONTRACT = [
   "packages/worker/src/http/{access,admin}.workerd.test.ts",
-  "packages/worker/src/http/routes/{metrics,object,range,telemetry}.workerd.test.ts",
+  "packages/worker/src/http/routes/{metrics,object,range}.workerd.test.ts",
   "packages/worker/src/read/{leaving-clients,publisher-keys}.workerd.test.ts",
 ];
 

@@ -89,7 +89,7 @@ export async function startWorld(
   };
   const pops =
     process.env["POP_RUNTIME"] === "node"
-      ? await startNodePops(POP, variables, (line) => logs.push(line))
+      ? await startNodePops(POP, variables, (line) => logs.push(`${line}\n`))
       : await startPops({
           pops: [{ name: POP, vars: variables }],
           onLog: (line) => logs.push(line),
