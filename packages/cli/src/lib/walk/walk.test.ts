@@ -3,6 +3,7 @@ import { access, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { heapInUse } from "../../../test/heap.ts";
 import { acceptUnsigned, chunkName, roundRobin, systemClock } from "@agarose/core";
 import type { Config, Region } from "../config.ts";
 import { loadCodec, loadEncoder } from "../context.ts";
@@ -201,8 +202,7 @@ test("50,000 objects are judged by listings alone, in constant memory", async ()
   const stores = world.config.regions.map((region) => listedStore(region, OBJECTS, world.config));
   const context = { config: world.config, stores, codec: loadCodec, encoder: loadEncoder, trust: acceptUnsigned };
   const walking = { ...context, json: false, signal, breaker: new Breaker(systemClock) };
-  globalThis.gc?.();
-  const before = process.memoryUsage().heapUsed;
+  const before = heapInUse();
   let most = 0;
   const total = await walkObjects<boolean, number>(
     {
@@ -213,7 +213,7 @@ test("50,000 objects are judged by listings alone, in constant memory", async ()
       objectsAtATime: 16,
       act: async (_key, group) => verdictByListing(group!, world.config)?.sound ?? false,
       add(count, isSound) {
-        if (count % 5_000 === 0) most = Math.max(most, process.memoryUsage().heapUsed - before);
+        if (count % 5_000 === 0) most = Math.max(most, heapInUse() - before);
         return count + (isSound ? 1 : 0);
       },
       print: () => ({ value: {}, lines: [] }),
