@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, stat, truncate } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { parseTensors } from "../src/safetensors.ts";
+import { parseTensors } from "../src/samples/safetensors.ts";
 import { PHOTOS, VIDEO } from "./index.ts";
 import { writeModel } from "./make-model.ts";
 

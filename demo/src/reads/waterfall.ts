@@ -1,11 +1,11 @@
 /**
  * The waterfall of one read: every request as a bar, when it started and how it ended, and the totals above.
  */
-import { byId, h } from "./dom.ts";
-import { bytes, count, ms } from "./format.ts";
-import { describeError } from "./api-error.ts";
-import type { Palette } from "./palette.ts";
-import { usedChunks, type Outcome, type Read, type ReadRequest } from "./reads.ts";
+import { byId, h } from "../page/dom.ts";
+import { bitRate, bytes, count, ms } from "../page/format.ts";
+import { describeError } from "../state/api-error.ts";
+import type { Palette } from "../state/palette.ts";
+import { usedChunks, type Outcome, type Read, type ReadRequest } from "../state/reads.ts";
 
 /** Above this many requests the bars are thin and unlabelled. */
 const LABELLED_MAX = 30;
@@ -89,11 +89,7 @@ function totals(read: Read): HTMLElement {
     h(
       "dl",
       {},
-      ...figure(
-        "whole",
-        time,
-        read.bytes && read.ms ? `${bytes(read.bytes)}, ${((8 * read.bytes) / 1000 / read.ms).toFixed(0)} Mbit/s` : "",
-      ),
+      ...figure("whole", time, read.bytes && read.ms ? `${bytes(read.bytes)}, ${bitRate(read.bytes, read.ms)}` : ""),
       ...figure(
         "first stripe",
         firstStripe(read),

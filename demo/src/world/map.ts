@@ -1,11 +1,11 @@
 /**
  * The map: the client, the PoPs and regions around it at their latency (log scale), and a flash for arriving chunks.
  */
-import { byId, svg } from "./dom.ts";
-import { ms } from "./format.ts";
-import type { Palette } from "./palette.ts";
-import type { Read, ReadLog } from "./reads.ts";
-import type { World, WorldState } from "./world.ts";
+import { byId, svg } from "../page/dom.ts";
+import { ms } from "../page/format.ts";
+import type { Palette } from "../state/palette.ts";
+import type { Read, ReadLog } from "../state/reads.ts";
+import type { World, WorldState } from "../state/world.ts";
 
 const WIDTH = 440;
 const HEIGHT = 330;

@@ -1,7 +1,7 @@
 /** Explains the page, with the numbers of the running world. */
-import { byId, h } from "./dom.ts";
-import { count } from "./format.ts";
-import type { World, WorldState } from "./world.ts";
+import { byId, h } from "../page/dom.ts";
+import { count } from "../page/format.ts";
+import type { World, WorldState } from "../state/world.ts";
 
 /** Writes the texts as soon as the state of the world is known. */
 export function explain(world: World): void {

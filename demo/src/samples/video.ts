@@ -2,10 +2,10 @@
  * The video: a plain <video> on a path below /ec/. A seek becomes a Range request, which reads only the stripes it
  * needs. A list below the picture shows these requests.
  */
-import { VIDEO } from "../samples/index.ts";
-import { byId, h } from "./dom.ts";
-import { bytes, ms } from "./format.ts";
-import type { Read, ReadLog } from "./reads.ts";
+import { VIDEO } from "../../samples/index.ts";
+import { byId, h } from "../page/dom.ts";
+import { bytes, ms } from "../page/format.ts";
+import type { Read, ReadLog } from "../state/reads.ts";
 
 const SEEKS_SECONDS = [3, 12, 24, 36, 46];
 const LISTED_MAX = 9;

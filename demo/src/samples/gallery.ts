@@ -1,6 +1,6 @@
 /** The photographs: small ones as plain images below /ec/. Every click reads the chosen one again. */
-import { PHOTOS, type Photo } from "../samples/index.ts";
-import { byId, h } from "./dom.ts";
+import { PHOTOS, type Photo } from "../../samples/index.ts";
+import { byId, h } from "../page/dom.ts";
 
 /** Draws the gallery. `read` reads a whole object. */
 export function startGallery(read: (key: string) => Promise<Blob>): void {

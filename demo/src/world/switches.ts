@@ -1,10 +1,10 @@
 /**
  * The switches of the world: where the client is, what is broken, and the Cron Trigger.
  */
-import { byId, h } from "./dom.ts";
-import { ms } from "./format.ts";
-import type { Palette } from "./palette.ts";
-import type { KvState, PopState, RegionState, World } from "./world.ts";
+import { byId, h } from "../page/dom.ts";
+import { ms } from "../page/format.ts";
+import type { Palette } from "../state/palette.ts";
+import type { KvState, PopState, RegionState, World } from "../state/world.ts";
 
 const SLOW_FACTOR = 5;
 const KV_STATES: readonly KvState[] = ["ok", "slow", "stale", "down"];

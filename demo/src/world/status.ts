@@ -1,7 +1,7 @@
 /** The line at the top that says who decodes, and the place of error messages. */
-import { byId, h } from "./dom.ts";
-import { isControlled, type WorkerState } from "./service-worker.ts";
-import type { World } from "./world.ts";
+import { byId, h } from "../page/dom.ts";
+import { isControlled, type WorkerState } from "../state/service-worker.ts";
+import type { World } from "../state/world.ts";
 
 const WORKER: Record<WorkerState, { tone: string; text: string }> = {
   active: { tone: "good", text: "service worker decodes" },

@@ -1,8 +1,8 @@
 /** Which read the waterfall shows: the newest, until the user chooses a lane. */
-import { byId, h } from "./dom.ts";
+import { byId, h } from "../page/dom.ts";
 import { startLanes } from "./lanes.ts";
-import type { Palette } from "./palette.ts";
-import type { Read, ReadLog } from "./reads.ts";
+import type { Palette } from "../state/palette.ts";
+import type { Read, ReadLog } from "../state/reads.ts";
 import { Waterfall } from "./waterfall.ts";
 
 /** A new read replaces the shown one no sooner than this, so that people can read it under load. */

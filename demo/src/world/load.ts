@@ -1,6 +1,6 @@
 /** The load generator: reads photographs with Zipf popularity at a steady rate. */
-import { byId, h } from "./dom.ts";
-import type { World } from "./world.ts";
+import { byId, h } from "../page/dom.ts";
+import type { World } from "../state/world.ts";
 
 export interface LoadOptions {
   readonly keys: readonly string[];

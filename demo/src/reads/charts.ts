@@ -4,9 +4,9 @@
  */
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { byId, h } from "./dom.ts";
-import { usedChunks, type Read, type ReadLog } from "./reads.ts";
-import type { World } from "./world.ts";
+import { byId, h } from "../page/dom.ts";
+import { usedChunks, type Read, type ReadLog } from "../state/reads.ts";
+import type { World } from "../state/world.ts";
 
 const WINDOW_SECONDS = 180;
 /** The window at first. It grows with the reads. */

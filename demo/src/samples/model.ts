@@ -1,8 +1,8 @@
 /** The model file: streamed, so that its tensor table appears after the first bytes and fills as the tensors arrive. */
-import { MODEL } from "../samples/index.ts";
-import { byId, h } from "./dom.ts";
-import { bytes, count, ms } from "./format.ts";
-import type { Progress } from "./read-object.ts";
+import { MODEL } from "../../samples/index.ts";
+import { byId, h } from "../page/dom.ts";
+import { bytes, count, ms } from "../page/format.ts";
+import type { Progress } from "../state/read-object.ts";
 import { parseTensors, type Tensor } from "./safetensors.ts";
 
 type Read = (key: string, onProgress: (progress: Progress) => void) => Promise<unknown>;

@@ -2,10 +2,10 @@
  * The lanes: one per read with the newest on the right, and one band per chunk at the time it arrived (log scale, top
  * is fast). A lane is a button that chooses its read.
  */
-import { byId, h } from "./dom.ts";
-import { ms } from "./format.ts";
-import type { Palette } from "./palette.ts";
-import type { Read, ReadLog, ReadRequest } from "./reads.ts";
+import { byId, h } from "../page/dom.ts";
+import { ms } from "../page/format.ts";
+import type { Palette } from "../state/palette.ts";
+import type { Read, ReadLog, ReadRequest } from "../state/reads.ts";
 
 /** Width of a lane with its gap, in CSS pixels: 24 px is the smallest target that is easy to hit. */
 const LANE_PX = 27;
