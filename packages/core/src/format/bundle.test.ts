@@ -13,7 +13,7 @@ import {
   type Plan,
 } from "./bundle.ts";
 import { AgaroseError } from "../errors.ts";
-import { STRIPE_BYTES_MAX } from "./manifest.ts";
+import { STRIPE_BYTES_MAX } from "./manifest/index.ts";
 import { acceptUnsigned } from "./signature.ts";
 
 const { manifest } = await sampleObject({ k: 2, m: 1, bytes: 100, stripeBytes: 100, regions: ["a", "b", "c"] });

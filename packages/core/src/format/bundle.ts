@@ -9,7 +9,7 @@
  */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { decodeUtf8, isCount, isText } from "./shape.ts";
-import { checkManifest, CHUNKS_MAX, STRIPE_BYTES_MAX, type ExpectedManifest, type Manifest } from "./manifest.ts";
+import { checkManifest, CHUNKS_MAX, STRIPE_BYTES_MAX, type ExpectedManifest, type Manifest } from "./manifest/index.ts";
 
 /** The media type of a bundle. */
 export const BUNDLE_CONTENT_TYPE = "application/vnd.agarose.bundle";

@@ -97,7 +97,7 @@ describe("keys", () => {
     expect(chunkName(key, VERSION, 255).length).toBeLessThanOrEqual(1024);
   });
 
-  test("that are any well-formed string are either refused with a code or come back from their name", () => {
+  test("are refused with a code or restored from their name, for any well-formed string", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 40 }), (text) => {
         const key = attempt(() => parseKey(text));

@@ -3,7 +3,7 @@
  */
 import { AgaroseError } from "../errors.ts";
 import { crc32 } from "./crc32.ts";
-import type { Code } from "./manifest.ts";
+import type { Code } from "./manifest/index.ts";
 
 /** A region and its failure domain: the provider. */
 export interface PlacementRegion {

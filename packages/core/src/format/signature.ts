@@ -83,9 +83,9 @@ export function trustOf(
   );
 }
 
-/** Whether a place is on this machine. */
+/** Whether a place has an address of this machine; what listens there may pass requests on. */
 export function isLocal({ url }: { readonly url: string }): boolean {
-  return /^https?:\/\/(localhost|127[.\d]+)(:\d+)?(\/|$)/.test(url);
+  return /^https?:\/\/(localhost|127(\.\d+){3})(:\d+)?(\/|$)/.test(url);
 }
 
 /** The 32 bytes of a configured public key. Throws CONFIG_INVALID. */

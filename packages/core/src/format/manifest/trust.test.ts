@@ -2,11 +2,11 @@
  * What a manifest promises about its content and its author: versions that bind, signatures, tombstones and format 1.
  */
 import { describe, expect, test } from "vitest";
-import { rejectionOf } from "../../test/errors.ts";
-import { testPublisher } from "../../test/publisher.ts";
-import { hex, sampleObject } from "../../test/sample-object.ts";
-import { systemSha256 } from "../ports.ts";
-import { crc32 } from "./crc32.ts";
+import { rejectionOf } from "../../../test/errors.ts";
+import { testPublisher } from "../../../test/publisher.ts";
+import { hex, sampleObject } from "../../../test/sample-object.ts";
+import { systemSha256 } from "../../ports.ts";
+import { crc32 } from "../crc32.ts";
 import {
   checkManifest,
   encodeManifest,
@@ -17,8 +17,8 @@ import {
   signedBytes,
   type Manifest,
   type ManifestDraft,
-} from "./manifest.ts";
-import { acceptUnsigned, trustPublishers } from "./signature.ts";
+} from "./index.ts";
+import { acceptUnsigned, trustPublishers } from "../signature.ts";
 
 const options = { k: 2, m: 1, bytes: 1000, stripeBytes: 300, regions: ["a", "b", "c"], sha256: systemSha256 };
 const { manifest } = await sampleObject(options);

@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { sampleObject, toyHash } from "../../test/sample-object.ts";
-import { codeOf, rejectionOf } from "../../test/errors.ts";
-import { AgaroseError } from "../errors.ts";
-import * as manifests from "./manifest.ts";
+import { sampleObject, toyHash } from "../../../test/sample-object.ts";
+import { codeOf, rejectionOf } from "../../../test/errors.ts";
+import { AgaroseError } from "../../errors.ts";
+import * as manifests from "./index.ts";
 import {
   checkCode,
   chunkBytes,
@@ -14,8 +14,8 @@ import {
   stripeCount,
   stripeShape,
   type Manifest,
-} from "./manifest.ts";
-import { acceptUnsigned } from "./signature.ts";
+} from "./index.ts";
+import { acceptUnsigned } from "../signature.ts";
 
 const sample = await sampleObject({ k: 4, m: 2, bytes: 1000, stripeBytes: 300, regions: ["a", "b", "c"] });
 const { manifest } = sample;
@@ -34,7 +34,7 @@ function checkManifest(json: unknown, expected: Expected = {}): Promise<Manifest
 }
 
 describe("parseManifest", () => {
-  test("gives back what encodeManifest was given", async () => {
+  test("returns what encodeManifest received", async () => {
     expect(await parseManifest(encodeManifest(manifest))).toEqual(manifest);
     expect(await parseManifest(new TextDecoder().decode(encodeManifest(manifest)))).toEqual(manifest);
   });
@@ -190,7 +190,7 @@ describe("checkManifest", () => {
     }
   });
 
-  test("never throws anything but an AgaroseError, and never accepts what contradicts itself", async () => {
+  test("throws only AgaroseErrors, and accepts no manifest that contradicts itself", async () => {
     const fields = Object.keys(manifest);
     const surprise = fc.oneof(
       fc.jsonValue(),

@@ -1,0 +1,128 @@
+/** What must hold in a manifest beyond the types of its fields: its code, placement, hashes, headers and version. */
+import { AgaroseError, HAS_MESSAGES } from "../../errors.ts";
+import type { Sha256 } from "../../ports.ts";
+import { concat, HASH_BYTES } from "../hash-tree.ts";
+import { isCount, isRecord, isText } from "../shape.ts";
+import { fromBase64, toHex } from "../text.ts";
+import { invalid } from "./errors.ts";
+import { HEADER_VALUE } from "./fields.ts";
+import { versionOf } from "./identity.ts";
+import {
+  CHUNKS_MAX,
+  type Code,
+  HEADERS_ALLOWED,
+  INLINE_BYTES_MAX,
+  inlineBytes,
+  type Manifest,
+  STRIPE_BYTES_DEFAULT,
+  STRIPE_BYTES_MAX,
+} from "./manifest.ts";
+import { stripeCount } from "./stripe-shape.ts";
+
+/** Refuses k, m and stripeBytes that cannot be coded, with CODE_INVALID. */
+export function checkCode(code: Code & { readonly stripeBytes?: number }): void {
+  const { k, m, stripeBytes = STRIPE_BYTES_DEFAULT } = code;
+  if (!isCount(k, CHUNKS_MAX) || !isCount(m, CHUNKS_MAX) || k < 1 || 2 * k + m > CHUNKS_MAX) {
+    throw new AgaroseError(
+      "CODE_INVALID",
+      HAS_MESSAGES &&
+        `k = ${JSON.stringify(k)}, m = ${JSON.stringify(m)} is not a code: whole numbers with k >= 1, m >= 0 and 2k + m <= 256 are`,
+      { k, m },
+    );
+  }
+  if (!isCount(stripeBytes, STRIPE_BYTES_MAX) || stripeBytes < 1) {
+    throw new AgaroseError(
+      "CODE_INVALID",
+      HAS_MESSAGES &&
+        `stripeBytes = ${JSON.stringify(stripeBytes)} is out of range: whole numbers from 1 to ${STRIPE_BYTES_MAX} are allowed`,
+      { stripeBytes, max: STRIPE_BYTES_MAX },
+    );
+  }
+}
+
+/** Refuses a placement that is not of n chunks, or has fewer than k of them in the regions given. */
+export function checkPlacement(m: Manifest, regions: ReadonlySet<string> | undefined): void {
+  const n = m.inline === undefined ? m.k + m.m : 0;
+  if (m.inline !== undefined) checkInline(m, m.inline);
+  if (!Array.isArray(m.placement) || m.placement.length !== n) {
+    throw invalid(
+      HAS_MESSAGES && `places ${Array.isArray(m.placement) ? m.placement.length : 0} chunks, n = ${n} are expected`,
+      { n },
+    );
+  }
+  const unknown = m.placement.filter((region) => {
+    if (!isText(region)) throw invalid(HAS_MESSAGES && "places a chunk in something that is not a region's name");
+    return regions && !regions.has(region);
+  });
+  if (unknown.length > m.m) {
+    throw new AgaroseError(
+      "REGION_UNKNOWN",
+      HAS_MESSAGES &&
+        `manifest of ${JSON.stringify(m.key)} places ${n - unknown.length} chunks in configured regions, ${m.k} are needed: ` +
+          `configure ${unknown.join(", ")}`,
+      { regions: unknown },
+    );
+  }
+}
+
+/** An inline object is one data shard that needs no chunk. */
+function checkInline({ k, m, bytes, stripeBytes }: Manifest, inline: string): void {
+  const padding = inline.endsWith("==") ? 2 : Number(inline.endsWith("="));
+  const length = (inline.length / 4) * 3 - padding;
+  if (length === bytes && bytes <= Math.min(INLINE_BYTES_MAX, stripeBytes) && k === 1 && m === 0) return;
+  throw invalid(
+    HAS_MESSAGES && `holds ${length} bytes inline in a ${k}+${m} code, ${bytes} in a 1+0 code are expected`,
+    { bytes },
+  );
+}
+
+/** Refuses hashes that are not n of 32 bytes for each stripe. */
+export function checkHashes(m: Manifest): void {
+  const stripes = m.inline === undefined ? stripeCount(m) : 0;
+  if (!Array.isArray(m.hashes) || m.hashes.length !== stripes) {
+    throw invalid(
+      HAS_MESSAGES && `has hashes of ${Array.isArray(m.hashes) ? m.hashes.length : 0} stripes, ${stripes} are expected`,
+      {
+        stripes,
+      },
+    );
+  }
+  const hashBytes = (m.k + m.m) * HASH_BYTES;
+  // Six bits each, and as many more as make a multiple of four.
+  const characters = Math.ceil((hashBytes * 4) / 3);
+  const base64 = new RegExp(`^[A-Za-z0-9+/]{${characters}}={${-characters & 3}}$`);
+  for (const [stripe, hashes] of m.hashes.entries()) {
+    if (isText(hashes, base64)) continue;
+    throw invalid(HAS_MESSAGES && `has hashes of stripe ${stripe} that are not base64 of ${hashBytes} bytes`, {
+      stripe,
+    });
+  }
+}
+
+/** Refuses headers that cannot be served. */
+export function checkHeaders(headers: unknown): void {
+  if (!isRecord(headers)) throw invalid(HAS_MESSAGES && "has no headers");
+  for (const [name, value] of Object.entries(headers)) {
+    if (HEADERS_ALLOWED.has(name) && isText(value, HEADER_VALUE)) continue;
+    throw invalid(HAS_MESSAGES && `has a header ${JSON.stringify(name)} that cannot be served`, { header: name });
+  }
+}
+
+/**
+ * Whether version and hashes fit the content that the manifest describes. Without this, one key could claim another's.
+ */
+export async function checkVersion(m: Manifest, sha256: Sha256): Promise<void> {
+  const hashes = toHex(await sha256(concat(m.hashes.map(fromBase64))));
+  if (hashes !== m.hashesSha256) {
+    throw invalid(HAS_MESSAGES && `has hashes with the SHA-256 ${hashes}, ${m.hashesSha256} is written in it`);
+  }
+  const content = inlineBytes(m);
+  if (content && toHex(await sha256(content)) !== m.sha256)
+    throw invalid(HAS_MESSAGES && `holds an inline object without the SHA-256 ${m.sha256} that is written in it`);
+  const version = await versionOf(m, sha256);
+  if (version === m.version) return;
+  throw invalid(HAS_MESSAGES && `has the version ${m.version}, its content makes ${version}`, {
+    version: m.version,
+    expected: version,
+  });
+}

@@ -1,0 +1,54 @@
+/** The fields of a stored manifest, each with what makes it usable. */
+import { HAS_MESSAGES } from "../../errors.ts";
+import { isCount, isText } from "../shape.ts";
+import { isSignature } from "../signature.ts";
+import { invalid } from "./errors.ts";
+import { CHUNKS_MAX, STRIPE_BYTES_MAX } from "./manifest.ts";
+
+/** Visible ASCII and spaces: nothing that could end the header and begin another. */
+export const HEADER_VALUE = /^[\x20-\x7e]{0,1024}$/;
+const ID = /^[0-9a-f]{32}$/;
+const SHA256 = /^[0-9a-f]{64}$/;
+
+type FieldChecks = Readonly<Record<string, (value: unknown) => boolean>>;
+
+/** Fields of manifests and tombstones. */
+export const GENERATION_FIELDS: FieldChecks = {
+  generation: (value) => isCount(value),
+  modified: (value) =>
+    isText(value, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$/) && Date.parse(value) > Number.NEGATIVE_INFINITY,
+  signature: (value) => value === undefined || isSignature(value),
+};
+
+/** Those of them that format 1 has. */
+export const FIELDS_1: FieldChecks = {
+  version: (value) => isText(value, ID),
+  sha256: (value) => isText(value, SHA256),
+  bytes: (value) => isCount(value),
+  // `checkCode` says more of it.
+  stripeBytes: (value) => value !== undefined,
+};
+
+/** Fields of manifests. */
+export const FIELDS: FieldChecks = {
+  ...GENERATION_FIELDS,
+  ...FIELDS_1,
+  upload: (value) => isText(value, ID),
+  contentType: (value) => isText(value, HEADER_VALUE),
+  blockBytes: (value) => isCount(value, STRIPE_BYTES_MAX),
+  hashesSha256: (value) => isText(value, SHA256),
+  hashesRoot: (value) => value === undefined || isText(value, SHA256),
+  requires: (value) => value === undefined || (Array.isArray(value) && value.every((feature) => isText(feature))),
+  inline: (value) => value === undefined || isText(value, /^[A-Za-z0-9+/]*={0,2}$/),
+  leaves: (value) => value === undefined || (Array.isArray(value) && value.every((region) => isText(region))),
+  missing: (value) =>
+    value === undefined || (Array.isArray(value) && value.every((chunk) => isCount(chunk, CHUNKS_MAX))),
+};
+
+/** Refuses a record that lacks a field or has an unusable one, with MANIFEST_INVALID. */
+export function checkFields(m: object, fields: FieldChecks): void {
+  for (const [field, isSound] of Object.entries(fields)) {
+    if (!isSound((m as Record<string, unknown>)[field]))
+      throw invalid(HAS_MESSAGES && `has no usable ${field}`, { field });
+  }
+}

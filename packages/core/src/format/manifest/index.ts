@@ -1,0 +1,35 @@
+/** The manifest: what one version of one object is and where its chunks are (docs/reference/format.md). */
+export { checkCode } from "./check.ts";
+export { encodeManifest, refuseTooLarge } from "./encode.ts";
+export { signedBytes, versionText } from "./identity.ts";
+export {
+  chunkHash,
+  CHUNKS_MAX,
+  type Code,
+  encodeHashes,
+  type ExpectedManifest,
+  FORMAT_VERSION,
+  HEADERS_ALLOWED,
+  INLINE_BYTES_MAX,
+  inlineBytes,
+  isFunctional,
+  isTombstone,
+  LEAF_LIST,
+  type Manifest,
+  MANIFEST_BYTES_MAX,
+  type ManifestRecord,
+  STRIPE_BYTES_DEFAULT,
+  STRIPE_BYTES_MAX,
+  type Tombstone,
+} from "./manifest.ts";
+export { checkManifest, parseManifest } from "./parse.ts";
+export { type ManifestDraft, sealManifest, sealTombstone } from "./seal.ts";
+export {
+  blockCount,
+  chunkBytes,
+  leafShape,
+  stripeCount,
+  type StripePart,
+  stripeShape,
+  type StripeShape,
+} from "./stripe-shape.ts";

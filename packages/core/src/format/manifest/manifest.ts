@@ -1,0 +1,130 @@
+/** What the manifest of an object holds (docs/reference/format.md, "Manifest"), its limits, and what is read off it. */
+import type { Sha256 } from "../../ports.ts";
+import { HASH_BYTES } from "../hash-tree.ts";
+import type { Signature, SignatureCheck } from "../signature.ts";
+import { fromBase64 } from "../text.ts";
+
+/** The format this program writes, and the newest it reads. */
+export const FORMAT_VERSION = 2;
+/** The most bytes of a stored manifest. */
+export const MANIFEST_BYTES_MAX = 8 * 1024 * 1024;
+/** Object bytes of a stripe unless a put says otherwise. */
+export const STRIPE_BYTES_DEFAULT = 4 * 1024 * 1024;
+/** The most object bytes of a stripe. */
+export const STRIPE_BYTES_MAX = 16 * 1024 * 1024;
+/** An object that travels inside its manifest has at most this length. */
+export const INLINE_BYTES_MAX = 16 * 1024;
+/** Chunk indices are below this: GF(2^8) has so many rows. */
+export const CHUNKS_MAX = 256;
+/** The leaf list of an object: the hashes of all its blocks, stored and sent as if it were a chunk of this index. */
+export const LEAF_LIST = CHUNKS_MAX;
+
+/** The response headers, in lower case, that a manifest may carry. */
+export const HEADERS_ALLOWED: ReadonlySet<string> = new Set([
+  "cache-control",
+  "content-disposition",
+  "content-encoding",
+  "content-language",
+]);
+
+/** The (k, m) code of an object. n + k rows must fit in GF(2^8), so that functional chunks exist: 2k + m <= 256. */
+export interface Code {
+  readonly k: number;
+  readonly m: number;
+}
+
+/** What manifests and tombstones share. */
+interface Generation {
+  readonly agarose: typeof FORMAT_VERSION;
+  readonly key: string;
+  /**
+   * Order among everything that was ever put under the key: one more than the newest of all regions. Equal generations
+   * mean equal manifests, because each belongs to one writer. 0 for an object of format 1.
+   */
+  readonly generation: number;
+  /** When this version was put: ISO 8601, UTC. For people and `Last-Modified`; `generation` is the order. */
+  readonly modified: string;
+  readonly signature?: Signature;
+}
+
+/** What one version of one object is, and where its chunks are. */
+export interface Manifest extends Generation, Code {
+  readonly deleted?: never;
+  /** 32 hex digits over key, content and code (`versionText`). Equal versions have byte-equal chunks. */
+  readonly version: string;
+  /** 32 hex digits in the names of the chunks. Each put chooses new ones, so that no two puts share a name. */
+  readonly upload: string;
+  /** Length of the object. */
+  readonly bytes: number;
+  readonly contentType: string;
+  /** Further response headers, lower-case names (only those of `HEADERS_ALLOWED`). */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Bytes of object data in each stripe but the last. */
+  readonly stripeBytes: number;
+  /** Bytes of a shard under each leaf of its hash (`hashShard`); 0 for objects that format 1 stored. */
+  readonly blockBytes: number;
+  /** Lower-case hex SHA-256 of the whole object. */
+  readonly sha256: string;
+  /** Lower-case hex SHA-256 of all shard hashes, in order of stripe, then chunk. */
+  readonly hashesSha256: string;
+  /** Lower-case hex root of the Merkle tree whose leaves are the shard hashes of each stripe. None from format 1. */
+  readonly hashesRoot?: string;
+  /** The region of each of the n chunks, by name. */
+  readonly placement: readonly string[];
+  /** The regions that have the leaf list. Without it, readers verify whole shards only. */
+  readonly leaves?: readonly string[];
+  /** Chunks that the put could not store, ascending: readers ask for them last. */
+  readonly missing?: readonly number[];
+  /** Base64 of the object itself, which then has no chunks. */
+  readonly inline?: string;
+  /** Features that a reader must know to use this manifest (`FEATURES`). */
+  readonly requires?: readonly string[];
+  /** Per stripe: base64 of the n concatenated hashes of its shards, in chunk order. */
+  readonly hashes: readonly string[];
+}
+
+/** What replaces the manifest of a removed object, so that no region can bring it back. */
+export interface Tombstone extends Generation {
+  readonly deleted: true;
+}
+
+/** What a region holds under the name of a key's manifest. */
+export type ManifestRecord = Manifest | Tombstone;
+
+/** What the caller of a parser asked for, and whom it trusts. */
+export interface ExpectedManifest {
+  readonly key: string;
+  /** The regions that the caller knows, where at least k chunks must be. Default: any. */
+  readonly regions?: ReadonlySet<string>;
+  readonly trust: SignatureCheck;
+  readonly sha256: Sha256;
+}
+
+/** Whether an object was removed. */
+export function isTombstone(record: ManifestRecord): record is Tombstone {
+  return record.deleted === true;
+}
+
+/**
+ * Whether `chunk` is a functional one: a row of the code beyond the n that are stored (Sprout, section III), so that
+ * only a cache has it and no manifest has a hash of it.
+ */
+export function isFunctional({ k, m }: Code, chunk: number): boolean {
+  return chunk >= k + m;
+}
+
+/** The 32-byte hash of chunk `chunk` (< n) in stripe `stripe`. */
+export function chunkHash(manifest: Manifest, stripe: number, chunk: number): Uint8Array {
+  const hashes = fromBase64(manifest.hashes[stripe] ?? "");
+  return hashes.subarray(chunk * HASH_BYTES, (chunk + 1) * HASH_BYTES);
+}
+
+/** The object itself where its manifest holds it; undefined for an object in chunks. */
+export function inlineBytes({ inline }: Manifest): Uint8Array | undefined {
+  return inline === undefined ? undefined : fromBase64(inline);
+}
+
+/** The `hashes` entry of a stripe from its n hashes in chunk order. */
+export function encodeHashes(hashes: readonly Uint8Array[]): string {
+  return btoa(hashes.map((hash) => String.fromCharCode(...hash)).join(""));
+}
