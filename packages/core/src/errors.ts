@@ -177,6 +177,10 @@ export const ERROR_CATALOGUE = {
       "A write reached too few regions and could not be undone in all of them, so readers may see either version.",
     remedy: "Run the command again once the regions answer.",
   },
+  CLOCKS_DISAGREE: {
+    meaning: "The clocks of the regions and of this machine differ by more than five minutes.",
+    remedy: "Set the clock that the message names, then run the command again.",
+  },
   FILE_UNREADABLE: {
     meaning: "A file cannot be read, or changed while it was read.",
     remedy: "Check the path and its permissions.",
@@ -211,6 +215,7 @@ export type ProgramErrorCode =
   | "NO_QUORUM"
   | "REPLACED_MEANWHILE"
   | "WRITE_UNCERTAIN"
+  | "CLOCKS_DISAGREE"
   | "FILE_UNREADABLE"
   | "DISK_FULL"
   | "KNAPSACK_INVALID"

@@ -83,7 +83,7 @@ export {
   type StripePart,
   type StripeShape,
   type Tombstone,
-} from "./format/manifest.ts";
+} from "./format/manifest/index.ts";
 export { BLOCK_BYTES, concat, HASH_BYTES, hashBlocks, hashShard, treeRoot } from "./format/hash-tree.ts";
 export {
   acceptUnsigned,
@@ -111,6 +111,7 @@ export {
 export {
   BUNDLE_CONTENT_TYPE,
   encodeFrame,
+  FRAME_HEADER_BYTES,
   encodePlan,
   parseFrames,
   parsePlan,

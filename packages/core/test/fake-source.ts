@@ -1,5 +1,5 @@
 import { AgaroseError } from "../src/errors.ts";
-import { LEAF_LIST, type StripePart } from "../src/format/manifest.ts";
+import { LEAF_LIST, type StripePart } from "../src/format/manifest/index.ts";
 import type { LatencyEstimate } from "../src/latency.ts";
 import type { ChunkRequest, ChunkSource, SourceKind } from "../src/sources/source.ts";
 import type { SampleObject } from "./sample-object.ts";

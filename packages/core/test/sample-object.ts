@@ -6,7 +6,7 @@ import {
   stripeShape,
   type Manifest,
   type StripeShape,
-} from "../src/format/manifest.ts";
+} from "../src/format/manifest/index.ts";
 import type { Sha256 } from "../src/ports.ts";
 import { referenceCodec } from "./reference-codec.ts";
 

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { stripeShape } from "../src/format/manifest.ts";
+import { stripeShape } from "../src/format/manifest/index.ts";
 import { planStripe } from "../src/read/read-plan.ts";
 import type { RequestRecord } from "../src/read/read-report.ts";
 import type { ChunkSource } from "../src/sources/source.ts";

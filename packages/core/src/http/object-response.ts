@@ -3,7 +3,7 @@
  * and 14). The service worker and the edge both respond through it.
  */
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
-import type { Manifest } from "../format/manifest.ts";
+import type { Manifest } from "../format/manifest/index.ts";
 import { contentRange, parseRange, type ByteRange } from "./range.ts";
 
 /** How to respond to a request for an object. */

@@ -1,7 +1,7 @@
 /** The table of ranges on the decision itself; the edge and the service worker run it over the wire. */
 import { describe, expect, test } from "vitest";
 import { errorAnswer, objectAnswer } from "./object-response.ts";
-import type { Manifest } from "../format/manifest.ts";
+import type { Manifest } from "../format/manifest/index.ts";
 import { emptyObjectCases, mediaProbes, rangeCases, type RangeAnswer, type RangeCase } from "../../test/range-cases.ts";
 import { sampleObject } from "../../test/sample-object.ts";
 

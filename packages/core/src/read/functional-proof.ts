@@ -4,7 +4,7 @@
  */
 import type { Decoder } from "../codec.ts";
 import { toAgaroseError } from "../errors.ts";
-import type { Manifest, StripeShape } from "../format/manifest.ts";
+import type { Manifest, StripeShape } from "../format/manifest/index.ts";
 import type { Sha256 } from "../ports.ts";
 import { checkHash, dataShards } from "./stripe-shards.ts";
 

@@ -6,7 +6,7 @@
  * the same chunks, and last the sources that failed recently.
  */
 import type { LatencyEstimate } from "../latency.ts";
-import { CHUNKS_MAX, LEAF_LIST, type Code, type Manifest } from "../format/manifest.ts";
+import { CHUNKS_MAX, LEAF_LIST, type Code, type Manifest } from "../format/manifest/index.ts";
 import type { Random } from "../ports.ts";
 import type { ChunkSource } from "../sources/source.ts";
 

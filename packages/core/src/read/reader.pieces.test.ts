@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { BLOCK_BYTES } from "../format/hash-tree.ts";
-import { LEAF_LIST, stripeShape } from "../format/manifest.ts";
+import { LEAF_LIST, stripeShape } from "../format/manifest/index.ts";
 import { ReadWorld } from "../../test/read-world.ts";
 import { rejectionOf } from "../../test/errors.ts";
 import { sampleObject } from "../../test/sample-object.ts";
@@ -20,7 +20,7 @@ const asked = (world: ReadWorld) =>
     .filter(({ chunk }) => chunk !== LEAF_LIST);
 
 describe("a small range", () => {
-  test("asks one chunk for one block, and one region for the leaf list", async () => {
+  test("requests one block of one chunk, and the leaf list of one region", async () => {
     const world = new ReadWorld(object);
     const range = rangeAt(shardBytes + 70_000, 16 * KIB);
     expect(await world.read({ range })).toEqual(object.bytes.subarray(range.start, range.end));
@@ -64,15 +64,18 @@ describe("a small range", () => {
     expect(asked(world)).toEqual([{ source: "r0", chunk: 0, bytes: shardBytes }]);
   });
 
-  test("asks for whole shards if no region has the leaf list any more", async () => {
-    const world = new ReadWorld(object, () => ({
-      behaviour: ({ chunk }) => (chunk === LEAF_LIST ? "missing" : "serve"),
-    }));
-    const range = rangeAt(100, 16 * KIB);
-    expect(await world.read({ range })).toEqual(object.bytes.subarray(range.start, range.end));
-    expect(world.sources.every(({ faults }) => faults.includes("missing"))).toBe(true);
-    expect(asked(world).at(-1)).toMatchObject({ bytes: shardBytes });
-  });
+  test.each(["missing", "corrupt", "truncate"] as const)(
+    "asks for whole shards if every leaf list is in trouble (%s)",
+    async (trouble) => {
+      const world = new ReadWorld(object, () => ({
+        behaviour: ({ chunk }) => (chunk === LEAF_LIST ? trouble : "serve"),
+      }));
+      const range = rangeAt(100, 16 * KIB);
+      expect(await world.read({ range })).toEqual(object.bytes.subarray(range.start, range.end));
+      expect(world.sources.every(({ faults }) => faults.includes(trouble))).toBe(true);
+      expect(asked(world).at(-1)).toMatchObject({ bytes: shardBytes });
+    },
+  );
 
   test("of most of the bytes reads whole stripes", () => {
     expect(piecesOf(object.manifest, { start: 0, end: shape.bytes })).toBeUndefined();

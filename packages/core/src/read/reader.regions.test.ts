@@ -5,7 +5,7 @@ import { collect } from "../../test/read-world.ts";
 import { referenceCodec } from "../../test/reference-codec.ts";
 import { sampleObject, toyHash } from "../../test/sample-object.ts";
 import { SimulatedClock } from "../../test/simulated-clock.ts";
-import { stripeCount } from "../format/manifest.ts";
+import { stripeCount } from "../format/manifest/index.ts";
 import type { FetchInit } from "../ports.ts";
 import { openRead } from "./reader.ts";
 import { RegionSource } from "../sources/region-source.ts";

@@ -8,7 +8,7 @@ import { rejectionOf } from "../../test/errors.ts";
 import { encodeFrame } from "../format/bundle.ts";
 import { FrameReader } from "../sources/frame-reader.ts";
 import { BundleSource } from "../sources/bundle-source.ts";
-import { stripeCount } from "../format/manifest.ts";
+import { stripeCount } from "../format/manifest/index.ts";
 import { openRead } from "./reader.ts";
 import { RegionSource } from "../sources/region-source.ts";
 import type { ChunkSource } from "../sources/source.ts";

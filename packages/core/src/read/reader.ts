@@ -14,7 +14,7 @@ import {
   type Manifest,
   type StripePart,
   type StripeShape,
-} from "../format/manifest.ts";
+} from "../format/manifest/index.ts";
 import type { Clock, Random, Sha256 } from "../ports.ts";
 import type { ByteRange } from "../http/range.ts";
 import type { BlockMemory } from "./block-memory.ts";

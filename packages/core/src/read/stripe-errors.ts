@@ -2,7 +2,7 @@
  * The errors of a stripe: too few chunks are available, or they do not arrive in time.
  */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
-import type { Manifest } from "../format/manifest.ts";
+import type { Manifest } from "../format/manifest/index.ts";
 
 /** One failed request and the code of its error. */
 export interface FailedRequest {

@@ -10,7 +10,7 @@ import { checkedLength } from "../sources/body.ts";
 import type { Decoder } from "../codec.ts";
 import { toAgaroseError, type AgaroseError, type ErrorCode } from "../errors.ts";
 import { hedgeAfterMs } from "../latency.ts";
-import { isFunctional, type Manifest, type StripePart, type StripeShape } from "../format/manifest.ts";
+import { isFunctional, type Manifest, type StripePart, type StripeShape } from "../format/manifest/index.ts";
 import type { Clock, Sha256 } from "../ports.ts";
 import { asksAlone, startCount, type Candidate } from "./read-plan.ts";
 import type { RequestRecord } from "./read-report.ts";

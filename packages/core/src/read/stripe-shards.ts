@@ -4,7 +4,7 @@
 import type { Decoder } from "../codec.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { concat, HASH_BYTES, hashBlocks, treeRoot } from "../format/hash-tree.ts";
-import { LEAF_LIST, type Manifest, type StripePart, type StripeShape } from "../format/manifest.ts";
+import { LEAF_LIST, type Manifest, type StripePart, type StripeShape } from "../format/manifest/index.ts";
 import { fromBase64 } from "../format/text.ts";
 import type { Sha256 } from "../ports.ts";
 
@@ -40,7 +40,7 @@ export async function checkHash(
   if (expected.every((byte, i) => byte === actual[i]) && expected.length === actual.length) return;
   throw new AgaroseError(
     "CHUNK_CORRUPT",
-    HAS_MESSAGES && `chunk ${chunk} of stripe ${stripe.index} has another hash than the manifest says`,
+    HAS_MESSAGES && `chunk ${chunk} of stripe ${stripe.index} does not have the hash that the manifest names`,
     {
       chunk,
       stripe: stripe.index,

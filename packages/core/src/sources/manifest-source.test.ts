@@ -14,7 +14,7 @@ import {
   sealTombstone,
   type Manifest,
   type ManifestDraft,
-} from "../format/manifest.ts";
+} from "../format/manifest/index.ts";
 
 const REGIONS = ["near", "middle", "far", "farther", "farthest"];
 const { manifest } = await sampleObject({ k: 2, m: 1, bytes: 100, stripeBytes: 100, regions: REGIONS });
@@ -105,6 +105,13 @@ describe("findManifest", () => {
     world.expectClean();
   });
 
+  test("asks no third region while the second may know the object", async () => {
+    const world = new World((host) => (host === "near" ? ABSENT : FOUND));
+    expect(await world.find()).toEqual(manifest);
+    expect(world.network.hosts()).toEqual(["near", "middle"]);
+    world.expectClean();
+  });
+
   test("finds an object that most regions have missed", async () => {
     const world = new World((host) => (host === "farthest" ? { ...FOUND, ms: 160 } : ABSENT));
     expect(await world.find()).toEqual(manifest);
@@ -135,7 +142,7 @@ describe("findManifest", () => {
     const newer = { ...FOUND, body: encodeManifest(generations[5]) };
     const removed = { ...FOUND, body: encodeManifest(tombstone) };
 
-    test("does not go back: a region with an older one is passed over", async () => {
+    test("does not go back: it ignores a region with an older one", async () => {
       const world = new World((host) => (host === "near" ? older : newer));
       expect(await world.find({ generationMin: 4 })).toEqual(generations[5]);
       expect(world.network.hosts()).toEqual(["near", "middle"]);

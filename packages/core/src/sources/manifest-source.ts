@@ -6,7 +6,7 @@ import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { staggeredRace, type FailedAttempt } from "./staggered-race.ts";
 import { manifestName, objectUrl, parseKey } from "../format/key.ts";
 import { hedgeAfterMs, type LatencyEstimate } from "../latency.ts";
-import { isTombstone, parseManifest, refuseTooLarge, type Manifest } from "../format/manifest.ts";
+import { isTombstone, parseManifest, refuseTooLarge, type Manifest } from "../format/manifest/index.ts";
 import type { SignatureCheck } from "../format/signature.ts";
 import type { Clock, FetchPort, Sha256 } from "../ports.ts";
 

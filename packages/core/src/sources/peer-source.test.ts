@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { rejectionOf } from "../../test/errors.ts";
 import { FakeNetwork, type Answer } from "../../test/fake-fetch.ts";
 import { sampleObject } from "../../test/sample-object.ts";
-import { stripeShape } from "../format/manifest.ts";
+import { stripeShape } from "../format/manifest/index.ts";
 import { PeerSource } from "./peer-source.ts";
 
 const sample = await sampleObject({ k: 2, m: 1, bytes: 250, stripeBytes: 100, key: "a b/ü.bin" });

@@ -6,7 +6,7 @@ import { readExactly } from "./body.ts";
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
 import { encodeKey } from "../format/key.ts";
 import type { LatencyEstimate } from "../latency.ts";
-import type { Manifest } from "../format/manifest.ts";
+import type { Manifest } from "../format/manifest/index.ts";
 import type { FetchPort } from "../ports.ts";
 import type { ChunkRequest, ChunkSource } from "./source.ts";
 

@@ -3,7 +3,7 @@ import { rejectionOf } from "../../test/errors.ts";
 import { FakeNetwork, type Answer } from "../../test/fake-fetch.ts";
 import { sampleObject, type SampleObject } from "../../test/sample-object.ts";
 import { SimulatedClock } from "../../test/simulated-clock.ts";
-import { stripeShape } from "../format/manifest.ts";
+import { stripeShape } from "../format/manifest/index.ts";
 import type { FetchInit } from "../ports.ts";
 import { RegionSource } from "./region-source.ts";
 
@@ -224,7 +224,7 @@ describe("one GET for several stripes", () => {
     expect(ranges(network)).toEqual([undefined, "bytes=100-124"]);
   });
 
-  test("fails all its requests together if none of it has come", async () => {
+  test("fails all its requests together if no byte has come", async () => {
     const { fetch, network } = setUp(striped, () => ({ status: 503 }));
     const errors = await Promise.all([0, 1, 2].map((stripe) => rejectionOf(fetch(stripe, { lastStripe: 2 }))));
     expect(errors.map(({ code }) => code)).toEqual(["SOURCE_FAILED", "SOURCE_FAILED", "SOURCE_FAILED"]);

@@ -7,7 +7,14 @@ import { BodyReader, checkedLength, expectEnd } from "./body.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { chunkName, objectUrl } from "../format/key.ts";
 import { hedgeAfterMs, type LatencyEstimate } from "../latency.ts";
-import { chunkBytes, CHUNKS_MAX, LEAF_LIST, stripeShape, type Manifest, type StripeShape } from "../format/manifest.ts";
+import {
+  chunkBytes,
+  CHUNKS_MAX,
+  LEAF_LIST,
+  stripeShape,
+  type Manifest,
+  type StripeShape,
+} from "../format/manifest/index.ts";
 import type { Clock, FetchPort } from "../ports.ts";
 import { ShardStream, type Frames, type ShardName } from "./shard-stream.ts";
 import type { ChunkRequest, ChunkSource } from "./source.ts";

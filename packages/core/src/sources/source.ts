@@ -2,7 +2,7 @@
  * Sources: where chunks come from. This interface is all that the reader knows of KV, S3 or bundles.
  */
 import type { LatencyEstimate } from "../latency.ts";
-import type { StripePart, StripeShape } from "../format/manifest.ts";
+import type { StripePart, StripeShape } from "../format/manifest/index.ts";
 
 /** `edge`: the cache of the PoP that answers; `peer`: another PoP's cache; `region`: a bucket. */
 export type SourceKind = "edge" | "peer" | "region";
