@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { MatrixCache } from "./matrix-cache.ts";
 
-test("a pattern is computed once, another one anew", () => {
+test("computes each pattern once", () => {
   const calls: string[] = [];
   const cache = new MatrixCache((present, wanted) => {
     calls.push(`${present}|${wanted}`);

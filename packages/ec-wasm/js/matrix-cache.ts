@@ -8,6 +8,7 @@ const CACHE_BYTES_MAX = 256 * 1024;
 /** What an entry costs beyond its coefficients: key, Map slot, typed array. */
 const ENTRY_BYTES = 256;
 
+/** A cache of decoding matrices by rows, bounded in bytes. The least recently used leaves first. */
 export class MatrixCache {
   readonly #entries = new Map<string, Uint8Array>();
   readonly #compute: (present: Uint8Array, wanted: Uint8Array) => Uint8Array;

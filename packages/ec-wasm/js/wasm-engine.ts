@@ -26,6 +26,7 @@ const SLACK_BYTES = 64;
 /** More rows at a time would make blocks short for nothing: the kernels pass over the inputs for every four rows. */
 const ROWS_PER_GROUP = 32;
 
+/** Returns the engine over an instance of the crate's module. It throws INTERNAL where its memory cannot grow. */
 export function createWasmEngine(instance: WebAssembly.Instance): Engine {
   const wasm = instance.exports as unknown as Exports;
   return {

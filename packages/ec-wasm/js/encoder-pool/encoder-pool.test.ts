@@ -41,7 +41,7 @@ test("more stripes than threads all arrive, each with its own rows", async () =>
   for (const [i, stripe] of encoded.entries()) await expectEncoded(stripe, copies[i]!, 2, [2 + i]);
 });
 
-test("errors of the codec cross the thread with code and details, and the thread goes on", async () => {
+test("errors of the codec cross the thread with code and details, and the thread keeps working", async () => {
   const pool = newPool(1);
   const error = { name: "AgaroseError", code: "SHARDS_INVALID", details: { index: 256, highest: 255 } };
   await expect(pool.encode(sampleStripe(2, MIB), 2, [256])).rejects.toMatchObject(error);
@@ -58,7 +58,7 @@ test("a stripe that is not k shards of one length is refused before it is taken"
   expect(stripe.length).toBe(10);
 });
 
-test("closing rejects what is under way; the pool starts anew when it is used again", async () => {
+test("closing rejects what is under way, and the next use restarts the pool", async () => {
   const pool = newPool(1);
   const encoding = pool.encode(sampleStripe(2, MIB), 2, [2]);
   const rejected = expect(encoding).rejects.toMatchObject({ code: "INTERNAL" });

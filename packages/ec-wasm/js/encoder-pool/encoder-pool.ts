@@ -20,6 +20,7 @@ export interface EncodedStripe {
   readonly parity: Uint8Array<ArrayBuffer>[];
 }
 
+/** Encodes stripes in worker threads, several at a time. */
 export interface EncoderPool {
   /**
    * Encodes `rows` (each >= k) of the stripe whose k shards follow one another in `stripe`. The pool takes the stripe's
