@@ -84,7 +84,9 @@ function dayOfRequests(): Trace {
   const cumulative = weights.slice();
   for (let o = 1; o < OBJECTS; o++) cumulative[o]! += cumulative[o - 1]!;
   const seldom = rankOf.indexOf(OBJECTS - 1);
-  const seconds = Float64Array.from({ length: REQUESTS }, () => momentOf(random.next(), () => random.next())).sort();
+  const seconds = Float64Array.from({ length: REQUESTS }, () =>
+    momentOf(random.next(), () => random.next()),
+  ).toSorted();
   const object = Int32Array.from(seconds, (at) => {
     const isFlash = at >= FLASH.atSeconds && at < FLASH.atSeconds + FLASH.forSeconds;
     if (isFlash && random.next() < FLASH.share) return seldom;

@@ -47,3 +47,19 @@ export function seededRandom(seed: number): Random {
     fork: (label) => seededRandom((Math.imul(seed | 0, 0x85ebca6b) ^ Math.imul(label + 1, 0xc2b2ae35)) >>> 0),
   };
 }
+
+/**
+ * Draws an index with a probability in proportion to its weight. `cumulative` has the sums of the weights up to and
+ * including each index; at least one is above 0.
+ */
+export function drawIndex(cumulative: ArrayLike<number>, random: Random): number {
+  let high = cumulative.length - 1;
+  const target = random.next() * cumulative[high]!;
+  let low = 0;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (cumulative[middle]! > target) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

@@ -10,7 +10,7 @@
  */
 
 import { imbalancePercent } from "./load-balance.ts";
-import { seededRandom } from "../../src/random.ts";
+import { drawIndex, seededRandom } from "../../src/random.ts";
 import type { Random } from "../../src/random.ts";
 import { asInteger, asNumber, fail } from "../../src/json-fields.ts";
 import { spreadRedundancy } from "./redundancy.ts";
@@ -178,15 +178,7 @@ class ReadCluster {
   }
 
   #draw(random: Random): number {
-    const target = random.next() * this.#cumulative.at(-1)!;
-    let low = 0;
-    let high = this.#cumulative.length - 1;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.#cumulative[middle]! > target) high = middle;
-      else low = middle + 1;
-    }
-    return low;
+    return drawIndex(this.#cumulative, random);
   }
 }
 

@@ -226,16 +226,13 @@ function overhead(): string {
 }
 
 function stragglers(): string {
-  const splits = [1, 5, 10, 20];
+  const ks = [1, 5, 10, 20];
   const all = (p: number, k: number): number => 1 - (1 - p) ** k;
   // None or one of k + 1 straggles.
   const late = (p: number, k: number): number => 1 - (1 - p) ** (k + 1) - (k + 1) * p * (1 - p) ** k;
   return table(
-    ["p", ...splits.flatMap((k) => [`k = ${k}`, "delta 1"])],
-    ...[0.005, 0.01, 0.02, 0.05].map((p) => [
-      share(p),
-      ...splits.flatMap((k) => [share(all(p, k)), share(late(p, k))]),
-    ]),
+    ["p", ...ks.flatMap((k) => [`k = ${k}`, "delta 1"])],
+    ...[0.005, 0.01, 0.02, 0.05].map((p) => [share(p), ...ks.flatMap((k) => [share(all(p, k)), share(late(p, k))])]),
   );
 }
 

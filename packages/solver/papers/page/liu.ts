@@ -54,7 +54,7 @@ export function liu(): Section {
     prose`
       The numbers of partitions agree exactly, those of one online step too (K + 1 objects that share 2K - 1 chunks). The optimisation
       is a multiple-choice knapsack, so the exact optimum takes about a millisecond where the published search takes hours. Medians,
-      options included; online: mean over all its requests. Agar's column was taken on a machine that other work kept busy; on an idle one
+      options included; online: mean over all its requests. Agar's column was taken on a machine that other work kept busy. On an idle one
       it is 37, 65, 107 and 182 ms for C = 60 to 120, rising with C as published. The published times are of Python.
     `,
   );

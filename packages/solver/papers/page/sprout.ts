@@ -36,8 +36,8 @@ export function sprout(): Section {
     evolution,
     prose`
       Chunks cached of ten files at the rates of Table I, with one random placement and room for 15 chunks (neither is printed). As published:
-      files 4 and 9 in the first time bin; in the second those of the then highest rate, 1, 2, 6 and 7, of which 2 loses to a file on
-      slower servers here; 2, 7 and 9 in the third; and not every file of the same rate alike.
+      files 4 and 9 in the first time bin. In the second those of the then highest rate, 1, 2, 6 and 7. Of these, 2 loses to a file on
+      slower servers here. In the third 2, 7 and 9; and not every file of the same rate alike.
     `,
     "### What is cached where servers differ (Fig. 6)",
     placement,
@@ -76,10 +76,10 @@ export function sprout(): Section {
   );
 }
 
-function randomFiles(count: number, rateOf: (file: number) => number, seed = 1): SproutFile[] {
+function randomFiles(count: number, readsPerSecondOf: (file: number) => number, seed = 1): SproutFile[] {
   const random = seededRandom(seed);
   return Array.from({ length: count }, (_, i) => ({
-    readsPerSecond: rateOf(i),
+    readsPerSecond: readsPerSecondOf(i),
     k: K,
     servers: random.shuffle(Array.from(RATES.keys())).slice(0, N),
   }));

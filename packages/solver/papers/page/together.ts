@@ -1,6 +1,7 @@
 /** All five papers' ideas in one system: a combination that none of them has. */
 
 import { change, ms, prose, run, scenario, section, share, table } from "./page.ts";
+import type { SimulationRow } from "../../src/index.ts";
 import type { Json, Section } from "./page.ts";
 
 export function together(): Section {
@@ -55,14 +56,10 @@ async function ablation(): Promise<string> {
   const all = rows[0]!;
   const most = Math.max(...rows.map((row) => row.meanMs));
   return table(
-    ["without", "mean ms", "change", "p99 ms", "change", "requests per read", "mean as a bar"],
+    ["without", ...FIGURES, "mean as a bar"],
     ...rows.map((row) => [
       row === all ? "nothing: all" : row.name,
-      ms(row.meanMs),
-      change(row.meanMs, all.meanMs),
-      ms(row.p99Ms),
-      change(row.p99Ms, all.p99Ms),
-      row.requestsPerRead.toFixed(2),
+      ...figures(row, all),
       "█".repeat(Math.round((BAR_MAX * row.meanMs) / most)),
     ]),
   );
@@ -87,17 +84,7 @@ async function regionStragglers(): Promise<string> {
   });
   const rows = [...charged, ...free].filter((row) => row.pop === "all");
   const agar = rows[0]!;
-  return table(
-    ["system", "mean ms", "change", "p99 ms", "change", "requests per read"],
-    ...rows.map((row) => [
-      row.name,
-      ms(row.meanMs),
-      change(row.meanMs, agar.meanMs),
-      ms(row.p99Ms),
-      change(row.p99Ms, agar.p99Ms),
-      row.requestsPerRead.toFixed(2),
-    ]),
-  );
+  return table(["system", ...FIGURES], ...rows.map((row) => [row.name, ...figures(row, agar)]));
 }
 
 const AGAR = { name: "agar alone", policy: "agar", read: { delta: 0, cachedChunks: "exact" }, joint: false };
@@ -106,15 +93,21 @@ async function systems(): Promise<string> {
   const rows = (await run("five-together.json")).filter((row) => row.pop === "all");
   const agar = rows[0]!;
   return table(
-    ["system", "mean ms", "change", "p99 ms", "change", "requests per read", "chunks from peers"],
-    ...rows.map((row) => [
-      row.name,
-      ms(row.meanMs),
-      change(row.meanMs, agar.meanMs),
-      ms(row.p99Ms),
-      change(row.p99Ms, agar.p99Ms),
-      row.requestsPerRead.toFixed(2),
-      share(row.peerChunkRatio),
-    ]),
+    ["system", ...FIGURES, "chunks from peers"],
+    ...rows.map((row) => [row.name, ...figures(row, agar), share(row.peerChunkRatio)]),
   );
+}
+
+/** Heads of the columns that `figures` fills. */
+const FIGURES = ["mean ms", "change", "p99 ms", "change", "requests per read"];
+
+/** The mean and the p99 of a system, each beside its change against `base`, and its requests per read. */
+function figures(row: SimulationRow, base: SimulationRow): string[] {
+  return [
+    ms(row.meanMs),
+    change(row.meanMs, base.meanMs),
+    ms(row.p99Ms),
+    change(row.p99Ms, base.p99Ms),
+    row.requestsPerRead.toFixed(2),
+  ];
 }

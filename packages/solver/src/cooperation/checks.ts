@@ -5,6 +5,7 @@ import type { FieldReader } from "../json-fields.ts";
 
 const reader: FieldReader = fieldReader("REQUEST_INVALID", "cache events: ");
 
+/** Readers of fields that throw REQUEST_INVALID, naming the field. */
 export const { fail, asObject, asList, asNumber, asInteger } = reader;
 
 const CHUNK_MAX = 2 ** 31 - 1;

@@ -9,7 +9,7 @@ for (const name of ["lru", "lfu", "gdsf", "w-tinylfu"]) describePolicy(name, { c
 describe("snapshots", () => {
   const lists = [Float64Array.of(1, -0.5), [3, 1, 2], Float32Array.of(0.25), new Int32Array()];
 
-  test("lists come back as they were packed", () => {
+  test("unpacks lists as they were packed", () => {
     const reader = new SnapshotReader("any", 5, packSnapshot("any", 5, lists));
     expect(reader.float64(2)).toEqual(lists[0]);
     expect(reader.objectList()).toEqual(lists[1]);

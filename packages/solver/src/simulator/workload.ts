@@ -1,6 +1,6 @@
 /** The requests: drawn from a popularity that may shift or drift, or replayed from a log. */
 
-import type { Random } from "../random.ts";
+import { drawIndex, type Random } from "../random.ts";
 import type { Trace } from "../traces/trace.ts";
 import type { PopularitySpec, Scenario } from "./scenario/scenario.ts";
 
@@ -152,15 +152,7 @@ export class PopularityProcess {
 
   /** Draws the next requested object. */
   draw(random: Random): number {
-    const target = random.next() * this.#cumulative.at(-1)!;
-    let low = 0;
-    let high = this.#cumulative.length - 1;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.#cumulative[middle]! > target) high = middle;
-      else low = middle + 1;
-    }
-    return this.#objectAt[low]!;
+    return this.#objectAt[drawIndex(this.#cumulative, random)]!;
   }
 
   /** The true probability of each object now. */

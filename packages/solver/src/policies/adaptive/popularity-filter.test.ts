@@ -38,7 +38,7 @@ describe("PopularityFilter", () => {
     expect(filter).toBeLessThan(1.15 * counts);
   });
 
-  test("follows a drift that plain counts cannot", () => {
+  test("follows a drift that plain counts miss", () => {
     const { filter, counts } = errors({ drift: 1 }, 8000, 1);
     expect(filter).toBeLessThan(0.6 * counts);
   });
