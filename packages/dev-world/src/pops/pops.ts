@@ -20,6 +20,8 @@ export interface PopOptions {
   readonly vars?: Readonly<Record<string, string>>;
   /** Address to listen on. Default: a free port of 127.0.0.1. */
   readonly port?: number;
+  /** R2 bindings in addition to those of wrangler.toml; each PoP has buckets of its own. Default: none. */
+  readonly r2Buckets?: readonly string[];
   /** Makes this a further isolate of that PoP: it shares its storage, and no memory. Default: a PoP of its own. */
   readonly isolateOf?: string;
 }
@@ -83,27 +85,40 @@ export async function startPops(options: PopsOptions): Promise<Pops> {
     inspectorPort,
     inspectObjects,
   } = options;
+  const modules = await modulesOf(entry);
+  const miniflare = new Miniflare({
+    workers: [...pops.map((pop) => workerOptions(pop, modules, compatibilityFlags)), ...beside],
+    ...(inspectorPort === undefined ? {} : { inspectorPort }),
+    ...(inspectObjects ? { unsafeInspectDurableObjects: true } : {}),
+    handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {
+      for (const stream of [stdout, stderr]) stream.setEncoding("utf8").on("data", (text: string) => onLog(text));
+    },
+  });
+  await miniflare.ready;
+  return await handleOf(miniflare, pops);
+}
+
+type Modules = NonNullable<Exclude<Extract<WorkerOptions, { modules: unknown }>["modules"], boolean>>;
+
+/** Bundles that this process has made, by entry: half of the time that PoPs take to start. */
+const bundles = new Map<string, Promise<Modules>>();
+
+function modulesOf(entry: string): Promise<Modules> {
+  const made = bundles.get(entry) ?? bundle(entry);
+  bundles.set(entry, made);
+  return made;
+}
+
+async function bundle(entry: string): Promise<Modules> {
   const outDir = await mkdtemp(join(tmpdir(), "agarose-worker-"));
   try {
-    const modules = await modulesOf(await bundleWorker(entry, outDir));
-    const miniflare = new Miniflare({
-      workers: [...pops.map((pop) => workerOptions(pop, modules, compatibilityFlags)), ...beside],
-      ...(inspectorPort === undefined ? {} : { inspectorPort }),
-      ...(inspectObjects ? { unsafeInspectDurableObjects: true } : {}),
-      handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {
-        for (const stream of [stdout, stderr]) stream.setEncoding("utf8").on("data", (text: string) => onLog(text));
-      },
-    });
-    await miniflare.ready;
-    return await handleOf(miniflare, pops);
+    return await readModules(await bundleWorker(entry, outDir));
   } finally {
     await rm(outDir, { recursive: true, force: true });
   }
 }
 
-type Modules = NonNullable<Exclude<Extract<WorkerOptions, { modules: unknown }>["modules"], boolean>>;
-
-async function modulesOf({ script, wasm }: WorkerBundle): Promise<Modules> {
+async function readModules({ script, wasm }: WorkerBundle): Promise<Modules> {
   const text = { type: "ESModule" as const, path: "worker.js", contents: await readFile(script, "utf8") };
   const binaries = wasm.map(async (path) => {
     return { type: "CompiledWasm" as const, path: basename(path), contents: new Uint8Array(await readFile(path)) };
@@ -112,7 +127,7 @@ async function modulesOf({ script, wasm }: WorkerBundle): Promise<Modules> {
 }
 
 function workerOptions(
-  { name, isolateOf, environment = isolateOf ?? name, vars, port = 0 }: PopOptions,
+  { name, isolateOf, environment = isolateOf ?? name, vars, r2Buckets = [], port = 0 }: PopOptions,
   modules: Modules,
   compatibilityFlags: readonly string[],
 ): WorkerOptions {
@@ -130,6 +145,7 @@ function workerOptions(
     kvNamespaces: Object.fromEntries(
       Object.keys(configured.kvNamespaces ?? {}).map((binding) => [binding, kvNamespaceOf(isolateOf ?? name, binding)]),
     ),
+    r2Buckets: Object.fromEntries(r2Buckets.map((binding) => [binding, `${name}-${binding}`])),
     unsafeDirectSockets: [{ host: "127.0.0.1", port }],
   } as WorkerOptions;
 }
