@@ -52,7 +52,7 @@ test("changes of one name happen in their order", async () => {
   expect(values.bytes).toBe(7);
 });
 
-test("a value that a killed process left half-written is removed and was never there", async () => {
+test("a value that a killed process left half-written is removed and never read", async () => {
   await mkdir(join(folder, "new"), { recursive: true });
   await writeFile(join(folder, "new", "half"), "half");
   const values = await DiskValues.open(folder, 1000);

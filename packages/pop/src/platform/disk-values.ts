@@ -111,7 +111,7 @@ function fileOf(name: string): string {
 function tooMany(bytes: number, bytesMax: number): AgaroseError {
   return new AgaroseError(
     "STORE_FAILED",
-    `the chunk cache would have ${bytes} bytes, ${bytesMax} are the most: raise CACHE_BYTES or wait for an eviction`,
+    `the chunk cache would hold ${bytes} bytes and its limit is ${bytesMax}: raise CACHE_BYTES or wait for an eviction`,
     { bytes, bytesMax },
   );
 }
