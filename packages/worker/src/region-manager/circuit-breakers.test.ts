@@ -43,7 +43,7 @@ describe("a breaker", () => {
     expect(breakers.isOpen("r0")).toBe(false);
   });
 
-  test("learns nothing from aborts and from our own refusals", async () => {
+  test("learns nothing from aborts or from our own refusals", async () => {
     for (let i = 0; i < 2 * FAILURES_MAX; i++) {
       await ask(new Error("aborted"), AbortSignal.abort());
       await ask(new AgaroseError("SOURCE_FAILED", "no subrequest is left"));

@@ -73,7 +73,7 @@ describe("slow", () => {
 });
 
 describe("size", () => {
-  test("sized probes alone tell what a byte takes", () => {
+  test("sized probes alone show what a byte takes", () => {
     let state: RegionState | undefined;
     for (let period = 0; period < 10; period++) {
       state = mergeRegion(state, { region: "r", ms: [30, 30, 30], sized: { bytes: 250_000, ms: 55 } }, []);
@@ -137,7 +137,7 @@ test("many clients who agree are believed", () => {
   expect(after(times(20, [20, 20, 20]), reports, usual).meanMs).toBeGreaterThan(35);
 });
 
-test("quartiles stand for many samples, and few stand for themselves", () => {
+test("quartiles replace many samples, and few samples are kept as they are", () => {
   expect(quartiles([7, 5, 9])).toEqual([7, 5, 9]);
   expect(quartiles([1, 1000, 3, 4, 5])).toEqual([3, 4, 5]);
 });

@@ -9,6 +9,8 @@ export interface Region {
   readonly url: string;
   /** Base URL that the PoP itself reads from. Default: `url`. */
   readonly popUrl: string;
+  /** Name of the R2 binding that the PoP reads through instead of `popUrl`. */
+  readonly binding?: string;
   /** Whether reads must be signed with the credentials that BUCKET_CREDENTIALS has for the region. */
   readonly private?: boolean;
   /** The AWS region that requests are signed for. */
@@ -45,6 +47,7 @@ const region = v.pipe(
     name: v.pipe(v.string(), v.nonEmpty("must not be empty")),
     url: httpUrl,
     popUrl: v.optional(httpUrl),
+    binding: v.optional(v.pipe(v.string(), v.nonEmpty("must not be empty"))),
     private: v.optional(v.boolean()),
     awsRegion: v.optional(v.string()),
     egressUsdPerGb: v.optional(
@@ -55,11 +58,12 @@ const region = v.pipe(
     ),
   }),
   v.transform((given): Region => {
-    const { name, url, popUrl = url, awsRegion, egressUsdPerGb = 0 } = given;
+    const { name, url, popUrl = url, binding, awsRegion, egressUsdPerGb = 0 } = given;
     return {
       name,
       url,
       popUrl,
+      ...(binding ? { binding } : {}),
       ...(egressUsdPerGb > 0 ? { egressUsdPerGb } : {}),
       ...(given.private ? { private: true, ...(awsRegion ? { awsRegion } : {}) } : {}),
     };
@@ -78,8 +82,7 @@ const credentials = v.record(v.string(), v.object({ accessKeyId: text, secretAcc
 /** The variables of this room. */
 export const REGION_VARIABLES = {
   REGIONS: json(
-    "The buckets: `name`, public base URL `url`, and optionally `popUrl` (what the PoP itself reads from), `private`, " +
-      "`awsRegion` (for signed reads) and `egressUsdPerGb` (fills of the cache ask cheaper regions first).",
+    "The buckets: `name` and public base URL `url` of each. Further fields are those of [Regions](#regions).",
     "JSON list of regions",
     regions,
   ),

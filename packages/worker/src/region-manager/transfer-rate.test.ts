@@ -12,7 +12,7 @@ test("the rate is the slope through samples of different sizes, whatever the fir
   expect(msPerByteOf(moments)).toBeCloseTo(1 / 10_000, 9);
 });
 
-test("samples of about one size tell nothing of the rate", () => {
+test("samples of about one size say nothing about the rate", () => {
   expect(
     msPerByteOf(
       observeTransfers(

@@ -4,7 +4,7 @@
  */
 import { AgaroseError, chunkName, LEAF_LIST, objectUrl, type Manifest, type SignedChunks } from "@agarose/core";
 import { AwsClient } from "aws4fetch";
-import type { BucketCredentials, Region } from "./region-settings.ts";
+import type { BucketCredentials, Region } from "../region-settings.ts";
 
 /** A URL is signed as of the beginning of its term. */
 const TERM_MS = 60_000;
