@@ -60,7 +60,7 @@ describe("under the platform's limits", () => {
       expect(new Set(read.invocations.map(({ queued }) => queued))).toEqual(new Set([0]));
     }));
 
-  test("an object of more stripes than one period may write is cached over several, and sent as far as one invocation may read it", () =>
+  test("an object of more stripes than one period may write is cached over several, and sent up to what one invocation may read", () =>
     limitedWorld({}, async (world) => {
       await world.put("long", randomBytes(340_000), { stripeBytes: 1_000 });
       await readObject(world, "long");
@@ -163,7 +163,7 @@ describe("an object that takes more subrequests than there are", () => {
     }),
   );
 
-  test("is answered to several at once who share its stripes and begin each other's GETs anew", () =>
+  test("is answered to several clients at once that share its stripes and repeat each other's GETs", () =>
     limitedWorld(vars, async (world) => {
       await put(world);
       const answers = await Promise.all([0, 10_000, 0, 20_000, 10_000].map((start) => range(world, start)));

@@ -18,7 +18,7 @@ export interface PeersStatus extends Status {
 }
 
 /** The KV value that isolates read. */
-interface Told {
+interface PeersPage {
   readonly peers: { name: string; held: Record<string, number[]> }[];
 }
 
@@ -33,7 +33,11 @@ export interface PeersWorld {
   /** Has the PoP drop all that it has cached of the object. */
   purge(name: Name, key: string): Promise<Response>;
   /** Returns what isolates of a PoP learn of a peer's chunks, once `isIt` accepts it. */
-  told(name: Name, peer: Name, isIt: (held: Record<string, number[]>) => boolean): Promise<Record<string, number[]>>;
+  reported(
+    name: Name,
+    peer: Name,
+    isIt: (held: Record<string, number[]>) => boolean,
+  ): Promise<Record<string, number[]>>;
   close(): Promise<void>;
 }
 
@@ -100,15 +104,15 @@ export async function startPeersWorld(
         body: JSON.stringify({ keys: [key] }),
         headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
       }),
-    async told(name, peer, isIt) {
+    async reported(name, peer, isIt) {
       const kv = await pops.miniflare.getKVNamespace("CHUNKS", name);
       const untilMs = Date.now() + PATIENCE_MS;
       for (;;) {
         const value = await kv.get("peers", "text");
-        const { peers } = JSON.parse(value ?? '{"peers":[]}') as Told;
+        const { peers } = JSON.parse(value ?? '{"peers":[]}') as PeersPage;
         const held = peers.find((one) => one.name === peer)?.held ?? {};
         if (isIt(held)) return held;
-        if (Date.now() > untilMs) throw new Error(`${name} was told of ${peer} only ${value}`);
+        if (Date.now() > untilMs) throw new Error(`${name} knows of ${peer} only ${value}`);
         // Another process writes it: there is nothing here to wait for.
         await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }

@@ -42,7 +42,7 @@ describe("KV that is a minute behind", () => {
     expect(await readObject(world, "page")).toEqual({ kind: "edge", bytes: renewed });
   });
 
-  test("keeps no period from what it does, though it finds none of its own writes", async () => {
+  test("stops no period, although the period finds none of its own writes", async () => {
     await setFaults({ kvBehindMs: MINUTE_MS });
     await putCached(world, "page", content);
     await readBundle(`${world.url}/v1/read/page`, "page");
@@ -73,7 +73,7 @@ describe("Durable Objects that are overloaded", () => {
 });
 
 describe("a Cron Trigger that is killed half-way", () => {
-  test("promises nothing that is not there; a later one goes on once its lease has run out, and writes nothing twice", async () => {
+  test("promises nothing that is not there; a later one continues once its lease has run out, and writes nothing twice", async () => {
     await world.put("page", content, { stripeBytes: 2_000 });
     await readObject(world, "page");
     await setFaults({ killedAfterWrites: 60 });
@@ -119,7 +119,7 @@ describe("a clock that is five minutes", () => {
     ["behind", -5 * MINUTE_MS],
   ];
 
-  test.each(cases)("%s costs no read, and periods go on when it is right again", async (_name, clockAheadMs) => {
+  test.each(cases)("%s costs no read, and periods resume when it is right again", async (_name, clockAheadMs) => {
     await setFaults({ clockAheadMs });
     await putCached(world, "page", content);
     expect(await readObject(world, "page")).toEqual({ kind: "edge", bytes: content });
@@ -143,7 +143,7 @@ describe("a clock that is five minutes", () => {
     expect((await readObject(world, "page")).bytes).toEqual(renewed);
   });
 
-  test("ahead while a period is killed does not keep the next ones waiting", async () => {
+  test("ahead while a period is killed does not delay the next ones", async () => {
     await putCached(world, "page", content);
     const before = await epoch();
     const namespace = await world.pops.miniflare.getDurableObjectNamespace("POP_STATE", POP);

@@ -60,6 +60,8 @@ export interface Status {
     chunkCache: { hits: number; misses: number; malformed: number; kvFailures: number };
     stripes: { led: number; followed: number };
     openBreakers: string[];
+    readsWithMemory: number;
+    expiredReads: number;
   };
 }
 
@@ -67,11 +69,16 @@ export interface WorldOptions {
   /** Run the Worker behind `limits.worker.ts`, which enforces what workerd does not. */
   readonly limited?: boolean;
   readonly inspectObjects?: boolean;
+  /** R2 bindings by region; `withoutBindings`: the variables name them, and the Worker lacks them. */
+  readonly bound?: Readonly<Record<string, string>>;
+  readonly withoutBindings?: boolean;
+  /** Port of the DevTools inspector. Default: no inspector. */
+  readonly inspectorPort?: number;
 }
 
 export async function startWorld(
   vars: Record<string, string> = {},
-  { limited, inspectObjects = false }: WorldOptions = {},
+  { limited, inspectObjects = false, inspectorPort, bound = {}, withoutBindings = false }: WorldOptions = {},
 ): Promise<TestWorld> {
   const buckets = await startBuckets();
   const logs: string[] = [];
@@ -79,6 +86,7 @@ export async function startWorld(
     name,
     url: `http://public.invalid/${name}`,
     popUrl: `${buckets.url}/${name}`,
+    ...(bound[name] && { binding: bound[name] }),
   }));
   const variables = {
     REGIONS: JSON.stringify(regions),
@@ -91,9 +99,10 @@ export async function startWorld(
     process.env["POP_RUNTIME"] === "node"
       ? await startNodePops(POP, variables, (line) => logs.push(`${line}\n`))
       : await startPops({
-          pops: [{ name: POP, vars: variables }],
+          pops: [{ name: POP, vars: variables, r2Buckets: withoutBindings ? [] : Object.values(bound) }],
           onLog: (line) => logs.push(line),
           inspectObjects,
+          ...(inspectorPort === undefined ? {} : { inspectorPort }),
           ...(limited ? { entry: LIMITED, compatibilityFlags: ["nodejs_als"] } : {}),
         });
   const { url } = pops.pops[0]!;

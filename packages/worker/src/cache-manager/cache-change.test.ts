@@ -25,7 +25,7 @@ test("what is cached as planned is left alone", () => {
   expect(diffCache([entry("a")], [planned("a", [1, 2])])).toEqual({ evict: [], fill: [], announce: [] });
 });
 
-test("while an object's chunks change, only those old and new have in common are promised", () => {
+test("while an object's chunks change, promises only those that old and new share", () => {
   const { announce, fill } = diffCache([entry("a")], [planned("a", [2, 3])]);
   expect(promise(announce)).toMatchObject({ a: { chunks: [2] } });
   expect(promise([advance(fill[0]!.entry, 1)])).toMatchObject({ a: { chunks: [2] } });
@@ -38,7 +38,7 @@ test("a target that changes again before it was reached promises what has been t
   expect(announce[0]).toMatchObject({ chunks: [], target: [3, 4], done: 0 });
 });
 
-test("an object that is half filled goes on where it stopped", () => {
+test("an object that is half filled continues where it stopped", () => {
   const halfway = entry("a", { chunks: [], done: 1 });
   const { announce, fill } = diffCache([halfway], [planned("a", [1, 2])]);
   expect(announce).toEqual([]);
@@ -57,7 +57,7 @@ test("an eviction that was interrupted is taken up again, even if the object is 
   expect(diffCache([leaving], [planned("a", [1])]).fill[0]!.entry).toMatchObject({ target: [1], done: 0 });
 });
 
-test("while it is another PoP's turn, what was begun goes on, and nothing else begins", () => {
+test("while it is another PoP's turn, what was begun continues, and nothing else begins", () => {
   const ledger = [
     entry("half", { chunks: [], done: 1 }),
     entry("leaving", { chunks: [], target: [], done: 0 }),

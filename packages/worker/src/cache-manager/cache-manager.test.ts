@@ -156,7 +156,7 @@ async function setUp(stripes: number) {
   return { buckets, manifest, state, kv, published, options, stripesInKv };
 }
 
-test("a period that is killed in the middle promises nothing, and the next one goes on from what it noted", async () => {
+test("a period that is killed in the middle promises nothing, and the next one continues from what it noted", async () => {
   const { kv, state, manifest, published, options, stripesInKv } = await setUp(120);
   const { namespace, killed } = kv.view(70);
   void runPeriod(options(namespace));

@@ -44,7 +44,7 @@ test("any two stored chunks complete a read, so it survives four regions", async
   expect(world.buckets.fired.size).toBeGreaterThan(0);
 });
 
-test("one that is corrupt in KV spoils no read, and the next period computes it anew", async () => {
+test("one that is corrupt in KV spoils no read, and the next period computes it again", async () => {
   const { version } = (await world.status()).cache.objects[0]!;
   const name = `chunks:${version}:0`;
   const kv = await world.kv();

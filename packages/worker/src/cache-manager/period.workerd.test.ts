@@ -1,16 +1,14 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { POP, putCached, randomBytes, readBundle, readObject, startWorld, type TestWorld } from "../../test/world.ts";
 
 let world: TestWorld;
 const content = randomBytes(200_000);
 
-beforeEach(async () => {
-  world = await startWorld();
-});
 afterEach(() => world.close());
 
 describe("the Cron Trigger", () => {
   test("fills the cache with what was asked for, and the next read comes from the edge", async () => {
+    world = await startWorld();
     await putCached(world, "popular", content);
     world.buckets.requests.length = 0;
     expect(await readObject(world, "popular")).toEqual({ kind: "edge", bytes: content });
@@ -18,7 +16,6 @@ describe("the Cron Trigger", () => {
   });
 
   test("keeps what is not asked for any more while there is room, and evicts it for what is", async () => {
-    await world.close();
     world = await startWorld({ POLICY: "exact", CACHE_BYTES: "201000" });
     const version = await putCached(world, "fading", content);
     await world.pops.cron(POP);
@@ -33,7 +30,6 @@ describe("the Cron Trigger", () => {
   });
 
   test("decides its first configuration by latencies that it has just measured", async () => {
-    await world.close();
     world = await startWorld({ POLICY: "exact", CACHE_BYTES: "51000", DELTA: "0", FUNCTIONAL: "false" });
     for (const [region, delayMs] of Object.entries({ r2: 150, r3: 300, r4: 450, r5: 450 })) {
       world.buckets.faults.set(region, { delayMs });
@@ -55,7 +51,6 @@ describe("the Cron Trigger", () => {
   });
 
   test("keeps to the capacity", async () => {
-    await world.close();
     world = await startWorld({ CACHE_BYTES: "120000" });
     await world.put("a", randomBytes(100_000, 1));
     await world.put("b", randomBytes(100_000, 2));
@@ -67,6 +62,7 @@ describe("the Cron Trigger", () => {
   });
 
   test("replaces the chunks of an old version", async () => {
+    world = await startWorld();
     const old = await putCached(world, "page", content);
     const { version } = await world.put("page", randomBytes(100_000, 5));
     await readObject(world, "page");
@@ -76,7 +72,8 @@ describe("the Cron Trigger", () => {
     expect(await (await world.kv()).get(`chunks:${old}:0`)).toBeNull();
   });
 
-  test("keeps what is cached while no bucket answers, and reads go on from it", async () => {
+  test("keeps what is cached while no bucket answers, and still serves reads from it", async () => {
+    world = await startWorld();
     await putCached(world, "page", content);
     for (const { name } of (await world.status()).regions) world.buckets.faults.set(name, { down: true });
     world.buckets.fired.clear();
@@ -90,6 +87,7 @@ describe("the Cron Trigger", () => {
   });
 
   test("reconstructs the chunks of a region that is down, and stores what it would have delivered", async () => {
+    world = await startWorld();
     await world.put("page", content);
     await readObject(world, "page");
     world.buckets.faults.set("r0", { down: true }).set("r1", { spoil: (body) => body.map((byte) => byte ^ 255) });
@@ -104,7 +102,6 @@ describe("the Cron Trigger", () => {
   });
 
   test("keeps to its budget in money, and says what it has spent and what waits", async () => {
-    await world.close();
     // Three stripes and the configuration, at $5 for a million writes and $0.50 for a million reads.
     world = await startWorld({ BUDGET_USD_PER_PERIOD: "0.000022", BUDGET_USD_PER_MONTH: "1" });
     await world.put("page", content);
@@ -122,7 +119,6 @@ describe("the Cron Trigger", () => {
   test.each(["adaptive", "agar", "exact", "online", "lfu", "lru", "sprout", "gdsf", "w-tinylfu"])(
     "policy %s caches what is asked for, and knows it from period to period",
     async (policy) => {
-      await world.close();
       world = await startWorld({ POLICY: policy, CACHE_BYTES: "210000" });
       await world.put("rare", randomBytes(200_000, 3));
       await world.put("page", content);
@@ -140,7 +136,6 @@ describe("the Cron Trigger", () => {
   );
 
   test("with the policy off caches nothing and evicts", async () => {
-    await world.close();
     world = await startWorld({ POLICY: "off" });
     await world.put("page", content);
     await readObject(world, "page");
@@ -152,6 +147,7 @@ describe("the Cron Trigger", () => {
   });
 
   test("marks a region that is down, and trusts it again only after two good periods", async () => {
+    world = await startWorld();
     const isDown = async (): Promise<boolean> => (await world.status()).regions.find(({ name }) => name === "r2")!.down;
     world.buckets.faults.set("r2", { down: true });
     await world.pops.cron(POP);
@@ -164,6 +160,7 @@ describe("the Cron Trigger", () => {
   });
 
   test("caches content that two keys share for each of them, because a version belongs to one key", async () => {
+    world = await startWorld();
     const one = await world.put("one", content);
     const two = await world.put("two", content);
     expect(two.version).not.toBe(one.version);
@@ -178,6 +175,7 @@ describe("the Cron Trigger", () => {
   });
 
   test("does nothing while another period is running", async () => {
+    world = await startWorld();
     await world.put("page", content);
     await readObject(world, "page");
     await Promise.all([world.pops.cron(POP), world.pops.cron(POP)]);

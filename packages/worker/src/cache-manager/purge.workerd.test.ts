@@ -80,7 +80,7 @@ describe("a purge", () => {
     expect(await etag()).toBe(`"${version}"`);
   });
 
-  test("of a popular object lasts until a period caches it anew", async () => {
+  test("of a popular object lasts until a period caches it again", async () => {
     const content = randomBytes(100_000);
     await putCached(world, "page", content);
     await purge({ keys: ["page"] });
@@ -102,7 +102,7 @@ describe("a purge", () => {
     expect((await readObject(world, "page")).bytes).toEqual(content);
   });
 
-  test("while KV is down promises nothing any more, says what is left, and the next period settles it", async () => {
+  test("while KV is down, promises nothing and reports what is left, which the next period removes", async () => {
     await putThree();
     await world.pops.setFault(POP, { kv: "down" });
     const report = await purge({ prefix: "photos/" });

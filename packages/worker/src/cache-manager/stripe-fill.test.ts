@@ -153,7 +153,7 @@ test("a peer's chunk is taken where its region charges, however far the peer is"
   expect({ chunks, asked, notes }).toEqual({ chunks: rightChunk(1), asked: ["near"], notes: [["near", true]] });
 });
 
-test("where the region charges nothing either, whoever is nearer is asked", async () => {
+test("where the region charges nothing either, the nearer source is asked", async () => {
   const estimates = REGIONS.map((name) => ({ name, meanMs: 100, sdMs: 0, down: false }));
   await fill([1], [], { estimates, peers: [peer("far", 300, [1])] });
   await fill([1], [], { estimates, peers: [peer("near", 20, [1])] });

@@ -8,8 +8,7 @@
  */
 import {
   AgaroseError,
-  chunkHash,
-  hashShard,
+  checkHash,
   isFunctional,
   planStripe,
   readStripe,
@@ -196,9 +195,13 @@ async function isChunk(
   chunk: number,
   bytes: Uint8Array,
 ): Promise<boolean> {
-  if (isFunctional(manifest, chunk)) return false;
-  if (bytes.length !== stripeShape(manifest, stripe).shardBytes) return false;
-  const expected = chunkHash(manifest, stripe, chunk);
-  const actual = await hashShard(bytes, manifest.blockBytes, sha256);
-  return expected.every((byte, i) => byte === actual[i]);
+  const shape = stripeShape(manifest, stripe);
+  if (isFunctional(manifest, chunk) || bytes.length !== shape.shardBytes) return false;
+  return checkHash(manifest, shape, chunk, bytes, sha256).then(
+    () => true,
+    (error: unknown) => {
+      if (toAgaroseError(error).code === "CHUNK_CORRUPT") return false;
+      throw error;
+    },
+  );
 }

@@ -25,7 +25,7 @@ test("a write budget buys so many writes, each with a read before it, as the per
   expect(writesLeft({ writeUsdPerMillion: 0, readUsdPerMillion: 0, usdPerPeriod: 0 })).toBe(Infinity);
 });
 
-test("what is spent and what others hold is not there any more", async () => {
+test("leaves out what is spent and what others hold", async () => {
   const writeBudget = new WriteBudget({ ...prices, usdPerPeriod: 5.5e-5 }, undefined, NOW_MS);
   expect(writeBudget.writesLeft).toBe(10);
   writeBudget.spend({ writes: 2, reads: 2 });
@@ -34,7 +34,7 @@ test("what is spent and what others hold is not there any more", async () => {
   expect(writeBudget.spent).toEqual({ month: "2026-11", writes: 2, reads: 2, usd: 1.1e-5 });
 });
 
-test("the books add up within a month, start anew with the next, and are never below nothing", () => {
+test("spending adds up within a month, restarts with the next, and is never negative", () => {
   const add = { month: "2026-11", writes: 2, reads: 3, usd: 5 };
   const back = { month: "2026-11", writes: -1, reads: -1, usd: -2 };
   expect(addSpending(addSpending(undefined, add), back)).toEqual({ month: "2026-11", writes: 1, reads: 2, usd: 3 });
@@ -79,7 +79,7 @@ test("with money for little, what is worth most per write comes with the room it
   expect(afford(ledger, planned, 0)).toEqual({ fill: [], evict: [], announced: [], waiting: 8 });
 });
 
-test("with room left nothing is evicted for it, and with money left what nobody wants goes", () => {
+test("evicts nothing while there is room, and evicts unwanted chunks while there is money", () => {
   const ledger = [entry("x")];
   expect(afford(ledger, [wanted("a", 3)], 2)).toMatchObject({ fill: ["a"], evict: [], waiting: 2 });
   expect(afford(ledger, [wanted("a", 3)], 3)).toMatchObject({ fill: ["a"], evict: ["x"], waiting: 0 });

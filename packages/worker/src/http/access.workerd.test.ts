@@ -34,7 +34,7 @@ const PRIVATE = encodeURI("members/größe");
 describe.each(["/o/", "/v1/read/"])("%s", (route) => {
   const get = (path: string, init?: RequestInit): Promise<Response> => fetch(`${world.url}${route}${path}`, init);
 
-  test("serves public keys to anybody, and private ones to nobody without a token or signature", async () => {
+  test("serves public keys to anyone, and private ones only with a token or signature", async () => {
     expect((await get("open")).status).toBe(200);
     expect((await get("members/free/a")).status).toBe(200);
     for (const path of [PRIVATE, `%6Dembers/${encodeURI("größe")}`, "members/nothing"]) {

@@ -8,6 +8,7 @@ const REGION_FIELDS: Readonly<Record<keyof Region, string>> = {
   name: "Name of the region, as in manifests.",
   url: "Public base URL of the bucket, which plans give to clients.",
   popUrl: "What the PoP itself reads from, such as an address inside the provider's network. Default: `url`.",
+  binding: "Name of the R2 binding that the PoP reads through, without an HTTP request. Clients still read from `url`.",
   private: "`true`: reads must be signed with `BUCKET_CREDENTIALS`.",
   awsRegion: "The AWS region that requests are signed for. Default: `us-east-1`.",
   egressUsdPerGb: "The provider's price of reading a GB; fills of the cache ask cheap regions first. Default: 0.",

@@ -34,9 +34,9 @@ describe("the memory of peers", () => {
     const { sql, database } = storage();
     const memory = new PeerMemory(sql);
     const table = new PeerTable();
-    for (const heard of [message(1, [1], true), message(2, [2]), message(3, [])]) {
-      table.merge(heard, heard.cache.statedMs);
-      memory.keep(heard, heard.cache.statedMs);
+    for (const received of [message(1, [1], true), message(2, [2]), message(3, [])]) {
+      table.merge(received, received.cache.statedMs);
+      memory.keep(received, received.cache.statedMs);
     }
     const again = new PeerTable();
     for (const kept of new PeerMemory(storage(database).sql).messages()) again.merge(kept.message, kept.receivedMs);
@@ -58,7 +58,7 @@ describe("the memory of peers", () => {
     expect(kept).toEqual([2, ...Array.from({ length: 64 }, (_, i) => 39 + i)]);
   });
 
-  test("passes over what another release has written", () => {
+  test("ignores what another release has written", () => {
     const { sql, database } = storage();
     const memory = new PeerMemory(sql);
     memory.keep(message(1, [1], true), 1);

@@ -39,7 +39,7 @@ const peerList = v.pipe(
 );
 
 const peers = json(
-  "The PoPs to cooperate with, each with `name` and `url`; one list for all PoPs, as a PoP ignores its own name. " +
+  "The PoPs to cooperate with, each with `name` and `url`. All PoPs have one list, because a PoP ignores its own name. " +
     "`agarose deploy` writes it. `off`: the PoP stays on its own.",
   'JSON list of PoPs, or "off"',
   peerList,

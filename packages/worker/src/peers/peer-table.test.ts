@@ -101,10 +101,10 @@ describe("a peer table", () => {
 
   test("does not take a replayed message for a sign of life", () => {
     const table = new PeerTable();
-    const heard = message({ statedMs: 5 });
-    table.merge(heard, 0);
+    const received = message({ statedMs: 5 });
+    table.merge(received, 0);
     expect(table.isSilent("lhr", SILENT_AFTER_MS)).toBe(false);
-    table.merge(heard, SILENT_AFTER_MS);
+    table.merge(received, SILENT_AFTER_MS);
     expect(table.isSilent("lhr", SILENT_AFTER_MS + 1)).toBe(true);
     expect(table.tickets(["lhr", "iad"], SILENT_AFTER_MS + 1)).toEqual([]);
   });

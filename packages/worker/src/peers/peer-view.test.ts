@@ -56,7 +56,7 @@ describe("what a peer saves by chunks here", () => {
     expect(saved([london({ peers: [] }, { sdMs: 0 })], [0, 3])).toBe(3 * (20 - 7));
   });
 
-  test("is much where too few of its regions are up without us", () => {
+  test("is large where too few of its regions are up without us", () => {
     const down = regions.map((region, i) => ({ ...region, down: i > 0 }));
     expect(saved([london({ regions: down })], [1])).toBeGreaterThan(100_000);
   });

@@ -28,7 +28,7 @@ async function setUp(own: Parameters<typeof startPeersWorld>[1] = {}, egressUsdP
   await (await fetch(`${one.url("fra")}/o/${KEY}`)).arrayBuffer();
   await one.pops.cron();
   expect((await one.status("fra")).cache.objects).toMatchObject([{ key: KEY, chunks: [0, 1, 2, 3] }]);
-  if (own.lhr === undefined) await one.told("lhr", "fra", (held) => held[version]?.length === 4);
+  if (own.lhr === undefined) await one.reported("lhr", "fra", (held) => held[version]?.length === 4);
   expect((await one.status("lhr")).cache.objects).toEqual([]);
   for (let i = 0; i < 3; i++) await readInLondon(one);
   return one;

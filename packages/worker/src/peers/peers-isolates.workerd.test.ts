@@ -19,7 +19,7 @@ test("an isolate that took no message in hears of it with the answer to its coun
   await periods();
   await (await fetch(`${world.url("fra")}/o/${KEY}`)).arrayBuffer();
   await periods();
-  await world.told("lhr", "fra", (held) => held[version]?.length === 4);
+  await world.reported("lhr", "fra", (held) => held[version]?.length === 4);
   const holders = async (): Promise<string[]> => {
     const { plan } = await readBundle(`${world.url("lhr2")}/v1/read/${KEY}`, KEY);
     return (plan.peers ?? []).map(({ name }) => name);

@@ -115,7 +115,7 @@ describe("a message", () => {
 });
 
 describe("the chunks of a private key", () => {
-  test("are given to peers, however wrong their clocks are within minutes, and to nobody else", async () => {
+  test("are given only to peers, even to those whose clocks are minutes wrong", async () => {
     const key = "members/a";
     const { version } = await world.put(key, CONTENT);
     // Only a read by a member counts, and so has it cached.

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi, type TestContext } from "vitest";
 import { startPeersWorld, type Name, type PeersWorld } from "../../test/peers-world.ts";
 import { ADMIN_TOKEN, randomBytes, readBundle } from "../../test/world.ts";
 
@@ -10,8 +10,9 @@ let world: PeersWorld;
 async function read(
   name: Name | "lhr2",
   key = KEY,
+  from = world,
 ): Promise<{ kind: string | null; bytes: Uint8Array; timing: string }> {
-  const response = await fetch(`${world.url(name)}/o/${key}`);
+  const response = await fetch(`${from.url(name)}/o/${key}`);
   return {
     kind: response.headers.get("x-agarose-read"),
     bytes: new Uint8Array(await response.arrayBuffer()),
@@ -28,7 +29,7 @@ async function cacheInFrankfurt(keys = [KEY]): Promise<string[]> {
   const { cache } = await world.status("fra");
   expect(cache.objects.map((object) => object.chunks)).toEqual(keys.map(() => [0, 1, 2, 3]));
   const areAllHeld = (held: Record<string, number[]>): boolean => versions.every((one) => held[one]?.length === 4);
-  for (const pop of ["lhr", "iad"] as const) await world.told(pop, "fra", areAllHeld);
+  for (const pop of ["lhr", "iad"] as const) await world.reported(pop, "fra", areAllHeld);
   return versions;
 }
 
@@ -79,7 +80,7 @@ describe("a chunk that only a peer has cached", () => {
     expect((await fetch(`${world.url("lhr")}/v1/oic/${KEY}`)).status, "without the token").toBe(401);
   });
 
-  test("is given to a client as it is, and to nobody under another version, stripe or chunk", async () => {
+  test("is given to a client as it is, and never under another version, stripe or chunk", async () => {
     const { plan } = await readBundle(`${world.url("fra")}/v1/read/${KEY}`, KEY);
     expect(plan.peers, "its own chunks are no peer's").toBeUndefined();
     const get = (query: string): Promise<Response> => fetch(`${world.url("fra")}/v1/chunk/${KEY}?${query}`);
@@ -154,7 +155,7 @@ describe("a chunk that a peer purges", () => {
   test("is forgotten from one message, without any period", async () => {
     const [key, version] = [keys[0], versions[0]!];
     await world.purge("fra", key);
-    await world.told("lhr", "fra", (held) => held[version] === undefined);
+    await world.reported("lhr", "fra", (held) => held[version] === undefined);
     const last = world.link("fra", "lhr").messages.at(-1)!;
     expect(JSON.parse(last.body)).toMatchObject({
       cache: { node: "fra", isComplete: false, statements: [{ key: version, chunks: [] }] },
@@ -174,36 +175,41 @@ describe("a chunk that a peer purges", () => {
   });
 });
 
-describe("messages", () => {
-  afterEach(() => world.close());
+/** Most of their time is a PoP that waits for its turn. */
+describe.concurrent("messages", () => {
+  async function peersWorld({ onTestFinished }: TestContext): Promise<PeersWorld> {
+    const one = await startPeersWorld();
+    onTestFinished(() => one.close());
+    return one;
+  }
 
-  test("that are lost are made good by the next digest", async () => {
-    world = await startPeersWorld();
-    const link = world.link("fra", "lhr");
-    const { version } = await world.put(KEY, CONTENT);
-    await world.pops.cron();
-    await read("fra");
+  test("that are lost are made good by the next digest", async (context) => {
+    const own = await peersWorld(context);
+    const link = own.link("fra", "lhr");
+    const { version } = await own.put(KEY, CONTENT);
+    await own.pops.cron();
+    await read("fra", KEY, own);
     link.fault = { loses: true };
-    await world.pops.cron();
-    await world.told("iad", "fra", (held) => held[version]?.length === 4);
+    await own.pops.cron();
+    await own.reported("iad", "fra", (held) => held[version]?.length === 4);
     expect(link.fired, "messages were lost").toBeGreaterThan(0);
-    await world.told("lhr", "fra", (held) => held[version] === undefined);
+    await own.reported("lhr", "fra", (held) => held[version] === undefined);
     link.fault = {};
-    await world.pops.cron();
-    await world.told("lhr", "fra", (held) => held[version]?.length === 4);
+    await own.pops.cron();
+    await own.reported("lhr", "fra", (held) => held[version]?.length === 4);
   });
 
-  test("let all three PoPs have their turn within one period", async () => {
-    world = await startPeersWorld();
+  test("let all three PoPs have their turn within one period", async (context) => {
+    const own = await peersWorld(context);
     for (const [i, name] of (["fra", "lhr", "iad"] as const).entries()) {
-      await world.put(`own/${name}`, randomBytes(100_000, i + 1));
-      await read(name, `own/${name}`);
+      await own.put(`own/${name}`, randomBytes(100_000, i + 1));
+      await read(name, `own/${name}`, own);
     }
-    await world.pops.cron();
-    await Promise.all((["fra", "lhr", "iad"] as const).map((name) => read(name, `own/${name}`)));
-    await world.pops.cron();
+    await own.pops.cron();
+    await Promise.all((["fra", "lhr", "iad"] as const).map((name) => read(name, `own/${name}`, own)));
+    await own.pops.cron();
     for (const name of ["fra", "lhr", "iad"] as const) {
-      const { cache, lastPeriod, peers } = await world.status(name);
+      const { cache, lastPeriod, peers } = await own.status(name);
       expect(lastPeriod.errors).toEqual([]);
       expect(cache.objects.map(({ key }) => key)).toContain(`own/${name}`);
       expect(peers!.turn).toBeGreaterThan(0);
@@ -211,24 +217,24 @@ describe("messages", () => {
     }
   });
 
-  test("make a PoP wait that is not first, and begin nothing out of turn", async () => {
-    world = await startPeersWorld();
-    await world.pops.cron();
+  test("make a PoP wait that is not first, and begin nothing out of turn", async (context) => {
+    const own = await peersWorld(context);
+    await own.pops.cron();
     const tickets = await Promise.all(
-      (["fra", "lhr", "iad"] as const).map(async (name) => ({ name, turn: (await world.status(name)).peers!.turn })),
+      (["fra", "lhr", "iad"] as const).map(async (name) => ({ name, turn: (await own.status(name)).peers!.turn })),
     );
     const { name } = tickets.toSorted((a, b) => a.turn - b.turn || (a.name < b.name ? -1 : 1))[2]!;
-    await world.put(KEY, CONTENT);
-    await read(name);
+    await own.put(KEY, CONTENT);
+    await read(name, KEY, own);
     // The others, which are first, have no period meanwhile.
-    await world.pops.cron(name);
-    const waiting = await world.status(name);
+    await own.pops.cron(name);
+    const waiting = await own.status(name);
     expect(waiting.lastPeriod.errors).toEqual([]);
     expect(waiting.cache.objects).toEqual([]);
     expect(waiting.peers!.turn, "it has not had its turn").toBe(tickets.find((one) => one.name === name)!.turn);
-    await read(name);
-    await world.pops.cron();
-    const { cache, peers } = await world.status(name);
+    await read(name, KEY, own);
+    await own.pops.cron();
+    const { cache, peers } = await own.status(name);
     expect(cache.objects.map(({ key }) => key)).toEqual([KEY]);
     expect(peers!.turn).toBeGreaterThan(waiting.peers!.turn);
   });

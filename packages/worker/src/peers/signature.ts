@@ -5,7 +5,6 @@
 import { fromHex, hmacKey, sha256, sign, toHex, verify } from "../platform/crypto.ts";
 
 /** Everything that a signature covers. */
-
 export interface SignedRequest {
   readonly method: string;
   /** With the query. */

@@ -20,13 +20,13 @@ describe("turns", () => {
     expect(order).toEqual(["fra", "iad", "lhr", "fra", "iad", "lhr", "fra"]);
   });
 
-  test("never let two PoPs go at once, however old what they know of each other is, and starve nobody", () => {
+  test("never let two PoPs go at once, however stale their knowledge of each other, and starve none", () => {
     const steps = fc.array(
       fc.oneof(
         fc.record({ act: fc.nat(2) }),
         fc.record({ deliver: fc.nat(1_000) }),
         fc.record({ lose: fc.nat(1_000) }),
-        fc.record({ tell: fc.nat(2) }),
+        fc.record({ send: fc.nat(2) }),
       ),
       { minLength: 60, maxLength: 120 },
     );
@@ -35,7 +35,7 @@ describe("turns", () => {
       fc.property(steps, (script) => {
         const pops = ["a", "b", "c"].map((pop) => ({ pop, turn: 0, known: new Map<string, number>(), acting: false }));
         const wire: { to: number; ticket: Ticket }[] = [];
-        const tell = (i: number): void => {
+        const send = (i: number): void => {
           const { pop, turn } = pops[i]!;
           for (const to of [0, 1, 2]) if (to !== i) wire.push({ to, ticket: { pop, turn } });
         };
@@ -53,20 +53,20 @@ describe("turns", () => {
           if (own.acting) {
             own.turn = nextTurn(own, others(i));
             own.acting = false;
-            tell(i);
+            send(i);
           } else if (isFirst(own, others(i))) own.acting = true;
           expect(pops.filter(({ acting }) => acting).length).toBeLessThanOrEqual(1);
         };
         for (const one of script) {
           if ("act" in one) step(one.act);
-          else if ("tell" in one) tell(one.tell);
+          else if ("send" in one) send(one.send);
           else if (wire.length > 0 && "lose" in one) wire.splice(one.lose % wire.length, 1);
           else if (wire.length > 0 && "deliver" in one) hear(one.deliver % wire.length);
         }
         // Once messages come through, everyone has a turn.
         const turnsBefore = pops.map(({ turn }) => turn);
         for (let round = 0; round < 30; round++) {
-          for (const i of [0, 1, 2]) tell(i);
+          for (const i of [0, 1, 2]) send(i);
           while (wire.length > 0) hear(0);
           for (const i of [0, 1, 2]) step(i);
         }

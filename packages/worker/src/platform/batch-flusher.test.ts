@@ -22,7 +22,7 @@ function mortalClock(): { clock: Clock; time: SimulatedClock; killed: () => numb
   return { clock, time, killed: () => killed, newInvocation: () => void (bornMs = time.now()) };
 }
 
-test("goes on after an hour of refusals: no wait is longer than an invocation lives", async () => {
+test("keeps trying after an hour of refusals: no wait is longer than an invocation lives", async () => {
   const { clock, time, newInvocation } = mortalClock();
   let isWell = false;
   let accepted = 0;

@@ -18,7 +18,7 @@ test("blocks a client that has used up its tokens, and no other, until new ones 
   expect(limiter.isBlocked("a")).toBe(true);
 });
 
-test("blocks a client that the binding refuses for ten seconds, and goes on without a binding that fails", async () => {
+test("blocks a client that the binding refuses for ten seconds, and works without a binding that fails", async () => {
   const clock = new SimulatedClock();
   const limiter = new RateLimiter(clock, LIMITS);
   await limiter.spend("a", { limit: async () => ({ success: false }) });

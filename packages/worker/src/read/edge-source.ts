@@ -44,7 +44,7 @@ export class EdgeSource implements ChunkSource {
     const frame = frames.find((candidate) => candidate.chunk === chunk);
     const { from = 0 } = stripe as Partial<StripePart>;
     if (frame) return frame.payload.subarray(from, from + stripe.shardBytes);
-    throw new AgaroseError("CHUNK_MISSING", `chunk ${chunk} of stripe ${stripe.index} is not cached any more`, {
+    throw new AgaroseError("CHUNK_MISSING", `chunk ${chunk} of stripe ${stripe.index} is no longer cached`, {
       stripe: stripe.index,
       chunk,
     });

@@ -14,7 +14,8 @@ import { withTimeout } from "../platform/async.ts";
 import type { WaitUntil } from "../platform/batch-flusher.ts";
 import { Connections, regionFetch } from "../platform/connections.ts";
 import { OperationBudget, OPERATIONS_MAX } from "../platform/operation-budget.ts";
-import { isBelow } from "../region-manager/bucket-signer.ts";
+import { fetchBound } from "../region-manager/buckets/bound-bucket.ts";
+import { isBelow } from "../region-manager/buckets/bucket-signer.ts";
 import { latencyOf } from "../region-manager/region-latency.ts";
 import type { Configuration } from "../state/configuration.ts";
 import type { CacheContext } from "./chunk-cache.ts";
@@ -57,11 +58,11 @@ export class Invocation {
     this.subrequests = new OperationBudget(Math.max(1, this.isolate.settings.subrequestsMax - SUBREQUESTS_RESERVED));
     const connections = new Connections();
     const services = new OperationBudget(OPERATIONS_MAX);
-    const { denials, limits, origins, settings, signer } = this.isolate;
+    const { boundBuckets, denials, limits, origins, settings, signer } = this.isolate;
     const fetchWithin = regionFetch(connections, origins, (url, init) => {
       onFetch();
       if (!this.subrequests.take(1)) throw outOfSubrequests(settings);
-      return signer.fetch(url, init, fetch);
+      return fetchBound(url, init, boundBuckets) ?? signer.fetch(url, init, fetch);
     });
     this.fetch = async (url, init) => {
       const region = regionOf(url, settings);

@@ -19,7 +19,8 @@ import { PeersSnapshot } from "../peers/peers-snapshot.ts";
 import { RateLimiter, type RateLimitBinding } from "../platform/rate-limiter.ts";
 import { Traffic } from "../platform/traffic.ts";
 import { AccessDenials } from "../region-manager/access-denials.ts";
-import { BucketSigner } from "../region-manager/bucket-signer.ts";
+import { boundBuckets, type BoundBucket } from "../region-manager/buckets/bound-bucket.ts";
+import { BucketSigner } from "../region-manager/buckets/bucket-signer.ts";
 import { CircuitBreakers } from "../region-manager/circuit-breakers.ts";
 import { RegionLimits } from "../region-manager/region-limits.ts";
 import { monitorShard, type MonitorBinding } from "../request-monitor/monitor-shards.ts";
@@ -68,6 +69,8 @@ export interface Isolate {
   readonly breakers: CircuitBreakers;
   readonly limits: RegionLimits;
   readonly signer: BucketSigner;
+  /** Bound R2 buckets, by the base URL of their regions. */
+  readonly boundBuckets: ReadonlyMap<string, BoundBucket>;
   readonly memory: MemoryBudget;
   /** Lookups of keys that do not exist, by client. */
   readonly misses: RateLimiter;
@@ -135,6 +138,7 @@ function createIsolate(env: Bindings): Isolate {
     breakers: new CircuitBreakers(clock),
     limits: new RegionLimits(clock, settings.regionRequestsMax ?? 0),
     signer: new BucketSigner(settings.regions, settings.bucketCredentials ?? {}, Date.now),
+    boundBuckets: boundBuckets(settings.regions, env),
     memory: new MemoryBudget(clock),
     misses: new RateLimiter(clock, MISSES),
     shares: new ClientShares(Date.now),

@@ -1,6 +1,7 @@
 /** Clients that leave, stall or send HEAD, over real TCP: the memory of the isolate must come back. */
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openRequest } from "../../test/tcp-client.ts";
 import { putCached, randomBytes, readBundle, startWorld, type TestWorld } from "../../test/world.ts";
 
 const STRIPE_BYTES = 4 * 1024 * 1024;
@@ -15,21 +16,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => world.close());
 
-/** Opens a connection, sends a request and resolves when the first bytes of the answer have come; reads no more. */
-function request(method: string, path: string, headers: Record<string, string> = {}): Promise<Socket> {
-  const { hostname, port, host } = new URL(world.url);
-  const lines = Object.entries({ host, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
-  return new Promise((resolve, reject) => {
-    const socket = connect(Number(port), hostname, () => {
-      socket.write(`${method} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`);
-    });
-    socket.once("error", reject);
-    socket.once("data", () => {
-      socket.pause();
-      resolve(socket);
-    });
-  });
-}
+const request = (method: string, path: string): Promise<Socket> => openRequest(world.url, { method, path });
 
 const promised = async (): Promise<number> =>
   (await readBundle(`${world.url}/v1/read/video`, "video")).plan.cached.length;

@@ -8,7 +8,7 @@ import {
   type Manifest,
   type ManifestDraft,
 } from "@agarose/core";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { FrontCache } from "./front-cache.ts";
 import { ManifestStore } from "./manifest-store.ts";
 
@@ -32,13 +32,13 @@ const draft = (key: string, generation: number): ManifestDraft => ({
 });
 
 /** A Cache API that several isolates share. */
-function fakeCache(): () => Cache {
+function fakeCache(): (() => Cache) & { evictAll: () => void } {
   const entries = new Map<string, Response>();
   const cache = {
     match: async (url: string) => entries.get(url)?.clone(),
     put: async (url: string, response: Response) => void entries.set(url, response),
   };
-  return () => cache as unknown as Cache;
+  return Object.assign(() => cache as unknown as Cache, { evictAll: () => entries.clear() });
 }
 
 const readManifest = async (key: string): Promise<Manifest> => manifest(key);
@@ -55,16 +55,19 @@ function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
   });
   const background: Promise<unknown>[] = [];
   const lookups: string[] = [];
+  const generationsMin: number[] = [];
   let answer: (key: string) => Promise<Manifest> = readManifest;
   const context = {
-    find: (key: string) => {
+    find: (key: string, generationMin: number) => {
       lookups.push(key);
+      generationsMin.push(generationMin);
       return answer(key);
     },
     waitUntil: (promise: Promise<unknown>) => void background.push(promise),
   };
   return {
     lookups,
+    generationsMin,
     get: (key: string) => store.get(key, context),
     refetch: (key: string) => store.refetch(key, context),
     answerWith: (find: typeof answer) => void (answer = find),
@@ -114,7 +117,7 @@ test("another isolate finds the manifest in the Cache API, and it does not live 
   expect(second.lookups).toEqual(["x"]);
 });
 
-test("refetching asks the buckets, and what they say is used from then on", async () => {
+test("a refetch asks the buckets, and later reads use their answer", async () => {
   const { get, refetch, answerWith } = isolate(noCache, { ms: 0 });
   await get("x");
   answerWith(async (key) => manifest(key, 2));
@@ -191,8 +194,104 @@ test("memory is bounded: the manifests used longest ago go first", async () => {
   expect(lookups).toEqual(["a", "b", "c", "d", "b"]);
 });
 
+test("what is remembered of keys without an object is bounded: those asked for longest ago go first", async () => {
+  const one = isolate(noCache, { ms: 0 });
+  one.answerWith(async () => {
+    throw new AgaroseError("OBJECT_NOT_FOUND", "no such object");
+  });
+  const keys = Array.from({ length: 3_000 }, (_, i) => `${"x".repeat(900)}/${i}`);
+  for (const key of keys) await expect(one.get(key)).rejects.toThrow("no such object");
+  expect(one.lookups).toHaveLength(keys.length);
+  await expect(one.get(keys.at(-1)!)).rejects.toThrow("a moment ago");
+  expect(one.lookups).toHaveLength(keys.length);
+  // 2 MiB hold about 1,100 of them.
+  await expect(one.get(keys[0]!)).rejects.toThrow("no such object");
+  expect(one.lookups).toHaveLength(keys.length + 1);
+});
+
 test("a key that is none is refused before anything is asked", async () => {
   const { get, lookups } = isolate(noCache, { ms: 0 });
   await expect(get("a/../b")).rejects.toMatchObject({ code: "KEY_INVALID" });
   expect(lookups).toEqual([]);
+});
+
+describe("does not go back behind the newest generation seen", () => {
+  const HOUR_MS = 3_600_000;
+  const removed = async (): Promise<Manifest> => {
+    throw new AgaroseError("OBJECT_NOT_FOUND", "a tombstone", { generation: 3 });
+  };
+
+  test("for what another isolate, which had not seen it, put into the Cache API", async () => {
+    const time = { ms: 0 };
+    const open = fakeCache();
+    const [seen, fresh] = [isolate(open, time), isolate(open, time)];
+    seen.answerWith((key) => manifest(key, 2));
+    await seen.get("a");
+    await seen.settled();
+    open.evictAll();
+    time.ms = HOUR_MS;
+    // It asks a bucket that was rolled back, and knows nothing better.
+    expect((await fresh.get("a")).generation).toBe(1);
+    await fresh.settled();
+    expect((await seen.get("a")).generation).toBe(2);
+    expect(seen.generationsMin).toEqual([0, 2]);
+  });
+
+  test("when the isolate starts again: the Cache API has kept it beyond its time to live", async () => {
+    const time = { ms: 0 };
+    const open = fakeCache();
+    const before = isolate(open, time);
+    before.answerWith((key) => manifest(key, 2));
+    await before.get("a");
+    await before.settled();
+    time.ms = HOUR_MS;
+    const restarted = isolate(open, time);
+    restarted.answerWith((key) => manifest(key, 2));
+    await restarted.get("a");
+    expect(restarted.generationsMin).toEqual([2]);
+  });
+
+  test("when a slower lookup comes back from a region that knew less", async () => {
+    const one = isolate(noCache, { ms: 0 });
+    const slow = Promise.withResolvers<Manifest>();
+    one.answerWith(() => slow.promise);
+    const first = one.refetch("a");
+    one.answerWith((key) => manifest(key, 2));
+    expect((await one.refetch("a")).generation).toBe(2);
+    slow.resolve(await manifest("a", 1));
+    expect((await first).generation).toBe(2);
+    expect((await one.get("a")).generation).toBe(2);
+  });
+
+  test("unless the buckets say so, by a majority", async () => {
+    const one = isolate(noCache, { ms: 0 });
+    one.answerWith((key) => manifest(key, 2));
+    await one.get("a");
+    one.answerWith((key) => manifest(key, 1));
+    expect((await one.refetch("a")).generation).toBe(1);
+    expect(one.generationsMin).toEqual([0, 2]);
+  });
+
+  test("of a removed object, in memory and after a restart, and not while buckets do not answer", async () => {
+    const time = { ms: 0 };
+    const open = fakeCache();
+    const before = isolate(open, time);
+    before.answerWith((key) => manifest(key, 2));
+    await before.get("a");
+    before.answerWith(removed);
+    time.ms = HOUR_MS;
+    await expect(before.get("a")).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
+    await before.settled();
+    const restarted = isolate(open, time);
+    time.ms += HOUR_MS;
+    for (const one of [before, restarted]) {
+      one.answerWith(async () => {
+        throw new AgaroseError("NO_SOURCE", "all are down");
+      });
+      await expect(one.get("a")).rejects.toMatchObject({ code: "NO_SOURCE" });
+      expect(one.generationsMin.at(-1)).toBe(3);
+    }
+    restarted.answerWith((key) => manifest(key, 4));
+    expect((await restarted.get("a")).generation, "it may be put again").toBe(4);
+  });
 });

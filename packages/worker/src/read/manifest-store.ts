@@ -2,6 +2,9 @@
  * Manifests by key: this isolate's memory, then the Cache API, then the buckets. One setting limits how long a key may
  * keep naming an old version, counted from the read of the bucket. An expired manifest is kept: by it, cached chunks
  * stay readable while no bucket answers. A key without an object is remembered for some seconds, too.
+ *
+ * Lookups never go back behind the newest generation that this isolate has seen of a key, tombstones included. An
+ * isolate that starts takes that generation from the Cache API, which may keep it for a day.
  */
 import {
   AgaroseError,
@@ -19,6 +22,7 @@ import {
 import { orUndefined } from "../platform/async.ts";
 import type { FrontCache } from "./front-cache.ts";
 
+/** What a store depends on. A manifest is used for `ttlSeconds` after it was read from a bucket. */
 export interface ManifestStoreOptions extends Pick<ExpectedManifest, "trust" | "sha256"> {
   readonly ttlSeconds: number;
   readonly regions: ReadonlySet<string>;
@@ -52,6 +56,12 @@ const FORGET_MAX = 500;
 /** How long a key without an object is remembered: a put is visible after that. */
 const ABSENT_MS_MAX = 10_000;
 const ABSENT_BYTES_MAX = 2 * 1024 * 1024;
+/** Generations of removed objects. */
+const REMOVED_BYTES_MAX = 1024 * 1024;
+/** What precedes a manifest in the Cache API: when it expires, and the newest generation seen, as float64. */
+const HEAD_BYTES = 16;
+
+const NOTHING = new Uint8Array(0);
 
 interface Entry {
   readonly manifest: Manifest;
@@ -59,11 +69,14 @@ interface Entry {
   readonly expiresMs: number;
 }
 
+/** Finds manifests by key, and remembers them within bounds of memory. */
 export class ManifestStore {
   readonly #options: ManifestStoreOptions;
   readonly #entries = new ByteLru<Entry>(ENTRIES_BYTES_MAX);
   /** Keys without an object, by key. */
   readonly #absent = new ByteLru<{ readonly bytes: number; readonly expiresMs: number }>(ABSENT_BYTES_MAX);
+  /** The generation of the newest tombstone seen, by key. */
+  readonly #removed = new ByteLru<{ readonly bytes: number; readonly generation: number }>(REMOVED_BYTES_MAX);
   readonly #lookups = new Map<string, Promise<Manifest>>();
 
   constructor(options: ManifestStoreOptions) {
@@ -99,8 +112,7 @@ export class ManifestStore {
    * Resolves to the manifest of `key` as the buckets have it now: for when the one in use turned out to be outdated.
    */
   refetch(key: string, context: LookupContext): Promise<Manifest> {
-    const generationMin = this.#entries.get(key)?.manifest.generation ?? 0;
-    return this.#lookUp(key, context, () => this.#fromBuckets(key, context, generationMin));
+    return this.#lookUp(key, context, () => this.#fromBuckets(key, context));
   }
 
   /**
@@ -110,6 +122,7 @@ export class ManifestStore {
     const known = this.#entries.names().filter(matches);
     for (const key of known) this.#entries.delete(key);
     for (const key of this.#absent.names().filter(matches)) this.#absent.delete(key);
+    for (const key of this.#removed.names().filter(matches)) this.#removed.delete(key);
     for (const key of this.#lookups.keys()) if (matches(key)) this.#lookups.delete(key);
     const named = [...new Set([...known, ...keys])].slice(0, FORGET_MAX);
     await Promise.all(named.map((key) => this.#options.frontCache.delete(cacheName(key))));
@@ -140,9 +153,10 @@ export class ManifestStore {
       this.#entries.set(key, inFront);
       return inFront.manifest;
     }
-    const known = this.#entries.get(key) ?? inFront;
+    const known = inFront ?? this.#entries.get(key);
+    if (known) this.#entries.set(key, known);
     try {
-      return await this.#fromBuckets(key, context, known?.manifest.generation ?? 0);
+      return await this.#fromBuckets(key, context);
     } catch (error) {
       if (!known || !isUnreachable(error)) throw error;
       this.#entries.set(key, { ...known, expiresMs: now() + RETRY_AFTER_MS });
@@ -155,46 +169,83 @@ export class ManifestStore {
     const stored = await frontCache.get(cacheName(key));
     if (!stored) return undefined;
     try {
-      const expiresMs = new DataView(stored.buffer, stored.byteOffset).getFloat64(0);
-      const text = stored.subarray(8);
+      const head = new DataView(stored.buffer, stored.byteOffset, HEAD_BYTES);
+      const expiresMs = head.getFloat64(0);
+      const text = stored.subarray(HEAD_BYTES);
       if (text.length === 0) {
+        this.#noteRemoved(key, head.getFloat64(8));
         this.#rememberAbsent(key, expiresMs);
         return undefined;
       }
       const manifest = await parseManifest(text, { key, regions, trust, sha256 });
-      return isTombstone(manifest) ? undefined : { manifest, bytes: text.length, expiresMs };
+      // An isolate that had not seen the newest one may have written it.
+      if (isTombstone(manifest) || manifest.generation < this.#newestSeen(key)) return undefined;
+      return { manifest, bytes: text.length, expiresMs };
     } catch {
       return undefined;
     }
   }
 
-  async #fromBuckets(key: string, { find, waitUntil }: LookupContext, generationMin: number): Promise<Manifest> {
-    const { ttlSeconds, frontCache, now } = this.#options;
+  async #fromBuckets(key: string, { find, waitUntil }: LookupContext): Promise<Manifest> {
+    const { ttlSeconds, now } = this.#options;
+    const generationMin = this.#newestSeen(key);
     const manifest = await find(key, generationMin).catch((error: unknown) => {
-      if (toAgaroseError(error).code === "OBJECT_NOT_FOUND") this.#noteAbsent(key, waitUntil);
+      const { code, details } = toAgaroseError(error);
+      if (code === "OBJECT_NOT_FOUND") this.#noteAbsent(key, Number(details["generation"] ?? 0), waitUntil);
       throw error;
     });
+    const newest = this.#entries.get(key);
+    // Another lookup was faster, and at a region that knew more.
+    const isOvertaken = manifest.generation >= generationMin && manifest.generation < this.#newestSeen(key);
+    if (isOvertaken) {
+      if (newest) return newest.manifest;
+      throw notFound(key);
+    }
     this.#absent.delete(key);
+    this.#removed.delete(key);
     const text = encodeManifest(manifest);
     const expiresMs = now() + ttlSeconds * 1000;
     this.#entries.set(key, { manifest, bytes: text.length, expiresMs });
-    const stored = new Uint8Array(8 + text.length);
-    new DataView(stored.buffer).setFloat64(0, expiresMs);
-    stored.set(text, 8);
-    waitUntil(frontCache.put(cacheName(key), stored, Math.max(ttlSeconds, KEEP_SECONDS)));
+    const { generation } = manifest;
+    waitUntil(this.#store(key, { text, expiresMs, generation }, Math.max(ttlSeconds, KEEP_SECONDS)));
     return manifest;
   }
 
-  #noteAbsent(key: string, waitUntil: LookupContext["waitUntil"]): void {
-    const { ttlSeconds, frontCache, now } = this.#options;
+  /** Returns the newest generation of `key` that this isolate has seen; 0 for none. */
+  #newestSeen(key: string): number {
+    return Math.max(this.#entries.get(key)?.manifest.generation ?? 0, this.#removed.get(key)?.generation ?? 0);
+  }
+
+  #store(
+    key: string,
+    { text, expiresMs, generation }: { text: Uint8Array; expiresMs: number; generation: number },
+    ttlSeconds: number,
+  ): Promise<void> {
+    const stored = new Uint8Array(HEAD_BYTES + text.length);
+    const head = new DataView(stored.buffer);
+    head.setFloat64(0, expiresMs);
+    head.setFloat64(8, generation);
+    stored.set(text, HEAD_BYTES);
+    return this.#options.frontCache.put(cacheName(key), stored, ttlSeconds);
+  }
+
+  /** @param removedAs generation of the tombstone that was found; 0 where there is nothing at all. */
+  #noteAbsent(key: string, removedAs: number, waitUntil: LookupContext["waitUntil"]): void {
+    const { ttlSeconds, now } = this.#options;
+    this.#noteRemoved(key, removedAs);
     const ms = Math.min(ABSENT_MS_MAX, ttlSeconds * 1000);
-    if (ms === 0) return;
+    if (ms === 0 && removedAs === 0) return;
     const expiresMs = now() + ms;
     this.#rememberAbsent(key, expiresMs);
     if (this.#entries.get(key)) return;
-    const stored = new Uint8Array(8);
-    new DataView(stored.buffer).setFloat64(0, expiresMs);
-    waitUntil(frontCache.put(cacheName(key), stored, Math.ceil(ms / 1000)));
+    const keepSeconds = removedAs > 0 ? KEEP_SECONDS : Math.ceil(ms / 1000);
+    waitUntil(this.#store(key, { text: NOTHING, expiresMs, generation: removedAs }, keepSeconds));
+  }
+
+  #noteRemoved(key: string, generation: number): void {
+    if (generation <= this.#newestSeen(key)) return;
+    this.#removed.set(key, { bytes: 64 + 2 * key.length, generation });
+    this.#entries.delete(key);
   }
 
   #rememberAbsent(key: string, expiresMs: number): void {
@@ -214,7 +265,7 @@ export class ManifestStore {
 function notFound(key: string): AgaroseError {
   return new AgaroseError(
     "OBJECT_NOT_FOUND",
-    `no object ${JSON.stringify(key)} a moment ago: check the key with \`agarose ls\``,
+    `object ${JSON.stringify(key)} did not exist a moment ago: check the key with \`agarose ls\``,
     { key },
   );
 }

@@ -110,10 +110,10 @@ export async function readDataShards(
   const range = { start: 0, end: manifest.bytes };
   const read = await open(invocation, manifest, placed, { range, units: () => 1, delta: 0, signal });
   invocation.isolate.traffic.opened(read.report);
-  const { shardBytes } = stripeShape(manifest, 0);
-  const padded = new Uint8Array(manifest.k * shardBytes);
+  const bytes = stripeShape(manifest, 0).shardBytes;
+  const padded = new Uint8Array(manifest.k * bytes);
   padded.set(new Uint8Array(await new Response(read.body as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer()));
-  return Array.from({ length: manifest.k }, (_, i) => padded.subarray(i * shardBytes, (i + 1) * shardBytes));
+  return Array.from({ length: manifest.k }, (_, i) => padded.subarray(i * bytes, (i + 1) * bytes));
 }
 
 /** Where the chunks of an object are. */

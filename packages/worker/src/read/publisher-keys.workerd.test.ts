@@ -49,3 +49,21 @@ test("a removed object is not found, though one region that slept still has it",
   for (const region of REGIONS.slice(0, 5)) world.buckets.objects.set(`${region}/${manifestName("page")}`, tombstone);
   expect((await fetch(`${world.url}/o/page`)).status).toBe(404);
 });
+
+test("buckets that go back to an old signed manifest do not take the PoP back, unless a majority does", async () => {
+  const old = await world.put("page", FORGED);
+  const current = { ...(await world.put("page", CONTENT)), generation: 2 };
+  await place(current, REGIONS, true);
+  expect((await readObject(world, "page")).bytes).toEqual(CONTENT);
+  const asked = (): string[] => {
+    return world.buckets.requests.filter(({ name }) => name === manifestName("page")).map(({ region }) => region);
+  };
+  for (const lying of [REGIONS.slice(0, 3), REGIONS.slice(3)]) {
+    await place(current, REGIONS, true);
+    await place(old, lying, true);
+    for (let i = 0; i < 10; i++) expect((await readObject(world, "page")).bytes).toEqual(CONTENT);
+  }
+  expect(new Set(asked()).size, "also regions that lie were asked first").toBeGreaterThan(3);
+  await place(old, REGIONS.slice(0, 4), true);
+  expect((await readObject(world, "page")).bytes, "a put that was undone").toEqual(FORGED);
+});

@@ -70,7 +70,7 @@ describe("reads of one stripe", () => {
 });
 
 describe("a reader that leaves", () => {
-  test("as the first goes at once, and its requests go on for the others, kept alive by its invocation", async () => {
+  test("as the first goes at once, and its requests continue for the others, kept alive by its invocation", async () => {
     const abort = new AbortController();
     const first = read(abort.signal);
     const second = read();
@@ -82,7 +82,7 @@ describe("a reader that leaves", () => {
     expect(await second).toBe(DATA);
   });
 
-  test("as one of the others disturbs nobody", async () => {
+  test("as one of the others disturbs none of them", async () => {
     const first = read();
     const abort = new AbortController();
     const second = read(abort.signal);
@@ -92,7 +92,7 @@ describe("a reader that leaves", () => {
     expect(await first).toBe(DATA);
   });
 
-  test("as the only one ends its requests, and whoever comes then begins anew", async () => {
+  test("as the only one ends its requests, and the next read starts its own", async () => {
     const abort = new AbortController();
     const first = read(abort.signal);
     abort.abort();
@@ -105,7 +105,7 @@ describe("a reader that leaves", () => {
   });
 });
 
-test("one of those who wait too long begins anew, because the first may have died, and the others wait for it", async () => {
+test("one of those that wait too long starts again, because the first may have died, and the others wait for it", async () => {
   void read();
   const others = [read(), read(), read()];
   for (const timer of timers.splice(0)) timer();
@@ -115,7 +115,7 @@ test("one of those who wait too long begins anew, because the first may have die
   for (const data of await Promise.all(others)) expect(data).toBe(DATA);
 });
 
-test("a flight that died is forgotten, by reads of any stripe, and makes nobody wait", () => {
+test("a flight that died is forgotten, by reads of any stripe, and makes no read wait", () => {
   void read();
   void read(undefined, 1);
   nowMs = 9_999;

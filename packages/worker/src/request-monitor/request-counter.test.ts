@@ -35,7 +35,7 @@ function setUp() {
   };
 }
 
-test("requests are handed on in batches beside the reads, two seconds after the first", async () => {
+test("sends requests on in batches beside the reads, two seconds after the first", async () => {
   vi.useFakeTimers();
   try {
     const { count, counted, background } = setUp();

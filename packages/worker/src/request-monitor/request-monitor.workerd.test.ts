@@ -105,7 +105,7 @@ test("counts up to the last write outlive an object that crashes half-way throug
   await untilSaved("crashed", ([first]) => first?.[1] === 10);
   // Only an object that has read its storage again knows of this one, which shows that the old one is gone.
   const sql = await storage("crashed");
-  await sql.exec(`UPDATE counts SET bytes = CAST('[["a",10],["b",1],["told",3]]' AS BLOB)`);
+  await sql.exec(`UPDATE counts SET bytes = CAST('[["a",10],["b",1],["late",3]]' AS BLOB)`);
   await crash("crashed");
   const after = await shard("crashed");
   await after.count([["b", 2]]);
@@ -113,13 +113,13 @@ test("counts up to the last write outlive an object that crashes half-way throug
   expect(requests(await after.closePeriod(10))).toEqual([
     ["a", 10],
     ["b", 3],
-    ["told", 3],
+    ["late", 3],
   ]);
   await crash("crashed");
   expect(requests(await (await shard("crashed")).closePeriod(10))).toEqual([
     ["a", 0],
     ["b", 0],
-    ["told", 0],
+    ["late", 0],
   ]);
 }, 150_000);
 

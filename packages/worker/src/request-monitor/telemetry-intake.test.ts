@@ -30,7 +30,7 @@ test("reads of one client and key count up to the limit of a term, and again in 
   expect(reads("a", "cat", 5)).toBe(5);
 });
 
-test("whatever one client reports, no more of it counts than its share (property)", () => {
+test("counts at most its share of what one client reports (property)", () => {
   const report = fc.record({ key: fc.constantFrom("a", "b", "c", "d"), reads: fc.integer({ min: 1, max: 1e9 }) });
   let limited = 0;
   fc.assert(

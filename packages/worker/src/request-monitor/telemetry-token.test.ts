@@ -39,7 +39,7 @@ test.each([-TERM_MS, TERM_MS])("an issuer whose clock is %i ms off is believed",
   await expect(tokens.check(await issuer.issue(ADDRESS), ADDRESS)).resolves.toBeTypeOf("string");
 });
 
-test("a token of the far future is refused: nobody stores up what leaks", async () => {
+test("a token of the far future is refused: leaked tokens cannot be stored up", async () => {
   const issuer = await tokensOf("fra", "secret", 2 * TERM_MS);
   await expect(tokens.check(await issuer.issue(ADDRESS), ADDRESS)).rejects.toMatchObject({ code: "FORBIDDEN" });
 });

@@ -63,7 +63,7 @@ test("the first read waits for KV, later ones use what it said and look again be
   expect((await get()).epoch).toBe(2);
 });
 
-test("a read waits for a KV that hangs only a moment, and those after it not at all", async () => {
+test("a read waits only a moment for a KV that hangs, and later reads do not wait", async () => {
   const { clock, reads, get } = setUp();
   const first = get();
   clock.advance(300);

@@ -82,15 +82,15 @@ class Group {
   period(isReliable: boolean): boolean {
     let changed = false;
     for (const pop of this.pops) {
-      this.#tell(pop.message(true), isReliable);
+      this.#send(pop.message(true), isReliable);
       if (!pop.isFirst()) continue;
       if (pop.plan()) changed = true;
-      this.#tell(pop.message(false), isReliable);
+      this.#send(pop.message(false), isReliable);
     }
     return changed;
   }
 
-  #tell(message: PeerMessage, isReliable: boolean): void {
+  #send(message: PeerMessage, isReliable: boolean): void {
     for (const to of this.pops.filter(({ name }) => name !== message.cache.node)) {
       const fate = isReliable ? "deliver" : this.#draw.wire[this.#sent++ % this.#draw.wire.length]!;
       if (fate === "lose") this.fired.lost++;

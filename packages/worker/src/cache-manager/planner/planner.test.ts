@@ -103,7 +103,7 @@ describe("what to keep", () => {
     expect(chunksOf(plan([[shape("a"), 1]], { functionalPop: 1 }))).toEqual({ a: WHOLE });
   });
 
-  test("rows that are another PoP's by now are not kept, and copies that save less are not either", () => {
+  test("keeps neither rows that belong to another PoP now nor copies that save less", () => {
     const room = { capacityBytes: 3 * CHUNK_BYTES, functionalPop: 1 };
     const object = shape("a");
     const withCached = (chunks: number[]): object =>
@@ -163,7 +163,7 @@ describe("from period to period", () => {
     expect(chunksOf(plan([], room, gone, state))).toEqual({});
   });
 
-  test("an object that nobody asks for in a day leaves", () => {
+  test("an object without a request for a day is evicted", () => {
     const { state } = plan([[shape("a"), 10]], room);
     const after = (ms: number): object => chunksOf(plan([], room, { nowMs: 60_000 + ms }, state));
     expect(after(86_400_000)).toEqual({ a: WHOLE });
@@ -215,7 +215,7 @@ describe("from period to period", () => {
     expect(planned).toEqual([]);
   });
 
-  test("another policy starts anew over what is cached", () => {
+  test("another policy starts afresh over what is cached", () => {
     const { state } = plan([[shape("a"), 10]], room);
     const { planned, error } = plan([], { ...room, policy: "adaptive" }, { nowMs: 120_000 }, state);
     expect(error).toBeUndefined();
@@ -232,7 +232,7 @@ describe("from period to period", () => {
     expect(kept.toSorted()).toEqual(["a", "c"]);
   });
 
-  test("state that nobody can read is no state: everything is learned anew", () => {
+  test("unreadable state counts as none: the planner learns everything again", () => {
     expect(chunksOf(plan([[shape("a"), 1]], room, {}, new TextEncoder().encode("<html>")))).toEqual({ a: WHOLE });
   });
 
@@ -245,7 +245,7 @@ describe("from period to period", () => {
     expect(planned.map(({ object }) => object.key)).toEqual(["a"]);
   });
 
-  test("clocks that go back do no harm: time stands still until they have caught up", () => {
+  test("a clock that goes back does no harm: time pauses until the clock has caught up", () => {
     const policies = ["adaptive", "online", "exact"];
     for (const policy of policies) {
       const first = plan([[shape("a"), 10]], { ...room, policy }, { nowMs: 600_000 });
@@ -257,7 +257,7 @@ describe("from period to period", () => {
   });
 });
 
-test("what is planned and not cached is named, whether anybody asks for it or not", () => {
+test("names what is planned and not cached, with and without requests for it", () => {
   const object = shape("a");
   const { state } = plan([[object, 1]]);
   const planner = new Planner({ policy: "exact", capacityBytes: 1e9, cacheMs: 5, delta: 0, slots: 16 }, state);

@@ -74,6 +74,7 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
       recoveredChunks: isolate.traffic.recoveredChunks,
       decodedShards: isolate.traffic.decodedShards,
       deniedRegions: isolate.denials.regions,
+      readsWithMemory: isolate.memory.reads,
       expiredReads: isolate.memory.expired,
       limitedLookups: isolate.misses.refused,
       openBreakers: sources.filter((name) => isolate.breakers.isOpen(name)),

@@ -102,7 +102,7 @@ describe("a conditional request", () => {
 });
 
 describe("other origins", () => {
-  test("may read an object and see what the read says about itself", async () => {
+  test("may read an object and the headers that describe the read", async () => {
     const response = await get("cat.jpg", { headers: { origin: "https://app.example" } });
     await response.body?.cancel();
     expect(response.headers.get("access-control-allow-origin")).toBe("*");

@@ -3,21 +3,28 @@
  * what it will need. Each readable key gets a plan frame, whose stripe field is the key's place in the request, as soon
  * as its plan is known; then comes the end frame. Without `bodies=1` the route reads nothing from the chunk cache, and
  * it counts no requests. With it, small objects follow their plans, from the cache or from the buckets.
+ *
+ * A batch takes a lease of the memory for reads, and ends when its client stalls. Without room for bodies it has plans
+ * alone; without room for plans it is empty.
  */
 import {
   AgaroseError,
   BUNDLE_CONTENT_TYPE,
   encodeFrame,
+  FRAME_HEADER_BYTES,
   parseKey,
   stripeCount,
+  stripeShape,
   toAgaroseError,
   type Manifest,
 } from "@agarose/core";
 import type { Context } from "hono";
 import type { Invocation } from "../../read/invocation.ts";
+import type { MemoryBudget, MemoryLease } from "../../read/limits/memory-budget.ts";
 import { pacedBody } from "../../read/limits/paced-body.ts";
 import { readDataShards } from "../../read/object-read.ts";
 import { planOf, type ServedPlan } from "../../read/plan.ts";
+import { clientAddress } from "../../request-monitor/telemetry-token.ts";
 import { invocationOf, checkReader, type AppEnv } from "../http.ts";
 import { telemetryToken } from "./telemetry.ts";
 
@@ -35,6 +42,10 @@ const PLAN_BYTES_MAX = 64 * 1024;
 const BATCH_BYTES_MAX = 2 * 1024 * 1024;
 /** A larger object gains less from the saved request than it costs the others of its batch to wait for it. */
 const BODY_BYTES_MAX = 128 * 1024;
+/** Memory of a body while it is read, as a multiple of its bytes: chunks, the decoded object, and its frames. */
+const BODY_MEMORY = 2;
+/** An object that takes more GETs is read faster by the client: a batch has six connections to the buckets. */
+const BODY_GETS_MAX = 4;
 const EMPTY = new Uint8Array(0);
 
 /**
@@ -70,16 +81,28 @@ export function plans(c: Context<AppEnv>): Response {
   const headers = { "content-type": BUNDLE_CONTENT_TYPE, "cache-control": "no-store" };
   if (c.req.raw.method === "HEAD") return new Response(null, { headers });
   const invocation = invocationOf(c);
-  const { signal } = c.req.raw;
-  const body =
-    searchParams.get("bodies") === "1"
-      ? (key: string, manifest: Manifest) => {
-          invocation.count(key);
-          return readDataShards(invocation, manifest, signal);
-        }
-      : undefined;
-  const next = planFrames(keys, (key) => planFor(c, invocation, key), body);
-  return new Response(pacedBody({ next, lease: undefined, signal, clock: invocation.isolate.clock }), { headers });
+  const { headers: asked, signal } = c.req.raw;
+  const { clock, memory } = invocation.isolate;
+  const wantsBodies = searchParams.get("bodies") === "1";
+  const { lease, hasBodies } = leaseOf(memory, keys.length, wantsBodies, clientAddress(asked));
+  const body = hasBodies ? (manifest: Manifest) => readDataShards(invocation, manifest, signal) : undefined;
+  const count = wantsBodies ? (key: string) => invocation.count(key) : undefined;
+  const next = planFrames(lease ? keys : [], { plan: (key) => planFor(c, invocation, key), body, count });
+  return new Response(pacedBody({ next, lease, signal, clock }), { headers });
+}
+
+/** Returns the lease of a batch, and whether it covers bodies. A batch shares nothing with other reads. */
+function leaseOf(
+  memory: MemoryBudget,
+  keys: number,
+  wantsBodies: boolean,
+  client: string | undefined,
+): { readonly lease: MemoryLease | undefined; readonly hasBodies: boolean } {
+  const bodies = BODY_MEMORY * Math.min(BATCH_BYTES_MAX, keys * BODY_BYTES_MAX);
+  const withBodies = wantsBodies ? memory.tryAcquire({ bytes: bodies, client }) : undefined;
+  if (withBodies) return { lease: withBodies, hasBodies: true };
+  const bytes = Math.min(KEYS_AT_ONCE, keys) * PLAN_BYTES_MAX;
+  return { lease: memory.tryAcquire({ bytes, client }), hasBodies: false };
 }
 
 /** What a key adds to the batch. */
@@ -90,16 +113,17 @@ interface KeyFrames {
   readonly rest?: Promise<KeyFrames> | undefined;
 }
 
-/**
- * Returns a function for the frames of a batch, each made when the client is ready for it; then the end frame.
- *
- * @param body reads the data shards of a small object; undefined for plans alone.
- */
-function planFrames(
-  keys: readonly string[],
-  plan: (key: string) => Promise<ServedPlan>,
-  body: ((key: string, manifest: Manifest) => Promise<Uint8Array[]>) | undefined,
-): () => Promise<Uint8Array | undefined> {
+/** What a batch is made with. */
+interface BatchPorts {
+  readonly plan: (key: string) => Promise<ServedPlan>;
+  /** Reads the data shards of a small object; undefined for plans alone. */
+  readonly body: ((manifest: Manifest) => Promise<Uint8Array[]>) | undefined;
+  /** Counts a read of a key; undefined if the client only looks ahead. */
+  readonly count: ((key: string) => void) | undefined;
+}
+
+/** Returns a function for the frames of a batch, each made when the client is ready for it; then the end frame. */
+function planFrames(keys: readonly string[], { plan, body, count }: BatchPorts): () => Promise<Uint8Array | undefined> {
   const waiting = [...keys.entries()];
   const inFlight = new Map<number, Promise<KeyFrames>>();
   let looking = 0;
@@ -110,15 +134,18 @@ function planFrames(
   const framesOf = async (index: number, key: string): Promise<KeyFrames> => {
     try {
       const { plan: planned, manifest } = await plan(key);
-      const isSent = body !== undefined && hasSmallBody(manifest) && manifest.bytes <= bytesLeft;
-      if (isSent) bytesLeft -= manifest.bytes;
-      const chunks = Array.from({ length: isSent ? manifest.k : 0 }, (_, chunk) => chunk);
-      const text = encode(isSent ? { ...planned, cached: chunks, delta: 0 } : planned);
-      const frame = encodeFrame("plan", index, chunks.length, text);
+      const { cached } = planned;
+      const bodyBytes = smallBodyBytes(manifest, cached.length);
+      const isSent = body !== undefined && bodyBytes <= bytesLeft;
+      // A client asks once more for what the plan says is cached, and that request counts.
+      if (isSent || cached.length === 0) count?.(key);
+      if (isSent) bytesLeft -= bodyBytes;
+      const text = new TextEncoder().encode(JSON.stringify(planned));
+      const frame = encodeFrame("plan", index, isSent ? manifest.k : 0, text);
       // A plan without its body is asked for once more, so its size must not keep it from coming with one.
       if (frame.length > bytesLeft || (text.length > PLAN_BYTES_MAX && !isSent)) return { index, frames: [] };
       bytesLeft -= frame.length;
-      return { index, frames: [frame], rest: isSent ? bodyOf(index, key, manifest, body) : undefined };
+      return { index, frames: [frame], rest: isSent ? bodyOf(index, manifest, body) : undefined };
     } catch (error) {
       // A read of the key reports its error, which must not keep the other keys from their plans.
       if (toAgaroseError(error).code === "OBJECT_NOT_FOUND") absent.push(key);
@@ -149,27 +176,28 @@ function planFrames(
   };
 }
 
-/** Whether an object may follow its plan: one stripe in chunks, short enough. */
-function hasSmallBody(manifest: Manifest): boolean {
-  return stripeCount(manifest) === 1 && manifest.inline === undefined && manifest.bytes <= BODY_BYTES_MAX;
+/**
+ * The frames of an object that may follow its plan, in bytes. Infinite for one that is long, not in chunks, or takes
+ * many GETs, given how many of its chunks are cached.
+ */
+function smallBodyBytes(manifest: Manifest, cached: number): number {
+  const { k, bytes, inline } = manifest;
+  const isLong = stripeCount(manifest) !== 1 || bytes > BODY_BYTES_MAX;
+  if (isLong || inline !== undefined || k - cached > BODY_GETS_MAX) return Number.POSITIVE_INFINITY;
+  return k * (FRAME_HEADER_BYTES + stripeShape(manifest, 0).shardBytes);
 }
 
 /** The data shards as frames; misses when they cannot be read, so that the client asks the buckets itself. */
 async function bodyOf(
   index: number,
-  key: string,
   manifest: Manifest,
-  body: (key: string, manifest: Manifest) => Promise<Uint8Array[]>,
+  body: (manifest: Manifest) => Promise<Uint8Array[]>,
 ): Promise<KeyFrames> {
   try {
-    const shards = await body(key, manifest);
+    const shards = await body(manifest);
     return { index, frames: shards.map((shard, chunk) => encodeFrame("chunk", index, chunk, shard)) };
   } catch {
     const chunks = Array.from({ length: manifest.k }, (_, chunk) => chunk);
     return { index, frames: chunks.map((chunk) => encodeFrame("miss", index, chunk, EMPTY)) };
   }
-}
-
-function encode(plan: ServedPlan["plan"]): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(plan));
 }

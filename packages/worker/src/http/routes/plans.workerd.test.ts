@@ -134,9 +134,10 @@ describe("with bodies", () => {
     expect((await limits()).violations).toEqual([]);
     for (const [i, key] of [...keys, "copies"].entries()) {
       const plan = frames.findIndex(({ type, stripe }) => type === "plan" && stripe === i);
-      const { cached, delta, manifest } = await planOf(frames[plan]!.payload, key);
+      const { cached, manifest } = await planOf(frames[plan]!.payload, key);
       expect(frames[plan]!.chunk).toBe(manifest!.k);
-      expect({ cached, delta }).toEqual({ cached: Array.from({ length: manifest!.k }, (_, c) => c), delta: 0 });
+      const { plan: alone } = await readBundle(`${world.url}/v1/read/${key}`, key);
+      expect(cached, "what the PoP has in its cache, and no more").toEqual(alone.cached);
       expect(frames.findIndex(({ type, stripe }) => type === "chunk" && stripe === i)).toBeGreaterThan(plan);
       const expected = key === "copies" ? copies : randomBytes(1_000, i + 1);
       expect(Buffer.from(contentOf(frames, i, expected.length)).equals(expected)).toBe(true);
@@ -146,15 +147,17 @@ describe("with bodies", () => {
     expect(counted).toEqual(expect.arrayContaining(["copies"]));
   });
 
-  test("large objects, and those whose regions fail, come as plans, with a miss for what was announced", async () => {
+  test("large objects, those of many chunks, and those whose regions fail, come as plans, with a miss for what was announced", async () => {
     await world.put("large", randomBytes(200_000));
+    await world.put("many", randomBytes(3_000), { k: 5, m: 1 });
     const lost = await world.put("lost", randomBytes(3_000, 5));
     for (const name of world.buckets.objects.keys()) {
       if (name.includes(chunkName("lost", lost.upload, 0).slice(0, -1))) world.buckets.objects.delete(name);
     }
-    const frames = await framesOf(await askBodies(["large", "lost", PAGE[20]!]));
+    const frames = await framesOf(await askBodies(["large", "lost", PAGE[20]!, "many"]));
     expect(frames.find(({ type, stripe }) => type === "plan" && stripe === 0)!.chunk).toBe(0);
-    expect(frames.filter(({ stripe }) => stripe === 0)).toHaveLength(1);
+    expect(frames.filter(({ stripe, type }) => stripe === 0 && type !== "end")).toHaveLength(1);
+    expect(frames.filter(({ stripe }) => stripe === 3)).toMatchObject([{ type: "plan", chunk: 0 }]);
     const misses = frames.filter(({ type, stripe }) => type === "miss" && stripe === 1);
     expect(misses.map(({ chunk }) => chunk)).toEqual([0, 1, 2, 3]);
     expect(frames.filter(({ type, stripe }) => type === "chunk" && stripe === 2)).toHaveLength(4);

@@ -102,7 +102,7 @@ describe("the bundle of a small range", () => {
       const asked = `range=bytes%3D${start}-${start + 99}`;
       const { plan, frames } = await readBundle(`${world.url}/v1/read/blocks?version=${cached}&${asked}`, "blocks");
       expect(plan.cached).toHaveLength(4);
-      expect(frames.map(({ type, chunk }) => [type, chunk])).toEqual([
+      expect(frames.map((frame) => [frame.type, frame.chunk])).toEqual([
         ["chunk", LEAF_LIST],
         ["chunk", chunk],
         ["end", 0],

@@ -38,7 +38,7 @@ function report(address: string, body: unknown, at = world): Promise<Response> {
 const meanOf = async (region: string): Promise<number> =>
   (await world.status()).regions.find(({ name }) => name === region)!.meanMs;
 
-test("reports of clients move the estimate of a region, as far as they may, and answer to any origin", async () => {
+test("clients' reports move the estimate of a region within bounds, from any origin", async () => {
   // So far that what the machine is busy with otherwise is little beside it.
   world.buckets.faults.set("r3", { delayMs: 300 });
   await world.pops.cron(POP);

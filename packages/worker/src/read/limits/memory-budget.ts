@@ -31,8 +31,8 @@ const CLIENT_SHARE = 0.5;
 
 /** What a lease is for. */
 export interface LeaseRequest {
-  /** Reads of one version share stripes. */
-  readonly version: string;
+  /** Reads of one version share stripes; undefined for what shares nothing. */
+  readonly version?: string | undefined;
   /** Bytes of one unit: a stripe with its overhead. */
   readonly bytes: number;
   /** The client's address; undefined where the platform does not report one: then no limit per client applies. */
@@ -52,7 +52,7 @@ export interface MemoryLease {
 }
 
 interface Held {
-  readonly version: string;
+  readonly version: string | undefined;
   readonly counted: number;
   readonly client: string | undefined;
   progressMs: number;
@@ -94,7 +94,7 @@ export class MemoryBudget {
     const held: Held = { version, client, counted: this.#counted(request), progressMs: this.#clock.now() };
     this.#held.add(held);
     this.#bytes += held.counted;
-    this.#readsOf.set(version, (this.#readsOf.get(version) ?? 0) + 1);
+    if (version !== undefined) this.#readsOf.set(version, (this.#readsOf.get(version) ?? 0) + 1);
     if (client !== undefined) this.#bytesOf.set(client, (this.#bytesOf.get(client) ?? 0) + held.counted);
     return {
       units: () => (this.#idleMs(held) >= SLOW_MS ? 1 : Math.max(1, Math.floor(this.#bytesMax / this.#bytes))),
@@ -135,7 +135,7 @@ export class MemoryBudget {
   }
 
   #counted({ version, bytes }: LeaseRequest): number {
-    return (this.#readsOf.get(version) ?? 0) > 0 ? SAME_OBJECT * bytes : bytes;
+    return version !== undefined && this.#readsOf.has(version) ? SAME_OBJECT * bytes : bytes;
   }
 
   #idleMs({ progressMs }: Held): number {
@@ -153,7 +153,7 @@ export class MemoryBudget {
   #end(held: Held): void {
     if (!this.#held.delete(held)) return;
     this.#bytes -= held.counted;
-    subtract(this.#readsOf, held.version, 1);
+    if (held.version !== undefined) subtract(this.#readsOf, held.version, 1);
     if (held.client !== undefined) subtract(this.#bytesOf, held.client, held.counted);
   }
 }

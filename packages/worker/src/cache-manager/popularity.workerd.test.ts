@@ -1,0 +1,86 @@
+/** What steers the cache over a whole period: many readers, and neither one client nor keys without an object. */
+import { afterEach, expect, test } from "vitest";
+import { openRequest } from "../../test/tcp-client.ts";
+import { clientHeaders, POP, randomBytes, readBundle, startWorld, type TestWorld } from "../../test/world.ts";
+
+const BYTES = 100_000;
+/** Room for the data chunks of one object, or of several. */
+const roomFor = (objects: number): string => String(objects * 101_000);
+
+let world: TestWorld;
+afterEach(() => world.close());
+
+const start = async (objects: number, keys: readonly string[]): Promise<void> => {
+  world = await startWorld({
+    POLICY: "exact",
+    CACHE_BYTES: roomFor(objects),
+    MANIFEST_TTL_SECONDS: "600",
+    TELEMETRY_KEY: "telemetry-key-of-tests",
+    FUNCTIONAL: "false",
+  });
+  for (const [i, key] of keys.entries()) await world.put(key, randomBytes(BYTES, i + 1));
+};
+
+const get = async (path: string, address: string, method = "GET"): Promise<number> => {
+  const response = await fetch(`${world.url}${path}`, { method, headers: clientHeaders(address) });
+  await response.arrayBuffer();
+  return response.status;
+};
+
+const cached = async (): Promise<string[]> => {
+  const { objects } = (await world.status()).cache;
+  return objects.filter(({ chunks }) => chunks.length > 0).map(({ key }) => key);
+};
+
+test("one client that requests much and finishes little displaces nothing that many clients read", async () => {
+  await start(1, ["front-page", "junk"]);
+  for (let i = 0; i < 60; i++) expect(await get("/o/front-page", `203.0.113.${i}`)).toBe(200);
+  const path = "/v1/read/junk";
+  for (let i = 0; i < 100; i++) expect(await get(path, "198.51.100.1")).toBe(200);
+  for (let i = 0; i < 100; i++) {
+    (await openRequest(world.url, { path: "/o/junk", headers: clientHeaders("198.51.100.1") })).resetAndDestroy();
+  }
+  for (let i = 0; i < 2; i++) {
+    await world.pops.cron(POP);
+    expect(await cached()).toEqual(["front-page"]);
+  }
+});
+
+test("plans alone, and HEAD, make nothing popular", async () => {
+  await start(1, ["read-once", "junk"]);
+  await get("/o/read-once", "203.0.113.1");
+  for (let i = 0; i < 60; i++) {
+    expect(await get("/v1/plans?key=junk", `198.51.100.${i}`)).toBe(200);
+    expect(await get("/o/junk", `198.51.100.${i}`, "HEAD")).toBe(200);
+    expect(await get("/v1/read/junk", `198.51.100.${i}`, "HEAD")).toBe(200);
+  }
+  await world.pops.cron(POP);
+  expect(await cached()).toEqual(["read-once"]);
+});
+
+test("keys without an object, reported and asked for by many clients, cost neither the pages nor the buckets", async () => {
+  const pages = ["page0", "page1", "page2", "page3"];
+  await start(pages.length, pages);
+  for (const page of pages) for (let i = 0; i < 15; i++) await get(`/o/${page}`, `203.0.113.${i}`);
+  const ghosts = Array.from({ length: 15 }, (_, i) => `ghost-${i}`);
+  for (let client = 0; client < 21; client++) {
+    const address = `198.51.100.${client}`;
+    const { plan } = await readBundle(`${world.url}/v1/read/page0`, "page0", clientHeaders(address));
+    const own = ghosts.map((ghost) => `${ghost}/${client}`);
+    const reads = Object.fromEntries(own.map((key) => [key, 20]));
+    const response = await fetch(`${world.url}/v1/telemetry`, {
+      method: "POST",
+      headers: { ...clientHeaders(address), "content-type": "text/plain" },
+      body: JSON.stringify({ token: plan.telemetry, regions: [], reads }),
+    });
+    expect(response.status).toBe(204);
+    expect(await get(`/o/${own[0]}`, address)).toBe(404);
+  }
+  world.buckets.requests.length = 0;
+  await world.pops.cron(POP);
+  const lookups = world.buckets.requests.filter(({ name }) => name.startsWith("manifests/ghost"));
+  expect(lookups).toEqual([]);
+  expect((await cached()).toSorted()).toEqual(pages);
+  await world.pops.cron(POP);
+  expect((await cached()).toSorted()).toEqual(pages);
+});

@@ -1,0 +1,25 @@
+/**
+ * Plays an hour of abuse, prints what came of it, and fails when the PoP did not bear it.
+ *
+ *     node packages/worker/test/abuse/soak.ts [hours]
+ */
+import { ISOLATE_BYTES_MAX, playAbuse } from "./abuse.ts";
+
+const hours = Number(process.argv[2] ?? 1);
+const report = await playAbuse(hours, (line) => process.stderr.write(`${line}\n`));
+for (const { kind, events, outcomes } of report.kinds) {
+  const ends = [...outcomes].map(([outcome, count]) => `${outcome}: ${count}`).join(", ");
+  console.log(`${events} x ${kind.name} (${kind.clients} clients, ${kind.perSecond.toFixed(2)}/s each): ${ends}`);
+}
+const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(0)} MB`;
+const grownBytes = report.peakBytes - report.idleBytes;
+console.log(`${report.seconds.toFixed(0)} s, ${report.periods} periods, good reads: ${report.goodReads}`);
+console.log(`problems of the good reader: ${report.problems.length}`, report.problems.slice(0, 5));
+console.log(
+  `workerd: idle ${megabytes(report.idleBytes)}, at most ${megabytes(grownBytes)} above it, ` +
+    `after the abuse ${megabytes(report.afterBytes - report.idleBytes)} above it`,
+);
+console.log(`the PoP's isolate had at most ${megabytes(report.isolateBytes)} in use`);
+console.log(report.isolate);
+process.exitCode =
+  Math.max(grownBytes, report.isolateBytes) < ISOLATE_BYTES_MAX && report.problems.length === 0 ? 0 : 1;
