@@ -97,7 +97,7 @@ describe("life cycle", () => {
     expect(scope.calls).toEqual(["claim"]);
   });
 
-  test("waits its turn as an update, until a page tells it not to", async () => {
+  test("waits its turn as an update, until a page asks it to skip waiting", async () => {
     scope.registration.active = {};
     install();
     await scope.fire("install");
@@ -202,8 +202,10 @@ describe("life cycle", () => {
     const [first, ...others] = world.requests();
     expect(first).toMatchObject({ to: "p0", authorization: "Bearer secret" });
     expect(first!.url).toMatch(/expires=7&signature=abc$/);
-    const told = others.filter(({ url, authorization }) => url.includes("signature") || authorization !== undefined);
-    expect(told.filter(({ to }) => to.startsWith("r"))).toEqual([]);
+    const withToken = others.filter(
+      ({ url, authorization }) => url.includes("signature") || authorization !== undefined,
+    );
+    expect(withToken.filter(({ to }) => to.startsWith("r"))).toEqual([]);
     expect(others.some(({ to }) => to.startsWith("r"))).toBe(true);
   });
 
@@ -217,17 +219,17 @@ describe("life cycle", () => {
     expect(scope.calls).toEqual(["claim"]);
   });
 
-  test("asks for the plans anew of objects that have changed, and for those that will be needed", async () => {
+  test("asks again for the plans of changed objects, and for those that will be needed", async () => {
     install();
     await (await scope.request("/ec/cat.jpg"))!.arrayBuffer();
-    const told = async (data: object): Promise<string[]> => {
+    const requestsAfter = async (data: object): Promise<string[]> => {
       world.log.length = 0;
       await scope.fire("message", { data });
       return world.requests().map(({ url }) => new URL(url).pathname + new URL(url).search);
     };
-    expect(await told({ agarose: "preload", keys: ["cat.jpg"] }), "it is known").toEqual([]);
-    expect(await told({ agarose: "update", keys: ["cat.jpg"] })).toEqual(["/v1/plans?key=cat.jpg"]);
-    expect(await told({ agarose: "preload", keys: ["cat.jpg", "dog.jpg"] })).toEqual([
+    expect(await requestsAfter({ agarose: "preload", keys: ["cat.jpg"] }), "it is known").toEqual([]);
+    expect(await requestsAfter({ agarose: "update", keys: ["cat.jpg"] })).toEqual(["/v1/plans?key=cat.jpg"]);
+    expect(await requestsAfter({ agarose: "preload", keys: ["cat.jpg", "dog.jpg"] })).toEqual([
       "/v1/plans?key=dog.jpg",
       "/v1/read/dog.jpg?from=0&to=0",
     ]);
@@ -243,11 +245,13 @@ describe("life cycle", () => {
     await vi.waitFor(() => expect(opened.mock.calls.flat()).toContain(OFFLINE_CACHE_NAME));
   });
 
-  test("forgets its plans when told so", async () => {
+  test("forgets its plans on request", async () => {
     install();
     await (await scope.request("/ec/cat.jpg"))!.arrayBuffer();
     await scope.fire("message", { data: { agarose: "purge", prefix: "" } });
     world.log.length = 0;
+    // Two reads within 20 ms would be a batch, which names no version whatever is known.
+    await new Promise((resolve) => setTimeout(resolve, 25));
     await (await scope.request("/ec/cat.jpg"))!.arrayBuffer();
     // Round trips are measured for real: any PoP may be the nearest.
     const asked = world.requests().filter(({ url }) => url.includes("/v1/read/"));

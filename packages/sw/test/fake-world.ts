@@ -49,8 +49,11 @@ export interface FakePop {
   readonly name: string;
   readonly url: string;
   delayMs: number;
-  /** `cuts`: the bundle ends inside its first chunk; `garbles`: one bit of what follows the plan is wrong. */
-  fault: "none" | "forbids" | "refuses" | "silent" | "html" | "error" | "cuts" | "garbles";
+  /**
+   * `cuts`: the bundle ends inside its first chunk; `garbles`: one bit of what follows the plan is wrong; `stalls`:
+   * nothing follows the first plan of a batch.
+   */
+  fault: "none" | "forbids" | "refuses" | "silent" | "html" | "error" | "cuts" | "garbles" | "stalls";
   /** Where `garbles` strikes, modulo what there is. */
   garbledBit: number;
   /** What its plan promises, and what it then has. */
@@ -104,6 +107,8 @@ export class FakeWorld {
     namesPeers: false,
     chunkFault: "none",
   }));
+  /** Batches arrive in parts of so many bytes. */
+  batchPartBytes = Number.POSITIVE_INFINITY;
   readonly log: LoggedRequest[] = [];
   readonly events: ReadEvent[] = [];
   readonly reports: { url: string; report: TelemetryReport }[] = [];
@@ -261,7 +266,7 @@ export class FakeWorld {
     }
     if (pop.fault === "html") return new Response("<html>", { headers: { "content-type": "text/html" } });
     if (pathname.startsWith(PEER_CHUNK_PREFIX)) return this.#chunkOf(pop, pathname, searchParams);
-    if (pathname === "/v1/plans") return this.#plans(pop, searchParams.getAll("key"));
+    if (pathname === "/v1/plans") return this.#plans(pop, searchParams, signal);
     const key = decodeKey(pathname.slice("/v1/read/".length));
     const object = this.#objects.get(key);
     if (!object) {
@@ -270,11 +275,18 @@ export class FakeWorld {
     }
     const frames = this.#bundle(pop, object, searchParams);
     this.openBundles++;
-    const close = (): void => void this.openBundles--;
+    let isOpen = true;
+    const close = (): void => {
+      if (isOpen) this.openBundles--;
+      isOpen = false;
+    };
     const body = new ReadableStream<Uint8Array>(
       {
         start(controller) {
-          signal?.addEventListener("abort", () => controller.error(signal.reason));
+          signal?.addEventListener("abort", () => {
+            close();
+            controller.error(signal.reason);
+          });
         },
         pull(controller) {
           const frame = frames.shift();
@@ -306,19 +318,56 @@ export class FakeWorld {
     return others.map(({ name, cached, delayMs }) => ({ name, chunks: cached, meanMs: delayMs, sdMs: 1 }));
   }
 
-  #plans(pop: FakePop, keys: readonly string[]): FetchedResponse {
-    const frames = keys.flatMap((key, index) => {
+  /** Of a batch with bodies, the shards of all objects alternate, the last objects first. */
+  #plans(pop: FakePop, query: URLSearchParams, signal: AbortSignal | undefined): FetchedResponse {
+    const found = query.getAll("key").flatMap((key, index) => {
       const object = this.#objects.get(key);
-      if (!object) return [];
+      return object ? [{ index, object }] : [];
+    });
+    const isSent = ({ manifest }: StoredObject): boolean => query.get("bodies") === "1" && stripeCount(manifest) === 1;
+    const plans = found.map(({ index, object }) => {
       const plan = JSON.stringify(this.#planOf(pop, object, undefined));
-      return [encodeFrame("plan", index, 0, new TextEncoder().encode(plan))];
+      return encodeFrame("plan", index, isSent(object) ? object.manifest.k : 0, new TextEncoder().encode(plan));
     });
-    const body = new ReadableStream<Uint8Array>({
-      start(controller) {
-        for (const frame of [...frames, encodeFrame("end", 0, 0, new Uint8Array(0))]) controller.enqueue(frame);
-        controller.close();
+    const bodies = found.filter(({ object }) => isSent(object)).toReversed();
+    const chunks = [0, 1, 2, 3].flatMap((chunk) =>
+      bodies.map(({ index, object }) =>
+        pop.missing.includes(chunk)
+          ? encodeFrame("miss", index, chunk, new Uint8Array(0))
+          : encodeFrame("chunk", index, chunk, object.shards[0]![chunk]!),
+      ),
+    );
+    const rest = Buffer.concat([...plans.slice(1), ...chunks, encodeFrame("end", 0, 0, new Uint8Array(0))]);
+    if (pop.fault === "garbles") rest[(pop.garbledBit >> 3) % rest.length]! ^= 1 << (pop.garbledBit & 7);
+    const length = { stalls: 0, cuts: rest.length - Math.floor(chunks.length / 2) * 1024 }[pop.fault as string];
+    const sent = Buffer.concat([plans[0] ?? new Uint8Array(0), rest.subarray(0, length)]);
+    let at = 0;
+    this.openBundles++;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          signal?.addEventListener("abort", () => {
+            if (at < Number.POSITIVE_INFINITY) this.openBundles--;
+            at = Number.POSITIVE_INFINITY;
+            controller.error(signal.reason);
+          });
+        },
+        pull: (controller) => {
+          const part = sent.subarray(at, at + this.batchPartBytes);
+          at += part.length;
+          if (part.length > 0) return controller.enqueue(part);
+          if (pop.fault === "stalls") return new Promise(() => {});
+          at = Number.POSITIVE_INFINITY;
+          this.openBundles--;
+          controller.close();
+        },
+        cancel: () => {
+          at = Number.POSITIVE_INFINITY;
+          this.openBundles--;
+        },
       },
-    });
+      { highWaterMark: 0 },
+    );
     return new Response(body, { headers: { "content-type": BUNDLE_CONTENT_TYPE } });
   }
 

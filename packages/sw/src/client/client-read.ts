@@ -22,6 +22,7 @@ import type { PlanEvent } from "../events/read-events.ts";
 import type { Endpoint } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import { forwardCredentials } from "./credentials.ts";
+import { isSmall, type Batches } from "./plans/batches.ts";
 import { isAnswer, type Bundle, type FullPlan } from "./plans/bundle-request.ts";
 import { findPlan, withSignatures, type FoundPlan, type PlanPorts } from "./plans/find-plan.ts";
 import { discard, PopCall } from "./plans/pop-call.ts";
@@ -37,6 +38,7 @@ import { guessSpan, serves, spanOf } from "./stripe-span.ts";
 export interface ReadPorts extends ClientPorts, PlanPorts, TracePorts {
   /** Peers and credentials are for these PoPs only. */
   readonly configuredPops: readonly Endpoint[];
+  readonly batches: Batches;
   /** What small reads have verified. */
   readonly memory: BlockMemory;
   /** The queue of a region's requests. */
@@ -54,6 +56,8 @@ export class ClientRead {
   readonly #signal: AbortSignal;
   readonly #slot: Slot;
   readonly #fetch: FetchPort;
+  /** Set if this is one of many reads of whole objects. */
+  readonly #batches: Batches | undefined;
   readonly #onEnd: () => void;
   /** The response that was returned: the read ends when its body ends. */
   #returned: ReadResponse | undefined;
@@ -67,7 +71,12 @@ export class ClientRead {
     this.#signal = request.signal ?? new AbortController().signal;
     this.#onEnd = onEnd;
     this.#slot = slot;
-    this.#fetch = (url, init) => ports.fetch(...forward(url, { ...init, priority: slot.priority }));
+    this.#fetch = (url, init) => {
+      const prioritized = { ...init, priority: slot.priority };
+      return ports.fetch(...(forward?.(url, prioritized) ?? [url, prioritized]));
+    };
+    const isWhole = request.method === "GET" && !request.headers.get("range");
+    this.#batches = isWhole && !forward && ports.batches.joins() ? ports.batches : undefined;
     this.#trace = new ReadTrace(request, ports);
   }
 
@@ -75,7 +84,8 @@ export class ClientRead {
   async answer(): Promise<ReadResponse> {
     try {
       const known = this.#ports.plans.get(this.#request.key);
-      const response = (known && (await this.#fromKnown(known))) ?? (await this.#fromFresh(known));
+      const isKnown = known && !(this.#batches && isSmall(known.manifest));
+      const response = (isKnown && (await this.#fromKnown(known))) || (await this.#fromFresh(known));
       this.#signal.throwIfAborted();
       this.#returned = response;
       if (response.body === null) this.#end(response.status, 0);
@@ -128,7 +138,8 @@ export class ClientRead {
     const span = kept && store?.holds(kept.manifest, guessed) ? { from: 0, to: 0 } : guessed;
     const latest = kept ?? this.#ports.plans.latest(key);
     const range = this.#rangeHeader();
-    const request = { key, known: latest, span, range, signal: this.#signal, fetch: this.#fetch };
+    const batches = span === guessed ? this.#batches : undefined;
+    const request = { key, known: latest, span, range, batches, signal: this.#signal, fetch: this.#fetch };
     const found = await findPlan(request, this.#ports).catch(async (error: AgaroseError): Promise<FoundPlan> => {
       // The object is gone, or private now.
       if (isAnswer(error)) await store?.purge((purged) => purged === key);
@@ -173,11 +184,12 @@ export class ClientRead {
   #edgeBehind(bundle: Bundle | undefined, plan: FullPlan, head: Ranged): Edge | undefined {
     if (!bundle) return undefined;
     if (bundle.range ? bundle.range === this.#rangeHeader() : serves(bundle.span, spanOf(plan.manifest, head.range))) {
-      this.#trace.bundleArrived();
-      return { pop: bundle.pop, bundle: Promise.resolve(bundle), hasArrived: true, release: () => {} };
+      this.#trace.bundleArrived(bundle);
+      return { ...bundle, bundle: Promise.resolve(bundle), hasArrived: true, release: () => {} };
     }
     discard(bundle);
-    return this.#callPop(plan, head, discard);
+    // The PoP has counted a read of which it has nothing.
+    return bundle.lasting?.cached.length === 0 ? undefined : this.#callPop(plan, head, discard);
   }
 
   /** Asks the nearest PoP for the chunks of a known plan. `onChanged` gets the bundle of a newer version. */
@@ -198,8 +210,8 @@ export class ClientRead {
     const range = this.#rangeHeader() ?? (pieces && `bytes=${start}-${end - 1}`);
     const request = { key, pop, span, range, known, signal: this.#signal, fetch: this.#fetch };
     return new PopCall(request, this.#ports, (received) => {
-      this.#trace.bundleArrived();
-      const bundle = { ...received, plan: plans.learn(key, received.plan) };
+      this.#trace.bundleArrived(received);
+      const bundle = plans.learnBundle(key, received);
       const { version } = bundle.plan;
       if (version === known.version) return bundle;
       onChanged(bundle);

@@ -10,15 +10,16 @@ type Forward = (url: string, init: FetchInit) => [url: string, init: FetchInit];
 
 /**
  * Returns a function that adds the credentials of `request` to requests for one of `pops`, and leaves others as they
- * are.
+ * are; undefined if the request has none.
  */
-export function forwardCredentials({ headers, query }: ReadRequest, pops: readonly Endpoint[]): Forward {
+export function forwardCredentials({ headers, query }: ReadRequest, pops: readonly Endpoint[]): Forward | undefined {
   const authorization = headers.get("authorization");
   const signed = new URLSearchParams();
   for (const name of ["expires", "signature"]) {
     const value = query?.get(name);
     if (value) signed.set(name, value);
   }
+  if (!authorization && signed.size === 0) return undefined;
   return (url, init) => {
     if (!pops.some((pop) => url.startsWith(`${pop.url}/v1/`))) return [url, init];
     const asked = signed.size > 0 ? `${url}${url.includes("?") ? "&" : "?"}${signed}` : url;

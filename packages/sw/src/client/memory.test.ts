@@ -14,7 +14,7 @@ function planOf(characters: number): FullPlan {
 }
 
 describe("PlanCache", () => {
-  test("forgets a plan a minute after it was heard, however often it is read", async () => {
+  test("forgets a plan a minute after it arrived, however often it is read", async () => {
     const clock = new VirtualClock();
     const cache = new PlanCache(clock);
     cache.set("a", planOf(1));
@@ -32,7 +32,7 @@ describe("PlanCache", () => {
     expect(["a", "b", "c", "d"].filter((key) => cache.get(key))).toEqual(["a", "c", "d"]);
   });
 
-  test("does not keep a plan that is larger than all of it, nor the older one of that key", () => {
+  test("keeps neither a plan that is larger than the cache nor the older plan of that key", () => {
     const cache = new PlanCache(new VirtualClock(), 10_000);
     cache.set("a", planOf(1));
     cache.set("b", planOf(1));
@@ -121,7 +121,7 @@ describe("LatencyTracker", () => {
     expect(book.estimate("r").meanMs).toBe(850);
   });
 
-  test("does not forget for a seed what it measures all the time", async () => {
+  test("keeps what it measures itself when it is seeded", async () => {
     const clock = new VirtualClock();
     const book = new LatencyTracker(clock);
     for (let i = 0; i < 20; i++) {

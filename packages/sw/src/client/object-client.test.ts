@@ -80,6 +80,23 @@ describe("a client that has seen a version", () => {
   });
 });
 
+describe("a client that has seen a version, and asks for many plans at once,", () => {
+  const NEWER = sampleBytes(9_000);
+
+  test("keeps the newer one that it has, though the PoP still names the older", async () => {
+    const { world, client } = await startWorld();
+    for (const pop of world.pops) pop.fault = "refuses";
+    world.put(KEY, NEWER, { toldToPops: false });
+    expect((await read(world, client)).bytes).toEqual(NEWER);
+    for (const pop of world.pops) pop.fault = "none";
+    await world.clock.pass(60_000);
+    world.log.length = 0;
+    await world.clock.settle(client.preload([KEY]));
+    expect(world.requests("p0").some(({ url }) => url.includes("/v1/plans?"))).toBe(true);
+    expect((await read(world, client)).bytes).toEqual(NEWER);
+  });
+});
+
 describe("a client that has moved", () => {
   test("asks the PoP that is nearest now after one probe, however long it was near another", async () => {
     const { world, client } = await startWorld();
@@ -183,7 +200,7 @@ describe("a read with a known plan", () => {
     ]);
   });
 
-  test("goes on with the version it has begun to hand out, and reads the new one next time", async () => {
+  test("finishes the version it has begun, and reads the new one next time", async () => {
     const { world, client } = await startWorld();
     await read(world, client);
     const changed = sampleBytes(9_000, 2);
@@ -194,7 +211,7 @@ describe("a read with a known plan", () => {
     expect((await read(world, client)).bytes).toEqual(changed);
   });
 
-  test("asks anew when too few of its chunks exist any more", async () => {
+  test("asks again when too few of its chunks still exist", async () => {
     const { world, client } = await startWorld();
     await read(world, client);
     for (const { store } of world.regions) store.clear();
@@ -204,7 +221,7 @@ describe("a read with a known plan", () => {
     expect((await read(world, client)).bytes).toEqual(changed);
   });
 
-  test("lets go of the bundle that tells of a change when nothing waits for it any more", async () => {
+  test("cancels the bundle that reports a change when nothing waits for it any more", async () => {
     const { world, client } = await startWorld();
     world.pops[0]!.cached = [4];
     await read(world, client);
@@ -282,7 +299,7 @@ describe("when PoPs fail", () => {
     expect(world.requests("p1").at(-1)!.atMs).toBe(second);
   });
 
-  test("one that is silent before anything was measured is replaced as soon, and a far one gets more time", async () => {
+  test("replaces one that is silent before any measurement as soon, and gives a far one more time", async () => {
     const { world } = await startWorld();
     world.pops[0]!.fault = "silent";
     const start = world.clock.now();
@@ -357,7 +374,7 @@ describe("when PoPs fail", () => {
     expect((await failure(world, client.answer(request()))).code).toBe("OBJECT_NOT_FOUND");
   });
 
-  test("a key that breaks the rules is asked of nobody", async () => {
+  test("a key that breaks the rules causes no request", async () => {
     const { world, client } = await startWorld();
     expect((await failure(world, client.answer(request({}, "GET", "a/../b")))).code).toBe("KEY_INVALID");
     expect(world.requests()).toEqual([]);
@@ -418,7 +435,7 @@ describe("ranges and conditions", () => {
     expect(queries(world)).toEqual(["?from=0&to=0", "?version=&from=2&to=2&range=bytes%3D8192-8200"]);
   });
 
-  test("asks the PoP and one bucket for a small range, and nobody for the same again", async () => {
+  test("asks the PoP and one bucket for a small range, and sends no request for the same range again", async () => {
     const { world, client } = await startWorld();
     for (const expected of [2, 0, 0]) {
       world.log.length = 0;
@@ -528,7 +545,7 @@ describe("when regions fail", () => {
   });
 });
 
-describe("what a read tells", () => {
+describe("what a read reports", () => {
   test("its start, its plan, every request twice, and its end, which come to its totals", async () => {
     const { world, client } = await startWorld();
     world.pops[0]!.cached = [4];
@@ -656,7 +673,7 @@ test("any two lossy regions and any fault of the PoPs leave every read whole", a
 });
 
 describe("the nearest PoP", () => {
-  test("is the one with the shortest round trip, wherever it stands in the configuration", async () => {
+  test("is the one with the shortest round trip, whatever its position in the configuration", async () => {
     const world = new FakeWorld();
     world.put(KEY, BYTES);
     world.pops[0]!.delayMs = 200;

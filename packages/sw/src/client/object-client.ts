@@ -8,6 +8,7 @@ import type { ClientPorts } from "./client-ports.ts";
 import { ClientRead } from "./client-read.ts";
 import { HedgeBudget } from "./hedge-budget.ts";
 import { LatencyTracker } from "./latency-tracker.ts";
+import { Batches } from "./plans/batches.ts";
 import { PlanStore } from "./plans/plan-store.ts";
 import { PopSelector } from "./plans/pop-selector.ts";
 import type { ManifestChecks } from "./plans/bundle-request.ts";
@@ -30,6 +31,7 @@ export class ObjectClient {
   readonly #checks: ManifestChecks;
   readonly #telemetry: Telemetry;
   readonly #memory: BlockMemory;
+  readonly #batches: Batches;
   readonly #queues = new Map<string, FairQueue>();
 
   constructor(config: ClientConfig, ports: ClientPorts) {
@@ -38,6 +40,7 @@ export class ObjectClient {
     this.#ports = ports;
     this.#memory = new BlockMemory(BLOCKS_BYTES_MAX, clock);
     this.#checks = { trust: clientTrust(config), sha256: ports.sha256 };
+    this.#batches = new Batches({ clock, fetch, ...this.#checks });
     this.latencies = new LatencyTracker(clock);
     this.pops = new PopSelector({ pops: config.pops, clock, fetch, latencies: this.latencies });
     this.plans = new PlanStore({ config, clock, store });
@@ -72,6 +75,7 @@ export class ObjectClient {
         configuredPops: config.pops,
         hedging,
         latencies,
+        batches: this.#batches,
         memory: this.#memory,
         plans,
         pops,

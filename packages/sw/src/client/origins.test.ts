@@ -50,6 +50,7 @@ function configWith(regions: readonly string[]): ClientConfigInput {
   return {
     pops: [{ name: "p", url: `${own.url}/pop` }],
     regions: regions.map((name) => ({ name, url: `${own.url}/${name}` })),
+    unsigned: true,
   };
 }
 
@@ -84,7 +85,7 @@ describe("a plan that names", () => {
     expect(own.asked.some(ofRegion(strange))).toBe(false);
   });
 
-  test("too few configured regions fails with a code, and asks nobody else", async () => {
+  test("too few configured regions fails with a code, and sends no request elsewhere", async () => {
     const configured = manifest.placement.slice(0, 3);
     own.plan = planWith((name) => (configured.includes(name) ? own : foreign));
     await expect(read(clientOf(configWith(configured)))).rejects.toMatchObject({ code: "NOT_ENOUGH_CHUNKS" });
@@ -138,7 +139,7 @@ describe("a manifest in the buckets that names regions which are not configured"
     expect(foreign.asked).toEqual([]);
   });
 
-  test("fails when a bucket is down that it needs then, and asks nobody else", async () => {
+  test("fails when a bucket that it needs is down, and sends no request elsewhere", async () => {
     const configured = manifest.placement.slice(0, 4);
     const refuses = ofRegion(configured[3]!);
     let refused = 0;

@@ -17,7 +17,7 @@ import type { PlanEvent, ReadEndEvent } from "../events/read-events.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import type { HedgeBudget } from "./hedge-budget.ts";
 import { sourceId, type LatencyTracker } from "./latency-tracker.ts";
-import type { FullPlan } from "./plans/bundle-request.ts";
+import type { Bundle, FullPlan } from "./plans/bundle-request.ts";
 import type { ReadRequest } from "./read-request.ts";
 import type { Telemetry } from "./telemetry.ts";
 
@@ -39,6 +39,8 @@ export class ReadTrace {
   #bundleMs = 0;
   /** 0 for a small range, whose blocks come one by one. */
   #edgeBytes = 0;
+  /** What a batch brings, the PoP may have fetched first: that says nothing of its cache. */
+  #isBatch = false;
   #firstByteMs: number | undefined;
 
   constructor({ key, method, headers }: ReadRequest, ports: TracePorts) {
@@ -68,8 +70,9 @@ export class ReadTrace {
   }
 
   /** Records that the bundle's plan is here. */
-  bundleArrived(): void {
+  bundleArrived(bundle: Bundle): void {
     this.#bundleMs = this.#ports.clock.now();
+    this.#isBatch = bundle.lasting !== undefined;
   }
 
   /** Records that the first stripe is ready. */
@@ -130,6 +133,7 @@ export class ReadTrace {
 
   #measure({ source, kind, bytes, outcome, startMs, waitMs, error }: RequestRecord, endMs: number): void {
     const { latencies, telemetry } = this.#ports;
+    if (kind === "edge" && this.#isBatch) return;
     const id = sourceId(kind, source);
     const size = (kind === "edge" && this.#edgeBytes) || bytes;
     // A request that still waits for its turn says nothing about its region.

@@ -6,6 +6,7 @@ import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "@agarose/core";
 import { checkPrefix, parseConfig, type ClientConfig, type ConfigFile, type ConfigSource } from "./config.ts";
 import { CACHE_NAME } from "./cache-names.ts";
 
+/** What loading a configuration uses of the browser. */
 export interface ConfigPorts {
   readonly fetch: typeof globalThis.fetch;
   /** Absent where the browser has none. */

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { checkPrefix, configFromUrl, parseConfig } from "./config.ts";
 
 const BASE = "https://app.test/agarose-sw.js";
+const LOCAL_BASE = "http://localhost:5173/";
 const POP = { name: "fra", url: "https://fra.example/" };
 const KEY = `ed25519:${"A".repeat(43)}=`;
 
@@ -75,21 +76,27 @@ describe("whose manifests a client uses", () => {
   test.each(["http://127.0.0.1:8080", "http://localhost/bucket", "http://127.0.0.2:9"])(
     "a world on this machine, at %s, needs neither",
     (url) => {
-      expect(parseConfig({ pops: [{ name: "a", url }] }, BASE)).toMatchObject({ pops: [{ url }] });
+      expect(parseConfig({ pops: [{ name: "a", url }] }, LOCAL_BASE)).toMatchObject({ pops: [{ url }] });
     },
   );
+
+  test("an app that others open needs one of them, though its PoPs are at addresses of this machine", () => {
+    const pops = [{ name: "a", url: "http://127.0.0.1:8080" }];
+    expect(rejected(() => parseConfig({ pops }, BASE))).toMatchObject({ details: { field: "publicKeys" } });
+  });
 
   test.each([
     "http://127.0.0.1.evil.example",
     "https://localhost.example",
     "http://0x7f.evil.example",
     "https://my-localhost",
+    "http://127.evil.example",
   ])("one address elsewhere, such as %s, ends that", (url) => {
     const pops = [
       { name: "a", url: "http://127.0.0.1:8080" },
       { name: "b", url },
     ];
-    expect(rejected(() => parseConfig({ pops }, BASE))).toMatchObject({ details: { field: "publicKeys" } });
+    expect(rejected(() => parseConfig({ pops }, LOCAL_BASE))).toMatchObject({ details: { field: "publicKeys" } });
   });
 });
 

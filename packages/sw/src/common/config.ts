@@ -61,6 +61,7 @@ export interface OwnConfig extends ConfigFile {
 /** Where a configuration comes from. */
 export type ConfigSource = ConfigFile | { readonly prefix: string; readonly config: ClientConfig };
 
+/** The path below which requests are for objects, unless the configuration names another. */
 export const PREFIX_DEFAULT = "/ec/";
 
 /**
@@ -71,7 +72,7 @@ export function parseConfig(input: unknown, base: string): ClientConfig {
   // A non-object leaves every field undefined.
   const { prefix, pops, regions, ...others } = Object(input) as ClientConfigInput;
   const config: ClientConfig = {
-    // The store checks `offline`, and `clientTrust` the public keys.
+    // The store checks `offline`, and `trustOf` the public keys.
     ...others,
     prefix: parsePrefix(prefix),
     pops: parseEndpoints("pops", pops ?? [], base),
@@ -84,7 +85,8 @@ export function parseConfig(input: unknown, base: string): ClientConfig {
       HAS_MESSAGES && `names 0 PoPs and 0 regions: write {"pops": [{"name", "url"}], "regions": […]}`,
     );
   }
-  clientTrust(config);
+  // An app that others open has publishers, whatever listens on their own machines.
+  trustOf(config, [...config.pops, ...config.regions, { url: base }]);
   if (delta === undefined || isCount(delta, 255)) return config;
   throw invalid("delta", HAS_MESSAGES && `is ${JSON.stringify(delta)}: a whole number from 0 to 255 is expected`);
 }

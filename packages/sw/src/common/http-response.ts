@@ -7,6 +7,7 @@ import type { ReadResponse } from "../client/read-request.ts";
 /** Content codings that browsers undo for a response from the network, but not for one of a service worker. */
 const DECODABLE = /^(?:x-)?(gzip|deflate)$/;
 
+/** Returns an answer as a `Response`. A whole object that is stored compressed is decompressed, as a browser would. */
 export function toResponse({ status, headers, body }: ReadResponse): Response {
   const format = DECODABLE.exec(headers["content-encoding"]?.toLowerCase() ?? "")?.[1] as CompressionFormat | undefined;
   // Part of a compressed object cannot be decompressed: as on the network, a range is one of the stored bytes.

@@ -34,7 +34,7 @@ describe("a read in one line", () => {
     );
   });
 
-  test("says why it failed, and before it ends that it goes on", async () => {
+  test("says why it failed, and until it ends that it is under way", async () => {
     const failed = await readAndFold([], true);
     expect(described(failed)).toMatch(/ failed with NOT_ENOUGH_CHUNKS after \d+ ms$/);
     const { end: _end, ...open } = failed;

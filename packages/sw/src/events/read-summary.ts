@@ -46,6 +46,7 @@ export function totalsOf({ requests }: ReadSummary): ReadTotals {
   return totals;
 }
 
+/** What one source gave to a read: the chunks that were used, and their bytes. */
 export interface SourceShare {
   readonly source: string;
   readonly kind: RequestEvent["kind"];
@@ -89,6 +90,7 @@ export function described(summary: ReadSummary): string {
   return `${what} ${end.status}${kind}, ${bytesText(end.bytes)} in ${ms(end.ms)}${first}${all && `: ${all}`}`;
 }
 
+/** Returns a length for people, in decimal units: 1,500 is `1.5 kB`. */
 export function bytesText(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
   return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;

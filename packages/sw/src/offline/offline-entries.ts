@@ -9,6 +9,7 @@ const BASE = "https://offline.agarose.invalid/";
 /** The order of use, as JSON, newest last: [name, bytes] each. */
 const INDEX = `${BASE}index`;
 
+/** Named byte arrays of at most `bytesMax` bytes in all. The cache is opened at the first use. */
 export class OfflineEntries {
   readonly #open: () => Promise<Cache>;
   readonly #bytesMax: number;

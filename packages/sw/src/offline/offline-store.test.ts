@@ -95,7 +95,7 @@ describe("online", () => {
     ]);
   });
 
-  test("an object that has changed is read anew as a whole, and its old stripes go", async () => {
+  test("an object that has changed is read again as a whole, and its old stripes are removed", async () => {
     const { world, cache, client } = await startWorld();
     await read(world, client, KEY, { range: "bytes=0-4095" });
     const changed = sampleBytes(9_000, 2);

@@ -25,6 +25,7 @@ import { OFFLINE_CACHE_NAME } from "../common/cache-names.ts";
 import { OfflineEntries } from "./offline-entries.ts";
 import { allowedRegions } from "../client/sources/allowed-regions.ts";
 
+/** What a store depends on. */
 export interface OfflineOptions {
   /** As configured: what was kept under an older configuration may name others. */
   readonly regions: readonly Endpoint[];
@@ -49,6 +50,7 @@ export function offlineStore({ offline, regions }: ClientConfig): OfflineStore |
   return new OfflineStore({ regions, bytes, cache: () => caches.open(OFFLINE_CACHE_NAME), sha256: systemSha256 });
 }
 
+/** Keeps stripes and plans of objects in Cache Storage, and reads objects from there. Verifies all that it reads. */
 export class OfflineStore implements ObjectStore {
   readonly #regions: readonly Endpoint[];
   readonly #sha256: Sha256;

@@ -37,7 +37,7 @@ describe("without a service worker", () => {
     }
   });
 
-  test("a client is made of what the configuration file holds, with its defaults, or says what is wrong with it", () => {
+  test("makes a client from the configuration file and its defaults, or reports what is wrong with it", () => {
     const pops = [{ name: "p", url: "https://p.test/" }];
     expect(createClient({ pops, unsigned: true }).config).toEqual({
       unsigned: true,
@@ -59,17 +59,17 @@ describe("without a service worker", () => {
     expect(new Set(world.requests().map(({ to }) => to[0]))).toEqual(new Set(["p", "r"]));
   });
 
-  test("tells its progress up to the length of the object", async () => {
+  test("reports its progress up to the length of the object", async () => {
     const world = new FakeWorld();
     world.put("a", BYTES);
-    const told: number[] = [];
+    const reported: number[] = [];
     const onProgress = ({ bytes, totalBytes }: { bytes: number; totalBytes: number | undefined }): void => {
       expect(totalBytes).toBe(5_000);
-      told.push(bytes);
+      reported.push(bytes);
     };
     await whole(world, fetchObject("a", { client: world.client(), onProgress }));
-    expect(told.at(-1)).toBe(5_000);
-    expect(told).toEqual(told.toSorted((a, b) => a - b));
+    expect(reported.at(-1)).toBe(5_000);
+    expect(reported).toEqual(reported.toSorted((a, b) => a - b));
   });
 
   test("rejects with the code of what is wrong", async () => {
@@ -115,7 +115,7 @@ describe("through a service worker in charge", () => {
     expect(cancelled).toBe(2);
   });
 
-  test("errors where the worker that would go on with a read is gone", async () => {
+  test("errors when the worker that would continue a read is gone", async () => {
     const headers = { ...OURS, etag: '"v"', "content-length": "9" };
     let isAsked = false;
     control(() => {

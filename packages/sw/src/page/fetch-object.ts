@@ -72,7 +72,7 @@ export async function fetchObject(key: string, options: FetchObjectOptions = {})
 async function again(key: string, headers: Headers, options: FetchObjectOptions): Promise<Response> {
   const response = await viaWorker(key, headers, options);
   if (response) return response;
-  throw new AgaroseError("SOURCE_FAILED", `the service worker is gone in the middle of ${key}: read again`, { key });
+  throw new AgaroseError("SOURCE_FAILED", `the service worker ended in the middle of ${key}: read again`, { key });
 }
 
 /**

@@ -7,34 +7,34 @@ import { VirtualClock } from "../../test/virtual-clock.ts";
 function page() {
   const clock = new VirtualClock();
   const messages: { atMs: number; message: unknown }[] = [];
-  let tell: (event: ReadEvent) => void = () => expect.fail("nobody listens");
+  let emit: (event: ReadEvent) => void = () => expect.fail("no listener");
   const postMessage = (message: unknown): void => void messages.push({ atMs: clock.now(), message });
-  keepAwake({ controller: { postMessage } as unknown as ServiceWorker }, (listener) => (tell = listener), clock);
-  return { clock, messages, tell: (type: string, read = "a") => tell({ type, read } as ReadEvent) };
+  keepAwake({ controller: { postMessage } as unknown as ServiceWorker }, (listener) => (emit = listener), clock);
+  return { clock, messages, emit: (type: string, read = "a") => emit({ type, read } as ReadEvent) };
 }
 
 test("come every ten seconds while a read is under way, and end with the last one", async () => {
-  const { clock, messages, tell } = page();
+  const { clock, messages, emit } = page();
   await clock.pass(60_000);
   expect(messages).toEqual([]);
   const startMs = clock.now();
-  tell("read-start", "a");
-  tell("read-start", "b");
+  emit("read-start", "a");
+  emit("read-start", "b");
   await clock.pass(25_000);
-  tell("read-end", "a");
+  emit("read-end", "a");
   await clock.pass(10_000);
-  tell("read-end", "b");
+  emit("read-end", "b");
   await clock.pass(60_000);
   expect(messages.map(({ atMs }) => atMs - startMs)).toEqual([10_000, 20_000, 30_000]);
   expect(messages[0]!.message).toEqual({ agarose: "stay-awake" });
 });
 
-test("go on for as long as something is heard of the read, and wake no worker that was ended", async () => {
-  const { clock, messages, tell } = page();
-  tell("read-start");
+test("continue while events of the read arrive, and wake no worker that has ended", async () => {
+  const { clock, messages, emit } = page();
+  emit("read-start");
   for (let minute = 0; minute < 10; minute++) {
     await clock.pass(60_000);
-    tell("request");
+    emit("request");
   }
   const heardMs = clock.now();
   await clock.pass(600_000);

@@ -15,7 +15,7 @@ const CONFIG = { pops: [{ name: "p", url: "https://p.test" }], unsigned: true };
 
 class FakeWorker extends EventTarget {
   readonly scriptURL: string;
-  readonly told: unknown[] = [];
+  readonly received: unknown[] = [];
   state: ServiceWorkerState;
 
   constructor(path: string, state: ServiceWorkerState) {
@@ -25,7 +25,7 @@ class FakeWorker extends EventTarget {
   }
 
   postMessage(message: unknown): void {
-    this.told.push(message);
+    this.received.push(message);
   }
 
   become(state: ServiceWorkerState): void {
@@ -140,7 +140,7 @@ describe("a configuration", () => {
     expect(onStale).not.toHaveBeenCalled();
   });
 
-  test("that is unsound by now is told of where there is a worker that has a sound one", async () => {
+  test("that has become unsound is reported when a worker has a sound one", async () => {
     const container = new FakeContainer(URL_WITH_CONFIG);
     stubPage(container);
     await serve({ config: unsound });
@@ -162,14 +162,16 @@ describe("the worker's file", () => {
     });
   });
 
-  test("is registered all the same when it is stale, and told of", async () => {
+  test("is registered although it is stale, and reported", async () => {
     const container = new FakeContainer(URL_WITH_CONFIG);
     stubPage(container);
     const old = stamped("0;").replace(VERSION, "0.0.1");
     await serve({ worker: new Response(old, { headers: { "content-type": "text/javascript" } }) });
-    const told = Promise.withResolvers<unknown>();
-    await expect(register(URL_WITH_CONFIG, { onStale: told.resolve })).resolves.toBe(container.registration);
-    expect(await told.promise).toMatchObject({ details: { problem: "version", version: "0.0.1", expected: VERSION } });
+    const received = Promise.withResolvers<unknown>();
+    await expect(register(URL_WITH_CONFIG, { onStale: received.resolve })).resolves.toBe(container.registration);
+    expect(await received.promise).toMatchObject({
+      details: { problem: "version", version: "0.0.1", expected: VERSION },
+    });
   });
 
   test("is sound, and it was not installed: its decoder is named where that is missing", async () => {
@@ -183,7 +185,7 @@ describe("the worker's file", () => {
     });
   });
 
-  test("is sound and in charge: nobody asks for the decoder, which it may never need", async () => {
+  test("is sound and in charge: no request for the decoder, which it may never need", async () => {
     stubPage(new FakeContainer(URL_WITH_CONFIG));
     await serve();
     const onStale = vi.fn<() => void>();
@@ -208,10 +210,10 @@ describe("control of the page", () => {
     let isRegistered = false;
     const registered = register(URL_WITH_CONFIG).then(() => (isRegistered = true));
     await vi.waitFor(() => expect(container.register).toHaveBeenCalled());
-    expect(worker.told).toEqual([]);
+    expect(worker.received).toEqual([]);
     Object.assign(container.registration, { installing: null, active: worker });
     worker.become("activated");
-    await vi.waitFor(() => expect(worker.told).toEqual([{ agarose: "claim" }]));
+    await vi.waitFor(() => expect(worker.received).toEqual([{ agarose: "claim" }]));
     expect(isRegistered).toBe(false);
     container.control(worker);
     await registered;
@@ -224,7 +226,7 @@ describe("control of the page", () => {
     stubPage(container);
     await serve();
     const registered = register(URL_WITH_CONFIG);
-    await vi.waitFor(() => expect(older.told).toEqual([{ agarose: "claim" }]));
+    await vi.waitFor(() => expect(older.received).toEqual([{ agarose: "claim" }]));
     container.control(older);
     await expect(registered).resolves.toBe(container.registration);
   });
@@ -237,7 +239,7 @@ describe("control of the page", () => {
     await serve();
     await expect(register(`${URL_WITH_CONFIG}&claim=no`)).resolves.toBe(container.registration);
     await expect(register("/my-worker.js", { claim: false })).resolves.toBe(container.registration);
-    expect(worker.told).toEqual([]);
+    expect(worker.received).toEqual([]);
   });
 
   test("by another worker does not count, and is named when it does not end", async () => {
@@ -263,13 +265,13 @@ describe("control of the page", () => {
     stubPage(container);
     await serve();
     const registered = register(URL_WITH_CONFIG, { onUpdate: (activate) => activate() });
-    await vi.waitFor(() => expect(worker.told).toEqual([{ agarose: "skip-waiting" }]));
+    await vi.waitFor(() => expect(worker.received).toEqual([{ agarose: "skip-waiting" }]));
     Object.assign(container.registration, { waiting: null, active: worker });
     container.control(worker);
     await expect(registered).resolves.toBe(container.registration);
   });
 
-  test("by an older worker of Agarose counts, and a newer one that is found later is told of once it waits", async () => {
+  test("by an older worker of Agarose counts, and a newer one that is found later is reported once it waits", async () => {
     const container = new FakeContainer("/lib/agarose-sw.js?config=/old.json");
     stubPage(container);
     await serve();
@@ -282,7 +284,7 @@ describe("control of the page", () => {
     newer.become("installed");
     expect(updates).toHaveLength(1);
     updates[0]!();
-    expect(newer.told).toEqual([{ agarose: "skip-waiting" }]);
+    expect(newer.received).toEqual([{ agarose: "skip-waiting" }]);
   });
 });
 

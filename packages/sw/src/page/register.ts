@@ -149,7 +149,7 @@ async function checkedConfig(source: ConfigFile, pathname: string): Promise<Clie
   if (config.offline === undefined || !DROP_IN.test(pathname) || WITH_STORE.test(pathname)) return config;
   throw new AgaroseError(
     "CONFIG_INVALID",
-    `${source.url} asks for "offline", which ${pathname} has not: register agarose-sw.offline.js`,
+    `${source.url} asks for "offline", which ${pathname} lacks: register agarose-sw.offline.js`,
     { url: source.url, field: "offline" },
   );
 }

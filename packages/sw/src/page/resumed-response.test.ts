@@ -42,7 +42,7 @@ test("a whole body passes without another request", async () => {
 test.each([
   ["breaks off", KILLED],
   ["ends short as if it were whole", undefined],
-])("a body that %s goes on with the rest, of the same version only", async (_, error) => {
+])("a body that %s continues with the rest, of the same version only", async (_, error) => {
   const reopen = vi.fn<Reopen>().mockResolvedValueOnce(answer(400, 900, 200, error));
   reopen.mockResolvedValueOnce(answer(600, 900, WHOLE));
   expect(await bytesOf(resumedResponse(answer(100, 900, 300, error), reopen))).toEqual(BYTES.subarray(100, 900));

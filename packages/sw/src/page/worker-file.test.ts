@@ -22,7 +22,7 @@ test("the file that belongs to the page passes", async () => {
   await expect(check(stamped(SCRIPT))).resolves.toBeUndefined();
 });
 
-test("a page in its place is named as such", async () => {
+test("reports a page in its place as a page", async () => {
   await expect(check("<!doctype html><title>App</title>", "text/html")).rejects.toMatchObject({
     code: "CONFIG_INVALID",
     message: expect.stringMatching(/HTML page.*text\/html, text\/javascript is expected.*npx agarose init/),
@@ -38,7 +38,7 @@ test("a missing file is named as such", async () => {
   });
 });
 
-test("a file of another version is told by both versions", async () => {
+test("reports a file of another version with both versions", async () => {
   const stale = stamped(SCRIPT).replace(VERSION, "0.0.9");
   await expect(check(stale)).rejects.toMatchObject({
     message: expect.stringContaining(`is of version 0.0.9, this page is of ${VERSION}`),
@@ -49,13 +49,13 @@ test("a file of another version is told by both versions", async () => {
 test.each([
   ["cut short", (file: string) => file.slice(0, -3)],
   ["rewritten", (file: string) => file.replace("fetch", "fetcH")],
-])("a file that was %s is told by both checksums", async (_, spoil) => {
+])("reports a file that was %s with both checksums", async (_, spoil) => {
   const error = await check(spoil(stamped(SCRIPT))).catch((cause: unknown) => cause);
   expect(error).toMatchObject({ code: "CONFIG_INVALID", details: { problem: "checksum" } });
   const { expected, actual } = (error as { details: Record<string, string> }).details;
   expect((error as Error).message).toContain(`its checksum is ${actual}, ${expected} is written in it`);
 });
 
-test("another script is told from ours", async () => {
+test("distinguishes another script from ours", async () => {
   await expect(check(SCRIPT)).rejects.toMatchObject({ details: { problem: "foreign" } });
 });

@@ -8,6 +8,7 @@ import type { ClientPorts } from "../client/client-ports.ts";
 import { once } from "./once.ts";
 import { savesData } from "./saves-data.ts";
 
+/** Returns the ports of this page or worker. `codec` is called once, when something must be decoded. */
 export function browserPorts(codec: () => Promise<Decoder>): ClientPorts {
   const fetch = globalThis.fetch.bind(globalThis);
   return {

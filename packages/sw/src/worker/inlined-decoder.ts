@@ -4,6 +4,7 @@
  */
 import type { Decoder } from "@agarose/core";
 import { wasmDecoder, withPlainSwizzle, type RowsDecoder } from "@agarose/ec-wasm/engine";
+import { WASM_MASK } from "./wasm-mask.ts";
 import relaxed from "@agarose/ec-wasm/relaxed.wasm";
 
 /** What `agarose-decoder.js` sets, and how a classic worker loads it; module workers import it themselves. */
@@ -36,7 +37,7 @@ function javascript(): RowsDecoder {
 }
 
 async function inlinedWasm(): Promise<RowsDecoder> {
-  const bytes = Uint8Array.from(relaxed, (character) => character.charCodeAt(0));
+  const bytes = Uint8Array.from(relaxed, (character) => character.charCodeAt(0) ^ WASM_MASK);
   // Without relaxed SIMD the module is not valid here; the same with plain swizzles is, wherever there is SIMD at all.
   const { instance } = await WebAssembly.instantiate(bytes).catch(() =>
     WebAssembly.instantiate(withPlainSwizzle(bytes)),

@@ -20,6 +20,7 @@ import { once } from "../ports/once.ts";
 import { route } from "./routing.ts";
 import type { WorkerScope } from "./worker-scope.ts";
 
+/** How a worker behaves, whatever its configuration. */
 export interface WorkerOptions {
   /** Take control of pages that are open already when the worker is installed for the first time. Default true. */
   readonly claim?: boolean;
@@ -34,6 +35,7 @@ export interface WorkerOptions {
   readonly alone?: boolean;
 }
 
+/** Options of `install`. */
 export interface InstallOptions extends WorkerOptions {
   /**
    * Called once by a worker that is installed, which fails when this rejects, and by one that is started again when

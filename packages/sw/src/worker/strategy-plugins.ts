@@ -24,9 +24,10 @@ export type HookName =
   | "handlerDidRespond"
   | "handlerDidComplete";
 
-// Parameters are left open, so that plugins typed by either library fit.
+/** A plugin of Workbox or Serwist. Parameters are left open, so that plugins typed by either library fit. */
 export type StrategyPlugin = { readonly [hook in HookName]?: (param: any) => unknown };
 
+/** A plugin within one request. */
 export interface StartedPlugin {
   call(hook: HookName, param: Omit<HookParam, "event" | "state">): Promise<unknown>;
 }

@@ -59,7 +59,7 @@ test("a request to open an object as a page goes to the network, unless the app 
   expect(new Uint8Array(await world.clock.settle(body))).toEqual(BYTES);
 });
 
-test("a read is answered, and all hooks of its way are called in order with one state", async () => {
+test("answers a read, and calls all its hooks in order with one state", async () => {
   const { plugin, called } = recorder();
   const { body, done, kept } = handle("/ec/a", [plugin]);
   expect(await body()).toEqual(BYTES);
@@ -138,7 +138,7 @@ test("a configuration that is wrong is refused when the strategy is made", () =>
   expect(() => new AgaroseStrategy({ pops: [] })).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
 });
 
-test("its worker does what pages tell it", async () => {
+test("its worker handles the messages of pages", async () => {
   const listeners = new Map<string, (event: object) => void>();
   const skipWaiting = vi.fn<() => Promise<void>>(async () => {});
   vi.stubGlobal("addEventListener", (type: string, listener: (event: object) => void) => listeners.set(type, listener));
@@ -148,18 +148,18 @@ test("its worker does what pages tell it", async () => {
   expect([...listeners.keys()]).toEqual(["message"]);
   const preload = vi.spyOn(client, "preload").mockResolvedValue();
   const purge = vi.spyOn(client, "purge");
-  const tell = async (data: unknown): Promise<void> => {
+  const send = async (data: unknown): Promise<void> => {
     const work: Promise<unknown>[] = [];
     listeners.get("message")!({ data, waitUntil: (promise: Promise<unknown>) => void work.push(promise) });
     await Promise.all(work);
   };
   for (const message of ["something else", null, { agarose: "skip-waiting" }, { agarose: "claim" }])
-    await tell(message);
+    await send(message);
   expect(skipWaiting).toHaveBeenCalledOnce();
   expect(clients().claim).toHaveBeenCalledOnce();
-  await tell({ agarose: "preload", keys: ["a"] });
+  await send({ agarose: "preload", keys: ["a"] });
   expect(preload.mock.calls).toEqual([[["a"]]]);
-  await tell({ agarose: "purge", keys: ["a"], prefix: "b/" });
+  await send({ agarose: "purge", keys: ["a"], prefix: "b/" });
   const [isPurged] = purge.mock.calls[0]!;
   expect(["a", "b/c", "c"].map(isPurged)).toEqual([true, true, false]);
   // A second strategy that reads by the same client does not do it twice.

@@ -15,6 +15,7 @@ import { route } from "./routing.ts";
 import { runHook, startPlugins, type StrategyPlugin } from "./strategy-plugins.ts";
 import type { LifeCycleEvent, WorkerScope } from "./worker-scope.ts";
 
+/** Options of `AgaroseStrategy`. */
 export interface StrategyOptions {
   /** Their hooks of the Cache API (`cacheWillUpdate`, …) are never called: nothing is put there. */
   readonly plugins?: readonly StrategyPlugin[];
@@ -30,6 +31,7 @@ export interface HandleOptions {
   readonly event?: LifeCycleEvent;
 }
 
+/** A strategy for the routers of Workbox and Serwist: it answers a request with the object that its path names. */
 export class AgaroseStrategy {
   readonly client: ObjectClient;
   readonly #plugins: readonly StrategyPlugin[];

@@ -13,20 +13,24 @@ export interface WorkerScope {
   addEventListener(type: "message", listener: (event: WorkerMessageEvent) => void): void;
 }
 
+/** An ExtendableEvent. */
 export interface LifeCycleEvent {
   waitUntil(work: Promise<unknown>): void;
 }
 
+/** An InstallEvent. */
 export interface InstallEvent extends LifeCycleEvent {
   /** Static routes: requests that match go to the network without starting the worker. Not in all browsers. */
   addRoutes?(routes: object): Promise<void>;
 }
 
+/** A FetchEvent. */
 export interface WorkerFetchEvent extends LifeCycleEvent {
   readonly request: Request;
   respondWith(response: Promise<Response>): void;
 }
 
+/** An ExtendableMessageEvent. */
 export interface WorkerMessageEvent extends LifeCycleEvent {
   readonly data: unknown;
 }

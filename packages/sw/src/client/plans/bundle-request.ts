@@ -11,6 +11,8 @@ import {
   type FetchedResponse,
   type ExpectedManifest,
   type FetchPort,
+  type Frame,
+  type Frames,
   type Manifest,
   type Plan,
 } from "@agarose/core";
@@ -24,6 +26,7 @@ export type FullPlan = Plan & {
   readonly signedUntilMs?: number;
 };
 
+/** What a client asks a PoP for: the plan of an object, and the cached chunks of some stripes. */
 export interface BundleRequest {
   readonly key: string;
   readonly pop: Endpoint;
@@ -45,7 +48,9 @@ export interface Bundle {
   readonly span: StripeSpan;
   readonly range: string | undefined;
   /** What follows the plan. */
-  readonly frames: FrameReader;
+  readonly frames: Frames;
+  /** The plan to remember, where the PoP sends other chunks now than those that it has cached. */
+  readonly lasting?: FullPlan | undefined;
 }
 
 /** How a manifest from outside is checked. */
@@ -63,13 +68,7 @@ export async function requestBundle(request: BundleRequest, checks: ManifestChec
   try {
     const first = await frames.next();
     if (first.type !== "plan") throw unusable(pop, HAS_MESSAGES && `begins with a ${first.type} frame`);
-    return {
-      pop,
-      span,
-      range,
-      frames,
-      plan: withManifest(await parsePlan(first.payload, { ...checks, key: request.key }), request),
-    };
+    return { pop, span, range, frames, plan: await planIn(first, request, checks) };
   } catch (error) {
     frames.cancel().catch(() => {});
     throw error;
@@ -90,13 +89,35 @@ export async function* requestPlans(
   fetch: FetchPort,
   checks: ManifestChecks,
 ): AsyncGenerator<readonly [key: string, plan: FullPlan]> {
-  const query = new URLSearchParams(keys.map((key) => ["key", key]));
-  const response = await fetch(`${pop.url}/v1/plans?${query}`, { signal: AbortSignal.timeout(PLANS_TIMEOUT_MS) });
-  const frames = new FrameReader(bundleBody(response, pop));
+  const frames = await planFrames(pop, keys, { fetch, signal: AbortSignal.timeout(PLANS_TIMEOUT_MS) });
   for (let frame = await frames.next(); frame.type === "plan"; frame = await frames.next()) {
     const key = keys[frame.stripe]!;
-    yield [key, withManifest(await parsePlan(frame.payload, { ...checks, key }), { pop })];
+    yield [key, await planIn(frame, { key, pop }, checks)];
   }
+}
+
+/**
+ * Asks a PoP for the plans of several keys: docs/reference/format.md, "Bundle".
+ *
+ * @param query what to ask for beside the keys.
+ */
+export async function planFrames(
+  pop: Endpoint,
+  keys: readonly string[],
+  { fetch, signal }: Pick<BundleRequest, "fetch" | "signal">,
+  query = "",
+): Promise<FrameReader> {
+  const asked = new URLSearchParams(keys.map((key) => ["key", key]));
+  return new FrameReader(bundleBody(await fetch(`${pop.url}/v1/plans?${asked}${query}`, { signal }), pop));
+}
+
+/** The plan of a frame, checked. Rejects as `requestBundle` does. */
+export async function planIn(
+  { payload }: Frame,
+  request: Pick<BundleRequest, "key" | "known" | "pop">,
+  checks: ManifestChecks,
+): Promise<FullPlan> {
+  return withManifest(await parsePlan(payload, { ...checks, key: request.key }), request);
 }
 
 function bundleUrl({ key, pop, known, span, range }: BundleRequest): string {
@@ -124,9 +145,15 @@ function withManifest(plan: Plan, { known, pop }: Pick<BundleRequest, "known" | 
   throw unusable(pop, HAS_MESSAGES && `has no manifest of version ${plan.version}`);
 }
 
-/** Throws MANIFEST_STALE for a manifest that is older than the known one, so that reads never go back. */
-function refuseOlder({ key, generation }: Manifest, known: FullPlan | undefined): void {
-  if (!known || generation >= known.manifest.generation) return;
+/** Whether a manifest is older than the known one: reads never go back to it. */
+export function isOlder({ generation }: Manifest, known: FullPlan | undefined): known is FullPlan {
+  return known !== undefined && generation < known.manifest.generation;
+}
+
+/** Throws MANIFEST_STALE for an older manifest. */
+export function refuseOlder(manifest: Manifest, known: FullPlan | undefined): void {
+  if (!isOlder(manifest, known)) return;
+  const { key, generation } = manifest;
   throw new AgaroseError(
     "MANIFEST_STALE",
     HAS_MESSAGES &&
@@ -157,7 +184,8 @@ export function isAnswer({ code }: Pick<AgaroseError, "code">): boolean {
 
 const ANSWERS: ReadonlySet<unknown> = new Set(["FORBIDDEN", "OBJECT_NOT_FOUND", "KEY_INVALID", "KEY_TOO_LONG"]);
 
-function unusable(pop: Endpoint, problem: string | false): AgaroseError {
+/** The error that refuses what a PoP sent. */
+export function unusable(pop: Endpoint, problem: string | false): AgaroseError {
   return new AgaroseError(
     "BUNDLE_INVALID",
     HAS_MESSAGES && `bundle of PoP ${pop.name} ${problem}: the next source is asked`,

@@ -16,9 +16,13 @@ import {
 import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
 import type { StripeSpan } from "../stripe-span.ts";
 import { isAnswer, type Bundle, type FullPlan, type ManifestChecks } from "./bundle-request.ts";
+import type { Batches } from "./batches.ts";
 import type { PlanStore } from "./plan-store.ts";
-import { discard, PopCall, popPatienceMs } from "./pop-call.ts";
+import { discard, PopCall, popPatienceMs, POP_PATIENCE_MS_MAX } from "./pop-call.ts";
 import type { PopSelector } from "./pop-selector.ts";
+
+/** A PoP may take this much longer for the plan of one of many reads: it looks up a few keys at a time. */
+const BATCH_MS = 700;
 
 /** A plan, and the bundle that brought it. */
 export interface FoundPlan {
@@ -36,6 +40,8 @@ export interface PlanRequest {
   readonly span: StripeSpan;
   /** See `BundleRequest`. */
   readonly range?: string | undefined;
+  /** Set for one of many reads of whole objects, which ask a PoP together. */
+  readonly batches?: Batches | undefined;
   /** Ask no PoP: what they know is out of date. */
   readonly bucketsOnly?: boolean;
   readonly signal: AbortSignal;
@@ -53,16 +59,16 @@ export interface PlanPorts extends ManifestChecks {
 /** Rejects with OBJECT_NOT_FOUND, with the manifest's own error, with ABORTED, or with NO_SOURCE. */
 export function findPlan(request: PlanRequest, ports: PlanPorts): Promise<FoundPlan> {
   const { clock, latencies, plans } = ports;
-  const { key, signal, bucketsOnly, fetch } = request;
+  const { key, signal, bucketsOnly, batches, fetch } = request;
   const pops = bucketsOnly ? [] : ports.pops.byDistance();
   const attempts: Attempt<FoundPlan>[] = pops.map((pop) => ({
     name: `PoP ${pop.name}`,
     // A PoP that failed lately is asked again, but the read does not wait for it.
-    patienceMs: latencies.isAvoided(popId(pop.name)) ? 0 : popPatienceMs(pop, latencies),
+    patienceMs: latencies.isAvoided(popId(pop.name)) ? 0 : popPatienceMs(pop, latencies) + (batches ? BATCH_MS : 0),
     async start(own) {
-      const call = new PopCall({ ...request, pop, signal: own }, ports, (received) => received);
+      const call = new PopCall({ ...request, pop, signal: own }, ports, (received) => plans.learnBundle(key, received));
       const bundle = await call.bundle;
-      return { bundle, plan: plans.learn(key, bundle.plan) };
+      return { bundle, plan: bundle.plan };
     },
     onLate: () => latencies.failed(popId(pop.name)),
   }));
@@ -71,10 +77,11 @@ export function findPlan(request: PlanRequest, ports: PlanPorts): Promise<FoundP
     latency: latencies.estimate(sourceId("region", region.name)),
   }));
   if (regions.length > 0) {
-    attempts.push({
+    // Many reads at once must not go from one PoP to the next: each would fetch what it lacks, and be late too.
+    attempts.splice(batches ? 1 : attempts.length, 0, {
       name: "buckets",
-      // The last attempt: no other follows it.
-      patienceMs: 0,
+      // Without a batch no other attempt follows it.
+      patienceMs: POP_PATIENCE_MS_MAX,
       async start(own) {
         const manifest = await findManifest(key, {
           ...ports,

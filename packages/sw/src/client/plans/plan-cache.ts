@@ -4,6 +4,7 @@
 import { ByteLru, type Clock } from "@agarose/core";
 import type { FullPlan } from "./bundle-request.ts";
 
+/** How long a plan may be used after it arrived, in milliseconds. */
 export const PLAN_TTL_MS = 60_000;
 /** Characters of hashes over all plans: 4 MiB hold the plans of 8,000 objects of 4 MiB, or of 30 GB in large ones. */
 export const PLAN_CACHE_CHARACTERS_MAX = 4 * 1024 * 1024;

@@ -5,8 +5,9 @@ import { DELTA_DEFAULT, type Clock, type Manifest, type PlanRegion } from "@agar
 import type { ClientConfig } from "../../common/config.ts";
 import type { ObjectStore } from "../object-store.ts";
 import { allowedRegions } from "../sources/allowed-regions.ts";
-import type { FullPlan } from "./bundle-request.ts";
+import { refuseOlder, type Bundle, type FullPlan } from "./bundle-request.ts";
 import { PlanCache } from "./plan-cache.ts";
+import { discard } from "./pop-call.ts";
 
 /** A signature in its last seconds could expire on the way. */
 const EXPIRY_MARGIN_MS = 20_000;
@@ -48,13 +49,23 @@ export class PlanStore {
     return this.#cache.peek(key);
   }
 
+  /** The same from memory or from the store, which outlives the client. */
+  async newest(key: string): Promise<FullPlan | undefined> {
+    return this.latest(key) ?? this.#options.store?.plan(key);
+  }
+
   /** The token that a PoP's latest plan brought for telemetry. */
   telemetryToken(pop: string): string | undefined {
     return this.#telemetryTokens.get(pop);
   }
 
-  /** Takes in a plan of a PoP, and returns it with what the configuration says of regions and delta. */
+  /**
+   * Takes in a plan of a PoP, and returns it with what the configuration says of regions and delta. Throws
+   * MANIFEST_STALE where another read has learned a newer generation meanwhile.
+   */
   learn(key: string, received: FullPlan): FullPlan {
+    // Only a majority of the buckets can take a key back.
+    if (received.pop) refuseOlder(received.manifest, this.latest(key));
     const { clock, config, store } = this.#options;
     const regions = allowedRegions(received.regions, config.regions);
     const seconds = Math.min(...regions.map(({ signed }) => signed?.seconds ?? Number.POSITIVE_INFINITY));
@@ -68,6 +79,17 @@ export class PlanStore {
     this.#cache.set(key, plan);
     store?.learn(key, plan);
     return plan;
+  }
+
+  /** `learn` of the plan that a bundle brought. Discards the bundle when that throws. */
+  learnBundle(key: string, bundle: Bundle): Bundle {
+    try {
+      const learned = this.learn(key, bundle.lasting ?? bundle.plan);
+      return { ...bundle, plan: { ...learned, cached: bundle.plan.cached } };
+    } catch (error) {
+      discard(bundle);
+      throw error;
+    }
   }
 
   /** Makes a plan from a bucket's manifest, without any cached chunk, and takes it in. */

@@ -3,13 +3,14 @@
  */
 import { toAgaroseError, type Clock } from "@agarose/core";
 import type { Endpoint } from "../../common/config.ts";
+import type { Batches } from "./batches.ts";
 import { popId, type LatencyTracker } from "../latency-tracker.ts";
 import { isAnswer, requestBundle, type Bundle, type BundleRequest, type ManifestChecks } from "./bundle-request.ts";
 
 /** A PoP may take this long to send a plan, … */
 export const POP_PATIENCE_MS = 280;
 /** … and up to this long when it usually takes more than `FAR_MS`. */
-const POP_PATIENCE_MS_MAX = 2_000;
+export const POP_PATIENCE_MS_MAX = 2_000;
 const FAR_MS = 250;
 
 /**
@@ -44,7 +45,11 @@ export class PopCall {
    * @param onPlan sees the bundle first and returns what `bundle` resolves to. If it throws, it must discard the
    * bundle.
    */
-  constructor(request: BundleRequest, ports: PopCallPorts, onPlan: (received: Bundle) => Bundle) {
+  constructor(
+    request: BundleRequest & { readonly batches?: Batches | undefined },
+    ports: PopCallPorts,
+    onPlan: (received: Bundle) => Bundle,
+  ) {
     const { clock, latencies } = ports;
     this.pop = request.pop;
     this.#ports = ports;
@@ -52,7 +57,8 @@ export class PopCall {
     this.#startMs = clock.now();
     this.#patienceMs = popPatienceMs(request.pop, latencies);
     const signal = AbortSignal.any([request.signal, this.#abort.signal]);
-    const received = requestBundle({ ...request, signal }, ports);
+    const asked = { ...request, signal };
+    const received = request.batches?.request(asked) ?? requestBundle(asked, ports);
     received.then(
       () => {
         this.hasArrived = true;

@@ -1,6 +1,6 @@
 /** Fetches plans before the reads that need them. */
 import type { FetchPort } from "@agarose/core";
-import { PLANS_MAX, requestPlans, type ManifestChecks } from "./bundle-request.ts";
+import { isOlder, PLANS_MAX, requestPlans, type ManifestChecks } from "./bundle-request.ts";
 import type { PlanStore } from "./plan-store.ts";
 import type { PopSelector } from "./pop-selector.ts";
 
@@ -29,7 +29,9 @@ export async function preloadPlans(keys: readonly string[], ports: PreloadPorts)
   while (asked.length > 0) {
     try {
       const received = requestPlans(pop!, asked.splice(0, PLANS_MAX), fetch, checks);
-      for await (const [key, plan] of received) plans.learn(key, plan);
+      for await (const [key, plan] of received) {
+        if (!isOlder(plan.manifest, await plans.newest(key))) plans.learn(key, plan);
+      }
     } catch {
       break;
     }

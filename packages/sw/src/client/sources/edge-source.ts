@@ -6,6 +6,11 @@ import type { Bundle, FullPlan } from "../plans/bundle-request.ts";
 
 /** Delivery of a chunk behind the plan, before it is measured: the chunks are already on their way. */
 const EDGE_DELIVERY = { meanMs: 20, sdMs: 20 };
+/**
+ * Of a batch: preferred to any bucket, as its bodies come without a request. They come one after the other, and the PoP
+ * may have to fetch them, so it takes long until one is late.
+ */
+const BATCH_DELIVERY = { meanMs: 0, sdMs: 0, lateMs: 700 };
 
 /** Where the cached chunks of a read come from: a bundle whose plan is here, or a call that may be under way. */
 export interface Edge {
@@ -13,6 +18,8 @@ export interface Edge {
   readonly bundle: Promise<Bundle>;
   /** Whether the plan is here: a chunk then takes one round trip less. */
   readonly hasArrived: boolean;
+  /** Whether the PoP sends also what it has not cached. */
+  readonly lasting?: FullPlan | undefined;
   /** Ends it. A second call has no effect. */
   release(): void;
 }
@@ -47,6 +54,7 @@ export function edgeSource(
       return pieces ? [LEAF_LIST, ...pieces.map(({ chunk }) => chunk).filter(has)] : now;
     },
     latency: () => {
+      if (edge.lasting) return BATCH_DELIVERY;
       const delivery = latencies.estimate(id, bytes);
       if (edge.hasArrived) return delivery;
       const trip = latencies.estimate(popId(pop));

@@ -65,7 +65,7 @@ test("urgent reads come first, unhurried ones last, and neither is left out", as
   expect(order.filter((name) => name === "low")).toHaveLength(40);
 });
 
-test("a long read goes on beside small ones that come without end", async () => {
+test("a long read progresses beside an endless stream of small ones", async () => {
   const { queue, free } = fullQueue();
   const long = new Slot("u=5");
   for (let i = 0; i < 2 * TURN_REQUESTS; i++) long.served++;
@@ -84,7 +84,7 @@ test("a long read goes on beside small ones that come without end", async () => 
   expect(small).toBeLessThanOrEqual(12 * TURN_REQUESTS);
 });
 
-test("one that gives up before its turn leaves the queue, and its work is not begun", async () => {
+test("one that gives up before its turn leaves the queue, and its work does not start", async () => {
   const { queue, free } = fullQueue();
   const abort = new AbortController();
   let begun = false;
