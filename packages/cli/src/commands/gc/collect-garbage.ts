@@ -2,7 +2,8 @@
  * Finds uploads that no manifest names, and removes them in two runs: the first marks them, a later one deletes them.
  *
  * Readers go by a manifest for a while after it was replaced, and a put has chunks before it has a manifest. The time
- * that counts is therefore the time since the mark, and the manifests are read again before the deletion.
+ * that counts is therefore the time since the mark, and the manifests are read again before the deletion. Ages are
+ * those by the clocks of the regions.
  */
 import {
   acceptUnsigned,
@@ -18,6 +19,7 @@ import { surveyAll, type RegionManifest } from "../../lib/objects/commit/region-
 import { majorityOf } from "../../lib/objects/commit/write-context.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { keyGroups, type KeyGroup, type PlacedObject } from "../../lib/walk/key-groups.ts";
+import { readRegionClocks, type AgeOf } from "./region-clocks.ts";
 
 /** What to search, and what to do about it. */
 export interface GarbageSearch {
@@ -30,7 +32,11 @@ export interface GarbageSearch {
   readonly removes: boolean;
   readonly nowMs: () => number;
   readonly clock: Clock;
+  /** Makes a name that no other run uses. */
+  readonly newName: () => string;
   readonly signal: AbortSignal;
+  /** Receives each upload once it is done with, so that memory does not grow with them. */
+  readonly onUpload: (upload: GarbageUpload) => unknown;
 }
 
 /** An upload that no manifest names. */
@@ -51,8 +57,8 @@ export interface GarbageUpload {
 
 /** What was found and done. */
 export interface GarbageReport {
-  readonly uploads: readonly GarbageUpload[];
-  /** Of all of them together. */
+  /** How many were found, and their bytes. */
+  readonly found: number;
   readonly bytes: number;
   /** Claims to generations that are committed, and tombstones that every region has had for 30 days. */
   readonly claimsRemoved: number;
@@ -70,10 +76,15 @@ const TOMBSTONE_MS_MIN = 30 * 24 * HOUR_MS;
 /** A manifest without hashes, of an empty or inline object or a tombstone, is shorter than this and its name. */
 const SMALL_BYTES = 2_000 + Math.ceil(INLINE_BYTES_MAX / 3) * 4;
 
-/** Searches, and marks and deletes on request. Rejects when a region cannot be listed. */
+/**
+ * Searches, and marks and deletes on request.
+ *
+ * @throws SOURCE_FAILED, STORE_FAILED or CREDENTIALS_REFUSED when a region cannot be listed, and CLOCKS_DISAGREE before
+ *   anything is marked or deleted.
+ */
 export async function collectGarbage(search: GarbageSearch): Promise<GarbageReport> {
   const report: Mutable<GarbageReport> = {
-    uploads: [],
+    found: 0,
     bytes: 0,
     claimsRemoved: 0,
     tombstonesRemoved: 0,
@@ -81,6 +92,7 @@ export async function collectGarbage(search: GarbageSearch): Promise<GarbageRepo
     leftovers: [],
   };
   const breaker = new Breaker(search.clock);
+  const ageOf = search.removes ? await readRegionClocks(search) : undefined;
   for await (const group of keyGroups(search.stores, search.prefix, search.signal)) {
     if (!isSuspect(group)) continue;
     const regions = await surveyAll(group.key, { ...search, trust: acceptUnsigned, breaker }, search.stores.length);
@@ -90,7 +102,7 @@ export async function collectGarbage(search: GarbageSearch): Promise<GarbageRepo
       report.skipped.push({ key: group.key, problem });
       continue;
     }
-    await cleanKey(group, regions, search, report);
+    await cleanKey(group, regions, search, ageOf, report);
   }
   return report;
 }
@@ -105,38 +117,39 @@ async function cleanKey(
   group: KeyGroup,
   regions: readonly RegionManifest[],
   search: GarbageSearch,
+  ageOf: AgeOf | undefined,
   report: Mutable<GarbageReport>,
 ): Promise<void> {
   const { key, chunks, marks } = group;
-  const { removes, nowMs, olderThanMs } = search;
+  const { olderThanMs } = search;
   // Uploads that any manifest names are kept, whichever writer it is from.
   const named = new Set(regions.flatMap(({ record }) => (record && !isTombstone(record) ? record.upload : [])));
   const garbage = [...uploadsOf(chunks)].filter(([upload]) => !named.has(upload));
   for (const [upload, objects] of garbage) {
     const bytes = objects.reduce((sum, object) => sum + object.bytes, 0);
     const own = marks.filter(({ suffix }) => suffix === upload);
-    const markedMs = Math.max(...own.map(({ modifiedMs }) => modifiedMs));
     let state: GarbageUpload["state"] = own.length > 0 ? "waiting" : "unmarked";
-    if (removes && own.length === 0) {
+    if (ageOf && own.length === 0) {
       await mark(key, upload, objects, search);
       state = "marked";
-    } else if (removes && nowMs() - markedMs >= olderThanMs) {
+    } else if (ageOf && own.every((object) => ageOf(object) >= olderThanMs)) {
       const left = await remove(objects, report);
       if (left === 0) await remove(own, report);
       state = left === 0 ? "removed" : "left";
     }
-    report.uploads.push({ key, upload, chunks: objects.length, bytes, state });
+    report.found++;
     report.bytes += bytes;
+    await search.onUpload({ key, upload, chunks: objects.length, bytes, state });
   }
-  if (!removes) return;
+  if (!ageOf) return;
   // Marks of uploads that are named again, or gone.
   const ours = new Set(garbage.map(([upload]) => upload));
   await remove(
     marks.filter(({ suffix }) => !ours.has(suffix)),
     report,
   );
-  await cleanClaims(group, regions, search, report);
-  await cleanTombstone(group, regions, search, report);
+  await cleanClaims(group, regions, ageOf, report);
+  await cleanTombstone(group, regions, ageOf, report);
 }
 
 async function mark(
@@ -158,12 +171,12 @@ async function mark(
 async function cleanClaims(
   { claims }: KeyGroup,
   regions: readonly RegionManifest[],
-  { nowMs }: GarbageSearch,
+  ageOf: AgeOf,
   report: Mutable<GarbageReport>,
 ): Promise<void> {
   const generations = regions.map(({ record }) => record?.generation ?? 0).toSorted((a, b) => b - a);
   const committed = generations[majorityOf(regions) - 1]!;
-  const old = claims.filter(({ suffix, modifiedMs }) => Number(suffix) <= committed && nowMs() - modifiedMs >= HOUR_MS);
+  const old = claims.filter((claim) => Number(claim.suffix) <= committed && ageOf(claim) >= HOUR_MS);
   report.claimsRemoved += old.length - (await remove(old, report));
 }
 
@@ -171,17 +184,15 @@ async function cleanClaims(
 async function cleanTombstone(
   { chunks, claims, marks, manifests }: KeyGroup,
   regions: readonly RegionManifest[],
-  { nowMs }: GarbageSearch,
+  ageOf: AgeOf,
   report: Mutable<GarbageReport>,
 ): Promise<void> {
   if (chunks.length + claims.length + marks.length > 0 || manifests.length < regions.length) return;
   const records = regions.map(({ record }) => record);
   if (!records.every((record): record is ManifestRecord => record !== undefined && isTombstone(record))) return;
-  const isOld = records.every(
-    ({ generation, modified }) =>
-      generation === records[0]!.generation && nowMs() - Date.parse(modified) >= TOMBSTONE_MS_MIN,
-  );
-  if (!isOld) return;
+  if (records.some(({ generation }) => generation !== records[0]!.generation)) return;
+  // Since its region has it: the time that it names is that of the machine that removed the object.
+  if (manifests.some((tombstone) => ageOf(tombstone) < TOMBSTONE_MS_MIN)) return;
   const name = manifests[0]!.name;
   for (const { store, etag } of regions) {
     try {

@@ -1,14 +1,16 @@
-import { randomBytes } from "node:crypto";
-import { systemClock } from "@agarose/core";
+import { randomBytes, randomUUID } from "node:crypto";
+import { systemClock, type AgaroseError } from "@agarose/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { claimName } from "../../lib/objects/commit/names.ts";
+import { CLOCK_PREFIX, claimName } from "../../lib/objects/commit/names.ts";
 import { removeObject } from "../../lib/objects/remove-object.ts";
 import type { ListedObject, Store } from "../../lib/store/store.ts";
-import { collectGarbage, type GarbageReport } from "./collect-garbage.ts";
+import { collectGarbage, type GarbageReport, type GarbageUpload } from "./collect-garbage.ts";
 import { heapInUse } from "../../../test/heap.ts";
 import { keyGroups } from "../../lib/walk/key-groups.ts";
 import { DOWN, manifestName, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 
+/** The name of what a killed run left. */
+const LEFT_PROBE = `${CLOCK_PREFIX}left`;
 const HOUR_MS = 3_600_000;
 const { signal } = new AbortController();
 let world: World;
@@ -17,18 +19,38 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-/** A run of gc, `hours` from now. */
-const gc = (hours = 0, removes = true, prefix = ""): Promise<GarbageReport> =>
-  collectGarbage({
-    stores: world.stores,
-    prefix,
-    removes,
-    olderThanMs: 24 * HOUR_MS,
-    nowMs: () => Date.now() + hours * HOUR_MS,
-    clock: systemClock,
-    signal,
+/** A run of gc, as if everything had been stored `hours` earlier. */
+const gc = async (hours = 0, removes = true, prefix = "", nowMs = Date.now): Promise<Found> => {
+  const stores = world.stores.map((store) => olderBy(hours * HOUR_MS, store));
+  const uploads: GarbageUpload[] = [];
+  const onUpload = (upload: GarbageUpload): unknown => uploads.push(upload);
+  const own = { nowMs, clock: systemClock, newName: randomUUID, signal, onUpload };
+  const report = await collectGarbage({ stores, prefix, removes, olderThanMs: 24 * HOUR_MS, ...own });
+  expect(report.found).toBe(uploads.length);
+  return { ...report, uploads };
+};
+
+type Found = GarbageReport & { readonly uploads: readonly GarbageUpload[] };
+
+/** A store that lists all but a run's own probes of its clock as older than they are. */
+function olderBy(ms: number, store: Store): Store {
+  return new Proxy(store, {
+    get(target, property) {
+      const value = Reflect.get(target, property, target) as unknown;
+      if (property === "list") {
+        return async function* (...args: Parameters<Store["list"]>) {
+          for await (const object of target.list(...args)) {
+            const isProbe = object.name.startsWith(CLOCK_PREFIX) && object.name !== LEFT_PROBE;
+            yield isProbe ? object : { ...object, modifiedMs: object.modifiedMs - ms };
+          }
+        };
+      }
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
   });
-const states = ({ uploads }: GarbageReport): string[] => uploads.map(({ key, state }) => `${key} ${state}`).toSorted();
+}
+
+const states = ({ uploads }: Found): string[] => uploads.map(({ key, state }) => `${key} ${state}`).toSorted();
 const body = (): Buffer => randomBytes(5_000);
 const chunks = async (): Promise<string[]> => (await world.names("chunks/")).toSorted();
 
@@ -75,7 +97,7 @@ test("what is found is marked first, and deleted by a run a day later", async ()
   expect(await world.names("garbage/")).toEqual([]);
 });
 
-test("a version that was replaced a moment ago outlives a run, however old its chunks are", async () => {
+test("a version that was replaced a moment ago survives a run, however old its chunks are", async () => {
   const old = await world.put("page", body());
   await world.put("page", body());
   expect(states(await gc(1000))).toEqual(["page marked"]);
@@ -116,6 +138,10 @@ test("a region that cannot be listed ends the run, and a manifest that cannot be
   await world.put("page", body());
   await gc();
   world.faults.set(REGIONS[2], DOWN);
+  await expect(gc(25)).rejects.toMatchObject({ code: "STORE_FAILED" });
+  expect(world.fired.get(REGIONS[2])).toBeGreaterThan(0);
+  world.fired.clear();
+  world.faults.set(REGIONS[2], (request, response) => request.method === "GET" && DOWN(request, response, ""));
   await expect(gc(25)).rejects.toMatchObject({ code: "SOURCE_FAILED" });
   expect(world.fired.get(REGIONS[2])).toBeGreaterThan(0);
   world.faults.clear();
@@ -124,6 +150,34 @@ test("a region that cannot be listed ends the run, and a manifest that cannot be
   expect(states(report)).toEqual(["lost.bin removed"]);
   expect(report.skipped).toMatchObject([{ key: "page", problem: expect.stringContaining(REGIONS[3]) }]);
   expect(await chunks()).toHaveLength(12);
+});
+
+test("a clock that is wrong, of this machine or of a region, stops a run before it marks or deletes", async () => {
+  await failedPut("failed.bin");
+  await gc();
+  const before = await world.names();
+  for (const hours of [30, -30, 0.1]) {
+    const error = await gc(0, true, "", () => Date.now() + hours * HOUR_MS).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: "CLOCKS_DISAGREE",
+      message: expect.stringMatching(/is \d+ s ahead of that of .*, at most 300 s are allowed/),
+      details: { skewMsMax: 300_000 },
+    });
+    const { skewMs } = (error as AgaroseError).details as { skewMs: number };
+    expect(Math.abs(skewMs - Math.abs(hours) * HOUR_MS)).toBeLessThan(60_000);
+  }
+  expect(await world.names()).toEqual(before);
+});
+
+test("probes that killed runs left are removed after an hour", async () => {
+  const left = world.stores.map(async (store) => {
+    await store.put(LEFT_PROBE, Buffer.from("{}"), { bytes: 2, contentType: "application/json" });
+  });
+  await Promise.all(left);
+  await gc(0.5);
+  expect(await world.names(CLOCK_PREFIX)).toHaveLength(6);
+  await gc(2);
+  expect(await world.names()).toEqual([]);
 });
 
 test("what cannot be removed is reported and tried again", async () => {
@@ -189,12 +243,43 @@ test("100,000 objects are searched in constant memory, and read only where there
   }
   expect(keys).toBe(OBJECTS);
   expect(most).toBeLessThan(20_000_000);
-  const search = { stores, prefix: "", removes: false, olderThanMs: 0, nowMs: Date.now, clock: systemClock };
+  const search = {
+    stores,
+    prefix: "",
+    removes: false,
+    olderThanMs: 0,
+    nowMs: Date.now,
+    clock: systemClock,
+    newName: randomUUID,
+    onUpload: () => {},
+  };
   const report = await collectGarbage({ ...search, signal });
   // Every 1,000th has two.
   expect(read).toBe((OBJECTS / 1_000) * REGIONS.length);
   expect(report.skipped).toHaveLength(OBJECTS / 1_000);
 }, 120_000);
+
+test("uploads are reported while the search continues, so that memory does not grow with them", async () => {
+  let listed = 0;
+  const stores = REGIONS.map((name) => {
+    const list = async function* (prefix: string): AsyncGenerator<ListedObject> {
+      if (prefix !== "chunks/") return;
+      for (let index = 0; index < 1_000; index++) {
+        listed++;
+        yield { name: `chunks/${String(index).padStart(4, "0")}@${"a".repeat(32)}/0`, bytes: 1, modifiedMs: 0 };
+      }
+    };
+    const get = async () => ({ status: 404, headers: new Headers(), body: null });
+    return { region: { name }, list, get } as unknown as Store;
+  });
+  const listedAtUpload: number[] = [];
+  const own = { nowMs: Date.now, clock: systemClock, newName: randomUUID, olderThanMs: 0, signal };
+  const onUpload = (): unknown => listedAtUpload.push(listed);
+  const { found } = await collectGarbage({ stores, prefix: "", removes: false, ...own, onUpload });
+  expect(found).toBe(1_000);
+  for (const [index, count] of listedAtUpload.entries())
+    expect(count).toBeLessThanOrEqual((index + 2) * REGIONS.length);
+});
 
 /** A store of many objects that exist in its listings only. */
 function storeOf(region: string, objects: number, onRead: () => void): Store {

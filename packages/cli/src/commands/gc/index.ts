@@ -1,11 +1,13 @@
 /**
  * `agarose gc`: finds chunks that no manifest names. With --delete one run marks them, and a later one deletes them.
  */
+import { randomUUID } from "node:crypto";
 import { AgaroseError, systemClock } from "@agarose/core";
 import type { Command } from "commander";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
-import { collectGarbage } from "./collect-garbage.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
+import { ReportStream } from "../../lib/walk/report-stream.ts";
+import { collectGarbage, type GarbageUpload } from "./collect-garbage.ts";
 
 interface GcOptions extends GlobalOptions {
   readonly olderThan: number;
@@ -15,6 +17,7 @@ interface GcOptions extends GlobalOptions {
 const HOURS_MIN = 1;
 const HOUR_MS = 3_600_000;
 
+/** Adds `agarose gc`. Ages are by the clocks of the buckets, in the units that `--older-than` names. */
 export function register(program: Command): void {
   program
     .command("gc")
@@ -28,21 +31,27 @@ export function register(program: Command): void {
 }
 
 async function gc(prefix: string, options: GcOptions): Promise<number> {
-  return withContext(options, WRITING, async ({ stores, json, signal }) => {
+  return withContext(options, WRITING, async ({ stores, signal }) => {
     const removes = options.delete ?? false;
-    const time = { nowMs: Date.now, clock: systemClock, olderThanMs: options.olderThan * HOUR_MS };
-    const report = await collectGarbage({ stores, prefix, removes, ...time, signal });
-    const { uploads, bytes, skipped, leftovers } = report;
-    printResult(json, report, [
-      ...uploads.map(({ state, key, upload, chunks, bytes: length }) => {
-        return `${state.padEnd(8)}  ${printable(key)}  ${upload}  ${formatCount(chunks, "chunk")}, ${formatBytes(length)}`;
-      }),
-      `${formatCount(uploads.length, "upload")} without a manifest, ${formatBytes(bytes)}${hintOf(removes, uploads.length, options.olderThan)}`,
-    ]);
-    for (const { key, problem } of skipped) logLine(`skipped  ${printable(key)}: ${printable(problem)}`);
-    for (const { region, name, problem } of leftovers) logLine(`left     ${region} ${printable(name)}: ${problem}`);
-    return leftovers.length + skipped.length > 0 ? EXIT_FAILED : EXIT_OK;
+    const own = { nowMs: Date.now, clock: systemClock, newName: randomUUID, olderThanMs: options.olderThan * HOUR_MS };
+    const stream = new ReportStream(options, "uploads");
+    const onUpload = (upload: GarbageUpload): Promise<void> => stream.item(upload, [lineOf(upload)]);
+    try {
+      const report = await collectGarbage({ stores, prefix, removes, ...own, signal, onUpload });
+      const { found, bytes, skipped, leftovers } = report;
+      const hint = hintOf(removes, found, options.olderThan);
+      await stream.end(report, [`${formatCount(found, "upload")} without a manifest, ${formatBytes(bytes)}${hint}`]);
+      for (const { key, problem } of skipped) logLine(`skipped  ${printable(key)}: ${printable(problem)}`);
+      for (const { region, name, problem } of leftovers) logLine(`left     ${region} ${printable(name)}: ${problem}`);
+      return leftovers.length + skipped.length > 0 ? EXIT_FAILED : EXIT_OK;
+    } catch (error) {
+      return stream.fail(error);
+    }
   });
+}
+
+function lineOf({ state, key, upload, chunks, bytes }: GarbageUpload): string {
+  return `${state.padEnd(8)}  ${printable(key)}  ${upload}  ${formatCount(chunks, "chunk")}, ${formatBytes(bytes)}`;
 }
 
 function hintOf(removes: boolean, found: number, hours: number): string {
