@@ -179,10 +179,16 @@ test("a read that outlives its signatures continues with those of a new plan", a
     new Set(asked.filter((url) => url.includes("/chunks/")).map((url) => /X-Amz-Date=([^&]+)/.exec(url)?.[1]));
   const answer = await client.answer({ key: KEYS[1]!, method: "GET", headers: new Headers() });
   const known = client.plans.get(KEYS[1]!)!;
-  const { latencies, plans, pops } = client;
   const request = { key: KEYS[1]!, signal: new AbortController().signal, fetch: fetch.bind(globalThis) };
   const sign = (plan: FullPlan): Promise<FullPlan> =>
-    withSignatures(plan, request, { clock, sha256: systemSha256, trust: acceptUnsigned, latencies, plans, pops });
+    withSignatures(plan, request, {
+      clock,
+      sha256: systemSha256,
+      trust: acceptUnsigned,
+      latencies: client.latencies,
+      plans: client.plans,
+      pops: client.pops,
+    });
   expect(await sign(known)).toBe(known);
   aheadMs = 290_000;
   const renewed = await sign(known);

@@ -27,6 +27,24 @@ export function cleanedUnderReader(seed: number): Schedule {
   ]);
 }
 
+/**
+ * A version is replaced and marked under a reader, and a run with a wrong clock follows. In half of the schedules the
+ * clocks of regions are wrong, too, by so little that gc works with them.
+ */
+export function cleanedByWrongClock(seed: number): Schedule {
+  const days = 72 * HOUR_MS;
+  const skewMs = [30 * HOUR_MS, 24 * HOUR_MS + 60_000, -30 * HOUR_MS, 365 * 24 * HOUR_MS][seed % 4]!;
+  const smallMs = [0, 0, 60_000, 120_000, -60_000];
+  const schedule = family(seed, [
+    { id: 0, atMs: 0, operation: { verb: "put", content: 0 }, fate: {} },
+    { id: 1, atMs: days, operation: { verb: "get", reads: 1, pauseMs: HOUR_MS }, fate: {} },
+    { id: 2, atMs: days + 30_000, operation: { verb: "put", content: 1 }, fate: {} },
+    { id: 3, atMs: days + 90_000, operation: { verb: "gc" }, fate: {} },
+    { id: 4, atMs: days + 600_000, operation: { verb: "gc" }, fate: { skewMs } },
+  ]);
+  return seed % 2 === 0 ? schedule : { ...schedule, regionSkewMs: smallMs };
+}
+
 function family(seed: number, operations: readonly Planned[]): Schedule {
   const layout = { regions: 5, code: { k: 3, m: 2 } };
   const nothing = { unconditional: [], startsWithFormat1: false, endsWithGc: false, faults: [] };

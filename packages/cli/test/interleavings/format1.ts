@@ -19,6 +19,7 @@ export function format1Of(
   { regions, stripeBytes }: Config,
   code: Code,
   content: Uint8Array,
+  key = KEY,
 ): {
   readonly upload: string;
   readonly objects: readonly PlacedBytes[];
@@ -35,11 +36,11 @@ export function format1Of(
     Array.from({ length: m }, (_, row) => k + row),
   );
   const shards = [...data, ...parity];
-  const placement = roundRobin(code, regions, KEY);
+  const placement = roundRobin(code, regions, key);
   const hashes = [encodeHashes(shards.map((shard) => hash("sha256", shard, "buffer")))];
   const about = {
     agarose: 1,
-    key: KEY,
+    key,
     version: upload,
     bytes: content.length,
     contentType: "text/plain",
@@ -52,9 +53,9 @@ export function format1Of(
     upload,
     objects: [
       ...shards.map((bytes, chunk) => {
-        return { region: indexOf(placement[chunk]!), name: chunkName(KEY, upload, chunk), bytes };
+        return { region: indexOf(placement[chunk]!), name: chunkName(key, upload, chunk), bytes };
       }),
-      ...regions.map((_, region) => ({ region, name: manifestName(KEY), bytes: manifest })),
+      ...regions.map((_, region) => ({ region, name: manifestName(key), bytes: manifest })),
     ],
   };
 }

@@ -1,8 +1,8 @@
 /** The simulator finds the mistakes that an audit found in the code before format 2. */
 import { expect, test } from "vitest";
-import { loadEngines } from "./engines.ts";
-import { cleanedUnderReader, killedAndRepeated } from "./families.ts";
-import { MUTANTS, withMutant } from "./mutants.ts";
+import { loadEngines, type Engines } from "./engines.ts";
+import { cleanedByWrongClock, cleanedUnderReader, killedAndRepeated } from "./families.ts";
+import { CLOCKS_UNCOMPARED, MUTANTS, withMutant } from "./mutants.ts";
 import { scheduleOf } from "./schedule.ts";
 import { search } from "./search.ts";
 import { simulate } from "./simulation.ts";
@@ -12,6 +12,7 @@ const SCHEDULES_MAX = 200;
 const FAMILIES: Record<string, typeof scheduleOf> = {
   "put says unchanged after a look at one region": killedAndRepeated,
   "gc deletes by the age of chunks, and lists before it looks": cleanedUnderReader,
+  "gc takes ages by its own clock, and compares it with no other": cleanedByWrongClock,
 };
 
 test.each(MUTANTS)("a broken promise is found when $name", async (mutant) => {
@@ -30,4 +31,17 @@ test.each(Object.entries(FAMILIES))("the present engines keep every promise wher
   for (let seed = 0; seed < 20; seed++) {
     expect(await simulate(family(seed), engines)).toMatchObject({ violation: undefined });
   }
+});
+
+test("gc with a wrong clock refuses, and by the clocks of the regions it would delete nothing either", async () => {
+  const engines = await loadEngines();
+  for (let seed = 0; seed < 20; seed++) {
+    const { trace } = await simulate(cleanedByWrongClock(seed), engines, true);
+    expect(trace.filter((line) => line.includes("CLOCKS_DISAGREE"))).toHaveLength(1);
+  }
+  const mutant = { name: "clocks are not compared", edits: [CLOCKS_UNCOMPARED] };
+  const search20 = (uncompared: Engines) =>
+    search({ engines: uncompared, firstSeed: 0, schedules: 20, scheduleOf: cleanedByWrongClock });
+  const result = await withMutant(mutant, search20);
+  expect(result.failure, result.text).toBeUndefined();
 });

@@ -24,6 +24,9 @@ const UNCONDITIONAL = [
   [WRITE, '...(etag === undefined && there === undefined && { ifNoneMatch: "*" as const }),', ""],
 ] as const;
 
+/** One of the two guards against wrong clocks is gone. */
+export const CLOCKS_UNCOMPARED = ["commands/gc/region-clocks.ts", "  refuseSkew(readings);", ""] as const;
+
 export const MUTANTS: readonly Mutant[] = [
   {
     name: "put says unchanged after a look at one region",
@@ -52,8 +55,12 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "gc deletes by the age of chunks, and lists before it looks",
     edits: [
-      ["commands/gc/collect-garbage.ts", "if (removes && own.length === 0) {", "if (false) {"],
-      ["commands/gc/collect-garbage.ts", "nowMs() - markedMs >= olderThanMs", "isOld(objects, search)"],
+      ["commands/gc/collect-garbage.ts", "if (ageOf && own.length === 0) {", "if (false) {"],
+      [
+        "commands/gc/collect-garbage.ts",
+        "own.every((object) => ageOf(object) >= olderThanMs)",
+        "isOld(objects, search)",
+      ],
       [
         "commands/gc/collect-garbage.ts",
         "/** The chunks of each upload.",
@@ -61,6 +68,17 @@ export const MUTANTS: readonly Mutant[] = [
            return objects.every(({ modifiedMs }) => nowMs() - modifiedMs >= olderThanMs);
          }
          /** The chunks of each upload.`,
+      ],
+    ],
+  },
+  {
+    name: "gc takes ages by its own clock, and compares it with no other",
+    edits: [
+      CLOCKS_UNCOMPARED,
+      [
+        "commands/gc/region-clocks.ts",
+        "return regionMs + (clock.now() - readAtMs) - modifiedMs;",
+        "return context.nowMs() - modifiedMs;",
       ],
     ],
   },
@@ -91,6 +109,20 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "manifests are written without conditions and without claims",
     edits: [...UNCONDITIONAL, ["lib/objects/commit/claim.ts", '...options, ifNoneMatch: "*"', "...options"]],
+  },
+  {
+    name: "a writer does not look again after its claim",
+    edits: [[COMMIT, ": await surveyAgain(before, key, context);", ": before;"]],
+  },
+  {
+    name: "a claim counts in less than a majority",
+    edits: [
+      [
+        "lib/objects/commit/claim.ts",
+        "const needed = majorityOf(context.stores);\n  const attempts",
+        "const needed = majorityOf(context.stores) - 1;\n  const attempts",
+      ],
+    ],
   },
   {
     name: "a copy takes any generation that is free",

@@ -38,6 +38,7 @@ const PUT_CODES_OF_OTHERS: ReadonlySet<string> = new Set([
   "NOT_ENOUGH_CHUNKS",
   "READ_TIMEOUT",
   "SOURCE_FAILED",
+  "CLOCKS_DISAGREE",
 ]);
 
 /** The bytes of a content: two stripes when it is odd. */
@@ -54,7 +55,7 @@ export function sha256Of(content: number): string {
 export async function runOperation(operation: Operation, context: OperationContext): Promise<void> {
   switch (operation.verb) {
     case "put":
-      return write("put", () => put(operation.content, context), context, sha256Of(operation.content));
+      return write("put", () => put(operation, context), context, sha256Of(operation.content));
     case "rm":
       return write("rm", () => remove(context), context);
     case "get":
@@ -81,7 +82,10 @@ async function write(
   model.endWriter(process.id, result);
 }
 
-async function put(content: number, context: OperationContext): Promise<Result> {
+async function put(
+  { content, isAbsent = false }: Operation & { verb: "put" },
+  context: OperationContext,
+): Promise<Result> {
   const { engines, encoder, process, model } = context;
   const object = { key: KEY, source: sourceOf(content), contentType: "text/plain", headers: {}, force: false };
   const newUpload = (): string => {
@@ -89,7 +93,7 @@ async function put(content: number, context: OperationContext): Promise<Result> 
     model.nameUpload(process.id, upload);
     return upload;
   };
-  const done: PutResult = await engines.putObject(object, { ...writing(context), encoder, newUpload });
+  const done: PutResult = await engines.putObject(object, { ...writing(context), encoder, newUpload, isAbsent });
   context.note(done.outcome);
   return {
     state: "done",
@@ -123,13 +127,16 @@ async function maintain(operation: Operation, context: OperationContext): Promis
     } else if (operation.verb === "upgrade") {
       note((await engines.upgradeObject(KEY, { ...writing(context), acceptsNewest: true })) ?? "removed");
     } else if (operation.verb === "gc") {
-      const { uploads } = await engines.collectGarbage({
+      const uploads: string[] = [];
+      await engines.collectGarbage({
         ...writing(context),
+        newName: process.newUpload,
         prefix: "",
         olderThanMs: 24 * HOUR_MS,
         removes: true,
+        onUpload: ({ upload, state }) => uploads.push(`${upload.slice(0, 4)} ${state}`),
       });
-      note(uploads.map(({ upload, state }) => `${upload.slice(0, 4)} ${state}`).join(", ") || "no garbage");
+      note(uploads.join(", ") || "no garbage");
     } else {
       const { clock } = process;
       const verdict = await engines.verifyObject(KEY, { stores: stores.reading, signal: process.signal, clock });

@@ -7,8 +7,8 @@ import type { FaultKind, RegionFault } from "./store.ts";
 
 /** What a process does. All operations work on one key. */
 export type Operation =
-  /** `content` names the bytes. */
-  | { readonly verb: "put"; readonly content: number }
+  /** `content` names the bytes. With `isAbsent` it goes by a listing, maybe an old one, that did not have the key. */
+  | { readonly verb: "put"; readonly content: number; readonly isAbsent?: boolean }
   | { readonly verb: "rm" | "upgrade" | "gc" | "verify" }
   | { readonly verb: "repair"; readonly quick: boolean }
   /** Reads `reads` times with the memory of a client, waiting between manifest and chunks, and between reads. */
@@ -39,6 +39,7 @@ export interface Schedule {
 }
 
 const SECOND_MS = 1_000;
+const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const LAYOUTS = [
   { regions: 3, code: { k: 2, m: 1 } },
@@ -118,8 +119,14 @@ function mixtureOf(seed: number): Schedule {
   const hasFaults = dice.chance(0.6);
   const hasFates = dice.chance(0.6);
   const isSkewed = dice.chance(0.3);
-  const skewOf = (verb: string): number =>
-    isSkewed ? dice.pick([0, -HOUR_MS, HOUR_MS, verb === "gc" ? 0 : 30 * HOUR_MS]) : 0;
+  // Clocks that are wrong by hours make gc refuse, and by minutes it works with them.
+  const skewsMs = isSkewed
+    ? dice.pick([
+        [0, -HOUR_MS, HOUR_MS],
+        [0, -2 * MINUTE_MS, 2 * MINUTE_MS],
+      ])
+    : [0];
+  const skewOf = (): number => (isSkewed ? dice.pick([...skewsMs, 30 * HOUR_MS]) : 0);
   const operations: Planned[] = [];
   const eras = dice.pick([1, 1, 1, 2, 3]);
   let startMs = 0;
@@ -133,8 +140,8 @@ function mixtureOf(seed: number): Schedule {
       operations.push({
         id,
         atMs,
-        operation: operationOf(verb, id, dice),
-        fate: isSpaced || hasFates ? fateOf(dice, skewOf(verb), isSpaced) : { skewMs: skewOf(verb) },
+        operation: isSpaced ? withoutListing(operationOf(verb, id, dice)) : operationOf(verb, id, dice),
+        fate: isSpaced || hasFates ? fateOf(dice, skewOf(), isSpaced) : { skewMs: skewOf() },
       });
       atMs += isSeparate ? 600 * SECOND_MS : dice.pick([0, 0, 20, 100, 300, SECOND_MS, 5 * SECOND_MS]);
     }
@@ -144,7 +151,7 @@ function mixtureOf(seed: number): Schedule {
     seed,
     ...layout,
     unconditional: isSpaced ? Array.from({ length: layout.regions }, (_, region) => region) : [],
-    regionSkewMs: Array.from({ length: layout.regions }, () => (isSkewed ? dice.pick([0, -HOUR_MS, HOUR_MS]) : 0)),
+    regionSkewMs: Array.from({ length: layout.regions }, () => dice.pick(skewsMs)),
     startsWithFormat1: dice.chance(0.15),
     endsWithGc: dice.chance(0.2),
     operations,
@@ -156,7 +163,7 @@ function operationOf(verb: string, id: number, dice: Dice): Operation {
   switch (verb) {
     case "put":
       // Sometimes what an earlier put has stored.
-      return { verb, content: dice.chance(0.35) ? dice.below(id + 1) : id };
+      return { verb, content: dice.chance(0.35) ? dice.below(id + 1) : id, isAbsent: dice.chance(0.2) };
     case "repair":
       return { verb, quick: dice.chance(0.5) };
     case "get":
@@ -164,6 +171,11 @@ function operationOf(verb: string, id: number, dice: Dice): Operation {
     default:
       return { verb: verb as "rm" };
   }
+}
+
+/** Stores that ignore conditions take what is written over what a listing has missed. */
+function withoutListing(operation: Operation): Operation {
+  return operation.verb === "put" ? { ...operation, isAbsent: false } : operation;
 }
 
 function fateOf(dice: Dice, skewMs: number, isSpaced: boolean): Fate {

@@ -23,6 +23,7 @@ type Totals = Readonly<Record<Outcome["outcome"], number>>;
 const NONE: Totals = { upgraded: 0, current: 0, failed: 0 };
 const OBJECTS_AT_A_TIME = 4;
 
+/** Adds `agarose upgrade [KEY]`. The command exits with 1 when regions hold different manifests of format 1. */
 export function register(program: Command): void {
   program
     .command("upgrade")

@@ -1,11 +1,18 @@
 /**
  * Brings the manifest of one object from format 1 to format 2.
  */
-import { acceptUnsigned, AgaroseError, isTombstone, type ManifestRecord } from "@agarose/core";
+import { acceptUnsigned, AgaroseError, encodeManifest, isTombstone, type ManifestRecord } from "@agarose/core";
 import { commitAgain } from "../../lib/objects/commit/commit.ts";
-import { surveyRegions, type Survey } from "../../lib/objects/commit/region-survey.ts";
-import { majorityOf, writeContextOf, type WriteOptions } from "../../lib/objects/commit/write-context.ts";
+import { writeRecord } from "../../lib/objects/commit/manifest-write.ts";
+import { holds, surveyRegions, type Survey } from "../../lib/objects/commit/region-survey.ts";
+import {
+  majorityOf,
+  writeContextOf,
+  type WriteContext,
+  type WriteOptions,
+} from "../../lib/objects/commit/write-context.ts";
 
+/** What an upgrade uses, and which doubtful manifests it accepts. */
 export interface UpgradeContext extends WriteOptions {
   /** Whether to take the newest manifest where regions hold different ones. */
   readonly acceptsNewest: boolean;
@@ -33,7 +40,7 @@ export async function upgradeObject(
     const isCurrent = keyId === undefined || trusted.newest.signature?.keyId === keyId;
     if (!isCurrent) await commitAgain(trusted.newest, trusted, context);
     if (isTombstone(trusted.newest)) return undefined;
-    return isCurrent ? "current" : "upgraded";
+    return !isCurrent || (await complete(trusted.newest, trusted, context)) ? "upgraded" : "current";
   }
   // Format 1 has no signatures, so the operator vouches for the content; for format 2 only when they say so.
   const trusting = { ...context, trust: acceptUnsigned };
@@ -51,6 +58,30 @@ export async function upgradeObject(
   if (!acceptsNewest) refuseDispute(newest, survey);
   await commitAgain(newest, survey, trusting);
   return isTombstone(newest) ? undefined : "upgraded";
+}
+
+/** Ends the work of an upgrade that was interrupted: regions may still hold format 1. Returns whether any did. */
+async function complete(newest: ManifestRecord, survey: Survey, context: WriteContext): Promise<boolean> {
+  const lacking = survey.regions.filter(({ bytes }) => bytes && isFormat1(bytes));
+  if (lacking.length === 0) return false;
+  const bytes = encodeManifest(newest);
+  const holders = survey.regions.filter((region) => holds(region, bytes)).length;
+  // What only a minority holds gets a generation of its own, as in a repair.
+  if (holders < majorityOf(survey.regions)) await commitAgain(newest, survey, context);
+  else {
+    const writes = await writeRecord(newest, lacking, context);
+    const failed = writes.find(({ outcome }) => outcome === "failed");
+    if (failed) throw failed.problem!;
+  }
+  return true;
+}
+
+function isFormat1(bytes: Uint8Array): boolean {
+  try {
+    return (JSON.parse(Buffer.from(bytes).toString()) as { agarose?: unknown }).agarose === 1;
+  } catch {
+    return false;
+  }
 }
 
 /**

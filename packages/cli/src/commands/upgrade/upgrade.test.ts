@@ -52,6 +52,24 @@ test("an object of format 1 becomes one of format 2 whose chunks have not moved,
   expect(await upgrade()).toMatchObject({ objects: [{ outcome: "current" }, { outcome: "current" }] });
 });
 
+test.each([4, 2])("an upgrade that ended after %i of six regions is completed by the next one", async (done) => {
+  const body = randomBytes(700);
+  await putFormat1("half", body);
+  const name = manifestName("half");
+  const old = await world.read("tokyo", name);
+  await world.run(["upgrade"]);
+  for (const region of REGIONS.slice(done)) await world.tamper(region, name, () => old);
+  const { code, stdout } = await world.run(["upgrade", "--json"]);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout.toString())).toEqual({ objects: [{ key: "half", outcome: "upgraded" }] });
+  const formats = await Promise.all(REGIONS.map(async (region) => JSON.parse(String(await world.read(region, name)))));
+  expect(formats).toMatchObject(REGIONS.map(() => ({ agarose: 2 })));
+  expect((await world.get("half")).equals(body)).toBe(true);
+  expect(JSON.parse((await world.run(["upgrade", "--json"])).stdout.toString())).toMatchObject({
+    objects: [{ outcome: "current" }],
+  });
+});
+
 test("an object whose regions differ is not signed until the operator says so", async () => {
   const body = randomBytes(700);
   await putFormat1("disputed", body);

@@ -1,0 +1,176 @@
+/**
+ * What is killed: for each verb, what the buckets hold before, what a reader may see after a kill, and what must hold
+ * once the verb has run again.
+ */
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { basename, dirname } from "node:path";
+import { chunkName, manifestName } from "@agarose/core";
+import { format1Of } from "../interleavings/format1.ts";
+import type { Dice } from "../interleavings/noise.ts";
+import { seenAs, type KillWorld, type Seen } from "./kill-world.ts";
+
+/** A case of a verb, on a key of its own. */
+export interface Case {
+  readonly args: readonly string[];
+  /** What readers may see from the start until the verb has succeeded. */
+  readonly before: readonly Seen[];
+  /** What all readers see after it. */
+  readonly after: Seen;
+  /** How often it is killed before it may end. */
+  readonly kills: number;
+  /** Throws when a kill left what it must not. */
+  readonly afterKill?: () => Promise<void>;
+  /** Before it runs again. */
+  readonly beforeRetry?: () => Promise<void>;
+  /** Throws when it did not do all of its work. */
+  readonly atEnd?: () => Promise<void>;
+}
+
+type Prepare = (world: KillWorld, key: string, dice: Dice) => Promise<Case>;
+
+const COPY_DEAD_HOURS = 3;
+const MARK_OLD_HOURS = 48;
+
+/** The verbs and how a case of each begins. */
+export const VERBS: Readonly<Record<string, Prepare>> = {
+  put: async (world, key, dice) => {
+    const [old, own] = [bytesOf(key, dice), bytesOf(key, dice)];
+    await world.put(key, old);
+    const args = ["put", await world.file(own), "--key", key];
+    return { args, before: [seenAs(old), seenAs(own)], after: seenAs(own), kills: 1, atEnd: soundOf(world, key) };
+  },
+
+  "put again": async (world, key, dice) => {
+    const own = bytesOf(key, dice);
+    const args = ["put", await world.file(own), "--key", key];
+    return { args, before: ["absent", seenAs(own)], after: seenAs(own), kills: 2, atEnd: soundOf(world, key) };
+  },
+
+  rm: async (world, key, dice) => {
+    const old = bytesOf(key, dice);
+    await world.put(key, old);
+    return { args: ["rm", key], before: [seenAs(old), "absent"], after: "absent", kills: 1 };
+  },
+
+  gc: async (world, key, dice) => {
+    const [old, own] = [bytesOf(key, dice), bytesOf(key, dice)];
+    const { upload } = await world.put(key, old);
+    await world.put(key, own);
+    const seen = seenAs(own);
+    const args = ["gc", key, "--delete"];
+    const base = { args, before: [seen], after: seen, kills: 1 };
+    if (dice.chance(0.3)) return { ...base, atEnd: soundOf(world, key) };
+    await world.run(args);
+    const ageMarks = (): Promise<void> => world.age("garbage", key, MARK_OLD_HOURS);
+    await ageMarks();
+    const atEnd = async (): Promise<void> => {
+      const left = (await world.names(`chunks/${key}@`)).filter((name) => name.includes(upload));
+      if (left.length > 0) throw new Error(`gc left ${left.join(", ")}`);
+      await soundOf(world, key)();
+    };
+    return { ...base, atEnd };
+  },
+
+  repair: async (world, key, dice) => {
+    const own = bytesOf(key, dice);
+    const isMinority = dice.chance(0.4);
+    const old = isMinority ? bytesOf(key, dice) : undefined;
+    if (old) await world.put(key, old);
+    const name = manifestName(key);
+    const oldManifest = old ? await read(world, 0, name) : undefined;
+    const { upload } = await world.put(key, own);
+    const manifest = JSON.parse((await read(world, 0, name)).toString()) as { placement: string[] };
+    if (oldManifest) {
+      // Two of three regions have missed the put.
+      for (const store of world.stores.slice(1)) {
+        await store.put(name, oldManifest, { bytes: oldManifest.length, contentType: "application/json" });
+      }
+    } else {
+      const lost = dice.below(3);
+      const store = world.stores.find(({ region }) => region.name === manifest.placement[lost])!;
+      await store.remove([chunkName(key, upload, lost)]);
+      await world.stores[dice.below(3)]!.remove([name]);
+    }
+    const seen = seenAs(own);
+    return {
+      args: ["repair", key],
+      before: old ? [seenAs(old), seen] : [seen],
+      after: seen,
+      kills: 1,
+      // What repeats a version waits until the claim of a writer that died is two hours old.
+      beforeRetry: () => world.age("claims", key, COPY_DEAD_HOURS),
+      atEnd: soundOf(world, key),
+    };
+  },
+
+  upgrade: async (world, key, dice) => {
+    const own = Buffer.from(`${key} ${dice.next()} `.repeat(200));
+    const { objects } = format1Of(world.config, { k: 2, m: 1 }, own, key);
+    for (const { region, name, bytes } of objects) {
+      await world.stores[region]!.put(name, bytes, { bytes: bytes.length, contentType: "application/octet-stream" });
+    }
+    const seen = seenAs(own);
+    return {
+      args: ["upgrade", key],
+      before: [seen],
+      after: seen,
+      kills: 1,
+      beforeRetry: () => world.age("claims", key, COPY_DEAD_HOURS),
+      atEnd: async () => {
+        for (const index of world.stores.keys()) {
+          const { agarose } = JSON.parse((await read(world, index, manifestName(key))).toString()) as {
+            agarose: number;
+          };
+          if (agarose !== 2) throw new Error(`region ${index} still has format ${agarose}`);
+        }
+      },
+    };
+  },
+
+  get: async (world, key, dice) => {
+    const own = Buffer.from(`${key} ${dice.next()} `.repeat(60_000));
+    await world.put(key, own);
+    const target = await world.file("", ".target");
+    const old = `before ${key}`;
+    await writeFile(target, old);
+    const seen = seenAs(own);
+    const contentOf = async (): Promise<string> => {
+      const content = await readFile(target);
+      return content.toString() === old ? "old" : content.equals(own) ? "whole" : `${content.length} other bytes`;
+    };
+    return {
+      args: ["get", key, target],
+      before: [seen],
+      after: seen,
+      kills: 1,
+      afterKill: async () => {
+        const content = await contentOf();
+        if (content !== "old" && content !== "whole") throw new Error(`a killed get left ${content} in its file`);
+      },
+      atEnd: async () => {
+        const content = await contentOf();
+        if (content !== "whole") throw new Error(`get ended with ${content} in its file`);
+        const files = await readdir(dirname(target));
+        const left = files.filter((name) => name.endsWith(".part") && name.includes(basename(target)));
+        if (left.length > 0) throw new Error(`get left ${left.join(", ")}`);
+      },
+    };
+  },
+};
+
+/** One to three stripes. */
+function bytesOf(key: string, dice: Dice): Buffer {
+  return Buffer.from(`${key} ${dice.next()} `.repeat(dice.pick([1_000, 5_000, 8_000])));
+}
+
+function soundOf(world: KillWorld, key: string): () => Promise<void> {
+  return async () => {
+    const verdict = await world.verify(key);
+    if (!verdict.sound) throw new Error(`${key} is damaged: ${JSON.stringify(verdict)}`);
+  };
+}
+
+async function read(world: KillWorld, region: number, name: string): Promise<Buffer> {
+  const response = await world.stores[region]!.get(name);
+  return Buffer.from(await new Response(response.body).arrayBuffer());
+}
