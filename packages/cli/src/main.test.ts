@@ -34,6 +34,13 @@ test("--help lists every verb", async () => {
   }
 });
 
+test.each([[["--version"]], [["-V"]]])("%j prints the version of the package", async (argv) => {
+  const { code, stdout } = await spawnAgarose(argv);
+  const { version } = JSON.parse(await readFile(new URL("../package.json", import.meta.url), "utf8"));
+  expect(stdout.toString()).toBe(`${version}\n`);
+  expect(code).toBe(0);
+});
+
 test.each([
   [["--json"], "no command: `agarose --help` lists them"],
   [["frobnicate", "--json"], "unknown command 'frobnicate'"],

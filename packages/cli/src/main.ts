@@ -1,9 +1,10 @@
 /**
  * The `agarose` command: its verbs, the options that all of them take, and how errors become exit codes.
  */
+import { createRequire } from "node:module";
 import { Command, CommanderError } from "commander";
 import { AgaroseError } from "@agarose/core";
-import { EXIT_OK, EXIT_USAGE, printError } from "./lib/output.ts";
+import { EXIT_OK, EXIT_OUTPUT_CLOSED, EXIT_USAGE, isOutputClosed, printError } from "./lib/output.ts";
 
 type Register = (program: Command) => void;
 
@@ -39,6 +40,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     return Number(process.exitCode ?? EXIT_OK);
   } catch (error) {
     if (error instanceof CommanderError) return exitOfCommander(error, json);
+    if (isOutputClosed(error)) return EXIT_OUTPUT_CLOSED;
     return printError(json, error);
   }
 }
@@ -47,18 +49,25 @@ export async function main(argv: readonly string[]): Promise<number> {
 export async function buildProgram(argv: readonly string[]): Promise<Command> {
   const program = new Command("agarose")
     .description("Erasure-coded storage that is as fast to read as a replica next door")
+    .version(version(), "-V, --version", "print the version")
     .exitOverride()
     .showHelpAfterError("run `agarose --help` for all commands");
-  const verb = verbOf(argv);
-  for (const name of verb ? [verb] : Object.keys(VERBS)) (await VERBS[name]!()).register(program);
+  for (const name of verbsOf(argv)) (await VERBS[name]!()).register(program);
   addCommonOptions(program);
   return program;
 }
 
-/** The verb that `argv` calls, or undefined when all of them are to be listed. */
-function verbOf(argv: readonly string[]): string | undefined {
+/** The verbs that `argv` needs: the one that it calls, none for `--version`, else all, to be listed. */
+function verbsOf(argv: readonly string[]): readonly string[] {
+  if (argv[0] === "--version" || argv[0] === "-V") return [];
   const word = argv.find((candidate, index) => !candidate.startsWith("-") && argv[index - 1] !== "--config");
-  return word !== undefined && Object.hasOwn(VERBS, word) ? word : undefined;
+  return word !== undefined && Object.hasOwn(VERBS, word) ? [word] : Object.keys(VERBS);
+}
+
+/** The version of this package. */
+function version(): string {
+  const { version: own } = createRequire(import.meta.url)("../package.json") as { readonly version: string };
+  return own;
 }
 
 /** Adds the options of all commands, which may come before or after the verb. */

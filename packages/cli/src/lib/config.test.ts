@@ -55,7 +55,7 @@ describe("whose manifests count", () => {
   });
 });
 
-describe("what is wrong is named by its path", () => {
+describe("names what is wrong by its path", () => {
   test.each([
     ["regions", { ...CONFIG, regions: [] }],
     ["regions", { ...CONFIG, regions: [REGION, REGION] }],

@@ -3,11 +3,14 @@
  */
 import { toAgaroseError, type ErrorCode } from "@agarose/core";
 
+/** The command did its work. */
 export const EXIT_OK = 0;
 /** A check failed, or the command could not do its work. */
 export const EXIT_FAILED = 1;
 /** The arguments or a file given to the command are wrong. */
 export const EXIT_USAGE = 2;
+/** The reader of stdout went away, as `head` does. Shells report this code for a program that SIGPIPE ended. */
+export const EXIT_OUTPUT_CLOSED = 141;
 
 const USAGE_CODES: ReadonlySet<ErrorCode> = new Set([
   "USAGE",
@@ -25,6 +28,11 @@ export function printResult(json: boolean, value: unknown, lines: readonly strin
   if (text !== "") process.stdout.write(`${text}\n`);
 }
 
+/** Whether an error comes from a write to stdout after its reader went away. */
+export function isOutputClosed(cause: unknown): boolean {
+  return cause instanceof Error && (cause as NodeJS.ErrnoException).code === "EPIPE";
+}
+
 /** Prints a line on stderr. */
 export function logLine(line: string): void {
   process.stderr.write(`${printableText(line)}\n`);
@@ -39,6 +47,7 @@ export function printError(json: boolean, cause: unknown): number {
   return exitCodeOf(error.code);
 }
 
+/** Returns the exit code for an error code: EXIT_USAGE where the caller must change something, else EXIT_FAILED. */
 export function exitCodeOf(code: ErrorCode): number {
   return USAGE_CODES.has(code) ? EXIT_USAGE : EXIT_FAILED;
 }

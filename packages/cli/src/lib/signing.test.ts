@@ -117,7 +117,7 @@ describe("keys rotate", () => {
     await run("rm", "removed");
   });
 
-  test("both keys are read while it goes on, and at its end the old one is refused", async () => {
+  test("reads under both keys meanwhile, and refuses the old one at the end", async () => {
     expect((await run("keys", "rotate", "next.pem")).code).toBe(0);
     await run("put", "upload-page", "--key", "during");
     expect((await asOldReader("during")).stdout.toString(), "the old key still signs").toBe("honest");

@@ -14,6 +14,10 @@ const NOTE =
   "* neither slower nor dearer than any other; avail. and durab. are nines: of the time in which an object can be " +
   "read, and of the probability that it is not lost within a year";
 
+/**
+ * Adds `agarose advise FILE`. Rejects with FILE_UNREADABLE, SCENARIO_INVALID or REQUEST_INVALID for a file that cannot
+ * be used.
+ */
 export function register(program: Command): void {
   program
     .command("advise")

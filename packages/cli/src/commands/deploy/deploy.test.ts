@@ -8,10 +8,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { planDeployment, withNamespaceId, type PopEnvironment } from "./deployment.ts";
-import { peerSteps, withPeers } from "./peers.ts";
-import { trustProblems, withTrustVariables } from "./publisher-keys.ts";
+import { peerSteps } from "./peers.ts";
+import { trustProblems } from "./publisher-keys.ts";
 import { runDeployment } from "./run-deployment.ts";
 import { readEnvironments, type Wrangler } from "./wrangler.ts";
+import { withVariables } from "./wrangler-file.ts";
 import { runAgarose, spawnAgarose } from "../../../test/world.ts";
 
 const ROOT = fileURLToPath(new URL("../../../../..", import.meta.url));
@@ -98,14 +99,14 @@ describe("--dry-run", () => {
     expect(run.code).toBe(0);
     const { steps } = JSON.parse(run.stdout.toString()) as { steps: { command: string; outcome: string }[] };
     expect(steps.map(({ command, outcome }) => [outcome, command.replace(CONFIG, "C")])).toEqual([
-      ["told", "wrangler kv namespace create agarose-fra-chunks --config C"],
-      ["told", "wrangler kv namespace create agarose-lhr-chunks --config C"],
-      ["told", "write PUBLISHER_KEYS and UNSIGNED of [env.fra.vars] into C"],
-      ["told", "write PUBLISHER_KEYS and UNSIGNED of [env.lhr.vars] into C"],
+      ["planned", "wrangler kv namespace create agarose-fra-chunks --config C"],
+      ["planned", "wrangler kv namespace create agarose-lhr-chunks --config C"],
+      ["planned", "write PUBLISHER_KEYS and UNSIGNED of [env.fra.vars] into C"],
+      ["planned", "write PUBLISHER_KEYS and UNSIGNED of [env.lhr.vars] into C"],
       ["done", "wrangler deploy --dry-run --env fra --config C"],
       ["done", "wrangler deploy --dry-run --env lhr --config C"],
-      ["told", "wrangler deploy --env fra --config C"],
-      ["told", "wrangler deploy --env lhr --config C"],
+      ["planned", "wrangler deploy --env fra --config C"],
+      ["planned", "wrangler deploy --env lhr --config C"],
     ]);
     expect(await readFile(CONFIG, "utf8")).toBe(before);
   });
@@ -130,7 +131,7 @@ describe("--dry-run", () => {
 });
 
 describe("with an account", () => {
-  test("namespaces are made and their ids written, all is built before anything is deployed, secrets go by stdin", async () => {
+  test("creates namespaces, writes their ids, builds every PoP before it deploys one, and passes secrets by stdin", async () => {
     const wrangler = new FakeWrangler();
     expect(await deploy(wrangler, ["fra", "lhr"])).toEqual([
       "namespace fra",
@@ -224,7 +225,7 @@ describe("cooperation", () => {
 
   test('PEERS = "off" keeps a PoP on its own and off the list of the others', async () => {
     const text = await readFile(config, "utf8");
-    await writeFile(config, withPeers(text, "lhr", "off").replace(/^PEERS = 'off'$/m, 'PEERS = "off"'));
+    await writeFile(config, withVariables(text, "lhr", { PEERS: "off" }).replace(/^PEERS = 'off'$/m, 'PEERS = "off"'));
     const wrangler = new FakeWrangler();
     await deploy(wrangler, undefined, addresses);
     expect(await listOf("lhr")).toBe("off");
@@ -246,13 +247,27 @@ describe("cooperation", () => {
     expect(peerSteps(all, ["fra"], addresses, true)).toMatchObject({ keys: [], lists: [{}, {}, {}] });
   });
 
+  test("variables replace values of any form, and keep the rest, at the end of a file too", () => {
+    const toml = '[env.a.vars]\nUNSIGNED = true # for now\n  PEERS = "off"\nLIST = [\n[1],\n]\n[env.b.vars]';
+    const written = withVariables(toml, "a", { UNSIGNED: "false", PEERS: "[]", NEW: "1" });
+    expect(written).toBe(
+      "[env.a.vars]\nNEW = '1'\nUNSIGNED = 'false' # for now\nPEERS = '[]'\nLIST = [\n[1],\n]\n[env.b.vars]",
+    );
+    expect(withVariables(toml, "b", { PEERS: "[]" })).toBe(`${toml}\nPEERS = '[]'`);
+    expect(() => withVariables(toml, "a", { PEERS: "it's" })).toThrow(
+      expect.objectContaining({ code: "CONFIG_INVALID" }),
+    );
+  });
+
   test("a list is written over one of several lines, or added, in the section of its PoP alone", () => {
     const toml = "[env.a.vars]\nPOP = \"a\"\nPEERS = '''\n[\n[x]\n]'''\nX = 1\n[env.b.vars]\nPOP = \"b\"\n";
-    expect(withPeers(toml, "a", "[1]")).toBe(
+    expect(withVariables(toml, "a", { PEERS: "[1]" })).toBe(
       '[env.a.vars]\nPOP = "a"\nPEERS = \'[1]\'\nX = 1\n[env.b.vars]\nPOP = "b"\n',
     );
-    expect(withPeers(toml, "b", "[1]")).toBe(toml.replace('POP = "b"', "PEERS = '[1]'\nPOP = \"b\""));
-    expect(() => withPeers(toml, "c", "[1]")).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
+    expect(withVariables(toml, "b", { PEERS: "[1]" })).toBe(toml.replace('POP = "b"', "PEERS = '[1]'\nPOP = \"b\""));
+    expect(() => withVariables(toml, "c", { PEERS: "[1]" })).toThrow(
+      expect.objectContaining({ code: "CONFIG_INVALID" }),
+    );
   });
 });
 
@@ -294,8 +309,8 @@ describe("refused", () => {
   });
 
   test("public keys for a file without the PoP's variables, with what to write there", () => {
-    expect(withTrustVariables("[env.fra.vars]\nA = 1\n[env.lhr]", "fra", TRUST).split("\n")).toHaveLength(5);
-    expect(() => withTrustVariables('{ "env": {} }', "fra", TRUST)).toThrow("PUBLISHER_KEYS = '[\"ed25519:");
+    expect(withVariables("[env.fra.vars]\nA = 1\n[env.lhr]", "fra", TRUST).split("\n")).toHaveLength(5);
+    expect(() => withVariables('{ "env": {} }', "fra", TRUST)).toThrow("PUBLISHER_KEYS = '[\"ed25519:");
   });
 
   test("a placeholder that occurs twice", () => {

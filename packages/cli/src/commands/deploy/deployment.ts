@@ -14,6 +14,7 @@ export interface PopEnvironment extends PlacedEnvironment {
   readonly durableObjects: readonly string[];
 }
 
+/** One step of a deployment. All but `namespace`, `secrets` and the deployments themselves can be repeated freely. */
 export type Step =
   /** Creates a KV namespace, or finds it by its title, and writes its id over `placeholder` in wrangler.toml. */
   | { readonly kind: "namespace"; readonly pop: string; readonly title: string; readonly placeholder: string }
@@ -38,6 +39,7 @@ export interface PeerSteps {
 /** A step that is one command of Wrangler. */
 export type WranglerStep = Exclude<Step, { kind: "keys" | "peers" | "peer-key" }>;
 
+/** The names of the Worker's secrets that `--secrets` may set. */
 export const SECRETS = [
   "ADMIN_TOKEN",
   "READ_TOKEN",

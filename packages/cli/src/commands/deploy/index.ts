@@ -27,6 +27,10 @@ interface DeployOptions extends GlobalOptions {
 const ENV_PREFIX = "AGAROSE_SECRET_";
 const SECRET_BYTES = 32;
 
+/**
+ * Adds `agarose deploy`. Rejects with CONFIG_INVALID before any step, and with STORE_FAILED at the first step that
+ * fails.
+ */
 export function register(program: Command): void {
   program
     .command("deploy")

@@ -1,7 +1,6 @@
 /**
  * The list of PoPs that cooperate: from `pops` of the command line's configuration into PEERS of every PoP. Pure.
  */
-import { AgaroseError } from "@agarose/core";
 import type { Config } from "../../lib/config.ts";
 import type { PeerSteps, PopEnvironment, Step } from "./deployment.ts";
 
@@ -46,34 +45,6 @@ export function peerSteps(
   return { lists, keys: hasKey || now.length === 0 ? [] : [key], warnings };
 }
 
-/**
- * Returns `text` of wrangler.toml with `list` as PEERS in the variables of `pop`. Throws CONFIG_INVALID for a file
- * that has them in another way.
- */
-export function withPeers(text: string, pop: string, list: string): string {
-  const section = new RegExp(`^\\[env\\.${escaped(pop)}\\.vars\\][^\\n]*\\n`, "m").exec(text);
-  const line = `PEERS = '${list}'`;
-  if (!section || list.includes("'")) {
-    throw new AgaroseError(
-      "CONFIG_INVALID",
-      `wrangler's configuration has no section [env.${pop}.vars] to write PEERS into: set it there to ${list}, or to "off"`,
-      { pop },
-    );
-  }
-  const start = section.index + section[0].length;
-  const rest = text.slice(start);
-  const next = /^\[/m.exec(withoutTexts(rest))?.index ?? rest.length;
-  const variables = rest.slice(0, next);
-  const known = /^PEERS\s*=\s*('''[\s\S]*?'''|"""[\s\S]*?"""|'[^'\n]*'|"(?:[^"\\\n]|\\.)*")/m;
-  const changed = known.test(variables) ? variables.replace(known, () => line) : `${line}\n${variables}`;
-  return text.slice(0, start) + changed + rest.slice(next);
-}
-
-/** Returns TOML of the same length in which no text of several lines looks like a section. */
-function withoutTexts(toml: string): string {
-  return toml.replace(/'''[\s\S]*?'''|"""[\s\S]*?"""/g, (text) => text.replaceAll("[", " "));
-}
-
 function isSameList(text: unknown, pops: readonly PopAddress[]): boolean {
   try {
     const list = JSON.parse(String(text)) as PopAddress[];
@@ -82,8 +53,4 @@ function isSameList(text: unknown, pops: readonly PopAddress[]): boolean {
   } catch {
     return false;
   }
-}
-
-function escaped(name: string): string {
-  return name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }

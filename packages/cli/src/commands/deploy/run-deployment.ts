@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { argumentsOf, commandOf, withNamespaceId, type Step } from "./deployment.ts";
-import { withPeers } from "./peers.ts";
-import { withTrustVariables } from "./publisher-keys.ts";
 import type { Wrangler, WranglerResult } from "./wrangler.ts";
+import { withVariables } from "./wrangler-file.ts";
 
+/** What steps need from outside. */
 export interface DeploymentOptions {
   /** Path of wrangler.toml. */
   readonly config: string;
@@ -21,11 +21,12 @@ export interface DeploymentOptions {
   readonly onStep: (step: Step) => void;
 }
 
+/** A step, the command that takes it by hand, and whether it was taken. */
 export interface TakenStep {
   readonly step: Step;
   readonly command: string;
   /** A step that is not `done` is only printed: a dry run takes builds alone. */
-  readonly outcome: "done" | "told";
+  readonly outcome: "done" | "planned";
 }
 
 /** Takes `steps` in order. Rejects with STORE_FAILED at the first one that fails; what was done before it remains. */
@@ -35,7 +36,7 @@ export async function runDeployment(steps: readonly Step[], options: DeploymentO
     options.onStep(step);
     const isTaken = !options.dryRun || step.kind === "build";
     if (isTaken) await take(step, options);
-    taken.push({ step, command: commandOf(step, options.config), outcome: isTaken ? "done" : "told" });
+    taken.push({ step, command: commandOf(step, options.config), outcome: isTaken ? "done" : "planned" });
   }
   return taken;
 }
@@ -44,12 +45,11 @@ async function take(step: Step, options: DeploymentOptions): Promise<void> {
   const { config, secrets, wrangler } = options;
   if (step.kind === "namespace") return takeNamespace(step, options);
   if (step.kind === "peers") {
-    return writeFile(config, withPeers(await readFile(config, "utf8"), step.pop, step.list));
+    return writeFile(config, withVariables(await readFile(config, "utf8"), step.pop, { PEERS: step.list }));
   }
   if (step.kind === "peer-key") return takePeerKey(step, options);
   if (step.kind === "keys") {
-    await writeFile(config, withTrustVariables(await readFile(config, "utf8"), step.pop, step.variables));
-    return;
+    return writeFile(config, withVariables(await readFile(config, "utf8"), step.pop, step.variables));
   }
   if (step.kind === "secrets") {
     const chosen = Object.fromEntries(step.names.map((name) => [name, secrets[name]]));

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import type { PopEnvironment } from "./deployment.ts";
 
+/** How Wrangler ended: its exit code, and all that it wrote, as UTF-8. */
 export interface WranglerResult {
   readonly code: number;
   readonly stdout: string;

@@ -34,6 +34,7 @@ interface DevOptions {
   readonly json?: boolean;
 }
 
+/** Adds `agarose dev`. The command ends with exit code 0 on SIGINT, SIGTERM, or when its starter is gone. */
 export function register(program: Command): void {
   program
     .command("dev")

@@ -8,6 +8,7 @@ import { formatCount } from "../../lib/output.ts";
 import type { Config } from "../../lib/config.ts";
 import type { Check } from "./check.ts";
 
+/** Checks whether every code of the configuration survives what `survive` promises. One check per code. Pure. */
 export function checkLayout(config: Config): Check[] {
   const fixed = [config.code, ...config.codes.map(({ code }) => code)];
   const codes = new Map(fixed.flatMap((code) => (code === "auto" ? [] : [[`${code.k}+${code.m}`, code]])));

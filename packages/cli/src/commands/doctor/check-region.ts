@@ -21,6 +21,7 @@ const ORIGIN_DEFAULT = "https://doctor.agarose.invalid";
 /** Readable by scripts only when the bucket exposes them. */
 const HEADERS_TO_EXPOSE = ["content-length", "content-range", "etag"];
 
+/** What the checks of a region depend on. */
 export interface RegionCheckOptions {
   /** The web app's origin, which CORS is checked for. */
   readonly origin?: string;

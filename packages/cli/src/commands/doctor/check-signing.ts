@@ -17,7 +17,8 @@ export async function checkSigning(config: Config): Promise<Check> {
   }
   if (!publicKeys) {
     return warn(
-      "local buckets are signed with the development key, which everyone knows: `agarose keys new` makes one",
+      "buckets at addresses of this machine are read unsigned, and signed with the development key, which everyone " +
+        "knows: if a tunnel or a proxy listens there, run `agarose keys new`",
     );
   }
   const trusted = `${formatCount(publicKeys.length, "public key")} trusted`;

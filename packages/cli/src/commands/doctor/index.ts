@@ -17,6 +17,7 @@ interface DoctorOptions extends GlobalOptions {
 const POP_TIMEOUT_MS = 10_000;
 const MARKS = { ok: "ok  ", warn: "WARN", fail: "FAIL" } as const;
 
+/** Adds `agarose doctor`. The command exits with 1 when a check fails, and with 0 when there are warnings alone. */
 export function register(program: Command): void {
   program
     .command("doctor")

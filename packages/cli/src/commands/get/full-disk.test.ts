@@ -2,7 +2,8 @@
 import { execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -28,6 +29,25 @@ beforeAll(async () => {
 
 afterEach(() => world.faults.clear());
 afterAll(() => world.close());
+
+/** A file system of `kib` KiB, mounted at `folder`. False where this process may not mount one. */
+async function mountSmall(folder: string, kib: number): Promise<boolean> {
+  await mkdir(folder, { recursive: true });
+  const options = ["-t", "tmpfs", "-o", `size=${kib}k`, "tmpfs", folder];
+  return promisify(execFile)("mount", options).then(
+    () => true,
+    () => false,
+  );
+}
+
+const canMount = await (async () => {
+  const folder = await mkdtemp(join(tmpdir(), "agarose-mount-"));
+  const isMounted = await mountSmall(folder, 64);
+  if (isMounted) await promisify(execFile)("umount", [folder]);
+  await rm(folder, { recursive: true });
+  return isMounted;
+})();
+const mountReason = canMount ? "" : " (skipped: this user may not mount a file system)";
 
 /** Runs `agarose get film TARGET` where files have at most `limitKib` KiB. */
 async function getWithLimit(limitKib: number, target: string): Promise<{ code: number; stderr: string }> {
@@ -68,6 +88,27 @@ describe.skipIf(process.platform === "win32")("a file that does not fit", () => 
     expect((await readFile(join(world.dir, "whole"))).equals(body)).toBe(true);
   });
 });
+
+// One page short, the last write alone fails; half of it, one in the middle.
+test.skipIf(!canMount).each([OBJECT_KIB - 4, OBJECT_KIB / 2])(
+  `a file system of %i KiB that is full is DISK_FULL, and the old file stays${mountReason}`,
+  async (kib) => {
+    const folder = join(world.dir, `upload-full-${kib}`);
+    expect(await mountSmall(folder, kib + 8)).toBe(true);
+    try {
+      // The old file takes a page, and the folder of the new one may.
+      await writeFile(join(folder, "out"), "old");
+      await writeFile(join(folder, "filler"), Buffer.alloc(4 * KIB));
+      const { code, stderr } = await world.spawn(["get", "film", join(folder, "out")]);
+      expect(stderr).toMatch(/^DISK_FULL: .*out cannot be written in full \(ENOSPC\)/m);
+      expect(code).toBe(1);
+      expect(await readFile(join(folder, "out"), "utf8")).toBe("old");
+      expect((await readdir(folder)).toSorted()).toEqual(["filler", "out"]);
+    } finally {
+      await promisify(execFile)("umount", [folder]);
+    }
+  },
+);
 
 test("what a killed get leaves is removed by the next one for the same file", async () => {
   const partials = async (): Promise<string[]> => (await readdir(world.dir)).filter((name) => name.endsWith(".part"));

@@ -27,6 +27,7 @@ interface GetOptions extends GlobalOptions {
 
 const STDOUT = "-";
 
+/** Adds `agarose get KEY [FILE]`. A read that cannot be completed rejects, and FILE is as it was. */
 export function register(program: Command): void {
   program
     .command("get")

@@ -25,6 +25,7 @@ interface WrittenFile {
 
 const CLIENT_CONFIG = "agarose.json";
 
+/** Adds `agarose init [FOLDER]`. Files that exist are kept unless `--force` is given. */
 export function register(program: Command): void {
   program
     .command("init")

@@ -99,7 +99,7 @@ test("a client configuration that is there is kept, unless it is forced", async 
   expect(await readFile(join(folder, "public/agarose.json"), "utf8")).toContain("https://fra.test");
 });
 
-test("the public keys of a client configuration that is kept follow the command line's, and its other fields stay", async () => {
+test("updates the public keys of a client configuration that it keeps, and no other field", async () => {
   await mkdir(join(folder, "public"));
   const path = join(folder, "public/agarose.json");
   const own = { prefix: "/ec/", pops: [{ name: "own", url: "https://own.test" }], delta: 3, unsigned: true };

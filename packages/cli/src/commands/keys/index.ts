@@ -10,6 +10,10 @@ import { readFields, writeFields } from "./edit-config.ts";
 import { createKey } from "./new-key.ts";
 import { rotate, type RotateOptions } from "./rotate.ts";
 
+/**
+ * Adds `agarose keys` and its verbs `new` and `rotate`. Keys are Ed25519: PEM for the private, `ed25519:…` for the
+ * public.
+ */
 export function register(program: Command): void {
   const keys = program.command("keys").description("make, show or replace the key that signs manifests");
   keys

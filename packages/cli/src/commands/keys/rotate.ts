@@ -97,12 +97,12 @@ async function signedByOthers(publicKey: string, options: RotateOptions): Promis
     const { stores, signal } = context;
     // A region that cannot be listed ends it: only there may an object be.
     const listed = keyGroups(stores, "", signal, { kinds: ["manifests"] });
-    const others: string[] = [];
-    const check = async ({ key }: KeyGroup): Promise<void> => {
+    const signedByOther = async ({ key }: KeyGroup): Promise<string[]> => {
       const { newest } = await checkManifests(key, context);
-      if (newest && newest.signature?.keyId !== keyId) others.push(key);
+      return newest && newest.signature?.keyId !== keyId ? [key] : [];
     };
-    for await (const _checked of mapOrdered(listed, OBJECTS_AT_A_TIME, check));
+    const others: string[] = [];
+    for await (const keys of mapOrdered(listed, OBJECTS_AT_A_TIME, signedByOther)) others.push(...keys);
     return others.toSorted();
   });
 }

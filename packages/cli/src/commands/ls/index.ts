@@ -28,6 +28,7 @@ interface LsEntry {
 
 const MANIFESTS_AT_A_TIME = 16;
 
+/** Adds `agarose ls [PREFIX]`. Keys come in the order of their encoded names; lengths are in bytes. */
 export function register(program: Command): void {
   program
     .command("ls")

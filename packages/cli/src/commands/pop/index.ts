@@ -18,6 +18,7 @@ interface PopCommandOptions extends GlobalOptions {
   readonly behindProxy?: boolean;
 }
 
+/** Adds `agarose pop`. The command runs until a signal, or rejects with CONFIG_INVALID before it listens. */
 export function register(program: Command): void {
   program
     .command("pop")

@@ -48,7 +48,7 @@ test.each([
   ["no name", [], { REGIONS }, "variable POP is not set"],
   ["a wrong variable", ["own"], { REGIONS, UNSIGNED: "true", POLICY: "best" }, 'POLICY is "best"'],
   ["no buckets", ["own"], {}, "REGIONS"],
-  ["no address", ["own", "--listen", "8787"], { REGIONS }, "--listen 8787 is no address"],
+  ["no address", ["own", "--listen", "8787"], { REGIONS }, "--listen 8787 is not an address"],
   ["no file of variables", ["own", "--vars", "nowhere.json"], { REGIONS }, "nowhere.json cannot be read"],
   ["a configuration that is not there", ["own", "--config", "nowhere.json"], { REGIONS }, "nowhere.json"],
 ])("%s is refused", async (_name, args, env, message) => {
@@ -104,6 +104,6 @@ describe("variables", () => {
     expect(parseListen("127.0.0.1:80")).toEqual({ host: "127.0.0.1", port: 80 });
     expect(parseListen("[::1]:80")).toEqual({ host: "::1", port: 80 });
     expect(parseListen(":8787")).toEqual({ host: "::", port: 8787 });
-    expect(() => parseListen("host:99999")).toThrow("no address");
+    expect(() => parseListen("host:99999")).toThrow("not an address");
   });
 });

@@ -30,7 +30,7 @@ export async function readVariables(sources: VariableSources): Promise<Record<st
 export function parseListen(text: string): { host: string; port: number } {
   const [, host = "", port = ""] = /^(.*):(\d{1,5})$/.exec(text) ?? [];
   if (port === "" || Number(port) > 65_535) {
-    throw new AgaroseError("USAGE", `--listen ${text} is no address such as 127.0.0.1:8787`);
+    throw new AgaroseError("USAGE", `--listen ${text} is not an address such as 127.0.0.1:8787`);
   }
   return { host: host.replace(/^\[(.*)\]$/, "$1") || "::", port: Number(port) };
 }

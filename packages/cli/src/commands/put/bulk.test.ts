@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { S3Store } from "../../lib/store/s3-store.ts";
-import { CREDENTIALS, REGIONS, startTestWorld, type Fault, type World } from "../../../test/world.ts";
+import { CREDENTIALS, manifestName, REGIONS, startTestWorld, type Fault, type World } from "../../../test/world.ts";
 
 const FILES = 40;
 const SLOW_DOWN =
@@ -43,7 +43,7 @@ const put = async () => {
   return { code, objects };
 };
 
-test("many files are put at once, and a store that asks for fewer requests gets all of them", async () => {
+test("puts many files at once, and stores all of them in a store that asks for fewer requests", async () => {
   world.faults.set("tokyo", limited(4));
   const { code, objects } = await put();
   expect(code).toBe(0);
@@ -53,6 +53,98 @@ test("many files are put at once, and a store that asks for fewer requests gets 
   world.faults.clear();
   expect((await world.run(["repair", "--queued"])).code).toBe(0);
   expect((await world.run(["verify", "--quick"])).code).toBe(0);
+});
+
+test("an object of two copies in six regions takes 18 requests when its key is new, and 24 when it is not", async () => {
+  await world.close();
+  world = await startTestWorld({ auto: true, stripeBytes: 1_000_000, survive: { regions: 1, providers: 1 } });
+  const folder = join(world.dir, "upload-copies");
+  const write = async (): Promise<void> => {
+    await mkdir(folder, { recursive: true });
+    for (let file = 0; file < FILES; file++) await writeFile(join(folder, `${file}.bin`), randomBytes(18_000));
+  };
+  const requests = new Map<string, number>();
+  let others = 0;
+  for (const region of REGIONS) {
+    world.faults.set(region, (_request, _response, name) => {
+      const key = /^(?:manifests|chunks|claims)\/([^@]+)@/.exec(name)?.[1];
+      if (key === undefined) others++;
+      else requests.set(key, (requests.get(key) ?? 0) + 1);
+      return false;
+    });
+  }
+  for (const expected of [18, 24]) {
+    await write();
+    const { code } = await world.run(["put", "upload-copies"]);
+    expect(code).toBe(0);
+    const counts = [...requests.values()].toSorted((a, b) => a - b);
+    expect(counts).toHaveLength(FILES);
+    // A request that takes a second on a busy machine brings spares, so the least counts.
+    expect(counts[0]).toBe(expected);
+    // Listings, and the removal of all claims at once.
+    expect(others).toBe(2 * REGIONS.length);
+    expect(await world.names("claims/")).toEqual([]);
+    requests.clear();
+    others = 0;
+  }
+});
+
+test("keys that another writer takes after the listing are put above it", async () => {
+  const keys = Array.from({ length: FILES }, (_, file) => `upload-many/${file}.bin`);
+  const manifests = await Promise.all(
+    keys.map(async (key) => {
+      await world.put(key, Buffer.from(`another ${key}`));
+      return { name: manifestName(key), bytes: await world.read(REGIONS[0], manifestName(key)) };
+    }),
+  );
+  const names = manifests.map(({ name }) => name);
+  for (const store of world.stores) await store.remove(names);
+  // Claims come after the listing, and wait until the other writer has ended.
+  let restored: Promise<unknown> | undefined;
+  const restore = (): Promise<unknown> => {
+    const store = (region: string, { name, bytes }: (typeof manifests)[number]) =>
+      world.store(region).put(name, bytes, { bytes: bytes.length, contentType: "application/json" });
+    return Promise.all(REGIONS.flatMap((region) => manifests.map((manifest) => store(region, manifest))));
+  };
+  for (const region of REGIONS) {
+    world.faults.set(region, async (request, _response, name) => {
+      if (request.method === "PUT" && name.startsWith("claims/")) await (restored ??= restore());
+      return false;
+    });
+  }
+  const { code, objects } = await put();
+  expect(restored).toBeDefined();
+  expect(code).toBe(0);
+  expect(objects).toMatchObject(keys.map(() => ({ outcome: "stored", generation: 2 })));
+  for (const key of keys.slice(0, 3)) expect((await world.get(key)).toString()).not.toBe(`another ${key}`);
+});
+
+/** Answers 403 to what `matches` says. */
+function denied(matches: (url: string) => boolean): Fault {
+  return (request, response) => {
+    if (!matches(request.url ?? "")) return false;
+    request.resume();
+    response.writeHead(403, { "content-type": "application/xml" }).end("<Error><Code>AccessDenied</Code></Error>");
+    return true;
+  };
+}
+
+test("keys that may not list store many files, and keys that may do nothing are an error of each", async () => {
+  world.faults.set(
+    "tokyo",
+    denied((url) => url.includes("list-type=2")),
+  );
+  const stored = await put();
+  expect(world.fired.get("tokyo")).toBeGreaterThan(0);
+  expect(stored.code).toBe(0);
+  expect(stored.objects.every(({ outcome }) => outcome === "stored")).toBe(true);
+  world.faults.set(
+    "tokyo",
+    denied(() => true),
+  );
+  const { code, objects } = await put();
+  expect(code).toBe(1);
+  expect(objects).toMatchObject(objects.map(() => ({ outcome: "failed", error: { code: "CREDENTIALS_REFUSED" } })));
 });
 
 test("what is there already is not sent again", async () => {

@@ -8,11 +8,13 @@ import { AgaroseError, HEADERS_ALLOWED, systemClock, toAgaroseError } from "@aga
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, formatBytes, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
 import { startProgress, type Progress } from "../../lib/progress.ts";
+import { findAbsentKeys } from "./absent-keys.ts";
 import { collectInputs, spoolStdin, STDIN, type InputFile, type SkippedEntry } from "./inputs.ts";
 import { AdaptiveWidth, mapAdaptive } from "../../lib/walk/adaptive-pool.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { ClaimRemovals } from "../../lib/objects/commit/claim-removals.ts";
 import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
-import { putObject, type PutResult } from "../../lib/objects/put-object.ts";
+import { putObject, type PutContext, type PutResult } from "../../lib/objects/put-object.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
 
 interface PutOptions extends GlobalOptions {
@@ -33,6 +35,9 @@ const UNIT_BYTES = 256 * 1024;
 const UNITS_MAX = 12;
 const CONTENT_TYPE_DEFAULT = "application/octet-stream";
 
+/**
+ * Adds `agarose put FILE…`. An object is readable as a whole or not at all; the command exits with 1 when one failed.
+ */
 export function register(program: Command): void {
   program
     .command("put")
@@ -67,14 +72,22 @@ async function put(paths: readonly string[], options: PutOptions): Promise<numbe
     }
     const progress = startProgress("put", context.json);
     const breaker = new Breaker(systemClock);
+    const claimRemovals = new ClaimRemovals({ ...context, clock: systemClock, breaker });
+    const shared = { breaker, claimRemovals };
     try {
       const sizes = await announceTotal(files, context, progress);
+      const listing = { ...context, clock: systemClock, breaker };
+      const absent = await findAbsentKeys(
+        files.map(({ key }) => key),
+        listing,
+      );
       const reports = await mapAdaptive(
         files,
         width,
         (file) => (jobs === undefined ? unitsOf(sizes.get(file)) : 1),
-        (file) => putFile(file, headers, options, { ...context, breaker }, progress),
+        (file) => putFile(file, headers, options, { ...context, ...shared, isAbsent: absent.has(file.key) }, progress),
       );
+      await claimRemovals.flush();
       progress.stop();
       printReports(reports, skipped, context.json);
       return reports.some(({ outcome }) => outcome === "failed") ? EXIT_FAILED : 0;
@@ -89,7 +102,7 @@ async function putFile(
   { path, key }: InputFile,
   headers: Record<string, string>,
   options: PutOptions,
-  context: CommandContext & { readonly breaker: Breaker },
+  context: CommandContext & Pick<PutContext, "breaker" | "claimRemovals" | "isAbsent">,
   progress: Progress,
 ): Promise<PutReport> {
   const spooled = path === STDIN ? await spoolStdin(process.stdin, context.signal) : undefined;

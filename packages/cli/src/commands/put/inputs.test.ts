@@ -62,7 +62,7 @@ test("links within the folder are followed, but not in circles", async () => {
   ]);
 });
 
-test("a folder that is itself named by a link is put under the link's name", async () => {
+test("puts a folder that is named by a link under the link's name", async () => {
   await symlink("out", join(base, "link"));
   expect(keysOf(await collectInputs([join(base, "link")], {}))).toEqual(["link/good", "link/sub/deep"]);
 });

@@ -47,6 +47,7 @@ const OBJECTS_AT_A_TIME_QUICK = 8;
 /** More than these are looked at twice, rather than kept in memory. */
 const QUEUED_REMEMBERED_MAX = 100_000;
 
+/** Adds `agarose repair`. The command exits with 1 while an object is still damaged. */
 export function register(program: Command): void {
   program
     .command("repair")

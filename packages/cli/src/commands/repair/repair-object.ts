@@ -4,6 +4,7 @@
 import {
   encodeManifest,
   isTombstone,
+  LEAF_LIST,
   stripeCount,
   toAgaroseError,
   type Codec,
@@ -22,12 +23,14 @@ import {
   type WriteContext,
   type WriteOptions,
 } from "../../lib/objects/commit/write-context.ts";
+import { checkLeafLists, restoreLeafLists } from "../../lib/objects/leaf-lists/leaf-lists.ts";
 import type { Encoder } from "../../lib/objects/upload/stripe-encoder.ts";
 import { uploadChunks } from "../../lib/objects/upload/upload.ts";
 import {
   checkChunk,
   checkManifests,
   damageOf,
+  damageOfLists,
   manifestVerdicts,
   verdictOfChunks,
   verdictWithoutChunks,
@@ -37,6 +40,7 @@ import {
 } from "../../lib/objects/verify-object.ts";
 import { SalvageReader, type SalvagePlan } from "./salvage-reader.ts";
 
+/** What a repair uses: the regions, the codec, and how closely to look. */
 export interface RepairContext extends WriteOptions {
   readonly codec: () => Promise<Codec>;
   readonly encoder: () => Promise<Encoder>;
@@ -44,6 +48,7 @@ export interface RepairContext extends WriteOptions {
   readonly quick?: boolean;
 }
 
+/** What a repair found, wrote and left. Counts are of chunks and manifests written, over all regions. */
 export interface RepairReport {
   /** What was found. */
   readonly before: ObjectVerdict;
@@ -73,7 +78,7 @@ export async function repairObject(key: string, options: RepairContext): Promise
     const before = verdictWithoutChunks(key, newest, verdicts);
     return { before, chunksWritten: 0, manifestsWritten: 0, after: before };
   }
-  const { damage, written } = isTombstone(newest) ? NOTHING : await rescueChunks(newest, options, context);
+  const { damage, written, lists } = isTombstone(newest) ? NOTHING : await rescueAll(newest, options, context);
   const before = isTombstone(newest)
     ? verdictWithoutChunks(key, newest, verdicts)
     : verdictOfChunks(newest, verdicts, damage);
@@ -83,9 +88,9 @@ export async function repairObject(key: string, options: RepairContext): Promise
     return { before, chunksWritten: 0, manifestsWritten: 0, after: before };
   }
   const manifestsWritten = await rewriteManifests(newest, before, context);
-  const after = await look(before, newest, written, context);
+  const after = await look(before, newest, { written, lists }, context);
   if (after.sound) await dequeueRepair(key, context);
-  return { before, chunksWritten: written.length, manifestsWritten, after };
+  return { before, chunksWritten: written.length + lists.length, manifestsWritten, after };
 }
 
 interface Rescue {
@@ -93,14 +98,36 @@ interface Rescue {
   readonly damage: readonly ChunkDamage[];
   /** The chunks that were made again. */
   readonly written: readonly number[];
+  /** The regions whose leaf list was written again. */
+  readonly lists: readonly string[];
 }
 
-const NOTHING: Rescue = { damage: [], written: [] };
+const NOTHING: Rescue = { damage: [], written: [], lists: [] };
 /** Chunks that a repair may read beyond the k that it decodes from. */
 const EXTRA_READS = 2;
 
+/** Finds the chunks and leaf lists that are not as they must be, and writes them again. */
+async function rescueAll(manifest: Manifest, options: RepairContext, context: WriteContext): Promise<Rescue> {
+  const chunks = await rescueChunks(manifest, options, context);
+  const verdicts = await checkLeafLists(manifest, options.quick ?? false, context);
+  const damage = damageOfLists(verdicts);
+  if (damage.length === 0) return { ...chunks, lists: [] };
+  const present = (await listChunks(manifest, context)).filter(({ code }) => code === undefined);
+  const file = new SalvageReader(manifest, planOf(manifest, present, true, context), await options.codec(), context);
+  try {
+    const lists = await restoreLeafLists(manifest, verdicts, { file, codec: options.codec }, context);
+    return { ...chunks, damage: [...chunks.damage, ...damage], lists };
+  } finally {
+    await file.close();
+  }
+}
+
 /** Finds the chunks that are not as they must be, and writes them again. */
-async function rescueChunks(manifest: Manifest, options: RepairContext, context: WriteContext): Promise<Rescue> {
+async function rescueChunks(
+  manifest: Manifest,
+  options: RepairContext,
+  context: WriteContext,
+): Promise<Omit<Rescue, "lists">> {
   const listed = await listChunks(manifest, context);
   const lost = damageOf(manifest, listed);
   const gone = lost.filter(isRewritable).map(({ chunk }) => chunk);
@@ -259,7 +286,7 @@ async function commitCopy(record: ManifestRecord, survey: Survey, context: Write
 async function look(
   before: ObjectVerdict,
   record: ManifestRecord,
-  written: readonly number[],
+  { written, lists }: Pick<Rescue, "written" | "lists">,
   context: WriteContext,
 ): Promise<ObjectVerdict> {
   const { newest, verdicts } = await checkManifests(record.key, context);
@@ -267,13 +294,15 @@ async function look(
     return verifyObject(record.key, { ...context, quick: true });
   }
   const gone = new Set(await findGoneChunks(newest, written, context));
-  const damage = before.damage.filter(({ chunk }) => gone.has(chunk) || !written.includes(chunk));
+  const damage = before.damage.filter(({ chunk, region }) =>
+    chunk === LEAF_LIST ? !lists.includes(region) : gone.has(chunk) || !written.includes(chunk),
+  );
   return {
     ...before,
     version: newest.version,
     sound: damage.length === 0 && verdicts.every(({ state }) => state === "sound"),
     manifests: verdicts,
-    chunksSound: before.chunks - damage.length,
+    chunksSound: before.chunks - damage.filter(({ chunk }) => chunk !== LEAF_LIST).length,
     damage,
   };
 }

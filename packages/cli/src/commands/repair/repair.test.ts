@@ -49,7 +49,7 @@ test("manifests that are missing, damaged or old are rewritten", async () => {
   });
 });
 
-test("what only a minority holds gets a generation of its own in every region", async () => {
+test("gives what only a minority holds a new generation in every region", async () => {
   await world.put("minority", randomBytes(10));
   const old = await world.read("paulo", manifestName("minority"));
   const put = await world.put("minority", randomBytes(20));

@@ -20,6 +20,7 @@ type RmReport =
 
 const OBJECTS_AT_A_TIME = 4;
 
+/** Adds `agarose rm KEY…`. The command exits with 1 when a key has no object, or when too few regions answer. */
 export function register(program: Command): void {
   program
     .command("rm")

@@ -16,6 +16,7 @@ const AS_FAST = 0.02;
 /** Every size plays the whole log once more: of longer ones a sample of the objects. */
 const READS_MAX = 100_000;
 
+/** The figures of one policy at one cache size. Times in ms, ratios from 0 to 1, costs in US dollars. */
 export interface CacheSize {
   readonly name: string;
   /** Relative to the scenario's own caches. */
@@ -30,6 +31,7 @@ export interface CacheSize {
   readonly costPerMonth: number;
 }
 
+/** All policies at all sizes, and which of them to take. */
 export interface CacheSizes {
   readonly sizes: readonly CacheSize[];
   readonly recommended: Recommendation;
@@ -37,6 +39,7 @@ export interface CacheSizes {
   readonly sampledShare: number;
 }
 
+/** The policy and cache size to take, and why. */
 export interface Recommendation {
   /** Of the policy. */
   readonly name: string;
@@ -71,6 +74,7 @@ export function simulateSizes(
   };
 }
 
+/** Returns the table of sizes for a terminal: a line per policy, a column per size, then the recommendation. */
 export function adviseLines({ sizes, recommended, sampledShare }: CacheSizes): string[] {
   const names = [...new Set(sizes.map(({ name }) => name))];
   const factors = [...new Set(sizes.map(({ factor }) => factor))];
@@ -95,6 +99,7 @@ export function adviseLines({ sizes, recommended, sampledShare }: CacheSizes): s
   ];
 }
 
+/** Returns the recommendation as one sentence. */
 export function sentenceOf({ name, cacheBytes, factor, meanMs, costPerMonth, reason }: Recommendation): string {
   const cache = `${formatBytes(cacheBytes)} of cache (x${factor})`;
   return `Recommended: policy ${name} with ${cache}: reads take ${meanMs.toFixed(1)} ms on average, Workers KV costs about $${costPerMonth.toFixed(2)} a month; ${reason}.`;

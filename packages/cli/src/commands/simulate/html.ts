@@ -12,6 +12,7 @@ const HEIGHT = 320;
 const LEFT = 70;
 const BOTTOM = 40;
 
+/** Returns the results as one HTML file without scripts. `sizes` adds the curves over cache sizes. */
 export function renderHtml(scenario: Scenario, rows: readonly SimulationRow[], sizes: CacheSizes | undefined): string {
   const all = rows.filter((row) => row.pop === "all");
   const parts = [

@@ -28,6 +28,7 @@ interface SimulateOptions {
   readonly json?: boolean;
 }
 
+/** Adds `agarose simulate FILE`. Times are in milliseconds, sizes in bytes, costs in US dollars a month. */
 export function register(program: Command): void {
   program
     .command("simulate")

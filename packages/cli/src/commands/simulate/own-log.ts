@@ -17,6 +17,7 @@ export const LOG_FACTORS = [0.2, 0.5, 1, 2, 5, 10, 20];
 /** Without an oracle, because the true popularity behind a log is unknown. */
 const POLICIES = ["backend", "lru", "w-tinylfu", "adaptive"];
 
+/** How to read an access log. */
 export interface LogOptions {
   readonly format: LogFormat | undefined;
   readonly isStrict: boolean;

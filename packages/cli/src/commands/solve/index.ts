@@ -18,6 +18,7 @@ interface SolveOptions extends GlobalOptions {
   readonly timeLimit?: number;
 }
 
+/** Adds `agarose solve FILE`. Rejects with KNAPSACK_INVALID, naming the field, for an instance that cannot be used. */
 export function register(program: Command): void {
   program
     .command("solve")

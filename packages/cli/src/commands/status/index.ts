@@ -14,6 +14,7 @@ interface StatusOptions extends GlobalOptions {
 
 const TOKEN = "AGAROSE_ADMIN_TOKEN";
 
+/** Adds `agarose status`. The command exits with 1 when a PoP does not answer or reports a problem. */
 export function register(program: Command): void {
   program
     .command("status")

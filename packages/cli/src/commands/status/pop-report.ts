@@ -3,11 +3,13 @@
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
 
+/** A PoP as `pops` of the configuration lists it. */
 export interface PopAddress {
   readonly name: string;
   readonly url: string;
 }
 
+/** What one PoP says of itself, and what follows from it. */
 export interface PopReport {
   readonly name: string;
   readonly url: string;
@@ -19,6 +21,7 @@ export interface PopReport {
   readonly state: PopSummary | undefined;
 }
 
+/** The state of a PoP, from `GET /v1/status`. Sizes in bytes. */
 export interface PopSummary {
   readonly epoch: number;
   readonly policy: string;
@@ -61,6 +64,7 @@ export interface IdeaStatus {
   readonly savedMs: number | null;
 }
 
+/** What a report depends on. */
 export interface PopReportOptions {
   readonly fetch: typeof globalThis.fetch;
   readonly token: string | undefined;

@@ -71,7 +71,7 @@ test("a region that is down is named, and the exit code is 1", async () => {
   expect((await status()).code).toBe(0);
 });
 
-test("without a token only health is asked; a wrong token is reported, and a PoP's own token comes first", async () => {
+test("asks only for health without a token, reports a wrong token, and prefers a PoP's own", async () => {
   const without = await status({ AGAROSE_ADMIN_TOKEN: "" });
   expect(without.code).toBe(0);
   expect(popsOf(without)[0]).toMatchObject({ problems: [], notes: ["no admin token: only /healthz was asked"] });

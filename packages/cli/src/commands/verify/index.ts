@@ -38,6 +38,7 @@ const NONE: Totals = { objects: 0, unsound: 0, damaged: 0, unreadable: 0, unchec
 const OBJECTS_AT_A_TIME = 2;
 const OBJECTS_AT_A_TIME_QUICK = 16;
 
+/** Adds `agarose verify`. The command exits with 1 when an object is damaged or a region did not answer. */
 export function register(program: Command): void {
   program
     .command("verify")

@@ -131,7 +131,7 @@ describe("versions", () => {
     expect((await world.get("versioned")).equals(body)).toBe(true);
   });
 
-  test("a put that is interrupted while it uploads leaves the version before", async () => {
+  test("a put that is interrupted while it uploads leaves the previous version", async () => {
     const old = randomBytes(50_000);
     await world.put("interrupted", old);
     const abort = new AbortController();

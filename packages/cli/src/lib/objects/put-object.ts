@@ -21,7 +21,7 @@ import type { Config } from "../config.ts";
 import { findGoneChunks } from "./chunk-heads.ts";
 import { commitAgain, commitRecord, type Commit, type RegionProblem } from "./commit/commit.ts";
 import { writeRecord } from "./commit/manifest-write.ts";
-import { holds, surveyRegions, type Survey } from "./commit/region-survey.ts";
+import { emptySurvey, holds, surveyRegions, type Survey } from "./commit/region-survey.ts";
 import { enqueueRepair } from "./commit/repair-queue.ts";
 import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "./commit/write-context.ts";
 import { layoutOf } from "./layout/object-layout.ts";
@@ -45,6 +45,11 @@ export interface PutObject {
 /** What `putObject` works with. */
 export interface PutContext extends WriteOptions {
   readonly encoder: () => Promise<Encoder>;
+  /**
+   * Whether no region listed a manifest of the key shortly before, which saves a look at each. What has come since is
+   * seen all the same.
+   */
+  readonly isAbsent?: boolean;
   /** Receives counts of file bytes hashed and of chunk bytes uploaded. */
   readonly onBytes?: (pass: "hash" | "upload", bytes: number) => void;
 }
@@ -84,7 +89,7 @@ export async function putObject(object: PutObject, options: PutContext): Promise
   const file = await object.source.open();
   try {
     // First of all, because refused credentials show early.
-    const survey = await surveyRegions(object.key, context);
+    const survey = options.isAbsent ? emptySurvey(context.stores) : await surveyRegions(object.key, context);
     const hash = await hashFile(file, signal, (bytes) => options.onBytes?.("hash", bytes));
     const { k, m, placement, inline } = layoutOf(config, object.key, hash.bytes);
     const layout = { k, m, ...hash, stripeBytes: config.stripeBytes, blockBytes: BLOCK_BYTES };
@@ -275,7 +280,7 @@ function refuseOversize(layout: { bytes: number; stripeBytes: number; k: number;
   if (chunk <= CHUNK_BYTES_MAX) return;
   throw new AgaroseError(
     "CODE_INVALID",
-    `a chunk of this object would have ${chunk} bytes, S3 takes ${CHUNK_BYTES_MAX} in one put: use a larger k`,
+    `a chunk of this object would have ${chunk} bytes and S3 takes at most ${CHUNK_BYTES_MAX} in one put: use a larger k`,
     { chunkBytes: chunk, max: CHUNK_BYTES_MAX },
   );
 }

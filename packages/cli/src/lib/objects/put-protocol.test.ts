@@ -54,7 +54,7 @@ const generations = async (): Promise<(number | undefined)[]> =>
   );
 
 describe("a put that is repeated", () => {
-  test("after a put whose manifest reached too few regions stores everywhere, not nothing", async () => {
+  test("after a put whose manifest reached too few regions stores in every region", async () => {
     await world.put(key, Buffer.from("one"));
     for (const region of REGIONS.slice(1)) world.faults.set(region, refuse("manifests/"));
     await expect(world.put(key, Buffer.from("two"))).rejects.toMatchObject({
@@ -147,7 +147,7 @@ describe("order", () => {
     expect(await world.names("claims/")).toEqual([]);
   });
 
-  test("the claim of a writer that died is passed over", async () => {
+  test("ignores the claim of a writer that died", async () => {
     await world.put(key, Buffer.from("one"));
     for (const { put } of world.stores.map((store) => ({ put: store.put.bind(store) }))) {
       await put(claimName(key, 2), Buffer.from(`{"upload":"dead"}`), { bytes: 17, contentType: "application/json" });

@@ -75,6 +75,18 @@ test("an object that was removed can be put again", async () => {
   expect((await world.get(key)).toString()).toBe("two");
 });
 
+test("rm names the chunks that it leaves in a region that is not configured", async () => {
+  const put = await world.put(key, Buffer.from("content"));
+  const [region, name] = chunkPlace(put, 2);
+  const stores = world.stores.filter((store) => store.region.name !== region);
+  const removed = await removeObject(key, { ...world, stores, nowMs: Date.now, signal });
+  expect(removed).toMatchObject({
+    chunksRemoved: 5,
+    leftovers: [{ region, name, problem: "the region is not configured" }],
+  });
+  expect((await world.read(region, name)).length).toBeGreaterThan(0);
+});
+
 test("rm without a majority removes nothing", async () => {
   await world.put(key, Buffer.from("kept"));
   const refuse = (request: { method?: string; resume(): unknown }, response: any, name: string): boolean => {

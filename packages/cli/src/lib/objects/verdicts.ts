@@ -1,7 +1,7 @@
 /**
  * What a verdict of `verifyObject` means, in one word and in lines for people.
  */
-import { AgaroseError } from "@agarose/core";
+import { AgaroseError, LEAF_LIST } from "@agarose/core";
 import { printable } from "../output.ts";
 import type { ChunkDamage, ManifestVerdict, ObjectVerdict } from "./verify-object.ts";
 
@@ -56,6 +56,7 @@ export function verdictLines(verdict: ObjectVerdict): string[] {
       return `  manifest in ${region}: ${state}${problem ? ` (${printable(problem)})` : ""}`;
     }),
     ...damage.filter(isDamage).map(({ chunk, region, code, stripes }) => {
+      if (chunk === LEAF_LIST) return `  leaf list in ${region}: ${code}`;
       const more = stripes.length > STRIPES_SHOWN_MAX ? ", …" : "";
       return `  chunk ${chunk} in ${region}: ${code} (stripes ${stripes.slice(0, STRIPES_SHOWN_MAX).join(", ")}${more})`;
     }),

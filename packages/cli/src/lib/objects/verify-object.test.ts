@@ -119,7 +119,7 @@ test("a region that is not configured is named; a read makes do without it", asy
   });
 });
 
-test("a manifest that is missing, damaged or old is found, and the newest one counts", async () => {
+test("finds a manifest that is missing, damaged or old, and uses the newest", async () => {
   const old = await world.read("dublin", manifestName("object"));
   put = await world.put("object", randomBytes(700));
   await world.tamper("dublin", manifestName("object"), () => old);

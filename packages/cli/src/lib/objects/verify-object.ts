@@ -8,6 +8,7 @@ import {
   chunkName,
   hashShard,
   isTombstone,
+  LEAF_LIST,
   stripeCount,
   stripeShape,
   systemClock,
@@ -22,6 +23,7 @@ import { mapPool } from "../pool.ts";
 import type { Store } from "../store/store.ts";
 import { listChunks, storedChunks, type ListedChunk } from "./chunk-listing.ts";
 import { Breaker } from "./commit/ask-regions.ts";
+import { checkLeafLists, type LeafListVerdict } from "./leaf-lists/leaf-lists.ts";
 import type { WriteContext } from "./commit/write-context.ts";
 import { nodeSha256 } from "./sha256.ts";
 import { Silence } from "./silence.ts";
@@ -54,8 +56,9 @@ export interface ManifestVerdict {
   readonly problem?: string;
 }
 
-/** A chunk that is missing, wrong or out of reach. */
+/** A chunk or leaf list that is missing, wrong or out of reach. */
 export interface ChunkDamage {
+  /** 256 for the leaf list. */
   readonly chunk: number;
   readonly region: string;
   /** CHUNK_MISSING, CHUNK_WRONG_LENGTH, CHUNK_CORRUPT, REGION_UNKNOWN, or why the region did not answer. */
@@ -88,8 +91,11 @@ export async function verifyObject(key: string, options: VerifyContext): Promise
   const context = { ...options, clock, breaker: options.breaker ?? new Breaker(clock) };
   const { newest, verdicts } = await checkManifests(key, context);
   if (!newest || isTombstone(newest)) return verdictWithoutChunks(key, newest, verdicts);
-  const damage = quick ? damageOf(newest, await listChunks(newest, context)) : await checkChunks(newest, context);
-  return verdictOfChunks(newest, verdicts, damage);
+  const [damage, lists] = await Promise.all([
+    quick ? listChunks(newest, context).then((listed) => damageOf(newest, listed)) : checkChunks(newest, context),
+    checkLeafLists(newest, quick, context),
+  ]);
+  return verdictOfChunks(newest, verdicts, [...damage, ...damageOfLists(lists)]);
 }
 
 /** The verdict on a key that has no chunks now: it was removed, or no region has a sound manifest of it. */
@@ -125,7 +131,7 @@ export function verdictOfChunks(
     sound: damage.length === 0 && manifests.every(({ state }) => state === "sound"),
     readable: isReadable(newest, damage),
     manifests,
-    chunksSound: chunks - damage.length,
+    chunksSound: chunks - damage.filter(({ chunk }) => chunk !== LEAF_LIST).length,
     chunks,
     damage: damage.toSorted((a, b) => a.chunk - b.chunk),
   };
@@ -135,6 +141,13 @@ export function verdictOfChunks(
 export function damageOf(manifest: Manifest, listed: readonly ListedChunk[]): ChunkDamage[] {
   return listed.flatMap(({ chunk, region, code }) =>
     code === undefined ? [] : { chunk, region, code, stripes: allStripes(manifest) },
+  );
+}
+
+/** What is wrong with leaf lists. No stripe needs them. */
+export function damageOfLists(lists: readonly LeafListVerdict[]): ChunkDamage[] {
+  return lists.flatMap(({ region, code }) =>
+    code === undefined ? [] : [{ chunk: LEAF_LIST, region, code, stripes: [] }],
   );
 }
 

@@ -31,7 +31,7 @@ describe.each(servers.filter(({ isMissing }) => !isMissing))("$name", ({ start, 
   let roleRequests = 0;
   const keysOf = (name: string) => ({ accessKeyId: `AKIA${name.toUpperCase()}`, secretAccessKey: `secret-of-${name}` });
   const env = (): Record<string, string> => ({
-    AWS_ACCESS_KEY_ID: "nobody",
+    AWS_ACCESS_KEY_ID: "unknown",
     AWS_SECRET_ACCESS_KEY: "nothing",
 
     AWS_ENDPOINT_URL_STS: `http://127.0.0.1:${(sts.address() as AddressInfo).port}`,
@@ -131,7 +131,7 @@ describe.each(servers.filter(({ isMissing }) => !isMissing))("$name", ({ start, 
     expect(roleRequests > 0).toBe(takesRoles);
   });
 
-  test("wrong keys are an error that names the region and where its keys come from, and no secret", async () => {
+  test("refuses wrong keys with the region and the source of its keys, and shows no secret", async () => {
     const config = await writeConfig(["top", "env", "wrong"]);
     const doctor = await spawnAgarose(["doctor", "--config", config, "--json"], { env: env() });
     const checks: { subject: string; name: string; state: string; message: string }[] = JSON.parse(

@@ -25,7 +25,7 @@ async function runAgainst(limit: number, width: AdaptiveWidth): Promise<{ seen: 
   return { seen, complaints };
 }
 
-test("a store that takes everything is used in full width", async () => {
+test("uses a store that takes everything at full width", async () => {
   const { seen, complaints } = await runAgainst(Infinity, new AdaptiveWidth({ start: 4, min: 1, max: 64 }));
   expect(complaints).toBe(0);
   expect(seen[0]).toBe(1);

@@ -69,17 +69,17 @@ export async function mapAdaptive<T, R>(
   const results: R[] = [];
   const running = new Set<Promise<void>>();
   let used = 0;
-  let failure: { readonly error: unknown } | undefined;
+  const failures: unknown[] = [];
   for (const [index, item] of items.entries()) {
     const units = unitsOf(item);
-    while (!failure && running.size > 0 && used + units > width.units) await Promise.race(running);
-    if (failure) break;
+    while (failures.length === 0 && running.size > 0 && used + units > width.units) await Promise.race(running);
+    if (failures.length > 0) break;
     used += units;
     width.begin();
     const work = action(item)
       .then(
         (result) => void (results[index] = result),
-        (error: unknown) => void (failure ??= { error }),
+        (error: unknown) => void failures.push(error),
       )
       .finally(() => {
         used -= units;
@@ -89,6 +89,6 @@ export async function mapAdaptive<T, R>(
     running.add(work);
   }
   await Promise.all(running);
-  if (failure) throw failure.error;
+  if (failures.length > 0) throw failures[0];
   return results;
 }

@@ -1,9 +1,10 @@
 /**
  * The verdict on an object from listings, where they leave no doubt.
  */
-import { chunkBytes, isTombstone, roundRobin, type Manifest } from "@agarose/core";
+import { chunkBytes, isTombstone, LEAF_LIST, roundRobin, type Manifest } from "@agarose/core";
 import type { Config } from "../config.ts";
 import { storedChunks } from "../objects/chunk-listing.ts";
+import { leafListBytes } from "../objects/leaf-lists/leaf-lists.ts";
 import { readRegion } from "../objects/commit/region-survey.ts";
 import type { WriteContext } from "../objects/commit/write-context.ts";
 import { LISTED_TOMBSTONE_BYTES_MAX } from "../objects/keys.ts";
@@ -48,14 +49,15 @@ async function byOneManifest(
   return soundVerdict(group.key, record.version, storedChunks(record).length, config);
 }
 
-/** Whether every chunk that a manifest names is listed where it should be, with its length. */
+/** Whether every chunk and leaf list that a manifest names is listed where it should be, with its length. */
 function areListed(manifest: Manifest, { chunks }: KeyGroup): boolean {
+  const found = new Set(chunks.map(({ store, suffix, bytes }) => `${store.region.name} ${suffix} ${bytes}`));
+  const { placement, upload, leaves = [] } = manifest;
   const bytes = chunkBytes(manifest);
-  const found = new Set(
-    chunks.flatMap(({ store, suffix, bytes: length }) => (length === bytes ? `${store.region.name} ${suffix}` : [])),
+  return (
+    storedChunks(manifest).every((chunk) => found.has(`${placement[chunk]} ${upload}/${chunk} ${bytes}`)) &&
+    leaves.every((region) => found.has(`${region} ${upload}/${LEAF_LIST} ${leafListBytes(manifest)}`))
   );
-  const { placement, upload } = manifest;
-  return storedChunks(manifest).every((chunk) => found.has(`${placement[chunk]} ${upload}/${chunk}`));
 }
 
 /**

@@ -22,15 +22,19 @@ export const JSON_LINES = [
 /** Prints one result after another on stdout. Each method resolves when there is room for more. */
 export class ReportStream {
   readonly #format: ReportFormat;
+  /** What a JSON document begins with. */
+  readonly #open: string;
   #items = 0;
 
-  constructor({ json, jsonLines }: ReportOptions) {
+  /** `name` is the property of the results in a JSON document. */
+  constructor({ json, jsonLines }: ReportOptions, name = "objects") {
+    this.#open = `{"${name}":[`;
     this.#format = jsonLines ? "json-lines" : json ? "json" : "text";
   }
 
   /** A result: `value` in JSON, `lines` for people. */
   async item(value: object, lines: readonly string[]): Promise<void> {
-    const comma = this.#items++ > 0 ? "," : `{"objects":[`;
+    const comma = this.#items++ > 0 ? "," : this.#open;
     if (this.#format === "json") await write(`${comma}${JSON.stringify(value)}`);
     else if (this.#format === "json-lines") await write(`${JSON.stringify(value)}\n`);
     else await writeLines(lines);
@@ -53,7 +57,7 @@ export class ReportStream {
   }
 
   #close(rest: object): Promise<void> {
-    const open = this.#items > 0 ? "" : `{"objects":[`;
+    const open = this.#items > 0 ? "" : this.#open;
     const properties = JSON.stringify(rest).slice(1);
     return write(`${open}]${properties === "}" ? "" : ","}${properties}\n`);
   }

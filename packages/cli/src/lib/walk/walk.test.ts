@@ -1,7 +1,9 @@
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { access, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { heapInUse } from "../../../test/heap.ts";
 import { acceptUnsigned, chunkName, roundRobin, systemClock } from "@agarose/core";
@@ -13,7 +15,15 @@ import type { ListedObject, Store } from "../store/store.ts";
 import { verdictByListing } from "./listed-verdict.ts";
 import { ReportStream } from "./report-stream.ts";
 import { walkObjects } from "./walk-objects.ts";
-import { chunkPlace, DOWN, manifestName, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
+import {
+  chunkPlace,
+  CREDENTIALS,
+  DOWN,
+  manifestName,
+  REGIONS,
+  startTestWorld,
+  type World,
+} from "../../../test/world.ts";
 
 const { signal } = new AbortController();
 
@@ -55,8 +65,30 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
+test.each(["ls", "verify --json", "ls --json-lines"])(
+  "%s ends in silence when the reader of stdout is gone",
+  async (verb) => {
+    for (const key of ["a", "b", "c"]) await world.put(key, randomBytes(50));
+    const script = fileURLToPath(new URL("../../../bin/agarose.js", import.meta.url));
+    const args = [process.execPath, script, ...verb.split(" "), "--config", world.configPath];
+    const env = {
+      ...process.env,
+      AWS_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey,
+    };
+    const shell = spawn("bash", ["-c", 'set -o pipefail; "$@" | true', "bash", ...args], {
+      env,
+      stdio: ["ignore", "inherit", "pipe"],
+    });
+    let stderr = "";
+    shell.stderr.on("data", (part: Buffer) => (stderr += part.toString()));
+    const code = await new Promise((resolve) => shell.once("close", resolve));
+    expect([code, stderr]).toEqual([141, ""]);
+  },
+);
+
 describe("a walk that is killed", () => {
-  test("by SIGKILL goes on after its cursor, and still fails for what it had found before", async () => {
+  test("by SIGKILL continues after its cursor, and still fails for what it had found before", async () => {
     const KEYS = Array.from({ length: 40 }, (_, index) => `walk/${String(index).padStart(3, "0")}`);
     for (const key of KEYS) await world.put(key, randomBytes(50));
     const put = await world.put(KEYS[2]!, randomBytes(60));

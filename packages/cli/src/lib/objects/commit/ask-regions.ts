@@ -16,11 +16,16 @@ export type Outcome<T> =
   | { readonly store: Store; readonly value?: undefined; readonly error: AgaroseError };
 
 /** How long to wait. */
-export interface Patience {
+export interface Patience<T = unknown> {
   /** So many successes suffice; the other tasks then get as long again, twice, but at least 2.5 seconds. */
   readonly enough: number;
   /** The longest wait of all. Default 30 seconds. */
   readonly limitMs?: number;
+  /**
+   * Begin with `enough` tasks only. The others start when one of these fails, returns what is not good, or takes a
+   * second; those that never start have no outcome. Default: all begin at once.
+   */
+  readonly isGood?: (value: T) => boolean;
 }
 
 interface AskContext {
@@ -31,6 +36,7 @@ interface AskContext {
 
 /** A region on the other side of the world takes over a second when its connection is new. */
 const GRACE_MS_MIN = 2_500;
+const SPARES_MS = 1_000;
 const LIMIT_MS_DEFAULT = 30_000;
 const OPEN_MS = 30_000;
 
@@ -60,14 +66,14 @@ export function graceMs(elapsedMs: number): number {
 }
 
 /**
- * Runs `tasks` at once and returns their outcomes in order. It leaves out regions that hung before when the others
- * suffice. A task that is given up has its signal aborted, and the fate of what it wrote is unknown.
+ * Runs `tasks` and returns their outcomes in order. It leaves out regions that hung before when the others suffice. A
+ * task that is given up has its signal aborted, and the fate of what it wrote is unknown.
  *
  * @throws the reason of `signal` when the caller aborts.
  */
 export async function runTasks<T>(
   tasks: readonly Task<T>[],
-  { enough, limitMs = LIMIT_MS_DEFAULT }: Patience,
+  { enough, limitMs = LIMIT_MS_DEFAULT, isGood }: Patience<T>,
   { clock, signal, breaker }: AskContext,
 ): Promise<Outcome<T>[]> {
   signal.throwIfAborted();
@@ -76,12 +82,14 @@ export async function runTasks<T>(
   const outcomes: (Outcome<T> | undefined)[] = tasks.map((task) =>
     skips && isSkipped(task) ? { store: task.store, error: silent(task.store, 0) } : undefined,
   );
+  const waiting = [...tasks.keys()].filter((index) => !outcomes[index]);
+  const spares = new Set(isGood ? waiting.slice(enough) : []);
   const startedMs = clock.now();
   const done = Promise.withResolvers<void>();
   const stops = tasks.map(() => new AbortController());
   const giveUp = (): void => {
     for (const [index, { store }] of tasks.entries()) {
-      if (outcomes[index]) continue;
+      if (outcomes[index] || spares.has(index)) continue;
       breaker.open(store.region.name);
       outcomes[index] = { store, error: silent(store, Math.round(clock.now() - startedMs)) };
       stops[index]!.abort(new DOMException("given up", "AbortError"));
@@ -94,36 +102,45 @@ export async function runTasks<T>(
   };
   signal.addEventListener("abort", onAbort, { once: true });
   const cancels = limitMs === Number.POSITIVE_INFINITY ? [] : [clock.after(limitMs, giveUp)];
+  const isOver = (): boolean => tasks.every((_, index) => outcomes[index] !== undefined || spares.has(index));
   const settle = (index: number, outcome: Outcome<T>): void => {
     if (outcomes[index]) return;
     outcomes[index] = outcome;
-    if (outcomes.every((one) => one !== undefined)) done.resolve();
+    if (outcome.error || isGood?.(outcome.value) === false) startSpares();
+    if (isOver()) done.resolve();
     else if (outcome.error === undefined && outcomes.filter((one) => one && !one.error).length === enough) {
       cancels.push(clock.after(graceMs(clock.now() - startedMs), giveUp));
     }
   };
-  for (const [index, { store, run }] of tasks.entries()) {
-    if (outcomes[index]) continue;
+  const start = (index: number): void => {
+    const { store, run } = tasks[index]!;
     run(stops[index]!.signal).then(
       (value) => settle(index, { store, value }),
       (error: unknown) => settle(index, { store, error: toAgaroseError(error, "SOURCE_FAILED") }),
     );
-  }
-  if (outcomes.every((one) => one !== undefined)) done.resolve();
+  };
+  const startSpares = (): void => {
+    const late = [...spares];
+    spares.clear();
+    for (const index of late) start(index);
+  };
+  for (const index of waiting) if (!spares.has(index)) start(index);
+  if (spares.size > 0) cancels.push(clock.after(SPARES_MS, startSpares));
+  if (isOver()) done.resolve();
   try {
     await done.promise;
   } finally {
     signal.removeEventListener("abort", onAbort);
     for (const cancel of cancels) cancel();
   }
-  return outcomes as Outcome<T>[];
+  return outcomes.filter((outcome) => outcome !== undefined);
 }
 
 /** `runTasks` with the same action in every region of `stores`. */
 export function askRegions<T>(
   stores: readonly Store[],
   action: (store: Store, signal: AbortSignal) => Promise<T>,
-  patience: Patience,
+  patience: Patience<T>,
   context: AskContext,
 ): Promise<Outcome<T>[]> {
   return runTasks(

@@ -53,7 +53,9 @@ export async function claimGeneration(claim: Claim, context: WriteContext): Prom
     const name = claimName(key, generation);
     const body = bodyOf(claim);
     const take = (store: Store, signal: AbortSignal): Promise<boolean> => claimIn(store, name, body, signal);
-    const outcomes = await askRegions(context.stores, take, { enough: needed }, context);
+    // A majority suffices. Only the age of a claim that is passed over needs our own in every region.
+    const patience = { enough: needed, ...(!copies && { isGood: (taken: boolean) => taken }) };
+    const outcomes = await askRegions(context.stores, take, patience, context);
     const answered = outcomes.filter(({ error }) => error === undefined);
     if (answered.filter(({ value }) => value).length >= needed) {
       if (attempt > 1 && copies && !(await areDead(key, newest, generation, context))) throw overtaken(key, attempt);
@@ -118,13 +120,6 @@ async function listClaims(key: string, context: WriteContext): Promise<ListedCla
   const answers = outcomes.flatMap(({ value }) => (value ? [value] : []));
   if (answers.length < needed) throw noQuorum(key, outcomes, needed);
   return answers.flat();
-}
-
-/** Removes the claims to the generations given. What stays behind is left to the garbage collector. */
-export async function removeClaims(key: string, generations: readonly number[], context: WriteContext): Promise<void> {
-  const names = generations.map((generation) => claimName(key, generation));
-  const remove = (store: Store): Promise<unknown> => store.remove(names);
-  await askRegions(context.stores, remove, { enough: majorityOf(context.stores) }, context);
 }
 
 /** Whether the claim in this region is ours. */

@@ -5,9 +5,9 @@
  */
 import { AgaroseError, isTombstone, sealManifest, sealTombstone, type ManifestRecord } from "@agarose/core";
 import { nodeSha256 } from "../sha256.ts";
-import { claimGeneration, isCopied, removeClaims, type Claimed } from "./claim.ts";
+import { claimGeneration, isCopied, type Claimed } from "./claim.ts";
 import { rollBack, writeRecord, type RegionWrite } from "./manifest-write.ts";
-import { surveyRegions, type RegionManifest, type Survey } from "./region-survey.ts";
+import { surveyAgain, surveyRegions, type RegionManifest, type Survey } from "./region-survey.ts";
 import { majorityOf, type WriteContext } from "./write-context.ts";
 
 /** A region without the record, and why. */
@@ -62,7 +62,7 @@ export async function commitRecord<T extends ManifestRecord>(
   const writes = await writeRecord(record, survey.regions, ending);
   const written = writes.filter(({ outcome }) => outcome === "written");
   if (written.length < majorityOf(context.stores)) throw await giveUp(record, writes, ending);
-  await removeClaims(key, range(newest + 1, record.generation), ending);
+  await context.claimRemovals.add(key, range(newest + 1, record.generation));
   const others = writes.filter(({ outcome }) => outcome !== "written");
   return {
     record,
@@ -82,7 +82,8 @@ async function sealOwn<T extends ManifestRecord>(
 ): Promise<{ record: T; survey: Survey }> {
   for (let own = claimed; ;) {
     // Claims are removed once their generation is in a majority. A late claimer sees that generation here.
-    const survey = await surveyRegions(key, context);
+    // A majority shows it. What the others hold was seen before, and their conditions are those of that time.
+    const survey = copies ? await surveyRegions(key, context) : await surveyAgain(before, key, context);
     const newest = survey.newest?.generation ?? 0;
     if (copies && newest !== (before.newest?.generation ?? 0)) throw replacedMeanwhile(key);
     if (newest < own.generation && !own.isExpired()) {
@@ -166,8 +167,11 @@ async function isRepeated(record: ManifestRecord, context: WriteContext): Promis
   try {
     // The claim of a copy goes only once the copy is in a majority, so the claims come first.
     if (await isCopied(record.key, record.generation, context)) return true;
-    const { newest } = await surveyRegions(record.key, context);
-    return newest !== undefined && newest.generation > record.generation && isCopy(newest, record);
+    const { regions } = await surveyRegions(record.key, context);
+    // The copy may be older than the newest by now, and still be in a region that the newest has not reached.
+    return regions.some(({ record: other }) => {
+      return other !== undefined && other.generation > record.generation && isCopy(other, record);
+    });
   } catch {
     return true;
   }

@@ -3,9 +3,14 @@
  */
 import { encodeKey } from "@agarose/core";
 
+/** Names of writers' claims begin with this. */
 export const CLAIM_PREFIX = "claims/";
+/** Names of the repair queue begin with this. */
 export const REPAIR_PREFIX = "repairs/";
+/** Names of the garbage collector's marks begin with this. */
 export const GARBAGE_PREFIX = "garbage/";
+/** Of the objects by which the garbage collector reads the clock of a region. No encoded key has a `!`. */
+export const CLOCK_PREFIX = `${GARBAGE_PREFIX}!clock/`;
 
 /** A writer's claim to generation `generation` of a key. */
 export function claimName(key: string, generation: number): string {

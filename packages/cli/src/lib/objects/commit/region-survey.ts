@@ -13,7 +13,7 @@ import {
 } from "@agarose/core";
 import type { Store } from "../../store/store.ts";
 import { nodeSha256 } from "../sha256.ts";
-import { askRegions } from "./ask-regions.ts";
+import { askRegions, type Patience } from "./ask-regions.ts";
 import { majorityOf, type WriteContext } from "./write-context.ts";
 
 /** What one region holds. */
@@ -53,7 +53,29 @@ const INVALID_CODES: ReadonlySet<string> = new Set([
  *   only a newer program can read what is there.
  */
 export async function surveyRegions(key: string, context: SurveyContext): Promise<Survey> {
-  const regions = await surveyAll(key, context);
+  return judged(key, await surveyAll(key, context));
+}
+
+/** What regions hold of a key that none of them listed. */
+export function emptySurvey(stores: readonly Store[]): Survey {
+  return { regions: stores.map((store) => ({ store, state: "absent" })), newest: undefined };
+}
+
+/**
+ * Reads the manifest of a key in a majority of the regions, which shows every generation that is committed. The other
+ * regions are as they were in `before`. It throws as `surveyRegions` does.
+ */
+export async function surveyAgain(before: Survey, key: string, context: SurveyContext): Promise<Survey> {
+  const asked = await askManifests(key, context, { enough: majorityOf(context.stores), isGood: () => true });
+  const now = new Map(asked.map((region) => [region.store, region]));
+  return judged(
+    key,
+    before.regions.map((region) => now.get(region.store) ?? region),
+  );
+}
+
+/** Throws when what the regions answered is not enough to go by. */
+function judged(key: string, regions: readonly RegionManifest[]): Survey {
   const unreachable = regions.filter(({ state }) => state === "unreachable");
   const needed = majorityOf(regions);
   // Waiting does not mend wrong keys, so they are no outage that a majority may outvote.
@@ -67,14 +89,22 @@ export async function surveyRegions(key: string, context: SurveyContext): Promis
 }
 
 /** `surveyRegions` without a demand: `enough` answers end the patience. Throws only when the caller aborts. */
-export async function surveyAll(
+export function surveyAll(
   key: string,
   context: SurveyContext,
   enough = majorityOf(context.stores),
 ): Promise<RegionManifest[]> {
+  return askManifests(key, context, { enough });
+}
+
+async function askManifests(
+  key: string,
+  context: SurveyContext,
+  patience: Patience<RegionManifest>,
+): Promise<RegionManifest[]> {
   const { stores, trust } = context;
   const read = (store: Store, signal: AbortSignal): Promise<RegionManifest> => readRegion(key, store, signal, trust);
-  const outcomes = await askRegions(stores, read, { enough }, context);
+  const outcomes = await askRegions(stores, read, patience, context);
   return outcomes.map(({ store, value, error }) => value ?? { store, state: "unreachable", problem: error! });
 }
 

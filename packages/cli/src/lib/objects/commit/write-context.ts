@@ -6,6 +6,7 @@ import { acceptUnsigned, systemClock, type Clock, type Random, type SignatureChe
 import type { Config } from "../../config.ts";
 import type { Store } from "../../store/store.ts";
 import { Breaker } from "./ask-regions.ts";
+import { ClaimRemovals } from "./claim-removals.ts";
 
 /** What a caller of `putObject` or `removeObject` passes. */
 export interface WriteOptions {
@@ -26,6 +27,8 @@ export interface WriteOptions {
   readonly newUpload?: () => string;
   /** Shared by the objects of a command, so that a region that hangs delays only the first. Default: a new one. */
   readonly breaker?: Breaker;
+  /** Shared by the objects of a command, which removes its claims many at a time. Default: each removes its own. */
+  readonly claimRemovals?: ClaimRemovals;
 }
 
 /** `WriteOptions` with their defaults, but without a signer when there is none. */
@@ -34,6 +37,7 @@ export type WriteContext = Required<Omit<WriteOptions, "sign">> & Pick<WriteOpti
 /** Fills in the defaults of `options`. */
 export function writeContextOf(options: WriteOptions): WriteContext {
   const { config, stores, signal, nowMs, clock = systemClock, sign } = options;
+  const breaker = options.breaker ?? new Breaker(clock);
   return {
     config,
     stores,
@@ -43,7 +47,8 @@ export function writeContextOf(options: WriteOptions): WriteContext {
     random: options.random ?? Math.random,
     trust: options.trust ?? acceptUnsigned,
     newUpload: options.newUpload ?? (() => randomBytes(16).toString("hex")),
-    breaker: options.breaker ?? new Breaker(clock),
+    breaker,
+    claimRemovals: options.claimRemovals ?? new ClaimRemovals({ stores, clock, breaker }, 1),
     ...(sign && { sign }),
   };
 }

@@ -1,0 +1,44 @@
+/**
+ * Removes the claims to generations that are committed, those of many objects in one request to each region.
+ */
+import type { Clock } from "@agarose/core";
+import type { Store } from "../../store/store.ts";
+import { askRegions, type Breaker } from "./ask-regions.ts";
+import { claimName } from "./names.ts";
+
+interface RemovalContext {
+  readonly stores: readonly Store[];
+  readonly clock: Clock;
+  readonly breaker: Breaker;
+}
+
+const NAMES_MAX = 500;
+
+/** Claims to generations that are committed, to be removed. What stays behind is left to the garbage collector. */
+export class ClaimRemovals {
+  readonly #context: RemovalContext;
+  readonly #namesMax: number;
+  #names: string[] = [];
+
+  /** Removes them `namesMax` at a time. */
+  constructor(context: RemovalContext, namesMax = NAMES_MAX) {
+    this.#context = context;
+    this.#namesMax = namesMax;
+  }
+
+  async add(key: string, generations: readonly number[]): Promise<void> {
+    this.#names.push(...generations.map((generation) => claimName(key, generation)));
+    if (this.#names.length >= this.#namesMax) await this.flush();
+  }
+
+  /** Removes what is left. Does not reject. */
+  async flush(): Promise<void> {
+    const names = this.#names;
+    this.#names = [];
+    if (names.length === 0) return;
+    const { stores, clock, breaker } = this.#context;
+    const remove = (store: Store): Promise<unknown> => store.remove(names);
+    const { signal } = new AbortController();
+    await askRegions(stores, remove, { enough: Math.ceil(stores.length / 2) }, { clock, breaker, signal });
+  }
+}
