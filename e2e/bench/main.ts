@@ -12,6 +12,7 @@ import { longRead } from "./reads/long-read.ts";
 import { describeLoad } from "./lib/machine.ts";
 import { policies } from "./comparison/policies.ts";
 import { pages } from "./pages/pages.ts";
+import { ranges } from "./pages/ranges.ts";
 import { popMemory } from "./pop/pop-memory.ts";
 import { popThroughput } from "./pop/pop-throughput.ts";
 import { bulk } from "./s3/bulk.ts";
@@ -34,6 +35,7 @@ const BENCHES: readonly Bench[] = [
   policies,
   longRead,
   pages,
+  ranges,
 ];
 
 const { values, positionals } = parseArgs({

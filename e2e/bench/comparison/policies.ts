@@ -166,7 +166,7 @@ function popVariables({ name, policy, read, joint }: SystemSpec): Record<string,
     FUNCTIONAL: read.cachedChunks === "functional",
     ...(joint ? {} : { PEERS: "[]" }),
   };
-  return Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, String(value)]));
+  return Object.fromEntries(Object.entries(variables).map(([variable, value]) => [variable, String(value)]));
 }
 
 async function putObjects(world: LocalWorld, trace: Trace): Promise<void> {

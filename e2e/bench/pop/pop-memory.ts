@@ -14,7 +14,7 @@ import { findCli } from "@agarose/dev-world/client";
 import { startPops } from "@agarose/dev-world/pops";
 import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import type { Bench, BenchOptions } from "../bench.ts";
-import { freePort, watchHeap, type HeapWatch } from "../lib/heap.ts";
+import { freePort, watchHeap, type HeapWatch } from "@agarose/dev-world/heap";
 import { describeMachine } from "../lib/machine.ts";
 import { spread, summarize, table } from "../lib/statistics.ts";
 

@@ -16,7 +16,7 @@ import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import type { Bench, BenchOptions } from "../bench.ts";
 import type { Job, JobResult } from "./load-generator.ts";
 import { describeMachine } from "../lib/machine.ts";
-import { cpuMs, descendants } from "../lib/process-memory.ts";
+import { cpuMs, descendants } from "@agarose/dev-world/process-memory";
 import { spread, summarize, table, type Summary } from "../lib/statistics.ts";
 
 interface Load {

@@ -1,6 +1,6 @@
 /**
- * One object over a slow line for longer than browsers let a service worker go on at one task: does it finish, or go on
- * where it broke off, with all its bytes?
+ * One object over a slow line for longer than browsers let a service worker continue one task: does it finish, or
+ * continue where it broke off, with all its bytes?
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
@@ -12,7 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import config from "../../playwright.config.ts";
 import { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench } from "../bench.ts";
-import { freePort } from "../lib/heap.ts";
+import { freePort } from "@agarose/dev-world/heap";
 import { startLongReadHost, type PageReport } from "./long-read-host.ts";
 import { describeMachine } from "../lib/machine.ts";
 import { table } from "../lib/statistics.ts";

@@ -13,9 +13,9 @@ import { openControlledApp } from "../../fixtures/app.ts";
 import { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench } from "../bench.ts";
 import { startBrowser } from "../lib/browser.ts";
-import { freePort, watchHeap } from "../lib/heap.ts";
+import { freePort, watchHeap } from "@agarose/dev-world/heap";
 import { describeMachine } from "../lib/machine.ts";
-import { descendants, residentBytes } from "../lib/process-memory.ts";
+import { descendants, residentBytes } from "@agarose/dev-world/process-memory";
 import { putWhole } from "../s3/sdk-put.ts";
 import { spread, summarize, table } from "../lib/statistics.ts";
 

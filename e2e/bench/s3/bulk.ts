@@ -2,28 +2,24 @@
  * `agarose put` of many small files, against the AWS SDK putting the same files into one bucket, 32 at a time. Each
  * request takes 40 ms on its way.
  */
-import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { findCli } from "@agarose/dev-world/client";
 import type { Bench } from "../bench.ts";
 import { describeMachine } from "../lib/machine.ts";
 import { spread, summarize, table } from "../lib/statistics.ts";
+import { PLAIN_BUCKET, regionsAt, runProgram, startBenchServer } from "./bench-server.ts";
 
 const CLI = findCli();
-const SERVER = fileURLToPath(new URL("s3-server.ts", import.meta.url));
 const SDK = fileURLToPath(new URL("sdk-bulk.ts", import.meta.url));
-const REGIONS = ["r0", "r1", "r2", "r3", "r4", "r5"];
 const FILE_BYTES = 18_000;
 const FILES = 2_000;
 const FILES_QUICK = 200;
 const DELAY_MS = 40;
 const ROUNDS = 3;
-const ENVIRONMENT = { ...process.env, AWS_ACCESS_KEY_ID: "bench", AWS_SECRET_ACCESS_KEY: "bench-secret" };
 const WAYS = ["aws-sdk, 32 at a time", "agarose put", "agarose put, unchanged"] as const;
 
 interface Run {
@@ -71,33 +67,18 @@ async function measure(
 ): Promise<Run> {
   const dir = join(data, way === WAYS[0] ? "sdk" : "agarose");
   await mkdir(dir, { recursive: true });
-  const child = spawn(process.execPath, [SERVER, "embedded", dir, ...[...REGIONS, "plain"].map(bucketName)], {
-    env: { ...ENVIRONMENT, BENCH_DELAY_MS: String(DELAY_MS) },
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const { value: url } = (await lines.next()) as { value: string };
+  const server = await startBenchServer("embedded", dir, DELAY_MS);
   const config = join(folder, "config.json");
-  const regions = REGIONS.map((name) => ({ name, provider: name, endpoint: url, bucket: bucketName(name) }));
-  await writeFile(config, JSON.stringify({ regions }));
+  await writeFile(config, JSON.stringify({ regions: regionsAt(server.url) }));
   const args =
     way === WAYS[0]
-      ? [SDK, url, bucketName("plain"), files]
+      ? [SDK, server.url, PLAIN_BUCKET, files]
       : [CLI, "--config", config, "--json", "put", files, "--key", "bulk"];
   const startMs = performance.now();
-  await run(args);
+  await runProgram(args);
   const seconds = (performance.now() - startMs) / 1000;
-  child.stdin.end();
-  const { value: requests } = (await lines.next()) as { value: string };
-  return { objectsPerSecond: count / seconds, requestsPerObject: Number(requests) / count };
-}
-
-async function run(args: readonly string[]): Promise<void> {
-  const child = spawn(process.execPath, args, { env: ENVIRONMENT, stdio: ["ignore", "ignore", "pipe"] });
-  let stderr = "";
-  child.stderr.on("data", (text: Buffer) => (stderr += text.toString()));
-  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
-  if (code !== 0) throw new Error(`${args.join(" ")} ended with ${code}: ${stderr}`);
+  const requests = await server.close();
+  return { objectsPerSecond: count / seconds, requestsPerObject: requests / count };
 }
 
 function describe(runs: ReadonlyMap<string, readonly Run[]>, count: number): string {
@@ -118,8 +99,4 @@ function describe(runs: ReadonlyMap<string, readonly Run[]>, count: number): str
     table(["way", "objects/s", "of the SDK's", "requests per object"], rows),
     describeMachine(),
   ].join("\n\n");
-}
-
-function bucketName(name: string): string {
-  return `bench-${name}`;
 }

@@ -2,13 +2,11 @@
  * `agarose put` and `get` of one large file, against the AWS SDK moving the same file to the same server in one piece.
  * No emulated network: what is measured is the work, on both sides the same disk and the same loopback interface.
  */
-import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { mkdir, mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
@@ -16,17 +14,15 @@ import { findCli } from "@agarose/dev-world/client";
 import { findVersitygw } from "@agarose/dev-world/s3-endpoint";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { describeMachine } from "../lib/machine.ts";
-import { peakResidentBytes } from "../lib/process-memory.ts";
+import { peakResidentBytes } from "@agarose/dev-world/process-memory";
 import { spread, summarize, table } from "../lib/statistics.ts";
+import { PLAIN_BUCKET, regionsAt, runProgram, startBenchServer } from "./bench-server.ts";
 
 const CLI = findCli();
-const SERVER = fileURLToPath(new URL("s3-server.ts", import.meta.url));
 const SDK = fileURLToPath(new URL("sdk-client.ts", import.meta.url));
-const REGIONS = ["r0", "r1", "r2", "r3", "r4", "r5"];
 const BYTES = 1_000_000_000;
 const BYTES_QUICK = 50_000_000;
 const ROUNDS = 2;
-const CREDENTIALS = { AWS_ACCESS_KEY_ID: "bench", AWS_SECRET_ACCESS_KEY: "bench-secret" };
 
 type Step = "agarose put" | "sdk put" | "agarose get" | "sdk get";
 const STEPS: readonly Step[] = ["sdk put", "agarose put", "sdk get", "agarose get"];
@@ -66,15 +62,15 @@ async function measureServer(
 ): Promise<string[][]> {
   const data = join(folder, kind);
   await mkdir(data);
-  const server = await startServer(kind, data);
+  const server = await startBenchServer(kind, data);
   try {
     const config = join(folder, `${kind}.json`);
-    await writeFile(config, JSON.stringify(configOf(server.url)));
+    await writeFile(config, JSON.stringify({ regions: regionsAt(server.url), code: { k: 9, m: 3 } }));
     const out = join(folder, "out");
     const commands: Record<Step, string[]> = {
-      "sdk put": [SDK, "put", server.url, bucketName("plain"), "file", file],
+      "sdk put": [SDK, "put", server.url, PLAIN_BUCKET, "file", file],
       "agarose put": [CLI, "--config", config, "--json", "put", file, "--key", "file", "--force"],
-      "sdk get": [SDK, "get", server.url, bucketName("plain"), "file", out],
+      "sdk get": [SDK, "get", server.url, PLAIN_BUCKET, "file", out],
       "agarose get": [CLI, "--config", config, "--json", "get", "file", out],
     };
     const runs = new Map(STEPS.map((step) => [step, [] as Run[]]));
@@ -102,43 +98,17 @@ async function measureServer(
 /** Runs a Node program to its end, watching how much memory it takes. */
 async function measure(args: readonly string[]): Promise<Run> {
   const startMs = performance.now();
-  const child = spawn(process.execPath, args, { env: environment(), stdio: ["ignore", "ignore", "pipe"] });
-  let stderr = "";
-  child.stderr.on("data", (text: Buffer) => (stderr += text.toString()));
   let peakBytes = 0;
-  // The peak never falls, so the last look before the end is the one that counts.
-  const watch = setInterval(() => {
-    peakBytes = peakResidentBytes(child.pid!) ?? peakBytes;
-  }, 20);
-  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
-  clearInterval(watch);
-  if (code !== 0) throw new Error(`${args.join(" ")} ended with ${code}: ${stderr}`);
+  let watch: NodeJS.Timeout | undefined;
+  try {
+    await runProgram(args, ({ pid }) => {
+      // The peak never falls, so the last look before the end is the one that counts.
+      watch = setInterval(() => (peakBytes = peakResidentBytes(pid!) ?? peakBytes), 20);
+    });
+  } finally {
+    clearInterval(watch);
+  }
   return { seconds: (performance.now() - startMs) / 1000, peakBytes };
-}
-
-async function startServer(kind: string, dir: string): Promise<{ url: string; close(): Promise<void> }> {
-  const child = spawn(process.execPath, [SERVER, kind, dir, ...[...REGIONS, "plain"].map(bucketName)], {
-    env: environment(),
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
-  const close = async (): Promise<void> => {
-    child.stdin.end();
-    await ended;
-  };
-  for await (const url of createInterface({ input: child.stdout })) return { url, close };
-  throw new Error(`the ${kind} S3 server ended before it was up`);
-}
-
-function configOf(endpoint: string): object {
-  return {
-    regions: REGIONS.map((name) => ({ name, provider: name, endpoint, bucket: bucketName(name) })),
-    code: { k: 9, m: 3 },
-  };
-}
-
-function environment(): NodeJS.ProcessEnv {
-  return { ...process.env, ...CREDENTIALS };
 }
 
 async function writeRandom(path: string, bytes: number): Promise<string> {
@@ -183,8 +153,4 @@ function describe(rows: readonly string[][], bytes: number, servers: readonly st
     table(["server: program", "MB/s", "peak RSS, MB"], rows),
     describeMachine(),
   ].join("\n\n");
-}
-
-function bucketName(name: string): string {
-  return `bench-${name}`;
 }

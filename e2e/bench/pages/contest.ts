@@ -1,0 +1,112 @@
+/**
+ * Agarose and one copy behind a CDN Worker, over the same links with as large a cache: a browser beside the PoP asks
+ * both in turn.
+ */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Page } from "@playwright/test";
+import { geographyOf, TABLE_I, type Geography } from "@agarose/dev-world";
+import { LocalWorld } from "@agarose/dev-world/client";
+import { loadScenario } from "agarose";
+import { seededRandom } from "@agarose/solver";
+import { openControlledApp } from "../../fixtures/app.ts";
+import { startCdn } from "../comparison/cdn.ts";
+import { startBrowser } from "../lib/browser.ts";
+import { putWhole } from "../s3/sdk-put.ts";
+
+const CONTINENTAL = fileURLToPath(import.meta.resolve("@agarose/solver/scenarios/continental.json"));
+const MBIT_PER_SECOND = 200;
+const JITTER = 0.1;
+
+/** The PoP beside the browser. */
+export const POP = "fra";
+
+/** Where regions and PoPs are. */
+export interface Layout {
+  readonly name: string;
+  readonly geography: () => Promise<Geography>;
+  readonly world: { readonly geography?: string; readonly scale?: number };
+  readonly scale: number;
+}
+
+export const LAYOUTS: readonly Layout[] = [
+  {
+    name: "continental",
+    geography: async () => geographyOf(await loadScenario(CONTINENTAL)),
+    world: { geography: CONTINENTAL },
+    scale: 1,
+  },
+  { name: "Table I x 0.25", geography: async () => TABLE_I, world: { scale: 0.25 }, scale: 0.25 },
+];
+
+/** Both contestants, with the same objects stored. */
+export interface Contest {
+  readonly world: LocalWorld;
+  /** A page under the service worker. */
+  readonly ours: Page;
+  /** A page of the same origin without one. */
+  readonly plain: Page;
+  /** Address of the CDN: `<url><key>`. */
+  readonly cdn: string;
+  /** The region nearest to the PoP, which has the one copy. */
+  readonly nearest: string;
+  close(): Promise<void>;
+}
+
+/** Starts both with `objects` stored. */
+export async function startContest(
+  layout: Layout,
+  objects: ReadonlyMap<string, Uint8Array>,
+  cacheBytes: number,
+): Promise<Contest> {
+  const geography = await layout.geography();
+  const folder = await mkdtemp(join(tmpdir(), "agarose-contest-"));
+  const closers: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+  const close = async (): Promise<void> => {
+    for (const closer of closers.toReversed()) await closer();
+  };
+  try {
+    const links = { jitter: JITTER, mbit: MBIT_PER_SECOND, cacheBytes };
+    const world = await LocalWorld.start({ ...layout.world, ...links, code: "auto" });
+    closers.push(() => world.stop());
+    const stored = [...objects.keys()].map((key, i) => ({ key, file: join(folder, String(i)) }));
+    for (const { key, file } of stored) {
+      await writeFile(file, objects.get(key)!);
+      await world.put(key, file);
+    }
+    const nearest = geography.regions.toSorted(
+      (a, b) => geography.regionLatencyMs[POP]![a]! - geography.regionLatencyMs[POP]![b]!,
+    )[0]!;
+    await putWhole(world.config, nearest, stored);
+    const { endpoint, bucket } = world.regions.find(({ name }) => name === nearest)!;
+    const cdn = await startCdn({
+      geography,
+      scale: layout.scale,
+      jitterSigma: JITTER,
+      mbitPerSecond: MBIT_PER_SECOND,
+      cacheBytes,
+      random: seededRandom(1).next,
+      origins: Object.fromEntries(geography.pops.map((pop) => [pop, [`${endpoint}/${bucket}`]])),
+    });
+    closers.push(() => cdn.close());
+    await world.client.near(POP);
+    const browser = await startBrowser();
+    closers.push(browser.close);
+    const ours = await openControlledApp(await browser.browser.newContext(), world);
+    const plain = await (await browser.browser.newContext()).newPage();
+    await plain.goto(`${world.app}agarose.json`);
+    return { world, ours, plain, cdn: `${cdn.urls[POP]}/o/`, nearest, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Makes the service worker forget the plans of keys that begin with `prefix`: they live for a minute. */
+export function forgetPlans(page: Page, prefix: string): Promise<void> {
+  return page.evaluate((begin) => {
+    navigator.serviceWorker.controller?.postMessage({ agarose: "purge", prefix: begin });
+  }, prefix);
+}
