@@ -29,6 +29,17 @@ const runnable = blocks.filter(({ comment }) => comment === undefined);
 const pages = [...new Set(runnable.map(({ page }) => page))];
 const untilCtrlC = new Set(blocks.filter(({ comment }) => comment === UNTIL_CTRL_C).map(({ code }) => code.trim()));
 
+/** What the shell does after a block in place of the reader's browser, by a word of the block. */
+const READER: readonly (readonly [word: string, check: string])[] = [
+  [
+    "npx vite preview",
+    `until curl -sfo /dev/null http://localhost:8080/; do sleep 1; done
+for file in index.html agarose.js 'agarose-sw.js?config=/agarose.json' agarose.json; do
+  curl -sf "http://localhost:8080/$file" | cmp - "my-page/$(cut -d? -f1 <<< "$file")"
+done`,
+  ],
+];
+
 let copy: string;
 
 beforeEach(() => {
@@ -42,6 +53,11 @@ beforeEach(() => {
 
 afterEach(() => rmSync(copy, { recursive: true, force: true }));
 
+test("a reader's check belongs to a block of some page", () => {
+  const unused = READER.filter(([word]) => !runnable.some(({ code }) => code.includes(word)));
+  expect(unused).toEqual([]);
+});
+
 test("every sh block is run, or says why not", () => {
   const unexplained = blocks.filter(
     ({ comment }) => comment !== undefined && comment !== UNTIL_CTRL_C && !NOT_RUN.test(comment),
@@ -53,7 +69,11 @@ test("every sh block is run, or says why not", () => {
 test.each(pages)("the commands of %s run as written", async (page) => {
   const commands = runnable.filter((block) => block.page === page).map(({ code }) => code);
   // Job control, so that `kill %1` means what it means in a terminal. Whatever is left ends with the shell.
-  const script = ["set -emuo pipefail", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", ...commands].join("\n");
+  const steps = commands.flatMap((block) => [
+    block,
+    ...READER.filter(([word]) => block.includes(word)).map(([, check]) => check),
+  ]);
+  const script = ["set -emuo pipefail", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", ...steps].join("\n");
   const { code, output } = await bash(script);
   expect(code, output).toBe(0);
 });

@@ -40,7 +40,8 @@ export function environment(node) {
   const path = [dirname(node), join(root, "node_modules/.bin"), process.env.PATH].join(
     process.platform === "win32" ? ";" : ":",
   );
-  return { ...process.env, PATH: path };
+  // Compiled code of one process serves the next.
+  return { NODE_COMPILE_CACHE: join(root, "node_modules/.cache/node"), ...process.env, PATH: path };
 }
 
 /** Runs a command to its end, passing on signals; resolves with its exit code. */

@@ -15,20 +15,39 @@ const PLAIN = WORDS as [RegExp, string][];
 const ROOM_FILES_MAX = 12;
 const COLUMNS_MAX = 120;
 
-const sources = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "packages"], { cwd: ROOT })
-  .toString()
-  .split("\n")
-  .filter((path) => /\.(ts|rs)$/.test(path) && existsSync(join(ROOT, path)));
+/** Files of the repository that exist, those that are not committed yet included. */
+function tracked(...paths: readonly string[]): string[] {
+  return execFileSync("git", ["ls-files", "-co", "--exclude-standard", ...paths], { cwd: ROOT })
+    .toString()
+    .split("\n")
+    .filter((path) => path !== "" && existsSync(join(ROOT, path)));
+}
+
+const sources = tracked("packages").filter((path) => /\.(ts|rs)$/.test(path));
 
 test(`a folder of sources holds at most ${ROOM_FILES_MAX} files, tests not counted`, () => {
   const rooms = new Map<string, number>();
-  for (const path of sources) {
-    if (!/^packages\/[^/]+\/(src|js)\//.test(path) || /\.(test|contract|d)\.ts$/.test(path)) continue;
+  for (const path of [...sources, ...tracked("demo", "e2e").filter((file) => file.endsWith(".ts"))]) {
+    const isSource = /^(?:packages\/[^/]+\/(?:src|js)|demo|e2e)\//.test(path);
+    if (!isSource || /\.(test|contract|d)\.ts$/.test(path)) continue;
     rooms.set(dirname(path), (rooms.get(dirname(path)) ?? 0) + 1);
   }
-  expect(rooms.size).toBeGreaterThan(20);
+  expect(rooms.size).toBeGreaterThan(60);
+  expect([...rooms.keys()]).toEqual(expect.arrayContaining(["demo/src/reads", "e2e/reads"]));
   const full = [...rooms].filter(([, files]) => files > ROOM_FILES_MAX);
   expect(full).toEqual([]);
+});
+
+test("every changeset names packages that exist", () => {
+  const names = PACKAGES.map((name) => {
+    return (JSON.parse(readFileSync(join(ROOT, "packages", name, "package.json"), "utf8")) as { name: string }).name;
+  });
+  const changed = tracked(".changeset/*.md").flatMap((path) =>
+    [...readFileSync(join(ROOT, path), "utf8").matchAll(/^"([^"]+)": (?:major|minor|patch)$/gm)].map(
+      ([, name]) => name!,
+    ),
+  );
+  expect(changed.filter((name) => !names.includes(name))).toEqual([]);
 });
 
 test("the tour names files that exist", () => {
@@ -40,6 +59,25 @@ test("the tour names files that exist", () => {
   expect(missing).toEqual([]);
 });
 
+test("every declaration that a file exports has a doc comment", () => {
+  const files = sources.filter((path) => /^packages\/[^/]+\/(src|js)\/.*(?<!\.(?:test|contract|d))\.ts$/.test(path));
+  const declarations = files.flatMap((path) => exportedDeclarations(path));
+  expect(declarations.length).toBeGreaterThan(1_000);
+  expect(declarations.filter(({ hasComment }) => !hasComment).map(({ at }) => at)).toEqual([]);
+});
+
+test("titles of tests use plain words (docs/internals/writing.md)", () => {
+  const tests = tracked("*.test.ts", "*.spec.ts", "*.contract.ts", "e2e/cases/*.ts", "*.rs");
+  const titles = tests.flatMap((path) =>
+    readFileSync(join(ROOT, path), "utf8")
+      .split("\n")
+      .map((line, i) => ({ at: `${path}:${i + 1}`, line }))
+      .filter(({ line }) => /^\s*(?:\}?\]\))?(?:(?:test|it|describe|step)\b[\w.]*\(|\["|fn \w)/.test(line)),
+  );
+  expect(titles.length).toBeGreaterThan(2_000);
+  expect(titles.flatMap(refusedWords)).toEqual([]);
+});
+
 describe.each(PACKAGES)("packages/%s", (name) => {
   const comments = sources.filter((path) => path.startsWith(`packages/${name}/`)).flatMap(commentLines);
 
@@ -49,10 +87,7 @@ describe.each(PACKAGES)("packages/%s", (name) => {
   });
 
   test("uses plain words in comments (docs/internals/writing.md)", () => {
-    const refused = comments.flatMap(({ at, line }) =>
-      PLAIN.filter(([pattern]) => line.search(pattern) >= 0).map(([pattern, better]) => `${at} ${pattern}: ${better}`),
-    );
-    expect(refused).toEqual([]);
+    expect(comments.flatMap(refusedWords)).toEqual([]);
   });
 
   test("has a README, a licence, and says where it comes from and which Node it needs", () => {
@@ -74,14 +109,34 @@ describe.each(PACKAGES)("packages/%s", (name) => {
   });
 });
 
-interface CommentLine {
+interface SourceLine {
   /** File and line number. */
   readonly at: string;
   readonly line: string;
 }
 
+/** Declarations with `export` at the start of a line, and whether a doc comment ends just before them. */
+function exportedDeclarations(path: string): { at: string; hasComment: boolean }[] {
+  const lines = readFileSync(join(ROOT, path), "utf8").split("\n");
+  return lines.flatMap((line, i) => {
+    if (
+      !/^export (?:default )?(?:abstract )?(?:async )?(?:function|class|const|let|interface|enum|type \w)/.test(line)
+    ) {
+      return [];
+    }
+    return [{ at: `${path}:${i + 1}`, hasComment: /\*\/\s*$/.test(lines[i - 1] ?? "") }];
+  });
+}
+
+/** The words of a line that have a plainer one, each with that one. */
+function refusedWords({ at, line }: SourceLine): string[] {
+  return PLAIN.filter(([pattern]) => line.search(pattern) >= 0).map(
+    ([pattern, better]) => `${at} ${pattern}: ${better}`,
+  );
+}
+
 /** Whole-line comments; a comment behind code is as long as Prettier lets its line be. */
-function commentLines(path: string): CommentLine[] {
+function commentLines(path: string): SourceLine[] {
   const lines = readFileSync(join(ROOT, path), "utf8").split("\n");
   return lines
     .map((line, i) => ({ at: `${path}:${i + 1}`, line }))
