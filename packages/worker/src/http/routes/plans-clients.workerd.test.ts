@@ -1,10 +1,11 @@
 /** Clients of `/v1/plans` over real TCP that leave, stall or ask for much: the isolate's memory is bounded. */
 import { FrameReader } from "@agarose/core";
-import { descendants, residentBytes } from "@agarose/dev-world/process-memory";
+import { freePort, watchHeap } from "@agarose/dev-world/heap";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openRequest } from "../../../test/tcp-client.ts";
-import { ADMIN_TOKEN, clientHeaders, putCached, randomBytes, REGIONS, startWorld } from "../../../test/world.ts";
+import { ADMIN_TOKEN, clientHeaders, POP, putCached, randomBytes, REGIONS, startWorld } from "../../../test/world.ts";
 import type { TestWorld } from "../../../test/world.ts";
+import { READ_BYTES_MAX } from "../../read/limits/memory-budget.ts";
 
 const STRIPE_BYTES = 4 * 1024 * 1024;
 const BODY_BYTES = 120_000;
@@ -13,13 +14,15 @@ const BATCH_BYTES_MAX = 2 * 1024 * 1024;
 /** Of READ_BYTES_MAX, a batch with bodies takes 4 MiB. */
 const BATCHES_MAX = 16;
 const CLIENTS = 64;
+const V8_FLAGS = "MINIFLARE_WORKERD_V8_FLAGS";
 
 let world: TestWorld;
-let workerd: number;
+let inspectorPort: number;
 beforeAll(async () => {
-  const before = descendants(process.pid, "workerd");
-  world = await startWorld({ MANIFEST_TTL_SECONDS: "600" });
-  [workerd = 0] = descendants(process.pid, "workerd").filter((pid) => !before.includes(pid));
+  inspectorPort = await freePort();
+  process.env[V8_FLAGS] = "--expose-gc";
+  world = await startWorld({ MANIFEST_TTL_SECONDS: "600" }, { inspectorPort });
+  delete process.env[V8_FLAGS];
   for (const [i, key] of KEYS.entries())
     await world.put(key, randomBytes(BODY_BYTES, i), { stripeBytes: STRIPE_BYTES });
   await putCached(world, "video", randomBytes(2 * STRIPE_BYTES), { stripeBytes: STRIPE_BYTES });
@@ -97,7 +100,7 @@ describe("memory", () => {
   });
 
   test("is bounded for clients that read nothing: later batches have no bodies until it expires", async () => {
-    const idleBytes = residentBytes(workerd)!;
+    const heap = await watchHeap(inspectorPort, { isTarget: ({ id }) => id === `core:user:${POP}`, live: true });
     const stalled = [];
     for (let i = 0; i < CLIENTS; i++) {
       const headers = clientHeaders(`203.0.113.${i}`);
@@ -105,7 +108,9 @@ describe("memory", () => {
     }
     const held = await readsWithMemory();
     expect(held, "the fault fired: batches wait for their clients").toBeGreaterThanOrEqual(BATCHES_MAX - 1);
-    expect(residentBytes(workerd)! - idleBytes).toBeLessThan(128e6);
+    const heldBytes = heap.stop();
+    expect(heldBytes, "the batches are in memory").toBeGreaterThan(BATCHES_MAX * 100_000);
+    expect(heldBytes).toBeLessThan(READ_BYTES_MAX);
     const { plans, chunks } = await readBatch(plansPath(KEYS));
     expect({ plans, chunks }).toEqual({ plans: KEYS.length, chunks: 0 });
     // Their time is over when another read needs the memory.
