@@ -21,10 +21,7 @@ export const OPERATIONS = {
    * Popularity is a blob in each shard; regions, facts and what has changed of the ledger are rows of the PoP's state.
    */
   rowsPeriod: 30,
-  /**
-   * Each shard of the request monitor writes its counts as one row, at most every five seconds, and drops it at the
-   * end.
-   */
+  /** Each shard writes its counts as one row, at most every five seconds, and drops it at the end. */
   rowsCountsPeriod: 60 / 5 + 1,
 };
 
@@ -47,6 +44,15 @@ export const ASSUMED = {
   keysPerRequest: 0.5,
   /** A local workerd takes 0.23 ms for a bundle of this size; others run beside it at Cloudflare. */
   cpuMs: 1,
+  /**
+   * How long a call keeps a Durable Object active. An idle object without a timer is not billed
+   * (developers.cloudflare.com/durable-objects/platform/pricing).
+   */
+  objectSecondsPerCall: 0.005,
+  /** How long a period keeps the PoP's state and the state of the peers active: it fills, and waits for its turn. */
+  periodSeconds: 15,
+  /** Stripes written for each read: `adaptive` on a day of requests (docs/internals/policies-measured.md). */
+  stripesWrittenPerRead: 0.04,
   /** The budget of the cache manager in wrangler.toml. */
   cacheBudgetUsd: 20,
   cacheBytes: 1e9,
@@ -62,6 +68,8 @@ const PRICES = {
   cpuMsIncluded: 30e6,
   kvReadsPerMillion: 0.5,
   kvReadsIncluded: 10e6,
+  kvWritesPerMillion: 5,
+  kvWritesIncluded: 1e6,
   kvGb: 0.5,
   kvGbIncluded: 1,
   objectRequestsPerMillion: 0.15,
@@ -98,7 +106,17 @@ export function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
   const flushes = isolates * (SECONDS / FLUSH_SECONDS) * Math.min(1, rate * FLUSH_SECONDS);
   const objectRequests =
     flushes * (Math.min(MONITOR_SHARDS, keysPerFlush) + 1) + OPERATIONS.objectCallsPeriodIdle * PERIODS;
-  const objectGbSeconds = (MONITOR_SHARDS + 2) * 0.128 * SECONDS;
+  // A shard that is called all the time is billed all the time, however many calls it answers at once.
+  const shardSeconds = Math.min(
+    SECONDS,
+    flushes * Math.min(1, keysPerFlush / MONITOR_SHARDS) * assumed.objectSecondsPerCall,
+  );
+  const stateSeconds = Math.min(SECONDS, flushes * assumed.objectSecondsPerCall + PERIODS * assumed.periodSeconds);
+  const peerSeconds = PERIODS * assumed.periodSeconds;
+  const objectGbSeconds = (MONITOR_SHARDS * shardSeconds + stateSeconds + peerSeconds) * 0.128;
+  const stripesWritten = reads * assumed.stripesWrittenPerRead;
+  // One publication a period.
+  const kvWrites = Math.min(stripesWritten, (assumed.cacheBudgetUsd / prices.kvWritesPerMillion) * 1e6) + PERIODS;
   const rowsWritten = (OPERATIONS.rowsPeriod + MONITOR_SHARDS * OPERATIONS.rowsCountsPeriod) * PERIODS;
   const gets = misses * (assumed.k + assumed.delta) + OPERATIONS.probesPerRegion * assumed.regions * PERIODS;
   // Of the requests beyond k some bytes are under way when they are aborted: half of a chunk.
@@ -109,7 +127,7 @@ export function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
     requests: perMillion(workerRequests, prices.requestsIncluded, prices.requestsPerMillion),
     cpu: perMillion(workerRequests * assumed.cpuMs, prices.cpuMsIncluded, prices.cpuMsPerMillion),
     kvReads: perMillion(kvReads, prices.kvReadsIncluded, prices.kvReadsPerMillion),
-    kvWrites: assumed.cacheBudgetUsd,
+    kvWrites: perMillion(kvWrites, prices.kvWritesIncluded, prices.kvWritesPerMillion),
     kvStorage: beyond(assumed.cacheBytes / 1e9, prices.kvGbIncluded) * prices.kvGb,
     objectRequests: perMillion(objectRequests, prices.objectRequestsIncluded, prices.objectRequestsPerMillion),
     objectDuration: perMillion(objectGbSeconds, prices.objectGbSecondsIncluded, prices.objectGbSecondsPerMillion),
@@ -125,7 +143,17 @@ export function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
     storage: storedGb * prices.r2Gb,
   };
   return {
-    amounts: { workerRequests, kvReads, objectRequests, objectGbSeconds, rowsWritten, gets, egressGb, storedGb },
+    amounts: {
+      workerRequests,
+      kvReads,
+      kvWrites,
+      objectRequests,
+      objectGbSeconds,
+      rowsWritten,
+      gets,
+      egressGb,
+      storedGb,
+    },
     usd,
     s3,
     r2,
@@ -175,7 +203,11 @@ export function costTable(): string {
       ({ amounts }) => amounts.kvReads,
       ({ usd }) => usd.kvReads,
     ),
-    line("KV writes, at most (budget)", undefined, ({ usd }) => usd.kvWrites),
+    line(
+      "KV writes",
+      ({ amounts }) => amounts.kvWrites,
+      ({ usd }) => usd.kvWrites,
+    ),
     line("KV storage", undefined, ({ usd }) => usd.kvStorage),
     line(
       "Durable Objects, requests",

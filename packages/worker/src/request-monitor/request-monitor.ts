@@ -5,8 +5,9 @@
  * alpha = 0.8 on the newest. A shard keeps a fixed number of keys. In a full shard, a new key replaces another one only
  * if it was requested more often recently (TinyLFU); between periods the most popular keys stay.
  *
- * Popularity is one blob, written once a period. The counts of the running period are in memory, and in one row that is
- * written at most every five seconds: a restart or an eviction of the object loses no more than these.
+ * Popularity is one blob, written once a period. The counts of the running period are in memory, and in one row that a
+ * batch writes when the last write is five seconds old. A restart or an eviction loses at most the batches of the five
+ * seconds after a write.
  */
 import { DurableObject } from "cloudflare:workers";
 import { RequestTally, SHARD_KEYS_MAX } from "./request-tally.ts";
@@ -32,17 +33,19 @@ const ALPHA = 0.8;
 /** A key below this is forgotten: less than one request in some hundred periods. */
 const POPULARITY_MIN = 0.005;
 /**
- * How long counts wait before they are written together. Cloudflare may evict an object after ten seconds without
- * requests, but not while a timer is set (developers.cloudflare.com/durable-objects/concepts/durable-object-lifecycle).
+ * The least time between two writes of the counts. No timer writes the last batch: Cloudflare bills an object for its
+ * time in memory while a timer is set, and an idle object without one costs nothing
+ * (developers.cloudflare.com/durable-objects/platform/pricing).
  */
-const SAVE_AFTER_MS = 5_000;
+const SAVE_INTERVAL_MS = 5_000;
 
 /** One shard. Its public methods are called by RPC. */
 export class RequestMonitor extends DurableObject {
   readonly #pending = new RequestTally(SHARD_KEYS_MAX);
   readonly #stored: SqlBlob;
   readonly #saved: SqlBlob;
-  #saveTimer: ReturnType<typeof setTimeout> | null = null;
+  /** When the counts were last written, of this object's clock. */
+  #savedMs = Number.NEGATIVE_INFINITY;
   /** By key, most popular first. */
   #popularity: Map<string, number>;
   /** The newest publication of `PeerState`. In memory only: KV has it too. */
@@ -61,7 +64,7 @@ export class RequestMonitor extends DurableObject {
   /** Adds requests by key to the running period; returns the number of the newest publication of `PeerState`. */
   count(entries: readonly (readonly [key: string, requests: number])[]): number {
     for (const [key, requests] of entries) this.#pending.add(key, requests);
-    this.#saveTimer ??= setTimeout(() => this.#save(), SAVE_AFTER_MS);
+    this.#saveSometimes(Date.now());
     return this.#peersEpoch;
   }
 
@@ -83,8 +86,6 @@ export class RequestMonitor extends DurableObject {
       .slice(0, SHARD_KEYS_MAX);
     this.#popularity = new Map(kept);
     this.#stored.save(new TextEncoder().encode(JSON.stringify(kept)));
-    clearTimeout(this.#saveTimer);
-    this.#saveTimer = null;
     this.#saved.clear();
     return this.popular(limit).map((entry) => ({ ...entry, requests: requests.get(entry.key) ?? 0 }));
   }
@@ -104,8 +105,10 @@ export class RequestMonitor extends DurableObject {
     return findColo();
   }
 
-  #save(): void {
-    this.#saveTimer = null;
+  /** A clock that is set back does not stop the writes. */
+  #saveSometimes(nowMs: number): void {
+    if (Math.abs(nowMs - this.#savedMs) < SAVE_INTERVAL_MS) return;
+    this.#savedMs = nowMs;
     this.#saved.save(encodeCounts(this.#pending.counts));
   }
 }
