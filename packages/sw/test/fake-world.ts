@@ -51,9 +51,9 @@ export interface FakePop {
   delayMs: number;
   /**
    * `cuts`: the bundle ends inside its first chunk; `garbles`: one bit of what follows the plan is wrong; `stalls`:
-   * nothing follows the first plan of a batch.
+   * nothing follows the first plan of a batch; `outdated`: it knows no manifest's format itself.
    */
-  fault: "none" | "forbids" | "refuses" | "silent" | "html" | "error" | "cuts" | "garbles" | "stalls";
+  fault: "none" | "outdated" | "forbids" | "refuses" | "silent" | "html" | "error" | "cuts" | "garbles" | "stalls";
   /** Where `garbles` strikes, modulo what there is. */
   garbledBit: number;
   /** What its plan promises, and what it then has. */
@@ -111,6 +111,8 @@ export class FakeWorld {
   batchPartBytes = Number.POSITIVE_INFINITY;
   readonly log: LoggedRequest[] = [];
   readonly events: ReadEvent[] = [];
+  /** How often clients looked for a newer worker. */
+  updates = 0;
   readonly reports: { url: string; report: TelemetryReport }[] = [];
   /** Bundles neither read to their end nor given up. */
   openBundles = 0;
@@ -124,9 +126,13 @@ export class FakeWorld {
 
   /**
    * Codes `bytes` with k = 4, m = 2 and puts it into the buckets. Without `toldToPops`, the PoPs keep naming the old
-   * version.
+   * version. `format` is what the manifest claims to be of.
    */
-  put(key: string, bytes: Uint8Array, { stripeBytes = 4096, headers = {}, toldToPops = true } = {}): Manifest {
+  put(
+    key: string,
+    bytes: Uint8Array,
+    { stripeBytes = 4096, headers = {}, toldToPops = true, format = 2 } = {},
+  ): Manifest {
     const code = { k: 4, m: 2 };
     const shape = { ...code, stripeBytes, bytes: bytes.length };
     const shards = Array.from({ length: stripeCount(shape) }, (_, stripe) => coded(bytes, shape, stripe));
@@ -135,7 +141,7 @@ export class FakeWorld {
     const hashesSha256 = hex(digest(Buffer.concat(hashes.flat())));
     const content = { key, ...shape, blockBytes: 0, sha256, hashesSha256 };
     const manifest: Manifest = {
-      agarose: 2,
+      agarose: format as 2,
       generation: this.#generation(key),
       version: hex(digest(versionText(content))).slice(0, 32),
       // A new version has chunks of its own.
@@ -189,6 +195,7 @@ export class FakeWorld {
       codec: async () => codec,
       emit: (event) => void this.events.push(structuredClone(event)),
       savesData: () => this.savesData,
+      update: () => void this.updates++,
       store,
     });
   }
@@ -256,6 +263,10 @@ export class FakeWorld {
     if (pop.fault === "refuses") throw new TypeError("connection refused");
     if (pop.fault === "error") return new Response('{"error":{"code":"INTERNAL","message":"oh"}}', { status: 500 });
     if (pathname === "/healthz") return new Response("ok");
+    if (pop.fault === "outdated") {
+      const error = { code: "MANIFEST_NEWER", message: "manifest has format 3", details: {} };
+      return Response.json({ error }, { status: 502 });
+    }
     if (pathname.startsWith("/o/")) {
       const object = this.#objects.get(decodeKey(pathname.slice("/o/".length)));
       return new Response((object?.bytes as Uint8Array<ArrayBuffer>) ?? null, { status: object ? 200 : 404 });

@@ -47,7 +47,7 @@ export function trustPublishers(publicKeys: readonly string[]): SignatureCheck {
   return async (signed, signature) => {
     // First of all, so that a runtime without Ed25519 says so whatever it reads.
     const imported = await (keys ??= importKeys(raw));
-    if (!signature) throw untrusted(HAS_MESSAGES && "is not signed");
+    if (!isSignature(signature)) throw untrusted(HAS_MESSAGES && "is not signed");
     const bytes = fromBase64(signature.value);
     for (const key of imported) {
       if (await crypto.subtle.verify(ALGORITHM, key, bytes, signed as Uint8Array<ArrayBuffer>)) return;

@@ -20,6 +20,8 @@ export interface ClientPorts {
    * late ones.
    */
   readonly savesData: () => boolean;
+  /** Looks for a newer service worker: called when an object's format is newer than this client. */
+  readonly update?: () => void;
   /** Keeps what was read. */
   readonly store?: ObjectStore | undefined;
 }

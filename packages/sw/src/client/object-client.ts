@@ -2,16 +2,15 @@
  * A client that reads objects. It keeps plans and measurements between reads. A service worker has one, or a page
  * without a worker.
  */
-import { BlockMemory, encodeKey, parseKey, type AgaroseError, type FetchPort } from "@agarose/core";
+import { BlockMemory, encodeKey, parseKey, type AgaroseError } from "@agarose/core";
 import { clientTrust, type ClientConfig, type Endpoint } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
-import { ClientRead } from "./client-read.ts";
+import { ClientRead, type ReadPorts } from "./client-read.ts";
 import { HedgeBudget } from "./hedge-budget.ts";
 import { LatencyTracker } from "./latency-tracker.ts";
 import { Batches } from "./plans/batches.ts";
 import { PlanStore } from "./plans/plan-store.ts";
 import { PopSelector } from "./plans/pop-selector.ts";
-import type { ManifestChecks } from "./plans/bundle-request.ts";
 import { preloadPlans } from "./plans/preload-plans.ts";
 import { FairQueue } from "./sources/fair-queue.ts";
 import type { ReadRequest, ReadResponse } from "./read-request.ts";
@@ -27,32 +26,37 @@ export class ObjectClient {
   readonly pops: PopSelector;
   readonly plans: PlanStore;
   readonly hedging = new HedgeBudget();
-  readonly #ports: ClientPorts;
-  readonly #checks: ManifestChecks;
-  readonly #telemetry: Telemetry;
-  readonly #memory: BlockMemory;
-  readonly #batches: Batches;
+  /** What every read takes. */
+  readonly #ports: ReadPorts;
   readonly #queues = new Map<string, FairQueue>();
 
-  constructor(config: ClientConfig, ports: ClientPorts) {
-    const { clock, fetch, store } = ports;
+  constructor(config: ClientConfig, given: ClientPorts) {
+    const { clock, store } = given;
+    const { pops: configuredPops } = config;
+    const ports = { ...given, trust: clientTrust(config), configuredPops };
     this.config = config;
-    this.#ports = ports;
-    this.#memory = new BlockMemory(BLOCKS_BYTES_MAX, clock);
-    this.#checks = { trust: clientTrust(config), sha256: ports.sha256 };
-    this.#batches = new Batches({ clock, fetch, ...this.#checks });
-    this.latencies = new LatencyTracker(clock);
-    this.pops = new PopSelector({ pops: config.pops, clock, fetch, latencies: this.latencies });
-    this.plans = new PlanStore({ config, clock, store });
-    this.#telemetry = new Telemetry({
-      clock,
-      store,
-      send: (report) => {
-        const [pop] = this.pops.byDistance();
-        const token = pop && this.plans.telemetryToken(pop.name);
-        if (token) ports.post(`${pop.url}/v1/telemetry`, { token, ...report });
-      },
-    });
+    const latencies = (this.latencies = new LatencyTracker(clock));
+    const pops = (this.pops = new PopSelector({ ...ports, pops: configuredPops, latencies }));
+    const plans = (this.plans = new PlanStore({ config, clock, store }));
+    this.#ports = {
+      ...ports,
+      latencies,
+      pops,
+      plans,
+      hedging: this.hedging,
+      memory: new BlockMemory(BLOCKS_BYTES_MAX, clock),
+      batches: new Batches(ports),
+      queue: (region) => this.#queue(region),
+      telemetry: new Telemetry({
+        clock,
+        store,
+        send: (report) => {
+          const [pop] = pops.byDistance();
+          const token = pop && plans.telemetryToken(pop.name);
+          if (token) ports.post(`${pop.url}/v1/telemetry`, { token, ...report });
+        },
+      }),
+    };
   }
 
   /**
@@ -64,36 +68,22 @@ export class ObjectClient {
   async answer(request: ReadRequest, onEnd: () => void = () => {}): Promise<ReadResponse> {
     parseKey(request.key);
     void this.probe();
-    const { config, hedging, latencies, plans, pops } = this;
-    const queue = (region: string): FairQueue => this.#queue(region);
-    const telemetry = this.#telemetry;
-    const read = new ClientRead(
-      request,
-      {
-        ...this.#ports,
-        ...this.#checks,
-        configuredPops: config.pops,
-        hedging,
-        latencies,
-        batches: this.#batches,
-        memory: this.#memory,
-        plans,
-        pops,
-        queue,
-        telemetry,
-      },
-      onEnd,
-    );
     try {
-      return await read.answer();
+      return await new ClientRead(request, this.#ports, onEnd).answer();
     } catch (error) {
-      const [pop] = pops.byDistance();
-      if ((error as AgaroseError).code !== "SIGNATURE_UNSUPPORTED" || !pop) throw error;
+      const { code } = error as AgaroseError;
+      if (code === "MANIFEST_NEWER") this.#ports.update?.();
+      else if (code !== "SIGNATURE_UNSUPPORTED") throw error;
+      const [pop] = this.pops.byDistance();
+      if (!pop) throw error;
       return this.#readAt(pop, request);
     }
   }
 
-  /** Reads through a PoP, which checks signatures where the browser has no Ed25519. */
+  /**
+   * Reads through a PoP, which checks signatures where the browser has no Ed25519, and knows formats that this client
+   * does not.
+   */
   async #readAt({ url }: Endpoint, { key, method, query, signal, headers: own }: ReadRequest): Promise<ReadResponse> {
     const sent = ["range", "if-range", "if-none-match", "if-match", "authorization"].flatMap((name) => {
       const value = own.get(name);
@@ -113,8 +103,7 @@ export class ObjectClient {
   async preload(keys: readonly string[]): Promise<void> {
     const headers = new Headers();
     const find = (key: string): Promise<unknown> => this.answer({ key, method: "HEAD", headers });
-    const fetch: FetchPort = (url, init) => this.#ports.fetch(url, init);
-    await preloadPlans(keys, { pops: this.pops, plans: this.plans, fetch, find, checks: this.#checks });
+    await preloadPlans(keys, { ...this.#ports, find, checks: this.#ports });
   }
 
   /** Forgets the plans, and drops what is stored, of the keys for which `isPurged`. */

@@ -8,9 +8,16 @@ import type { ClientPorts } from "../client/client-ports.ts";
 import { once } from "./once.ts";
 import { savesData } from "./saves-data.ts";
 
+/** The part of ServiceWorkerGlobalScope by which a worker is updated. */
+interface Updatable {
+  readonly registration: { update(): Promise<unknown> };
+}
+
 /** Returns the ports of this page or worker. `codec` is called once, when something must be decoded. */
 export function browserPorts(codec: () => Promise<Decoder>): ClientPorts {
   const fetch = globalThis.fetch.bind(globalThis);
+  // A page has no registration. A worker looks once: what it finds waits until the pages close, or ask for it.
+  const update = once(async () => (globalThis as Partial<Updatable>).registration?.update());
   return {
     fetch: fetchPort(fetch),
     post: telemetryPost(fetch),
@@ -20,5 +27,6 @@ export function browserPorts(codec: () => Promise<Decoder>): ClientPorts {
     codec: once(codec),
     emit: eventChannel(),
     savesData,
+    update: () => void update().catch(() => {}),
   };
 }

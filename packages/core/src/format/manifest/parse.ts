@@ -29,7 +29,7 @@ export async function parseManifest(input: Uint8Array | string, expected: Expect
   } catch (error) {
     throw invalid(HAS_MESSAGES && `is not JSON in UTF-8 (${input.length} bytes; it may be truncated)`, {}, error);
   }
-  checkFormat(json);
+  await checkFormat(json, expected);
   const [trailer, expectedCrc] = /,"crc32":"([0-9a-f]{8})"\}\s*$/.exec(text) ?? [];
   const actualCrc = trailer && checksum(text.slice(0, -trailer.length));
   if (actualCrc !== expectedCrc || !actualCrc) {
@@ -41,14 +41,14 @@ export async function parseManifest(input: Uint8Array | string, expected: Expect
       },
     );
   }
-  const { crc32: _crc32, ...fields } = json;
+  const { crc32: _crc32, ...fields } = json!;
   return checkRecord(fields, expected);
 }
 
 /** `parseManifest` for a manifest that is already parsed, as in a plan. A tombstone is MANIFEST_INVALID there. */
 export async function checkManifest(json: unknown, expected: ExpectedManifest): Promise<Manifest> {
-  checkFormat(json);
-  const record = await checkRecord(json, expected);
+  await checkFormat(json, expected);
+  const record = await checkRecord(json as object, expected);
   if (isTombstone(record)) throw invalid(HAS_MESSAGES && "is of an object that was removed");
   return record;
 }
@@ -67,7 +67,7 @@ async function checkRecord(json: object, expected: ExpectedManifest): Promise<Ma
     );
   }
   if (!isTombstone(record)) {
-    checkRequired(record);
+    await checkRequired(record, expected);
     checkCode(record);
     checkPlacement(record, expected.regions);
     checkHashes(record);
@@ -78,18 +78,31 @@ async function checkRecord(json: object, expected: ExpectedManifest): Promise<Ma
   return record;
 }
 
-function checkFormat(json: unknown): asserts json is { agarose: number; crc32?: unknown } {
+async function checkFormat(json: unknown, expected: ExpectedManifest): Promise<void> {
   const format = (json as { agarose?: unknown } | null)?.agarose;
   if (format === FORMAT_VERSION || format === 1) return;
-  if (typeof format === "number" && format > FORMAT_VERSION)
-    throw newer(HAS_MESSAGES && `format ${format}`, { format });
+  if (typeof format === "number" && format > FORMAT_VERSION) {
+    await refuseNewer(json as Manifest, expected, HAS_MESSAGES && `format ${format}`, { format });
+  }
   throw invalid(HAS_MESSAGES && `has format ${JSON.stringify(format)}, ${FORMAT_VERSION} is expected`, { format });
 }
 
 /** Features that this program knows of those that a manifest can require. */
 export const FEATURES: ReadonlySet<string> = new Set(["inline"]);
 
-function checkRequired({ requires = [] }: Manifest): void {
-  const unknown = requires.filter((feature) => !FEATURES.has(feature));
-  if (unknown.length > 0) throw newer(HAS_MESSAGES && `the features ${unknown.join(", ")}`, { features: unknown });
+async function checkRequired(manifest: Manifest, expected: ExpectedManifest): Promise<void> {
+  const features = manifest.requires?.filter((feature) => !FEATURES.has(feature)) ?? [];
+  if (features.length > 0) {
+    await refuseNewer(manifest, expected, HAS_MESSAGES && `the features ${features.join(", ")}`, { features });
+  }
+}
+
+/** MANIFEST_NEWER, if a publisher has signed it for this key: who cannot sign must not make readers give up. */
+async function refuseNewer(
+  manifest: Manifest,
+  { key, trust }: ExpectedManifest,
+  ...reason: Parameters<typeof newer>
+): Promise<never> {
+  await trust(signedBytes({ ...manifest, key }), manifest.signature);
+  throw newer(...reason);
 }

@@ -167,6 +167,42 @@ describe("an inline object", () => {
   });
 });
 
+describe("a newer format", () => {
+  // What a later format may look like: other fields, and the same rule of signing.
+  const later = { agarose: 3, key, generation: 7, modified: manifest.modified, shape: { ring: 5 } };
+  const signedBy = async ({ sign }: typeof publisher, record: object) => {
+    return { ...record, signature: await sign(signedBytes(record as Manifest)) };
+  };
+  const stored = (record: object): string => {
+    const text = JSON.stringify(record).slice(0, -1);
+    return `${text},"crc32":"${crc32(new TextEncoder().encode(text)).toString(16).padStart(8, "0")}"}`;
+  };
+
+  test("is MANIFEST_NEWER if a trusted publisher has signed it for the key", async () => {
+    const newer = await signedBy(publisher, later);
+    for (const parse of [checkManifest(newer, strict), parseManifest(stored(newer), strict)]) {
+      expect(await rejectionOf(parse)).toMatchObject({ code: "MANIFEST_NEWER", details: { format: 3, supported: 2 } });
+    }
+  });
+
+  test("that no trusted publisher has signed for the key is a forgery: it makes no reader give up", async () => {
+    const stranger = await testPublisher();
+    const forgeries: Record<string, object> = {
+      "not signed": later,
+      "signed by a stranger": await signedBy(stranger, later),
+      "signed for another key": { ...(await signedBy(publisher, { ...later, key: "other" })), key },
+      "signed, and then changed": { ...(await signedBy(publisher, later)), generation: 8 },
+      "with a signature that is none": { ...later, signature: { keyId: 5, value: "?" } },
+      "of this format, with an unknown feature": { ...manifest, requires: ["teleport"] },
+    };
+    for (const [what, forgery] of Object.entries(forgeries)) {
+      for (const parse of [checkManifest(forgery, strict), parseManifest(stored(forgery), strict)]) {
+        expect((await rejectionOf(parse)).code, what).toBe("MANIFEST_UNTRUSTED");
+      }
+    }
+  });
+});
+
 test("a manifest that requires a feature that this program lacks is refused as newer, and names it", async () => {
   const sealed = await sealManifest({ ...draft, requires: ["inline", "teleport"] }, systemSha256);
   expect(await rejectionOf(checkManifest(sealed, expected))).toMatchObject({

@@ -168,7 +168,8 @@ async function refusal(response: FetchedResponse, pop: Endpoint): Promise<Agaros
     { error?: AgaroseError } | undefined;
   const error = body?.error;
   const details = { pop: pop.name, status, code: error?.code };
-  if (error && isAnswer(error)) return new AgaroseError(error.code, error.message, details);
+  // A PoP that is too old itself says nothing about the next one.
+  if (error && status < 500 && isAnswer(error)) return new AgaroseError(error.code, error.message, details);
   const said = error ? ` (${error.code}: ${error.message})` : "";
   return new AgaroseError(
     "SOURCE_FAILED",
@@ -179,10 +180,8 @@ async function refusal(response: FetchedResponse, pop: Endpoint): Promise<Agaros
 
 /** Whether a failure is an answer about the key, which no other source would give differently. */
 export function isAnswer({ code }: Pick<AgaroseError, "code">): boolean {
-  return ANSWERS.has(code);
+  return /^(FORBIDDEN|OBJECT_NOT_FOUND|KEY_(INVALID|TOO_LONG)|MANIFEST_NEWER)$/.test(code);
 }
-
-const ANSWERS: ReadonlySet<unknown> = new Set(["FORBIDDEN", "OBJECT_NOT_FOUND", "KEY_INVALID", "KEY_TOO_LONG"]);
 
 /** The error that refuses what a PoP sent. */
 export function unusable(pop: Endpoint, problem: string | false): AgaroseError {

@@ -50,7 +50,7 @@ const INVALID_CODES: ReadonlySet<string> = new Set([
  * Reads the manifest of a key in every region. It waits for a majority, and a little for the rest.
  *
  * @throws NO_QUORUM when no majority answers, CREDENTIALS_REFUSED when a region refuses the keys, MANIFEST_NEWER when
- *   only a newer program can read what is there.
+ *   only a newer program can read what a region has.
  */
 export async function surveyRegions(key: string, context: SurveyContext): Promise<Survey> {
   return judged(key, await surveyAll(key, context));
@@ -82,10 +82,10 @@ function judged(key: string, regions: readonly RegionManifest[]): Survey {
   const refused = unreachable.find(({ problem }) => problem?.code === "CREDENTIALS_REFUSED");
   if (refused) throw refused.problem!;
   if (regions.length - unreachable.length < needed) throw noQuorum(key, unreachable, regions.length, needed);
-  const newest = newestOf(regions);
+  // It may be of a put that succeeded. What an older region has beside it must not replace it.
   const newer = regions.find(({ problem }) => problem?.code === "MANIFEST_NEWER");
-  if (!newest && newer) throw newer.problem!;
-  return { regions, newest };
+  if (newer) throw newer.problem!;
+  return { regions, newest: newestOf(regions) };
 }
 
 /** `surveyRegions` without a demand: `enough` answers end the patience. Throws only when the caller aborts. */
