@@ -192,12 +192,14 @@ class GoodReader {
 
   async #read(key: string): Promise<void> {
     const { content, manifest } = this.#contents.get(key)!;
+    const startMs = performance.now();
     try {
       await this.#readDecoded(key, content);
       await this.#readBundle(key, content, manifest);
       this.goodReads++;
     } catch (error) {
-      this.problems.push(`${key}: ${String(error)}`);
+      const seconds = ((performance.now() - startMs) / 1_000).toFixed(1);
+      this.problems.push(`${key} at ${new Date().toISOString()}, ${seconds} s: ${String(error)}`);
     }
   }
 
