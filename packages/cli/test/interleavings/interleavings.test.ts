@@ -1,6 +1,7 @@
 /** What the commands do beside each other, over stores and processes that fail, keeps every promise. */
 import { expect, test } from "vitest";
 import { loadEngines } from "./engines.ts";
+import { FOUND } from "./found.ts";
 import { scheduleOf } from "./schedule.ts";
 import { search } from "./search.ts";
 import { simulate } from "./simulation.ts";
@@ -21,6 +22,12 @@ test(`random schedules keep every promise for ten seconds, from seed ${SEED}`, a
   const result = await search({ ...few, ...rest, firstSeed: SEED + SCHEDULES_MIN });
   console.log(first.text, result.text);
   expect(result.failure, result.text).toBeUndefined();
+});
+
+test.each(Object.entries(FOUND))("a schedule that once broke a promise keeps it: %s", async (_, schedule) => {
+  const { violation, events } = await simulate(schedule, await loadEngines());
+  expect(violation).toBeUndefined();
+  expect(events.faults).toBeGreaterThan(0);
 });
 
 test("a schedule runs the same way twice, event by event", async () => {

@@ -1,7 +1,14 @@
 /**
  * Brings the manifest of one object from format 1 to format 2.
  */
-import { acceptUnsigned, AgaroseError, encodeManifest, isTombstone, type ManifestRecord } from "@agarose/core";
+import {
+  acceptUnsigned,
+  AgaroseError,
+  encodeManifest,
+  isTombstone,
+  parseManifest,
+  type ManifestRecord,
+} from "@agarose/core";
 import { commitAgain } from "../../lib/objects/commit/commit.ts";
 import { writeRecord } from "../../lib/objects/commit/manifest-write.ts";
 import { holds, surveyRegions, type Survey } from "../../lib/objects/commit/region-survey.ts";
@@ -11,6 +18,7 @@ import {
   type WriteContext,
   type WriteOptions,
 } from "../../lib/objects/commit/write-context.ts";
+import { nodeSha256 } from "../../lib/objects/sha256.ts";
 
 /** What an upgrade uses, and which doubtful manifests it accepts. */
 export interface UpgradeContext extends WriteOptions {
@@ -50,14 +58,22 @@ export async function upgradeObject(
   if (newest.generation > 0 && !vouches) {
     if (isTombstone(newest)) return undefined;
     // A put between the two looks is no stranger's.
-    const { newest: now } = await surveyRegions(key, context);
-    if (now && now.generation >= newest.generation) return isTombstone(now) ? undefined : "current";
+    if (await isTrusted(newest, survey, context)) return "current";
     const message = `no trusted key has signed ${JSON.stringify(key)}: --vouch signs it all the same`;
     throw new AgaroseError("MANIFEST_UNTRUSTED", message, { key });
   }
   if (!acceptsNewest) refuseDispute(newest, survey);
   await commitAgain(newest, survey, trusting);
   return isTombstone(newest) ? undefined : "upgraded";
+}
+
+/** Checks the bytes that the survey found: another look might miss the region that held them. */
+async function isTrusted(newest: ManifestRecord, { regions }: Survey, { trust }: WriteContext): Promise<boolean> {
+  const { bytes } = regions.find(({ record }) => record === newest)!;
+  return parseManifest(bytes!, { key: newest.key, trust, sha256: nodeSha256 }).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Ends the work of an upgrade that was interrupted: regions may still hold format 1. Returns whether any did. */
