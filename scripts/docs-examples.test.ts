@@ -1,0 +1,91 @@
+/** The JavaScript of README and docs compiles against the packages as they are, and the files that pages name exist. */
+import { execFile, execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const PAGES = execFileSync("git", ["ls-files", "README.md", "CONTRIBUTING.md", "docs/*.md", "*/README.md"], {
+  cwd: ROOT,
+  encoding: "utf8",
+})
+  .trim()
+  .split("\n");
+/** The first words of a comment that begins another file within a block. */
+const FILE_COMMENT = /^\/\/ (?:vite\.config\.js|in the page)\n/m;
+/** What examples take from the app around them. */
+const AROUND = `import type { ClientConfig } from "@agarose/sw";
+import type { StrategyPlugin } from "@agarose/sw/sw";
+declare global {
+  const image: HTMLImageElement, video: HTMLVideoElement;
+  const pops: NonNullable<ClientConfig["pops"]>, regions: NonNullable<ClientConfig["regions"]>;
+  const publicKeys: readonly string[], plugins: readonly StrategyPlugin[];
+  function show(bytes: number): void;
+  function report(line: { key: string; ms: number }): void;
+  function importScripts(url: string): void;
+  const agarose: typeof import("@agarose/sw/sw").agarose;
+  const register: typeof import("@agarose/sw").register;
+  type RouteMatcher = (request: { url: URL; sameOrigin: boolean }) => boolean;
+  function registerRoute(matcher: RouteMatcher, strategy: object): void;
+  // Unlike the library's own, it says that the page has one.
+  interface ParentNode { querySelector(name: "video"): HTMLVideoElement }
+  interface ImportMeta { readonly env: { readonly BASE_URL: string } }
+}
+`;
+
+interface Example {
+  readonly page: string;
+  readonly code: string;
+}
+
+const examples = PAGES.flatMap((page): Example[] => {
+  const text = readFileSync(join(ROOT, page), "utf8");
+  const blocks = [...text.matchAll(/^```(?:js|ts)\n(.*?)^```$/gms)].map(([, code = ""]) => code);
+  return blocks.flatMap((code) => code.split(FILE_COMMENT)).flatMap((code) => (code.trim() ? [{ page, code }] : []));
+});
+
+test("every example compiles", async () => {
+  expect(examples.length).toBeGreaterThan(20);
+  const folder = await mkdtemp(join(tmpdir(), "agarose-examples-"));
+  try {
+    await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
+    await writeFile(join(folder, "around.ts"), AROUND);
+    const named = examples.map(({ page, code }, i) => [`${page.replaceAll(/\W/g, "-")}-${i}.ts`, code] as const);
+    // Of a page that has no bundler: the files of `agarose init` instead of packages.
+    const imports = (code: string): string =>
+      code.replaceAll('"/agarose.js"', '"@agarose/sw"').replaceAll('"/agarose-overlay.js"', '"@agarose/sw/overlay"');
+    for (const [name, code] of named) await writeFile(join(folder, name), `${imports(code)}\nexport {};\n`);
+    const compilerOptions = {
+      lib: ["ES2024", "DOM", "DOM.AsyncIterable"],
+      types: ["node"],
+      typeRoots: [join(ROOT, "node_modules/@types")],
+      noUnusedLocals: false,
+      // JavaScript has no types to write.
+      noImplicitAny: false,
+    };
+    const config = { extends: join(ROOT, "tsconfig.base.json"), compilerOptions, include: ["*.ts"] };
+    await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));
+    await writeFile(join(folder, "package.json"), '{ "type": "module" }');
+    const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
+    const problems = await promisify(execFile)(process.execPath, [tsc, "--noEmit", "-p", folder]).then(
+      () => "",
+      ({ stdout }: { stdout: string }) => stdout,
+    );
+    expect(problems).toBe("");
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test("every file that a page names exists", () => {
+  const missing = PAGES.flatMap((page) => {
+    const text = readFileSync(join(ROOT, page), "utf8");
+    const named = [...text.matchAll(/`((?:packages|docs|scripts|e2e|demo)\/[\w./-]+)`/g)].map(([, path = ""]) => path);
+    return named.filter((path) => !existsSync(join(ROOT, path))).map((path) => `${page}: ${path}`);
+  });
+  expect(missing).toEqual([]);
+});
