@@ -242,7 +242,7 @@ describe("life cycle", () => {
     configFile = () => Response.json({ ...file, offline: { bytes: 100_000 } });
     install();
     await (await scope.request("/ec/cat.jpg"))!.arrayBuffer();
-    await vi.waitFor(() => expect(opened.mock.calls.flat()).toContain(OFFLINE_CACHE_NAME));
+    await vi.waitFor(() => expect(opened.mock.calls.flat()).toContain(OFFLINE_CACHE_NAME), 60_000);
   });
 
   test("forgets its plans on request", async () => {

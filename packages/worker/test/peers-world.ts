@@ -44,7 +44,7 @@ export interface PeersWorld {
 const LINK_MS = 5;
 /** The buckets are farther than any peer. */
 const BUCKET_MS = 150;
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 60_000;
 const POLL_MS = 50;
 
 /**

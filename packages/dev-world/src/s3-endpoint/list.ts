@@ -6,7 +6,7 @@ import { S3Error } from "./wire/s3-error.ts";
 import { encodeRfc3986 } from "./wire/signature.ts";
 import { element, xmlDocument } from "./wire/xml.ts";
 
-const KEYS_MAX = 1000;
+const LISTED_KEYS_MAX = 1000;
 
 /** Returns the XML of the answer. Throws S3Error NoSuchBucket or InvalidArgument. */
 export function listObjects(store: ObjectStore, bucket: string, query: URLSearchParams): string {
@@ -94,10 +94,10 @@ function contents(store: ObjectStore, bucket: string, key: string, name: (text: 
 }
 
 function keysMax(value: string | null): number {
-  if (value === null) return KEYS_MAX;
+  if (value === null) return LISTED_KEYS_MAX;
   const limit = Number(value);
   if (!Number.isInteger(limit) || limit < 0) throw new S3Error("InvalidArgument", "max-keys is not a whole number.");
-  return Math.min(limit, KEYS_MAX);
+  return Math.min(limit, LISTED_KEYS_MAX);
 }
 
 function decodeToken(token: string): string {

@@ -35,7 +35,7 @@ export function agar(cache: PolicyCache, { alpha, earlyStop }: AgarSettings, sta
 }
 
 const UNITS = 100;
-const CHUNKS_MAX = 250;
+const COUNTED_CHUNKS_MAX = 250;
 
 /**
  * Fig. 4: returns the number of chunks to keep of each object, 0..k. `popularity` has one entry per object, in any
@@ -70,7 +70,7 @@ export function populate(cache: PolicyCache, popularity: Float64Array, earlyStop
 function unitOf({ chunkWeight, capacity }: PolicyCache, objects: readonly number[]): number {
   const first = chunkWeight[objects[0] ?? 0]!;
   const isUniform = objects.every((object) => chunkWeight[object] === first);
-  const isCounted = isUniform && (first === 1 || capacity <= CHUNKS_MAX * first);
+  const isCounted = isUniform && (first === 1 || capacity <= COUNTED_CHUNKS_MAX * first);
   return isCounted ? first : Math.max(1, capacity / UNITS);
 }
 

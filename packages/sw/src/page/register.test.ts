@@ -190,7 +190,7 @@ describe("the worker's file", () => {
     await serve();
     const onStale = vi.fn<() => void>();
     await register(URL_WITH_CONFIG, { onStale });
-    await vi.waitFor(() => expect(fetch).toHaveBeenCalledTimes(2));
+    await vi.waitFor(() => expect(fetch).toHaveBeenCalledTimes(2), 60_000);
     await new Promise((resolve) => setTimeout(resolve, 10));
     expect(vi.mocked(fetch).mock.calls.map(([url]) => new URL(String(url)).pathname)).toEqual([
       "/agarose.json",
@@ -209,11 +209,11 @@ describe("control of the page", () => {
     await serve();
     let isRegistered = false;
     const registered = register(URL_WITH_CONFIG).then(() => (isRegistered = true));
-    await vi.waitFor(() => expect(container.register).toHaveBeenCalled());
+    await vi.waitFor(() => expect(container.register).toHaveBeenCalled(), 60_000);
     expect(worker.received).toEqual([]);
     Object.assign(container.registration, { installing: null, active: worker });
     worker.become("activated");
-    await vi.waitFor(() => expect(worker.received).toEqual([{ agarose: "claim" }]));
+    await vi.waitFor(() => expect(worker.received).toEqual([{ agarose: "claim" }]), 60_000);
     expect(isRegistered).toBe(false);
     container.control(worker);
     await registered;
@@ -226,7 +226,7 @@ describe("control of the page", () => {
     stubPage(container);
     await serve();
     const registered = register(URL_WITH_CONFIG);
-    await vi.waitFor(() => expect(older.received).toEqual([{ agarose: "claim" }]));
+    await vi.waitFor(() => expect(older.received).toEqual([{ agarose: "claim" }]), 60_000);
     container.control(older);
     await expect(registered).resolves.toBe(container.registration);
   });
@@ -265,7 +265,7 @@ describe("control of the page", () => {
     stubPage(container);
     await serve();
     const registered = register(URL_WITH_CONFIG, { onUpdate: (activate) => activate() });
-    await vi.waitFor(() => expect(worker.received).toEqual([{ agarose: "skip-waiting" }]));
+    await vi.waitFor(() => expect(worker.received).toEqual([{ agarose: "skip-waiting" }]), 60_000);
     Object.assign(container.registration, { waiting: null, active: worker });
     container.control(worker);
     await expect(registered).resolves.toBe(container.registration);

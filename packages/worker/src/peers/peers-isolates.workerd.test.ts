@@ -5,7 +5,7 @@ import { randomBytes, readBundle } from "../../test/world.ts";
 
 const KEY = "photos/cat.jpg";
 /** The counts of reads are handed on after two seconds. */
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 60_000;
 
 let world: PeersWorld;
 afterEach(() => world.close());

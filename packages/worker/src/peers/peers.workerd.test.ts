@@ -170,7 +170,7 @@ describe("a chunk that a peer purges", () => {
     const link = world.link("fra", "lhr");
     link.messages.length = 0;
     await world.purge("fra", key);
-    await vi.waitFor(() => expect(link.messages.map(({ status }) => status)).toEqual([204]), 5_000);
+    await vi.waitFor(() => expect(link.messages.map(({ status }) => status)).toEqual([204]), 60_000);
     expect((await plan()).peers).toBeUndefined();
   });
 });

@@ -1,23 +1,24 @@
-/** The chunk cache before a Cache API that fails or hangs. No real one does so on demand, so this one is a fake. */
+/** The chunk cache before a Cache API or a KV that fails or hangs. No real one does so on time, so these are fakes. */
 import { encodeFrame } from "@agarose/core";
 import { SimulatedClock } from "@agarose/core/testing";
 import { describe, expect, test, vi } from "vitest";
 import { Connections } from "../platform/connections.ts";
-import { ChunkCache, type CacheContext } from "./chunk-cache.ts";
+import { ChunkCache, KV_DEADLINE_MS, type CacheContext } from "./chunk-cache.ts";
 import { FrontCache } from "./front-cache.ts";
 
 const BYTES = new Uint8Array(6 * 1024 * 1024);
 
-/** A cache whose KV holds chunk 0 of every stripe, and whose puts into the Cache API do what `put` does. */
-function cacheWith(put: () => Promise<void>) {
+const chunkZero = async (name: string): Promise<ArrayBuffer> =>
+  encodeFrame("chunk", Number(/:(\d+)$/.exec(name)![1]), 0, BYTES).buffer as ArrayBuffer;
+
+/** A cache whose puts into the Cache API do what `put` does. Default KV: holds chunk 0 of every stripe. */
+function cacheWith(put: () => Promise<void>, get: (name: string) => Promise<ArrayBuffer> = chunkZero) {
   const clock = new SimulatedClock();
   const puts = vi.fn<() => Promise<void>>(put);
   const front = new FrontCache("fra", clock, () => ({ match: async () => undefined, put: puts }) as unknown as Cache);
   const later: Promise<unknown>[] = [];
   const context: CacheContext = {
-    kv: {
-      get: async (name: string) => encodeFrame("chunk", Number(/:(\d+)$/.exec(name)![1]), 0, BYTES).buffer,
-    } as unknown as KVNamespace,
+    kv: { get } as unknown as KVNamespace,
     connections: new Connections(),
     waitUntil: (promise) => void later.push(promise),
     spend: () => true,
@@ -48,4 +49,15 @@ describe("a put into the Cache API", () => {
     expect(await read(9)).toBe(BYTES.length);
     expect(puts, "and room comes back").toHaveBeenCalledTimes(3);
   });
+});
+
+test("a KV that hangs delays a read by its deadline once, not by each stripe, and is asked again after a pause", async () => {
+  const get = vi.fn<() => Promise<ArrayBuffer>>(() => new Promise(() => {}));
+  const { clock, read } = cacheWith(async () => {}, get);
+  for (let stripe = 0; stripe < 8; stripe++) expect(await clock.run(read(stripe))).toBe(0);
+  expect(clock.now()).toBe(KV_DEADLINE_MS);
+  expect(get).toHaveBeenCalledTimes(1);
+  await clock.advance(5_000);
+  get.mockImplementation(() => chunkZero("chunks:0:9"));
+  expect(await read(9)).toBe(BYTES.length);
 });

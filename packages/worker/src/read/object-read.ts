@@ -149,7 +149,7 @@ async function open(
   const { settings, blocks, cache, clock, codec, coalescing, traffic } = invocation.isolate;
   const { version } = manifest;
   const end = Math.ceil(range.end / manifest.stripeBytes);
-  const regions = regionSources(invocation, manifest, configuration);
+  const regions = popRegionSources(invocation, manifest, configuration);
   const recovered = recoveredChunks(manifest, cached, configuration.regions);
   const edge = new EdgeSource({
     pop: settings.pop,
@@ -187,7 +187,7 @@ async function open(
 }
 
 /** The buckets as sources, in the PoP's own order. */
-export function regionSources(
+export function popRegionSources(
   { isolate, fetch }: Invocation,
   manifest: Manifest,
   configuration: Configuration,

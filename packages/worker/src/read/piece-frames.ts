@@ -14,7 +14,7 @@ import {
 } from "@agarose/core";
 import { log } from "../platform/log.ts";
 import type { Invocation } from "./invocation.ts";
-import { regionSources } from "./object-read.ts";
+import { popRegionSources } from "./object-read.ts";
 
 const EMPTY = new Uint8Array(0);
 
@@ -57,7 +57,7 @@ async function leaves(
   stripe: number,
 ): Promise<Uint8Array | undefined> {
   const { blocks, clock, codec } = invocation.isolate;
-  const sources = regionSources(invocation, manifest, await invocation.configuration());
+  const sources = popRegionSources(invocation, manifest, await invocation.configuration());
   const sha256 = systemSha256;
   const options = { manifest, sources, codec, clock, sha256, random: Math.random, memory: blocks, signal };
   return readLeaves(options, stripe).catch((error: unknown) => {

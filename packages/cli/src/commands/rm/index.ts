@@ -8,7 +8,7 @@ import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { liveKeys } from "../../lib/objects/keys.ts";
 import { removeObject, type RemoveResult } from "../../lib/objects/remove-object.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
-import { mapPool } from "../../lib/pool.ts";
+import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 
 interface RmOptions extends GlobalOptions {
   readonly prefix?: boolean;
@@ -37,7 +37,9 @@ async function rm(names: readonly string[], options: RmOptions): Promise<number>
   return withContext(options, WRITING, async (context) => {
     const keys = options.prefix ? await keysBelow(names, context) : names;
     const breaker = new Breaker(systemClock);
-    const found = await mapPool(keys, OBJECTS_AT_A_TIME, (key) => removeOne(key, context, breaker));
+    const found: (RmReport | undefined)[] = [];
+    const removing = mapOrdered(keys, OBJECTS_AT_A_TIME, (key) => removeOne(key, context, breaker));
+    for await (const report of removing) found.push(report);
     const reports = found.flatMap((report) => report ?? []);
     if (!options.prefix) refuseUnknown(keys[found.indexOf(undefined)]);
     const only = reports.length === 1 ? reports[0] : undefined;

@@ -19,10 +19,10 @@ import {
   type ManifestRecord,
   type SignatureCheck,
 } from "@agarose/core";
-import { mapPool } from "../pool.ts";
 import type { Store } from "../store/store.ts";
 import { listChunks, storedChunks, type ListedChunk } from "./chunk-listing.ts";
 import { Breaker } from "./commit/ask-regions.ts";
+import { mapOrdered } from "../walk/ordered-pool.ts";
 import { checkLeafLists, type LeafListVerdict } from "./leaf-lists/leaf-lists.ts";
 import type { WriteContext } from "./commit/write-context.ts";
 import { nodeSha256 } from "./sha256.ts";
@@ -154,13 +154,15 @@ export function damageOfLists(lists: readonly LeafListVerdict[]): ChunkDamage[] 
 /** Reads all chunks of an object, and returns what is wrong with them. */
 async function checkChunks(manifest: Manifest, context: CheckContext): Promise<ChunkDamage[]> {
   const { stores } = context;
-  const found = await mapPool(storedChunks(manifest), CHUNKS_AT_A_TIME, async (chunk) => {
+  const judged = mapOrdered(storedChunks(manifest), CHUNKS_AT_A_TIME, async (chunk) => {
     const region = manifest.placement[chunk]!;
     const store = stores.find((candidate) => candidate.region.name === region);
     if (store) return checkChunk(manifest, chunk, store, context);
     return { chunk, region, code: "REGION_UNKNOWN", stripes: allStripes(manifest) };
   });
-  return found.flatMap((damage) => damage ?? []);
+  const damaged: ChunkDamage[] = [];
+  for await (const damage of judged) if (damage) damaged.push(damage);
+  return damaged;
 }
 
 /** Reads the manifest of every region. The newest trusted one, or a tombstone, is what the object should be. */

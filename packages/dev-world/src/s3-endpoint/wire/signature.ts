@@ -112,7 +112,7 @@ function claimInHeader({ headers }: SignedRequest): Claim | undefined {
 }
 
 function claimInQuery({ query }: SignedRequest): Claim | undefined {
-  const fields = new Map(parseQuery(query));
+  const fields = new Map(queryPairs(query));
   if (!fields.has("X-Amz-Signature")) return undefined;
   const credential = fields.get("X-Amz-Credential");
   const signature = fields.get("X-Amz-Signature");
@@ -184,7 +184,7 @@ function canonicalPath(path: string): string {
 }
 
 function canonicalQuery(query: string): string {
-  return parseQuery(query)
+  return queryPairs(query)
     .filter(([name]) => name !== "X-Amz-Signature")
     .map(([name, value]) => `${encodeRfc3986(name)}=${encodeRfc3986(value)}`)
     .toSorted()
@@ -192,7 +192,7 @@ function canonicalQuery(query: string): string {
 }
 
 /** Returns the decoded name and value pairs of a query. */
-export function parseQuery(query: string): [string, string][] {
+export function queryPairs(query: string): [string, string][] {
   return query
     .split("&")
     .filter((pair) => pair !== "")

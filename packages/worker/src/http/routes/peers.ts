@@ -43,7 +43,7 @@ export async function peerExchange(c: Context<AppEnv>): Promise<Response> {
  */
 export async function peerChunk(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PEER_CHUNK_PREFIX) ?? "";
-  const wanted = parseQuery(new URL(c.req.url).searchParams);
+  const wanted = parseChunkQuery(new URL(c.req.url).searchParams);
   const settings = settingsOf(c.env);
   const isOpen = !isPrivate(key, settings.access) || (await isFromPeer(c.req.raw, settings, Date.now()));
   if (!isOpen) await checkReader(c, key);
@@ -105,7 +105,7 @@ function missing(key: string, { stripe, chunk }: Wanted): Response {
   return new Response(body, { status: 404, headers });
 }
 
-function parseQuery(query: URLSearchParams): Wanted {
+function parseChunkQuery(query: URLSearchParams): Wanted {
   const version = query.get("version") ?? "";
   const stripe = query.get("stripe") ?? "";
   const chunk = query.get("chunk") ?? "";

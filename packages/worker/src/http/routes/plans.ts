@@ -31,7 +31,7 @@ import { telemetryToken } from "./telemetry.ts";
 /**
  * Each key takes two of an invocation's 1,000 Cache API calls, and a key that is not found at once takes several GETs.
  */
-const KEYS_MAX = 100;
+const PLANNED_KEYS_MAX = 100;
 /** More lookups would wait inside the runtime for one of six connections, and the Cache API has 200 ms. */
 const KEYS_AT_ONCE = 6;
 /** After so many keys without an object the batch ends: each costs a request to every region. */
@@ -70,10 +70,10 @@ export async function planFor(
 export function plans(c: Context<AppEnv>): Response {
   const { searchParams } = new URL(c.req.url);
   const keys = searchParams.getAll("key");
-  if (keys.length === 0 || keys.length > KEYS_MAX) {
-    throw new AgaroseError("REQUEST_INVALID", `${keys.length} keys: give ?key=… 1 to ${KEYS_MAX} times`, {
+  if (keys.length === 0 || keys.length > PLANNED_KEYS_MAX) {
+    throw new AgaroseError("REQUEST_INVALID", `${keys.length} keys: give ?key=… 1 to ${PLANNED_KEYS_MAX} times`, {
       keys: keys.length,
-      max: KEYS_MAX,
+      max: PLANNED_KEYS_MAX,
     });
   }
   if (new Set(keys).size < keys.length) throw new AgaroseError("REQUEST_INVALID", "give each key once");

@@ -13,9 +13,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { InvocationReport } from "../../../test/platform-limits.ts";
 import { POP, putCached, randomBytes, readBundle, startWorld, type TestWorld } from "../../../test/world.ts";
 
-const KEYS_MAX = 100;
+const PLANNED_KEYS_MAX = 100;
 const READ_TOKEN = "a token for all readers";
-const PAGE = Array.from({ length: KEYS_MAX }, (_, i) => `page/größe ${i}.jpg`);
+const PAGE = Array.from({ length: PLANNED_KEYS_MAX }, (_, i) => `page/größe ${i}.jpg`);
 
 let world: TestWorld;
 beforeAll(async () => {
@@ -64,7 +64,7 @@ test("as many plans as a page may ask for come in one answer, within the platfor
   expect(violations).toEqual([]);
   const { kvOperations, subrequests } = invocations.find(({ what }) => what === "/v1/plans")!;
   expect(kvOperations).toBeLessThanOrEqual(1);
-  expect(subrequests).toBeGreaterThan(KEYS_MAX);
+  expect(subrequests).toBeGreaterThan(PLANNED_KEYS_MAX);
 });
 
 test("a plan is the one that a bundle begins with, without its chunks", async () => {
@@ -96,7 +96,7 @@ test("a plan that is fetched ahead does not count as a request", async () => {
 
 test.each([
   ["no key", []],
-  ["too many keys", Array.from({ length: KEYS_MAX + 1 }, (_, i) => `k${i}`)],
+  ["too many keys", Array.from({ length: PLANNED_KEYS_MAX + 1 }, (_, i) => `k${i}`)],
   ["a key that comes twice", ["a", "b", "a"]],
 ])("%s is refused as REQUEST_INVALID", async (_name, keys) => {
   const response = await ask(keys);

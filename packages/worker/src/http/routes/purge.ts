@@ -7,13 +7,16 @@ import { log } from "../../platform/log.ts";
 import { problemOf } from "../../platform/variables.ts";
 import { invocationOf, type AppEnv } from "../http.ts";
 
-const KEYS_MAX = 100;
+const PURGED_KEYS_MAX = 100;
 /** 100 of the longest keys in JSON. */
 export const PURGE_BYTES_MAX = 512 * 1024;
 
 const schema = v.pipe(
   v.object({
-    keys: v.optional(v.pipe(v.array(v.string()), v.maxLength(KEYS_MAX, `must name at most ${KEYS_MAX} keys`)), []),
+    keys: v.optional(
+      v.pipe(v.array(v.string()), v.maxLength(PURGED_KEYS_MAX, `must name at most ${PURGED_KEYS_MAX} keys`)),
+      [],
+    ),
     prefix: v.optional(v.string()),
   }),
   v.check(

@@ -30,7 +30,7 @@ const EMPTY = new Uint8Array(0);
 /** Answers with the bundle. Throws REQUEST_INVALID for stripes that are none; rejects as `planFor` does. */
 export async function read(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
-  const query = parseQuery(new URL(c.req.url).searchParams);
+  const query = parseReadQuery(new URL(c.req.url).searchParams);
   const invocation = invocationOf(c);
   const { plan: planned, manifest, oic } = await planFor(c, invocation, key, query.version);
   const headers = {
@@ -74,7 +74,7 @@ interface Query {
   readonly range: string | null;
 }
 
-function parseQuery(query: URLSearchParams): Query {
+function parseReadQuery(query: URLSearchParams): Query {
   const from = stripeIndex(query, "from") ?? 0;
   const to = stripeIndex(query, "to") ?? Number.MAX_SAFE_INTEGER;
   if (from > to) {

@@ -20,7 +20,7 @@ import { invocationOf, type AppEnv } from "../http.ts";
 /** A report of more bytes is refused. */
 export const REPORT_BYTES_MAX = 16 * 1024;
 const REGIONS_MAX = 64;
-const KEYS_MAX = 100;
+const REPORT_KEYS_MAX = 100;
 const MEAN_MS_MAX = 60_000;
 const MEAN_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -49,7 +49,7 @@ const schema = v.object({
       ),
       {},
     ),
-    v.check((reads) => Object.keys(reads).length <= KEYS_MAX, `must have at most ${KEYS_MAX} keys`),
+    v.check((reads) => Object.keys(reads).length <= REPORT_KEYS_MAX, `must have at most ${REPORT_KEYS_MAX} keys`),
   ),
 });
 
