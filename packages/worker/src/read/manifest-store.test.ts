@@ -41,6 +41,8 @@ function fakeCache(): (() => Cache) & { evictAll: () => void } {
   return Object.assign(() => cache as unknown as Cache, { evictAll: () => entries.clear() });
 }
 
+const LIMITED = new AgaroseError("RATE_LIMITED", "too many keys that do not exist");
+
 const readManifest = async (key: string): Promise<Manifest> => manifest(key);
 
 function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
@@ -69,6 +71,8 @@ function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
     lookups,
     generationsMin,
     get: (key: string) => store.get(key, context),
+    /** The same by a client that may look no more keys up. */
+    getLimited: (key: string) => store.get(key, { ...context, find: () => Promise.reject(LIMITED) }),
     refetch: (key: string) => store.refetch(key, context),
     answerWith: (find: typeof answer) => void (answer = find),
     settled: () => Promise.all(background),
@@ -160,6 +164,37 @@ test.each(["OBJECT_NOT_FOUND", "MANIFEST_NEWER"] as const)("an expired manifest 
   time.ms = 60_000;
   answerWith(() => Promise.reject(new AgaroseError(code, "an answer")));
   await expect(get("x")).rejects.toMatchObject({ code });
+});
+
+test("a refetch that no bucket answers fails no read that has an expired manifest", async () => {
+  const time = { ms: 0 };
+  const { get, refetch, answerWith } = isolate(noCache, time);
+  await get("x");
+  time.ms = 60_000;
+  answerWith(() => Promise.reject(new AgaroseError("READ_TIMEOUT", "regions hang")));
+  const [refetched, read] = await Promise.allSettled([refetch("x"), get("x")]);
+  expect(refetched).toMatchObject({ status: "rejected", reason: { code: "READ_TIMEOUT" } });
+  expect(read).toMatchObject({ status: "fulfilled", value: { key: "x" } });
+});
+
+describe("a client that may look no more keys up", () => {
+  test("does not fail the reads of others that join its look-up", async () => {
+    const { get, getLimited, lookups } = isolate(fakeCache(), { ms: 0 });
+    const [limited, ...others] = await Promise.allSettled([getLimited("x"), get("x"), get("x")]);
+    expect(limited).toMatchObject({ status: "rejected", reason: { code: "RATE_LIMITED" } });
+    for (const other of others) expect(other).toMatchObject({ status: "fulfilled", value: { key: "x" } });
+    expect(lookups.length).toBeGreaterThan(0);
+  });
+
+  test("reads what this isolate knows, and keeps no one else from renewing it", async () => {
+    const time = { ms: 0 };
+    const { get, getLimited, answerWith } = isolate(noCache, time);
+    await get("x");
+    answerWith(async (key) => manifest(key, 2));
+    time.ms = 60_000;
+    expect((await getLimited("x")).generation).toBe(1);
+    expect((await get("x")).generation).toBe(2);
+  });
 });
 
 test("a read does not wait for buckets that hang longer than a moment when it has an expired manifest", async () => {

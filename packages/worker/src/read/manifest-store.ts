@@ -93,14 +93,20 @@ export class ManifestStore {
     if (known && this.#isFresh(known)) return known.manifest;
     if (this.#isAbsent(key)) throw notFound(key);
     const renew = (): Promise<Manifest> => this.#lookUp(key, context, () => this.#renew(key, context));
-    const outcome = (this.#lookups.get(key) ?? renew()).then(
+    const shared = this.#lookups.get(key);
+    const outcome = (shared ?? renew()).then(
       (manifest) => ({ manifest }),
       (error: unknown) => ({ error }),
     );
     const settled = await orUndefined(outcome, known ? RENEWAL_PATIENCE_MS : SHARED_LOOKUP_MS, this.#options.clock);
     if (!settled) return known?.manifest ?? renew();
-    if ("error" in settled) throw settled.error;
-    return settled.manifest;
+    if (!("error" in settled)) return settled.manifest;
+    const { error } = settled;
+    const isLimited = toAgaroseError(error).code === "RATE_LIMITED";
+    if (known && (isLimited || isUnreachable(error))) return known.manifest;
+    // It was the client of another invocation that may look no more keys up.
+    if (shared && isLimited) return renew();
+    throw error;
   }
 
   /** Returns whether this isolate or this data center knows the key's object, without a look into the buckets. */
@@ -271,7 +277,7 @@ function notFound(key: string): AgaroseError {
 }
 
 /** Whether buckets gave no answer, as against one that we must not cover up. */
-function isUnreachable(error: unknown): boolean {
+export function isUnreachable(error: unknown): boolean {
   const { code } = toAgaroseError(error);
   return code === "NO_SOURCE" || code === "SOURCE_FAILED" || code === "READ_TIMEOUT";
 }

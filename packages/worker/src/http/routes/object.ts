@@ -1,6 +1,7 @@
 /** `GET|HEAD /o/<key>`: the object, decoded here, for clients without a service worker. */
 import { isOutdated, keyInPath, objectAnswer, type Manifest, type ObjectAnswer } from "@agarose/core";
 import type { Context } from "hono";
+import { isUnreachable } from "../../read/manifest-store.ts";
 import { readObject } from "../../read/object-read.ts";
 import { clientAddress } from "../../request-monitor/telemetry-token.ts";
 import { invocationOf, checkReader, pathOf, type AppEnv } from "../http.ts";
@@ -28,7 +29,10 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
   } catch (error) {
     if (!isOutdated(error)) throw error;
     // The manifest in memory may name a version that is gone: the manifest in the buckets decides.
-    const current = await invocation.manifest(key, { refetch: true });
+    const current = await invocation.manifest(key, { refetch: true }).catch((later: unknown) => {
+      // Buckets that do not answer say nothing new.
+      throw isUnreachable(later) ? error : later;
+    });
     if (current.version === manifest.version) throw error;
     const again = answerOf(current);
     return again.range ? readObject(invocation, current, again, client) : bodiless(again);

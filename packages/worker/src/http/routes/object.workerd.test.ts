@@ -189,6 +189,20 @@ describe("regions in trouble", () => {
     expect((world.buckets.fired.get("r0") ?? 0) + (world.buckets.fired.get("r1") ?? 0)).toBeGreaterThan(0);
   });
 
+  test("that lose chunks and do not answer leave the reader that reason, not that of a second look", async () => {
+    await world.put("lost", content);
+    expect((await bytesOf(await get("lost"))).length).toBe(content.length);
+    for (const name of world.buckets.objects.keys()) {
+      if (name.startsWith("r0/") && name.includes("lost")) world.buckets.objects.delete(name);
+    }
+    world.buckets.fired.clear();
+    for (const region of REGIONS.slice(1)) world.buckets.faults.set(region, { down: true });
+    const response = await get("lost");
+    world.buckets.faults.clear();
+    expect(await errorOf(response)).toBe("NOT_ENOUGH_CHUNKS");
+    expect(world.buckets.fired.size).toBe(REGIONS.length - 1);
+  });
+
   test("that are as many as the layout survives do not hinder a read", async () => {
     world.buckets.fired.clear();
     world.buckets.faults.set("r0", { down: true }).set("r3", { down: true });
