@@ -126,6 +126,28 @@ const region = v.pipe(
         v.description("Whether the bucket refuses unsigned reads. Clients then read with URLs that their PoP signs."),
       ),
     ),
+    popUrl: v.optional(
+      v.pipe(
+        httpUrl,
+        v.description(
+          "Base URL that PoPs read from, such as an address inside the provider's network. Default: `url`.",
+        ),
+      ),
+    ),
+    binding: v.optional(
+      v.pipe(
+        variable,
+        v.description("R2 binding that PoPs at Cloudflare read `bucket` through, without HTTP requests."),
+      ),
+    ),
+    egressUsdPerGb: v.optional(
+      v.pipe(
+        v.number(),
+        v.title("number"),
+        v.minValue(0, "is negative"),
+        v.description("Price of reading a GB in US dollars. PoPs fill their caches from cheap regions first."),
+      ),
+    ),
     latencyMs: v.optional(
       v.pipe(
         milliseconds,
@@ -266,11 +288,34 @@ export const configSchema = v.pipe(
       v.pipe(
         v.array(
           v.strictObject({
-            name: v.pipe(name, v.description("Name of the PoP: its environment in `wrangler.toml`.")),
-            url: v.pipe(httpUrl, v.description("Address of its Worker.")),
+            name: v.pipe(name, v.description("Name of the PoP: its environment in Wrangler's configuration.")),
+            url: v.pipe(httpUrl, v.description("Its address.")),
+            placement: v.optional(
+              v.pipe(
+                v.string(),
+                v.title("cloud region"),
+                v.regex(/^(aws|gcp|azure):[a-z0-9-]+$/, "is not a cloud region such as aws:eu-central-1"),
+                v.description("Cloud region that Cloudflare runs the PoP next to. `init --worker` needs it."),
+              ),
+            ),
+            location: v.optional(
+              v.pipe(
+                text,
+                v.title("location hint"),
+                v.description("Where Cloudflare creates its Durable Objects. Default: near an AWS `placement`."),
+              ),
+            ),
+            node: v.optional(
+              v.pipe(
+                v.boolean(),
+                v.description("Whether `agarose pop` runs it on a machine of yours, so that it is no Worker."),
+              ),
+            ),
           }),
         ),
-        v.description("Deployed Workers. `status` and `doctor` ask them; `init` gives them to the web app."),
+        v.description(
+          "PoPs, deployed or on machines of yours. `status` and `doctor` ask them; `init` gives them to the web app.",
+        ),
       ),
       [],
     ),

@@ -3,6 +3,8 @@ import type { Variable } from "../platform/variables.ts";
 import type { Region } from "../region-manager/region-settings.ts";
 import { VARIABLES } from "./settings.ts";
 
+export { LOCATIONS } from "../region-manager/place.ts";
+
 /** The fields of an entry of REGIONS. */
 const REGION_FIELDS: Readonly<Record<keyof Region, string>> = {
   name: "Name of the region, as in manifests.",
@@ -25,7 +27,7 @@ export function workerReference(): string {
   return [
     "# Worker configuration",
     "",
-    "Variables and secrets of one PoP, in `wrangler.toml` (one `[env.NAME.vars]` per PoP) and set by `wrangler secret put`. A",
+    "Variables and secrets of one PoP: `vars` of its environment in Wrangler's configuration, and `wrangler secret put`. A",
     "wrong value answers every route with `CONFIG_INVALID` and the variable's name.",
     "",
     "## Variables",

@@ -152,5 +152,5 @@ function checkShared(pops: readonly PopEnvironment[]): void {
 }
 
 function invalid(problem: string): AgaroseError {
-  return new AgaroseError("CONFIG_INVALID", `wrangler.toml ${problem}`);
+  return new AgaroseError("CONFIG_INVALID", `Wrangler's configuration ${problem}`);
 }

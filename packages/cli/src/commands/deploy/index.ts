@@ -1,5 +1,6 @@
 /**
- * `agarose deploy`: every PoP of wrangler.toml, or some, through Wrangler: KV namespaces, the Worker, its secrets.
+ * `agarose deploy`: every PoP of Wrangler's configuration, or some, through Wrangler: KV namespaces, the Worker, its
+ * secrets.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -18,7 +19,7 @@ import { installedWrangler, readEnvironments } from "./wrangler.ts";
 import { logLine, printResult } from "../../lib/output.ts";
 
 interface DeployOptions extends GlobalOptions {
-  readonly wrangler: string;
+  readonly wrangler?: string;
   readonly pops?: string[];
   readonly secrets?: string;
   readonly dryRun?: boolean;
@@ -35,7 +36,10 @@ export function register(program: Command): void {
   program
     .command("deploy")
     .description(`deploy PoPs with Wrangler; secrets come from --secrets or from ${ENV_PREFIX}<NAME>`)
-    .option("--wrangler <path>", "Wrangler's configuration, one environment per PoP", "wrangler.toml")
+    .option(
+      "--wrangler <path>",
+      "Wrangler's configuration, one environment per PoP (default: wrangler.jsonc, or else wrangler.toml)",
+    )
     .option("--pops <names>", "only these, separated by commas", (names: string) => names.split(","))
     .option("--secrets <path>", "JSON object of secrets to set; - is stdin")
     .option("--dry-run", "build, and print what would be done; needs no account")
@@ -45,7 +49,7 @@ export function register(program: Command): void {
 }
 
 async function deploy(options: DeployOptions): Promise<void> {
-  const config = options.wrangler;
+  const config = options.wrangler ?? (existsSync("wrangler.jsonc") ? "wrangler.jsonc" : "wrangler.toml");
   const secrets = { ...secretsOfEnvironment(), ...(await secretsOfFile(options.secrets)) };
   const environments = await readEnvironments(config, options.pops);
   const own = await ownConfig(options.config);

@@ -59,7 +59,13 @@ export function suggestedPlaces(regions: unknown): Place[] {
   const names = String(regions).matchAll(/[./-]([a-z]{2}-[a-z]+-\d)[./]|"awsRegion":\s*"([a-z]{2}-[a-z]+-\d)"/g);
   const unique = new Set([...names].map(([, ofUrl, ofField]) => ofUrl ?? ofField!));
   return [...unique].flatMap((name) => {
-    const hint = HINTS.find(([prefix]) => name.startsWith(prefix));
-    return hint ? [{ region: `aws:${name}`, location: hint[1] }] : [];
+    const region = `aws:${name}`;
+    const location = locationNear(region);
+    return location === undefined ? [] : [{ region, location }];
   });
+}
+
+/** Returns the location hint near a placement of AWS such as `aws:eu-central-1`; undefined for any other. */
+export function locationNear(placement: string): string | undefined {
+  return HINTS.find(([prefix]) => placement.startsWith(`aws:${prefix}`))?.[1];
 }

@@ -30,7 +30,7 @@ export function trustProblems(pops: readonly PopVariables[], wanted: TrustVariab
     const hasKeys = ![undefined, "", "[]"].includes(vars["PUBLISHER_KEYS"] as string | undefined);
     if (hasKeys !== (String(vars["UNSIGNED"]) === "true")) return [];
     return [
-      `wrangler.toml needs either PUBLISHER_KEYS or UNSIGNED = "true" in [env.${name}.vars]: make a key with ` +
+      `Wrangler's configuration needs either PUBLISHER_KEYS or UNSIGNED = "true" in [env.${name}.vars]: make a key with ` +
         "`agarose keys new`, and deploy with the configuration that names it",
     ];
   });

@@ -4,16 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { argumentsOf, commandOf, withNamespaceId, type Step } from "./deployment.ts";
-import type { Wrangler, WranglerResult } from "./wrangler.ts";
+import { patchVariables, type Wrangler, type WranglerResult } from "./wrangler.ts";
 import { withVariables } from "./wrangler-file.ts";
 
 /** What steps need from outside. */
 export interface DeploymentOptions {
-  /** Path of wrangler.toml. */
+  /** Path of Wrangler's configuration. */
   readonly config: string;
   readonly wrangler: Wrangler;
   readonly secrets: Readonly<Record<string, string>>;
-  /** Build, and change nothing: neither at Cloudflare nor in wrangler.toml. */
+  /** Build, and change nothing: neither at Cloudflare nor in that file. */
   readonly dryRun: boolean;
   /** Returns a new secret. */
   readonly newSecret: () => string;
@@ -44,13 +44,9 @@ export async function runDeployment(steps: readonly Step[], options: DeploymentO
 async function take(step: Step, options: DeploymentOptions): Promise<void> {
   const { config, secrets, wrangler } = options;
   if (step.kind === "namespace") return takeNamespace(step, options);
-  if (step.kind === "peers") {
-    return writeFile(config, withVariables(await readFile(config, "utf8"), step.pop, { PEERS: step.list }));
-  }
+  if (step.kind === "peers") return writeVariables(config, step.pop, { PEERS: step.list });
   if (step.kind === "peer-key") return takePeerKey(step, options);
-  if (step.kind === "keys") {
-    return writeFile(config, withVariables(await readFile(config, "utf8"), step.pop, step.variables));
-  }
+  if (step.kind === "keys") return writeVariables(config, step.pop, step.variables);
   if (step.kind === "secrets") {
     const chosen = Object.fromEntries(step.names.map((name) => [name, secrets[name]]));
     demand(step, config, await wrangler(argumentsOf(step, config), JSON.stringify(chosen)));
@@ -62,6 +58,11 @@ async function take(step: Step, options: DeploymentOptions): Promise<void> {
   } finally {
     await rm(outdir, { recursive: true, force: true });
   }
+}
+
+async function writeVariables(config: string, pop: string, variables: Readonly<Record<string, string>>): Promise<void> {
+  if (/\.jsonc?$/.test(config)) return patchVariables(config, pop, variables);
+  await writeFile(config, withVariables(await readFile(config, "utf8"), pop, variables));
 }
 
 /**

@@ -77,6 +77,27 @@ export async function readEnvironments(config: string, names?: readonly string[]
   }
 }
 
+/** What the file `path` says, as it is written. Throws CONFIG_INVALID. */
+export async function readRawConfig(path: string): Promise<Readonly<Record<string, unknown>>> {
+  pathOfPackage();
+  const { experimental_readRawConfig: read } = await import("wrangler");
+  try {
+    return read({ config: path }).rawConfig as Readonly<Record<string, unknown>>;
+  } catch (error) {
+    throw new AgaroseError("CONFIG_INVALID", `${path}: ${(error as Error).message}`, { path }, error);
+  }
+}
+
+/** Writes `variables` of the environment `pop` into the JSON file `path`, and keeps its comments. */
+export async function patchVariables(
+  path: string,
+  pop: string,
+  variables: Readonly<Record<string, string>>,
+): Promise<void> {
+  const { experimental_patchConfig: patch } = await import("wrangler");
+  patch(path, { env: { [pop]: { vars: { ...variables } } } }, false);
+}
+
 function pathOfPackage(): string {
   try {
     return createRequire(import.meta.url).resolve("wrangler/package.json");

@@ -1,13 +1,13 @@
 /**
  * `agarose init [FOLDER]`: writes what a web app serves to read through Agarose, the worker files and the client
- * configuration.
+ * configuration. `agarose init --worker` writes the configuration of the PoPs instead.
  */
 import { existsSync } from "node:fs";
 import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import type { Command } from "commander";
-import { findConfig, loadConfig, type Config } from "../../lib/config.ts";
+import { findConfig, loadConfig } from "../../lib/config.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { formatCount, printResult } from "../../lib/output.ts";
 
@@ -15,6 +15,7 @@ interface InitOptions extends GlobalOptions {
   readonly prefix: string;
   readonly force?: boolean;
   readonly remove?: boolean;
+  readonly worker?: boolean;
 }
 
 interface WrittenFile {
@@ -32,11 +33,15 @@ export function register(program: Command): void {
     .description("write the service worker's files and a client configuration into a web app's folder of static files")
     .argument("[folder]", "folder that is served at the root of the app's origin", "public")
     .option("--prefix <path>", "path prefix that is read through Agarose", parsePrefix, "/ec/")
-    .option("--force", "replace an existing client configuration")
+    .option("--force", "replace an existing client configuration, or another wrangler.jsonc")
     .option("--remove", "replace the service worker by one that unregisters itself and deletes what it has stored")
+    .option("--worker", "write wrangler.jsonc of the PoPs instead, into the folder or else the working directory")
     .action(async (folder: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<InitOptions>();
-      await (options.remove ? remove(folder, options) : init(folder, options));
+      if (options.worker) {
+        const { initWorker } = await import("./worker.ts");
+        await initWorker(command.args[0] ?? ".", options);
+      } else await (options.remove ? remove(folder, options) : init(folder, options));
     });
 }
 
@@ -132,7 +137,7 @@ async function countsOf(path: string): Promise<{ pops: number; regions: number }
 /** What the web app has to know. */
 interface ClientConfig {
   readonly prefix: string;
-  readonly pops: Config["pops"];
+  readonly pops: readonly { readonly name: string; readonly url: string }[];
   readonly regions: readonly { readonly name: string; readonly url: string }[];
   readonly publicKeys?: readonly string[];
   readonly unsigned?: true;
@@ -146,7 +151,7 @@ async function clientConfigOf(prefix: string, path: string | undefined): Promise
   const regions = config.regions.filter((region) => !region.private);
   return {
     prefix,
-    pops: config.pops,
+    pops: config.pops.map(({ name, url }) => ({ name, url })),
     regions: regions.map(({ name, url }) => ({ name, url })),
     ...(config.publicKeys && { publicKeys: config.publicKeys }),
     ...(config.unsigned && { unsigned: true }),

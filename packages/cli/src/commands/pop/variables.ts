@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { AgaroseError, isRecord } from "@agarose/core";
 import { VARIABLE_NAMES } from "@agarose/worker/reference";
 import type { Config } from "../../lib/config.ts";
+import { sharedVariables } from "../../lib/pop-variables.ts";
 
 /** Where variables come from; later ones override earlier ones. */
 export interface VariableSources {
@@ -19,7 +20,7 @@ export async function readVariables(sources: VariableSources): Promise<Record<st
   const { config, file, environment, name } = sources;
   const known = VARIABLE_NAMES.filter((variable) => environment[variable]);
   return {
-    ...(config && ofConfig(config)),
+    ...(config && sharedVariables(config, { hasBindings: false })),
     ...(file !== undefined && (await ofFile(file))),
     ...Object.fromEntries(known.map((variable) => [variable, environment[variable]!])),
     ...(name !== undefined && { POP: name }),
@@ -33,15 +34,6 @@ export function parseListen(text: string): { host: string; port: number } {
     throw new AgaroseError("USAGE", `--listen ${text} is not an address such as 127.0.0.1:8787`);
   }
   return { host: host.replace(/^\[(.*)\]$/, "$1") || "::", port: Number(port) };
-}
-
-function ofConfig({ regions, pops, publicKeys }: Config): Record<string, string> {
-  return {
-    REGIONS: JSON.stringify(regions.map((region) => ({ name: region.name, url: region.url }))),
-    ...(pops.length > 1 && { PEERS: JSON.stringify(pops.map((pop) => ({ name: pop.name, url: pop.url }))) }),
-    // Without keys, the configuration is in unsigned mode, or all its buckets are on this machine.
-    ...(publicKeys ? { PUBLISHER_KEYS: JSON.stringify(publicKeys) } : { UNSIGNED: "true" }),
-  };
 }
 
 async function ofFile(path: string): Promise<Record<string, string>> {

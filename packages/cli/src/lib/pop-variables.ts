@@ -1,0 +1,31 @@
+/** What a configuration says to its PoPs: the variables that every one of them shares. Pure. */
+import type { Config } from "./config.ts";
+
+/** Where the PoP runs, in the part that its variables depend on. */
+export interface PopPlatform {
+  /** Whether it has R2 bindings, which Cloudflare alone does. */
+  readonly hasBindings: boolean;
+}
+
+/** Returns REGIONS, PEERS where there are others, and whose manifests to use. */
+export function sharedVariables(
+  { regions, pops, publicKeys }: Config,
+  { hasBindings }: PopPlatform,
+): Record<string, string> {
+  return {
+    REGIONS: JSON.stringify(
+      regions.map(({ name, url, popUrl, binding, private: isPrivate, awsRegion, egressUsdPerGb }) => ({
+        name,
+        url,
+        ...(popUrl !== undefined && { popUrl }),
+        ...(hasBindings && binding !== undefined && { binding }),
+        ...(isPrivate && { private: true, awsRegion }),
+        ...(egressUsdPerGb !== undefined && { egressUsdPerGb }),
+      })),
+    ),
+    ...(pops.length > 1 && { PEERS: JSON.stringify(pops.map(({ name, url }) => ({ name, url }))) }),
+    PUBLISHER_KEYS: JSON.stringify(publicKeys ?? []),
+    // Without keys, the configuration is in unsigned mode, or all its buckets are on this machine.
+    UNSIGNED: String(publicKeys === undefined),
+  };
+}
