@@ -109,6 +109,8 @@ export class FakeWorld {
   }));
   /** Batches arrive in parts of so many bytes. */
   batchPartBytes = Number.POSITIVE_INFINITY;
+  /** Milliseconds before each part of a batch. */
+  batchPartMs = 0;
   readonly log: LoggedRequest[] = [];
   readonly events: ReadEvent[] = [];
   /** How often clients looked for a newer worker. */
@@ -363,9 +365,10 @@ export class FakeWorld {
             controller.error(signal.reason);
           });
         },
-        pull: (controller) => {
+        pull: async (controller) => {
           const part = sent.subarray(at, at + this.batchPartBytes);
           at += part.length;
+          if (this.batchPartMs > 0) await this.clock.sleep(this.batchPartMs, signal);
           if (part.length > 0) return controller.enqueue(part);
           if (pop.fault === "stalls") return new Promise(() => {});
           at = Number.POSITIVE_INFINITY;

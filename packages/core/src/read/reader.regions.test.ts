@@ -72,7 +72,7 @@ function setUp(fateOf: (chunk: number) => Fate) {
     const { manifest } = object;
     const sources = manifest.placement.map((name) => {
       const region = { name, url: `https://${name}.example` };
-      return new RegionSource({ manifest, region, latency: () => LATENCY, fetch: network.fetch, clock });
+      return new RegionSource({ manifest, region, latency: () => LATENCY, fetch: network.fetch });
     });
     const ports = { codec: async () => referenceCodec, clock, sha256: toyHash, random: () => 0 };
     return clock.run(openRead({ manifest, sources, windowBytes, delta, ...ports }).then(({ body }) => collect(body)));

@@ -55,7 +55,6 @@ function bucketsOn(line: Line): ChunkSource[] {
       manifest,
       region: { name, url: `https://${name}.test` },
       latency: () => ({ meanMs: 1e6, sdMs: 0 }),
-      clock: line.clock,
       fetch: async (_url, { signal }) => ({
         status: 200,
         headers: new Headers(),

@@ -97,7 +97,6 @@ test("an object comes from a PoP's bundle and from buckets together, on the runt
       region,
       latency: () => ({ meanMs: 50, sdMs: 5 }),
       fetch: network.fetch,
-      clock: systemClock,
     });
   });
   const { body, report } = await openRead({

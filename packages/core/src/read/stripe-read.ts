@@ -8,7 +8,7 @@
  */
 import { checkedLength } from "../sources/body.ts";
 import type { Decoder } from "../codec.ts";
-import { toAgaroseError, type AgaroseError, type ErrorCode } from "../errors.ts";
+import { HAS_MESSAGES, toAgaroseError, type AgaroseError, type ErrorCode } from "../errors.ts";
 import { hedgeAfterMs } from "../latency.ts";
 import { isFunctional, type Manifest, type StripePart, type StripeShape } from "../format/manifest/index.ts";
 import type { Clock, Sha256 } from "../ports.ts";
@@ -169,7 +169,8 @@ class StripeRead {
   /** Asks for k other chunks, last those of sources that failed this read or are late. */
   #widen(): void {
     this.#isNarrow = false;
-    const suspects = new Set([...this.#failures, ...this.#flights].map((x) => ("record" in x ? x.record : x).source));
+    const late = [...this.#flights].map(({ record }) => record);
+    const suspects = new Set([...this.#failures, ...late].map(({ source }) => source));
     this.#waiting.sort((a, b) => Number(suspects.has(a.source.id)) - Number(suspects.has(b.source.id)));
     const started = Array.from({ length: this.#options.manifest.k }, () => this.#launchNext());
     const last = started.findLast((candidate) => candidate !== undefined);
@@ -196,7 +197,8 @@ class StripeRead {
     try {
       const shard = await source.fetch({ stripe, chunk, lastStripe, signal: flight.abort.signal, onStart });
       if (flight.abort.signal.aborted) return;
-      checkedLength(shard, stripe.shardBytes, `${source.kind} ${source.id}, chunk ${chunk} of stripe ${stripe.index}`);
+      const what = HAS_MESSAGES && `${source.kind} ${source.id}, chunk ${chunk} of stripe ${stripe.index}`;
+      checkedLength(shard, stripe.shardBytes, what);
       flight.shard = shard;
       if (!isFunctional(manifest, chunk)) await checkHash(manifest, stripe, chunk, shard, sha256);
       this.#arrived(flight);
@@ -311,7 +313,7 @@ class StripeRead {
 
   #mayHedge(times: number): boolean {
     const { hedge, stripe } = this.#options;
-    return typeof hedge === "boolean" ? hedge : hedge(stripe.shardBytes, times);
+    return hedge === true || (hedge !== false && hedge(stripe.shardBytes, times));
   }
 
   /** A slow line may take minutes for what is read ahead. Only silence ends the read. */

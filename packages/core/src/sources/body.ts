@@ -2,6 +2,7 @@
  * Reads response bodies that have a known or a bounded length.
  */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
+import { concat } from "../format/hash-tree.ts";
 import type { FetchedResponse } from "../ports.ts";
 
 const NOTHING = new Uint8Array(0);
@@ -85,7 +86,7 @@ export class BodyReader {
  * Returns the body of a response of exactly `bytes` bytes; `what` names it in errors. Rejects with CHUNK_WRONG_LENGTH,
  * and does not read a longer body to its end.
  */
-export async function readExactly({ body }: FetchedResponse, bytes: number, what: string): Promise<Uint8Array> {
+export async function readExactly({ body }: FetchedResponse, bytes: number, what: string | false): Promise<Uint8Array> {
   const reader = new BodyReader(body);
   const whole = checkedLength(await reader.read(bytes), bytes, what);
   await expectEnd(reader, bytes, what);
@@ -93,7 +94,7 @@ export async function readExactly({ body }: FetchedResponse, bytes: number, what
 }
 
 /** Throws CHUNK_WRONG_LENGTH and cancels the body if more follows the `bytes` bytes that were expected. */
-export async function expectEnd(reader: BodyReader, bytes: number, what: string): Promise<void> {
+export async function expectEnd(reader: BodyReader, bytes: number, what: string | false): Promise<void> {
   const { length } = await reader.read(1);
   if (length === 0) return;
   reader.cancel().catch(() => {});
@@ -101,7 +102,7 @@ export async function expectEnd(reader: BodyReader, bytes: number, what: string)
 }
 
 /** Returns `read` if it has `bytes` bytes. Throws CHUNK_WRONG_LENGTH otherwise; `what` names it in the message. */
-export function checkedLength(read: Uint8Array, bytes: number, what: string): Uint8Array {
+export function checkedLength(read: Uint8Array, bytes: number, what: string | false): Uint8Array {
   if (read.length === bytes) return read;
   throw wrongLength(what, bytes, read.length);
 }
@@ -109,8 +110,8 @@ export function checkedLength(read: Uint8Array, bytes: number, what: string): Ui
 /** Returns the whole body of a response. `check` gets the length after each part, and ends the reading by throwing. */
 export async function readChecked({ body }: FetchedResponse, check: (bytes: number) => void): Promise<Uint8Array> {
   if (!body) return NOTHING;
-  const reader = (body as ReadableStream<Uint8Array<ArrayBuffer>>).getReader();
-  const parts: Uint8Array<ArrayBuffer>[] = [];
+  const reader = body.getReader();
+  const parts: Uint8Array[] = [];
   let bytes = 0;
   try {
     for (;;) {
@@ -124,10 +125,10 @@ export async function readChecked({ body }: FetchedResponse, check: (bytes: numb
     reader.cancel().catch(() => {});
     throw error;
   }
-  return new Uint8Array(await new Blob(parts).arrayBuffer());
+  return concat(parts);
 }
 
-function wrongLength(what: string, expected: number, received: number): AgaroseError {
+function wrongLength(what: string | false, expected: number, received: number): AgaroseError {
   return new AgaroseError(
     "CHUNK_WRONG_LENGTH",
     HAS_MESSAGES && `${what} sent ${received > expected ? "at least " : ""}${received} bytes, ${expected} are expected`,

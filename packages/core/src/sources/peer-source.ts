@@ -60,7 +60,8 @@ export class PeerSource implements ChunkSource {
     try {
       const response = await fetch(`${peer.url}${path}`, { ...(proof && { headers: await proof(path) }), signal });
       const { status, body } = response;
-      if (status === 200) return await readExactly(response, stripe.shardBytes, `PoP ${peer.name}, chunk ${chunk}`);
+      const what = HAS_MESSAGES && `PoP ${peer.name}, chunk ${chunk}`;
+      if (status === 200) return await readExactly(response, stripe.shardBytes, what);
       await body?.cancel();
       throw new AgaroseError(
         status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED",

@@ -48,10 +48,9 @@ describe("RegionSource", () => {
     "a body that breaks off": [{ status: 206, body: shard.subarray(20), breaksOff: true }, "SOURCE_FAILED"],
   };
   for (const [what, [answer, code]] of Object.entries(failures)) {
-    test(`reports ${what} as ${code}, and the failure as a latency of Infinity`, async () => {
-      const { fetch, latencies } = setUp(striped, () => answer);
+    test(`reports ${what} as ${code}`, async () => {
+      const { fetch } = setUp(striped, () => answer);
       expect((await rejectionOf(fetch(1))).code).toBe(code);
-      expect(latencies).toEqual([Number.POSITIVE_INFINITY]);
     });
   }
 
@@ -63,27 +62,6 @@ describe("RegionSource", () => {
       const { fetch, network } = setUp(striped, () => answer);
       await rejectionOf(fetch(1));
       expect(network.requests[0]!.bodyCancelled).toBe(true);
-    }
-  });
-
-  test("reports the latency of a chunk that arrived", async () => {
-    const { fetch, latencies, clock } = setUp(striped, () => ({ status: 206, body: shard, ms: 70 }));
-    await clock.run(fetch(1));
-    expect(latencies).toEqual([70]);
-  });
-
-  test("reports the time of a late aborted request, and nothing of one that was not late", async () => {
-    for (const [after, expected] of [
-      [100, []],
-      [200, [200]],
-    ] as const) {
-      const { fetch, latencies, clock } = setUp(striped, () => "hang");
-      const abort = new AbortController();
-      const outcome = fetch(1, { signal: abort.signal }).catch((error: unknown) => error);
-      await clock.advance(after);
-      abort.abort("enough");
-      expect(await outcome).toBe("enough");
-      expect(latencies).toEqual(expected);
     }
   });
 });
@@ -102,10 +80,9 @@ describe("one GET for several stripes", () => {
     requests.map(({ init }) => init.headers!["range"]);
 
   test("serves all of them, and requests the whole chunk for a whole read", async () => {
-    const { take, network, latencies } = setUp(striped, (init) => ({ ...serve(init), ms: 70 }));
+    const { take, network } = setUp(striped, serve);
     expect(await take([0, 1, 2], 2)).toEqual(shards);
     expect(ranges(network)).toEqual([undefined]);
-    expect(latencies).toEqual([70]);
   });
 
   test("serves later requests without another GET", async () => {
@@ -126,7 +103,7 @@ describe("one GET for several stripes", () => {
   });
 
   test("continues after the end of the read for requests that wait", async () => {
-    const { clock, source, fetch } = setUp(striped, (init) => ({ ...serve(init), ms: 70 }));
+    const { clock, source, fetch } = setUp(striped, serve);
     const shared = fetch(0, { lastStripe: 2 });
     source.close();
     expect(await clock.run(shared)).toEqual(shards[0]);
@@ -144,7 +121,7 @@ describe("one GET for several stripes", () => {
   });
 
   test("that lags behind others reads past unwanted shards", async () => {
-    const { clock, fetch, network } = setUp(striped, (init) => ({ ...serve(init), ms: 70 }));
+    const { clock, fetch, network } = setUp(striped, serve);
     const abort = new AbortController();
     const overtaken = fetch(0, { lastStripe: 2, signal: abort.signal }).catch((error: unknown) => error);
     const waiting = fetch(1, { lastStripe: 2 });
@@ -209,10 +186,9 @@ describe("one GET for several stripes", () => {
 
   test("that is cut off in the middle is repeated from there, which is no failure", async () => {
     const cut: Answer = { status: 200, body: new Uint8Array(whole.slice(0, 60)), breaksOff: true };
-    const { take, network, latencies } = setUp(striped, (init) => (init.headers!["range"] ? serve(init) : cut));
+    const { take, network } = setUp(striped, (init) => (init.headers!["range"] ? serve(init) : cut));
     expect(await take([0, 1, 2], 2)).toEqual(shards);
     expect(ranges(network)).toEqual([undefined, "bytes=50-124"]);
-    expect(latencies).not.toContain(Number.POSITIVE_INFINITY);
   });
 
   test("that ends early again and again is a failure", async () => {
@@ -246,14 +222,11 @@ function setUp(object: SampleObject, answer: (init: FetchInit) => Answer) {
     (_, init) => answer(init),
     (ms, signal) => (ms > 0 ? clock.sleep(ms, signal) : Promise.resolve()),
   );
-  const latencies: number[] = [];
   const source = new RegionSource({
     manifest: object.manifest,
     region: { name: "r1", url: "https://r1.example/bucket" },
     latency: () => ({ meanMs: 100, sdMs: 10 }),
     fetch: network.fetch,
-    clock,
-    onLatency: (ms) => latencies.push(ms),
   });
   const fetch = (stripe: number, options: { signal?: AbortSignal; lastStripe?: number } = {}): Promise<Uint8Array> => {
     const { signal = new AbortController().signal } = options;
@@ -262,5 +235,5 @@ function setUp(object: SampleObject, answer: (init: FetchInit) => Answer) {
   /** Asks for `stripes` at once, as a read up to `lastStripe` does. */
   const take = (stripes: readonly number[], lastStripe: number): Promise<Uint8Array[]> =>
     clock.run(Promise.all(stripes.map((stripe) => fetch(stripe, { lastStripe }))));
-  return { source, network, clock, latencies, fetch, take };
+  return { source, network, clock, fetch, take };
 }

@@ -6,7 +6,7 @@
 import { BodyReader, checkedLength, expectEnd } from "./body.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { chunkName, objectUrl } from "../format/key.ts";
-import { hedgeAfterMs, type LatencyEstimate } from "../latency.ts";
+import type { LatencyEstimate } from "../latency.ts";
 import {
   chunkBytes,
   CHUNKS_MAX,
@@ -15,7 +15,7 @@ import {
   type Manifest,
   type StripeShape,
 } from "../format/manifest/index.ts";
-import type { Clock, FetchPort } from "../ports.ts";
+import type { FetchPort } from "../ports.ts";
 import { ShardStream, type Frames, type ShardName } from "./shard-stream.ts";
 import type { ChunkRequest, ChunkSource } from "./source.ts";
 
@@ -30,12 +30,6 @@ export interface RegionSourceOptions {
   /** Time to deliver one chunk as believed now. */
   readonly latency: () => LatencyEstimate;
   readonly fetch: FetchPort;
-  readonly clock: Clock;
-  /**
-   * Called with the milliseconds from each GET to its first shard; with `Infinity` for a GET that failed; and for a
-   * GET that was aborted late, with the milliseconds until then.
-   */
-  readonly onLatency?: (ms: number) => void;
 }
 
 /** The most object bytes of one GET. It bounds what is under way in the network's buffers when a consumer stops. */
@@ -82,29 +76,18 @@ export class RegionSource implements ChunkSource {
   }
 
   async fetch(request: ChunkRequest): Promise<Uint8Array> {
-    const { clock, onLatency } = this.#options;
     const { stripe, chunk, signal } = request;
     const open = this.#streams.get(chunk);
     const stream = open && continuesWith(open, stripe.index) ? open : this.#open(request);
-    const isFirst = stream !== open;
-    const startMs = onLatency ? clock.now() : 0;
     stream.nextStripe = stripe.index + 1;
     try {
-      const shard = await stream.shards.take({ stripe: stripe.index, chunk }, signal);
-      if (isFirst) onLatency?.(clock.now() - startMs);
-      return shard;
+      return await stream.shards.take({ stripe: stripe.index, chunk }, signal);
     } catch (error) {
-      if (!signal.aborted) {
-        stream.isClosed = true;
-        // A server may end a body that is not read for long: ask once more from here.
-        if (!isFirst && stream.shards.progress > 0) return this.fetch(request);
-        if (isFirst) onLatency?.(Number.POSITIVE_INFINITY);
-        throw error;
-      }
-      // An abort gives a lower bound of the latency: so a source that became slow is noticed.
-      const ms = onLatency ? clock.now() - startMs : 0;
-      if (onLatency && ms > hedgeAfterMs(this.latency)) onLatency(ms);
-      throw signal.reason;
+      if (signal.aborted) throw signal.reason;
+      stream.isClosed = true;
+      // A server may end a body that is not read for long: ask once more from here.
+      if (stream === open && stream.shards.progress > 0) return this.fetch(request);
+      throw error;
     } finally {
       if (this.#isClosed) stream.isClosed = true;
       // Later stripes may still use this GET. Without any, it ends.
@@ -157,7 +140,7 @@ export class RegionSource implements ChunkSource {
     // The first one may be a part of its shard.
     const shapeOf = (stripe: number): StripeShape => (stripe === from.index ? from : stripeShape(manifest, stripe));
     const body = await this.#get(chunk, from, shapeOf(last), signal);
-    const what = `region ${this.id}, chunk ${chunk}`;
+    const what = HAS_MESSAGES && `region ${this.id}, chunk ${chunk}`;
     let stripe = from.index;
     return {
       next: async () => {

@@ -10,6 +10,8 @@ export interface Attempt<T> {
   readonly name: string;
   /** The next attempt starts beside this one after this time. */
   readonly patienceMs: number;
+  /** Milliseconds to wait longer, asked for when the patience is over. Default: none. */
+  moreMs?(): number;
   start(signal: AbortSignal): Promise<T>;
   /** Called if another attempt wins after this one's `patienceMs`. */
   onLate?(): void;
@@ -57,23 +59,25 @@ export function staggeredRace<T>(attempts: readonly Attempt<T>[], options: RaceO
     }
     started++;
     const abort = new AbortController();
-    const cancelTimer = clock.after(attempt.patienceMs, () => {
+    const check = (): void => {
+      const ms = attempt.moreMs?.();
+      if (ms && ms > 0) return void (state.cancelTimer = clock.after(ms, check));
       state.late = true;
       startNext();
-    });
-    const state = { abort, cancelTimer, late: false };
+    };
+    const state = { abort, cancelTimer: clock.after(attempt.patienceMs, check), late: false };
     running.set(attempt, state);
     attempt.start(AbortSignal.any([signal, abort.signal])).then(
       (value) => {
         if (isOver) return discard?.(value);
         resolve(value);
-        cancelTimer();
+        state.cancelTimer();
         running.delete(attempt);
         end();
       },
       (cause: unknown) => {
         if (!running.delete(attempt)) return;
-        cancelTimer();
+        state.cancelTimer();
         const error = toAgaroseError(cause, "SOURCE_FAILED");
         failures.push({ name: attempt.name, error });
         const then = afterFailure(error, failures);

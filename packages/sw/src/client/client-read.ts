@@ -28,7 +28,7 @@ import { findPlan, withSignatures, type FoundPlan, type PlanPorts } from "./plan
 import { discard, PopCall } from "./plans/pop-call.ts";
 import type { ReadRequest, ReadResponse } from "./read-request.ts";
 import { ReadTrace, type TracePorts } from "./read-trace.ts";
-import { edgeSource, type Edge } from "./sources/edge-source.ts";
+import { edgeSource, isSending, type Edge } from "./sources/edge-source.ts";
 import { Slot, type FairQueue } from "./sources/fair-queue.ts";
 import { peerSources } from "./sources/peer-sources.ts";
 import { regionSources } from "./sources/region-sources.ts";
@@ -249,7 +249,7 @@ export class ClientRead {
       sources,
       signal,
       delta,
-      hedge: hedging.hedge,
+      hedge: (bytes, times) => !isSending(edge, latencies) && hedging.hedge(bytes, times),
       ...(store && !plan.private ? { share: store.sharing(manifest) } : {}),
       range: head.range,
       stripes: store !== undefined,

@@ -39,6 +39,7 @@ interface Entry {
 export class LatencyTracker {
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
+  readonly #heardMs = new Map<string, number>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -53,9 +54,25 @@ export class LatencyTracker {
 
   /** Records that `id` delivered `bytes` in `ms`. Ends a time of avoidance. */
   observe(id: string, ms: number, bytes = 0): void {
+    this.heard(id);
     const entry = this.#take(id, ms, bytes);
     entry.failures = 0;
     entry.avoidUntilMs = 0;
+  }
+
+  /** Records that `id` has sent something. */
+  heard(id: string): void {
+    this.#heardMs.set(id, this.#clock.now());
+  }
+
+  /** Milliseconds since `id` sent something; Infinity if it never did. */
+  silentMs(id: string): number {
+    return this.#clock.now() - (this.#heardMs.get(id) ?? Number.NEGATIVE_INFINITY);
+  }
+
+  /** `failed`, unless `id` has sent something since `sinceMs`: then it is slow with one thing, and not broken. */
+  late(id: string, sinceMs: number): void {
+    if (this.#clock.now() - this.silentMs(id) < sinceMs) this.failed(id);
   }
 
   /** Drops the measurements and failures of `id`. */

@@ -45,7 +45,7 @@ export class ObjectClient {
       plans,
       hedging: this.hedging,
       memory: new BlockMemory(BLOCKS_BYTES_MAX, clock),
-      batches: new Batches(ports),
+      batches: new Batches({ ...ports, latencies }),
       queue: (region) => this.#queue(region),
       telemetry: new Telemetry({
         clock,

@@ -36,7 +36,6 @@ async function setUp() {
       asked.push(url);
       return new Response(null, { status: 500 });
     },
-    clock,
     latencies: new LatencyTracker(clock),
     queue: () => new FairQueue(),
     slot: new Slot(null),

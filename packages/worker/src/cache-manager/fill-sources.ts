@@ -7,7 +7,6 @@ import {
   LATENCY_UNKNOWN,
   RegionSource,
   type ChunkSource,
-  type Clock,
   type FetchPort,
   type LatencyEstimate,
   type Manifest,
@@ -23,7 +22,6 @@ export interface FillSourceOptions {
   /** Peers that hold chunks of the object, except those that are known to fail. Default: none. */
   readonly peers?: readonly ChunkSource[] | undefined;
   readonly fetch: FetchPort;
-  readonly clock: Clock;
 }
 
 /** Cloudflare charges nothing for what a Worker sends: https://developers.cloudflare.com/workers/platform/pricing/ */
@@ -47,12 +45,11 @@ export function fillSources(options: FillSourceOptions): ChunkSource[] {
     .map((source, place) => source.at({ meanMs: (place + 1) * PLACE_MS, sdMs: 0 }));
 }
 
-function regions({ manifest, regions: all, estimates, fetch, clock }: FillSourceOptions): Ranked[] {
+function regions({ manifest, regions: all, estimates, fetch }: FillSourceOptions): Ranked[] {
   return all.map(({ name, popUrl, egressUsdPerGb = 0 }) => ({
     usdPerGb: egressUsdPerGb,
     meanMs: deliveryMs(estimates.get(name) ?? LATENCY_UNKNOWN, shardBytes(manifest)),
-    at: (latency) =>
-      new RegionSource({ manifest, region: { name, url: popUrl }, latency: () => latency, fetch, clock }),
+    at: (latency) => new RegionSource({ manifest, region: { name, url: popUrl }, latency: () => latency, fetch }),
   }));
 }
 

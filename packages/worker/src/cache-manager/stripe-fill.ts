@@ -15,6 +15,7 @@ import {
   stripeShape,
   toAgaroseError,
   type ChunkSource,
+  type Clock,
   type Codec,
   type Frame,
   type Sha256,
@@ -27,6 +28,7 @@ export interface StripeFillOptions extends FillSourceOptions {
   readonly wanted: readonly number[];
   /** The cached frames of the stripe, unverified. */
   readonly stored: readonly Frame[];
+  readonly clock: Clock;
   readonly sha256: Sha256;
   readonly codec: () => Promise<Codec>;
   /** Called after each request to a peer: whether it delivered the right bytes. */

@@ -192,14 +192,13 @@ export function popRegionSources(
   manifest: Manifest,
   configuration: Configuration,
 ): RegionSource[] {
-  const { settings, breakers, clock } = isolate;
+  const { settings, breakers } = isolate;
   return settings.regions.map(({ name, popUrl }) => {
     return new RegionSource({
       manifest,
       region: { name, url: popUrl },
       latency: () => latencyOf(configuration.regions, name, breakers.isOpen(name), shardBytes(manifest)),
       fetch: breakers.guard(name, fetch),
-      clock,
     });
   });
 }

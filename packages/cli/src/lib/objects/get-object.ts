@@ -4,6 +4,7 @@
 import { createHash } from "node:crypto";
 import {
   AgaroseError,
+  hedgeAfterMs,
   LATENCY_UNKNOWN,
   observeLatency,
   openRead,
@@ -17,6 +18,7 @@ import {
   type ObjectRead,
   type Random,
   type ReadReport,
+  type RequestRecord,
 } from "@agarose/core";
 import { nodeSha256 } from "./sha256.ts";
 import type { Store } from "../store/store.ts";
@@ -68,32 +70,38 @@ export function openObject(
   range: ByteRange | undefined,
   { stores, codec, signal, clock = systemClock, random = Math.random }: GetContext,
 ): Promise<ObjectRead> {
+  const latencies = new Map<string, LatencyEstimate>();
   return openRead({
     manifest,
-    sources: sourcesOf(manifest, stores, clock),
+    sources: sourcesOf(manifest, stores, latencies),
     codec,
     clock,
     sha256: nodeSha256,
     random,
     signal,
+    onRequest: (record) => learn(record, latencies),
     ...(range && { range }),
   });
 }
 
-/** One source per region that holds chunks of the object. Each learns its latency during the read. */
-function sourcesOf(manifest: Manifest, stores: readonly Store[], clock: Clock): RegionSource[] {
+/** One source per region that holds chunks of the object, with what this read has measured of it. */
+function sourcesOf(
+  manifest: Manifest,
+  stores: readonly Store[],
+  latencies: ReadonlyMap<string, LatencyEstimate>,
+): RegionSource[] {
   const fetch = storeFetch(stores);
   return [...new Set(manifest.placement)].map((name) => {
-    let latency: LatencyEstimate | undefined;
-    return new RegionSource({
-      manifest,
-      region: { name, url: storeUrl(name) },
-      latency: () => latency ?? LATENCY_UNKNOWN,
-      fetch,
-      clock,
-      onLatency: (ms) => {
-        if (Number.isFinite(ms)) latency = observeLatency(latency, ms);
-      },
-    });
+    const latency = (): LatencyEstimate => latencies.get(name) ?? LATENCY_UNKNOWN;
+    return new RegionSource({ manifest, region: { name, url: storeUrl(name) }, latency, fetch });
   });
+}
+
+/** Learns from a request that ended. One that was cancelled late gives a lower bound: its region became slow. */
+function learn({ source, outcome, startMs, endMs }: RequestRecord, latencies: Map<string, LatencyEstimate>): void {
+  if (endMs === undefined || outcome === "failed") return;
+  const known = latencies.get(source);
+  const ms = endMs - startMs;
+  if (outcome === "cancelled" && ms <= hedgeAfterMs(known ?? LATENCY_UNKNOWN)) return;
+  latencies.set(source, observeLatency(known, ms));
 }

@@ -138,6 +138,25 @@ describe("images that a page asks for at once", () => {
     },
   );
 
+  test("come by the batch, however slow it is, while the PoP keeps sending", async () => {
+    const { world, client } = await startWorld();
+    // Each batch takes 6 s.
+    Object.assign(world, { batchPartBytes: 200, batchPartMs: 100 });
+    await readAll(world, client);
+    expect(world.requests("p0")).toHaveLength(BATCHES + 1);
+    expect(world.requests("p1")).toEqual([]);
+    expect(buckets(world)).toBe(5);
+  });
+
+  test("do not make a PoP count as failed that was late with one of them", async () => {
+    const { world, client } = await startWorld();
+    world.pops[0]!.delayMs = 300;
+    world.pops[0]!.fault = "stalls";
+    await readAll(world, client);
+    expect(buckets(world)).toBeGreaterThan(0);
+    expect(client.pops.byDistance()[0]!.name).toBe("p0");
+  });
+
   test("go to the buckets, and to no other PoP, when theirs is late", async () => {
     const { world, client } = await startWorld();
     world.pops[0]!.fault = "silent";

@@ -5,6 +5,7 @@
 import { HAS_MESSAGES, type Clock, type FetchPort, type Frame, type Manifest } from "@agarose/core";
 import { planFrames, planIn, requestBundle, unusable } from "./bundle-request.ts";
 import type { Bundle, BundleRequest, ManifestChecks } from "./bundle-request.ts";
+import { popId, type LatencyTracker } from "../latency-tracker.ts";
 
 /** A read that begins within this time of another is one of many. One that is alone waits for none. */
 const TOGETHER_MS = 20;
@@ -30,6 +31,7 @@ export function isSmall(manifest: Manifest): boolean {
 /** What `Batches` uses. */
 export interface BatchPorts extends ManifestChecks {
   readonly clock: Clock;
+  readonly latencies: LatencyTracker;
   /** The network, without credentials. */
   readonly fetch: FetchPort;
 }
@@ -101,6 +103,7 @@ class Batch {
       let bytes = 0;
       for (let frame = await frames.next(); frame.type !== "end"; frame = await frames.next()) {
         bytes += frame.payload.length;
+        ports.latencies.heard(popId(this.pop.name));
         const part = parts[frame.stripe];
         if (!part || bytes > BATCH_BYTES_MAX) {
           throw unusable(this.pop, HAS_MESSAGES && `has a frame of key ${frame.stripe}, and ${bytes} bytes until then`);

@@ -170,10 +170,10 @@ async function refusal(response: FetchedResponse, pop: Endpoint): Promise<Agaros
   const details = { pop: pop.name, status, code: error?.code };
   // A PoP that is too old itself says nothing about the next one.
   if (error && status < 500 && isAnswer(error)) return new AgaroseError(error.code, error.message, details);
-  const said = error ? ` (${error.code}: ${error.message})` : "";
   return new AgaroseError(
     "SOURCE_FAILED",
-    HAS_MESSAGES && `PoP ${pop.name} answered ${status}${said}: the next source is asked`,
+    HAS_MESSAGES &&
+      `PoP ${pop.name} answered ${status}${error ? ` (${error.code}: ${error.message})` : ""}: the next source is asked`,
     details,
   );
 }

@@ -61,17 +61,27 @@ export function findPlan(request: PlanRequest, ports: PlanPorts): Promise<FoundP
   const { clock, latencies, plans } = ports;
   const { key, signal, bucketsOnly, batches, fetch } = request;
   const pops = bucketsOnly ? [] : ports.pops.byDistance();
-  const attempts: Attempt<FoundPlan>[] = pops.map((pop) => ({
-    name: `PoP ${pop.name}`,
+  const attempts: Attempt<FoundPlan>[] = pops.map((pop) => {
+    const id = popId(pop.name);
     // A PoP that failed lately is asked again, but the read does not wait for it.
-    patienceMs: latencies.isAvoided(popId(pop.name)) ? 0 : popPatienceMs(pop, latencies) + (batches ? BATCH_MS : 0),
-    async start(own) {
-      const call = new PopCall({ ...request, pop, signal: own }, ports, (received) => plans.learnBundle(key, received));
-      const bundle = await call.bundle;
-      return { bundle, plan: bundle.plan };
-    },
-    onLate: () => latencies.failed(popId(pop.name)),
-  }));
+    const patienceMs = latencies.isAvoided(id) ? 0 : popPatienceMs(pop, latencies) + (batches ? BATCH_MS : 0);
+    let startMs = 0;
+    return {
+      name: `PoP ${pop.name}`,
+      patienceMs,
+      // Keys of one page wait for each other, so a PoP that sends some of them is not late with the others.
+      moreMs: () => (batches ? patienceMs - latencies.silentMs(id) : 0),
+      async start(own) {
+        startMs = clock.now();
+        const call = new PopCall({ ...request, pop, signal: own }, ports, (received) =>
+          plans.learnBundle(key, received),
+        );
+        const bundle = await call.bundle;
+        return { bundle, plan: bundle.plan };
+      },
+      onLate: () => latencies.late(id, startMs),
+    };
+  });
   const regions = plans.regions.map((region) => ({
     ...region,
     latency: latencies.estimate(sourceId("region", region.name)),

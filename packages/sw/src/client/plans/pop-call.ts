@@ -77,7 +77,7 @@ export class PopCall {
   release(): void {
     const { clock, latencies } = this.#ports;
     const cancelTimer = clock.after(Math.max(0, this.#startMs + this.#patienceMs - clock.now()), () => {
-      latencies.failed(this.#id);
+      latencies.late(this.#id, this.#startMs);
       this.#abort.abort();
     });
     this.bundle.then(cancelTimer, cancelTimer);

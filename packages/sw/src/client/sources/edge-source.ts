@@ -24,6 +24,11 @@ export interface Edge {
   release(): void;
 }
 
+/** Whether the PoP sends its batch: what it has not sent yet is not late. */
+export function isSending(edge: Edge | undefined, latencies: LatencyTracker): unknown {
+  return edge?.lasting && latencies.silentMs(popId(edge.pop.name)) < BATCH_DELIVERY.lateMs;
+}
+
 /**
  * The edge as a source. The bundle's plan replaces `believed.plan`, for the edge and for peers.
  *

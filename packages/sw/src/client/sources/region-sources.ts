@@ -6,7 +6,6 @@ import {
   RegionSource,
   stripeShape,
   type ChunkSource,
-  type Clock,
   type FetchPort,
   type LatencyEstimate,
 } from "@agarose/core";
@@ -20,7 +19,6 @@ const LOAD = 0.002;
 /** What the sources of a read's regions use. */
 export interface RegionPorts {
   readonly fetch: FetchPort;
-  readonly clock: Clock;
   readonly latencies: LatencyTracker;
   /** The queue of a region's requests. */
   readonly queue: (region: string) => FairQueue;
@@ -47,7 +45,7 @@ export function regionSources(plan: FullPlan, ports: RegionPorts): ChunkSource[]
       return ports.fetch(`${url}?${queries[url.slice(url.lastIndexOf("/") + 1)]}`, init);
     };
     const fetch = region.signed ? fetchSigned : ports.fetch;
-    const source = new RegionSource({ manifest, region, ...ports, fetch, latency });
+    const source = new RegionSource({ manifest, region, fetch, latency });
     return queued(source, ports.queue(region.name), ports.slot);
   });
 }
