@@ -118,6 +118,17 @@ describe("findManifest", () => {
     expect(world.clock.now()).toBe(260);
   });
 
+  test("finds an object of before regions were added, though one of its two is down and the other late", async () => {
+    const world = new World((host) => {
+      if (host === "near") return "refuse";
+      return host === "middle" ? { ...FOUND, ms: 400 } : ABSENT;
+    });
+    expect(await world.find()).toEqual(manifest);
+    expect(world.network.hosts(), "the three that miss it have answered").toHaveLength(5);
+    expect(world.clock.now()).toBe(400);
+    world.expectClean();
+  });
+
   test("does not let a region that hangs hold up the news that there is no such object", async () => {
     const world = new World((host) => (host === "far" ? "hang" : ABSENT));
     const error = await rejectionOf(world.find());

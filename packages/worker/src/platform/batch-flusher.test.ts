@@ -25,9 +25,9 @@ function mortalClock(): { clock: Clock; time: SimulatedClock; killed: () => numb
 test("keeps trying after an hour of refusals: no wait is longer than an invocation lives", async () => {
   const { clock, time, newInvocation } = mortalClock();
   let isWell = false;
-  let accepted = 0;
+  const flushes = { accepted: 0, refused: 0 };
   const flusher = new BatchFlusher(clock, async () => {
-    if (isWell) accepted++;
+    flushes[isWell ? "accepted" : "refused"]++;
     return isWell;
   });
   for (let second = 0; second < 3_600; second++) {
@@ -35,6 +35,8 @@ test("keeps trying after an hour of refusals: no wait is longer than an invocati
     flusher.plan(() => {});
     await time.advance(1_000);
   }
+  expect(flushes, "the fault fired for the whole hour").toMatchObject({ accepted: 0 });
+  expect(flushes.refused).toBeGreaterThan(3_600_000 / FLUSH_AFTER_MS_MAX / 2);
   isWell = true;
   for (let second = 0; second < 60; second++) {
     newInvocation();
@@ -42,7 +44,7 @@ test("keeps trying after an hour of refusals: no wait is longer than an invocati
     await time.advance(1_000);
   }
   expect(FLUSH_AFTER_MS_MAX).toBeLessThan(WAIT_UNTIL_MS);
-  expect(accepted).toBeGreaterThan(10);
+  expect(flushes.accepted).toBeGreaterThan(10);
 });
 
 test("plans another flush when the one before it died with its invocation", async () => {
