@@ -3,6 +3,7 @@
  */
 import * as v from "valibot";
 import { isLocal, STRIPE_BYTES_DEFAULT } from "@agarose/core";
+import { DEVELOPMENT_KEY } from "@agarose/dev-world/development-key";
 
 const httpUrl = v.pipe(
   v.string(),
@@ -271,7 +272,7 @@ export const configSchema = v.pipe(
         v.minLength(1, "is empty: `agarose keys new` makes a key"),
         v.maxLength(8, "has more than 8 keys"),
         v.description(
-          "Publishers whose manifests are used. Required, unless `unsigned` is set or every endpoint is on this machine.",
+          "Publishers whose manifests are used. Required, unless `unsigned` is set or every address is on this machine.",
         ),
       ),
     ),
@@ -357,9 +358,12 @@ export const configSchema = v.pipe(
     "has both `publicKeys` and `unsigned`: keep one of them",
   ),
   v.check(
-    ({ publicKeys, unsigned, regions }) =>
-      publicKeys !== undefined || unsigned === true || regions.every(({ endpoint }) => isLocal({ url: endpoint })),
+    (config) => config.publicKeys !== undefined || config.unsigned === true || isLocalWorld(config),
     'has neither `publicKeys` nor `"unsigned": true`: make a key with `agarose keys new`',
+  ),
+  v.check(
+    (config) => !config.publicKeys?.includes(DEVELOPMENT_KEY.publicKey) || isLocalWorld(config),
+    "trusts the development key, whose private half everyone knows: make a key of your own with `agarose keys new`",
   ),
   v.check(
     ({ signing: own, publicKeys }) => !own || publicKeys !== undefined,
@@ -375,6 +379,17 @@ export const configSchema = v.pipe(
   ),
   v.transform(({ aws, ...config }) => (aws ? { ...config, credentials: aws } : config)),
 );
+
+/** Whether all its addresses are of this machine, those that others use included. */
+function isLocalWorld({ regions, pops }: LocatedConfig): boolean {
+  const addresses = [...regions.flatMap(({ endpoint, url }) => [endpoint, url]), ...pops.map(({ url }) => url)];
+  return addresses.every((url) => isLocal({ url }));
+}
+
+interface LocatedConfig {
+  readonly regions: readonly { readonly endpoint: string; readonly url: string }[];
+  readonly pops: readonly { readonly url: string }[];
+}
 
 /** A configuration with its defaults filled in. */
 export type Config = v.InferOutput<typeof configSchema>;

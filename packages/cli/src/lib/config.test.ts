@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DEVELOPMENT_KEY } from "@agarose/dev-world/development-key";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { configFields } from "./config-reference.ts";
 import { findConfig, loadConfig, parseConfig } from "./config.ts";
@@ -52,6 +53,24 @@ describe("whose manifests count", () => {
     const local = { ...REGION, name: "here", endpoint: "http://127.0.0.1:7070" };
     expect(parse({ ...NEITHER, regions: [local] }).publicKeys).toBeUndefined();
     expect(() => parse({ ...NEITHER, regions: [local, REGION] })).toThrow("`agarose keys new`");
+  });
+
+  test("buckets of this machine that others reach by another address need a setting, and so does a PoP for others", () => {
+    const local = { ...REGION, name: "here", endpoint: "http://127.0.0.1:7070" };
+    const proxied = { ...local, url: "https://storage.example/bucket" };
+    const pops = [{ name: "fra", url: "https://fra.example" }];
+    expect(() => parse({ ...NEITHER, regions: [proxied] })).toThrow("`agarose keys new`");
+    expect(() => parse({ ...NEITHER, regions: [local], pops })).toThrow("`agarose keys new`");
+    expect(parse({ ...NEITHER, regions: [proxied], pops, publicKeys: [KEY] }).publicKeys).toEqual([KEY]);
+  });
+
+  test("the development key is trusted for this machine only, also beside another key", () => {
+    const local = { ...REGION, name: "here", endpoint: "http://127.0.0.1:7070" };
+    const { publicKey } = DEVELOPMENT_KEY;
+    expect(parse({ ...NEITHER, regions: [local], publicKeys: [publicKey] }).publicKeys).toEqual([publicKey]);
+    for (const publicKeys of [[publicKey], [KEY, publicKey]]) {
+      expect(() => parse({ ...NEITHER, publicKeys })).toThrow("everyone knows");
+    }
   });
 });
 

@@ -121,11 +121,11 @@ describe("findManifest", () => {
   test("finds an object of before regions were added, though one of its two is down and the other late", async () => {
     const world = new World((host) => {
       if (host === "near") return "refuse";
-      return host === "middle" ? { ...FOUND, ms: 400 } : ABSENT;
+      return host === "middle" ? { ...FOUND, ms: 900 } : ABSENT;
     });
     expect(await world.find()).toEqual(manifest);
     expect(world.network.hosts(), "the three that miss it have answered").toHaveLength(5);
-    expect(world.clock.now()).toBe(400);
+    expect(world.clock.now()).toBe(900);
     world.expectClean();
   });
 

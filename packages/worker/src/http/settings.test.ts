@@ -41,6 +41,13 @@ describe("the variables of the cache manager", () => {
   });
 });
 
+test("an ADMIN_TOKEN of 15 characters is refused, one of 16 is taken, and the message does not show it", () => {
+  const token = "0123456789abcde";
+  expect(() => settingsOf({ ADMIN_TOKEN: token })).toThrow("ADMIN_TOKEN has 15 characters: at least 16");
+  expect(() => settingsOf({ ADMIN_TOKEN: token })).not.toThrow(token);
+  expect(() => settingsOf({ ADMIN_TOKEN: `${token}f` })).not.toThrow();
+});
+
 describe("whose manifests a PoP uses", () => {
   const KEYS = JSON.stringify([`ed25519:${"A".repeat(43)}=`]);
 
