@@ -19,9 +19,9 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-/** A run of gc, as if everything had been stored `hours` earlier. */
-const gc = async (hours = 0, removes = true, prefix = "", nowMs = Date.now): Promise<Found> => {
-  const stores = world.stores.map((store) => olderBy(hours * HOUR_MS, store));
+/** A run of gc, as if everything, or what has names of `aged`, had been stored `hours` earlier. */
+const gc = async (hours = 0, removes = true, prefix = "", nowMs = Date.now, aged = ""): Promise<Found> => {
+  const stores = world.stores.map((store) => olderBy(hours * HOUR_MS, store, aged));
   const uploads: GarbageUpload[] = [];
   const onUpload = (upload: GarbageUpload): unknown => uploads.push(upload);
   const own = { nowMs, clock: systemClock, newName: randomUUID, signal, onUpload };
@@ -33,7 +33,7 @@ const gc = async (hours = 0, removes = true, prefix = "", nowMs = Date.now): Pro
 type Found = GarbageReport & { readonly uploads: readonly GarbageUpload[] };
 
 /** A store that lists all but a run's own probes of its clock as older than they are. */
-function olderBy(ms: number, store: Store): Store {
+function olderBy(ms: number, store: Store, aged: string): Store {
   return new Proxy(store, {
     get(target, property) {
       const value = Reflect.get(target, property, target) as unknown;
@@ -41,7 +41,7 @@ function olderBy(ms: number, store: Store): Store {
         return async function* (...args: Parameters<Store["list"]>) {
           for await (const object of target.list(...args)) {
             const isProbe = object.name.startsWith(CLOCK_PREFIX) && object.name !== LEFT_PROBE;
-            yield isProbe ? object : { ...object, modifiedMs: object.modifiedMs - ms };
+            yield isProbe || !object.name.startsWith(aged) ? object : { ...object, modifiedMs: object.modifiedMs - ms };
           }
         };
       }
@@ -101,6 +101,8 @@ test("a version that was replaced a moment ago survives a run, however old its c
   const old = await world.put("page", body());
   await world.put("page", body());
   expect(states(await gc(1000))).toEqual(["page marked"]);
+  // A day counts from the mark.
+  expect(states(await gc(1000, true, "", Date.now, "chunks/"))).toEqual(["page waiting"]);
   expect((await chunks()).filter((name) => name.includes(old.upload))).toHaveLength(6);
 });
 
