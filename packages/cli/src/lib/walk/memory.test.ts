@@ -1,0 +1,131 @@
+/** What `ls` and `repair` keep in memory while they walk over many objects. */
+import { hash } from "node:crypto";
+import { acceptUnsigned, encodeManifest, sealManifest, systemClock, type ManifestDraft } from "@agarose/core";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { heapInUse } from "../../../test/heap.ts";
+import { manifestName, startTestWorld, type World } from "../../../test/world.ts";
+import { repairObject } from "../../commands/repair/repair-object.ts";
+import type { Region } from "../config.ts";
+import { loadCodec, loadEncoder } from "../context.ts";
+import { Breaker } from "../objects/commit/ask-regions.ts";
+import { KeyListing, liveGroups } from "../objects/keys.ts";
+import { nodeSha256 } from "../objects/sha256.ts";
+import type { ListedObject, Store } from "../store/store.ts";
+import { ReportStream } from "./report-stream.ts";
+import { walkObjects } from "./walk-objects.ts";
+
+const { signal } = new AbortController();
+const CONTENT = Buffer.from("a small object");
+
+let world: World;
+beforeEach(async () => {
+  world = await startTestWorld();
+});
+afterEach(() => world.close());
+
+/** The manifests of many small objects, and nothing else: any other request throws. */
+function storeOf(region: Region, objects: number, onWrite: () => void): Store {
+  const hasMissed = region.name === world.config.regions[0]!.name;
+  const written = new Map<string, Uint8Array>();
+  async function* list(prefix: string): AsyncGenerator<ListedObject> {
+    if (prefix !== "manifests/") return;
+    for (let index = 0; index < objects; index++) {
+      yield { name: manifestName(keyOf(index)), bytes: 5_000, modifiedMs: 0, etag: `"${index}"` };
+    }
+  }
+  return {
+    region,
+    list,
+    async get(name: string) {
+      const key = name.slice("manifests/".length, -"@.json".length);
+      // The first region has missed every put, so that each object needs a repair.
+      const bytes = written.get(name) ?? (hasMissed ? undefined : await manifestOf(key));
+      if (!bytes) return { status: 404, headers: new Headers(), body: null };
+      return { status: 200, headers: new Headers({ etag: '"1"' }), body: new Blob([bytes as BlobPart]).stream() };
+    },
+    async put(name: string, body: Uint8Array) {
+      // Enough to be read back by the repair that wrote it.
+      written.clear();
+      written.set(name, body);
+      onWrite();
+    },
+    remove: async () => [],
+  } as unknown as Store;
+}
+
+const keyOf = (index: number): string => String(index).padStart(7, "0");
+
+/** The last one, which every region is asked for. */
+let sealed: { readonly key: string; readonly bytes: Promise<Uint8Array> } | undefined;
+
+function manifestOf(key: string): Promise<Uint8Array> {
+  if (sealed?.key !== key) sealed = { key, bytes: seal(key) };
+  return sealed.bytes;
+}
+
+async function seal(key: string): Promise<Uint8Array> {
+  const draft: ManifestDraft = {
+    key,
+    generation: 1,
+    modified: "2026-01-02T03:04:05.000Z",
+    upload: "0".repeat(32),
+    bytes: CONTENT.length,
+    contentType: "text/plain",
+    headers: {},
+    k: 1,
+    m: 0,
+    stripeBytes: 4096,
+    blockBytes: 65_536,
+    sha256: hash("sha256", CONTENT),
+    placement: [],
+    hashes: [],
+    inline: CONTENT.toString("base64"),
+    requires: ["inline"],
+  };
+  return encodeManifest(await sealManifest(draft, nodeSha256));
+}
+
+test("ls goes over 100,000 objects in constant memory", async () => {
+  const OBJECTS = 100_000;
+  const stores = world.config.regions.map((region) => storeOf(region, OBJECTS, () => {}));
+  const context = { stores, signal, trust: acceptUnsigned, breaker: new Breaker(systemClock) };
+  const before = heapInUse();
+  let most = 0;
+  let keys = 0;
+  for await (const { key } of liveGroups(new KeyListing("", context), context)) {
+    expect(key).toBe(keyOf(keys));
+    if (++keys % 10_000 === 0) most = Math.max(most, heapInUse() - before);
+  }
+  expect(keys).toBe(OBJECTS);
+  expect(most).toBeLessThan(20_000_000);
+}, 120_000);
+
+test("repair mends 2,000 objects in constant memory", async () => {
+  const OBJECTS = 2_000;
+  let written = 0;
+  const stores = world.config.regions.map((region) => storeOf(region, OBJECTS, () => written++));
+  const context = { config: world.config, stores, codec: loadCodec, encoder: loadEncoder, trust: acceptUnsigned };
+  const walking = { ...context, json: false, signal, breaker: new Breaker(systemClock) };
+  const inUse: number[] = [];
+  const mended = await walkObjects<boolean, number>(
+    {
+      name: "repair quick",
+      keys: [],
+      options: {},
+      objectsAtATime: 1,
+      act: async (key) => (await repairObject(key, { ...walking, quick: true, nowMs: Date.now })).after.sound,
+      add(count, isSound) {
+        if (count % 400 === 0) inUse.push(heapInUse());
+        return count + (isSound ? 1 : 0);
+      },
+      print: () => ({ value: {}, lines: [] }),
+    },
+    0,
+    new ReportStream({}),
+    walking,
+  );
+  expect(mended).toBe(OBJECTS);
+  expect(written).toBeGreaterThanOrEqual(OBJECTS);
+  // A kilobyte that each object left behind would show.
+  expect(inUse.at(-1)! - inUse[1]!).toBeLessThan(1_000 * (OBJECTS - 400));
+}, 120_000);
