@@ -1,6 +1,6 @@
 /** The Cloudflare Worker of one PoP: routes, the Cron Trigger, the Durable Objects. */
 import { Hono } from "hono";
-import { tick } from "./cache-manager/period.ts";
+import { noteUse, tick } from "./cache-manager/period.ts";
 import {
   adminOnly,
   bodyOfAtMost,
@@ -21,6 +21,7 @@ import { PURGE_BYTES_MAX, purgeRoute } from "./http/routes/purge.ts";
 import { read } from "./http/routes/read.ts";
 import { REPORT_BYTES_MAX, telemetry } from "./http/routes/telemetry.ts";
 import { MESSAGE_BYTES_MAX } from "./peers/peer-message.ts";
+import { atEntry } from "./region-manager/everywhere.ts";
 
 export type { Env } from "./http/http.ts";
 export { PeriodicPopState as PopState } from "./cache-manager/period.ts";
@@ -45,6 +46,10 @@ app.notFound(noSuchRoute);
 app.onError(refuse);
 
 export default {
-  fetch: (request, env, context) => app.fetch(request, env, context),
+  fetch(request, env, context) {
+    const own = atEntry(env, request);
+    if (own !== env) noteUse(own, context);
+    return app.fetch(request, own, context);
+  },
   scheduled: (_event, env, context) => tick(env, context),
 } satisfies ExportedHandler<Env>;

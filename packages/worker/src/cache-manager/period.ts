@@ -9,6 +9,7 @@ import { log } from "../platform/log.ts";
 import { OperationBudget, OPERATIONS_MAX } from "../platform/operation-budget.ts";
 import { Invocation } from "../read/invocation.ts";
 import { isolateOf, type Bindings } from "../read/isolate.ts";
+import { atContinent, continentOf, everyContinent, type Continent } from "../region-manager/everywhere.ts";
 import { closePeriod, forgetKeys } from "../request-monitor/monitor-shards.ts";
 import type { Configuration } from "../state/configuration.ts";
 import { PopState } from "../state/pop-state.ts";
@@ -16,6 +17,22 @@ import { popState } from "../state/pop-state-stub.ts";
 import { runPeriod } from "./cache-manager.ts";
 import { parseCacheSettings } from "./cache-settings.ts";
 import type { PeriodContext } from "./period-context.ts";
+
+/** A continent without requests for a day keeps what it has cached, and measures nothing. */
+const USED_MS = 24 * 60 * 60_000;
+/** How often an isolate notes that its continent has requests. */
+const NOTE_USE_MS = 60 * 60_000;
+
+const notedMs = new WeakMap<Bindings, number>();
+
+/** Notes, once an hour, that the continent of `env` has requests. Never rejects. */
+export function noteUse(env: Bindings, context: ExecutionContext): void {
+  const nowMs = Date.now();
+  if (continentOf(env) === undefined || nowMs - (notedMs.get(env) ?? 0) < NOTE_USE_MS) return;
+  notedMs.set(env, nowMs);
+  // After a failure the next request notes it.
+  context.waitUntil(Promise.resolve(popState(env).noteUse(nowMs)).catch(() => notedMs.delete(env)));
+}
 
 /** The part of an invocation's context that a period uses. */
 interface ExecutionContext {
@@ -31,9 +48,12 @@ export class PeriodicPopState extends PopState {
     this.#env = env;
   }
 
-  /** Runs one period. Rejects as `period` does. */
-  runPeriod(): Promise<void> {
-    return period(this.#env, this.ctx);
+  /**
+   * Runs one period: of `continent`, for one Worker everywhere, unless nothing is read there. Rejects as `period` does.
+   */
+  async runPeriod(continent?: Continent): Promise<void> {
+    if (continent === undefined) return period(this.#env, this.ctx);
+    if (this.isUsed(Date.now(), USED_MS)) await period(atContinent(this.#env, continent), this.ctx);
   }
 }
 
@@ -42,11 +62,17 @@ export class PeriodicPopState extends PopState {
  * does, and while the object is unavailable.
  */
 export async function tick(env: Bindings, context: ExecutionContext): Promise<void> {
+  const ticks = await Promise.allSettled(everyContinent(env).map((one) => tickOf(one, context)));
+  const failed = ticks.find((one) => one.status === "rejected");
+  if (failed) throw failed.reason;
+}
+
+async function tickOf(env: Bindings, context: ExecutionContext): Promise<void> {
   const { counter, telemetry } = isolateOf(env);
   const waitUntil = (promise: Promise<unknown>): void => context.waitUntil(promise);
   await telemetry.flush(waitUntil);
   await counter.flush(waitUntil);
-  await (popState(env) as unknown as Pick<PeriodicPopState, "runPeriod">).runPeriod();
+  await (popState(env) as unknown as Pick<PeriodicPopState, "runPeriod">).runPeriod(continentOf(env));
 }
 
 /** Runs one period. Rejects when the PoP's state is unavailable: the cache stays as it is until the next period. */

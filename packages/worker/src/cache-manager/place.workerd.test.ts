@@ -44,9 +44,25 @@ test("a Cron Trigger that fires in another city measures the regions from the Po
   await pops.cron(ELSEWHERE);
   expect(far.requests).toEqual([]);
   expect(near.requests.length).toBeGreaterThan(0);
+  const { regions } = await statusOf();
+  expect(regions.map(({ name }) => name).toSorted()).toEqual(REGIONS.toSorted());
+});
+
+test("a Cron Trigger that fires where no bucket can be reached marks no region as down, and ends no read", async () => {
+  await pops.cron();
+  const before = await statusOf();
+  await far.close();
+  for (let i = 0; i < 3; i++) await pops.cron(ELSEWHERE);
+  const after = await statusOf();
+  expect(after.regions.filter(({ down, slow }) => down || slow)).toEqual([]);
+  expect(after.epoch, "periods ran").toBeGreaterThan(before.epoch);
+  expect(after.lastPeriod.errors).toEqual([]);
+  far = await startBuckets();
+});
+
+async function statusOf(): Promise<Status> {
   const response = await fetch(`${pops.pops[0]!.url}/v1/status`, {
     headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
   });
-  const { regions } = (await response.json()) as Status;
-  expect(regions.map(({ name }) => name).toSorted()).toEqual(REGIONS.toSorted());
-});
+  return (await response.json()) as Status;
+}

@@ -3,8 +3,10 @@
  * module only joins them. The reference page of the Worker's configuration is generated from `VARIABLES`, so this
  * module runs in Node, too.
  */
+import { AgaroseError } from "@agarose/core";
 import { CACHE_VARIABLES, parseCacheSettings, type CacheSettings } from "../cache-manager/cache-settings.ts";
 import { POP_VARIABLES } from "../peers/peer-settings.ts";
+import { EVERYWHERE_VARIABLES, isEverywhere } from "../region-manager/everywhere.ts";
 import { REGION_VARIABLES } from "../region-manager/region-settings.ts";
 import { parseLocation, PLACE_VARIABLES, type PopLocation } from "../region-manager/place.ts";
 import { parseReadSettings, READ_VARIABLES, type ReadSettings } from "../read/read-settings.ts";
@@ -15,6 +17,7 @@ import { ACCESS_VARIABLES, parseAccessSettings, type AccessSettings } from "./ac
 export const VARIABLES = {
   ...POP_VARIABLES,
   ...PLACE_VARIABLES,
+  ...EVERYWHERE_VARIABLES,
   ...REGION_VARIABLES,
   ...READ_VARIABLES,
   ...CACHE_VARIABLES,
@@ -26,13 +29,27 @@ export const VARIABLES = {
 export interface Settings extends ReadSettings, CacheSettings {
   /** Undefined: Cloudflare chooses where the Durable Objects live. */
   readonly location: PopLocation | undefined;
+  /** Whether one Worker serves all continents. */
+  readonly everywhere: boolean;
   readonly access: AccessSettings;
 }
 
 /** Checks all variables of `env`. Throws CONFIG_INVALID, which names the first wrong one. */
 export function parseSettings(env: object): Settings {
+  const read = parseReadSettings(env);
+  const everywhere = isEverywhere(env);
+  if (everywhere && read.peers) {
+    throw new AgaroseError(
+      "CONFIG_INVALID",
+      'variable PEERS names PoPs, and EVERYWHERE = "true" has none: remove one',
+      {
+        variable: "PEERS",
+      },
+    );
+  }
   return {
-    ...parseReadSettings(env),
+    ...read,
+    everywhere,
     ...parseCacheSettings(env),
     location: parseLocation(env),
     access: parseAccessSettings(env),

@@ -22,6 +22,7 @@ import { AccessDenials } from "../region-manager/access-denials.ts";
 import { boundBuckets, type BoundBucket } from "../region-manager/buckets/bound-bucket.ts";
 import { BucketSigner } from "../region-manager/buckets/bucket-signer.ts";
 import { CircuitBreakers } from "../region-manager/circuit-breakers.ts";
+import { continentOf } from "../region-manager/everywhere.ts";
 import { RegionLimits } from "../region-manager/region-limits.ts";
 import { monitorShard, type MonitorBinding } from "../request-monitor/monitor-shards.ts";
 import { ClientShares } from "../request-monitor/client-shares.ts";
@@ -100,7 +101,7 @@ function createIsolate(env: Bindings): Isolate {
   const clock = systemClock;
   const { publisherKeys } = settings;
   const trust = publisherKeys.length > 0 ? trustPublishers(publisherKeys) : acceptUnsigned;
-  const frontCache = new FrontCache(settings.pop, clock);
+  const frontCache = new FrontCache(frontName(env, settings), clock);
   const manifests = new ManifestStore({
     ttlSeconds: settings.manifestTtlSeconds,
     regions: new Set(settings.regions.map(({ name }) => name)),
@@ -145,6 +146,12 @@ function createIsolate(env: Bindings): Isolate {
     denials: new AccessDenials(),
     codec: () => loadCodec(codecModule),
   };
+}
+
+/** Data centers on the border of two continents have entries of both. */
+function frontName(env: Bindings, { pop }: ReadSettings): string {
+  const continent = continentOf(env);
+  return continent === undefined ? pop : `${pop}:${continent}`;
 }
 
 function originsOf({ regions, peers }: ReadSettings): Set<string> {

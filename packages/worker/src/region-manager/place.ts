@@ -4,6 +4,7 @@
  */
 import * as v from "valibot";
 import { parseVariables, type Variable } from "../platform/variables.ts";
+import { continentOf } from "./everywhere.ts";
 
 /** Cloudflare's location hints (developers.cloudflare.com/durable-objects/reference/data-location, 2026). */
 export const LOCATIONS = [
@@ -58,12 +59,14 @@ interface ObjectNamespace<Id, Stub> {
 }
 
 /**
- * Returns the stub of the object `name`, which Cloudflare creates at LOCATION. A stub belongs to the invocation that
- * asked for it.
+ * Returns the stub of the object `name`, which Cloudflare creates at LOCATION; of one Worker everywhere, that of the
+ * continent. A stub belongs to the invocation that asked for it.
  */
 export function objectNamed<Id, Stub>(namespace: ObjectNamespace<Id, Stub>, name: string, env: PlaceBinding): Stub {
   const locationHint = parseLocation(env);
-  return namespace.get(namespace.idFromName(name), locationHint === undefined ? {} : { locationHint });
+  const continent = continentOf(env);
+  const id = namespace.idFromName(continent === undefined ? name : `${continent}:${name}`);
+  return namespace.get(id, locationHint === undefined ? {} : { locationHint });
 }
 
 /** Cloudflare's own answer to where a request of this code enters its network: lines of `name=value`. */

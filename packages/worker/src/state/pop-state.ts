@@ -57,6 +57,17 @@ export class PopState extends DurableObject {
     return this.#facts.set("telemetryKey", toHex(crypto.getRandomValues(new Uint8Array(TELEMETRY_KEY_BYTES))));
   }
 
+  /** Notes that there are requests. One Worker everywhere runs no periods where there are none. */
+  noteUse(nowMs: number): void {
+    this.#facts.set("usedMs", nowMs);
+  }
+
+  /** Whether `noteUse` was called within `withinMs`. */
+  isUsed(nowMs: number, withinMs: number): boolean {
+    const usedMs = this.#facts.get("usedMs");
+    return usedMs !== undefined && nowMs - usedMs < withinMs;
+  }
+
   /** Starts a period. Returns undefined while another one holds a lease that has not expired. */
   beginPeriod(nowMs: number, leaseMs: number): PopSnapshot | undefined {
     const leaseUntil = this.#facts.get("leaseUntil") ?? 0;

@@ -41,6 +41,11 @@ const HINTS: readonly (readonly [prefix: string, location: string])[] = [
 
 /** Returns what a PoP lacks to be in a place, as a sentence that says what to write, or undefined. */
 export function missingPlace({ name, placement, vars }: PlacedEnvironment): string | undefined {
+  if (vars["EVERYWHERE"] === "true") {
+    return placement === undefined && !vars["LOCATION"]
+      ? undefined
+      : `has EVERYWHERE = "true" in [env.${name}.vars] beside placement or LOCATION: remove one`;
+  }
   const hasLocation = typeof vars["LOCATION"] === "string" && vars["LOCATION"] !== "";
   if (placement !== undefined && hasLocation) return undefined;
   const missing = [

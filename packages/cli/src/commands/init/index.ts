@@ -16,6 +16,7 @@ interface InitOptions extends GlobalOptions {
   readonly force?: boolean;
   readonly remove?: boolean;
   readonly worker?: boolean;
+  readonly everywhere?: boolean;
 }
 
 interface WrittenFile {
@@ -36,8 +37,10 @@ export function register(program: Command): void {
     .option("--force", "replace an existing client configuration, or another wrangler.jsonc")
     .option("--remove", "replace the service worker by one that unregisters itself and deletes what it has stored")
     .option("--worker", "write wrangler.jsonc of the PoPs instead, into the folder or else the working directory")
+    .option("--everywhere", "with --worker: one Worker for all continents, instead of PoPs with places")
     .action(async (folder: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<InitOptions>();
+      if (options.everywhere && !options.worker) throw new AgaroseError("USAGE", "--everywhere needs --worker");
       if (options.worker) {
         const { initWorker } = await import("./worker.ts");
         await initWorker(command.args[0] ?? ".", options);

@@ -183,6 +183,32 @@ test("another's wrangler.jsonc is neither merged nor replaced without --force", 
   expect(read("fra").name).toBe("agarose-fra");
 });
 
+test("--everywhere writes one Worker without a place or peers, and it stays that when run again", async () => {
+  const pops = [{ name: "world", url: "https://world.example.com" }, CONFIG.pops[2]];
+  await configure({ ...CONFIG, pops });
+  expect((await init("--everywhere")).code).toBe(0);
+  await patchVariables(file, "world", { CACHE_BYTES: "5" });
+  expect((await init()).code).toBe(0);
+  const { placement, vars } = read("world");
+  expect(placement).toBeUndefined();
+  expect(vars).toMatchObject({ POP: "world", EVERYWHERE: "true", PEERS: "off", CACHE_BYTES: "5" });
+  expect(vars).not.toHaveProperty("LOCATION");
+  const run = await runAgarose(["deploy", "--dry-run", "--json"], folder);
+  expect(run.code).toBe(0);
+  const { steps } = JSON.parse(run.stdout.toString()) as { steps: { step: { kind: string } }[] };
+  expect(steps.map(({ step }) => step.kind)).toEqual(["namespace", "build", "deploy"]);
+  const text = await readFile(file, "utf8");
+  await writeFile(file, text.replace('"EVERYWHERE"', '"LOCATION": "weur", "EVERYWHERE"'));
+  const contradictory = await runAgarose(["deploy", "--dry-run"], folder);
+  expect([contradictory.code, contradictory.stderr]).toEqual([
+    2,
+    expect.stringContaining("beside placement or LOCATION"),
+  ]);
+  await configure(CONFIG);
+  const two = await init("--everywhere");
+  expect([two.code, two.stderr]).toEqual([2, expect.stringContaining("`pops` has fra, sin: keep one")]);
+});
+
 test.each<[string, object, string]>([
   ["no PoPs", { pops: [] }, "no PoP to write"],
   ["PoPs on Node alone", { pops: [CONFIG.pops[2]] }, "no PoP to write"],

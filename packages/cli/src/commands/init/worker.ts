@@ -14,11 +14,18 @@ import { GENERATED, leftOut, wranglerConfig } from "./wrangler-config.ts";
 /** Name of the file that is written. */
 export const WRANGLER_FILE = "wrangler.jsonc";
 
+/** How the file is made. */
+export interface WorkerOptions extends GlobalOptions {
+  readonly force?: boolean;
+  /** One Worker for all continents instead of PoPs with places. */
+  readonly everywhere?: boolean;
+}
+
 /**
  * Writes the file into `folder`, over an older one of this command. Throws USAGE where somebody else's file is and
  * `force` is not given, and CONFIG_INVALID for a configuration without PoPs that have places.
  */
-export async function initWorker(folder: string, options: GlobalOptions & { readonly force?: boolean }): Promise<void> {
+export async function initWorker(folder: string, options: WorkerOptions): Promise<void> {
   const config = await loadConfig(await findConfig(options.config));
   await mkdir(folder, { recursive: true });
   const path = join(folder, WRANGLER_FILE);
@@ -30,7 +37,12 @@ export async function initWorker(folder: string, options: GlobalOptions & { read
   const previous = isOwn ? await readRawConfig(path) : {};
   const entry = createRequire(import.meta.url).resolve("@agarose/worker");
   const main = relative(await realpath(folder), entry).replaceAll(sep, "/");
-  const text = wranglerConfig(config, { main, previous, locations: LOCATIONS });
+  const text = wranglerConfig(config, {
+    main,
+    previous,
+    everywhere: options.everywhere ?? false,
+    locations: LOCATIONS,
+  });
   const outcome = !isThere || !isOwn ? "written" : text === (await readFile(path, "utf8")) ? "kept" : "updated";
   if (outcome !== "kept") await writeFile(path, text);
   const dropped = leftOut(config, previous);

@@ -40,6 +40,8 @@ export interface WranglerConfigOptions {
   readonly main: string;
   /** The file as it is; an empty object for none. */
   readonly previous: Json;
+  /** One Worker for all continents, without a place. So is one that is there already. */
+  readonly everywhere: boolean;
   /** The location hints that the Worker knows. */
   readonly locations: readonly string[];
 }
@@ -76,14 +78,21 @@ export function wranglerConfig(config: Config, options: WranglerConfigOptions): 
     env: Object.fromEntries(
       pops.map((pop) => {
         const own = recordOf(environments[pop.name]);
-        const fallback = limitIds.next().value as string;
-        return [pop.name, environmentOf(pop, config.regions, own, fallback, varsFor(pop))];
+        const limitId = limitIds.next().value as string;
+        const placement = isEverywhere(pop, options) ? undefined : { region: pop.placement };
+        return [pop.name, environmentOf(pop, config.regions, own, { limitId, placement, vars: varsFor(pop) })];
       }),
     ),
   };
   return `${REMARKS}${JSON.stringify(file, undefined, 2)}\n`;
 
   function varsFor(pop: Pop): Json {
+    if (isEverywhere(pop, options)) {
+      checkAlone(pops);
+      const { PEERS: _peers, ...shared } = sharedVariables(config, { hasBindings: true });
+      const own = without(varsOf(environments, pop.name), ["LOCATION"]);
+      return { ...TUNED, ...own, POP: pop.name, EVERYWHERE: "true", ...shared, PEERS: PEERS_OFF };
+    }
     const own = varsOf(environments, pop.name);
     const shared = sharedVariables(cooperating, { hasBindings: true });
     const LOCATION = locationOf(pop, config, options.locations);
@@ -99,7 +108,22 @@ export function leftOut(config: Config, previous: Json): string[] {
   return Object.keys(recordOf(previous["env"])).filter((name) => !names.has(name));
 }
 
-function environmentOf(pop: Pop, regions: Config["regions"], own: Json, limitId: string, vars: Json): Json {
+function isEverywhere({ name }: Pop, { everywhere, previous }: WranglerConfigOptions): boolean {
+  return everywhere || varsOf(recordOf(previous["env"]), name)["EVERYWHERE"] === "true";
+}
+
+function checkAlone(pops: readonly Pop[]): void {
+  if (pops.length === 1) return;
+  const names = pops.map(({ name }) => name).join(", ");
+  throw new AgaroseError("CONFIG_INVALID", `one Worker everywhere is one PoP, and \`pops\` has ${names}: keep one`);
+}
+
+function environmentOf(
+  pop: Pop,
+  regions: Config["regions"],
+  own: Json,
+  made: { limitId: string; placement: Json | undefined; vars: Json },
+): Json {
   const bound = regions.flatMap(({ binding, bucket }) => (binding ? [{ binding, bucket_name: bucket }] : []));
   const names = new Set(bound.map(({ binding }) => binding));
   const others = listOf(own["r2_buckets"]).filter(({ binding }) => !names.has(String(binding)));
@@ -107,16 +131,16 @@ function environmentOf(pop: Pop, regions: Config["regions"], own: Json, limitId:
   return {
     name: `agarose-${pop.name}`,
     ...kept,
-    placement: { region: pop.placement },
+    placement: made.placement,
     version_metadata: kept["version_metadata"] ?? { binding: "VERSION" },
     // A placeholder, which no other PoP may share: `agarose deploy` writes the id of the namespace over it.
     kv_namespaces: kv_namespaces ?? [{ binding: "CHUNKS", id: `id-of-chunks-${pop.name}` }],
-    ratelimits: ratelimits ?? [{ name: "MISS_LIMIT", namespace_id: limitId, simple: { limit: 60, period: 60 } }],
+    ratelimits: ratelimits ?? [{ name: "MISS_LIMIT", namespace_id: made.limitId, simple: { limit: 60, period: 60 } }],
     durable_objects: {
       bindings: Object.entries(OBJECTS).map(([name, class_name]) => ({ name, class_name })),
     },
     ...(bound.length + others.length > 0 && { r2_buckets: [...bound, ...others] }),
-    vars,
+    vars: made.vars,
   };
 }
 

@@ -4,6 +4,7 @@
 import type { Context } from "hono";
 import { peerState } from "../../peers/cooperation.ts";
 import { isolateOf } from "../../read/isolate.ts";
+import { continentOf } from "../../region-manager/everywhere.ts";
 import { findColo } from "../../region-manager/place.ts";
 import { quantileMs } from "../../region-manager/latency-histogram.ts";
 import { monitorColos } from "../../request-monitor/monitor-shards.ts";
@@ -15,13 +16,15 @@ import { ideasOf } from "./ideas.ts";
 
 /**
  * Answers 200 when the PoP runs and its variables are right. It asks no other service, so polling it is cheap. `entry`
- * is where the request entered Cloudflare; the header `cf-placement` says where the Worker ran.
+ * is where the request entered Cloudflare; the header `cf-placement` says where the Worker ran. `continent` is whose
+ * state one Worker everywhere uses.
  */
 export function healthz(c: Context<AppEnv>): Response {
   const { pop, location } = settingsOf(c.env);
+  const continent = continentOf(c.env);
   const entry = c.req.raw.cf?.["colo"] ?? null;
   const place = location === undefined ? {} : { location, entry, version: c.env.VERSION?.id ?? null };
-  return c.json({ ok: true, pop, ...place }, 200, { "cache-control": "no-store" });
+  return c.json({ ok: true, pop, ...(continent && { continent }), ...place }, 200, { "cache-control": "no-store" });
 }
 
 /** Answers with the state of the PoP and of the isolate that answers, as JSON. */
@@ -45,6 +48,7 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
   const cachedBytes = ledger.reduce((sum, entry) => sum + entry.chunks.length * entry.chunkBytes, 0);
   return c.json({
     pop,
+    continent: continentOf(c.env) ?? null,
     version: c.env.VERSION?.id ?? null,
     policy,
     delta,

@@ -2,10 +2,13 @@
 import { AgaroseError } from "@agarose/core";
 import type { Context } from "hono";
 import * as v from "valibot";
-import { purge, type PurgeRequest } from "../../cache-manager/purge.ts";
+import { purge, type PurgeReport, type PurgeRequest } from "../../cache-manager/purge.ts";
 import { log } from "../../platform/log.ts";
 import { problemOf } from "../../platform/variables.ts";
-import { invocationOf, type AppEnv } from "../http.ts";
+import { Invocation } from "../../read/invocation.ts";
+import { everyContinent } from "../../region-manager/everywhere.ts";
+import type { AppEnv } from "../http.ts";
+import { settingsOf } from "../settings.ts";
 
 const PURGED_KEYS_MAX = 100;
 /** 100 of the longest keys in JSON. */
@@ -28,9 +31,17 @@ const schema = v.pipe(
 /** Answers with a report of what was removed, as JSON. */
 export async function purgeRoute(c: Context<AppEnv>): Promise<Response> {
   const request = parsePurge(await c.req.text());
-  const invocation = invocationOf(c);
-  const report = await purge(request, invocation);
-  log("info", "purge", { pop: invocation.isolate.settings.pop, ...request, ...report });
+  const reports: PurgeReport[] = [];
+  for (const env of everyContinent(c.env)) reports.push(await purge(request, new Invocation(env, c.executionCtx)));
+  const sum = (count: (report: PurgeReport) => number): number => reports.reduce((all, one) => all + count(one), 0);
+  const report: PurgeReport = {
+    epoch: Math.max(...reports.map(({ epoch }) => epoch)),
+    objects: sum(({ objects }) => objects),
+    stripes: sum(({ stripes }) => stripes),
+    left: sum(({ left }) => left),
+    errors: reports.flatMap(({ errors }) => errors),
+  };
+  log("info", "purge", { pop: settingsOf(c.env).pop, ...request, ...report });
   return c.json(report);
 }
 
