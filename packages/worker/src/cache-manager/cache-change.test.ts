@@ -1,6 +1,6 @@
+import type { PlannedContents } from "@agarose/solver";
 import { expect, test } from "vitest";
 import { advance, diffCache, leftovers, promise } from "./cache-change.ts";
-import type { PlannedContents } from "./planner/planner.ts";
 import type { LedgerEntry } from "../state/ledger.ts";
 
 const entry = (version: string, changes: Partial<LedgerEntry> = {}): LedgerEntry => ({

@@ -2,9 +2,9 @@
  * From the cache that the ledger records to the cache that was planned: what to evict, what to fill, what plans may
  * promise meanwhile, and how much of it the write budget pays for. Pure.
  */
+import type { PlannedContents } from "@agarose/solver";
 import type { CachedObject } from "../state/configuration.ts";
 import type { LedgerEntry } from "../state/ledger.ts";
-import type { PlannedContents } from "./planner/planner.ts";
 
 /** One object to fill. */
 export interface Fill {

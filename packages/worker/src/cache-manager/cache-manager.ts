@@ -5,14 +5,13 @@
  * cache as it was. The next period finishes what this one left, for lack of budget or because it was killed.
  */
 import { toAgaroseError } from "@agarose/core";
-import type { RegionEstimate } from "../region-manager/region-latency.ts";
+import type { RegionEstimate, Savings } from "@agarose/solver";
 import { probeRegions, SIZED_EVERY, sizedTargets } from "../region-manager/region-probes.ts";
 import type { LedgerEntry, PeriodReport } from "../state/ledger.ts";
 import type { PopSnapshot } from "../state/pop-state.ts";
 import { CacheWriter, noWrites, type WriteCounts } from "./cache-writer.ts";
 import type { PeriodContext } from "./period-context.ts";
 import { planPeriod, type PeriodPlan } from "./period-plan.ts";
-import type { Savings } from "./planner/savings.ts";
 import { publishConfiguration } from "./publish.ts";
 import { WriteBudget } from "./write-budget.ts";
 

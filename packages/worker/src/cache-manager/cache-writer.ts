@@ -3,14 +3,13 @@
  * It starts nothing that it has no time, operations or money for.
  */
 import type { Manifest } from "@agarose/core";
+import type { ObjectShape, RegionEstimate } from "@agarose/solver";
 import { inParallel, withTimeout } from "../platform/async.ts";
 import { OPERATIONS_MAX } from "../platform/operation-budget.ts";
-import type { RegionEstimate } from "../region-manager/region-latency.ts";
 import type { LedgerEntry } from "../state/ledger.ts";
 import type { Spending } from "../state/spending.ts";
 import { advance, type CacheChange } from "./cache-change.ts";
 import type { PeriodContext } from "./period-context.ts";
-import type { ObjectShape } from "./planner/object-shape.ts";
 import { fillStripe } from "./stripe-fill.ts";
 import type { WriteBudget } from "./write-budget.ts";
 

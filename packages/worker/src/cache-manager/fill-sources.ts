@@ -11,7 +11,8 @@ import {
   type LatencyEstimate,
   type Manifest,
 } from "@agarose/core";
-import { deliveryMs, shardBytes, type RegionEstimate } from "../region-manager/region-latency.ts";
+import { deliveryMs, type RegionEstimate } from "@agarose/solver";
+import { shardBytes } from "../region-manager/region-latency.ts";
 import type { Region } from "../region-manager/region-settings.ts";
 
 /** An object, and where its chunks are. */

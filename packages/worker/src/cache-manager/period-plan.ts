@@ -3,16 +3,15 @@
  * budget.
  */
 import type { Manifest } from "@agarose/core";
+import { type ObjectShape, Planner, type RegionEstimate, type Savings, SLOTS } from "@agarose/solver";
 import type { PopSettings } from "../peers/peer-settings.ts";
-import { EDGE_LATENCY, type RegionEstimate } from "../region-manager/region-latency.ts";
+import { EDGE_LATENCY } from "../region-manager/region-latency.ts";
 import { fnv1a } from "../request-monitor/frequency-sketch.ts";
 import type { LedgerEntry } from "../state/ledger.ts";
 import { affordableChange, diffCache, leftovers, type AffordableChange } from "./cache-change.ts";
 import type { PeriodContext } from "./period-context.ts";
-import { ABSENT_MAX, lookUp } from "./planner/look-up.ts";
-import type { ObjectShape } from "./planner/object-shape.ts";
-import { Planner, SLOTS } from "./planner/planner.ts";
-import type { Savings } from "./planner/savings.ts";
+import { ABSENT_MAX, lookUp } from "./look-up.ts";
+import { decodePlannerState, encodePlannerState } from "./planner-state.ts";
 import type { WriteBudget } from "./write-budget.ts";
 
 /** The state that a period plans from. */
@@ -69,7 +68,7 @@ export async function planPeriod(context: PeriodContext, options: PeriodPlanOpti
       recovered: settings.recovered,
       functionalPop: settings.functional ? popNumber(settings) : undefined,
     },
-    before,
+    before && decodePlannerState(before),
   );
   const keys = [
     ...planner.unsettled(ledger).slice(0, UNSETTLED_MAX),
@@ -95,7 +94,7 @@ export async function planPeriod(context: PeriodContext, options: PeriodPlanOpti
     ...(peers ? { peers } : {}),
   });
   if (plan.error !== undefined) onError(plan.error);
-  await state.savePlan(plan.state);
+  await state.savePlan(encodePlannerState(plan.state));
   return {
     change: afford(plan.planned),
     candidates: plan.candidates,

@@ -1,6 +1,7 @@
 /** Publishing a configuration: a new epoch, and one KV value that all isolates read. */
+import type { RegionEstimate } from "@agarose/solver";
 import { sleep, withTimeout } from "../platform/async.ts";
-import { estimateOf, type RegionEstimate } from "../region-manager/region-latency.ts";
+import { estimateOf } from "../region-manager/region-latency.ts";
 import { CONFIGURATION_NAME, type Configuration } from "../state/configuration.ts";
 import type { LedgerEntry } from "../state/ledger.ts";
 import { promise } from "./cache-change.ts";

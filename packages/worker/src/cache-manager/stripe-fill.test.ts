@@ -9,9 +9,9 @@ import {
   type Manifest,
 } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
+import type { RegionEstimate } from "@agarose/solver";
 import { beforeEach, expect, test } from "vitest";
 import { memoryBuckets, putObject, randomBytes, REGIONS } from "../../test/objects.ts";
-import type { RegionEstimate } from "../region-manager/region-latency.ts";
 import { fillStripe, type StripeFill } from "./stripe-fill.ts";
 
 /** A (4, 2) code, one stripe, chunk i in region i. */

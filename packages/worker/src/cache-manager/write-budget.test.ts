@@ -1,6 +1,6 @@
+import type { PlannedContents } from "@agarose/solver";
 import { expect, test } from "vitest";
 import { affordableChange, diffCache } from "./cache-change.ts";
-import type { PlannedContents } from "./planner/planner.ts";
 import type { LedgerEntry } from "../state/ledger.ts";
 import { addSpending } from "../state/spending.ts";
 import { WriteBudget, type SpendingSettings } from "./write-budget.ts";

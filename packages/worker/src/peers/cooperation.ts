@@ -3,6 +3,7 @@
  * After any failure the PoP continues as if it were on its own.
  */
 import type { Clock, FetchPort } from "@agarose/core";
+import { peerView, type PeerView } from "@agarose/solver";
 import { withTimeout } from "../platform/async.ts";
 import { log } from "../platform/log.ts";
 import { objectNamed, type PlaceBinding } from "../region-manager/place.ts";
@@ -15,7 +16,6 @@ import { popState, type PopStateBinding } from "../state/pop-state-stub.ts";
 import { POPULAR_MAX } from "./peer-message.ts";
 import type { Peer, PopSettings } from "./peer-settings.ts";
 import type { PeerState } from "./peer-state.ts";
-import { peerView, type PeerView } from "./peer-view.ts";
 import type { PeersSnapshot } from "./peers-snapshot.ts";
 
 /** The binding of `PeerState` (wrangler.toml). */

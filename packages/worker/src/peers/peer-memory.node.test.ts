@@ -1,9 +1,8 @@
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { type PeerMessage, PeerTable } from "@agarose/solver";
 import { describe, expect, test } from "vitest";
-import { PeerTable } from "./peer-table.ts";
 import type { Sql } from "../platform/sql.ts";
 import { PeerMemory } from "./peer-memory.ts";
-import type { PeerMessage } from "./peer-message.ts";
 
 /**
  * The part of a Durable Object's SQL interface that is used, over Node's own SQLite: there is no other way to evict an

@@ -1,6 +1,7 @@
 /** What `PeerState` keeps in its SQLite, because the platform may evict the object from memory. */
+import type { PeerMessage } from "@agarose/solver";
 import { Facts, type Sql } from "../platform/sql.ts";
-import { parsePeerMessage, type PeerMessage } from "./peer-message.ts";
+import { parsePeerMessage } from "./peer-message.ts";
 
 /** Messages of one peer that are kept since its last digest; the next digest replaces older ones. */
 const EVENTS_MAX = 64;

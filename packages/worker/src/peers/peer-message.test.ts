@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { AgaroseError } from "@agarose/core";
-import { parsePeerMessage, POPULAR_MAX, STATEMENTS_MAX, type PeerMessage } from "./peer-message.ts";
+import type { PeerMessage } from "@agarose/solver";
+import { parsePeerMessage, POPULAR_MAX, STATEMENTS_MAX } from "./peer-message.ts";
 
 const SOUND: PeerMessage = {
   to: "fra",

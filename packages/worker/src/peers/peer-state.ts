@@ -7,23 +7,30 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import { systemClock } from "@agarose/core";
-import { CacheEvents, type CacheMessage } from "@agarose/solver";
+import {
+  CacheEvents,
+  type CacheMessage,
+  isFirst,
+  nextTurn,
+  type Outlook,
+  type PeerMessage,
+  type PeerReport,
+  PeerTable,
+  type RegionEstimate,
+} from "@agarose/solver";
 import { orUndefined } from "../platform/async.ts";
 import { log } from "../platform/log.ts";
 import { findColo } from "../region-manager/place.ts";
 import type { Facts } from "../platform/sql.ts";
 import { observeHealth, type ProbeHealth } from "../region-manager/probe-health.ts";
 import type { RegionProbe } from "../region-manager/region-estimates.ts";
-import { EDGE_LATENCY, type RegionEstimate } from "../region-manager/region-latency.ts";
+import { EDGE_LATENCY } from "../region-manager/region-latency.ts";
 import { announcePeers, type MonitorBinding } from "../request-monitor/monitor-shards.ts";
 import { sendMessage } from "./exchange.ts";
-import { PeerTable } from "./peer-table.ts";
 import { PeerMemory } from "./peer-memory.ts";
-import { boundedDigest, boundedKeys, type Outlook, type PeerMessage } from "./peer-message.ts";
+import { boundedDigest, boundedKeys } from "./peer-message.ts";
 import { parsePopSettings, type PeerSettings } from "./peer-settings.ts";
-import type { PeerReport } from "./peer-view.ts";
 import { PEERS_NAME, type PeersInForce } from "./peers-snapshot.ts";
-import { isFirst, nextTurn } from "./turns.ts";
 
 /** What the object uses of the Worker's environment. */
 export interface PeerStateEnv extends MonitorBinding {

@@ -2,8 +2,9 @@
  * What a PoP takes from whom: messages that are forged, replayed or garbage, clocks that are wrong, keys that are
  * private.
  */
+import type { PeerMessage } from "@agarose/solver";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MESSAGE_BYTES_MAX, type PeerMessage } from "./peer-message.ts";
+import { MESSAGE_BYTES_MAX } from "./peer-message.ts";
 import { signedHeaders, type SignedRequest } from "./signature.ts";
 import { PEER_KEY, startPeersWorld, type PeersWorld } from "../../test/peers-world.ts";
 import { randomBytes } from "../../test/world.ts";

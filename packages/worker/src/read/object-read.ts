@@ -16,10 +16,11 @@ import {
   type PeerSource,
   type RequestRecord,
 } from "@agarose/core";
+import { recoveredChunks } from "@agarose/solver";
 import { notePeer } from "../peers/peer-reading.ts";
 import { orUndefined } from "../platform/async.ts";
 import { log } from "../platform/log.ts";
-import { latencyOf, recoveredChunks, shardBytes } from "../region-manager/region-latency.ts";
+import { latencyOf, shardBytes } from "../region-manager/region-latency.ts";
 import type { Configuration } from "../state/configuration.ts";
 import { EdgeSource } from "./edge-source.ts";
 import type { Invocation } from "./invocation.ts";

@@ -1,7 +1,8 @@
 /** The plan of one object: its manifest, where its chunks are cached, and how far the regions are. */
 import type { Manifest, Plan, PlanRegion } from "@agarose/core";
+import { deliveryMs } from "@agarose/solver";
 import { holdersOf, objectInCache } from "../peers/peer-reading.ts";
-import { deliveryMs, estimateOf, shardBytes } from "../region-manager/region-latency.ts";
+import { estimateOf, shardBytes } from "../region-manager/region-latency.ts";
 import type { Invocation } from "./invocation.ts";
 
 /** A plan and what its reader's answer says beside it. */

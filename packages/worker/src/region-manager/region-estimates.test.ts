@@ -1,7 +1,7 @@
 import { LATENCY_UNKNOWN } from "@agarose/core";
 import * as fc from "fast-check";
+import { deliveryMs } from "@agarose/solver";
 import { describe, expect, test } from "vitest";
-import { deliveryMs } from "./region-latency.ts";
 import { mergeRegion, quartiles, type ClientSample, type RegionState } from "./region-estimates.ts";
 
 const LOST = Number.POSITIVE_INFINITY;

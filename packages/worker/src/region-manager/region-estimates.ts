@@ -7,7 +7,7 @@
  * count.
  */
 import { LATENCY_UNKNOWN, observeLatency, type LatencyEstimate } from "@agarose/core";
-import { deliveryMs, type RegionEstimate } from "./region-latency.ts";
+import { deliveryMs, type RegionEstimate } from "@agarose/solver";
 import { observeTimes, type LatencyHistogram } from "./latency-histogram.ts";
 import { observeHealth, WINSOR_FACTOR, type ProbeHealth } from "./probe-health.ts";
 import { msPerByteOf, observeTransfers, type TransferMoments } from "./transfer-rate.ts";

@@ -3,10 +3,10 @@
  * KV value each period; isolates keep it in memory.
  */
 import type { Clock } from "@agarose/core";
+import type { RegionEstimate } from "@agarose/solver";
 import * as v from "valibot";
 import { KvSnapshot } from "../platform/kv-snapshot.ts";
 import { parseJson } from "../platform/variables.ts";
-import type { RegionEstimate } from "../region-manager/region-latency.ts";
 
 const count = v.pipe(v.number(), v.safeInteger());
 const finite = v.pipe(v.number(), v.finite());

@@ -1,6 +1,5 @@
 /** The ledger of the chunk cache, and the report of a period: the records that `PopState` keeps. */
-
-import type { Savings } from "../cache-manager/planner/savings.ts";
+import type { Savings } from "@agarose/solver";
 
 /** An object in the chunk cache, as the cache manager knows it. */
 export interface LedgerEntry {

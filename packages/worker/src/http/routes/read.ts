@@ -12,12 +12,13 @@ import {
   type Manifest,
   type Plan,
 } from "@agarose/core";
+import { recoveredChunks } from "@agarose/solver";
 import type { Context } from "hono";
 import type { CachedStripe } from "../../read/chunk-cache.ts";
 import { pieceFrames } from "../../read/piece-frames.ts";
 import type { MemoryLease } from "../../read/limits/memory-budget.ts";
 import { pacedBody } from "../../read/limits/paced-body.ts";
-import { recoveredChunks, shardBytes } from "../../region-manager/region-latency.ts";
+import { shardBytes } from "../../region-manager/region-latency.ts";
 import { clientAddress } from "../../request-monitor/telemetry-token.ts";
 import { invocationOf, pathOf, type AppEnv } from "../http.ts";
 import { planFor } from "./plans.ts";

@@ -1,10 +1,9 @@
 /** Whatever happens from period to period, a plan fits, is of chunks that exist, and no policy breaks. */
-import { POLICY_NAMES } from "@agarose/solver";
+import { POLICY_NAMES } from "../policies/registry.ts";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { LedgerEntry } from "../../state/ledger.ts";
-import type { ObjectShape } from "./object-shape.ts";
-import { Planner } from "./planner.ts";
+import type { CachedObject, ObjectShape } from "./object-shape.ts";
+import { Planner, type PlannerState } from "./planner.ts";
 
 const REGIONS = ["r0", "r1", "r2"];
 const KEYS = 6;
@@ -38,9 +37,9 @@ test("for every policy, with objects that come, change and go, clocks that jump,
   let planned = 0;
   fc.assert(
     fc.property(fc.array(period, { minLength: 1, maxLength: 6 }), (periods) => {
-      let state: Uint8Array | undefined;
+      let state: PlannerState | undefined;
       let nowMs = 1e9;
-      let ledger = new Map<string, LedgerEntry>();
+      let ledger = new Map<string, CachedObject>();
       for (const { policy, capacityBytes, functionalPop, requests, objects, regionMs, down, ...rest } of periods) {
         nowMs += rest.passedMs;
         const shapes = objects.flatMap((drawn, o): [string, ObjectShape | undefined][] => {
@@ -85,6 +84,6 @@ function shapeOf(
   return { key: `o${o}`, version: name, k, m, placement, stripes: 1, chunkBytes, shardBytes: chunkBytes };
 }
 
-function entryOf({ version, key, chunkBytes }: ObjectShape, chunks: readonly number[]): [string, LedgerEntry] {
-  return [version, { version, key, stripes: 1, chunkBytes, chunks, target: chunks, done: 1 }];
+function entryOf({ version }: ObjectShape, chunks: readonly number[]): [string, CachedObject] {
+  return [version, { stripes: 1, chunks, target: chunks, done: 1 }];
 }

@@ -2,10 +2,11 @@
  * What each idea of the papers saves now: the expected time of a read, and of the same read without that idea. These
  * are estimates by the latencies that the PoP measures; no read is made without an idea to compare. Pure.
  */
-import { isFunctional } from "@agarose/core";
-import { cachingOptions } from "@agarose/solver";
-import type { PeerView } from "../../peers/peer-view.ts";
-import { recoveredChunks, type RegionEstimate } from "../../region-manager/region-latency.ts";
+
+import type { PeerView } from "../cooperation/peer-view.ts";
+import { cachingOptions } from "../options/caching-option.ts";
+import { isFunctional, recoveredChunks } from "../options/sources.ts";
+import type { RegionEstimate } from "../options/sources.ts";
 import { nearestRegions, readMs, sourcesOf } from "./cache-options.ts";
 import type { ObjectShape } from "./object-shape.ts";
 

@@ -1,15 +1,13 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Manifest } from "@agarose/core";
-import type { RegionEstimate } from "../../region-manager/region-latency.ts";
-import { PeerTable } from "../../peers/peer-table.ts";
-import type { PeerMessage } from "../../peers/peer-message.ts";
-import { shapeOf } from "./object-shape.ts";
+import type { RegionEstimate } from "../options/sources.ts";
+import { PeerTable } from "../cooperation/peer-table.ts";
+import type { PeerMessage } from "../cooperation/peer-message.ts";
 import { Planner } from "./planner.ts";
-import type { LedgerEntry } from "../../state/ledger.ts";
-import { NO_PEERS, type PeerView } from "../../peers/peer-view.ts";
-import { peerView } from "../../peers/peer-view.ts";
-import { isFirst, nextTurn } from "../../peers/turns.ts";
+import type { CachedObject, ObjectShape } from "./object-shape.ts";
+import { NO_PEERS, peerView } from "../cooperation/peer-view.ts";
+import type { PeerView } from "../cooperation/peer-view.ts";
+import { isFirst, nextTurn } from "../cooperation/turns.ts";
 
 const POPS = ["fra", "iad", "lhr"];
 const REGIONS = ["r0", "r1", "r2", "r3", "r4", "r5"];
@@ -53,16 +51,17 @@ const draws: fc.Arbitrary<Draw> = fc.record({
   ),
 });
 
-const manifests = Array.from({ length: OBJECTS }, (_, i): Manifest => {
+const objects = Array.from({ length: OBJECTS }, (_, i): ObjectShape => {
   return {
     key: `o${i}`,
     version: `v${i}`,
-    bytes: K * CHUNK_BYTES,
-    stripeBytes: K * CHUNK_BYTES,
     k: K,
     m: M,
     placement: REGIONS.map((_region, chunk) => REGIONS[(chunk + i) % REGIONS.length]!),
-  } as unknown as Manifest;
+    stripes: 1,
+    chunkBytes: CHUNK_BYTES,
+    shardBytes: CHUNK_BYTES,
+  };
 });
 
 /** Three PoPs that plan with the real parts, and a wire between them that does what the draw says. */
@@ -123,7 +122,7 @@ class Pop {
   }
 
   message(isComplete: boolean): PeerMessage {
-    const statements = manifests.map(({ version: key }) => ({
+    const statements = objects.map(({ version: key }) => ({
       key,
       chunks: this.held.get(key) ?? [],
       hits: 0,
@@ -156,14 +155,14 @@ class Pop {
       cacheMs: CACHE_MS,
       delta: DELTA,
     });
-    const ledger = manifests.map(({ version, key }): [string, LedgerEntry] => {
+    const ledger = objects.map(({ version }): [string, CachedObject] => {
       const chunks = this.held.get(version) ?? [];
-      return [version, { version, key, stripes: 1, chunkBytes: CHUNK_BYTES, chunks, target: chunks, done: 1 }];
+      return [version, { stripes: 1, chunks, target: chunks, done: 1 }];
     });
     const { planned } = planner.plan({
       nowMs: 0,
-      requests: manifests.map(({ key }, o) => ({ key, requests: requests[o]!, popularity: requests[o]! })),
-      objects: new Map(manifests.map((manifest) => [manifest.key, shapeOf(manifest)])),
+      requests: objects.map(({ key }, o) => ({ key, requests: requests[o]!, popularity: requests[o]! })),
+      objects: new Map(objects.map((object) => [object.key, object])),
       regions: this.regions(),
       ledger: new Map(ledger),
       peers,
@@ -177,7 +176,7 @@ class Pop {
       const record = this.book.record(name);
       if (!record) return [];
       const held = new Map(
-        manifests.map(({ version }) => [version, this.book.cache.holdersOf(version).get(name) ?? []] as const),
+        objects.map(({ version }) => [version, this.book.cache.holdersOf(version).get(name) ?? []] as const),
       );
       return [{ name, ...this.distanceTo(name), held, outlook: record.outlook }];
     });
@@ -209,7 +208,7 @@ class Pop {
 function totalMs(pops: readonly Pop[], draw: Draw): number {
   let sum = 0;
   for (const [i, pop] of pops.entries()) {
-    for (const [o, { version, placement }] of manifests.entries()) {
+    for (const [o, { version, placement }] of objects.entries()) {
       const times = placement.map((region, chunk) => {
         const region0 = draw.regionMs[i]![REGIONS.indexOf(region)]!;
         const caches = pops.flatMap((other) => {

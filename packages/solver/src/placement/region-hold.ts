@@ -1,5 +1,6 @@
 /** The estimates to plan by: the previous ones, until a region changes by more than estimates fluctuate. Pure. */
-import type { RegionEstimate } from "../../region-manager/region-latency.ts";
+
+import type { RegionEstimate } from "../options/sources.ts";
 
 /** A change of mean and deviation together that matters, as a share of the mean. */
 const WORTH_NOTICING = 0.05;

@@ -2,22 +2,7 @@
  * The planner's memory between periods, as bytes: the length of a JSON text (4 bytes, little-endian), that text (slots,
  * and the estimates of the plan), and the policy's own snapshot.
  */
-import type { RegionEstimate } from "../../region-manager/region-latency.ts";
-import type { Slot } from "./slot-cache.ts";
-
-/** What the planner remembers. */
-export interface PlannerState {
-  readonly policy: string;
-  /** Periods planned so far. */
-  readonly periods: number;
-  /** Time of the last one, in seconds since 1970. */
-  readonly seconds: number;
-  /** The estimates in force. */
-  readonly regions: readonly RegionEstimate[];
-  readonly slots: readonly { readonly slot: number; readonly content: Slot; readonly d: number }[];
-  /** Snapshot of the policy; undefined to start the policy from nothing. */
-  readonly snapshot: Uint8Array | undefined;
-}
+import type { PlannerState } from "@agarose/solver";
 
 const FORMAT = 1;
 

@@ -5,9 +5,10 @@
  * All PoPs maximise the same sum, the time that every PoP saves together. It never decreases as long as only one PoP
  * changes its cache at a time (block-coordinate ascent).
  */
-import type { LatencyEstimate } from "@agarose/core";
-import { expectedReadMs } from "@agarose/solver";
-import { chunkLatencies, DOWN_MS, nearer, type Placed } from "../region-manager/region-latency.ts";
+
+import { expectedReadMs } from "../options/latency.ts";
+import { chunkLatencies, DOWN_MS, nearer } from "../options/sources.ts";
+import type { Placed, SourceLatency } from "../options/sources.ts";
 import type { Outlook } from "./peer-message.ts";
 
 /** A chunk in a peer's cache, and how far it is. */
@@ -94,8 +95,8 @@ export function peerView({ pop, peers, cacheMs, delta }: PeerViewOptions): PeerV
 /** A peer as a reader: its sources without this PoP, by chunk index. */
 interface Reader {
   readonly popular: ReadonlyMap<string, number>;
-  readonly toHere: LatencyEstimate;
-  sourcesOf(object: PlacedObject): (LatencyEstimate | undefined)[];
+  readonly toHere: SourceLatency;
+  sourcesOf(object: PlacedObject): (SourceLatency | undefined)[];
 }
 
 function readerOf(peer: PeerReport, peers: readonly PeerReport[], pop: string, cacheMs: number): Reader[] {
@@ -104,7 +105,7 @@ function readerOf(peer: PeerReport, peers: readonly PeerReport[], pop: string, c
   const byName = new Map(itsPeers.filter(({ down }) => !down).map((place) => [place.name, place]));
   // Skip peers that report this PoP as unreachable. Until a peer has measured the link, assume this PoP's measurement.
   if (itsPeers.some(({ name, down }) => name === pop && down)) return [];
-  const sourcesOf = (object: PlacedObject): (LatencyEstimate | undefined)[] => {
+  const sourcesOf = (object: PlacedObject): (SourceLatency | undefined)[] => {
     const sources = chunkLatencies(object, regions);
     for (const chunk of peer.held.get(object.version) ?? []) sources[chunk] = { meanMs: cacheMs, sdMs: 0 };
     for (const third of peers) {
@@ -124,7 +125,7 @@ function chunksAt({ name, meanMs, sdMs, held }: PeerReport, version: string): Pe
 /**
  * Returns the expected time of a read from these sources. Objects of one placement share a result, so few are computed.
  */
-function memoized(delta: number): (sources: readonly (LatencyEstimate | undefined)[], k: number) => number {
+function memoized(delta: number): (sources: readonly (SourceLatency | undefined)[], k: number) => number {
   const known = new Map<string, number>();
   return (sources, k) => {
     const best = sources

@@ -1,21 +1,28 @@
 /**
  * The planner: runs one of the solver's policies over the requests of each period and returns what the cache should
- * hold. The simulator runs the same policies; only the world around them is real here. Pure.
+ * hold. Deployed PoPs and the simulator call the same planner. Pure.
  *
  * Requests are counted, not logged. The planner therefore replays them in a seeded random order, evenly over the
  * period. Then it passes changed latencies to the policy, and the end of the period.
  */
-import { createPolicy, replay, seededRandom, type Policy } from "@agarose/solver";
-import type { RegionEstimate } from "../../region-manager/region-latency.ts";
-import { NO_PEERS, type PeerView } from "../../peers/peer-view.ts";
-import type { LedgerEntry } from "../../state/ledger.ts";
-import { CacheOptions, type CacheView } from "./cache-options.ts";
-import { sameShape, type ObjectShape } from "./object-shape.ts";
-import { decodePlannerState, encodePlannerState } from "./planner-state.ts";
+
+import { NO_PEERS } from "../cooperation/peer-view.ts";
+import type { PeerView } from "../cooperation/peer-view.ts";
+import type { RegionEstimate } from "../options/sources.ts";
+import { createPolicy } from "../policies/registry.ts";
+import type { Policy } from "../policy/policy.ts";
+import { replay } from "../policy/replay.ts";
+import { seededRandom } from "../random.ts";
+import { CacheOptions } from "./cache-options.ts";
+import type { CacheView } from "./cache-options.ts";
+import { sameShape } from "./object-shape.ts";
+import type { CachedObject, ObjectShape } from "./object-shape.ts";
 import { holdRegions } from "./region-hold.ts";
 import { sampleCounts } from "./sample-counts.ts";
-import { estimateSavings, type Savings, type ServedObject } from "./savings.ts";
+import { estimateSavings } from "./savings.ts";
+import type { Savings, ServedObject } from "./savings.ts";
 import { SlotCache } from "./slot-cache.ts";
+import type { Slot } from "./slot-cache.ts";
 
 /** How to plan. */
 export interface PlannerOptions extends Omit<CacheView, "regions" | "peers" | "cachedOf"> {
@@ -39,7 +46,7 @@ export interface PlanInput {
   /** Default: none. */
   readonly peers?: PeerView;
   /** What is cached, by version. */
-  readonly ledger: ReadonlyMap<string, LedgerEntry>;
+  readonly ledger: ReadonlyMap<string, CachedObject>;
   /** Whether it is this PoP's turn. Otherwise the policy only learns, and the plan stays. Default: true. */
   readonly mayChange?: boolean;
 }
@@ -57,13 +64,27 @@ export interface PlannedContents {
 export interface CachePlan {
   readonly planned: readonly PlannedContents[];
   /** State for the next period's planner. */
-  readonly state: Uint8Array;
+  readonly state: PlannerState;
   /** Objects that competed for the cache. */
   readonly candidates: number;
   /**
    * What the policy threw: the plan is then the previous one, and the policy starts from nothing in the next period.
    */
   readonly error?: unknown;
+}
+
+/** What a planner remembers between two periods. */
+export interface PlannerState {
+  readonly policy: string;
+  /** Periods planned so far. */
+  readonly periods: number;
+  /** Time of the last one, in seconds since 1970. */
+  readonly seconds: number;
+  /** The estimates in force. */
+  readonly regions: readonly RegionEstimate[];
+  readonly slots: readonly { readonly slot: number; readonly content: Slot; readonly d: number }[];
+  /** Snapshot of the policy; undefined to start the policy from nothing. */
+  readonly snapshot: Uint8Array | undefined;
 }
 
 /** Objects that a policy distinguishes by default. */
@@ -94,21 +115,20 @@ export class Planner {
   #snapshot: Uint8Array | undefined;
 
   /** @param before what the last period's plan left. */
-  constructor(options: PlannerOptions, before?: Uint8Array) {
+  constructor(options: PlannerOptions, before?: PlannerState) {
     this.#options = options;
-    const state = before && decodePlannerState(before);
-    this.#beganSeconds = state?.seconds;
-    this.#periods = state?.periods ?? 0;
-    this.#regions = state?.regions ?? [];
+    this.#beganSeconds = before?.seconds;
+    this.#periods = before?.periods ?? 0;
+    this.#regions = before?.regions ?? [];
     this.#cacheOptions = new CacheOptions({ ...options, regions: this.#regions });
     const slots = options.slots ?? SLOTS;
     this.#cache = new SlotCache(slots, options.capacityBytes, this.#cacheOptions);
-    for (const { slot, content, d } of state?.slots ?? []) if (slot < slots) this.#cache.restore(slot, content, d);
-    if (state?.policy === options.policy) this.#snapshot = state.snapshot;
+    for (const { slot, content, d } of before?.slots ?? []) if (slot < slots) this.#cache.restore(slot, content, d);
+    if (before?.policy === options.policy) this.#snapshot = before.snapshot;
   }
 
   /** Keys of what was planned and is not in the cache yet: worth looking up even without requests for them. */
-  unsettled(ledger: ReadonlyMap<string, LedgerEntry>): string[] {
+  unsettled(ledger: ReadonlyMap<string, CachedObject>): string[] {
     return this.#kept().flatMap((slot) => {
       const { key, version } = this.#cache.at(slot)!.object;
       const entry = ledger.get(version);
@@ -151,7 +171,7 @@ export class Planner {
     }
     return {
       planned: this.#planned(input.ledger),
-      state: this.#encode(seconds),
+      state: this.#stateAt(seconds),
       candidates: counts.reduce((sum, count) => sum + Math.min(1, count), 0),
       ...(error === undefined ? {} : { error }),
     };
@@ -276,7 +296,7 @@ export class Planner {
     return kept;
   }
 
-  #planned(ledger: ReadonlyMap<string, LedgerEntry>): PlannedContents[] {
+  #planned(ledger: ReadonlyMap<string, CachedObject>): PlannedContents[] {
     const options = this.#cacheOptions;
     return this.#kept().map((slot) => {
       const content = this.#cache.at(slot)!;
@@ -290,18 +310,18 @@ export class Planner {
     });
   }
 
-  #encode(seconds: number): Uint8Array {
+  #stateAt(seconds: number): PlannerState {
     const slots = Array.from({ length: this.#cache.objects }, (_, slot) => slot).flatMap((slot) => {
       const content = this.#cache.at(slot);
-      return content ? [{ slot, content, d: this.#cache.countOf(slot) }] : [];
+      return content ? [{ slot, content: { ...content }, d: this.#cache.countOf(slot) }] : [];
     });
-    return encodePlannerState({
+    return {
       policy: this.#options.policy,
       periods: this.#periods + 1,
       seconds,
       regions: this.#regions,
       slots,
       snapshot: this.#snapshot,
-    });
+    };
   }
 }

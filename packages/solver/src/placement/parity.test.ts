@@ -2,14 +2,15 @@
  * The same policy in the simulator's world and in a PoP's: the same requests, latencies and capacity, the same
  * configuration.
  */
-import { createPolicy, parseScenario, replay, seededRandom, type Scenario } from "@agarose/solver";
+import { createPolicy, parseScenario, replay, seededRandom } from "../index.ts";
+import type { Scenario } from "../index.ts";
 import { expect, test } from "vitest";
 // What the simulator is made of, which is no part of the solver's face.
-import { Caches, SinglePopCache } from "../../../../solver/src/simulator/cache-state.ts";
-import { World } from "../../../../solver/src/simulator/world.ts";
-import type { RegionEstimate } from "../../region-manager/region-latency.ts";
+import { Caches, SinglePopCache } from "../simulator/cache-state.ts";
+import { World } from "../simulator/world.ts";
+import type { RegionEstimate } from "../options/sources.ts";
 import type { ObjectShape } from "./object-shape.ts";
-import { Planner } from "./planner.ts";
+import { Planner, type PlannerState } from "./planner.ts";
 
 /** Table I of Agar: six regions as seen from Frankfurt. */
 const LATENCY_MS = { frankfurt: 80, dublin: 200, virginia: 600, saoPaulo: 1400, tokyo: 3400, sydney: 4600 };
@@ -100,7 +101,7 @@ function chunksOf(mask: number): number[] {
   return Array.from({ length: 12 }, (_, chunk) => chunk).filter((chunk) => mask & (1 << chunk));
 }
 
-/** The same as a PoP plans it, with its state packed and unpacked in between. */
+/** The same as a PoP plans it, from state to state. */
 function planned(policy: string, delta: number, world: World): Kept {
   const objects = Array.from({ length: OBJECTS }, (_, o): ObjectShape => {
     const chunkBytes = world.chunkWeight[o]!;
@@ -108,7 +109,7 @@ function planned(policy: string, delta: number, world: World): Kept {
     return { key: `o${o}`, version: `v${o}`, k: 9, m: 3, placement, stripes: 1, chunkBytes, shardBytes: 1 };
   });
   const kept: Kept = { counts: [], chunks: [] };
-  let state: Uint8Array | undefined;
+  let state: PlannerState | undefined;
   for (let period = 1; period <= PERIODS; period++) {
     const functionalPop = policy === "sprout" ? 0 : undefined;
     const capacityBytes = world.capacity[0]!;

@@ -1,8 +1,9 @@
 /** Which objects keys name now. The limits of an invocation bound how many keys it looks up. */
 import { toAgaroseError, type Manifest } from "@agarose/core";
-import { CONNECTIONS_MAX } from "../../platform/connections.ts";
-import { inParallel } from "../../platform/async.ts";
-import { shapeOf, type ObjectShape } from "./object-shape.ts";
+import type { ObjectShape } from "@agarose/solver";
+import { CONNECTIONS_MAX } from "../platform/connections.ts";
+import { inParallel } from "../platform/async.ts";
+import { shapeOf } from "./object-shape.ts";
 
 /** How to look keys up. */
 export interface LookUpOptions {

@@ -1,11 +1,11 @@
 /** A policy with a mistake in it: the plan stays what it was. */
 import { expect, test, vi } from "vitest";
-import type { CachePlan } from "./planner.ts";
+import type { CachePlan, PlannerState } from "./planner.ts";
 
-vi.mock("@agarose/solver", { spy: true });
+vi.mock("../policies/registry.ts", { spy: true });
 // Another file of this process may have loaded both without the spy.
 vi.resetModules();
-const { createPolicy } = await import("@agarose/solver");
+const { createPolicy } = await import("../policies/registry.ts");
 const { Planner } = await import("./planner.ts");
 
 const object = {
@@ -19,7 +19,7 @@ const object = {
   shardBytes: 100,
 };
 
-const plan = (before?: Uint8Array): CachePlan =>
+const plan = (before?: PlannerState): CachePlan =>
   new Planner({ policy: "exact", capacityBytes: 200, cacheMs: 5, delta: 0, slots: 4 }, before).plan({
     nowMs: 60_000,
     requests: [{ key: "a", requests: 1, popularity: 1 }],

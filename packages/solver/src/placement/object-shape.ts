@@ -1,6 +1,4 @@
-/** What planning needs of an object: its manifest without the hashes, which are most of it. Pure. */
-import { chunkBytes, stripeCount, type Manifest } from "@agarose/core";
-import { shardBytes } from "../../region-manager/region-latency.ts";
+/** What planning needs of an object. */
 
 /** The shape of one version. */
 export interface ObjectShape {
@@ -17,24 +15,18 @@ export interface ObjectShape {
   readonly shardBytes: number;
 }
 
-/** Returns the shape, or undefined for an empty or inline object, which has no chunk to cache. */
-export function shapeOf(manifest: Manifest): ObjectShape | undefined {
-  const stripes = stripeCount(manifest);
-  if (stripes === 0 || manifest.inline !== undefined) return undefined;
-  const { key, version, k, m, placement } = manifest;
-  return {
-    key,
-    version,
-    k,
-    m,
-    placement,
-    stripes,
-    chunkBytes: chunkBytes(manifest),
-    shardBytes: shardBytes(manifest),
-  };
-}
-
 /** Returns whether both have the same chunks and weights, so that knowledge about one applies to the other. */
 export function sameShape(a: ObjectShape, b: ObjectShape): boolean {
   return a.k === b.k && a.m === b.m && a.chunkBytes === b.chunkBytes && a.placement.join() === b.placement.join();
+}
+
+/** What is cached of a version, and what shall be. */
+export interface CachedObject {
+  readonly stripes: number;
+  /** Chunks that all stripes have. */
+  readonly chunks: readonly number[];
+  /** Chunks that every stripe shall have; empty while the object is being evicted. */
+  readonly target: readonly number[];
+  /** Stripes 0 to `done` - 1 have the target already. */
+  readonly done: number;
 }

@@ -2,8 +2,9 @@
  * The PoP's cache as a policy of the solver sees it: objects are numbered slots. It records the policy's decisions;
  * nothing is written yet. Pure.
  */
-import { AgaroseError } from "@agarose/core";
-import type { PolicyCache } from "@agarose/solver";
+
+import { solverError } from "../errors.ts";
+import type { PolicyCache } from "../policy/policy.ts";
 import type { CacheOptions, ValuedObject } from "./cache-options.ts";
 import type { ObjectShape } from "./object-shape.ts";
 
@@ -85,7 +86,7 @@ export class SlotCache implements PolicyCache {
   keep(slot: number, d: number): void {
     const used = this.#used + (d - this.#counts[slot]!) * this.chunkWeight[slot]!;
     if (used > this.capacity || !(d >= 0 && d <= this.kOf(slot))) {
-      throw new AgaroseError(
+      throw solverError(
         "INTERNAL",
         `a policy would keep ${d} of ${this.kOf(slot)} chunks, and ${used} of ${this.capacity} bytes: this is a bug`,
         { slot, d, used, capacity: this.capacity },

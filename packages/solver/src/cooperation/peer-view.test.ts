@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { RegionEstimate } from "../region-manager/region-latency.ts";
+import type { RegionEstimate } from "../options/sources.ts";
 import type { Outlook } from "./peer-message.ts";
 import { peerView, type PeerReport } from "./peer-view.ts";
 

@@ -2,11 +2,18 @@
  * What keeping d chunks of an object saves, and which chunks they are: the caching options (Agar, ICDCS'17, section IV)
  * for the actual read, from the best k + delta sources of which the first k count. Pure.
  */
-import { CHUNKS_MAX, isFunctional, type LatencyEstimate } from "@agarose/core";
-import { cachingOptions, expectedReadMs, type CachingOption, type ChunkLatency } from "@agarose/solver";
-import { NO_PEERS, type PeerView } from "../../peers/peer-view.ts";
-import { chunkLatencies, nearer, type RegionEstimate } from "../../region-manager/region-latency.ts";
+
+import { NO_PEERS } from "../cooperation/peer-view.ts";
+import type { PeerView } from "../cooperation/peer-view.ts";
+import { cachingOptions } from "../options/caching-option.ts";
+import type { CachingOption, ChunkLatency } from "../options/caching-option.ts";
+import { expectedReadMs } from "../options/latency.ts";
+import { chunkLatencies, isFunctional, nearer } from "../options/sources.ts";
+import type { RegionEstimate, SourceLatency } from "../options/sources.ts";
 import type { ObjectShape } from "./object-shape.ts";
+
+/** Distinct chunk indices of a code. */
+const CHUNK_INDICES = 256;
 
 /** Latencies, peers and contents that options depend on. */
 export interface CacheView {
@@ -205,16 +212,16 @@ export function sourcesOf(
   regions: readonly RegionEstimate[],
   peers: PeerView = NO_PEERS,
 ): ChunkLatency[] {
-  const nearest: (LatencyEstimate | undefined)[] = chunkLatencies(object, regions);
+  const nearest: (SourceLatency | undefined)[] = chunkLatencies(object, regions);
   for (const { chunk, meanMs, sdMs } of peers.chunksOf(object.version)) {
     nearest[chunk] = nearer(nearest[chunk], { meanMs, sdMs });
   }
   return Array.from(nearest, (latency, chunk) => (latency ? [{ chunk, ...latency }] : [])).flat();
 }
 
-/** Returns the first row of a PoP. Rows end at `CHUNKS_MAX`; those of one PoP always fit. */
+/** Returns the first row of a PoP. Chunk indices end at 255; those of one PoP always fit. */
 function firstFunctional({ k, m }: ObjectShape, pop: number): number {
-  const pops = Math.floor((CHUNKS_MAX - k - m) / k);
+  const pops = Math.floor((CHUNK_INDICES - k - m) / k);
   return k + m + (pop % pops) * k;
 }
 
