@@ -74,18 +74,31 @@ export function peerView({ pop, peers, cacheMs, delta }: PeerViewOptions): PeerV
     for (const [key, count] of popular) requests.set(key, (requests.get(key) ?? 0) + count);
   }
   const readMs = memoized(delta);
+  /** How each peer reads an object without this PoP: callers ask for one set of chunks after another. */
+  const known = new Map<string, { readonly sources: (SourceLatency | undefined)[]; readonly ms: number }[]>();
+  const without = (object: PlacedObject): { sources: (SourceLatency | undefined)[]; ms: number }[] => {
+    let reads = known.get(object.version);
+    if (!reads) {
+      reads = readers.map((reader) => {
+        const sources = reader.sourcesOf(object);
+        return { sources, ms: readMs(sources, object.k) };
+      });
+      known.set(object.version, reads);
+    }
+    return reads;
+  };
   return {
     chunksOf: (version) => peers.flatMap((peer) => chunksAt(peer, version)),
     requests: new Map([...requests].toSorted(([, a], [, b]) => b - a)),
     savedAtPeers(object, chunks) {
       let saved = 0;
-      for (const reader of readers) {
-        const popularity = reader.popular.get(object.key) ?? 0;
+      for (const [i, { sources, ms }] of without(object).entries()) {
+        const { popular, toHere } = readers[i]!;
+        const popularity = popular.get(object.key) ?? 0;
         if (popularity === 0) continue;
-        const without = reader.sourcesOf(object);
-        const withThese = [...without];
-        for (const chunk of chunks) withThese[chunk] = nearer(withThese[chunk], reader.toHere);
-        saved += popularity * Math.max(0, readMs(without, object.k) - readMs(withThese, object.k));
+        const withThese = [...sources];
+        for (const chunk of chunks) withThese[chunk] = nearer(withThese[chunk], toHere);
+        saved += popularity * Math.max(0, ms - readMs(withThese, object.k));
       }
       return saved;
     },
@@ -122,19 +135,30 @@ function chunksAt({ name, meanMs, sdMs, held }: PeerReport, version: string): Pe
   return (held.get(version) ?? []).map((chunk) => ({ chunk, pop: name, meanMs, sdMs }));
 }
 
+/** Read times by what they depend on: a number at a time leads to the next map, and the last one to the time. */
+interface Known extends Map<number, Known> {
+  ms?: number;
+}
+
 /**
  * Returns the expected time of a read from these sources. Objects of one placement share a result, so few are computed.
+ * Planning asks so often that a text as the key would take most of its time.
  */
 function memoized(delta: number): (sources: readonly (SourceLatency | undefined)[], k: number) => number {
-  const known = new Map<string, number>();
+  const root: Known = new Map();
   return (sources, k) => {
     const best = sources
       .filter((source) => source !== undefined)
       .toSorted((a, b) => a.meanMs - b.meanMs)
       .slice(0, k + delta);
-    const name = `${k}:${best.map(({ meanMs, sdMs }) => `${meanMs}+${sdMs ?? 0}`).join()}`;
-    let ms = known.get(name);
-    if (ms === undefined) known.set(name, (ms = best.length < k ? DOWN_MS : expectedReadMs(best, k)));
-    return ms;
+    let known = below(root, k);
+    for (const { meanMs, sdMs } of best) known = below(below(known, meanMs), sdMs);
+    return (known.ms ??= best.length < k ? DOWN_MS : expectedReadMs(best, k));
   };
+}
+
+function below(known: Known, number: number): Known {
+  let next = known.get(number);
+  if (!next) known.set(number, (next = new Map()));
+  return next;
 }

@@ -3,11 +3,11 @@
  * Equal scenarios give equal results. All systems get the same requests, placements and noise.
  */
 
-import { C2pDecider } from "./c2p.ts";
+import { C2pDecider } from "./deciders/c2p.ts";
 import { Caches } from "./cache-state.ts";
-import { PeriodicDecider, SeparateDecider } from "./decider.ts";
-import type { Decider } from "./decider.ts";
-import { JointDecider } from "./joint-decider.ts";
+import { PeriodicDecider, SeparateDecider } from "./deciders/decider.ts";
+import type { Decider } from "./deciders/decider.ts";
+import { TurnDecider } from "./deciders/turn-decider.ts";
 import { ReadLog } from "./statistics.ts";
 import type { ReadStatistics } from "./statistics.ts";
 import type { Scenario, SystemSpec } from "./scenario/scenario.ts";
@@ -129,7 +129,8 @@ function runOnce(
 
 function createDecider(caches: Caches, { decide }: Scenario, system: SystemSpec, random: Random): Decider {
   if (system.policy === "c2p") return new C2pDecider(caches, system.settings, random);
-  const decider = system.joint ? new JointDecider(caches, system) : new SeparateDecider(caches, system);
+  if (system.joint) return new TurnDecider(caches, system, random);
+  const decider = new SeparateDecider(caches, system);
   if (decide === "request") return decider;
   const { objects, pops } = caches.world;
   return new PeriodicDecider(decider, { objects, pops: pops.length }, random);

@@ -259,9 +259,10 @@ describe("parseScenario", () => {
     ["an unknown policy", { policies: [{ name: "magic" }] }],
     ["an unknown setting", { policies: [{ name: "exact", beta: 1 }] }],
     ["more chunks than k", { policies: [{ name: "lru", chunks: 3 }] }],
+    ["an unknown joint policy", { policies: undefined, systems: [{ name: "x", policy: "magic", joint: true }] }],
     [
-      "a joint policy that cannot be joint",
-      { policies: undefined, systems: [{ name: "x", policy: "lru", joint: true }] },
+      "a setting that PoPs in turn lack",
+      { policies: undefined, systems: [{ name: "x", policy: "lru", joint: true, chunks: 1 }] },
     ],
   ])("refuses %s when the simulation starts", (_name, changes) => {
     expect(() => run(changes)).toThrow(expect.objectContaining({ code: "SCENARIO_INVALID" }));

@@ -39,6 +39,8 @@ export class World {
   readonly capacity: Float64Array;
   /** Weight of one chunk of each object in the unit of the capacity. */
   readonly chunkWeight: Float64Array;
+  /** Bytes of one chunk of each object. */
+  readonly chunkBytes: Float64Array;
   readonly groupOf: Int32Array;
   readonly conditions: Conditions;
   readonly functional: boolean;
@@ -46,9 +48,10 @@ export class World {
   /** Share of the time that a region is busy with reads that ask for k chunks. */
   readonly utilization: number;
   readonly outcome: ReadOutcome = { ms: 0, requests: 0, fromOwn: 0, fromPeers: 0, isDecoded: false };
-  readonly #delta: number;
+  /** Requests beyond k. */
+  readonly delta: number;
   /** Whether caches keep the data chunk that a read recovered, instead of the parity chunk it was recovered from. */
-  readonly #recovered: boolean;
+  readonly recovered: boolean;
   /** False for copies of whole objects, which need no decoding. */
   readonly #isCoded: boolean;
   readonly #decodeMs: number;
@@ -73,8 +76,8 @@ export class World {
     this.pops = pops;
     this.functional = system.read.cachedChunks === "functional" && !system.replicas;
     this.joint = system.joint;
-    this.#delta = system.replicas ? 0 : system.read.delta;
-    this.#recovered = system.read.cachedChunks === "recovered" && !system.replicas;
+    this.delta = system.replicas ? 0 : system.read.delta;
+    this.recovered = system.read.cachedChunks === "recovered" && !system.replicas;
     this.#isCoded = !system.replicas;
     this.#decodeMs = system.read.decodeMs;
     this.#client = scenario.client;
@@ -87,6 +90,7 @@ export class World {
     this.#regionMs = pops.map((pop) => Float64Array.from(regions, (region) => pop.regionLatencyMs[region]!));
     const bytes = objectBytes(scenario, placement.fork(1));
     const chunkBytes = bytes.map((size) => Math.ceil(size / this.code.k));
+    this.chunkBytes = chunkBytes;
     const isUniform = typeof scenario.objects.bytes === "number";
     this.chunkWeight = isUniform ? new Float64Array(this.objects).fill(1) : chunkBytes;
     this.capacity = Float64Array.from(pops, (pop) => {
@@ -133,7 +137,7 @@ export class World {
     const { estimate } = this.#candidates;
     const own = Math.min(this.countOf(held[pop]!), code.k);
     const found = this.#candidates.list(pop, group, held, own);
-    const wanted = own >= code.k ? 0 : Math.min(found, code.k - own + this.#delta);
+    const wanted = own >= code.k ? 0 : Math.min(found, code.k - own + this.delta);
     outcome.requests = own + wanted;
     outcome.fromOwn = own;
     outcome.fromPeers = 0;
@@ -194,7 +198,7 @@ export class World {
   /** Reads an object with the noise of this read, and charges its extra requests to the regions that serve them. */
   readActual(pop: number, object: number, held: ArrayLike<number>, seed: number): ReadOutcome {
     const draw = this.#noise.drawFor(seed);
-    const outcome = this.read(pop, this.groupOf[object]!, held, draw, this.#delta > 0);
+    const outcome = this.read(pop, this.groupOf[object]!, held, draw, this.delta > 0);
     if (this.#client.plans === "asked") outcome.ms += this.#planMs(pop, object, draw);
     return outcome;
   }
@@ -228,7 +232,7 @@ export class World {
     const found = Math.min(this.#candidates.list(pop, group, without, 0), this.code.k);
     let mask = 0;
     for (let s = Math.max(0, found - d); s < found; s++) mask |= 1 << this.#candidates.chunk[s]!;
-    return this.#recovered ? this.#recover(mask, group, found) : mask;
+    return this.recovered ? this.#recover(mask, group, found) : mask;
   }
 
   /**
@@ -254,6 +258,18 @@ export class World {
       const now = ms * this.conditions.factor[r]!;
       return { meanMs: now * mean, sdMs: now * deviation };
     });
+  }
+
+  /** Latency of one chunk from a peer's cache, without its transfer; its mean is Infinity without a connection. */
+  peerLatency(pop: number, peer: number): Required<LatencyLaw> {
+    const { mean, deviation } = this.#noise.chunkFactor;
+    const ms = this.pops[pop]!.peerLatencyMs[this.pops[peer]!.name] ?? Infinity;
+    return { meanMs: ms * mean, sdMs: ms * deviation };
+  }
+
+  /** Region of every stored chunk of a group's objects, by chunk index. */
+  placementOf(group: number): Int32Array {
+    return this.#groups[group]!.region;
   }
 
   /** Region of every chunk of a group's objects that is available now, nearest first. */

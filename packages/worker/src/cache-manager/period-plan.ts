@@ -10,8 +10,8 @@ import { fnv1a } from "../request-monitor/frequency-sketch.ts";
 import type { LedgerEntry } from "../state/ledger.ts";
 import { affordableChange, diffCache, leftovers, type AffordableChange } from "./cache-change.ts";
 import type { PeriodContext } from "./period-context.ts";
-import { ABSENT_MAX, lookUp } from "./look-up.ts";
-import { decodePlannerState, encodePlannerState } from "./planner-state.ts";
+import { ABSENT_MAX, lookUp } from "./planner/look-up.ts";
+import { decodePlannerState, encodePlannerState } from "./planner/planner-state.ts";
 import type { WriteBudget } from "./write-budget.ts";
 
 /** The state that a period plans from. */

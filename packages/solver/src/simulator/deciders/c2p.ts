@@ -9,59 +9,53 @@
  * the paper's broker loses none.
  */
 
-import { asInteger, asNumber, refuseUnknown } from "../json-fields.ts";
-import type { Caches } from "./cache-state.ts";
+import { asInteger, asNumber, refuseUnknown } from "../../json-fields.ts";
+import type { Random } from "../../random.ts";
+import type { Caches } from "../cache-state.ts";
 import type { Decider } from "./decider.ts";
-import type { Random } from "../random.ts";
-import { CacheEvents } from "../cooperation/cache-events.ts";
-import type { CacheMessage } from "../cooperation/cache-message.ts";
-import { ObjectsInCache } from "../cooperation/objects-in-cache.ts";
-import { decayedHits } from "../cooperation/hit-decay.ts";
-import { chooseVictim } from "../cooperation/replacement.ts";
+import { parseWire, Wire } from "./wire.ts";
+import type { WireSettings } from "./wire.ts";
+import { CacheEvents } from "../../cooperation/cache-events.ts";
+import type { CacheMessage } from "../../cooperation/cache-message.ts";
+import { ObjectsInCache } from "../../cooperation/objects-in-cache.ts";
+import { decayedHits } from "../../cooperation/hit-decay.ts";
+import { chooseVictim } from "../../cooperation/replacement.ts";
 
-interface Settings {
+interface Settings extends WireSettings {
   /** Algorithm 1's temporal affinity threshold, which the paper does not print. */
   readonly affinitySeconds: number;
   readonly gatherMs: number;
   readonly statementsMax: number;
   readonly digestSeconds: number;
-  /** How long a message travels. Default: half of the latency between the two PoPs. */
-  readonly delayMs: number | undefined;
-  readonly lossProbability: number;
-}
-
-interface Travelling {
-  readonly arrivesMs: number;
-  readonly to: number;
-  readonly message: CacheMessage;
 }
 
 /** Decides for all PoPs of a system by C2P. */
 export class C2pDecider implements Decider {
   readonly wantsTruth = false;
-  /** Messages sent so far, by sender, counting each recipient. */
-  readonly messages: Float64Array;
   readonly #caches: Caches;
   readonly #settings: Settings;
-  readonly #random: Random;
+  readonly #wire: Wire<CacheMessage>;
   readonly #events: CacheEvents[];
   readonly #tables: ObjectsInCache[];
   /** Per PoP: the objects it holds, least recently read first, with their reads there. */
   readonly #kept: Map<number, { hits: number; readMs: number }>[];
-  #travelling: Travelling[] = [];
   #nextDigestMs: number;
 
   constructor(caches: Caches, settings: Readonly<Record<string, unknown>>, random: Random) {
     const { pops } = caches.world;
     this.#caches = caches;
     this.#settings = parseSettings(settings);
-    this.#random = random;
-    this.messages = new Float64Array(pops.length);
+    this.#wire = new Wire(pops, this.#settings, random);
     const { gatherMs, statementsMax, digestSeconds } = this.#settings;
     this.#events = pops.map(({ name }) => new CacheEvents(name, { gatherMs, statementsMax }));
     this.#tables = pops.map(() => new ObjectsInCache());
     this.#kept = pops.map(() => new Map());
     this.#nextDigestMs = digestSeconds * 1000;
+  }
+
+  /** Messages sent so far, by sender, counting each recipient. */
+  get messages(): Float64Array {
+    return this.#wire.sent;
   }
 
   onRequest(pop: number, object: number, seconds: number): void {
@@ -89,22 +83,11 @@ export class C2pDecider implements Decider {
     for (; this.#nextDigestMs <= nowMs; this.#nextDigestMs += this.#settings.digestSeconds * 1000) {
       for (const [from, events] of this.#events.entries()) this.#send(from, events.digest(this.#nextDigestMs));
     }
-    const arrived = this.#travelling.filter(({ arrivesMs }) => arrivesMs <= nowMs);
-    if (arrived.length === 0) return;
-    this.#travelling = this.#travelling.filter(({ arrivesMs }) => arrivesMs > nowMs);
-    for (const { to, message } of arrived) this.#tables[to]!.merge(message);
+    for (const { to, message } of this.#wire.take(nowMs)) this.#tables[to]!.merge(message);
   }
 
   #send(from: number, message: CacheMessage): void {
-    const { pops } = this.#caches.world;
-    const { delayMs, lossProbability } = this.#settings;
-    for (const [to, { name }] of pops.entries()) {
-      if (to === from) continue;
-      this.messages[from]! += 1;
-      if (this.#random.next() < lossProbability) continue;
-      const travelMs = delayMs ?? (pops[from]!.peerLatencyMs[name] ?? UNKNOWN_LATENCY_MS) / 2;
-      this.#travelling.push({ arrivesMs: message.statedMs + travelMs, to, message });
-    }
+    this.#wire.send(from, message, message.statedMs);
   }
 
   /** Chunks that a read at the PoP had to fetch from the regions, by what the PoP knows of its peers. */
@@ -200,8 +183,6 @@ interface Candidate {
   readonly readMs: number;
 }
 
-const UNKNOWN_LATENCY_MS = 200;
-
 function parseSettings(json: Readonly<Record<string, unknown>>): Settings {
   const number = (field: string, preset: number, min: number, max?: number): number =>
     asNumber(json[field] ?? preset, `c2p.${field}`, min, max);
@@ -215,7 +196,6 @@ function parseSettings(json: Readonly<Record<string, unknown>>): Settings {
     gatherMs: number("gatherMs", 200, 1),
     statementsMax: asInteger(json["statementsMax"] ?? 256, "c2p.statementsMax", 1),
     digestSeconds: number("digestSeconds", 60, 0.1),
-    delayMs: json["delayMs"] === undefined ? undefined : number("delayMs", 0, 0),
-    lossProbability: number("lossProbability", 0, 0, 1),
+    ...parseWire(json, "c2p"),
   };
 }

@@ -1,8 +1,8 @@
 /** Which objects keys name now. The limits of an invocation bound how many keys it looks up. */
 import { toAgaroseError, type Manifest } from "@agarose/core";
 import type { ObjectShape } from "@agarose/solver";
-import { CONNECTIONS_MAX } from "../platform/connections.ts";
-import { inParallel } from "../platform/async.ts";
+import { CONNECTIONS_MAX } from "../../platform/connections.ts";
+import { inParallel } from "../../platform/async.ts";
 import { shapeOf } from "./object-shape.ts";
 
 /** How to look keys up. */

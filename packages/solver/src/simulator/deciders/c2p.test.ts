@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseScenario, simulate } from "../index.ts";
-import type { SimulationRow } from "../index.ts";
+import { parseScenario, simulate } from "../../index.ts";
+import type { SimulationRow } from "../../index.ts";
 
 const NAMES = ["p", "q", "r"];
 

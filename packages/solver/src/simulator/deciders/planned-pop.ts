@@ -1,0 +1,242 @@
+/**
+ * One simulated PoP that plans as deployed ones do: the same planner, the same messages and the same view of its peers.
+ * Only what it plans by is simulated: latencies, requests, and the messages' way.
+ */
+
+import { PeerTable } from "../../cooperation/peer-table.ts";
+import type { PeerMessage } from "../../cooperation/peer-message.ts";
+import { peerView } from "../../cooperation/peer-view.ts";
+import type { PeerReport, PeerView } from "../../cooperation/peer-view.ts";
+import { isFirst, nextTurn } from "../../cooperation/turns.ts";
+import type { Ticket } from "../../cooperation/turns.ts";
+import type { RegionEstimate } from "../../options/sources.ts";
+import type { CachedObject, ObjectShape } from "../../placement/object-shape.ts";
+import { Planner, SLOTS } from "../../placement/planner.ts";
+import type { PlannedContents, PlannerState } from "../../placement/planner.ts";
+import { PeriodPopularity } from "../../policy/period-popularity.ts";
+import type { Caches } from "../cache-state.ts";
+
+/** Weight of the newest period, as in the PoP's request monitor (Agar, section IV-A). */
+const ALPHA = 0.8;
+/** Popular keys in a message, as in PoPs. */
+const POPULAR_MAX = 500;
+/** Requests that an oracle replays in place of a period's. */
+const ORACLE_REQUESTS = 20_000;
+
+/** A PoP with its own knowledge. */
+export class PlannedPop {
+  readonly pop: number;
+  readonly #caches: Caches;
+  readonly #policy: string;
+  readonly #shapes: readonly ObjectShape[];
+  readonly #popularity: PeriodPopularity;
+  readonly #table = new PeerTable();
+  #counts: Uint32Array;
+  #asked: Uint32Array;
+  #regions: readonly RegionEstimate[] = [];
+  #state: PlannerState | undefined;
+  #turn = 0;
+  #configuration = 0;
+  #statedMs = 0;
+
+  /** `shapes`: all objects, which all PoPs share. */
+  constructor(pop: number, caches: Caches, policy: string, shapes: readonly ObjectShape[]) {
+    this.pop = pop;
+    this.#caches = caches;
+    this.#policy = policy;
+    this.#shapes = shapes;
+    this.#popularity = new PeriodPopularity(shapes.length, ALPHA);
+    this.#counts = new Uint32Array(shapes.length);
+    this.#asked = new Uint32Array(shapes.length);
+    this.measure();
+  }
+
+  /** Counts a request. */
+  record(object: number): void {
+    this.#popularity.record(object);
+    this.#counts[object]! += 1;
+  }
+
+  /** Measures the present latencies of the regions. */
+  measure(): void {
+    const { world } = this.#caches;
+    const { regionMbitPerSecond: rate } = world.pops[this.pop]!;
+    this.#regions = world.regionLatencies(this.pop).map(({ meanMs, sdMs = 0 }, r) => {
+      const msPerByte = rate ? 8 / (rate * 1000) : 0;
+      return { name: String(r), meanMs, sdMs, msPerByte, down: world.conditions.down[r] === 1 };
+    });
+  }
+
+  /** Closes the period: what was counted is replayed by the next plan. */
+  endPeriod(): void {
+    this.#popularity.endPeriod();
+    [this.#asked, this.#counts] = [this.#counts, this.#asked];
+    this.#counts.fill(0);
+  }
+
+  /** Sets the true request rates, for an oracle: requests per period. */
+  setTruth(probability: Float64Array): void {
+    const { demand } = this.#caches.world.pops[this.pop]!;
+    for (const [o, share] of probability.entries()) {
+      this.#popularity.popularity[o] = demand * ORACLE_REQUESTS * share;
+      this.#asked[o] = Math.round(demand * ORACLE_REQUESTS * share);
+    }
+  }
+
+  /** Returns what this PoP says now: all that it holds and what it knows of demand and distances, or its news only. */
+  message(nowMs: number, isComplete: boolean): PeerMessage {
+    const { world } = this.#caches;
+    // A later statement must be of a later moment.
+    this.#statedMs = Math.max(nowMs, this.#statedMs + 1e-3);
+    const statements = this.#shapes.flatMap(({ version }, o) => {
+      const chunks = this.#chunksOf(o);
+      return chunks.length > 0 || !isComplete ? [{ key: version, chunks, hits: 0, readMs: 0 }] : [];
+    });
+    const { popularity } = this.#popularity;
+    const popular = Array.from(popularity.keys())
+      .filter((o) => popularity[o]! > 0)
+      .toSorted((a, b) => popularity[b]! - popularity[a]!)
+      .slice(0, POPULAR_MAX)
+      .map((o) => [this.#shapes[o]!.key, popularity[o]!] as const);
+    const peers = world.pops.flatMap(({ name }, q) => (q === this.pop ? [] : this.#distanceTo(name, q)));
+    const cache = { node: this.#name, epoch: 1, statedMs: this.#statedMs, isComplete, statements };
+    const base = { to: "all", turn: this.#turn, configuration: this.#configuration, cache };
+    return isComplete ? { ...base, outlook: { popular, regions: this.#regions, peers } } : base;
+  }
+
+  /** Merges what a peer has said. */
+  receive(message: PeerMessage, nowMs: number): void {
+    this.#table.merge(message, nowMs);
+  }
+
+  /** Whether it is this PoP's turn, by all it knows. */
+  isFirst(nowMs: number): boolean {
+    return isFirst(this.#ticket, this.#tickets(nowMs));
+  }
+
+  /** Plans, and applies the plan if it may change the cache. `isOracle`: by the truth alone. */
+  plan(nowMs: number, mayChange: boolean, isOracle = false): void {
+    const { world } = this.#caches;
+    const { popularity } = this.#popularity;
+    const policy = isOracle ? "exact" : this.#policy;
+    const planner = new Planner(
+      {
+        policy,
+        capacityBytes: this.#capacityBytes,
+        slots: Math.min(SLOTS, this.#shapes.length),
+        cacheMs: world.pops[this.pop]!.cacheLatencyMs,
+        delta: world.delta,
+        recovered: world.recovered,
+        functionalPop: world.functional ? this.pop : undefined,
+      },
+      isOracle ? undefined : this.#state,
+    );
+    const { planned, state, error } = planner.plan({
+      nowMs,
+      requests: Array.from(popularity.keys())
+        .filter((o) => popularity[o]! > 0)
+        .toSorted((a, b) => popularity[b]! - popularity[a]!)
+        .map((o) => ({ key: this.#shapes[o]!.key, requests: this.#asked[o]!, popularity: popularity[o]! })),
+      objects: new Map(this.#shapes.map((shape) => [shape.key, shape])),
+      regions: this.#regions,
+      ledger: this.#ledger(),
+      peers: this.#view(nowMs),
+      mayChange,
+    });
+    if (error !== undefined) throw error;
+    this.#state = state;
+    if (!isOracle) this.#asked.fill(0);
+    if (!mayChange) return;
+    this.#apply(planned);
+    this.#configuration++;
+    this.#turn = nextTurn(this.#ticket, this.#tickets(nowMs));
+  }
+
+  get #name(): string {
+    return this.#caches.world.pops[this.pop]!.name;
+  }
+
+  get #ticket(): Ticket {
+    return { pop: this.#name, turn: this.#turn };
+  }
+
+  get #capacityBytes(): number {
+    const { capacity, chunkWeight, chunkBytes } = this.#caches.world;
+    // The weights of objects of one size are 1.
+    return capacity[this.pop]! * (chunkWeight[0] === 1 ? chunkBytes[0]! : 1);
+  }
+
+  #tickets(nowMs: number): Ticket[] {
+    const { pops } = this.#caches.world;
+    const others = pops.filter((_, q) => q !== this.pop).map(({ name }) => name);
+    return this.#table.tickets(others, nowMs);
+  }
+
+  #view(nowMs: number): PeerView {
+    const { world } = this.#caches;
+    const peers = world.pops.flatMap(({ name }, q): PeerReport[] => {
+      if (q === this.pop || this.#table.isSilent(name, nowMs)) return [];
+      const held = new Map(this.#table.cache.heldBy(name));
+      const outlook = this.#table.record(name)?.outlook;
+      return this.#distanceTo(name, q).map(({ meanMs, sdMs }) => ({ name, meanMs, sdMs, held, outlook }));
+    });
+    const { cacheLatencyMs: cacheMs } = world.pops[this.pop]!;
+    return peerView({ pop: this.#name, peers, cacheMs, delta: world.delta });
+  }
+
+  /** Nothing without a connection. */
+  #distanceTo(name: string, peer: number): RegionEstimate[] {
+    const { meanMs, sdMs } = this.#caches.world.peerLatency(this.pop, peer);
+    return Number.isFinite(meanMs) ? [{ name, meanMs, sdMs, down: false }] : [];
+  }
+
+  #ledger(): Map<string, CachedObject> {
+    return new Map(
+      this.#shapes.map(({ version }, o) => {
+        const chunks = this.#chunksOf(o);
+        return [version, { stripes: 1, chunks, target: chunks, done: 1 }];
+      }),
+    );
+  }
+
+  /** Functional chunks of different PoPs have different indices; a whole object is kept as data. */
+  #chunksOf(object: number): number[] {
+    const { world } = this.#caches;
+    const { k } = world.code;
+    const held = this.#caches.heldOf(object)[this.pop]!;
+    if (!world.functional) return Array.from({ length: world.chunks }, (_, c) => c).filter((c) => held & (1 << c));
+    const first = held === k ? 0 : world.chunks + this.pop * k;
+    return Array.from({ length: held }, (_, row) => first + row);
+  }
+
+  #apply(planned: readonly PlannedContents[]): void {
+    const { world } = this.#caches;
+    const held = new Int32Array(world.objects);
+    for (const { object, chunks } of planned) {
+      held[Number(object.key)] = world.functional
+        ? chunks.length
+        : chunks.reduce((mask, chunk) => mask | (1 << chunk), 0);
+    }
+    for (const isGrowing of [false, true]) {
+      for (let o = 0; o < world.objects; o++) {
+        if (world.countOf(held[o]!) > this.#caches.countOf(this.pop, o) !== isGrowing) continue;
+        this.#caches.hold(this.pop, o, held[o]!);
+      }
+    }
+  }
+}
+
+/** Returns the objects of a world as a planner sees them; the key is the object's number, and so is the version. */
+export function shapesOf({ world }: Caches): ObjectShape[] {
+  const { k, m } = world.code;
+  return Array.from({ length: world.objects }, (_, o) => ({
+    key: String(o),
+    version: String(o),
+    k,
+    m,
+    placement: Array.from(world.placementOf(world.groupOf[o]!), String),
+    stripes: 1,
+    chunkBytes: world.chunkBytes[o]!,
+    shardBytes: world.chunkBytes[o]!,
+  }));
+}

@@ -1,0 +1,73 @@
+/** The network between simulated PoPs: messages take time, and some are lost. */
+
+import { asNumber } from "../../json-fields.ts";
+import type { Random } from "../../random.ts";
+import type { PopSpec } from "../scenario/scenario.ts";
+
+/** How messages travel. */
+export interface WireSettings {
+  /** How long a message travels. Default: half of the latency between the two PoPs. */
+  readonly delayMs: number | undefined;
+  readonly lossProbability: number;
+}
+
+/** A message at its destination. */
+export interface Arrival<M> {
+  readonly arrivesMs: number;
+  /** The receiving PoP. */
+  readonly to: number;
+  readonly message: M;
+}
+
+/** Half of the latency between PoPs that the scenario does not connect, twice. */
+const UNKNOWN_LATENCY_MS = 200;
+
+/** Carries messages of type M from PoP to PoP. */
+export class Wire<M> {
+  /** Messages sent so far, by sender, counting each recipient. */
+  readonly sent: Float64Array;
+  readonly #pops: readonly PopSpec[];
+  readonly #settings: WireSettings;
+  readonly #random: Random;
+  #travelling: Arrival<M>[] = [];
+
+  constructor(pops: readonly PopSpec[], settings: WireSettings, random: Random) {
+    this.#pops = pops;
+    this.#settings = settings;
+    this.#random = random;
+    this.sent = new Float64Array(pops.length);
+  }
+
+  /** When the next message arrives; Infinity while none travels. */
+  get nextMs(): number {
+    return this.#travelling.reduce((next, { arrivesMs }) => Math.min(next, arrivesMs), Infinity);
+  }
+
+  /** Sends a message to every other PoP. */
+  send(from: number, message: M, nowMs: number): void {
+    const { delayMs, lossProbability } = this.#settings;
+    for (const [to, { name }] of this.#pops.entries()) {
+      if (to === from) continue;
+      this.sent[from]! += 1;
+      if (this.#random.next() < lossProbability) continue;
+      const travelMs = delayMs ?? (this.#pops[from]!.peerLatencyMs[name] ?? UNKNOWN_LATENCY_MS) / 2;
+      this.#travelling.push({ arrivesMs: nowMs + travelMs, to, message });
+    }
+  }
+
+  /** Takes the messages that have arrived by `nowMs`, in the order in which they were sent. */
+  take(nowMs: number): Arrival<M>[] {
+    const arrived = this.#travelling.filter(({ arrivesMs }) => arrivesMs <= nowMs);
+    if (arrived.length > 0) this.#travelling = this.#travelling.filter(({ arrivesMs }) => arrivesMs > nowMs);
+    return arrived;
+  }
+}
+
+/** Reads the two settings of a system named `policy`. Throws SCENARIO_INVALID for a number out of range. */
+export function parseWire(json: Readonly<Record<string, unknown>>, policy: string): WireSettings {
+  const { delayMs, lossProbability = 0 } = json;
+  return {
+    delayMs: delayMs === undefined ? undefined : asNumber(delayMs, `${policy}.delayMs`, 0),
+    lossProbability: asNumber(lossProbability, `${policy}.lossProbability`, 0, 1),
+  };
+}
