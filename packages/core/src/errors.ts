@@ -222,8 +222,8 @@ export type ProgramErrorCode =
   | "SCENARIO_INVALID"
   | "SNAPSHOT_INVALID";
 
-/** The HTTP status by code. A fault of a source behind us is a 502. */
-export const HTTP_STATUS: Readonly<Record<Exclude<ErrorCode, ProgramErrorCode>, number>> = {
+/** The HTTP statuses other than 502, which a fault of a source behind us has. */
+const OWN_STATUS = {
   KEY_INVALID: 400,
   KEY_TOO_LONG: 400,
   REQUEST_INVALID: 400,
@@ -235,6 +235,13 @@ export const HTTP_STATUS: Readonly<Record<Exclude<ErrorCode, ProgramErrorCode>, 
   ABORTED: 499,
   INTERNAL: 500,
   CONFIG_INVALID: 500,
+  BUSY: 503,
+  READ_TIMEOUT: 504,
+};
+
+/** The HTTP status by code. */
+export const HTTP_STATUS: Readonly<Record<Exclude<ErrorCode, ProgramErrorCode>, number>> = {
+  ...OWN_STATUS,
   MANIFEST_INVALID: 502,
   MANIFEST_TOO_LARGE: 502,
   MANIFEST_UNTRUSTED: 502,
@@ -253,8 +260,6 @@ export const HTTP_STATUS: Readonly<Record<Exclude<ErrorCode, ProgramErrorCode>, 
   OBJECT_CORRUPT: 502,
   BUNDLE_INVALID: 502,
   NO_SOURCE: 502,
-  BUSY: 503,
-  READ_TIMEOUT: 504,
 };
 
 /** A failure with a code for programs and a sentence for people. */
@@ -282,7 +287,7 @@ export class AgaroseError extends Error {
 
   /** The status of an HTTP response that reports this error; 502 for a code of a newer source. */
   get httpStatus(): number {
-    return (HTTP_STATUS as Partial<Record<ErrorCode, number>>)[this.code] ?? 502;
+    return (OWN_STATUS as Partial<Record<ErrorCode, number>>)[this.code] ?? 502;
   }
 
   toJSON(): { code: ErrorCode; message: string; details: Readonly<Record<string, unknown>> } {

@@ -153,7 +153,7 @@ export {
   type StripeSharing,
 } from "./read/reader.ts";
 export { BlockMemory } from "./read/block-memory.ts";
-export { blockNames, needsLeaves, piecesOf, type Piece } from "./read/pieces.ts";
+export { blockNames, BRIEF_BYTES_MAX, needsLeaves, piecesOf, type Piece } from "./read/pieces.ts";
 export { planReadMs, planStripe, type Candidate, type PlanOptions } from "./read/read-plan.ts";
 export { readStripe, type Hedge, type StripeReadOptions } from "./read/stripe-read.ts";
 export { checkHash } from "./read/stripe-shards.ts";

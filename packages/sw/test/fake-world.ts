@@ -59,6 +59,8 @@ export interface FakePop {
   /** What its plan promises, and what it then has. */
   cached: number[];
   missing: number[];
+  /** Whether it fetches what it has not cached of a brief range. */
+  fetches: boolean;
   /** Whether its plan names what the other PoPs have cached. */
   namesPeers: boolean;
   /** What its answers for single chunks, which are made for peers, suffer. */
@@ -104,6 +106,7 @@ export class FakeWorld {
     garbledBit: 0,
     cached: [],
     missing: [],
+    fetches: false,
     namesPeers: false,
     chunkFault: "none",
   }));
@@ -402,7 +405,10 @@ export class FakeWorld {
 
   #bundle(pop: FakePop, object: StoredObject, query: URLSearchParams): Uint8Array[] {
     const { shards } = object;
-    const plan = encodePlan(this.#planOf(pop, object, query.get("version")));
+    const pieces = piecesIn(query.get("range"), object.manifest);
+    const sendsAll = pop.fetches && pieces !== undefined;
+    const { k } = object.manifest;
+    const plan = encodePlan(this.#planOf(pop, object, query.get("version")), sendsAll ? k : 0);
     const from = Number(query.get("from") ?? 0);
     const to = Math.min(Number(query.get("to") ?? Number.POSITIVE_INFINITY), shards.length - 1);
     const empty = new Uint8Array(0);
@@ -410,8 +416,7 @@ export class FakeWorld {
       pop.missing.includes(chunk)
         ? encodeFrame("miss", index, chunk, empty)
         : encodeFrame("chunk", index, chunk, shards[index]![chunk]!);
-    const pieces = piecesIn(query.get("range"), object.manifest);
-    const decodes = pop.cached.length >= object.manifest.k;
+    const decodes = sendsAll || pop.cached.length >= k;
     // These objects have no leaf list, so a piece is a whole shard.
     const chunks = pieces
       ? pieces

@@ -101,9 +101,13 @@ export function encodeFrame(type: Frame["type"], stripe: number, chunk: number, 
   return frame;
 }
 
-/** Returns the frame of a plan. */
-export function encodePlan(plan: Plan): Uint8Array {
-  return encodeFrame("plan", 0, 0, new TextEncoder().encode(JSON.stringify(plan)));
+/**
+ * Returns the frame of a plan.
+ *
+ * @param chunks the number of data chunks of which everything that was asked for follows, cached or not.
+ */
+export function encodePlan(plan: Plan, chunks = 0): Uint8Array {
+  return encodeFrame("plan", 0, chunks, new TextEncoder().encode(JSON.stringify(plan)));
 }
 
 /** A plan frame's payload, checked. Throws BUNDLE_INVALID, or what `checkManifest` throws. */

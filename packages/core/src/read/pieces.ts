@@ -16,6 +16,12 @@ export interface Piece {
   readonly start: number;
 }
 
+/**
+ * A range of at most so many bytes is brief: a PoP that is asked for it sends all of its pieces. It asks the bucket as
+ * soon as the client could, over a connection that is open, and knows which regions are down.
+ */
+export const BRIEF_BYTES_MAX = 128 * 1024;
+
 /** A read of pieces saves at least this factor of bytes, or it reads whole stripes. */
 const SAVING_MIN = 2;
 

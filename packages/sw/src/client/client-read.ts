@@ -5,6 +5,7 @@
 import {
   AgaroseError,
   blockNames,
+  BRIEF_BYTES_MAX,
   HAS_MESSAGES,
   isOutdated,
   objectAnswer,
@@ -27,6 +28,7 @@ import { isAnswer, type Bundle, type FullPlan } from "./plans/bundle-request.ts"
 import { findPlan, withSignatures, type FoundPlan, type PlanPorts } from "./plans/find-plan.ts";
 import { discard, PopCall } from "./plans/pop-call.ts";
 import type { ReadRequest, ReadResponse } from "./read-request.ts";
+import { popId } from "./latency-tracker.ts";
 import { ReadTrace, type TracePorts } from "./read-trace.ts";
 import { edgeSource, isSending, type Edge } from "./sources/edge-source.ts";
 import { Slot, type FairQueue } from "./sources/fair-queue.ts";
@@ -106,6 +108,10 @@ export class ClientRead {
     if (pop && known.pop !== "" && known.pop !== pop.name) return undefined;
     const head = objectAnswer(known.manifest, this.#request.headers, this.#request.method);
     if (!this.#wantsBytes(head)) return this.#bodiless("known", known, head);
+    const { start, end } = head.range;
+    const isBrief = end - start <= BRIEF_BYTES_MAX && this.#rangeHeader() && this.#missing(known, head)?.length;
+    // The PoP sends all of it.
+    if (isBrief && pop && !this.#ports.latencies.isAvoided(popId(pop.name))) return undefined;
 
     const stop = new AbortController();
     const changed = Promise.withResolvers<Bundle>();
@@ -185,7 +191,7 @@ export class ClientRead {
     if (!bundle) return undefined;
     if (bundle.range ? bundle.range === this.#rangeHeader() : serves(bundle.span, spanOf(plan.manifest, head.range))) {
       this.#trace.bundleArrived(bundle);
-      return { ...bundle, bundle: Promise.resolve(bundle), hasArrived: true, release: () => {} };
+      return { ...bundle, bundle: Promise.resolve(bundle), hasArrived: true };
     }
     discard(bundle);
     // The PoP has counted a read of which it has nothing.
@@ -194,13 +200,12 @@ export class ClientRead {
 
   /** Asks the nearest PoP for the chunks of a known plan. `onChanged` gets the bundle of a newer version. */
   #callPop(known: FullPlan, head: Ranged, onChanged: (bundle: Bundle) => void): Edge | undefined {
-    const { memory, plans, pops, store, telemetry } = this.#ports;
+    const { plans, pops, store, telemetry } = this.#ports;
     const [pop] = pops.byDistance();
     const { key } = this.#request;
     const span = spanOf(known.manifest, head.range);
-    const pieces = this.#pieces(known, head);
-    const isHere = pieces?.every((piece) => memory.holds(blockNames(known.manifest, piece)));
-    if (!pop || known.manifest.bytes === 0 || isHere) return undefined;
+    const pieces = this.#missing(known, head);
+    if (!pop || known.manifest.bytes === 0 || pieces?.length === 0) return undefined;
     if (store?.holds(known.manifest, span)) {
       store.countRead(key);
       telemetry.due();
@@ -255,7 +260,7 @@ export class ClientRead {
       stripes: store !== undefined,
       onRequest: (record) => this.#trace.request(record),
       onEnd: (ended, error) => {
-        edge?.release();
+        edge?.release?.();
         // A response that was not returned may be replaced by another attempt.
         if (!response || response !== this.#returned) return;
         this.#end(head.status, head.range.end - head.range.start, ended, error);
@@ -269,6 +274,12 @@ export class ClientRead {
     };
     response = { status: head.status, headers, body };
     return response;
+  }
+
+  /** What of a small range is not in memory. */
+  #missing(plan: FullPlan, head: Ranged): Piece[] | undefined {
+    const { memory } = this.#ports;
+    return this.#pieces(plan, head)?.filter((piece) => !memory.holds(blockNames(plan.manifest, piece)));
   }
 
   /** What a small range lies in. A store keeps whole stripes. */

@@ -34,7 +34,6 @@ export class HedgeBudget {
   observe(k: number, requests: Iterable<RequestRecord>): void {
     for (const stripe of Map.groupBy(requests, (request) => request.stripe).values()) {
       const used = stripe.filter(({ outcome }) => outcome === "used");
-      if (used.length === 0) continue;
       const helped = stripe.slice(k).some(({ outcome }) => outcome === "used");
       // A small range asks one chunk alone, which says nothing of delta.
       if (used.length >= k) this.#worth += GAIN * (Number(helped) - this.#worth);

@@ -1,7 +1,14 @@
 /**
  * What this client has measured of every source: the time to deliver, by size, and recent failures.
  */
-import { LATENCY_UNKNOWN, observeLatency, type Clock, type LatencyEstimate, type SourceKind } from "@agarose/core";
+import {
+  hedgeAfterMs,
+  LATENCY_UNKNOWN,
+  observeLatency,
+  type Clock,
+  type LatencyEstimate,
+  type SourceKind,
+} from "@agarose/core";
 
 /** The name under which the time to a PoP's plan is tracked. */
 export const popId = (name: string): string => `pop:${name}`;
@@ -85,9 +92,9 @@ export class LatencyTracker {
     this.#entries.clear();
   }
 
-  /** Records that `id` has not delivered `bytes` after `ms`. It counts only if that is longer than the estimate. */
+  /** Records that `id` has not delivered `bytes` after `ms`. It counts only if that is late. */
   observeAtLeast(id: string, ms: number, bytes = 0): void {
-    if (ms > this.estimate(id, bytes).meanMs) this.#take(id, ms, bytes);
+    if (ms > hedgeAfterMs(this.estimate(id, bytes))) this.#take(id, ms, bytes);
   }
 
   /**

@@ -445,6 +445,73 @@ describe("ranges and conditions", () => {
     }
   });
 
+  describe("that are brief, from a PoP that fetches them", () => {
+    async function startFetching(): Promise<{ world: FakeWorld; client: ObjectClient }> {
+      const started = await startWorld();
+      started.world.pops[0]!.fetches = true;
+      return started;
+    }
+
+    test("cost one request to the PoP by a new plan and by a known one, and none when repeated", async () => {
+      const { world, client } = await startFetching();
+      for (const [from, expected] of [
+        [5000, 1],
+        [5000, 0],
+        [9000, 1],
+        // In two shards.
+        [1020, 1],
+      ] as const) {
+        world.log.length = 0;
+        const { bytes } = await read(world, client, { range: `bytes=${from}-${from + 9}` });
+        expect(bytes).toEqual(BYTES.subarray(from, from + 10));
+        expect(world.requests().map(({ to }) => to)).toEqual(Array(expected).fill("p0"));
+      }
+      expect(client.plans.get(KEY)!.cached, "what was sent is not taken for what is cached").toEqual([]);
+    });
+
+    test("cost one request while regions are down", async () => {
+      const { world, client } = await startFetching();
+      for (const region of world.regions.slice(0, 2)) region.fault = "down";
+      for (const from of [0, 1024, 2048, 3072, 4096, 8000]) {
+        world.log.length = 0;
+        const { bytes } = await read(world, client, { range: `bytes=${from}-${from + 9}` });
+        expect(bytes).toEqual(BYTES.subarray(from, from + 10));
+        expect(world.requests()).toHaveLength(1);
+      }
+    });
+
+    test("come from the buckets with at most k + 2 requests where the PoP could not get them either", async () => {
+      const { world, client } = await startFetching();
+      const manifest = world.put(KEY, BYTES);
+      const down = manifest.placement[1]!;
+      world.regions.find(({ name }) => name === down)!.fault = "down";
+      world.pops[0]!.missing = [0, 1, 2, 3];
+      const { bytes } = await read(world, client, { range: "bytes=1024-1033" });
+      expect(bytes).toEqual(BYTES.subarray(1024, 1034));
+      expect(world.requests().length).toBeLessThanOrEqual(manifest.k + 2);
+    });
+
+    test.each(["silent", "refuses", "cuts", "garbles"] as const)("come whole where the PoP %s", async (fault) => {
+      const { world, client } = await startFetching();
+      await read(world, client, { range: "bytes=0-9" });
+      Object.assign(world.pops[0]!, { fault, garbledBit: 12 * 8 + 3 });
+      for (const from of [1024, 2048, 3072]) {
+        const { bytes } = await read(world, client, { range: `bytes=${from}-${from + 9}` });
+        expect(bytes).toEqual(BYTES.subarray(from, from + 10));
+      }
+      await world.clock.pass(20_000);
+      expect(world.openBundles).toBe(0);
+    });
+
+    test("are of one version: If-Match of an older one is answered with 412", async () => {
+      const { world, client } = await startFetching();
+      const { headers } = await read(world, client, { range: "bytes=0-9" });
+      world.put(KEY, sampleBytes(10_000, 7));
+      const { status } = await read(world, client, { range: "bytes=5000-5009", "if-match": headers["etag"]! });
+      expect(status).toBe(412);
+    });
+  });
+
   test("asks a bucket once for the same small range of several reads at a time", async () => {
     const { world, client } = await startWorld();
     const range = { range: "bytes=5000-5009" };

@@ -2,7 +2,6 @@
  * Follows one read: emits its events, and passes on what was measured.
  */
 import {
-  hedgeAfterMs,
   planReadMs,
   planStripe,
   readKind,
@@ -145,7 +144,7 @@ export class ReadTrace {
     } else if (outcome === "failed") {
       // A missing chunk says nothing about the health of its source.
       if (kind !== "edge" && error !== "CHUNK_MISSING") latencies.failed(id);
-    } else if (kind !== "edge" && ms > hedgeAfterMs(latencies.estimate(id, size))) {
+    } else if (kind !== "edge") {
       latencies.observeAtLeast(id, ms, size);
     }
   }

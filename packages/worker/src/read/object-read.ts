@@ -14,6 +14,7 @@ import {
   type ObjectAnswer,
   type ObjectRead,
   type PeerSource,
+  type Piece,
   type RequestRecord,
 } from "@agarose/core";
 import { recoveredChunks } from "@agarose/solver";
@@ -112,9 +113,29 @@ export async function readDataShards(
   const read = await open(invocation, manifest, placed, { range, units: () => 1, delta: 0, signal });
   invocation.isolate.traffic.opened(read.report);
   const bytes = stripeShape(manifest, 0).shardBytes;
-  const padded = new Uint8Array(manifest.k * bytes);
-  padded.set(new Uint8Array(await new Response(read.body as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer()));
-  return Array.from({ length: manifest.k }, (_, i) => padded.subarray(i * bytes, (i + 1) * bytes));
+  const whole = await padded(read, manifest.k * bytes);
+  return Array.from({ length: manifest.k }, (_, i) => whole.subarray(i * bytes, (i + 1) * bytes));
+}
+
+/** Resolves to the verified blocks of a piece, for which the caller has a lease. Rejects as `openRead` does. */
+export async function readPiece(
+  invocation: Invocation,
+  manifest: Manifest,
+  { start, stripe }: Piece,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const placed = await locate(invocation, manifest);
+  const range = { start, end: Math.min(start + stripe.shardBytes, stripe.start + stripe.dataBytes) };
+  const read = await open(invocation, manifest, placed, { range, units: () => 1, signal });
+  invocation.isolate.traffic.opened(read.report);
+  return padded(read, stripe.shardBytes);
+}
+
+/** The body of a read, and behind it the zeros that pad a stripe. */
+async function padded({ body }: ObjectRead, bytes: number): Promise<Uint8Array> {
+  const whole = new Uint8Array(bytes);
+  whole.set(new Uint8Array(await new Response(body as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer()));
+  return whole;
 }
 
 /** Where the chunks of an object are. */

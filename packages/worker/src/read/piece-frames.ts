@@ -14,7 +14,7 @@ import {
 } from "@agarose/core";
 import { log } from "../platform/log.ts";
 import type { Invocation } from "./invocation.ts";
-import { popRegionSources } from "./object-read.ts";
+import { popRegionSources, readPiece } from "./object-read.ts";
 
 const EMPTY = new Uint8Array(0);
 
@@ -25,23 +25,30 @@ export interface PieceFramesOptions {
   readonly pieces: readonly Piece[];
   /** The chunks that the plan promises. */
   readonly cached: readonly number[];
+  /** Whether to send what is not cached too. */
+  readonly sendsAll: boolean;
   readonly signal: AbortSignal;
 }
 
 /** Yields the frames in the order of the pieces. */
 export async function* pieceFrames(options: PieceFramesOptions): AsyncGenerator<Uint8Array> {
-  const { invocation, manifest, pieces, cached } = options;
+  const { invocation, manifest, pieces, cached, sendsAll, signal } = options;
   const { k, version } = manifest;
+  const isCached = ({ chunk }: Piece): boolean => cached.includes(chunk) || cached.length >= k;
+  // All at once, and beside the leaves.
+  const reads = pieces.map((piece) =>
+    sendsAll && !isCached(piece) ? readPiece(invocation, manifest, piece, signal).catch(() => undefined) : undefined,
+  );
   let leavesOf = -1;
-  for (const piece of pieces) {
+  for (const [i, piece] of pieces.entries()) {
     const { chunk, stripe } = piece;
     const { index } = stripe;
     if (needsLeaves(manifest, piece) && leavesOf !== index) {
       leavesOf = index;
       yield frame(index, LEAF_LIST, await leaves(options, index));
     }
-    // Of other pieces the plan promises nothing.
-    if (!cached.includes(chunk) && cached.length < k) continue;
+    if (reads[i]) yield frame(index, chunk, await reads[i]);
+    if (!isCached(piece)) continue;
     const { frames } = await invocation.isolate.cache.read(version, index, cached, invocation.cacheContext);
     yield frame(index, chunk, await blocksOf(piece, frames, k, invocation));
   }

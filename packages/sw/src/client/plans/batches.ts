@@ -3,7 +3,7 @@
  * for the bodies of the small ones (docs/reference/format.md, "Bundle").
  */
 import { HAS_MESSAGES, type Clock, type FetchPort, type Frame, type Manifest } from "@agarose/core";
-import { planFrames, planIn, requestBundle, unusable } from "./bundle-request.ts";
+import { planFrames, planIn, requestBundle, sentBehind, unusable } from "./bundle-request.ts";
 import type { Bundle, BundleRequest, ManifestChecks } from "./bundle-request.ts";
 import { popId, type LatencyTracker } from "../latency-tracker.ts";
 
@@ -160,14 +160,13 @@ class Part {
 
   async #bundle(frame: Frame, checks: ManifestChecks): Promise<Bundle> {
     const { pop, range } = this.#request;
-    const cached = Array.from({ length: frame.chunk }, (_, chunk) => chunk);
-    const lasting = await planIn(frame, this.#request, checks);
+    const plan = await planIn(frame, this.#request, checks);
     const reader = this.#frames.getReader();
     const next = async (): Promise<Frame> => (await reader.read()).value!;
     const frames = { next, cancel: () => reader.cancel() };
     // A plan without a body is a bundle of no stripe.
-    const span = { from: 0, to: cached.length - 1 };
-    return { pop, plan: { ...lasting, cached }, lasting, range, span, frames };
+    const span = { from: 0, to: frame.chunk - 1 };
+    return { pop, ...sentBehind(frame, plan), range, span, frames };
   }
 
   /** Nothing more comes. `error` says why, if that is not the end of the batch. */

@@ -68,7 +68,8 @@ export async function requestBundle(request: BundleRequest, checks: ManifestChec
   try {
     const first = await frames.next();
     if (first.type !== "plan") throw unusable(pop, HAS_MESSAGES && `begins with a ${first.type} frame`);
-    return { pop, span, range, frames, plan: await planIn(first, request, checks) };
+    const plan = await planIn(first, request, checks);
+    return { pop, span, range, frames, ...(first.chunk > 0 ? sentBehind(first, plan) : { plan }) };
   } catch (error) {
     frames.cancel().catch(() => {});
     throw error;
@@ -118,6 +119,11 @@ export async function planIn(
   checks: ManifestChecks,
 ): Promise<FullPlan> {
   return withManifest(await parsePlan(payload, { ...checks, key: request.key }), request);
+}
+
+/** The plan where a PoP sends all of so many chunks behind it, whatever it has cached. */
+export function sentBehind({ chunk: length }: Frame, lasting: FullPlan): Pick<Bundle, "plan" | "lasting"> {
+  return { plan: { ...lasting, cached: Array.from({ length }, (_, chunk) => chunk) }, lasting };
 }
 
 function bundleUrl({ key, pop, known, span, range }: BundleRequest): string {

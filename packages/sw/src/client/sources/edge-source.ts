@@ -20,8 +20,8 @@ export interface Edge {
   readonly hasArrived: boolean;
   /** Whether the PoP sends also what it has not cached. */
   readonly lasting?: FullPlan | undefined;
-  /** Ends it. A second call has no effect. */
-  release(): void;
+  /** Ends a call. A second time has no effect. */
+  release?(): void;
 }
 
 /** Whether the PoP sends its batch: what it has not sent yet is not late. */

@@ -1,6 +1,7 @@
 /** `GET /v1/read/<key>?version=&from=&to=&range=`: the bundle, which is the read plan and the chunks cached here. */
 import {
   AgaroseError,
+  BRIEF_BYTES_MAX,
   BUNDLE_CONTENT_TYPE,
   encodeFrame,
   encodePlan,
@@ -10,6 +11,7 @@ import {
   stripeCount,
   type ByteRange,
   type Manifest,
+  type Piece,
   type Plan,
 } from "@agarose/core";
 import { recoveredChunks } from "@agarose/solver";
@@ -51,8 +53,11 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const last = range ? Math.floor((range.end - 1) / manifest.stripeBytes) : query.to;
   const wanted = Math.max(0, Math.min(last, stripeCount(manifest) - 1) - from + 1);
   const hasChunks = planned.cached.length > 0 && wanted > 0;
-  const bytes = planned.cached.length * shardBytes(manifest);
-  const lease = hasChunks ? memory.tryAcquire({ version: manifest.version, bytes, client }) : undefined;
+  const pieceBytes = pieces && range!.end - range!.start <= BRIEF_BYTES_MAX ? lengthOf(pieces) : 0;
+  // Where a region is down, k blocks replace one.
+  const bytes = Math.max(planned.cached.length * shardBytes(manifest), manifest.k * pieceBytes);
+  const lease =
+    hasChunks || pieceBytes > 0 ? memory.tryAcquire({ version: manifest.version, bytes, client }) : undefined;
   // Without memory for them, the plan promises no cached chunks: the buckets have them too.
   const plan = hasChunks && !lease ? { ...planned, cached: [] } : planned;
   const recovered = lease ? recoveredChunks(manifest, plan.cached, (await invocation.configuration()).regions) : [];
@@ -61,8 +66,12 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
     traffic.recoveredChunks += found.frames.filter(({ chunk }) => recovered.includes(chunk)).length;
     return found;
   };
+  const sendsAll = lease !== undefined && pieceBytes > 0;
   const next = pieces
-    ? pieceParts(plan, pieceFrames({ invocation, manifest, pieces, cached: plan.cached, signal }))
+    ? pieceParts(
+        encodePlan(plan, sendsAll ? manifest.k : 0),
+        pieceFrames({ invocation, manifest, pieces, cached: plan.cached, sendsAll, signal }),
+      )
     : bundleParts(plan, from, lease ? wanted : 0, lease, readStripe);
   return new Response(pacedBody({ next, lease, signal, clock }), { headers });
 }
@@ -109,9 +118,13 @@ function stripeIndex(query: URLSearchParams, name: string): number | undefined {
   );
 }
 
+function lengthOf(pieces: readonly Piece[]): number {
+  return pieces.reduce((sum, { stripe }) => sum + stripe.shardBytes, 0);
+}
+
 /** Like `bundleParts`, of a small range. */
-function pieceParts(plan: Plan, frames: AsyncGenerator<Uint8Array>): () => Promise<Uint8Array | undefined> {
-  const ready: Uint8Array[] = [encodePlan(plan)];
+function pieceParts(plan: Uint8Array, frames: AsyncGenerator<Uint8Array>): () => Promise<Uint8Array | undefined> {
+  const ready: Uint8Array[] = [plan];
   let hasEnded = false;
   return async () => {
     if (ready.length > 0) return ready.shift();

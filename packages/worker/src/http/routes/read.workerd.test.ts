@@ -78,17 +78,20 @@ describe("the bundle of a small range", () => {
   const range = { start: 70_000, end: 70_100 };
   const query = `range=bytes%3D${range.start}-${range.end - 1}`;
 
-  test("of an object that is not cached has the leaves of its stripe, from one bucket, once", async () => {
-    const manifest = await world.put("leaves", randomBytes(1_000_000, 77), code);
+  test("of an object that is not cached has leaves and blocks, each from one bucket, once", async () => {
+    const content = randomBytes(1_000_000, 77);
+    const manifest = await world.put("leaves", content, code);
     const stored = world.buckets.objects.get(`r3/${chunkName("leaves", manifest.upload, LEAF_LIST)}`)!;
-    for (const expected of [1, 0]) {
+    for (const expected of [2, 0]) {
       world.buckets.requests.length = 0;
       const { frames } = await readBundle(`${world.url}/v1/read/leaves?${query}`, "leaves");
       expect(frames.map(({ type, stripe, chunk }) => [type, stripe, chunk])).toEqual([
         ["chunk", 0, LEAF_LIST],
+        ["chunk", 0, 0],
         ["end", 0, 0],
       ]);
       expect(frames[0]!.payload).toEqual(stored.subarray(0, 6 * 4 * 32));
+      expect(frames[1]!.payload).toEqual(content.subarray(BLOCK_BYTES, 2 * BLOCK_BYTES));
       const asked = world.buckets.requests.filter(({ name }) => name.startsWith("chunks/"));
       expect(asked).toHaveLength(expected);
     }
@@ -121,6 +124,56 @@ describe("the bundle of a small range", () => {
     const { frames } = await readBundle(`${world.url}/v1/read/no%20leaves?${query}`, "no leaves");
     expect(frames.map(({ type, chunk }) => [type, chunk])).toEqual([
       ["miss", LEAF_LIST],
+      ["chunk", 0],
+      ["end", 0],
+    ]);
+  });
+
+  test("has the blocks of a region that is down, decoded from k others", async () => {
+    const content = randomBytes(1_000_000, 80);
+    const { placement } = await world.put("down", content, code);
+    world.buckets.faults.set(placement[1]!, { down: true });
+    try {
+      const start = 200_000 + range.start;
+      const { frames } = await readBundle(`${world.url}/v1/read/down?range=bytes%3D${start}-${start + 99}`, "down");
+      expect(frames.map(({ type, chunk }) => [type, chunk])).toEqual([
+        ["chunk", LEAF_LIST],
+        ["chunk", 1],
+        ["end", 0],
+      ]);
+      const block = 200_000 + BLOCK_BYTES;
+      expect(frames[1]!.payload).toEqual(content.subarray(block, block + BLOCK_BYTES));
+      expect(world.buckets.fired.get(placement[1]!)).toBeGreaterThan(0);
+    } finally {
+      world.buckets.faults.clear();
+    }
+  });
+
+  test("has the padding of the last block, and both pieces of a range in two shards", async () => {
+    const content = randomBytes(799_999, 81);
+    await world.put("padded", content, code);
+    for (const [first, last, chunks] of [
+      [799_900, 799_998, [3]],
+      [199_990, 200_010, [0, 1]],
+    ] as const) {
+      const { frames } = await readBundle(`${world.url}/v1/read/padded?range=bytes%3D${first}-${last}`, "padded");
+      const blocks = frames.filter(({ type, chunk }) => type === "chunk" && chunk !== LEAF_LIST);
+      expect(blocks.map(({ chunk }) => chunk)).toEqual(chunks);
+      const padded = Buffer.concat([content, Buffer.alloc(1)]);
+      for (const { chunk, payload } of blocks) {
+        const from = chunk * 200_000 + (chunk === 1 ? 0 : 3 * BLOCK_BYTES);
+        expect(payload).toEqual(
+          new Uint8Array(padded.subarray(from, chunk === 1 ? from + BLOCK_BYTES : (chunk + 1) * 200_000)),
+        );
+      }
+    }
+  });
+
+  test("has no blocks of a range that is not brief", async () => {
+    await world.put("long", randomBytes(1_000_000, 82), code);
+    const { frames } = await readBundle(`${world.url}/v1/read/long?range=bytes%3D0-${2 * BLOCK_BYTES}`, "long");
+    expect(frames.map(({ type, chunk }) => [type, chunk])).toEqual([
+      ["chunk", LEAF_LIST],
       ["end", 0],
     ]);
   });
