@@ -1,6 +1,6 @@
 /** Wires up the world, the service worker, and every part of the page. */
 import { onRead } from "@agarose/sw";
-import "./style.css";
+import "./style/index.css";
 import { PHOTOS } from "../samples/index.ts";
 import { startCharts } from "./reads/charts.ts";
 import { byId, h } from "./page/dom.ts";

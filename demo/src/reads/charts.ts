@@ -173,7 +173,7 @@ function timeAxis(): uPlot.Axis {
   return { ...axis(), space: 90, size: 26, values: (_, ticks) => ticks.map((tick) => format.format(tick * 1000)) };
 }
 
-/** Returns a colour of style.css for a canvas, with light-dark() resolved. */
+/** Returns a colour of style/base.css for a canvas, with light-dark() resolved. */
 function colour(variable: string): string {
   const probe = h("i", { style: `color:var(${variable})` });
   document.body.append(probe);

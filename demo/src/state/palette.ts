@@ -1,6 +1,6 @@
 /**
  * One colour per source: greens for PoPs, other hues for regions in the order of the configuration. The values are in
- * style.css, so that they follow the theme.
+ * style/base.css, so that they follow the theme.
  */
 import type { WorldFile } from "./world.ts";
 
