@@ -8,7 +8,7 @@ test.use({ worldOptions: { demo: true, scale: 0.02 } });
 /** Opens the page and waits until the service worker and the first photograph are there. */
 async function openDemo(page: Page): Promise<void> {
   await page.goto("/");
-  await expect(page.getByText("service worker decodes")).toBeVisible({ timeout: 20_000 });
+  await expect(page.getByText("service worker decodes")).toBeVisible();
   await expect(page.locator("#waterfall .totals")).toBeVisible();
 }
 
@@ -17,9 +17,8 @@ async function waitForPhotographs(page: Page): Promise<void> {
   const photographs = page.locator("img[src*='/ec/photos/']");
   await expect(photographs.first()).toBeVisible();
   await expect
-    .poll(
-      () => photographs.evaluateAll((all) => all.filter((image) => !(image as HTMLImageElement).naturalWidth).length),
-      { timeout: 20_000 },
+    .poll(() =>
+      photographs.evaluateAll((all) => all.filter((image) => !(image as HTMLImageElement).naturalWidth).length),
     )
     .toBe(0);
   expect(await photographs.count()).toBeGreaterThanOrEqual(12);
@@ -33,6 +32,13 @@ test("the demo page shows its photographs through the service worker", async ({ 
   expect(errors).toEqual([]);
 });
 
+test("the waterfall follows the newest read, also one that begins while another is shown", async ({ page }) => {
+  await openDemo(page);
+  await waitForPhotographs(page);
+  for (const name of ["Fig", "Bridge"]) await page.getByRole("button", { name: `Read ${name}` }).click();
+  await expect(page.locator("#waterfall")).toContainText("photos/bridge.jpg");
+});
+
 test("with too few chunks left, the error says how many are needed and how many are available", async ({
   page,
   world,
@@ -44,7 +50,7 @@ test("with too few chunks left, the error says how many are needed and how many 
   for (const { name } of world.pops) await world.pop(name).kv("down");
   await page.getByRole("button", { name: "Read Picos de Europa" }).click();
   const caption = page.locator("#photos figcaption");
-  await expect(caption).toContainText("NOT_ENOUGH_CHUNKS", { timeout: 20_000 });
+  await expect(caption).toContainText("NOT_ENOUGH_CHUNKS");
   await expect(caption).toContainText(/9 chunks are needed and [0-8] are available/);
   await expect(page.locator("#waterfall .problem")).toContainText(/NOT_ENOUGH_CHUNKS 9 chunks are needed/);
   expect((await caption.textContent())!.match(/NOT_ENOUGH_CHUNKS/g)).toHaveLength(1);

@@ -14,6 +14,8 @@ export function startReads(log: ReadLog, palette: Palette): void {
   let following = true;
   let shown: string | undefined;
   let shownSince = 0;
+  let newest: string | undefined;
+  let waiting: ReturnType<typeof setTimeout> | undefined;
   let scheduled = false;
 
   const lanes = startLanes(log, palette, (read) => {
@@ -43,12 +45,21 @@ export function startReads(log: ReadLog, palette: Palette): void {
 
   log.addEventListener("read", (event) => {
     const { detail: read } = event as CustomEvent<Read>;
-    const old = performance.now() - shownSince > HOLD_MS;
-    if (following && read.id !== shown && (old || shown === undefined)) show(read.id);
-    else if (read.id === shown) redraw();
+    if (read.id === shown) redraw();
+    else if (following) showSoon(read.id);
   });
 
+  /** Shows a read once the shown one has had its time, unless a newer one comes before that. */
+  function showSoon(id: string): void {
+    newest = id;
+    const holdMs = shown === undefined ? 0 : shownSince + HOLD_MS - performance.now();
+    if (holdMs <= 0) show(id);
+    else waiting ??= setTimeout(() => following && newest !== undefined && show(newest), holdMs);
+  }
+
   function show(id: string): void {
+    clearTimeout(waiting);
+    waiting = undefined;
     shown = id;
     shownSince = performance.now();
     redraw();
