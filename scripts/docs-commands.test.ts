@@ -1,10 +1,10 @@
-/** The commands of README and docs, run as they are written, in a copy of the tree and against the local world. */
+/** The commands of READMEs and docs, run as they are written, in a copy of the tree and against the local world. */
 import { execFileSync, spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const NODE_TOOLS = `${dirname(process.execPath)}:${join(ROOT, "node_modules/.bin")}:${process.env.PATH}`;
@@ -24,7 +24,7 @@ const tracked = (patterns: readonly string[]): string[] =>
   execFileSync("git", ["ls-files", "-co", "--exclude-standard", ...patterns], { cwd: ROOT, encoding: "utf8" })
     .split("\n")
     .filter((path) => path !== "");
-const blocks = tracked(["README.md", "docs/*.md"]).flatMap(blocksOf);
+const blocks = tracked(["README.md", "*/README.md", "docs/*.md"]).flatMap(blocksOf);
 const runnable = blocks.filter(({ comment }) => comment === undefined);
 const pages = [...new Set(runnable.map(({ page }) => page))];
 const untilCtrlC = new Set(blocks.filter(({ comment }) => comment === UNTIL_CTRL_C).map(({ code }) => code.trim()));
@@ -40,18 +40,17 @@ done`,
   ],
 ];
 
-let copy: string;
-
-beforeEach(() => {
-  copy = mkdtempSync(join(tmpdir(), "agarose-docs-"));
+/** Returns a copy of the tree, which ends with the test. */
+function copyOfTree(): string {
+  const copy = mkdtempSync(join(tmpdir(), "agarose-docs-"));
+  onTestFinished(() => rmSync(copy, { recursive: true, force: true }));
   for (const path of tracked([])) {
     mkdirSync(join(copy, dirname(path)), { recursive: true });
     cpSync(join(ROOT, path), join(copy, path), { recursive: true });
   }
   symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
-});
-
-afterEach(() => rmSync(copy, { recursive: true, force: true }));
+  return copy;
+}
 
 test("a reader's check belongs to a block of some page", () => {
   const unused = READER.filter(([word]) => !runnable.some(({ code }) => code.includes(word)));
@@ -74,12 +73,13 @@ test.each(pages)("the commands of %s run as written", async (page) => {
     ...READER.filter(([word]) => block.includes(word)).map(([, check]) => check),
   ]);
   const script = ["set -emuo pipefail", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", ...steps].join("\n");
-  const { code, output } = await bash(script);
+  // A package's README is read in its folder, every other page in the root.
+  const { code, output } = await bash(script, { folder: page.startsWith("packages/") ? dirname(page) : "." });
   expect(code, output).toBe(0);
 });
 
 test.each([...untilCtrlC])("%s prints an address and ends with Ctrl-C", async (command) => {
-  const { code, output } = await bash(command, /http:\/\/(localhost|127\.0\.0\.1):\d+/);
+  const { code, output } = await bash(command, { until: /http:\/\/(localhost|127\.0\.0\.1):\d+/ });
   expect(output).toMatch(/http:\/\//);
   expect([0, 130], output).toContain(code);
 });
@@ -93,10 +93,20 @@ function blocksOf(page: string): Block[] {
   }));
 }
 
-/** Runs `script` in the copy; with `until`, sends SIGINT after that is printed. */
-function bash(script: string, until?: RegExp): Promise<{ code: number | null; output: string }> {
+interface BashOptions {
+  /** Of the tree. Default: its root. */
+  readonly folder?: string;
+  /** Sends SIGINT after this is printed. */
+  readonly until?: RegExp;
+}
+
+/** Runs `script` in a copy of the tree. */
+function bash(
+  script: string,
+  { folder = ".", until }: BashOptions = {},
+): Promise<{ code: number | null; output: string }> {
   const child = spawn("bash", ["-c", script], {
-    cwd: copy,
+    cwd: join(copyOfTree(), folder),
     env: { ...process.env, PATH: NODE_TOOLS },
     stdio: ["ignore", "pipe", "pipe"],
     // A process group of its own, which Ctrl-C reaches as a whole.

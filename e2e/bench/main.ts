@@ -48,9 +48,12 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
-for (const bench of BENCHES) {
-  if (positionals.length > 0 && !positionals.includes(bench.name)) continue;
-  console.error(`\n=== ${bench.name}`);
+const chosen = BENCHES.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+const startedMs = performance.now();
+for (const [done, bench] of chosen.entries()) {
+  const minutes = ((performance.now() - startedMs) / done / 60_000) * (chosen.length - done);
+  const left = done === 0 ? "" : `, about ${Math.ceil(minutes)} min left by what the others took`;
+  console.error(`\n=== ${bench.name} (${done + 1} of ${chosen.length}${left})`);
   const before = loadavg();
   const body = await bench.run({ quick: values.quick, progress: (line) => console.error(`  ${line}`) });
   const section = `## ${bench.title}\n\n${body}\n\n${describeLoad(before)}`;
