@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** The contract of a PoP: these suites pass in workerd and on Node. */
 const POP_CONTRACT = [
@@ -7,8 +8,28 @@ const POP_CONTRACT = [
   "packages/worker/src/read/{leaving-clients,publisher-keys}.workerd.test.ts",
 ];
 
+/** Files of a minute and more. A run that began one of them last would wait for it alone. */
+const LONG = [
+  "packages/cli/src/commands/put/bulk.test.ts",
+  "packages/cli/test/interleavings/mutants.test.ts",
+  "packages/cli/test/kills/kills.test.ts",
+  "packages/worker/src/cache-manager/period.workerd.test.ts",
+  "packages/worker/src/peers/peers-fill.workerd.test.ts",
+  "packages/worker/src/peers/peers.workerd.test.ts",
+  "scripts/docs-commands.test.ts",
+];
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification): boolean => LONG.some((path) => moduleId.endsWith(path));
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongFirst },
     projects: [
       {
         extends: true,
@@ -20,8 +41,9 @@ export default defineConfig({
     forceRerunTriggers: ["**/vitest.config.ts"],
     // A process takes the next file as it is: to load the same modules again for each takes a third of the time.
     isolate: false,
-    // Suites start servers and workerd, and wait for them a third of their time: three keep two cores busy.
-    maxWorkers: 3,
+    // Suites wait three quarters of their time, for servers, timers and turns: six keep two cores busy.
+    maxWorkers: 6,
+    expect: { poll: { timeout: 60_000 } },
     // These only end what hangs: a loaded machine is slow, not wrong.
     testTimeout: 120_000,
     hookTimeout: 120_000,

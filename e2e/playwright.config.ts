@@ -4,11 +4,13 @@ import type { WorldFixtures, WorldWorkerFixtures } from "@agarose/dev-world/play
 export default defineConfig<WorldFixtures, WorldWorkerFixtures>({
   testDir: ".",
   testMatch: "**/*.spec.ts",
-  // One world at a time: the specs change its faults, and latency tests need the machine for themselves.
-  workers: 1,
+  // The tests of a file share a world and change its faults. Two files at a time, because a test mostly waits.
+  workers: 2,
   fullyParallel: false,
   retries: 0,
-  timeout: 60_000,
+  // These only end what hangs: a loaded machine is slow, not wrong.
+  timeout: 180_000,
+  expect: { timeout: 60_000 },
   forbidOnly: !!process.env["CI"],
   reporter: [["list"], ["json"]],
   use: {

@@ -16,16 +16,19 @@ const reports = join(root, "dist/test");
 rmSync(reports, { recursive: true, force: true });
 mkdirSync(reports, { recursive: true });
 
-/** The first group costs little of a core for long: downloads, the Go and Rust compilers. Timing tests run alone. */
+/** Most of the unit tests' time is waiting, so the compilers of the second group cost them little. */
 const groups = [
   [
     { name: "lint", run: () => check("npm", ["run", "--silent", "lint"]) },
     { name: "types", run: () => check("npm", ["run", "--silent", "types"]) },
-    { name: "documentation site", run: () => check("npm", ["run", "--silent", "docs:build"]) },
+    // The unit tests need it.
     { name: "versitygw", run: versitygw },
-    { name: "Rust", run: rust },
   ],
-  [{ name: "unit, workerd and S3", run: vitest }],
+  [
+    { name: "unit, workerd and S3", run: vitest },
+    { name: "Rust", run: rust },
+    { name: "documentation site", run: () => check("npm", ["run", "--silent", "docs:build"]) },
+  ],
   [{ name: "browser", run: playwright }],
 ];
 const only = process.argv.slice(2).map((word) => word.toLowerCase());

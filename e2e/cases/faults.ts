@@ -20,7 +20,7 @@ export const faultCases: readonly BrowserCase[] = [
     },
   },
   {
-    name: "with one region more down, a read fails in good time with a typed error",
+    name: "with one region more down, a read fails with a typed error as soon as every chunk has been tried",
     async run({ folder, openControlledApp, putRandom, world }) {
       await putRandom(`${folder}faults/lost`, 1_000_000);
       await world.region(NEAR).down();
@@ -28,7 +28,14 @@ export const faultCases: readonly BrowserCase[] = [
       const answer = await read(await openControlledApp(), `${folder}faults/lost`);
       expect(answer.status).toBe(502);
       expect(answer.text).toContain("NOT_ENOUGH_CHUNKS");
-      expect(answer.ms).toBeLessThan(5000);
+      const chunks = (await world.log()).filter(({ path }) => path.includes("/chunks/"));
+      expect(
+        chunks.filter(({ outcome }) => outcome === "pending"),
+        "nothing is waited for",
+      ).toEqual([]);
+      // Browsers themselves repeat requests whose connection was cut, so only those that got an answer count.
+      const answered = chunks.filter(({ outcome }) => outcome === "ok").length;
+      expect(answered, "no chunk is tried again and again").toBeLessThanOrEqual(2 * 8);
       expect(await world.region(NEXT).fired()).toBeGreaterThan(0);
     },
   },
@@ -56,8 +63,11 @@ export const faultCases: readonly BrowserCase[] = [
         sha256: sha256(content),
       });
       expect(await world.pop("fra").fired()).toBeGreaterThan(0);
-      const log = await world.log();
-      expect(log.some(({ to, path }) => to === "lhr" && path.startsWith("/v1/read/"))).toBe(true);
+      const others = world.pops.map(({ name }) => name).filter((name) => name !== "fra");
+      const answered = (await world.log()).filter(
+        ({ path, outcome }) => path.startsWith("/v1/read/") && outcome === "ok",
+      );
+      expect(others).toContain(answered[0]?.to);
     },
   },
   {

@@ -11,7 +11,7 @@ import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import type { PackedPackage } from "../../scripts/packages.ts";
 import { read, sha256 } from "../fixtures/app.ts";
-import { olderNode, pack, Project, versionOf } from "./packed.ts";
+import { olderNode, pack, Project, ROOT, versionOf } from "./packed.ts";
 import { expect, test } from "../fixtures/test.ts";
 
 const PACKAGES = [
@@ -97,7 +97,7 @@ test.describe("installed from tarballs", () => {
       expect((await project.read(`public/${file}`)).length, file).toBeGreaterThan(0);
     }
     await project.write({ "page.ts": PAGE, "tsconfig.json": tsconfig(["page.ts"]) });
-    await project.run(join(process.cwd(), "node_modules/.bin/tsc"), "-p", ".");
+    await project.run(join(ROOT, "node_modules/.bin/tsc"), "-p", ".");
   });
 
   test("a world on this machine says what it needs, and with that it serves what was put", async () => {
@@ -161,7 +161,7 @@ test("a fresh Vite app with the plugin builds, type-checks, and reads an object"
   const offline = await project.install(wanted, `vite@${await versionOf("vite")}`);
   test.skip(offline !== undefined, offline);
 
-  await project.run(join(process.cwd(), "node_modules/.bin/tsc"), "-p", ".");
+  await project.run(join(ROOT, "node_modules/.bin/tsc"), "-p", ".");
   await project.run("npx", "vite", "build");
   const { server, url } = await preview(project);
   try {

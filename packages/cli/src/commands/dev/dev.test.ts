@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 const CLI = fileURLToPath(new URL("../../../bin/agarose.js", import.meta.url));
 const ROOT = fileURLToPath(new URL("../../../../..", import.meta.url));
 const ARGUMENTS = ["dev", "--json", "--no-demo", "--no-samples", "--cron", "0"];
-const END_MS_MAX = 30_000;
+const END_MS_MAX = 60_000;
 
 let folder: string;
 let output: string;
