@@ -2,9 +2,11 @@
  * `agarose doctor`: checks the configuration against the world.
  */
 import type { Command } from "commander";
-import type { Config } from "../../lib/config.ts";
+import { ADMIN_TOKEN_VARIABLE } from "../../lib/admin-token.ts";
+import { findConfig, loadConfig, type Config } from "../../lib/config.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { isFailed, type Check } from "./check.ts";
+import { checkDeployed } from "./check-deployed.ts";
 import { checkLayout } from "./check-layout.ts";
 import { checkSigning } from "./check-signing.ts";
 import { checkRegion } from "./check-region.ts";
@@ -12,6 +14,8 @@ import { EXIT_FAILED, EXIT_OK, printResult } from "../../lib/output.ts";
 
 interface DoctorOptions extends GlobalOptions {
   readonly origin?: string;
+  readonly deployed?: boolean;
+  readonly key?: string;
 }
 
 const POP_TIMEOUT_MS = 10_000;
@@ -25,12 +29,19 @@ export function register(program: Command): void {
       "check endpoints, credentials, public reads, Range, CORS, clocks, PoPs, signing, and what the layout survives",
     )
     .option("--origin <origin>", "origin of the web app, which CORS is checked for; default any")
+    .option("--deployed", `check deployed PoPs instead; ${ADMIN_TOKEN_VARIABLE} is their ADMIN_TOKEN`)
+    .option("--key <key>", "with --deployed: the object to read, where a PoP caches none yet")
     .action(async (_options: unknown, command: Command) => {
       process.exitCode = await doctor(command.optsWithGlobals<DoctorOptions>());
     });
 }
 
 async function doctor(options: DoctorOptions): Promise<number> {
+  if (options.deployed) {
+    const config = await loadConfig(await findConfig(options.config));
+    const key = options.key === undefined ? {} : { key: options.key };
+    return report(await checkDeployed(config, { fetch, nowMs: Date.now, ...key }), options.json ?? false);
+  }
   return withContext(options, { ...WRITING, attempts: 1 }, async ({ config, stores, json, signal }) => {
     const regionOptions = { ...(options.origin && { origin: options.origin }), fetch, nowMs: Date.now, signal };
     const found = await Promise.all([
@@ -39,12 +50,15 @@ async function doctor(options: DoctorOptions): Promise<number> {
       ...stores.map((store) => checkRegion(store, regionOptions)),
       checkPops(config.pops, signal),
     ]);
-    const checks = [...refusedEverywhere(found.flat(), config), ...found.flat()];
-    const failed = checks.filter(isFailed).length;
-    const lines = checks.map(({ subject, name, state, message }) => `${MARKS[state]}  ${subject}: ${name}: ${message}`);
-    printResult(json, { ok: failed === 0, checks }, [...lines, `${checks.length} checks, ${failed} failed`]);
-    return failed === 0 ? EXIT_OK : EXIT_FAILED;
+    return report([...refusedEverywhere(found.flat(), config), ...found.flat()], json);
   });
+}
+
+function report(checks: readonly Check[], json: boolean): number {
+  const failed = checks.filter(isFailed).length;
+  const lines = checks.map(({ subject, name, state, message }) => `${MARKS[state]}  ${subject}: ${name}: ${message}`);
+  printResult(json, { ok: failed === 0, checks }, [...lines, `${checks.length} checks, ${failed} failed`]);
+  return failed === 0 ? EXIT_OK : EXIT_FAILED;
 }
 
 /** One plain sentence when no region takes its keys: then the keys are wrong, and nothing else was checked. */

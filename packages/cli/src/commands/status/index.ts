@@ -3,6 +3,7 @@
  */
 import { AgaroseError } from "@agarose/core";
 import type { Command } from "commander";
+import { adminTokenOf, ADMIN_TOKEN_VARIABLE } from "../../lib/admin-token.ts";
 import { findConfig, loadConfig } from "../../lib/config.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, printResult } from "../../lib/output.ts";
@@ -12,13 +13,13 @@ interface StatusOptions extends GlobalOptions {
   readonly timeout: number;
 }
 
-const TOKEN = "AGAROSE_ADMIN_TOKEN";
-
 /** Adds `agarose status`. The command exits with 1 when a PoP does not answer or reports a problem. */
 export function register(program: Command): void {
   program
     .command("status")
-    .description(`ask every PoP for its state; ${TOKEN}, or ${TOKEN}_<POP>, is its ADMIN_TOKEN`)
+    .description(
+      `ask every PoP for its state; ${ADMIN_TOKEN_VARIABLE}, or ${ADMIN_TOKEN_VARIABLE}_<POP>, is its ADMIN_TOKEN`,
+    )
     .option("--timeout <seconds>", "how long a PoP may take", parseSeconds, 10)
     .action(async (_options: unknown, command: Command) => {
       process.exitCode = await status(command.optsWithGlobals<StatusOptions>());
@@ -33,16 +34,11 @@ async function status(options: StatusOptions): Promise<number> {
   }
   const reports = await Promise.all(
     pops.map((pop) =>
-      popReport(pop, { fetch, token: tokenOf(pop.name), nowMs: Date.now(), timeoutMs: options.timeout * 1000 }),
+      popReport(pop, { fetch, token: adminTokenOf(pop.name), nowMs: Date.now(), timeoutMs: options.timeout * 1000 }),
     ),
   );
   printResult(options.json ?? false, { ok: reports.every(isWell), pops: reports }, linesOf(reports));
   return reports.every(isWell) ? EXIT_OK : EXIT_FAILED;
-}
-
-/** The PoP's own token, or the one for all. Names of variables have no hyphens. */
-function tokenOf(pop: string): string | undefined {
-  return process.env[`${TOKEN}_${pop.toUpperCase().replace(/[^A-Z0-9]/g, "_")}`] || process.env[TOKEN] || undefined;
 }
 
 function isWell({ problems }: PopReport): boolean {

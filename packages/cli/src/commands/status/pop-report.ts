@@ -108,7 +108,7 @@ export async function popReport({ name, url }: PopAddress, options: PopReportOpt
 }
 
 /** `/v1/status`, in the part that is used here. */
-interface StatusAnswer {
+export interface StatusAnswer {
   readonly epoch: number;
   readonly policy: string;
   readonly cache: { capacityBytes: number; cachedBytes: number; objects: readonly unknown[] };
@@ -117,15 +117,33 @@ interface StatusAnswer {
   readonly place?: PopPlace | null;
   /** Absent at PoPs of an older version. */
   readonly ideas?: readonly IdeaStatus[];
-  readonly isolate: { chunkCache: { hits: number; misses: number }; recoveredChunks?: number };
+  /** Whose state one Worker everywhere has answered with. */
+  readonly continent?: string | null;
+  /** Absent at PoPs of an older version. */
+  readonly publisherKeys?: readonly string[];
+  readonly peers?: { readonly peers: readonly { name: string; down: boolean; silent: boolean }[] } | null;
+  readonly isolate: {
+    readonly chunkCache: { hits: number; misses: number };
+    readonly recoveredChunks?: number;
+    readonly deniedRegions?: readonly string[];
+  };
 }
 
-/** Resolves to the JSON of an answer, and to where Cloudflare says that the Worker ran. */
-async function ask(
+/** An answer of a PoP. */
+export interface PopAnswer {
+  /** Its JSON. */
+  readonly body: unknown;
+  readonly headers: Headers;
+  /** Where Cloudflare says that the Worker ran; null where it does not say. */
+  readonly placement: string | null;
+}
+
+/** Resolves to an answer with JSON. Rejects with SOURCE_FAILED or FORBIDDEN, which say what was answered instead. */
+export async function ask(
   url: string,
-  { fetch, token, timeoutMs }: PopReportOptions,
-): Promise<{ body: unknown; placement: string | null }> {
-  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  { fetch, token, timeoutMs, headers: more = {} }: PopReportOptions & { readonly headers?: Record<string, string> },
+): Promise<PopAnswer> {
+  const headers: Record<string, string> = { ...more, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
   const signal = AbortSignal.timeout(timeoutMs);
   const response = await fetch(url, { headers, signal, redirect: "manual" }).catch((error: unknown) => {
     const why = (error as Error).name === "TimeoutError" ? `in ${timeoutMs} ms` : `(${reasonOf(error)})`;
@@ -141,7 +159,7 @@ async function ask(
   const body: unknown = await response.json().catch((error: unknown) => {
     throw new AgaroseError("SOURCE_FAILED", `${url} did not answer with JSON: is it a PoP?`, { url }, error);
   });
-  return { body, placement: response.headers.get("cf-placement") };
+  return { body, headers: response.headers, placement: response.headers.get("cf-placement") };
 }
 
 function reasonOf(error: unknown): string {
@@ -149,7 +167,8 @@ function reasonOf(error: unknown): string {
   return cause?.code ?? cause?.message ?? message;
 }
 
-function summaryOf(
+/** What the answer of `/v1/status` says, as of `nowMs`. */
+export function summaryOf(
   { epoch, policy, cache, regions, lastPeriod, isolate, place = null, ideas = [] }: StatusAnswer,
   nowMs: number,
 ): { summary: PopSummary; periodErrors: readonly string[] } {
@@ -173,7 +192,8 @@ function summaryOf(
   };
 }
 
-function judge(
+/** What follows from a PoP's last period and from its regions. */
+export function judge(
   { periodAgeSeconds, regionsDown, regionsSlow }: PopSummary,
   periodErrors: readonly string[],
 ): { problems: string[]; remarks: string[] } {
@@ -194,7 +214,10 @@ function judge(
  * @param placement the header `cf-placement`: `remote-FRA` for a placed Worker, `local-SYD` for one that ran where the
  * request entered Cloudflare.
  */
-function judgePlace(place: PopPlace | null, placement: string | null): { problems: string[]; remarks: string[] } {
+export function judgePlace(
+  place: PopPlace | null,
+  placement: string | null,
+): { problems: string[]; remarks: string[] } {
   if (place === null) return { problems: [], remarks: [] };
   const { location, worker, popState, requestMonitor, peerState } = place;
   const isLocal = placement?.startsWith("local-") ?? false;

@@ -39,6 +39,7 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
     peers,
     spending: limits,
     regions: own,
+    publisherKeys,
   } = settingsOf(c.env);
   const isolate = isolateOf(c.env);
   const sources = [...own, ...(peers?.pops ?? [])].map(({ name }) => name);
@@ -50,6 +51,7 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
     pop,
     continent: continentOf(c.env) ?? null,
     version: c.env.VERSION?.id ?? null,
+    publisherKeys,
     policy,
     delta,
     functional,

@@ -1,0 +1,270 @@
+/**
+ * `agarose doctor --deployed`: what a deployment can get wrong, asked of the PoPs themselves: places, entry, clocks,
+ * CORS, periods, buckets, keys, peers and telemetry.
+ */
+import {
+  acceptUnsigned,
+  encodeKey,
+  FrameReader,
+  isRecord,
+  parsePlan,
+  systemSha256,
+  toAgaroseError,
+  type Plan,
+} from "@agarose/core";
+import { adminTokenOf, ADMIN_TOKEN_VARIABLE } from "../../lib/admin-token.ts";
+import type { Config } from "../../lib/config.ts";
+import { ask, judge, judgePlace, summaryOf, type PopAnswer, type StatusAnswer } from "../status/pop-report.ts";
+import type { Check } from "./check.ts";
+
+type Pop = Config["pops"][number];
+type State = Check["state"];
+
+/** What the checks depend on. */
+export interface DeployedOptions {
+  readonly fetch: typeof globalThis.fetch;
+  /** Milliseconds since 1970. */
+  readonly nowMs: () => number;
+  /** A key to read for the check of telemetry. Default: the first one that the PoP caches. */
+  readonly key?: string;
+}
+
+/** Signed URLs forgive a minute. */
+const SKEW_MS_MAX = 60_000;
+const TIMEOUT_MS = 10_000;
+const TOKEN_TRIES = 5;
+const TOKEN_RETRY_MS = 500;
+const ORIGIN = "https://app.example";
+const HEADERS_NEEDED = ["range", "if-match", "authorization"];
+const HEADERS_EXPOSED = ["etag", "content-range", "x-agarose-error", "x-agarose-read"];
+
+/** Checks every PoP of the configuration. Never rejects. */
+export async function checkDeployed(config: Config, options: DeployedOptions): Promise<Check[]> {
+  if (config.pops.length === 0) {
+    const message = 'the configuration names no PoPs: add "pops": [{ "name", "url" }]';
+    return [{ subject: "configuration", name: "pops", state: "fail", message }];
+  }
+  return (await Promise.all(config.pops.map((pop) => new PopCheck(pop, config, options).run()))).flat();
+}
+
+class PopCheck {
+  readonly #pop: Pop;
+  readonly #config: Config;
+  readonly #options: DeployedOptions;
+  readonly #checks: Check[] = [];
+
+  constructor(pop: Pop, config: Config, options: DeployedOptions) {
+    this.#pop = pop;
+    this.#config = config;
+    this.#options = options;
+  }
+
+  async run(): Promise<Check[]> {
+    const { name, url } = this.#pop;
+    const token = adminTokenOf(name);
+    const health = await this.#ask("health", `${url}/healthz`, undefined);
+    if (!health) return this.#checks;
+    this.#judgeHealth(health);
+    await this.#preflight();
+    if (token === undefined) {
+      this.#add("status", "warn", `its state was not asked for: set ${ADMIN_TOKEN_VARIABLE} to its ADMIN_TOKEN`);
+      return this.#checks;
+    }
+    const status = await this.#ask("status", `${url}/v1/status`, token);
+    if (!status) return this.#checks;
+    const state = status.body as StatusAnswer;
+    const { summary, periodErrors } = summaryOf(state, this.#options.nowMs());
+    this.#all("place", judgePlace(summary.place, status.placement), this.#unplaced(state, status));
+    this.#all("periods and regions", judge(summary, periodErrors), undefined);
+    this.#judgeRegions(state);
+    this.#judgeKeys(state);
+    this.#judgePeers(state);
+    await this.#judgeTelemetry(this.#options.key ?? keyOf(state.cache.objects[0]));
+    return this.#checks;
+  }
+
+  #judgeHealth({ body, headers }: PopAnswer): void {
+    const { url, name } = this.#pop;
+    const { pop, entry, version } = (isRecord(body) ? body : {}) as Record<string, unknown>;
+    if (pop === name) this.#add("health", "ok", `${url} answers`);
+    else this.#add("health", "fail", `${url} is PoP ${JSON.stringify(pop)}: correct name or url in \`pops\``);
+    if (typeof entry === "string") this.#add("entry", "ok", `this machine enters Cloudflare at ${entry}`);
+    if (typeof version === "string") {
+      this.#add("version", "ok", `${version}; \`wrangler deployments list --env ${name}\` shows the same`);
+    }
+    const dateMs = Date.parse(headers.get("date") ?? "");
+    // The Date header counts whole seconds. A PoP of a local world sends none: Cloudflare and Node add it.
+    const skewMs = Math.round(this.#options.nowMs() - dateMs - 500);
+    if (Math.abs(skewMs) <= SKEW_MS_MAX) this.#add("clock", "ok", "agrees with this machine");
+    else if (!Number.isNaN(dateMs)) {
+      const side = skewMs > 0 ? "behind" : "ahead of";
+      const advice = "signed URLs forgive 60 s: set the clock that is wrong";
+      this.#add("clock", "fail", `${Math.round(Math.abs(skewMs) / 1000)} s ${side} this machine: ${advice}`);
+    }
+    const allowed = headers.get("access-control-allow-origin");
+    const exposed = namesIn(headers.get("access-control-expose-headers"));
+    const hidden = HEADERS_EXPOSED.filter((header) => !exposed.has(header));
+    if (allowed === "*" && hidden.length === 0) this.#add("cors", "ok", "any origin may read");
+    else {
+      const what = allowed === "*" ? `hides ${hidden.join(", ")}` : `allows ${JSON.stringify(allowed)}, not any origin`;
+      this.#add("cors", "fail", `the answer ${what}: something between you and the Worker changes its headers`);
+    }
+  }
+
+  async #preflight(): Promise<void> {
+    const headers = {
+      origin: ORIGIN,
+      "access-control-request-method": "GET",
+      "access-control-request-headers": HEADERS_NEEDED.join(", "),
+    };
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    try {
+      const response = await this.#options.fetch(`${this.#pop.url}/v1/read/x`, { method: "OPTIONS", headers, signal });
+      await response.body?.cancel();
+      const allowed = namesIn(response.headers.get("access-control-allow-headers"));
+      const missing = HEADERS_NEEDED.filter((name) => !allowed.has(name));
+      if (response.ok && missing.length === 0) return this.#add("preflight", "ok", "the headers of reads are allowed");
+      const what = response.ok ? `does not allow ${missing.join(", ")}` : `is ${response.status}`;
+      this.#add("preflight", "fail", `the answer to OPTIONS ${what}: let OPTIONS through to the Worker`);
+    } catch (error) {
+      this.#add("preflight", "fail", `OPTIONS is not answered (${(error as Error).message}): let it through`);
+    }
+  }
+
+  /** What to say of a PoP without a place. */
+  #unplaced({ place, continent }: StatusAnswer, { placement }: PopAnswer): Found {
+    if (this.#pop.node) return { state: "ok", message: "a machine of yours" };
+    if (continent) return { state: "ok", message: `one Worker everywhere; this machine reads from ${continent}` };
+    if (place && placement === null && this.#pop.placement !== undefined) {
+      const message = "Cloudflare does not say where it ran (cf-placement): deploy it with its placement";
+      return { state: "warn", message };
+    }
+    if (place) return { state: "ok", message: `${place.location}${placement === null ? "" : `, ${placement}`}` };
+    const advice = "`agarose init --worker` writes placement and LOCATION";
+    return { state: "warn", message: `it has no LOCATION, so its Durable Objects may be anywhere: ${advice}` };
+  }
+
+  #judgeRegions({ regions, isolate }: StatusAnswer): void {
+    const wanted = this.#config.regions.map(({ name }) => name);
+    const served = regions.map(({ name }) => name);
+    const missing = wanted.filter((name) => !served.includes(name));
+    const unknown = served.filter((name) => !wanted.includes(name));
+    if (missing.length + unknown.length === 0) this.#add("buckets", "ok", `knows ${served.length} regions`);
+    else if (served.length === 0) this.#add("buckets", "warn", "has measured none yet: wait a minute, and ask again");
+    else {
+      const lacks = missing.length > 0 ? [`lacks ${missing.join(", ")}`] : [];
+      const has = unknown.length > 0 ? [`has ${unknown.join(", ")}, which the configuration does not name`] : [];
+      const advice = "deploy it again with REGIONS of the configuration";
+      this.#add("buckets", "fail", `${[...lacks, ...has].join(" and ")}: ${advice}`);
+    }
+    const denied = isolate.deniedRegions ?? [];
+    if (denied.length === 0) return this.#add("denials", "ok", "no bucket has refused it");
+    const advice = "check BUCKET_CREDENTIALS, the binding, and that public buckets are public";
+    this.#add("denials", "fail", `${denied.join(", ")} refused it: ${advice}`);
+  }
+
+  #judgeKeys({ publisherKeys }: StatusAnswer): void {
+    if (publisherKeys === undefined) return;
+    const own = new Set(publisherKeys);
+    const wanted = new Set(this.#config.publicKeys ?? []);
+    if (own.size === wanted.size && [...own].every((key) => wanted.has(key))) {
+      return this.#add("keys", "ok", own.size === 0 ? "unsigned, as the configuration" : "those of the configuration");
+    }
+    const advice = "run `agarose deploy`, or set PUBLISHER_KEYS of a PoP on Node";
+    this.#add("keys", "fail", `it trusts ${own.size} keys, and not those of the configuration: ${advice}`);
+  }
+
+  #judgePeers({ peers, continent }: StatusAnswer): void {
+    const others = this.#config.pops.filter(({ name }) => name !== this.#pop.name);
+    if (others.length === 0 || continent) return;
+    if (!peers) {
+      const message = "works alone: PEERS or PEER_KEY is not set. `agarose deploy` sets both, unless PEERS is off";
+      return this.#add("peers", "warn", message);
+    }
+    const lost = peers.peers.filter(({ down, silent }) => down || silent).map(({ name }) => name);
+    if (lost.length === 0)
+      return this.#add("peers", "ok", `hears from ${peers.peers.map(({ name }) => name).join(", ")}`);
+    const advice = "check that all PoPs have one PEER_KEY, and the urls in `pops`";
+    this.#add("peers", "fail", `does not hear from ${lost.join(", ")}: ${advice}`);
+  }
+
+  async #judgeTelemetry(key: string | undefined): Promise<void> {
+    if (key === undefined) {
+      return this.#add("telemetry", "warn", "not tried, because nothing is cached yet: name an object with --key");
+    }
+    const { fetch } = this.#options;
+    const { url } = this.#pop;
+    try {
+      let plan = await this.#plan(key);
+      // The first plan of an isolate has none, because no read waits for the key.
+      for (let i = 0; i < TOKEN_TRIES && plan.telemetry === undefined; i += 1) {
+        await new Promise((resolve) => setTimeout(resolve, TOKEN_RETRY_MS));
+        plan = await this.#plan(key);
+      }
+      if (plan.telemetry === undefined) {
+        return this.#add("telemetry", "warn", `the plan of ${key} has no token yet: ask again`);
+      }
+      const body = JSON.stringify({ token: plan.telemetry, regions: [], reads: {} });
+      const signal = AbortSignal.timeout(TIMEOUT_MS);
+      const response = await fetch(`${url}/v1/telemetry`, { method: "POST", body, signal });
+      const said = (await response.text()).slice(0, 200);
+      if (response.status === 204) return this.#add("telemetry", "ok", "takes the reports of clients");
+      const advice = "the client's address must reach the PoP; check its proxy and TELEMETRY_KEY";
+      this.#add("telemetry", "fail", `a report is answered ${response.status} (${said}): ${advice}`);
+    } catch (error) {
+      const { code, message } = toAgaroseError(error, "SOURCE_FAILED");
+      this.#add("telemetry", "fail", `the plan of ${key} cannot be read: ${code}: ${message}`);
+    }
+  }
+
+  async #plan(key: string): Promise<Plan> {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const response = await this.#options.fetch(`${this.#pop.url}/v1/read/${encodeKey(key)}`, { signal });
+    if (response.status !== 200) throw new Error(`${response.status}: ${(await response.text()).slice(0, 200)}`);
+    const reader = new FrameReader(response.body!);
+    try {
+      const { payload } = await reader.next();
+      return await parsePlan(payload, { key, trust: acceptUnsigned, sha256: systemSha256 });
+    } finally {
+      await reader.cancel();
+    }
+  }
+
+  async #ask(name: string, url: string, token: string | undefined): Promise<PopAnswer | undefined> {
+    const { fetch, nowMs } = this.#options;
+    const headers = { origin: ORIGIN };
+    try {
+      return await ask(url, { fetch, token, nowMs: nowMs(), timeoutMs: TIMEOUT_MS, headers });
+    } catch (error) {
+      const { code, message } = toAgaroseError(error, "SOURCE_FAILED");
+      this.#add(name, "fail", `${code}: ${message}`);
+      return undefined;
+    }
+  }
+
+  /** One line for each problem; otherwise one for what is well. */
+  #all(name: string, { problems, remarks }: { problems: string[]; remarks: string[] }, found: Found | undefined): void {
+    for (const problem of problems) this.#add(name, "fail", problem);
+    for (const remark of remarks) this.#add(name, "ok", remark);
+    if (problems.length > 0) return;
+    if (found) this.#add(name, found.state, found.message);
+    else if (remarks.length === 0) this.#add(name, "ok", "the last period was in time, and no region is down");
+  }
+
+  #add(name: string, state: State, message: string): void {
+    this.#checks.push({ subject: this.#pop.name, name, state, message });
+  }
+}
+
+interface Found {
+  readonly state: State;
+  readonly message: string;
+}
+
+function keyOf(entry: unknown): string | undefined {
+  return isRecord(entry) && typeof entry["key"] === "string" ? entry["key"] : undefined;
+}
+
+function namesIn(header: string | null): Set<string> {
+  return new Set((header ?? "").split(",").map((name) => name.trim().toLowerCase()));
+}
