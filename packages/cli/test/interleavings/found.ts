@@ -20,4 +20,21 @@ export const FOUND: Readonly<Record<string, Schedule>> = {
       { region: 1, kind: "hang", fromMs: 1_294, toMs: 301_294 },
     ],
   },
+  "gc deleted a version that was replaced a moment ago by a mark from before its commit": {
+    seed: 20_345_890,
+    regions: 3,
+    code: { k: 2, m: 1 },
+    unconditional: [],
+    regionSkewMs: [0, 0, 0],
+    startsWithFormat1: false,
+    endsWithGc: true,
+    operations: [
+      { id: 2, atMs: 1_100, operation: { verb: "put", content: 2, isAbsent: false }, fate: { skewMs: 0 } },
+      { id: 3, atMs: 1_400, operation: { verb: "gc" }, fate: {} },
+      { id: 6, atMs: 93_606_400, operation: { verb: "get", reads: 3, pauseMs: 14_400_000 }, fate: {} },
+      { id: 8, atMs: 93_607_420, operation: { verb: "put", content: 8, isAbsent: false }, fate: {} },
+      { id: 9, atMs: 93_607_720, operation: { verb: "gc" }, fate: {} },
+    ],
+    faults: [],
+  },
 };

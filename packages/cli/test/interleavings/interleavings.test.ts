@@ -27,7 +27,7 @@ test(`random schedules keep every promise for ten seconds, from seed ${SEED}`, a
 test.each(Object.entries(FOUND))("a schedule that once broke a promise keeps it: %s", async (_, schedule) => {
   const { violation, events } = await simulate(schedule, await loadEngines());
   expect(violation).toBeUndefined();
-  expect(events.faults).toBeGreaterThan(0);
+  expect(events.faults > 0).toBe(schedule.faults.length > 0);
 });
 
 test("a schedule runs the same way twice, event by event", async () => {

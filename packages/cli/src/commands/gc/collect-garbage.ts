@@ -2,9 +2,11 @@
  * Finds uploads that no manifest names, and removes them in two runs: the first marks them, a later one deletes them.
  *
  * Readers go by a manifest for a while after it was replaced, and a put has chunks before it has a manifest. The time
- * that counts is therefore the time since the mark, and the manifests are read again before the deletion. Ages are
- * those by the clocks of the regions.
+ * that counts is therefore the time since the mark, and the manifests are read again before the deletion. A put can
+ * commit a marked upload, and another put replace that one. So a mark says which manifests the regions had, and counts
+ * only where they are the same. Else a second mark counts. Ages are those by the clocks of the regions.
  */
+import { hash } from "node:crypto";
 import {
   acceptUnsigned,
   INLINE_BYTES_MAX,
@@ -72,6 +74,9 @@ export interface GarbageReport {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer U)[] ? U[] : T[K] };
 
 const HOUR_MS = 3_600_000;
+/** In place of a fingerprint: a run found the upload without a manifest a second time, a day after it was marked. */
+const SECOND_MARK = "second";
+const FINGERPRINT_LENGTH = 16;
 const TOMBSTONE_MS_MIN = 30 * 24 * HOUR_MS;
 /** A manifest without hashes, of an empty or inline object or a tombstone, is shorter than this and its name. */
 const SMALL_BYTES = 2_000 + Math.ceil(INLINE_BYTES_MAX / 3) * 4;
@@ -125,14 +130,20 @@ async function cleanKey(
   // Uploads that any manifest names are kept, whichever writer it is from.
   const named = new Set(regions.flatMap(({ record }) => (record && !isTombstone(record) ? record.upload : [])));
   const garbage = [...uploadsOf(chunks)].filter(([upload]) => !named.has(upload));
+  const manifests = fingerprintOf(regions);
+  const counts = (object: PlacedObject): boolean => [manifests, SECOND_MARK].includes(parseMark(object).manifests);
+  const isOld = (object: PlacedObject): boolean => ageOf !== undefined && ageOf(object) >= olderThanMs;
   for (const [upload, objects] of garbage) {
     const bytes = objects.reduce((sum, object) => sum + object.bytes, 0);
-    const own = marks.filter(({ suffix }) => suffix === upload);
+    const own = marks.filter((object) => parseMark(object).upload === upload);
+    const counting = own.filter(counts);
     let state: GarbageUpload["state"] = own.length > 0 ? "waiting" : "unmarked";
     if (ageOf && own.length === 0) {
-      await mark(key, upload, objects, search);
+      await mark(garbageName(key, upload, manifests), objects, search);
       state = "marked";
-    } else if (ageOf && own.every((object) => ageOf(object) >= olderThanMs)) {
+    } else if (counting.length === 0 && own.some(isOld)) {
+      await mark(garbageName(key, upload, SECOND_MARK), objects, search);
+    } else if (counting.length > 0 && counting.every(isOld)) {
       const left = await remove(objects, report);
       if (left === 0) await remove(own, report);
       state = left === 0 ? "removed" : "left";
@@ -145,23 +156,25 @@ async function cleanKey(
   // Marks of uploads that are named again, or gone.
   const ours = new Set(garbage.map(([upload]) => upload));
   await remove(
-    marks.filter(({ suffix }) => !ours.has(suffix)),
+    marks.filter((object) => !ours.has(parseMark(object).upload)),
     report,
   );
   await cleanClaims(group, regions, ageOf, report);
   await cleanTombstone(group, regions, ageOf, report);
 }
 
-async function mark(
-  key: string,
-  upload: string,
-  objects: readonly PlacedObject[],
-  { nowMs, signal }: GarbageSearch,
-): Promise<void> {
+/** Names what the regions hold of a key. It changes with every commit, and never comes again. */
+function fingerprintOf(regions: readonly RegionManifest[]): string {
+  const held = regions.flatMap(({ record }) => (record ? `${record.generation} ${record.modified}` : []));
+  return hash("sha256", [...new Set(held)].toSorted().join()).slice(0, FINGERPRINT_LENGTH);
+}
+
+/** Stores a mark in the regions that have chunks of the upload. An older mark of the name stays. */
+async function mark(name: string, objects: readonly PlacedObject[], { nowMs, signal }: GarbageSearch): Promise<void> {
   const body = Buffer.from(JSON.stringify({ markedAt: new Date(nowMs()).toISOString() }));
   const options = { bytes: body.length, contentType: "application/json", ifNoneMatch: "*", signal } as const;
   for (const store of new Set(objects.map((object) => object.store))) {
-    await store.put(garbageName(key, upload), body, options).catch((error: unknown) => {
+    await store.put(name, body, options).catch((error: unknown) => {
       if (!isConditionFailed(error)) throw error;
     });
   }
@@ -216,6 +229,12 @@ async function remove(objects: readonly PlacedObject[], report: Mutable<GarbageR
     }),
   );
   return left;
+}
+
+/** `manifests` is "" in a mark of an earlier release. */
+function parseMark({ suffix }: PlacedObject): { readonly upload: string; readonly manifests: string } {
+  const [upload = "", manifests = ""] = suffix.split(".");
+  return { upload, manifests };
 }
 
 /** The chunks of each upload. Their names end in `<upload>/<chunk>`. */

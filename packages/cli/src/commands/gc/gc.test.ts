@@ -122,6 +122,22 @@ test("a put in the middle of a run keeps its chunks, whatever was garbage before
   expect(await world.verify("page")).toMatchObject({ sound: true });
 });
 
+test("a version that a put committed after its mark waits a day from the run that finds it replaced", async () => {
+  const put = await world.put("page", body());
+  const manifest = await world.read("tokyo", manifestName("page"));
+  for (const region of REGIONS) await world.tamper(region, manifestName("page"), () => undefined);
+  expect(states(await gc()), "its put is under way").toEqual(["page marked"]);
+  const options = { bytes: manifest.length, contentType: "application/json" };
+  for (const region of REGIONS) await world.store(region).put(manifestName("page"), manifest, options);
+  await world.put("page", body());
+  expect(states(await gc(25)), "replaced a moment ago").toEqual(["page waiting"]);
+  expect((await chunks()).filter((name) => name.includes(put.upload))).toHaveLength(6);
+  await world.put("page", body());
+  expect(states(await gc(23))).toEqual(["page marked", "page waiting"]);
+  expect(states(await gc(25)), "however often the object changes").toEqual(["page removed", "page removed"]);
+  expect(await world.names("garbage/")).toEqual([]);
+});
+
 test("an upload that is named again loses its mark", async () => {
   const put = await world.put("page", body());
   const manifest = await world.read("tokyo", manifestName("page"));
