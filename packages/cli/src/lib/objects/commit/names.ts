@@ -27,7 +27,7 @@ export function repairName(key: string): string {
   return `${REPAIR_PREFIX}${encodeKey(key)}@`;
 }
 
-/** The mark of the garbage collector on one upload of a key. `manifests` names what the regions held, or is `second`. */
+/** The mark of gc on one upload of a key. `manifests` names what the regions held, or is `second`. */
 export function garbageName(key: string, upload: string, manifests: string): string {
   return `${GARBAGE_PREFIX}${encodeKey(key)}@${upload}.${manifests}`;
 }
