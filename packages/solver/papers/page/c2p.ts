@@ -84,10 +84,14 @@ async function betweenPops(): Promise<string> {
     { name: "adaptive, PoPs alone", policy: "adaptive", read },
     { name: "adaptive, joint", policy: "adaptive", joint: true, read },
   ];
-  const rows = await run("five-together.json", { systems, runs: 1 });
+  const atPops = { name: "c2p at PoPs, once a period", policy: "c2p", read };
+  const rows = [
+    ...(await run("five-together.json", { systems, runs: 1 })),
+    ...(await run("five-together.json", { systems: [atPops], runs: 1, decide: "period" })),
+  ];
   return table(
     ["system", "mean ms", "chunks from own cache", "from peers", "cache writes", "messages"],
-    ...systems.map(({ name }) => {
+    ...[...systems, atPops].map(({ name }) => {
       const { meanMs, chunkHitRatio, peerChunkRatio, writes, messages } = rowOf(rows, name);
       return [name, ms(meanMs), share(chunkHitRatio), share(peerChunkRatio), writes, messages ?? ""];
     }),

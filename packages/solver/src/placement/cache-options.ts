@@ -89,6 +89,18 @@ export class CacheOptions {
     return this.#keptOf(valued)[d]?.chunks ?? [];
   }
 
+  /** Returns how many chunks peers hold beside the d that are kept here. */
+  chunksBeside(valued: ValuedObject, d: number): number {
+    const own = this.chunksFor(valued, d);
+    const there = new Set(this.#peers.chunksOf(valued.object.version).map(({ chunk }) => chunk));
+    return [...there].filter((chunk) => !own.includes(chunk)).length;
+  }
+
+  /** Returns the requests per period of all peers together. */
+  requestsElsewhere({ key }: Pick<ObjectShape, "key">): number {
+    return this.#peers.requests.get(key) ?? 0;
+  }
+
   /** Returns `savedMs` for exactly these chunks. */
   savedMsWith(valued: ValuedObject, chunks: readonly number[]): number {
     const { object } = valued;
@@ -195,7 +207,7 @@ export class CacheOptions {
 
   /** All PoPs value chunks by the same sum, the time that every PoP saves; policies ask for the mean of a read. */
   #meanOfReads({ object, popularity }: ValuedObject, savedHereMs: number, chunks: readonly number[]): number {
-    const elsewhere = this.#peers.requests.get(object.key) ?? 0;
+    const elsewhere = this.requestsElsewhere(object);
     if (elsewhere === 0) return savedHereMs;
     const sum = popularity * savedHereMs + this.#peers.savedAtPeers(object, chunks);
     return sum / (popularity + elsewhere);

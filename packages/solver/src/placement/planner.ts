@@ -224,7 +224,7 @@ export class Planner {
       counts[slot]! += requests;
     }
     // Requests of peers are requests to this cache, too.
-    for (const [key, requests] of input.peers?.requests ?? []) {
+    for (const [key, requests] of policy.ownReadsOnly ? [] : (input.peers?.requests ?? [])) {
       const slot = this.#slotFor(key, input, seconds, policy);
       if (slot !== undefined) counts[slot]! += Math.round(requests);
     }

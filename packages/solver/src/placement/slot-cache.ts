@@ -82,6 +82,20 @@ export class SlotCache implements PolicyCache {
     };
   }
 
+  /** For policies that replace by what peers hold. */
+  get peers(): NonNullable<PolicyCache["peers"]> {
+    return {
+      chunksBeside: (slot) => {
+        const content = this.#slots[slot];
+        return content ? this.#options.chunksBeside(content, this.#counts[slot]!) : 0;
+      },
+      hits: (slot) => {
+        const content = this.#slots[slot];
+        return content ? this.#options.requestsElsewhere(content.object) : 0;
+      },
+    };
+  }
+
   /** Keeps d chunks. Throws INTERNAL when they do not fit: a policy's mistake. */
   keep(slot: number, d: number): void {
     const used = this.#used + (d - this.#counts[slot]!) * this.chunkWeight[slot]!;

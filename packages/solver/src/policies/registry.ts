@@ -5,6 +5,8 @@ import { adaptive } from "./adaptive/index.ts";
 import { agar } from "./agar.ts";
 import type { AgarSettings } from "./agar.ts";
 import { backend } from "./backend.ts";
+import { c2p } from "./c2p.ts";
+import type { C2pSettings } from "./c2p.ts";
 import { clairvoyant } from "./clairvoyant.ts";
 import { exact } from "./exact.ts";
 import { gdsf } from "./gdsf.ts";
@@ -74,6 +76,12 @@ const POLICIES: Readonly<Record<string, Entry>> = {
   },
   sprout: { settings: { alpha: ALPHA }, create: (cache, { alpha }, state) => sprout(cache, alpha as number, state) },
   adaptive: { settings: {}, create: (cache, _settings, state) => adaptive(cache, state) },
+  c2p: {
+    settings: {
+      affinitySeconds: { default: 30, check: (seconds) => inRange(seconds, 0, 1e9), is: "from 0 to 1e9" },
+    },
+    create: (cache, settings, state) => c2p(cache, settings as unknown as C2pSettings, state),
+  },
   clairvoyant: { settings: {}, create: (cache, _settings, state) => clairvoyant(cache, state) },
 };
 

@@ -29,6 +29,16 @@ export interface PolicyCache {
   keep(object: number, d: number): void;
   /** The regions behind the cache; missing where only `savedMs` is known. */
   readonly storage?: StorageView;
+  /** What peers hold and read; missing in a cache without peers. */
+  readonly peers?: PeerKnowledge;
+}
+
+/** What a cache knows of cooperating ones, for a policy that replaces by it. */
+export interface PeerKnowledge {
+  /** Chunks of the object that peers hold and this cache does not. */
+  chunksBeside(object: number): number;
+  /** Reads at the peers, lately; >= 0. */
+  hits(object: number): number;
 }
 
 /** The regions behind a cache, for a policy that takes their load into account. */
@@ -46,6 +56,8 @@ export interface StorageView {
  * because the cache may have lost chunks, or hold what another policy chose.
  */
 export interface Policy {
+  /** Whether it decides by this cache's reads alone. Otherwise reads at peers count like own ones. */
+  readonly ownReadsOnly?: boolean;
   /** Called after each read at this PoP. */
   onRequest(object: number, seconds: number): void;
   /** Called at the end of every period. */

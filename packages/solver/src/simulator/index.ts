@@ -128,7 +128,7 @@ function runOnce(
 }
 
 function createDecider(caches: Caches, { decide }: Scenario, system: SystemSpec, random: Random): Decider {
-  if (system.policy === "c2p") return new C2pDecider(caches, system.settings, random);
+  if (system.policy === "c2p" && decide === "request") return new C2pDecider(caches, system.settings, random);
   if (system.joint) return new TurnDecider(caches, system, random);
   const decider = new SeparateDecider(caches, system);
   if (decide === "request") return decider;
