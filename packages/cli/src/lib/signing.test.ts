@@ -140,6 +140,21 @@ describe("keys rotate", () => {
     expect((await run("get", "by-the-old", "-")).stderr).toContain("MANIFEST_UNTRUSTED");
   });
 
+  test("a repair by a machine that has the old key alone does not undo what a majority took by the new one", async () => {
+    await run("keys", "rotate", "next.pem");
+    await run("keys", "rotate", "next.pem", "--sign");
+    const missed = await world.read("tokyo", manifestName("first"));
+    await writeFile(join(world.dir, "upload-page"), "by the new key");
+    expect((await run("put", "upload-page", "--key", "first")).code).toBe(0);
+    await world.tamper("tokyo", manifestName("first"), () => missed);
+    const repair = await world.spawn(["repair", "first", "--config", join(world.dir, "old-reader.json")]);
+    expect(repair.code).toBe(1);
+    expect(repair.stdout.toString()).toContain("MANIFEST_UNTRUSTED");
+    expect((await run("get", "first", "-")).stdout.toString()).toBe("by the new key");
+    expect((await run("repair", "first")).code).toBe(0);
+    expect(await run("verify", "first")).toMatchObject({ code: 0 });
+  });
+
   test("it does not end while an object is signed by the old key alone, and names one", async () => {
     await run("keys", "rotate", "next.pem");
     await run("keys", "rotate", "next.pem", "--sign");

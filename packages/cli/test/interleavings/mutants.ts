@@ -55,16 +55,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "gc deletes by the age of chunks, and lists before it looks",
     edits: [
-      ["commands/gc/collect-garbage.ts", "if (ageOf && own.length === 0) {", "if (false) {"],
-      [
-        "commands/gc/collect-garbage.ts",
-        "own.every((object) => ageOf(object) >= olderThanMs)",
-        "isOld(objects, search)",
-      ],
+      ["commands/gc/collect-garbage.ts", "if (ageOf && unmarked.length > 0) {", "if (false) {"],
+      ["commands/gc/collect-garbage.ts", "} else if (uncounted.length > 0) {", "} else if (false) {"],
+      ["commands/gc/collect-garbage.ts", "own.filter(counts).every(isOld)", "areOld(objects, search)"],
       [
         "commands/gc/collect-garbage.ts",
         "/** The chunks of each upload.",
-        `function isOld(objects: readonly PlacedObject[], { nowMs, olderThanMs }: GarbageSearch): boolean {
+        `function areOld(objects: readonly PlacedObject[], { nowMs, olderThanMs }: GarbageSearch): boolean {
            return objects.every(({ modifiedMs }) => nowMs() - modifiedMs >= olderThanMs);
          }
          /** The chunks of each upload.`,

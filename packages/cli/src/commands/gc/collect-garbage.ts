@@ -136,14 +136,19 @@ async function cleanKey(
   for (const [upload, objects] of garbage) {
     const bytes = objects.reduce((sum, object) => sum + object.bytes, 0);
     const own = marks.filter((object) => parseMark(object).upload === upload);
-    const counting = own.filter(counts);
-    let state: GarbageUpload["state"] = own.length > 0 ? "waiting" : "unmarked";
-    if (ageOf && own.length === 0) {
-      await mark(garbageName(key, upload, manifests), objects, search);
+    const holders = [...new Set(objects.map(({ store }) => store))];
+    // Each region vouches for its own marks: one that lists an old mark that it never got must not end the wait of all.
+    const marksIn = (store: Store): PlacedObject[] => own.filter((object) => object.store === store);
+    const unmarked = holders.filter((store) => marksIn(store).length === 0);
+    const uncounted = holders.filter((store) => !marksIn(store).some(counts));
+    let state: GarbageUpload["state"] = unmarked.length > 0 ? "unmarked" : "waiting";
+    if (ageOf && unmarked.length > 0) {
+      await mark(garbageName(key, upload, manifests), unmarked, search);
       state = "marked";
-    } else if (counting.length === 0 && own.some(isOld)) {
-      await mark(garbageName(key, upload, SECOND_MARK), objects, search);
-    } else if (counting.length > 0 && counting.every(isOld)) {
+    } else if (uncounted.length > 0) {
+      const again = uncounted.filter((store) => marksIn(store).some(isOld));
+      await mark(garbageName(key, upload, SECOND_MARK), again, search);
+    } else if (own.filter(counts).every(isOld)) {
       const left = await remove(objects, report);
       if (left === 0) await remove(own, report);
       state = left === 0 ? "removed" : "left";
@@ -169,11 +174,11 @@ function fingerprintOf(regions: readonly RegionManifest[]): string {
   return hash("sha256", [...new Set(held)].toSorted().join()).slice(0, FINGERPRINT_LENGTH);
 }
 
-/** Stores a mark in the regions that have chunks of the upload. An older mark of the name stays. */
-async function mark(name: string, objects: readonly PlacedObject[], { nowMs, signal }: GarbageSearch): Promise<void> {
+/** Stores a mark in regions that have chunks of the upload. An older mark of the name stays. */
+async function mark(name: string, stores: readonly Store[], { nowMs, signal }: GarbageSearch): Promise<void> {
   const body = Buffer.from(JSON.stringify({ markedAt: new Date(nowMs()).toISOString() }));
   const options = { bytes: body.length, contentType: "application/json", ifNoneMatch: "*", signal } as const;
-  for (const store of new Set(objects.map((object) => object.store))) {
+  for (const store of stores) {
     await store.put(name, body, options).catch((error: unknown) => {
       if (!isConditionFailed(error)) throw error;
     });

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { systemClock, type AgaroseError } from "@agarose/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { CLOCK_PREFIX, claimName } from "../../lib/objects/commit/names.ts";
+import { CLOCK_PREFIX, claimName, garbageName, GARBAGE_PREFIX } from "../../lib/objects/commit/names.ts";
 import { removeObject } from "../../lib/objects/remove-object.ts";
 import type { ListedObject, Store } from "../../lib/store/store.ts";
 import { collectGarbage, type GarbageReport, type GarbageUpload } from "./collect-garbage.ts";
@@ -104,6 +104,17 @@ test("a version that was replaced a moment ago survives a run, however old its c
   // A day counts from the mark.
   expect(states(await gc(1000, true, "", Date.now, "chunks/"))).toEqual(["page waiting"]);
   expect((await chunks()).filter((name) => name.includes(old.upload))).toHaveLength(6);
+});
+
+test("a region that lists an old mark which it never got does not end the wait of the others", async () => {
+  const { upload } = await world.put("page", body());
+  await world.put("page", body());
+  const options = { bytes: 2, contentType: "application/json" };
+  await world.store("tokyo").put(garbageName("page", upload, "second"), Buffer.from("{}"), options);
+  expect(states(await gc(1000, true, "", Date.now, GARBAGE_PREFIX))).toEqual(["page marked"]);
+  expect((await chunks()).filter((name) => name.includes(upload))).toHaveLength(6);
+  expect(states(await gc(25))).toEqual(["page removed"]);
+  expect((await chunks()).filter((name) => name.includes(upload))).toEqual([]);
 });
 
 test("a put in the middle of a run keeps its chunks, whatever was garbage before", async () => {

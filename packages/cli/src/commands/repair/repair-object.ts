@@ -2,6 +2,7 @@
  * Restores a damaged object from what is left of it.
  */
 import {
+  AgaroseError,
   encodeManifest,
   isTombstone,
   LEAF_LIST,
@@ -15,7 +16,7 @@ import { listChunks, type ListedChunk } from "../../lib/objects/chunk-listing.ts
 import { findGoneChunks } from "../../lib/objects/chunk-heads.ts";
 import { commitAgain } from "../../lib/objects/commit/commit.ts";
 import { writeRecord } from "../../lib/objects/commit/manifest-write.ts";
-import { holds, surveyRegions, type Survey } from "../../lib/objects/commit/region-survey.ts";
+import { holds, surveyRegions, type RegionManifest, type Survey } from "../../lib/objects/commit/region-survey.ts";
 import { dequeueRepair } from "../../lib/objects/commit/repair-queue.ts";
 import {
   majorityOf,
@@ -65,12 +66,13 @@ export interface RepairReport {
  * It reads at most k + 2 chunks. Of those beyond, it compares the MD5 that the store reports with the one they must
  * have. A large object with damage that no listing shows is read once more.
  *
- * @throws NO_QUORUM, NOT_ENOUGH_CHUNKS when the object cannot be read any more, STORE_FAILED when a chunk cannot be
- *   stored.
+ * @throws NO_QUORUM, MANIFEST_UNTRUSTED when a majority holds what no trusted key has signed, MANIFEST_NEWER,
+ *   NOT_ENOUGH_CHUNKS when the object cannot be read any more, STORE_FAILED when a chunk cannot be stored.
  */
 export async function repairObject(key: string, options: RepairContext): Promise<RepairReport> {
   const context = writeContextOf(options);
   const { newest, regions } = await surveyRegions(key, context);
+  refuseStrangers(key, regions);
   const verdicts = manifestVerdicts(regions, newest);
   if (!newest) {
     // Nothing is left of it, so an entry of the queue has nothing to ask for.
@@ -91,6 +93,24 @@ export async function repairObject(key: string, options: RepairContext): Promise
   const after = await look(before, newest, { written, lists }, context);
   if (after.sound) await dequeueRepair(key, context);
   return { before, chunksWritten: written.length + lists.length, manifestsWritten, after };
+}
+
+/**
+ * A few forgeries are replaced. What a majority holds may be of a put that succeeded, by a key that this machine does
+ * not trust yet. MANIFEST_UNTRUSTED.
+ */
+function refuseStrangers(key: string, regions: readonly RegionManifest[]): void {
+  const untrusted = regions.filter(({ state }) => state === "untrusted");
+  const most = Math.max(0, ...untrusted.map(({ bytes }) => untrusted.filter((one) => holds(one, bytes!)).length));
+  if (most < majorityOf(regions)) return;
+  throw new AgaroseError(
+    "MANIFEST_UNTRUSTED",
+    `${most} of ${regions.length} regions hold one manifest of ${JSON.stringify(key)} that no trusted key has signed: ` +
+      "nothing is repaired; add the key that has signed it to `publicKeys`, sign it with `agarose upgrade --vouch`, or " +
+      "put the object again",
+    { key, regions: most },
+    untrusted[0]!.problem,
+  );
 }
 
 interface Rescue {

@@ -154,6 +154,18 @@ describe("order", () => {
     }
     expect(await world.put(key, Buffer.from("two"))).toMatchObject({ outcome: "stored", generation: 3 });
   });
+
+  test("ignores claims that no writer can have made, such as a bucket's owner plants", async () => {
+    await world.put(key, Buffer.from("one"));
+    const claim = Buffer.from(`{"upload":"dead"}`);
+    const options = { bytes: claim.length, contentType: "application/json" };
+    for (const region of REGIONS) await world.store(region).put(claimName(key, 2), claim, options);
+    for (const generation of ["9007199254740990", "9007199254740991", "abc", "-1", "1e400"]) {
+      await world.store("tokyo").put(claimName(key, generation as never), claim, options);
+    }
+    expect(await world.put(key, Buffer.from("two"))).toMatchObject({ outcome: "stored", generation: 3 });
+    expect((await world.get(key)).toString()).toBe("two");
+  });
 });
 
 describe("regions that fail", () => {

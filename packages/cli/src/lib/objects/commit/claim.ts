@@ -14,6 +14,10 @@ import { majorityOf, pause, type WriteContext } from "./write-context.ts";
 const ATTEMPTS_MAX = 8;
 /** A writer writes its manifest within an hour of its claim, or claims again. */
 const LEASE_MS = 3_600_000;
+/**
+ * Claims are not signed. One that is further ahead is no writer's: taking its generation would leave none above it.
+ */
+const CLAIMS_AHEAD_MAX = 1_000_000;
 /** From this age on, a claim is that of a writer that died. */
 const DEAD_MS = 2 * LEASE_MS;
 
@@ -66,7 +70,8 @@ export async function claimGeneration(claim: Claim, context: WriteContext): Prom
     await pause(attempt, context);
     const survey = await surveyRegions(key, context);
     // Claims of writers that died are never removed, so they are passed over all at once.
-    const highest = Math.max(0, ...(await listClaims(key, context)).map((listed) => listed.generation));
+    const listed = (await listClaims(key, context)).map(({ generation: other }) => other);
+    const highest = Math.max(0, ...listed.filter((other) => other < generation + CLAIMS_AHEAD_MAX));
     generation = Math.max(generation, survey.newest?.generation ?? 0, highest) + 1;
   }
 }
