@@ -1,5 +1,6 @@
 /** Objects that were read are there when no PoP or region answers. The store stays within its bound. */
 import { createHash } from "node:crypto";
+import { manifestName } from "@agarose/core";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseConfig } from "../common/config.ts";
@@ -58,6 +59,35 @@ describe("offline", () => {
     await world.clock.pass(0);
     expect(world.events).toContainEqual(expect.objectContaining({ type: "plan", from: "kept" }));
     expect(world.events.at(-1)).toMatchObject({ type: "read-end", kind: "stored" });
+  });
+
+  test("a worker that the browser has ended does not go back to what a bucket and the PoPs missed an update of", async () => {
+    const { world, cache, client } = await startWorld();
+    const newer = sampleBytes(9_000);
+    await read(world, client);
+    const older = world.regions[0]!.store.get(manifestName(KEY))!;
+    for (const pop of world.pops) pop.fault = "refuses";
+    world.put(KEY, newer, { toldToPops: false });
+    await world.clock.pass(PLAN_TTL_MS);
+    expect((await read(world, client)).bytes).toEqual(newer);
+    world.regions[0]!.store.set(manifestName(KEY), older);
+    for (const pop of world.pops) pop.fault = "none";
+    world.log.length = 0;
+    expect((await read(world, restarted(world, cache))).bytes).toEqual(newer);
+    expect(world.requests("p0").length, "the PoP that names the older one was asked").toBeGreaterThan(0);
+  });
+
+  test("a worker without storage that the browser has ended goes by its PoP, not by the bucket", async () => {
+    const world = new FakeWorld();
+    world.put(KEY, BYTES);
+    const older = world.regions[0]!.store.get(manifestName(KEY))!;
+    world.put(KEY, sampleBytes(9_000));
+    expect((await read(world, world.client())).bytes).toEqual(sampleBytes(9_000));
+    world.regions[0]!.store.set(manifestName(KEY), older);
+    expect((await read(world, world.client())).bytes, "the PoP remembers").toEqual(sampleBytes(9_000));
+    for (const pop of world.pops) pop.fault = "refuses";
+    // The limit of the promise: without PoP and without storage, it has seen nothing.
+    expect((await read(world, world.client())).bytes).toEqual(BYTES);
   });
 
   test("of a range that was read its stripes are there, and the others are not", async () => {
