@@ -2,6 +2,7 @@
  * Libraries that read files by ranges, as they are, over a client's reads: `pmtiles` (maps) and `hyparquet` (tables).
  * A region dies while they read, and a file changes while they read.
  */
+import { mapFile } from "@agarose/core/testing";
 import { parquetReadObjects, parquetMetadataAsync, type AsyncBuffer } from "hyparquet";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { PMTiles, zxyToTileId, type RangeResponse, type Source } from "pmtiles";
@@ -35,51 +36,7 @@ async function readRange(
   return { status: answer.status, etag: answer.headers["etag"]!, data: await body.arrayBuffer() };
 }
 
-/** A map of zoom levels 0 to 5 (https://github.com/protomaps/PMTiles/blob/main/spec/v3/spec.md), uncompressed. */
-function mapFile(): { file: Uint8Array; tiles: ReadonlyMap<number, Uint8Array> } {
-  const tiles = new Map<number, Uint8Array>();
-  for (let z = 0; z <= 5; z++) {
-    for (let x = 0; x < 2 ** z; x++) {
-      for (let y = 0; y < 2 ** z; y++) {
-        const id = zxyToTileId(z, x, y);
-        tiles.set(id, sampleBytes(900 + (id % 200), id + 1));
-      }
-    }
-  }
-  const ids = [...tiles.keys()].toSorted((a, b) => a - b);
-  const directory = Buffer.concat([
-    varint(ids.length),
-    ...ids.map((id, i) => varint(i === 0 ? id : id - ids[i - 1]!)),
-    ...ids.map(() => varint(1)),
-    ...ids.map((id) => varint(tiles.get(id)!.length)),
-    // 0 means right behind the tile before; others are offsets plus 1.
-    ...ids.map((_, i) => varint(i === 0 ? 1 : 0)),
-  ]);
-  const metadata = Buffer.from("{}");
-  const header = Buffer.alloc(127);
-  header.write("PMTiles");
-  header[7] = 3;
-  const dataAt = 127 + directory.length + metadata.length;
-  const dataBytes = ids.reduce((sum, id) => sum + tiles.get(id)!.length, 0);
-  const sections = [127, directory.length, 127 + directory.length, metadata.length, dataAt, 0, dataAt, dataBytes];
-  for (const [i, value] of [...sections, ids.length, ids.length, ids.length].entries()) {
-    header.writeBigUInt64LE(BigInt(value), 8 + 8 * i);
-  }
-  // Clustered; directory and tiles without compression; tiles are PNG; zoom 0 to 5.
-  header.set([1, 1, 1, 2, 0, 5], 96);
-  return {
-    file: new Uint8Array(Buffer.concat([header, directory, metadata, ...ids.map((id) => tiles.get(id)!)])),
-    tiles,
-  };
-}
-
-function varint(value: number): Uint8Array {
-  const bytes: number[] = [];
-  for (let rest = value; ; rest = Math.floor(rest / 128)) {
-    if (rest < 128) return Uint8Array.from([...bytes, rest]);
-    bytes.push((rest % 128) + 128);
-  }
-}
+const tileOf = (id: number): Uint8Array => sampleBytes(900 + (id % 200), id + 1);
 
 /** The library's way to a file: it compares the ETags of all ranges itself. */
 function mapSource(client: ObjectClient): Source {
@@ -94,12 +51,11 @@ function mapSource(client: ObjectClient): Source {
 }
 
 test("a map is panned by pmtiles while a region dies, for a few shards of the file", async () => {
-  const { file, tiles } = mapFile();
-  const { world, client } = await startWorld(file);
+  const { world, client } = await startWorld(mapFile(zxyToTileId, tileOf));
   const map = new PMTiles(mapSource(client));
   const pan = async (x: number, y: number): Promise<void> => {
     const tile = await world.clock.settle(map.getZxy(5, x, y));
-    expect(new Uint8Array(tile!.data)).toEqual(tiles.get(zxyToTileId(5, x, y)));
+    expect(new Uint8Array(tile!.data)).toEqual(tileOf(zxyToTileId(5, x, y)));
   };
   await pan(0, 0);
   world.log.length = 0;
