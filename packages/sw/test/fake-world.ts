@@ -406,7 +406,7 @@ export class FakeWorld {
   #bundle(pop: FakePop, object: StoredObject, query: URLSearchParams): Uint8Array[] {
     const { shards } = object;
     const pieces = piecesIn(query.get("range"), object.manifest);
-    const sendsAll = pop.fetches && pieces !== undefined;
+    const sendsAll = pop.fetches && pieces !== undefined && query.get("leaves") !== "true";
     const { k } = object.manifest;
     const plan = encodePlan(this.#planOf(pop, object, query.get("version")), sendsAll ? k : 0);
     const from = Number(query.get("from") ?? 0);

@@ -313,7 +313,7 @@ class StripeRead {
 
   #mayHedge(times: number): boolean {
     const { hedge, stripe } = this.#options;
-    return hedge === true || (hedge !== false && hedge(stripe.shardBytes, times));
+    return hedge === true || (hedge && hedge(stripe.shardBytes, times));
   }
 
   /** A slow line may take minutes for what is read ahead. Only silence ends the read. */

@@ -11,7 +11,7 @@ export interface Attempt<T> {
   /** The next attempt starts beside this one after this time. */
   readonly patienceMs: number;
   /** Milliseconds to wait longer, asked for when the patience is over. Default: none. */
-  moreMs?(): number;
+  readonly moreMs?: (() => number) | undefined;
   start(signal: AbortSignal): Promise<T>;
   /** Called if another attempt wins after this one's `patienceMs`. */
   onLate?(): void;

@@ -5,7 +5,6 @@
 import {
   AgaroseError,
   blockNames,
-  BRIEF_BYTES_MAX,
   HAS_MESSAGES,
   isOutdated,
   objectAnswer,
@@ -28,7 +27,7 @@ import { isAnswer, type Bundle, type FullPlan } from "./plans/bundle-request.ts"
 import { findPlan, withSignatures, type FoundPlan, type PlanPorts } from "./plans/find-plan.ts";
 import { discard, PopCall } from "./plans/pop-call.ts";
 import type { ReadRequest, ReadResponse } from "./read-request.ts";
-import { popId } from "./latency-tracker.ts";
+import { FAILED, sourceId } from "./latency-tracker.ts";
 import { ReadTrace, type TracePorts } from "./read-trace.ts";
 import { edgeSource, isSending, type Edge } from "./sources/edge-source.ts";
 import { Slot, type FairQueue } from "./sources/fair-queue.ts";
@@ -108,10 +107,10 @@ export class ClientRead {
     if (pop && known.pop !== "" && known.pop !== pop.name) return undefined;
     const head = objectAnswer(known.manifest, this.#request.headers, this.#request.method);
     if (!this.#wantsBytes(head)) return this.#bodiless("known", known, head);
-    const { start, end } = head.range;
-    const isBrief = end - start <= BRIEF_BYTES_MAX && this.#rangeHeader() && this.#missing(known, head)?.length;
-    // The PoP sends all of it.
-    if (isBrief && pop && !this.#ports.latencies.isAvoided(popId(pop.name))) return undefined;
+    const piece = pop && this.#rangeHeader() && this.#missing(known, head)?.[0];
+    // The PoP sends what k other regions would have to replace.
+    const id = piece && sourceId("region", known.manifest.placement[piece.chunk]!);
+    if (id && this.#ports.latencies.estimate(id) === FAILED) return undefined;
 
     const stop = new AbortController();
     const changed = Promise.withResolvers<Bundle>();
@@ -157,6 +156,7 @@ export class ClientRead {
       const from = bundle ? "edge" : plan === kept ? "kept" : "region";
       return await this.#fromPlan(from, plan, bundle);
     } catch (error) {
+      discard(bundle);
       if (!isOutdated(error)) throw error;
       // The PoP's manifest may name a version that is gone: the buckets decide.
       const current = await findPlan({ ...request, bucketsOnly: true }, this.#ports);
@@ -166,20 +166,10 @@ export class ClientRead {
   }
 
   async #fromPlan(from: PlanEvent["from"], plan: FullPlan, bundle: Bundle | undefined): Promise<ReadResponse> {
-    const head = this.#headOf(plan, bundle);
+    const head = objectAnswer(plan.manifest, this.#request.headers, this.#request.method);
     if (this.#wantsBytes(head)) return this.#open(from, plan, head, this.#edgeBehind(bundle, plan, head), this.#signal);
     discard(bundle);
     return this.#bodiless(from, plan, head);
-  }
-
-  /** `objectAnswer`. Discards the bundle when the range cannot be satisfied. */
-  #headOf(plan: FullPlan, bundle: Bundle | undefined): ObjectAnswer {
-    try {
-      return objectAnswer(plan.manifest, this.#request.headers, this.#request.method);
-    } catch (error) {
-      discard(bundle);
-      throw error;
-    }
   }
 
   #wantsBytes(head: ObjectAnswer): head is Ranged {
@@ -213,7 +203,7 @@ export class ClientRead {
     }
     const { start, end } = head.range;
     const range = this.#rangeHeader() ?? (pieces && `bytes=${start}-${end - 1}`);
-    const request = { key, pop, span, range, known, signal: this.#signal, fetch: this.#fetch };
+    const request = { key, pop, span, range, leaves: true, known, signal: this.#signal, fetch: this.#fetch };
     return new PopCall(request, this.#ports, (received) => {
       this.#trace.bundleArrived(received);
       const bundle = plans.learnBundle(key, received);
@@ -246,7 +236,7 @@ export class ClientRead {
       ...peerSources(believed, configuredPops, { fetch, latencies }),
       ...regionSources(plan, { ...this.#ports, fetch, slot, sign }),
     ];
-    this.#trace.planned(from, { ...plan, delta }, spanOf(manifest, head.range).from, sources, pieces !== undefined);
+    this.#trace.planned(from, { ...plan, delta }, spanOf(manifest, head.range).from, sources, !!pieces);
     let response: ReadResponse | undefined;
     const { body, report } = await openRead({
       ...this.#ports,
@@ -257,7 +247,7 @@ export class ClientRead {
       hedge: (bytes, times) => !isSending(edge, latencies) && hedging.hedge(bytes, times),
       ...(store && !plan.private ? { share: store.sharing(manifest) } : {}),
       range: head.range,
-      stripes: store !== undefined,
+      stripes: !!store,
       onRequest: (record) => this.#trace.request(record),
       onEnd: (ended, error) => {
         edge?.release?.();

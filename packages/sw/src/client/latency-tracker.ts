@@ -93,7 +93,7 @@ export class LatencyTracker {
   }
 
   /** Records that `id` has not delivered `bytes` after `ms`. It counts only if that is late. */
-  observeAtLeast(id: string, ms: number, bytes = 0): void {
+  observeAtLeast(id: string, ms: number, bytes: number): void {
     if (ms > hedgeAfterMs(this.estimate(id, bytes))) this.#take(id, ms, bytes);
   }
 

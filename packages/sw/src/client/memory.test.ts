@@ -94,9 +94,9 @@ describe("LatencyTracker", () => {
   test("learns from a request that was cut off only when it was late already", () => {
     const book = new LatencyTracker(new VirtualClock());
     book.observe("r", 50);
-    book.observeAtLeast("r", 20);
+    book.observeAtLeast("r", 20, 0);
     expect(book.estimate("r").meanMs).toBe(50);
-    book.observeAtLeast("r", 1_050);
+    book.observeAtLeast("r", 1_050, 0);
     expect(book.estimate("r").meanMs).toBe(60);
   });
 

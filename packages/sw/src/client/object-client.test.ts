@@ -405,7 +405,7 @@ describe("ranges and conditions", () => {
     await read(world, client, { range: "bytes=0-0" });
     world.log.length = 0;
     await read(world, client, { range: "bytes=4096-8191" });
-    expect(world.requests("p0")[0]!.url).toMatch(/&from=1&to=1&range=bytes%3D4096-8191$/);
+    expect(world.requests("p0")[0]!.url).toMatch(/&from=1&to=1&range=bytes%3D4096-8191&leaves=true$/);
     const ranges = world.requests().flatMap(({ range }) => range ?? []);
     expect(new Set(ranges)).toEqual(new Set(["bytes=1024-2047"]));
   });
@@ -419,7 +419,7 @@ describe("ranges and conditions", () => {
     const { bytes, headers } = await read(world, client, { range: "bytes=8192-8200" });
     expect(bytes).toEqual(BYTES.subarray(8192, 8201));
     expect(headers["x-agarose-read"]).toBe("edge");
-    expect(queries(world)).toEqual(["?from=0&to=0&range=bytes%3D8192-8200"]);
+    expect(queries(world)).toEqual(["?from=0&to=0&range=bytes%3D8192-8200&leaves=false"]);
     expect(world.requests()).toHaveLength(1);
   });
 
@@ -432,7 +432,7 @@ describe("ranges and conditions", () => {
     const { bytes, headers } = await read(world, client, { range: "bytes=8192-8200", "if-range": `"${version}"` });
     expect(bytes).toEqual(BYTES.subarray(8192, 8201));
     expect(headers["x-agarose-read"]).toBe("edge");
-    expect(queries(world)).toEqual(["?from=0&to=0", "?version=&from=2&to=2&range=bytes%3D8192-8200"]);
+    expect(queries(world)).toEqual(["?from=0&to=0", "?version=&from=2&to=2&range=bytes%3D8192-8200&leaves=true"]);
   });
 
   test("asks the PoP and one bucket for a small range, and sends no request for the same range again", async () => {
@@ -452,32 +452,36 @@ describe("ranges and conditions", () => {
       return started;
     }
 
-    test("cost one request to the PoP by a new plan and by a known one, and none when repeated", async () => {
+    test("cost one request by a new plan, one more to a bucket by a known one, and none when repeated", async () => {
       const { world, client } = await startFetching();
       for (const [from, expected] of [
-        [5000, 1],
-        [5000, 0],
-        [9000, 1],
-        // In two shards.
-        [1020, 1],
+        [5000, ["p0"]],
+        [5000, []],
+        [9000, ["p0", "r1"]],
       ] as const) {
         world.log.length = 0;
         const { bytes } = await read(world, client, { range: `bytes=${from}-${from + 9}` });
         expect(bytes).toEqual(BYTES.subarray(from, from + 10));
-        expect(world.requests().map(({ to }) => to)).toEqual(Array(expected).fill("p0"));
+        expect(world.requests().map(({ to }) => to)).toEqual(expected);
       }
       expect(client.plans.get(KEY)!.cached, "what was sent is not taken for what is cached").toEqual([]);
     });
 
-    test("cost one request while regions are down", async () => {
+    test("cost one request while their region is known to be down, and k + 2 where that is found out", async () => {
       const { world, client } = await startFetching();
-      for (const region of world.regions.slice(0, 2)) region.fault = "down";
-      for (const from of [0, 1024, 2048, 3072, 4096, 8000]) {
+      const { k, placement } = world.put(KEY, BYTES);
+      await read(world, client, { range: "bytes=9000-9009" });
+      world.regions.find(({ name }) => name === placement[1])!.fault = "down";
+      const counts: number[] = [];
+      // All in chunk 1.
+      for (const from of [1024, 5120, 9000]) {
         world.log.length = 0;
         const { bytes } = await read(world, client, { range: `bytes=${from}-${from + 9}` });
         expect(bytes).toEqual(BYTES.subarray(from, from + 10));
-        expect(world.requests()).toHaveLength(1);
+        counts.push(world.requests().length);
       }
+      expect(counts[0]).toBeLessThanOrEqual(k + 2);
+      expect(counts.slice(1)).toEqual([1, 0]);
     });
 
     test("come from the buckets with at most k + 2 requests where the PoP could not get them either", async () => {

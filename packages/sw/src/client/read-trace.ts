@@ -71,7 +71,7 @@ export class ReadTrace {
   /** Records that the bundle's plan is here. */
   bundleArrived(bundle: Bundle): void {
     this.#bundleMs = this.#ports.clock.now();
-    this.#isBatch = bundle.lasting !== undefined;
+    this.#isBatch = !!bundle.lasting;
   }
 
   /** Records that the first stripe is ready. */

@@ -36,6 +36,8 @@ export interface BundleRequest {
   readonly span: StripeSpan;
   /** The `Range` that the read is for: if it is small, the PoP sends its blocks instead of stripes. */
   readonly range?: string | undefined;
+  /** Of a small range, the PoP sends the leaves and what it has cached: the client asks the buckets itself. */
+  readonly leaves?: boolean | undefined;
   readonly signal: AbortSignal;
   readonly fetch: FetchPort;
 }
@@ -69,7 +71,7 @@ export async function requestBundle(request: BundleRequest, checks: ManifestChec
     const first = await frames.next();
     if (first.type !== "plan") throw unusable(pop, HAS_MESSAGES && `begins with a ${first.type} frame`);
     const plan = await planIn(first, request, checks);
-    return { pop, span, range, frames, ...(first.chunk > 0 ? sentBehind(first, plan) : { plan }) };
+    return { pop, span, range, frames, ...(first.chunk ? sentBehind(first, plan) : { plan }) };
   } catch (error) {
     frames.cancel().catch(() => {});
     throw error;
@@ -126,11 +128,12 @@ export function sentBehind({ chunk: length }: Frame, lasting: FullPlan): Pick<Bu
   return { plan: { ...lasting, cached: Array.from({ length }, (_, chunk) => chunk) }, lasting };
 }
 
-function bundleUrl({ key, pop, known, span, range }: BundleRequest): string {
-  const query = { ...(known && { version: known.version }), ...span, ...(range && { range }) } as Record<
-    string,
-    unknown
-  > as Record<string, string>;
+function bundleUrl({ key, pop, known, span, range, leaves = false }: BundleRequest): string {
+  const query = {
+    ...(known && { version: known.version }),
+    ...span,
+    ...(range && { range, leaves }),
+  } as Record<string, unknown> as Record<string, string>;
   return `${pop.url}/v1/read/${encodeKey(key)}?${new URLSearchParams(query)}`;
 }
 

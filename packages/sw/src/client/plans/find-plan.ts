@@ -70,7 +70,7 @@ export function findPlan(request: PlanRequest, ports: PlanPorts): Promise<FoundP
       name: `PoP ${pop.name}`,
       patienceMs,
       // Keys of one page wait for each other, so a PoP that sends some of them is not late with the others.
-      moreMs: () => (batches ? patienceMs - latencies.silentMs(id) : 0),
+      moreMs: batches && (() => patienceMs - latencies.silentMs(id)),
       async start(own) {
         startMs = clock.now();
         const call = new PopCall({ ...request, pop, signal: own }, ports, (received) =>

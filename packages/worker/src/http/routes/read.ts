@@ -53,7 +53,7 @@ export async function read(c: Context<AppEnv>): Promise<Response> {
   const last = range ? Math.floor((range.end - 1) / manifest.stripeBytes) : query.to;
   const wanted = Math.max(0, Math.min(last, stripeCount(manifest) - 1) - from + 1);
   const hasChunks = planned.cached.length > 0 && wanted > 0;
-  const pieceBytes = pieces && range!.end - range!.start <= BRIEF_BYTES_MAX ? lengthOf(pieces) : 0;
+  const pieceBytes = pieces && !query.leaves && range!.end - range!.start <= BRIEF_BYTES_MAX ? lengthOf(pieces) : 0;
   // Where a region is down, k blocks replace one.
   const bytes = Math.max(planned.cached.length * shardBytes(manifest), manifest.k * pieceBytes);
   const lease =
@@ -82,6 +82,8 @@ interface Query {
   readonly to: number;
   /** A `Range` header, which says more than the stripes. */
   readonly range: string | null;
+  /** Whether a small range wants only what is cached, and the leaves. */
+  readonly leaves: boolean;
 }
 
 function parseReadQuery(query: URLSearchParams): Query {
@@ -93,7 +95,13 @@ function parseReadQuery(query: URLSearchParams): Query {
       to,
     });
   }
-  return { version: query.get("version") ?? undefined, from, to, range: query.get("range") };
+  return {
+    version: query.get("version") ?? undefined,
+    from,
+    to,
+    range: query.get("range"),
+    leaves: query.get("leaves") === "true",
+  };
 }
 
 /** The bytes that a range asks for; undefined for none, and for one that the object cannot satisfy. */
