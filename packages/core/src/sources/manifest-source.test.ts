@@ -71,7 +71,7 @@ describe("findManifest", () => {
     "is truncated": [{ status: 200, body: encodeManifest(manifest).subarray(0, 99) }, "MANIFEST_INVALID"],
     "is empty": [{ status: 200 }, "MANIFEST_INVALID"],
     "is of another key": [{ status: 200, body: encodeManifest({ ...manifest, key: "other" }) }, "MANIFEST_INVALID"],
-    "is of a newer format": [{ status: 200, body: new TextEncoder().encode('{"agarose":3}') }, "MANIFEST_NEWER"],
+    "is of a newer format": [{ status: 200, body: encodeManifest({ ...manifest, agarose: 3 as 2 }) }, "MANIFEST_NEWER"],
     "is huge": [{ status: 200, body: new Uint8Array(MANIFEST_BYTES_MAX + 11) }, "MANIFEST_TOO_LARGE"],
     "has a code that is none": [{ status: 200, body: encodeManifest({ ...manifest, k: 0 }) }, "CODE_INVALID"],
     "points outside": [

@@ -30,6 +30,6 @@ export async function shortHash(text: string, sha256: Sha256): Promise<string> {
 
 /** What a signature covers: all fields but the hashes, which `hashesSha256` covers, the signature and the CRC-32. */
 export function signedBytes(record: ManifestRecord): Uint8Array {
-  const { hashes: _hashes, signature: _signature, crc32: _crc32, ...covered } = record as Manifest & { crc32?: string };
+  const { hashes: _hashes, signature: _signature, ...covered } = record as Manifest;
   return new TextEncoder().encode(`agarose-manifest/2\n${canonicalJson(covered)}`);
 }

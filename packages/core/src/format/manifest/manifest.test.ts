@@ -88,7 +88,7 @@ describe("parseManifest", () => {
     const bytes = encodeManifest(manifest);
     for (let at = 0; at < bytes.length; at++) {
       const damaged = bytes.map((byte, i) => (i === at ? byte ^ 2 : byte));
-      expect((await rejectionOf(parseManifest(damaged))).code).toMatch(/^MANIFEST_(INVALID|NEWER)$/);
+      expect((await rejectionOf(parseManifest(damaged))).code).toBe("MANIFEST_INVALID");
     }
   });
 
@@ -103,7 +103,7 @@ describe("parseManifest", () => {
   });
 
   test("says of a newer format that the program is to be upgraded, whatever else is in it", async () => {
-    const error = await rejectionOf(parseManifest('{"agarose":3,"surprise":true}'));
+    const error = await rejectionOf(parseManifest('{"agarose":3,"surprise":true,"crc32":"f65c57b9"}'));
     expect(error).toMatchObject({ code: "MANIFEST_NEWER", details: { format: 3, supported: 2 } });
     expect(error.message).toMatch(/upgrade/);
   });

@@ -29,7 +29,6 @@ export async function parseManifest(input: Uint8Array | string, expected: Expect
   } catch (error) {
     throw invalid(HAS_MESSAGES && `is not JSON in UTF-8 (${input.length} bytes; it may be truncated)`, {}, error);
   }
-  await checkFormat(json, expected);
   const [trailer, expectedCrc] = /,"crc32":"([0-9a-f]{8})"\}\s*$/.exec(text) ?? [];
   const actualCrc = trailer && checksum(text.slice(0, -trailer.length));
   if (actualCrc !== expectedCrc || !actualCrc) {
@@ -47,15 +46,17 @@ export async function parseManifest(input: Uint8Array | string, expected: Expect
 
 /** `parseManifest` for a manifest that is already parsed, as in a plan. A tombstone is MANIFEST_INVALID there. */
 export async function checkManifest(json: unknown, expected: ExpectedManifest): Promise<Manifest> {
-  await checkFormat(json, expected);
-  const record = await checkRecord(json as object, expected);
+  const record = await checkRecord(json, expected);
   if (isTombstone(record)) throw invalid(HAS_MESSAGES && "is of an object that was removed");
   return record;
 }
 
-async function checkRecord(json: object, expected: ExpectedManifest): Promise<ManifestRecord> {
+async function checkRecord(json: unknown, expected: ExpectedManifest): Promise<ManifestRecord> {
+  await checkFormat(json, expected);
   const record =
-    (json as { agarose: number }).agarose === 1 ? await fromFormat1(json, expected) : (json as ManifestRecord);
+    (json as { agarose: number }).agarose === 1
+      ? await fromFormat1(json as object, expected)
+      : (json as ManifestRecord);
   checkFields(record, isTombstone(record) ? GENERATION_FIELDS : FIELDS);
   // So it is a key: the caller has checked the one that it asked for.
   if (record.key !== expected.key) {
