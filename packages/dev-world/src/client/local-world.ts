@@ -32,6 +32,8 @@ export interface LocalWorldOptions {
   readonly seed?: number;
   /** Capacity of each PoP's chunk cache in bytes. Default: 3,000,000. */
   readonly cacheBytes?: number;
+  /** What runs each PoP, in their order: `workerd`, or `node` for `agarose pop`. Default: workerd. */
+  readonly pops?: readonly ("workerd" | "node")[];
   /** Variables of every PoP, as in wrangler.toml. Default: none. */
   readonly variables?: Readonly<Record<string, string>>;
   /** Whether PoPs read from each other's caches. Default: true. */
@@ -166,7 +168,7 @@ export class LocalWorld {
 }
 
 function argumentsOf(options: LocalWorldOptions, folder: string, scenario: string | undefined): string[] {
-  const { app, scale, code, jitter, mbit, seed, cacheBytes, variables = {}, peers, demo } = options;
+  const { app, scale, code, jitter, mbit, seed, cacheBytes, pops, variables = {}, peers, demo } = options;
   const values = {
     "--scenario": scenario,
     "--scale": scale,
@@ -175,6 +177,7 @@ function argumentsOf(options: LocalWorldOptions, folder: string, scenario: strin
     "--mbit": mbit,
     "--seed": seed,
     "--cache-bytes": cacheBytes,
+    "--pops": pops?.join(),
     "--app": app && (isUrl(app) ? app : resolvePath(folder, app)),
   };
   return [

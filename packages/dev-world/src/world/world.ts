@@ -7,7 +7,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startPops, type Pops } from "../pops/pops.ts";
+import { startMixedPops, type MixedPops } from "../pops/mixed-pops.ts";
 import { startS3Endpoint, startVersitygw } from "../s3-endpoint/index.ts";
 import { DEVELOPMENT_KEY } from "./development-key.ts";
 import { TABLE_I } from "./geography.ts";
@@ -123,7 +123,7 @@ async function startLinkedPops(
   s3Url: string,
   clientRegions: Record<string, Link>,
   closers: Closers,
-): Promise<{ pops: Pops; popLinks: { name: string; url: string }[] }> {
+): Promise<{ pops: MixedPops; popLinks: { name: string; url: string }[] }> {
   const { regions: regionNames, pops: popNames } = options.geography;
   const popRegions: Record<string, Record<string, Link>> = {};
   for (const pop of popNames) popRegions[pop] = await links.toRegions(pop, s3Url);
@@ -134,8 +134,8 @@ async function startLinkedPops(
   const peerKey = crypto.randomUUID();
 
   options.progress("PoPs");
-  const pops = await startPops({
-    pops: popNames.map((name) => ({
+  const pops = await startMixedPops(
+    popNames.map((name) => ({
       name,
       environment: TABLE_I.pops[0]!,
       vars: {
@@ -154,7 +154,8 @@ async function startLinkedPops(
         ...options.popVars,
       },
     })),
-  });
+    options.runtimes ?? [],
+  );
   closers.push(() => pops.dispose());
   const popLinks: { name: string; url: string }[] = [];
   for (const { name, url } of pops.pops) {
@@ -166,7 +167,7 @@ async function startLinkedPops(
 
 type Controls = Omit<World, "options" | "config" | "credentials" | "s3Url" | "pops" | "regions" | "close">;
 
-function controlsOf({ geography }: WorldOptions, { log, state, initialFaults }: Links, pops: Pops): Controls {
+function controlsOf({ geography }: WorldOptions, { log, state, initialFaults }: Links, pops: MixedPops): Controls {
   const cronRuns: number[] = [];
   const setPop: World["setPop"] = async (pop, change) => {
     if (change.down !== undefined) state.pops[pop]!.down = change.down;

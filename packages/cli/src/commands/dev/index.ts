@@ -23,6 +23,7 @@ interface DevOptions {
   readonly seed: number;
   readonly cacheBytes?: number;
   readonly var?: Record<string, string>;
+  readonly pops?: readonly ("workerd" | "node")[];
   readonly peers: boolean;
   readonly cron: number;
   readonly port: number;
@@ -64,6 +65,7 @@ export function register(program: Command): void {
       number(0),
     )
     .option("--var <NAME=value>", "variable of every PoP, as in wrangler.toml; may be repeated", variable)
+    .option("--pops <runtimes>", "what runs each PoP, in their order: workerd or node, with commas", runtimes)
     .option("--no-peers", "start PoPs that are not each other's peers")
     .option("--cron <seconds>", "how often the Cron Trigger fires, 0 for only on request", number(0), 60)
     .option("--port <port>", "port of the page, 0 for any free one", number(0), 0)
@@ -95,6 +97,7 @@ async function run(options: DevOptions): Promise<void> {
         mbitPerSecond: options.mbit,
         cacheBytes: options.cacheBytes,
         popVars: options.var,
+        runtimes: options.pops,
       }),
       s3: options.s3,
       peers: options.peers,
@@ -197,6 +200,12 @@ function code(text: string): WorldOptions["code"] {
   const [, k, m] = /^([1-9]\d{0,2})\+(\d{1,3})$/.exec(text) ?? [];
   if (k === undefined || m === undefined) throw new InvalidArgumentError("use auto, or k+m, such as 4+2");
   return { k: Number(k), m: Number(m) };
+}
+
+function runtimes(text: string): readonly ("workerd" | "node")[] {
+  const names = text.split(",");
+  if (names.every((name) => name === "workerd" || name === "node")) return names;
+  throw new InvalidArgumentError("use workerd and node, such as workerd,workerd,node");
 }
 
 function s3Server(value: string): "embedded" | "versitygw" {
