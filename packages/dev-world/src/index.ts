@@ -4,6 +4,7 @@
  * @module
  */
 export { startControl, type Control, type ControlOptions } from "./control/control.ts";
+export type { NodePop, NodePopStarter, PopRuntime } from "./pops/mixed-pops.ts";
 export { geographyOf, popLatencyMs, TABLE_I, type Geography } from "./world/geography.ts";
 export type { KvState, WorldState } from "./world/links.ts";
 export { worldOf } from "./world/scenario-world.ts";

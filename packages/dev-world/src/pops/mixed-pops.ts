@@ -1,11 +1,20 @@
-/** PoPs of both kinds in one world: Workers in workerd, and `agarose pop` on Node in this process. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+/** PoPs of both kinds in one world: Workers in workerd, and PoPs on Node that the caller starts. */
 import { startPops, type PopOptions, type Pops } from "./pops.ts";
 
 /** What runs a PoP. */
 export type PopRuntime = "workerd" | "node";
+
+/** A running PoP on Node. */
+export interface NodePop {
+  readonly name: string;
+  readonly url: string;
+  /** Runs a period. */
+  cron(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Starts the PoP `name` with the variables of the Worker. */
+export type NodePopStarter = (name: string, variables: Readonly<Record<string, string>>) => Promise<NodePop>;
 
 /** Running PoPs, in the part that both kinds have. */
 export type MixedPops = Pick<Pops, "pops" | "cron" | "setFault" | "fault" | "dispose">;
@@ -13,20 +22,23 @@ export type MixedPops = Pick<Pops, "pops" | "cron" | "setFault" | "fault" | "dis
 /**
  * Starts PoPs, each on its runtime: on workerd where `runtimes` says nothing. Their storage ends with them. A PoP on
  * Node has no KV that could fail, so `setFault` rejects for it.
+ *
+ * @param startNode required where a runtime is `node`.
  */
 export async function startMixedPops(
   options: readonly (Pick<PopOptions, "name" | "environment"> & { readonly vars: Readonly<Record<string, string>> })[],
   runtimes: readonly PopRuntime[],
+  startNode?: NodePopStarter,
 ): Promise<MixedPops> {
   const isNode = (index: number): boolean => runtimes[index] === "node";
   const workers = await startPops({ pops: options.filter((_, index) => !isNode(index)) });
-  const onNode: { name: string; url: string; cron: () => Promise<void>; close: () => Promise<void> }[] = [];
+  const onNode: NodePop[] = [];
   const dispose = async (): Promise<void> => {
     for (const { close } of onNode.splice(0)) await close();
     await workers.dispose();
   };
   try {
-    for (const { name, vars } of options.filter((_, index) => isNode(index))) onNode.push(await startOne(name, vars));
+    for (const { name, vars } of options.filter((_, index) => isNode(index))) onNode.push(await startNode!(name, vars));
   } catch (error) {
     await dispose();
     throw error;
@@ -45,21 +57,5 @@ export async function startMixedPops(
     },
     fault: async (name) => (names.has(name) ? { kv: "ok", fired: 0 } : workers.fault(name)),
     dispose,
-  };
-}
-
-async function startOne(name: string, vars: Readonly<Record<string, string>>) {
-  // Loaded only here, because it replaces modules of Cloudflare's runtime in this process.
-  const { startPop } = await import("@agarose/pop");
-  const folder = await mkdtemp(join(tmpdir(), "agarose-node-pop-"));
-  const pop = await startPop({ variables: { ...vars, POP: name }, folder, periodMs: 0 });
-  return {
-    name,
-    url: pop.url,
-    cron: () => pop.runPeriod(),
-    async close() {
-      await pop.close(0);
-      await rm(folder, { recursive: true, force: true });
-    },
   };
 }

@@ -155,6 +155,7 @@ async function startLinkedPops(
       },
     })),
     options.runtimes ?? [],
+    options.startNode,
   );
   closers.push(() => pops.dispose());
   const popLinks: { name: string; url: string }[] = [];

@@ -98,6 +98,7 @@ async function run(options: DevOptions): Promise<void> {
         cacheBytes: options.cacheBytes,
         popVars: options.var,
         runtimes: options.pops,
+        startNode: options.pops?.includes("node") ? (await import("./node-pop.ts")).startNodePop : undefined,
       }),
       s3: options.s3,
       peers: options.peers,

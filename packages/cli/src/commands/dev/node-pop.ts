@@ -1,0 +1,21 @@
+/** A PoP on Node in a local world. A module of its own, because it replaces modules of Cloudflare's runtime. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startPop } from "@agarose/pop";
+import type { NodePop } from "@agarose/dev-world";
+
+/** Starts it in a folder that ends with it. Only `cron` runs periods. */
+export async function startNodePop(name: string, variables: Readonly<Record<string, string>>): Promise<NodePop> {
+  const folder = await mkdtemp(join(tmpdir(), "agarose-node-pop-"));
+  const pop = await startPop({ variables: { ...variables, POP: name }, folder, periodMs: 0 });
+  return {
+    name,
+    url: pop.url,
+    cron: () => pop.runPeriod(),
+    async close() {
+      await pop.close(0);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
