@@ -58,6 +58,7 @@ export interface Status {
   readonly spending: { readonly usd: number; readonly writes: number; readonly reads: number };
   readonly isolate: {
     chunkCache: { hits: number; misses: number; malformed: number; kvFailures: number };
+    regionImbalancePercent: number;
     stripes: { led: number; followed: number };
     openBreakers: string[];
     readsWithMemory: number;

@@ -1,5 +1,6 @@
 /** Counters of one isolate for `/metrics`. Their labels are few, however many keys there are. */
 import { readKind, type ReadReport } from "@agarose/core";
+import { imbalancePercent } from "@agarose/solver";
 
 const ROUTES = [
   "/o/",
@@ -51,6 +52,19 @@ export class Traffic {
   /** Counts a request to a bucket. */
   bucketRequest(region: string, outcome: string): void {
     add(this.bucketRequests, `${region} ${outcome}`);
+  }
+
+  /**
+   * Returns how far the requests to the busiest of `regions` are above their mean, in percent (EC-Cache, equation (1)).
+   * Requests that were cancelled or failed count: they are load, too.
+   */
+  regionImbalancePercent(regions: readonly string[]): number {
+    const loads = new Map(regions.map((name) => [name, 0]));
+    for (const [name, count] of this.bucketRequests) {
+      const region = name.slice(0, name.lastIndexOf(" "));
+      if (loads.has(region)) loads.set(region, loads.get(region)! + count);
+    }
+    return imbalancePercent([...loads.values()]);
   }
 
   /** Counts a request to a peer. */

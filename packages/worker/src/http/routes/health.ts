@@ -79,6 +79,7 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
       stripes: isolate.coalescing.counters,
       recoveredChunks: isolate.traffic.recoveredChunks,
       decodedShards: isolate.traffic.decodedShards,
+      regionImbalancePercent: isolate.traffic.regionImbalancePercent(own.map(({ name }) => name)),
       deniedRegions: isolate.denials.regions,
       readsWithMemory: isolate.memory.reads,
       expiredReads: isolate.memory.expired,

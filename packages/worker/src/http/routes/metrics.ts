@@ -104,6 +104,11 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
     "Chunk requests of this isolate to buckets, by how they ended.",
     labelled(isolate.traffic.bucketRequests, "region", "outcome"),
   );
+  text.gauge(
+    "agarose_isolate_region_imbalance_percent",
+    "How far the requests of this isolate to the busiest region are above the mean of all regions.",
+    [[{}, isolate.traffic.regionImbalancePercent(settings.regions.map(({ name }) => name))]],
+  );
   text.counter(
     "agarose_isolate_peer_requests_total",
     "Chunk requests of this isolate to other PoPs, by how they ended.",

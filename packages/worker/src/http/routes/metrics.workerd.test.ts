@@ -63,6 +63,17 @@ test("/metrics counts requests, refusals, kinds of reads, requests to buckets, s
   expect(count("reads", { kind: "degraded" })).toBeGreaterThanOrEqual(1);
   expect(count("bucket_requests", { region: "r0", outcome: "failed" })).toBeGreaterThanOrEqual(5);
   expect(count("bucket_requests", { region: "r1", outcome: "used" })).toBeGreaterThanOrEqual(1);
+  const loads = REGIONS.map((region) =>
+    all
+      .get("agarose_isolate_bucket_requests_total")!
+      .samples.filter(({ labels }) => labels["region"] === region)
+      .reduce((sum, { value }) => sum + value, 0),
+  );
+  const mean = loads.reduce((sum, load) => sum + load, 0) / loads.length;
+  const imbalance = valueOf(all, "agarose_isolate_region_imbalance_percent");
+  expect(imbalance).toBeCloseTo(100 * (Math.max(...loads) / mean - 1), 6);
+  expect(imbalance).toBeGreaterThan(0);
+  expect((await world.status()).isolate.regionImbalancePercent).toBeCloseTo(imbalance, 6);
   expect(count("stripes_decoded", { by: "own" })).toBeGreaterThanOrEqual(2 + 2 + 20);
   expect(valueOf(all, "agarose_isolate_breaker_open", { region: "r0" })).toBe(1);
   expect(valueOf(all, "agarose_isolate_breaker_open", { region: "r1" })).toBe(0);
