@@ -37,4 +37,24 @@ export const FOUND: Readonly<Record<string, Schedule>> = {
     ],
     faults: [],
   },
+  "a put that gave up deleted the manifest of a region that answered too late": {
+    seed: 30_315_396,
+    regions: 5,
+    code: { k: 3, m: 2 },
+    unconditional: [],
+    regionSkewMs: [0, 0, 0, 0, 0],
+    startsWithFormat1: false,
+    endsWithGc: true,
+    operations: [
+      { id: 5, atMs: 94_207_000, operation: { verb: "put", content: 5, isAbsent: false }, fate: { skewMs: 0 } },
+      { id: 6, atMs: 94_207_000, operation: { verb: "put", content: 6, isAbsent: false }, fate: { skewMs: 0 } },
+      {
+        id: 8,
+        atMs: 94_207_120,
+        operation: { verb: "put", content: 8, isAbsent: false },
+        fate: { skewMs: 0, suspended: { at: 33, ms: 60_000 } },
+      },
+    ],
+    faults: [],
+  },
 };

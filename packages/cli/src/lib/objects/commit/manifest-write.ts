@@ -28,9 +28,11 @@ export async function writeRecord(
   context: WriteContext,
 ): Promise<RegionWrite[]> {
   const bytes = encodeManifest(record);
+  // Of a region that is given up, too, it must be known what a write may have replaced.
   const seen = new Map(regions.map((region) => [region.store, region]));
+  const onSeen = (region: RegionManifest): unknown => seen.set(region.store, region);
   const write = (store: Store, signal: AbortSignal): Promise<RegionWrite> =>
-    writeRegion(record, bytes, seen.get(store)!, { ...context, signal });
+    writeRegion(record, bytes, seen.get(store)!, { ...context, signal }, onSeen);
   const stores = regions.map(({ store }) => store);
   const outcomes = await askRegions(stores, write, { enough: majorityOf(context.stores) }, context);
   return outcomes.map(
@@ -66,10 +68,12 @@ async function writeRegion(
   bytes: Uint8Array,
   seen: RegionManifest,
   context: WriteContext,
+  onSeen: (region: RegionManifest) => unknown,
 ): Promise<RegionWrite> {
   const { store } = seen;
   const { signal, trust } = context;
   let current = seen;
+  let replaced = seen;
   let mayArrive = false;
   for (let attempt = 1; ; attempt++) {
     try {
@@ -77,8 +81,10 @@ async function writeRegion(
     } catch (error) {
       return { store, outcome: "failed", replaced: current, problem: toAgaroseError(error), mayArrive };
     }
-    if (holds(current, bytes)) return { store, outcome: "written", replaced: seen };
+    if (holds(current, bytes)) return { store, outcome: "written", replaced };
     if (current.record && compareAge(current.record, record) >= 0) return { store, outcome: "superseded" };
+    replaced = current;
+    onSeen(current);
     // The store may have sent the request more than once.
     mayArrive = true;
     try {
