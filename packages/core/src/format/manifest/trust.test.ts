@@ -173,14 +173,14 @@ describe("a newer format", () => {
   const signedBy = async ({ sign }: typeof publisher, record: object) => {
     return { ...record, signature: await sign(signedBytes(record as Manifest)) };
   };
-  const stored = (record: object): string => {
+  const textOf = (record: object): string => {
     const text = JSON.stringify(record).slice(0, -1);
     return `${text},"crc32":"${crc32(new TextEncoder().encode(text)).toString(16).padStart(8, "0")}"}`;
   };
 
   test("is MANIFEST_NEWER if a trusted publisher has signed it for the key", async () => {
     const newer = await signedBy(publisher, later);
-    for (const parse of [checkManifest(newer, strict), parseManifest(stored(newer), strict)]) {
+    for (const parse of [checkManifest(newer, strict), parseManifest(textOf(newer), strict)]) {
       expect(await rejectionOf(parse)).toMatchObject({ code: "MANIFEST_NEWER", details: { format: 3, supported: 2 } });
     }
   });
@@ -196,7 +196,7 @@ describe("a newer format", () => {
       "of this format, with an unknown feature": { ...manifest, requires: ["teleport"] },
     };
     for (const [what, forgery] of Object.entries(forgeries)) {
-      for (const parse of [checkManifest(forgery, strict), parseManifest(stored(forgery), strict)]) {
+      for (const parse of [checkManifest(forgery, strict), parseManifest(textOf(forgery), strict)]) {
         expect((await rejectionOf(parse)).code, what).toBe("MANIFEST_UNTRUSTED");
       }
     }
