@@ -76,7 +76,7 @@ export async function repairObject(key: string, options: RepairContext): Promise
   const verdicts = manifestVerdicts(regions, newest);
   if (!newest) {
     // Nothing is left of it, so an entry of the queue has nothing to ask for.
-    if (regions.every(({ state }) => state === "absent")) await dequeueRepair(key, context);
+    if (regions.every(({ state }) => state === "absent")) await dequeueRepair(key, Number.POSITIVE_INFINITY, context);
     const before = verdictWithoutChunks(key, newest, verdicts);
     return { before, chunksWritten: 0, manifestsWritten: 0, after: before };
   }
@@ -86,12 +86,12 @@ export async function repairObject(key: string, options: RepairContext): Promise
     : verdictOfChunks(newest, verdicts, damage);
   const isIncomplete = !isTombstone(newest) && newest.missing !== undefined;
   if (before.sound && !isIncomplete) {
-    await dequeueRepair(key, context);
+    await dequeueRepair(key, newest.generation, context);
     return { before, chunksWritten: 0, manifestsWritten: 0, after: before };
   }
   const manifestsWritten = await rewriteManifests(newest, before, context);
   const after = await look(before, newest, { written, lists }, context);
-  if (after.sound) await dequeueRepair(key, context);
+  if (after.sound) await dequeueRepair(key, newest.generation, context);
   return { before, chunksWritten: written.length + lists.length, manifestsWritten, after };
 }
 

@@ -37,6 +37,7 @@ function storeOf(region: Region, objects: number, onWrite: () => void): Store {
     region,
     list,
     async get(name: string) {
+      if (!name.startsWith("manifests/")) return { status: 404, headers: new Headers(), body: null };
       const key = name.slice("manifests/".length, -"@.json".length);
       // The first region has missed every put, so that each object needs a repair.
       const bytes = written.get(name) ?? (hasMissed ? undefined : await manifestOf(key));

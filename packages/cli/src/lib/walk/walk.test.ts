@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { heapInUse } from "../../../test/heap.ts";
 import { acceptUnsigned, chunkName, roundRobin, systemClock } from "@agarose/core";
+import { repairObject } from "../../commands/repair/repair-object.ts";
 import type { Config, Region } from "../config.ts";
 import { loadCodec, loadEncoder } from "../context.ts";
 import type { PutResult } from "../objects/put-object.ts";
@@ -301,6 +302,35 @@ describe("the repair queue", () => {
     const all = linesOf((await world.run(["repair", "--json-lines"])).stdout);
     expect(keysOf(all)).toEqual(["y", "a", "z"]);
     expect(all.at(-1)!.summary).toEqual({ sound: 2, repaired: 1, damaged: 0, failed: 0 });
+  });
+
+  test("the entry of a put that ends while the version before is repaired stays", async () => {
+    await world.put("page", randomBytes(700));
+    let put: Promise<PutResult> | undefined;
+    const putMeanwhile = async (): Promise<void> => {
+      world.faults.set("tokyo", DOWN);
+      await (put ??= world.put("page", randomBytes(700)));
+      world.faults.clear();
+    };
+    const stores = world.stores.map((store): Store => {
+      const list: Store["list"] = async function* (...args) {
+        await putMeanwhile();
+        yield* store.list(...args);
+      };
+      return new Proxy(store, {
+        get(target, property) {
+          const value: unknown = property === "list" ? list : Reflect.get(target, property, target);
+          return typeof value === "function" ? (value.bind(target) as unknown) : value;
+        },
+      });
+    });
+    const context = { config: world.config, stores, codec: loadCodec, encoder: loadEncoder, signal };
+    await repairObject("page", { ...context, quick: true, nowMs: Date.now });
+    expect((await put)!.missing).not.toEqual([]);
+    expect(await world.names("repairs/")).not.toEqual([]);
+    const queued = await world.run(["repair", "--queued", "--json-lines"]);
+    expect(linesOf(queued.stdout)[0]).toMatchObject({ key: "page", outcome: "repaired" });
+    expect(await world.names("repairs/")).toEqual([]);
   });
 
   test("an entry of a key that is gone from all regions is removed", async () => {

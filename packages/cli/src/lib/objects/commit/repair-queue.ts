@@ -2,7 +2,7 @@
  * The repair queue: an entry for every object that a put left incomplete, for `agarose repair`.
  */
 import type { Store } from "../../store/store.ts";
-import { askRegions } from "./ask-regions.ts";
+import { askRegions, isConditionFailed } from "./ask-regions.ts";
 import { repairName } from "./names.ts";
 import { majorityOf, type WriteContext } from "./write-context.ts";
 
@@ -25,11 +25,32 @@ export async function enqueueRepair(entry: RepairEntry, context: WriteContext): 
   await askRegions(context.stores, put, { enough: majorityOf(context.stores) }, context);
 }
 
-/** Removes the entry of a key, once the object is whole. */
+/**
+ * Removes the entry of a key, once generation `generation` of it is whole. The entry of a newer one stays: its put ended
+ * while a repair looked at the one before.
+ */
 export async function dequeueRepair(
   key: string,
+  generation: number,
   context: Pick<WriteContext, "stores" | "clock" | "signal" | "breaker">,
-) {
-  const remove = (store: Store): Promise<unknown> => store.remove([repairName(key)]);
+): Promise<void> {
+  const name = repairName(key);
+  const remove = async (store: Store, signal: AbortSignal): Promise<void> => {
+    const { status, headers, body } = await store.get(name, { signal });
+    const text = await new Response(body as BodyInit | null).text();
+    if (status !== 200 || generationOf(text) > generation) return;
+    await store.removeMatching(name, headers.get("etag") ?? "*").catch((error: unknown) => {
+      if (!isConditionFailed(error)) throw error;
+    });
+  };
   await askRegions(context.stores, remove, { enough: majorityOf(context.stores) }, context);
+}
+
+/** The generation that an entry names; 0 for what is none. */
+function generationOf(text: string): number {
+  try {
+    return Number((JSON.parse(text) as Partial<RepairEntry>).generation ?? 0) || 0;
+  } catch {
+    return 0;
+  }
 }
