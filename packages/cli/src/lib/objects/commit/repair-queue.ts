@@ -26,8 +26,8 @@ export async function enqueueRepair(entry: RepairEntry, context: WriteContext): 
 }
 
 /**
- * Removes the entry of a key, once generation `generation` of it is whole. The entry of a newer one stays: its put ended
- * while a repair looked at the one before.
+ * Removes the entry of a key, once generation `generation` of it is whole. The entry of a newer one stays: its put
+ * ended while a repair looked at the one before.
  */
 export async function dequeueRepair(
   key: string,
