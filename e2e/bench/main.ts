@@ -15,6 +15,7 @@ import { pages } from "./pages/pages.ts";
 import { ranges } from "./pages/ranges.ts";
 import { popMemory } from "./pop/pop-memory.ts";
 import { popThroughput } from "./pop/pop-throughput.ts";
+import { nodeThroughput } from "./pop/node-throughput.ts";
 import { bulk } from "./s3/bulk.ts";
 import { putGet } from "./s3/put-get.ts";
 import { signingCost } from "./reads/signing-cost.ts";
@@ -31,6 +32,7 @@ const BENCHES: readonly Bench[] = [
   bulk,
   popThroughput,
   popMemory,
+  nodeThroughput,
   ...comparisons,
   policies,
   longRead,

@@ -15,6 +15,8 @@ export interface JobResult {
   readonly bytes: number;
   /** From the first request to the last answer. */
   readonly seconds: number;
+  /** The time that 99 of 100 requests took at most, to the last byte, in milliseconds. */
+  readonly p99Ms: number;
 }
 
 process.on("message", (job: Job) => {
@@ -31,16 +33,21 @@ async function run({ urls, connections, seconds }: Job): Promise<JobResult> {
   let next = 0;
   let requests = 0;
   let bytes = 0;
+  const times: number[] = [];
   const one = async (): Promise<void> => {
     while (performance.now() < untilMs) {
+      const sentMs = performance.now();
       const received = await fetchOnce(urls[next++ % urls.length]!, agent);
+      times.push(performance.now() - sentMs);
       bytes += received;
       requests++;
     }
   };
   await Promise.all(Array.from({ length: connections }, one));
   agent.destroy();
-  return { requests, bytes, seconds: (performance.now() - startMs) / 1000 };
+  const tookSeconds = (performance.now() - startMs) / 1000;
+  const p99Ms = times.toSorted((a, b) => a - b)[Math.floor(0.99 * times.length)] ?? 0;
+  return { requests, bytes, seconds: tookSeconds, p99Ms };
 }
 
 /** Counts the bytes of a body and drops them. */

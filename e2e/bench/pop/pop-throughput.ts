@@ -2,19 +2,18 @@
  * Requests per second of one PoP's bundle route, against a bare Worker in the same workerd that reads the same value
  * from KV, or the same bytes from the Cache API, and returns them.
  */
-import { execFile, fork, type ChildProcess } from "node:child_process";
+import { execFile, type ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { findCli } from "@agarose/dev-world/client";
 import { kvNamespaceOf, startPops, type Pops } from "@agarose/dev-world/pops";
 import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import type { Bench, BenchOptions } from "../bench.ts";
-import type { Job, JobResult } from "./load-generator.ts";
+import { runJob, startGenerator } from "./run-job.ts";
 import { describeMachine } from "../lib/machine.ts";
 import { cpuMs, descendants } from "@agarose/dev-world/process-memory";
 import { spread, summarize, table, type Summary } from "../lib/statistics.ts";
@@ -71,7 +70,7 @@ export const popThroughput: Bench = {
   title: "Requests per second of one PoP",
   async run(options) {
     const pop = await startPop();
-    const generator = fork(fileURLToPath(new URL("load-generator.ts", import.meta.url)));
+    const generator = startGenerator();
     try {
       const results: Result[] = [];
       for (const each of LOADS) results.push(await measure(pop, each, generator, options));
@@ -147,7 +146,7 @@ async function loadSlice(generator: ChildProcess, urls: readonly string[], bytes
   const [workerd] = descendants(process.pid, "workerd");
   if (workerd === undefined) throw new Error("workerd is not among the processes of this one");
   const cpuBeforeMs = cpuMs(workerd);
-  const { requests, bytes, seconds } = await run(generator, { urls, connections: CONNECTIONS, seconds: SECONDS });
+  const { requests, bytes, seconds } = await runJob(generator, { urls, connections: CONNECTIONS, seconds: SECONDS });
   if (bytes >= requests * bytesExpected * COMPLETE_MIN) {
     return { requests, rate: requests / seconds, cpu: (cpuMs(workerd) - cpuBeforeMs) / requests };
   }
@@ -263,16 +262,6 @@ async function untilBundled(url: string, bytes: number): Promise<void> {
     await sleep(1_000);
   }
   throw new Error(`${url} does not send what is cached`);
-}
-
-function run(generator: ChildProcess, job: Job): Promise<JobResult> {
-  return new Promise((resolve, reject) => {
-    generator.once("message", (result: JobResult | { error: string }) => {
-      if ("error" in result) reject(new Error(result.error));
-      else resolve(result);
-    });
-    generator.send(job);
-  });
 }
 
 function describe(results: readonly Result[]): string {

@@ -1,0 +1,263 @@
+/**
+ * Requests per second of a PoP on Node, beside nginx with one process that serves the same bytes from disk; and the
+ * PoP's memory while a thousand slow clients read from it.
+ */
+import { execFile, spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createConnection, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { findCli } from "@agarose/dev-world/client";
+import { freePort } from "@agarose/dev-world/heap";
+import { cpuMs, residentBytes } from "@agarose/dev-world/process-memory";
+import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
+import { startPopProcess, type PopProcess } from "@agarose/pop/test";
+import type { Bench, BenchOptions } from "../bench.ts";
+import { describeMachine } from "../lib/machine.ts";
+import { spread, summarize, table } from "../lib/statistics.ts";
+import { runJob, startGenerator } from "./run-job.ts";
+
+const LOADS = [
+  { name: "128 KiB", bytes: 131_072 },
+  { name: "1 MB", bytes: 1_000_000 },
+] as const;
+const ROUTES = ["nginx", "bundle", "/o/"] as const;
+type Route = (typeof ROUTES)[number];
+
+const REGIONS = ["reg0", "reg1", "reg2", "reg3", "reg4", "reg5"];
+const CONNECTIONS = 8;
+const ROUNDS = 5;
+const SECONDS = 2;
+const PERIODS_MAX = 6;
+/** An isolate hands its counts on 2 s after the first. */
+const COUNTS_FLUSHED_MS = 2_500;
+/** The configuration is looked at every 5 s. */
+const CONFIGURATION_MS = 5_500;
+const SLOW_CLIENTS = 1_000;
+/** How long slow clients take nothing, so that answers wait for them. */
+const SLOW_SECONDS = 10;
+/** What their answers may hold in all: a quarter of their bodies. */
+const SLOW_BYTES_MAX = (SLOW_CLIENTS * 1_000_000) / 4;
+
+interface Slice {
+  readonly rate: number;
+  readonly p99Ms: number;
+  /** CPU time of the server per request. */
+  readonly cpu: number;
+}
+
+interface Servers {
+  readonly pop: PopProcess;
+  /** Undefined where nginx is not installed. */
+  readonly nginx: { readonly url: string; readonly process: ChildProcess } | undefined;
+  close(): Promise<void>;
+}
+
+export const nodeThroughput: Bench = {
+  name: "pop-node",
+  title: "Requests per second of a PoP on Node",
+  async run(options) {
+    const servers = await start(options);
+    const generator = startGenerator();
+    try {
+      const rows: string[][] = [];
+      for (const { name, bytes } of LOADS) {
+        const slices = Object.fromEntries(ROUTES.map((route) => [route, [] as Slice[]])) as Record<Route, Slice[]>;
+        for (let round = 0; round <= (options.quick ? 1 : ROUNDS); round++) {
+          for (const route of ROUTES) {
+            const slice = await measure(servers, route, bytes, generator);
+            // The first round warms up the compilers.
+            if (slice && round > 0) slices[route].push(slice);
+          }
+        }
+        rows.push(...ROUTES.filter((route) => slices[route].length > 0).map((route) => rowOf(name, route, slices)));
+        for (const row of rows.slice(-ROUTES.length)) options.progress(row.join("  "));
+      }
+      const memory = await slowClients(servers.pop, options);
+      return describe(rows, memory, servers.nginx !== undefined);
+    } finally {
+      generator.kill();
+      await servers.close();
+    }
+  },
+};
+
+async function measure(
+  { pop, nginx }: Servers,
+  route: Route,
+  bytes: number,
+  generator: ChildProcess,
+): Promise<Slice | undefined> {
+  if (route === "nginx" && !nginx) return undefined;
+  const [url, pid] =
+    route === "nginx"
+      ? [`${nginx!.url}/${bytes}`, nginx!.process.pid!]
+      : [`${pop.url}${route === "/o/" ? "/o/" : "/v1/read/"}bench/${bytes}`, pop.process.pid!];
+  const before = cpuMs(pid);
+  const job = { urls: [url], connections: CONNECTIONS, seconds: SECONDS };
+  const result = await runJob(generator, job);
+  if (result.bytes < result.requests * bytes) throw new Error(`${url}: answers are shorter than ${bytes} bytes`);
+  return {
+    rate: result.requests / result.seconds,
+    p99Ms: result.p99Ms,
+    cpu: (cpuMs(pid) - before) / result.requests,
+  };
+}
+
+function rowOf(load: string, route: Route, slices: Record<Route, Slice[]>): string[] {
+  const rateOf = (one: Route): number => summarize(slices[one].map(({ rate }) => rate)).median;
+  const own = slices[route];
+  return [
+    `${load}: ${route}`,
+    spread(summarize(own.map(({ rate }) => rate)), 0),
+    slices.nginx.length > 0 ? (rateOf(route) / rateOf("nginx")).toFixed(2) : "-",
+    spread(summarize(own.map(({ p99Ms }) => p99Ms)), 1),
+    spread(summarize(own.map(({ cpu }) => cpu)), 2),
+  ];
+}
+
+interface Memory {
+  readonly idle: number;
+  readonly peak: number;
+  readonly answered: number;
+}
+
+/** A thousand clients ask for 1 MB each, and take nothing for ten seconds. Memory is what the kernel counts. */
+async function slowClients({ url, process }: PopProcess, { progress }: BenchOptions): Promise<Memory> {
+  const { hostname, port } = new URL(url);
+  const idle = residentBytes(process.pid!) ?? 0;
+  const sockets: Socket[] = [];
+  let answered = 0;
+  for (let i = 0; i < SLOW_CLIENTS; i++) {
+    const socket = createConnection({ host: hostname, port: Number(port) });
+    socket.on("error", () => {});
+    socket.once("connect", () => socket.write(`GET /o/bench/1000000 HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`));
+    socket.once("readable", () => {
+      const head = (socket.read(12) as Buffer | null)?.toString();
+      if (head === "HTTP/1.1 200") answered++;
+    });
+    sockets.push(socket);
+  }
+  let peak = idle;
+  for (let i = 0; i < SLOW_SECONDS * 10; i++) {
+    await sleep(100);
+    peak = Math.max(peak, residentBytes(process.pid!) ?? 0);
+  }
+  for (const socket of sockets) socket.destroy();
+  if (peak - idle > SLOW_BYTES_MAX) throw new Error(`slow clients cost ${((peak - idle) / 1e6).toFixed(0)} MB`);
+  progress(`slow clients: ${(idle / 1e6).toFixed(0)} MB idle, ${(peak / 1e6).toFixed(0)} MB, ${answered} answers`);
+  return { idle, peak, answered };
+}
+
+async function start({ progress }: BenchOptions): Promise<Servers> {
+  const closers: (() => Promise<unknown>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const closer of closers.splice(0).toReversed()) await closer();
+  };
+  try {
+    const folder = await mkdtemp(join(tmpdir(), "agarose-bench-"));
+    closers.push(() => rm(folder, { recursive: true, force: true }));
+    const credentials = { accessKeyId: "bench", secretAccessKey: "bench-secret" };
+    const s3 = await startS3Endpoint({ ...credentials, dir: join(folder, "s3"), buckets: REGIONS });
+    closers.push(() => s3.close());
+    const files = join(folder, "files");
+    await mkdir(files);
+    for (const { bytes } of LOADS) await writeFile(join(files, String(bytes)), randomBytes(bytes));
+    const config = join(folder, "agarose.config.json");
+    const regions = REGIONS.map((name) => ({ name, provider: name, endpoint: s3.url, bucket: name }));
+    await writeFile(config, JSON.stringify({ regions, code: { k: 4, m: 2 } }));
+    const names = LOADS.map(({ bytes }) => join(files, String(bytes)));
+    await promisify(execFile)(
+      process.execPath,
+      [findCli(), "--config", config, "put", ...names, "--prefix", "bench/"],
+      {
+        env: { ...process.env, AWS_ACCESS_KEY_ID: "bench", AWS_SECRET_ACCESS_KEY: "bench-secret" },
+      },
+    );
+    const variables = {
+      POP: "bench",
+      UNSIGNED: "true",
+      REGIONS: JSON.stringify(REGIONS.map((name) => ({ name, url: `${s3.url}/${name}` }))),
+      CACHE_BYTES: "100000000",
+      MANIFEST_TTL_SECONDS: "3600",
+    };
+    const pop = await startPopProcess({ variables, folder: join(folder, "pop"), periodMs: 0 }, () => {});
+    closers.push(() => pop.kill());
+    await fillCache(pop, progress);
+    const nginx = await startNginx(folder, files, progress);
+    if (nginx) closers.push(async () => nginx.process.kill());
+    return { pop, nginx, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Lets the cache manager cache both objects whole. */
+async function fillCache(pop: PopProcess, progress: BenchOptions["progress"]): Promise<void> {
+  for (let period = 1; period <= PERIODS_MAX; period++) {
+    for (const { bytes } of LOADS) await (await fetch(`${pop.url}/o/bench/${bytes}`)).arrayBuffer();
+    await sleep(COUNTS_FLUSHED_MS);
+    await pop.runPeriod();
+    await sleep(CONFIGURATION_MS);
+    const lengths: number[] = [];
+    for (const { bytes } of LOADS) {
+      lengths.push((await (await fetch(`${pop.url}/v1/read/bench/${bytes}`)).arrayBuffer()).byteLength);
+    }
+    progress(`period ${period}: bundles of ${lengths.join(" and ")} bytes`);
+    if (LOADS.every(({ bytes }, i) => lengths[i]! >= bytes)) return;
+  }
+  throw new Error(`the objects are not cached after ${PERIODS_MAX} periods`);
+}
+
+async function startNginx(
+  folder: string,
+  files: string,
+  progress: BenchOptions["progress"],
+): Promise<Servers["nginx"]> {
+  if (spawnSync("nginx", ["-v"]).error) {
+    progress("nginx is not installed: apt-get install nginx. There is nothing to compare with.");
+    return undefined;
+  }
+  const port = await freePort();
+  const path = join(folder, "nginx.conf");
+  // One process, which is the master too: a PoP is one process.
+  await writeFile(
+    path,
+    `daemon off; master_process off; pid ${join(folder, "nginx.pid")}; error_log ${join(folder, "nginx.log")};
+events { worker_connections 2048; }
+http { access_log off; sendfile on; tcp_nopush on; client_body_temp_path ${folder}; proxy_temp_path ${folder};
+  fastcgi_temp_path ${folder}; uwsgi_temp_path ${folder}; scgi_temp_path ${folder};
+  keepalive_requests 1000000000; server { listen 127.0.0.1:${port}; root ${files}; } }
+`,
+  );
+  const child = spawn("nginx", ["-c", path, "-p", folder], { stdio: "ignore" });
+  const url = `http://127.0.0.1:${port}`;
+  for (let i = 0; i < 50; i++) {
+    const isUp = await fetch(`${url}/${LOADS[0].bytes}`).then(
+      (response) => response.ok,
+      () => false,
+    );
+    if (isUp) return { url, process: child };
+    await sleep(100);
+  }
+  throw new Error(`nginx does not answer: ${await readFile(join(folder, "nginx.log"), "utf8").catch(() => "no log")}`);
+}
+
+function describe(rows: string[][], { idle, peak, answered }: Memory, hasNginx: boolean): string {
+  return [
+    `${CONNECTIONS} keep-alive connections from a process of their own ask for one cached object (4+2, one stripe), ${SECONDS} s ` +
+      `each, alternating, median (quartiles) of ${ROUNDS} rounds. *bundle* is \`/v1/read/\`, which the client decodes; \`/o/\` is ` +
+      `decoded by the PoP. ` +
+      (hasNginx
+        ? "nginx serves the same bytes from disk by `sendfile`, with one process."
+        : "nginx was not installed."),
+    table(["route", "requests/s", "share of nginx", "p99, ms", "CPU of the server, ms"], rows),
+    `${SLOW_CLIENTS.toLocaleString("en")} clients ask for 1 MB through \`/o/\` and take almost nothing for ${SLOW_SECONDS} s: the process grows ` +
+      `from ${(idle / 1e6).toFixed(0)} MB to at most ${(peak / 1e6).toFixed(0)} MB (resident), and ${answered.toLocaleString("en")} of them have the beginning of an answer.`,
+    describeMachine(),
+  ].join("\n\n");
+}
