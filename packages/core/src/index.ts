@@ -47,6 +47,7 @@ export {
   objectUrl,
   parseKey,
 } from "./format/key.ts";
+export { toHex } from "./format/text.ts";
 
 // Format: manifests, stripes and placement.
 export {

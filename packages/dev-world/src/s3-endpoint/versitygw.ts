@@ -1,11 +1,11 @@
 /** Runs versitygw, a real S3 server, for the conformance suite and as the buckets of a local world. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { access, constants, mkdir, mkdtemp, rm } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { CreateBucketCommand, PutBucketCorsCommand, PutBucketPolicyCommand, S3Client } from "@aws-sdk/client-s3";
 import { AgaroseError } from "@agarose/core";
+import { freePort } from "../measure/heap.ts";
 import type { S3Endpoint } from "./s3-endpoint.ts";
 import type { Credentials } from "./wire/signature.ts";
 
@@ -131,14 +131,6 @@ export function publicReadPolicy(bucket: string): string {
     Version: "2012-10-17",
     Statement: [{ Effect: "Allow", Principal: "*", Action: "s3:GetObject", Resource: `arn:aws:s3:::${bucket}/*` }],
   });
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
 }
 
 async function stop(server: ChildProcess): Promise<void> {

@@ -4,7 +4,7 @@
  */
 import type { Clock, FetchPort } from "@agarose/core";
 import { peerView, type PeerView } from "@agarose/solver";
-import { withTimeout } from "../platform/async.ts";
+import { timedMs } from "../platform/async.ts";
 import { log } from "../platform/log.ts";
 import { objectNamed, type PlaceBinding } from "../region-manager/place.ts";
 import type { RegionProbe } from "../region-manager/region-estimates.ts";
@@ -106,16 +106,11 @@ async function probe({ name, url }: Peer, fetch: FetchPort, clock: Clock): Promi
   return { region: name, ms: tripMs.slice(1) };
 }
 
-async function roundTripMs(url: string, fetch: FetchPort, clock: Clock): Promise<number> {
-  const abort = new AbortController();
-  const startMs = clock.now();
-  try {
-    const answer = fetch(url, { signal: abort.signal });
-    const { status, body } = await withTimeout(answer, PROBE_TIMEOUT_MS, clock, `a probe of ${url}`);
+function roundTripMs(url: string, fetch: FetchPort, clock: Clock): Promise<number> {
+  const ask = async (signal: AbortSignal): Promise<boolean> => {
+    const { status, body } = await fetch(url, { signal });
     await body?.cancel();
-    return status === 200 ? clock.now() - startMs : Number.POSITIVE_INFINITY;
-  } catch {
-    abort.abort();
-    return Number.POSITIVE_INFINITY;
-  }
+    return status === 200;
+  };
+  return timedMs(ask, PROBE_TIMEOUT_MS, clock);
 }

@@ -2,7 +2,8 @@
  * Signatures between PoPs: HMAC-SHA-256 with PEER_KEY over method, path, sender, receiver, sequence and body. No other
  * PoP accepts a message for this one, and this one accepts no other body.
  */
-import { fromHex, hmacKey, sha256, sign, toHex, verify } from "../platform/crypto.ts";
+import { toHex } from "@agarose/core";
+import { fromHex, hmacKey, sha256, sign, verify } from "../platform/crypto.ts";
 
 /** Everything that a signature covers. */
 export interface SignedRequest {

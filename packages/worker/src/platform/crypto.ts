@@ -36,11 +36,6 @@ export async function equalSecrets(given: string, expected: string): Promise<boo
   return a.reduce((difference, byte, i) => difference | (byte ^ b[i]!), 0) === 0;
 }
 
-/** Returns two lower-case hexadecimal digits per byte. */
-export function toHex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
 /** Returns the bytes of an even number of hexadecimal digits, which the caller has checked. */
 export function fromHex(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(text.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16));

@@ -12,7 +12,7 @@ import {
   type Manifest,
 } from "@agarose/core";
 import { Connections } from "../platform/connections.ts";
-import { withTimeout } from "../platform/async.ts";
+import { timedMs } from "../platform/async.ts";
 import type { RegionProbe } from "./region-estimates.ts";
 import type { Region } from "./region-settings.ts";
 
@@ -97,30 +97,19 @@ function probe(region: Region, options: ProbeOptions): Promise<number> {
 }
 
 /** Resolves to the milliseconds until `bytes` bytes of the answer arrived, or to `Infinity` without a usable answer. */
-async function timed(
+function timed(
   region: Region,
   name: string,
   headers: Record<string, string>,
   { fetch, clock }: ProbeOptions,
   bytes: number,
 ): Promise<number> {
-  const abort = new AbortController();
-  const startMs = clock.now();
-  const answer = async (): Promise<number> => {
-    const response = await fetch(objectUrl(region.popUrl, name), { headers, signal: abort.signal });
-    if (bytes === 0) {
-      await response.body?.cancel();
-      return response.status;
-    }
-    const { byteLength } = await new Response(response.body).arrayBuffer();
-    return response.status === 206 && byteLength === bytes ? 206 : 599;
-  };
-  try {
-    const status = await withTimeout(answer(), PROBE_TIMEOUT_MS, clock, `a probe of region ${region.name}`);
+  const ask = async (signal: AbortSignal): Promise<boolean> => {
+    const { status, body } = await fetch(objectUrl(region.popUrl, name), { headers, signal });
+    if (bytes > 0) return status === 206 && (await new Response(body).arrayBuffer()).byteLength === bytes;
+    await body?.cancel();
     // A bucket whose listing is private answers 403 for what does not exist; redirects and 5xx are no answer.
-    return status < 300 || status === 403 || status === 404 ? clock.now() - startMs : Number.POSITIVE_INFINITY;
-  } catch {
-    abort.abort();
-    return Number.POSITIVE_INFINITY;
-  }
+    return status < 300 || status === 403 || status === 404;
+  };
+  return timedMs(ask, PROBE_TIMEOUT_MS, clock);
 }

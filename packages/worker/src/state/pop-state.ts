@@ -4,8 +4,8 @@
  * read.
  */
 import { DurableObject } from "cloudflare:workers";
+import { toHex } from "@agarose/core";
 import { mergeRegion, type RegionProbe, type RegionState } from "../region-manager/region-estimates.ts";
-import { toHex } from "../platform/crypto.ts";
 import { findColo } from "../region-manager/place.ts";
 import { Facts, SqlBlob } from "../platform/sql.ts";
 import { TelemetryIntake, type ClientReport, type ReportedReads } from "../request-monitor/telemetry-intake.ts";
