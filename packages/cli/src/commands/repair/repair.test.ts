@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { loadCodec, loadEncoder } from "../../lib/context.ts";
+import { claimName } from "../../lib/objects/commit/names.ts";
 import { repairObject } from "./repair-object.ts";
 import { chunkPlace, DOWN, manifestName, startTestWorld, type World } from "../../../test/world.ts";
 
@@ -63,6 +64,27 @@ test("gives what only a minority holds a new generation in every region", async 
   });
   const after = JSON.parse((await world.read("tokyo", manifestName("minority"))).toString()) as unknown;
   expect(after).toMatchObject({ generation: put.generation + 1, upload: put.upload });
+});
+
+test("passes over a writer that died while it claimed, and over its own first attempt beside that", async () => {
+  const put = await world.put("claimed", randomBytes(10));
+  for (const region of ["tokyo", "sydney", "paulo"]) {
+    await world.tamper(region, manifestName("claimed"), () => undefined);
+  }
+  const claim = claimName("claimed", put.generation + 1);
+  const dead = Buffer.from('{"upload":"dead"}');
+  const died = world.stores.slice(0, 4);
+  for (const store of died) await store.put(claim, dead, { bytes: dead.length, contentType: "application/json" });
+  // No store takes a time from outside, so the listings of these claims say that they are three hours old.
+  for (const store of died) {
+    const list = store.list.bind(store);
+    store.list = async function* (...args) {
+      for await (const entry of list(...args)) {
+        yield entry.name === claim ? { ...entry, modifiedMs: entry.modifiedMs - 3 * 3_600_000 } : entry;
+      }
+    };
+  }
+  expect(await repair("claimed")).toMatchObject({ manifestsWritten: 6, after: { sound: true } });
 });
 
 test("a sound object is left alone", async () => {

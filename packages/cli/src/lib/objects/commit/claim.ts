@@ -62,7 +62,7 @@ export async function claimGeneration(claim: Claim, context: WriteContext): Prom
     const outcomes = await askRegions(context.stores, take, patience, context);
     const answered = outcomes.filter(({ error }) => error === undefined);
     if (answered.filter(({ value }) => value).length >= needed) {
-      if (attempt > 1 && copies && !(await areDead(key, newest, generation, context))) throw overtaken(key, attempt);
+      if (attempt > 1 && copies && !(await areDead(claim, generation, context))) throw overtaken(key, attempt);
       return { generation, isExpired };
     }
     if (answered.length < needed) throw noQuorum(key, outcomes, needed);
@@ -83,14 +83,20 @@ function leaseFrom({ clock, nowMs }: WriteContext): () => boolean {
 }
 
 /**
- * Whether all claims between `newest` and our own are those of dead writers. Their age is the time between their claim
- * and ours by the clock of the region that has both.
+ * Whether all claims between `newest` and generation `own` are those of dead writers, or left by our earlier attempts.
+ * Their age is the time between their claim and ours by the clock of the region that has both.
  */
-async function areDead(key: string, newest: number, own: number, context: WriteContext): Promise<boolean> {
-  const claims = await listClaims(key, context);
+async function areDead(claim: Claim, own: number, context: WriteContext): Promise<boolean> {
+  const claims = await listClaims(claim.key, context);
   const ownMs = new Map(claims.filter((one) => one.generation === own).map((one) => [one.store, one.modifiedMs]));
-  const between = claims.filter(({ generation }) => generation > newest && generation < own);
-  return between.every(({ store, modifiedMs }) => (ownMs.get(store) ?? Number.NaN) - modifiedMs >= DEAD_MS);
+  const between = claims.filter(({ generation }) => generation > claim.newest && generation < own);
+  const isDead = ({ store, modifiedMs }: ListedClaim): boolean =>
+    (ownMs.get(store) ?? Number.NaN) - modifiedMs >= DEAD_MS;
+  const body = bodyOf(claim);
+  for (const { store, name } of between.filter((one) => !isDead(one))) {
+    if ((await readText(store, name, context.signal)) !== body) return false;
+  }
+  return true;
 }
 
 /** Whether a writer has claimed a generation in order to repeat generation `generation`. NO_QUORUM. */
