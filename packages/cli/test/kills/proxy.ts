@@ -31,6 +31,7 @@ export class KillProxies {
   onKill: () => void = () => {};
   readonly #point: KillPoint | undefined;
   readonly #servers: Server[] = [];
+  readonly #inFlight = new Set<Promise<void>>();
 
   /** Without a point nothing is killed, and requests are counted. */
   constructor(point?: KillPoint) {
@@ -48,11 +49,13 @@ export class KillProxies {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
+  /** Closes the proxies. Resolves when the regions have executed what the process sent before its end. */
   async close(): Promise<void> {
     for (const server of this.#servers) {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     }
+    await Promise.all(this.#inFlight);
   }
 
   async #pass(request: IncomingMessage, response: ServerResponse, { hostname, port }: URL): Promise<void> {
@@ -69,6 +72,9 @@ export class KillProxies {
     // The headers are signed, that of the host included.
     const upstream = send({ hostname, port, method, path: url, headers, agent: false });
     upstream.on("error", () => response.destroy());
+    const ended = new Promise<void>((resolve) => upstream.once("close", resolve));
+    this.#inFlight.add(ended);
+    void ended.then(() => this.#inFlight.delete(ended));
     if (moment === "half") {
       upstream.write(body.subarray(0, body.length >> 1));
       await new Promise((resolve) => setTimeout(resolve, 5));
@@ -81,6 +87,9 @@ export class KillProxies {
         answer.resume();
         return drop();
       }
+      // Without a reader it would never end.
+      if (response.closed) return answer.resume();
+      response.once("close", () => answer.unpipe(response).resume());
       response.writeHead(answer.statusCode!, answer.headers);
       answer.pipe(response);
       if (moment === "answered") answer.on("end", () => setTimeout(() => this.onKill(), this.#point!.delayMs));

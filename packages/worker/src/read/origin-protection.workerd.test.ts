@@ -18,7 +18,7 @@ function holdChunks(): (followers: number) => Promise<void> {
   return async (followers) => {
     const stripes = async (): Promise<unknown> => (await world.status()).isolate.stripes;
     await vi.waitFor(async () => expect(await stripes()).toEqual({ led: 1, followed: followers }), 60_000);
-    expect(world.buckets.fired.size, "chunks are held back").toBeGreaterThan(0);
+    await vi.waitFor(() => expect(world.buckets.fired.size, "chunks are held back").toBeGreaterThan(0), 60_000);
     held.resolve();
   };
 }

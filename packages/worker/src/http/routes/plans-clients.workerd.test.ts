@@ -105,8 +105,9 @@ describe("memory", () => {
       const headers = clientHeaders(`203.0.113.${i}`);
       stalled.push(await openRequest(world.url, { path: plansPath(KEYS), headers, times: 4 }));
     }
-    const held = await readsWithMemory();
-    expect(held, "the fault fired: batches wait for their clients").toBeGreaterThanOrEqual(BATCHES_MAX - 1);
+    // On a slow machine, the first ones have expired before the last ones came.
+    const { readsWithMemory: held, expiredReads: gone } = (await world.status()).isolate;
+    expect(held + gone, "the fault fired: batches wait for their clients").toBeGreaterThanOrEqual(BATCHES_MAX - 1);
     const heldBytes = heap.stop();
     expect(heldBytes, "the batches are in memory").toBeGreaterThan(BATCHES_MAX * 100_000);
     expect(heldBytes).toBeLessThan(READ_BYTES_MAX);
