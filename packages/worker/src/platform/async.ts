@@ -17,8 +17,8 @@ export function withTimeout<T>(promise: Promise<T>, ms: number, clock: Clock, wh
 }
 
 /**
- * Resolves to the milliseconds that `ask` took, or to `Infinity` when it resolves to false, rejects or takes longer than
- * `timeoutMs`; its signal is aborted then.
+ * Resolves to the milliseconds that `ask` took, or to `Infinity` when it resolves to false, rejects or takes longer
+ * than `timeoutMs`; its signal is aborted then.
  */
 export async function timedMs(
   ask: (signal: AbortSignal) => Promise<boolean>,
