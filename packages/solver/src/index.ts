@@ -35,7 +35,7 @@ export { chunkLatencies, deliveryMs, DOWN_MS, nearer, recoveredChunks } from "./
 export type { Placed, RegionEstimate, SourceLatency } from "./options/sources.ts";
 export type { CachedObject, ObjectShape } from "./placement/object-shape.ts";
 export { Planner, SLOTS } from "./placement/planner.ts";
-export type { CachePlan, PlanInput, PlannedContents, PlannerOptions, PlannerState } from "./placement/planner.ts";
+export type { CachePlan, PlanInput, PlannedContents, PlannerOptions, PlannerState } from "./placement/plan.ts";
 export { imbalancePercent } from "./placement/savings.ts";
 export type { Savings } from "./placement/savings.ts";
 export { createPolicy, POLICY_NAMES } from "./policies/registry.ts";

@@ -1,6 +1,6 @@
 /** A policy with a mistake in it: the plan stays what it was. */
 import { expect, test, vi } from "vitest";
-import type { CachePlan, PlannerState } from "./planner.ts";
+import type { CachePlan, PlannerState } from "./plan.ts";
 
 vi.mock("../policies/registry.ts", { spy: true });
 // Another file of this process may have loaded both without the spy.

@@ -10,7 +10,8 @@ import { Caches, SinglePopCache } from "../simulator/cache-state.ts";
 import { World } from "../simulator/world.ts";
 import type { RegionEstimate } from "../options/sources.ts";
 import type { ObjectShape } from "./object-shape.ts";
-import { Planner, type PlannerState } from "./planner.ts";
+import { Planner } from "./planner.ts";
+import type { PlannerState } from "./plan.ts";
 
 /** Table I of Agar: six regions as seen from Frankfurt. */
 const LATENCY_MS = { frankfurt: 80, dublin: 200, virginia: 600, saoPaulo: 1400, tokyo: 3400, sydney: 4600 };

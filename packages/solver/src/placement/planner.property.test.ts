@@ -3,7 +3,8 @@ import { POLICY_NAMES } from "../policies/registry.ts";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { CachedObject, ObjectShape } from "./object-shape.ts";
-import { Planner, type PlannerState } from "./planner.ts";
+import { Planner } from "./planner.ts";
+import type { PlannerState } from "./plan.ts";
 
 const REGIONS = ["r0", "r1", "r2"];
 const KEYS = 6;

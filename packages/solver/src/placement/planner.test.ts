@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { RegionEstimate } from "../options/sources.ts";
 import type { CachedObject, ObjectShape } from "./object-shape.ts";
-import { Planner, type CachePlan, type PlanInput, type PlannerOptions, type PlannerState } from "./planner.ts";
+import { Planner } from "./planner.ts";
+import type { CachePlan, PlanInput, PlannerOptions, PlannerState } from "./plan.ts";
 import { holdRegions } from "./region-hold.ts";
 import { sampleCounts } from "./sample-counts.ts";
 

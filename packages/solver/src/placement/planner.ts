@@ -14,78 +14,14 @@ import type { Policy } from "../policy/policy.ts";
 import { replay } from "../policy/replay.ts";
 import { seededRandom } from "../random.ts";
 import { CacheOptions } from "./cache-options.ts";
-import type { CacheView } from "./cache-options.ts";
 import { sameShape } from "./object-shape.ts";
 import type { CachedObject, ObjectShape } from "./object-shape.ts";
 import { holdRegions } from "./region-hold.ts";
+import type { CachePlan, PlanInput, PlannedContents, PlannerOptions, PlannerState } from "./plan.ts";
 import { sampleCounts } from "./sample-counts.ts";
 import { estimateSavings } from "./savings.ts";
 import type { Savings, ServedObject } from "./savings.ts";
 import { SlotCache } from "./slot-cache.ts";
-import type { Slot } from "./slot-cache.ts";
-
-/** How to plan. */
-export interface PlannerOptions extends Omit<CacheView, "regions" | "peers" | "cachedOf"> {
-  /** Name of one of the solver's policies. */
-  readonly policy: string;
-  readonly capacityBytes: number;
-  /** Objects that the policy distinguishes. Default: 4,096. */
-  readonly slots?: number;
-}
-
-/** The observations of a period. */
-export interface PlanInput {
-  /** Milliseconds since 1970. */
-  readonly nowMs: number;
-  /** Most popular first. */
-  readonly requests: readonly { readonly key: string; readonly requests: number; readonly popularity: number }[];
-  /** What keys name now; undefined where nothing is left to cache. Keys that were not looked up are missing. */
-  readonly objects: ReadonlyMap<string, ObjectShape | undefined>;
-  /** As measured at the end of the period. */
-  readonly regions: readonly RegionEstimate[];
-  /** Default: none. */
-  readonly peers?: PeerView;
-  /** What is cached, by version. */
-  readonly ledger: ReadonlyMap<string, CachedObject>;
-  /** Whether it is this PoP's turn. Otherwise the policy only learns, and the plan stays. Default: true. */
-  readonly mayChange?: boolean;
-}
-
-/** The chunks that one object should have in the cache: at least one. */
-export interface PlannedContents {
-  readonly object: ObjectShape;
-  /** Ascending. */
-  readonly chunks: readonly number[];
-  /** Milliseconds that they save per period beyond the current cache; >= 0. */
-  readonly worth: number;
-}
-
-/** What the cache should hold. */
-export interface CachePlan {
-  readonly planned: readonly PlannedContents[];
-  /** State for the next period's planner. */
-  readonly state: PlannerState;
-  /** Objects that competed for the cache. */
-  readonly candidates: number;
-  /**
-   * What the policy threw: the plan is then the previous one, and the policy starts from nothing in the next period.
-   */
-  readonly error?: unknown;
-}
-
-/** What a planner remembers between two periods. */
-export interface PlannerState {
-  readonly policy: string;
-  /** Periods planned so far. */
-  readonly periods: number;
-  /** Time of the last one, in seconds since 1970. */
-  readonly seconds: number;
-  /** The estimates in force. */
-  readonly regions: readonly RegionEstimate[];
-  readonly slots: readonly { readonly slot: number; readonly content: Slot; readonly d: number }[];
-  /** Snapshot of the policy; undefined to start the policy from nothing. */
-  readonly snapshot: Uint8Array | undefined;
-}
 
 /** Objects that a policy distinguishes by default. */
 export const SLOTS = 4_096;

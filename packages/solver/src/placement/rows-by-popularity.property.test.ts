@@ -5,7 +5,8 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ObjectShape } from "./object-shape.ts";
-import { Planner, type PlannerState } from "./planner.ts";
+import { Planner } from "./planner.ts";
+import type { PlannerState } from "./plan.ts";
 
 const LATENCY_MS = [80, 200, 600, 1400, 3400, 4600];
 const REGIONS = LATENCY_MS.map((_, r) => `r${r}`);

@@ -12,7 +12,7 @@ import type { Ticket } from "../../cooperation/turns.ts";
 import type { RegionEstimate } from "../../options/sources.ts";
 import type { CachedObject, ObjectShape } from "../../placement/object-shape.ts";
 import { Planner, SLOTS } from "../../placement/planner.ts";
-import type { PlannedContents, PlannerState } from "../../placement/planner.ts";
+import type { PlannedContents, PlannerState } from "../../placement/plan.ts";
 import { PeriodPopularity } from "../../policy/period-popularity.ts";
 import type { Caches } from "../cache-state.ts";
 

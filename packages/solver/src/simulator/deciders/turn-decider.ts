@@ -68,9 +68,10 @@ export class TurnDecider implements Decider {
     if (this.wantsTruth) return;
     for (const pop of this.#waiting.keys()) this.#giveUp(pop);
     for (const pop of this.#pops) {
+      // As at PoPs, a digest states the demand of the periods before the one that ends now.
+      this.#wire.send(pop.pop, pop.message(nowMs, true), nowMs);
       pop.endPeriod();
       this.#waiting.set(pop, nowMs);
-      this.#wire.send(pop.pop, pop.message(nowMs, true), nowMs);
     }
     this.#advance(nowMs);
   }
