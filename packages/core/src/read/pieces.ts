@@ -14,6 +14,8 @@ export interface Piece {
   readonly chunk: number;
   /** Where they begin in the object. */
   readonly start: number;
+  /** Where the range ends within the stripe, in the object. Padding may follow. */
+  readonly end: number;
 }
 
 /**
@@ -48,7 +50,7 @@ export function piecesOf(manifest: Manifest, range: ByteRange): Piece[] | undefi
       const from = Math.floor((at - shardStart) / unit) * unit;
       const to = Math.min(Math.ceil(Math.min(end - shardStart, shardBytes) / unit) * unit, shardBytes);
       const part = { ...stripe, chunkOffset: stripe.chunkOffset + from, shardBytes: to - from, from };
-      pieces.push({ stripe: part, blockBytes: unit, chunk, start: start + shardStart + from });
+      pieces.push({ stripe: part, blockBytes: unit, chunk, start: start + shardStart + from, end: start + end });
       bytes += to - from;
       at = shardStart + shardBytes;
     }

@@ -57,6 +57,13 @@ describe("a small range", () => {
     expect(await world.read({ range })).toEqual(object.bytes.subarray(range.start, range.end));
   });
 
+  test("that crosses from one stripe to the next has no byte of the padding between them", async () => {
+    const odd = await sampleObject({ ...shape, stripeBytes: shape.stripeBytes - 1, leaves: true });
+    const world = new ReadWorld(odd);
+    const range = rangeAt(odd.manifest.stripeBytes - 100, 200);
+    expect(await world.read({ range })).toEqual(odd.bytes.subarray(range.start, range.end));
+  });
+
   test("asks for whole shards if the object has no leaf list", async () => {
     const world = new ReadWorld(old);
     const range = rangeAt(100, 16 * KIB);

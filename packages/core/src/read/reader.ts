@@ -229,10 +229,10 @@ class Read {
   async #piece(piece: Piece): Promise<Uint8Array[]> {
     const { manifest, memory } = this.#options;
     const { signal } = this.#abort;
-    const { blockBytes, start } = piece;
+    const { blockBytes, start, end } = piece;
     const read = (): Promise<Uint8Array> => this.#readPiece(piece, signal);
     const bytes = await (memory?.read(blockNames(manifest, piece), blockBytes, read, signal) ?? read());
-    return [bytes.subarray(Math.max(0, this.#range.start - start), this.#range.end - start)];
+    return [bytes.subarray(Math.max(0, this.#range.start - start), end - start)];
   }
 
   async #readPiece(piece: Piece, signal: AbortSignal): Promise<Uint8Array> {
