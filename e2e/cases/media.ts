@@ -32,7 +32,7 @@ function mediaCase(tag: "audio" | "video", name: string, content: () => Uint8Arr
 async function seekIn({ tag, url }: { readonly tag: "audio" | "video"; readonly url: string }) {
   const ranges: string[] = [];
   new BroadcastChannel("agarose").addEventListener("message", ({ data }) => {
-    if (data.type === "read-start" && data.range) ranges.push(data.range);
+    for (const { type, range } of data) if (type === "read-start" && range) ranges.push(range);
   });
   const media = document.createElement(tag);
   const happened = (event: string): Promise<unknown> =>

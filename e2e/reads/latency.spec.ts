@@ -54,8 +54,10 @@ async function collectReads(page: Page): Promise<void> {
     let expectedMs = 0;
     // One read after another.
     new BroadcastChannel("agarose").addEventListener("message", ({ data }) => {
-      if (data.type === "plan") ({ expectedMs } = data);
-      if (data.type === "read-end") ended.push({ ...data, expectedMs });
+      for (const event of data) {
+        if (event.type === "plan") ({ expectedMs } = event);
+        if (event.type === "read-end") ended.push({ ...event, expectedMs });
+      }
     });
     Object.assign(globalThis, { ended });
   });

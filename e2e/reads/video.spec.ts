@@ -54,7 +54,7 @@ async function collectRanges(page: import("@playwright/test").Page): Promise<() 
     const ranges: string[] = [];
     Object.assign(globalThis, { ranges });
     new BroadcastChannel("agarose").addEventListener("message", ({ data }) => {
-      if (data.type === "read-start" && data.range) ranges.push(data.range);
+      for (const { type, range } of data) if (type === "read-start" && range) ranges.push(range);
     });
   });
   return () => page.evaluate(() => (globalThis as unknown as { ranges: string[] }).ranges);

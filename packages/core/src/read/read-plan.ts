@@ -31,6 +31,7 @@ export interface PlanOptions {
  * Relative jitter of latencies: sources that differ by less are equally good, and chance spreads the load over them.
  */
 const EQUALLY_GOOD = 0.05;
+const CHUNKS = Array.from({ length: CHUNKS_MAX }, (_, chunk) => chunk);
 /** Ranks of a candidate, the first one first. */
 const BEST = 0;
 const ALTERNATE = 1;
@@ -50,18 +51,14 @@ export function planStripe(
   sources: readonly ChunkSource[],
   options: PlanOptions,
 ): Candidate[] {
-  const ranked: Scored[] = [];
-  const [first, end] = options.leaves ? [LEAF_LIST, LEAF_LIST + 1] : [0, CHUNKS_MAX];
-  for (let chunk = first; chunk < end; chunk++) {
-    const offers = sources
-      .filter((source) => source.has(stripe, chunk))
-      .map((source) => scored(code, chunk, source, options))
-      .toSorted(byRank);
-    for (const [place, offer] of offers.entries()) {
-      ranked.push(place > 0 && offer.rank === BEST ? { ...offer, rank: ALTERNATE } : offer);
-    }
-  }
-  return ranked.toSorted(byRank).map(({ candidate }) => candidate);
+  const chunks = options.leaves ? [LEAF_LIST] : CHUNKS;
+  const offers: Scored[] = sources.flatMap((source) =>
+    chunks.filter((chunk) => source.has(stripe, chunk)).map((chunk) => scored(code, chunk, source, options)),
+  );
+  const best = new Set(bestOfEachChunk(offers.toSorted(byRank)));
+  return offers
+    .map((offer): Scored => (offer.rank === BEST && !best.has(offer) ? { ...offer, rank: ALTERNATE } : offer))
+    .toSorted(byRank);
 }
 
 /**
@@ -100,7 +97,7 @@ export function planReadMs(k: number, delta: number, candidates: readonly Candid
 }
 
 /** Returns the first candidate of each chunk. Only hedging asks two sources for one chunk. */
-function bestOfEachChunk(candidates: readonly Candidate[]): Candidate[] {
+function bestOfEachChunk<T extends Candidate>(candidates: readonly T[]): T[] {
   const seen = new Set<number>();
   return candidates.filter(({ chunk }) => !seen.has(chunk) && seen.add(chunk));
 }
@@ -108,8 +105,7 @@ function bestOfEachChunk(candidates: readonly Candidate[]): Candidate[] {
 /** A code, and the chunks that no region is known to have yet. */
 type PlannedCode = Code & Pick<Manifest, "missing">;
 
-interface Scored {
-  readonly candidate: Candidate;
+interface Scored extends Candidate {
   readonly rank: typeof BEST | typeof ALTERNATE | typeof FAILED;
   /** Within a rank, the lowest score comes first. */
   readonly score: number;
@@ -121,9 +117,9 @@ function scored(code: PlannedCode, chunk: number, source: ChunkSource, options: 
   const decode = chunk < code.k ? 0 : DECODE_MS;
   const isMissing = source.kind === "region" && code.missing?.includes(chunk);
   const rank = isMissing || options.failed?.has(source.id) ? FAILED : BEST;
-  return { candidate: { chunk, source, estimate }, rank, score: estimate.meanMs * jitter + decode };
+  return { chunk, source, estimate, rank, score: estimate.meanMs * jitter + decode };
 }
 
 function byRank(a: Scored, b: Scored): number {
-  return a.rank - b.rank || a.score - b.score || a.candidate.chunk - b.candidate.chunk;
+  return a.rank - b.rank || a.score - b.score || a.chunk - b.chunk;
 }

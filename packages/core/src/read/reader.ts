@@ -280,7 +280,11 @@ class Read {
       return this.#read(stripe, shared);
     };
     const read = await share(stripe.index, readOwn, signal);
-    if (!isOwn) this.#adopt(read);
+    if (!isOwn) {
+      // What another read did for this one counts for both.
+      this.report.requests.push(...read.made());
+      add(this.report.decoding, read.decoding);
+    }
     return this.#cut(stripe, read.data);
   }
 
@@ -333,12 +337,6 @@ class Read {
   #sameRandom(): Random {
     let at = 0;
     return () => (this.#draws[at++] ??= this.#options.random());
-  }
-
-  /** Adds what another read did for this one to its own report. */
-  #adopt(read: StripeData): void {
-    this.report.requests.push(...read.made());
-    add(this.report.decoding, read.decoding);
   }
 
   /** Drops the padding and what is outside the range. */

@@ -173,7 +173,7 @@ class StripeRead {
     const suspects = new Set([...this.#failures, ...late].map(({ source }) => source));
     this.#waiting.sort((a, b) => Number(suspects.has(a.source.id)) - Number(suspects.has(b.source.id)));
     const started = Array.from({ length: this.#options.manifest.k }, () => this.#launchNext());
-    const last = started.findLast((candidate) => candidate !== undefined);
+    const last = started.findLast(Boolean);
     this.#cancelHedge();
     if (last) this.#armHedge(hedgeAfterMs(last.estimate));
   }

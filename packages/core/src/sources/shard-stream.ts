@@ -125,13 +125,9 @@ export class ShardStream {
     this.#stripe = frame.stripe;
     this.rejectMissing(({ stripe }) => stripe < frame.stripe);
     const arrival = this.#settle(nameOf(frame));
-    if (!arrival) {
-      if (!this.#released.has(frame.stripe)) this.#early.set(nameOf(frame), frame);
-    } else if (frame.type === "chunk") {
-      arrival.resolve(frame.payload);
-    } else {
-      arrival.reject(this.#missing(frame));
-    }
+    if (frame.type === "miss") arrival?.reject(this.#missing(frame));
+    else arrival?.resolve(frame.payload);
+    if (!arrival && !this.#released.has(frame.stripe)) this.#early.set(nameOf(frame), frame);
   }
 
   /** Takes a request off the list; returns how to settle it. */

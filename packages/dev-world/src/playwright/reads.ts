@@ -30,7 +30,8 @@ export class Reads {
     await context.exposeBinding(BINDING, (_source, event: ReadEvent) => reads.#add(event));
     await context.addInitScript((binding) => {
       new BroadcastChannel("agarose").addEventListener("message", ({ data }) => {
-        if (data.type !== "request") (globalThis as never as Record<string, (event: unknown) => void>)[binding]!(data);
+        const report = (globalThis as never as Record<string, (event: unknown) => void>)[binding]!;
+        for (const event of data) if (event.type !== "request") report(event);
       });
     }, BINDING);
     return reads;

@@ -1,6 +1,6 @@
 /**
- * The events of every read on `new BroadcastChannel("agarose")`: enough to draw a waterfall. All times are milliseconds
- * since the read began, but for `at`, which is milliseconds since 1970.
+ * The events of every read, in arrays on `new BroadcastChannel("agarose")`: enough to draw a waterfall. All times are
+ * milliseconds since the read began, but for `at`, which is milliseconds since 1970.
  */
 import type { ErrorCode, ReadKind, RequestRecord } from "@agarose/core";
 
@@ -74,7 +74,7 @@ export interface ReadEndEvent {
   readonly error: ErrorCode | undefined;
 }
 
-/** Whether a message of the channel is an event of a read: it has a known `type` and a `read`. */
+/** Whether an element of a message of the channel is an event of a read: it has a known `type` and a `read`. */
 export function isReadEvent(data: unknown): data is ReadEvent {
   const { type, read } = (data ?? {}) as { type?: unknown; read?: unknown };
   return typeof read === "string" && ["read-start", "plan", "request", "read-end"].includes(String(type));

@@ -7,7 +7,7 @@ import { CHANNEL, isReadEvent, type ReadEvent } from "../events/read-events.ts";
 export function onRead(listener: (event: ReadEvent) => void): () => void {
   const channel = new BroadcastChannel(CHANNEL);
   channel.addEventListener("message", ({ data }) => {
-    if (isReadEvent(data)) listener(data);
+    for (const event of Array.isArray(data) ? data : []) if (isReadEvent(event)) listener(event);
   });
   return () => channel.close();
 }
