@@ -9,7 +9,7 @@ import type { Bench } from "./bench.ts";
 import { writeSection } from "./lib/document.ts";
 import { comparisons } from "./comparison/comparison.ts";
 import { longRead } from "./reads/long-read.ts";
-import { describeLoad } from "./lib/machine.ts";
+import { describeLoad } from "@agarose/dev-world/machine";
 import { policies } from "./comparison/policies.ts";
 import { pages } from "./pages/pages.ts";
 import { ranges } from "./pages/ranges.ts";

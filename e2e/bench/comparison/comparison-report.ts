@@ -1,8 +1,8 @@
 /** What the comparison with whole copies and with striping has in common with its report, and the report. */
 import type { Geography } from "@agarose/dev-world";
 import type { LocalWorldOptions } from "@agarose/dev-world/client";
-import { describeMachine } from "../lib/machine.ts";
-import { table } from "../lib/statistics.ts";
+import { describeMachine } from "@agarose/dev-world/machine";
+import { table } from "@agarose/dev-world/statistics";
 
 export interface Layout {
   readonly name: string;

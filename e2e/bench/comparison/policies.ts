@@ -15,8 +15,8 @@ import { openApp, takeServiceWorker } from "../../fixtures/app.ts";
 import { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { startBrowser } from "../lib/browser.ts";
-import { describeMachine } from "../lib/machine.ts";
-import { summarize, table } from "../lib/statistics.ts";
+import { describeMachine } from "@agarose/dev-world/machine";
+import { summarize, table } from "@agarose/dev-world/statistics";
 
 type SystemSpec = Scenario["systems"][number];
 

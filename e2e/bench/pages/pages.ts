@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import type { Page } from "@playwright/test";
 import type { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench, BenchOptions } from "../bench.ts";
-import { summarize, table } from "../lib/statistics.ts";
+import { summarize, table } from "@agarose/dev-world/statistics";
 import { forgetPlans, LAYOUTS, POP, startContest, type Layout } from "./contest.ts";
 
 const IMAGES = 100;

@@ -7,7 +7,7 @@ import type { Page } from "@playwright/test";
 import type { LocalWorld } from "@agarose/dev-world/client";
 import { seededRandom } from "@agarose/solver";
 import type { Bench, BenchOptions } from "../bench.ts";
-import { summarize, table } from "../lib/statistics.ts";
+import { summarize, table } from "@agarose/dev-world/statistics";
 import { forgetPlans, LAYOUTS, POP, startContest, type Contest, type Layout } from "./contest.ts";
 
 const OBJECT_BYTES = 20_000_000;

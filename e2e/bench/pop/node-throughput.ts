@@ -16,18 +16,30 @@ import { cpuMs, residentBytes } from "@agarose/dev-world/process-memory";
 import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { startPopProcess, type PopProcess } from "@agarose/pop/test";
 import type { Bench, BenchOptions } from "../bench.ts";
-import { describeMachine } from "../lib/machine.ts";
-import { spread, summarize, table } from "../lib/statistics.ts";
+import { describeMachine } from "@agarose/dev-world/machine";
+import { spread, summarize, table } from "@agarose/dev-world/statistics";
 import { runJob, startGenerator } from "./run-job.ts";
 
-const LOADS = [
-  { name: "128 KiB", bytes: 131_072 },
-  { name: "1 MB", bytes: 1_000_000 },
-] as const;
+interface Load {
+  readonly name: string;
+  readonly bytes: number;
+  /** Objects that are asked for in turn. */
+  readonly count: number;
+}
+
+/** The last load is more than the 16 MiB that the PoP keeps in memory: each request reads the disk. */
+const LOADS: readonly Load[] = [
+  { name: "128 KiB", bytes: 131_072, count: 1 },
+  { name: "1 MB", bytes: 1_000_000, count: 1 },
+  { name: "40 of 1 MB", bytes: 1_000_000, count: 40 },
+];
+/** The files on the disk: those of a larger load are those of a smaller one too. */
+const FILES: readonly string[] = [...new Set(LOADS.flatMap(namesOf))];
 const ROUTES = ["nginx", "bundle", "/o/"] as const;
 type Route = (typeof ROUTES)[number];
 
 const REGIONS = ["reg0", "reg1", "reg2", "reg3", "reg4", "reg5"];
+const BUCKET_MS = 15;
 const CONNECTIONS = 8;
 const ROUNDS = 5;
 const SECONDS = 2;
@@ -64,16 +76,18 @@ export const nodeThroughput: Bench = {
     const generator = startGenerator();
     try {
       const rows: string[][] = [];
-      for (const { name, bytes } of LOADS) {
+      for (const load of LOADS) {
         const slices = Object.fromEntries(ROUTES.map((route) => [route, [] as Slice[]])) as Record<Route, Slice[]>;
         for (let round = 0; round <= (options.quick ? 1 : ROUNDS); round++) {
           for (const route of ROUTES) {
-            const slice = await measure(servers, route, bytes, generator);
+            const slice = await measure(servers, route, load, generator);
             // The first round warms up the compilers.
             if (slice && round > 0) slices[route].push(slice);
           }
         }
-        rows.push(...ROUTES.filter((route) => slices[route].length > 0).map((route) => rowOf(name, route, slices)));
+        rows.push(
+          ...ROUTES.filter((route) => slices[route].length > 0).map((route) => rowOf(load.name, route, slices)),
+        );
         for (const row of rows.slice(-ROUTES.length)) options.progress(row.join("  "));
       }
       const memory = await slowClients(servers.pop, options);
@@ -88,23 +102,27 @@ export const nodeThroughput: Bench = {
 async function measure(
   { pop, nginx }: Servers,
   route: Route,
-  bytes: number,
+  load: Load,
   generator: ChildProcess,
 ): Promise<Slice | undefined> {
   if (route === "nginx" && !nginx) return undefined;
-  const [url, pid] =
+  const [base, pid] =
     route === "nginx"
-      ? [`${nginx!.url}/${bytes}`, nginx!.process.pid!]
-      : [`${pop.url}${route === "/o/" ? "/o/" : "/v1/read/"}bench/${bytes}`, pop.process.pid!];
+      ? [`${nginx!.url}/`, nginx!.process.pid!]
+      : [`${pop.url}${route === "/o/" ? "/o/" : "/v1/read/"}bench/`, pop.process.pid!];
   const before = cpuMs(pid);
-  const job = { urls: [url], connections: CONNECTIONS, seconds: SECONDS };
+  const job = { urls: namesOf(load).map((name) => base + name), connections: CONNECTIONS, seconds: SECONDS };
   const result = await runJob(generator, job);
-  if (result.bytes < result.requests * bytes) throw new Error(`${url}: answers are shorter than ${bytes} bytes`);
+  if (result.bytes < result.requests * load.bytes) throw new Error(`${base}: answers are shorter than ${load.bytes}`);
   return {
     rate: result.requests / result.seconds,
     p99Ms: result.p99Ms,
     cpu: (cpuMs(pid) - before) / result.requests,
   };
+}
+
+function namesOf({ bytes, count }: Load): string[] {
+  return Array.from({ length: count }, (_, i) => `${bytes}-${i}`);
 }
 
 function rowOf(load: string, route: Route, slices: Record<Route, Slice[]>): string[] {
@@ -134,7 +152,7 @@ async function slowClients({ url, process }: PopProcess, { progress }: BenchOpti
   for (let i = 0; i < SLOW_CLIENTS; i++) {
     const socket = createConnection({ host: hostname, port: Number(port) });
     socket.on("error", () => {});
-    socket.once("connect", () => socket.write(`GET /o/bench/1000000 HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`));
+    socket.once("connect", () => socket.write(`GET /o/bench/1000000-0 HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`));
     socket.once("readable", () => {
       const head = (socket.read(12) as Buffer | null)?.toString();
       if (head === "HTTP/1.1 200") answered++;
@@ -161,15 +179,21 @@ async function start({ progress }: BenchOptions): Promise<Servers> {
     const folder = await mkdtemp(join(tmpdir(), "agarose-bench-"));
     closers.push(() => rm(folder, { recursive: true, force: true }));
     const credentials = { accessKeyId: "bench", secretAccessKey: "bench-secret" };
-    const s3 = await startS3Endpoint({ ...credentials, dir: join(folder, "s3"), buckets: REGIONS });
+    const s3 = await startS3Endpoint({
+      ...credentials,
+      dir: join(folder, "s3"),
+      buckets: REGIONS,
+      // A bucket beside the PoP would need no cache.
+      intercept: ({ method }) => method === "GET" && sleep(BUCKET_MS, false),
+    });
     closers.push(() => s3.close());
     const files = join(folder, "files");
     await mkdir(files);
-    for (const { bytes } of LOADS) await writeFile(join(files, String(bytes)), randomBytes(bytes));
+    for (const name of FILES) await writeFile(join(files, name), randomBytes(bytesOf(name)));
     const config = join(folder, "agarose.config.json");
     const regions = REGIONS.map((name) => ({ name, provider: name, endpoint: s3.url, bucket: name }));
     await writeFile(config, JSON.stringify({ regions, code: { k: 4, m: 2 } }));
-    const names = LOADS.map(({ bytes }) => join(files, String(bytes)));
+    const names = FILES.map((name) => join(files, name));
     await promisify(execFile)(
       process.execPath,
       [findCli(), "--config", config, "put", ...names, "--prefix", "bench/"],
@@ -196,19 +220,25 @@ async function start({ progress }: BenchOptions): Promise<Servers> {
   }
 }
 
-/** Lets the cache manager cache both objects whole. */
+/** Names begin with the length. */
+function bytesOf(name: string): number {
+  return Number.parseInt(name, 10);
+}
+
+/** Lets the cache manager cache all objects whole. */
 async function fillCache(pop: PopProcess, progress: BenchOptions["progress"]): Promise<void> {
   for (let period = 1; period <= PERIODS_MAX; period++) {
-    for (const { bytes } of LOADS) await (await fetch(`${pop.url}/o/bench/${bytes}`)).arrayBuffer();
+    for (const name of FILES) await (await fetch(`${pop.url}/o/bench/${name}`)).arrayBuffer();
     await sleep(COUNTS_FLUSHED_MS);
     await pop.runPeriod();
     await sleep(CONFIGURATION_MS);
-    const lengths: number[] = [];
-    for (const { bytes } of LOADS) {
-      lengths.push((await (await fetch(`${pop.url}/v1/read/bench/${bytes}`)).arrayBuffer()).byteLength);
+    let whole = 0;
+    for (const name of FILES) {
+      const { byteLength } = await (await fetch(`${pop.url}/v1/read/bench/${name}`)).arrayBuffer();
+      if (byteLength >= bytesOf(name)) whole++;
     }
-    progress(`period ${period}: bundles of ${lengths.join(" and ")} bytes`);
-    if (LOADS.every(({ bytes }, i) => lengths[i]! >= bytes)) return;
+    progress(`period ${period}: ${whole} of ${FILES.length} objects are cached whole`);
+    if (whole === FILES.length) return;
   }
   throw new Error(`the objects are not cached after ${PERIODS_MAX} periods`);
 }
@@ -237,7 +267,7 @@ http { access_log off; sendfile on; tcp_nopush on; client_body_temp_path ${folde
   const child = spawn("nginx", ["-c", path, "-p", folder], { stdio: "ignore" });
   const url = `http://127.0.0.1:${port}`;
   for (let i = 0; i < 50; i++) {
-    const isUp = await fetch(`${url}/${LOADS[0].bytes}`).then(
+    const isUp = await fetch(`${url}/${FILES[0]}`).then(
       (response) => response.ok,
       () => false,
     );
@@ -249,13 +279,14 @@ http { access_log off; sendfile on; tcp_nopush on; client_body_temp_path ${folde
 
 function describe(rows: string[][], { idle, peak, answered }: Memory, hasNginx: boolean): string {
   return [
-    `${CONNECTIONS} keep-alive connections from a process of their own ask for one cached object (4+2, one stripe), ${SECONDS} s ` +
+    `${CONNECTIONS} keep-alive connections from a process of their own ask for a cached object (4+2, one stripe), ${SECONDS} s ` +
       `each, alternating, median (quartiles) of ${ROUNDS} rounds. *bundle* is \`/v1/read/\`, which the client decodes; \`/o/\` is ` +
       `decoded by the PoP. ` +
       (hasNginx
         ? "nginx serves the same bytes from disk by `sendfile`, with one process."
         : "nginx was not installed."),
     table(["route", "requests/s", "share of nginx", "p99, ms", "CPU of the server, ms"], rows),
+    "The PoP keeps 16 MiB of the cache in memory, and serves one object from there. Of 40 it reads and verifies each from disk.",
     `${SLOW_CLIENTS.toLocaleString("en")} clients ask for 1 MB through \`/o/\` and take almost nothing for ${SLOW_SECONDS} s: the process grows ` +
       `from ${(idle / 1e6).toFixed(0)} MB to at most ${(peak / 1e6).toFixed(0)} MB (resident), and ${answered.toLocaleString("en")} of them have the beginning of an answer.`,
     describeMachine(),

@@ -15,8 +15,8 @@ import { startPops } from "@agarose/dev-world/pops";
 import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { freePort, watchHeap, type HeapWatch } from "@agarose/dev-world/heap";
-import { describeMachine } from "../lib/machine.ts";
-import { spread, summarize, table } from "../lib/statistics.ts";
+import { describeMachine } from "@agarose/dev-world/machine";
+import { spread, summarize, table } from "@agarose/dev-world/statistics";
 
 const POP = "fra";
 const REGIONS = ["reg0", "reg1", "reg2", "reg3", "reg4", "reg5"];

@@ -14,9 +14,9 @@ import { kvNamespaceOf, startPops, type Pops } from "@agarose/dev-world/pops";
 import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { runJob, startGenerator } from "./run-job.ts";
-import { describeMachine } from "../lib/machine.ts";
+import { describeMachine } from "@agarose/dev-world/machine";
 import { cpuMs, descendants } from "@agarose/dev-world/process-memory";
-import { spread, summarize, table, type Summary } from "../lib/statistics.ts";
+import { spread, summarize, table, type Summary } from "@agarose/dev-world/statistics";
 
 interface Load {
   readonly name: string;

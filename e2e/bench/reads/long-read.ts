@@ -14,8 +14,8 @@ import { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench } from "../bench.ts";
 import { freePort } from "@agarose/dev-world/heap";
 import { startLongReadHost, type PageReport } from "./long-read-host.ts";
-import { describeMachine } from "../lib/machine.ts";
-import { table } from "../lib/statistics.ts";
+import { describeMachine } from "@agarose/dev-world/machine";
+import { table } from "@agarose/dev-world/statistics";
 
 const KEY = "bench/long";
 /** Nine chunks come at a time, so the object takes `chunk bytes / rate`: 444 s. */

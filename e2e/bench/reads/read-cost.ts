@@ -12,8 +12,8 @@ import { openControlledApp } from "../../fixtures/app.ts";
 import { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench } from "../bench.ts";
 import { startBrowser } from "../lib/browser.ts";
-import { describeMachine } from "../lib/machine.ts";
-import { table } from "../lib/statistics.ts";
+import { describeMachine } from "@agarose/dev-world/machine";
+import { table } from "@agarose/dev-world/statistics";
 
 /** Objects of these sizes, each read so often. The code is the default one, 9 + 3. */
 const SIZES = [

@@ -14,8 +14,8 @@ import { TABLE_I } from "@agarose/dev-world";
 import { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { startBrowser } from "../lib/browser.ts";
-import { describeMachine } from "../lib/machine.ts";
-import { spread, summarize, table, type Summary } from "../lib/statistics.ts";
+import { describeMachine } from "@agarose/dev-world/machine";
+import { spread, summarize, table, type Summary } from "@agarose/dev-world/statistics";
 
 const KEY = "bench/one-megabyte";
 const BYTES = 1_000_000;

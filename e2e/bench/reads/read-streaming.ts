@@ -14,10 +14,10 @@ import { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench } from "../bench.ts";
 import { startBrowser } from "../lib/browser.ts";
 import { freePort, watchHeap } from "@agarose/dev-world/heap";
-import { describeMachine } from "../lib/machine.ts";
+import { describeMachine } from "@agarose/dev-world/machine";
 import { descendants, residentBytes } from "@agarose/dev-world/process-memory";
 import { putWhole } from "../s3/sdk-put.ts";
-import { spread, summarize, table } from "../lib/statistics.ts";
+import { spread, summarize, table } from "@agarose/dev-world/statistics";
 
 const KEY = "bench/forty-megabytes";
 const BYTES = 40_000_000;

@@ -18,8 +18,8 @@ import {
   type Signer,
 } from "@agarose/core";
 import type { Bench } from "../bench.ts";
-import { describeMachine } from "../lib/machine.ts";
-import { spread, summarize, table } from "../lib/statistics.ts";
+import { describeMachine } from "@agarose/dev-world/machine";
+import { spread, summarize, table } from "@agarose/dev-world/statistics";
 
 const SIZES = [100_000, 10_000_000, 1_000_000_000];
 const [K, M] = [9, 3];

@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findCli } from "@agarose/dev-world/client";
 import type { Bench } from "../bench.ts";
-import { describeMachine } from "../lib/machine.ts";
-import { spread, summarize, table } from "../lib/statistics.ts";
+import { describeMachine } from "@agarose/dev-world/machine";
+import { spread, summarize, table } from "@agarose/dev-world/statistics";
 import { PLAIN_BUCKET, regionsAt, runProgram, startBenchServer } from "./bench-server.ts";
 
 const CLI = findCli();

@@ -13,9 +13,9 @@ import { fileURLToPath } from "node:url";
 import { findCli } from "@agarose/dev-world/client";
 import { findVersitygw } from "@agarose/dev-world/s3-endpoint";
 import type { Bench, BenchOptions } from "../bench.ts";
-import { describeMachine } from "../lib/machine.ts";
+import { describeMachine } from "@agarose/dev-world/machine";
 import { peakResidentBytes } from "@agarose/dev-world/process-memory";
-import { spread, summarize, table } from "../lib/statistics.ts";
+import { spread, summarize, table } from "@agarose/dev-world/statistics";
 import { PLAIN_BUCKET, regionsAt, runProgram, startBenchServer } from "./bench-server.ts";
 
 const CLI = findCli();

@@ -3,15 +3,20 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { availableParallelism, cpus, loadavg, totalmem, type as osType, release } from "node:os";
 
-/** @param browser its version, where one took part. */
-export function describeMachine(browser?: string): string {
+/**
+ * Returns date, processor, memory, system and versions.
+ *
+ * @param browser its version, where one took part.
+ * @param packages whose versions matter.
+ */
+export function describeMachine(browser?: string, packages: readonly string[] = ["workerd"]): string {
   const parts = [
     new Date().toISOString().slice(0, 10),
     `${cpus()[0]?.model.trim() ?? "unknown CPU"}, ${availableParallelism()} cores`,
     `${(totalmem() / 2 ** 30).toFixed(0)} GiB`,
     distribution(),
     `Node ${process.versions.node}`,
-    `workerd ${versionOf("workerd")}`,
+    ...packages.map((name) => `${name} ${versionOf(name)}`),
     ...(browser ? [`Chromium ${browser}`] : []),
   ];
   return `Measured ${parts.join(" · ")}.`;
@@ -33,5 +38,9 @@ function distribution(): string {
 
 function versionOf(name: string): string {
   const require = createRequire(import.meta.url);
-  return (require(`${name}/package.json`) as { version: string }).version;
+  try {
+    return (require(`${name}/package.json`) as { version: string }).version;
+  } catch {
+    return "unknown";
+  }
 }
