@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { setClientAddress } from "./client-address.ts";
 import { DiskValues } from "./platform/disk-values.ts";
-import { FixedLengthStream } from "./platform/fixed-length-stream.ts";
 import { LocalObjects, type ObjectClass } from "./platform/local-objects.ts";
 
 /** What to start. */
@@ -59,7 +58,6 @@ const CACHE_BYTES_DEFAULT = 1e9;
  */
 export async function startPop(options: PopOptions): Promise<Pop> {
   const { variables, folder, host = "127.0.0.1", port = 0, behindProxy = false, periodMs = PERIOD_MS } = options;
-  Object.assign(globalThis, { FixedLengthStream });
   const worker = (await import("@agarose/worker" as string)) as WorkerModule;
   const values = await DiskValues.open(
     join(folder, "chunks"),

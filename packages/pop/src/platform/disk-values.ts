@@ -45,9 +45,7 @@ export class DiskValues {
     if (!this.#sizes.has(file)) return null;
     try {
       const bytes = await readFile(this.#pathOf(file));
-      return type === "arrayBuffer"
-        ? (bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer)
-        : bytes.toString("utf8");
+      return type === "arrayBuffer" ? bufferOf(bytes) : bytes.toString("utf8");
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
       throw error;
@@ -101,6 +99,13 @@ export class DiskValues {
       if (this.#changes.get(file) === turn) this.#changes.delete(file);
     }
   }
+}
+
+/** The buffer of `bytes`: a copy where Node has read them into a larger one. */
+function bufferOf(bytes: Buffer): ArrayBuffer {
+  const { buffer, byteOffset, byteLength } = bytes;
+  const isWhole = byteLength === buffer.byteLength;
+  return (isWhole ? buffer : buffer.slice(byteOffset, byteOffset + byteLength)) as ArrayBuffer;
 }
 
 /** Names may have any character and length; files may not. */

@@ -61,3 +61,50 @@ test("a KV that hangs delays a read by its deadline once, not by each stripe, an
   get.mockImplementation(() => chunkZero("chunks:0:9"));
   expect(await read(9)).toBe(BYTES.length);
 });
+
+describe("data shards that a read has verified", () => {
+  const version = "0".repeat(32);
+  const contextOf = (get: (name: string) => Promise<ArrayBuffer>): CacheContext => ({
+    kv: { get } as unknown as KVNamespace,
+    connections: new Connections(),
+    waitUntil: () => {},
+    spend: () => true,
+    onSuspect: () => {},
+  });
+  const noCache = () => ({ match: async () => undefined, delete: async () => false }) as unknown as Cache;
+
+  async function cached() {
+    const clock = new SimulatedClock();
+    const cache = new ChunkCache(new FrontCache("fra", clock, noCache), clock);
+    const context = contextOf(chunkZero);
+    const { frames } = await cache.read(version, 0, [0], context);
+    return { cache, context, data: frames.map(({ payload }) => payload) };
+  }
+
+  test("are there for the next read, and nowhere before", async () => {
+    const { cache, data } = await cached();
+    expect(cache.verified(version, 0, [0])).toBeUndefined();
+    cache.noteVerified(version, 0, [0], data);
+    expect(cache.verified(version, 0, [0])).toBe(data);
+    expect(cache.verified(version, 1, [0])).toBeUndefined();
+    expect(cache.verified(version, 0, [0, 1])).toBeUndefined();
+  });
+
+  test("that came from a bucket say nothing about the bytes in memory", async () => {
+    const { cache, data } = await cached();
+    cache.noteVerified(version, 0, [0], [data[0]!.slice()]);
+    expect(cache.verified(version, 0, [0])).toBeUndefined();
+  });
+
+  test("go with the value that was found corrupt, and with a version that is purged", async () => {
+    const { cache, context, data } = await cached();
+    cache.noteVerified(version, 0, [0], data);
+    await cache.reportCorrupt(version, 0, [0], context);
+    expect(cache.verified(version, 0, [0])).toBeUndefined();
+    const again = (await cache.read(version, 0, [0], context)).frames.map(({ payload }) => payload);
+    expect(cache.verified(version, 0, [0]), "the value was read again").toBeUndefined();
+    cache.noteVerified(version, 0, [0], again);
+    cache.forget(version);
+    expect(cache.verified(version, 0, [0])).toBeUndefined();
+  });
+});

@@ -54,6 +54,8 @@ export class ChunkCache {
   readonly #clock: Clock;
   readonly #counters: ChunkCacheCounters = { hits: 0, misses: 0, malformed: 0, kvFailures: 0 };
   readonly #memory = new ByteLru<CachedStripe>(MEMORY_BYTES_MAX);
+  /** The data shards of values in memory, where a read has verified them. */
+  readonly #verified = new WeakMap<CachedStripe, readonly Uint8Array[]>();
   /** Puts in flight: a delete must wait for them. */
   readonly #putsInFront = new Map<string, PutInFlight>();
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
@@ -70,8 +72,7 @@ export class ChunkCache {
 
   /** Resolves to the cached frames of `chunks` in a stripe, unverified and possibly none. Never rejects. */
   async read(version: string, stripe: number, chunks: readonly number[], context: CacheContext): Promise<CachedStripe> {
-    // The name in the Cache API includes the chunks, so a value from before the set grew is never found.
-    const frontName = `${valueName(version, stripe)}:${chunks.join(",")}`;
+    const frontName = nameWith(version, stripe, chunks);
     const remembered = this.#memory.get(frontName);
     if (remembered) return this.#count(remembered, chunks);
     // A refusal of the platform would look like an outage of KV, so the budget refuses first: that is a miss.
@@ -91,6 +92,23 @@ export class ChunkCache {
       context.onSuspect(version);
     }
     return this.#count(stored, chunks);
+  }
+
+  /**
+   * Returns the data shards of a stripe, if memory holds them and a read has verified them there. Nothing writes to a
+   * value in memory, so they need no second check.
+   */
+  verified(version: string, stripe: number, chunks: readonly number[]): readonly Uint8Array[] | undefined {
+    const value = this.#memory.get(nameWith(version, stripe, chunks));
+    const data = value && this.#verified.get(value);
+    if (data) this.#counters.hits++;
+    return data;
+  }
+
+  /** Notes that a read has verified `data`, the data shards of a stripe. Those that lie elsewhere are not kept. */
+  noteVerified(version: string, stripe: number, chunks: readonly number[], data: readonly Uint8Array[]): void {
+    const value = this.#memory.get(nameWith(version, stripe, chunks));
+    if (value && data.every(({ buffer }) => buffer === value.value.buffer)) this.#verified.set(value, data);
   }
 
   /** Resolves to the frames of a stripe straight from KV, for the cache manager. Rejects when KV fails. */
@@ -129,7 +147,7 @@ export class ChunkCache {
     { onSuspect }: CacheContext,
   ): Promise<void> {
     onSuspect(version);
-    const name = `${valueName(version, stripe)}:${chunks.join(",")}`;
+    const name = nameWith(version, stripe, chunks);
     this.#memory.delete(name);
     const put = this.#putsInFront.get(name);
     if (put) await orUndefined(put.done, KV_DEADLINE_MS, this.#clock);
@@ -202,6 +220,11 @@ export interface ChunkCacheCounters {
 
 function holdsAll({ frames }: CachedStripe, chunks: readonly number[]): boolean {
   return chunks.every((chunk) => frames.some((frame) => frame.chunk === chunk));
+}
+
+/** The name in memory and in the Cache API. With the chunks, a value from before the set grew is never found. */
+function nameWith(version: string, stripe: number, chunks: readonly number[]): string {
+  return `${valueName(version, stripe)}:${chunks.join(",")}`;
 }
 
 function valueName(version: string, stripe: number): string {

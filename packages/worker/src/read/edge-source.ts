@@ -1,7 +1,17 @@
 /** The PoP's own chunk cache as a source of the reader. One KV read delivers all cached chunks of a stripe. */
-import { AgaroseError, type ChunkRequest, type ChunkSource, type StripePart } from "@agarose/core";
+import {
+  AgaroseError,
+  hedgeAfterMs,
+  type ChunkRequest,
+  type ChunkSource,
+  type LatencyEstimate,
+  type StripePart,
+} from "@agarose/core";
 import { EDGE_LATENCY } from "../region-manager/region-latency.ts";
 import type { CacheContext, CachedStripe, ChunkCache } from "./chunk-cache.ts";
+
+/** Before any bucket, however near: each GET of a bucket costs money. As late as the cache is. */
+const NEAREST: LatencyEstimate = { meanMs: 0, sdMs: 0, lateMs: hedgeAfterMs(EDGE_LATENCY) };
 
 /** The cache, and the object that is read from it. */
 export interface EdgeSourceOptions {
@@ -17,7 +27,7 @@ export class EdgeSource implements ChunkSource {
   readonly id: string;
   readonly kind = "edge";
   readonly servesParts = true;
-  readonly latency = EDGE_LATENCY;
+  readonly latency = NEAREST;
   readonly #options: EdgeSourceOptions;
   readonly #chunks: ReadonlySet<number>;
   readonly #stripes = new Map<number, Promise<CachedStripe>>();

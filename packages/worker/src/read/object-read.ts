@@ -16,6 +16,7 @@ import {
   type PeerSource,
   type Piece,
   type RequestRecord,
+  type StripeData,
 } from "@agarose/core";
 import { recoveredChunks } from "@agarose/solver";
 import { notePeer } from "../peers/peer-reading.ts";
@@ -71,8 +72,9 @@ export async function readObject(
   });
   traffic.opened(read.report);
   const reader = read.body.getReader();
-  const paced = pacedBody({
+  const body = pacedBody({
     next: async () => (await reader.read()).value,
+    length: range!.end - range!.start,
     lease,
     signal,
     clock,
@@ -86,9 +88,7 @@ export async function readObject(
       }
     },
   });
-  const body = new FixedLengthStream(range!.end - range!.start);
-  invocation.waitUntil(paced.pipeTo(body.writable).catch(() => {}));
-  return new Response(body.readable, {
+  return new Response(ofFixedLength(body, range!.end - range!.start, invocation), {
     status,
     headers: {
       ...headers,
@@ -96,6 +96,18 @@ export async function readObject(
       "x-agarose-read": readKind(read.report),
     },
   });
+}
+
+/** At Cloudflare, only such a stream makes an answer with a length. Other hosts take it from the header. */
+function ofFixedLength(
+  body: ReadableStream<Uint8Array>,
+  length: number,
+  { waitUntil }: Invocation,
+): ReadableStream<Uint8Array> {
+  if (typeof FixedLengthStream === "undefined") return body;
+  const fixed = new FixedLengthStream(length);
+  waitUntil(body.pipeTo(fixed.writable).catch(() => {}));
+  return fixed.readable;
 }
 
 /**
@@ -150,7 +162,7 @@ async function locate(invocation: Invocation, manifest: Manifest): Promise<Locat
   const configuration = await invocation.configuration();
   const cached = configuration.cached[manifest.version]?.chunks ?? [];
   const peers = await invocation.peerSources(manifest, cached);
-  const rows = Array.from({ length: CHUNKS_MAX }, (_, chunk) => chunk);
+  const rows = Array.from({ length: peers.length > 0 ? CHUNKS_MAX : 0 }, (_, chunk) => chunk);
   const atPeers = rows.filter((chunk) => peers.some((peer) => peer.has(0, chunk)));
   const { delta } = invocation.isolate.settings;
   const cost = readCost(manifest, { delta, cached: cached.length, atPeers: atPeers.length });
@@ -192,13 +204,20 @@ async function open(
     delta: delta ?? settings.delta,
     windowBytes: () => Math.min(WINDOW_BYTES, Math.min(WINDOW_STRIPES, units()) * manifest.stripeBytes),
     signal,
-    share: (stripe, read, ofStripe) => {
+    share: async (stripe, read, ofStripe) => {
+      const known = cache.verified(version, stripe, cached);
+      if (known) {
+        traffic.recoveredChunks += recovered.filter((chunk) => chunk < manifest.k).length;
+        return fromMemory(known, { stripe, source: settings.pop, nowMs: clock.now() });
+      }
       // A read that leads some stripes and follows at others repeats its GETs each time, so it must be able to pay for
       // them.
       const isAffordable = invocation.subrequests.allows(cost.span + costOf(cost, end - stripe));
-      return isAffordable
+      const own = await (isAffordable
         ? coalescing.read({ version, stripe, read, signal: ofStripe, waitUntil: invocation.waitUntil })
-        : read(ofStripe);
+        : read(ofStripe));
+      cache.noteVerified(version, stripe, cached, own.data);
+      return own;
     },
     onRequest(record) {
       const { kind, outcome, chunk } = record;
@@ -206,6 +225,16 @@ async function open(
       noteRequest(record, invocation, version, cached);
     },
   });
+}
+
+/** A stripe whose data shards the chunk cache has in memory, verified. */
+function fromMemory(
+  data: readonly Uint8Array[],
+  { stripe, source, nowMs }: { readonly stripe: number; readonly source: string; readonly nowMs: number },
+): StripeData {
+  const record = { stripe, source, kind: "edge", startMs: nowMs, endMs: nowMs, outcome: "used" } as const;
+  const made = data.map(({ length }, chunk): RequestRecord => ({ ...record, chunk, bytes: length }));
+  return { data, made: () => made, decoding: { ms: 0, shards: 0 } };
 }
 
 /** The buckets as sources, in the PoP's own order. */

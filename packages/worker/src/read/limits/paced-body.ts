@@ -8,6 +8,11 @@ import type { MemoryLease } from "./memory-budget.ts";
 /** A client must take a piece within the stall time: 4 kB/s is fast enough. */
 const PIECE_BYTES = 128 * 1024;
 const CHECK_MS = 1_000;
+/**
+ * At Cloudflare, a piece is a copy: one that waits for a client must not hold its whole stripe after the stream has
+ * ended. Node's server drops what waits as soon as the stream errors.
+ */
+const IS_NODE = navigator.userAgent.startsWith("Node.js");
 
 /** Keeps a lease alive while `task` runs. A killed invocation has no timers, so its lease expires. */
 export async function keepAlive<T>(lease: MemoryLease, clock: Clock, task: Promise<T>): Promise<T> {
@@ -28,6 +33,8 @@ export async function keepAlive<T>(lease: MemoryLease, clock: Clock, task: Promi
 export interface PacedBodyOptions {
   /** Resolves to the next part, or to undefined at the end. */
   readonly next: () => Promise<Uint8Array | undefined>;
+  /** Length of the body in bytes, where its head states one. */
+  readonly length?: number;
   /** Undefined: the body holds so little that it needs no lease. */
   readonly lease: MemoryLease | undefined;
   /** The client's signal: the platform aborts it when the client leaves. */
@@ -37,9 +44,13 @@ export interface PacedBodyOptions {
   readonly onEnd?: (error?: unknown) => void;
 }
 
-/** Returns the body. Its stream errors with READ_TIMEOUT when the client stalls, and as `next` rejects. */
+/**
+ * Returns the body. Its stream errors with READ_TIMEOUT when the client stalls, with INTERNAL rather than end before or
+ * after `length`, and as `next` rejects.
+ */
 export function pacedBody({
   next,
+  length,
   lease,
   signal,
   clock,
@@ -47,6 +58,7 @@ export function pacedBody({
 }: PacedBodyOptions): ReadableStream<Uint8Array> {
   let part = new Uint8Array(0);
   let at = 0;
+  let sent = 0;
   let hasEnded = false;
   let isReading = false;
   let cancelCheck = (): void => {};
@@ -87,6 +99,7 @@ export function pacedBody({
             const following = hasEnded ? undefined : await next();
             isReading = false;
             if (following === undefined) {
+              if (length !== undefined && sent !== length && !hasEnded) throw wrongLength(sent, length);
               end();
               controller.close();
               return;
@@ -94,9 +107,10 @@ export function pacedBody({
             part = following as Uint8Array<ArrayBuffer>;
             at = 0;
           }
-          // A copy: a piece that waits for the client must not hold its whole stripe.
-          const piece = part.length <= PIECE_BYTES ? part : part.slice(at, at + PIECE_BYTES);
+          const piece = part.length <= PIECE_BYTES ? part : pieceOf(part, at);
           at += piece.length;
+          sent += piece.length;
+          if (length !== undefined && sent > length) throw wrongLength(sent, length);
           lease?.progress();
           controller.enqueue(piece);
         } catch (error) {
@@ -108,4 +122,15 @@ export function pacedBody({
     },
     { highWaterMark: 0 },
   );
+}
+
+function pieceOf(part: Uint8Array<ArrayBuffer>, at: number): Uint8Array<ArrayBuffer> {
+  return IS_NODE ? part.subarray(at, at + PIECE_BYTES) : part.slice(at, at + PIECE_BYTES);
+}
+
+function wrongLength(sent: number, length: number): AgaroseError {
+  return new AgaroseError("INTERNAL", `a body of ${length} bytes has ${sent}: this is a defect, please report it`, {
+    sent,
+    length,
+  });
 }

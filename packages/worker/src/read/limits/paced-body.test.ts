@@ -1,0 +1,39 @@
+import { SimulatedClock } from "@agarose/core/testing";
+import { describe, expect, test } from "vitest";
+import { pacedBody } from "./paced-body.ts";
+
+function bodyOf(parts: readonly Uint8Array[], length?: number): ReadableStream<Uint8Array> {
+  const left = [...parts];
+  const clock = new SimulatedClock();
+  const { signal } = new AbortController();
+  const next = async (): Promise<Uint8Array | undefined> => left.shift();
+  return pacedBody({ next, ...(length !== undefined && { length }), lease: undefined, signal, clock });
+}
+
+async function piecesOf(body: ReadableStream<Uint8Array>): Promise<Uint8Array[]> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body) pieces.push(piece);
+  return pieces;
+}
+
+test("a part goes out in small pieces, which on Node are views of it", async () => {
+  const part = new Uint8Array(300_000).fill(7);
+  const pieces = await piecesOf(bodyOf([part], part.length));
+  expect(pieces.map(({ length }) => length)).toEqual([131_072, 131_072, 37_856]);
+  expect(pieces.every(({ buffer }) => buffer === part.buffer)).toBe(true);
+});
+
+describe("a body that states its length", () => {
+  test.each([
+    ["ends before it", [10, 9]],
+    ["goes on after it", [10, 11]],
+    ["has nothing", []],
+  ])("and %s errors", async (_name, lengths) => {
+    const body = bodyOf(
+      lengths.map((length) => new Uint8Array(length)),
+      20,
+    );
+    const sent = lengths.reduce((sum, length) => sum + length, 0);
+    await expect(piecesOf(body)).rejects.toMatchObject({ code: "INTERNAL", details: { sent, length: 20 } });
+  });
+});
