@@ -1,5 +1,6 @@
 /** Medians and quartiles: the machine that measures does other things too, and means would show those. */
 
+/** Of some values. */
 export interface Summary {
   readonly count: number;
   readonly q1: number;

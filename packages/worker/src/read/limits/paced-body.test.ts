@@ -26,7 +26,7 @@ test("a part goes out in small pieces, which on Node are views of it", async () 
 describe("a body that states its length", () => {
   test.each([
     ["ends before it", [10, 9]],
-    ["goes on after it", [10, 11]],
+    ["continues after it", [10, 11]],
     ["has nothing", []],
   ])("and %s errors", async (_name, lengths) => {
     const body = bodyOf(
