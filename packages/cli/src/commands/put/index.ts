@@ -4,18 +4,20 @@
 import { stat } from "node:fs/promises";
 import type { Command } from "commander";
 import mime from "mime";
-import { AgaroseError, HEADERS_ALLOWED, systemClock, toAgaroseError } from "@agarose/core";
+import { systemClock, toAgaroseError, type AgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, formatBytes, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
 import { startProgress, type Progress } from "../../lib/progress.ts";
 import { findAbsentKeys } from "./absent-keys.ts";
-import { collectInputs, spoolStdin, STDIN, type InputFile, type SkippedEntry } from "./inputs.ts";
-import { AdaptiveWidth, mapAdaptive } from "../../lib/walk/adaptive-pool.ts";
+import type { InputFile, SkippedEntry } from "../../lib/files/folder-entries.ts";
+import { collectInputs, spoolStdin, STDIN } from "./inputs.ts";
+import { mapAdaptive } from "../../lib/walk/adaptive-pool.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { ClaimRemovals } from "../../lib/objects/commit/claim-removals.ts";
 import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
 import { putObject, type PutContext, type PutResult } from "../../lib/objects/put-object.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
+import { headerOption, jobsOption, parseHeaders, unitsOf, widthOf } from "../../lib/objects/upload/put-options.ts";
 
 interface PutOptions extends GlobalOptions {
   readonly key?: string;
@@ -29,10 +31,6 @@ interface PutOptions extends GlobalOptions {
 
 type PutReport = PutResult | { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
 
-/** Objects at a time without --jobs. A large one counts as many, because its stripes are in memory. */
-const WIDTH = { start: 8, min: 2, max: 48 };
-const UNIT_BYTES = 256 * 1024;
-const UNITS_MAX = 12;
 const CONTENT_TYPE_DEFAULT = "application/octet-stream";
 
 /**
@@ -46,13 +44,8 @@ export function register(program: Command): void {
     .option("--key <key>", "key of the object, or of the folder; default is the base name")
     .option("--prefix <prefix>", "text before every key, used as it is")
     .option("--content-type <type>", "default: by the extension of the key")
-    .option(
-      "--header <line>",
-      `response header "name: value", repeatable: ${[...HEADERS_ALLOWED].join(", ")}`,
-      collect,
-      [],
-    )
-    .option("--jobs <count>", "objects stored at a time; default: as many as the stores take", jobCount)
+    .addOption(headerOption())
+    .addOption(jobsOption())
     .option("--force", "upload objects that are stored unchanged, too")
     .option("--follow", "follow links that lead out of a folder")
     .action(async (paths: string[], _options: unknown, command: Command) => {
@@ -63,7 +56,7 @@ export function register(program: Command): void {
 async function put(paths: readonly string[], options: PutOptions): Promise<number> {
   const headers = parseHeaders(options.header);
   const { jobs } = options;
-  const width = new AdaptiveWidth(jobs === undefined ? WIDTH : { start: jobs, min: jobs, max: jobs });
+  const width = widthOf(jobs);
   return withContext(options, { ...WRITING, onThrottle: () => width.throttle() }, async (context) => {
     const { files, skipped, dotFiles } = await collectInputs(paths, options);
     for (const { path, reason } of skipped) logLine(`warning: ${path} is not stored: ${reason}`);
@@ -141,11 +134,6 @@ async function announceTotal(
   return sizes;
 }
 
-/** How much of the width a file takes; standard input, whose length no one knows, as a large one. */
-function unitsOf(bytes = Infinity): number {
-  return Math.min(UNITS_MAX, 1 + Math.floor(bytes / UNIT_BYTES));
-}
-
 function printReports(reports: readonly PutReport[], skipped: readonly SkippedEntry[], json: boolean): void {
   const only = reports.length === 1 ? reports[0] : undefined;
   if (only?.outcome === "failed") throw only.error;
@@ -165,29 +153,4 @@ function printReports(reports: readonly PutReport[], skipped: readonly SkippedEn
       logLine(`warning: ${chunks} of ${printable(report.key)} could not be stored: run \`agarose repair\` later`);
     }
   }
-}
-
-function parseHeaders(lines: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    lines.map((line) => {
-      const [, name = "", value = ""] = /^([^:]+):\s*([\x20-\x7e]{1,1024})$/.exec(line) ?? [];
-      const lower = name.trim().toLowerCase();
-      if (HEADERS_ALLOWED.has(lower)) return [lower, value];
-      const allowed = [...HEADERS_ALLOWED].join(", ");
-      throw new AgaroseError(
-        "USAGE",
-        `--header ${JSON.stringify(line)} is not "name: value" with a name of: ${allowed}`,
-      );
-    }),
-  );
-}
-
-function collect(value: string, before: readonly string[]): string[] {
-  return [...before, value];
-}
-
-function jobCount(value: string): number {
-  const jobs = Number(value);
-  if (Number.isInteger(jobs) && jobs >= 1 && jobs <= 64) return jobs;
-  throw new AgaroseError("USAGE", `--jobs ${value} is not a whole number from 1 to 64`);
 }

@@ -2,24 +2,13 @@
  * The files that `put` stores: files, folders and stdin, each with its key.
  */
 import { createWriteStream } from "node:fs";
-import { readdir, realpath, rm, stat } from "node:fs/promises";
+import { realpath, rm, stat } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { AgaroseError, parseKey } from "@agarose/core";
+import { entriesBelow, type InputFile, type SkippedEntry } from "../../lib/files/folder-entries.ts";
 import { makeTempFolder } from "../../lib/files/owned-files.ts";
-
-/** A file to put, and its key. */
-export interface InputFile {
-  readonly path: string;
-  readonly key: string;
-}
-
-/** An entry of a folder that is not put, and why. */
-export interface SkippedEntry {
-  readonly path: string;
-  readonly reason: string;
-}
 
 /** What `collectInputs` found. */
 export interface Inputs {
@@ -64,6 +53,7 @@ export async function collectInputs(paths: readonly string[], options: InputOpti
     }
     const root = await realpath(path);
     for await (const entry of entriesBelow({ path, key, real: root, above: [root] }, options.follow ? "/" : root)) {
+      if ("reason" in entry && entry.error) throw entry.error;
       if ("reason" in entry) skipped.push(entry);
       else files.push(entry);
       if (!("reason" in entry) && entry.key.slice(key.length).includes("/.")) dotFiles.push(entry.path);
@@ -106,47 +96,6 @@ async function kindOf(path: string): Promise<"file" | "folder"> {
   if (status.isFile()) return "file";
   if (status.isDirectory()) return "folder";
   throw new AgaroseError("FILE_UNREADABLE", `${path} is not a file: put a file, a folder or - for stdin`, { path });
-}
-
-interface Folder extends InputFile {
-  /** Its path without links. */
-  readonly real: string;
-  /** The real paths of the folders above it and of itself. */
-  readonly above: readonly string[];
-}
-
-/** The files below a folder in order of their names, and what is skipped. Links lead no further than `limit`. */
-async function* entriesBelow(folder: Folder, limit: string): AsyncGenerator<InputFile | SkippedEntry> {
-  const entries = await readdir(folder.path, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
-    throw new AgaroseError("FILE_UNREADABLE", `${folder.path} cannot be read (${error.code})`, {}, error);
-  });
-  entries.sort((a, b) => (a.name < b.name ? -1 : 1));
-  for (const entry of entries) {
-    const path = join(folder.path, entry.name);
-    const key = `${folder.key}/${entry.name}`;
-    if (entry.isFile()) yield { path, key };
-    else if (entry.isDirectory()) {
-      const real = join(folder.real, entry.name);
-      yield* entriesBelow({ path, key, real, above: [...folder.above, real] }, limit);
-    } else if (entry.isSymbolicLink()) yield* entriesBehindLink({ path, key }, folder.above, limit);
-    else yield { path, reason: "it is neither a file nor a folder" };
-  }
-}
-
-async function* entriesBehindLink(
-  { path, key }: InputFile,
-  above: readonly string[],
-  limit: string,
-): AsyncGenerator<InputFile | SkippedEntry> {
-  const real = await realpath(path).catch(() => undefined);
-  const status = real === undefined ? undefined : await stat(real).catch(() => undefined);
-  if (real === undefined || status === undefined) yield { path, reason: "it is a broken link" };
-  else if (!`${real}/`.startsWith(limit === "/" ? "/" : `${limit}/`)) {
-    yield { path, reason: `it links to ${real}, outside of the folder: --follow takes it` };
-  } else if (status.isFile()) yield { path, key };
-  else if (!status.isDirectory()) yield { path, reason: "it links to neither a file nor a folder" };
-  else if (above.includes(real)) yield { path, reason: "it links to a folder above it" };
-  else yield* entriesBelow({ path, key, real, above: [...above, real] }, limit);
 }
 
 function refuseDoubledKeys(files: readonly InputFile[]): void {

@@ -1,0 +1,77 @@
+/**
+ * The files of a folder, as commands store them.
+ */
+import type { Dirent } from "node:fs";
+import { readdir, realpath, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { AgaroseError } from "@agarose/core";
+
+/** A file, and its key. */
+export interface InputFile {
+  readonly path: string;
+  readonly key: string;
+}
+
+/** An entry of a folder that is left out, and why. */
+export interface SkippedEntry {
+  readonly path: string;
+  readonly reason: string;
+  /** Of a folder that cannot be read: nothing is known of what is in it. */
+  readonly error?: AgaroseError;
+}
+
+/** A folder below which to look. */
+export interface Folder extends InputFile {
+  /** Its path without links. */
+  readonly real: string;
+  /** The real paths of the folders above it and of itself. */
+  readonly above: readonly string[];
+}
+
+/**
+ * The files below a folder in order of their names, and what is skipped. Links lead no further than `limit`. Entries
+ * of which `isLeftOut` says so, by the key that they would have, are passed over.
+ */
+export async function* entriesBelow(
+  folder: Folder,
+  limit: string,
+  isLeftOut: (key: string) => boolean = () => false,
+): AsyncGenerator<InputFile | SkippedEntry> {
+  let entries: Dirent[];
+  try {
+    entries = await readdir(folder.path, { withFileTypes: true });
+  } catch (cause) {
+    const reason = `${folder.path} cannot be read (${(cause as NodeJS.ErrnoException).code})`;
+    yield { path: folder.path, reason, error: new AgaroseError("FILE_UNREADABLE", reason, {}, cause) };
+    return;
+  }
+  entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  for (const entry of entries) {
+    const path = join(folder.path, entry.name);
+    const key = folder.key === "" ? entry.name : `${folder.key}/${entry.name}`;
+    if (isLeftOut(key)) continue;
+    if (entry.isFile()) yield { path, key };
+    else if (entry.isDirectory()) {
+      const real = join(folder.real, entry.name);
+      yield* entriesBelow({ path, key, real, above: [...folder.above, real] }, limit, isLeftOut);
+    } else if (entry.isSymbolicLink()) yield* entriesBehindLink({ path, key }, folder.above, limit, isLeftOut);
+    else yield { path, reason: "it is neither a file nor a folder" };
+  }
+}
+
+async function* entriesBehindLink(
+  { path, key }: InputFile,
+  above: readonly string[],
+  limit: string,
+  isLeftOut: (key: string) => boolean,
+): AsyncGenerator<InputFile | SkippedEntry> {
+  const real = await realpath(path).catch(() => undefined);
+  const status = real === undefined ? undefined : await stat(real).catch(() => undefined);
+  if (real === undefined || status === undefined) yield { path, reason: "it is a broken link" };
+  else if (!`${real}/`.startsWith(limit === "/" ? "/" : `${limit}/`)) {
+    yield { path, reason: `it links to ${real}, outside of the folder: --follow takes it` };
+  } else if (status.isFile()) yield { path, key };
+  else if (!status.isDirectory()) yield { path, reason: "it links to neither a file nor a folder" };
+  else if (above.includes(real)) yield { path, reason: "it links to a folder above it" };
+  else yield* entriesBelow({ path, key, real, above: [...above, real] }, limit, isLeftOut);
+}

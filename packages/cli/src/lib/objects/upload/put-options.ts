@@ -1,0 +1,63 @@
+/**
+ * Options of the commands that store files: response headers, and how many objects at a time.
+ */
+import { Option } from "commander";
+import { AgaroseError, HEADERS_ALLOWED } from "@agarose/core";
+import { AdaptiveWidth } from "../../walk/adaptive-pool.ts";
+
+/** Objects at a time without --jobs. A large one counts as many, because its stripes are in memory. */
+const WIDTH = { start: 8, min: 2, max: 48 };
+const UNIT_BYTES = 256 * 1024;
+const UNITS_MAX = 12;
+
+/** `--header`, for `Command.addOption`. `parseHeaders` takes its value. */
+export function headerOption(): Option {
+  const names = [...HEADERS_ALLOWED].join(", ");
+  return new Option("--header <line>", `response header "name: value", repeatable: ${names}`)
+    .argParser(collect)
+    .default([]);
+}
+
+/** `--jobs`, for `Command.addOption`. `widthOf` takes its value. */
+export function jobsOption(): Option {
+  return new Option("--jobs <count>", "objects stored at a time; default: as many as the stores take").argParser(
+    jobCount,
+  );
+}
+
+/** How many units may be under way: those of `--jobs`, or as many as the stores take. */
+export function widthOf(jobs: number | undefined): AdaptiveWidth {
+  return new AdaptiveWidth(jobs === undefined ? WIDTH : { start: jobs, min: jobs, max: jobs });
+}
+
+/** How much of the width a file takes; standard input, whose length no one knows, as a large one. */
+export function unitsOf(bytes = Infinity): number {
+  return Math.min(UNITS_MAX, 1 + Math.floor(bytes / UNIT_BYTES));
+}
+
+/** Headers of lines `name: value`. Throws USAGE. */
+export function parseHeaders(lines: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [, name = "", value = ""] = /^([^:]+):\s*([\x20-\x7e]{1,1024})$/.exec(line) ?? [];
+      const lower = name.trim().toLowerCase();
+      if (HEADERS_ALLOWED.has(lower)) return [lower, value];
+      const allowed = [...HEADERS_ALLOWED].join(", ");
+      throw new AgaroseError(
+        "USAGE",
+        `--header ${JSON.stringify(line)} is not "name: value" with a name of: ${allowed}`,
+      );
+    }),
+  );
+}
+
+/** Adds the value of an option that may be repeated to those before it. */
+export function collect(value: string, before: readonly string[]): string[] {
+  return [...before, value];
+}
+
+function jobCount(value: string): number {
+  const jobs = Number(value);
+  if (Number.isInteger(jobs) && jobs >= 1 && jobs <= 64) return jobs;
+  throw new AgaroseError("USAGE", `--jobs ${value} is not a whole number from 1 to 64`);
+}
