@@ -101,7 +101,10 @@ export class ChecksummedBody extends Transform {
     done();
   }
 
-  #pushFrame(parts: Buffer[], bytes: number): void {
-    this.push(Buffer.concat([Buffer.from(bytes.toString(16) + CRLF), ...parts, Buffer.from(CRLF)]));
+  /** Pushes the parts as they are: copies of all bytes would take as long as the checksum. */
+  #pushFrame(parts: readonly Buffer[], bytes: number): void {
+    this.push(bytes.toString(16) + CRLF);
+    for (const part of parts) this.push(part);
+    this.push(CRLF);
   }
 }
