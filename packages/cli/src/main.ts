@@ -13,6 +13,7 @@ const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   put: () => import("./commands/put/index.ts"),
   get: () => import("./commands/get/index.ts"),
   ls: () => import("./commands/ls/index.ts"),
+  sync: () => import("./commands/sync/index.ts"),
   rm: () => import("./commands/rm/index.ts"),
   verify: () => import("./commands/verify/index.ts"),
   repair: () => import("./commands/repair/index.ts"),

@@ -2,8 +2,8 @@
  * What is killed: for each verb, what the buckets hold before, what a reader may see after a kill, and what must hold
  * once the verb has run again.
  */
-import { readdir, readFile, writeFile } from "node:fs/promises";
-import { basename, dirname } from "node:path";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { chunkName, manifestName } from "@agarose/core";
 import { format1Of } from "../interleavings/format1.ts";
 import type { Dice } from "../interleavings/noise.ts";
@@ -153,6 +153,56 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
         const files = await readdir(dirname(target));
         const left = files.filter((name) => name.endsWith(".part") && name.includes(basename(target)));
         if (left.length > 0) throw new Error(`get left ${left.join(", ")}`);
+      },
+    };
+  },
+
+  sync: async (world, key, dice) => {
+    const [old, own] = [bytesOf(key, dice), bytesOf(key, dice)];
+    const gone = `${key}.gone`;
+    await world.put(key, old);
+    await world.put(gone, old);
+    const folder = `${await world.file("")}.folder`;
+    await mkdir(folder);
+    await writeFile(join(folder, key), own);
+    return {
+      args: ["sync", folder, "/", "--delete", "--include", key, "--include", gone],
+      before: [seenAs(old), seenAs(own)],
+      after: seenAs(own),
+      kills: 2,
+      atEnd: async () => {
+        await soundOf(world, key)();
+        const seen = await world.read(gone);
+        if (seen.some((one) => one !== "absent")) throw new Error(`sync left ${gone}: ${seen.join(", ")}`);
+      },
+    };
+  },
+
+  "sync --get": async (world, key, dice) => {
+    const own = Buffer.from(`${key} ${dice.next()} `.repeat(60_000));
+    const names = ["a", "b", "c"];
+    for (const name of names) await world.put(`${key}/${name}`, own);
+    await world.put(key, own);
+    const folder = `${await world.file("")}.folder`;
+    await mkdir(folder);
+    await writeFile(join(folder, "extra"), "extra");
+    const check = async (): Promise<string[]> => {
+      const files = await readdir(folder);
+      for (const name of files.filter((file) => names.includes(file))) {
+        const content = await readFile(join(folder, name));
+        if (!content.equals(own)) throw new Error(`a killed sync left ${content.length} other bytes in ${name}`);
+      }
+      return files;
+    };
+    return {
+      args: ["sync", "--get", key, folder, "--delete"],
+      before: [seenAs(own)],
+      after: seenAs(own),
+      kills: 2,
+      afterKill: async () => void (await check()),
+      atEnd: async () => {
+        const files = await check();
+        if (files.toSorted().join() !== names.join()) throw new Error(`sync ended with ${files.join(", ")}`);
       },
     };
   },

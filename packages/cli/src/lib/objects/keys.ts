@@ -90,7 +90,10 @@ export async function liveKeys(prefix: string, context: ListingContext): Promise
 }
 
 /** The groups of a listing, without those of removed objects. */
-export async function* liveGroups(listing: KeyListing, context: ListingContext): AsyncGenerator<KeyGroup> {
+export async function* liveGroups(
+  listing: Pick<KeyListing, "groups">,
+  context: ListingContext,
+): AsyncGenerator<KeyGroup> {
   const judged = mapOrdered(listing.groups(), TOMBSTONES_AT_A_TIME, async (group) => {
     return { group, isGone: isSuspect(group) && (await isRemoved(group.key, context)) };
   });

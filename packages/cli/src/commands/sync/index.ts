@@ -1,0 +1,157 @@
+/**
+ * `agarose sync`: makes a folder and the objects below a prefix equal.
+ */
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { AgaroseError, parseKey, systemClock } from "@agarose/core";
+import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { collect, headerOption, jobsOption, parseHeaders, widthOf } from "../../lib/objects/upload/put-options.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
+import { startProgress } from "../../lib/progress.ts";
+import { JSON_LINES, ReportStream, type ReportOptions } from "../../lib/walk/report-stream.ts";
+import { Filter, type Patterns } from "./filter.ts";
+import { KnownEqual } from "./known-equal.ts";
+import { pull } from "./pull.ts";
+import { purgePops } from "./purge-pops.ts";
+import { push } from "./push.ts";
+import type { SyncEvent, SyncJob } from "./sync-job.ts";
+
+interface SyncOptions extends GlobalOptions, ReportOptions, Patterns {
+  readonly get?: boolean;
+  readonly delete?: boolean;
+  readonly dryRun?: boolean;
+  readonly checksum?: boolean;
+  readonly cache?: string;
+  readonly follow?: boolean;
+  readonly header: readonly string[];
+  readonly jobs?: number;
+  readonly purge: boolean;
+}
+
+/** How often each outcome came. */
+interface Totals {
+  stored: number;
+  fetched: number;
+  removed: number;
+  failed: number;
+  /** Of what was stored or fetched. */
+  bytes: number;
+}
+
+/**
+ * Adds `agarose sync`. The command exits with 1 when a file failed, when it withheld removals, or when a PoP was not
+ * purged.
+ */
+export function register(program: Command): void {
+  program
+    .command("sync")
+    .description("make the objects below a prefix equal to the files of a folder; --get: the files to the objects")
+    .argument("<source>", "a folder; with --get, a prefix")
+    .argument("<target>", "a prefix, / for all keys; with --get, a folder")
+    .option("--get", "from the objects to the folder")
+    .option("--delete", "remove what the source does not have, last, and only if nothing failed")
+    .option("--exclude <glob>", "leave out these names at both sides, repeatable", collect, [])
+    .option("--include <glob>", "exceptions to --exclude; alone, only these names; repeatable", collect, [])
+    .option("--dry-run", "say what would be done, and do nothing")
+    .option("--checksum", "compare content also where times or --cache say that nothing has changed")
+    .option("--cache <file>", "remember in this file what is equal, so that the next run asks for nothing of it")
+    .option("--follow", "follow links that lead out of the folder")
+    .addOption(headerOption())
+    .addOption(jobsOption())
+    .option("--no-purge", "leave the PoPs of the configuration as they are")
+    .option(...JSON_LINES)
+    .action(async (source: string, target: string, _options: unknown, command: Command) => {
+      process.exitCode = await sync(source, target, command.optsWithGlobals<SyncOptions>());
+    });
+}
+
+async function sync(source: string, target: string, options: SyncOptions): Promise<number> {
+  const { get = false, dryRun = false, checksum = false, follow = false, include, exclude } = options;
+  const [folder, name] = get ? [target, source] : [source, target];
+  const headers = parseHeaders(options.header);
+  const job: SyncJob = {
+    folder,
+    prefix: prefixOf(name),
+    filter: new Filter({ include, exclude }),
+    delete: options.delete ?? false,
+    dryRun,
+    checksum,
+    follow,
+    headers,
+  };
+  await requireFolder(folder, get);
+  const width = widthOf(options.jobs);
+  return withContext(options, { ...WRITING, onThrottle: () => width.throttle() }, async (context) => {
+    const stream = new ReportStream(options);
+    const totals: Totals = { stored: 0, fetched: 0, removed: 0, failed: 0, bytes: 0 };
+    const what = [get, resolve(folder), job.prefix, headers, context.config.regions.map((region) => region.name)];
+    const known = await KnownEqual.open(options.cache, JSON.stringify(what));
+    const progress = startProgress("sync", context.json || (options.jsonLines ?? false));
+    const own = {
+      ...context,
+      breaker: new Breaker(systemClock),
+      known,
+      width,
+      hasJobs: options.jobs !== undefined,
+      progress,
+      report: async (event: SyncEvent) => {
+        totals[event.outcome]++;
+        if ("bytes" in event) totals.bytes += event.bytes;
+        await stream.item(event, [lineOf(event, dryRun)]);
+      },
+    };
+    try {
+      const { unchanged, stale, skipped, notRemoved } = await (get ? pull : push)(job, own);
+      if (!dryRun) await known.save();
+      progress.stop();
+      for (const { path, reason } of skipped) logLine(`warning: ${path} is left out: ${reason}`);
+      if (notRemoved !== undefined) logLine(`warning: nothing was removed, because ${notRemoved}`);
+      const pops = options.purge && !dryRun ? await purgePops(context.config, stale, job.prefix) : [];
+      for (const { pop, problem } of pops) if (problem) logLine(`warning: PoP ${pop} was not purged: ${problem}`);
+      const summary = { ...totals, unchanged, dryRun, skipped, ...(notRemoved && { notRemoved }), pops };
+      await stream.end(summary, [summaryOf({ ...totals, unchanged }, dryRun)]);
+      const isDone = totals.failed === 0 && notRemoved === undefined && pops.every(({ purged }) => purged);
+      return isDone ? EXIT_OK : EXIT_FAILED;
+    } catch (error) {
+      return stream.fail(error);
+    } finally {
+      progress.stop();
+    }
+  });
+}
+
+/** A prefix that ends in `/`, so that `app` is not the beginning of `apple`. */
+function prefixOf(text: string): string {
+  const prefix = text.replace(/\/$/, "");
+  return prefix === "" ? "" : `${parseKey(prefix)}/`;
+}
+
+async function requireFolder(folder: string, get: boolean): Promise<void> {
+  const status = await stat(folder).catch(() => undefined);
+  if (status?.isDirectory() || (get && status === undefined)) return;
+  const hint = get ? "" : "; objects come to a folder with --get";
+  throw new AgaroseError("USAGE", `${folder} is no folder${hint}`, { folder });
+}
+
+function lineOf(event: SyncEvent, dryRun: boolean): string {
+  const key = printable(event.key);
+  if (event.outcome === "failed") return `failed   ${key}  ${event.error.code}: ${printable(event.error.message)}`;
+  const outcome = dryRun ? `would be ${event.outcome}` : event.outcome;
+  return `${outcome.padEnd(dryRun ? 17 : 8)} ${key}${"bytes" in event ? `  ${formatBytes(event.bytes)}` : ""}`;
+}
+
+function summaryOf(
+  { stored, fetched, removed, failed, unchanged, bytes }: Totals & { unchanged: number },
+  dry: boolean,
+) {
+  const moved = stored + fetched;
+  const counts = [
+    `${moved} ${stored > 0 || fetched === 0 ? "stored" : "fetched"} (${formatBytes(bytes)})`,
+    `${removed} removed`,
+    `${unchanged} unchanged`,
+    ...(failed > 0 ? [`${failed} failed`] : []),
+  ];
+  return `${dry ? "dry run: " : ""}${formatCount(moved + removed + unchanged + failed, "name")}: ${counts.join(", ")}`;
+}

@@ -1,0 +1,248 @@
+/**
+ * `agarose sync --get PREFIX DIR`: makes the files of a folder equal to the objects below a prefix.
+ */
+import type { Stats } from "node:fs";
+import { lstat, mkdir, mkdtemp, readdir, rm, rmdir, utimes } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { AgaroseError, toAgaroseError, type Manifest } from "@agarose/core";
+import { writeWholeFile } from "../../lib/files/whole-file.ts";
+import { getObject } from "../../lib/objects/get-object.ts";
+import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
+import { hashFile } from "../../lib/objects/upload/file-hash.ts";
+import { fileSource } from "../../lib/objects/upload/file-source.ts";
+import { unitsOf } from "../../lib/objects/upload/put-options.ts";
+import { mapAdaptive } from "../../lib/walk/adaptive-pool.ts";
+import type { KeyGroup } from "../../lib/walk/key-groups.ts";
+import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { clashes } from "./clashes.ts";
+import { commonEtag, currentManifest } from "./listed-object.ts";
+import { pathBelow } from "./local-folder.ts";
+import type { SyncContext, SyncJob, SyncResult } from "./sync-job.ts";
+
+interface Wanted {
+  readonly key: string;
+  /** Below the folder. */
+  readonly path: string;
+  readonly manifest: Manifest;
+}
+
+const COMPARED_AT_A_TIME = 32;
+
+/** Fetches what is new or has changed, then deletes what is gone. An object that fails does not stop the others. */
+export async function pull(job: SyncJob, context: SyncContext): Promise<SyncResult> {
+  let failures = 0;
+  const report: SyncContext["report"] = (event) => {
+    if (event.outcome === "failed") failures++;
+    return context.report(event);
+  };
+  const own = { ...context, report };
+  if (!job.dryRun) await mkdir(job.folder, { recursive: true });
+  const { wanted, paths, unchanged, isComplete } = await compare(job, own);
+  await fetchAll(job, wanted, own);
+  const result = { unchanged, stale: [], skipped: [] };
+  if (!job.delete) return result;
+  const extra = await extraFiles(job, paths);
+  if (extra.length === 0) return result;
+  if (!isComplete) return { ...result, notRemoved: "too few regions could be listed" };
+  if (failures > 0) return { ...result, notRemoved: `${failures} of the objects failed` };
+  if (paths.size === 0) {
+    const message = `no object is below ${JSON.stringify(job.prefix)}, and --delete would remove all ${extra.length} files: check the prefix with \`agarose ls\``;
+    throw new AgaroseError("USAGE", message, { files: extra.length });
+  }
+  await removeFiles(job, extra, own);
+  return result;
+}
+
+interface Difference {
+  readonly wanted: readonly Wanted[];
+  /** Of all objects, changed or not. */
+  readonly paths: ReadonlySet<string>;
+  readonly unchanged: number;
+  readonly isComplete: boolean;
+}
+
+async function compare(job: SyncJob, context: SyncContext): Promise<Difference> {
+  const { prefix, filter } = job;
+  const listing = new KeyListing(prefix, context);
+  const paths = new Set<string>();
+  const found: Wanted[] = [];
+  let unchanged = 0;
+  const judged = mapOrdered(liveGroups(listing, context), COMPARED_AT_A_TIME, async (group) => {
+    const path = group.key.slice(prefix.length);
+    if (path === "" || !filter.takes(path)) return undefined;
+    try {
+      return { key: group.key, path, manifest: await wantedManifest(path, group, job, context) };
+    } catch (error) {
+      context.signal.throwIfAborted();
+      await context.report({ key: group.key, outcome: "failed", error: toAgaroseError(error) });
+      return { key: group.key, path, manifest: undefined };
+    }
+  });
+  for await (const one of judged) {
+    if (one === undefined) continue;
+    paths.add(one.path);
+    if (one.manifest === "equal") unchanged++;
+    else if (one.manifest) found.push({ ...one, manifest: one.manifest });
+  }
+  listing.warn();
+  const refused = clashes(paths, await foldsCase(job.folder));
+  const wanted: Wanted[] = [];
+  for (const one of found) {
+    const other = refused.get(one.path);
+    if (other === undefined) wanted.push(one);
+    else await context.report({ key: one.key, outcome: "failed", error: clashOf(one.key, `${prefix}${other}`) });
+  }
+  return { wanted, paths, unchanged, isComplete: listing.complete };
+}
+
+/** The manifest of an object that its file does not equal. */
+async function wantedManifest(
+  path: string,
+  group: KeyGroup,
+  job: SyncJob,
+  context: SyncContext,
+): Promise<Manifest | "equal"> {
+  const file = join(job.folder, path);
+  const status = await lstat(file).catch(() => undefined);
+  const etag = commonEtag(group, context);
+  if (status?.isFile() && !job.checksum && context.known.has(group.key, status, etag)) return "equal";
+  const manifest = await currentManifest(group, context);
+  if (manifest === undefined) {
+    const message = `no region has a usable manifest of ${JSON.stringify(group.key)}: run \`agarose verify\``;
+    throw new AgaroseError("NO_SOURCE", message, { key: group.key });
+  }
+  const readMs = Date.now();
+  if (!status?.isFile() || !(await hasContent(file, status, manifest, job, context))) return manifest;
+  context.known.add(group.key, status, etag, readMs);
+  return "equal";
+}
+
+async function hasContent(
+  file: string,
+  status: Stats,
+  { bytes, sha256, modified }: Manifest,
+  { checksum, dryRun }: SyncJob,
+  { signal }: SyncContext,
+): Promise<boolean> {
+  if (status.size !== bytes) return false;
+  // A sync gives its files the time of their objects.
+  if (!checksum && Math.round(status.mtimeMs) === Date.parse(modified)) return true;
+  const reader = await fileSource(file).open();
+  try {
+    const hash = await hashFile(reader, signal, () => {});
+    if (hash.sha256 !== sha256) return false;
+  } finally {
+    await reader.close();
+  }
+  if (!dryRun) await setTime(file, modified);
+  return true;
+}
+
+async function fetchAll(job: SyncJob, wanted: readonly Wanted[], context: SyncContext): Promise<void> {
+  const { width, hasJobs, progress } = context;
+  if (!job.dryRun) for (const { manifest } of wanted) progress.addTotal(manifest.bytes);
+  const folders = new Map<string, Promise<void>>();
+  await mapAdaptive(
+    wanted,
+    width,
+    ({ manifest }) => (hasJobs ? 1 : unitsOf(manifest.bytes)),
+    async ({ key, path, manifest }) => {
+      try {
+        if (!job.dryRun) {
+          const file = join(job.folder, path);
+          await makeFolder(job.folder, dirname(path), folders);
+          await writeWholeFile(file, (write) =>
+            getObject(manifest, undefined, write, { ...context, onBytes: (bytes) => progress.add(bytes) }),
+          );
+          await setTime(file, manifest.modified);
+        }
+        await context.report({ key, outcome: "fetched", bytes: manifest.bytes });
+      } catch (error) {
+        context.signal.throwIfAborted();
+        await context.report({ key, outcome: "failed", error: fileError(error, path) });
+      }
+    },
+  );
+}
+
+/** Makes the folders of a path. A link among them could lead out of the folder, so it is refused. */
+function makeFolder(root: string, path: string, made: Map<string, Promise<void>>): Promise<void> {
+  if (path === ".") return Promise.resolve();
+  const known = made.get(path);
+  if (known) return known;
+  const making = (async () => {
+    await makeFolder(root, dirname(path), made);
+    const folder = join(root, path);
+    await mkdir(folder).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    });
+    if ((await lstat(folder)).isDirectory()) return;
+    throw new AgaroseError("USAGE", `${folder} is no folder, but an object belongs below it: remove it`, { path });
+  })();
+  made.set(path, making);
+  return making;
+}
+
+async function setTime(file: string, modified: string): Promise<void> {
+  const time = new Date(modified);
+  await utimes(file, time, time);
+}
+
+/** The files of the folder, not behind links, that no object has. */
+async function extraFiles({ folder, filter }: SyncJob, paths: ReadonlySet<string>): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => pathBelow(folder, join(entry.parentPath, entry.name)))
+    .filter((path) => !paths.has(path) && filter.takes(path))
+    .toSorted();
+}
+
+async function removeFiles(job: SyncJob, extra: readonly string[], context: SyncContext): Promise<void> {
+  for (const path of extra) {
+    context.signal.throwIfAborted();
+    try {
+      if (!job.dryRun) {
+        await rm(join(job.folder, path), { force: true });
+        await removeEmptyFolders(job.folder, dirname(path));
+      }
+      await context.report({ key: `${job.prefix}${path}`, outcome: "removed" });
+    } catch (error) {
+      await context.report({ key: `${job.prefix}${path}`, outcome: "failed", error: fileError(error, path) });
+    }
+  }
+}
+
+async function removeEmptyFolders(root: string, path: string): Promise<void> {
+  for (let at = path; at !== "."; at = dirname(at)) {
+    const isRemoved = await rmdir(join(root, at)).then(
+      () => true,
+      () => false,
+    );
+    if (!isRemoved) return;
+  }
+}
+
+/** Whether names that differ in case alone are one file in this folder. */
+async function foldsCase(folder: string): Promise<boolean> {
+  const probe = await mkdtemp(join(folder, ".agarose-Case-")).catch(() => undefined);
+  if (probe === undefined) return false;
+  try {
+    return await lstat(join(folder, basename(probe).toUpperCase())).then(
+      () => true,
+      () => false,
+    );
+  } finally {
+    await rmdir(probe);
+  }
+}
+
+function clashOf(key: string, other: string): AgaroseError {
+  const message = `${JSON.stringify(key)} cannot be a file beside ${JSON.stringify(other)} in this folder: leave one out with --exclude`;
+  return new AgaroseError("KEY_INVALID", message, { key, other });
+}
+
+function fileError(cause: unknown, path: string): AgaroseError {
+  if (cause instanceof AgaroseError) return cause;
+  return new AgaroseError("USAGE", `${path} cannot be written: ${(cause as Error).message}`, { path }, cause);
+}

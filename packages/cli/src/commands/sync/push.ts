@@ -1,0 +1,252 @@
+/**
+ * `agarose sync DIR PREFIX`: makes the keys below a prefix equal to the files of a folder.
+ */
+import type { Stats } from "node:fs";
+import { stat } from "node:fs/promises";
+import mime from "mime";
+import { AgaroseError, systemClock, toAgaroseError, type Manifest } from "@agarose/core";
+import { ClaimRemovals } from "../../lib/objects/commit/claim-removals.ts";
+import { majorityOf } from "../../lib/objects/commit/write-context.ts";
+import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
+import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
+import { putObject, type PutContext, type PutResult } from "../../lib/objects/put-object.ts";
+import { removeObject } from "../../lib/objects/remove-object.ts";
+import { hashFile } from "../../lib/objects/upload/file-hash.ts";
+import { fileSource } from "../../lib/objects/upload/file-source.ts";
+import { unitsOf } from "../../lib/objects/upload/put-options.ts";
+import { mapAdaptive } from "../../lib/walk/adaptive-pool.ts";
+import type { KeyGroup } from "../../lib/walk/key-groups.ts";
+import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { signatureOf } from "./known-equal.ts";
+import { commonEtag, currentManifest } from "./listed-object.ts";
+import { pathBelow, readFolder, unreadable, type Folder, type LocalFile } from "./local-folder.ts";
+import type { SyncContext, SyncJob, SyncResult } from "./sync-job.ts";
+
+interface Difference {
+  /** Files without an object, or with another one. */
+  readonly changed: readonly LocalFile[];
+  /** Keys without a file. */
+  readonly extra: readonly string[];
+  /** Keys of `changed` that some region lists. */
+  readonly listed: ReadonlySet<string>;
+  /** Whether the other keys of `changed` have no object for certain. */
+  readonly isAbsenceKnown: boolean;
+  readonly isComplete: boolean;
+  readonly unchanged: number;
+}
+
+const CONTENT_TYPE_DEFAULT = "application/octet-stream";
+const PAGE = "text/html";
+const COMPARED_AT_A_TIME = 32;
+const REMOVED_AT_A_TIME = 8;
+/** How often a file that changes while it is read is stored. */
+const TRIES = 3;
+
+/** Stores what is new or has changed, then removes what is gone. A file that fails does not stop the others. */
+export async function push(job: SyncJob, context: SyncContext): Promise<SyncResult> {
+  let failures = 0;
+  const report: SyncContext["report"] = (event) => {
+    if (event.outcome === "failed") failures++;
+    return context.report(event);
+  };
+  const own = { ...context, report };
+  const folder = await readFolder(job, own);
+  const difference = await compare(job, folder, own);
+  const { changed, extra, listed, isComplete } = difference;
+  const isPage = ({ key }: LocalFile): boolean => typeOf(key) === PAGE;
+  // Pages name the other files, so they come after them.
+  const stored = await storeAll(
+    job,
+    changed.filter((file) => !isPage(file)),
+    difference,
+    own,
+  );
+  stored.push(...(await storeAll(job, changed.filter(isPage), difference, own)));
+  const outcomes = stored.filter((outcome) => outcome !== undefined);
+  const replaced = outcomes.filter(({ key, outcome }) => outcome === "stored" && listed.has(key));
+  const result = {
+    unchanged: difference.unchanged + outcomes.filter(({ outcome }) => outcome === "unchanged").length,
+    skipped: folder.skipped,
+  };
+  const stale = replaced.map(({ key }) => key);
+  if (!job.delete || extra.length === 0) return { ...result, stale };
+  const reason = !isComplete
+    ? "too few regions could be listed"
+    : failures > 0
+      ? `${failures} of the files failed`
+      : undefined;
+  if (reason !== undefined) return { ...result, stale, notRemoved: reason };
+  if (folder.files.size === 0) {
+    const message = `${job.folder} has no file for this sync, and --delete would remove all ${extra.length} objects: use \`agarose rm --prefix\` if that is meant`;
+    throw new AgaroseError("USAGE", message, { objects: extra.length });
+  }
+  return { ...result, stale: [...stale, ...(await removeAll(job, extra, own))] };
+}
+
+/** One ordered listing, and where a file has an object, its manifest and the hash of the file. */
+async function compare(job: SyncJob, { files, skipped }: Folder, context: SyncContext): Promise<Difference> {
+  const { prefix, filter, folder } = job;
+  const listing = new KeyListing(prefix, context);
+  const listed = new Set<string>();
+  const tracked = {
+    async *groups() {
+      for await (const group of listing.groups()) {
+        // Those of removed objects too: their generations count.
+        if (files.has(group.key)) listed.add(group.key);
+        yield group;
+      }
+    },
+  };
+  const protectedPaths = skipped.map(({ path }) => `${prefix}${pathBelow(folder, path)}`);
+  const isProtected = (key: string): boolean =>
+    protectedPaths.some((path) => key === path || key.startsWith(`${path}/`));
+  const equal = new Set<string>();
+  const failed = new Set<string>();
+  const extra: string[] = [];
+  const judged = mapOrdered(liveGroups(tracked, context), COMPARED_AT_A_TIME, async (group) => {
+    const file = files.get(group.key);
+    try {
+      return { key: group.key, file, isEqual: file !== undefined && (await isEqual(file, group, job, context)) };
+    } catch (error) {
+      context.signal.throwIfAborted();
+      await context.report({ key: group.key, outcome: "failed", error: toAgaroseError(error) });
+      return { key: group.key, file, isEqual: undefined };
+    }
+  });
+  for await (const { key, file, isEqual: verdict } of judged) {
+    if (verdict === undefined) failed.add(key);
+    else if (verdict) equal.add(key);
+    else if (file === undefined && filter.takes(key.slice(prefix.length)) && !isProtected(key)) extra.push(key);
+  }
+  listing.warn();
+  const changed = [...files.values()].filter(({ key }) => !equal.has(key) && !failed.has(key));
+  return {
+    changed,
+    extra,
+    listed,
+    isAbsenceKnown: context.stores.length - listing.regionsFailed.length >= majorityOf(context.stores),
+    isComplete: listing.complete,
+    unchanged: equal.size,
+  };
+}
+
+/** Whether a put of the file would change nothing that readers see. */
+async function isEqual(file: LocalFile, group: KeyGroup, job: SyncJob, context: SyncContext): Promise<boolean> {
+  const { known, signal } = context;
+  const etag = commonEtag(group, context);
+  if (!job.checksum && known.has(file.key, file.status, etag)) return true;
+  const manifest = await currentManifest(group, context);
+  if (manifest?.bytes !== file.status.size || !hasHeaders(manifest, job)) return false;
+  const readMs = Date.now();
+  const reader = await fileSource(file.path).open();
+  try {
+    const { sha256 } = await hashFile(reader, signal, () => {});
+    if (sha256 !== manifest.sha256) return false;
+  } finally {
+    await reader.close();
+  }
+  known.add(file.key, file.status, etag, readMs);
+  return true;
+}
+
+function hasHeaders(manifest: Manifest, { headers }: SyncJob): boolean {
+  const textOf = (record: Readonly<Record<string, string>>): string =>
+    JSON.stringify(Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  return manifest.contentType === typeOf(manifest.key) && textOf(manifest.headers) === textOf(headers);
+}
+
+async function storeAll(
+  job: SyncJob,
+  files: readonly LocalFile[],
+  { listed, isAbsenceKnown }: Difference,
+  context: SyncContext,
+): Promise<(Pick<PutResult, "key" | "outcome"> | undefined)[]> {
+  const { config, width, hasJobs, progress, breaker } = context;
+  if (job.dryRun) {
+    for (const { key, status } of files) await context.report({ key, outcome: "stored", bytes: status.size });
+    return [];
+  }
+  for (const { key, status } of files) {
+    const { k, placement } = layoutOf(config, key, status.size);
+    progress.addTotal(Math.round(status.size * (1 + placement.length / k)));
+  }
+  const claimRemovals = new ClaimRemovals({ ...context, clock: systemClock, breaker });
+  const stored = await mapAdaptive(
+    files,
+    width,
+    ({ status }) => (hasJobs ? 1 : unitsOf(status.size)),
+    async (file) => {
+      const isAbsent = isAbsenceKnown && !listed.has(file.key);
+      try {
+        const result = await storeSettled(file, job, { ...context, claimRemovals, isAbsent, nowMs: Date.now });
+        if (result.outcome !== "unchanged") {
+          await context.report({ key: file.key, outcome: "stored", bytes: result.bytes });
+        }
+        return result;
+      } catch (error) {
+        if (context.signal.aborted) throw error;
+        await context.report({ key: file.key, outcome: "failed", error: toAgaroseError(error) });
+        return undefined;
+      }
+    },
+  );
+  await claimRemovals.flush();
+  return stored;
+}
+
+/** Stores a file again when it has changed meanwhile, so that what is stored is what the folder has in the end. */
+async function storeSettled(
+  { path, key }: LocalFile,
+  { headers }: SyncJob,
+  context: SyncContext & PutContext,
+): Promise<PutResult> {
+  const { progress } = context;
+  const object = { key, source: fileSource(path), contentType: typeOf(key), headers, force: false };
+  const onBytes = (_pass: string, bytes: number): void => progress.add(bytes);
+  const look = (): Promise<Stats> =>
+    stat(path).catch((error: unknown) => {
+      throw unreadable(path, error);
+    });
+  let isStored = false;
+  for (let tries = 0; tries < TRIES; tries++) {
+    const before = signatureOf(await look());
+    let failure: unknown;
+    const isAbsent: boolean = context.isAbsent === true && !isStored;
+    const result: PutResult | undefined = await putObject(object, { ...context, isAbsent, onBytes }).catch(
+      (error: unknown) => {
+        failure = error;
+        return undefined;
+      },
+    );
+    if (signatureOf(await look()) === before) {
+      if (result) return isStored ? { ...result, outcome: "stored" } : result;
+      throw failure;
+    }
+    isStored ||= result !== undefined && result.outcome !== "unchanged";
+    if (context.signal.aborted) throw failure ?? context.signal.reason;
+  }
+  const message = `${path} has changed in each of ${TRIES} tries to store it: sync again when its writer has ended`;
+  throw new AgaroseError("FILE_UNREADABLE", message, { path });
+}
+
+/** Returns the keys that are removed. */
+async function removeAll(job: SyncJob, keys: readonly string[], context: SyncContext): Promise<string[]> {
+  const removed: string[] = [];
+  const removing = mapOrdered(keys, REMOVED_AT_A_TIME, async (key) => {
+    try {
+      if (!job.dryRun) await removeObject(key, { ...context, nowMs: Date.now });
+      await context.report({ key, outcome: "removed" });
+      return key;
+    } catch (error) {
+      context.signal.throwIfAborted();
+      await context.report({ key, outcome: "failed", error: toAgaroseError(error) });
+      return undefined;
+    }
+  });
+  for await (const key of removing) if (key !== undefined && !job.dryRun) removed.push(key);
+  return removed;
+}
+
+function typeOf(key: string): string {
+  return mime.getType(key) ?? CONTENT_TYPE_DEFAULT;
+}

@@ -1,0 +1,54 @@
+/**
+ * What a sync is to do, what it needs, and what it reports.
+ */
+import type { AgaroseError } from "@agarose/core";
+import type { CommandContext } from "../../lib/context.ts";
+import type { SkippedEntry } from "../../lib/files/folder-entries.ts";
+import type { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import type { AdaptiveWidth } from "../../lib/walk/adaptive-pool.ts";
+import type { Progress } from "../../lib/progress.ts";
+import type { Filter } from "./filter.ts";
+import type { KnownEqual } from "./known-equal.ts";
+
+/** A sync between a folder and the keys that begin with a prefix. */
+export interface SyncJob {
+  readonly folder: string;
+  /** Empty, or with a `/` at its end. */
+  readonly prefix: string;
+  readonly filter: Filter;
+  /** Whether to remove what the source does not have. */
+  readonly delete: boolean;
+  readonly dryRun: boolean;
+  /** Whether to compare hashes also where length and times agree. */
+  readonly checksum: boolean;
+  readonly follow: boolean;
+  /** Response headers of what is stored. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What a sync works with. */
+export interface SyncContext extends CommandContext {
+  readonly breaker: Breaker;
+  readonly known: KnownEqual;
+  readonly width: AdaptiveWidth;
+  readonly hasJobs: boolean;
+  readonly progress: Progress;
+  /** Reports what was done to a key, or would be done with `dryRun`. */
+  readonly report: (event: SyncEvent) => Promise<void>;
+}
+
+/** What was done to one key. What is unchanged is only counted. */
+export type SyncEvent =
+  | { readonly key: string; readonly outcome: "stored" | "fetched"; readonly bytes: number }
+  | { readonly key: string; readonly outcome: "removed" }
+  | { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
+
+/** What a sync found beside its events. */
+export interface SyncResult {
+  readonly unchanged: number;
+  /** Keys of which PoPs may have another version: replaced and removed ones. */
+  readonly stale: readonly string[];
+  readonly skipped: readonly SkippedEntry[];
+  /** Why nothing was removed although `delete` was asked for. */
+  readonly notRemoved?: string;
+}

@@ -1,0 +1,341 @@
+/** Folders and prefixes as they are found, kept equal in both directions. */
+import { execFileSync } from "node:child_process";
+import { appendFile, mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { DOWN, manifestName, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
+
+interface Event {
+  readonly key: string;
+  readonly outcome: "stored" | "fetched" | "removed" | "failed";
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+interface Answer {
+  readonly objects: Event[];
+  readonly stored: number;
+  readonly fetched: number;
+  readonly removed: number;
+  readonly failed: number;
+  readonly unchanged: number;
+  readonly notRemoved?: string;
+  readonly skipped: { path: string; reason: string }[];
+  readonly pops: { pop: string; purged: boolean; problem?: string }[];
+}
+
+let world: World;
+
+beforeEach(async () => {
+  world = await startTestWorld({ auto: true, stripeBytes: 100_000, survive: { regions: 1, providers: 1 } });
+  await write({
+    "dist/index.html": "<h1>1",
+    "dist/assets/app-1.js": "app 1",
+    "dist/assets/big.bin": "x".repeat(40_000),
+  });
+});
+
+afterEach(() => world.close());
+
+async function write(files: Record<string, string>): Promise<void> {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(world.dir, path)), { recursive: true });
+    await writeFile(join(world.dir, path), content);
+  }
+}
+
+async function sync(...args: string[]) {
+  const { code, stdout, stderr } = await world.run(["sync", ...args, "--json"]);
+  const answer = JSON.parse(stdout.toString()) as Answer & { error?: { code: string; message: string } };
+  const outcomes = (answer.objects ?? []).map(({ key, outcome }) => `${outcome} ${key}`).toSorted();
+  return { code, stderr, answer, outcomes };
+}
+
+async function keys(): Promise<string[]> {
+  const { stdout } = await world.run(["ls", "--json"]);
+  return (JSON.parse(stdout.toString()) as { objects: { key: string }[] }).objects.map(({ key }) => key);
+}
+
+/** Counts the requests to all regions, by what they ask for. */
+function countRequests() {
+  const counts = { lists: 0, manifests: 0, others: 0 };
+  for (const region of REGIONS) {
+    world.faults.set(region, (request, _response, name) => {
+      if ((request.url ?? "").includes("list-type=2")) counts.lists++;
+      else if (request.method === "GET" && name.startsWith("manifests/")) counts.manifests++;
+      else counts.others++;
+      return false;
+    });
+  }
+  return counts;
+}
+
+test("stores a folder, then only what has changed, and removes what is gone", async () => {
+  const first = await sync("dist/", "app/", "--delete");
+  expect(first.code).toBe(0);
+  expect(first.outcomes).toEqual(["stored app/assets/app-1.js", "stored app/assets/big.bin", "stored app/index.html"]);
+  // A build writes all files again.
+  await rm(join(world.dir, "dist"), { recursive: true });
+  await write({
+    "dist/index.html": "<h1>2",
+    "dist/assets/app-2.js": "app 2",
+    "dist/assets/big.bin": "x".repeat(40_000),
+  });
+  const second = await sync("dist/", "app/", "--delete");
+  expect(second.code).toBe(0);
+  expect(second.outcomes).toEqual([
+    "removed app/assets/app-1.js",
+    "stored app/assets/app-2.js",
+    "stored app/index.html",
+  ]);
+  expect(second.answer.unchanged).toBe(1);
+  // Pages come after what they name, and removals last.
+  expect(second.answer.objects.map(({ key }) => key)).toEqual([
+    "app/assets/app-2.js",
+    "app/index.html",
+    "app/assets/app-1.js",
+  ]);
+  expect((await world.get("app/index.html")).toString()).toBe("<h1>2");
+  expect(await keys()).toEqual(["app/assets/app-2.js", "app/assets/big.bin", "app/index.html"]);
+});
+
+test("a sync of nothing new lists, and reads one manifest of each object; with --cache it only lists", async () => {
+  await sync("dist/", "app/", "--cache", "known.json");
+  const old = new Date(Date.now() - 60_000);
+  for (const file of ["index.html", "assets/app-1.js", "assets/big.bin"])
+    await utimes(join(world.dir, "dist", file), old, old);
+  // The time of the inode is not ours to set, so it has to pass.
+  await new Promise((resolve) => setTimeout(resolve, 2_100));
+  const counts = countRequests();
+  const plain = await sync("dist/", "app/", "--cache", "known.json");
+  expect(plain).toMatchObject({ code: 0, answer: { unchanged: 3, stored: 0 } });
+  expect(counts).toEqual({ lists: REGIONS.length, manifests: 3, others: 0 });
+  const cached = await sync("dist/", "app/", "--cache", "known.json");
+  expect(cached).toMatchObject({ code: 0, answer: { unchanged: 3, stored: 0 } });
+  expect(counts).toEqual({ lists: 2 * REGIONS.length, manifests: 3, others: 0 });
+  // A file of the same length and time in its place has another inode.
+  await write({ "other.js": "APP 1" });
+  await utimes(join(world.dir, "other.js"), old, old);
+  await rename(join(world.dir, "other.js"), join(world.dir, "dist/assets/app-1.js"));
+  expect((await sync("dist/", "app/", "--cache", "known.json")).outcomes).toEqual(["stored app/assets/app-1.js"]);
+  // Another writer's object has another ETag.
+  await world.put("app/index.html", Buffer.from("<h1>X"), { contentType: "text/html" });
+  expect((await sync("dist/", "app/", "--cache", "known.json")).outcomes).toEqual(["stored app/index.html"]);
+});
+
+test("a file of old times and equal length is found to differ", async () => {
+  await sync("dist", "app");
+  await write({ "dist/index.html": "<h1>9" });
+  await utimes(join(world.dir, "dist/index.html"), 0, 0);
+  expect((await sync("dist", "app")).outcomes).toEqual(["stored app/index.html"]);
+});
+
+test("what is excluded is neither stored nor removed, and --include makes exceptions", async () => {
+  await sync("dist/", "app/");
+  await write({ "dist/assets/app-1.js.map": "map", "dist/node_modules/a/index.js": "a", "dist/keep.map": "keep" });
+  await rm(join(world.dir, "dist/assets/big.bin"));
+  const args = [
+    "dist/",
+    "app/",
+    "--delete",
+    "--exclude",
+    "*.map",
+    "--exclude",
+    "node_modules",
+    "--exclude",
+    "assets/*.bin",
+  ];
+  const excluded = await sync(...args);
+  expect(excluded.outcomes).toEqual([]);
+  expect((await sync(...args, "--include", "keep.map")).outcomes).toEqual(["stored app/keep.map"]);
+  expect((await sync("dist", "other", "--include", "*.js")).outcomes).toEqual([
+    "stored other/assets/app-1.js",
+    "stored other/node_modules/a/index.js",
+  ]);
+});
+
+test("a dry run says the same and changes nothing", async () => {
+  await sync("dist", "app");
+  await rm(join(world.dir, "dist/assets/app-1.js"));
+  await write({ "dist/new.txt": "new" });
+  const names = await world.names();
+  const dry = await sync("dist", "app", "--delete", "--dry-run");
+  expect(dry.outcomes).toEqual(["removed app/assets/app-1.js", "stored app/new.txt"]);
+  expect(await world.names()).toEqual(names);
+  expect((await sync("dist", "app", "--delete")).outcomes).toEqual(dry.outcomes);
+});
+
+test("a file that fails does not stop the others, but keeps --delete from removing", async () => {
+  await sync("dist", "app");
+  await rm(join(world.dir, "dist/assets/app-1.js"));
+  await write({ "dist/good.txt": "good", [`dist/${"long/".repeat(200)}name`]: "too long for a key" });
+  const { code, answer, outcomes } = await sync("dist", "app", "--delete");
+  expect(code).toBe(1);
+  expect(outcomes).toEqual([`failed app/${"long/".repeat(200)}name`, "stored app/good.txt"]);
+  expect(answer.objects.find(({ outcome }) => outcome === "failed")?.error?.code).toBe("KEY_TOO_LONG");
+  expect(answer.notRemoved).toBe("1 of the files failed");
+  expect(await keys()).toContain("app/assets/app-1.js");
+});
+
+test("links, FIFOs and dot files: what is left out at the source is not removed at the target", async () => {
+  await write({ "dist/pipe": "was a file", "dist/.well-known/x": "x", "outside/secret": "secret" });
+  await sync("dist", "app");
+  await rm(join(world.dir, "dist/pipe"));
+  execFileSync("mkfifo", [join(world.dir, "dist/pipe")]);
+  await symlink("index.html", join(world.dir, "dist/alias.html"));
+  await symlink(join(world.dir, "outside"), join(world.dir, "dist/tree"));
+  const { code, answer, outcomes } = await sync("dist", "app", "--delete");
+  expect(code).toBe(0);
+  expect(outcomes).toEqual(["stored app/alias.html"]);
+  expect(answer.skipped.map(({ reason }) => reason)).toEqual([
+    "it is neither a file nor a folder",
+    expect.stringContaining("outside of the folder"),
+  ]);
+  expect(await keys()).toContain("app/pipe");
+});
+
+test("a source that is gone or empty removes nothing", async () => {
+  await sync("dist", "app");
+  await mkdir(join(world.dir, "empty"));
+  const empty = await sync("empty", "app", "--delete");
+  expect(empty).toMatchObject({ code: 2, answer: { error: { code: "USAGE" } } });
+  // A build that failed leaves no folder. Objects never come to a folder without --get.
+  await mkdir(join(world.dir, "app"));
+  expect(await sync("gone", "app", "--delete")).toMatchObject({ code: 2, answer: { error: { code: "USAGE" } } });
+  expect(await sync("--get", "gone", "dist", "--delete")).toMatchObject({
+    code: 2,
+    answer: { error: { code: "USAGE" } },
+  });
+  expect(await keys()).toHaveLength(3);
+  expect(await readdir(join(world.dir, "dist"))).toEqual(["assets", "index.html"]);
+});
+
+test("without a majority of the listings nothing is removed; with one region down everything is done", async () => {
+  await sync("dist", "app");
+  await rm(join(world.dir, "dist/assets/app-1.js"));
+  for (const region of REGIONS.slice(0, 4)) world.faults.set(region, DOWN);
+  const dark = await sync("dist", "app", "--delete");
+  expect(dark.code).toBe(1);
+  expect(dark.answer.removed).toBe(0);
+  world.faults.clear();
+  world.faults.set("dublin", DOWN);
+  await write({ "dist/new.txt": "new" });
+  const { code, outcomes } = await sync("dist", "app", "--delete");
+  expect(world.fired.get("dublin")).toBeGreaterThan(0);
+  expect({ code, outcomes }).toEqual({ code: 0, outcomes: ["removed app/assets/app-1.js", "stored app/new.txt"] });
+});
+
+test("a key that was removed is stored again above its tombstone", async () => {
+  await sync("dist", "app");
+  await world.run(["rm", "app/index.html"]);
+  expect((await sync("dist", "app")).outcomes).toEqual(["stored app/index.html"]);
+  expect((await world.get("app/index.html")).toString()).toBe("<h1>1");
+});
+
+test("a file that changes while it is stored is stored as it is in the end", async () => {
+  const file = join(world.dir, "dist/assets/big.bin");
+  let isChanged = false;
+  for (const region of REGIONS) {
+    world.faults.set(region, async (request, _response, name) => {
+      if (!isChanged && request.method === "PUT" && name.startsWith("manifests/app/assets/big.bin")) {
+        isChanged = true;
+        await appendFile(file, "y");
+      }
+      return false;
+    });
+  }
+  expect((await sync("dist", "app")).code).toBe(0);
+  expect(isChanged).toBe(true);
+  expect((await world.get("app/assets/big.bin")).toString()).toBe(await readFile(file, "utf8"));
+});
+
+test("objects come to a folder, with their times; later only what has changed, and extra files go", async () => {
+  await sync("dist", "app");
+  const first = await sync("--get", "app", "copy");
+  expect(first.outcomes).toEqual([
+    "fetched app/assets/app-1.js",
+    "fetched app/assets/big.bin",
+    "fetched app/index.html",
+  ]);
+  expect(await readFile(join(world.dir, "copy/assets/big.bin"), "utf8")).toBe("x".repeat(40_000));
+  await world.put("app/index.html", Buffer.from("<h1>3"));
+  await write({ "copy/extra/deep/file": "extra", "copy/extra.log": "log" });
+  const second = await sync("--get", "app", "copy", "--delete", "--exclude", "*.log");
+  expect(second.outcomes).toEqual(["fetched app/index.html", "removed app/extra/deep/file"]);
+  expect((await readdir(join(world.dir, "copy"))).toSorted()).toEqual(["assets", "extra.log", "index.html"]);
+  // Equal length and time, other content: only --checksum sees it.
+  const path = join(world.dir, "copy/assets/app-1.js");
+  const { mtime } = await stat(path);
+  await writeFile(path, "APP 1");
+  await utimes(path, mtime, mtime);
+  expect((await sync("--get", "app", "copy")).outcomes).toEqual([]);
+  expect((await sync("--get", "app", "copy", "--checksum")).outcomes).toEqual(["fetched app/assets/app-1.js"]);
+  expect(await readFile(path, "utf8")).toBe("app 1");
+});
+
+test("a link in the folder does not lead a download out of it, and a key below a file's is refused", async () => {
+  await world.put("app/link/passwd", Buffer.from("evil"));
+  await world.put("app/a", Buffer.from("file"));
+  await world.put("app/a/b", Buffer.from("below"));
+  await mkdir(join(world.dir, "outside"));
+  await mkdir(join(world.dir, "copy"));
+  await symlink(join(world.dir, "outside"), join(world.dir, "copy/link"));
+  const { code, outcomes } = await sync("--get", "app", "copy", "--delete");
+  expect(code).toBe(1);
+  expect(outcomes).toEqual(["failed app/a", "failed app/link/passwd", "fetched app/a/b"]);
+  expect(await readdir(join(world.dir, "outside"))).toEqual([]);
+});
+
+test("PoPs forget what was replaced or removed, and nothing else", async () => {
+  const purged: unknown[] = [];
+  const pop = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on("data", (part: Buffer) => parts.push(part));
+    request.on("end", () => {
+      purged.push({
+        path: request.url,
+        token: request.headers.authorization,
+        body: JSON.parse(Buffer.concat(parts).toString()),
+      });
+      response.end("{}");
+    });
+  });
+  await new Promise<void>((resolve) => pop.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(pop.address() as AddressInfo).port}`;
+  const config = JSON.parse(await readFile(world.configPath, "utf8")) as object;
+  await writeFile(world.configPath, JSON.stringify({ ...config, pops: [{ name: "fra", url }] }));
+  const run = (): Promise<{ code: number }> =>
+    world.run(["sync", "dist", "app", "--delete"], { AGAROSE_ADMIN_TOKEN: "secret" });
+  try {
+    expect((await run()).code).toBe(0);
+    expect(purged).toEqual([]);
+    await rm(join(world.dir, "dist/assets/app-1.js"));
+    await write({ "dist/index.html": "<h1>2", "dist/assets/app-2.js": "app 2" });
+    expect((await run()).code).toBe(0);
+    const keysStale = ["app/index.html", "app/assets/app-1.js"];
+    expect(purged).toEqual([{ path: "/v1/purge", token: "Bearer secret", body: { keys: keysStale } }]);
+    await write({ "dist/index.html": "<h1>3" });
+    const { code, answer } = await sync("dist", "app");
+    expect(code).toBe(1);
+    expect(answer.pops).toEqual([
+      { pop: "fra", purged: false, problem: expect.stringContaining("AGAROSE_ADMIN_TOKEN") },
+    ]);
+  } finally {
+    pop.close();
+  }
+});
+
+test("a minority that missed an update does not make an old object pass for the new one", async () => {
+  await sync("dist", "app");
+  const old = await world.read("tokyo", manifestName("app/index.html"));
+  await write({ "dist/index.html": "<h1>2" });
+  await sync("dist", "app");
+  await world
+    .store("tokyo")
+    .put(manifestName("app/index.html"), old, { bytes: old.length, contentType: "application/json" });
+  const same = await sync("dist", "app");
+  expect(same).toMatchObject({ code: 0, answer: { stored: 0, unchanged: 3 } });
+  await write({ "dist/index.html": "<h1>1" });
+  expect((await sync("dist", "app")).outcomes).toEqual(["stored app/index.html"]);
+});
