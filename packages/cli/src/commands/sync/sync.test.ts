@@ -328,14 +328,48 @@ test("PoPs forget what was replaced or removed, and nothing else", async () => {
 
 test("a minority that missed an update does not make an old object pass for the new one", async () => {
   await sync("dist", "app");
-  const old = await world.read("tokyo", manifestName("app/index.html"));
+  const name = manifestName("app/index.html");
+  const old = await world.read("tokyo", name);
   await write({ "dist/index.html": "<h1>2" });
   await sync("dist", "app");
-  await world
-    .store("tokyo")
-    .put(manifestName("app/index.html"), old, { bytes: old.length, contentType: "application/json" });
-  const same = await sync("dist", "app");
-  expect(same).toMatchObject({ code: 0, answer: { stored: 0, unchanged: 3 } });
-  await write({ "dist/index.html": "<h1>1" });
-  expect((await sync("dist", "app")).outcomes).toEqual(["stored app/index.html"]);
+  const now = await world.read("tokyo", name);
+  for (const region of REGIONS) {
+    const put = (bytes: Buffer) =>
+      world.store(region).put(name, bytes, { bytes: bytes.length, contentType: "application/json" });
+    await put(old);
+    expect((await sync("dist", "app", "--dry-run")).outcomes, region).toEqual([]);
+    await put(now);
+  }
+});
+
+test("an object of another type or with other headers is stored again", async () => {
+  const header = ["--header", "cache-control: max-age=60"];
+  await sync("dist", "app", ...header);
+  expect((await sync("dist", "app", ...header)).answer).toMatchObject({ stored: 0, unchanged: 3 });
+  await world.put("app/index.html", Buffer.from("<h1>1"), {
+    contentType: "text/plain",
+    headers: { "cache-control": "max-age=60" },
+  });
+  expect((await sync("dist", "app", ...header)).outcomes).toEqual(["stored app/index.html"]);
+  expect((await sync("dist", "app")).answer).toMatchObject({ stored: 3, unchanged: 0 });
+});
+
+test("while too few regions can be listed, files are moved but nothing is removed, in either direction", async () => {
+  await sync("dist", "app");
+  await rm(join(world.dir, "dist/assets/app-1.js"));
+  await write({ "dist/new.txt": "new", "copy/extra": "extra" });
+  for (const region of REGIONS.slice(0, 4)) {
+    world.faults.set(region, (request) => {
+      if (!(request.url ?? "").includes("list-type=2")) return false;
+      request.destroy();
+      return true;
+    });
+  }
+  const there = await sync("dist", "app", "--delete");
+  expect(there).toMatchObject({ code: 1, outcomes: ["stored app/new.txt"] });
+  expect(there.answer.notRemoved).toBe("too few regions could be listed");
+  const back = await sync("--get", "app", "copy", "--delete");
+  expect(back.code).toBe(1);
+  expect(back.answer).toMatchObject({ failed: 0, removed: 0, notRemoved: "too few regions could be listed" });
+  expect(await readFile(join(world.dir, "copy/extra"), "utf8")).toBe("extra");
 });
