@@ -1,7 +1,17 @@
 import { expect, test } from "vitest";
 import { Filter } from "./filter.ts";
 
-const PATHS = ["a.js", "a.js.map", "deep/b.js", "deep/b.js.map", "deep/er/c.txt", ".git/config", "deep/.env", "#x", "!y"];
+const PATHS = [
+  "a.js",
+  "a.js.map",
+  "deep/b.js",
+  "deep/b.js.map",
+  "deep/er/c.txt",
+  ".git/config",
+  "deep/.env",
+  "#x",
+  "!y",
+];
 
 const taken = (patterns: { include?: string[]; exclude?: string[] }): string[] => {
   const filter = new Filter({ include: [], exclude: [], ...patterns });
@@ -19,7 +29,11 @@ test.each([
   ["alternatives", { exclude: ["*.{js,txt}"] }, without("a.js", "deep/b.js", "deep/er/c.txt")],
   ["signs that are comments or negations elsewhere", { exclude: ["#x", "!y"] }, without("#x", "!y")],
   ["inclusions alone", { include: ["*.js"] }, ["a.js", "deep/b.js"]],
-  ["exceptions", { exclude: ["deep", "*.map"], include: ["deep/b.*"] }, without("a.js.map", "deep/er/c.txt", "deep/.env")],
+  [
+    "exceptions",
+    { exclude: ["deep", "*.map"], include: ["deep/b.*"] },
+    without("a.js.map", "deep/er/c.txt", "deep/.env"),
+  ],
 ])("patterns take %s", (_, patterns, expected) => {
   expect(taken(patterns)).toEqual(expected);
 });
