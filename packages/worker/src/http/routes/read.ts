@@ -133,11 +133,16 @@ function lengthOf(pieces: readonly Piece[]): number {
 /** Like `bundleParts`, of a small range. */
 function pieceParts(plan: Uint8Array, frames: AsyncGenerator<Uint8Array>): () => Promise<Uint8Array | undefined> {
   const ready: Uint8Array[] = [plan];
+  // The regions are asked while the plan is on its way.
+  let ahead: ReturnType<typeof frames.next> | undefined = frames.next();
+  // A client that leaves never awaits it.
+  ahead.catch(() => {});
   let hasEnded = false;
   return async () => {
     if (ready.length > 0) return ready.shift();
     if (hasEnded) return undefined;
-    const { done, value } = await frames.next();
+    const { done, value } = await (ahead ?? frames.next());
+    ahead = undefined;
     hasEnded = done === true;
     return hasEnded ? encodeFrame("end", 0, 0, EMPTY) : (value as Uint8Array);
   };
