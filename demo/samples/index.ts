@@ -92,6 +92,29 @@ export const VIDEO = {
 /** The model file, which `writeModel` of make-model.ts makes. */
 export const MODEL = { key: "models/vit-seeded.safetensors", file: "vit-seeded.safetensors" } as const;
 
+/** The map, which `writeMap` of make-map.ts makes, and 100 of its tiles as objects of their own. */
+export const MAP = {
+  key: "maps/land.pmtiles",
+  file: "land.pmtiles",
+  title: "Land",
+  licence: "Natural Earth, public domain",
+} as const;
+
+export interface Picture {
+  readonly key: string;
+  /** Zoom level, column and row of the tile. */
+  readonly tile: readonly [z: number, x: number, y: number];
+}
+
+/** Ten rows of ten: the Old World from Scandinavia to Madagascar. */
+export const PICTURES: readonly Picture[] = Array.from({ length: 100 }, (_, i) => {
+  const [x, y] = [15 + (i % 10), 8 + Math.floor(i / 10)];
+  return { key: `tiles/5-${x}-${y}.png`, tile: [5, x, y] };
+});
+
+/** The table, which `writeTable` of make-table.ts makes. */
+export const TABLE = { key: "tables/weather.parquet", file: "weather.parquet" } as const;
+
 function photo(
   name: string,
   width: number,

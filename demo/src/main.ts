@@ -7,7 +7,10 @@ import { byId, h } from "./page/dom.ts";
 import { startGallery } from "./samples/gallery.ts";
 import { startLoad } from "./world/load.ts";
 import { startMap } from "./world/map.ts";
+import { startLand } from "./samples/land.ts";
 import { startModel } from "./samples/model.ts";
+import { startPage } from "./samples/page.ts";
+import { startTable } from "./samples/table.ts";
 import { startOverlayButton } from "./page/overlay-button.ts";
 import { Palette } from "./state/palette.ts";
 import { applyEvent } from "./state/read-events.ts";
@@ -44,8 +47,15 @@ async function main(): Promise<void> {
   startLoad({ keys: PHOTOS.map(({ key }) => key), world, read, report: showProblem });
   startModel((key, onProgress) => readObject(log, key, onProgress));
   const showVideo = startVideo(log);
+  const trials = { log, world };
+  startPage(trials);
+  const showMap = startLand(trials);
+  startTable(trials);
   startTabs([
     { id: "photos", title: "Photographs" },
+    { id: "page", title: "100 pictures" },
+    { id: "land", title: "Map", onShow: showMap },
+    { id: "table", title: "Table" },
     { id: "video", title: "Video", onShow: showVideo },
     { id: "model", title: "Model file" },
   ]);

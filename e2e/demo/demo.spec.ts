@@ -57,6 +57,54 @@ test("with too few chunks left, the error says how many are needed and how many 
   expect(await world.region("dublin").fired()).toBeGreaterThan(0);
 });
 
+const TRIALS = [
+  { tab: "100 pictures", button: "Load 100 pictures", says: /^100 pictures in .* 100 of 100 reads asked/ },
+  { tab: "Map", button: "Travel over the map", says: /^[1-9]\d* tiles at 6 places in .* reads asked/ },
+  { tab: "Table", button: "Query the weather", says: /^26,280 values of 350,400 rows in .* reads asked/ },
+];
+
+for (const { tab, button, says } of TRIALS) {
+  test(`${tab}: a region dies in the middle, all is read, and the figures are there, at 390 px`, async ({
+    page,
+    world,
+  }) => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await openDemo(page);
+    await page.getByRole("tab", { name: tab, exact: true }).click();
+    const panel = page.getByRole("tabpanel", { name: tab });
+    // By keyboard: the switch, then the button before it.
+    await panel.getByLabel("the nearest region dies meanwhile").focus();
+    await page.keyboard.press("Space");
+    await page.keyboard.press("Shift+Tab");
+    await expect(panel.getByRole("button", { name: button })).toBeFocused();
+    await page.keyboard.press("Enter");
+    const note = panel.getByRole("status");
+    await expect(note).toHaveText(says);
+    await expect(note).toHaveText(/fetched, \d+\.\d bytes for a byte that was used\. frankfurt died meanwhile\.$/);
+    await expect.poll(async () => (await world.state()).regions.filter(({ down }) => down)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    const { violations } = await new AxeBuilder({ page }).analyze();
+    expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`)).toEqual([]);
+  });
+}
+
+test("the map moves by keyboard, and by its buttons", async ({ page }) => {
+  await openDemo(page);
+  await page.getByRole("tab", { name: "Map", exact: true }).click();
+  const map = page.getByRole("img", { name: /^Map\./ });
+  const drawn = (): Promise<string> => map.evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+  let before = await drawn();
+  const moves = async (act: () => Promise<void>): Promise<void> => {
+    await act();
+    await expect.poll(drawn).not.toBe(before);
+    before = await drawn();
+  };
+  await moves(() => map.press("ArrowRight"));
+  await moves(() => map.press("+"));
+  await moves(() => page.getByRole("button", { name: "South", exact: true }).click());
+  await moves(() => page.getByRole("button", { name: "Zoom out" }).click());
+});
+
 for (const colorScheme of ["light", "dark"] as const) {
   for (const width of [1440, 390]) {
     test(`axe finds nothing wrong with the page, ${colorScheme}, ${width} px wide, with its overlay`, async ({

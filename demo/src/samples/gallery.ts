@@ -2,9 +2,9 @@
 import { PHOTOS, type Photo } from "../../samples/index.ts";
 import { byId, h } from "../page/dom.ts";
 
-/** Draws the gallery. `read` reads a whole object. */
+/** Draws the gallery around the photograph that index.html has. `read` reads a whole object. */
 export function startGallery(read: (key: string) => Promise<Blob>): void {
-  const image = h("img", { class: "large", alt: "", decoding: "async" });
+  const image = byId<HTMLImageElement>("first");
   const caption = h("figcaption");
   const figure = h("figure", { class: "stage" }, image, caption);
   const thumbs = h("div", { class: "thumbs" }, ...PHOTOS.map((photo) => thumb(photo, () => void show(photo))));

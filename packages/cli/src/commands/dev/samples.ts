@@ -11,22 +11,50 @@ interface Sample {
   readonly file: string;
 }
 
-/** Stores photographs, the video and the model. */
+/** What the demo's own modules export; the command has no types of them. */
+interface Samples {
+  readonly MODEL: Sample;
+  readonly MAP: Sample;
+  readonly TABLE: Sample;
+  readonly VIDEO: Sample;
+  readonly PHOTOS: readonly Sample[];
+  readonly PICTURES: readonly { readonly key: string }[];
+}
+
+type Write = (path: string, folder: string) => Promise<unknown>;
+
+/** Pictures that are stored at a time. */
+const AT_ONCE = 10;
+
+/** Stores photographs and the video, and makes and stores the model, the map with its pictures, and the table. */
 export async function uploadSamples(uploader: Uploader): Promise<void> {
-  const { MODEL, PHOTOS, VIDEO } = (await import(new URL("samples/index.ts", DEMO).href)) as {
-    MODEL: Sample;
-    PHOTOS: readonly Sample[];
-    VIDEO: Sample;
-  };
-  const { writeModel } = (await import(new URL("samples/make-model.ts", DEMO).href)) as {
-    writeModel(path: string): Promise<void>;
-  };
+  const load = <T>(name: string): Promise<T> => import(new URL(`samples/${name}.ts`, DEMO).href) as Promise<T>;
+  const { MODEL, MAP, TABLE, PHOTOS, PICTURES, VIDEO } = await load<Samples>("index");
+  const { writeModel } = await load<{ writeModel: Write }>("make-model");
+  const { writeMap } = await load<{ writeMap: Write }>("make-map");
+  const { writeTable } = await load<{ writeTable: Write }>("make-table");
   const folder = await mkdtemp(join(tmpdir(), "agarose-samples-"));
   const samples = fileURLToPath(new URL("samples", DEMO));
   try {
     for (const { key, file } of [...PHOTOS, VIDEO]) await uploader.put({ key, path: join(samples, file) });
-    await writeModel(join(folder, MODEL.file));
-    await uploader.put({ key: MODEL.key, path: join(folder, MODEL.file) });
+    const made = [
+      [MODEL, writeModel],
+      [MAP, writeMap],
+      [TABLE, writeTable],
+    ] as const;
+    for (const [{ key, file }, write] of made) {
+      const path = join(folder, file);
+      await write(path, folder);
+      await uploader.put({ key, path });
+    }
+    const waiting = [...PICTURES.entries()];
+    const work = async (): Promise<void> => {
+      for (let next = waiting.shift(); next; next = waiting.shift()) {
+        // As `agarose put` stores small files by default.
+        await uploader.put({ key: next[1].key, path: join(folder, `${next[0]}.png`), code: "auto" });
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

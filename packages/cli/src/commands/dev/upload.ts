@@ -16,6 +16,8 @@ export interface Upload {
   readonly contentType?: string | undefined;
   /** Further response headers of the object. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Default: that of the configuration. */
+  readonly code?: "auto";
 }
 
 /** Stores files as `agarose put` does, but past the world's links: neither delays nor faults apply. */
@@ -42,8 +44,9 @@ export async function openUploader(world: Pick<World, "config" | "s3Url">): Prom
     signal: abort.signal,
   };
   return {
-    put({ key, path, contentType = mime.getType(key) ?? "application/octet-stream", headers = {} }) {
-      return putObject({ key, source: fileSource(path), contentType, headers, force: false }, context);
+    put({ key, path, contentType = mime.getType(key) ?? "application/octet-stream", headers = {}, code }) {
+      const own = code ? { ...context, config: { ...config, code } } : context;
+      return putObject({ key, source: fileSource(path), contentType, headers, force: false }, own);
     },
     close() {
       abort.abort();
