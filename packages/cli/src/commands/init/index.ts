@@ -7,6 +7,7 @@ import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import type { Command } from "commander";
+import { clientConfigOf, type ClientConfig } from "../../lib/files/client-config.ts";
 import { findConfig, loadConfig } from "../../lib/config.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { formatCount, printResult } from "../../lib/output.ts";
@@ -76,7 +77,7 @@ async function init(folder: string, options: InitOptions): Promise<void> {
   const ownConfig = await findConfig(options.config);
   await refuseOwnConfig(path, ownConfig);
   const hasConfig = options.config !== undefined || existsSync(ownConfig);
-  const clientConfig = await clientConfigOf(options.prefix, hasConfig ? ownConfig : undefined);
+  const clientConfig = clientConfigOf(options.prefix, hasConfig ? await loadConfig(ownConfig) : undefined);
   await makeFolder(folder);
   const { dropInFiles } = await import("@agarose/sw/files");
   const shipped = [...(await dropInFiles())].filter(([name]) => !name.startsWith(REMOVING_FILE));
@@ -135,30 +136,6 @@ async function countsOf(path: string): Promise<{ pops: number; regions: number }
   const lengthOf = (list: unknown): number => (Array.isArray(list) ? list.length : 0);
   const kept = await readJson(path);
   return { pops: lengthOf(kept["pops"]), regions: lengthOf(kept["regions"]) };
-}
-
-/** What the web app has to know. */
-interface ClientConfig {
-  readonly prefix: string;
-  readonly pops: readonly { readonly name: string; readonly url: string }[];
-  readonly regions: readonly { readonly name: string; readonly url: string }[];
-  readonly publicKeys?: readonly string[];
-  readonly unsigned?: true;
-}
-
-/** The PoPs, public buckets and public keys of the configuration at `path`. Empty lists without one. */
-async function clientConfigOf(prefix: string, path: string | undefined): Promise<ClientConfig> {
-  if (path === undefined) return { prefix, pops: [], regions: [] };
-  const config = await loadConfig(path);
-  // A private bucket is read by URLs that a PoP signs, so clients need not know it.
-  const regions = config.regions.filter((region) => !region.private);
-  return {
-    prefix,
-    pops: config.pops.map(({ name, url }) => ({ name, url })),
-    regions: regions.map(({ name, url }) => ({ name, url })),
-    ...(config.publicKeys && { publicKeys: config.publicKeys }),
-    ...(config.unsigned && { unsigned: true }),
-  };
 }
 
 async function writeClientConfig(path: string, config: object, force: boolean): Promise<WrittenFile> {
