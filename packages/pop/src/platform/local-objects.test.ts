@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -84,6 +84,16 @@ test("a call that throws has written nothing", async () => {
   await stub(objects).add("a", 2);
   await expect(stub(objects).add("a", -1)).rejects.toThrow("negative");
   expect(await stub(objects).add("a", 0)).toBe(2);
+  objects.close();
+});
+
+test("many calls leave small files", async () => {
+  const objects = open();
+  for (let call = 0; call < 1_500; call++) await stub(objects).add("a", 1);
+  const files = await readdir(folder);
+  const sizes = await Promise.all(files.map(async (name) => (await stat(join(folder, name))).size));
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(1_000_000);
+  expect(await stub(objects).add("a", 0)).toBe(1_500);
   objects.close();
 });
 

@@ -9,6 +9,9 @@ export interface LocalSql {
   exec<T extends Row>(query: string, ...bindings: SqlValue[]): { toArray(): T[] };
 }
 
+/** Pages of 4 KiB in SQLite's log: by default it grows to 4 MB for each object, most of it old. */
+const LOG_PAGES_MAX = 64;
+
 /**
  * The storage of one object. A process that is killed loses no committed call: SQLite's log is in the operating
  * system's hands by then.
@@ -22,6 +25,7 @@ export class ObjectStorage {
   constructor(path: string, onAlarm: (at: number | null) => void) {
     this.#database = new DatabaseSync(path);
     this.#database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+    this.#database.exec(`PRAGMA wal_autocheckpoint = ${LOG_PAGES_MAX}`);
     this.#database.exec("CREATE TABLE IF NOT EXISTS _alarm (id INTEGER PRIMARY KEY, at INTEGER NOT NULL)");
     this.#onAlarm = onAlarm;
   }
