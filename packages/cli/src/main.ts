@@ -14,6 +14,7 @@ const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   get: () => import("./commands/get/index.ts"),
   ls: () => import("./commands/ls/index.ts"),
   sync: () => import("./commands/sync/index.ts"),
+  du: () => import("./commands/du/index.ts"),
   rm: () => import("./commands/rm/index.ts"),
   verify: () => import("./commands/verify/index.ts"),
   repair: () => import("./commands/repair/index.ts"),

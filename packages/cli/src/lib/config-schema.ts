@@ -149,6 +149,14 @@ const region = v.pipe(
         v.description("Price of reading a GB in US dollars. PoPs fill their caches from cheap regions first."),
       ),
     ),
+    storageUsdPerGbMonth: v.optional(
+      v.pipe(
+        v.number(),
+        v.title("number"),
+        v.minValue(0, "is negative"),
+        v.description("Price of storing a GB for a month in US dollars, for `agarose du --cost`."),
+      ),
+    ),
     latencyMs: v.optional(
       v.pipe(
         milliseconds,

@@ -13,9 +13,9 @@ import { fileSource } from "../../lib/objects/upload/file-source.ts";
 import { unitsOf } from "../../lib/objects/upload/put-options.ts";
 import { mapAdaptive } from "../../lib/walk/adaptive-pool.ts";
 import type { KeyGroup } from "../../lib/walk/key-groups.ts";
+import { commonEtag, currentManifest } from "../../lib/walk/listed-object.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 import { clashes } from "./clashes.ts";
-import { commonEtag, currentManifest } from "./listed-object.ts";
 import { pathBelow } from "./local-folder.ts";
 import type { SyncContext, SyncJob, SyncResult } from "./sync-job.ts";
 

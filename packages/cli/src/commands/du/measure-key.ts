@@ -1,0 +1,84 @@
+/**
+ * What the regions hold of one key: which of it is an object, and which is left of uploads that no manifest names.
+ */
+import { isTombstone, systemClock, type ManifestRecord } from "@agarose/core";
+import { newestOf, surveyAll } from "../../lib/objects/commit/region-survey.ts";
+import type { KeyGroup, PlacedObject } from "../../lib/walk/key-groups.ts";
+import { commonRecord, type ListedContext } from "../../lib/walk/listed-object.ts";
+
+/** Bytes in one region. */
+export interface RegionBytes {
+  /** Chunks and leaf lists that a manifest names. */
+  readonly chunks: number;
+  readonly manifests: number;
+  /** Chunks and leaf lists that no manifest names. */
+  readonly orphaned: number;
+  /** Claims, marks and the repair queue. */
+  readonly other: number;
+}
+
+/** What one key takes. */
+export interface KeyUse {
+  /** Length of the object; undefined when the key has none now. */
+  readonly objectBytes: number | undefined;
+  /** By the name of the region. */
+  readonly regions: ReadonlyMap<string, RegionBytes>;
+  /** Why chunks count as named although it is not known whether they are. */
+  readonly problem?: string;
+}
+
+/** Nothing. */
+export const NO_BYTES: RegionBytes = { chunks: 0, manifests: 0, orphaned: 0, other: 0 };
+
+/** Adds up. */
+export function addBytes(a: RegionBytes, b: RegionBytes): RegionBytes {
+  return {
+    chunks: a.chunks + b.chunks,
+    manifests: a.manifests + b.manifests,
+    orphaned: a.orphaned + b.orphaned,
+    other: a.other + b.other,
+  };
+}
+
+/**
+ * Measures a listed key: one request where all `stores` list the same manifest, else one to each. `stores` are those
+ * that could be listed. What any region's manifest names is no orphan, whichever generation it is of.
+ */
+export async function measureKey(group: KeyGroup, context: ListedContext): Promise<KeyUse> {
+  const { records, problem } = await recordsOf(group, context);
+  const named = new Set(records.flatMap((record) => (isTombstone(record) ? [] : record.upload)));
+  const newest = newestOf(records.map((record) => ({ store: context.stores[0]!, state: "sound", record })));
+  const regions = new Map<string, RegionBytes>();
+  const add = (objects: readonly PlacedObject[], kindOf: (object: PlacedObject) => keyof RegionBytes): void => {
+    for (const object of objects) {
+      const { name } = object.store.region;
+      const before = regions.get(name) ?? NO_BYTES;
+      const kind = kindOf(object);
+      regions.set(name, { ...before, [kind]: before[kind] + object.bytes });
+    }
+  };
+  const isNamed = ({ suffix }: PlacedObject): boolean =>
+    problem !== undefined || named.has(suffix.slice(0, suffix.indexOf("/")));
+  add(group.chunks, (chunk) => (isNamed(chunk) ? "chunks" : "orphaned"));
+  add(group.manifests, () => "manifests");
+  add([...group.claims, ...group.marks, ...group.repairs], () => "other");
+  return {
+    objectBytes: newest === undefined || isTombstone(newest) ? undefined : newest.bytes,
+    regions,
+    ...(problem !== undefined && { problem }),
+  };
+}
+
+async function recordsOf(
+  group: KeyGroup,
+  context: ListedContext,
+): Promise<{ readonly records: readonly ManifestRecord[]; readonly problem?: string }> {
+  if (group.manifests.length === 0) return { records: [] };
+  const common = await commonRecord(group, context);
+  if (common && group.manifests.length === context.stores.length) return { records: [common] };
+  const regions = await surveyAll(group.key, { ...context, clock: systemClock }, context.stores.length);
+  const records = regions.flatMap(({ record }) => record ?? []);
+  const unknown = regions.find(({ state }) => state !== "sound" && state !== "absent");
+  if (!unknown) return { records };
+  return { records, problem: `${unknown.store.region.name}: ${unknown.problem?.message}` };
+}

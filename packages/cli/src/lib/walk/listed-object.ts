@@ -1,0 +1,43 @@
+/**
+ * What the listings and the manifests say of a listed object, with as few requests as that takes.
+ */
+import { isTombstone, type Manifest, type ManifestRecord } from "@agarose/core";
+import { readRegion } from "../objects/commit/region-survey.ts";
+import { majorityOf } from "../objects/commit/write-context.ts";
+import { checkManifests } from "../objects/verify-object.ts";
+import type { KeyGroup } from "./key-groups.ts";
+import type { CommandContext } from "../context.ts";
+import type { Breaker } from "../objects/commit/ask-regions.ts";
+
+/** What it takes to look at a listed object. */
+export type ListedContext = Pick<CommandContext, "stores" | "signal" | "trust"> & { readonly breaker: Breaker };
+
+/** The ETag that a majority lists and no region contradicts. Equal ETags are equal manifests. */
+export function commonEtag({ manifests }: KeyGroup, { stores }: ListedContext): string | undefined {
+  const etag = manifests[0]?.etag;
+  const isCommon = manifests.length >= majorityOf(stores) && manifests.every((manifest) => manifest.etag === etag);
+  return isCommon ? etag : undefined;
+}
+
+/**
+ * The current manifest of a listed key. One request where the regions list one ETag, else one to each region. Undefined
+ * when no region has a manifest that can be used.
+ */
+export async function currentManifest(group: KeyGroup, context: ListedContext): Promise<Manifest | undefined> {
+  const common = await commonRecord(group, context);
+  const newest = common ?? (await checkManifests(group.key, context)).newest;
+  return newest === undefined || isTombstone(newest) ? undefined : newest;
+}
+
+/** What all regions hold under a listed key, by one request; undefined where they differ or the request fails. */
+export async function commonRecord(group: KeyGroup, context: ListedContext): Promise<ManifestRecord | undefined> {
+  const { key, manifests } = group;
+  if (commonEtag(group, context) === undefined) return undefined;
+  // Spread over the regions by key.
+  const { store, etag } = manifests[key.length % manifests.length]!;
+  const found = await readRegion(key, store, context.signal, context.trust).catch(() => {
+    context.signal.throwIfAborted();
+    return undefined;
+  });
+  return found?.etag === etag ? found?.record : undefined;
+}
