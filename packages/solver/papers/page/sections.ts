@@ -32,8 +32,8 @@ export const HEAD = [
     ["paper", "departure", "effect"],
     [
       "Agar, Sprout",
-      "the cache manager fills at the period's end, not the client on a read",
-      "k requests per filled stripe",
+      "reads keep what they fetched for a period's fill, from the second read at a PoP on, instead of filling themselves",
+      "0 bytes fetched per byte filled in 720 reads through a PoP, 1.0 before; readers with a service worker: k requests per filled stripe",
     ],
     [
       "Agar IV-A",

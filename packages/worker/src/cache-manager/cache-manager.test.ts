@@ -8,6 +8,7 @@ import type { PeriodContext, StatePort } from "./period-context.ts";
 import { ChunkCache, type CacheContext } from "../read/chunk-cache.ts";
 import { CONFIGURATION_NAME, parseConfiguration, type Configuration } from "../state/configuration.ts";
 import { Connections } from "../platform/connections.ts";
+import { FetchedStripes } from "../read/fetched-stripes.ts";
 import { FrontCache } from "../read/front-cache.ts";
 import type { LedgerEntry, PeriodReport } from "../state/ledger.ts";
 import { mergeRegion, type RegionState } from "../region-manager/region-estimates.ts";
@@ -143,6 +144,7 @@ async function setUp(stripes: number) {
     findManifest: async () => manifest,
     cache: new ChunkCache(new FrontCache("fra", systemClock, noCache), systemClock),
     cacheContext: contextOf(namespace),
+    fetched: new FetchedStripes(new FrontCache("fra", systemClock, noCache), systemClock),
     fetch: fetchWithin(budget),
     budget,
     clock: systemClock,

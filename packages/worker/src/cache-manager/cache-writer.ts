@@ -120,7 +120,7 @@ export class CacheWriter {
     await inParallel(STRIPES_AT_ONCE, jobs, async ({ entry, plan: { object }, stripe }) => {
       // In the worst case no chunk comes from its region or a peer, and a rebuild tries all other chunks.
       const sources = this.#context.fillPeers ? 2 : 1;
-      const operations = sources * (entry.target.length + object.k + object.m) + 2;
+      const operations = sources * (entry.target.length + object.k + object.m) + 3;
       const isDone =
         this.#mayStart(operations) &&
         (await this.#holding(operations, async () => {
@@ -159,7 +159,7 @@ export class CacheWriter {
   }
 
   async #fillStripe(entry: LedgerEntry, manifest: Manifest, stripe: number): Promise<boolean> {
-    const { settings, cache, cacheContext, fetch, clock, sha256, codec, fillPeers } = this.#context;
+    const { settings, cache, cacheContext, fetched, fetch, clock, sha256, codec, fillPeers } = this.#context;
     const { estimates, writeBudget } = this.#options;
     try {
       this.#context.budget.spend();
@@ -175,6 +175,10 @@ export class CacheWriter {
         stripe,
         wanted: entry.target,
         stored,
+        fetched: () => {
+          this.#context.budget.spend();
+          return fetched.find(entry.version, stripe, cacheContext);
+        },
         regions: settings.regions,
         estimates: new Map(estimates.map((estimate) => [estimate.name, estimate])),
         peers: await fillPeers?.sourcesOf(manifest),

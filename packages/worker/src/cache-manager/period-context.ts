@@ -4,6 +4,7 @@ import type { OwnTurn } from "../peers/cooperation.ts";
 import type { PopSettings } from "../peers/peer-settings.ts";
 import type { OperationBudget } from "../platform/operation-budget.ts";
 import type { CacheContext, ChunkCache } from "../read/chunk-cache.ts";
+import type { FetchedStripes } from "../read/fetched-stripes.ts";
 import type { RegionSettings } from "../region-manager/region-settings.ts";
 import type { KeyRequests } from "../request-monitor/request-monitor.ts";
 import type { Configuration } from "../state/configuration.ts";
@@ -61,6 +62,8 @@ export interface PeriodContext {
   readonly mayLookUp: () => boolean;
   readonly cache: ChunkCache;
   readonly cacheContext: CacheContext;
+  /** What reads have fetched. */
+  readonly fetched: FetchedStripes;
   /** Counts against `budget`. */
   readonly fetch: FetchPort;
   readonly budget: OperationBudget;

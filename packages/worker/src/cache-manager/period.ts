@@ -109,7 +109,7 @@ export function periodContext(
   parts: Pick<PeriodContext, "budget" | "onPublished"> & { readonly turn: OwnTurn },
 ): PeriodContext {
   const { env, isolate, subrequests, fetch, cacheContext } = invocation;
-  const { settings, breakers, cache, clock, codec } = isolate;
+  const { settings, breakers, cache, fetched, clock, codec } = isolate;
   const lookUpsMax = Math.ceil(settings.subrequestsMax / 2);
   return {
     ...parts,
@@ -120,6 +120,7 @@ export function periodContext(
     findManifest: (key) => invocation.manifest(key),
     mayLookUp: () => subrequests.used < lookUpsMax,
     cache,
+    fetched,
     cacheContext,
     fetch,
     clock,

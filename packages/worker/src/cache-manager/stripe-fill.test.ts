@@ -37,12 +37,14 @@ interface FillWorld {
   readonly prices?: Readonly<Record<string, number>>;
   readonly peers?: readonly ChunkSource[];
   readonly onPeer?: (name: string, isGood: boolean) => void;
+  /** What reads have fetched. */
+  readonly fetched?: Frame[];
 }
 
 const fill = (
   wanted: number[],
   stored: Frame[],
-  { estimates = [], prices = {}, peers, onPeer }: FillWorld = {},
+  { estimates = [], prices = {}, peers, onPeer, fetched }: FillWorld = {},
 ): Promise<StripeFill> =>
   fillStripe({
     manifest,
@@ -57,6 +59,7 @@ const fill = (
     })),
     peers,
     onPeer,
+    fetched: fetched && (async () => fetched),
     estimates: new Map(estimates.map((estimate) => [estimate.name, estimate])),
     fetch: async (url, { headers }) => {
       asked.push(new URL(url).pathname.split("/")[1]!);
@@ -94,6 +97,22 @@ test("functional chunks are computed from what is cached, without a request wher
   const { chunks } = await fill([6, 7], framesOf(cached));
   expect(chunks).toEqual(new Map([6, 7].map((chunk) => [chunk, rowOf(chunk)])));
   expect(asked).toEqual([]);
+});
+
+test("what a read has just fetched fills the cache without a request: data, parity and functional chunks", async () => {
+  const fetched = framesOf(new Map(data.entries()));
+  const filled = await fill([0, 5, 6], [], { fetched });
+  expect(filled.chunks).toEqual(new Map([0, 5, 6].map((chunk) => [chunk, rowOf(chunk)])));
+  expect(filled).toMatchObject({ fetchedBytes: 0, filledBytes: 3_000, reconstructed: 0 });
+  expect(asked).toEqual([]);
+});
+
+test("wrong bytes of a read are not taken, and the right ones of it save their requests", async () => {
+  const fetched = framesOf(
+    new Map([0, 1, 2, 3].map((chunk) => [chunk, chunk === 2 ? randomBytes(1_000, 9) : data[chunk]!])),
+  );
+  expect((await fill([1, 2], [], { fetched })).chunks).toEqual(new Map([1, 2].map((chunk) => [chunk, rowOf(chunk)])));
+  expect(asked).toEqual(["r2"]);
 });
 
 test("a functional chunk that is stored is computed again: unchanged when it is the same, replaced when it is not", async () => {

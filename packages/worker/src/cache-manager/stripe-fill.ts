@@ -1,7 +1,7 @@
 /**
- * Verified chunks of one stripe for the chunk cache. A chunk comes from the stored value, else from a source that has
- * it (its region or a peer's cache), else it is rebuilt from any k others (Liu et al., V-B). Every chunk is verified.
- * `fill-sources.ts` orders the sources.
+ * Verified chunks of one stripe for the chunk cache. A chunk comes from the stored value, else from what a read has
+ * just fetched, else from a source that has it (its region or a peer's cache), else it is rebuilt from any k others
+ * (Liu et al., V-B). Every chunk is verified. `fill-sources.ts` orders the sources.
  *
  * No region has a functional chunk (Sprout, section III): it is computed from any k verified chunks. No manifest has
  * its hash either, so a stored one is computed again and compared.
@@ -28,6 +28,8 @@ export interface StripeFillOptions extends FillSourceOptions {
   readonly wanted: readonly number[];
   /** The cached frames of the stripe, unverified. */
   readonly stored: readonly Frame[];
+  /** Resolves to frames that reads have just fetched, unverified. Default: none. */
+  readonly fetched?: (() => Promise<readonly Frame[]>) | undefined;
   readonly clock: Clock;
   readonly sha256: Sha256;
   readonly codec: () => Promise<Codec>;
@@ -54,15 +56,20 @@ const STRIPE_TIMEOUT_MS = 30_000;
 
 /** Resolves to the verified chunks. Rejects with NOT_ENOUGH_CHUNKS or READ_TIMEOUT when too few regions deliver. */
 export async function fillStripe(options: StripeFillOptions): Promise<StripeFill> {
-  const { stored, wanted } = options;
+  const { manifest, stored, wanted, fetched = async () => [] } = options;
   const atHand = new Map<number, Uint8Array>();
-  for (const { chunk, payload } of stored) if (await isChunk(options, chunk, payload)) atHand.set(chunk, payload);
+  const take = async (frames: readonly Frame[]): Promise<void> => {
+    for (const { chunk, payload } of frames) if (await isChunk(options, chunk, payload)) atHand.set(chunk, payload);
+  };
+  await take(stored);
+  if (wanted.some((chunk) => !atHand.has(chunk))) await take(await fetched());
   const found = new Map([...atHand].filter(([chunk]) => wanted.includes(chunk)));
   let fetchedBytes = 0;
   const sources = fillSources(options).map((source) => counting(source, (bytes) => (fetchedBytes += bytes)));
   await Promise.all(
     wanted.map(async (chunk) => {
-      if (found.has(chunk)) return;
+      // k chunks are at hand: computing this one takes no request.
+      if (found.has(chunk) || atHand.size >= manifest.k) return;
       const bytes = await fetchChunk(options, sources, chunk);
       if (bytes) found.set(chunk, bytes);
     }),
@@ -71,7 +78,8 @@ export async function fillStripe(options: StripeFillOptions): Promise<StripeFill
   const known = new Map([...atHand, ...found]);
   for (const [chunk, bytes] of await reconstruct(options, sources, known, missing)) found.set(chunk, bytes);
   const unchanged = stored.length === wanted.length && stored.every((frame) => holds(found.get(frame.chunk), frame));
-  const reconstructed = missing.filter((chunk) => !isFunctional(options.manifest, chunk)).length;
+  const isComputed = (chunk: number): boolean => isFunctional(manifest, chunk) || atHand.size >= manifest.k;
+  const reconstructed = missing.filter((chunk) => !isComputed(chunk)).length;
   const isNew = ([chunk, bytes]: [number, Uint8Array]): boolean =>
     !stored.some((frame) => frame.chunk === chunk && holds(bytes, frame));
   const filledBytes = [...found].filter(isNew).reduce((sum, [, bytes]) => sum + bytes.length, 0);

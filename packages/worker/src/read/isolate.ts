@@ -32,6 +32,7 @@ import { TelemetryTokens } from "../request-monitor/telemetry-token.ts";
 import { ConfigurationSnapshot } from "../state/configuration.ts";
 import { popState, type PopStateBinding } from "../state/pop-state-stub.ts";
 import { ChunkCache } from "./chunk-cache.ts";
+import { FetchedStripes } from "./fetched-stripes.ts";
 import { FrontCache } from "./front-cache.ts";
 import { ManifestStore } from "./manifest-store.ts";
 import { MemoryBudget } from "./limits/memory-budget.ts";
@@ -60,6 +61,8 @@ export interface Isolate {
   readonly configuration: ConfigurationSnapshot;
   readonly peers: PeersSnapshot;
   readonly cache: ChunkCache;
+  /** What reads have fetched from buckets, for the next period. */
+  readonly fetched: FetchedStripes;
   readonly counter: RequestCounter;
   readonly telemetry: TelemetryBuffer;
   readonly tokens: TelemetryTokens;
@@ -126,6 +129,7 @@ function createIsolate(env: Bindings): Isolate {
     configuration: new ConfigurationSnapshot(clock),
     peers,
     cache: new ChunkCache(frontCache, clock),
+    fetched: new FetchedStripes(frontCache, clock),
     counter,
     telemetry: new TelemetryBuffer(clock, {
       report: async (reports) => popState(env).report(reports),

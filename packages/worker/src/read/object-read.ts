@@ -180,7 +180,7 @@ async function open(
     signal,
   }: { readonly range: ByteRange; readonly units: () => number; readonly delta?: number; readonly signal: AbortSignal },
 ): Promise<ObjectRead> {
-  const { settings, blocks, cache, clock, codec, coalescing, traffic } = invocation.isolate;
+  const { settings, blocks, cache, clock, codec, coalescing, fetched, traffic } = invocation.isolate;
   const { version } = manifest;
   const end = Math.ceil(range.end / manifest.stripeBytes);
   const regions = popRegionSources(invocation, manifest, configuration);
@@ -204,12 +204,18 @@ async function open(
     delta: delta ?? settings.delta,
     windowBytes: () => Math.min(WINDOW_BYTES, Math.min(WINDOW_STRIPES, units()) * manifest.stripeBytes),
     signal,
-    share: async (stripe, read, ofStripe) => {
+    share: async (stripe, readOwn, ofStripe) => {
       const known = cache.verified(version, stripe, cached);
       if (known) {
         traffic.recoveredChunks += recovered.filter((chunk) => chunk < manifest.k).length;
         return fromMemory(known, { stripe, source: settings.pop, nowMs: clock.now() });
       }
+      const read = async (shared: AbortSignal): Promise<StripeData> => {
+        const data = await readOwn(shared);
+        const isFetched = data.made().some(({ kind, outcome }) => kind === "region" && outcome === "used");
+        if (isFetched) fetched.note(version, stripe, data.data, invocation.cacheContext);
+        return data;
+      };
       // A read that leads some stripes and follows at others repeats its GETs each time, so it must be able to pay for
       // them.
       const isAffordable = invocation.subrequests.allows(cost.span + costOf(cost, end - stripe));

@@ -29,7 +29,7 @@ export interface PeriodReport {
   readonly evicted: number;
   /** Chunks rebuilt from others because their region did not deliver them. */
   readonly reconstructed: number;
-  /** Bytes that fills have fetched, and new bytes in the cache. Absent in reports of an older version. */
+  /** Bytes that fills have fetched themselves, and new bytes in the cache. Absent in reports of an older version. */
   readonly fetchedBytes?: number;
   readonly filledBytes?: number;
   /** Work left for the next period, in stripes. */
