@@ -5,9 +5,11 @@ import { bearerAuth } from "hono/bearer-auth";
 import { bodyLimit } from "hono/body-limit";
 import { cors } from "hono/cors";
 import { HTTPException } from "hono/http-exception";
+import { countAnswer, type AnalyticsBinding } from "./analytics.ts";
 import { equalSecrets } from "../platform/crypto.ts";
 import { log } from "../platform/log.ts";
 import { RateLimiter } from "../platform/rate-limiter.ts";
+import { routeOf } from "../platform/traffic.ts";
 import { Invocation } from "../read/invocation.ts";
 import { isolateOf, type Bindings } from "../read/isolate.ts";
 import { clientAddress } from "../request-monitor/telemetry-token.ts";
@@ -15,7 +17,10 @@ import { checkAccess } from "./access.ts";
 import { settingsOf, type VARIABLES } from "./settings.ts";
 
 /** Bindings and variables of the Worker (wrangler.toml). */
-export type Env = Bindings & { readonly [Name in keyof typeof VARIABLES]?: string };
+export type Env = Bindings & { readonly [Name in keyof typeof VARIABLES]?: string } & {
+  /** Takes a data point for each answer; without it, there are the counters of each isolate alone. */
+  readonly ANALYTICS?: AnalyticsBinding;
+};
 
 /** The Hono environment of every route. */
 export interface AppEnv {
@@ -59,6 +64,15 @@ export const nameThePop: MiddlewareHandler<AppEnv> = async (c, next) => {
   headers.set("cross-origin-resource-policy", "cross-origin");
   headers.set("timing-allow-origin", "*");
   headers.set("x-agarose-pop", c.env.POP ?? "");
+  const { env, req, res } = c;
+  countAnswer(env.ANALYTICS, {
+    pop: env.POP ?? "",
+    route: routeOf(pathOf(c)),
+    status: res.status,
+    headers,
+    entry: req.raw.cf?.["colo"] as string | undefined,
+    version: env.VERSION?.id,
+  });
   // A PoP with wrong variables has no memory to count in.
   if (c.res.status !== 500) {
     isolateOf(c.env).traffic.answered(pathOf(c), c.res.status, headers.get("x-agarose-error"));

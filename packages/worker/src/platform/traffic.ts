@@ -16,6 +16,11 @@ const ROUTES = [
   "/healthz",
 ];
 
+/** Returns the route of a path, without its key, or `other`. */
+export function routeOf(pathname: string): string {
+  return ROUTES.find((known) => pathname === known || (known.endsWith("/") && pathname.startsWith(known))) ?? "other";
+}
+
 /** A count for each combination of labels. */
 export type Counts = ReadonlyMap<string, number>;
 
@@ -39,8 +44,7 @@ export class Traffic {
 
   /** Counts an answer, and its error code where it has one. */
   answered(pathname: string, status: number, error: string | null): void {
-    const route = ROUTES.find((known) => pathname === known || (known.endsWith("/") && pathname.startsWith(known)));
-    add(this.requests, `${route ?? "other"} ${status}`);
+    add(this.requests, `${routeOf(pathname)} ${status}`);
     if (error) add(this.errors, error);
   }
 

@@ -18,6 +18,7 @@ interface InitOptions extends GlobalOptions {
   readonly remove?: boolean;
   readonly worker?: boolean;
   readonly everywhere?: boolean;
+  readonly analytics?: boolean;
 }
 
 interface WrittenFile {
@@ -39,9 +40,12 @@ export function register(program: Command): void {
     .option("--remove", "replace the service worker by one that unregisters itself and deletes what it has stored")
     .option("--worker", "write wrangler.jsonc of the PoPs instead, into the folder or else the working directory")
     .option("--everywhere", "with --worker: one Worker for all continents, instead of PoPs with places")
+    .option("--analytics", "with --worker: write totals to Workers Analytics Engine, once it is enabled in the account")
     .action(async (folder: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<InitOptions>();
-      if (options.everywhere && !options.worker) throw new AgaroseError("USAGE", "--everywhere needs --worker");
+      for (const name of ["everywhere", "analytics"] as const) {
+        if (options[name] && !options.worker) throw new AgaroseError("USAGE", `--${name} needs --worker`);
+      }
       if (options.worker) {
         const { initWorker } = await import("./worker.ts");
         await initWorker(command.args[0] ?? ".", options);

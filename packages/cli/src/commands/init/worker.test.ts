@@ -228,3 +228,18 @@ test.each<[string, object, string]>([
   const { code, stderr } = await init();
   expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
 });
+
+test("--analytics binds one data set to every PoP, which a later run keeps", async () => {
+  await init();
+  expect(read("fra").analytics_engine_datasets).toEqual([]);
+  await init("--analytics");
+  for (const again of [false, true]) {
+    if (again) await init();
+    for (const pop of ["fra", "sin"]) {
+      expect(read(pop).analytics_engine_datasets).toEqual([{ binding: "ANALYTICS", dataset: "agarose" }]);
+      const { workerOptions } = unstable_getMiniflareWorkerOptions(file, pop);
+      expect(Object.keys(workerOptions.analyticsEngineDatasets ?? {})).toEqual(["ANALYTICS"]);
+    }
+  }
+  expect((await runAgarose(["init", "--analytics"], folder)).code).toBe(2);
+});

@@ -19,6 +19,8 @@ export interface WorkerOptions extends GlobalOptions {
   readonly force?: boolean;
   /** One Worker for all continents instead of PoPs with places. */
   readonly everywhere?: boolean;
+  /** Whether each PoP writes its totals to Workers Analytics Engine. */
+  readonly analytics?: boolean;
 }
 
 /**
@@ -41,6 +43,7 @@ export async function initWorker(folder: string, options: WorkerOptions): Promis
     main,
     previous,
     everywhere: options.everywhere ?? false,
+    analytics: options.analytics ?? false,
     locations: LOCATIONS,
   });
   const outcome = !isThere || !isOwn ? "written" : text === (await readFile(path, "utf8")) ? "kept" : "updated";

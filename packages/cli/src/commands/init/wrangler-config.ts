@@ -33,6 +33,8 @@ const TUNED = {
   PUBLIC_PREFIXES: "[]",
 };
 const PEERS_OFF = "off";
+/** One data set for all PoPs: each names itself in `index1`. */
+const ANALYTICS = [{ binding: "ANALYTICS", dataset: "agarose" }];
 
 /** What the file depends on beside the configuration. */
 export interface WranglerConfigOptions {
@@ -42,6 +44,8 @@ export interface WranglerConfigOptions {
   readonly previous: Json;
   /** One Worker for all continents, without a place. So is one that is there already. */
   readonly everywhere: boolean;
+  /** Whether each PoP writes its totals to Workers Analytics Engine. A PoP that does already continues to. */
+  readonly analytics: boolean;
   /** The location hints that the Worker knows. */
   readonly locations: readonly string[];
 }
@@ -52,7 +56,7 @@ export interface WranglerConfigOptions {
  * @throws CONFIG_INVALID for a configuration without PoPs at Cloudflare, and for a PoP without a place.
  */
 export function wranglerConfig(config: Config, options: WranglerConfigOptions): string {
-  const { main, previous } = options;
+  const { main, previous, analytics } = options;
   const pops = config.pops.filter(({ node }) => !node);
   if (pops.length === 0) {
     throw new AgaroseError("CONFIG_INVALID", 'no PoP to write: add "pops": [{ "name", "url", "placement" }]');
@@ -80,7 +84,10 @@ export function wranglerConfig(config: Config, options: WranglerConfigOptions): 
         const own = recordOf(environments[pop.name]);
         const limitId = limitIds.next().value as string;
         const placement = isEverywhere(pop, options) ? undefined : { region: pop.placement };
-        return [pop.name, environmentOf(pop, config.regions, own, { limitId, placement, vars: varsFor(pop) })];
+        return [
+          pop.name,
+          environmentOf(pop, config.regions, own, { limitId, placement, analytics, vars: varsFor(pop) }),
+        ];
       }),
     ),
   };
@@ -122,7 +129,7 @@ function environmentOf(
   pop: Pop,
   regions: Config["regions"],
   own: Json,
-  made: { limitId: string; placement: Json | undefined; vars: Json },
+  made: { limitId: string; placement: Json | undefined; analytics: boolean; vars: Json },
 ): Json {
   const bound = regions.flatMap(({ binding, bucket }) => (binding ? [{ binding, bucket_name: bucket }] : []));
   const names = new Set(bound.map(({ binding }) => binding));
@@ -139,6 +146,7 @@ function environmentOf(
     durable_objects: {
       bindings: Object.entries(OBJECTS).map(([name, class_name]) => ({ name, class_name })),
     },
+    ...(made.analytics && { analytics_engine_datasets: ANALYTICS }),
     ...(bound.length + others.length > 0 && { r2_buckets: [...bound, ...others] }),
     vars: made.vars,
   };
