@@ -51,12 +51,14 @@ export async function signingKeyId(config: Pick<Config, "signing" | "publicKeys"
 }
 
 function keySigner(read: () => Promise<KeyObject>): Signer {
-  let key: Promise<KeyObject> | undefined;
+  const open = async (): Promise<{ privateKey: KeyObject; keyId: string }> => {
+    const privateKey = await read();
+    return { privateKey, keyId: await keyIdOf(rawPublicKey(publicKeyOf(privateKey))) };
+  };
+  let opened: ReturnType<typeof open> | undefined;
   return async (signed) => {
-    key ??= read();
-    const privateKey = await key;
-    const value = signBytes(null, signed, privateKey).toString("base64");
-    return { keyId: await keyIdOf(rawPublicKey(publicKeyOf(privateKey))), value };
+    const { privateKey, keyId } = await (opened ??= open());
+    return { keyId, value: signBytes(null, signed, privateKey).toString("base64") };
   };
 }
 

@@ -6,6 +6,8 @@ import { AgaroseError } from "@agarose/core";
 import type { SourceReader } from "./file-source.ts";
 
 const BLOCK_BYTES = 1024 * 1024;
+/** A small file must not take a large block: thousands of them make the garbage collector busy. */
+const FIRST_BLOCK_BYTES = 64 * 1024;
 
 /** The length of a file in bytes, and its SHA-256. */
 export interface FileHash {
@@ -35,7 +37,7 @@ export async function hashFile(
   onBytes: (bytes: number) => void,
 ): Promise<FileHash> {
   const hash = createHash("sha256");
-  const block = Buffer.allocUnsafe(BLOCK_BYTES);
+  let block = Buffer.allocUnsafe(FIRST_BLOCK_BYTES);
   let bytes = 0;
   for (;;) {
     signal.throwIfAborted();
@@ -44,5 +46,6 @@ export async function hashFile(
     hash.update(block.subarray(0, bytesRead));
     bytes += bytesRead;
     onBytes(bytesRead);
+    if (bytesRead === FIRST_BLOCK_BYTES) block = Buffer.allocUnsafe(BLOCK_BYTES);
   }
 }
