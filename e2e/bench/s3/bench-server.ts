@@ -7,6 +7,8 @@ const SERVER = fileURLToPath(new URL("s3-server.ts", import.meta.url));
 const REGIONS = ["r0", "r1", "r2", "r3", "r4", "r5"];
 const ENVIRONMENT = { ...process.env, AWS_ACCESS_KEY_ID: "bench", AWS_SECRET_ACCESS_KEY: "bench-secret" };
 
+/** The buckets of the regions. */
+export const REGION_BUCKETS: readonly string[] = REGIONS.map(bucketName);
 /** The bucket beside those of the regions, into which the AWS SDK puts whole files. */
 export const PLAIN_BUCKET = bucketName("plain");
 
@@ -19,7 +21,7 @@ export interface BenchServer {
 
 /** Starts `s3-server.ts` over the folder `dir`. An embedded one holds each request back for `delayMs`. */
 export async function startBenchServer(kind: string, dir: string, delayMs = 0): Promise<BenchServer> {
-  const buckets = [...REGIONS.map(bucketName), PLAIN_BUCKET];
+  const buckets = [...REGION_BUCKETS, PLAIN_BUCKET];
   const child = spawn(process.execPath, [SERVER, kind, dir, ...buckets], {
     env: { ...ENVIRONMENT, BENCH_DELAY_MS: String(delayMs) },
     stdio: ["pipe", "pipe", "inherit"],

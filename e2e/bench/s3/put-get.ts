@@ -14,22 +14,25 @@ import { findCli } from "@agarose/dev-world/client";
 import { findVersitygw } from "@agarose/dev-world/s3-endpoint";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { describeMachine } from "@agarose/dev-world/machine";
-import { peakResidentBytes } from "@agarose/dev-world/process-memory";
+import { cpuMs, peakResidentBytes } from "@agarose/dev-world/process-memory";
 import { spread, summarize, table } from "@agarose/dev-world/statistics";
-import { PLAIN_BUCKET, regionsAt, runProgram, startBenchServer } from "./bench-server.ts";
+import { PLAIN_BUCKET, REGION_BUCKETS, regionsAt, runProgram, startBenchServer } from "./bench-server.ts";
 
 const CLI = findCli();
 const SDK = fileURLToPath(new URL("sdk-client.ts", import.meta.url));
 const BYTES = 1_000_000_000;
 const BYTES_QUICK = 50_000_000;
-const ROUNDS = 2;
+const ROUNDS = 3;
 
-type Step = "agarose put" | "sdk put" | "agarose get" | "sdk get";
-const STEPS: readonly Step[] = ["sdk put", "agarose put", "sdk get", "agarose get"];
+const STEPS = ["sdk put", "sdk put, 12/9", "agarose put", "sdk get", "agarose get"] as const;
+type Step = (typeof STEPS)[number];
+/** What each is compared with. */
+const BASE: Partial<Record<Step, Step>> = { "agarose put": "sdk put, 12/9", "agarose get": "sdk get" };
 
 interface Run {
   readonly seconds: number;
   readonly peakBytes: number;
+  readonly cpuSeconds: number;
 }
 
 export const putGet: Bench = {
@@ -69,6 +72,7 @@ async function measureServer(
     const out = join(folder, "out");
     const commands: Record<Step, string[]> = {
       "sdk put": [SDK, "put", server.url, PLAIN_BUCKET, "file", file],
+      "sdk put, 12/9": [SDK, "put-coded", server.url, REGION_BUCKETS.join(","), "sdk", file],
       "agarose put": [CLI, "--config", config, "--json", "put", file, "--key", "file", "--force"],
       "sdk get": [SDK, "get", server.url, PLAIN_BUCKET, "file", out],
       "agarose get": [CLI, "--config", config, "--json", "get", "file", out],
@@ -78,16 +82,21 @@ async function measureServer(
       for (const step of STEPS) {
         const run = await measure(commands[step]);
         runs.get(step)!.push(run);
-        progress(`${kind}, ${step}: ${run.seconds.toFixed(1)} s, ${(run.peakBytes / 1e6).toFixed(0)} MB`);
+        progress(
+          `${kind}, ${step}: ${run.seconds.toFixed(1)} s, ${run.cpuSeconds.toFixed(1)} s of CPU, ${(run.peakBytes / 1e6).toFixed(0)} MB`,
+        );
         if (!step.endsWith("get")) continue;
         if ((await hashOf(out)) !== sha256) throw new Error(`${step} returned other bytes than were put`);
         await rm(out);
       }
     }
+    const rates = (step: Step) => summarize(runs.get(step)!.map((run) => bytes / 1e6 / run.seconds));
     return STEPS.map((step) => {
-      const seconds = summarize(runs.get(step)!.map((run) => bytes / 1e6 / run.seconds));
+      const base = BASE[step];
+      const ratio = base ? (rates(step).median / rates(base).median).toFixed(2) : "";
+      const cpu = summarize(runs.get(step)!.map(({ cpuSeconds }) => cpuSeconds)).median;
       const peak = Math.max(...runs.get(step)!.map(({ peakBytes }) => peakBytes));
-      return [`${kind}: ${step}`, spread(seconds, 0), (peak / 1e6).toFixed(0)];
+      return [`${kind}: ${step}`, spread(rates(step), 0), ratio, cpu.toFixed(1), (peak / 1e6).toFixed(0)];
     });
   } finally {
     await server.close();
@@ -99,16 +108,22 @@ async function measureServer(
 async function measure(args: readonly string[]): Promise<Run> {
   const startMs = performance.now();
   let peakBytes = 0;
+  let cpuSeconds = 0;
   let watch: NodeJS.Timeout | undefined;
   try {
     await runProgram(args, ({ pid }) => {
-      // The peak never falls, so the last look before the end is the one that counts.
-      watch = setInterval(() => (peakBytes = peakResidentBytes(pid!) ?? peakBytes), 20);
+      // Neither ever falls, so the last look before the end is the one that counts.
+      watch = setInterval(() => {
+        const peak = peakResidentBytes(pid!);
+        if (peak === undefined) return;
+        peakBytes = peak;
+        cpuSeconds = cpuMs(pid!) / 1000;
+      }, 20);
     });
   } finally {
     clearInterval(watch);
   }
-  return { seconds: (performance.now() - startMs) / 1000, peakBytes };
+  return { seconds: (performance.now() - startMs) / 1000, peakBytes, cpuSeconds };
 }
 
 async function writeRandom(path: string, bytes: number): Promise<string> {
@@ -131,10 +146,10 @@ async function hashOf(path: string): Promise<string> {
   return hash.digest("hex");
 }
 
-/** The file, its chunks, the SDK's object (twice while it is replaced) and what is read back. */
+/** The file, its chunks twice, the SDK's object (twice while it is replaced) and what is read back. */
 async function requireSpace(folder: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
-  const needed = 7 * bytes;
+  const needed = 8 * bytes;
   if (bavail * bsize < needed) {
     throw new Error(`${folder} has ${bavail * bsize} bytes free, ${needed} are needed: set TMPDIR to a larger disk`);
   }
@@ -142,15 +157,18 @@ async function requireSpace(folder: string, bytes: number): Promise<void> {
 
 function describe(rows: readonly string[][], bytes: number, servers: readonly string[]): string {
   return [
-    `One file of ${bytes / 1e6} MB with 9+3 over six buckets of one S3 server in a process of its own, without emulated delays; ` +
-      "`agarose` in a fresh process each time, alternating with a program that moves the same file with one `PutObjectCommand` or " +
-      "`GetObjectCommand` of `@aws-sdk/client-s3` in its defaults. MB/s are bytes of the file over the whole run of the process, " +
-      `start included, median (quartiles) of ${ROUNDS} rounds; peak is the largest resident set (VmHWM) of any. \`put\` hashes the file first, and ` +
-      "uploads 12/9 of it; `get` checks the SHA-256 of every chunk and of the whole. Client, server and disk share the cores.",
+    `One file of ${bytes / 1e6} MB with 9+3 over six buckets of one S3 server in a process of its own, without emulated ` +
+      "delays; `agarose` in a fresh process each time, alternating with a program that moves the same file with one " +
+      "`PutObjectCommand` or `GetObjectCommand` of `@aws-sdk/client-s3` in its defaults. _12/9_ is as much as `agarose " +
+      "put` uploads: twelve ninths of the file at once, two to each of the six buckets. MB/s are bytes of the file over " +
+      `the whole run of the process, start included, median (quartiles) of ${ROUNDS} rounds; the ratio is to the row of the ` +
+      "SDK with the same bytes. CPU time is that of the program alone, median; peak is the largest resident set (VmHWM) of " +
+      "any. `put` hashes the file first, and uploads 12/9 of it; `get` checks the SHA-256 of every chunk and of the whole. " +
+      "Client, server and disk share the cores.",
     ...(servers.includes("versitygw")
       ? []
       : ["versitygw was not installed, so only the embedded endpoint was measured."]),
-    table(["server: program", "MB/s", "peak RSS, MB"], rows),
+    table(["server: program", "MB/s", "ratio", "CPU time, s", "peak RSS, MB"], rows),
     describeMachine(),
   ].join("\n\n");
 }
