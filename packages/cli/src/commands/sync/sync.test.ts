@@ -110,10 +110,13 @@ test("a sync of nothing new lists, and reads one manifest of each object; with -
   const counts = countRequests();
   const plain = await sync("dist/", "app/", "--cache", "known.json");
   expect(plain).toMatchObject({ code: 0, answer: { unchanged: 3, stored: 0 } });
-  expect(counts).toEqual({ lists: REGIONS.length, manifests: 3, others: 0 });
+  expect(counts).toMatchObject({ lists: REGIONS.length, others: 0 });
+  // A region that takes a second on a busy machine brings spares.
+  expect([3, 8, 13, 18]).toContain(counts.manifests);
+  counts.manifests = 0;
   const cached = await sync("dist/", "app/", "--cache", "known.json");
   expect(cached).toMatchObject({ code: 0, answer: { unchanged: 3, stored: 0 } });
-  expect(counts).toEqual({ lists: 2 * REGIONS.length, manifests: 3, others: 0 });
+  expect(counts).toEqual({ lists: 2 * REGIONS.length, manifests: 0, others: 0 });
   // A file of the same length and time in its place has another inode.
   await write({ "other.js": "APP 1" });
   await utimes(join(world.dir, "other.js"), old, old);
@@ -372,4 +375,21 @@ test("while too few regions can be listed, files are moved but nothing is remove
   expect(back.code).toBe(1);
   expect(back.answer).toMatchObject({ failed: 0, removed: 0, notRemoved: "too few regions could be listed" });
   expect(await readFile(join(world.dir, "copy/extra"), "utf8")).toBe("extra");
+});
+
+test("a region that lists but then hangs does not keep a sync from its end", async () => {
+  await sync("dist", "app");
+  let hangs = 0;
+  for (const region of REGIONS.slice(0, 2)) {
+    world.faults.set(region, (request, _response, name) => {
+      if (request.method !== "GET" || !name.startsWith("manifests/") || (request.url ?? "").includes("list-type=2"))
+        return false;
+      hangs++;
+      return true;
+    });
+  }
+  await write({ "dist/a": "a", "dist/assets/b": "b" });
+  expect(await sync("dist", "app")).toMatchObject({ code: 0, answer: { stored: 2, unchanged: 3 } });
+  expect(await sync("--get", "app", "copy")).toMatchObject({ code: 0, answer: { fetched: 5 } });
+  expect(hangs).toBeGreaterThan(0);
 });

@@ -1,13 +1,14 @@
 /**
  * What the listings and the manifests say of a listed object, with as few requests as that takes.
  */
-import { isTombstone, type Manifest, type ManifestRecord } from "@agarose/core";
-import { readRegion } from "../objects/commit/region-survey.ts";
+import { isTombstone, systemClock, type Manifest, type ManifestRecord } from "@agarose/core";
+import { readRegion, type RegionManifest } from "../objects/commit/region-survey.ts";
 import { majorityOf } from "../objects/commit/write-context.ts";
 import { checkManifests } from "../objects/verify-object.ts";
 import type { KeyGroup } from "./key-groups.ts";
 import type { CommandContext } from "../context.ts";
-import type { Breaker } from "../objects/commit/ask-regions.ts";
+import { askRegions, type Breaker } from "../objects/commit/ask-regions.ts";
+import type { Store } from "../store/store.ts";
 
 /** What it takes to look at a listed object. */
 export type ListedContext = Pick<CommandContext, "stores" | "signal" | "trust"> & { readonly breaker: Breaker };
@@ -29,15 +30,22 @@ export async function currentManifest(group: KeyGroup, context: ListedContext): 
   return newest === undefined || isTombstone(newest) ? undefined : newest;
 }
 
-/** What all regions hold under a listed key, by one request; undefined where they differ or the request fails. */
+/**
+ * What all regions hold under a listed key, by one request; undefined where they differ or none answers. A region that
+ * is late brings a request to each.
+ */
 export async function commonRecord(group: KeyGroup, context: ListedContext): Promise<ManifestRecord | undefined> {
   const { key, manifests } = group;
-  if (commonEtag(group, context) === undefined) return undefined;
+  const etag = commonEtag(group, context);
+  if (etag === undefined) return undefined;
   // Spread over the regions by key.
-  const { store, etag } = manifests[key.length % manifests.length]!;
-  const found = await readRegion(key, store, context.signal, context.trust).catch(() => {
-    context.signal.throwIfAborted();
-    return undefined;
-  });
-  return found?.etag === etag ? found?.record : undefined;
+  const first = key.length % manifests.length;
+  const holders = [...manifests.slice(first), ...manifests.slice(0, first)].map(({ store }) => store);
+  const awaited = holders.filter(({ region }) => !context.breaker.isOpen(region.name));
+  const read = (store: Store, signal: AbortSignal): Promise<RegionManifest> =>
+    readRegion(key, store, signal, context.trust);
+  // The listing may be older than what the region has now.
+  const isGood = (region: RegionManifest): boolean => region.etag === etag && region.record !== undefined;
+  const outcomes = await askRegions(awaited, read, { enough: 1, isGood }, { ...context, clock: systemClock });
+  return outcomes.flatMap(({ value }) => (value && isGood(value) ? value.record! : []))[0];
 }
