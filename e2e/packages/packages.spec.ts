@@ -126,6 +126,27 @@ test.describe("installed from tarballs", () => {
     }
   });
 
+  test("init --worker writes what Wrangler builds: PoPs with places, and one Worker everywhere", async () => {
+    await project.link("wrangler");
+    await project.write({ "agarose.config.json": JSON.stringify(workerConfig("fra", "lhr")) });
+    await project.run("npx", "agarose", "init", "--worker", "--analytics");
+    const dryRun = JSON.parse(await project.run("npx", "agarose", "deploy", "--dry-run", "--json")) as {
+      steps: { step: { kind: string; pop: string } }[];
+    };
+    expect(dryRun.steps.map(({ step }) => step.pop)).toEqual(expect.arrayContaining(["fra", "lhr"]));
+    const built = await project.run("npx", "wrangler", "deploy", "--dry-run", "--env", "lhr", "--outdir", "built");
+    for (const binding of ["env.CHUNKS", "env.POP_STATE", "env.ANALYTICS", "env.MISS_LIMIT"]) {
+      expect(built).toContain(binding);
+    }
+    expect((await project.read("built/index.js")).length, "the Worker with what it imports").toBeGreaterThan(100_000);
+
+    await rm(join(project.folder, "wrangler.jsonc"));
+    await project.write({ "agarose.config.json": JSON.stringify(workerConfig("all")) });
+    await project.run("npx", "agarose", "init", "--worker", "--everywhere");
+    expect(await project.read("wrangler.jsonc")).toContain('"EVERYWHERE": "true"');
+    await project.run("npx", "wrangler", "deploy", "--dry-run", "--env", "all", "--outdir", "built");
+  });
+
   test("a Node that is too old says which one is needed", async () => {
     const node = await olderNode(22);
     test.skip(node === undefined, "there is no Node below 22 on this machine");
@@ -142,6 +163,22 @@ test.describe("installed from tarballs", () => {
     });
   });
 });
+
+/** A configuration with PoPs of these names in Frankfurt. */
+function workerConfig(...pops: string[]): object {
+  return {
+    regions: ["one", "two", "three"].map((name) => ({
+      name,
+      provider: name,
+      endpoint: `https://${name}.example.com`,
+      bucket: "ours",
+    })),
+    code: { k: 2, m: 1 },
+    survive: { regions: 1, providers: 1 },
+    publicKeys: [`ed25519:${"A".repeat(43)}=`],
+    pops: pops.map((name) => ({ name, url: `https://${name}.example.com`, placement: "aws:eu-central-1" })),
+  };
+}
 
 test("a fresh Vite app with the plugin builds, type-checks, and reads an object", async ({
   context,
