@@ -18,6 +18,8 @@ const CHAIN = 8;
 /** Room for the whole object, and as much again. */
 const CACHE_BYTES = 40_000_000;
 const KEY = "bench/large";
+/** Of the same length, and never cached. */
+const KEY_UNCACHED = "bench/uncached";
 
 export const ranges: Bench = {
   name: "ranges",
@@ -29,11 +31,12 @@ export const ranges: Bench = {
       `Milliseconds until the last byte, medians of ${ROUNDS} random ranges that the contestants ask for in turn, Chromium`,
       `beside the PoP \`${POP}\`. The other contestant asks for the same range of one copy in the region nearest to the PoP,`,
       "through a CDN Worker. First: the service worker has no plan. Next: it has one, as for all further ranges of a file.",
-      "Cached: both hold the whole object. Chain: eight ranges of 16 KiB, each after the one before. Down: the region nearest",
-      "to the PoP does not answer; the other contestant has no copy then. Requests and bytes are those of one range of ours,",
-      "sent by the client, over all links.",
+      "Cached: both hold the whole object; the CDN Worker reads all of it for a range. Chain: eight ranges of 16 KiB, each",
+      "after the one before. Down: the region nearest to the PoP does not answer, and nothing of the object is cached; the",
+      "other contestant has no copy then. Requests and bytes are those of one range of ours, sent by the client, over all",
+      "links. Most: the most requests of any range in the row.",
       "",
-      table(["world", "range", "Agarose", "one copy, CDN", "ratio", "requests", "bytes"], rows),
+      table(["world", "range", "Agarose", "one copy, CDN", "ratio", "requests", "most", "bytes"], rows),
     ].join("\n");
   },
 };
@@ -48,7 +51,8 @@ async function measure(layout: Layout, options: BenchOptions): Promise<string[][
   const rounds = options.quick ? 3 : ROUNDS;
   options.progress(`${layout.name}: upload`);
   const content = randomBytes(OBJECT_BYTES);
-  const contest = await startContest(layout, new Map([[KEY, content]]), CACHE_BYTES);
+  const stored = new Map([KEY, KEY_UNCACHED].map((key) => [key, content]));
+  const contest = await startContest(layout, stored, CACHE_BYTES);
   const random = seededRandom(7);
   const starts = (bytes: number, count: number): number[] =>
     Array.from({ length: count }, () => random.integer(OBJECT_BYTES - bytes));
@@ -57,9 +61,12 @@ async function measure(layout: Layout, options: BenchOptions): Promise<string[][
     const median = (values: readonly number[]): number => summarize(values).median;
     const ms = median(own.map((sample) => sample.ms));
     const others = other.length > 0 ? median(other) : undefined;
-    const counts = [median(own.map(({ requests }) => requests)), median(own.map(({ bytes }) => bytes))];
+    const requests = own.map((sample) => sample.requests);
+    const counts = [median(requests), Math.max(...requests), median(own.map((sample) => sample.bytes))];
     const cells = [ms.toFixed(1), ...(others ? [others.toFixed(1), (ms / others).toFixed(2)] : ["", ""])];
-    options.progress(`${layout.name} ${what}: ${cells.join(" ")}, ${counts.join(" requests, ")} bytes`);
+    options.progress(
+      `${layout.name} ${what}: ${cells.join(" ")}, ${counts[0]} requests, at most ${counts[1]}, ${counts[2]} bytes`,
+    );
     rows.push([layout.name, what, ...cells, ...counts.map(String)]);
   };
   const compare = async (what: string, bytes: number, before: () => Promise<void>, chain = 1): Promise<void> => {
@@ -96,11 +103,9 @@ async function measure(layout: Layout, options: BenchOptions): Promise<string[][
     await world.region(nearest).down();
     const down: Sample[] = [];
     for (const start of starts(RANGE_BYTES[0]!, 3 * rounds)) {
-      down.push(await sampleOurs(contest, content, [start], RANGE_BYTES[0]!));
+      down.push(await sampleOurs(contest, content, [start], RANGE_BYTES[0]!, KEY_UNCACHED));
     }
     add("16 KiB, down", down, []);
-    const most = Math.max(...down.map(({ requests }) => requests));
-    options.progress(`${layout.name}: at most ${most} requests with ${nearest} down`);
     return rows;
   } finally {
     await contest.close();
@@ -122,9 +127,10 @@ async function sampleOurs(
   content: Uint8Array,
   starts: readonly number[],
   bytes: number,
+  key = KEY,
 ): Promise<Sample> {
   const before = (await clientLog(world)).length;
-  const ms = await timeRanges(ours, "/ec/", content, starts, bytes);
+  const ms = await timeRanges(ours, "/ec/", content, starts, bytes, key);
   const requests = (await clientLog(world)).slice(before);
   return { ms, requests: requests.length, bytes: requests.reduce((sum, request) => sum + request.bytes, 0) };
 }
@@ -141,6 +147,7 @@ async function timeRanges(
   content: Uint8Array,
   starts: readonly number[],
   bytes: number,
+  key = KEY,
 ): Promise<number> {
   const { ms, bodies } = await page.evaluate(
     async ({ url, from, length }) => {
@@ -159,7 +166,7 @@ async function timeRanges(
         bodies: parts.map((part) => part.reduce((text, byte) => text + String.fromCharCode(byte), "")),
       };
     },
-    { url: base + KEY, from: [...starts], length: bytes },
+    { url: base + key, from: [...starts], length: bytes },
   );
   for (const [i, start] of starts.entries()) {
     const expected = Buffer.from(content.subarray(start, start + bytes));
