@@ -20,7 +20,7 @@ const HANDED_OVER = "AGAROSE_NODE_HANDED_OVER";
 if (isNewEnough(process.versions.node)) {
   // The second start takes half the time of the first. Older versions of Node, which read this file too, lack it.
   module.enableCompileCache?.();
-  // Bytes pass by outside of the heap. V8 would mark the whole heap for every few of them: 40% of the CPU time of a `get`.
+  // Bytes pass by outside of the heap. For every few of them V8 would mark all of the heap: 40% of the work of a `get`.
   setFlagsFromString("--heap-growing-percent=300");
   if (process.env[HANDED_OVER] && process.channel) endWithParent();
   // A reader may close our output early, as `head` does, or end before us.
