@@ -27,7 +27,7 @@ interface Load {
   readonly count: number;
 }
 
-/** The last load is more than the 16 MiB that the PoP keeps in memory: each request reads the disk. */
+/** The last load is more than the PoP keeps in memory here: each request reads the disk. */
 const LOADS: readonly Load[] = [
   { name: "128 KiB", bytes: 131_072, count: 1 },
   { name: "1 MB", bytes: 1_000_000, count: 1 },
@@ -207,6 +207,7 @@ async function start({ progress }: BenchOptions): Promise<Servers> {
       REGIONS: JSON.stringify(REGIONS.map((name) => ({ name, url: `${s3.url}/${name}` }))),
       CACHE_BYTES: "100000000",
       MANIFEST_TTL_SECONDS: "3600",
+      MEMORY_BYTES: String(16 * 2 ** 20),
     };
     const pop = await startPopProcess({ variables, folder: join(folder, "pop"), periodMs: 0 }, () => {});
     closers.push(() => pop.kill());
@@ -286,7 +287,7 @@ function describe(rows: string[][], { idle, peak, answered }: Memory, hasNginx: 
         ? "nginx serves the same bytes from disk by `sendfile`, with one process."
         : "nginx was not installed."),
     table(["route", "requests/s", "share of nginx", "p99, ms", "CPU of the server, ms"], rows),
-    "The PoP keeps 16 MiB of the cache in memory, and serves one object from there. Of 40 it reads and verifies each from disk.",
+    "The PoP has 16 MiB of memory for values (`MEMORY_BYTES`; the default is 256 MiB), and serves one object from there. Of 40 it reads and verifies each from disk.",
     `${SLOW_CLIENTS.toLocaleString("en")} clients ask for 1 MB through \`/o/\` and take almost nothing for ${SLOW_SECONDS} s: the process grows ` +
       `from ${(idle / 1e6).toFixed(0)} MB to at most ${(peak / 1e6).toFixed(0)} MB (resident), and ${answered.toLocaleString("en")} of them have the beginning of an answer.`,
     describeMachine(),

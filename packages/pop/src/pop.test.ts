@@ -23,7 +23,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function start(): Promise<PopProcess> {
+async function start(more: Record<string, string> = {}): Promise<PopProcess> {
   const regions = REGIONS.map((name) => ({ name, url: `${buckets.url}/${name}` }));
   const variables = {
     POP: "own",
@@ -31,6 +31,7 @@ async function start(): Promise<PopProcess> {
     ADMIN_TOKEN,
     UNSIGNED: "true",
     MANIFEST_TTL_SECONDS: "0",
+    ...more,
   };
   return (pop = await startPopProcess({ variables, folder, periodMs: 0 }, () => {}));
 }
@@ -84,6 +85,22 @@ test("a kill at any moment of a fill leaves a PoP that reads right and fills aga
   const { objects } = (await status()).cache;
   expect(objects.every(({ done, stripes }) => done === stripes)).toBe(true);
   expect((await read()).bytes.equals(content)).toBe(true);
+});
+
+test.each([
+  ["what memory holds outlives its files", {}, "edge"],
+  ["without memory, each read is of the files", { MEMORY_BYTES: "0" }, "origin"],
+])("%s", async (_name, variables, kind) => {
+  await putObject(buckets, "page", content);
+  await start(variables);
+  await read();
+  await pop!.runPeriod();
+  // It looks for a new configuration every 5 s.
+  await expect.poll(async () => (await read()).kind, { timeout: 60_000 }).toBe("edge");
+  await rm(join(folder, "chunks"), { recursive: true });
+  const after = await read();
+  expect(after.bytes.equals(content)).toBe(true);
+  expect(after.kind).toBe(kind);
 });
 
 test("a client that claims an address in Cloudflare's header is answered", async () => {

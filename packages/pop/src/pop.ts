@@ -51,6 +51,8 @@ const GRACE_MS = 10_000;
 /** The ledger bounds chunks by CACHE_BYTES; the rest is the configuration, and chunks of a fill that was cut off. */
 const SLACK_BYTES = 64 * 2 ** 20;
 const CACHE_BYTES_DEFAULT = 1e9;
+/** A machine has more memory than an isolate at Cloudflare: what is read from the disk is verified each time. */
+const MEMORY_BYTES_DEFAULT = String(256 * 2 ** 20);
 
 /**
  * Starts a PoP. A wrong variable is answered on every route, as at Cloudflare. Rejects where the folder or the port
@@ -80,6 +82,7 @@ export async function startPop(options: PopOptions): Promise<Pop> {
     });
   const namespaces = [objects("RequestMonitor"), objects("PopState"), objects("PeerState")] as const;
   const env = {
+    MEMORY_BYTES: MEMORY_BYTES_DEFAULT,
     ...variables,
     CHUNKS: values,
     REQUEST_MONITOR: namespaces[0],

@@ -142,7 +142,7 @@ async function setUp(stripes: number) {
     forgetKeys: async () => {},
     mayLookUp: () => true,
     findManifest: async () => manifest,
-    cache: new ChunkCache(new FrontCache("fra", systemClock, noCache), systemClock),
+    cache: new ChunkCache(new FrontCache("fra", systemClock, noCache), systemClock, 0),
     cacheContext: contextOf(namespace),
     fetched: new FetchedStripes(new FrontCache("fra", systemClock, noCache), systemClock),
     fetch: fetchWithin(budget),

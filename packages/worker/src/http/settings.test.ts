@@ -48,6 +48,12 @@ test("an ADMIN_TOKEN of 15 characters is refused, one of 16 is taken, and the me
   expect(() => settingsOf({ ADMIN_TOKEN: `${token}f` })).not.toThrow();
 });
 
+test("MEMORY_BYTES is 16 MiB, or what it says", () => {
+  expect(settingsOf().memoryBytes).toBe(16 * 1024 * 1024);
+  expect(settingsOf({ MEMORY_BYTES: "500000000" }).memoryBytes).toBe(500_000_000);
+  expect(() => settingsOf({ MEMORY_BYTES: "1 GB" })).toThrow("variable MEMORY_BYTES");
+});
+
 describe("whose manifests a PoP uses", () => {
   const KEYS = JSON.stringify([`ed25519:${"A".repeat(43)}=`]);
 

@@ -7,6 +7,8 @@ import { ChunkCache, KV_DEADLINE_MS, type CacheContext } from "./chunk-cache.ts"
 import { FrontCache } from "./front-cache.ts";
 
 const BYTES = new Uint8Array(6 * 1024 * 1024);
+/** For two values, and not for three. */
+const MEMORY_BYTES = 16 * 1024 * 1024;
 
 const chunkZero = async (name: string): Promise<ArrayBuffer> =>
   encodeFrame("chunk", Number(/:(\d+)$/.exec(name)![1]), 0, BYTES).buffer as ArrayBuffer;
@@ -24,7 +26,7 @@ function cacheWith(put: () => Promise<void>, get: (name: string) => Promise<Arra
     spend: () => true,
     onSuspect: () => {},
   };
-  const cache = new ChunkCache(front, clock);
+  const cache = new ChunkCache(front, clock, MEMORY_BYTES);
   const read = async (stripe: number): Promise<number> => {
     const { frames } = await cache.read("0".repeat(32), stripe, [0], context);
     return frames[0]?.payload.length ?? 0;
@@ -62,6 +64,15 @@ test("a KV that hangs delays a read by its deadline once, not by each stripe, an
   expect(await read(9)).toBe(BYTES.length);
 });
 
+test("memory holds as many values as it has bytes, the most recent ones", async () => {
+  const get = vi.fn<(name: string) => Promise<ArrayBuffer>>(chunkZero);
+  const { read } = cacheWith(async () => {}, get);
+  for (const stripe of [0, 1, 0, 1]) await read(stripe);
+  expect(get).toHaveBeenCalledTimes(2);
+  for (const stripe of [2, 1, 0]) await read(stripe);
+  expect(get, "the third value took the place of the first").toHaveBeenCalledTimes(4);
+});
+
 describe("data shards that a read has verified", () => {
   const version = "0".repeat(32);
   const contextOf = (get: (name: string) => Promise<ArrayBuffer>): CacheContext => ({
@@ -75,7 +86,7 @@ describe("data shards that a read has verified", () => {
 
   async function cached() {
     const clock = new SimulatedClock();
-    const cache = new ChunkCache(new FrontCache("fra", clock, noCache), clock);
+    const cache = new ChunkCache(new FrontCache("fra", clock, noCache), clock, MEMORY_BYTES);
     const context = contextOf(chunkZero);
     const { frames } = await cache.read(version, 0, [0], context);
     return { cache, context, data: frames.map(({ payload }) => payload) };

@@ -35,8 +35,6 @@ const PAUSE_MS = 5_000;
 const OPERATIONS_PER_READ = 3;
 const FRONT_TTL_SECONDS = 3_600;
 const NOTHING: CachedStripe = { value: new Uint8Array(0), bytes: 0, frames: [] };
-/** Memory for hot values. An isolate has 128 MB, which reads share. */
-const MEMORY_BYTES_MAX = 16 * 1024 * 1024;
 /** Bytes in flight into the Cache API; a later read puts what exceeds them. */
 const PUTS_BYTES_MAX = 16 * 1024 * 1024;
 /** A put that takes longer died with its invocation. */
@@ -53,14 +51,16 @@ export class ChunkCache {
   readonly #frontCache: FrontCache;
   readonly #clock: Clock;
   readonly #counters: ChunkCacheCounters = { hits: 0, misses: 0, malformed: 0, kvFailures: 0 };
-  readonly #memory = new ByteLru<CachedStripe>(MEMORY_BYTES_MAX);
+  readonly #memory: ByteLru<CachedStripe>;
   /** The data shards of values in memory, where a read has verified them. */
   readonly #verified = new WeakMap<CachedStripe, readonly Uint8Array[]>();
   /** Puts in flight: a delete must wait for them. */
   readonly #putsInFront = new Map<string, PutInFlight>();
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
 
-  constructor(frontCache: FrontCache, clock: Clock) {
+  /** @param memoryBytes for hot values. */
+  constructor(frontCache: FrontCache, clock: Clock, memoryBytes: number) {
+    this.#memory = new ByteLru(memoryBytes);
     this.#frontCache = frontCache;
     this.#clock = clock;
   }

@@ -24,7 +24,7 @@ test("an object that is cached whole costs no request to a bucket, however near 
     onSuspect: () => {},
   };
   const front = new FrontCache("fra", world.clock, () => ({ match: async () => undefined }) as unknown as Cache);
-  const cache = new ChunkCache(front, world.clock);
+  const cache = new ChunkCache(front, world.clock, 16 * 1024 * 1024);
   const edge = new EdgeSource({ pop: "fra", version: object.manifest.version, chunks, cache, context });
   expect(await world.read({ sources: [edge, ...world.sources] })).toEqual(object.bytes);
   expect(world.requests()).toBe(0);

@@ -128,7 +128,7 @@ function createIsolate(env: Bindings): Isolate {
     manifests,
     configuration: new ConfigurationSnapshot(clock),
     peers,
-    cache: new ChunkCache(frontCache, clock),
+    cache: new ChunkCache(frontCache, clock, settings.memoryBytes),
     fetched: new FetchedStripes(frontCache, clock),
     counter,
     telemetry: new TelemetryBuffer(clock, {

@@ -11,6 +11,8 @@ export interface ReadSettings extends RegionSettings, PopSettings {
   /** Requests beyond k. */
   readonly delta: number;
   readonly manifestTtlSeconds: number;
+  /** Memory of an isolate for hot values of the chunk cache, in bytes. */
+  readonly memoryBytes: number;
   /** Keys of the publishers whose manifests the PoP uses; empty in unsigned mode: it uses every manifest. */
   readonly publisherKeys: readonly string[];
   /** What the plan at Cloudflare allows one invocation: fetches, and calls of KV, Cache API and Durable Objects. */
@@ -22,6 +24,8 @@ export interface ReadSettings extends RegionSettings, PopSettings {
 /** Workers Paid; Free allows 50. */
 const SUBREQUESTS_MAX_DEFAULT = 10_000;
 const MANIFEST_TTL_SECONDS_DEFAULT = 60;
+/** An isolate at Cloudflare has 128 MB, which reads share. */
+const MEMORY_BYTES_DEFAULT = 16 * 1024 * 1024;
 
 /** The variables of this room. */
 export const READ_VARIABLES = {
@@ -30,6 +34,11 @@ export const READ_VARIABLES = {
     "How many seconds a key may keep naming an old version.",
     MANIFEST_TTL_SECONDS_DEFAULT,
     86_400,
+  ),
+  MEMORY_BYTES: wholeNumber(
+    "How many bytes of hot chunks an isolate keeps in memory. More than the default needs a PoP of your own.",
+    MEMORY_BYTES_DEFAULT,
+    Number.MAX_SAFE_INTEGER,
   ),
   PUBLISHER_KEYS: json(
     "Public keys of the publishers whose manifests the PoP uses. Required, unless `UNSIGNED` is true.",
@@ -50,7 +59,7 @@ export const READ_VARIABLES = {
 
 /** Checks the variables of this room, of regions, of peers and of telemetry. Throws CONFIG_INVALID. */
 export function parseReadSettings(env: object): ReadSettings {
-  const { DELTA, MANIFEST_TTL_SECONDS, PUBLISHER_KEYS, SUBREQUESTS_MAX, UNSIGNED } = parseVariables(
+  const { DELTA, MANIFEST_TTL_SECONDS, MEMORY_BYTES, PUBLISHER_KEYS, SUBREQUESTS_MAX, UNSIGNED } = parseVariables(
     READ_VARIABLES,
     env,
   );
@@ -59,6 +68,7 @@ export function parseReadSettings(env: object): ReadSettings {
     ...parseRegionSettings(env),
     delta: DELTA,
     manifestTtlSeconds: MANIFEST_TTL_SECONDS,
+    memoryBytes: MEMORY_BYTES,
     publisherKeys: PUBLISHER_KEYS,
     subrequestsMax: SUBREQUESTS_MAX,
     telemetryKey: parseTelemetryKey(env),
