@@ -118,7 +118,7 @@ test("prices the regions that have a price, and says which have none", async () 
   expect(answer.orphanedUsdPerMonth).toBe(0);
   expect(answer.regions[1]!.usdPerMonth).toBeCloseTo((answer.regions[1]!.bytes / 1e9) * 10, 12);
   const text = (await world.run(["du", "--cost"])).stdout.toString();
-  expect(text).toContain("1 object of 39.1 KiB take");
+  expect(text).toContain("1 object of 39.1 KiB: ");
   expect(text).toContain("a month");
 });
 

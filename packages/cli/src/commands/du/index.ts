@@ -135,7 +135,7 @@ function linesOf(use: Use, { cost = false }: DuOptions): string[] {
   );
   const { objects, objectBytes, storedBytes, overhead, orphanedBytes, usdPerMonth, orphanedUsdPerMonth } = use;
   const times = overhead === undefined ? "" : `, ${overhead.toFixed(2)} for each byte`;
-  const stored = `${formatCount(objects, "object")} of ${formatBytes(objectBytes)} take ${formatBytes(storedBytes)}${times}`;
+  const stored = `${formatCount(objects, "object")} of ${formatBytes(objectBytes)}: ${formatBytes(storedBytes)} stored${times}`;
   const garbage = orphanedBytes > 0 ? [`${formatBytes(orphanedBytes)} are orphaned: \`agarose gc\` removes them`] : [];
   const dollars =
     usdPerMonth === undefined
