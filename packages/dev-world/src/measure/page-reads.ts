@@ -81,7 +81,10 @@ export async function startPageReads({ config, files, executablePath }: PageRead
 async function takeWorker(): Promise<void> {
   await navigator.serviceWorker.register("/agarose-sw.js?config=/agarose.json", { scope: "/" });
   if (navigator.serviceWorker.controller) return;
-  await new Promise((resolve) => navigator.serviceWorker.addEventListener("controllerchange", resolve, { once: true }));
+  await new Promise((resolve, reject) => {
+    navigator.serviceWorker.addEventListener("controllerchange", resolve, { once: true });
+    setTimeout(() => reject(new Error("the service worker took no control of its page within 60 s")), 60_000);
+  });
 }
 
 async function readIn(page: Page, url: string): Promise<PageRead> {
