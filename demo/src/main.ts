@@ -24,11 +24,11 @@ import { startTheme } from "./page/theme.ts";
 import { startVideo } from "./samples/video.ts";
 import { startReads } from "./reads/view.ts";
 import { explain } from "./world/captions.ts";
-import { World, type WorldFile } from "./state/world.ts";
+import { DemoWorld, type WorldFile } from "./state/world.ts";
 
 async function main(): Promise<void> {
   const file = await loadWorldFile();
-  const world = new World(file);
+  const world = new DemoWorld(file);
   const palette = new Palette(file);
   const log = new ReadLog();
   const read = async (key: string): Promise<Blob> => {

@@ -6,7 +6,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { byId, h } from "../page/dom.ts";
 import { usedChunks, type Read, type ReadLog } from "../state/reads.ts";
-import type { World } from "../state/world.ts";
+import type { DemoWorld } from "../state/world.ts";
 
 const WINDOW_SECONDS = 180;
 /** The window at first. It grows with the reads. */
@@ -22,7 +22,7 @@ export interface Charts {
   restyle(): void;
 }
 
-export function startCharts(log: ReadLog, world: World): Charts {
+export function startCharts(log: ReadLog, world: DemoWorld): Charts {
   const reads: Read[] = [];
   const crons = (): readonly number[] => world.state?.cronRuns ?? [];
   let dirty = true;

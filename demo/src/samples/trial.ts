@@ -2,11 +2,11 @@
 import { h } from "../page/dom.ts";
 import { bytes, count, ms } from "../page/format.ts";
 import type { ReadLog } from "../state/reads.ts";
-import type { World } from "../state/world.ts";
+import type { DemoWorld } from "../state/world.ts";
 
 export interface TrialPorts {
   readonly log: ReadLog;
-  readonly world: World;
+  readonly world: DemoWorld;
 }
 
 export interface Trial extends TrialPorts {
@@ -57,7 +57,7 @@ export function startTrial({ title, log, world, isOwn, work }: Trial): { element
   return { element: h("div", { class: "trial" }, line, note), run: () => void run() };
 }
 
-function nearestRegion({ state }: World): string | undefined {
+function nearestRegion({ state }: DemoWorld): string | undefined {
   const alive = state?.regions.filter(({ down }) => !down) ?? [];
   return alive.toSorted((a, b) => a.latencyMs - b.latencyMs)[0]?.name;
 }

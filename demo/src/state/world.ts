@@ -45,7 +45,7 @@ export interface WorldFile {
 const POLL_MS = 3000;
 
 /** Keeps `state` fresh while the page is visible, and sends changes. Dispatches `change` and `problem`. */
-export class World extends EventTarget {
+export class DemoWorld extends EventTarget {
   readonly file: WorldFile;
   state: WorldState | undefined;
   /** Why the control address does not work. Undefined when it works. */

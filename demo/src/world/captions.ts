@@ -1,10 +1,10 @@
 /** Explains the page, with the numbers of the running world. */
 import { byId, h } from "../page/dom.ts";
 import { count } from "../page/format.ts";
-import type { World, WorldState } from "../state/world.ts";
+import type { DemoWorld, WorldState } from "../state/world.ts";
 
 /** Writes the texts as soon as the state of the world is known. */
-export function explain(world: World): void {
+export function explain(world: DemoWorld): void {
   const draw = (): void => {
     const { state } = world;
     if (!state) return;

@@ -1,10 +1,10 @@
 /** The load generator: reads photographs with Zipf popularity at a steady rate. */
 import { byId, h } from "../page/dom.ts";
-import type { World } from "../state/world.ts";
+import type { DemoWorld } from "../state/world.ts";
 
 export interface LoadOptions {
   readonly keys: readonly string[];
-  readonly world: World;
+  readonly world: DemoWorld;
   /** Reads an object to its end. The log of reads shows failures. */
   readonly read: (key: string) => Promise<unknown>;
   readonly report: (error: unknown) => void;

@@ -5,7 +5,7 @@ import { byId, svg } from "../page/dom.ts";
 import { ms } from "../page/format.ts";
 import type { Palette } from "../state/palette.ts";
 import type { Read, ReadLog } from "../state/reads.ts";
-import type { World, WorldState } from "../state/world.ts";
+import type { DemoWorld, WorldState } from "../state/world.ts";
 
 const WIDTH = 440;
 const HEIGHT = 330;
@@ -36,7 +36,7 @@ interface Place {
   readonly colour: string;
 }
 
-export function startMap(world: World, log: ReadLog, palette: Palette): void {
+export function startMap(world: DemoWorld, log: ReadLog, palette: Palette): void {
   const rings = svg("g", { class: "rings" });
   const places = svg("g");
   const flights = svg("g");

@@ -1,7 +1,7 @@
 /** The line at the top that says who decodes, and the place of error messages. */
 import { byId, h } from "../page/dom.ts";
 import { isControlled, type WorkerState } from "../state/service-worker.ts";
-import type { World } from "../state/world.ts";
+import type { DemoWorld } from "../state/world.ts";
 
 const WORKER: Record<WorkerState, { tone: string; text: string }> = {
   active: { tone: "good", text: "service worker decodes" },
@@ -10,7 +10,7 @@ const WORKER: Record<WorkerState, { tone: string; text: string }> = {
 };
 
 /** Shows the state of the service worker and of the world, and keeps both current. */
-export function showStatus(world: World, worker: { state: WorkerState; problem?: string }): void {
+export function showStatus(world: DemoWorld, worker: { state: WorkerState; problem?: string }): void {
   if (worker.problem)
     showProblem(new Error(`The service worker did not start: ${worker.problem}. The edge decodes instead.`));
   const draw = (): void => {

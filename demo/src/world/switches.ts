@@ -4,13 +4,13 @@
 import { byId, h } from "../page/dom.ts";
 import { ms } from "../page/format.ts";
 import type { Palette } from "../state/palette.ts";
-import type { KvState, PopState, RegionState, World } from "../state/world.ts";
+import type { KvState, PopState, RegionState, DemoWorld } from "../state/world.ts";
 
 const SLOW_FACTOR = 5;
 const KV_STATES: readonly KvState[] = ["ok", "slow", "stale", "down"];
 
 /** Draws the switches at every change of the world. `report` receives the errors of the control address. */
-export function startSwitches(world: World, palette: Palette, report: (error: unknown) => void): void {
+export function startSwitches(world: DemoWorld, palette: Palette, report: (error: unknown) => void): void {
   const element = byId("switches");
   const run = (work: () => Promise<void>) => async (): Promise<void> => {
     try {

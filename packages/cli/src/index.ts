@@ -4,7 +4,7 @@
  */
 export { cliReference } from "./lib/cli-reference.ts";
 export { configFields, configReference, type ConfigField } from "./lib/config-reference.ts";
-export { loadConfig, parseConfig, type Config, type CredentialSource, type Region } from "./lib/config.ts";
+export { loadConfig, parseConfig, type Config, type CredentialSource, type RegionConfig } from "./lib/config.ts";
 export { getObject, type GetContext } from "./lib/objects/get-object.ts";
 export { readManifest } from "./lib/objects/manifests.ts";
 export { putObject, type PutContext, type PutObject, type PutResult } from "./lib/objects/put-object.ts";

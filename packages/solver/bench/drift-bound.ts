@@ -16,7 +16,7 @@ import { Caches, SinglePopCache } from "../src/simulator/cache-state.ts";
 import { parseScenario } from "../src/simulator/scenario/parse-scenario.ts";
 import type { Scenario } from "../src/simulator/scenario/scenario.ts";
 import { GeneratedWorkload } from "../src/simulator/workload.ts";
-import { World } from "../src/simulator/world.ts";
+import { SimulatedWorld } from "../src/simulator/world.ts";
 
 /** Ranks with a level of their own; later ones share levels of neighbours, each wider than the last by the ratio. */
 const RANKS_ALONE = 40;
@@ -176,7 +176,7 @@ class InformedFilter {
  */
 function lossOf(scenario: Scenario, isCoupled: boolean, pooled: boolean): number {
   const random = seededRandom(scenario.seed).fork(0);
-  const world = new World(scenario, scenario.systems[0]!, random.fork(1));
+  const world = new SimulatedWorld(scenario, scenario.systems[0]!, random.fork(1));
   const workload = new GeneratedWorkload(scenario, random);
   const [oracle, informed] = [new Caches(world), new Caches(world)];
   const [oracleCache, informedCache] = [new SinglePopCache(oracle, 0), new SinglePopCache(informed, 0)];

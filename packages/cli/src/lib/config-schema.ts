@@ -402,6 +402,6 @@ interface LocatedConfig {
 /** A configuration with its defaults filled in. */
 export type Config = v.InferOutput<typeof configSchema>;
 /** One region of a configuration. */
-export type Region = Config["regions"][number];
+export type RegionConfig = Config["regions"][number];
 /** Where a key pair comes from: exactly one of `profile`, `env` and `command` is set. */
 export type CredentialSource = v.InferOutput<typeof credentials>;

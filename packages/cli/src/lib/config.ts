@@ -10,7 +10,7 @@ import { AgaroseError, checkCode } from "@agarose/core";
 import { configSchema, type Config } from "./config-schema.ts";
 import { logLine } from "./output.ts";
 
-export type { Config, CredentialSource, Region } from "./config-schema.ts";
+export type { Config, CredentialSource, RegionConfig } from "./config-schema.ts";
 
 /** The name of the configuration file, looked for in the working directory. */
 export const CONFIG_FILE = "agarose.config.json";

@@ -3,7 +3,7 @@
  * Each part takes time, and each can get lost.
  */
 import { AgaroseError, type ErrorCode, type FetchedResponse } from "@agarose/core";
-import type { Region } from "../../src/lib/config.ts";
+import type { RegionConfig } from "../../src/lib/config.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "../../src/lib/store/store.ts";
 import type { Bucket, StoredObject } from "./bucket.ts";
 import type { EventLoop } from "./event-loop.ts";
@@ -54,13 +54,13 @@ const RETRY_MS = 100;
 const PAGE_NAMES = 4;
 
 export class SimulatedStore implements Store {
-  readonly region: Region;
+  readonly region: RegionConfig;
   readonly #index: number;
   readonly #process: Process;
   readonly #network: Network;
   readonly #attempts: number;
 
-  constructor(region: Region, index: number, process: Process, network: Network, attempts: number) {
+  constructor(region: RegionConfig, index: number, process: Process, network: Network, attempts: number) {
     this.region = region;
     this.#index = index;
     this.#process = process;

@@ -45,7 +45,7 @@ export interface LocalWorldOptions {
 }
 
 /** How to store an object. */
-export interface PutOptions {
+export interface PutFileOptions {
   /** Default: by the extension of the key. */
   readonly contentType?: string;
   /** Further response headers, such as `cache-control`. Default: none. */
@@ -121,7 +121,11 @@ export class LocalWorld {
   }
 
   /** Stores an object: the content itself, or the path of a file. Neither links nor faults are in between. */
-  async put(key: string, content: Uint8Array | string, { contentType, headers = {} }: PutOptions = {}): Promise<void> {
+  async put(
+    key: string,
+    content: Uint8Array | string,
+    { contentType, headers = {} }: PutFileOptions = {},
+  ): Promise<void> {
     const bytes = typeof content === "string" ? await readFile(resolvePath(this.#folder, content)) : content;
     await this.#control.put(key, bytes, { ...headers, ...(contentType && { "content-type": contentType }) });
   }

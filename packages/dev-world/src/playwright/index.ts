@@ -6,4 +6,4 @@
 export { expect } from "@playwright/test";
 export { Reads, type Read } from "./reads.ts";
 export { test, type WorldFixtures, type WorldWorkerFixtures } from "./test.ts";
-export type { LocalWorld, LocalWorldOptions, PutOptions } from "../client/index.ts";
+export type { LocalWorld, LocalWorldOptions, PutFileOptions } from "../client/index.ts";

@@ -1,7 +1,7 @@
 /** One request and its response, as the operations see them. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MultipartUploads } from "./multipart.ts";
-import type { ObjectStore } from "./object-store.ts";
+import type { StoredObjects } from "./object-store.ts";
 import type { SigningContext } from "./wire/signature.ts";
 import type { KeyLock } from "./key-lock.ts";
 
@@ -14,7 +14,7 @@ export interface Exchange {
   readonly key: string;
   readonly query: URLSearchParams;
   readonly signing: SigningContext | undefined;
-  readonly store: ObjectStore;
+  readonly store: StoredObjects;
   readonly uploads: MultipartUploads;
   readonly locks: KeyLock;
   readonly nowMs: () => number;

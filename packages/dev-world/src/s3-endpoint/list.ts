@@ -1,7 +1,7 @@
 /**
  * ListObjectsV2: prefix, delimiter, start-after, continuation and encoding-type=url.
  */
-import { compareUtf8, type ObjectStore } from "./object-store.ts";
+import { compareUtf8, type StoredObjects } from "./object-store.ts";
 import { S3Error } from "./wire/s3-error.ts";
 import { encodeRfc3986 } from "./wire/signature.ts";
 import { element, xmlDocument } from "./wire/xml.ts";
@@ -9,7 +9,7 @@ import { element, xmlDocument } from "./wire/xml.ts";
 const LISTED_KEYS_MAX = 1000;
 
 /** Returns the XML of the answer. Throws S3Error NoSuchBucket or InvalidArgument. */
-export function listObjects(store: ObjectStore, bucket: string, query: URLSearchParams): string {
+export function listObjects(store: StoredObjects, bucket: string, query: URLSearchParams): string {
   const prefix = query.get("prefix") ?? "";
   const delimiter = query.get("delimiter") ?? "";
   const limit = keysMax(query.get("max-keys"));
@@ -81,7 +81,7 @@ function firstAfter(sorted: readonly string[], after: string): number {
   return low;
 }
 
-function contents(store: ObjectStore, bucket: string, key: string, name: (text: string) => string): string {
+function contents(store: StoredObjects, bucket: string, key: string, name: (text: string) => string): string {
   const object = store.get(bucket, key);
   return element(
     "Contents",

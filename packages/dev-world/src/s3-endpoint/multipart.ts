@@ -1,7 +1,7 @@
 /** Multipart uploads. Each part has a file of its own; completing the upload joins them. */
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import type { ObjectStore, StoredObject } from "./object-store.ts";
+import type { StoredObjects, StoredObject } from "./object-store.ts";
 import { S3Error } from "./wire/s3-error.ts";
 import { elementsOf, textsOf } from "./wire/xml.ts";
 
@@ -51,19 +51,19 @@ export class MultipartUploads {
     return [...this.#uploads.values()].filter((upload) => upload.bucket === bucket);
   }
 
-  async addPart(store: ObjectStore, upload: Upload, part: Part): Promise<void> {
+  async addPart(store: StoredObjects, upload: Upload, part: Part): Promise<void> {
     const old = upload.parts.get(part.number);
     upload.parts.set(part.number, part);
     if (old) await store.removeFile(upload.bucket, old.file);
   }
 
-  async abort(store: ObjectStore, upload: Upload): Promise<void> {
+  async abort(store: StoredObjects, upload: Upload): Promise<void> {
     this.#uploads.delete(upload.id);
     await Promise.all([...upload.parts.values()].map(({ file }) => store.removeFile(upload.bucket, file)));
   }
 
   /** Joins the parts that `xml` (CompleteMultipartUpload) names. The caller commits the object. */
-  async join(store: ObjectStore, upload: Upload, xml: string, nowMs: number): Promise<StoredObject> {
+  async join(store: StoredObjects, upload: Upload, xml: string, nowMs: number): Promise<StoredObject> {
     const parts = namedParts(upload, xml);
     const { name, file } = await store.createFile(upload.bucket);
     try {

@@ -29,7 +29,7 @@ interface Bucket {
 }
 
 /** The buckets of one folder. */
-export class ObjectStore {
+export class StoredObjects {
   readonly #dir: string;
   readonly #buckets = new Map<string, Bucket>();
 
@@ -38,8 +38,8 @@ export class ObjectStore {
   }
 
   /** Opens the folder `dir`, or makes it. Removes the half-written files of a crash. */
-  static async open(dir: string): Promise<ObjectStore> {
-    const store = new ObjectStore(dir);
+  static async open(dir: string): Promise<StoredObjects> {
+    const store = new StoredObjects(dir);
     await mkdir(dir, { recursive: true });
     for (const entry of await readdir(dir, { withFileTypes: true })) {
       if (entry.isDirectory()) await store.#load(entry.name);

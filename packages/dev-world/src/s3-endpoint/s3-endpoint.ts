@@ -13,7 +13,7 @@ import { allowOrigin, answerPreflight } from "./wire/cors.ts";
 import type { Exchange } from "./exchange.ts";
 import { KeyLock } from "./key-lock.ts";
 import { MultipartUploads } from "./multipart.ts";
-import { ObjectStore } from "./object-store.ts";
+import { StoredObjects } from "./object-store.ts";
 import { routeOf } from "./routes.ts";
 import { errorDocument } from "./wire/error-document.ts";
 import { S3Error } from "./wire/s3-error.ts";
@@ -48,7 +48,7 @@ export interface S3Endpoint {
 /** Starts the endpoint. Resolves when it listens. */
 export async function startS3Endpoint(options: S3EndpointOptions): Promise<S3Endpoint> {
   const dir = options.dir ?? (await mkdtemp(join(tmpdir(), "agarose-s3-")));
-  const store = await ObjectStore.open(dir);
+  const store = await StoredObjects.open(dir);
   for (const bucket of options.buckets) await store.createBucket(bucket);
   const endpoint = new Endpoint(store, options);
   const server = createServer((request, response) => void endpoint.serve(request, response));
@@ -71,12 +71,12 @@ export async function startS3Endpoint(options: S3EndpointOptions): Promise<S3End
 }
 
 class Endpoint {
-  readonly #store: ObjectStore;
+  readonly #store: StoredObjects;
   readonly #options: S3EndpointOptions;
   readonly #uploads = new MultipartUploads();
   readonly #locks = new KeyLock();
 
-  constructor(store: ObjectStore, options: S3EndpointOptions) {
+  constructor(store: StoredObjects, options: S3EndpointOptions) {
     this.#store = store;
     this.#options = options;
   }

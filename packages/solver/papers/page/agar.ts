@@ -5,7 +5,7 @@ import { populate } from "../../src/policies/agar.ts";
 import { parseScenario } from "../../src/index.ts";
 import { seededRandom } from "../../src/random.ts";
 import { Caches, SinglePopCache } from "../../src/simulator/cache-state.ts";
-import { World } from "../../src/simulator/world.ts";
+import { SimulatedWorld } from "../../src/simulator/world.ts";
 import { medianMs, meanOf, ms, percent, rowOf, run, scenario, prose, section, share, table } from "./page.ts";
 import type { Json, Section } from "./page.ts";
 
@@ -87,7 +87,7 @@ async function byChunks(): Promise<string> {
   const counts = [0, 1, 3, 5, 7, 9];
   const line = async (label: string, file: string): Promise<string[]> => {
     const spec = parseScenario(await scenario(file));
-    const cache = new SinglePopCache(new Caches(new World(spec, spec.systems[0]!, seededRandom(1))), 0);
+    const cache = new SinglePopCache(new Caches(new SimulatedWorld(spec, spec.systems[0]!, seededRandom(1))), 0);
     const whole = spec.pops[0]!.cacheLatencyMs + cache.savedMs(0, 9);
     return [label, ...counts.map((d) => ms(whole - (d > 0 ? cache.savedMs(0, d) : 0)))];
   };
@@ -100,7 +100,7 @@ async function byChunks(): Promise<string> {
 
 async function solver(): Promise<string> {
   const spec = parseScenario(await scenario("agar-fitted.json"));
-  const world = new World(spec, spec.systems[0]!, seededRandom(1));
+  const world = new SimulatedWorld(spec, spec.systems[0]!, seededRandom(1));
   const cache = new SinglePopCache(new Caches(world), 0);
   const popularity = Float64Array.from({ length: world.objects }, (_, rank) => 60 * (rank + 1) ** -1.1);
   const valueOf = (count: Uint8Array): number =>

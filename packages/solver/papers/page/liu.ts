@@ -7,7 +7,7 @@ import { configureExactly } from "../../src/policy/configure.ts";
 import { countPartitions } from "../liu/liu-partitions.ts";
 import { seededRandom } from "../../src/random.ts";
 import { Caches, SinglePopCache } from "../../src/simulator/cache-state.ts";
-import { World } from "../../src/simulator/world.ts";
+import { SimulatedWorld } from "../../src/simulator/world.ts";
 import { change, medianMs, meanOf, ms, percent, rowOf, run, scenario, prose, section, share, table } from "./page.ts";
 import type { Cells, Json, Section } from "./page.ts";
 
@@ -236,7 +236,7 @@ async function searchSpace(): Promise<string> {
     };
     const online = rowOf(await run(FILE, { ...changes, policies: [{ name: "online" }], runs: 1 }), "online");
     const spec = parseScenario(await scenario(FILE, changes));
-    const cache = new SinglePopCache(new Caches(new World(spec, spec.systems[0]!, seededRandom(1))), 0);
+    const cache = new SinglePopCache(new Caches(new SimulatedWorld(spec, spec.systems[0]!, seededRandom(1))), 0);
     const popularity = Float64Array.from({ length: 1000 }, (_, o) => 1 / (o + 1));
     return [
       `C = ${capacity}, K = ${k}`,

@@ -7,7 +7,7 @@ import type { Scenario } from "../index.ts";
 import { expect, test } from "vitest";
 // What the simulator is made of, which is no part of the solver's face.
 import { Caches, SinglePopCache } from "../simulator/cache-state.ts";
-import { World } from "../simulator/world.ts";
+import { SimulatedWorld } from "../simulator/world.ts";
 import type { RegionEstimate } from "../options/sources.ts";
 import type { ObjectShape } from "./object-shape.ts";
 import { Planner } from "./planner.ts";
@@ -77,9 +77,9 @@ interface Kept {
 }
 
 /** As the simulator has it. */
-function simulated(policyName: string, delta: number, bytes: Bytes): Kept & { world: World } {
+function simulated(policyName: string, delta: number, bytes: Bytes): Kept & { world: SimulatedWorld } {
   const scenario = scenarioOf(policyName, delta, bytes);
-  const world = new World(scenario, scenario.systems[0]!, seededRandom(scenario.seed));
+  const world = new SimulatedWorld(scenario, scenario.systems[0]!, seededRandom(scenario.seed));
   const caches = new Caches(world);
   const cache = new SinglePopCache(caches, 0);
   const policy = createPolicy(policyName, cache, {});
@@ -103,7 +103,7 @@ function chunksOf(mask: number): number[] {
 }
 
 /** The same as a PoP plans it, from state to state. */
-function planned(policy: string, delta: number, world: World): Kept {
+function planned(policy: string, delta: number, world: SimulatedWorld): Kept {
   const objects = Array.from({ length: OBJECTS }, (_, o): ObjectShape => {
     const chunkBytes = world.chunkWeight[o]!;
     const placement = Array.from({ length: 12 }, (_region, chunk) => REGIONS[chunk % REGIONS.length]!);

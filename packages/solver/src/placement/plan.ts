@@ -4,7 +4,7 @@ import type { PeerView } from "../cooperation/peer-view.ts";
 import type { RegionEstimate } from "../options/sources.ts";
 import type { CacheView } from "./cache-options.ts";
 import type { CachedObject, ObjectShape } from "./object-shape.ts";
-import type { Slot } from "./slot-cache.ts";
+import type { CacheSlot } from "./slot-cache.ts";
 
 /** How to plan. */
 export interface PlannerOptions extends Omit<CacheView, "regions" | "peers" | "cachedOf"> {
@@ -64,7 +64,7 @@ export interface PlannerState {
   readonly seconds: number;
   /** The estimates in force. */
   readonly regions: readonly RegionEstimate[];
-  readonly slots: readonly { readonly slot: number; readonly content: Slot; readonly d: number }[];
+  readonly slots: readonly { readonly slot: number; readonly content: CacheSlot; readonly d: number }[];
   /** Snapshot of the policy; undefined to start the policy from nothing. */
   readonly snapshot: Uint8Array | undefined;
 }

@@ -9,7 +9,7 @@ import type { CacheOptions, ValuedObject } from "./cache-options.ts";
 import type { ObjectShape } from "./object-shape.ts";
 
 /** The object of a slot. */
-export interface Slot extends ValuedObject {
+export interface CacheSlot extends ValuedObject {
   /** Requests per period, from the request monitor. */
   popularity: number;
   /** Time of the last request, in seconds since 1970. */
@@ -23,7 +23,7 @@ export class SlotCache implements PolicyCache {
   readonly objects: number;
   readonly capacity: number;
   readonly chunkWeight: Float64Array;
-  readonly #slots: (Slot | undefined)[];
+  readonly #slots: (CacheSlot | undefined)[];
   readonly #counts: Uint8Array;
   /** By slot and d, kept because policies ask repeatedly. */
   readonly #saved: (Float64Array | undefined)[];
@@ -117,7 +117,7 @@ export class SlotCache implements PolicyCache {
   }
 
   /** Returns the object of a slot, or undefined for an empty slot. */
-  at(slot: number): Slot | undefined {
+  at(slot: number): CacheSlot | undefined {
     return this.#slots[slot];
   }
 
@@ -148,7 +148,7 @@ export class SlotCache implements PolicyCache {
   }
 
   /** Assigns another object, or none, and keeps nothing of it. */
-  assign(slot: number, content: Slot | undefined): void {
+  assign(slot: number, content: CacheSlot | undefined): void {
     this.drop(slot);
     this.#replace(slot, content);
   }
@@ -159,7 +159,7 @@ export class SlotCache implements PolicyCache {
   }
 
   /** Restores a slot, even beyond the capacity, which an operator may have reduced. */
-  restore(slot: number, content: Slot, d: number): void {
+  restore(slot: number, content: CacheSlot, d: number): void {
     this.#replace(slot, content);
     this.#counts[slot] = d;
     this.#used += d * content.object.chunkBytes;
@@ -171,7 +171,7 @@ export class SlotCache implements PolicyCache {
     return Float64Array.from({ length: content.object.k + 1 }, (_, d) => this.#options.savedMs(content, d));
   }
 
-  #replace(slot: number, content: Slot | undefined): void {
+  #replace(slot: number, content: CacheSlot | undefined): void {
     const before = this.#slots[slot]?.object;
     if (before) {
       this.#byKey.delete(before.key);

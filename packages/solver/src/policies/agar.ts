@@ -80,7 +80,7 @@ function optionsOf(cache: PolicyCache, object: number, of: (d: number) => number
 }
 
 /** A configuration of one size: its options in the order they came, and the sum of their values. */
-interface Configuration {
+interface CacheConfiguration {
   value: number;
   /** Places of the objects in the order of the pass. */
   places: number[];
@@ -93,7 +93,7 @@ class Configurations {
   /** Per place the weights and the values of its options, by number of chunks. */
   readonly #weights: readonly Float64Array[];
   readonly #values: readonly Float64Array[];
-  readonly #bySize: (Configuration | undefined)[] = [{ value: 0, places: [], counts: [] }];
+  readonly #bySize: (CacheConfiguration | undefined)[] = [{ value: 0, places: [], counts: [] }];
 
   constructor(size: number, weights: readonly Float64Array[], values: readonly Float64Array[]) {
     this.#size = size;
@@ -126,14 +126,14 @@ class Configurations {
   }
 
   /** The most valuable configuration of any size: the full size may never have been reached exactly. */
-  best(): Configuration {
+  best(): CacheConfiguration {
     let best = this.#bySize[0]!;
     for (const config of this.#bySize) if (config && config.value > best.value) best = config;
     return best;
   }
 
   /** Fig. 4, lines 15-20: the option comes on top, or in place of a smaller one of the same object. */
-  #add(config: Configuration, from: number, place: number, d: number, weight: number, value: number): boolean {
+  #add(config: CacheConfiguration, from: number, place: number, d: number, weight: number, value: number): boolean {
     // Options of the object at hand come last: nothing was added since.
     const last = config.places.length - 1;
     const has = config.places[last] === place ? config.counts[last]! : 0;
@@ -151,7 +151,7 @@ class Configurations {
   }
 
   /** Fig. 5: gives part or all of an old option's room to the new one. */
-  #relax(config: Configuration, place: number, d: number, weight: number, value: number): boolean {
+  #relax(config: CacheConfiguration, place: number, d: number, weight: number, value: number): boolean {
     const { places, counts } = config;
     const allValues = this.#values;
     const allWeights = this.#weights;

@@ -7,7 +7,7 @@ import type { KnapsackSolution } from "../knapsack/index.ts";
 import type { PolicyCache } from "./policy.ts";
 
 /** Contents of a cache, and the proof of their value. */
-export interface Configuration {
+export interface CacheConfiguration {
   /** Chunks to keep of each object, or of each candidate in the order given. */
   readonly count: Uint8Array;
   readonly solution: KnapsackSolution;
@@ -17,7 +17,7 @@ export interface Configuration {
  * Chooses d for every object so that the sum of popularity x milliseconds saved is largest. `popularity`: one number >=
  * 0 per object.
  */
-export function configureExactly(cache: PolicyCache, popularity: ArrayLike<number>): Configuration {
+export function configureExactly(cache: PolicyCache, popularity: ArrayLike<number>): CacheConfiguration {
   const wanted: number[] = [];
   for (let o = 0; o < cache.objects; o++) if (popularity[o]! > 0) wanted.push(o);
   const { count, solution } = configureSome(cache, popularity, wanted, cache.capacity, 0);
@@ -36,7 +36,7 @@ export function configureSome(
   candidates: readonly number[],
   capacity: number,
   writeCost: number,
-): Configuration {
+): CacheConfiguration {
   const start = [0];
   const chosen: number[] = [];
   const weights: number[] = [];

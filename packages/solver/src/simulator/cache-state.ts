@@ -3,11 +3,11 @@
 import { solverError } from "../errors.ts";
 import type { LatencyLaw } from "../options/latency.ts";
 import type { PolicyCache, StorageView } from "../policy/policy.ts";
-import type { World } from "./world.ts";
+import type { SimulatedWorld } from "./world.ts";
 
 /** The contents of all caches. */
 export class Caches {
-  readonly world: World;
+  readonly world: SimulatedWorld;
   /** Per object and PoP (object x PoPs + pop): a chunk bit mask, or a count of functional chunks. */
   readonly held: Int32Array;
   readonly used: Float64Array;
@@ -15,7 +15,7 @@ export class Caches {
   readonly writes: Float64Array;
   readonly #scratch: Int32Array;
 
-  constructor(world: World) {
+  constructor(world: SimulatedWorld) {
     this.world = world;
     this.held = new Int32Array(world.objects * world.pops.length);
     this.used = new Float64Array(world.pops.length);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { parseScenario, simulate } from "../index.ts";
 import { seededRandom } from "../random.ts";
-import { World } from "./world.ts";
+import { SimulatedWorld } from "./world.ts";
 
 /**
  * Data chunks 0 and 1 in a and b, parity in c; readers ask for parity only in place of data (Liu et al., section V-B).
@@ -23,7 +23,7 @@ describe("degraded reads", () => {
   test("the nearest parity replaces unavailable data, and is what a cache keeps of the object", () => {
     const chosen = [[], SCENARIO.events].map((events) => {
       const scenario = parseScenario({ ...SCENARIO, events, policies: [{ name: "backend" }] });
-      const world = new World(scenario, scenario.systems[0]!, seededRandom(1));
+      const world = new SimulatedWorld(scenario, scenario.systems[0]!, seededRandom(1));
       world.advance(1);
       return world.chooseChunks(0, world.groupOf[0]!, 1, [0]);
     });

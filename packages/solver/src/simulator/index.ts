@@ -13,7 +13,7 @@ import type { ReadStatistics } from "./statistics.ts";
 import type { Scenario, SystemSpec } from "./scenario/scenario.ts";
 import { GeneratedWorkload, TraceWorkload } from "./workload.ts";
 import type { Workload } from "./workload.ts";
-import { World } from "./world.ts";
+import { SimulatedWorld } from "./world.ts";
 import { seededRandom } from "../random.ts";
 import type { Random } from "../random.ts";
 import type { Trace } from "../traces/trace.ts";
@@ -108,7 +108,7 @@ function runOnce(
   report: (done: number) => void,
 ): void {
   const random = seededRandom(scenario.seed).fork(run);
-  const world = new World(scenario, system, random.fork(1));
+  const world = new SimulatedWorld(scenario, system, random.fork(1));
   const workload = trace ? new TraceWorkload(scenario, trace) : new GeneratedWorkload(scenario, random);
   const caches = new Caches(world);
   const controller = new Controller(scenario, createDecider(caches, scenario, system, random.fork(4)), total, now);

@@ -31,7 +31,7 @@ const SAMPLE_SEED = 0x5eed;
 const PLAN_SECONDS = 60;
 
 /** The regions, PoPs, objects and readers of one system in one run. */
-export class World {
+export class SimulatedWorld {
   readonly code: CodeShape;
   readonly chunks: number;
   readonly objects: number;

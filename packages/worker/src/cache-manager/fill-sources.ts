@@ -13,12 +13,12 @@ import {
 } from "@agarose/core";
 import { deliveryMs, type RegionEstimate } from "@agarose/solver";
 import { shardBytes } from "../region-manager/region-latency.ts";
-import type { Region } from "../region-manager/region-settings.ts";
+import type { ConfiguredRegion } from "../region-manager/region-settings.ts";
 
 /** An object, and where its chunks are. */
 export interface FillSourceOptions {
   readonly manifest: Manifest;
-  readonly regions: readonly Region[];
+  readonly regions: readonly ConfiguredRegion[];
   readonly estimates: ReadonlyMap<string, RegionEstimate>;
   /** Peers that hold chunks of the object, except those that are known to fail. Default: none. */
   readonly peers?: readonly ChunkSource[] | undefined;

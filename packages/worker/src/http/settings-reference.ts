@@ -1,12 +1,12 @@
 /** The reference page of the Worker's configuration, made from the declarations that check it. */
 import type { Variable } from "../platform/variables.ts";
-import type { Region } from "../region-manager/region-settings.ts";
+import type { ConfiguredRegion } from "../region-manager/region-settings.ts";
 import { VARIABLES } from "./settings.ts";
 
 export { LOCATIONS } from "../region-manager/place.ts";
 
 /** The fields of an entry of REGIONS. */
-const REGION_FIELDS: Readonly<Record<keyof Region, string>> = {
+const REGION_FIELDS: Readonly<Record<keyof ConfiguredRegion, string>> = {
   name: "Name of the region, as in manifests.",
   url: "Public base URL of the bucket, which plans give to clients.",
   popUrl: "What the PoP itself reads from, such as an address inside the provider's network. Default: `url`.",

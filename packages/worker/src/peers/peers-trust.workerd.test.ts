@@ -5,7 +5,7 @@
 import type { PeerMessage } from "@agarose/solver";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MESSAGE_BYTES_MAX } from "./peer-message.ts";
-import { signedHeaders, type SignedRequest } from "./signature.ts";
+import { signedHeaders, type SignedPeerRequest } from "./signature.ts";
 import { PEER_KEY, startPeersWorld, type PeersWorld } from "../../test/peers-world.ts";
 import { randomBytes } from "../../test/world.ts";
 
@@ -35,7 +35,7 @@ function message(statedMs: number, chunks: number[], isComplete = false): PeerMe
   };
 }
 
-async function post(body: string, signed: Partial<SignedRequest> = {}, key = PEER_KEY): Promise<Response> {
+async function post(body: string, signed: Partial<SignedPeerRequest> = {}, key = PEER_KEY): Promise<Response> {
   const sequence = (JSON.parse(body) as PeerMessage).cache?.statedMs ?? 1;
   const request = { method: "POST", path: PATH, from: "iad", to: "fra", sequence, body, ...signed };
   return fetch(`${world.url("fra")}${PATH}`, { method: "POST", body, headers: await signedHeaders(request, key) });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { claimOf, isSignedBy, signedHeaders, type SignedRequest } from "./signature.ts";
+import { claimOf, isSignedBy, signedHeaders, type SignedPeerRequest } from "./signature.ts";
 
 const KEY = "a secret of the PoPs";
-const REQUEST: SignedRequest = {
+const REQUEST: SignedPeerRequest = {
   method: "POST",
   path: "/v1/peers",
   from: "lhr",
@@ -11,7 +11,7 @@ const REQUEST: SignedRequest = {
   body: '{"turn":1}',
 };
 
-async function claim(request: SignedRequest, key = KEY): Promise<NonNullable<ReturnType<typeof claimOf>>> {
+async function claim(request: SignedPeerRequest, key = KEY): Promise<NonNullable<ReturnType<typeof claimOf>>> {
   return claimOf(new Headers(await signedHeaders(request, key)))!;
 }
 
@@ -29,7 +29,7 @@ describe("the signature of a peer", () => {
     expect(await isSignedBy(named, signature, KEY)).toBe(true);
   });
 
-  test.each<[string, Partial<SignedRequest>]>([
+  test.each<[string, Partial<SignedPeerRequest>]>([
     ["method", { method: "GET" }],
     ["path", { path: "/v1/peers?" }],
     ["sender", { from: "iad" }],

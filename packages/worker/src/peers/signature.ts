@@ -6,7 +6,7 @@ import { toHex } from "@agarose/core";
 import { fromHex, hmacKey, sha256, sign, verify } from "../platform/crypto.ts";
 
 /** Everything that a signature covers. */
-export interface SignedRequest {
+export interface SignedPeerRequest {
   readonly method: string;
   /** With the query. */
   readonly path: string;
@@ -19,7 +19,7 @@ export interface SignedRequest {
 }
 
 /** What the headers of a request claim. */
-export interface Claim {
+export interface SignatureHeaders {
   readonly from: string;
   readonly sequence: number;
   readonly signature: string;
@@ -30,7 +30,7 @@ const SEQUENCE = "x-agarose-sequence";
 const SIGNATURE = "x-agarose-signature";
 
 /** Returns the headers that prove who sends `request`. */
-export async function signedHeaders(request: SignedRequest, key: string): Promise<Record<string, string>> {
+export async function signedHeaders(request: SignedPeerRequest, key: string): Promise<Record<string, string>> {
   return {
     [FROM]: encodeURIComponent(request.from),
     [SEQUENCE]: String(request.sequence),
@@ -39,7 +39,7 @@ export async function signedHeaders(request: SignedRequest, key: string): Promis
 }
 
 /** Returns the unchecked claim of a request, or undefined where it is absent or malformed. */
-export function claimOf(headers: { get(name: string): string | null }): Claim | undefined {
+export function claimOf(headers: { get(name: string): string | null }): SignatureHeaders | undefined {
   const signature = headers.get(SIGNATURE) ?? "";
   const sequence = Number(headers.get(SEQUENCE) ?? Number.NaN);
   const from = decoded(headers.get(FROM) ?? "");
@@ -48,11 +48,11 @@ export function claimOf(headers: { get(name: string): string | null }): Claim | 
 }
 
 /** Returns whether `signature` is that of `request`. Compares in constant time. */
-export async function isSignedBy(request: SignedRequest, signature: string, key: string): Promise<boolean> {
+export async function isSignedBy(request: SignedPeerRequest, signature: string, key: string): Promise<boolean> {
   return verify(await hmacKey(key), fromHex(signature), await signedText(request));
 }
 
-async function signedText({ method, path, from, to, sequence, body }: SignedRequest): Promise<string> {
+async function signedText({ method, path, from, to, sequence, body }: SignedPeerRequest): Promise<string> {
   const hash = toHex(await sha256(body));
   return ["agarose-peer", method, path, encodeURIComponent(from), encodeURIComponent(to), sequence, hash].join("\n");
 }

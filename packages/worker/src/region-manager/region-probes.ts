@@ -14,7 +14,7 @@ import {
 import { Connections } from "../platform/connections.ts";
 import { timedMs } from "../platform/async.ts";
 import type { RegionProbe } from "./region-estimates.ts";
-import type { Region } from "./region-settings.ts";
+import type { ConfiguredRegion } from "./region-settings.ts";
 
 /** Probes of each region in a period. */
 export const PROBES_PER_PERIOD = 3;
@@ -39,7 +39,7 @@ export interface SizedTarget {
 
 /** What probing needs. */
 export interface ProbeOptions {
-  readonly regions: readonly Region[];
+  readonly regions: readonly ConfiguredRegion[];
   /** By region, what to read beside the probes. */
   readonly sized?: ReadonlyMap<string, SizedTarget>;
   readonly fetch: FetchPort;
@@ -85,20 +85,23 @@ export async function sizedTargets(
   return targets;
 }
 
-async function sizedProbe(region: Region, options: ProbeOptions): Promise<{ bytes: number; ms: number } | undefined> {
+async function sizedProbe(
+  region: ConfiguredRegion,
+  options: ProbeOptions,
+): Promise<{ bytes: number; ms: number } | undefined> {
   const target = options.sized?.get(region.name);
   if (!target) return undefined;
   const { bytes, name } = target;
   return { bytes, ms: await timed(region, name, { range: `bytes=0-${bytes - 1}` }, options, bytes) };
 }
 
-function probe(region: Region, options: ProbeOptions): Promise<number> {
+function probe(region: ConfiguredRegion, options: ProbeOptions): Promise<number> {
   return timed(region, manifestName(PROBE_KEY), {}, options, 0);
 }
 
 /** Resolves to the milliseconds until `bytes` bytes of the answer arrived, or to `Infinity` without a usable answer. */
 function timed(
-  region: Region,
+  region: ConfiguredRegion,
   name: string,
   headers: Record<string, string>,
   { fetch, clock }: ProbeOptions,

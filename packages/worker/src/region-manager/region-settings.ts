@@ -3,7 +3,7 @@ import * as v from "valibot";
 import { json, parseVariables, wholeNumber } from "../platform/variables.ts";
 
 /** One region: a bucket and how to read it. */
-export interface Region {
+export interface ConfiguredRegion {
   readonly name: string;
   /** Public base URL of the bucket, which plans give to clients. */
   readonly url: string;
@@ -27,7 +27,7 @@ export interface BucketCredentials {
 
 /** The settings of this room. */
 export interface RegionSettings {
-  readonly regions: readonly Region[];
+  readonly regions: readonly ConfiguredRegion[];
   /** By name of the region, or `*` for all others. */
   readonly bucketCredentials?: Readonly<Record<string, BucketCredentials>>;
   /** Requests of one isolate that may wait for one region at a time; 0: any number. */
@@ -57,7 +57,7 @@ const region = v.pipe(
       ),
     ),
   }),
-  v.transform((given): Region => {
+  v.transform((given): ConfiguredRegion => {
     const { name, url, popUrl = url, binding, awsRegion, egressUsdPerGb = 0 } = given;
     return {
       name,

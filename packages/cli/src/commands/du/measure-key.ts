@@ -3,7 +3,7 @@
  */
 import { isTombstone, systemClock, type ManifestRecord } from "@agarose/core";
 import { newestOf, surveyAll } from "../../lib/objects/commit/region-survey.ts";
-import type { KeyGroup, PlacedObject } from "../../lib/walk/key-groups.ts";
+import type { KeyGroup, RegionObject } from "../../lib/walk/key-groups.ts";
 import { commonRecord, type ListedContext } from "../../lib/walk/listed-object.ts";
 
 /** Bytes in one region. */
@@ -49,7 +49,7 @@ export async function measureKey(group: KeyGroup, context: ListedContext): Promi
   const named = new Set(records.flatMap((record) => (isTombstone(record) ? [] : record.upload)));
   const newest = newestOf(records.map((record) => ({ store: context.stores[0]!, state: "sound", record })));
   const regions = new Map<string, RegionBytes>();
-  const add = (objects: readonly PlacedObject[], kindOf: (object: PlacedObject) => keyof RegionBytes): void => {
+  const add = (objects: readonly RegionObject[], kindOf: (object: RegionObject) => keyof RegionBytes): void => {
     for (const object of objects) {
       const { name } = object.store.region;
       const before = regions.get(name) ?? NO_BYTES;
@@ -57,7 +57,7 @@ export async function measureKey(group: KeyGroup, context: ListedContext): Promi
       regions.set(name, { ...before, [kind]: before[kind] + object.bytes });
     }
   };
-  const isNamed = ({ suffix }: PlacedObject): boolean =>
+  const isNamed = ({ suffix }: RegionObject): boolean =>
     problem !== undefined || named.has(suffix.slice(0, suffix.indexOf("/")));
   add(group.chunks, (chunk) => (isNamed(chunk) ? "chunks" : "orphaned"));
   add(group.manifests, () => "manifests");

@@ -20,7 +20,7 @@ import { garbageName } from "../../lib/objects/commit/names.ts";
 import { surveyAll, type RegionManifest } from "../../lib/objects/commit/region-survey.ts";
 import { majorityOf } from "../../lib/objects/commit/write-context.ts";
 import type { Store } from "../../lib/store/store.ts";
-import { keyGroups, type KeyGroup, type PlacedObject } from "../../lib/walk/key-groups.ts";
+import { keyGroups, type KeyGroup, type RegionObject } from "../../lib/walk/key-groups.ts";
 import { readRegionClocks, type AgeOf } from "./region-clocks.ts";
 
 /** What to search, and what to do about it. */
@@ -131,14 +131,14 @@ async function cleanKey(
   const named = new Set(regions.flatMap(({ record }) => (record && !isTombstone(record) ? record.upload : [])));
   const garbage = [...uploadsOf(chunks)].filter(([upload]) => !named.has(upload));
   const manifests = fingerprintOf(regions);
-  const counts = (object: PlacedObject): boolean => [manifests, SECOND_MARK].includes(parseMark(object).manifests);
-  const isOld = (object: PlacedObject): boolean => ageOf !== undefined && ageOf(object) >= olderThanMs;
+  const counts = (object: RegionObject): boolean => [manifests, SECOND_MARK].includes(parseMark(object).manifests);
+  const isOld = (object: RegionObject): boolean => ageOf !== undefined && ageOf(object) >= olderThanMs;
   for (const [upload, objects] of garbage) {
     const bytes = objects.reduce((sum, object) => sum + object.bytes, 0);
     const own = marks.filter((object) => parseMark(object).upload === upload);
     const holders = [...new Set(objects.map(({ store }) => store))];
     // Each region vouches for its own marks: one that lists an old mark that it never got must not end the wait of all.
-    const marksIn = (store: Store): PlacedObject[] => own.filter((object) => object.store === store);
+    const marksIn = (store: Store): RegionObject[] => own.filter((object) => object.store === store);
     const unmarked = holders.filter((store) => marksIn(store).length === 0);
     const uncounted = holders.filter((store) => !marksIn(store).some(counts));
     let state: GarbageUpload["state"] = unmarked.length > 0 ? "unmarked" : "waiting";
@@ -224,7 +224,7 @@ async function cleanTombstone(
 }
 
 /** Removes objects and returns how many could not be removed. */
-async function remove(objects: readonly PlacedObject[], report: Mutable<GarbageReport>): Promise<number> {
+async function remove(objects: readonly RegionObject[], report: Mutable<GarbageReport>): Promise<number> {
   let left = 0;
   await Promise.all(
     [...Map.groupBy(objects, ({ store }) => store)].map(async ([store, own]) => {
@@ -237,12 +237,12 @@ async function remove(objects: readonly PlacedObject[], report: Mutable<GarbageR
 }
 
 /** `manifests` is "" in a mark of an earlier release. */
-function parseMark({ suffix }: PlacedObject): { readonly upload: string; readonly manifests: string } {
+function parseMark({ suffix }: RegionObject): { readonly upload: string; readonly manifests: string } {
   const [upload = "", manifests = ""] = suffix.split(".");
   return { upload, manifests };
 }
 
 /** The chunks of each upload. Their names end in `<upload>/<chunk>`. */
-function uploadsOf(chunks: readonly PlacedObject[]): Map<string, PlacedObject[]> {
+function uploadsOf(chunks: readonly RegionObject[]): Map<string, RegionObject[]> {
   return Map.groupBy(chunks, ({ suffix }) => suffix.slice(0, suffix.indexOf("/")));
 }

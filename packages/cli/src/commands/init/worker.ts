@@ -15,7 +15,7 @@ import { GENERATED, leftOut, wranglerConfig } from "./wrangler-config.ts";
 export const WRANGLER_FILE = "wrangler.jsonc";
 
 /** How the file is made. */
-export interface WorkerOptions extends GlobalOptions {
+export interface InitWorkerOptions extends GlobalOptions {
   readonly force?: boolean;
   /** One Worker for all continents instead of PoPs with places. */
   readonly everywhere?: boolean;
@@ -27,7 +27,7 @@ export interface WorkerOptions extends GlobalOptions {
  * Writes the file into `folder`, over an older one of this command. Throws USAGE where somebody else's file is and
  * `force` is not given, and CONFIG_INVALID for a configuration without PoPs that have places.
  */
-export async function initWorker(folder: string, options: WorkerOptions): Promise<void> {
+export async function initWorker(folder: string, options: InitWorkerOptions): Promise<void> {
   const config = await loadConfig(await findConfig(options.config));
   await mkdir(folder, { recursive: true });
   const path = join(folder, WRANGLER_FILE);

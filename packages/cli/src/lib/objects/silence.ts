@@ -7,7 +7,7 @@ import { AgaroseError, type Clock } from "@agarose/core";
 const SILENT_MS_MAX = 30_000;
 
 /** Watches one request: each step may take 30 seconds. */
-export class Silence {
+export class SilenceLimit {
   /** Aborts with the caller's signal, and when the region is silent for too long. */
   readonly signal: AbortSignal;
   readonly #clock: Clock;

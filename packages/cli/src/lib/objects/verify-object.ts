@@ -26,7 +26,7 @@ import { mapOrdered } from "../walk/ordered-pool.ts";
 import { checkLeafLists, type LeafListVerdict } from "./leaf-lists/leaf-lists.ts";
 import type { WriteContext } from "./commit/write-context.ts";
 import { nodeSha256 } from "./sha256.ts";
-import { Silence } from "./silence.ts";
+import { SilenceLimit } from "./silence.ts";
 import { newestOf, surveyAll, type RegionManifest } from "./commit/region-survey.ts";
 
 /** What is stored of an object, and what is wrong with it. */
@@ -211,7 +211,7 @@ export async function checkChunk(
   const region = store.region.name;
   const all = allStripes(manifest);
   if (breaker.isOpen(region)) return { chunk, region, code: "SOURCE_FAILED", stripes: all };
-  const silence = new Silence(clock, signal);
+  const silence = new SilenceLimit(clock, signal);
   try {
     const name = chunkName(manifest.key, manifest.upload, chunk);
     const response = await silence.limit(store.get(name, { signal: silence.signal }));
@@ -235,7 +235,7 @@ async function hashShards(
   manifest: Manifest,
   chunk: number,
   response: FetchedResponse,
-  silence: Silence,
+  silence: SilenceLimit,
 ): Promise<{ corrupt: number[]; received: number }> {
   const stripes = stripeCount(manifest);
   const corrupt: number[] = [];

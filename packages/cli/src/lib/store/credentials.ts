@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { fromIni } from "@aws-sdk/credential-provider-ini";
 import type { S3ClientConfig } from "@aws-sdk/client-s3";
 import * as v from "valibot";
-import type { Config, CredentialSource, Region } from "../config.ts";
+import type { Config, CredentialSource, RegionConfig } from "../config.ts";
 
 /** What the SDK takes, which is asked for keys before the first request and again before they expire. */
 type Provider = NonNullable<S3ClientConfig["credentials"]>;
@@ -49,7 +49,7 @@ const processOutput = v.object({
 export function credentialsByRegion(
   { credentials, providers }: Pick<Config, "credentials" | "providers">,
   env: NodeJS.ProcessEnv,
-): (region: Region) => RegionCredentials {
+): (region: RegionConfig) => RegionCredentials {
   const shared = new Map<string, Provider>();
   const providerOf = (source: CredentialSource): Provider => {
     const id = JSON.stringify(source);

@@ -5,12 +5,12 @@
  * clash in those that do obey conditions. Where none does, the window is the time of one write.
  */
 import { AgaroseError, type FetchedResponse } from "@agarose/core";
-import type { Region } from "../config.ts";
+import type { RegionConfig } from "../config.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
 
 /** A store whose conditional requests are made of plain ones. */
 export class ReadWriteReadStore implements Store {
-  readonly region: Region;
+  readonly region: RegionConfig;
   readonly #store: Store;
 
   constructor(store: Store) {

@@ -15,7 +15,7 @@ import {
   type S3ClientConfig,
 } from "@aws-sdk/client-s3";
 import { AgaroseError, toAgaroseError, type ErrorCode, type FetchedResponse } from "@agarose/core";
-import type { Region } from "../config.ts";
+import type { RegionConfig } from "../config.ts";
 import { sendChecksummed, sendHashed } from "./streamed-body.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
 
@@ -56,12 +56,12 @@ const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {
 
 /** A bucket behind an S3 endpoint, through the AWS SDK. */
 export class S3Store implements Store {
-  readonly region: Region;
+  readonly region: RegionConfig;
   readonly #client: S3Client;
   readonly #credentialsOrigin: string;
   #takesTrailers = true;
 
-  constructor(region: Region, options: S3StoreOptions = {}) {
+  constructor(region: RegionConfig, options: S3StoreOptions = {}) {
     this.region = region;
     this.#credentialsOrigin = options.credentialsOrigin ?? "the program that opened this store";
     this.#client = new S3Client({

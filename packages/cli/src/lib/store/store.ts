@@ -3,11 +3,11 @@
  */
 import type { Readable } from "node:stream";
 import type { FetchedResponse } from "@agarose/core";
-import type { Region } from "../config.ts";
+import type { RegionConfig } from "../config.ts";
 
 /** A region's bucket. */
 export interface Store {
-  readonly region: Region;
+  readonly region: RegionConfig;
   /**
    * Sends a GET. Resolves with every HTTP status, and with the header `etag`; without one rejects (SOURCE_FAILED or
    * CREDENTIALS_REFUSED).

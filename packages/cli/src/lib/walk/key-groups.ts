@@ -14,11 +14,11 @@ import {
   type Clock,
 } from "@agarose/core";
 import { CLAIM_PREFIX, GARBAGE_PREFIX, REPAIR_PREFIX } from "../objects/commit/names.ts";
-import { Silence } from "../objects/silence.ts";
+import { SilenceLimit } from "../objects/silence.ts";
 import type { ListedObject, Store } from "../store/store.ts";
 
 /** An object of a listing, and where it is. */
-export interface PlacedObject extends ListedObject {
+export interface RegionObject extends ListedObject {
   readonly store: Store;
   /** What follows the key and its `@` in the name. */
   readonly suffix: string;
@@ -27,11 +27,11 @@ export interface PlacedObject extends ListedObject {
 /** Everything of one key. */
 export interface KeyGroup {
   readonly key: string;
-  readonly chunks: readonly PlacedObject[];
-  readonly manifests: readonly PlacedObject[];
-  readonly claims: readonly PlacedObject[];
-  readonly marks: readonly PlacedObject[];
-  readonly repairs: readonly PlacedObject[];
+  readonly chunks: readonly RegionObject[];
+  readonly manifests: readonly RegionObject[];
+  readonly claims: readonly RegionObject[];
+  readonly marks: readonly RegionObject[];
+  readonly repairs: readonly RegionObject[];
 }
 
 const PREFIXES = {
@@ -64,9 +64,9 @@ interface Cursor {
   readonly kind: Kind;
   readonly store: Store;
   readonly objects: AsyncIterator<ListedObject>;
-  readonly silence: Silence;
+  readonly silence: SilenceLimit;
   /** The next object and the key that it belongs to; undefined at the end. */
-  next: { readonly group: string; readonly object: PlacedObject } | undefined;
+  next: { readonly group: string; readonly object: RegionObject } | undefined;
 }
 
 /**
@@ -82,7 +82,7 @@ export async function* keyGroups(
   const passed = after === undefined ? undefined : `${encodeKey(after)}@`;
   const cursors = kinds.flatMap((kind) =>
     stores.map((store): Cursor => {
-      const silence = new Silence(clock, signal);
+      const silence = new SilenceLimit(clock, signal);
       const from = passed === undefined ? undefined : `${PREFIXES[kind]}${passed}`;
       const names = store.list(`${PREFIXES[kind]}${encodeKey(prefix)}`, silence.signal, from);
       return { kind, store, silence, objects: names[Symbol.asyncIterator](), next: undefined };
@@ -109,15 +109,15 @@ export async function* keyGroups(
     const found = await Promise.all(cursors.map((cursor) => take(cursor, group, step)));
     const key = keyOf(group);
     if (key === undefined) continue;
-    const of = (kind: Kind): PlacedObject[] =>
+    const of = (kind: Kind): RegionObject[] =>
       found.flatMap((objects, index) => (cursors[index]!.kind === kind ? objects : []));
     const own = { chunks: of("chunks"), manifests: of("manifests"), claims: of("claims") };
     yield { key, ...own, marks: of("marks"), repairs: of("repairs") };
   }
 }
 
-async function take(cursor: Cursor, group: string, step: (cursor: Cursor) => Promise<void>): Promise<PlacedObject[]> {
-  const objects: PlacedObject[] = [];
+async function take(cursor: Cursor, group: string, step: (cursor: Cursor) => Promise<void>): Promise<RegionObject[]> {
+  const objects: RegionObject[] = [];
   while (cursor.next?.group === group) {
     objects.push(cursor.next.object);
     await step(cursor);

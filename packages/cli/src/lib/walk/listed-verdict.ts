@@ -9,7 +9,7 @@ import { readRegion } from "../objects/commit/region-survey.ts";
 import type { WriteContext } from "../objects/commit/write-context.ts";
 import { LISTED_TOMBSTONE_BYTES_MAX } from "../objects/keys.ts";
 import type { ObjectVerdict } from "../objects/verify-object.ts";
-import type { KeyGroup, PlacedObject } from "./key-groups.ts";
+import type { KeyGroup, RegionObject } from "./key-groups.ts";
 
 type ListedContext = Pick<WriteContext, "signal" | "trust"> & { readonly config: Config };
 
@@ -100,7 +100,7 @@ function soundVerdict(key: string, version: string | undefined, chunks: number, 
   };
 }
 
-function indexOf({ suffix }: PlacedObject): number {
+function indexOf({ suffix }: RegionObject): number {
   const text = suffix.slice(suffix.indexOf("/") + 1);
   return /^\d{1,3}$/.test(text) ? Number(text) : -1;
 }

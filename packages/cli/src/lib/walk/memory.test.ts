@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { heapInUse } from "../../../test/heap.ts";
 import { manifestName, startTestWorld, type World } from "../../../test/world.ts";
 import { repairObject } from "../../commands/repair/repair-object.ts";
-import type { Region } from "../config.ts";
+import type { RegionConfig } from "../config.ts";
 import { loadCodec, loadEncoder } from "../context.ts";
 import { Breaker } from "../objects/commit/ask-regions.ts";
 import { KeyListing, liveGroups } from "../objects/keys.ts";
@@ -24,7 +24,7 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 /** The manifests of many small objects, and nothing else: any other request throws. */
-function storeOf(region: Region, objects: number, onWrite: () => void): Store {
+function storeOf(region: RegionConfig, objects: number, onWrite: () => void): Store {
   const hasMissed = region.name === world.config.regions[0]!.name;
   const written = new Map<string, Uint8Array>();
   async function* list(prefix: string): AsyncGenerator<ListedObject> {

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { heapInUse } from "../../../test/heap.ts";
 import { acceptUnsigned, chunkName, roundRobin, systemClock } from "@agarose/core";
 import { repairObject } from "../../commands/repair/repair-object.ts";
-import type { Config, Region } from "../config.ts";
+import type { Config, RegionConfig } from "../config.ts";
 import { loadCodec, loadEncoder } from "../context.ts";
 import type { PutResult } from "../objects/put-object.ts";
 import { Breaker } from "../objects/commit/ask-regions.ts";
@@ -263,7 +263,7 @@ test("50,000 objects are judged by listings alone, in constant memory", async ()
 const CODE = { k: 4, m: 2 };
 
 /** A store of many sound objects that exist in its listings only: anything but a listing throws. */
-function listedStore(region: Region, objects: number, config: Config): Store {
+function listedStore(region: RegionConfig, objects: number, config: Config): Store {
   async function* list(prefix: string): AsyncGenerator<ListedObject> {
     for (let index = 0; index < objects; index++) {
       const key = String(index).padStart(7, "0");

@@ -15,7 +15,7 @@ export class PopularityGrid {
   readonly levels: Float64Array;
   readonly #hazards: readonly number[];
   readonly #logSilence: Float64Array;
-  readonly #silences = new Map<number, Silence>();
+  readonly #silences = new Map<number, SilenceLikelihood>();
   readonly #odds: Float64Array[];
 
   constructor(objects: number, hazards: readonly number[]) {
@@ -31,7 +31,7 @@ export class PopularityGrid {
    * Returns the likelihood of `requests` requests for other objects. Each length costs a table, so ask for lengths of
    * `stepWithin`.
    */
-  silenceOver(requests: number): Silence {
+  silenceOver(requests: number): SilenceLikelihood {
     let silence = this.#silences.get(requests);
     if (!silence) {
       silence = this.#compute(requests);
@@ -76,7 +76,7 @@ export class PopularityGrid {
     return prior;
   }
 
-  #compute(requests: number): Silence {
+  #compute(requests: number): SilenceLikelihood {
     const whole = this.#logSilence.map((log) => Math.exp(requests * log));
     const rest = whole.map((chance, g) => (1 - chance) / (requests * this.levels[g]!));
     const stay = Float64Array.from(this.#hazards, (hazard) => (1 - hazard) ** requests);
@@ -85,7 +85,7 @@ export class PopularityGrid {
 }
 
 /** Likelihood of a run of requests for other objects. */
-export interface Silence {
+export interface SilenceLikelihood {
   /** For each level, the probability of silence over the whole run. */
   readonly whole: Float64Array;
   /** For each level, the probability of silence over the rest of the run from a moment anywhere in it. */

@@ -3,7 +3,7 @@
  * not leave Cloudflare's network.
  */
 import { AgaroseError } from "@agarose/core";
-import type { Region } from "../region-settings.ts";
+import type { ConfiguredRegion } from "../region-settings.ts";
 import { isBelow } from "./bucket-signer.ts";
 
 /** The part of an R2 binding that reads use. */
@@ -16,7 +16,7 @@ const RANGE_UNSATISFIABLE = /\(10039\)/;
  * Returns the bindings of `regions`, by the base URL that the PoP knows each bucket by. Throws CONFIG_INVALID for a
  * region whose `binding` the Worker lacks.
  */
-export function boundBuckets(regions: readonly Region[], env: object): ReadonlyMap<string, BoundBucket> {
+export function boundBuckets(regions: readonly ConfiguredRegion[], env: object): ReadonlyMap<string, BoundBucket> {
   const bindings = env as Readonly<Record<string, BoundBucket | undefined>>;
   const bound = new Map<string, BoundBucket>();
   for (const { name, popUrl, binding } of regions) {

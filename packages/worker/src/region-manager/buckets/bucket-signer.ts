@@ -4,7 +4,7 @@
  */
 import { AgaroseError, chunkName, LEAF_LIST, objectUrl, type Manifest, type SignedChunks } from "@agarose/core";
 import { AwsClient } from "aws4fetch";
-import type { BucketCredentials, Region } from "../region-settings.ts";
+import type { BucketCredentials, ConfiguredRegion } from "../region-settings.ts";
 
 /** A URL is signed as of the beginning of its term. */
 const TERM_MS = 60_000;
@@ -20,7 +20,7 @@ const REFUSAL_BYTES_MAX = 16 * 1024;
 export class BucketSigner {
   readonly #now: () => number;
   readonly #clients = new Map<string, AwsClient>();
-  readonly #regions: readonly Region[];
+  readonly #regions: readonly ConfiguredRegion[];
   #term = 0;
   readonly #queries = new Map<string, string>();
 
@@ -29,7 +29,11 @@ export class BucketSigner {
    * @param now milliseconds since 1970.
    * @throws CONFIG_INVALID for a private region without credentials.
    */
-  constructor(regions: readonly Region[], credentials: Readonly<Record<string, BucketCredentials>>, now: () => number) {
+  constructor(
+    regions: readonly ConfiguredRegion[],
+    credentials: Readonly<Record<string, BucketCredentials>>,
+    now: () => number,
+  ) {
     this.#now = now;
     this.#regions = regions.filter((region) => region.private);
     for (const { name, awsRegion = "us-east-1" } of this.#regions) {
@@ -57,7 +61,10 @@ export class BucketSigner {
   }
 
   /** Returns the queries of all chunks that `manifest` places in `region`, or undefined for a public region. */
-  async sign(region: Region, { key, upload, placement, leaves }: Manifest): Promise<SignedChunks | undefined> {
+  async sign(
+    region: ConfiguredRegion,
+    { key, upload, placement, leaves }: Manifest,
+  ): Promise<SignedChunks | undefined> {
     if (!region.private) return undefined;
     const chunks = placement.flatMap((name, chunk) => (name === region.name ? [chunk] : []));
     if (leaves?.includes(region.name)) chunks.push(LEAF_LIST);
