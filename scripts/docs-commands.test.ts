@@ -65,7 +65,8 @@ test("every sh block is run, or says why not", () => {
   expect(pages).toContain("docs/start.md");
 });
 
-test.each(pages)("the commands of %s run as written", async (page) => {
+// A page starts a world and a dozen processes, which take their turns with all other tests.
+test.each(pages)("the commands of %s run as written", { timeout: 600_000 }, async (page) => {
   const commands = runnable.filter((block) => block.page === page).map(({ code }) => code);
   // Job control, so that `kill %1` means what it means in a terminal. Whatever is left ends with the shell.
   const steps = commands.flatMap((block) => [

@@ -17,6 +17,16 @@ import { expect, test } from "../fixtures/test.ts";
 /** Of one range: the PoP, and each of n chunks at most once, where a region turns out to be down and others are late. */
 const REQUESTS_MAX = 13;
 const BLOCK_BYTES = 64 * 1024;
+/** Columns and rows at zoom 5, far from each other in the file. */
+const NEW_TILES = [
+  [10, 10],
+  [20, 5],
+  [31, 31],
+  [5, 20],
+  [16, 28],
+  [28, 14],
+  [8, 2],
+] as const;
 
 /** What the page has of the libraries. */
 declare const libraries: typeof hyparquet & typeof pmtiles;
@@ -32,6 +42,8 @@ async function counted(world: LocalWorld, read: () => Promise<void>): Promise<{ 
   const requests = new Set(sent.map(({ to, path, range }) => `${to}${path} ${range}`)).size;
   return { requests, bytes: sent.reduce((sum, { bytes }) => sum + bytes, 0) };
 }
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
 
 function isOfReads(path: string): boolean {
   return path.startsWith("/v1/read/") || path.includes("/chunks/") || path.includes("/manifests/");
@@ -70,18 +82,13 @@ test("pmtiles pans a map while a region dies", async ({ context, world }) => {
     expect(tile === tileOf(zxyToTileId(5, x, y)).toString()).toBe(true);
   };
   await counted(world, () => pan(0, 0));
-  const calm = await counted(world, async () => {
-    for (const [x, y] of [
-      [10, 10],
-      [20, 5],
-      [31, 31],
-      [31, 31],
-    ] as const)
-      await pan(x, y);
-  });
-  // Each new tile lies in one block or two, and the last one is here already. One request asks for leaves.
-  expect(calm.requests).toBeLessThanOrEqual(2 * 3);
-  expect(calm.bytes).toBeLessThanOrEqual(3 * 2.2 * BLOCK_BYTES);
+  // Each new tile lies in one block or two. The median, because a busy machine makes the client ask twice.
+  const calm = [];
+  for (const [x, y] of NEW_TILES) calm.push(await counted(world, () => pan(x, y)));
+  expect(median(calm.map(({ requests }) => requests))).toBeLessThanOrEqual(2);
+  expect(median(calm.map(({ bytes }) => bytes))).toBeLessThanOrEqual(2.2 * BLOCK_BYTES);
+  const [x, y] = NEW_TILES.at(-1)!;
+  expect(await counted(world, () => pan(x, y))).toEqual({ requests: 0, bytes: 0 });
   await world.region(NEAR).down();
   for (const x of [3, 12, 27]) {
     for (const y of [30, 17, 4]) {
