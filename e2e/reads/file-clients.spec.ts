@@ -12,6 +12,7 @@ import type * as pmtiles from "pmtiles";
 import { zxyToTileId } from "pmtiles";
 import { NEAR } from "../cases/faults.ts";
 import { openControlledApp } from "../fixtures/app.ts";
+import { requestsDuring } from "../fixtures/requests-during.ts";
 import { expect, test } from "../fixtures/test.ts";
 
 /** Of one range: the PoP, and each of n chunks at most once, where a region turns out to be down and others are late. */
@@ -36,9 +37,7 @@ declare const libraries: typeof hyparquet & typeof pmtiles;
  * that counts once.
  */
 async function counted(world: LocalWorld, read: () => Promise<void>): Promise<{ requests: number; bytes: number }> {
-  const before = (await world.log()).length;
-  await read();
-  const sent = (await world.log()).slice(before).filter(({ from, path }) => from === "client" && isOfReads(path));
+  const sent = (await requestsDuring(world, read)).filter(({ from, path }) => from === "client" && isOfReads(path));
   const requests = new Set(sent.map(({ to, path, range }) => `${to}${path} ${range}`)).size;
   return { requests, bytes: sent.reduce((sum, { bytes }) => sum + bytes, 0) };
 }

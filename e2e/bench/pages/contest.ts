@@ -110,3 +110,8 @@ export function forgetPlans(page: Page, prefix: string): Promise<void> {
     navigator.serviceWorker.controller?.postMessage({ agarose: "purge", prefix: begin });
   }, prefix);
 }
+
+/** Whether a request is part of a read: not a probe of a PoP, and no telemetry. */
+export function isOfReads({ path }: { readonly path: string }): boolean {
+  return !path.startsWith("/healthz") && !path.startsWith("/v1/telemetry");
+}

@@ -7,7 +7,8 @@ import type { Page } from "@playwright/test";
 import type { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { summarize, table } from "@agarose/dev-world/statistics";
-import { forgetPlans, LAYOUTS, POP, startContest, type Layout } from "./contest.ts";
+import { requestsDuring } from "../../fixtures/requests-during.ts";
+import { forgetPlans, isOfReads, LAYOUTS, POP, startContest, type Layout } from "./contest.ts";
 
 const IMAGES = 100;
 const IMAGE_BYTES = 18_000;
@@ -36,11 +37,9 @@ export const pages: Bench = {
   },
 };
 
-/** Requests for reads that have left the client, and the PoP beside it. */
-async function requestsOf(world: LocalWorld): Promise<Record<"client" | "pop", number>> {
-  const log = (await world.log()).filter(
-    ({ path }) => !path.startsWith("/healthz") && !path.startsWith("/v1/telemetry"),
-  );
+/** How many requests for reads leave the client, and the PoP beside it, while `read` runs. */
+async function requestsOf(world: LocalWorld, read: () => Promise<void>): Promise<Record<"client" | "pop", number>> {
+  const log = (await requestsDuring(world, read)).filter(isOfReads);
   return {
     client: log.filter(({ from }) => from === "client").length,
     pop: log.filter(({ from }) => from === POP).length,
@@ -67,10 +66,8 @@ async function measure(layout: Layout, options: BenchOptions): Promise<string[][
         const page = pageOf(round);
         const ask = {
           agarose: async () => {
-            const before = await requestsOf(world);
-            note(`${cache} agarose`, await timePage(ours, "/ec/", page));
-            const after = await requestsOf(world);
-            (requests[cache] ??= []).push({ client: after.client - before.client, pop: after.pop - before.pop });
+            const read = async (): Promise<void> => note(`${cache} agarose`, await timePage(ours, "/ec/", page));
+            (requests[cache] ??= []).push(await requestsOf(world, read));
           },
           cdn: async () => note(`${cache} cdn`, await timePage(plain, cdn, page)),
         };

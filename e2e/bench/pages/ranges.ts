@@ -4,11 +4,11 @@
  */
 import { randomBytes } from "node:crypto";
 import type { Page } from "@playwright/test";
-import type { LocalWorld } from "@agarose/dev-world/client";
 import { seededRandom } from "@agarose/solver";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { summarize, table } from "@agarose/dev-world/statistics";
-import { forgetPlans, LAYOUTS, POP, startContest, type Contest, type Layout } from "./contest.ts";
+import { requestsDuring } from "../../fixtures/requests-during.ts";
+import { forgetPlans, isOfReads, LAYOUTS, POP, startContest, type Contest, type Layout } from "./contest.ts";
 
 const OBJECT_BYTES = 20_000_000;
 /** Of each size of range, and of chains. */
@@ -129,15 +129,12 @@ async function sampleOurs(
   bytes: number,
   key = KEY,
 ): Promise<Sample> {
-  const before = (await clientLog(world)).length;
-  const ms = await timeRanges(ours, "/ec/", content, starts, bytes, key);
-  const requests = (await clientLog(world)).slice(before);
+  let ms = Number.NaN;
+  const log = await requestsDuring(world, async () => {
+    ms = await timeRanges(ours, "/ec/", content, starts, bytes, key);
+  });
+  const requests = log.filter((request) => request.from === "client" && isOfReads(request));
   return { ms, requests: requests.length, bytes: requests.reduce((sum, request) => sum + request.bytes, 0) };
-}
-
-async function clientLog(world: LocalWorld): Promise<Awaited<ReturnType<LocalWorld["log"]>>> {
-  const isOfReads = (path: string): boolean => !path.startsWith("/healthz") && !path.startsWith("/v1/telemetry");
-  return (await world.log()).filter(({ from, path }) => from === "client" && isOfReads(path));
 }
 
 /** Milliseconds until all ranges are there, one after the other. Rejects when a byte is wrong. */
