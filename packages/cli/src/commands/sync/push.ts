@@ -4,7 +4,7 @@
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import mime from "mime";
-import { AgaroseError, systemClock, toAgaroseError, type Manifest } from "@agarose/core";
+import { AgaroseError, isTombstone, systemClock, toAgaroseError, type Manifest } from "@agarose/core";
 import { ClaimRemovals } from "../../lib/objects/commit/claim-removals.ts";
 import { majorityOf } from "../../lib/objects/commit/write-context.ts";
 import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
@@ -14,6 +14,7 @@ import { removeObject } from "../../lib/objects/remove-object.ts";
 import { hashFile } from "../../lib/objects/upload/file-hash.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
 import { unitsOf } from "../../lib/objects/upload/put-options.ts";
+import { checkManifests } from "../../lib/objects/verify-object.ts";
 import { mapAdaptive } from "../../lib/walk/adaptive-pool.ts";
 import type { KeyGroup } from "../../lib/walk/key-groups.ts";
 import { commonEtag, currentManifest } from "../../lib/walk/listed-object.ts";
@@ -106,7 +107,12 @@ async function compare(job: SyncJob, { files, skipped }: Folder, context: SyncCo
   const judged = mapOrdered(liveGroups(tracked, context), COMPARED_AT_A_TIME, async (group) => {
     const file = files.get(group.key);
     try {
-      return { key: group.key, file, isEqual: file !== undefined && (await isEqual(file, group, job, context)) };
+      const listed = context.stores.length - listing.regionsFailed.length;
+      return {
+        key: group.key,
+        file,
+        isEqual: file !== undefined && (await isEqual(file, group, listed, job, context)),
+      };
     } catch (error) {
       context.signal.throwIfAborted();
       await context.report({ key: group.key, outcome: "failed", error: toAgaroseError(error) });
@@ -130,12 +136,18 @@ async function compare(job: SyncJob, { files, skipped }: Folder, context: SyncCo
   };
 }
 
-/** Whether a put of the file would change nothing that readers see. */
-async function isEqual(file: LocalFile, group: KeyGroup, job: SyncJob, context: SyncContext): Promise<boolean> {
+/** Whether a put of the file would change nothing that any reader sees. `listed` is the number of regions listed. */
+async function isEqual(
+  file: LocalFile,
+  group: KeyGroup,
+  listed: number,
+  job: SyncJob,
+  context: SyncContext,
+): Promise<boolean> {
   const { known, signal } = context;
-  const etag = commonEtag(group, context);
+  const etag = group.manifests.length < listed ? undefined : commonEtag(group, context);
   if (!job.checksum && known.has(file.key, file.status, etag)) return true;
-  const manifest = await currentManifest(group, context);
+  const manifest = await (etag === undefined ? manifestOfAll(group.key, context) : currentManifest(group, context));
   if (manifest?.bytes !== file.status.size || !hasHeaders(manifest, job)) return false;
   const readMs = Date.now();
   const reader = await fileSource(file.path).open();
@@ -147,6 +159,13 @@ async function isEqual(file: LocalFile, group: KeyGroup, job: SyncJob, context: 
   }
   known.add(file.key, file.status, etag, readMs);
   return true;
+}
+
+/** The manifest that every region has that answers. A killed put leaves some with another one. */
+async function manifestOfAll(key: string, context: SyncContext): Promise<Manifest | undefined> {
+  const { newest, verdicts } = await checkManifests(key, context);
+  const isInAll = verdicts.every(({ state }) => state === "sound" || state === "unreachable");
+  return !isInAll || newest === undefined || isTombstone(newest) ? undefined : newest;
 }
 
 function hasHeaders(manifest: Manifest, { headers }: SyncJob): boolean {

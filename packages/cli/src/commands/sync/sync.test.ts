@@ -329,19 +329,35 @@ test("PoPs forget what was replaced or removed, and nothing else", async () => {
   }
 });
 
-test("a minority that missed an update does not make an old object pass for the new one", async () => {
-  await sync("dist", "app");
+test.each([
+  ["has the version before", (old: Buffer) => old],
+  ["has no manifest", () => undefined],
+])("a region that %s, as a killed put leaves it, gets what the others have", async (_, left) => {
   const name = manifestName("app/index.html");
+  await sync("dist", "app");
   const old = await world.read("tokyo", name);
   await write({ "dist/index.html": "<h1>2" });
   await sync("dist", "app");
   const now = await world.read("tokyo", name);
+  for (const region of REGIONS.slice(0, 3)) {
+    await world.tamper(region, name, () => left(old));
+    expect((await sync("dist", "app", "--dry-run")).outcomes, region).toEqual(["stored app/index.html"]);
+    expect((await sync("dist", "app")).answer, region).toMatchObject({ stored: 1, unchanged: 2 });
+    expect(await world.read(region, name)).toEqual(now);
+  }
+  expect((await sync("dist", "app")).answer).toMatchObject({ stored: 0, unchanged: 3 });
+});
+
+test("a minority that missed an update does not make a file of the version before pass for stored", async () => {
+  const name = manifestName("app/index.html");
+  await sync("dist", "app");
+  const old = await world.read("tokyo", name);
+  await world.put("app/index.html", Buffer.from("<h1>2"), { contentType: "text/html" });
+  const now = await world.read("tokyo", name);
   for (const region of REGIONS) {
-    const put = (bytes: Buffer) =>
-      world.store(region).put(name, bytes, { bytes: bytes.length, contentType: "application/json" });
-    await put(old);
-    expect((await sync("dist", "app", "--dry-run")).outcomes, region).toEqual([]);
-    await put(now);
+    await world.tamper(region, name, () => old);
+    expect((await sync("dist", "app", "--dry-run")).outcomes, region).toEqual(["stored app/index.html"]);
+    await world.tamper(region, name, () => now);
   }
 });
 
