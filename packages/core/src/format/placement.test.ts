@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { codeOf, errorOf } from "../../test/errors.ts";
-import { checkSurvival, roundRobin, survives, type PlacementRegion } from "./placement.ts";
+import { checkSurvival, roundRobin, spread, survives, type PlacementRegion } from "./placement.ts";
 
 function regionsOf(...providers: string[]): PlacementRegion[] {
   return providers.map((provider, i) => ({ name: `region-${i}`, provider }));
@@ -21,6 +21,23 @@ describe("roundRobin", () => {
 
   test("refuses to place chunks without a region", () => {
     expect(codeOf(() => roundRobin({ k: 3, m: 2 }, [], "key"))).toBe("CONFIG_INVALID");
+  });
+});
+
+describe("spread", () => {
+  const measured = [40, 10, 30, 20].map((latencyMs, i) => ({ name: `region-${i}`, provider: `p${i}`, latencyMs }));
+
+  test("puts the data chunks nearest and parity farthest, and survives as much", () => {
+    const placement = spread({ k: 5, m: 3 }, measured, "key");
+    expect(placement).toEqual([1, 1, 3, 3, 2, 2, 0, 0].map((i) => `region-${i}`));
+    expect(survives({ k: 5, m: 3 }, placement, measured)).toEqual({ regions: 1, providers: 1 });
+  });
+
+  test("takes turns where no latency is known", () => {
+    const regions = regionsOf("a", "b", "c");
+    const placement = spread({ k: 4, m: 2 }, regions, "key");
+    expect(new Set(placement.slice(0, 3)).size).toBe(3);
+    expect(placement.slice(3)).toEqual(placement.slice(0, 3));
   });
 });
 

@@ -34,22 +34,28 @@ export const roundRobin: Placement = (code, regions) => {
 /**
  * Spreads chunks over regions and providers, for codes with fewer chunks than regions: the next chunk goes to a region
  * with the fewest chunks, of these to a provider with the fewest, of these to the nearest. Equals take turns by key.
- * Throws CONFIG_INVALID without a region.
+ * The nearest of all places have the data chunks, which ranges ask for alone and reads need not decode. Throws
+ * CONFIG_INVALID without a region.
  */
 export const spread: Placement = (code, regions, key) => {
   const turn = crc32(new TextEncoder().encode(key)) % Math.max(1, regions.length);
   const places = [...regions.slice(turn), ...regions.slice(0, turn)]
-    .toSorted((a, b) => (a.latencyMs ?? 0) - (b.latencyMs ?? 0))
+    .toSorted(byLatency)
     .map((region) => ({ ...region, chunks: 0 }));
   if (places.length === 0) return roundRobin(code, regions, key);
   const ofProvider = (provider: string): number =>
     places.reduce((sum, place) => sum + (place.provider === provider ? place.chunks : 0), 0);
-  return Array.from({ length: code.k + code.m }, () => {
+  const filled = Array.from({ length: code.k + code.m }, () => {
     const [next] = places.toSorted((a, b) => a.chunks - b.chunks || ofProvider(a.provider) - ofProvider(b.provider));
     next!.chunks++;
-    return next!.name;
+    return next!;
   });
+  return filled.toSorted(byLatency).map(({ name }) => name);
 };
+
+function byLatency(a: PlacementRegion, b: PlacementRegion): number {
+  return (a.latencyMs ?? 0) - (b.latencyMs ?? 0);
+}
 
 /** Returns what a placement survives: at least k chunks must remain after the loss of the fullest domains. */
 export function survives(code: Code, placement: readonly string[], regions: readonly PlacementRegion[]): Survival {
