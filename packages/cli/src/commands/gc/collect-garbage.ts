@@ -32,6 +32,11 @@ export interface GarbageSearch {
   readonly olderThanMs: number;
   /** Whether to mark and delete, or only to look. */
   readonly removes: boolean;
+  /**
+   * Whether to remove old tombstones as well. Their keys then begin at generation 1 again, below old manifests that a
+   * hostile bucket may have kept. Default false.
+   */
+  readonly forgets?: boolean;
   readonly nowMs: () => number;
   readonly clock: Clock;
   /** Makes a name that no other run uses. */
@@ -62,7 +67,7 @@ export interface GarbageReport {
   /** How many were found, and their bytes. */
   readonly found: number;
   readonly bytes: number;
-  /** Claims to generations that are committed, and tombstones that every region has had for 30 days. */
+  /** Claims to generations that are committed, and tombstones to be forgotten that every region has had for 30 days. */
   readonly claimsRemoved: number;
   readonly tombstonesRemoved: number;
   /** Keys of which nothing was touched, because a region could not say what it names. */
@@ -99,7 +104,7 @@ export async function collectGarbage(search: GarbageSearch): Promise<GarbageRepo
   const breaker = new Breaker(search.clock);
   const ageOf = search.removes ? await readRegionClocks(search) : undefined;
   for await (const group of keyGroups(search.stores, search.prefix, search.signal)) {
-    if (!isSuspect(group)) continue;
+    if (!isSuspect(group, search)) continue;
     const regions = await surveyAll(group.key, { ...search, trust: acceptUnsigned, breaker }, search.stores.length);
     const unknown = regions.find(({ state }) => state === "unreachable" || state === "invalid");
     if (unknown) {
@@ -112,9 +117,10 @@ export async function collectGarbage(search: GarbageSearch): Promise<GarbageRepo
   return report;
 }
 
-/** Whether a group can hold garbage: an upload more than its manifest names, a mark, a claim, or a tombstone. */
-function isSuspect({ chunks, manifests, claims, marks }: KeyGroup): boolean {
+/** Whether a group can hold garbage: an upload more than its manifest names, a mark, a claim, or an old tombstone. */
+function isSuspect({ chunks, manifests, claims, marks }: KeyGroup, { forgets = false }: GarbageSearch): boolean {
   if (claims.length + marks.length > 0 || uploadsOf(chunks).size > 1) return true;
+  if (chunks.length === 0 && !forgets) return false;
   return manifests.length === 0 || manifests.some(({ bytes, name }) => bytes < SMALL_BYTES + 3 * name.length);
 }
 
@@ -165,7 +171,7 @@ async function cleanKey(
     report,
   );
   await cleanClaims(group, regions, ageOf, report);
-  await cleanTombstone(group, regions, ageOf, report);
+  if (search.forgets) await cleanTombstone(group, regions, ageOf, report);
 }
 
 /** Names what the regions hold of a key. It changes with every commit, and never comes again. */

@@ -20,11 +20,18 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 /** A run of gc, as if everything, or what has names of `aged`, had been stored `hours` earlier. */
-const gc = async (hours = 0, removes = true, prefix = "", nowMs = Date.now, aged = ""): Promise<Found> => {
+const gc = async (
+  hours = 0,
+  removes = true,
+  prefix = "",
+  nowMs = Date.now,
+  aged = "",
+  forgets = false,
+): Promise<Found> => {
   const stores = world.stores.map((store) => olderBy(hours * HOUR_MS, store, aged));
   const uploads: GarbageUpload[] = [];
   const onUpload = (upload: GarbageUpload): unknown => uploads.push(upload);
-  const own = { nowMs, clock: systemClock, newName: randomUUID, signal, onUpload };
+  const own = { nowMs, clock: systemClock, newName: randomUUID, signal, onUpload, forgets };
   const report = await collectGarbage({ stores, prefix, removes, olderThanMs: 24 * HOUR_MS, ...own });
   expect(report.found).toBe(uploads.length);
   return { ...report, uploads };
@@ -237,12 +244,31 @@ test("claims to generations that are passed go after an hour, and those of a put
   expect(await world.names("claims/")).toEqual(REGIONS.map((region) => `${region}/claims/page@2`));
 });
 
-test("tombstones go after 30 days, once nothing of the object is left", async () => {
+test("where asked for, tombstones go after 30 days, once nothing of the object is left", async () => {
+  const forget = (days: number): Promise<Found> => gc(24 * days, true, "", Date.now, "", true);
   await world.put("page", body());
   await removeObject("page", { ...world, nowMs: Date.now, signal });
-  expect(await gc(24 * 29)).toMatchObject({ tombstonesRemoved: 0 });
-  expect(await gc(24 * 31)).toMatchObject({ tombstonesRemoved: 1 });
+  expect(await forget(29)).toMatchObject({ tombstonesRemoved: 0 });
+  expect(await forget(31)).toMatchObject({ tombstonesRemoved: 1 });
   expect(await world.names()).toEqual([]);
+});
+
+test("a removed key keeps its order for ever, so an old signed manifest never comes before a later put", async () => {
+  const name = manifestName("page");
+  const [hostile] = world.stores;
+  await world.put("page", Buffer.from("old"));
+  await world.put("page", Buffer.from("older than what comes"));
+  const { body: kept } = await hostile!.get(name);
+  const replayed = Buffer.from(await new Response(kept as BodyInit).arrayBuffer());
+  await removeObject("page", { ...world, nowMs: Date.now, signal });
+  // The chunks of the first put are marked, then deleted, and then nothing but the tombstone is left.
+  for (let run = 0; run < 3; run++) await gc(24 * 365);
+  expect(await chunks()).toEqual([]);
+  expect(await world.put("page", Buffer.from("new"))).toMatchObject({ generation: 4 });
+  await hostile!.put(name, replayed, { bytes: replayed.length, contentType: "application/json" });
+  expect((await world.run(["repair", "page"])).code).toBe(0);
+  const { body: mended } = await hostile!.get(name);
+  expect(await new Response(mended as BodyInit).json()).toMatchObject({ generation: 4 });
 });
 
 test("the command lists without --delete, marks with it, and refuses too short a wait", async () => {

@@ -12,6 +12,7 @@ import { collectGarbage, type GarbageUpload } from "./collect-garbage.ts";
 interface GcOptions extends GlobalOptions {
   readonly olderThan: number;
   readonly delete?: boolean;
+  readonly forgetRemoved?: boolean;
 }
 
 const HOURS_MIN = 1;
@@ -25,6 +26,10 @@ export function register(program: Command): void {
     .argument("[prefix]", "only of keys that begin with this", "")
     .option("--older-than <hours>", "delete only what was marked so long ago, at least 1", parseHours, 24)
     .option("--delete", "mark what is found, and delete what an earlier run marked; without it they are only listed")
+    .option(
+      "--forget-removed",
+      "with --delete, also remove tombstones of 30 days; a bucket may then replay old objects",
+    )
     .action(async (prefix: string, _options: unknown, command: Command) => {
       process.exitCode = await gc(prefix, command.optsWithGlobals<GcOptions>());
     });
@@ -33,11 +38,12 @@ export function register(program: Command): void {
 async function gc(prefix: string, options: GcOptions): Promise<number> {
   return withContext(options, WRITING, async ({ stores, signal }) => {
     const removes = options.delete ?? false;
+    const forgets = options.forgetRemoved ?? false;
     const own = { nowMs: Date.now, clock: systemClock, newName: randomUUID, olderThanMs: options.olderThan * HOUR_MS };
     const stream = new ReportStream(options, "uploads");
     const onUpload = (upload: GarbageUpload): Promise<void> => stream.item(upload, [lineOf(upload)]);
     try {
-      const report = await collectGarbage({ stores, prefix, removes, ...own, signal, onUpload });
+      const report = await collectGarbage({ stores, prefix, removes, forgets, ...own, signal, onUpload });
       const { found, bytes, skipped, leftovers } = report;
       const hint = hintOf(removes, found, options.olderThan);
       await stream.end(report, [`${formatCount(found, "upload")} without a manifest, ${formatBytes(bytes)}${hint}`]);
