@@ -22,7 +22,7 @@ import { recoveredChunks } from "@agarose/solver";
 import { notePeer } from "../peers/peer-reading.ts";
 import { orUndefined } from "../platform/async.ts";
 import { log } from "../platform/log.ts";
-import { latencyOf, shardBytes } from "../region-manager/region-latency.ts";
+import { drawn, latencyOf, shardBytes, standardNormal } from "../region-manager/region-latency.ts";
 import type { Configuration } from "../state/configuration.ts";
 import { EdgeSource } from "./edge-source.ts";
 import type { Invocation } from "./invocation.ts";
@@ -251,10 +251,11 @@ export function popRegionSources(
 ): RegionSource[] {
   const { settings, breakers } = isolate;
   return settings.regions.map(({ name, popUrl }) => {
+    const draw = settings.spread ? standardNormal(Math.random) : 0;
     return new RegionSource({
       manifest,
       region: { name, url: popUrl },
-      latency: () => latencyOf(configuration.regions, name, breakers.isOpen(name), shardBytes(manifest)),
+      latency: () => drawn(latencyOf(configuration.regions, name, breakers.isOpen(name), shardBytes(manifest)), draw),
       fetch: breakers.guard(name, fetch),
     });
   });

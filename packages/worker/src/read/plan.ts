@@ -2,7 +2,7 @@
 import type { Manifest, Plan, PlanRegion } from "@agarose/core";
 import { deliveryMs } from "@agarose/solver";
 import { holdersOf, objectInCache } from "../peers/peer-reading.ts";
-import { estimateOf, shardBytes } from "../region-manager/region-latency.ts";
+import { drawn, estimateOf, shardBytes, standardNormal } from "../region-manager/region-latency.ts";
 import type { Invocation } from "./invocation.ts";
 
 /** A plan and what its reader's answer says beside it. */
@@ -31,11 +31,13 @@ export async function planOf(invocation: Invocation, key: string, knownVersion?:
   const regions = settings.regions.map(async (region): Promise<PlanRegion> => {
     const { name, url } = region;
     const estimate = estimateOf(name, estimates);
+    const meanMs = deliveryMs(estimate, shardBytes(manifest));
+    const draw = settings.spread ? standardNormal(Math.random) : 0;
     const signed = await signer.sign(region, manifest);
     return {
       name,
       url,
-      meanMs: deliveryMs(estimate, shardBytes(manifest)),
+      meanMs: drawn({ meanMs, sdMs: estimate.sdMs }, draw).meanMs,
       sdMs: estimate.sdMs,
       ...(estimate.down || breakers.isOpen(name) ? { down: true } : {}),
       ...(signed && { signed }),
