@@ -120,6 +120,24 @@ describe("when the chunk of a small range", () => {
     expect(late?.signal.aborted).toBe(true);
   });
 
+  test("fails, a narrow read fails without a request to others", async () => {
+    const world = new ReadWorld(object, (id) => ({
+      behaviour: ({ chunk }) => (id === "r0" && chunk === 0 ? "error" : "serve"),
+    }));
+    expect(await rejectionOf(world.read({ range, narrow: true }))).toMatchObject({ code: "NOT_ENOUGH_CHUNKS" });
+    expect(asked(world)).toEqual([{ source: "r0", chunk: 0, bytes: BLOCK_BYTES }]);
+  });
+
+  test("is late, a narrow read asks others all the same", async () => {
+    const world = new ReadWorld(object, (id) => ({
+      ms: ({ chunk }) => (id === "r0" && chunk === 0 ? 60_000 : 100),
+      latency: { meanMs: 100, sdMs: 30 },
+    }));
+    expect(await world.read({ range, narrow: true })).toEqual(object.bytes.subarray(range.start, range.end));
+    expect(world.clock.now()).toBeLessThan(1_000);
+    expect(asked(world)).toHaveLength(5);
+  });
+
   test("is down and known to be, only others are asked", async () => {
     const world = new ReadWorld(object, (id) => (id === "r0" ? { latency: { meanMs: 5_000, sdMs: 0 } } : {}));
     expect(await world.read({ range, delta: 0 })).toEqual(object.bytes.subarray(range.start, range.end));

@@ -59,6 +59,8 @@ export interface ReadOptions {
   readonly range?: ByteRange;
   /** Keeps the blocks of small ranges for other reads. Default: nothing is kept. */
   readonly memory?: BlockMemory;
+  /** Whether a piece whose chunk fails is given up: by default k other chunks replace it. */
+  readonly narrow?: boolean;
   /** Whether to read whole stripes for small ranges too, for `share` to keep. Default false. */
   readonly stripes?: boolean;
   /** Aborts the read, which then fails with ABORTED. */

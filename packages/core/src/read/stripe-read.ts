@@ -33,6 +33,8 @@ export interface StripeReadOptions {
    * k chunks.
    */
   readonly wanted?: number | undefined;
+  /** Whether to fail, and not to ask k others, when the wanted chunk fails. One that is late has help all the same. */
+  readonly narrow?: boolean;
   /** The last stripe that the read wants of these sources. Default: this one. */
   readonly lastStripe?: number;
   /** All possible requests, best first: the result of `planStripe`. */
@@ -118,17 +120,21 @@ class StripeRead {
 
   #start(): void {
     const { delta, manifest } = this.#options;
-    const needed = this.#isNarrow ? 1 : manifest.k;
-    const count = this.#isNarrow ? 1 : startCount(manifest.k, delta, this.#waiting);
-    const lateMs: number[] = [];
-    for (let i = 0; i < count; i++) {
-      const started = this.#launchNext();
-      if (started) lateMs.push(hedgeAfterMs(started.estimate));
-    }
+    if (this.#isNarrow) this.#launch(1, 1);
+    else this.#launch(startCount(manifest.k, delta, this.#waiting));
     this.#failIfHopeless();
-    // k of these suffice, so the read is late when the k-th of them is, no matter how slow the extra ones are.
-    this.#armHedge(lateMs.toSorted((a, b) => a - b)[needed - 1] ?? 0);
     for (const further of this.#options.further ?? []) void further.then((candidates) => this.#takeIn(candidates));
+  }
+
+  /**
+   * Starts `count` requests. `needed` of them suffice, so the read is late when that many-th is, no matter how slow the
+   * extra ones are.
+   */
+  #launch(count: number, needed = this.#options.manifest.k): void {
+    const lateMs = Array.from({ length: count }, () => this.#launchNext());
+    this.#cancelHedge();
+    // What was not started is undefined, and sorted last.
+    this.#armHedge(lateMs.toSorted((a, b) => a! - b!)[needed - 1] ?? 0);
   }
 
   /** Requests an update that arrives sooner than what is under way, and queues the others. */
@@ -150,9 +156,10 @@ class StripeRead {
 
   /**
    * Starts the best waiting request: for a chunk that is not in flight if there is one, else another source of one
-   * that is. Of a narrow read, another source of the wanted chunk; without one, k other chunks.
+   * that is. Of a narrow read, another source of the wanted chunk; without one, k other chunks. Returns the
+   * milliseconds after which it is late, or undefined if none is waiting.
    */
-  #launchNext(): Candidate | undefined {
+  #launchNext(): number | undefined {
     if (this.#settled) return undefined;
     const inFlight = new Set([...this.#flights].map(({ candidate }) => candidate.chunk));
     const useful = this.#waiting.filter(({ chunk }) => !this.#arrivals.has(chunk));
@@ -163,19 +170,17 @@ class StripeRead {
     if (!next) return undefined;
     this.#waiting.splice(this.#waiting.indexOf(next), 1);
     void this.#request(next);
-    return next;
+    return hedgeAfterMs(next.estimate);
   }
 
   /** Asks for k other chunks, last those of sources that failed this read or are late. */
   #widen(): void {
     this.#isNarrow = false;
+    if (this.#options.narrow && this.#failures.length > 0) return this.#failFor({ available: 0 });
     const late = [...this.#flights].map(({ record }) => record);
     const suspects = new Set([...this.#failures, ...late].map(({ source }) => source));
     this.#waiting.sort((a, b) => Number(suspects.has(a.source.id)) - Number(suspects.has(b.source.id)));
-    const started = Array.from({ length: this.#options.manifest.k }, () => this.#launchNext());
-    const last = started.findLast(Boolean);
-    this.#cancelHedge();
-    if (last) this.#armHedge(hedgeAfterMs(last.estimate));
+    this.#launch(this.#options.manifest.k);
   }
 
   async #request(candidate: Candidate, isExtra = false): Promise<void> {
@@ -306,8 +311,8 @@ class StripeRead {
       // What has arrived may wait for the leaf list, which is read on its own.
       const isHere = this.#isNarrow && [...this.#flights].some(({ shard }) => shard);
       if (isHere || !this.#mayHedge(times)) return this.#armHedge(ms, times + 1);
-      const next = this.#launchNext();
-      if (next) this.#armHedge(hedgeAfterMs(next.estimate));
+      const lateMs = this.#launchNext();
+      if (lateMs) this.#armHedge(lateMs);
     });
   }
 

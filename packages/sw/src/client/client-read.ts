@@ -247,6 +247,8 @@ export class ClientRead {
       hedge: (bytes, times) => !isSending(edge, latencies) && hedging.hedge(bytes, times),
       ...(store && !plan.private ? { share: store.sharing(manifest) } : {}),
       range: head.range,
+      // A PoP sends the one piece in place of a region that fails. `#fromKnown` asks it again.
+      narrow: edge?.hasArrived === false && pieces?.length === 1,
       stripes: !!store,
       onRequest: (record) => this.#trace.request(record),
       onEnd: (ended, error) => {

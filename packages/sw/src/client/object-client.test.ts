@@ -467,21 +467,37 @@ describe("ranges and conditions", () => {
       expect(client.plans.get(KEY)!.cached, "what was sent is not taken for what is cached").toEqual([]);
     });
 
-    test("cost one request while their region is known to be down, and k + 2 where that is found out", async () => {
+    test("cost one request while their region is known to be down, and three where that is found out", async () => {
       const { world, client } = await startFetching();
-      const { k, placement } = world.put(KEY, BYTES);
+      const { placement } = world.put(KEY, BYTES);
       await read(world, client, { range: "bytes=9000-9009" });
       world.regions.find(({ name }) => name === placement[1])!.fault = "down";
-      const counts: number[] = [];
+      const asked: string[][] = [];
       // All in chunk 1.
       for (const from of [1024, 5120, 9000]) {
         world.log.length = 0;
         const { bytes } = await read(world, client, { range: `bytes=${from}-${from + 9}` });
         expect(bytes).toEqual(BYTES.subarray(from, from + 10));
-        counts.push(world.requests().length);
+        asked.push(world.requests().map(({ to }) => to));
       }
-      expect(counts[0]).toBeLessThanOrEqual(k + 2);
-      expect(counts.slice(1)).toEqual([1, 0]);
+      // The PoP reads the piece in place of k requests of the client.
+      expect(asked).toEqual([["p0", "r1", "p0"], ["p0"], []]);
+    });
+
+    test("come from the other regions where their region and the PoPs turn out to be down at one time", async () => {
+      const { world, client } = await startFetching();
+      const { k, placement } = world.put(KEY, BYTES);
+      await read(world, client, { range: "bytes=9000-9009" });
+      world.pops[0]!.fault = "refuses";
+      world.pops[1]!.fault = "refuses";
+      world.regions.find(({ name }) => name === placement[1])!.fault = "down";
+      world.log.length = 0;
+      const { bytes } = await read(world, client, { range: "bytes=1024-1033" });
+      expect(bytes).toEqual(BYTES.subarray(1024, 1034));
+      const chunks = world.requests().filter(({ url }) => url.includes("/chunks/"));
+      expect(chunks.length).toBeLessThanOrEqual(k + 2);
+      const pops = world.requests().filter(({ to }) => to.startsWith("p"));
+      expect(pops.length).toBeLessThanOrEqual(3);
     });
 
     test("come from the buckets with at most k + 2 requests where the PoP could not get them either", async () => {

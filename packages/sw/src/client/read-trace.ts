@@ -38,8 +38,8 @@ export class ReadTrace {
   #bundleMs = 0;
   /** 0 for a small range, whose blocks come one by one. */
   #edgeBytes = 0;
-  /** What a batch brings, the PoP may have fetched first: that says nothing of its cache. */
-  #isBatch = false;
+  /** Set for a batch. What it brings, the PoP may have fetched first: that says nothing of its cache. */
+  #lasting: FullPlan | undefined;
   #firstByteMs: number | undefined;
 
   constructor({ key, method, headers }: ReadRequest, ports: TracePorts) {
@@ -71,7 +71,7 @@ export class ReadTrace {
   /** Records that the bundle's plan is here. */
   bundleArrived(bundle: Bundle): void {
     this.#bundleMs = this.#ports.clock.now();
-    this.#isBatch = !!bundle.lasting;
+    this.#lasting = bundle.lasting;
   }
 
   /** Records that the first stripe is ready. */
@@ -132,7 +132,7 @@ export class ReadTrace {
 
   #measure({ source, kind, bytes, outcome, startMs, waitMs, error }: RequestRecord, endMs: number): void {
     const { latencies, telemetry } = this.#ports;
-    if (kind === "edge" && this.#isBatch) return;
+    if (kind === "edge" && this.#lasting) return;
     const id = sourceId(kind, source);
     const size = (kind === "edge" && this.#edgeBytes) || bytes;
     // A request that still waits for its turn says nothing about its region.

@@ -162,11 +162,11 @@ export function isOlder({ generation }: Manifest, known: FullPlan | undefined): 
 /** Throws MANIFEST_STALE for an older manifest. */
 export function refuseOlder(manifest: Manifest, known: FullPlan | undefined): void {
   if (!isOlder(manifest, known)) return;
-  const { key, generation } = manifest;
   throw new AgaroseError(
     "MANIFEST_STALE",
     HAS_MESSAGES &&
-      `plan of ${JSON.stringify(key)} has generation ${generation}, ${known.manifest.generation} is known: it is not used`,
+      `plan of ${JSON.stringify(manifest.key)} has generation ${manifest.generation}, ` +
+        `${known.manifest.generation} is known: it is not used`,
   );
 }
 
