@@ -48,7 +48,7 @@ export const putGet: Bench = {
       const servers = (await findVersitygw()) ? ["embedded", "versitygw"] : ["embedded"];
       const rows: string[][] = [];
       for (const server of servers) rows.push(...(await measureServer(server, folder, file, sha256, bytes, options)));
-      return describe(rows, bytes, servers);
+      return describe(rows, bytes, roundsOf(options), servers);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
@@ -61,7 +61,7 @@ async function measureServer(
   file: string,
   sha256: string,
   bytes: number,
-  { quick, progress }: BenchOptions,
+  options: BenchOptions,
 ): Promise<string[][]> {
   const data = join(folder, kind);
   await mkdir(data);
@@ -78,11 +78,11 @@ async function measureServer(
       "agarose get": [CLI, "--config", config, "--json", "get", "file", out],
     };
     const runs = new Map(STEPS.map((step) => [step, [] as Run[]]));
-    for (let round = 0; round < (quick ? 1 : ROUNDS); round++) {
+    for (let round = 0; round < roundsOf(options); round++) {
       for (const step of STEPS) {
         const run = await measure(commands[step]);
         runs.get(step)!.push(run);
-        progress(
+        options.progress(
           `${kind}, ${step}: ${run.seconds.toFixed(1)} s, ${run.cpuSeconds.toFixed(1)} s of CPU, ${(run.peakBytes / 1e6).toFixed(0)} MB`,
         );
         if (!step.endsWith("get")) continue;
@@ -155,13 +155,15 @@ async function requireSpace(folder: string, bytes: number): Promise<void> {
   }
 }
 
-function describe(rows: readonly string[][], bytes: number, servers: readonly string[]): string {
+const roundsOf = ({ quick }: BenchOptions): number => (quick ? 1 : ROUNDS);
+
+function describe(rows: readonly string[][], bytes: number, rounds: number, servers: readonly string[]): string {
   return [
     `One file of ${bytes / 1e6} MB with 9+3 over six buckets of one S3 server in a process of its own, without emulated ` +
       "delays; `agarose` in a fresh process each time, alternating with a program that moves the same file with one " +
       "`PutObjectCommand` or `GetObjectCommand` of `@aws-sdk/client-s3` in its defaults. _12/9_ is as much as `agarose " +
       "put` uploads: twelve ninths of the file at once, two to each of the six buckets. MB/s are bytes of the file over " +
-      `the whole run of the process, start included, median (quartiles) of ${ROUNDS} rounds; the ratio is to the row of the ` +
+      `the whole run of the process, start included, median (quartiles) of ${rounds} rounds; the ratio is to the row of the ` +
       "SDK with the same bytes. CPU time is that of the program alone, median; peak is the largest resident set (VmHWM) of " +
       "any. `put` hashes the file first, and uploads 12/9 of it; `get` checks the SHA-256 of every chunk and of the whole. " +
       "Client, server and disk share the cores.",

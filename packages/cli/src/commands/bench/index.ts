@@ -58,8 +58,8 @@ async function benchCodec({ json, rounds }: CodecOptions): Promise<void> {
   const bench = await import("@agarose/ec-wasm/bench");
   const report = await bench.benchCodec({ rounds, onWork: workLogger(bench.WORKS.length) });
   const lines = report.results.map(
-    ({ op, k, m, bytes, lost, implementation, runtime, medianUs, mbPerSecond }) =>
-      `${op} (${k},${m}) ${bytes} B, ${lost} lost  ${medianUs.toFixed(0).padStart(8)} us ${mbPerSecond.toFixed(0).padStart(7)} MB/s  ` +
+    ({ op, k, m, bytes: size, lost, implementation, runtime, medianUs, mbPerSecond }) =>
+      `${op} (${k},${m}) ${size} B, ${lost} lost  ${medianUs.toFixed(0).padStart(8)} us ${mbPerSecond.toFixed(0).padStart(7)} MB/s  ` +
       `${implementation} (${runtime})`,
   );
   const skipped = report.skipped.map(({ implementation, reason }) => `skipped  ${implementation}: ${reason}`);
@@ -70,11 +70,11 @@ async function benchCodec({ json, rounds }: CodecOptions): Promise<void> {
 function workLogger(works: number): (work: Work) => void {
   const startedMs = performance.now();
   let started = 0;
-  return ({ op, k, m, bytes, lost }) => {
+  return ({ op, k, m, bytes: size, lost }) => {
     const leftMs = ((performance.now() - startedMs) / started) * (works - started);
     const left = started > 0 ? `, about ${formatDuration(leftMs)} left` : "";
     started++;
-    logLine(`${started} of ${works}: ${op} (${k},${m}) of ${bytes} bytes, ${lost} lost${left}`);
+    logLine(`${started} of ${works}: ${op} (${k},${m}) of ${size} bytes, ${lost} lost${left}`);
   };
 }
 

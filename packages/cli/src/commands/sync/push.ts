@@ -107,11 +107,11 @@ async function compare(job: SyncJob, { files, skipped }: Folder, context: SyncCo
   const judged = mapOrdered(liveGroups(tracked, context), COMPARED_AT_A_TIME, async (group) => {
     const file = files.get(group.key);
     try {
-      const listed = context.stores.length - listing.regionsFailed.length;
+      const regions = context.stores.length - listing.regionsFailed.length;
       return {
         key: group.key,
         file,
-        isEqual: file !== undefined && (await isEqual(file, group, listed, job, context)),
+        isEqual: file !== undefined && (await isEqual(file, group, regions, job, context)),
       };
     } catch (error) {
       context.signal.throwIfAborted();
@@ -136,16 +136,16 @@ async function compare(job: SyncJob, { files, skipped }: Folder, context: SyncCo
   };
 }
 
-/** Whether a put of the file would change nothing that any reader sees. `listed` is the number of regions listed. */
+/** Whether a put of the file would change nothing that any reader sees. `regions` is how many are listed. */
 async function isEqual(
   file: LocalFile,
   group: KeyGroup,
-  listed: number,
+  regions: number,
   job: SyncJob,
   context: SyncContext,
 ): Promise<boolean> {
   const { known, signal } = context;
-  const etag = group.manifests.length < listed ? undefined : commonEtag(group, context);
+  const etag = group.manifests.length < regions ? undefined : commonEtag(group, context);
   if (!job.checksum && known.has(file.key, file.status, etag)) return true;
   const manifest = await (etag === undefined ? manifestOfAll(group.key, context) : currentManifest(group, context));
   if (manifest?.bytes !== file.status.size || !hasHeaders(manifest, job)) return false;

@@ -5,20 +5,19 @@ import { chunkBytes, isTombstone, LEAF_LIST, roundRobin, type Manifest } from "@
 import type { Config } from "../config.ts";
 import { storedChunks } from "../objects/chunk-listing.ts";
 import { leafListBytes } from "../objects/leaf-lists/leaf-lists.ts";
-import { readRegion } from "../objects/commit/region-survey.ts";
-import type { WriteContext } from "../objects/commit/write-context.ts";
 import { LISTED_TOMBSTONE_BYTES_MAX } from "../objects/keys.ts";
 import type { ObjectVerdict } from "../objects/verify-object.ts";
 import type { KeyGroup, RegionObject } from "./key-groups.ts";
+import { commonRecord, type ListedContext } from "./listed-object.ts";
 
-type ListedContext = Pick<WriteContext, "signal" | "trust"> & { readonly config: Config };
+type QuickContext = ListedContext & { readonly config: Config };
 
 /**
  * Sound, or undefined when only a closer look can decide. Where the configuration gives all objects one code, no
  * request is sent; else one manifest is read, because the listing alone does not say how many chunks there should
- * be.
+ * be. A region that is late brings a request to each.
  */
-export async function quickVerdict(group: KeyGroup, context: ListedContext): Promise<ObjectVerdict | undefined> {
+export async function quickVerdict(group: KeyGroup, context: QuickContext): Promise<ObjectVerdict | undefined> {
   const { code, codes } = context.config;
   return code !== "auto" && codes.length === 0
     ? verdictByListing(group, context.config)
@@ -33,18 +32,10 @@ function haveOneManifest({ manifests }: KeyGroup, { regions }: Config): boolean 
   return manifests.every(({ etag, bytes }) => etag === first.etag && bytes === first.bytes);
 }
 
-async function byOneManifest(
-  group: KeyGroup,
-  { config, signal, trust }: ListedContext,
-): Promise<ObjectVerdict | undefined> {
+async function byOneManifest(group: KeyGroup, context: QuickContext): Promise<ObjectVerdict | undefined> {
+  const { config } = context;
   if (!haveOneManifest(group, config)) return undefined;
-  // Spread over the regions by key.
-  const { store } = group.manifests[group.key.length % group.manifests.length]!;
-  const found = await readRegion(group.key, store, signal, trust).catch(() => {
-    signal.throwIfAborted();
-    return undefined;
-  });
-  const record = found?.record;
+  const record = await commonRecord(group, context);
   if (!record || isTombstone(record) || record.missing || !areListed(record, group)) return undefined;
   return soundVerdict(group.key, record.version, storedChunks(record).length, config);
 }
