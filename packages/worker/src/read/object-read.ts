@@ -15,6 +15,7 @@ import {
   type ObjectRead,
   type PeerSource,
   type Piece,
+  type ReadReport,
   type RequestRecord,
   type StripeData,
 } from "@agarose/core";
@@ -112,20 +113,26 @@ function ofFixedLength(
 
 /**
  * Resolves to the data shards of an object of one stripe, as its reader would decode them. Rejects as `openRead` does.
- * For objects so small that they need no memory lease. It hedges, but starts with k requests: others of its batch wait
- * for the connections.
+ * For objects so small that they need no memory lease: the isolate remembers them with the blocks of small ranges. It
+ * hedges, but starts with k requests: others of its batch wait for the connections.
  */
 export async function readDataShards(
   invocation: Invocation,
   manifest: Manifest,
   signal: AbortSignal,
 ): Promise<Uint8Array[]> {
-  const placed = await locate(invocation, manifest);
-  const range = { start: 0, end: manifest.bytes };
-  const read = await open(invocation, manifest, placed, { range, units: () => 1, delta: 0, signal });
-  invocation.isolate.traffic.opened(read.report);
+  const { blocks, clock, traffic } = invocation.isolate;
   const bytes = stripeShape(manifest, 0).shardBytes;
-  const whole = await padded(read, manifest.k * bytes);
+  let report: ReadReport = { startMs: clock.now(), requests: [], decoding: { ms: 0, shards: 0 } };
+  const fetchWhole = async (): Promise<Uint8Array> => {
+    const placed = await locate(invocation, manifest);
+    const range = { start: 0, end: manifest.bytes };
+    const read = await open(invocation, manifest, placed, { range, units: () => 1, delta: 0, signal });
+    report = read.report;
+    return padded(read, manifest.k * bytes);
+  };
+  const whole = await blocks.read([`${manifest.version}/whole`], manifest.k * bytes, fetchWhole, signal);
+  traffic.opened(report);
   return Array.from({ length: manifest.k }, (_, i) => whole.subarray(i * bytes, (i + 1) * bytes));
 }
 

@@ -147,6 +147,18 @@ describe("with bodies", () => {
     expect(counted).toEqual(expect.arrayContaining(["copies"]));
   });
 
+  test("bodies that were sent once come again without a request to a bucket", async () => {
+    const content = randomBytes(18_000, 7);
+    await world.put("again", content, { k: 2, m: 1 });
+    const chunkGets = (): number => world.buckets.requests.filter(({ name }) => name.startsWith("chunks/again")).length;
+    const bodyOf = async (): Promise<Uint8Array> => contentOf(await framesOf(await askBodies(["again"])), 0, 18_000);
+    expect(Buffer.from(await bodyOf()).equals(content)).toBe(true);
+    const asked = chunkGets();
+    expect(asked).toBeGreaterThanOrEqual(2);
+    expect(Buffer.from(await bodyOf()).equals(content)).toBe(true);
+    expect(chunkGets()).toBe(asked);
+  });
+
   test("large objects, those of many chunks, and those whose regions fail, come as plans, with a miss for what was announced", async () => {
     await world.put("large", randomBytes(200_000));
     await world.put("many", randomBytes(3_000), { k: 5, m: 1 });
