@@ -1,8 +1,8 @@
 /**
  * Families of schedules for one question each. A mixture of everything meets them too, but only once in hundreds.
  */
-import { noise } from "./noise.ts";
-import type { Planned, Schedule } from "./schedule.ts";
+import { Dice, noise } from "./noise.ts";
+import type { Operation, Planned, Schedule } from "./schedule.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -43,6 +43,33 @@ export function cleanedByWrongClock(seed: number): Schedule {
     { id: 4, atMs: days + 600_000, operation: { verb: "gc" }, fate: { skewMs } },
   ]);
   return seed % 2 === 0 ? schedule : { ...schedule, regionSkewMs: smallMs };
+}
+
+/** One region lies while the others answer. Commands come one after the other, readers beside them. */
+export function besideHostileRegion(seed: number): Schedule {
+  const dice = new Dice(seed, 22);
+  const layout = dice.pick([
+    { regions: 3, code: { k: 2, m: 1 } },
+    { regions: 3, code: { k: 1, m: 2 } },
+    { regions: 5, code: { k: 3, m: 2 } },
+  ]);
+  const next = (id: number): Operation => {
+    const verb = id === 0 ? "put" : dice.pick(["put", "put", "put", "rm", "gc", "repair", "upgrade", "get", "get"]);
+    if (verb === "put") return { verb, content: dice.chance(0.2) ? dice.below(id + 1) : id };
+    if (verb === "repair") return { verb, quick: dice.chance(0.5) };
+    if (verb === "get") return { verb, reads: 1 + dice.below(4), pauseMs: dice.pick([0, 100, 4 * HOUR_MS]) };
+    return { verb: verb as "rm" };
+  };
+  let atMs = 0;
+  const operations = Array.from({ length: 3 + dice.below(6) }, (_, id): Planned => {
+    const operation = next(id);
+    const fate = id > 0 && dice.chance(0.15) ? { killedAt: dice.below(60) } : {};
+    const planned = { id, atMs, operation, fate };
+    atMs += operation.verb === "get" ? 100 : dice.pick([600_000, 600_000, 26 * HOUR_MS]);
+    return planned;
+  });
+  const schedule = { ...family(seed, operations), ...layout, hostile: dice.below(layout.regions) };
+  return { ...schedule, regionSkewMs: Array.from({ length: layout.regions }, () => 0), endsWithGc: dice.chance(0.3) };
 }
 
 function family(seed: number, operations: readonly Planned[]): Schedule {

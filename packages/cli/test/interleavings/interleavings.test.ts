@@ -1,6 +1,7 @@
 /** What the commands do beside each other, over stores and processes that fail, keeps every promise. */
 import { expect, test } from "vitest";
 import { loadEngines } from "./engines.ts";
+import { besideHostileRegion } from "./families.ts";
 import { FOUND } from "./found.ts";
 import { scheduleOf } from "./schedule.ts";
 import { search } from "./search.ts";
@@ -9,6 +10,7 @@ import { simulate } from "./simulation.ts";
 const MS = 10_000;
 /** A slow machine runs so many, however long they take. */
 const SCHEDULES_MIN = 60;
+const HOSTILE_SCHEDULES = 200;
 const SEED = Number(process.env["AGAROSE_SEED"] ?? Date.now() % 1_000_000_000);
 
 test(`random schedules keep every promise for ten seconds, from seed ${SEED}`, async () => {
@@ -22,6 +24,16 @@ test(`random schedules keep every promise for ten seconds, from seed ${SEED}`, a
   const result = await search({ ...few, ...rest, firstSeed: SEED + SCHEDULES_MIN });
   console.log(first.text, result.text);
   expect(result.failure, result.text).toBeUndefined();
+});
+
+test(`beside a region that lies, commands in turn keep every promise, from seed ${SEED}`, async () => {
+  const few = { engines: await loadEngines(), firstSeed: SEED, schedules: HOSTILE_SCHEDULES };
+  const result = await search({ ...few, scheduleOf: besideHostileRegion });
+  console.log(result.text);
+  expect(result.failure, result.text).toBeUndefined();
+  // The faults of this family are lies.
+  expect(result.events.faults).toBeGreaterThan(HOSTILE_SCHEDULES);
+  expect(result.events.acknowledged).toBeGreaterThan(HOSTILE_SCHEDULES);
 });
 
 test.each(Object.entries(FOUND))("a schedule that once broke a promise keeps it: %s", async (_, schedule) => {

@@ -75,8 +75,13 @@ export class Model {
   readonly #acked: Acked[] = [];
   #removals = 0;
 
-  constructor(regions: number) {
-    this.#majority = Math.floor(regions / 2) + 1;
+  /** What a majority has in honest regions: all of it, or all but what the hostile one says. */
+  readonly #hostile: number | undefined;
+
+  /** @param hostile the region that lies, whose content promises nothing. */
+  constructor(regions: number, hostile?: number) {
+    this.#majority = Math.floor(regions / 2) + (hostile === undefined ? 1 : 0);
+    this.#hostile = hostile;
     this.#regions = Array.from({ length: regions }, () => undefined);
     this.#floors = Array.from({ length: regions }, () => 0);
   }
@@ -101,7 +106,8 @@ export class Model {
 
   /** A manifest or tombstone changed in a region. */
   change(region: number, record: SeenRecord | undefined, by: { readonly id: number }): void {
-    if (record) this.#checkRecord(record, by.id);
+    if (record && region !== this.#hostile) this.#checkRecord(record, by.id);
+    if (region === this.#hostile) return;
     const before = this.#regions[region];
     this.#regions[region] = record;
     if (!record && before && before.upload === undefined && this.#isForgotten(before)) return this.#forget();
@@ -141,7 +147,8 @@ export class Model {
     writer.state = "acked";
     this.#acked.push({ generation, verb: writer.verb, upload: record.upload });
     for (const region of this.#floors.keys()) {
-      if (!regionsWithout.includes(region)) this.#floors[region] = Math.max(this.#floors[region]!, generation);
+      if (region !== this.#hostile && !regionsWithout.includes(region))
+        this.#floors[region] = Math.max(this.#floors[region]!, generation);
     }
     const missing = this.#floors.findIndex((floor, region) => (this.#regions[region]?.generation ?? 0) < floor);
     if (missing >= 0) {
@@ -169,7 +176,8 @@ export class Model {
     const { acked } = start;
     if (result.state === "failed") {
       if (acked?.verb !== "put" || this.#removals > 0) return;
-      if (result.code === "OBJECT_NOT_FOUND" || isHealthy) {
+      // A hostile region can show a version whose chunks are gone, so that the read fails.
+      if (result.code === "OBJECT_NOT_FOUND" || (isHealthy && this.#hostile === undefined)) {
         throw new Violation(
           `a read failed, though generation ${acked.generation} was acknowledged: ${result.code} ${result.message}`,
         );
@@ -180,7 +188,7 @@ export class Model {
     const writer = this.#uploads.get(upload);
     if (!writer) throw new Violation(`a reader saw upload ${upload}, which no put has begun`);
     if (writer.sha256 !== sha256) throw new Violation(`a reader got other bytes than put ${writer.id} stored`);
-    if (start.undone.has(upload) && !this.#hasTwin(writer)) {
+    if (this.#hostile === undefined && start.undone.has(upload) && !this.#hasTwin(writer)) {
       throw new Violation(`a reader saw put ${writer.id}, which had reported that it was undone`);
     }
     if (generation < start.floor) {

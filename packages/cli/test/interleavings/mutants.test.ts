@@ -1,7 +1,7 @@
 /** The simulator finds the mistakes that an audit found in the code before format 2. */
 import { expect, test } from "vitest";
 import { loadEngines, type Engines } from "./engines.ts";
-import { cleanedByWrongClock, cleanedUnderReader, killedAndRepeated } from "./families.ts";
+import { besideHostileRegion, cleanedByWrongClock, cleanedUnderReader, killedAndRepeated } from "./families.ts";
 import { CLOCKS_UNCOMPARED, MUTANTS, withMutant } from "./mutants.ts";
 import { scheduleOf } from "./schedule.ts";
 import { search } from "./search.ts";
@@ -13,6 +13,7 @@ const FAMILIES: Record<string, typeof scheduleOf> = {
   "put says unchanged after a look at one region": killedAndRepeated,
   "gc deletes by the age of chunks, and lists before it looks": cleanedUnderReader,
   "gc takes ages by its own clock, and compares it with no other": cleanedByWrongClock,
+  "a client takes an older version than it has seen": besideHostileRegion,
 };
 
 test.each(MUTANTS)("a broken promise is found when $name", async (mutant) => {

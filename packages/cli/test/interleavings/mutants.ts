@@ -53,6 +53,10 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: "a client takes an older version than it has seen",
+    edits: [["lib/objects/manifests.ts", "      generationMin,\n", ""]],
+  },
+  {
     name: "gc deletes by the age of chunks, and lists before it looks",
     edits: [
       ["commands/gc/collect-garbage.ts", "if (ageOf && unmarked.length > 0) {", "if (false) {"],

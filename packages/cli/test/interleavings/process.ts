@@ -36,6 +36,7 @@ export class Process {
   #resumesAtMs = 0;
   #drawn = 0;
   #requests = 0;
+  #lies = 0;
 
   constructor(
     id: number,
@@ -79,6 +80,11 @@ export class Process {
   /** Counts the requests of this process. */
   nextRequest(): number {
     return this.#requests++;
+  }
+
+  /** Counts the answers of a hostile region to this process. */
+  nextLie(): number {
+    return this.#lies++;
   }
 
   /** Passes an event to the process, later if it is suspended, never if it is dead. */

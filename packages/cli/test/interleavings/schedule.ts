@@ -28,6 +28,8 @@ export interface Schedule {
   readonly code: { readonly k: number; readonly m: number };
   /** Regions whose stores ignore conditions. */
   readonly unconditional: readonly number[];
+  /** The region that lies, until everything is healed. Default: none. */
+  readonly hostile?: number;
   /** How wrong the clock of each region is. */
   readonly regionSkewMs: readonly number[];
   /** Whether the key holds an object of format 1 at the start. */

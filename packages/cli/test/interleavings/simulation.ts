@@ -58,6 +58,7 @@ class Simulation {
   readonly #buckets: readonly Bucket[];
   readonly #config: Config;
   readonly #network: Network;
+  readonly #history: StoredObject[] = [];
   readonly #trace: string[] | undefined;
   readonly #events: Events = { requests: 0, faults: 0, kills: 0, suspensions: 0, refusals: 0, acknowledged: 0 };
   #violation: string | undefined;
@@ -68,7 +69,7 @@ class Simulation {
     this.#schedule = schedule;
     this.#engines = engines;
     this.#trace = isTraced ? [] : undefined;
-    this.#model = new Model(schedule.regions);
+    this.#model = new Model(schedule.regions, schedule.hostile);
     this.#config = configOf(schedule);
     this.#buckets = Array.from({ length: schedule.regions }, (_, region) => {
       const nowMs = (): number => this.#loop.nowMs + schedule.regionSkewMs[region]!;
@@ -84,6 +85,8 @@ class Simulation {
         const { nowMs } = this.#loop;
         return schedule.faults.find((f) => f.region === region && f.fromMs <= nowMs && nowMs < f.toMs);
       },
+      hostile: () => (this.#isHealed ? undefined : schedule.hostile),
+      history: this.#history,
       isHealed: () => this.#isHealed,
       execute: (process, region, what, run) => {
         this.#events.requests++;
@@ -219,6 +222,7 @@ class Simulation {
 
   #onChange(region: number, name: string, after: StoredObject | undefined): void {
     if (name !== manifestName(KEY) || this.#violation !== undefined) return;
+    if (after) this.#history.push(after);
     const record = after && seenRecord(after.bytes);
     const what = record ? `generation ${record.generation}, upload ${record.upload?.slice(0, 4) ?? "none"}` : "nothing";
     this.#note(this.#by, `  region ${region} now has ${what}`);

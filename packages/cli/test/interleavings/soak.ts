@@ -1,19 +1,21 @@
 /**
  * Runs many schedules, and prints the smallest failing one with its trace.
  *
- *     node packages/cli/test/interleavings/soak.ts [schedules] [first seed]
+ *     node packages/cli/test/interleavings/soak.ts [schedules] [first seed] [family of families.ts]
  */
 import { loadEngines } from "./engines.ts";
+import { besideHostileRegion, cleanedByWrongClock, cleanedUnderReader, killedAndRepeated } from "./families.ts";
 import { scheduleOf } from "./schedule.ts";
 import { search } from "./search.ts";
 
-const [schedules = "1000", first = String(Date.now() % 1_000_000_000)] = process.argv.slice(2);
+const FAMILIES = [besideHostileRegion, cleanedByWrongClock, cleanedUnderReader, killedAndRepeated];
+const [schedules = "1000", first = String(Date.now() % 1_000_000_000), family] = process.argv.slice(2);
 const engines = await loadEngines();
 const found = await search({
   engines,
   firstSeed: Number(first),
   schedules: Number(schedules),
-  scheduleOf,
+  scheduleOf: family === undefined ? scheduleOf : FAMILIES.find(({ name }) => name === family)!,
   onProgress: (done) => process.stderr.write(`${done} schedules\n`),
 });
 console.log(found.text);

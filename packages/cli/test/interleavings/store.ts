@@ -7,6 +7,7 @@ import type { RegionConfig } from "../../src/lib/config.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "../../src/lib/store/store.ts";
 import type { Bucket, StoredObject } from "./bucket.ts";
 import type { EventLoop } from "./event-loop.ts";
+import { falseListing, isForgotten, liesOf } from "./lies.ts";
 import { noise } from "./noise.ts";
 import { EPOCH_MS, type Process } from "./process.ts";
 
@@ -34,6 +35,10 @@ export interface Network {
   readonly buckets: readonly Bucket[];
   /** The fault of a region at this moment. */
   readonly faultOf: (region: number) => RegionFault | undefined;
+  /** The region that lies at this moment. */
+  readonly hostile: () => number | undefined;
+  /** Every manifest that any region ever had. */
+  readonly history: readonly StoredObject[];
   /** Whether the time of faults is over, so that every request is quick. */
   readonly isHealed: () => boolean;
   /** Called around what a bucket executes, so that changes are known by their process. */
@@ -70,7 +75,7 @@ export class SimulatedStore implements Store {
 
   async get(name: string, { range, signal }: GetOptions = {}): Promise<FetchedResponse> {
     const execute = (bucket: Bucket): Answer => {
-      const object = bucket.objects.get(name);
+      const object = this.#look(name, bucket);
       return { status: object ? (range ? 206 : 200) : 404, object };
     };
     const { status, object } = await this.#request(`GET ${name}`, execute, signal, "SOURCE_FAILED");
@@ -83,7 +88,7 @@ export class SimulatedStore implements Store {
 
   async head(name: string, signal?: AbortSignal): Promise<number | undefined> {
     const execute = (bucket: Bucket): Answer => {
-      const object = bucket.objects.get(name);
+      const object = this.#look(name, bucket);
       return { status: object ? 200 : 404, object };
     };
     const { status, object } = await this.#request(`HEAD ${name}`, execute, signal, "SOURCE_FAILED");
@@ -94,6 +99,7 @@ export class SimulatedStore implements Store {
   async put(name: string, body: PutBody, { signal, ifMatch, ifNoneMatch }: PutOptions): Promise<PutReceipt> {
     const bytes = body instanceof Uint8Array ? body.slice() : await readAll(body);
     const execute = (bucket: Bucket): Answer => {
+      if (this.#isHostile && isForgotten(this.#lie())) return { status: 200 };
       const status = bucket.put(name, bytes, { ifMatch, ifNoneMatch });
       return { status, object: bucket.objects.get(name) };
     };
@@ -112,12 +118,12 @@ export class SimulatedStore implements Store {
           const { bytes, modifiedMs } = bucket.objects.get(name)!;
           return { name, bytes: bytes.length, modifiedMs: modifiedMs + EPOCH_MS };
         });
-        return { status: 200, names };
+        return { status: 200, names: this.#isHostile ? falseListing(prefix, names, this.#lie()) : names };
       };
       const answer = await this.#request(`LIST ${prefix} after ${from}`, execute, signal, "SOURCE_FAILED");
       if (!answer.names) throw this.#failure("SOURCE_FAILED", `to list ${prefix}`, answer.status);
       yield* answer.names;
-      if (answer.names.length < PAGE_NAMES) return;
+      if (answer.names.length < PAGE_NAMES || this.#isHostile) return;
       after = answer.names.at(-1)!.name;
     }
   }
@@ -125,6 +131,7 @@ export class SimulatedStore implements Store {
   async remove(names: readonly string[]): Promise<{ name: string; problem: string }[]> {
     if (names.length === 0) return [];
     const execute = (bucket: Bucket): Answer => {
+      if (this.#isHostile && isForgotten(this.#lie())) return { status: 200 };
       for (const name of names) bucket.remove(name);
       return { status: 200 };
     };
@@ -144,6 +151,21 @@ export class SimulatedStore implements Store {
   }
 
   close(): void {}
+
+  get #isHostile(): boolean {
+    return this.#network.hostile() === this.#index;
+  }
+
+  #look(name: string, bucket: Bucket): StoredObject | undefined {
+    return this.#isHostile ? liesOf(name, this.#network.history, bucket, this.#lie()) : bucket.objects.get(name);
+  }
+
+  /** The numbers of one lie. */
+  #lie(): (purpose: number) => number {
+    this.#network.note(this.#process, this.#index, "may lie");
+    const lie = this.#process.nextLie();
+    return (purpose) => noise(this.#network.seed, this.#process.id, 3, lie, purpose);
+  }
 
   /** Tries as the SDK does: again after a broken connection and after 5xx. */
   async #request(
@@ -174,7 +196,8 @@ export class SimulatedStore implements Store {
     const { seed, loop, buckets, faultOf, note } = this.#network;
     const request = process.nextRequest();
     const draw = (purpose: number): number => noise(seed, process.id, 2, request, purpose);
-    const tail = this.#network.isHealed() ? 0 : 1;
+    // Beside a region that lies, no other may be so late that it is left out.
+    const tail = this.#network.isHealed() || this.#network.hostile() !== undefined ? 0 : 1;
     const thereMs = travelMs(draw(0) * tail, draw(1));
     const backMs = travelMs(draw(2) * tail, draw(3));
     const { promise, resolve, reject } = Promise.withResolvers<Answer | undefined>();

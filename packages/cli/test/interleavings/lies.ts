@@ -1,0 +1,44 @@
+/**
+ * What a hostile region answers: old signed manifests of any region, nothing, other bytes, other times, and writes that
+ * it does not keep. It cannot sign, so forgeries are for the tests of signatures.
+ */
+import type { Bucket, StoredObject } from "./bucket.ts";
+import { EPOCH_MS } from "./process.ts";
+
+/** Draws a number in [0, 1) for a purpose. */
+type Draw = (purpose: number) => number;
+
+const DAY_MS = 86_400_000;
+
+/** What a region that lies holds under a name, as it says. `history` has every manifest that any region ever had. */
+export function liesOf(name: string, history: readonly StoredObject[], bucket: Bucket, draw: Draw) {
+  const truth = bucket.objects.get(name);
+  if (draw(20) < 0.3) return truth;
+  if (draw(21) < 0.2) return undefined;
+  if (name.startsWith("manifests/")) return history[Math.floor(draw(22) * history.length)];
+  if (!truth) return undefined;
+  const bytes = truth.bytes.slice(0, truth.bytes.length - Math.floor(2 * draw(23)));
+  if (bytes.length > 0) bytes[Math.floor(draw(24) * bytes.length)]! ^= 1;
+  return { ...truth, bytes };
+}
+
+/** A listing with times of other days, without some of its names, and with a claim or mark that no process made. */
+export function falseListing<T extends { name: string; bytes: number; modifiedMs: number }>(
+  prefix: string,
+  listed: readonly T[],
+  draw: Draw,
+): { name: string; bytes: number; modifiedMs: number }[] {
+  const kept = listed.filter((_, index) => draw(30 + index) < 0.7);
+  const aged = kept.map((object) => ({
+    ...object,
+    modifiedMs: object.modifiedMs - Math.floor(60 * draw(25)) * DAY_MS,
+  }));
+  const isPlanted = prefix.includes("@") && prefix.startsWith("claims/") && draw(26) < 0.5;
+  const planted = { name: `${prefix}${1 + Math.floor(50 * draw(27))}`, bytes: 2, modifiedMs: EPOCH_MS };
+  return isPlanted && !aged.some(({ name }) => name === planted.name) ? [...aged, planted] : aged;
+}
+
+/** Whether it acknowledges a write or removal that it does not do. */
+export function isForgotten(draw: Draw): boolean {
+  return draw(28) < 0.3;
+}
