@@ -89,8 +89,13 @@ describe("memory", () => {
       sockets.push(await openRequest(world.url, { path: plansPath(keys), headers: clientHeaders(`192.0.2.${i}`) }));
     }
     expect(await readsWithMemory(), "the batches are in their middle: the fault fired").toBe(KEYS_LEFT.length);
+    // Reads that wait ask for further chunks, until all that they may ask for are under way.
+    let asked = -1;
+    while (asked !== world.buckets.requests.length) {
+      asked = world.buckets.requests.length;
+      await new Promise((resolve) => setTimeout(resolve, 2_000));
+    }
     expect(world.buckets.fired.size).toBeGreaterThan(0);
-    const asked = world.buckets.requests.length;
     // Without a reset, only the end of the buckets' time-outs would show that the client has left.
     for (const socket of sockets) socket.resetAndDestroy();
     await untilNoneHasMemory();
