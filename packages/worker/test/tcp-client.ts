@@ -13,25 +13,31 @@ export interface TcpRequest {
    * nothing; the later answers stay in the PoP. Default: 1.
    */
   readonly times?: number;
+  /** Closes its own side after the request, and still receives. Default: false. */
+  readonly isEnding?: boolean;
 }
 
-/** Opens a connection, sends a request and resolves when the first bytes of the answer have come; reads no more. */
+/**
+ * Opens a connection, sends a request and resolves when the first bytes of the answer have come, or the server has
+ * closed it; reads no more.
+ */
 export function openRequest(
   url: string,
-  { method = "GET", path, headers = {}, times = 1 }: TcpRequest,
+  { method = "GET", path, headers = {}, times = 1, isEnding = false }: TcpRequest,
 ): Promise<Socket> {
   const { hostname, port, host } = new URL(url);
   const lines = Object.entries({ host, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
   return new Promise((resolve, reject) => {
-    const socket = connect(Number(port), hostname, () => {
-      socket.write(`${method} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`.repeat(times));
+    const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: isEnding }, () => {
+      socket[isEnding ? "end" : "write"](`${method} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`.repeat(times));
     });
     socket.once("error", reject);
-    socket.once("data", () => {
+    const settle = (): void => {
       socket.pause();
       // A PoP that ends a stalled connection resets it.
       socket.off("error", reject).on("error", () => {});
       resolve(socket);
-    });
+    };
+    socket.once("data", settle).once("close", settle);
   });
 }

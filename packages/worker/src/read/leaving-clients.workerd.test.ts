@@ -88,4 +88,28 @@ describe("memory comes back", () => {
     await ended;
     expect(bytes).toBeGreaterThan(6_000_000);
   });
+
+  test("at once from clients that close their side and read nothing", async () => {
+    const sockets = await Promise.all(
+      Array.from({ length: CLIENTS }, () => openRequest(world.url, { path: "/v1/read/video", isEnding: true })),
+    );
+    for (const socket of sockets) socket.destroy();
+    expect(await expiredUntilPromised(), "the clients' leaving ended the leases").toBe(0);
+  });
+
+  test("a client that closes its side after the request is answered in whole, or not at all", async () => {
+    const { host, hostname, port } = new URL(world.url);
+    const answer = await new Promise<string>((resolve, reject) => {
+      let text = "";
+      const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true }, () => {
+        socket.end(`GET /o/other HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
+      });
+      socket.setEncoding("latin1");
+      socket.on("data", (data) => (text += data));
+      socket.on("error", reject).on("close", () => resolve(text));
+    });
+    // workerd answers, and Node takes the client for gone.
+    const end = answer.indexOf("\r\n\r\n") + 4;
+    expect(answer === "" || answer.length - end === 6_000_000, `${answer.length} bytes`).toBe(true);
+  });
 });
