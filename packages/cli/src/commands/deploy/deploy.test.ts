@@ -41,20 +41,37 @@ class FakeWrangler {
   /** Names of the secrets, by PoP; PoPs without an entry are not deployed. */
   readonly secrets = new Map<string, Set<string>>();
   fails = (_args: readonly string[]): boolean => false;
+  /** Whether the file has no id for the cache of a PoP. */
+  provisions = (_pop: string): boolean => false;
 
   readonly run: Wrangler = async (args, input) => {
     this.calls.push({ args, input });
-    if (this.fails(args)) return { code: 1, stdout: "", stderr: "Authentication error [code: 10000]" };
     const pop = args[args.indexOf("--env") + 1]!;
-    if (args[0] === "deploy" && !args.includes("--dry-run") && !this.secrets.has(pop)) this.secrets.set(pop, new Set());
+    const isDeployment = args[0] === "deploy" && !args.includes("--dry-run");
+    // As Wrangler does: a namespace first for a binding without an id, and then the Worker.
+    if (isDeployment && this.provisions(pop) && !this.secrets.has(pop)) {
+      const title = `agarose-${pop}-chunks`;
+      if (this.namespaces.some((one) => one.title === title)) {
+        return {
+          code: 1,
+          stdout: "",
+          stderr: "a namespace with this account ID and title already exists [code: 10014]",
+        };
+      }
+      this.#create(title);
+    }
+    if (this.fails(args)) return { code: 1, stdout: "", stderr: "Authentication error [code: 10000]" };
+    if (isDeployment && !this.secrets.has(pop)) this.secrets.set(pop, new Set());
     if (args[0] === "secret") return this.#secret(args[1]!, pop, input);
     if (args.includes("list")) return { code: 0, stdout: JSON.stringify(this.namespaces), stderr: "" };
-    if (args.includes("create")) {
-      const digit = this.namespaces.length.toString(16);
-      this.namespaces.push({ id: digit.repeat(32), title: args[3]! });
-    }
+    if (args.includes("create")) this.#create(args[3]!);
     return { code: 0, stdout: "", stderr: "" };
   };
+
+  #create(title: string): void {
+    const digit = this.namespaces.length.toString(16);
+    this.namespaces.push({ id: digit.repeat(32), title });
+  }
 
   #secret(verb: string, pop: string, input = "{}"): { code: number; stdout: string; stderr: string } {
     const own = this.secrets.get(pop);
@@ -163,6 +180,35 @@ describe("with an account", () => {
     await cp(CONFIG, config);
     await deploy(wrangler, ["fra"]);
     expect(wrangler.namespaces.filter(({ title }) => title === "agarose-fra-chunks")).toHaveLength(1);
+  });
+
+  test("a binding without an id is left to Wrangler, and the file stays as it is", async () => {
+    await writeFile(config, (await readFile(config, "utf8")).replace(', id = "00000000000000000000000000000fra"', ""));
+    const wrangler = new FakeWrangler();
+    wrangler.provisions = (pop) => pop === "fra";
+    await deploy(wrangler, ["fra"]);
+    const before = await readFile(config, "utf8");
+    expect(await deploy(wrangler, ["fra"])).toEqual(["build fra", "deploy fra", "secrets fra"]);
+    expect(await readFile(config, "utf8")).toBe(before);
+    const made = wrangler.namespaces.filter(({ title }) => title === "agarose-fra-chunks");
+    expect(made).toHaveLength(1);
+    expect(wrangler.calls.some(({ args }) => args[0] === "kv")).toBe(false);
+  });
+
+  test("where Cloudflare refuses a Worker whose namespace Wrangler has made, the error names the id to write", async () => {
+    const without = (await readFile(config, "utf8")).replace(', id = "00000000000000000000000000000fra"', "");
+    await writeFile(config, without);
+    const wrangler = new FakeWrangler();
+    wrangler.provisions = (pop) => pop === "fra";
+    wrangler.fails = (args) => args[0] === "deploy" && !args.includes("--dry-run");
+    const advice = `write "id": "${"1".repeat(32)}" to CHUNKS of fra`;
+    await expect(deploy(wrangler, ["fra"])).rejects.toThrow(advice);
+    wrangler.fails = () => false;
+    await expect(deploy(wrangler, ["fra"]), "the next run, too").rejects.toThrow(advice);
+    const written = await readFile(config, "utf8");
+    await writeFile(config, written.replace('"CHUNKS" }', `"CHUNKS", id = "${"1".repeat(32)}" }`));
+    wrangler.provisions = () => false;
+    expect(await deploy(wrangler, ["fra"])).toEqual(["build fra", "deploy fra", "secrets fra"]);
   });
 
   test("a step that fails ends it, with Wrangler's words; the PoPs before it remain", async () => {

@@ -22,7 +22,9 @@ export type Step =
   | { readonly kind: "peers"; readonly pop: string; readonly list: string }
   /** Writes whose manifests the PoP uses into wrangler.toml. */
   | { readonly kind: "keys"; readonly pop: string; readonly variables: TrustVariables }
-  | { readonly kind: "build" | "deploy"; readonly pop: string }
+  | { readonly kind: "build"; readonly pop: string }
+  /** With the title of the KV namespace that Wrangler makes, unless the Worker has one or the file has its id. */
+  | { readonly kind: "deploy"; readonly pop: string; readonly provisions?: string }
   | { readonly kind: "secrets"; readonly pop: string; readonly names: readonly string[] }
   /** Makes the key of the PoPs `pop`, joined by commas, unless all have one. Deployed `others` share it. */
   | { readonly kind: "peer-key"; readonly pop: string; readonly others: readonly string[] };
@@ -75,9 +77,9 @@ export function planDeployment(
     ),
     ...peers.lists,
     ...pops.map(({ name }): Step => ({ kind: "build", pop: name })),
-    ...pops.flatMap(({ name }): Step[] => [
-      { kind: "deploy", pop: name },
-      ...(secrets.length > 0 ? [{ kind: "secrets", pop: name, names: secrets } as const] : []),
+    ...pops.flatMap((pop): Step[] => [
+      deployStep(pop),
+      ...(secrets.length > 0 ? [{ kind: "secrets", pop: pop.name, names: secrets } as const] : []),
     ]),
     ...peers.keys,
   ];
@@ -90,7 +92,13 @@ export function commandOf(step: Step, config: string): string {
     return `wrangler secret bulk --env ${step.pop} --config ${config}  # stdin: PEER_KEY, a new one unless all have one`;
   }
   if (step.kind === "keys") return `write PUBLISHER_KEYS and UNSIGNED of [env.${step.pop}.vars] into ${config}`;
-  return `wrangler ${argumentsOf(step, config).join(" ")}${step.kind === "secrets" ? "  # stdin: " + step.names.join(", ") : ""}`;
+  return `wrangler ${argumentsOf(step, config).join(" ")}${remarkOn(step)}`;
+}
+
+function remarkOn(step: WranglerStep): string {
+  if (step.kind === "secrets") return `  # stdin: ${step.names.join(", ")}`;
+  if (step.kind !== "deploy" || step.provisions === undefined) return "";
+  return `  # makes the KV namespace ${step.provisions} unless the Worker has one`;
 }
 
 /** The arguments for Wrangler. A build writes nothing that outlives it. */
@@ -112,19 +120,34 @@ export function withNamespaceId(text: string, placeholder: string, id: string): 
 }
 
 /** Whether `id` is not one of Cloudflare's: those are 32 hex digits, and never begin with 16 zeros. */
-export function isPlaceholder(id: string | undefined): boolean {
-  return id === undefined || !/^[\da-f]{32}$/.test(id) || id.startsWith("0".repeat(16));
+export function isPlaceholder(id: string): boolean {
+  return !/^[\da-f]{32}$/.test(id) || id.startsWith("0".repeat(16));
 }
 
-function namespaceStep({ name, worker, namespaces }: PopEnvironment): Step[] {
-  const { id = "" } = namespaces.find(({ binding }) => binding === CACHE_BINDING)!;
-  return isPlaceholder(id) ? [{ kind: "namespace", pop: name, title: `${worker}-chunks`, placeholder: id }] : [];
+function namespaceStep(pop: PopEnvironment): Step[] {
+  const id = cacheIdOf(pop);
+  if (id === undefined || !isPlaceholder(id)) return [];
+  return [{ kind: "namespace", pop: pop.name, title: titleOf(pop), placeholder: id }];
+}
+
+/** Without an id in the file, Wrangler makes the namespace with the Worker, and every later version inherits it. */
+function deployStep(pop: PopEnvironment): Step {
+  return { kind: "deploy", pop: pop.name, ...(cacheIdOf(pop) === undefined && { provisions: titleOf(pop) }) };
+}
+
+function cacheIdOf({ namespaces }: PopEnvironment): string | undefined {
+  return namespaces.find(({ binding }) => binding === CACHE_BINDING)!.id;
+}
+
+/** The title that Wrangler chooses, too: the Worker's name and the binding's. */
+function titleOf({ worker }: PopEnvironment): string {
+  return `${worker}-chunks`;
 }
 
 function checkPop(pop: PopEnvironment): void {
   const { name, namespaces, crons, durableObjects, vars } = pop;
-  if (!namespaces.some(({ binding, id }) => binding === CACHE_BINDING && id)) {
-    throw invalid(`has no KV namespace ${CACHE_BINDING} with an id in [env.${name}]: write any placeholder`);
+  if (!namespaces.some(({ binding }) => binding === CACHE_BINDING)) {
+    throw invalid(`has no KV namespace ${CACHE_BINDING} in [env.${name}]: add the binding, without an id`);
   }
   const missing = OBJECT_BINDINGS.filter((binding) => !durableObjects.includes(binding));
   if (missing.length > 0) throw invalid(`has no Durable Object ${missing.join(", ")} in [env.${name}]`);
@@ -142,8 +165,10 @@ function checkPop(pop: PopEnvironment): void {
 /** Throws when PoPs share a cache: each would evict what it does not know. */
 function checkShared(pops: readonly PopEnvironment[]): void {
   const owners = new Map<string, string>();
-  for (const { name, namespaces } of pops) {
-    const { id = "" } = namespaces.find(({ binding }) => binding === CACHE_BINDING)!;
+  for (const pop of pops) {
+    const { name } = pop;
+    const id = cacheIdOf(pop);
+    if (id === undefined) continue;
     const other = owners.get(id);
     if (other !== undefined)
       throw invalid(`gives [env.${other}] and [env.${name}] the same KV id ${JSON.stringify(id)}`);

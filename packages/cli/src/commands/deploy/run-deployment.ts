@@ -54,7 +54,9 @@ async function take(step: Step, options: DeploymentOptions): Promise<void> {
   }
   const outdir = await mkdtemp(join(tmpdir(), "agarose-deploy-"));
   try {
-    demand(step, config, await wrangler(argumentsOf(step, config, outdir)));
+    const result = await wrangler(argumentsOf(step, config, outdir));
+    const advice = result.code !== 0 && step.kind === "deploy" ? await adviceOn(step, options) : "";
+    demand(step, config, result, advice);
   } finally {
     await rm(outdir, { recursive: true, force: true });
   }
@@ -105,6 +107,22 @@ async function takeNamespace(
   await writeFile(config, withNamespaceId(await readFile(config, "utf8"), step.placeholder, id));
 }
 
+/**
+ * Resolves to what to do about a namespace that Wrangler made for a Worker that Cloudflare then refused. At its next
+ * run, Wrangler neither links it nor makes a second one with its title.
+ */
+async function adviceOn(
+  step: Extract<Step, { kind: "deploy" }>,
+  { config, wrangler }: DeploymentOptions,
+): Promise<string> {
+  const { pop, provisions: title } = step;
+  if (title === undefined) return "";
+  const isDeployed = (await wrangler(["secret", "list", "--env", pop, "--config", config])).code === 0;
+  const id = isDeployed ? undefined : await namespaceId({ ...step, title }, config, wrangler).catch(() => undefined);
+  if (id === undefined) return "";
+  return `The KV namespace ${title} exists and no Worker has it: write "id": "${id}" to CHUNKS of ${pop} in ${config}. `;
+}
+
 async function namespaceId(
   step: Step & { title: string },
   config: string,
@@ -120,13 +138,13 @@ async function namespaceId(
   }
 }
 
-function demand(step: Step, config: string, result: WranglerResult): WranglerResult {
+function demand(step: Step, config: string, result: WranglerResult, advice = ""): WranglerResult {
   if (result.code === 0) return result;
   const said = (result.stderr.trim() || result.stdout.trim()).slice(-2_000);
   throw new AgaroseError(
     "STORE_FAILED",
     `${commandOf(step, config)} failed with exit code ${result.code}; the steps before it are done, and running the command again ` +
-      `continues there. Wrangler said:\n${said}`,
+      `continues there. ${advice}Wrangler said:\n${said}`,
     { pop: step.pop, step: step.kind, exitCode: result.code },
   );
 }

@@ -6,7 +6,6 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { unstable_getMiniflareWorkerOptions, unstable_readConfig } from "wrangler";
 import { patchVariables, readEnvironments } from "../deploy/wrangler.ts";
-import { withNamespaceId } from "../deploy/deployment.ts";
 import { runAgarose, spawnAgarose, type RunResult } from "../../../test/world.ts";
 
 const ROOT = fileURLToPath(new URL("../../../../..", import.meta.url));
@@ -68,8 +67,6 @@ test("as a user has it: `agarose deploy --dry-run` builds every Worker, and noth
   expect(run.code).toBe(0);
   const { steps } = JSON.parse(run.stdout.toString()) as { steps: { step: { kind: string; pop: string } }[] };
   expect(steps.map(({ step }) => `${step.kind} ${step.pop}`)).toEqual([
-    "namespace fra",
-    "namespace sin",
     "build fra",
     "build sin",
     "deploy fra",
@@ -128,7 +125,10 @@ test("has the Durable Objects, triggers, flags and dates of the repository's own
 
 test("run again, it takes up the configuration and keeps KV ids, tuned variables, limits and what was added", async () => {
   await init();
-  await writeFile(file, withNamespaceId(await readFile(file, "utf8"), "id-of-chunks-fra", ID));
+  await writeFile(
+    file,
+    (await readFile(file, "utf8")).replace('"binding": "CHUNKS"', `"binding": "CHUNKS", "id": "${ID}"`),
+  );
   await patchVariables(file, "fra", { CACHE_BYTES: "5", MANIFEST_TTL_SECONDS: "5" });
   const text = await readFile(file, "utf8");
   await writeFile(file, text.replace('"name": "agarose-fra",', '"name": "mine-fra", "routes": ["fra.example.com/*"],'));
@@ -196,7 +196,7 @@ test("--everywhere writes one Worker without a place or peers, and it stays that
   const run = await runAgarose(["deploy", "--dry-run", "--json"], folder);
   expect(run.code).toBe(0);
   const { steps } = JSON.parse(run.stdout.toString()) as { steps: { step: { kind: string } }[] };
-  expect(steps.map(({ step }) => step.kind)).toEqual(["namespace", "build", "deploy"]);
+  expect(steps.map(({ step }) => step.kind)).toEqual(["build", "deploy"]);
   const text = await readFile(file, "utf8");
   await writeFile(file, text.replace('"EVERYWHERE"', '"LOCATION": "weur", "EVERYWHERE"'));
   const contradictory = await runAgarose(["deploy", "--dry-run"], folder);

@@ -140,8 +140,8 @@ function environmentOf(
     ...kept,
     placement: made.placement,
     version_metadata: kept["version_metadata"] ?? { binding: "VERSION" },
-    // A placeholder, which no other PoP may share: `agarose deploy` writes the id of the namespace over it.
-    kv_namespaces: kv_namespaces ?? [{ binding: "CHUNKS", id: `id-of-chunks-${pop.name}` }],
+    // Without an id: Wrangler makes a namespace for each Worker at its first deployment.
+    kv_namespaces: kv_namespaces ?? [{ binding: "CHUNKS" }],
     ratelimits: ratelimits ?? [{ name: "MISS_LIMIT", namespace_id: made.limitId, simple: { limit: 60, period: 60 } }],
     durable_objects: {
       bindings: Object.entries(OBJECTS).map(([name, class_name]) => ({ name, class_name })),
