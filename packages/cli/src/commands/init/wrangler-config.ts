@@ -33,6 +33,7 @@ const TUNED = {
   PUBLIC_PREFIXES: "[]",
 };
 const PEERS_OFF = "off";
+const TRACES_SHARE = 0.01;
 /** One data set for all PoPs: each names itself in `index1`. */
 const ANALYTICS = [{ binding: "ANALYTICS", dataset: "agarose" }];
 
@@ -72,7 +73,8 @@ export function wranglerConfig(config: Config, options: WranglerConfigOptions): 
     main,
     compatibility_date: "2026-07-01",
     compatibility_flags: ["global_fetch_strictly_public", "enable_request_signal"],
-    observability: { enabled: true },
+    // Each span of a trace counts as an event of the logs does, and a read has many: so only some reads have one.
+    observability: { enabled: true, traces: { enabled: true, head_sampling_rate: TRACES_SHARE } },
     triggers: { crons: ["* * * * *"] },
     migrations: [
       { tag: "v1", new_sqlite_classes: ["RequestMonitor", "PopState"] },
