@@ -784,6 +784,21 @@ describe("the nearest PoP", () => {
     expect(world.requests("p1").at(-1)!.url).toContain("version=");
   });
 
+  test("stays the nearest while the pages that it serves delay its probes, and not for ever", async () => {
+    const { world, client } = await startWorld();
+    const nearestAfterProbe = async (): Promise<string> => {
+      await world.clock.pass(PROBE_EVERY_MS);
+      await world.clock.settle(client.probe());
+      return client.pops.byDistance()[0]!.name;
+    };
+    world.pops[1]!.delayMs = 25;
+    expect(await nearestAfterProbe()).toBe("p0");
+    world.pops[0]!.delayMs = 100;
+    expect([await nearestAfterProbe(), await nearestAfterProbe()]).toEqual(["p0", "p0"]);
+    for (let probes = 0; probes < 10; probes++) await nearestAfterProbe();
+    expect(client.pops.byDistance()[0]!.name).toBe("p1");
+  });
+
   test("is asked again once a probe finds it alive", async () => {
     const { world, client } = await startWorld();
     world.pops[0]!.fault = "refuses";

@@ -12,6 +12,8 @@ const PROBE_TIMEOUT_MS = 3_000;
 const TRIP_MS_UNKNOWN = 10_000;
 /** Another PoP becomes the nearest when its round trip is below this share of the current one's. */
 const CLEARLY_NEARER = 0.8;
+/** How much longer a round trip may be than by the probe before. */
+const GROWTH_MAX = 1.2;
 
 /** What a `PopSelector` uses. */
 export interface PopSelectorOptions {
@@ -41,10 +43,9 @@ export class PopSelector {
   byDistance(): readonly Endpoint[] {
     const { latencies } = this.#options;
     const isAvoided = ({ name }: Endpoint): number => Number(latencies.isAvoided(popId(name)));
-    const tripMs = ({ name }: Endpoint): number => this.#tripMs.get(name) ?? TRIP_MS_UNKNOWN;
-    const pops = this.#options.pops.toSorted((a, b) => isAvoided(a) - isAvoided(b) || tripMs(a) - tripMs(b));
-    const kept = pops.find((pop) => pop === this.#nearest && !isAvoided(pop));
-    if (kept && tripMs(pops[0]!) > CLEARLY_NEARER * tripMs(kept)) return [kept, ...pops.filter((pop) => pop !== kept)];
+    const distanceMs = (pop: Endpoint): number =>
+      (this.#tripMs.get(pop.name) ?? TRIP_MS_UNKNOWN) * (pop === this.#nearest ? CLEARLY_NEARER : 1);
+    const pops = this.#options.pops.toSorted((a, b) => isAvoided(a) - isAvoided(b) || distanceMs(a) - distanceMs(b));
     this.#nearest = pops[0];
     return pops;
   }
@@ -57,9 +58,11 @@ export class PopSelector {
     const { clock, latencies, pops } = this.#options;
     if (pops.length < 2 || (!moved && clock.now() - this.#probedAtMs < PROBE_EVERY_MS)) return;
     this.#probedAtMs = clock.now();
-    if (moved) latencies.clear();
+    if (moved) {
+      latencies.clear();
+      this.#tripMs.clear();
+    }
     await Promise.all(pops.map((pop) => this.#probe(pop)));
-    if (moved) this.#nearest = undefined;
   }
 
   async #probe({ name, url }: Endpoint): Promise<void> {
@@ -76,8 +79,14 @@ export class PopSelector {
     try {
       // The first trip opens the connection. A read does not pay for that.
       await trip();
-      // The shortest of three: a page that loads at the same time delays some of them.
-      const tripMs = Math.min(await trip(), await trip(), await trip());
+      // The shortest of three: a page that loads at the same time delays some. Where it delays all, the nearest PoP,
+      // which serves the page, would look farther than an idle one.
+      const tripMs = Math.min(
+        await trip(),
+        await trip(),
+        await trip(),
+        GROWTH_MAX * (this.#tripMs.get(name) ?? Infinity),
+      );
       this.#tripMs.set(name, tripMs);
       latencies.forget(popId(name));
       latencies.seed(popId(name), { meanMs: tripMs, sdMs: tripMs / 4 });
