@@ -128,6 +128,18 @@ export const ERROR_CATALOGUE = {
     meaning: "The decoded object has another SHA-256 than its manifest says.",
     remedy: "Run `agarose verify`, then put the object again.",
   },
+  SECRET_MISSING: {
+    meaning: "The object is encrypted, and the reader has no secret for its prefix.",
+    remedy: "Configure the secret that the message names, or read through a PoP that has it.",
+  },
+  SECRET_WRONG: {
+    meaning: "The object is encrypted by another secret than the reader has: that one is wrong, or was replaced.",
+    remedy: "Add the secret that the message names, or finish its replacement: `agarose upgrade`.",
+  },
+  DECRYPTION_FAILED: {
+    meaning: "What is stored does not decrypt: it was changed, or belongs to another object.",
+    remedy: "Check who can write to the buckets, then put the object again.",
+  },
   BUNDLE_INVALID: {
     meaning: "A PoP's bundle is malformed or ends early.",
     remedy: "No action is needed: the read takes its chunks from other sources.",
@@ -258,6 +270,9 @@ export const HTTP_STATUS: Readonly<Record<Exclude<ErrorCode, ProgramErrorCode>, 
   CHUNK_MISSING: 502,
   SOURCE_FAILED: 502,
   OBJECT_CORRUPT: 502,
+  SECRET_MISSING: 502,
+  SECRET_WRONG: 502,
+  DECRYPTION_FAILED: 502,
   BUNDLE_INVALID: 502,
   NO_SOURCE: 502,
 };

@@ -47,7 +47,7 @@ export {
   objectUrl,
   parseKey,
 } from "./format/key.ts";
-export { toHex } from "./format/text.ts";
+export { fromBase64, toHex } from "./format/text.ts";
 
 // Format: manifests, stripes and placement.
 export {
@@ -77,6 +77,7 @@ export {
   stripeShape,
   versionText,
   type Code,
+  type Encryption,
   type ExpectedManifest,
   type Manifest,
   type ManifestDraft,
@@ -107,6 +108,33 @@ export {
   type PlacementRegion,
   type Survival,
 } from "./format/placement.ts";
+
+// Encryption before coding.
+export {
+  CELL_BYTES,
+  CellCipher,
+  encryptedBytes,
+  encryptionOf,
+  openEncrypted,
+  openSecret,
+  plainBytes,
+  sealDataKey,
+  sealEncryption,
+  Secrets,
+  shownBytes,
+  storedRange,
+  storedRangeOf,
+  TAG_BYTES,
+  type CellOwner,
+  type EncryptedManifest,
+  type OpenedObject,
+  type Properties,
+  type SealInput,
+  type Secret,
+  type SecretRule,
+  type SecretSource,
+} from "./encryption/index.ts";
+export { HAS_ENCRYPTION } from "./features.ts";
 
 // Format: bundles, frames and read plans on the wire.
 export {
@@ -154,7 +182,16 @@ export {
   type StripeSharing,
 } from "./read/reader.ts";
 export { BlockMemory } from "./read/block-memory.ts";
-export { blockNames, BRIEF_BYTES_MAX, needsLeaves, piecesOf, type Piece } from "./read/pieces.ts";
+export {
+  blockNames,
+  BRIEF_BYTES_MAX,
+  isSmall,
+  needsLeaves,
+  piecesOf,
+  SMALL_BYTES_MAX,
+  wholeName,
+  type Piece,
+} from "./read/pieces.ts";
 export { planReadMs, planStripe, type Candidate, type PlanOptions } from "./read/read-plan.ts";
 export { readStripe, type Hedge, type StripeReadOptions } from "./read/stripe-read.ts";
 export { checkHash } from "./read/stripe-shards.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { attempt, codeOf, errorOf, rejectionOf } from "../../test/errors.ts";
-import { pseudoRandomBytes, sampleObject, toyHash } from "../../test/sample-object.ts";
+import { pseudoRandomBytes, sampleObject, toyHash } from "../../test/objects/sample-object.ts";
 import {
   encodeFrame,
   encodeFrameHeader,

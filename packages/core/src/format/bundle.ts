@@ -8,6 +8,7 @@
  * so that a PoP passes it on as it is.
  */
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
+import { HAS_ENCRYPTION } from "../features.ts";
 import { decodeUtf8, isCount, isText } from "./shape.ts";
 import { checkManifest, CHUNKS_MAX, STRIPE_BYTES_MAX, type ExpectedManifest, type Manifest } from "./manifest/index.ts";
 
@@ -44,6 +45,8 @@ export interface Plan {
   readonly peers?: readonly PlanPeer[];
   /** How many requests beyond k the PoP advises. */
   readonly delta: number;
+  /** Base64 of the 32 bytes of an encrypted object's data key. Only a plan that is `private` has it. */
+  readonly dataKey?: string;
   /** Whether the read needed a token or a signature: a client must not store such an object. */
   readonly private?: boolean;
   /** A token for reports to `POST /v1/telemetry` of this PoP, valid for minutes. */
@@ -80,6 +83,9 @@ export interface SignedChunks {
   /** By chunk: the query of its URL, without `?`. */
   readonly queries: Readonly<Record<string, string>>;
 }
+
+/** Base64 of 32 bytes. */
+const DATA_KEY = /^[A-Za-z0-9+/]{43}=$/;
 
 /** Returns the header of a frame whose payload has `bytes` bytes. The payload follows it unchanged. */
 export function encodeFrameHeader(type: Frame["type"], stripe: number, chunk: number, bytes: number): Uint8Array {
@@ -125,6 +131,7 @@ export async function parsePlan(payload: Uint8Array, expected: ExpectedManifest)
     isCount(plan.delta, CHUNKS_MAX) &&
     isOptional(plan.private, "boolean") &&
     isOptional(plan.telemetry, "string") &&
+    (!HAS_ENCRYPTION || plan.dataKey === undefined || isText(plan.dataKey, DATA_KEY)) &&
     areChunks(plan.cached) &&
     areAll(plan.regions, isRegion) &&
     plan.regions.length > 0 &&

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { hex, pseudoRandomBytes } from "../../test/sample-object.ts";
+import { hex, pseudoRandomBytes } from "../../test/objects/sample-object.ts";
 import { systemSha256 } from "../ports.ts";
 import { concat, hashShard, merkleRoot } from "./hash-tree.ts";
 

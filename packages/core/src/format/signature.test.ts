@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { rejectionOf } from "../../test/errors.ts";
-import { testPublisher, type TestPublisher } from "../../test/publisher.ts";
+import { testPublisher, type TestPublisher } from "../../test/objects/publisher.ts";
 import { acceptUnsigned, keyIdOf, rawPublicKey, trustPublishers } from "./signature.ts";
 
 const CONTENT = new TextEncoder().encode("agarose-manifest/2\n{}");

@@ -7,6 +7,7 @@ export {
   CHUNKS_MAX,
   type Code,
   encodeHashes,
+  type Encryption,
   type ExpectedManifest,
   FORMAT_VERSION,
   HEADERS_ALLOWED,

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { sampleObject, toyHash } from "../../../test/sample-object.ts";
+import { sampleObject, toyHash } from "../../../test/objects/sample-object.ts";
 import { codeOf, rejectionOf } from "../../../test/errors.ts";
 import { AgaroseError } from "../../errors.ts";
 import * as manifests from "./index.ts";
@@ -201,8 +201,8 @@ describe("checkManifest", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(fc.constantFrom(...fields), surprise), { maxLength: 3 }), async (changes) => {
         const changed = { ...manifest, ...Object.fromEntries(changes) } as Manifest;
-        for (const parsing of [checkManifest(changed), parseManifest(encodeManifest(changed))]) {
-          const parsed = await settled(parsing);
+        for (const check of [() => checkManifest(changed), () => parseManifest(encodeManifest(changed))]) {
+          const parsed = await settled(check());
           if (parsed instanceof Error) expect(parsed).toBeInstanceOf(AgaroseError);
           else assertConsistent(parsed);
         }

@@ -47,6 +47,18 @@ interface Generation {
   readonly signature?: Signature;
 }
 
+/** How an object is encrypted: its stored bytes are cells (docs/reference/format.md, "Encryption"). */
+export interface Encryption {
+  /** `A256GCM` is the one of today. */
+  readonly cipher: string;
+  /** The secret that encrypts the data key: 16 hex digits. */
+  readonly secret: string;
+  /** The encrypted data key: base64 of 60 bytes. */
+  readonly dataKey: string;
+  /** Type, headers and SHA-256 of the plain content, encrypted by the data key: base64. */
+  readonly properties: string;
+}
+
 /** What one version of one object is, and where its chunks are. */
 export interface Manifest extends Generation, Code {
   readonly deleted?: never;
@@ -77,6 +89,8 @@ export interface Manifest extends Generation, Code {
   readonly missing?: readonly number[];
   /** Base64 of the object itself, which then has no chunks. */
   readonly inline?: string;
+  /** Set where the object is encrypted. All else then describes what is stored: nothing of the plain content. */
+  readonly encryption?: Encryption;
   /** Features that a reader must know to use this manifest (`FEATURES`). */
   readonly requires?: readonly string[];
   /** Per stripe: base64 of the n concatenated hashes of its shards, in chunk order. */

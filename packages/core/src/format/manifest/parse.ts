@@ -3,6 +3,7 @@
  * that its version names, and by a publisher that the reader trusts, so no reader checks again.
  */
 import { HAS_MESSAGES } from "../../errors.ts";
+import { HAS_ENCRYPTION } from "../../features.ts";
 import { decodeUtf8 } from "../shape.ts";
 import { checkCode, checkHashes, checkHeaders, checkPlacement, checkVersion } from "./check.ts";
 import { checksum, refuseTooLarge } from "./encode.ts";
@@ -89,7 +90,7 @@ async function checkFormat(json: unknown, expected: ExpectedManifest): Promise<v
 }
 
 /** Features that this program knows of those that a manifest can require. */
-export const FEATURES: ReadonlySet<string> = new Set(["inline"]);
+export const FEATURES: ReadonlySet<string> = new Set(HAS_ENCRYPTION ? ["inline", "encryption"] : ["inline"]);
 
 async function checkRequired(manifest: Manifest, expected: ExpectedManifest): Promise<void> {
   const features = manifest.requires?.filter((feature) => !FEATURES.has(feature)) ?? [];

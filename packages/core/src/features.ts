@@ -1,0 +1,10 @@
+/** Parts of Agarose that a build can leave out. */
+
+/** False in a build without encryption; not defined in any other. */
+declare const AGAROSE_ENCRYPTION: boolean | undefined;
+
+/**
+ * Whether this build decrypts. A bundler that defines `AGAROSE_ENCRYPTION` as `false` drops that code: to such a reader
+ * an encrypted object is one of a newer format.
+ */
+export const HAS_ENCRYPTION: boolean = typeof AGAROSE_ENCRYPTION === "undefined" || AGAROSE_ENCRYPTION;
