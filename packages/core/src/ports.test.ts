@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hex } from "../test/sample-object.ts";
+import { hex } from "../test/objects/sample-object.ts";
 import { crc32 } from "./format/crc32.ts";
 import { systemClock, systemSha256 } from "./ports.ts";
 

@@ -2,7 +2,7 @@ import { AgaroseError } from "../src/errors.ts";
 import { LEAF_LIST, type StripePart } from "../src/format/manifest/index.ts";
 import type { LatencyEstimate } from "../src/latency.ts";
 import type { ChunkRequest, ChunkSource, SourceKind } from "../src/sources/source.ts";
-import type { SampleObject } from "./sample-object.ts";
+import type { SampleObject } from "./objects/sample-object.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 
 /** How a fake source reacts to one request. */

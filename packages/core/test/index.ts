@@ -6,7 +6,7 @@ export { CountingSignal } from "./counting-signal.ts";
 export { attempt, codeOf, errorOf, rejectionOf } from "./errors.ts";
 export { FakeNetwork, type Answer, type FakeRequest } from "./fake-fetch.ts";
 export { FakeSource, type Behaviour, type FakeSourceOptions } from "./fake-source.ts";
-export { mapFile, type TileId } from "./map-file.ts";
+export { mapFile, type TileId } from "./objects/map-file.ts";
 export {
   emptyObjectCases,
   mediaProbes,
@@ -14,9 +14,9 @@ export {
   type RangeAnswer,
   type RangeCase,
   type RangedObject,
-} from "./range-cases.ts";
+} from "./objects/range-cases.ts";
 export { collect, ReadWorld } from "./read-world.ts";
-export { referenceCodec } from "./reference-codec.ts";
+export { referenceCodec } from "./objects/reference-codec.ts";
 export {
   hex,
   pseudoRandomBytes,
@@ -24,7 +24,7 @@ export {
   toyHash,
   type SampleObject,
   type SampleOptions,
-} from "./sample-object.ts";
+} from "./objects/sample-object.ts";
 export { settle, SimulatedClock } from "./simulated-clock.ts";
 export { streamOf, type StreamOptions } from "./streams.ts";
-export { testPublisher, type TestPublisher } from "./publisher.ts";
+export { testPublisher, type TestPublisher } from "./objects/publisher.ts";

@@ -1,7 +1,7 @@
 import { openRead, type ObjectRead, type ReadOptions } from "../src/read/reader.ts";
 import { FakeSource, type FakeSourceOptions } from "./fake-source.ts";
-import { referenceCodec } from "./reference-codec.ts";
-import { toyHash, type SampleObject } from "./sample-object.ts";
+import { referenceCodec } from "./objects/reference-codec.ts";
+import { toyHash, type SampleObject } from "./objects/sample-object.ts";
 import { SimulatedClock } from "./simulated-clock.ts";
 
 /** An object in its regions, with a fake source for each of them, on a clock of their own. */

@@ -6,8 +6,8 @@ import type { ChunkSource } from "../src/sources/source.ts";
 import { readStripe, type StripeReadOptions } from "../src/read/stripe-read.ts";
 import { CountingSignal } from "./counting-signal.ts";
 import { FakeSource, type Behaviour } from "./fake-source.ts";
-import { referenceCodec } from "./reference-codec.ts";
-import { sampleObject, toyHash } from "./sample-object.ts";
+import { referenceCodec } from "./objects/reference-codec.ts";
+import { sampleObject, toyHash } from "./objects/sample-object.ts";
 import { SimulatedClock } from "./simulated-clock.ts";
 
 /** One stripe of 4 + 2 chunks, chunk i in region r<i>; its functional chunks are 6 to 9. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { codeOf, errorOf } from "../../test/errors.ts";
-import { sampleObject } from "../../test/sample-object.ts";
+import { sampleObject } from "../../test/objects/sample-object.ts";
 import { AgaroseError } from "../errors.ts";
 import { errorAnswer, etagOf, keyInPath, objectAnswer } from "./object-response.ts";
 

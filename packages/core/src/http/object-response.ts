@@ -3,6 +3,7 @@
  * and 14). The service worker and the edge both respond through it.
  */
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "../errors.ts";
+import { HAS_ENCRYPTION } from "../features.ts";
 import type { Manifest } from "../format/manifest/index.ts";
 import { contentRange, parseRange, type ByteRange } from "./range.ts";
 
@@ -26,13 +27,23 @@ const DOCUMENT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline';
 
 /**
  * Decides the response to a GET or HEAD of an object from the request's headers. Range applies to GET only (RFC 9110,
- * section 14.2). Throws RANGE_UNSATISFIABLE, for which `errorAnswer` makes the response.
+ * section 14.2).
+ *
+ * @param manifest of an encrypted object, what `openEncrypted` shows of it.
+ * @throws RANGE_UNSATISFIABLE, for which `errorAnswer` makes the response, or SECRET_MISSING.
  */
 export function objectAnswer(
   manifest: Manifest,
   request: { get(name: string): string | null },
   method: "GET" | "HEAD" = "GET",
 ): ObjectAnswer {
+  // What is stored must never pass for the content.
+  if (HAS_ENCRYPTION && manifest.encryption) {
+    const { key, encryption } = manifest;
+    const found =
+      HAS_MESSAGES && `${JSON.stringify(key)} is encrypted by the secret ${encryption.secret}, which is not here`;
+    throw new AgaroseError("SECRET_MISSING", found, { key, secret: encryption.secret });
+  }
   const headers: Record<string, string> & Validators = {
     "accept-ranges": "bytes",
     "cache-control": "public, max-age=0, must-revalidate",

@@ -2,8 +2,14 @@
 import { describe, expect, test } from "vitest";
 import { errorAnswer, objectAnswer } from "./object-response.ts";
 import type { Manifest } from "../format/manifest/index.ts";
-import { emptyObjectCases, mediaProbes, rangeCases, type RangeAnswer, type RangeCase } from "../../test/range-cases.ts";
-import { sampleObject } from "../../test/sample-object.ts";
+import {
+  emptyObjectCases,
+  mediaProbes,
+  rangeCases,
+  type RangeAnswer,
+  type RangeCase,
+} from "../../test/objects/range-cases.ts";
+import { sampleObject } from "../../test/objects/sample-object.ts";
 
 const { manifest } = await sampleObject({ k: 2, m: 1, bytes: 1000, stripeBytes: 100 });
 const { manifest: empty } = await sampleObject({ k: 2, m: 1, bytes: 0, stripeBytes: 100 });

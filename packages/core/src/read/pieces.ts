@@ -24,6 +24,9 @@ export interface Piece {
  */
 export const BRIEF_BYTES_MAX = 128 * 1024;
 
+/** The most bytes of a small object. */
+export const SMALL_BYTES_MAX = 128 * 1024;
+
 /** A read of pieces saves at least this factor of bytes, or it reads whole stripes. */
 const SAVING_MIN = 2;
 
@@ -58,6 +61,16 @@ export function piecesOf(manifest: Manifest, range: ByteRange): Piece[] | undefi
     if (bytes * SAVING_MIN > allBytes && index * stripeBytes > range.start) return undefined;
   }
   return bytes * SAVING_MIN > allBytes ? undefined : pieces;
+}
+
+/** Whether an object is small: one stripe, which batches bring and memories keep whole. An inline one has no chunks. */
+export function isSmall({ bytes, stripeBytes, inline }: Manifest): boolean {
+  return bytes <= Math.min(SMALL_BYTES_MAX, stripeBytes) && inline === undefined;
+}
+
+/** The name of a small object as a whole, with its padding. No other object has it. */
+export function wholeName({ version }: Pick<Manifest, "version">): string {
+  return `${version}/whole`;
 }
 
 /** A name for each block of a piece. No other block of any object has it. */

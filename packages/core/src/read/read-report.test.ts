@@ -38,15 +38,18 @@ describe("serverTiming", () => {
       region({ startMs: 0, endMs: 900, outcome: "cancelled" }),
     ];
     expect(serverTiming({ ...report(requests), decoding: { ms: 1.5, shards: 2 } })).toEqual([
-      'edge-fra;desc="1 chunks";dur=10.0',
-      'region-dublin;desc="2 chunks";dur=100.3',
-      'decode;desc="2 shards";dur=1.5',
+      'edge-fra;desc="1 x edge-fra";dur=10.0',
+      'region-dublin;desc="2 x region-dublin";dur=100.3',
+      'decode;desc="2 x decode";dur=1.5',
     ]);
   });
 
   test("distinguishes a PoP and a region of the same name, and replaces characters that a header cannot carry", () => {
     const value = serverTiming(report([edge({ source: "são p\r\n" }), region({ source: "são p\r\n" })]));
-    expect(value).toEqual(['edge-s_o_p__;desc="1 chunks";dur=1.0', 'region-s_o_p__;desc="1 chunks";dur=1.0']);
+    expect(value).toEqual([
+      'edge-s_o_p__;desc="1 x edge-s_o_p__";dur=1.0',
+      'region-s_o_p__;desc="1 x region-s_o_p__";dur=1.0',
+    ]);
   });
 
   test("is empty while nothing has arrived", () => {

@@ -5,10 +5,13 @@ import type { SourceKind } from "../sources/source.ts";
 
 /** One request for one chunk of one stripe. */
 export interface RequestRecord {
+  /** Index of the stripe in the object. */
   readonly stripe: number;
+  /** Index of the chunk in the stripe's code. */
   readonly chunk: number;
   /** Id of the source. */
   readonly source: string;
+  /** `edge`: the cache of the PoP that answers; `peer`: another PoP's cache; `region`: a bucket. */
   readonly kind: SourceKind;
   /** Length of the shard. */
   readonly bytes: number;
@@ -66,21 +69,19 @@ export function isFault({ outcome, kind, error }: RequestRecord): boolean {
 
 /**
  * Returns the entries of `Server-Timing`: for each source how many of its chunks were used and the milliseconds of the
- * slowest; then the codec's milliseconds.
+ * slowest; then the codec's milliseconds. Chromium's DevTools show a description instead of its name, so it has both.
  */
 export function serverTiming(report: ReadReport): string[] {
-  const bySource = new Map<string, { chunks: number; ms: number }>();
+  const counts = new Map<string, { count: number; ms: number }>();
   for (const { source, kind, outcome, startMs, endMs } of report.requests) {
     if (outcome !== "used" || endMs === undefined) continue;
     const name = `${kind}-${source}`.replace(/[^\w-]/g, "_");
-    const entry = bySource.get(name) ?? { chunks: 0, ms: 0 };
-    entry.chunks++;
+    const entry = counts.get(name) ?? { count: 0, ms: 0 };
+    entry.count++;
     entry.ms = Math.max(entry.ms, endMs - startMs);
-    bySource.set(name, entry);
+    counts.set(name, entry);
   }
-  const entries = [...bySource].map(([name, { chunks, ms }]) => `${name};desc="${chunks} chunks";dur=${ms.toFixed(1)}`);
-  if (report.decoding.shards > 0) {
-    entries.push(`decode;desc="${report.decoding.shards} shards";dur=${report.decoding.ms.toFixed(1)}`);
-  }
-  return entries;
+  const { shards, ms: decodeMs } = report.decoding;
+  if (shards > 0) counts.set("decode", { count: shards, ms: decodeMs });
+  return [...counts].map(([name, { count, ms }]) => `${name};desc="${count} x ${name}";dur=${ms.toFixed(1)}`);
 }

@@ -3,8 +3,9 @@ import { BLOCK_BYTES } from "../format/hash-tree.ts";
 import { LEAF_LIST, stripeShape } from "../format/manifest/index.ts";
 import { ReadWorld } from "../../test/read-world.ts";
 import { rejectionOf } from "../../test/errors.ts";
-import { sampleObject } from "../../test/sample-object.ts";
-import { piecesOf } from "./pieces.ts";
+import { sampleObject } from "../../test/objects/sample-object.ts";
+import { BlockMemory } from "./block-memory.ts";
+import { piecesOf, wholeName } from "./pieces.ts";
 
 /** Two stripes of 4 + 2 chunks, chunk i in region r<i>. A shard of the first has 5 blocks and a part of one. */
 const shape = { k: 4, m: 2, stripeBytes: 1_400_000, bytes: 2_000_000 };
@@ -91,6 +92,57 @@ describe("a small range", () => {
   });
 });
 
+describe("a small object in memory", () => {
+  const code = { k: 2, m: 1, stripeBytes: 400_000 };
+  const memoryOf = (world: ReadWorld): BlockMemory => new BlockMemory(1_000_000, world.clock);
+
+  test.each([
+    ["whole copies", { ...code, k: 1, bytes: 60_000 }],
+    ["several data chunks", { ...code, bytes: 120_001 }],
+  ])("of %s costs no request when it or a range of it is read again", async (_code, one) => {
+    const small = await sampleObject(one);
+    const world = new ReadWorld(small);
+    const memory = memoryOf(world);
+    expect(await world.read({ memory })).toEqual(small.bytes);
+    const first = world.requests();
+    expect(await world.read({ memory })).toEqual(small.bytes);
+    for (const range of [rangeAt(0, 1), rangeAt(59_000, 1_000), rangeAt(30_000, 20_000)]) {
+      expect(await world.read({ memory, range })).toEqual(small.bytes.subarray(range.start, range.end));
+    }
+    expect(world.requests()).toBe(first);
+  });
+
+  test("is fetched whole by a range that no few shards have, and concurrent reads share it", async () => {
+    const small = await sampleObject({ ...code, k: 1, bytes: 60_000 });
+    const world = new ReadWorld(small);
+    const memory = memoryOf(world);
+    const reads = [world.read({ memory, range: rangeAt(500, 100), delta: 0 }), world.read({ memory, delta: 0 })];
+    const [part, whole] = await Promise.all(reads);
+    expect(part).toEqual(small.bytes.subarray(500, 600));
+    expect(whole).toEqual(small.bytes);
+    expect(world.requests()).toBe(1);
+  });
+
+  test("is not kept when it is longer, of several stripes, or wrong", async () => {
+    for (const other of [
+      { ...code, bytes: 140_000 },
+      { ...code, stripeBytes: 50_000, bytes: 100_000 },
+    ]) {
+      const longer = await sampleObject(other);
+      const world = new ReadWorld(longer);
+      const memory = memoryOf(world);
+      await world.read({ memory });
+      expect(memory.holds([wholeName(longer.manifest)])).toBe(false);
+    }
+    const small = await sampleObject({ ...code, bytes: 60_000 });
+    const world = new ReadWorld(small, () => ({ behaviour: () => "corrupt" }));
+    const memory = memoryOf(world);
+    expect(await rejectionOf(world.read({ memory }))).toMatchObject({ code: "NOT_ENOUGH_CHUNKS" });
+    expect(world.sources.flatMap(({ faults }) => faults)).toContain("corrupt");
+    expect(memory.holds([wholeName(small.manifest)])).toBe(false);
+  });
+});
+
 describe("when the chunk of a small range", () => {
   const range = rangeAt(70_000, 16 * KIB);
 
@@ -124,19 +176,30 @@ describe("when the chunk of a small range", () => {
     const world = new ReadWorld(object, (id) => ({
       behaviour: ({ chunk }) => (id === "r0" && chunk === 0 ? "error" : "serve"),
     }));
-    expect(await rejectionOf(world.read({ range, narrow: true }))).toMatchObject({ code: "NOT_ENOUGH_CHUNKS" });
+    expect(await rejectionOf(world.read({ range, narrow: () => true }))).toMatchObject({ code: "NOT_ENOUGH_CHUNKS" });
     expect(asked(world)).toEqual([{ source: "r0", chunk: 0, bytes: BLOCK_BYTES }]);
   });
 
-  test("is late, a narrow read asks others all the same", async () => {
-    const world = new ReadWorld(object, (id) => ({
-      ms: ({ chunk }) => (id === "r0" && chunk === 0 ? 60_000 : 100),
-      latency: { meanMs: 100, sdMs: 30 },
-    }));
-    expect(await world.read({ range, narrow: true })).toEqual(object.bytes.subarray(range.start, range.end));
-    expect(world.clock.now()).toBeLessThan(1_000);
-    expect(asked(world)).toHaveLength(5);
-  });
+  test.each([true, false])(
+    "is late, a narrow read decides then whether others are asked (given up: %s)",
+    async (givesUp) => {
+      const world = new ReadWorld(object, (id) => ({
+        ms: ({ chunk }) => (id === "r0" && chunk === 0 ? 60_000 : 100),
+        latency: { meanMs: 100, sdMs: 30 },
+      }));
+      const askedWhenLate: boolean[] = [];
+      const narrow = (isLate: boolean): boolean => {
+        askedWhenLate.push(isLate);
+        return givesUp;
+      };
+      const read = world.read({ range, narrow });
+      if (givesUp) expect(await rejectionOf(read)).toMatchObject({ code: "NOT_ENOUGH_CHUNKS" });
+      else expect(await read).toEqual(object.bytes.subarray(range.start, range.end));
+      expect(askedWhenLate).toEqual([true]);
+      expect(world.clock.now()).toBeLessThan(1_000);
+      expect(asked(world)).toHaveLength(givesUp ? 1 : 5);
+    },
+  );
 
   test("is down and known to be, only others are asked", async () => {
     const world = new ReadWorld(object, (id) => (id === "r0" ? { latency: { meanMs: 5_000, sdMs: 0 } } : {}));

@@ -1,8 +1,8 @@
 /** Lines on which what is read ahead takes minutes. */
 import { describe, expect, test } from "vitest";
 import { collect } from "../../test/read-world.ts";
-import { referenceCodec } from "../../test/reference-codec.ts";
-import { sampleObject, toyHash } from "../../test/sample-object.ts";
+import { referenceCodec } from "../../test/objects/reference-codec.ts";
+import { sampleObject, toyHash } from "../../test/objects/sample-object.ts";
 import { SimulatedClock } from "../../test/simulated-clock.ts";
 import { rejectionOf } from "../../test/errors.ts";
 import { encodeFrame } from "../format/bundle.ts";

@@ -15,10 +15,11 @@ import {
   type StripePart,
   type StripeShape,
 } from "../format/manifest/index.ts";
+import { concat } from "../format/hash-tree.ts";
 import type { Clock, Random, Sha256 } from "../ports.ts";
 import type { ByteRange } from "../http/range.ts";
 import type { BlockMemory } from "./block-memory.ts";
-import { blockNames, needsLeaves, piecesOf, type Piece } from "./pieces.ts";
+import { blockNames, isSmall, needsLeaves, piecesOf, wholeName, type Piece } from "./pieces.ts";
 import { planStripe, type Candidate, type PlanOptions } from "./read-plan.ts";
 import { isFault, type Decoding, type ReadReport, type RequestRecord } from "./read-report.ts";
 import type { ChunkSource } from "../sources/source.ts";
@@ -57,10 +58,13 @@ export interface ReadOptions {
   readonly random: Random;
   /** Which bytes to read. Only the stripes that it touches are read. Default: the whole object. */
   readonly range?: ByteRange;
-  /** Keeps the blocks of small ranges for other reads. Default: nothing is kept. */
+  /** Keeps small objects, and the blocks of small ranges, for other reads. Default: nothing is kept. */
   readonly memory?: BlockMemory;
-  /** Whether a piece whose chunk fails is given up: by default k other chunks replace it. */
-  readonly narrow?: boolean;
+  /**
+   * Whether a piece whose chunk fails, is late, or is known to be slow, is given up. The read then resolves when all of
+   * its pieces are ready. By default k other chunks replace it.
+   */
+  readonly narrow?: ((isLate: boolean) => boolean) | undefined;
   /** Whether to read whole stripes for small ranges too, for `share` to keep. Default false. */
   readonly stripes?: boolean;
   /** Aborts the read, which then fails with ABORTED. */
@@ -149,13 +153,13 @@ class Read {
   readonly #detach: () => void;
 
   constructor(options: ReadOptions) {
-    const { manifest, range, signal } = options;
+    const { manifest, range, signal, memory, stripes } = options;
     this.#options = { ...DEFAULTS, ...options };
     this.report = { startMs: options.clock.now(), requests: [], decoding: { ms: 0, shards: 0 } };
     this.#range = range ?? { start: 0, end: manifest.bytes };
     this.#nextStripe = Math.floor(this.#range.start / manifest.stripeBytes);
     this.#endStripe = Math.ceil(this.#range.end / manifest.stripeBytes);
-    this.#pieces = options.stripes ? undefined : piecesOf(manifest, this.#range);
+    this.#pieces = stripes || memory?.holds([wholeName(manifest)]) ? undefined : piecesOf(manifest, this.#range);
     if (this.#pieces) this.#nextStripe = this.#endStripe;
     const onAbort = (): void => this.finish(toAgaroseError(signal?.reason, "ABORTED"));
     signal?.addEventListener("abort", onAbort);
@@ -167,7 +171,8 @@ class Read {
     this.#fillWindow();
     try {
       this.#abort.signal.throwIfAborted();
-      await this.#window[0];
+      // What is given up must not fail a body that has begun.
+      await (this.#options.narrow ? Promise.all(this.#window) : this.#window[0]);
     } catch (cause) {
       const error = toAgaroseError(cause);
       this.finish(error);
@@ -273,9 +278,19 @@ class Read {
 
   /** Reads the wanted part of one stripe, as pieces in order. */
   async #stripe(stripe: StripeShape): Promise<Uint8Array[]> {
+    const { manifest, memory, stripes } = this.#options;
+    if (!memory || stripes || !isSmall(manifest)) return this.#cut(stripe, await this.#shared(stripe));
+    const read = (): Promise<Uint8Array> => this.#shared(stripe).then(concat);
+    const name = wholeName(manifest);
+    const whole = await memory.read([name], manifest.k * stripe.shardBytes, read, this.#abort.signal);
+    return [whole.subarray(this.#range.start, this.#range.end)];
+  }
+
+  /** The data shards of a stripe, by this read or by another one. */
+  async #shared(stripe: StripeShape): Promise<readonly Uint8Array[]> {
     const { share } = this.#options;
     const { signal } = this.#abort;
-    if (!share) return this.#cut(stripe, (await this.#read(stripe, signal)).data);
+    if (!share) return (await this.#read(stripe, signal)).data;
     let isOwn = false;
     const readOwn = (shared: AbortSignal): Promise<StripeData> => {
       isOwn = true;
@@ -287,7 +302,7 @@ class Read {
       this.report.requests.push(...read.made());
       add(this.report.decoding, read.decoding);
     }
-    return this.#cut(stripe, read.data);
+    return read.data;
   }
 
   /** Reads a stripe, or of a part of it the chunk `wanted`. */
@@ -313,6 +328,8 @@ class Read {
         manifest,
         stripe,
         wanted,
+        // Without the leaves, a piece costs its whole shard.
+        narrow: leaves ? undefined : this.#options.narrow,
         lastStripe: wanted === undefined ? this.#endStripe - 1 : stripe.index,
         candidates,
         further: sources.flatMap(({ updated }) => (updated ? [updated.then(() => plan({ random: () => 0 }))] : [])),

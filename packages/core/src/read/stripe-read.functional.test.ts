@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { rejectionOf } from "../../test/errors.ts";
 import type { Behaviour, FakeSource } from "../../test/fake-source.ts";
-import { referenceCodec } from "../../test/reference-codec.ts";
+import { referenceCodec } from "../../test/objects/reference-codec.ts";
 import { object, StripeWorld } from "../../test/stripe-world.ts";
 
 const { k } = object.manifest;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { rejectionOf } from "../../test/errors.ts";
 import type { Behaviour } from "../../test/fake-source.ts";
-import { toyHash } from "../../test/sample-object.ts";
+import { toyHash } from "../../test/objects/sample-object.ts";
 import { object, StripeWorld as World } from "../../test/stripe-world.ts";
 import { planStripe, type Candidate } from "./read-plan.ts";
 import type { ChunkSource, SourceKind } from "../sources/source.ts";

@@ -33,8 +33,8 @@ export interface StripeReadOptions {
    * k chunks.
    */
   readonly wanted?: number | undefined;
-  /** Whether to fail, and not to ask k others, when the wanted chunk fails. One that is late has help all the same. */
-  readonly narrow?: boolean;
+  /** See `ReadOptions`. */
+  readonly narrow?: ((isLate: boolean) => boolean) | undefined;
   /** The last stripe that the read wants of these sources. Default: this one. */
   readonly lastStripe?: number;
   /** All possible requests, best first: the result of `planStripe`. */
@@ -119,8 +119,9 @@ class StripeRead {
   }
 
   #start(): void {
-    const { delta, manifest } = this.#options;
+    const { delta, manifest, wanted, narrow } = this.#options;
     if (this.#isNarrow) this.#launch(1, 1);
+    else if (wanted !== undefined && narrow?.(false)) return this.#failFor({ available: 0 });
     else this.#launch(startCount(manifest.k, delta, this.#waiting));
     this.#failIfHopeless();
     for (const further of this.#options.further ?? []) void further.then((candidates) => this.#takeIn(candidates));
@@ -176,7 +177,7 @@ class StripeRead {
   /** Asks for k other chunks, last those of sources that failed this read or are late. */
   #widen(): void {
     this.#isNarrow = false;
-    if (this.#options.narrow && this.#failures.length > 0) return this.#failFor({ available: 0 });
+    if (this.#options.narrow?.(this.#failures.length === 0)) return this.#failFor({ available: 0 });
     const late = [...this.#flights].map(({ record }) => record);
     const suspects = new Set([...this.#failures, ...late].map(({ source }) => source));
     this.#waiting.sort((a, b) => Number(suspects.has(a.source.id)) - Number(suspects.has(b.source.id)));

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { rejectionOf } from "../../test/errors.ts";
-import { pseudoRandomBytes } from "../../test/sample-object.ts";
+import { pseudoRandomBytes } from "../../test/objects/sample-object.ts";
 import { streamOf } from "../../test/streams.ts";
 import { BodyReader, readExactly } from "./body.ts";
 

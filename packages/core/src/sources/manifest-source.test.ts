@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { CountingSignal } from "../../test/counting-signal.ts";
 import { rejectionOf } from "../../test/errors.ts";
 import { FakeNetwork, type Answer } from "../../test/fake-fetch.ts";
-import { testPublisher } from "../../test/publisher.ts";
-import { sampleObject, toyHash } from "../../test/sample-object.ts";
+import { testPublisher } from "../../test/objects/publisher.ts";
+import { sampleObject, toyHash } from "../../test/objects/sample-object.ts";
 import { SimulatedClock } from "../../test/simulated-clock.ts";
 import { findManifest, type FindManifestOptions } from "./manifest-source.ts";
 import { acceptUnsigned, trustPublishers } from "../format/signature.ts";
@@ -48,6 +48,16 @@ describe("findManifest", () => {
     expect(await rejectionOf(world.find())).toMatchObject({ code: "NO_SOURCE", details: { denied: 5, regions: 5 } });
     world.expectClean();
   });
+
+  test.each(["hang", "refuse"] as const)(
+    "fails with NO_SOURCE when the others answer 403 and one region does not answer: %s",
+    async (answer) => {
+      const world = new World((host) => (host === "middle" ? answer : { status: 403, ms: 50 }));
+      expect(await rejectionOf(world.find())).toMatchObject({ code: "NO_SOURCE", details: { denied: 4, regions: 5 } });
+      expect(world.network.hosts()).toContain("middle");
+      world.expectClean();
+    },
+  );
 
   test("asks the next region at once when one fails", async () => {
     const world = new World((host) => (host === "near" || host === "middle" ? "refuse" : FOUND));

@@ -180,8 +180,8 @@ function verdict(
   if (unusable) return unusable.error;
   const all = regions.length;
   const denied = failures.filter(({ error }) => error.details["status"] === 403).length;
-  // Where every region refuses access, nothing says that the object is absent: a wrong bucket policy looks the same.
-  if (denied === all && all > 0) {
+  // Where all that is absent is denied, nothing says that the object does not exist: a wrong policy looks the same.
+  if (isMajority(denied, regions) && denied === countAbsent(failures)) {
     return new AgaroseError(
       "NO_SOURCE",
       HAS_MESSAGES &&

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { rejectionOf } from "../../test/errors.ts";
 import { FakeNetwork, type Answer } from "../../test/fake-fetch.ts";
-import { sampleObject } from "../../test/sample-object.ts";
+import { sampleObject } from "../../test/objects/sample-object.ts";
 import { stripeShape } from "../format/manifest/index.ts";
 import { PeerSource } from "./peer-source.ts";
 

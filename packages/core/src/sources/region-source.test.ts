@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { rejectionOf } from "../../test/errors.ts";
 import { FakeNetwork, type Answer } from "../../test/fake-fetch.ts";
-import { sampleObject, type SampleObject } from "../../test/sample-object.ts";
+import { sampleObject, type SampleObject } from "../../test/objects/sample-object.ts";
 import { SimulatedClock } from "../../test/simulated-clock.ts";
 import { stripeShape } from "../format/manifest/index.ts";
 import type { FetchInit } from "../ports.ts";

@@ -1,4 +1,4 @@
-import { keyIdOf, type Signer } from "../src/format/signature.ts";
+import { keyIdOf, type Signer } from "../../src/format/signature.ts";
 
 /** A publisher with a key pair of its own. */
 export interface TestPublisher {

@@ -1,4 +1,4 @@
-import { BLOCK_BYTES, concat, hashBlocks, hashShard } from "../src/format/hash-tree.ts";
+import { BLOCK_BYTES, concat, hashBlocks, hashShard } from "../../src/format/hash-tree.ts";
 import {
   encodeHashes,
   sealManifest,
@@ -6,8 +6,8 @@ import {
   stripeShape,
   type Manifest,
   type StripeShape,
-} from "../src/format/manifest/index.ts";
-import type { Sha256 } from "../src/ports.ts";
+} from "../../src/format/manifest/index.ts";
+import type { Sha256 } from "../../src/ports.ts";
 import { referenceCodec } from "./reference-codec.ts";
 
 /** An object with everything that storing it would produce. */

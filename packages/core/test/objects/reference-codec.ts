@@ -1,4 +1,4 @@
-import type { Codec } from "../src/codec.ts";
+import type { Codec } from "../../src/codec.ts";
 
 /**
  * A Reed-Solomon code in the fewest lines, for tests only: shard i holds the values at point i of the polynomial of

@@ -3,7 +3,7 @@
  * (https://github.com/protomaps/PMTiles/blob/main/spec/v3/spec.md). Nothing in it is compressed.
  */
 
-import { concat } from "../src/format/hash-tree.ts";
+import { concat } from "../../src/format/hash-tree.ts";
 
 const HEADER_BYTES = 127;
 
