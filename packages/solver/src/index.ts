@@ -5,9 +5,11 @@
  */
 
 export { advise } from "./advisor/index.ts";
+export { dataOfLog } from "./advisor/log-data.ts";
+export { judge, type Baseline, type Verdict } from "./advisor/verdict.ts";
 export { FAILURES_DEFAULT, lossesPerYear, nines, unavailability } from "./advisor/durability.ts";
 export type { ChunkPlace, FailureModel } from "./advisor/durability.ts";
-export type { Advice, AdvisedPop, AdvisedRegion, AdviceRequest } from "./advisor/index.ts";
+export type { Advice, AdvisedPop, AdvisedRegion, AdviceRequest, Rated } from "./advisor/index.ts";
 export { codesBySize } from "./advisor/codes-by-size.ts";
 export type { CodeLayout, CodesBySize, CodesRequest, SizedCode } from "./advisor/codes-by-size.ts";
 export { WEB_SIZES } from "./advisor/web-sizes.ts";
@@ -35,6 +37,8 @@ export { chunkLatencies, deliveryMs, DOWN_MS, nearer, recoveredChunks } from "./
 export type { Placed, RegionEstimate, SourceLatency } from "./options/sources.ts";
 export type { CachedObject, ObjectShape } from "./placement/object-shape.ts";
 export { Planner, SLOTS } from "./placement/planner.ts";
+export { pricesInMs } from "./placement/prices.ts";
+export type { MsPrices, UsdPrices } from "./placement/prices.ts";
 export type { CachePlan, PlanInput, PlannedContents, PlannerOptions, PlannerState } from "./placement/plan.ts";
 export { imbalancePercent } from "./placement/savings.ts";
 export type { Savings } from "./placement/savings.ts";
@@ -49,6 +53,7 @@ export { nominalBytes } from "./simulator/scenario/catalogue.ts";
 export { parseScenario } from "./simulator/scenario/parse-scenario.ts";
 export { resolveExtends, withCacheFactor } from "./simulator/scenario/scenario.ts";
 export type { Scenario } from "./simulator/scenario/scenario.ts";
+export { quantile } from "./simulator/statistics.ts";
 export { guessLogFormat } from "./traces/guess-format.ts";
 export { LOG_FORMATS } from "./traces/log-formats.ts";
 export type { LogFormat } from "./traces/log-formats.ts";

@@ -81,7 +81,8 @@ export interface Advice {
 const CODES: readonly (readonly [number, number])[] = [
   [1, 1], [1, 2], [2, 1], [2, 2], [3, 2], [4, 2], [4, 3], [6, 3], [8, 4], [9, 3],
 ]; // prettier-ignore
-const CACHE_SHARES = [0, 0.01, 0.05, 0.2];
+/** Cache sizes that are considered unless the request says which. */
+export const CACHE_SHARES = [0, 0.01, 0.05, 0.2];
 const REGIONS_MAX = 10;
 /** Layouts that are simulated: this many of least latency without cache, and this many of least storage cost. */
 const SHORTLIST = 6;
@@ -123,9 +124,11 @@ export function advise(request: AdviceRequest): Advice[] {
     .toSorted((a, b) => a.meanMs - b.meanMs || a.costPerMonth - b.costPerMonth);
 }
 
-type Rated = Omit<Advice, "isEfficient">;
+/** Advice before it is compared with the others. */
+export type Rated = Omit<Advice, "isEfficient">;
 
-interface Layout {
+/** A code over a set of regions, and what it gives before a cache is added. */
+export interface Layout {
   readonly k: number;
   readonly m: number;
   readonly regions: readonly AdvisedRegion[];
@@ -134,7 +137,7 @@ interface Layout {
 }
 
 /** Every code over every set of regions, chunks placed round-robin, that survives the requested losses. */
-function layoutsOf(request: AdviceRequest): Layout[] {
+export function layoutsOf(request: AdviceRequest): Layout[] {
   const { regions, survive } = request;
   const layouts: Layout[] = [];
   for (let set = 1; set < 2 ** regions.length; set++) {
@@ -210,8 +213,11 @@ function storageCost({ data }: AdviceRequest, regions: readonly AdvisedRegion[],
   );
 }
 
-/** Simulates one layout with one cache size; the audience's reads are scaled to the month. */
-function rate(request: AdviceRequest, layout: Layout, cacheShare: number): Rated {
+/**
+ * Simulates one layout with one cache size; the audience's reads are scaled to the month. A cache that is `free` is
+ * that of a CDN, which charges for neither reads nor bytes.
+ */
+export function rate(request: AdviceRequest, layout: Layout, cacheShare: number, cache: "kv" | "free" = "kv"): Rated {
   const { data, pops } = request;
   const { k, m, regions } = layout;
   const scenario = parseScenario({
@@ -238,7 +244,7 @@ function rate(request: AdviceRequest, layout: Layout, cacheShare: number): Rated
     regions.reduce((sum, region, r) => sum + use[r]! * region[of], 0);
   const gigabytes = (data.bytesPerObject / k / 1e9) * fetched * data.readsPerMonth;
   const cacheGb = (cacheShare * data.objects * data.bytesPerObject * pops.length) / 1e9;
-  const cacheCost = data.readsPerMonth * all.hitRatio * KV.read + cacheGb * KV.gbMonth;
+  const cacheCost = cache === "free" ? 0 : data.readsPerMonth * all.hitRatio * KV.read + cacheGb * KV.gbMonth;
   return {
     k,
     m,

@@ -4,7 +4,14 @@ import type { Outlook } from "./peer-message.ts";
 import { peerView, type PeerReport } from "./peer-view.ts";
 
 /** Two of four chunks make a read. As seen from London, the chunks are 10, 20, 30 and 40 ms away in their regions. */
-const object = { key: "k", version: "v", k: 2, placement: ["r0", "r1", "r2", "r3"], shardBytes: 1_000 };
+const object = {
+  key: "k",
+  version: "v",
+  k: 2,
+  placement: ["r0", "r1", "r2", "r3"],
+  shardBytes: 1_000,
+  chunkBytes: 1_000,
+};
 const place = (name: string, meanMs: number, down = false): RegionEstimate => ({ name, meanMs, sdMs: 0, down });
 const regions = [place("r0", 10), place("r1", 20), place("r2", 30), place("r3", 40)];
 

@@ -7,7 +7,7 @@
  */
 
 import { expectedReadMs } from "../options/latency.ts";
-import { chunkLatencies, DOWN_MS, nearer } from "../options/sources.ts";
+import { chunkLatencies, costOf, DOWN_MS, nearer, priced } from "../options/sources.ts";
 import type { Placed, SourceLatency } from "../options/sources.ts";
 import type { Outlook } from "./peer-message.ts";
 
@@ -64,11 +64,14 @@ export interface PeerViewOptions {
   readonly cacheMs: number;
   /** Requests beyond k that readers make. */
   readonly delta: number;
+  /** The price of a byte by region, as milliseconds of a reader's waiting. Default: all are free. */
+  readonly costMsPerByte?: ReadonlyMap<string, number> | undefined;
 }
 
 /** Builds the view from the reports of all peers that answer. */
-export function peerView({ pop, peers, cacheMs, delta }: PeerViewOptions): PeerView {
-  const readers = peers.flatMap((peer) => readerOf(peer, peers, pop, cacheMs));
+export function peerView(options: PeerViewOptions): PeerView {
+  const { peers, delta } = options;
+  const readers = peers.flatMap((peer) => readerOf(peer, options));
   const requests = new Map<string, number>();
   for (const { popular } of readers) {
     for (const [key, count] of popular) requests.set(key, (requests.get(key) ?? 0) + count);
@@ -112,9 +115,10 @@ interface Reader {
   sourcesOf(object: PlacedObject): (SourceLatency | undefined)[];
 }
 
-function readerOf(peer: PeerReport, peers: readonly PeerReport[], pop: string, cacheMs: number): Reader[] {
+function readerOf(peer: PeerReport, { pop, peers, cacheMs, costMsPerByte }: PeerViewOptions): Reader[] {
   if (!peer.outlook) return [];
-  const { popular, regions, peers: itsPeers } = peer.outlook;
+  const { popular, regions: itsRegions, peers: itsPeers } = peer.outlook;
+  const regions = priced(itsRegions, costMsPerByte);
   const byName = new Map(itsPeers.filter(({ down }) => !down).map((place) => [place.name, place]));
   // Skip peers that report this PoP as unreachable. Until a peer has measured the link, assume this PoP's measurement.
   if (itsPeers.some(({ name, down }) => name === pop && down)) return [];
@@ -141,7 +145,8 @@ interface Known extends Map<number, Known> {
 }
 
 /**
- * Returns the expected time of a read from these sources. Objects of one placement share a result, so few are computed.
+ * Returns the expected time of a read from these sources, and its price as milliseconds. Objects of one placement share
+ * a result, so few are computed.
  * Planning asks so often that a text as the key would take most of its time.
  */
 function memoized(delta: number): (sources: readonly (SourceLatency | undefined)[], k: number) => number {
@@ -152,8 +157,8 @@ function memoized(delta: number): (sources: readonly (SourceLatency | undefined)
       .toSorted((a, b) => a.meanMs - b.meanMs)
       .slice(0, k + delta);
     let known = below(root, k);
-    for (const { meanMs, sdMs } of best) known = below(below(known, meanMs), sdMs);
-    return (known.ms ??= best.length < k ? DOWN_MS : expectedReadMs(best, k));
+    for (const { meanMs, sdMs, costMs = 0 } of best) known = below(below(below(known, meanMs), sdMs), costMs);
+    return (known.ms ??= best.length < k ? DOWN_MS : expectedReadMs(best, k) + costOf(best));
   };
 }
 

@@ -59,8 +59,8 @@ export class CoreSearch {
   #droppedBound = -Infinity;
   #bestNode = -1;
   #found = false;
-  states = newStates(64);
-  #spare = newStates(64);
+  states = newStates(FEW);
+  #spare = newStates(FEW);
   count = 1;
   #effort = 0;
   /** Best slope of any exchange still to come that adds weight, and the least slope of one that gives it back. */
@@ -203,6 +203,8 @@ export class CoreSearch {
 }
 
 const HISTORY_COMPACT = 1 << 21;
+/** First length of growing lists. Most cores are small, and typed arrays of at most 64 bytes are cheap. */
+const FEW = 8;
 
 interface States {
   weight: Float64Array;
@@ -239,9 +241,9 @@ function suffixSlopes(core: Core): Slopes {
 /** How each state came about: a forest of (parent, object, option), compacted when most of it is dead. */
 class History {
   count = 0;
-  #parent = new Int32Array(128);
-  #object = new Int32Array(128);
-  #option = new Int32Array(128);
+  #parent = new Int32Array(2 * FEW);
+  #object = new Int32Array(2 * FEW);
+  #option = new Int32Array(2 * FEW);
 
   push(parent: number, object: number, option: number): number {
     if (this.count === this.#parent.length) {

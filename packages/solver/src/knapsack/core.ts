@@ -53,11 +53,12 @@ export function collectCore(
 
 class Exchanges {
   count = 0;
-  object = new Int32Array(16);
-  option = new Int32Array(16);
-  weight = new Float64Array(16);
-  value = new Float64Array(16);
-  loss = new Float64Array(16);
+  // Most cores are small, and typed arrays of at most 64 bytes are cheap.
+  object = new Int32Array(8);
+  option = new Int32Array(8);
+  weight = new Float64Array(8);
+  value = new Float64Array(8);
+  loss = new Float64Array(8);
 
   push(object: number, option: number, weight: number, value: number, loss: number): void {
     if (this.count === this.object.length) this.#grow();

@@ -6,11 +6,14 @@
 import { solverError } from "../errors.ts";
 import { expectedReadMs } from "./latency.ts";
 import type { LatencyLaw } from "./latency.ts";
+import { costOf } from "./sources.ts";
 
 /** Latency of one chunk from the best source outside this cache: a region or a peer. */
 export interface ChunkLatency extends LatencyLaw {
   /** Index of the chunk, 0 to k+m-1. */
   readonly chunk: number;
+  /** The price of asking it, as milliseconds of a reader's waiting. Default: 0. */
+  readonly costMs?: number;
 }
 
 /** One object, as a reader at this cache sees it. */
@@ -43,7 +46,7 @@ export interface CachingOption {
   readonly weight: number;
   /** Popularity x milliseconds saved per read, >= 0. */
   readonly value: number;
-  /** Expected milliseconds of a read with these chunks cached. */
+  /** Expected milliseconds of a read with these chunks cached, and the price of its requests as milliseconds. */
   readonly readMs: number;
 }
 
@@ -79,10 +82,13 @@ export function cachingOptions(object: ObjectToCache): CachingOption[] {
   return options;
 }
 
-/** Expected milliseconds of a read while `d` chunks are cached; `byDistance` is sorted by mean latency. */
+/**
+ * Expected milliseconds of a read while `d` chunks are cached, and the price of its requests. `byDistance` is sorted by
+ * mean latency.
+ */
 function readMsWithCached(
   object: Pick<ObjectToCache, "k" | "cacheMs" | "delta" | "functional">,
-  byDistance: readonly LatencyLaw[],
+  byDistance: readonly ChunkLatency[],
   d: number,
 ): number {
   const { k, cacheMs, delta } = object;
@@ -90,7 +96,8 @@ function readMsWithCached(
   if (d >= k) return cacheMs;
   // A copy replaces its stored chunk; beside a functional chunk a read can ask for any stored chunk.
   const remote = object.functional ? byDistance : [...byDistance.slice(0, k - d), ...byDistance.slice(k)];
-  return expectedReadMs([...cached, ...remote.slice(0, k - d + delta)], k);
+  const asked = remote.slice(0, k - d + delta);
+  return expectedReadMs([...cached, ...asked], k) + costOf(asked);
 }
 
 function checkObject({ k, m, chunkBytes, sources, cacheMs, delta, popularity }: ObjectToCache): void {

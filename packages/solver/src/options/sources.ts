@@ -11,10 +11,32 @@ export interface RegionEstimate {
   /** Milliseconds that each further byte takes; 0 or absent while unknown. */
   readonly msPerByte?: number;
   readonly down: boolean;
+  /** The price of reading a byte there, as milliseconds of a reader's waiting. Default: 0. */
+  readonly costMsPerByte?: number;
 }
 
-/** The latency of one source, both numbers known. */
-export type SourceLatency = Required<LatencyLaw>;
+/** The latency of one source, both numbers known, and the price of a chunk from it. */
+export interface SourceLatency extends Required<LatencyLaw>, Cost {}
+
+/** What asking a source costs. */
+interface Cost {
+  /** The price as milliseconds of a reader's waiting. Default: 0. */
+  readonly costMs?: number;
+}
+
+/** Returns the price of asking all of them, as milliseconds of a reader's waiting. */
+export function costOf(asked: readonly Cost[]): number {
+  return asked.reduce((sum, { costMs = 0 }) => sum + costMs, 0);
+}
+
+/** Returns the estimates with the price of a byte, by name of the region. */
+export function priced(
+  estimates: readonly RegionEstimate[],
+  costMsPerByte: ReadonlyMap<string, number> = new Map(),
+): readonly RegionEstimate[] {
+  if (costMsPerByte.size === 0) return estimates;
+  return estimates.map((estimate) => ({ ...estimate, costMsPerByte: costMsPerByte.get(estimate.name) ?? 0 }));
+}
 
 /** A source that is down counts as this far away in milliseconds: reads ask it last. */
 export const DOWN_MS = 60_000;
@@ -34,6 +56,8 @@ export interface Placed {
   readonly placement: readonly string[];
   /** Bytes of one chunk in a stripe of the usual size. */
   readonly shardBytes: number;
+  /** Bytes of one chunk over all stripes: what a read of the object pays for. */
+  readonly chunkBytes: number;
 }
 
 /**
@@ -41,13 +65,16 @@ export interface Placed {
  * undefined; where fewer than k others remain, they are `DOWN_MS` away instead.
  */
 export function chunkLatencies(
-  { k, placement, shardBytes: bytes }: Placed,
+  { k, placement, shardBytes: bytes, chunkBytes }: Placed,
   estimates: readonly RegionEstimate[],
 ): (SourceLatency | undefined)[] {
   const byName = new Map(estimates.map((estimate) => [estimate.name, estimate]));
   const up = placement.map((name) => {
     const region = byName.get(name);
-    return region && !region.down ? { meanMs: deliveryMs(region, bytes), sdMs: region.sdMs } : undefined;
+    if (!region || region.down) return undefined;
+    const { sdMs, costMsPerByte = 0 } = region;
+    const latency = { meanMs: deliveryMs(region, bytes), sdMs };
+    return costMsPerByte > 0 ? { ...latency, costMs: costMsPerByte * chunkBytes } : latency;
   });
   if (up.filter(Boolean).length >= k) return up;
   return up.map((latency) => latency ?? { meanMs: DOWN_MS, sdMs: 0 });

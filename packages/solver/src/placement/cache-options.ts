@@ -8,7 +8,7 @@ import type { PeerView } from "../cooperation/peer-view.ts";
 import { cachingOptions } from "../options/caching-option.ts";
 import type { CachingOption, ChunkLatency } from "../options/caching-option.ts";
 import { expectedReadMs } from "../options/latency.ts";
-import { chunkLatencies, isFunctional, nearer } from "../options/sources.ts";
+import { chunkLatencies, costOf, isFunctional, nearer } from "../options/sources.ts";
 import type { RegionEstimate, SourceLatency } from "../options/sources.ts";
 import type { ObjectShape } from "./object-shape.ts";
 
@@ -79,7 +79,10 @@ export class CacheOptions {
       .filter((place) => place >= 0);
   }
 
-  /** Returns the milliseconds that keeping d chunks saves a read, on the mean of all reads here and at peers; >= 0. */
+  /**
+   * Returns the milliseconds that keeping d chunks saves a read, on the mean of all reads here and at peers; >= 0.
+   * Saved money counts as milliseconds.
+   */
   savedMs(valued: ValuedObject, d: number): number {
     return this.#keptOf(valued)[d]?.savedMs ?? 0;
   }
@@ -182,9 +185,9 @@ export class CacheOptions {
   }
 
   #optionsOf(object: ObjectShape): readonly CachingOption[] {
-    const { k, m, shardBytes, placement, version } = object;
+    const { k, m, shardBytes, chunkBytes, placement, version } = object;
     const atPeers = this.#peers.chunksOf(version).map(({ chunk, meanMs }) => `${chunk}:${meanMs}`);
-    const name = `${k}/${m}/${shardBytes}/${placement.join()}/${atPeers.join()}`;
+    const name = `${k}/${m}/${shardBytes}/${chunkBytes}/${placement.join()}/${atPeers.join()}`;
     let options = this.#byShape.get(name);
     if (!options) {
       if (this.#byShape.size >= KNOWN_MAX) this.#byShape.clear();
@@ -237,7 +240,10 @@ function firstFunctional({ k, m }: ObjectShape, pop: number): number {
   return k + m + (pop % pops) * k;
 }
 
-/** Returns the expected time of a read while exactly the chunks `cached` are cached. */
+/**
+ * Returns the expected time of a read while exactly the chunks `cached` are cached, and the price of its requests as
+ * milliseconds.
+ */
 export function readMs(
   sources: readonly ChunkLatency[],
   cached: readonly number[],
@@ -246,7 +252,7 @@ export function readMs(
 ): number {
   if (cached.length >= k) return cacheMs;
   const remote = remoteOf(sources, cached, k + delta);
-  return expectedReadMs([...cached.map(() => ({ meanMs: cacheMs })), ...remote], k);
+  return expectedReadMs([...cached.map(() => ({ meanMs: cacheMs })), ...remote], k) + costOf(remote);
 }
 
 /** Returns the regions that a read asks while exactly the chunks `cached` are cached, one for each chunk. */

@@ -4,6 +4,7 @@ import type { PeerView } from "../cooperation/peer-view.ts";
 import type { RegionEstimate } from "../options/sources.ts";
 import type { CacheView } from "./cache-options.ts";
 import type { CachedObject, ObjectShape } from "./object-shape.ts";
+import type { MsPrices } from "./prices.ts";
 import type { CacheSlot } from "./slot-cache.ts";
 
 /** How to plan. */
@@ -13,6 +14,8 @@ export interface PlannerOptions extends Omit<CacheView, "regions" | "peers" | "c
   readonly capacityBytes: number;
   /** Objects that the policy distinguishes. Default: 4,096. */
   readonly slots?: number;
+  /** What reads, writes and the cache cost. Default: milliseconds alone count, with a fixed cost of a write. */
+  readonly prices?: MsPrices | undefined;
 }
 
 /** The observations of a period. */
@@ -38,7 +41,7 @@ export interface PlannedContents {
   readonly object: ObjectShape;
   /** Ascending. */
   readonly chunks: readonly number[];
-  /** Milliseconds that they save per period beyond the current cache; >= 0. */
+  /** Milliseconds, and money as milliseconds, that they save per period beyond the current cache; >= 0. */
   readonly worth: number;
 }
 

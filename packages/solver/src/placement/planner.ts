@@ -8,6 +8,7 @@
 
 import { NO_PEERS } from "../cooperation/peer-view.ts";
 import type { PeerView } from "../cooperation/peer-view.ts";
+import { priced } from "../options/sources.ts";
 import type { RegionEstimate } from "../options/sources.ts";
 import { createPolicy } from "../policies/registry.ts";
 import type { Policy } from "../policy/policy.ts";
@@ -34,7 +35,7 @@ const REPLAYED_MAX = 20_000;
 const REPLAY_WORK_MAX = 16_000_000;
 /** An object without requests for a day leaves the cache. */
 const FORGET_SECONDS = 86_400;
-const FIRST_PERIOD_SECONDS = 60;
+const PERIOD_SECONDS = 60;
 /** Factor per period for the popularity of a key that the request monitor no longer lists: Agar's 1 - alpha. */
 const FADE = 0.2;
 
@@ -58,7 +59,7 @@ export class Planner {
     this.#regions = before?.regions ?? [];
     this.#cacheOptions = new CacheOptions({ ...options, regions: this.#regions });
     const slots = options.slots ?? SLOTS;
-    this.#cache = new SlotCache(slots, options.capacityBytes, this.#cacheOptions);
+    this.#cache = new SlotCache(slots, options.capacityBytes, this.#cacheOptions, options.prices?.write);
     for (const { slot, content, d } of before?.slots ?? []) if (slot < slots) this.#cache.restore(slot, content, d);
     if (before?.policy === options.policy) this.#snapshot = before.snapshot;
   }
@@ -87,7 +88,7 @@ export class Planner {
     const before = this.#kept().map((slot) => [slot, this.#cache.countOf(slot)] as const);
     let error: unknown;
     try {
-      const from = this.#beganSeconds ?? seconds - FIRST_PERIOD_SECONDS;
+      const from = this.#beganSeconds ?? seconds - PERIOD_SECONDS;
       const random = seededRandom(this.#periods);
       replay(policy, sampleCounts(counts, this.#replayedMax()), { from, to: seconds }, random);
       const held = holdRegions(this.#regions, regions);
@@ -104,7 +105,7 @@ export class Planner {
     if (error !== undefined || input.mayChange === false) {
       for (const slot of this.#kept()) this.#cache.keep(slot, 0);
       for (const [slot, d] of before) this.#cache.keep(slot, d);
-    }
+    } else this.#dropWorthless(seconds);
     return {
       planned: this.#planned(input.ledger),
       state: this.#stateAt(seconds),
@@ -115,11 +116,20 @@ export class Planner {
 
   /** Sets the latencies by which objects are valued. */
   #lookAt(regions: readonly RegionEstimate[], { peers, ledger }: PlanInput): void {
-    const { cacheMs, delta, functionalPop, recovered = false } = this.#options;
+    const { cacheMs, delta, functionalPop, recovered = false, prices } = this.#options;
     const cachedOf = (version: string): readonly number[] => ledger.get(version)?.target ?? [];
     this.#regions = regions;
     this.#peers = peers ?? NO_PEERS;
-    this.#cacheOptions = new CacheOptions({ regions, cacheMs, delta, functionalPop, recovered, peers, cachedOf });
+    const estimates = priced(regions, prices?.egressPerByte);
+    this.#cacheOptions = new CacheOptions({
+      regions: estimates,
+      cacheMs,
+      delta,
+      functionalPop,
+      recovered,
+      peers,
+      cachedOf,
+    });
     this.#cache.options = this.#cacheOptions;
   }
 
@@ -206,6 +216,24 @@ export class Planner {
     }
   }
 
+  /** Keeps no more of any object than pays for its storage, so the cache takes no more than is worth it. */
+  #dropWorthless(seconds: number): void {
+    const { storagePerByteSecond = 0 } = this.#options.prices ?? {};
+    if (storagePerByteSecond === 0) return;
+    for (const slot of this.#kept()) {
+      const { object, popularity, askedSeconds } = this.#cache.at(slot)!;
+      const requests = popularity + this.#cacheOptions.requestsElsewhere(object);
+      // The average forgets a seldom read object within minutes: assume that it is read once in its present silence.
+      const silence = Math.max(PERIOD_SECONDS, seconds - askedSeconds);
+      const perSecond = Math.max(requests / PERIOD_SECONDS, 1 / silence);
+      const gainOf = (d: number): number =>
+        perSecond * this.#cache.savedMs(slot, d) - storagePerByteSecond * d * object.chunkBytes;
+      let best = 0;
+      for (let d = 1; d <= this.#cache.countOf(slot); d++) if (gainOf(d) > gainOf(best)) best = d;
+      this.#cache.keep(slot, best);
+    }
+  }
+
   #replayedMax(): number {
     let objects = 0;
     for (let slot = 0; slot < this.#cache.objects; slot++) if (this.#cache.at(slot)) objects++;
@@ -214,16 +242,19 @@ export class Planner {
 
   /**
    * Returns what each idea saves while the cache holds `chunksOf` a version, by the latencies and peers of the last
-   * plan.
+   * plan. `egressUsdPerGb`: the price of a GB from each region; others are free.
    */
-  savings(chunksOf: (version: string) => readonly number[]): Savings | undefined {
+  savings(
+    chunksOf: (version: string) => readonly number[],
+    egressUsdPerGb: ReadonlyMap<string, number> = new Map(),
+  ): Savings | undefined {
     const served: ServedObject[] = [];
     for (let slot = 0; slot < this.#cache.objects; slot++) {
       const content = this.#cache.at(slot);
       if (content) served.push({ ...content, chunks: chunksOf(content.object.version) });
     }
     const { cacheMs, delta } = this.#options;
-    return estimateSavings(served, { regions: this.#regions, peers: this.#peers, cacheMs, delta });
+    return estimateSavings(served, { regions: this.#regions, peers: this.#peers, cacheMs, delta, egressUsdPerGb });
   }
 
   #kept(): number[] {

@@ -63,3 +63,13 @@ test("imbalance is EC-Cache's equation (1), by the regions that reads ask", () =
   // Both reads ask r0 and r1 of four regions: twice the mean.
   expect(estimateSavings([served([], 2)], view)).toMatchObject({ imbalancePercent: 100 });
 });
+
+test("egress is what reads pay the regions that they ask, and what the cache spares them", () => {
+  const egressUsdPerGb = new Map([["r1", 0.1]]);
+  const object = { ...served([]).object, chunkBytes: 1e9 };
+  const egressOf = (chunks: number[]) =>
+    estimateSavings([{ object, popularity: 2, chunks }], { ...view, egressUsdPerGb })!.egressUsd;
+  expect(egressOf([])).toEqual({ paid: 0.1, saved: 0 });
+  expect(egressOf([2])).toEqual({ paid: 0, saved: 0.1 });
+  expect(estimateSavings([served([2])], view)!.egressUsd).toEqual({ paid: 0, saved: 0 });
+});

@@ -1,6 +1,7 @@
 /**
- * What each idea of the papers saves now: the expected time of a read, and of the same read without that idea. These
- * are estimates by the latencies that the PoP measures; no read is made without an idea to compare. Pure.
+ * What each idea of the papers saves now: the expected time of a read, and of the same read without that idea. Also
+ * what reads pay for egress, and would pay without the cache. These are estimates by the latencies that the PoP
+ * measures; no read is made without an idea to compare. Pure.
  */
 
 import type { PeerView } from "../cooperation/peer-view.ts";
@@ -26,9 +27,11 @@ export interface ServedView {
   readonly cacheMs: number;
   /** Requests beyond k that readers make. */
   readonly delta: number;
+  /** The price of a GB from each region in US dollars; others are free. Default: all are. */
+  readonly egressUsdPerGb?: ReadonlyMap<string, number>;
 }
 
-/** Means over the requests of a period, in milliseconds a read. */
+/** Means over the requests of a period, in milliseconds or US dollars a read. */
 export interface Savings {
   /** Requests per period that the means are taken over. */
   readonly requests: number;
@@ -44,6 +47,8 @@ export interface Savings {
     /** Chunks in peers' caches (Agar, section VI; C2P). */
     readonly cooperation: number;
   };
+  /** What reads pay for egress, and how much more they would pay without the chunks in this PoP's cache. */
+  readonly egressUsd: { readonly paid: number; readonly saved: number };
   /** Cached rows of the code that no region has. */
   readonly functionalChunks: number;
   /** Cached data chunks whose region is down: reads use them instead of decoding (Liu et al., V-B). */
@@ -64,6 +69,7 @@ export function estimateSavings(objects: readonly ServedObject[], view: ServedVi
   const requests = popular.reduce((sum, { popularity }) => sum + popularity, 0);
   if (requests === 0) return undefined;
   const load = new Map(view.regions.map(({ name }) => [name, 0]));
+  const egress = { paid: 0, saved: 0 };
   const sums = { read: 0, caching: 0, lateBinding: 0, functional: 0, cooperation: 0, recovered: 0, rows: 0 };
   for (const served of popular) {
     const times = timesOf(served, view);
@@ -75,15 +81,18 @@ export function estimateSavings(objects: readonly ServedObject[], view: ServedVi
     sums.cooperation += share * (times.withoutCooperation - times.now);
     sums.rows += served.chunks.filter((chunk) => isFunctional(served.object, chunk)).length;
     sums.recovered += recoveredChunks(served.object, served.chunks, view.regions).length;
-    for (const region of nearestRegions(served.object, served.chunks, view)) {
-      load.set(region, (load.get(region) ?? 0) + served.popularity);
-    }
+    const asked = nearestRegions(served.object, served.chunks, view);
+    for (const region of asked) load.set(region, (load.get(region) ?? 0) + served.popularity);
+    const paid = egressUsdOf(asked, served.object, view);
+    egress.paid += share * paid;
+    egress.saved += share * (egressUsdOf(nearestRegions(served.object, [], view), served.object, view) - paid);
   }
   const { read, recovered, rows, ...savedMs } = sums;
   return {
     requests,
     readMs: read,
     savedMs,
+    egressUsd: egress,
     functionalChunks: rows,
     recovered,
     imbalancePercent: imbalancePercent([...load.values()]),
@@ -94,6 +103,11 @@ export function estimateSavings(objects: readonly ServedObject[], view: ServedVi
 export function imbalancePercent(loads: readonly number[]): number {
   const mean = loads.reduce((sum, load) => sum + load, 0) / loads.length;
   return mean > 0 ? (100 * (Math.max(...loads) - mean)) / mean : 0;
+}
+
+/** The price of a chunk from each of these regions. */
+function egressUsdOf(asked: readonly string[], { chunkBytes }: ObjectShape, { egressUsdPerGb }: ServedView): number {
+  return asked.reduce((sum, region) => sum + ((egressUsdPerGb?.get(region) ?? 0) * chunkBytes) / 1e9, 0);
 }
 
 function timesOf({ object, chunks }: ServedObject, view: ServedView) {

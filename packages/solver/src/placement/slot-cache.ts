@@ -23,6 +23,7 @@ export class SlotCache implements PolicyCache {
   readonly objects: number;
   readonly capacity: number;
   readonly chunkWeight: Float64Array;
+  readonly writeMs: PolicyCache["writeMs"];
   readonly #slots: (CacheSlot | undefined)[];
   readonly #counts: Uint8Array;
   /** By slot and d, kept because policies ask repeatedly. */
@@ -32,8 +33,11 @@ export class SlotCache implements PolicyCache {
   #options: CacheOptions;
   #used = 0;
 
-  /** @param capacity in bytes. */
-  constructor(slots: number, capacity: number, options: CacheOptions) {
+  /**
+   * @param capacity in bytes.
+   * @param writeMs a write of one stripe, as milliseconds of a read. Default: unknown.
+   */
+  constructor(slots: number, capacity: number, options: CacheOptions, writeMs?: number) {
     this.objects = slots;
     this.capacity = capacity;
     this.#options = options;
@@ -41,6 +45,7 @@ export class SlotCache implements PolicyCache {
     this.#counts = new Uint8Array(slots);
     this.#saved = Array.from({ length: slots });
     this.chunkWeight = new Float64Array(slots).fill(1);
+    this.writeMs = writeMs === undefined ? undefined : (slot) => (this.#slots[slot]?.object.stripes ?? 1) * writeMs;
   }
 
   /** Sets the options that `savedMs` uses. */

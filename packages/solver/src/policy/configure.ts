@@ -20,22 +20,22 @@ export interface CacheConfiguration {
 export function configureExactly(cache: PolicyCache, popularity: ArrayLike<number>): CacheConfiguration {
   const wanted: number[] = [];
   for (let o = 0; o < cache.objects; o++) if (popularity[o]! > 0) wanted.push(o);
-  const { count, solution } = configureSome(cache, popularity, wanted, cache.capacity, 0);
+  const { count, solution } = configureSome(cache, popularity, wanted, cache.capacity);
   const all = new Uint8Array(cache.objects);
   for (const [i, o] of wanted.entries()) all[o] = count[i]!;
   return { count: all, solution };
 }
 
 /**
- * Does the same for some objects that share `capacity`. Every option except the present one counts `writeCost` less, so
- * a change must gain more than its cache write.
+ * Does the same for some objects that share `capacity`. Every option except the present one counts what the object's
+ * write costs less, so a change must gain more than that. Default: writes are free.
  */
 export function configureSome(
   cache: PolicyCache,
   popularity: ArrayLike<number>,
   candidates: readonly number[],
   capacity: number,
-  writeCost: number,
+  writeCost: (object: number) => number = () => 0,
 ): CacheConfiguration {
   const start = [0];
   const chosen: number[] = [];
@@ -46,8 +46,9 @@ export function configureSome(
     const weight = cache.chunkWeight[o]!;
     const k = Math.min(cache.kOf(o), Math.floor(capacity / weight));
     const has = cache.countOf(o);
+    const change = writeCost(o);
     for (let d = 1; d <= k; d++) {
-      const value = popularity[o]! * cache.savedMs(o, d) - (d === has ? 0 : writeCost);
+      const value = popularity[o]! * cache.savedMs(o, d) - (d === has ? 0 : change);
       if (value < 0) continue;
       weights.push(d * weight);
       values.push(value);

@@ -23,10 +23,15 @@ export interface PolicyCache {
   kOf(object: number): number;
   /** Chunks of the object that the cache keeps now, 0..k. */
   countOf(object: number): number;
-  /** Milliseconds that a read saves while the cache keeps d chunks, 0..k, by the latest latencies; >= 0. */
+  /**
+   * Milliseconds that a read saves while the cache keeps d chunks, 0..k, by the latest latencies; >= 0. Saved money may
+   * count as milliseconds.
+   */
   savedMs(object: number, d: number): number;
   /** Keeps d chunks of the object, 0..k, from now on. The result must fit, so shrink others first. */
   keep(object: number, d: number): void;
+  /** What changing the object's chunks costs, as milliseconds of one read; missing where it is unknown. */
+  readonly writeMs?: ((object: number) => number) | undefined;
   /** The regions behind the cache; missing where only `savedMs` is known. */
   readonly storage?: StorageView;
   /** What peers hold and read; missing in a cache without peers. */

@@ -103,8 +103,8 @@ export class ReadLog {
   }
 }
 
-/** The smallest number that is at least as large as the share q of all numbers (nearest rank). */
-function quantile(sorted: Float32Array, q: number): number {
+/** The smallest number that is at least as large as the share q of all numbers (nearest rank); 0 without numbers. */
+export function quantile(sorted: Float32Array | readonly number[], q: number): number {
   if (sorted.length === 0) return 0;
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(q * sorted.length) - 1))]!;
 }

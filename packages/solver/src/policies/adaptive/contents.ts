@@ -85,16 +85,23 @@ export class Contents {
     this.objects = this.objects.filter((object) => this.#isKept[object]);
   }
 
+  /** Drops one object, which the cache no longer keeps. */
+  drop(object: number): void {
+    this.#isKept[object] = 0;
+    this.objects.splice(this.objects.indexOf(object), 1);
+  }
+
   /** The kept objects of least worth besides `object` that weigh at least `needed` together, or all of them. */
   leastWorthwhile(object: number, needed: number): number[] {
     const others: number[] = [];
     const worth: number[] = [];
     let weight = 0;
     if (needed <= 0) return others;
+    /** Dearer objects are of no interest once there is enough: nearly all, so this is compared first. */
+    let dearest = Infinity;
     for (const other of this.objects) {
       const own = this.#estimate[other]! * this.#cheapest[other]!;
-      const isIn = other !== object && this.#cache.countOf(other) > 0;
-      if (!isIn || (weight >= needed && own >= worth.at(-1)!)) continue;
+      if (own >= dearest || other === object || this.#cache.countOf(other) === 0) continue;
       let at = others.length;
       while (at > 0 && worth[at - 1]! > own) at--;
       others.splice(at, 0, other);
@@ -105,6 +112,7 @@ export class Contents {
         worth.pop();
         weight -= last;
       }
+      if (weight >= needed) dearest = worth.at(-1)!;
     }
     return others;
   }

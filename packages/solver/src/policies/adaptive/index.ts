@@ -13,7 +13,8 @@ import { Contents } from "./contents.ts";
 import { PopularityFilter } from "./popularity-filter.ts";
 
 /**
- * A write costs as much as this many milliseconds of one read. It must pay off before popularity is likely to change.
+ * Where a write's price is unknown, it costs as much as this many milliseconds of one read. It must pay off before
+ * popularity is likely to change.
  */
 const WRITE_COST_MS = 200;
 /** Requests between two solves of the whole cache: at least this many, and one per object considered. */
@@ -96,7 +97,7 @@ class AdaptivePolicy implements Policy {
     const has = cache.countOf(object);
     const saved = has === 0 ? 0 : cache.savedMs(object, has);
     const room = cache.capacity - cache.used;
-    const writeCost = WRITE_COST_MS / this.#filter.lasting;
+    const writeCost = this.#writeCost(object);
     const estimate = this.#filter.estimate[object]!;
     for (let d = has + 1; d <= cache.kOf(object); d++) {
       const weight = (d - has) * cache.chunkWeight[object]!;
@@ -105,6 +106,11 @@ class AdaptivePolicy implements Policy {
       if (estimate * (cache.savedMs(object, d) - saved) > least + writeCost) return true;
     }
     return false;
+  }
+
+  /** A write's cost, spread over the requests that popularity lasts for. */
+  #writeCost(object: number): number {
+    return (this.#cache.writeMs?.(object) ?? WRITE_COST_MS) / this.#filter.lasting;
   }
 
   /** Solves for the object and for what it could replace: the kept objects of least worth. */
@@ -141,23 +147,22 @@ class AdaptivePolicy implements Policy {
   #apply(candidates: readonly number[], capacity: number): void {
     const cache = this.#cache;
     const contents = this.#contents;
-    const writeCost = WRITE_COST_MS / this.#filter.lasting;
-    const { count } = configureSome(cache, this.#filter.estimate, candidates, capacity, writeCost);
-    let hasLost = false;
+    const { count } = configureSome(cache, this.#filter.estimate, candidates, capacity, (object) =>
+      this.#writeCost(object),
+    );
     for (const isGrowing of [false, true]) {
       for (const [i, object] of candidates.entries()) {
         const has = cache.countOf(object);
         if (count[i] === has || count[i]! > has !== isGrowing) continue;
         cache.keep(object, count[i]!);
         if (count[i] === 0) {
-          hasLost = true;
-          continue;
+          contents.drop(object);
+        } else {
+          contents.measureCheapest(object);
+          contents.add(object);
         }
-        contents.measureCheapest(object);
-        contents.add(object);
       }
     }
-    if (hasLost) contents.dropLost();
     this.#price = contents.lowestPrice();
   }
 }

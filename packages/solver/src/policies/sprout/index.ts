@@ -24,8 +24,6 @@ import type { SnapshotReader } from "../../policy/snapshot.ts";
 
 /** The plan leaves out objects with fewer requests per period. */
 const POPULARITY_MIN = 1e-2;
-/** Good enough for one period: the bound is looser than what more steps would gain. */
-const LIMITS = { gainMin: 1e-2, roundsMax: 3, stepsMax: 8, exchangesMax: 0 };
 /** Least deviation of a latency as a share of its mean: at 0 the bound has corners, where it has no gradient. */
 const VARIATION_MIN = 0.05;
 /** Least mean of a server in ms: a service time must be positive. */
@@ -63,7 +61,7 @@ function plan(cache: PolicyCache, storage: StorageView, requests: Float64Array):
   }
   if (files.length === 0) return count;
   const servers = asServers(storage, files);
-  const { cached } = optimizeSprout(files, servers, Math.floor(cache.capacity), LIMITS);
+  const { cached } = optimizeSprout(files, servers, Math.floor(cache.capacity));
   for (const [i, o] of objects.entries()) count[o] = cached[i]!;
   return count;
 }
@@ -78,7 +76,7 @@ function serversOf(regions: readonly number[], regionCount: number): number[] {
  * A server that serves n chunks at a time, each in s = latency x (1 - u) on average, is busy for the share u of the
  * time when arrivals x s / n = u. So n follows from the arrivals of reads that ask all servers alike.
  */
-function asServers({ latency, utilization }: StorageView, files: readonly SproutFile[]): Server[] {
+export function asServers({ latency, utilization }: StorageView, files: readonly SproutFile[]): Server[] {
   const count = 1 + Math.max(...files.flatMap(({ servers }) => servers));
   const arrivals = new Float64Array(count);
   for (const { servers, k, readsPerSecond } of files) {
