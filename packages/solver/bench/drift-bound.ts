@@ -206,7 +206,7 @@ function lossOf(scenario: Scenario, isCoupled: boolean, pooled: boolean): number
 /** Solves exactly; the cache is too small for objects well below average, which are left out to save time. */
 function configure(cache: SinglePopCache, estimate: Float64Array): void {
   const likely = Array.from(estimate.keys()).filter((o) => estimate[o]! >= 0.5 / cache.objects);
-  const { count } = configureSome(cache, estimate, likely, cache.capacity, 0);
+  const { count } = configureSome(cache, estimate, likely, cache.capacity);
   const all = new Uint8Array(cache.objects);
   for (const [i, o] of likely.entries()) all[o] = count[i]!;
   applyConfiguration(cache, all);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { CountedOic } from "./counted-oic.ts";
 import { simulateStorageNodes } from "./storage-nodes.ts";
 import type { StorageNodesStudy } from "./storage-nodes.ts";
 
@@ -6,7 +7,7 @@ const STUDY: StorageNodesStudy = { replacement: "lru", seed: 1, clients: 1, zipf
 
 describe("C2P's storage nodes", () => {
   test("with room for everything each replacement reads each segment from disk once", () => {
-    for (const replacement of ["lru", "algorithm-1", "c2p"] as const) {
+    for (const replacement of ["lru", "algorithm-1", "c2p", "c2p-counted"] as const) {
       const result = simulateStorageNodes({ ...STUDY, replacement, segmentsPerNode: 5000, reads: 400, objects: 20 });
       expect(result).toMatchObject({ hits: 380, partialMisses: 0, completeMisses: 20, diskReads: 100 });
     }
@@ -31,6 +32,25 @@ describe("C2P's storage nodes", () => {
         expect(other.messagesPerSecond).toBe(0);
       }
     }
+  });
+
+  test("OiC counted by events falls with each replaced segment, and a read makes the object whole again", () => {
+    const counted = new CountedOic(4);
+    expect(counted.oicOf(7)).toBe(0);
+    counted.read(7);
+    counted.replaced(7, 1);
+    expect(counted.oicOf(7)).toBe(0.75);
+    counted.replaced(7, 5);
+    expect(counted.oicOf(7)).toBe(0);
+    counted.read(7);
+    expect(counted.oicOf(7)).toBe(1);
+  });
+
+  test("OiC counted by events serves objects as well as OiC by states, by other victims", () => {
+    const byStates = simulateStorageNodes({ ...STUDY, replacement: "c2p" });
+    const byEvents = simulateStorageNodes({ ...STUDY, replacement: "c2p-counted" });
+    expect(byEvents).not.toEqual(byStates);
+    expect(Math.abs(byEvents.hits / byStates.hits - 1)).toBeLessThan(0.05);
   });
 
   test("messages take the gathering and the travel, and more clients make more of them", () => {

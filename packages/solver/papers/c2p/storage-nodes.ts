@@ -10,17 +10,21 @@
 
 import { asInteger, asNumber } from "../../src/json-fields.ts";
 import { seededRandom } from "../../src/random.ts";
-import type { Random } from "../../src/random.ts";
 import { CacheEvents } from "../../src/cooperation/cache-events.ts";
 import type { CacheMessage } from "../../src/cooperation/cache-message.ts";
 import { decayedHits } from "../../src/cooperation/hit-decay.ts";
 import { ObjectsInCache } from "../../src/cooperation/objects-in-cache.ts";
 import { chooseVictim, compareC2p, compareLru } from "../../src/cooperation/replacement.ts";
 import type { ReplacementCandidate } from "../../src/cooperation/replacement.ts";
+import { CountedOic } from "./counted-oic.ts";
+import { weighted, zipf } from "./draws.ts";
 
 export interface StorageNodesStudy {
-  /** `lru` by time alone, `algorithm-1` as printed for single nodes, `c2p` by what all nodes hold. */
-  readonly replacement: "lru" | "algorithm-1" | "c2p";
+  /**
+   * `lru` by time alone, `algorithm-1` as printed for single nodes, `c2p` by what all nodes hold, `c2p-counted` by an
+   * OiC that counts events, as the paper does.
+   */
+  readonly replacement: "lru" | "algorithm-1" | "c2p" | "c2p-counted";
   readonly seed: number;
   /** Clients that read at the same time. */
   readonly clients: number;
@@ -91,6 +95,7 @@ interface StorageNode {
   readonly cached: Map<number, Segment>;
   readonly events: CacheEvents;
   readonly table: ObjectsInCache;
+  readonly counted: CountedOic;
 }
 
 class Cluster {
@@ -118,6 +123,7 @@ class Cluster {
       cached: new Map(),
       events: new CacheEvents(String(n)),
       table: new ObjectsInCache(),
+      counted: new CountedOic(this.segments),
     }));
     const pick = weighted(
       this.#nodes.map(() => 0.5 + random.next()),
@@ -151,7 +157,10 @@ class Cluster {
       cached.set(id, { object, index, hits: 1, readMs: nowMs });
       this.#announce(at, object, nowMs);
     }
-    for (const at of touched) this.#nodes[at]!.events.recordRead(String(object), nowMs);
+    for (const at of touched) {
+      this.#nodes[at]!.events.recordRead(String(object), nowMs);
+      this.#nodes[at]!.counted.read(object);
+    }
     return missing;
   }
 
@@ -163,14 +172,15 @@ class Cluster {
       node.cached.delete(id);
       return this.#announce(at, object, nowMs);
     }
-    const compare = replacement === "c2p" ? compareC2p : compareLru;
-    const oic = replacement === "c2p" ? this.#oicAt(at, nowMs) : () => 1;
+    const compare = replacement === "algorithm-1" ? compareLru : compareC2p;
+    const oic = replacement === "algorithm-1" ? () => 1 : this.#oicAt(at, nowMs);
     const candidates: (ReplacementCandidate & { readonly id: number; readonly object: number })[] = [];
     for (const [id, { object, hits, readMs }] of node.cached) {
       candidates.push({ id, object, oic: oic(object), hits: decayedHits(hits, readMs, nowMs), readMs });
     }
     const victim = chooseVictim(candidates, affinityMs, compare)!;
     node.cached.delete(victim.id);
+    node.counted.replaced(victim.object, 1);
     this.#announce(at, victim.object, nowMs);
   }
 
@@ -182,7 +192,9 @@ class Cluster {
       if (nowMs - this.#lastReadMs[object]! <= patienceMs) return 1;
       let oic = known.get(object);
       if (oic === undefined) {
-        oic = this.#nodes[at]!.table.oic(String(object), this.segments, this.#heldAt(at, object));
+        const { table, counted } = this.#nodes[at]!;
+        const isCounted = this.#study.replacement === "c2p-counted";
+        oic = isCounted ? counted.oicOf(object) : table.oic(String(object), this.segments, this.#heldAt(at, object));
         known.set(object, oic);
       }
       return oic;
@@ -202,13 +214,25 @@ class Cluster {
   }
 
   #exchange(nowMs: number): void {
-    if (this.#study.replacement !== "c2p") return;
+    if (!this.#study.replacement.startsWith("c2p")) return;
     for (const { events } of this.#nodes) {
       while (events.dueMs <= nowMs) this.#send(events.take(events.dueMs)!);
     }
     const arrived = this.#travelling.filter(({ arrivesMs }) => arrivesMs <= nowMs);
     this.#travelling = this.#travelling.filter(({ arrivesMs }) => arrivesMs > nowMs);
-    for (const { to, message } of arrived) this.#nodes[to]!.table.merge(message);
+    for (const { to, message } of arrived) {
+      this.#count(this.#nodes[to]!, message);
+      this.#nodes[to]!.table.merge(message);
+    }
+  }
+
+  /** Takes a message as the events that it gathers: reads, and replaced segments. */
+  #count({ table, counted }: StorageNode, { node, statements }: CacheMessage): void {
+    for (const { key, chunks, readMs } of statements) {
+      const lost = (table.holdersOf(key).get(node) ?? []).filter((chunk) => !chunks.includes(chunk)).length;
+      if (lost > 0) counted.replaced(Number(key), lost);
+      if (readMs > table.readMs(key, readMs)) counted.read(Number(key));
+    }
   }
 
   /** Sends to the nodes that store other segments of an object in the message (peer node discovery). */
@@ -228,23 +252,3 @@ class Cluster {
 
 const GATHER_MS = 200;
 const AFFINITY_MS = 30_000;
-
-/** Draws an index with probability proportional to its weight. */
-function weighted(weights: readonly number[], random: Random): () => number {
-  let sum = 0;
-  const cumulative = weights.map((weight) => (sum += weight));
-  return () => {
-    const target = random.next() * sum;
-    return Math.min(
-      cumulative.findIndex((upTo) => target < upTo),
-      weights.length - 1,
-    );
-  };
-}
-
-function zipf(objects: number, exponent: number, random: Random): () => number {
-  return weighted(
-    Array.from({ length: objects }, (_, rank) => (rank + 1) ** -exponent),
-    random,
-  );
-}

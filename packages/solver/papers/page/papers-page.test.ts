@@ -46,6 +46,7 @@ describe("the page of the papers' figures", () => {
     ["agar", "byChunks"],
     ["agar", "skew"],
     ["ec-cache", "theorem1"],
+    ["ec-cache", "byPopularity"],
     ["sprout", "evolution"],
     ["sprout", "placement"],
   ])("the page has the figures that the model gives: %s, %s", async (name, of) => {
