@@ -16,11 +16,15 @@ export const OPERATIONS = {
   kvPerStripeFilled: 2,
   /** Calls of Durable Objects of a period that changes nothing, at most. */
   objectCallsPeriodIdle: 15,
+  /** Further ones of a period that fills: what it announces, its progress, and what it promises. */
+  objectCallsFilling: 20,
   probesPerRegion: 3,
   /**
    * Popularity is a blob in each shard; regions, facts and what has changed of the ledger are rows of the PoP's state.
    */
-  rowsPeriod: 30,
+  rowsPeriod: 40,
+  /** Of the ledger, for each stripe that a period fills, of objects with one. */
+  rowsPerStripeFilled: 13,
   /** Each shard writes its counts as one row, at most every five seconds, and drops it at the end. */
   rowsCountsPeriod: 60 / 5 + 1,
 };
@@ -52,7 +56,7 @@ export const ASSUMED = {
   /** How long a period keeps the PoP's state and the state of the peers active: it fills, and waits for its turn. */
   periodSeconds: 15,
   /** Stripes written for each read: `adaptive` on a day of requests (docs/internals/policies-measured.md). */
-  stripesWrittenPerRead: 0.04,
+  stripesWrittenPerRead: 0.06,
   /** The budget of the cache manager in wrangler.toml. */
   cacheBudgetUsd: 20,
   cacheBytes: 1e9,
@@ -88,9 +92,11 @@ const PRICES = {
 
 const SECONDS = 730 * 3600;
 const PERIODS = SECONDS / 60;
-const FLUSH_SECONDS = 2;
+/** An isolate hands on what it has counted so often, while it has requests. */
+export const FLUSH_SECONDS = 2;
 const CONFIGURATION_SECONDS = 5;
-const MONITOR_SHARDS = 4;
+/** Durable Objects that share the keys. */
+export const MONITOR_SHARDS = 4;
 
 const beyond = (amount: number, included: number): number => Math.max(0, amount - included);
 const perMillion = (amount: number, included: number, usd: number): number => (beyond(amount, included) / 1e6) * usd;
@@ -105,7 +111,8 @@ export function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
   const keysPerFlush = Math.max(1, (rate / isolates) * FLUSH_SECONDS * assumed.keysPerRequest);
   const flushes = isolates * (SECONDS / FLUSH_SECONDS) * Math.min(1, rate * FLUSH_SECONDS);
   const objectRequests =
-    flushes * (Math.min(MONITOR_SHARDS, keysPerFlush) + 1) + OPERATIONS.objectCallsPeriodIdle * PERIODS;
+    flushes * (Math.min(MONITOR_SHARDS, keysPerFlush) + 1) +
+    (OPERATIONS.objectCallsPeriodIdle + OPERATIONS.objectCallsFilling) * PERIODS;
   // A shard that is called all the time is billed all the time, however many calls it answers at once.
   const shardSeconds = Math.min(
     SECONDS,
@@ -117,7 +124,9 @@ export function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
   const stripesWritten = reads * assumed.stripesWrittenPerRead;
   // One publication a period.
   const kvWrites = Math.min(stripesWritten, (assumed.cacheBudgetUsd / prices.kvWritesPerMillion) * 1e6) + PERIODS;
-  const rowsWritten = (OPERATIONS.rowsPeriod + MONITOR_SHARDS * OPERATIONS.rowsCountsPeriod) * PERIODS;
+  const rowsWritten =
+    (OPERATIONS.rowsPeriod + MONITOR_SHARDS * OPERATIONS.rowsCountsPeriod) * PERIODS +
+    OPERATIONS.rowsPerStripeFilled * (kvWrites - PERIODS);
   const gets = misses * (assumed.k + assumed.delta) + OPERATIONS.probesPerRegion * assumed.regions * PERIODS;
   // Of the requests beyond k some bytes are under way when they are aborted: half of a chunk.
   const egressGb = (misses * assumed.objectBytes * (1 + assumed.delta / assumed.k / 2)) / 1e9;

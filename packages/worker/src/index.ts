@@ -9,6 +9,7 @@ import {
   noSuchRoute,
   openToAllOrigins,
   refuse,
+  traceTheRequest,
   type AppEnv,
   type Env,
 } from "./http/http.ts";
@@ -29,7 +30,7 @@ export { PeerState } from "./peers/peer-state.ts";
 export { RequestMonitor } from "./request-monitor/request-monitor.ts";
 
 const app = new Hono<AppEnv>();
-app.use(nameThePop, openToAllOrigins, checkSettings);
+app.use(nameThePop, openToAllOrigins, checkSettings, traceTheRequest);
 // Hono answers HEAD from GET.
 app.get("/o/*", object);
 app.get("/v1/read/*", read);
@@ -48,7 +49,7 @@ app.onError(refuse);
 export default {
   fetch(request, env, context) {
     const own = atEntry(env, request);
-    if (own !== env) noteUse(own, context);
+    noteUse(own, new URL(request.url).host, context);
     return app.fetch(request, own, context);
   },
   scheduled: (_event, env, context) => tick(env, context),

@@ -31,6 +31,8 @@ export interface BucketServer extends Buckets {
   /** Requests answered in the way of a fault, by region. */
   readonly fired: Map<string, number>;
   readonly requests: BucketRequest[];
+  /** Names of all headers that came with requests, lower-case. */
+  readonly headerNames: Set<string>;
   /** The most requests that were waiting for their headers at one time since this was last set. */
   mostWaiting: number;
   close(): Promise<void>;
@@ -45,6 +47,7 @@ export async function startBuckets(): Promise<BucketServer> {
   const faults = new Map<string, BucketFault>();
   const fired = new Map<string, number>();
   const requests: BucketRequest[] = [];
+  const headerNames = new Set<string>();
   let waiting = 0;
   const server = createServer((request, response) => void answerCounted(request, response));
   const answerCounted = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -61,6 +64,7 @@ export async function startBuckets(): Promise<BucketServer> {
     const name = rest.map(decodeURIComponent).join("/");
     const { range } = request.headers;
     requests.push({ region, name, range });
+    for (const header of Object.keys(request.headers)) headerNames.add(header);
     const fault = faults.get(region) ?? {};
     const fire = (): void => void fired.set(region, (fired.get(region) ?? 0) + 1);
     await new Promise((resolve) => setTimeout(resolve, LATENCY_MS));
@@ -106,6 +110,7 @@ export async function startBuckets(): Promise<BucketServer> {
     faults,
     fired,
     requests,
+    headerNames,
     mostWaiting: 0,
     close: () =>
       new Promise((resolve) => {

@@ -1,8 +1,8 @@
 /** How many paid operations reads and periods take: what the costs in docs/guides/deploy.md are computed from. */
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { costTable, OPERATIONS } from "../scripts/operating-costs.ts";
-import type { InvocationReport } from "./platform-limits.ts";
+import { costTable, FLUSH_SECONDS, MONITOR_SHARDS, OPERATIONS } from "../scripts/operating-costs.ts";
+import type { InvocationReport } from "./platform/platform-limits.ts";
 import { POP, putCached, randomBytes, readBundle, readObject, REGIONS, startWorld, type TestWorld } from "./world.ts";
 
 let world: TestWorld;
@@ -11,9 +11,22 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
+interface Counted {
+  readonly invocations: InvocationReport[];
+  /** By Durable Objects, since the last question. */
+  readonly rowsWritten: number;
+  /** By class and method, since the last question. */
+  readonly objectCalls: Readonly<Record<string, number>>;
+}
+
+/** Everything that was done since the last question. */
+async function everything(): Promise<Counted> {
+  return (await (await fetch(`${world.url}/__limits`)).json()) as Counted;
+}
+
 /** What the last invocation for `what` did; nothing counts twice. */
 async function counted(what: string): Promise<InvocationReport> {
-  const { invocations } = (await (await fetch(`${world.url}/__limits`)).json()) as { invocations: InvocationReport[] };
+  const { invocations } = await everything();
   return invocations.findLast((invocation) => invocation.what.startsWith(what))!;
 }
 
@@ -61,6 +74,59 @@ test("a period that changes nothing costs the probes, a few calls of Durable Obj
   const objectCalls = idle.subrequests - probes - idle.kvOperations - idle.cacheOperations;
   expect(objectCalls).toBeGreaterThan(0);
   expect(objectCalls).toBeLessThanOrEqual(OPERATIONS.objectCallsPeriodIdle);
+});
+
+/** So many that every shard has some. */
+const KEYS = Array.from({ length: 16 }, (_, i) => `flushed/${i}`);
+
+test("a flush calls each shard that has a key once, and the PoP's state at most once", async () => {
+  for (const [i, key] of KEYS.entries()) await world.put(key, randomBytes(1_000, i));
+  await everything();
+  const startMs = performance.now();
+  await Promise.all(KEYS.map((key) => readBundle(`${world.url}/v1/read/${key}`, key)));
+  const calls = { count: 0, report: 0 };
+  const countCalls = async (): Promise<number> => {
+    const { objectCalls } = await everything();
+    calls.report += objectCalls["PopState.report"] ?? 0;
+    return (calls.count += objectCalls["RequestMonitor.count"] ?? 0);
+  };
+  await expect.poll(countCalls, { timeout: 60_000 }).toBeGreaterThanOrEqual(MONITOR_SHARDS);
+  // On a slow machine the reads may take longer than it takes to the next flush.
+  const flushes = 1 + Math.floor((performance.now() - startMs) / (1_000 * FLUSH_SECONDS));
+  expect(calls.count).toBeLessThanOrEqual(MONITOR_SHARDS * flushes);
+  expect(calls.report).toBeLessThanOrEqual(flushes);
+});
+
+/** What the period that runs now takes, with the handler of the Cron Trigger. */
+async function period(): Promise<{ calls: number; rows: number; filled: number }> {
+  await everything();
+  await world.pops.cron(POP);
+  const { objectCalls, rowsWritten } = await everything();
+  const calls = Object.values(objectCalls).reduce((sum, count) => sum + count, 0);
+  const { written } = (await world.status()).lastPeriod;
+  return { calls, rows: rowsWritten, filled: written };
+}
+
+test("a period that fills writes few rows and calls few objects: as many as the costs are computed from", async () => {
+  for (let i = 0; i < 8; i++) {
+    await world.put(`filled/${i}`, randomBytes(60_000, i));
+    await readObject(world, `filled/${i}`);
+  }
+  const { calls, rows, filled } = await period();
+  expect(filled).toBeGreaterThanOrEqual(8);
+  expect(rows).toBeGreaterThan(0);
+  expect(rows, `for ${filled} stripes`).toBeLessThanOrEqual(
+    OPERATIONS.rowsPeriod + OPERATIONS.rowsPerStripeFilled * filled,
+  );
+  expect(calls).toBeLessThanOrEqual(OPERATIONS.objectCallsPeriodIdle + OPERATIONS.objectCallsFilling);
+});
+
+test("a period that changes nothing writes the rows that the costs are computed from", async () => {
+  let idle = await period();
+  for (let i = 0; i < 10 && idle.filled > 0; i++) idle = await period();
+  expect(idle.rows).toBeGreaterThan(0);
+  expect(idle.rows).toBeLessThanOrEqual(OPERATIONS.rowsPeriod);
+  expect(idle.calls).toBeLessThanOrEqual(OPERATIONS.objectCallsPeriodIdle);
 });
 
 test("the documentation has the table that the script computes", async () => {

@@ -29,6 +29,8 @@ export interface PeerLink {
   fired: number;
   readonly paths: string[];
   readonly messages: PassedMessage[];
+  /** The `traceparent` headers of requests for chunks. */
+  readonly traceparents: Set<string | undefined>;
   close(): Promise<void>;
 }
 
@@ -44,6 +46,7 @@ export async function startPeerLink(latencyMs: number): Promise<PeerLink> {
     const sent = Buffer.concat(parts);
     const { fault } = link;
     link.paths.push(`${method} ${url}`);
+    if (url.startsWith("/v1/chunk/")) link.traceparents.add(incoming.headers["traceparent"] as string | undefined);
     await sleep(latencyMs + (fault.delayMs ?? 0));
     if (fault.delayMs) link.fired++;
     if (fault.down || (fault.cutsChunks && url.startsWith("/v1/chunk/"))) {
@@ -81,6 +84,7 @@ export async function startPeerLink(latencyMs: number): Promise<PeerLink> {
     fired: 0,
     paths: [],
     messages: [],
+    traceparents: new Set(),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

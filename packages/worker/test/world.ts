@@ -9,25 +9,27 @@ import {
   type Manifest,
   type Plan,
 } from "@agarose/core";
-import { startPops, type Pops } from "@agarose/dev-world/pops";
+import { startPops } from "@agarose/dev-world/pops";
 import { startBuckets, type BucketServer } from "./bucket-server.ts";
-import { startNodePops } from "./node-pops.ts";
+import type { ValueStore } from "../src/state/storage-ports.ts";
+import { inWorkerd, isOnNode, startNodePops, type ContractPops } from "./node-pops.ts";
 import { putObject, REGIONS, type PutOptions } from "./objects.ts";
 
 export { randomBytes, REGIONS } from "./objects.ts";
 
-const LIMITED = fileURLToPath(new URL("limits.worker.ts", import.meta.url));
+const LIMITED = fileURLToPath(new URL("platform/limits.worker.ts", import.meta.url));
 
 export const POP = "fra";
 export const ADMIN_TOKEN = "admin-token-of-16+";
 
 export interface TestWorld {
   readonly buckets: BucketServer;
-  readonly pops: Pops;
+  readonly pops: ContractPops;
   readonly url: string;
   readonly logs: string[];
   put(key: string, content: Uint8Array, options?: PutOptions): Promise<Manifest>;
-  kv(): ReturnType<Pops["miniflare"]["getKVNamespace"]>;
+  /** What the PoP keeps by name. */
+  kv(): Promise<ValueStore>;
   status(): Promise<Status>;
   close(): Promise<void>;
 }
@@ -47,6 +49,7 @@ export interface Status {
   };
   readonly regions: { name: string; down: boolean; slow: boolean; meanMs: number; msPerByte: number; p99Ms: number }[];
   readonly lastPeriod: {
+    popular: { key: string; popularity: number }[];
     written: number;
     evicted: number;
     reconstructed: number;
@@ -96,16 +99,17 @@ export async function startWorld(
     UNSIGNED: String(vars["PUBLISHER_KEYS"] === undefined),
     ...vars,
   };
-  const pops =
-    process.env["POP_RUNTIME"] === "node"
-      ? await startNodePops(POP, variables, (line) => logs.push(`${line}\n`))
-      : await startPops({
+  const pops = isOnNode()
+    ? await startNodePops([{ name: POP, vars: variables }], (line) => logs.push(`${line}\n`))
+    : inWorkerd(
+        await startPops({
           pops: [{ name: POP, vars: variables, r2Buckets: withoutBindings ? [] : Object.values(bound) }],
           onLog: (line) => logs.push(line),
           inspectObjects,
           ...(inspectorPort === undefined ? {} : { inspectorPort }),
           ...(limited ? { entry: LIMITED, compatibilityFlags: ["nodejs_als"] } : {}),
-        });
+        }),
+      );
   const { url } = pops.pops[0]!;
   return {
     buckets,
@@ -113,7 +117,7 @@ export async function startWorld(
     url,
     logs,
     put: (key, content, options) => putObject(buckets, key, content, options),
-    kv: () => pops.miniflare.getKVNamespace("CHUNKS", POP),
+    kv: () => pops.values(POP),
     async status() {
       const response = await fetch(`${url}/v1/status`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
       return (await response.json()) as Status;

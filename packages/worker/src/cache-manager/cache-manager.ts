@@ -40,7 +40,7 @@ class Period {
   readonly #errors: string[] = [];
   #regions: readonly RegionEstimate[];
   #epoch: number;
-  #candidateCount = 0;
+  #planned: Pick<PeriodPlan, "candidates" | "popular"> = { candidates: 0, popular: [] };
   #counts: WriteCounts = noWrites();
   #waiting = 0;
   #savings: Savings | undefined;
@@ -78,9 +78,9 @@ class Period {
     });
   }
 
-  async #change({ change, candidates, manifestOf, savings }: PeriodPlan): Promise<void> {
+  async #change({ change, candidates, popular, manifestOf, savings }: PeriodPlan): Promise<void> {
     const { state } = this.#context;
-    this.#candidateCount = candidates;
+    this.#planned = { candidates, popular };
     this.#waiting = change.waiting;
     const writer = new CacheWriter(this.#context, {
       ledger: this.#ledger,
@@ -126,7 +126,7 @@ class Period {
       at: this.#context.now(),
       ms: this.#context.clock.now() - this.#startMs,
       epoch: this.#epoch,
-      candidates: this.#candidateCount,
+      ...this.#planned,
       ...this.#counts,
       waiting: this.#waiting,
       ...(this.#savings ? { savings: this.#savings } : {}),

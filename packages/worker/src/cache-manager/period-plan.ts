@@ -7,7 +7,9 @@ import { type ObjectShape, Planner, type RegionEstimate, type Savings, SLOTS } f
 import type { PopSettings } from "../peers/peer-settings.ts";
 import { EDGE_LATENCY } from "../region-manager/region-latency.ts";
 import { fnv1a } from "../request-monitor/frequency-sketch.ts";
+import type { KeyPopularity } from "../request-monitor/request-monitor.ts";
 import type { LedgerEntry } from "../state/ledger.ts";
+import { egressOf, pricesOf } from "./cache-settings.ts";
 import { affordableChange, diffCache, leftovers, type AffordableChange } from "./cache-change.ts";
 import type { PeriodContext } from "./period-context.ts";
 import { ABSENT_MAX, lookUp } from "./planner/look-up.ts";
@@ -27,6 +29,8 @@ export interface PeriodPlan {
   readonly change: AffordableChange;
   /** Objects that competed for the cache. */
   readonly candidates: number;
+  /** The most popular keys, in requests per period. */
+  readonly popular: readonly KeyPopularity[];
   /**
    * Resolves to the manifest of an object to fill, or to undefined when its key names another version now. Rejects as
    * `findManifest` does.
@@ -40,6 +44,8 @@ export interface PeriodPlan {
 const LOOKED_UP_MAX = 300;
 const UNSETTLED_MAX = 100;
 const AT_PEERS_MAX = 100;
+/** Keys that the report of a period names. */
+const REPORTED_MAX = 10;
 
 /** Plans a period. Rejects when the request monitor or the PoP's state is unavailable. */
 export async function planPeriod(context: PeriodContext, options: PeriodPlanOptions): Promise<PeriodPlan> {
@@ -55,8 +61,9 @@ export async function planPeriod(context: PeriodContext, options: PeriodPlanOpti
       capacityBytes: settings.cacheBytes,
     });
   };
+  const popular = requests.slice(0, REPORTED_MAX).map(({ key, popularity }) => ({ key, popularity }));
   if (settings.policy === "off") {
-    return { change: afford([]), candidates: 0, manifestOf: async () => undefined, savings: () => undefined };
+    return { change: afford([]), candidates: 0, popular, manifestOf: async () => undefined, savings: () => undefined };
   }
   const before = await state.loadPlan();
   const planner = new Planner(
@@ -66,6 +73,7 @@ export async function planPeriod(context: PeriodContext, options: PeriodPlanOpti
       cacheMs: EDGE_LATENCY.meanMs,
       delta: settings.delta,
       recovered: settings.recovered,
+      prices: pricesOf(settings, settings.regions),
       functionalPop: settings.functional ? popNumber(settings) : undefined,
     },
     before && decodePlannerState(before),
@@ -98,11 +106,12 @@ export async function planPeriod(context: PeriodContext, options: PeriodPlanOpti
   return {
     change: afford(plan.planned),
     candidates: plan.candidates,
+    popular,
     manifestOf: async (object) => {
       const manifest = manifests.get(object.version) ?? (await findManifest(object.key));
       return manifest.version === object.version ? manifest : undefined;
     },
-    savings: () => planner.savings((version) => ledger.get(version)?.chunks ?? []),
+    savings: () => planner.savings((version) => ledger.get(version)?.chunks ?? [], egressOf(settings.regions)),
   };
 }
 

@@ -7,6 +7,7 @@ import { systemSha256 } from "@agarose/core";
 import { notifyPeers, takeTurn, type OwnTurn } from "../peers/cooperation.ts";
 import { log } from "../platform/log.ts";
 import { OperationBudget, OPERATIONS_MAX } from "../platform/operation-budget.ts";
+import { noteHost } from "../read/front-cache.ts";
 import { Invocation } from "../read/invocation.ts";
 import { isolateOf, type Bindings } from "../read/isolate.ts";
 import { atContinent, continentOf, everyContinent, type Continent } from "../region-manager/everywhere.ts";
@@ -15,23 +16,24 @@ import type { Configuration } from "../state/configuration.ts";
 import { PopState } from "../state/pop-state.ts";
 import { popState } from "../state/pop-state-stub.ts";
 import { runPeriod } from "./cache-manager.ts";
-import { parseCacheSettings } from "./cache-settings.ts";
+import { parseCacheSettings, pricesOf } from "./cache-settings.ts";
 import type { PeriodContext } from "./period-context.ts";
 
 /** A continent without requests for a day keeps what it has cached, and measures nothing. */
 const USED_MS = 24 * 60 * 60_000;
-/** How often an isolate notes that its continent has requests. */
+/** How often an isolate notes that there are requests. */
 const NOTE_USE_MS = 60 * 60_000;
 
 const notedMs = new WeakMap<Bindings, number>();
 
-/** Notes, once an hour, that the continent of `env` has requests. Never rejects. */
-export function noteUse(env: Bindings, context: ExecutionContext): void {
+/** Notes, once an hour, that there are requests at `env`, and by which host. Never rejects. */
+export function noteUse(env: Bindings, host: string, context: ExecutionContext): void {
+  noteHost(env, host);
   const nowMs = Date.now();
-  if (continentOf(env) === undefined || nowMs - (notedMs.get(env) ?? 0) < NOTE_USE_MS) return;
+  if (nowMs - (notedMs.get(env) ?? 0) < NOTE_USE_MS) return;
   notedMs.set(env, nowMs);
   // After a failure the next request notes it.
-  context.waitUntil(Promise.resolve(popState(env).noteUse(nowMs)).catch(() => notedMs.delete(env)));
+  context.waitUntil(Promise.resolve(popState(env).noteUse(nowMs, host)).catch(() => notedMs.delete(env)));
 }
 
 /** The part of an invocation's context that a period uses. */
@@ -52,8 +54,11 @@ export class PeriodicPopState extends PopState {
    * Runs one period: of `continent`, for one Worker everywhere, unless nothing is read there. Rejects as `period` does.
    */
   async runPeriod(continent?: Continent): Promise<void> {
-    if (continent === undefined) return period(this.#env, this.ctx);
-    if (this.isUsed(Date.now(), USED_MS)) await period(atContinent(this.#env, continent), this.ctx);
+    if (continent !== undefined && !this.isUsed(Date.now(), USED_MS)) return;
+    const env = continent === undefined ? this.#env : atContinent(this.#env, continent);
+    const host = this.host();
+    if (host !== undefined) noteHost(env, host);
+    await period(env, this.ctx);
   }
 }
 
@@ -92,7 +97,8 @@ async function run(env: Bindings, context: ExecutionContext): Promise<void> {
   const invocation = new Invocation(env, context, { onFetch: () => budget.spend() });
   await telemetry.flush(invocation.waitUntil);
   await counter.flush(invocation.waitUntil);
-  const turn = await takeTurn({ env, settings, clock, fetch: invocation.fetch, snapshot: peers });
+  const costMsPerByte = pricesOf(parseCacheSettings(env), settings.regions)?.egressPerByte;
+  const turn = await takeTurn({ env, settings, clock, fetch: invocation.fetch, snapshot: peers, costMsPerByte });
   let published: Configuration | undefined;
   const onPublished = (current: Configuration): void => {
     configuration.set(current);
@@ -100,7 +106,9 @@ async function run(env: Bindings, context: ExecutionContext): Promise<void> {
   };
   const report = await runPeriod(periodContext(invocation, { budget, turn, onPublished }));
   if (published) await notifyPeers(env, settings, published, turn.mayChange);
-  if (report) log(report.errors.length > 0 ? "warn" : "info", "period", { pop: settings.pop, ...report });
+  if (!report) return;
+  const { popular: _keys, ...counts } = report;
+  log(report.errors.length > 0 ? "warn" : "info", "period", { pop: settings.pop, ...counts });
 }
 
 /** Returns the context of a period or purge that `invocation` runs. Throws CONFIG_INVALID. */

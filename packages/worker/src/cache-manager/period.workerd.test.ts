@@ -31,7 +31,7 @@ describe("the Cron Trigger", () => {
 
   test("decides its first configuration by latencies that it has just measured", async () => {
     world = await startWorld({ POLICY: "exact", CACHE_BYTES: "51000", DELTA: "0", FUNCTIONAL: "false" });
-    for (const [region, delayMs] of Object.entries({ r2: 150, r3: 300, r4: 450, r5: 450 })) {
+    for (const [region, delayMs] of Object.entries({ r2: 200, r3: 1_000, r4: 1_800, r5: 1_800 })) {
       world.buckets.faults.set(region, { delayMs });
     }
     await world.put("page", content);

@@ -10,13 +10,14 @@ const roomFor = (objects: number): string => String(objects * 101_000);
 let world: TestWorld;
 afterEach(() => world.close());
 
-const start = async (objects: number, keys: readonly string[]): Promise<void> => {
+const start = async (objects: number, keys: readonly string[], prices: Record<string, string> = {}): Promise<void> => {
   world = await startWorld({
     POLICY: "exact",
     CACHE_BYTES: roomFor(objects),
     MANIFEST_TTL_SECONDS: "600",
     TELEMETRY_KEY: "telemetry-key-of-tests",
     FUNCTIONAL: "false",
+    ...prices,
   });
   for (const [i, key] of keys.entries()) await world.put(key, randomBytes(BYTES, i + 1));
 };
@@ -44,6 +45,17 @@ test("one client that requests much and finishes little displaces nothing that m
     await world.pops.cron(POP);
     expect(await cached()).toEqual(["front-page"]);
   }
+});
+
+test.each([
+  ["storage costs more than it saves", "1", []],
+  ["milliseconds alone count", "0", ["front-page"]],
+] as const)("where %s (WAITING_USD_PER_HOUR = %s), the cache keeps %j", async (_, WAITING_USD_PER_HOUR, kept) => {
+  const prices = { KV_STORAGE_USD_PER_GB_MONTH: "1000000000000", BUDGET_USD_PER_MONTH: "", WAITING_USD_PER_HOUR };
+  await start(1, ["front-page"], prices);
+  for (let i = 0; i < 10; i++) expect(await get("/o/front-page", `203.0.113.${i}`)).toBe(200);
+  await world.pops.cron(POP);
+  expect(await cached()).toEqual(kept);
 });
 
 test("plans alone, and HEAD, make nothing popular", async () => {

@@ -102,29 +102,6 @@ describe("a purge", () => {
     expect((await readObject(world, "page")).bytes).toEqual(content);
   });
 
-  test("while KV is down, promises nothing and reports what is left, which the next period removes", async () => {
-    await putThree();
-    await world.pops.setFault(POP, { kv: "down" });
-    const report = await purge({ prefix: "photos/" });
-    expect((await world.pops.fault(POP)).fired).toBeGreaterThan(0);
-    expect(report).toMatchObject({ objects: 2, left: 8 });
-    expect(report.errors.length).toBeGreaterThan(0);
-    await world.pops.setFault(POP, { kv: "ok" });
-    const promised = async (): Promise<[string, number][]> =>
-      (await world.status()).cache.objects.map(({ key, chunks }) => [key, chunks.length]);
-    expect((await promised()).toSorted()).toEqual([
-      ["photos/a", 0],
-      ["photos/b", 0],
-      ["videos/a", 4],
-    ]);
-    expect((await readObject(world, "photos/a")).kind).toBe("origin");
-    // They are as popular as before, so the next period does not leave them half removed: it checks and promises them
-    // again.
-    await world.pops.cron(POP);
-    expect((await promised()).filter(([, chunks]) => chunks === 0)).toEqual([]);
-    expect((await world.status()).lastPeriod.errors).toEqual([]);
-  });
-
   test("within a second of a period's publication waits for KV's limit of one write a second", async () => {
     const limited = await startWorld({}, { limited: true });
     try {

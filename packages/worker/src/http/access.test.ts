@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { checkAccess, isPrivate, LIFETIME_SECONDS_MAX, type AccessSettings } from "./access.ts";
 
 const NOW_S = 1_800_000_000;
-const settings: Omit<AccessSettings, "adminToken"> = {
+const settings: Omit<AccessSettings, "adminToken" | "secrets"> = {
   privatePrefixes: ["members/"],
   publicPrefixes: ["members/free/"],
   readToken: "read-token-of-16+",

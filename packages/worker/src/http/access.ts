@@ -4,7 +4,7 @@
  * A key is private when its longest configured prefix is. A private key needs the read token or a signed URL; without
  * both secrets it is closed to everybody. Pure except for hashing: the time is a parameter.
  */
-import { AgaroseError } from "@agarose/core";
+import { AgaroseError, Secrets } from "@agarose/core";
 import * as v from "valibot";
 import { equalSecrets, fromHex, hmacKey, verify } from "../platform/crypto.ts";
 import { json, parseVariables, secret } from "../platform/variables.ts";
@@ -18,11 +18,23 @@ export interface AccessSettings {
   readonly readToken: string | undefined;
   /** Signs URLs. */
   readonly signingKey: string | undefined;
+  /** Decrypt what the PoP serves. */
+  readonly secrets: Secrets;
   /** Opens the admin routes, as `Authorization: Bearer`. Undefined: they are closed. */
   readonly adminToken: string | undefined;
 }
 
 const prefixes = v.array(v.string());
+const secretRules = v.array(
+  v.strictObject({
+    prefix: v.string(),
+    secrets: v.pipe(
+      v.array(v.pipe(v.string(), v.regex(/^aes256:[A-Za-z0-9+/]{43}=$/, "is not aes256: and base64 of 32 bytes"))),
+      v.minLength(1, "is empty"),
+      v.maxLength(2, "has more than 2 secrets"),
+    ),
+  }),
+);
 
 /** The variables of this room. */
 export const ACCESS_VARIABLES = {
@@ -40,6 +52,12 @@ export const ACCESS_VARIABLES = {
   ),
   READ_TOKEN: secret("The token that opens every private key, for servers."),
   SIGNING_KEY: secret("The key that signs URLs of private keys."),
+  ENCRYPTION: json(
+    "Secrets of encrypted objects. With them, `/o/` decrypts, and plans of private keys bring data keys.",
+    'JSON list of {"prefix", "secrets"}, one or two secrets each: "aes256:" and base64 of 32 bytes',
+    secretRules,
+    { fallback: "[]", secret: true },
+  ),
   ADMIN_TOKEN: secret("The token of the admin routes, which are closed without it."),
 };
 
@@ -51,6 +69,7 @@ export function parseAccessSettings(env: object): AccessSettings {
     publicPrefixes: variables.PUBLIC_PREFIXES,
     readToken: variables.READ_TOKEN,
     signingKey: variables.SIGNING_KEY,
+    secrets: new Secrets(variables.ENCRYPTION),
     adminToken: variables.ADMIN_TOKEN,
   };
 }
@@ -81,7 +100,7 @@ export function isPrivate(key: string, { privatePrefixes, publicPrefixes }: Pref
 /** Resolves to whether the key is private. Rejects with FORBIDDEN when it is and the request may not read it. */
 export async function checkAccess(
   request: AccessRequest,
-  settings: Omit<AccessSettings, "adminToken">,
+  settings: Omit<AccessSettings, "adminToken" | "secrets">,
 ): Promise<boolean> {
   if (!isPrivate(request.key, settings)) return false;
   const [, token] = /^Bearer (.+)$/i.exec(request.authorization ?? "") ?? [];

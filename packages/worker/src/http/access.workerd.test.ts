@@ -103,3 +103,12 @@ test.each([
     await other.close();
   }
 });
+
+test.each(["/metrics", "/v1/status", "/healthz", "/nothing", "/o/nothing", "/v1/read/open"])(
+  "no cache in front of the PoP may keep the answer of %s",
+  async (path) => {
+    const response = await fetch(`${world.url}${path}`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
+    await response.body?.cancel();
+    expect(response.headers.get("cache-control")).toBe("no-store");
+  },
+);

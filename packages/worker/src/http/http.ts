@@ -9,6 +9,7 @@ import { countAnswer, type AnalyticsBinding } from "./analytics.ts";
 import { equalSecrets } from "../platform/crypto.ts";
 import { log } from "../platform/log.ts";
 import { RateLimiter } from "../platform/rate-limiter.ts";
+import { traceFields, traceOf, type Trace } from "../tracing/trace.ts";
 import { routeOf } from "../platform/traffic.ts";
 import { Invocation } from "../read/invocation.ts";
 import { isolateOf, type Bindings } from "../read/isolate.ts";
@@ -20,11 +21,23 @@ import { settingsOf, type VARIABLES } from "./settings.ts";
 export type Env = Bindings & { readonly [Name in keyof typeof VARIABLES]?: string } & {
   /** Takes a data point for each answer; without it, there are the counters of each isolate alone. */
   readonly ANALYTICS?: AnalyticsBinding;
+  /** What the process uses, on Node. A Worker at Cloudflare cannot know it. */
+  readonly PROCESS?: ProcessBinding;
 };
+
+/** Says what the process of a PoP on Node uses. */
+export interface ProcessBinding {
+  /** Bytes of resident memory, and seconds of CPU time since the start. */
+  usage(): { readonly residentBytes: number; readonly cpuSeconds: number };
+}
 
 /** The Hono environment of every route. */
 export interface AppEnv {
   Bindings: Env;
+  Variables: {
+    /** Set by `traceTheRequest`. */
+    trace: Trace | undefined;
+  };
 }
 
 /** Objects are public: any page may read them, and see what a read says about itself. */
@@ -41,6 +54,9 @@ export const openToAllOrigins: MiddlewareHandler<AppEnv> = cors({
     "authorization",
     "cache-control",
     "content-type",
+    // Pages that trace their requests send these.
+    "traceparent",
+    "tracestate",
   ],
   exposeHeaders: [
     "accept-ranges",
@@ -57,6 +73,18 @@ export const openToAllOrigins: MiddlewareHandler<AppEnv> = cors({
   maxAge: 86_400,
 });
 
+/** Finds the trace of each request. With `LOG_TRACES`, a line says how the request was answered. */
+export const traceTheRequest: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const trace = traceOf(c.req.raw.headers, new URL(c.req.url).searchParams);
+  c.set("trace", trace);
+  if (!trace?.sampled || !settingsOf(c.env).logTraces) return next();
+  const at = Date.now();
+  await next();
+  // Until the head of the answer: its body is sent later.
+  const answer = { route: routeOf(pathOf(c)), status: c.res.status, at, ms: Date.now() - at };
+  log("info", "traced request", { pop: settingsOf(c.env).pop, ...traceFields(trace), ...answer });
+};
+
 /** Names the PoP in every answer, and counts it. */
 export const nameThePop: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
@@ -64,6 +92,8 @@ export const nameThePop: MiddlewareHandler<AppEnv> = async (c, next) => {
   headers.set("cross-origin-resource-policy", "cross-origin");
   headers.set("timing-allow-origin", "*");
   headers.set("x-agarose-pop", c.env.POP ?? "");
+  // Workers Caching would keep a 200 that says nothing for two hours, and metrics are such answers.
+  if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
   const { env, req, res } = c;
   countAnswer(env.ANALYTICS, {
     pop: env.POP ?? "",
@@ -128,10 +158,10 @@ export function bodyOfAtMost(bytes: number): MiddlewareHandler<AppEnv> {
 }
 
 /** Reports `error` with its status and code; defects of this program also go to the log. */
-export function refuse(error: unknown): Response {
+export function refuse(error: unknown, c: Context<AppEnv>): Response {
   if (error instanceof HTTPException) return error.getResponse();
   const { status, headers, body } = errorAnswer(error);
-  if (status === 500) log("error", "request failed", { error });
+  if (status === 500) log("error", "request failed", { error, ...traceFields(c.get("trace")) });
   return new Response(body, { status, headers });
 }
 
@@ -153,7 +183,10 @@ export function checkReader(c: Context<AppEnv>, key: string): Promise<boolean> {
 
 /** Returns the invocation of a request. Throws CONFIG_INVALID. */
 export function invocationOf(c: Context<AppEnv>): Invocation {
-  return new Invocation(c.env, c.executionCtx, { client: clientAddress(c.req.raw.headers) });
+  return new Invocation(c.env, c.executionCtx, {
+    client: clientAddress(c.req.raw.headers),
+    trace: c.get("trace"),
+  });
 }
 
 /** Returns the path as it was sent, percent-encoded; Hono's own path is decoded in part. */

@@ -1,9 +1,11 @@
-/** The reference page of the Worker's configuration, made from the declarations that check it. */
+/** What the reference pages of the Worker are made from, and the page of its configuration. */
 import type { Variable } from "../platform/variables.ts";
 import type { ConfiguredRegion } from "../region-manager/region-settings.ts";
 import { VARIABLES } from "./settings.ts";
 
+export { LOG_EVENTS } from "../platform/log.ts";
 export { LOCATIONS } from "../region-manager/place.ts";
+export { METRICS, type MetricDescription } from "./routes/metric-catalogue.ts";
 
 /** The fields of an entry of REGIONS. */
 const REGION_FIELDS: Readonly<Record<keyof ConfiguredRegion, string>> = {
@@ -13,7 +15,8 @@ const REGION_FIELDS: Readonly<Record<keyof ConfiguredRegion, string>> = {
   binding: "Name of the R2 binding that the PoP reads through, without an HTTP request. Clients still read from `url`.",
   private: "`true`: reads must be signed with `BUCKET_CREDENTIALS`.",
   awsRegion: "The AWS region that requests are signed for. Default: `us-east-1`.",
-  egressUsdPerGb: "The provider's price of reading a GB; fills of the cache ask cheap regions first. Default: 0.",
+  egressUsdPerGb:
+    "The provider's price of reading a GB: the cache spares dear regions, and its fills ask cheap ones first. Default: 0.",
 };
 
 /** Names of all variables and secrets. */

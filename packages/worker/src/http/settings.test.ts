@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { pricesOf } from "../cache-manager/cache-settings.ts";
 import { parseSettings, type VARIABLES } from "./settings.ts";
 
 const REGIONS = JSON.stringify([{ name: "r0", url: "https://r0.example" }]);
@@ -23,6 +24,22 @@ describe("the variables of the cache manager", () => {
   test("are amounts of money, or empty for the default", () => {
     const { spending } = settingsOf({ BUDGET_USD_PER_MONTH: "12.50", BUDGET_USD_PER_PERIOD: "" });
     expect(spending).toMatchObject({ usdPerMonth: 12.5, usdPerPeriod: Infinity });
+  });
+
+  test("a cache is no larger than a month's budget stores", () => {
+    expect(settingsOf().cacheBytes).toBe(1e9);
+    expect(settingsOf({ BUDGET_USD_PER_MONTH: "20" }).cacheBytes).toBe(1e9);
+    expect(settingsOf({ BUDGET_USD_PER_MONTH: "20", CACHE_BYTES: "500000000000" }).cacheBytes).toBe(40e9);
+    expect(settingsOf({ BUDGET_USD_PER_MONTH: "0.1" }).cacheBytes).toBe(0.2e9);
+    expect(settingsOf({ BUDGET_USD_PER_MONTH: "0.1", KV_STORAGE_USD_PER_GB_MONTH: "0" }).cacheBytes).toBe(1e9);
+  });
+
+  test("prices count by what an hour of waiting is worth, and not at all where that is 0", () => {
+    const dear = [{ name: "r0", egressUsdPerGb: 0.09 }, { name: "r1" }];
+    const prices = pricesOf(settingsOf({ WAITING_USD_PER_HOUR: "2" }), dear);
+    expect(prices?.write).toBeCloseTo(9, 9);
+    expect([...prices!.egressPerByte.keys()]).toEqual(["r0"]);
+    expect(pricesOf(settingsOf({ WAITING_USD_PER_HOUR: "0" }), dear)).toBeUndefined();
   });
 
   test.each([

@@ -41,6 +41,8 @@ export interface TurnOptions {
   readonly fetch: FetchPort;
   /** The peers in this isolate's memory, which the turn updates. */
   readonly snapshot: PeersSnapshot;
+  /** The price of a byte by region, as milliseconds of a reader's waiting. Default: all are free. */
+  readonly costMsPerByte?: ReadonlyMap<string, number> | undefined;
 }
 
 /**
@@ -57,7 +59,8 @@ export function peerState(env: PeerStateBinding): DurableObjectStub<PeerState> {
 }
 
 /** Waits for this PoP's turn, up to 25 s. Never rejects. */
-export async function takeTurn({ env, settings, clock, fetch, snapshot }: TurnOptions): Promise<OwnTurn> {
+export async function takeTurn(options: TurnOptions): Promise<OwnTurn> {
+  const { env, settings, clock, fetch, snapshot, costMsPerByte } = options;
   const { pop, peers: configured, delta } = settings;
   if (!configured) return ALONE;
   try {
@@ -74,7 +77,7 @@ export async function takeTurn({ env, settings, clock, fetch, snapshot }: TurnOp
     });
     // Fills of this period ask peers for what they hold now, not for what KV showed last.
     snapshot.set(inForce);
-    return { peers: peerView({ pop, peers, cacheMs: EDGE_LATENCY.meanMs, delta }), mayChange: isOurs };
+    return { peers: peerView({ pop, peers, cacheMs: EDGE_LATENCY.meanMs, delta, costMsPerByte }), mayChange: isOurs };
   } catch (error) {
     log("warn", "period without peers", { pop, error });
     return ALONE;

@@ -3,6 +3,7 @@
  * bytes opens its circuit breaker and is left out.
  */
 import { PeerSource, type FetchPort, type Manifest, type RequestRecord } from "@agarose/core";
+import { traceparent, type Trace } from "../tracing/trace.ts";
 import type { CircuitBreakers } from "../region-manager/circuit-breakers.ts";
 import type { PopSettings } from "./peer-settings.ts";
 import type { PeersInForce } from "./peers-snapshot.ts";
@@ -44,11 +45,13 @@ export interface PeerContext {
   readonly fetch: FetchPort;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** The trace that requests to peers continue. Buckets never see it: their signatures cover headers. */
+  readonly trace?: Trace | undefined;
 }
 
 /** Returns the peers that hold chunks of an object beside those `cached` here, as sources. */
 export function peerSources(
-  { settings: { pop, peers }, breakers, fetch, now }: PeerContext,
+  { settings: { pop, peers }, breakers, fetch, now, trace }: PeerContext,
   inForce: PeersInForce,
   manifest: Manifest,
   cached: readonly number[],
@@ -66,7 +69,10 @@ export function peerSources(
       chunks: () => chunks,
       latency: () => holder,
       fetch,
-      proof: (path) => signedHeaders({ method: "GET", path, from: pop, to: name, sequence: now(), body: "" }, key),
+      proof: async (path) => ({
+        ...(await signedHeaders({ method: "GET", path, from: pop, to: name, sequence: now(), body: "" }, key)),
+        ...(trace && { traceparent: traceparent(trace) }),
+      }),
     });
   });
 }

@@ -26,6 +26,7 @@ import { observeHealth, type ProbeHealth } from "../region-manager/probe-health.
 import type { RegionProbe } from "../region-manager/region-estimates.ts";
 import { EDGE_LATENCY } from "../region-manager/region-latency.ts";
 import { announcePeers, type MonitorBinding } from "../request-monitor/monitor-shards.ts";
+import type { ValueStore } from "../state/storage-ports.ts";
 import { sendMessage } from "./exchange.ts";
 import { PeerMemory } from "./peer-memory.ts";
 import { boundedDigest, boundedKeys } from "./peer-message.ts";
@@ -34,7 +35,7 @@ import { PEERS_NAME, type PeersInForce } from "./peers-snapshot.ts";
 
 /** What the object uses of the Worker's environment. */
 export interface PeerStateEnv extends MonitorBinding {
-  readonly CHUNKS: KVNamespace;
+  readonly CHUNKS: ValueStore;
 }
 
 /** What a PoP knows of itself at the beginning of a period. */

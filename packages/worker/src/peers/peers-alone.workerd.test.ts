@@ -11,7 +11,7 @@ const content = (i: number): Uint8Array => randomBytes(100_000, i + 1);
 async function account(world: PeersWorld): Promise<unknown[]> {
   const seen: unknown[] = [];
   // So far apart that no measurement mistakes one for another.
-  for (const [i, region] of REGIONS.entries()) world.buckets.faults.set(region, { delayMs: 30 + 60 * i });
+  for (const [i, region] of REGIONS.entries()) world.buckets.faults.set(region, { delayMs: 30 + 120 * i });
   for (const [i, key] of Object.keys(READS).entries()) await world.put(key, content(i));
   for (let period = 0; period < 3; period++) {
     for (const [i, [key, reads]] of Object.entries(READS).entries()) {

@@ -78,6 +78,7 @@ describe("a fill", () => {
 
   test("comes from the peer's cache where that is nearer than buckets that charge nothing", async () => {
     world = await setUp();
+    for (const region of REGIONS) world.buckets.faults.set(region, { delayMs: 1_000 });
     await fill();
     expect(fromBuckets(world)).toEqual([]);
     expect(fromFrankfurt(world)).toBe(CHUNKS);

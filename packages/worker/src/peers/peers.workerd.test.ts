@@ -29,7 +29,10 @@ async function cacheInFrankfurt(keys = [KEY]): Promise<string[]> {
   const { cache } = await world.status("fra");
   expect(cache.objects.map((object) => object.chunks)).toEqual(keys.map(() => [0, 1, 2, 3]));
   const areAllHeld = (held: Record<string, number[]>): boolean => versions.every((one) => held[one]?.length === 4);
-  for (const pop of ["lhr", "iad"] as const) await world.reported(pop, "fra", areAllHeld);
+  for (const pop of ["lhr", "iad"] as const) {
+    await world.measuredNearer(pop, "fra");
+    await world.reported(pop, "fra", areAllHeld);
+  }
   return versions;
 }
 
@@ -50,6 +53,19 @@ describe("a chunk that only a peer has cached", () => {
     expect(timing).toContain("peer-fra");
     expect(world.link("lhr", "fra").paths.filter((path) => path.startsWith("GET /v1/chunk/")).length).toBe(20);
     expect((await world.status("lhr")).cache.objects).toEqual([]);
+  });
+
+  test("is asked for in the trace of the read", async () => {
+    const trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const { traceparents } = world.link("lhr", "fra");
+    traceparents.clear();
+    const headers = { traceparent: `00-${trace}-00f067aa0ba902b7-01` };
+    await (await fetch(`${world.url("lhr")}/o/${KEY}`, { headers })).arrayBuffer();
+    // A request of an earlier read may arrive late.
+    const traced = [...traceparents].filter((header) => header !== undefined);
+    expect(traced).toEqual([expect.stringMatching(`^00-${trace}-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$`)]);
+    expect(world.buckets.headerNames).toContain("host");
+    expect(world.buckets.headerNames).not.toContain("traceparent");
   });
 
   test("is counted, and the peer is seen in /metrics", async () => {

@@ -4,8 +4,32 @@ import { toAgaroseError } from "@agarose/core";
 /** How serious an event is. */
 export type LogLevel = "info" | "warn" | "error";
 
+/** What each event says. The reference of events and metrics is made from it. */
+export const LOG_EVENTS = {
+  period: "The cache manager's period ended. The fields are those of `lastPeriod` in `/v1/status`, without keys.",
+  "period failed": "The period could not run; the cache stays as it is until the next one.",
+  "period without peers": "The period could not read what the other PoPs hold, and decided alone.",
+  purge: "A purge ended, with its prefix or keys and what it removed.",
+  "request failed": "A request was answered with 500: a defect of this program.",
+  "read cut off": "The body of a read ended with an error after its headers were sent.",
+  "leaf list not read": "A read could not get the hashes of an object's blocks, and asks for whole chunks.",
+  "traced request": "A request whose trace is sampled (`LOG_TRACES`), with its trace, span, route, status and time.",
+  "message to a peer failed": "Another PoP did not take a message. The digest of the next period repeats it.",
+  "notifying peers failed":
+    "The PoP's messages to the others were not sent. The digest of the next period repeats them.",
+  "publishing peers failed": "What the other PoPs hold could not be written where isolates read it.",
+  "announcing peers to isolates failed": "Isolates were not notified of the other PoPs, and learn of them later.",
+  "no telemetry key": "The key of telemetry could not be read; clients get no token.",
+  "telemetry lost": "Reports of clients could not be stored; `reports` says how many.",
+  "a Durable Object refused": "Counts of requests could not be stored. They are sent again.",
+  "a data point was refused": "Workers Analytics Engine did not take a data point.",
+} as const;
+
+/** The `event` of a line. */
+export type LogEvent = keyof typeof LOG_EVENTS;
+
 /** Writes one line. `fields` must serialise as JSON; an `error` among them becomes its code and message. */
-export function log(level: LogLevel, event: string, fields: Readonly<Record<string, unknown>> = {}): void {
+export function log(level: LogLevel, event: LogEvent, fields: Readonly<Record<string, unknown>> = {}): void {
   const { error, ...others } = fields;
   const line = JSON.stringify({ level, event, ...others, ...("error" in fields ? errorFields(error) : {}) });
   if (level === "info") console.log(line);

@@ -43,7 +43,7 @@ test("keeps an isolate in its memory and serves others, whatever some clients do
   const none = (): Cache => {
     throw new Error("no Cache API here");
   };
-  const frontCache = new FrontCache("fra", clock, none);
+  const frontCache = new FrontCache({ pop: "fra", host: () => "fra.example" }, clock, none);
   const manifests = new ManifestStore({
     ttlSeconds: 60,
     regions: new Set(["a"]),

@@ -17,7 +17,11 @@ const chunkZero = async (name: string): Promise<ArrayBuffer> =>
 function cacheWith(put: () => Promise<void>, get: (name: string) => Promise<ArrayBuffer> = chunkZero) {
   const clock = new SimulatedClock();
   const puts = vi.fn<() => Promise<void>>(put);
-  const front = new FrontCache("fra", clock, () => ({ match: async () => undefined, put: puts }) as unknown as Cache);
+  const front = new FrontCache(
+    { pop: "fra", host: () => "fra.example" },
+    clock,
+    () => ({ match: async () => undefined, put: puts }) as unknown as Cache,
+  );
   const later: Promise<unknown>[] = [];
   const context: CacheContext = {
     kv: { get } as unknown as KVNamespace,
@@ -86,7 +90,11 @@ describe("data shards that a read has verified", () => {
 
   async function cached() {
     const clock = new SimulatedClock();
-    const cache = new ChunkCache(new FrontCache("fra", clock, noCache), clock, MEMORY_BYTES);
+    const cache = new ChunkCache(
+      new FrontCache({ pop: "fra", host: () => "fra.example" }, clock, noCache),
+      clock,
+      MEMORY_BYTES,
+    );
     const context = contextOf(chunkZero);
     const { frames } = await cache.read(version, 0, [0], context);
     return { cache, context, data: frames.map(({ payload }) => payload) };

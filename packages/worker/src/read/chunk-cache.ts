@@ -7,11 +7,12 @@
 import { ByteLru, encodeFrame, parseFrames, type Clock, type Frame } from "@agarose/core";
 import type { Connections } from "../platform/connections.ts";
 import { orUndefined } from "../platform/async.ts";
+import type { ValueStore } from "../state/storage-ports.ts";
 import type { FrontCache } from "./front-cache.ts";
 
 /** What the cache needs of an invocation. */
 export interface CacheContext {
-  readonly kv: KVNamespace;
+  readonly kv: ValueStore;
   readonly connections: Connections;
   readonly waitUntil: (promise: Promise<unknown>) => void;
   /** Spends operations of the invocation, or returns false where fewer are left. */

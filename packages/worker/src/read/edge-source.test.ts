@@ -23,7 +23,11 @@ test("an object that is cached whole costs no request to a bucket, however near 
     spend: () => true,
     onSuspect: () => {},
   };
-  const front = new FrontCache("fra", world.clock, () => ({ match: async () => undefined }) as unknown as Cache);
+  const front = new FrontCache(
+    { pop: "fra", host: () => "fra.example" },
+    world.clock,
+    () => ({ match: async () => undefined }) as unknown as Cache,
+  );
   const cache = new ChunkCache(front, world.clock, 16 * 1024 * 1024);
   const edge = new EdgeSource({ pop: "fra", version: object.manifest.version, chunks, cache, context });
   expect(await world.read({ sources: [edge, ...world.sources] })).toEqual(object.bytes);

@@ -1,52 +1,78 @@
-/** The Cache API of this data center as bytes by name. It is only a shortcut: every failure counts as a miss. */
+/**
+ * The Cache API of this data center as bytes by name. It is only a shortcut: every failure counts as a miss.
+ *
+ * Cloudflare wants the Worker's own hostname in the keys, and a Worker learns it from its requests alone. A cache of
+ * its own (`caches.open`) keeps what lies there apart from what the zone's cache would answer under these URLs.
+ */
 import type { Clock } from "@agarose/core";
 import { orUndefined } from "../platform/async.ts";
 
 const DEADLINE_MS = 200;
+const CACHE_NAME = "agarose";
+
+const hosts = new WeakMap<object, string>();
+
+/** Notes the host by which a Worker is asked. The first one decides, so that clients cannot split the cache. */
+export function noteHost(env: object, host: string): void {
+  if (!hosts.has(env)) hosts.set(env, host);
+}
+
+/** Returns the host that `noteHost` has noted first. */
+export function hostOf(env: object): string | undefined {
+  return hosts.get(env);
+}
+
+/** Whose cache it is. */
+export interface FrontCacheOwner {
+  /** Separates several PoPs on one machine. */
+  readonly pop: string;
+  /** Returns the Worker's own host. Until that is known, nothing is cached. */
+  readonly host: () => string | undefined;
+}
 
 /** The cache of one PoP. */
 export class FrontCache {
-  readonly #pop: string;
+  readonly #owner: FrontCacheOwner;
   readonly #clock: Clock;
-  readonly #open: () => Cache;
+  readonly #open: () => Cache | Promise<Cache>;
 
   /** @param open returns the cache; it is called for each use, because some hosts of Workers have none. */
-  constructor(pop: string, clock: Clock, open: () => Cache = () => caches.default) {
-    this.#pop = pop;
+  constructor(
+    owner: FrontCacheOwner,
+    clock: Clock,
+    open: () => Cache | Promise<Cache> = () => caches.open(CACHE_NAME),
+  ) {
+    this.#owner = owner;
     this.#clock = clock;
     this.#open = open;
   }
 
   /** Resolves to the bytes of a name, or to undefined after 200 ms. Never rejects. */
   async get(name: string): Promise<Uint8Array | undefined> {
-    const found = async (): Promise<Uint8Array | undefined> => {
-      const response = await this.#open().match(this.#url(name));
+    const found = this.#with(name, async (cache, url) => {
+      const response = await cache.match(url);
       return response ? new Uint8Array(await response.arrayBuffer()) : undefined;
-    };
-    return orUndefined(found(), DEADLINE_MS, this.#clock);
+    });
+    return orUndefined(found, DEADLINE_MS, this.#clock);
   }
 
-  /** Stores bytes for `ttlSeconds`. Never rejects. */
+  /** Stores bytes for `ttlSeconds`. Never rejects: without this cache, a read falls back to KV or the buckets. */
   async put(name: string, bytes: Uint8Array, ttlSeconds: number): Promise<void> {
     const headers = { "cache-control": `max-age=${ttlSeconds}`, "content-length": String(bytes.length) };
-    try {
-      await this.#open().put(this.#url(name), new Response(bytes as Uint8Array<ArrayBuffer>, { headers }));
-    } catch {
-      // Without this cache, a read falls back to KV or the buckets.
-    }
+    await this.#with(name, (cache, url) =>
+      cache.put(url, new Response(bytes as Uint8Array<ArrayBuffer>, { headers })),
+    ).catch(() => {});
   }
 
-  /** Removes a name. Never rejects. */
+  /** Removes a name. Never rejects: an entry expires by its own age. */
   async delete(name: string): Promise<void> {
-    try {
-      await this.#open().delete(this.#url(name));
-    } catch {
-      // The entry expires by its own age.
-    }
+    await this.#with(name, (cache, url) => cache.delete(url)).catch(() => {});
   }
 
-  /** Cache keys are URLs. The name of the PoP separates several PoPs on one machine. */
-  #url(name: string): string {
-    return `https://agarose.invalid/${encodeURIComponent(this.#pop)}/${name}`;
+  /** Cache keys are URLs. */
+  async #with<T>(name: string, use: (cache: Cache, url: string) => Promise<T>): Promise<T | undefined> {
+    const host = this.#owner.host();
+    if (host === undefined) return undefined;
+    return use(await this.#open(), `https://${host}/${encodeURIComponent(this.#owner.pop)}/${name}`);
   }
 }

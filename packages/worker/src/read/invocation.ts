@@ -13,6 +13,7 @@ import { PEERS_EMPTY, type PeersInForce } from "../peers/peers-snapshot.ts";
 import { withTimeout } from "../platform/async.ts";
 import type { WaitUntil } from "../platform/batch-flusher.ts";
 import { Connections, regionFetch } from "../platform/connections.ts";
+import type { Trace } from "../tracing/trace.ts";
 import { OperationBudget, OPERATIONS_MAX } from "../platform/operation-budget.ts";
 import { fetchBound } from "../region-manager/buckets/bound-bucket.ts";
 import { isBelow } from "../region-manager/buckets/bucket-signer.ts";
@@ -33,6 +34,8 @@ export interface InvocationOptions {
   readonly onFetch?: () => void;
   /** The client's address; undefined for a period, and outside Cloudflare. */
   readonly client?: string | undefined;
+  /** The trace of the request, which requests to peers continue. */
+  readonly trace?: Trace | undefined;
 }
 
 /** One invocation. */
@@ -46,13 +49,15 @@ export class Invocation {
   /** Everything that the platform counts. Beyond its limit the platform would refuse operations at random. */
   readonly subrequests: OperationBudget;
 
+  readonly trace: Trace | undefined;
   readonly #client: string | undefined;
 
   /** Throws CONFIG_INVALID. */
   constructor(env: Bindings, context: { waitUntil(promise: Promise<unknown>): void }, options: InvocationOptions = {}) {
-    const { onFetch = () => {}, client } = options;
+    const { onFetch = () => {}, client, trace } = options;
     this.env = env;
     this.#client = client;
+    this.trace = trace;
     this.isolate = isolateOf(env);
     this.waitUntil = (promise) => context.waitUntil(promise);
     this.subrequests = new OperationBudget(Math.max(1, this.isolate.settings.subrequestsMax - SUBREQUESTS_RESERVED));
@@ -93,7 +98,7 @@ export class Invocation {
   /** Resolves to the peers that hold chunks of an object beside those `cached` here, as sources. */
   async peerSources(manifest: Manifest, cached: readonly number[]): Promise<PeerSource[]> {
     const { settings, breakers } = this.isolate;
-    const context = { settings, breakers, fetch: this.fetch, now: Date.now };
+    const context = { settings, breakers, fetch: this.fetch, now: Date.now, trace: this.trace };
     return peerSources(context, await this.peers(), manifest, cached);
   }
 

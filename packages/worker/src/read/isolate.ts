@@ -31,9 +31,10 @@ import { TelemetryBuffer } from "../request-monitor/telemetry-buffer.ts";
 import { TelemetryTokens } from "../request-monitor/telemetry-token.ts";
 import { ConfigurationSnapshot } from "../state/configuration.ts";
 import { popState, type PopStateBinding } from "../state/pop-state-stub.ts";
+import type { ValueStore } from "../state/storage-ports.ts";
 import { ChunkCache } from "./chunk-cache.ts";
 import { FetchedStripes } from "./fetched-stripes.ts";
-import { FrontCache } from "./front-cache.ts";
+import { FrontCache, hostOf } from "./front-cache.ts";
 import { ManifestStore } from "./manifest-store.ts";
 import { MemoryBudget } from "./limits/memory-budget.ts";
 import { parseReadSettings, type ReadSettings } from "./read-settings.ts";
@@ -42,7 +43,7 @@ import { StripeCoalescing } from "./stripe-coalescing.ts";
 /** The bindings of the Worker (wrangler.toml). */
 export interface Bindings extends MonitorBinding, PopStateBinding, PeerStateBinding {
   /** Chunk cache and configuration. */
-  readonly CHUNKS: KVNamespace;
+  readonly CHUNKS: ValueStore;
   /** Limits lookups of keys that do not exist, by client address; without it, each isolate has a limit of its own. */
   readonly MISS_LIMIT?: RateLimitBinding;
   /** Which deployment of the Worker this is. */
@@ -87,7 +88,7 @@ export interface Isolate {
 /** A page may have a few dead links; a flood of unknown keys costs the owner of the buckets money. */
 const MISSES = { burst: 60, perSecond: 1 };
 
-/** Memory for blocks of small ranges, beside what reads and the chunk cache hold. */
+/** Memory for small objects and for blocks of small ranges, beside what reads and the chunk cache hold. */
 const BLOCKS_BYTES_MAX = 8 * 1024 * 1024;
 
 const isolates = new WeakMap<Bindings, Isolate>();
@@ -104,7 +105,7 @@ function createIsolate(env: Bindings): Isolate {
   const clock = systemClock;
   const { publisherKeys } = settings;
   const trust = publisherKeys.length > 0 ? trustPublishers(publisherKeys) : acceptUnsigned;
-  const frontCache = new FrontCache(frontName(env, settings), clock);
+  const frontCache = new FrontCache({ pop: frontName(env, settings), host: () => hostOf(env) }, clock);
   const manifests = new ManifestStore({
     ttlSeconds: settings.manifestTtlSeconds,
     regions: new Set(settings.regions.map(({ name }) => name)),

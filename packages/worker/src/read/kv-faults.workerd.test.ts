@@ -1,5 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { POP, putCached, randomBytes, readBundle, readObject, startWorld, type TestWorld } from "../../test/world.ts";
+import {
+  ADMIN_TOKEN,
+  POP,
+  putCached,
+  randomBytes,
+  readBundle,
+  readObject,
+  startWorld,
+  type TestWorld,
+} from "../../test/world.ts";
 
 let world: TestWorld;
 const content = randomBytes(200_000);
@@ -67,5 +76,32 @@ describe("KV", () => {
     expect(new Set(frames.map(({ type }) => type))).toEqual(new Set(["miss", "end"]));
     expect((await readObject(world, "page")).bytes).toEqual(renewed);
     expect((await world.pops.fault(POP)).fired).toBeGreaterThan(0);
+  });
+
+  test("that is down during a purge: it promises nothing and reports what is left, which the next period promises again", async () => {
+    const keys = ["photos/a", "photos/b", "videos/a"];
+    for (const [i, key] of keys.entries()) await putCached(world, key, randomBytes(200_000, i + 1));
+    await world.pops.setFault(POP, { kv: "down" });
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+    const body = JSON.stringify({ prefix: "photos/" });
+    const response = await fetch(`${world.url}/v1/purge`, { method: "POST", body, headers });
+    const report = (await response.json()) as { errors: string[] };
+    expect((await world.pops.fault(POP)).fired).toBeGreaterThan(0);
+    expect(report).toMatchObject({ objects: 2, left: 8 });
+    expect(report.errors.length).toBeGreaterThan(0);
+    await world.pops.setFault(POP, { kv: "ok" });
+    const promised = async (): Promise<[string, number][]> =>
+      (await world.status()).cache.objects.map(({ key, chunks }) => [key, chunks.length]);
+    expect((await promised()).toSorted()).toEqual([
+      ["photos/a", 0],
+      ["photos/b", 0],
+      ["videos/a", 4],
+    ]);
+    expect((await readObject(world, "photos/a")).kind).toBe("origin");
+    // They are as popular as before, so the next period does not leave them half removed: it checks and promises them
+    // again.
+    await world.pops.cron(POP);
+    expect((await promised()).filter(([, chunks]) => chunks === 0)).toEqual([]);
+    expect((await world.status()).lastPeriod.errors).toEqual([]);
   });
 });

@@ -49,7 +49,7 @@ function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
   const store = new ManifestStore({
     ttlSeconds,
     regions: new Set(["a", "b"]),
-    frontCache: new FrontCache("fra", systemClock, open),
+    frontCache: new FrontCache({ pop: "fra", host: () => "fra.example" }, systemClock, open),
     clock: systemClock,
     now: () => time.ms,
     trust: acceptUnsigned,

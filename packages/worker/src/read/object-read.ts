@@ -13,9 +13,9 @@ import {
   type Manifest,
   type ObjectAnswer,
   type ObjectRead,
+  type OpenedObject,
   type PeerSource,
   type Piece,
-  type ReadReport,
   type RequestRecord,
   type StripeData,
 } from "@agarose/core";
@@ -23,6 +23,7 @@ import { recoveredChunks } from "@agarose/solver";
 import { notePeer } from "../peers/peer-reading.ts";
 import { orUndefined } from "../platform/async.ts";
 import { log } from "../platform/log.ts";
+import { traceFields } from "../tracing/trace.ts";
 import { drawn, latencyOf, shardBytes, standardNormal } from "../region-manager/region-latency.ts";
 import type { Configuration } from "../state/configuration.ts";
 import { EdgeSource } from "./edge-source.ts";
@@ -52,27 +53,36 @@ export interface ClientOfRead {
  * status. Rejects with NOT_ENOUGH_CHUNKS, OBJECT_TOO_LARGE, BUSY or ABORTED.
  *
  * @param wanted status, headers and range of the answer; the range must not be empty.
+ * @param opened decrypts an encrypted object, of which `wanted` has a range of the content.
  */
 export async function readObject(
   invocation: Invocation,
   manifest: Manifest,
   wanted: ObjectAnswer,
   { signal, client }: ClientOfRead,
+  opened?: OpenedObject,
 ): Promise<Response> {
   const { clock, memory, settings, traffic } = invocation.isolate;
   const placed = await locate(invocation, manifest);
-  const { status, headers, range } = withinReach(wanted, manifest, placed.cost, settings.subrequestsMax);
-  const pieces = piecesOf(manifest, range!);
+  // Cells are hardly longer than their content: the share of subrequests that is left out pays for the difference.
+  const { status, headers, range } = withinReach(
+    wanted,
+    opened?.shown ?? manifest,
+    placed.cost,
+    settings.subrequestsMax,
+  );
+  const stored = opened?.stored(range!) ?? range!;
+  const pieces = piecesOf(manifest, stored);
   const pieceBytes = pieces?.reduce((sum, { stripe }) => sum + manifest.k * stripe.shardBytes, 0);
   const bytes = STRIPE_MEMORY * (pieceBytes ?? Math.min(manifest.stripeBytes, manifest.bytes));
   const lease = await memory.acquire({ version: manifest.version, bytes, client }, signal);
-  const opening = open(invocation, manifest, placed, { range: range!, units: () => lease.units(), signal });
+  const opening = open(invocation, manifest, placed, { range: stored, units: () => lease.units(), signal });
   const read = await keepAlive(lease, clock, opening).catch((error: unknown) => {
     lease.release();
     throw error;
   });
   traffic.opened(read.report);
-  const reader = read.body.getReader();
+  const reader = (opened?.decrypt(range!, read.body) ?? read.body).getReader();
   const body = pacedBody({
     next: async () => (await reader.read()).value,
     length: range!.end - range!.start,
@@ -85,7 +95,8 @@ export async function readObject(
       // The status is sent, so the only way to report the error is to cut the body off. A client that left is no
       // failure.
       if (error instanceof AgaroseError && error.code !== "ABORTED") {
-        log("warn", "read cut off", { key: manifest.key, version: manifest.version, error });
+        const { key, version } = manifest;
+        log("warn", "read cut off", { key, version, error, ...traceFields(invocation.trace) });
       }
     },
   });
@@ -113,7 +124,7 @@ function ofFixedLength(
 
 /**
  * Resolves to the data shards of an object of one stripe, as its reader would decode them. Rejects as `openRead` does.
- * For objects so small that they need no memory lease: the isolate remembers them with the blocks of small ranges. It
+ * For objects so small that they need no memory lease: the isolate remembers them (`isSmall`). It
  * hedges, but starts with k requests: others of its batch wait for the connections.
  */
 export async function readDataShards(
@@ -121,18 +132,12 @@ export async function readDataShards(
   manifest: Manifest,
   signal: AbortSignal,
 ): Promise<Uint8Array[]> {
-  const { blocks, clock, traffic } = invocation.isolate;
   const bytes = stripeShape(manifest, 0).shardBytes;
-  let report: ReadReport = { startMs: clock.now(), requests: [], decoding: { ms: 0, shards: 0 } };
-  const fetchWhole = async (): Promise<Uint8Array> => {
-    const placed = await locate(invocation, manifest);
-    const range = { start: 0, end: manifest.bytes };
-    const read = await open(invocation, manifest, placed, { range, units: () => 1, delta: 0, signal });
-    report = read.report;
-    return padded(read, manifest.k * bytes);
-  };
-  const whole = await blocks.read([`${manifest.version}/whole`], manifest.k * bytes, fetchWhole, signal);
-  traffic.opened(report);
+  const placed = await locate(invocation, manifest);
+  const range = { start: 0, end: manifest.bytes };
+  const read = await open(invocation, manifest, placed, { range, units: () => 1, delta: 0, signal });
+  invocation.isolate.traffic.opened(read.report);
+  const whole = await padded(read, manifest.k * bytes);
   return Array.from({ length: manifest.k }, (_, i) => whole.subarray(i * bytes, (i + 1) * bytes));
 }
 

@@ -12,6 +12,8 @@ export interface ReadSettings extends RegionSettings, PopSettings {
   readonly delta: number;
   /** Whether each read and plan draws the regions' times from their distributions, to share requests among them. */
   readonly spread: boolean;
+  /** Whether the log has a line for each request of a trace. */
+  readonly logTraces: boolean;
   readonly manifestTtlSeconds: number;
   /** Memory of an isolate for hot values of the chunk cache, in bytes. */
   readonly memoryBytes: number;
@@ -61,16 +63,22 @@ export const READ_VARIABLES = {
     SUBREQUESTS_MAX_DEFAULT,
     10_000_000,
   ),
+  LOG_TRACES: flag(
+    "Whether the log has a line for each request of a trace: every read of a service worker, and what has a sampled " +
+      "`traceparent`.",
+    false,
+  ),
 };
 
 /** Checks the variables of this room, of regions, of peers and of telemetry. Throws CONFIG_INVALID. */
 export function parseReadSettings(env: object): ReadSettings {
-  const { DELTA, MANIFEST_TTL_SECONDS, MEMORY_BYTES, PUBLISHER_KEYS, SPREAD, SUBREQUESTS_MAX, UNSIGNED } =
+  const { DELTA, LOG_TRACES, MANIFEST_TTL_SECONDS, MEMORY_BYTES, PUBLISHER_KEYS, SPREAD, SUBREQUESTS_MAX, UNSIGNED } =
     parseVariables(READ_VARIABLES, env);
   const settings = {
     ...parsePopSettings(env),
     ...parseRegionSettings(env),
     delta: DELTA,
+    logTraces: LOG_TRACES,
     spread: SPREAD,
     manifestTtlSeconds: MANIFEST_TTL_SECONDS,
     memoryBytes: MEMORY_BYTES,

@@ -7,6 +7,7 @@
 import { isRecord } from "@agarose/core";
 import * as v from "valibot";
 import { parseVariables, type Variable } from "../platform/variables.ts";
+import type { ValueStore } from "../state/storage-ports.ts";
 
 /** Where the Durable Objects of each continent are created. */
 const HINTS = {
@@ -27,17 +28,10 @@ const CONTINENTS = Object.keys(HINTS) as readonly Continent[];
 /** Where a request comes from that does not say it. */
 const CONTINENT_DEFAULT: Continent = "NA";
 
-/** KV in the operations that a PoP uses; this module also runs in Node. */
-interface Kv {
-  get(name: string, type: "arrayBuffer"): Promise<unknown>;
-  put(name: string, value: string | ArrayBuffer): Promise<void>;
-  delete(name: string): Promise<void>;
-}
-
 /** What differs between continents. */
 export interface EverywhereBinding {
   readonly EVERYWHERE?: string;
-  readonly CHUNKS: Kv;
+  readonly CHUNKS: ValueStore;
 }
 
 const everywhere: Variable<boolean> = {
@@ -100,10 +94,10 @@ export function atEntry<E extends EverywhereBinding>(env: E, request: { readonly
   return atContinent(env, continent ?? CONTINENT_DEFAULT);
 }
 
-/** The part of KV whose names begin with `prefix`, in the operations that a PoP uses. */
-function prefixed(kv: Kv, prefix: string): Kv {
+/** The part of the store whose names begin with `prefix`. */
+function prefixed(kv: ValueStore, prefix: string): ValueStore {
   return {
-    get: (name, type) => kv.get(prefix + name, type),
+    get: ((name: string, ...type: ["arrayBuffer"]) => kv.get(prefix + name, ...type)) as ValueStore["get"],
     put: (name, value) => kv.put(prefix + name, value),
     delete: (name) => kv.delete(prefix + name),
   };

@@ -15,7 +15,7 @@ export interface ConfiguredRegion {
   readonly private?: boolean;
   /** The AWS region that requests are signed for. */
   readonly awsRegion?: string;
-  /** The provider's price of reading a GB in US dollars: fills of the cache ask cheap regions first. Default: 0. */
+  /** The provider's price of reading a GB in US dollars: the cache spares dear regions. Default: 0. */
   readonly egressUsdPerGb?: number;
 }
 

@@ -24,6 +24,8 @@ export interface PeriodReport {
   readonly epoch: number;
   /** Objects that competed for the cache. */
   readonly candidates: number;
+  /** The most popular keys, in requests per period; absent in reports of an older version. */
+  readonly popular?: readonly { readonly key: string; readonly popularity: number }[];
   /** Stripes written and removed. */
   readonly written: number;
   readonly evicted: number;

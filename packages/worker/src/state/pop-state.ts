@@ -57,9 +57,18 @@ export class PopState extends DurableObject {
     return this.#facts.set("telemetryKey", toHex(crypto.getRandomValues(new Uint8Array(TELEMETRY_KEY_BYTES))));
   }
 
-  /** Notes that there are requests. One Worker everywhere runs no periods where there are none. */
-  noteUse(nowMs: number): void {
+  /**
+   * Notes that there are requests, and the host by which they come: a period has no request that says it. One Worker
+   * everywhere runs no periods where there are none.
+   */
+  noteUse(nowMs: number, host: string): void {
     this.#facts.set("usedMs", nowMs);
+    this.#facts.set("host", host);
+  }
+
+  /** Returns the host of `noteUse`; undefined before a request has come. */
+  host(): string | undefined {
+    return this.#facts.get<string>("host");
   }
 
   /** Whether `noteUse` was called within `withinMs`. */

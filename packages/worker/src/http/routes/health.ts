@@ -5,26 +5,33 @@ import type { Context } from "hono";
 import { peerState } from "../../peers/cooperation.ts";
 import { isolateOf } from "../../read/isolate.ts";
 import { continentOf } from "../../region-manager/everywhere.ts";
-import { findColo } from "../../region-manager/place.ts";
 import { quantileMs } from "../../region-manager/latency-histogram.ts";
-import { monitorColos } from "../../request-monitor/monitor-shards.ts";
 import { popState } from "../../state/pop-state-stub.ts";
 import { currentSpending } from "../../state/spending.ts";
-import type { AppEnv, Env } from "../http.ts";
+import type { AppEnv } from "../http.ts";
 import { settingsOf } from "../settings.ts";
 import { ideasOf } from "./ideas.ts";
+import { findPlace, knownPlace } from "./known-place.ts";
 
 /**
- * Answers 200 when the PoP runs and its variables are right. It asks no other service, so polling it is cheap. `entry`
- * is where the request entered Cloudflare; the header `cf-placement` says where the Worker ran. `continent` is whose
- * state one Worker everywhere uses.
+ * Answers 200 when the PoP runs and its variables are right. It waits for no other service, so polling it is cheap.
+ * `entry` is where the request entered Cloudflare, and `place` where the Worker and its objects run: null in an
+ * isolate's first answers. `continent` is whose state one Worker everywhere uses.
  */
 export function healthz(c: Context<AppEnv>): Response {
   const { pop, location } = settingsOf(c.env);
   const continent = continentOf(c.env);
   const entry = c.req.raw.cf?.["colo"] ?? null;
-  const place = location === undefined ? {} : { location, entry, version: c.env.VERSION?.id ?? null };
-  return c.json({ ok: true, pop, ...(continent && { continent }), ...place }, 200, { "cache-control": "no-store" });
+  const where =
+    location === undefined
+      ? {}
+      : {
+          location,
+          entry,
+          place: knownPlace(c.env, (promise) => c.executionCtx.waitUntil(promise)),
+          version: c.env.VERSION?.id ?? null,
+        };
+  return c.json({ ok: true, pop, ...(continent && { continent }), ...where }, 200, { "cache-control": "no-store" });
 }
 
 /** Answers with the state of the PoP and of the isolate that answers, as JSON. */
@@ -62,7 +69,7 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
       p50Ms: quantileMs(times, 0.5) ?? null,
       p99Ms: quantileMs(times, 0.99) ?? null,
     })),
-    place: await placeOf(c.env),
+    place: await findPlace(c.env),
     peers: peerStatus,
     // Which ideas of the papers are at work, with the last period's estimates.
     ideas: ideasOf({ settings: { policy, functional, recovered, delta }, snapshot, peers: peerStatus?.peers }),
@@ -89,17 +96,4 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
       droppedReports: isolate.telemetry.dropped,
     },
   });
-}
-
-/** Where the Worker that answers and the Durable Objects run, as airport codes; null for a PoP without LOCATION. */
-async function placeOf(env: Env): Promise<object | null> {
-  const { location, peers } = settingsOf(env);
-  if (location === undefined) return null;
-  const [worker, state, monitor, peerColo] = await Promise.all([
-    findColo(),
-    popState(env).colo(),
-    monitorColos(env),
-    peers ? peerState(env).colo() : null,
-  ]);
-  return { location, worker, popState: state, requestMonitor: monitor, peerState: peerColo };
 }

@@ -11,6 +11,8 @@ export interface Idea {
   readonly reason: string | null;
   /** Estimate by the last period: how much longer a read would take without it. Null while unknown. */
   readonly savedMs: number | null;
+  /** For `caching`: what a read would pay more for egress without it, in US dollars. Null while unknown. */
+  readonly savedUsd: number | null;
 }
 
 /** What the ideas depend on. */
@@ -49,5 +51,6 @@ export function ideasOf({ settings, snapshot, peers }: IdeasOptions): Idea[] {
     atWork: reason === null,
     reason,
     savedMs: (savings?.savedMs as Partial<Record<string, number>> | undefined)?.[name] ?? null,
+    savedUsd: (name === "caching" ? savings?.egressUsd?.saved : undefined) ?? null,
   }));
 }

@@ -1,10 +1,20 @@
 /** `GET|HEAD /o/<key>`: the object, decoded here, for clients without a service worker. */
-import { isOutdated, keyInPath, objectAnswer, type Manifest, type ObjectAnswer } from "@agarose/core";
+import {
+  isOutdated,
+  keyInPath,
+  objectAnswer,
+  openEncrypted,
+  type Manifest,
+  type ObjectAnswer,
+  type OpenedObject,
+} from "@agarose/core";
 import type { Context } from "hono";
 import { isUnreachable } from "../../read/manifest-store.ts";
-import { readObject } from "../../read/object-read.ts";
+import { readObject, type ClientOfRead } from "../../read/object-read.ts";
 import { clientAddress } from "../../request-monitor/telemetry-token.ts";
+import type { Invocation } from "../../read/invocation.ts";
 import { invocationOf, checkReader, pathOf, type AppEnv } from "../http.ts";
+import { settingsOf } from "../settings.ts";
 
 const PREFIX = "/o/";
 
@@ -16,16 +26,18 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
   const { method: requested, headers, signal } = c.req.raw;
   const client = { signal, client: clientAddress(headers) };
   const method = requested === "HEAD" ? "HEAD" : "GET";
-  const answerOf = (found: Manifest): ObjectAnswer => {
-    const answer = objectAnswer(found, headers, method);
-    return isPrivate ? unshared(answer) : answer;
+  const answerOf = async (found: Manifest): Promise<Answered> => {
+    const { encryption } = found;
+    const opened = encryption && (await openEncrypted(found, await settingsOf(c.env).access.secrets.dataKeyOf(found)));
+    const answer = objectAnswer(opened?.shown ?? found, headers, method);
+    return { answer: isPrivate ? unshared(answer) : answer, opened, manifest: found };
   };
   const manifest = await invocation.manifest(key);
-  const answer = answerOf(manifest);
-  if (method === "HEAD" || !answer.range) return bodiless(answer);
+  const answered = await answerOf(manifest);
+  if (method === "HEAD" || !answered.answer.range) return bodiless(answered.answer);
   invocation.count(key);
   try {
-    return await readObject(invocation, manifest, answer, client);
+    return await read(invocation, answered, client);
   } catch (error) {
     if (!isOutdated(error)) throw error;
     // The manifest in memory may name a version that is gone: the manifest in the buckets decides.
@@ -34,9 +46,20 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
       throw isUnreachable(later) ? error : later;
     });
     if (current.version === manifest.version) throw error;
-    const again = answerOf(current);
-    return again.range ? readObject(invocation, current, again, client) : bodiless(again);
+    const again = await answerOf(current);
+    return again.answer.range ? read(invocation, again, client) : bodiless(again.answer);
   }
+}
+
+interface Answered {
+  readonly answer: ObjectAnswer;
+  readonly manifest: Manifest;
+  /** Set for an encrypted object. */
+  readonly opened: OpenedObject | undefined;
+}
+
+function read(invocation: Invocation, { answer, manifest, opened }: Answered, client: ClientOfRead): Promise<Response> {
+  return readObject(invocation, manifest, answer, client, opened);
 }
 
 /** Forbids shared caches to keep the answer, and makes the client's own cache revalidate it. */

@@ -107,19 +107,21 @@ describe("memory", () => {
 
   test("is bounded for clients that read nothing: later batches have no bodies until it expires", async () => {
     const heap = await watchHeap(inspectorPort, { isTarget: ({ id }) => id === `core:user:${POP}`, live: true });
-    const stalled = [];
-    for (let i = 0; i < CLIENTS; i++) {
-      const headers = clientHeaders(`203.0.113.${i}`);
-      stalled.push(await openRequest(world.url, { path: plansPath(KEYS), headers, times: 4 }));
-    }
-    // On a slow machine, the first ones have expired before the last ones came.
+    // All at once: on a slow machine, the first ones would have expired before the last ones came.
+    const stalled = await Promise.all(
+      Array.from({ length: CLIENTS }, (_, i) =>
+        openRequest(world.url, { path: plansPath(KEYS), headers: clientHeaders(`203.0.113.${i}`), times: 4 }),
+      ),
+    );
+    const { plans, chunks } = await readBatch(plansPath(KEYS));
     const { readsWithMemory: held, expiredReads: gone } = (await world.status()).isolate;
     expect(held + gone, "the fault fired: batches wait for their clients").toBeGreaterThanOrEqual(BATCHES_MAX - 1);
-    const heldBytes = heap.stop();
-    expect(heldBytes, "the batches are in memory").toBeGreaterThan(BATCHES_MAX * 100_000);
-    expect(heldBytes).toBeLessThan(READ_BYTES_MAX);
-    const { plans, chunks } = await readBatch(plansPath(KEYS));
-    expect({ plans, chunks }).toEqual({ plans: KEYS.length, chunks: 0 });
+    expect({ plans, chunks, gone }).toEqual({ plans: KEYS.length, chunks: 0, gone: 0 });
+    // A busy machine is late with its samples.
+    await expect
+      .poll(() => Math.max(...heap.samples) - heap.before, { message: "the batches are in memory" })
+      .toBeGreaterThan(BATCHES_MAX * 100_000);
+    expect(heap.stop()).toBeLessThan(READ_BYTES_MAX);
     // Their time is over when another read needs the memory.
     await new Promise((resolve) => setTimeout(resolve, 10_500));
     expect((await readBatch(plansPath(KEYS))).chunks).toBeGreaterThanOrEqual(4 * 15);

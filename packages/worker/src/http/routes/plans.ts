@@ -12,11 +12,13 @@ import {
   BUNDLE_CONTENT_TYPE,
   encodeFrame,
   FRAME_HEADER_BYTES,
+  isSmall,
   parseKey,
-  stripeCount,
+  SMALL_BYTES_MAX,
   stripeShape,
   toAgaroseError,
   type Manifest,
+  type Secrets,
 } from "@agarose/core";
 import type { Context } from "hono";
 import type { Invocation } from "../../read/invocation.ts";
@@ -26,6 +28,7 @@ import { readDataShards } from "../../read/object-read.ts";
 import { planOf, type ServedPlan } from "../../read/plan.ts";
 import { clientAddress } from "../../request-monitor/telemetry-token.ts";
 import { invocationOf, checkReader, type AppEnv } from "../http.ts";
+import { settingsOf } from "../settings.ts";
 import { telemetryToken } from "./telemetry.ts";
 
 /**
@@ -40,8 +43,6 @@ const MISSES_MAX = 10;
 const PLAN_BYTES_MAX = 64 * 1024;
 /** Plans and bodies of one batch together. */
 const BATCH_BYTES_MAX = 2 * 1024 * 1024;
-/** A larger object gains less from the saved request than it costs the others of its batch to wait for it. */
-const BODY_BYTES_MAX = 128 * 1024;
 /** Memory of a body while it is read, as a multiple of its bytes: chunks, the decoded object, and its frames. */
 const BODY_MEMORY = 2;
 /** An object that takes more GETs is read faster by the client: a batch has six connections to the buckets. */
@@ -63,7 +64,17 @@ export async function planFor(
   const isPrivate = await checkReader(c, key);
   const served = await planOf(invocation, key, knownVersion);
   const token = await telemetryToken(invocation, c.req.raw.headers);
-  return { ...served, plan: { ...served.plan, ...(isPrivate && { private: true }), ...token } };
+  const secret = isPrivate && {
+    private: true,
+    ...(await dataKeyIn(served.manifest, settingsOf(c.env).access.secrets)),
+  };
+  return { ...served, plan: { ...served.plan, ...secret, ...token } };
+}
+
+/** The data key of an encrypted object, where the PoP has its secret: else the client may have it. */
+async function dataKeyIn(manifest: Manifest, secrets: Secrets): Promise<{ readonly dataKey?: string }> {
+  const dataKey = manifest.encryption && (await secrets.dataKeyOf(manifest).catch(() => undefined));
+  return dataKey ? { dataKey: btoa(String.fromCharCode(...dataKey)) } : {};
 }
 
 /** Answers with a bundle of plans. Throws REQUEST_INVALID or KEY_INVALID. */
@@ -98,7 +109,7 @@ function leaseOf(
   wantsBodies: boolean,
   client: string | undefined,
 ): { readonly lease: MemoryLease | undefined; readonly hasBodies: boolean } {
-  const bodies = BODY_MEMORY * Math.min(BATCH_BYTES_MAX, keys * BODY_BYTES_MAX);
+  const bodies = BODY_MEMORY * Math.min(BATCH_BYTES_MAX, keys * SMALL_BYTES_MAX);
   const withBodies = wantsBodies ? memory.tryAcquire({ bytes: bodies, client }) : undefined;
   if (withBodies) return { lease: withBodies, hasBodies: true };
   const bytes = Math.min(KEYS_AT_ONCE, keys) * PLAN_BYTES_MAX;
@@ -181,9 +192,9 @@ function planFrames(keys: readonly string[], { plan, body, count }: BatchPorts):
  * many GETs, given how many of its chunks are cached.
  */
 function smallBodyBytes(manifest: Manifest, cached: number): number {
-  const { k, bytes, inline } = manifest;
-  const isLong = stripeCount(manifest) !== 1 || bytes > BODY_BYTES_MAX;
-  if (isLong || inline !== undefined || k - cached > BODY_GETS_MAX) return Number.POSITIVE_INFINITY;
+  const { k, bytes } = manifest;
+  // A larger object gains less from the saved request than it costs the others of its batch to wait for it.
+  if (!isSmall(manifest) || bytes === 0 || k - cached > BODY_GETS_MAX) return Number.POSITIVE_INFINITY;
   return k * (FRAME_HEADER_BYTES + stripeShape(manifest, 0).shardBytes);
 }
 

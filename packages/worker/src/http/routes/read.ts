@@ -8,6 +8,8 @@ import {
   keyInPath,
   parseRange,
   piecesOf,
+  shownBytes,
+  storedRangeOf,
   stripeCount,
   type ByteRange,
   type Manifest,
@@ -104,10 +106,12 @@ function parseReadQuery(query: URLSearchParams): Query {
   };
 }
 
-/** The bytes that a range asks for; undefined for none, and for one that the object cannot satisfy. */
-function rangeOf(range: string | null, { bytes }: Manifest): ByteRange | undefined {
+/** The stored bytes that a range asks for; undefined for none, and for one that the object cannot satisfy. */
+function rangeOf(range: string | null, manifest: Manifest): ByteRange | undefined {
+  const bytes = shownBytes(manifest);
   try {
-    return bytes > 0 ? parseRange(range, bytes) : undefined;
+    const asked = bytes > 0 ? parseRange(range, bytes) : undefined;
+    return asked && storedRangeOf(manifest, asked);
   } catch {
     return undefined;
   }

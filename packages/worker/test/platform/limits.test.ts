@@ -8,7 +8,7 @@ import {
   VALUE_BYTES_MAX,
   type InvocationReport,
 } from "./platform-limits.ts";
-import { POP, putCached, randomBytes, readBundle, readObject, startWorld, type TestWorld } from "./world.ts";
+import { POP, putCached, randomBytes, readBundle, readObject, startWorld, type TestWorld } from "../world.ts";
 
 const limitedWorld = async (vars: Record<string, string>, task: (world: TestWorld) => Promise<void>): Promise<void> => {
   const world = await startWorld(vars, { limited: true });
@@ -60,8 +60,28 @@ describe("under the platform's limits", () => {
       expect(new Set(read.invocations.map(({ queued }) => queued))).toEqual(new Set([0]));
     }));
 
+  test("every use of the Cache API is under the Worker's own hostname, of requests and of periods", () =>
+    limitedWorld({ CACHE_BYTES: "110000" }, async (world) => {
+      await world.put("page", randomBytes(200_000));
+      // What is read twice is kept for the period.
+      for (let i = 0; i < 2; i++) await readObject(world, "page");
+      await world.pops.cron(POP);
+      await readObject(world, "page");
+      const { invocations } = await limitsOf(world);
+      const hosts = (what: string): string[] =>
+        invocations.filter((invocation) => invocation.what === what).flatMap(({ cacheHosts }) => cacheHosts);
+      const { host } = new URL(world.url);
+      expect(new Set(hosts("/o/page"))).toEqual(new Set([host]));
+      expect(hosts("period")).toEqual([host]);
+      expect((await world.status()).lastPeriod, "the period found there what the reads had put").toMatchObject({
+        errors: [],
+        fetchedBytes: 0,
+      });
+    }));
+
   test("an object of more stripes than one period may write is cached over several, and sent up to what one invocation may read", () =>
-    limitedWorld({}, async (world) => {
+    // Stripes of 1 kB cost more to write than a read of them is worth, so that milliseconds alone count here.
+    limitedWorld({ WAITING_USD_PER_HOUR: "0" }, async (world) => {
       await world.put("long", randomBytes(340_000), { stripeBytes: 1_000 });
       await readObject(world, "long");
       await world.pops.cron(POP);

@@ -16,7 +16,11 @@ export interface InvocationReport {
   readonly what: string;
   subrequests: number;
   kvOperations: number;
+  /** Calls of Durable Objects. */
+  objectCalls: number;
   cacheOperations: number;
+  /** Of the keys of those. Cloudflare wants the Worker's own alone. */
+  readonly cacheHosts: string[];
   /** The most that waited for headers at one time. */
   connections: number;
   /** How many had to queue in the runtime for a connection. */
@@ -31,7 +35,16 @@ export class InvocationLimits {
   #open = 0;
 
   constructor(what: string, subrequestsMax: number, violated: (violation: string) => void) {
-    this.report = { what, subrequests: 0, kvOperations: 0, cacheOperations: 0, connections: 0, queued: 0 };
+    this.report = {
+      what,
+      subrequests: 0,
+      kvOperations: 0,
+      objectCalls: 0,
+      cacheOperations: 0,
+      cacheHosts: [],
+      connections: 0,
+      queued: 0,
+    };
     this.#subrequestsMax = subrequestsMax;
     this.#violated = violated;
   }
@@ -42,14 +55,21 @@ export class InvocationLimits {
       this.#refuse("Too many subrequests by single Worker invocation.");
   }
 
+  objectCall(): void {
+    this.subrequest();
+    this.report.objectCalls++;
+  }
+
   kvOperation(): void {
     this.subrequest();
     if (++this.report.kvOperations > KV_OPERATIONS_MAX)
       this.#refuse("Too many API requests by single Worker invocation.");
   }
 
-  cacheOperation(): void {
+  cacheOperation(url: string): void {
     this.subrequest();
+    const { host } = new URL(url);
+    if (!this.report.cacheHosts.includes(host)) this.report.cacheHosts.push(host);
     if (++this.report.cacheOperations > CACHE_OPERATIONS_MAX)
       this.#refuse("Too many cache operations by single invocation.");
   }

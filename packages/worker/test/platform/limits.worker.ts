@@ -4,17 +4,18 @@
  * in trouble (`PlatformFaults`).
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import worker, { PopState as RealPopState, RequestMonitor as RealRequestMonitor, type Env } from "../src/index.ts";
+import worker, { PopState as RealPopState, RequestMonitor as RealRequestMonitor, type Env } from "../../src/index.ts";
 import { KvHistory, NO_FAULTS, type PlatformFaults } from "./platform-faults.ts";
 import { InvocationLimits, KvLimits, SUBREQUESTS_MAX, type InvocationReport } from "./platform-limits.ts";
 
-export { PeerState } from "../src/index.ts";
+export { PeerState } from "../../src/index.ts";
 
 /** The real one: its periods are invocations of their own. */
 export class PopState extends RealPopState {
   readonly #limitedEnv: Env;
 
   constructor(state: DurableObjectState, env: Env) {
+    countRows(state);
     super(state, wrap(env));
     this.#limitedEnv = env;
   }
@@ -29,10 +30,35 @@ export class PopState extends RealPopState {
  * object.
  */
 export class RequestMonitor extends RealRequestMonitor {
+  constructor(state: DurableObjectState, env: object) {
+    countRows(state);
+    super(state, env);
+  }
+
   crash(): void {
     this.ctx.abort("crashed for a test");
   }
 }
+
+/** Rows that Durable Objects have written since the last report. Cloudflare bills them. */
+let rowsWritten = 0;
+let countsRows = false;
+
+/** Counts what objects write, from the first one on. */
+function countRows({ storage }: DurableObjectState): void {
+  if (countsRows) return;
+  countsRows = true;
+  const prototype = Object.getPrototypeOf(storage.sql) as { exec: (...args: unknown[]) => { rowsWritten: number } };
+  const { exec } = prototype;
+  prototype.exec = function (...args) {
+    const cursor = exec.apply(this, args);
+    rowsWritten += cursor.rowsWritten;
+    return cursor;
+  };
+}
+
+/** Calls of Durable Objects since the last report, by class and method, whatever invocation made them. */
+let objectCalls: Record<string, number> = {};
 
 const REPORT_PATH = "/__limits";
 
@@ -57,10 +83,16 @@ export default {
         fired = 0;
         writes = 0;
       }
+      const written = rowsWritten;
+      rowsWritten = 0;
+      const called = objectCalls;
+      objectCalls = {};
       return Response.json({
         invocations: reports.splice(0),
         violations: violations.splice(0),
         fired: spoiled,
+        rowsWritten: written,
+        objectCalls: called,
       });
     }
     return limited(pathname, env, () => worker.fetch(request, wrap(env), context));
@@ -101,16 +133,16 @@ globalThis.fetch = ((...args: Parameters<typeof fetch>) => {
 
 const platformCaches = caches;
 const limitedCache = {
-  match: (url: string) => cacheOperation(() => platformCaches.default.match(url)),
-  put: (url: string, response: Response) => cacheOperation(() => platformCaches.default.put(url, response)),
-  delete: (url: string) => cacheOperation(() => platformCaches.default.delete(url)),
+  match: (url: string) => cacheOperation(url, (cache) => cache.match(url)),
+  put: (url: string, response: Response) => cacheOperation(url, (cache) => cache.put(url, response)),
+  delete: (url: string) => cacheOperation(url, (cache) => cache.delete(url)),
 };
-Object.defineProperty(globalThis, "caches", { value: { default: limitedCache } });
+Object.defineProperty(globalThis, "caches", { value: { open: async () => limitedCache } });
 
-async function cacheOperation<T>(operation: () => Promise<T>): Promise<T> {
+async function cacheOperation<T>(url: string, operation: (cache: Cache) => Promise<T>): Promise<T> {
   const limits = current();
-  limits.cacheOperation();
-  return limits.connect(operation);
+  limits.cacheOperation(url);
+  return limits.connect(async () => operation(await platformCaches.open("agarose")));
 }
 
 /** One wrapped environment per isolate: the isolate's memory hangs on its identity. */
@@ -120,13 +152,13 @@ function wrap(env: Env): Env {
   wrapped ??= {
     ...env,
     CHUNKS: limitedKv(env.CHUNKS),
-    REQUEST_MONITOR: limitedObjects(env.REQUEST_MONITOR),
-    POP_STATE: limitedObjects(env.POP_STATE),
+    REQUEST_MONITOR: limitedObjects(env.REQUEST_MONITOR, "RequestMonitor"),
+    POP_STATE: limitedObjects(env.POP_STATE, "PopState"),
   };
   return wrapped;
 }
 
-function limitedKv(kv: KVNamespace): KVNamespace {
+function limitedKv(kv: Env["CHUNKS"]): Env["CHUNKS"] {
   const limits = new KvLimits(platformNow, violated);
   const history = new KvHistory(kv);
   return {
@@ -141,23 +173,23 @@ function limitedKv(kv: KVNamespace): KVNamespace {
           return old === null || type ? old : new TextDecoder().decode(old);
         },
       ),
-    put: (name: string, value: string | ArrayBuffer, options?: KVNamespacePutOptions) =>
+    put: (name: string, value: string | ArrayBuffer) =>
       kvOperation(
         () => {
           const bytes = typeof value === "string" ? new TextEncoder().encode(value).length : value.byteLength;
-          limits.checkWrite(name, bytes, options?.metadata);
+          limits.checkWrite(name, bytes, undefined);
           if (faults.killedAfterWrites === null || ++writes <= faults.killedAfterWrites) return;
           fired++;
           killed.add(current());
         },
-        () => history.change(name, now(), () => kv.put(name, value, options)),
+        () => history.change(name, now(), () => kv.put(name, value)),
       ),
     delete: (name: string) =>
       kvOperation(
         () => limits.checkRate(name),
         () => history.change(name, now(), () => kv.delete(name)),
       ),
-  } as unknown as KVNamespace;
+  } as Env["CHUNKS"];
 }
 
 async function kvOperation<T>(check: () => void, task: () => Promise<T>): Promise<T> {
@@ -169,18 +201,20 @@ async function kvOperation<T>(check: () => void, task: () => Promise<T>): Promis
 }
 
 /** Calls of Durable Objects are subrequests; they take no connection. */
-function limitedObjects<T extends Env["REQUEST_MONITOR"] | Env["POP_STATE"]>(namespace: T): T {
+function limitedObjects<T extends Env["REQUEST_MONITOR"] | Env["POP_STATE"]>(namespace: T, name: string): T {
   return {
-    idFromName: (name: string) => namespace.idFromName(name),
-    get: (id: DurableObjectId) => limitedStub((namespace as DurableObjectNamespace).get(id)),
+    idFromName: (objectName: string) => namespace.idFromName(objectName),
+    get: (id: DurableObjectId) => limitedStub((namespace as DurableObjectNamespace).get(id), name),
   } as unknown as T;
 }
 
-function limitedStub(stub: object): object {
+function limitedStub(stub: object, name: string): object {
   return new Proxy(stub, {
     get(_target, method) {
       return async (...args: unknown[]) => {
-        current().subrequest();
+        current().objectCall();
+        const call = `${name}.${String(method)}`;
+        objectCalls[call] = (objectCalls[call] ?? 0) + 1;
         await alive();
         if (faults.objectsOverloaded) {
           fired++;

@@ -1,7 +1,7 @@
 /** The platform in trouble: each fault is shown to have fired, and every read still gives the right bytes. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { PlatformFaults } from "./platform-faults.ts";
-import { POP, putCached, randomBytes, readBundle, readObject, startWorld, type TestWorld } from "./world.ts";
+import { POP, putCached, randomBytes, readBundle, readObject, startWorld, type TestWorld } from "../world.ts";
 
 let world: TestWorld;
 const content = randomBytes(200_000);
@@ -78,7 +78,9 @@ describe("a Cron Trigger that is killed half-way", () => {
     await readObject(world, "page");
     await setFaults({ killedAfterWrites: 60 });
     void world.pops.cron(POP).catch(() => {});
-    while ((await (await world.kv()).list({ prefix: "chunks:" })).keys.length < 60) {
+    while (
+      (await (await world.pops.miniflare.getKVNamespace("CHUNKS", POP)).list({ prefix: "chunks:" })).keys.length < 60
+    ) {
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     expect((await readObject(world, "page")).bytes).toEqual(content);

@@ -1,0 +1,149 @@
+/** Every metric of `GET /metrics`. The route and docs/reference/events-and-metrics.md are made from it. */
+
+/** What a metric is. */
+export interface MetricDescription {
+  readonly type: "gauge" | "counter";
+  /** What it counts, and of what; its unit is in its name. */
+  readonly help: string;
+  /** Its labels beside `pop`. */
+  readonly labels: readonly string[];
+  /** When to wake somebody, where that makes sense. */
+  readonly alert?: string;
+}
+
+/**
+ * By name. Metrics named `agarose_isolate_…` belong to the one isolate that answers, of many. `agarose_period_…` are
+ * absent before the first period.
+ */
+export const METRICS = {
+  agarose_configuration_epoch: gauge("Number of the configuration in force."),
+  agarose_cache_capacity_bytes: gauge("Capacity of the chunk cache."),
+  agarose_cache_bytes: gauge("Chunk bytes that readers are promised.", [], {
+    alert: "full with a low hit ratio: `agarose simulate` values more cache",
+  }),
+  agarose_cache_objects: gauge("Objects with at least one chunk cached."),
+  agarose_region_latency_ms: gauge("Mean time to the first byte of a chunk.", ["region"]),
+  agarose_region_bytes_per_second: gauge("Transfer rate after the first byte; 0 while unknown.", ["region"]),
+  agarose_region_latency_quantile_ms: gauge(
+    "Time that a share of the probes and reads did not exceed: 0.5 and 0.99.",
+    ["region", "quantile"],
+    { alert: "0.99 is three times last week's" },
+  ),
+  agarose_region_slow: gauge("1 while the region takes much longer than usual.", ["region"], {
+    alert: "1 for 5 minutes",
+  }),
+  agarose_region_down: gauge("1 while the region does not answer probes.", ["region"], {
+    alert: "1 for 5 minutes; page when more than the code survives",
+  }),
+  agarose_peer_latency_ms: gauge("Mean round trip to another PoP.", ["peer"]),
+  agarose_peer_down: gauge(
+    "1 while the PoP does not answer probes, or has sent no message for three periods.",
+    ["peer"],
+    { alert: "1 for 10 minutes: the PoP, its `PEERS` or its `PEER_KEY`" },
+  ),
+  agarose_peer_objects: gauge("Objects of which the PoP reports to hold chunks.", ["peer"]),
+  agarose_isolate_stripe_reads_total: counter("Stripes looked up in the chunk cache by this isolate.", ["result"], {
+    alert: "the share of hits halves in a day",
+  }),
+  agarose_isolate_kv_failures_total: counter("KV reads that failed or hung, in this isolate.", [], {
+    alert: "above 0 for 10 minutes",
+  }),
+  agarose_isolate_malformed_values_total: counter("KV values that were not frames, in this isolate.", [], {
+    alert: "above 0 for 10 minutes",
+  }),
+  agarose_isolate_requests_total: counter("Requests answered by this isolate.", ["route", "status"], {
+    alert: "5xx above 0.1%",
+  }),
+  agarose_isolate_errors_total: counter("Requests that this isolate refused, by error code.", ["code"], {
+    alert: "`NOT_ENOUGH_CHUNKS` or `CHUNK_CORRUPT` above 0",
+  }),
+  agarose_isolate_reads_total: counter(
+    "Objects decoded by this isolate, by where their first chunks came from.",
+    ["kind"],
+    { alert: "`degraded` above 5%" },
+  ),
+  agarose_isolate_bucket_requests_total: counter(
+    "Chunk requests of this isolate to buckets, by how they ended.",
+    ["region", "outcome"],
+    { alert: "`failed` of one region above 5%" },
+  ),
+  agarose_isolate_region_imbalance_percent: gauge(
+    "How far the requests of this isolate to the busiest region are above the mean of all regions (EC-Cache, 6.2).",
+  ),
+  agarose_isolate_peer_requests_total: counter(
+    "Chunk requests of this isolate to other PoPs, by how they ended.",
+    ["peer", "outcome"],
+    { alert: "`failed` of one peer above 5%" },
+  ),
+  agarose_isolate_recovered_chunks_total: counter(
+    "Cached data chunks of regions that are down, delivered instead of a decode, by this isolate.",
+  ),
+  agarose_isolate_decoded_shards_total: counter("Data shards that reads of this isolate decoded."),
+  agarose_isolate_stripes_decoded_total: counter("Stripes read for objects, on their own or by another read.", ["by"]),
+  agarose_isolate_breaker_open: gauge("1 while this isolate asks the region last.", ["region"]),
+  agarose_isolate_region_waits_total: counter(
+    "Requests to buckets that had to wait because too many to their region were in flight (REGION_REQUESTS_MAX).",
+    [],
+    { alert: "grows: a slow bucket, or a small `REGION_REQUESTS_MAX`" },
+  ),
+  agarose_isolate_dropped_reports_total: counter("Telemetry reports dropped for lack of memory."),
+  agarose_isolate_dropped_counts_total: counter("Requests not counted for lack of memory."),
+  process_resident_memory_bytes: gauge("Resident memory of the PoP. Only a PoP on Node has it."),
+  process_cpu_seconds_total: counter("CPU time of the PoP. Only a PoP on Node has it."),
+  agarose_spending_month_usd: gauge("What KV operations of the cache manager cost this month."),
+  agarose_spending_month_operations: gauge("KV operations of the cache manager this month.", ["operation"]),
+  agarose_spending_month_usd_max: gauge("What they may cost in a month. Absent without a limit."),
+  agarose_read_ms: gauge("Expected time of a read, as the last period estimates it."),
+  agarose_saved_ms: gauge("Estimate of how much longer a read would take without one idea of the papers.", ["idea"], {
+    alert: "`cooperation` at 0 for an hour although peers answer",
+  }),
+  agarose_egress_usd_per_million_reads: gauge(
+    "Estimate of what a million reads pay the buckets, and of what they would pay more without this PoP's cache.",
+    ["egress"],
+  ),
+  agarose_recovered_chunks: gauge("Cached data chunks of regions that are down."),
+  agarose_region_imbalance_percent: gauge(
+    "Estimate of how far the requests to the busiest region are above the mean (EC-Cache, 6.2).",
+  ),
+  agarose_period_timestamp_ms: gauge("When the last period ended, since 1970.", [], {
+    alert: "older than 5 minutes: cron missed, or periods fail",
+  }),
+  agarose_period_duration_ms: gauge("How long the last period took."),
+  agarose_period_operations: gauge("Operations of the last period."),
+  agarose_period_errors: gauge("Errors of the last period. `lastPeriod.errors` of `/v1/status` names them.", [], {
+    alert: "above 0 for 10 minutes",
+  }),
+  agarose_period_stripes: gauge(
+    "Stripes that the last period wrote and evicted, that it left for the next, and that wait.",
+    ["change"],
+    { alert: "`left` grows for an hour: budget or capacity is too small" },
+  ),
+  agarose_period_fill_bytes: gauge(
+    "What the last period fetched for the cache, and what it filled with that. Fills take what reads have just fetched.",
+    ["bytes"],
+  ),
+} as const satisfies Readonly<Record<string, MetricDescription>>;
+
+/** Name of a metric. */
+export type MetricName = keyof typeof METRICS;
+
+type Described<T extends MetricDescription["type"], L extends string> = MetricDescription & {
+  readonly type: T;
+  readonly labels: readonly L[];
+};
+
+function gauge<L extends string = never>(
+  help: string,
+  labels: readonly L[] = [],
+  more: Pick<MetricDescription, "alert"> = {},
+): Described<"gauge", L> {
+  return { type: "gauge", help, labels, ...more };
+}
+
+function counter<L extends string = never>(
+  help: string,
+  labels: readonly L[] = [],
+  more: Pick<MetricDescription, "alert"> = {},
+): Described<"counter", L> {
+  return { type: "counter", help, labels, ...more };
+}
