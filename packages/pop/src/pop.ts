@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { setClientAddress } from "./client-address.ts";
 import { DiskValues } from "./platform/disk-values.ts";
+import { lockFolder } from "./platform/folder-lock.ts";
 import { LocalObjects, type ObjectClass } from "./platform/local-objects.ts";
 
 /** What to start. */
@@ -48,6 +49,7 @@ interface WorkerModule {
 
 const PERIOD_MS = 60_000;
 const GRACE_MS = 10_000;
+const IDLE_CHECK_MS = 50;
 /** The ledger bounds chunks by CACHE_BYTES; the rest is the configuration, and chunks of a fill that was cut off. */
 const SLACK_BYTES = 64 * 2 ** 20;
 const CACHE_BYTES_DEFAULT = 1e9;
@@ -55,12 +57,22 @@ const CACHE_BYTES_DEFAULT = 1e9;
 const MEMORY_BYTES_DEFAULT = String(256 * 2 ** 20);
 
 /**
- * Starts a PoP. A wrong variable is answered on every route, as at Cloudflare. Rejects where the folder or the port
- * cannot be used.
+ * Starts a PoP. A wrong variable is answered on every route, as at Cloudflare. Rejects with STORE_FAILED
+ * where another process uses the folder or a file of it is damaged, and where the port cannot be used.
  */
 export async function startPop(options: PopOptions): Promise<Pop> {
-  const { variables, folder, host = "127.0.0.1", port = 0, behindProxy = false, periodMs = PERIOD_MS } = options;
   const worker = (await import("@agarose/worker" as string)) as WorkerModule;
+  const unlock = lockFolder(options.folder);
+  try {
+    return await startLocked(options, worker, unlock);
+  } catch (error) {
+    unlock();
+    throw error;
+  }
+}
+
+async function startLocked(options: PopOptions, worker: WorkerModule, unlock: () => void): Promise<Pop> {
+  const { variables, folder, host = "127.0.0.1", port = 0, behindProxy = false, periodMs = PERIOD_MS } = options;
   const values = await DiskValues.open(
     join(folder, "chunks"),
     Number(variables["CACHE_BYTES"] || CACHE_BYTES_DEFAULT) + SLACK_BYTES,
@@ -88,6 +100,7 @@ export async function startPop(options: PopOptions): Promise<Pop> {
     REQUEST_MONITOR: namespaces[0],
     POP_STATE: namespaces[1],
     PEER_STATE: namespaces[2],
+    PROCESS: { usage: processUsage },
   };
   const listener = getRequestListener((request) => worker.default.fetch(request, env, context), {
     overrideGlobalObjects: false,
@@ -98,8 +111,8 @@ export async function startPop(options: PopOptions): Promise<Pop> {
   });
   const runPeriod = (): Promise<void> => worker.default.scheduled({}, env, context);
   try {
-    await listen(server, host, port);
     for (const namespace of namespaces) namespace.wake();
+    await listen(server, host, port);
   } catch (error) {
     for (const namespace of namespaces) namespace.close();
     throw error;
@@ -118,8 +131,15 @@ export async function startPop(options: PopOptions): Promise<Pop> {
       await closeServer(server, graceMs);
       await Promise.race([Promise.all(pending), sleep(graceMs)]);
       for (const namespace of namespaces) namespace.close();
+      unlock();
     },
   };
+}
+
+/** Bytes of resident memory, and seconds of CPU time since the start. */
+function processUsage(): { residentBytes: number; cpuSeconds: number } {
+  const { user, system } = process.cpuUsage();
+  return { residentBytes: process.memoryUsage.rss(), cpuSeconds: (user + system) / 1e6 };
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {
@@ -134,8 +154,10 @@ function listen(server: Server, host: string, port: number): Promise<void> {
 
 async function closeServer(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
+  // Connections that become idle meanwhile would stay for Node's five seconds.
+  const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
   await Promise.race([closed, sleep(graceMs)]);
+  clearInterval(idle);
   server.closeAllConnections();
   await closed;
 }

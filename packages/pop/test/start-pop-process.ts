@@ -3,7 +3,9 @@ import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import type { PopOptions } from "../src/index.ts";
+import { DiskValues } from "../src/platform/disk-values.ts";
 
 const PROGRAM = fileURLToPath(new URL("pop-process.ts", import.meta.url));
 
@@ -12,13 +14,25 @@ export interface PopProcess {
   readonly url: string;
   readonly process: ChildProcess;
   runPeriod(): Promise<void>;
+  /** Has the PoP end as at SIGTERM, and resolves when the process has ended. */
+  end(graceMs: number): Promise<void>;
   /** Ends the process by SIGKILL. */
   kill(): Promise<void>;
 }
 
+/**
+ * Opens the chunk cache of the PoP in `folder` beside it, while it writes nothing. It sees what was there at that
+ * moment. The PoP finds a changed or removed value, and no new one, because it knows its names.
+ */
+export function valuesOnDisk(folder: string): Promise<DiskValues> {
+  return DiskValues.open(join(folder, "chunks"), Number.MAX_SAFE_INTEGER);
+}
+
 /** Resolves when the PoP listens. Log lines go to `onLog`. */
 export async function startPopProcess(options: PopOptions, onLog: (line: string) => void): Promise<PopProcess> {
-  const child = fork(PROGRAM, { silent: true, env: { ...process.env, NODE_OPTIONS: "" } });
+  // POP_NODE: another Node than that of the tests, because the package supports older ones.
+  const execPath = process.env["POP_NODE"] ?? process.execPath;
+  const child = fork(PROGRAM, { silent: true, execPath, env: { ...process.env, NODE_OPTIONS: "" } });
   for (const stream of [child.stdout!, child.stderr!]) {
     createInterface({ input: stream }).on("line", onLog);
   }
@@ -44,6 +58,11 @@ export async function startPopProcess(options: PopOptions, onLog: (line: string)
       child.on("message", onMessage);
       child.once("exit", () => reject(new Error("the PoP has ended")));
       await promise;
+    },
+    async end(graceMs) {
+      const exited = once(child, "exit");
+      child.send({ graceMs });
+      await exited;
     },
     async kill() {
       if (child.exitCode !== null || child.signalCode !== null) return;

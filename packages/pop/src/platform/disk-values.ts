@@ -6,9 +6,10 @@ import { createHash, randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
+import type { ValueStore } from "@agarose/worker/ports";
 
 /** The values of one PoP. */
-export class DiskValues {
+export class DiskValues implements ValueStore {
   readonly #folder: string;
   readonly #bytesMax: number;
   readonly #sizes: Map<string, number>;
@@ -40,6 +41,8 @@ export class DiskValues {
   }
 
   /** Resolves to the value, or to null where there is none. Rejects where the disk fails. */
+  get(name: string): Promise<string | null>;
+  get(name: string, type: "arrayBuffer"): Promise<ArrayBuffer | null>;
   async get(name: string, type?: "arrayBuffer"): Promise<ArrayBuffer | string | null> {
     const file = fileOf(name);
     if (!this.#sizes.has(file)) return null;

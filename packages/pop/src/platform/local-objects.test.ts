@@ -34,6 +34,12 @@ class Counter {
     return this.#storage.sql.exec<{ bytes: ArrayBuffer }>(query, name).toArray()[0]!.bytes;
   }
 
+  /** Writes until SQLite has no room: a bound of its own plays the full disk. */
+  fill(): void {
+    this.#storage.sql.exec("PRAGMA max_page_count = 10");
+    for (let i = 0; ; i++) this.keep(`fill ${i}`, new ArrayBuffer(4_000));
+  }
+
   change(list: string[]): string[] {
     list.push("changed");
     return list;
@@ -83,6 +89,14 @@ test("a call that throws has written nothing", async () => {
   const objects = open();
   await stub(objects).add("a", 2);
   await expect(stub(objects).add("a", -1)).rejects.toThrow("negative");
+  expect(await stub(objects).add("a", 0)).toBe(2);
+  objects.close();
+});
+
+test("a full disk is named as the reason, and what was there stays", async () => {
+  const objects = open();
+  await stub(objects).add("a", 2);
+  await expect(stub(objects).fill()).rejects.toThrow("database or disk is full");
   expect(await stub(objects).add("a", 0)).toBe(2);
   objects.close();
 });

@@ -1,5 +1,7 @@
 /** What a Durable Object keeps, in a SQLite file of its own: SQL, and one alarm. */
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { AgaroseError } from "@agarose/core";
+import type { ObjectStore } from "@agarose/worker/ports";
 
 type SqlValue = string | number | null | ArrayBuffer;
 type Row = Record<string, SqlValue>;
@@ -16,17 +18,28 @@ const LOG_PAGES_MAX = 64;
  * The storage of one object. A process that is killed loses no committed call: SQLite's log is in the operating
  * system's hands by then.
  */
-export class ObjectStorage {
+export class ObjectStorage implements ObjectStore {
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
   readonly #onAlarm: (at: number | null) => void;
 
-  /** @param onAlarm is called when the alarm is set or removed; milliseconds since 1970. */
+  /**
+   * Throws STORE_FAILED for a file that cannot be used.
+   *
+   * @param onAlarm is called when the alarm is set or removed; milliseconds since 1970.
+   */
   constructor(path: string, onAlarm: (at: number | null) => void) {
     this.#database = new DatabaseSync(path);
-    this.#database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
-    this.#database.exec(`PRAGMA wal_autocheckpoint = ${LOG_PAGES_MAX}`);
-    this.#database.exec("CREATE TABLE IF NOT EXISTS _alarm (id INTEGER PRIMARY KEY, at INTEGER NOT NULL)");
+    try {
+      this.#database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+      this.#database.exec(`PRAGMA wal_autocheckpoint = ${LOG_PAGES_MAX}`);
+      this.#database.exec("CREATE TABLE IF NOT EXISTS _alarm (id INTEGER PRIMARY KEY, at INTEGER NOT NULL)");
+    } catch (error) {
+      this.#database.close();
+      const { message } = error as Error;
+      const text = `${path} cannot be used (${message}): if it is damaged, remove the PoP's whole folder; it fills its cache again`;
+      throw new AgaroseError("STORE_FAILED", text, { path }, error);
+    }
     this.#onAlarm = onAlarm;
   }
 
@@ -50,7 +63,8 @@ export class ObjectStorage {
       this.#database.exec("COMMIT");
       return result;
     } catch (error) {
-      this.#database.exec("ROLLBACK");
+      // A full disk has rolled it back already, and a second time would hide why.
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
       throw error;
     }
   }
