@@ -88,6 +88,7 @@ test("production workers have codes only, the development worker and the page's 
 test.each([
   ["agarose-sw.js", []],
   ["agarose-sw.offline.js", []],
+  ["agarose-sw.encryption.js", []],
   ["agarose-sw.dev.js", []],
   ["agarose-sw.remove.js", []],
   ["agarose-decoder.js", []],
@@ -142,7 +143,7 @@ class FakeChannel {
   postMessage(): void {}
 }
 
-test.each(["agarose-sw.js", "agarose-sw.offline.js", "agarose-sw.dev.js"])(
+test.each(["agarose-sw.js", "agarose-sw.offline.js", "agarose-sw.encryption.js", "agarose-sw.dev.js"])(
   "%s serves what its URL names, as a worker",
   async (name) => {
     const scope = await runClassic(name, `https://app.test/${name}?config=/agarose.json`);

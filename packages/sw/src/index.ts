@@ -1,5 +1,6 @@
 /** The page's side of Agarose: registers the service worker, reads objects, and listens to reads. */
 export { createClient, fetchObject, type FetchObjectOptions } from "./page/fetch-object.ts";
+export { resumingFetch } from "./page/resuming-fetch.ts";
 export { logReads } from "./page/log-reads.ts";
 export { onRead } from "./page/on-read.ts";
 export { preload, purge, update } from "./page/worker-messages.ts";

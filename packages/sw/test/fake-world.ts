@@ -19,6 +19,7 @@ import {
   stripeCount,
   stripeShape,
   versionText,
+  type Encryption,
   type FetchInit,
   type FetchPort,
   type FetchedResponse,
@@ -58,6 +59,8 @@ export interface FakePop {
   garbledBit: number;
   /** What its plan promises, and what it then has. */
   cached: number[];
+  /** The data key in its plans, which are then of private objects. */
+  dataKey?: string;
   missing: number[];
   /** Whether it fetches what it has not cached of a brief range. */
   fetches: boolean;
@@ -69,7 +72,9 @@ export interface FakePop {
 
 export interface LoggedRequest {
   readonly to: string;
+  /** Without the `trace`, which is random. */
   readonly url: string;
+  readonly trace: string | undefined;
   readonly atMs: number;
   readonly range: string | undefined;
   readonly authorization: string | undefined;
@@ -87,6 +92,16 @@ interface StoredObject {
 const codec = await loadCodec();
 const digest = (bytes: Uint8Array | string): Uint8Array => createHash("sha256").update(bytes).digest();
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
+
+/** How a `FakeWorld` stores an object. */
+export interface FakeObjectOptions {
+  readonly stripeBytes?: number;
+  readonly headers?: Record<string, string>;
+  readonly toldToPops?: boolean;
+  readonly format?: number;
+  readonly requires?: readonly string[];
+  readonly encryption?: Encryption;
+}
 
 export class FakeWorld {
   readonly clock = new VirtualClock();
@@ -131,12 +146,12 @@ export class FakeWorld {
 
   /**
    * Codes `bytes` with k = 4, m = 2 and puts it into the buckets. Without `toldToPops`, the PoPs keep naming the old
-   * version. `format` is what the manifest claims to be of.
+   * version. `format` is what the manifest claims to be of, `requires` the features that it says a reader must know.
    */
   put(
     key: string,
     bytes: Uint8Array,
-    { stripeBytes = 4096, headers = {}, toldToPops = true, format = 2 } = {},
+    { stripeBytes = 4096, headers = {}, toldToPops = true, format = 2, requires, encryption }: FakeObjectOptions = {},
   ): Manifest {
     const code = { k: 4, m: 2 };
     const shape = { ...code, stripeBytes, bytes: bytes.length };
@@ -147,6 +162,8 @@ export class FakeWorld {
     const content = { key, ...shape, blockBytes: 0, sha256, hashesSha256 };
     const manifest: Manifest = {
       agarose: format as 2,
+      ...(requires && { requires }),
+      ...(encryption && { encryption }),
       generation: this.#generation(key),
       version: hex(digest(versionText(content))).slice(0, 32),
       // A new version has chunks of its own.
@@ -212,9 +229,11 @@ export class FakeWorld {
 
   async #fetch(url: string, { signal, headers, priority }: FetchInit): Promise<FetchedResponse> {
     const to = new URL(url).hostname.split(".")[0]!;
+    const trace = /&trace=([^&]*)/.exec(url);
     const entry: LoggedRequest = {
       to,
-      url,
+      url: url.replace(trace?.[0] ?? "", ""),
+      trace: trace?.[1],
       atMs: this.clock.now(),
       range: headers?.["range"],
       authorization: headers?.["authorization"],
@@ -396,6 +415,7 @@ export class FakeWorld {
       version,
       ...(known === version ? {} : { manifest }),
       cached: pop.cached,
+      ...(pop.dataKey && { private: true, dataKey: pop.dataKey }),
       regions: this.regions.map(({ name, url, delayMs }) => ({ name, url, meanMs: delayMs, sdMs: delayMs / 10 })),
       ...(pop.namesPeers ? { peers: this.#peersOf(pop) } : {}),
       delta: 1,

@@ -5,28 +5,35 @@
 import {
   AgaroseError,
   blockNames,
+  BRIEF_BYTES_MAX,
+  HAS_ENCRYPTION,
   HAS_MESSAGES,
   isOutdated,
+  isSmall,
   objectAnswer,
   openRead,
   piecesOf,
   toAgaroseError,
+  wholeName,
   type ByteRange,
   type FetchPort,
   type BlockMemory,
   type ObjectAnswer,
   type Piece,
   type ReadReport,
+  type Secrets,
 } from "@agarose/core";
 import type { PlanEvent } from "../events/read-events.ts";
 import type { Endpoint } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
+import { answerDecrypted, type PlannedAnswer } from "./decrypted-answer.ts";
 import { forwardCredentials } from "./credentials.ts";
-import { isSmall, type Batches } from "./plans/batches.ts";
+import type { Batches } from "./plans/batches.ts";
 import { isAnswer, type Bundle, type FullPlan } from "./plans/bundle-request.ts";
 import { findPlan, withSignatures, type FoundPlan, type PlanPorts } from "./plans/find-plan.ts";
 import { discard, PopCall } from "./plans/pop-call.ts";
-import type { ReadRequest, ReadResponse } from "./read-request.ts";
+import type { ReadResponse } from "../common/http-response.ts";
+import type { ReadRequest } from "./read-request.ts";
 import { FAILED, sourceId } from "./latency-tracker.ts";
 import { ReadTrace, type TracePorts } from "./read-trace.ts";
 import { edgeSource, isSending, type Edge } from "./sources/edge-source.ts";
@@ -42,12 +49,14 @@ export interface ReadPorts extends ClientPorts, PlanPorts, TracePorts {
   readonly batches: Batches;
   /** What small reads have verified. */
   readonly memory: BlockMemory;
+  /** Decrypt objects. */
+  readonly secrets?: Secrets | undefined;
   /** The queue of a region's requests. */
   readonly queue: (region: string) => FairQueue;
 }
 
-/** A response that has bytes. */
-type Ranged = ObjectAnswer & { readonly range: ByteRange };
+/** A response that has bytes. `range` is what of the stored bytes it needs. */
+type Ranged = PlannedAnswer & { readonly range: ByteRange };
 
 /** A read of one object by a client. */
 export class ClientRead {
@@ -85,7 +94,7 @@ export class ClientRead {
   async answer(): Promise<ReadResponse> {
     try {
       const known = this.#ports.plans.get(this.#request.key);
-      const isKnown = known && !(this.#batches && isSmall(known.manifest));
+      const isKnown = known && !(this.#batches && isSmall(known.manifest) && !this.#holds(known));
       const response = (isKnown && (await this.#fromKnown(known))) || (await this.#fromFresh(known));
       this.#signal.throwIfAborted();
       this.#returned = response;
@@ -105,12 +114,14 @@ export class ClientRead {
   async #fromKnown(known: FullPlan): Promise<ReadResponse | undefined> {
     const [pop] = this.#ports.pops.byDistance();
     if (pop && known.pop !== "" && known.pop !== pop.name) return undefined;
-    const head = objectAnswer(known.manifest, this.#request.headers, this.#request.method);
+    const head = HAS_ENCRYPTION
+      ? await answerDecrypted(known, this.#request, this.#ports.secrets)
+      : objectAnswer(known.manifest, this.#request.headers, this.#request.method);
     if (!this.#wantsBytes(head)) return this.#bodiless("known", known, head);
-    const piece = pop && this.#rangeHeader() && this.#missing(known, head)?.[0];
+    const isFailed = ({ chunk }: Piece): boolean =>
+      this.#ports.latencies.estimate(sourceId("region", known.manifest.placement[chunk]!)) === FAILED;
     // The PoP sends what k other regions would have to replace.
-    const id = piece && sourceId("region", known.manifest.placement[piece.chunk]!);
-    if (id && this.#ports.latencies.estimate(id) === FAILED) return undefined;
+    if (pop && this.#isBrief(head) && this.#missing(known, head)?.some(isFailed)) return undefined;
 
     const stop = new AbortController();
     const changed = Promise.withResolvers<Bundle>();
@@ -144,7 +155,16 @@ export class ClientRead {
     const latest = kept ?? this.#ports.plans.latest(key);
     const range = this.#rangeHeader();
     const batches = span === guessed ? this.#batches : undefined;
-    const request = { key, known: latest, span, range, batches, signal: this.#signal, fetch: this.#fetch };
+    const request = {
+      key,
+      known: latest,
+      span,
+      range,
+      batches,
+      signal: this.#signal,
+      fetch: this.#fetch,
+      trace: this.#trace.id,
+    };
     const found = await findPlan(request, this.#ports).catch(async (error: AgaroseError): Promise<FoundPlan> => {
       // The object is gone, or private now.
       if (isAnswer(error)) await store?.purge((purged) => purged === key);
@@ -166,7 +186,9 @@ export class ClientRead {
   }
 
   async #fromPlan(from: PlanEvent["from"], plan: FullPlan, bundle: Bundle | undefined): Promise<ReadResponse> {
-    const head = objectAnswer(plan.manifest, this.#request.headers, this.#request.method);
+    const head = HAS_ENCRYPTION
+      ? await answerDecrypted(plan, this.#request, this.#ports.secrets)
+      : objectAnswer(plan.manifest, this.#request.headers, this.#request.method);
     if (this.#wantsBytes(head)) return this.#open(from, plan, head, this.#edgeBehind(bundle, plan, head), this.#signal);
     discard(bundle);
     return this.#bodiless(from, plan, head);
@@ -195,7 +217,7 @@ export class ClientRead {
     const { key } = this.#request;
     const span = spanOf(known.manifest, head.range);
     const pieces = this.#missing(known, head);
-    if (!pop || known.manifest.bytes === 0 || pieces?.length === 0) return undefined;
+    if (!pop || !known.manifest.bytes || pieces?.length === 0) return undefined;
     if (store?.holds(known.manifest, span)) {
       store.countRead(key);
       telemetry.due();
@@ -203,7 +225,17 @@ export class ClientRead {
     }
     const { start, end } = head.range;
     const range = this.#rangeHeader() ?? (pieces && `bytes=${start}-${end - 1}`);
-    const request = { key, pop, span, range, leaves: true, known, signal: this.#signal, fetch: this.#fetch };
+    const request = {
+      key,
+      pop,
+      span,
+      range,
+      leaves: true,
+      known,
+      signal: this.#signal,
+      fetch: this.#fetch,
+      trace: this.#trace.id,
+    };
     return new PopCall(request, this.#ports, (received) => {
       this.#trace.bundleArrived(received);
       const bundle = plans.learnBundle(key, received);
@@ -230,13 +262,14 @@ export class ClientRead {
     const { key } = this.#request;
     const slot = this.#slot;
     const fetch = this.#fetch;
-    const sign = (expired: FullPlan): Promise<FullPlan> => withSignatures(expired, { key, signal, fetch }, this.#ports);
+    const sign = (expired: FullPlan): Promise<FullPlan> =>
+      withSignatures(expired, { key, signal, fetch, trace: this.#trace.id }, this.#ports);
     const sources = [
       ...(cached ? [cached] : []),
       ...peerSources(believed, configuredPops, { fetch, latencies }),
       ...regionSources(plan, { ...this.#ports, fetch, slot, sign }),
     ];
-    this.#trace.planned(from, { ...plan, delta }, spanOf(manifest, head.range).from, sources, !!pieces);
+    this.#trace.planned(from, { ...plan, delta }, spanOf(manifest, head.range).from, sources, pieces);
     let response: ReadResponse | undefined;
     const { body, report } = await openRead({
       ...this.#ports,
@@ -247,8 +280,8 @@ export class ClientRead {
       hedge: (bytes, times) => !isSending(edge, latencies) && hedging.hedge(bytes, times),
       ...(store && !plan.private ? { share: store.sharing(manifest) } : {}),
       range: head.range,
-      // A PoP sends the one piece in place of a region that fails. `#fromKnown` asks it again.
-      narrow: edge?.hasArrived === false && pieces?.length === 1,
+      // A PoP sends all pieces of a brief range with one more request. `#fromKnown` makes it.
+      narrow: edge?.hasArrived === false && this.#isBrief(head) ? (isLate) => !isLate || edge.hasArrived : undefined,
       stripes: !!store,
       onRequest: (record) => this.#trace.request(record),
       onEnd: (ended, error) => {
@@ -264,19 +297,30 @@ export class ClientRead {
       "server-timing": this.#trace.serverTiming(report),
       "x-agarose-read": this.#trace.kind(report, head.range.end),
     };
-    response = { status: head.status, headers, body };
+    response = { status: head.status, headers, body: HAS_ENCRYPTION && head.decrypt ? head.decrypt(body) : body };
     return response;
   }
 
-  /** What of a small range is not in memory. */
+  /** Whether memory has a small object whole. */
+  #holds({ manifest }: FullPlan): boolean {
+    return this.#ports.memory.holds([wholeName(manifest)]);
+  }
+
+  /** What of a small object or range is not in memory. */
   #missing(plan: FullPlan, head: Ranged): Piece[] | undefined {
     const { memory } = this.#ports;
+    if (this.#holds(plan)) return [];
     return this.#pieces(plan, head)?.filter((piece) => !memory.holds(blockNames(plan.manifest, piece)));
   }
 
   /** What a small range lies in. A store keeps whole stripes. */
   #pieces({ manifest }: FullPlan, { range }: Ranged): Piece[] | undefined {
     return this.#ports.store ? undefined : piecesOf(manifest, range);
+  }
+
+  /** Whether a PoP that is asked for this range sends all of it. */
+  #isBrief({ range }: Ranged): unknown {
+    return this.#rangeHeader() && range.end - range.start <= BRIEF_BYTES_MAX;
   }
 
   /** The `Range` of the request, unless the answer may not follow it. */

@@ -108,6 +108,21 @@ describe("images that a page asks for at once", () => {
   });
 });
 
+test("what waits behind a region that hangs is replaced by another region, and never asked for", async () => {
+  const { world, client } = await startWorld();
+  // No request beyond k, so that each read needs its nearest four regions.
+  world.savesData = true;
+  world.regions[0]!.delayMs = 10_000_000;
+  world.log.length = 0;
+  const start = world.clock.now();
+  const ends = await world.clock.settle(Promise.all(IMAGES.map((key) => timed(world, client, key))));
+  expect(Math.max(...ends) - start).toBeLessThan(10_000);
+  const hung = world.requests("r0");
+  expect(hung.length, "the region was asked, and more waited for it").toBeGreaterThanOrEqual(REQUESTS_PER_SOURCE);
+  expect(hung.length).toBeLessThan(IMAGES.length);
+  expect(hung.every(({ aborted }) => aborted)).toBe(true);
+});
+
 test.each([false, true])(
   "what is asked for because chunks are late keeps to the budget (spent: %s)",
   async (isSpent) => {

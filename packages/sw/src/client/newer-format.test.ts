@@ -33,6 +33,21 @@ describe("a client that meets a newer format", () => {
     expect(paths(world)).toEqual([`/v1/read/${KEY}`, `/o/${KEY}`]);
   });
 
+  test("reads at the PoP what has a feature that it does not know, and without one says MANIFEST_NEWER", async () => {
+    for (const config of [{}, { pops: [] }]) {
+      const { world, client } = await startWorld(config);
+      world.put(KEY, BYTES, { requires: ["teleport"] });
+      const answer = read(world, client);
+      if ("pops" in config) await expect(answer).rejects.toMatchObject({ code: "MANIFEST_NEWER", httpStatus: 502 });
+      else expect((await answer).bytes).toEqual(BYTES);
+      expect(world.updates).toBe(1);
+      expect(
+        paths(world).filter((path) => path.includes("/chunks/")),
+        "no chunk was asked for",
+      ).toEqual([]);
+    }
+  });
+
   test("reports the code to those who watch its reads", async () => {
     const { world, client } = await startWorld();
     await read(world, client);

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import * as fc from "fast-check";
 import { manifestName, type AgaroseError } from "@agarose/core";
 import type { ObjectClient } from "./object-client.ts";
-import { PROBE_EVERY_MS } from "./plans/pop-selector.ts";
-import type { ReadResponse } from "./read-request.ts";
+import { PROBE_AGAIN_MS, PROBE_EVERY_MS } from "./plans/pop-selector.ts";
+import type { ReadResponse } from "../common/http-response.ts";
 import { POP_PATIENCE_MS } from "./plans/pop-call.ts";
 import { summarized, totalsOf, type ReadSummary } from "../events/read-summary.ts";
 import { BATCH_MS } from "./telemetry.ts";
@@ -116,7 +116,7 @@ describe("a read without a plan", () => {
     expect(status).toBe(200);
     expect(bytes).toEqual(BYTES);
     expect(headers["x-agarose-read"]).toBe("mixed");
-    expect(headers["server-timing"]).toMatch(/^plan;desc="edge";dur=10\.0, .*edge-p0;desc="\d chunks"/);
+    expect(headers["server-timing"]).toMatch(/^plan;desc="edge plan";dur=10\.0, .*edge-p0;desc="\d x edge-p0"/);
     expect(world.requests("p0").map(({ url }) => url)).toEqual([
       "https://p0.test/v1/read/photos/cat.jpg?from=0&to=4294967295",
     ]);
@@ -162,6 +162,18 @@ test.each([
   expect(world.events).toContainEqual(expect.objectContaining({ type: "plan", delta }));
 });
 
+test("a read names itself to PoPs, in the query, and to no bucket", async () => {
+  const { world, client } = await startWorld();
+  world.pops[0]!.cached = [3, 4];
+  for (let i = 0; i < 2; i++) await read(world, client);
+  const ids = world.events.flatMap((event) => (event.type === "read-start" ? [event.read] : []));
+  expect(new Set(ids).size).toBe(2);
+  expect(world.requests("p0").map(({ trace }) => trace)).toEqual(ids);
+  const buckets = world.requests().filter(({ to }) => to.startsWith("r"));
+  expect(buckets.length).toBeGreaterThan(0);
+  expect(buckets.filter(({ trace }) => trace !== undefined)).toEqual([]);
+});
+
 describe("a read with a known plan", () => {
   test("asks the edge by version and the buckets in the same tick", async () => {
     const { world, client } = await startWorld();
@@ -172,7 +184,7 @@ describe("a read with a known plan", () => {
     const start = world.clock.now();
     const { bytes, headers } = await read(world, client);
     expect(bytes).toEqual(BYTES);
-    expect(headers["server-timing"]).toContain('plan;desc="known";dur=0.0');
+    expect(headers["server-timing"]).toContain('plan;desc="known plan";dur=0.0');
     expect(world.requests("p0")[0]).toMatchObject({
       url: `https://p0.test/v1/read/photos/cat.jpg?version=${version}&from=0&to=2`,
       atMs: start,
@@ -325,7 +337,7 @@ describe("when PoPs fail", () => {
     const { bytes, headers } = await read(world, client);
     expect(bytes).toEqual(BYTES);
     expect(headers["x-agarose-read"]).toBe("origin");
-    expect(headers["server-timing"]).toContain('plan;desc="region"');
+    expect(headers["server-timing"]).toContain('plan;desc="region plan"');
     expect(world.requests("p0").length + world.requests("p1").length).toBe(2);
   });
 
@@ -482,6 +494,42 @@ describe("ranges and conditions", () => {
       }
       // The PoP reads the piece in place of k requests of the client.
       expect(asked).toEqual([["p0", "r1", "p0"], ["p0"], []]);
+    });
+
+    test.each(["down", "error", "corrupt", "truncate", "late"] as const)(
+      "cost at most k + 1 requests, wherever they lie, while any one region is %s",
+      async (fault) => {
+        let faults = 0;
+        for (const name of ["r0", "r1", "r2", "r3", "r4", "r5"]) {
+          const { world, client } = await startFetching();
+          const { k } = world.put(KEY, BYTES);
+          await read(world, client, { range: "bytes=9000-9009" });
+          if (fault === "late") world.region(name).delayMs = 60_000;
+          else world.region(name).fault = fault;
+          // Within a chunk, over the end of one, and over the end of a stripe; then once more within the same chunk.
+          for (const from of [100, 1020, 4090, 5200, 6140, 7200, 7900]) {
+            world.log.length = 0;
+            const { bytes } = await read(world, client, { range: `bytes=${from}-${from + 9}` });
+            expect(bytes).toEqual(BYTES.subarray(from, from + 10));
+            expect(world.requests().length, `${name}, byte ${from}`).toBeLessThanOrEqual(k + 1);
+            faults += world.requests(name).length;
+          }
+        }
+        expect(faults, "the fault fired").toBeGreaterThan(0);
+      },
+    );
+
+    test("come from k other regions when their region is late and the PoP silent", async () => {
+      const { world, client } = await startFetching();
+      const { k, placement } = world.put(KEY, BYTES);
+      await read(world, client, { range: "bytes=9000-9009" });
+      world.region(placement[1]!).delayMs = 60_000;
+      world.pops[0]!.fault = "silent";
+      world.log.length = 0;
+      const { bytes } = await read(world, client, { range: "bytes=1024-1033" });
+      expect(bytes).toEqual(BYTES.subarray(1024, 1034));
+      expect(world.requests(placement[1]).map(({ aborted }) => aborted)).toEqual([true]);
+      expect(world.requests().filter(({ url }) => url.includes("/chunks/"))).toHaveLength(k + 1);
     });
 
     test("come from the other regions where their region and the PoPs turn out to be down at one time", async () => {
@@ -797,6 +845,37 @@ describe("the nearest PoP", () => {
     expect([await nearestAfterProbe(), await nearestAfterProbe()]).toEqual(["p0", "p0"]);
     for (let probes = 0; probes < 10; probes++) await nearestAfterProbe();
     expect(client.pops.byDistance()[0]!.name).toBe("p1");
+  });
+
+  test("is measured again two seconds after a first probe that a loading page has delayed", async () => {
+    const world = new FakeWorld();
+    world.put(KEY, BYTES);
+    const client = world.client();
+    world.pops[0]!.delayMs = 50;
+    world.pops[1]!.delayMs = 20;
+    await world.clock.settle(client.probe());
+    expect(client.pops.byDistance()[0]!.name).toBe("p1");
+    world.pops[0]!.delayMs = 10;
+    await world.clock.settle(client.probe());
+    expect(client.pops.byDistance()[0]!.name, "too early for another probe").toBe("p1");
+    await world.clock.pass(PROBE_AGAIN_MS);
+    await world.clock.settle(client.probe());
+    expect(client.pops.byDistance()[0]!.name).toBe("p0");
+  });
+
+  test("is not the one that was asked because its probe ended first, where another is nearer", async () => {
+    const world = new FakeWorld();
+    world.put(KEY, BYTES);
+    const client = world.client();
+    world.pops[0]!.delayMs = 60;
+    world.pops[1]!.delayMs = 20;
+    const probing = client.probe();
+    // Its first trips are slow, and its last one is not.
+    await world.clock.pass(150);
+    expect(client.pops.byDistance()[0]!.name).toBe("p1");
+    world.pops[0]!.delayMs = 17;
+    await world.clock.settle(probing);
+    expect(client.pops.byDistance()[0]!.name).toBe("p0");
   });
 
   test("is asked again once a probe finds it alive", async () => {

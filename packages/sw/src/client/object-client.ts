@@ -2,7 +2,7 @@
  * A client that reads objects. It keeps plans and measurements between reads. A service worker has one, or a page
  * without a worker.
  */
-import { BlockMemory, encodeKey, parseKey, type AgaroseError } from "@agarose/core";
+import { BlockMemory, encodeKey, HAS_ENCRYPTION, parseKey, Secrets, type AgaroseError } from "@agarose/core";
 import { clientTrust, type ClientConfig, type Endpoint } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import { ClientRead, type ReadPorts } from "./client-read.ts";
@@ -13,10 +13,11 @@ import { PlanStore } from "./plans/plan-store.ts";
 import { PopSelector } from "./plans/pop-selector.ts";
 import { preloadPlans } from "./plans/preload-plans.ts";
 import { FairQueue } from "./sources/fair-queue.ts";
-import type { ReadRequest, ReadResponse } from "./read-request.ts";
+import type { ReadResponse } from "../common/http-response.ts";
+import type { ReadRequest } from "./read-request.ts";
 import { Telemetry } from "./telemetry.ts";
 
-/** Memory for blocks of small ranges. */
+/** Memory for small objects, and for blocks of small ranges. */
 const BLOCKS_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Reads objects by one configuration. */
@@ -44,6 +45,7 @@ export class ObjectClient {
       pops,
       plans,
       hedging: this.hedging,
+      ...(HAS_ENCRYPTION && { secrets: new Secrets(config.encryption) }),
       memory: new BlockMemory(BLOCKS_BYTES_MAX, clock),
       batches: new Batches({ ...ports, latencies }),
       queue: (region) => this.#queue(region),
@@ -73,7 +75,7 @@ export class ObjectClient {
     } catch (error) {
       const { code } = error as AgaroseError;
       if (code === "MANIFEST_NEWER") this.#ports.update?.();
-      else if (code !== "SIGNATURE_UNSUPPORTED") throw error;
+      else if (code !== "SIGNATURE_UNSUPPORTED" && (!HAS_ENCRYPTION || code !== "SECRET_MISSING")) throw error;
       const [pop] = this.pops.byDistance();
       if (!pop) throw error;
       return this.#readAt(pop, request);
@@ -81,8 +83,8 @@ export class ObjectClient {
   }
 
   /**
-   * Reads through a PoP, which checks signatures where the browser has no Ed25519, and knows formats that this client
-   * does not.
+   * Reads through a PoP, which checks signatures where the browser has no Ed25519, and knows formats and secrets that
+   * this client does not.
    */
   async #readAt({ url }: Endpoint, { key, method, query, signal, headers: own }: ReadRequest): Promise<ReadResponse> {
     const sent = ["range", "if-range", "if-none-match", "if-match", "authorization"].flatMap((name) => {

@@ -1,4 +1,4 @@
-/** A request for an object, and the response to it. */
+/** A request for an object. */
 
 /** A GET or HEAD of an object. */
 export interface ReadRequest {
@@ -8,12 +8,4 @@ export interface ReadRequest {
   /** The query of the request's URL. `expires` and `signature` open a private key. */
   readonly query?: URLSearchParams;
   readonly signal?: AbortSignal | undefined;
-}
-
-/** The response to a read. */
-export interface ReadResponse {
-  readonly status: number;
-  readonly headers: Record<string, string>;
-  /** Null for HEAD, 304 and 412. It errors when the read cannot complete; it never ends short. */
-  readonly body: ReadableStream<Uint8Array> | null;
 }

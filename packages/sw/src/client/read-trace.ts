@@ -9,6 +9,7 @@ import {
   stripeShape,
   toAgaroseError,
   type ChunkSource,
+  type Piece,
   type ReadReport,
   type RequestRecord,
 } from "@agarose/core";
@@ -30,7 +31,8 @@ export interface TracePorts extends Pick<ClientPorts, "clock" | "emit" | "store"
 /** The trace of one read. */
 export class ReadTrace {
   readonly #ports: TracePorts;
-  readonly #id = crypto.randomUUID();
+  /** Names the read in its events. Its 32 hexadecimal digits are a trace id, too. */
+  readonly id = crypto.randomUUID();
   readonly #startMs: number;
   readonly #requests = new Map<RequestRecord, number>();
   #plan: PlanEvent | undefined;
@@ -46,25 +48,29 @@ export class ReadTrace {
     this.#ports = ports;
     this.#startMs = ports.clock.now();
     const range = headers.get("range") ?? undefined;
-    ports.emit({ type: "read-start", read: this.#id, key, method, range, at: Date.now() });
+    ports.emit({ type: "read-start", read: this.id, key, method, range, at: Date.now() });
   }
 
-  /** Records the plan that the read continues with, and the model's time for its first stripe. */
+  /**
+   * Records the plan that the read continues with, and the model's time for its first stripe.
+   *
+   * @param pieces what a small range lies in.
+   */
   planned(
     from: PlanEvent["from"],
     plan: FullPlan,
     stripe: number,
     sources: readonly ChunkSource[],
-    isSmall = false,
+    pieces?: readonly Piece[],
   ): void {
     const { manifest, cached, delta, version } = plan;
     const { k, m, bytes } = manifest;
     const candidates = planStripe(manifest, stripe, sources, { random: () => 0 });
     const expectedMs = planReadMs(k, delta, candidates);
     const pop = sources.find(({ kind }) => kind === "edge")?.id;
-    this.#edgeBytes = isSmall ? 0 : cached.length * stripeShape(manifest, 0).shardBytes;
+    this.#edgeBytes = pieces ? 0 : cached.length * stripeShape(manifest, 0).shardBytes;
     const ms = this.#now();
-    this.#plan = { type: "plan", read: this.#id, ms, from, pop, version, bytes, k, m, delta, cached, expectedMs };
+    this.#plan = { type: "plan", read: this.id, ms, from, pop, version, bytes, k, m, delta, cached, expectedMs };
     this.#ports.emit(this.#plan);
   }
 
@@ -91,7 +97,7 @@ export class ReadTrace {
     this.#ports.emit({
       ...record,
       type: "request",
-      read: this.#id,
+      read: this.id,
       request,
       startMs: startMs - this.#startMs,
       endMs: endMs === undefined ? undefined : endMs - this.#startMs,
@@ -101,7 +107,7 @@ export class ReadTrace {
   /** The `Server-Timing` value of a read that has its plan, so far. */
   serverTiming(report?: ReadReport): string {
     const { from, ms } = this.#plan!;
-    return [`plan;desc="${from}";dur=${ms.toFixed(1)}`, ...(report ? serverTiming(report) : [])].join(", ");
+    return [`plan;desc="${from} plan";dur=${ms.toFixed(1)}`, ...(report ? serverTiming(report) : [])].join(", ");
   }
 
   /** Records the end of the read. */
@@ -112,7 +118,7 @@ export class ReadTrace {
       this.#ports.hedging.observe(this.#plan?.k ?? 0, [...this.#requests.keys()]);
       this.#ports.emit({
         type: "read-end",
-        read: this.#id,
+        read: this.id,
         ms,
         status,
         kind: report && this.kind(report, bytes),
@@ -127,7 +133,7 @@ export class ReadTrace {
 
   /** How a read of `bytes` was served so far. */
   kind(report: ReadReport, bytes: number): NonNullable<ReadEndEvent["kind"]> {
-    return this.#ports.store && bytes > 0 && report.requests.length === 0 ? "stored" : readKind(report);
+    return this.#ports.store && bytes > 0 && !report.requests.length ? "stored" : readKind(report);
   }
 
   #measure({ source, kind, bytes, outcome, startMs, waitMs, error }: RequestRecord, endMs: number): void {

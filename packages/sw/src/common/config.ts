@@ -2,7 +2,15 @@
  * The client configuration: where the PoPs and the buckets are, and which paths belong to Agarose. It comes from one
  * call, or from a JSON file that the service worker's own URL names.
  */
-import { AgaroseError, HAS_MESSAGES, isCount, isText, trustOf, type SignatureCheck } from "@agarose/core";
+import {
+  AgaroseError,
+  HAS_MESSAGES,
+  isCount,
+  isText,
+  trustOf,
+  type SecretRule,
+  type SignatureCheck,
+} from "@agarose/core";
 
 /** A PoP or a region: its name, and the base URL below which its routes or objects are. */
 export interface Endpoint {
@@ -26,6 +34,8 @@ export interface ClientConfig {
   readonly publicKeys?: readonly string[] | undefined;
   /** Whether every manifest is used, signed or not. */
   readonly unsigned?: boolean | undefined;
+  /** Secrets of encrypted objects: everyone who has the configuration can decrypt them. */
+  readonly encryption?: readonly SecretRule[] | undefined;
 }
 
 /** What a caller may write: everything that has a default may be left out, URLs may be relative. */
@@ -37,6 +47,7 @@ export interface ClientConfigInput {
   readonly offline?: { readonly bytes: number } | undefined;
   readonly publicKeys?: readonly string[] | undefined;
   readonly unsigned?: boolean | undefined;
+  readonly encryption?: readonly SecretRule[] | undefined;
 }
 
 /** Decides which manifests a client uses. Throws CONFIG_INVALID. */
@@ -72,7 +83,7 @@ export function parseConfig(input: unknown, base: string): ClientConfig {
   // A non-object leaves every field undefined.
   const { prefix, pops, regions, ...others } = Object(input) as ClientConfigInput;
   const config: ClientConfig = {
-    // The store checks `offline`, and `trustOf` the public keys.
+    // The store checks `offline`, `trustOf` the public keys, and the client the secrets.
     ...others,
     prefix: parsePrefix(prefix),
     pops: parseEndpoints("pops", pops ?? [], base),

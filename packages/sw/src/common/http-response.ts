@@ -2,7 +2,14 @@
  * Answers as `Response`s.
  */
 import { errorAnswer } from "@agarose/core";
-import type { ReadResponse } from "../client/read-request.ts";
+
+/** The response to a read. */
+export interface ReadResponse {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  /** Null for HEAD, 304 and 412. It errors when the read cannot complete; it never ends short. */
+  readonly body: ReadableStream<Uint8Array> | null;
+}
 
 /** Content codings that browsers undo for a response from the network, but not for one of a service worker. */
 const DECODABLE = /^(?:x-)?(gzip|deflate)$/;

@@ -15,10 +15,13 @@ export interface ReadStartEvent {
   readonly type: "read-start";
   /** Names the read in all events that follow; unique over all workers and pages. */
   readonly read: string;
+  /** Key of the object. */
   readonly key: string;
+  /** Of the request. */
   readonly method: "GET" | "HEAD";
   /** The `Range` header, if there was one. */
   readonly range: string | undefined;
+  /** When it began, in milliseconds since 1970. */
   readonly at: number;
 }
 
@@ -26,17 +29,22 @@ export interface ReadStartEvent {
 export interface PlanEvent {
   readonly type: "plan";
   readonly read: string;
+  /** When it was known. */
   readonly ms: number;
   /**
-   * `known`: remembered from an earlier read; `edge`: from a PoP; `region`: put together from a bucket's
-   * manifest; `kept`: from an earlier visit, because no source answered.
+   * `known`: remembered from an earlier read. `edge`: from a PoP. `region`: made from a bucket's manifest. `kept`: from
+   * an earlier visit, because no source answered.
    */
   readonly from: "known" | "edge" | "region" | "kept";
   /** The PoP that is asked for cached chunks, if any. */
   readonly pop: string | undefined;
+  /** Version of the object. */
   readonly version: string;
+  /** Length of the object. */
   readonly bytes: number;
+  /** Data chunks of a stripe. */
   readonly k: number;
+  /** Parity chunks of a stripe. */
   readonly m: number;
   /** Requests beyond k that a stripe starts with where it must leave the edge. */
   readonly delta: number;
@@ -58,15 +66,20 @@ export interface RequestEvent extends Readonly<RequestRecord> {
 export interface ReadEndEvent {
   readonly type: "read-end";
   readonly read: string;
+  /** When it was over. */
   readonly ms: number;
   /** HTTP status of the answer. */
   readonly status: number;
-  /** `stored` when all was kept by this browser. Undefined when the answer has no body. */
+  /**
+   * Where its chunks came from: only PoPs (`edge`), only buckets (`origin`) or both (`mixed`). `degraded`: a source
+   * failed and was replaced. `stored`: all was kept by this browser. Undefined when the answer has no body.
+   */
   readonly kind: ReadKind | "stored" | undefined;
   /** When the first stripe was there. */
   readonly firstByteMs: number | undefined;
   /** Length of the answer's body. */
   readonly bytes: number;
+  /** Milliseconds of the codec. */
   readonly decodeMs: number;
   /** Data shards that had to be decoded. */
   readonly decodedShards: number;

@@ -242,7 +242,7 @@ describe("control of the page", () => {
     expect(worker.received).toEqual([]);
   });
 
-  test("by another worker does not count, and is named when it does not end", async () => {
+  test("by another worker does not count, is named when it does not end, and gets no message", async () => {
     vi.useFakeTimers();
     const container = new FakeContainer("/other-sw.js");
     container.registration.waiting = new FakeWorker("/agarose-sw.js", "installed");
@@ -254,8 +254,10 @@ describe("control of the page", () => {
       message: expect.stringContaining("300 ms"),
       details: { controller: `${ORIGIN}/other-sw.js` },
     });
+    container.registration.waiting.become("installed");
     await vi.advanceTimersByTimeAsync(300);
     await refusal;
+    expect(container.controller!.received).toEqual([]);
   });
 
   test("by another worker ends when a page lets the new one take over", async () => {

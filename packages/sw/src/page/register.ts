@@ -36,7 +36,7 @@ export interface RegisterOptions {
 /** The files that take their configuration from their own URL. A worker that imports them has one in its source. */
 const DROP_IN = /\/agarose-sw(\.offline|\.dev)?\.js$/;
 /** Those that have a store. */
-const WITH_STORE = /\.(offline|dev)\.js$/;
+const WITH_STORE = /\.(offline|encryption|dev)\.js$/;
 
 /** The worker that `register` takes without a URL: the drop-in file and its configuration, at the root of the site. */
 export const WORKER_URL_DEFAULT = "/agarose-sw.js?config=/agarose.json";
@@ -194,9 +194,11 @@ async function ready(
     // An update that fails leaves the older worker, which works.
     if (worker?.state === "redundant" && !registration.active)
       reject(notReady("failed to install", registration, controller));
-    // A page that was loaded past its worker (hard reload) stays uncontrolled until the worker claims it.
-    else if (claim) registration.active?.postMessage({ agarose: "claim" });
-    else if (registration.active) resolve();
+    // A page that was loaded past its worker (hard reload) stays uncontrolled until the worker claims it. A worker of
+    // others knows no message of ours, and a browser replaces a worker when it has no work.
+    else if (claim) {
+      if (registration.active && isOurs(registration.active)) registration.active.postMessage({ agarose: "claim" });
+    } else if (registration.active) resolve();
   };
   const onTimeout = (): void =>
     reject(notReady(`took no control in ${timeoutMs} ms`, registration, container.controller));

@@ -16,9 +16,6 @@ export function stampOf(hash: string): string {
   return `/*! agarose-sw ${VERSION} ${hash.slice(0, CHECKSUM_DIGITS)} */`;
 }
 
-/** A first line of the same length, for a file whose hash is not known yet. */
-export const STAMP_EMPTY: string = stampOf("0".repeat(CHECKSUM_DIGITS));
-
 /**
  * Looks at the file at `url` as the server sends it. Resolves when it is the one that belongs to this page.
  *

@@ -37,7 +37,7 @@ function javascript(): RowsDecoder {
 }
 
 async function inlinedWasm(): Promise<RowsDecoder> {
-  const bytes = Uint8Array.from(relaxed, (character) => character.charCodeAt(0) ^ WASM_MASK);
+  const bytes = Uint8Array.from(relaxed, (character) => WASM_MASK - character.charCodeAt(0));
   // Without relaxed SIMD the module is not valid here; the same with plain swizzles is, wherever there is SIMD at all.
   const { instance } = await WebAssembly.instantiate(bytes).catch(() =>
     WebAssembly.instantiate(withPlainSwizzle(bytes)),

@@ -64,14 +64,35 @@ describe("images that a page asks for at once", () => {
     expect(buckets(world)).toBe(5);
   });
 
-  test("come in batches again within a minute, when their plans are known", async () => {
+  test("cost no request again within a minute, nor does a range of one, and come in batches after that", async () => {
     const { world, client } = await startWorld();
     await readAll(world, client);
     await world.clock.pass(1_000);
     world.log.length = 0;
     await readAll(world, client);
+    const range = read(client, IMAGES[3]!, { headers: { range: "bytes=100-199" } });
+    expect(await world.clock.settle(range)).toEqual(imageOf(3).subarray(100, 200));
+    expect(world.requests()).toEqual([]);
+    await world.clock.pass(60_000);
+    await readAll(world, client);
+    expect(batches(world)).toHaveLength(BATCHES);
+  });
+
+  test("come in batches when their plans are known, and they are not", async () => {
+    const { world, client } = await startWorld();
+    await world.clock.settle(client.preload(IMAGES));
+    world.log.length = 0;
+    await readAll(world, client);
     expect(batches(world)).toHaveLength(BATCHES);
     expect(buckets(world)).toBeLessThanOrEqual(5);
+  });
+
+  test("come as the new version within a minute, once the client has learned of it", async () => {
+    const { world, client } = await startWorld();
+    await readAll(world, client);
+    world.put(IMAGES[0]!, imageOf(7));
+    await world.clock.settle(client.purge((key) => key === IMAGES[0]));
+    expect(await world.clock.settle(read(client, IMAGES[0]!))).toEqual(imageOf(7));
   });
 
   test("come whole, however the network cuts the batch into parts", async () => {

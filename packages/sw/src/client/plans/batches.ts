@@ -2,7 +2,7 @@
  * Batches: reads of whole objects that begin within milliseconds of each other ask their PoP once, for their plans and
  * for the bodies of the small ones (docs/reference/format.md, "Bundle").
  */
-import { HAS_MESSAGES, type Clock, type FetchPort, type Frame, type Manifest } from "@agarose/core";
+import { HAS_MESSAGES, type Clock, type FetchPort, type Frame } from "@agarose/core";
 import { planFrames, planIn, requestBundle, sentBehind, unusable } from "./bundle-request.ts";
 import type { Bundle, BundleRequest, ManifestChecks } from "./bundle-request.ts";
 import { popId, type LatencyTracker } from "../latency-tracker.ts";
@@ -18,15 +18,6 @@ const GATHER_MS = 4;
 export const BATCH_KEYS_MAX = 9;
 /** A PoP sends less in one batch. */
 const BATCH_BYTES_MAX = 4 * 1024 * 1024;
-
-/** A PoP sends the bodies of objects of one stripe with at most so many bytes. */
-const SMALL_BYTES_MAX = 128 * 1024;
-
-/** Whether the body of an object comes in a batch. */
-export function isSmall(manifest: Manifest): boolean {
-  const { bytes, stripeBytes, inline } = manifest;
-  return bytes <= Math.min(SMALL_BYTES_MAX, stripeBytes) && inline === undefined;
-}
 
 /** What `Batches` uses. */
 export interface BatchPorts extends ManifestChecks {

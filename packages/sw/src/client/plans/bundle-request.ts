@@ -38,6 +38,8 @@ export interface BundleRequest {
   readonly range?: string | undefined;
   /** Of a small range, the PoP sends the leaves and what it has cached: the client asks the buckets itself. */
   readonly leaves?: boolean | undefined;
+  /** The id of the read, whose digits name its trace. In the query, as a header would cost a CORS preflight. */
+  readonly trace: string;
   readonly signal: AbortSignal;
   readonly fetch: FetchPort;
 }
@@ -128,11 +130,12 @@ export function sentBehind({ chunk: length }: Frame, lasting: FullPlan): Pick<Bu
   return { plan: { ...lasting, cached: Array.from({ length }, (_, chunk) => chunk) }, lasting };
 }
 
-function bundleUrl({ key, pop, known, span, range, leaves = false }: BundleRequest): string {
+function bundleUrl({ key, pop, known, span, range, leaves = false, trace }: BundleRequest): string {
   const query = {
     ...(known && { version: known.version }),
     ...span,
     ...(range && { range, leaves }),
+    trace,
   } as Record<string, unknown> as Record<string, string>;
   return `${pop.url}/v1/read/${encodeKey(key)}?${new URLSearchParams(query)}`;
 }
@@ -189,7 +192,7 @@ async function refusal(response: FetchedResponse, pop: Endpoint): Promise<Agaros
 
 /** Whether a failure is an answer about the key, which no other source would give differently. */
 export function isAnswer({ code }: Pick<AgaroseError, "code">): boolean {
-  return /^(FORBIDDEN|OBJECT_NOT_FOUND|KEY_(INVALID|TOO_LONG)|MANIFEST_NEWER)$/.test(code);
+  return /^(FORBIDDEN|OBJECT_NOT_FOUND|KEY_.+|MANIFEST_NEWER)$/.test(code);
 }
 
 /** The error that refuses what a PoP sent. */

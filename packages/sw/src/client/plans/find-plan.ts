@@ -44,6 +44,8 @@ export interface PlanRequest {
   readonly batches?: Batches | undefined;
   /** Ask no PoP: what they know is out of date. */
   readonly bucketsOnly?: boolean;
+  /** See `BundleRequest`. */
+  readonly trace: string;
   readonly signal: AbortSignal;
   readonly fetch: FetchPort;
 }
@@ -116,7 +118,7 @@ export function findPlan(request: PlanRequest, ports: PlanPorts): Promise<FoundP
 /** `plan` with valid signatures. Asks a PoP when they have expired. */
 export async function withSignatures(
   plan: FullPlan,
-  request: Pick<PlanRequest, "key" | "signal" | "fetch">,
+  request: Pick<PlanRequest, "key" | "trace" | "signal" | "fetch">,
   ports: PlanPorts,
 ): Promise<FullPlan> {
   if (ports.clock.now() < plan.signedUntilMs!) return plan;

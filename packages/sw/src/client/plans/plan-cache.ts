@@ -34,8 +34,8 @@ export class PlanCache {
     return entry && this.#clock.now() - entry.atMs < PLAN_TTL_MS ? entry.plan : undefined;
   }
 
-  /** The plan of `key`, however old it is. */
-  peek(key: string): FullPlan | undefined {
+  /** The newest plan of `key`, however old it is: reads never go back behind its generation. */
+  latest(key: string): FullPlan | undefined {
     return this.#entries.get(key)?.plan;
   }
 
@@ -44,10 +44,12 @@ export class PlanCache {
     this.#entries.set(key, { plan, atMs: this.#clock.now(), bytes });
   }
 
+  /** Drops the plan of `key`. */
   delete(key: string): void {
     this.#entries.delete(key);
   }
 
+  /** Drops the plans of all keys for which `isPurged`. */
   purge(isPurged: (key: string) => boolean): void {
     for (const key of this.#entries.names()) if (isPurged(key)) this.#entries.delete(key);
   }

@@ -21,16 +21,15 @@ export interface PlanStoreOptions {
 }
 
 /** Plans in memory, and in the object store where there is one. */
-export class PlanStore {
+export class PlanStore extends PlanCache {
   readonly #options: PlanStoreOptions;
-  readonly #cache: PlanCache;
   /** By PoP. */
   readonly #telemetryTokens = new Map<string, string>();
   #regions: readonly PlanRegion[];
 
   constructor(options: PlanStoreOptions) {
+    super(options.clock);
     this.#options = options;
-    this.#cache = new PlanCache(options.clock);
     this.#regions = allowedRegions([], options.config.regions);
   }
 
@@ -39,17 +38,7 @@ export class PlanStore {
     return this.#regions;
   }
 
-  /** The plan of `key` if it is less than a minute old. */
-  get(key: string): FullPlan | undefined {
-    return this.#cache.get(key);
-  }
-
-  /** The newest plan of `key` that is in memory, however old it is: reads never go back behind its generation. */
-  latest(key: string): FullPlan | undefined {
-    return this.#cache.peek(key);
-  }
-
-  /** The same from memory or from the store, which outlives the client. */
+  /** The newest plan of `key` from memory, or from the store, which outlives the client. */
   async newest(key: string): Promise<FullPlan | undefined> {
     return this.latest(key) ?? this.#options.store?.plan(key);
   }
@@ -76,7 +65,7 @@ export class PlanStore {
     if (plan.telemetry) this.#telemetryTokens.set(plan.pop, plan.telemetry);
     // Every reader of a private object must prove its access: other pages share this client.
     if (plan.private) return plan;
-    this.#cache.set(key, plan);
+    this.set(key, plan);
     store?.learn(key, plan);
     return plan;
   }
@@ -97,15 +86,5 @@ export class PlanStore {
     const { version } = manifest;
     const regions = this.#regions;
     return this.learn(key, { pop: "", epoch: 0, version, manifest, cached: [], regions, delta: DELTA_DEFAULT });
-  }
-
-  /** Drops the plan of `key` from memory. */
-  delete(key: string): void {
-    this.#cache.delete(key);
-  }
-
-  /** Drops the plans of all keys for which `isPurged` from memory. */
-  purge(isPurged: (key: string) => boolean): void {
-    this.#cache.purge(isPurged);
   }
 }

@@ -7,6 +7,11 @@ import { popId, type LatencyTracker } from "../latency-tracker.ts";
 
 /** A read probes again when the last probe is this old. */
 export const PROBE_EVERY_MS = 30_000;
+/**
+ * When the first probe is this old. The intervals then double. A first probe beside a page that loads may choose the
+ * wrong PoP by chance.
+ */
+export const PROBE_AGAIN_MS = 2_000;
 const PROBE_TIMEOUT_MS = 3_000;
 /** Sorts a PoP that never answered a probe behind those that did. */
 const TRIP_MS_UNKNOWN = 10_000;
@@ -31,38 +36,40 @@ export class PopSelector {
   readonly #tripMs = new Map<string, number>();
   #nearest: Endpoint | undefined;
   #probedAtMs = Number.NEGATIVE_INFINITY;
+  #everyMs = 0;
 
   constructor(options: PopSelectorOptions) {
     this.#options = options;
   }
 
   /**
-   * The PoPs, nearest first; those that failed lately come last. The nearest PoP stays first until another is clearly
-   * nearer: knowing its cache is worth more than a millisecond.
+   * The PoPs, nearest first; those that failed lately come last. The nearest PoP by the last probe stays first until
+   * another is clearly nearer: knowing its cache is worth more than a millisecond.
    */
   byDistance(): readonly Endpoint[] {
     const { latencies } = this.#options;
     const isAvoided = ({ name }: Endpoint): number => Number(latencies.isAvoided(popId(name)));
     const distanceMs = (pop: Endpoint): number =>
       (this.#tripMs.get(pop.name) ?? TRIP_MS_UNKNOWN) * (pop === this.#nearest ? CLEARLY_NEARER : 1);
-    const pops = this.#options.pops.toSorted((a, b) => isAvoided(a) - isAvoided(b) || distanceMs(a) - distanceMs(b));
-    this.#nearest = pops[0];
-    return pops;
+    return this.#options.pops.toSorted((a, b) => isAvoided(a) - isAvoided(b) || distanceMs(a) - distanceMs(b));
   }
 
   /**
-   * Measures the round trip to every PoP, at most once in `PROBE_EVERY_MS`. With `moved`, it measures now and forgets
-   * every latency that was measured at the client's old place.
+   * Measures the round trip to every PoP, after the first probes at most once in `PROBE_EVERY_MS`. With `moved`, it
+   * measures now and forgets every latency that was measured at the client's old place.
    */
   async probe(moved = false): Promise<void> {
     const { clock, latencies, pops } = this.#options;
-    if (pops.length < 2 || (!moved && clock.now() - this.#probedAtMs < PROBE_EVERY_MS)) return;
+    if (pops.length < 2 || (!moved && clock.now() - this.#probedAtMs < this.#everyMs)) return;
     this.#probedAtMs = clock.now();
+    this.#everyMs = Math.min(moved ? PROBE_AGAIN_MS : 2 * this.#everyMs || PROBE_AGAIN_MS, PROBE_EVERY_MS);
     if (moved) {
       latencies.clear();
       this.#tripMs.clear();
     }
     await Promise.all(pops.map((pop) => this.#probe(pop)));
+    // Not before all have answered: the first one to answer need not be the nearest.
+    this.#nearest = this.byDistance()[0];
   }
 
   async #probe({ name, url }: Endpoint): Promise<void> {

@@ -1,7 +1,7 @@
 /** Turns at one source: who has had the fewest is next. */
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { FairQueue, REQUESTS_PER_SOURCE, Slot, TURN_REQUESTS } from "./fair-queue.ts";
+import { FairQueue, REQUESTS_PER_SOURCE, Slot, ROUND_REQUESTS } from "./fair-queue.ts";
 import { VirtualClock } from "../../../test/virtual-clock.ts";
 
 const never = new AbortController().signal;
@@ -35,7 +35,7 @@ test("a read that asks once is not behind the hundred requests of another", asyn
   const all = [...Array.from({ length: 100 }, () => ask("long", long)), ask("short", short)];
   free();
   await Promise.all(all);
-  expect(order.indexOf("short")).toBeLessThanOrEqual(TURN_REQUESTS);
+  expect(order.indexOf("short")).toBeLessThanOrEqual(ROUND_REQUESTS);
 });
 
 test("small reads are complete one after the other, in the order in which they were asked for", async () => {
@@ -68,7 +68,7 @@ test("urgent reads come first, unhurried ones last, and neither is left out", as
 test("a long read progresses beside an endless stream of small ones", async () => {
   const { queue, free } = fullQueue();
   const long = new Slot("u=5");
-  for (let i = 0; i < 2 * TURN_REQUESTS; i++) long.served++;
+  for (let i = 0; i < 2 * ROUND_REQUESTS; i++) long.served++;
   let small = 0;
   let isOver = false;
   const next = async (): Promise<void> => {
@@ -81,10 +81,10 @@ test("a long read progresses beside an endless stream of small ones", async () =
   await Promise.all(all);
   isOver = true;
   await Promise.all(endless);
-  expect(small).toBeLessThanOrEqual(12 * TURN_REQUESTS);
+  expect(small).toBeLessThanOrEqual(12 * ROUND_REQUESTS);
 });
 
-test("one that gives up before its turn leaves the queue, and its work does not start", async () => {
+test("one that gives up before its place comes leaves the queue, and its work does not start", async () => {
   const { queue, free } = fullQueue();
   const abort = new AbortController();
   let begun = false;

@@ -9,10 +9,10 @@
  */
 export const REQUESTS_PER_SOURCE = 24;
 /**
- * Reads take turns of this many requests, which is more than a small object needs. With single requests, a hundred
- * images would all complete at the end. Low priority puts a read one turn behind, high priority one turn ahead.
+ * Reads take rounds of this many requests, which is more than a small object needs. With single requests, a hundred
+ * images would all complete at the end. Low priority puts a read one round behind, high priority one round ahead.
  */
-export const TURN_REQUESTS = 16;
+export const ROUND_REQUESTS = 16;
 
 /** How urgent a read is among others. */
 export type Priority = "high" | "low" | "auto";
@@ -28,7 +28,7 @@ export class Slot {
     const urgency = Number(/(?:^|[\s,])u=([0-7])/.exec(header ?? "")?.[1] ?? 3);
     const behind = Math.sign(urgency - 3);
     this.priority = (["high", "auto", "low"] as const)[behind + 1]!;
-    this.served = TURN_REQUESTS * behind;
+    this.served = ROUND_REQUESTS * behind;
   }
 }
 
@@ -44,7 +44,7 @@ export class FairQueue {
     return this.#running + this.#waiting.length;
   }
 
-  /** Calls `work` when its turn comes. Rejects with the signal's reason when it aborts before. */
+  /** Calls `work` when its place in the queue comes. Rejects with the signal's reason when it aborts before. */
   async run<T>(slot: Slot, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     if (this.#running < REQUESTS_PER_SOURCE) this.#running++;
     else await this.#start(slot, signal);
@@ -72,12 +72,12 @@ export class FairQueue {
   }
 
   /**
-   * The first request of the reads with the fewest turns. Every sixteenth time it is the one that waits longest: a
+   * The first request of the reads with the fewest rounds. Every sixteenth time it is the one that waits longest: a
    * steady flow of new reads must not starve a long one.
    */
   #next(): { readonly start: () => void } {
-    const turns = this.#waiting.map(({ slot }) => Math.floor(slot.served / TURN_REQUESTS));
-    const next = this.finished % TURN_REQUESTS === 0 ? 0 : turns.indexOf(Math.min(...turns));
+    const rounds = this.#waiting.map(({ slot }) => Math.floor(slot.served / ROUND_REQUESTS));
+    const next = this.finished % ROUND_REQUESTS === 0 ? 0 : rounds.indexOf(Math.min(...rounds));
     return this.#waiting.splice(next, 1)[0]!;
   }
 }
