@@ -1,4 +1,5 @@
 /** Sends requests to the control address of a world. */
+import { encodeKey } from "@agarose/core";
 import type { LinkFaults, LinkRecord } from "../world/wan-link.ts";
 import type { KvState } from "../world/links.ts";
 
@@ -15,6 +16,12 @@ export interface ControlState {
   }[];
   readonly code: "auto" | { readonly k: number; readonly m: number };
   readonly scale: number;
+}
+
+/** A whole copy of an object, as the client reaches it. */
+export interface WholeCopy {
+  readonly region: string;
+  readonly url: string;
 }
 
 /** A control address. Every method rejects with the address's own message when it refuses a request. */
@@ -42,8 +49,12 @@ export class ControlClient {
 
   /** Stores an object. */
   async put(key: string, content: Uint8Array, headers: Readonly<Record<string, string>>): Promise<void> {
-    const path = key.split("/").map(encodeURIComponent).join("/");
-    await this.#request("PUT", `/objects/${path}`, content as BodyInit, headers);
+    await this.#request("PUT", `/objects/${encodeKey(key)}`, content as BodyInit, headers);
+  }
+
+  /** Stores a whole copy of an object in the region nearest to the client. */
+  copy(key: string): Promise<WholeCopy> {
+    return this.#request("POST", `/copies/${encodeKey(key)}`) as Promise<WholeCopy>;
   }
 
   async #request(method: string, path: string, body?: BodyInit, headers = {}): Promise<unknown> {

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve as resolvePath } from "node:path";
 import { createInterface } from "node:readline";
 import type { LinkRecord } from "../world/wan-link.ts";
-import { ControlClient, type ControlState } from "./control-client.ts";
+import { ControlClient, type ControlState, type WholeCopy } from "./control-client.ts";
 import { Client, Pop, Region } from "./places.ts";
 
 /** How to start a world. Every field has the default of `agarose dev`, unless it says otherwise. */
@@ -128,6 +128,14 @@ export class LocalWorld {
   ): Promise<void> {
     const bytes = typeof content === "string" ? await readFile(resolvePath(this.#folder, content)) : content;
     await this.#control.put(key, bytes, { ...headers, ...(contentType && { "content-type": contentType }) });
+  }
+
+  /**
+   * Stores a whole copy of an object in the region nearest to the client. No read of Agarose uses it: it is what
+   * latencies are compared with.
+   */
+  copy(key: string): Promise<WholeCopy> {
+    return this.#control.copy(key);
   }
 
   /** Fires the Cron Trigger of every PoP. Resolves when their caches hold the new configuration. */

@@ -3,7 +3,10 @@ import type { KvState } from "../world/links.ts";
 import type { LinkFaults, LinkRecord } from "../world/wan-link.ts";
 import type { ControlClient } from "./control-client.ts";
 
-const DAMAGED: readonly LinkRecord["outcome"][] = ["down", "error", "corrupted", "truncated"];
+const DAMAGED: readonly LinkRecord["outcome"][] = ["down", "error", "corrupted", "truncated", "unranged"];
+
+/** A request that found a free place takes less. */
+const WAITED_MS_MIN = 5;
 
 /** A region's bucket, as the client and all PoPs reach it. `world.reset()` ends its faults. */
 export class Region {
@@ -50,6 +53,16 @@ export class Region {
     return this.set({ truncate: probability });
   }
 
+  /** Serves at most `requests` at once; others wait for their turn. 0 is no limit. */
+  concurrency(requests: number): Promise<void> {
+    return this.set({ concurrency: requests });
+  }
+
+  /** Answers with 200 and everything, as if a request had no Range. */
+  ignoreRange(): Promise<void> {
+    return this.set({ ignoreRange: true });
+  }
+
   /** Sets several faults at once, and keeps the others. */
   set(faults: Partial<LinkFaults>): Promise<void> {
     return this.#control.post(`/regions/${encodeURIComponent(this.name)}`, faults);
@@ -58,7 +71,9 @@ export class Region {
   /** Returns how many requests a fault has spoiled or slowed since the last reset. */
   async fired(): Promise<number> {
     const records = await this.requests();
-    return records.filter(({ outcome, slowdown }) => DAMAGED.includes(outcome) || slowdown > 1).length;
+    return records.filter(
+      ({ outcome, slowdown, waitMs }) => DAMAGED.includes(outcome) || slowdown > 1 || waitMs > WAITED_MS_MIN,
+    ).length;
   }
 
   /** Returns the requests to this region since the last reset, those of PoPs included. */

@@ -14,6 +14,8 @@ export const RegionChange = v.strictObject({
   errorRate: v.optional(probability),
   corrupt: v.optional(probability),
   truncate: v.optional(probability),
+  concurrency: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0))),
+  ignoreRange: v.optional(v.boolean()),
 });
 
 /** Faults of a PoP. */

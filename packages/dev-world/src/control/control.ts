@@ -6,7 +6,7 @@ import type { World } from "../world/world.ts";
 import { findRoute, type ControlContext } from "./routes.ts";
 
 /** What a control address can do beyond the world itself. */
-export type ControlOptions = Partial<Pick<ControlContext, "put">>;
+export type ControlOptions = Partial<Pick<ControlContext, "put" | "copy">>;
 
 /** A running control address. */
 export interface Control {
@@ -21,8 +21,8 @@ const CORS = {
 };
 
 /** Starts the control address of `world` on a free port of this machine. */
-export async function startControl(world: World, { put }: ControlOptions = {}): Promise<Control> {
-  const context: ControlContext = { world, put };
+export async function startControl(world: World, { put, copy }: ControlOptions = {}): Promise<Control> {
+  const context: ControlContext = { world, put, copy };
   const server = createServer((request, response) => {
     answer(context, request, response).catch((error: unknown) => {
       const { status, headers, body } = errorAnswer(error);

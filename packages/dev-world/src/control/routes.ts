@@ -5,7 +5,7 @@ import type { IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { AgaroseError, HEADERS_ALLOWED, keyOfPath } from "@agarose/core";
+import { AgaroseError, HEADERS_ALLOWED, keyOfPath, objectUrl } from "@agarose/core";
 import { popLatencyMs } from "../world/geography.ts";
 import type { World } from "../world/world.ts";
 import { ClientChange, PopChange, readChange, RegionChange } from "./changes.ts";
@@ -25,6 +25,8 @@ export interface ControlContext {
   readonly world: World;
   /** Stores a file in the world's buckets. Undefined: `PUT /objects` is refused. */
   readonly put: ((object: PutRequest) => Promise<unknown>) | undefined;
+  /** Stores a whole copy of an object in one region and returns its S3 name. Undefined: `POST /copies` is refused. */
+  readonly copy: ((key: string, region: string) => Promise<string>) | undefined;
 }
 
 /** One route. */
@@ -64,6 +66,8 @@ export const ROUTES: readonly Route[] = [
       errorRate: "probability of a 503, 0 to 1",
       corrupt: "probability of a wrong byte in the body, 0 to 1",
       truncate: "probability of half a body, 0 to 1",
+      concurrency: "requests served at once, others wait; 0 is no limit",
+      ignoreRange: "true: a GET with a Range is answered with 200 and everything",
     },
     async handle({ world }, name, request) {
       const region = knownName(world.options.geography.regions, name, "region");
@@ -119,6 +123,12 @@ export const ROUTES: readonly Route[] = [
     does: "stores the body as an object, as `agarose put` does, without links and faults in between",
     handle: putObject,
   },
+  {
+    method: "POST",
+    path: "/copies/KEY",
+    does: "stores a whole copy of the object in the region nearest to the client, and returns its region and url",
+    handle: copyObject,
+  },
 ];
 
 /** Finds the route of a request and the text behind its NAME or KEY. Throws REQUEST_INVALID. */
@@ -167,7 +177,7 @@ async function stateOf(world: World): Promise<object> {
 }
 
 async function putObject({ put }: ControlContext, key: string, request: IncomingMessage): Promise<unknown> {
-  if (!put) throw new AgaroseError("REQUEST_INVALID", "this world stores no objects: start it with `agarose dev`");
+  if (!put) throw storesNothing();
   const folder = await mkdtemp(join(tmpdir(), "agarose-put-"));
   const path = join(folder, "object");
   try {
@@ -182,6 +192,18 @@ async function putObject({ put }: ControlContext, key: string, request: Incoming
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+async function copyObject({ world, copy }: ControlContext, key: string): Promise<object> {
+  if (!copy) throw storesNothing();
+  const latencyMs = world.options.geography.regionLatencyMs[world.state.near]!;
+  const [nearest] = world.regions.toSorted((a, b) => latencyMs[a.name]! - latencyMs[b.name]!);
+  const { name: region, endpoint, bucket } = nearest!;
+  return { region, url: objectUrl(`${endpoint}/${bucket}`, await copy(key, region)) };
+}
+
+function storesNothing(): AgaroseError {
+  return new AgaroseError("REQUEST_INVALID", "this world stores no objects: start it with `agarose dev`");
 }
 
 function knownName(names: readonly string[], name: string, what: string): string {

@@ -18,6 +18,8 @@ export interface PageReadsOptions {
 export interface PageRead {
   /** From the call of `fetch` to the last byte. */
   readonly ms: number;
+  /** When it began, in milliseconds since 1970. */
+  readonly at: number;
   readonly status: number;
   /** SHA-256 of the body in hex. */
   readonly sha256: string;
@@ -87,25 +89,32 @@ async function takeWorker(): Promise<void> {
   });
 }
 
-async function readIn(page: Page, url: string): Promise<PageRead> {
-  const read = await page.evaluate(async (address) => {
-    const start = performance.now();
-    try {
-      const response = await fetch(address, { cache: "no-store", credentials: "omit" });
-      const body = await response.arrayBuffer();
-      const ms = performance.now() - start;
-      const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", body));
-      return {
-        ms,
-        status: response.status,
-        sha256: [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join(""),
-        headers: Object.fromEntries(response.headers),
-        text: body.byteLength <= 4096 ? new TextDecoder().decode(body) : "",
-      };
-    } catch (error) {
-      return { error: String(error) };
-    }
-  }, url);
+/** Reads a URL in an open page. Rejects with SOURCE_FAILED when its `fetch` does, or takes longer than `timeoutMs`. */
+export async function readIn(page: Page, url: string, timeoutMs?: number): Promise<PageRead> {
+  const read = await page.evaluate(
+    async ([address, limitMs]) => {
+      const at = Date.now();
+      const start = performance.now();
+      try {
+        const signal = limitMs === undefined ? null : AbortSignal.timeout(limitMs);
+        const response = await fetch(address, { cache: "no-store", credentials: "omit", signal });
+        const body = await response.arrayBuffer();
+        const ms = performance.now() - start;
+        const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", body));
+        return {
+          ms,
+          at,
+          status: response.status,
+          sha256: [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join(""),
+          headers: Object.fromEntries(response.headers),
+          text: body.byteLength <= 4096 ? new TextDecoder().decode(body) : "",
+        };
+      } catch (error) {
+        return { error: String(error) };
+      }
+    },
+    [url, timeoutMs] as const,
+  );
   if (!("error" in read)) return read as PageRead;
   throw new AgaroseError("SOURCE_FAILED", `${url}: ${read.error}; check that it answers, and its CORS rules`, { url });
 }

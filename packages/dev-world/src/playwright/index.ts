@@ -3,7 +3,7 @@
  *
  * @module
  */
-export { expect } from "@playwright/test";
-export { Reads, type Read } from "./reads.ts";
-export { test, type WorldFixtures, type WorldWorkerFixtures } from "./test.ts";
+export { expect, type LatencyLimit } from "./expect.ts";
+export { Reads, type Read, type ReadRequest, type RepeatedRead } from "./reads.ts";
+export { test, type ReadTrace, type WorldFixtures, type WorldWorkerFixtures } from "./test.ts";
 export type { LocalWorld, LocalWorldOptions, PutFileOptions } from "../client/index.ts";

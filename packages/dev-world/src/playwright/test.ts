@@ -3,9 +3,15 @@ import { dirname } from "node:path";
 import { test as base } from "@playwright/test";
 import { LocalWorld, type LocalWorldOptions } from "../client/local-world.ts";
 import { Reads } from "./reads.ts";
+import { waterfallPage } from "./waterfall.ts";
+
+/** When a test's report gets a page with a waterfall of its reads. */
+export type ReadTrace = "on" | "on-failure" | "off";
 
 /** Fixtures of one test. */
 export interface WorldFixtures {
+  /** Whether the reads of a test that uses `reads` go into its report. Default: `on-failure`. */
+  readonly readTrace: ReadTrace;
   /** The reads of the test's pages. */
   readonly reads: Reads;
   /** Resets the world after each test. */
@@ -37,7 +43,15 @@ export const test = base.extend<WorldFixtures, WorldWorkerFixtures>({
     { scope: "worker", timeout: START_MS_MAX },
   ],
   baseURL: ({ world }, use) => use(world.app),
-  reads: async ({ context }, use) => use(await Reads.collect(context)),
+  readTrace: ["on-failure", { option: true }],
+  reads: async ({ context, readTrace, world }, use, testInfo) => {
+    const reads = await Reads.collect(context, world);
+    await use(reads);
+    const isWanted = readTrace === "on" || (readTrace === "on-failure" && testInfo.status !== testInfo.expectedStatus);
+    if (!isWanted) return;
+    const body = waterfallPage(testInfo.title, await reads.all());
+    await testInfo.attach("reads", { contentType: "text/html", body });
+  },
   mended: [
     async ({ world }, use) => {
       await use();

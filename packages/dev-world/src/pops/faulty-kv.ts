@@ -1,25 +1,26 @@
 /** A KV namespace that fails on demand. Miniflare has none. */
 
+import type { ValueStore } from "@agarose/worker/ports";
 import type { KvFault } from "./kv-fault.ts";
 
 const SLOW_MS = 3_000;
 
 /** Wraps a KV namespace and injects one fault at a time. */
 export class FaultyKv {
-  readonly namespace: KVNamespace;
-  readonly #target: KVNamespace;
+  readonly namespace: ValueStore;
+  readonly #target: ValueStore;
   /** The values before the fault of every key written since. Null when there was no value. */
   readonly #before = new Map<string, ArrayBuffer | null>();
   #fault: KvFault = "ok";
   #fired = 0;
 
-  constructor(target: KVNamespace) {
+  constructor(target: ValueStore) {
     this.#target = target;
     this.namespace = {
       get: (name: string, type?: string) => this.#get(name, type),
       put: (name: string, value: string | ArrayBuffer) => this.#change(name, () => target.put(name, value)),
       delete: (name: string) => this.#change(name, () => target.delete(name)),
-    } as unknown as KVNamespace;
+    } as unknown as ValueStore;
   }
 
   /** The current fault. */

@@ -67,6 +67,8 @@ export interface Pops {
 }
 
 const ENTRY = fileURLToPath(new URL(`dev.worker${extname(import.meta.url)}`, import.meta.url));
+/** A period of a busy machine takes seconds. */
+const ANSWER_MAX_MS = 90_000;
 const FAULT_URL = "http://pop.invalid/__dev/fault";
 
 /** Returns the id of the KV namespace behind a binding of a PoP, for another Worker to read. */
@@ -164,6 +166,19 @@ function elsewhere(
   );
 }
 
+/** Settles as `answer` does. Rejects after `ANSWER_MAX_MS`: a test that hangs says nothing of what it waits for. */
+async function inTime<T>(answer: Promise<T>, what: string): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    late.reject(new Error(`${what} has not answered in ${ANSWER_MAX_MS / 1_000} s: see the log of workerd`));
+  }, ANSWER_MAX_MS);
+  try {
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 async function handleOf(miniflare: Miniflare, pops: readonly PopOptions[]): Promise<Pops> {
   const urls = await Promise.all(
     pops.map(async ({ name }) => {
@@ -173,12 +188,13 @@ async function handleOf(miniflare: Miniflare, pops: readonly PopOptions[]): Prom
   );
   const cron = async (name: string): Promise<void> => {
     const worker = await miniflare.getWorker(name);
-    const { outcome } = await worker.scheduled({ cron: "* * * * *", scheduledTime: new Date() });
+    const scheduled = worker.scheduled({ cron: "* * * * *", scheduledTime: new Date() });
+    const { outcome } = await inTime(scheduled, `the Cron Trigger of PoP ${name}`);
     if (outcome !== "ok") throw new Error(`the Cron Trigger of PoP ${name} ended with ${outcome}`);
   };
   const askFault = async (name: string, init?: { method: string; body: string }): Promise<KvFaultState> => {
     const worker = await miniflare.getWorker(name);
-    const response = await worker.fetch(FAULT_URL, init);
+    const response = await inTime(worker.fetch(FAULT_URL, init), `PoP ${name}`);
     if (!response.ok) throw new Error(`PoP ${name} refused a fault: ${await response.text()}`);
     return (await response.json()) as KvFaultState;
   };

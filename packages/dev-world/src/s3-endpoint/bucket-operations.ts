@@ -1,7 +1,8 @@
 /** Operations on buckets: list, create, head, delete, list their objects, and delete objects in bulk. */
 import { receiveText } from "./wire/body.ts";
-import { sendEmpty, sendXml, type Exchange } from "./exchange.ts";
-import { listObjects } from "./list.ts";
+import type { Exchange } from "./exchange.ts";
+import { sendEmpty, sendXml } from "./wire/answers.ts";
+import { listObjects } from "./wire/list.ts";
 import { S3Error } from "./wire/s3-error.ts";
 import { element, elementsOf, textsOf, xmlDocument } from "./wire/xml.ts";
 
@@ -44,7 +45,9 @@ export async function bucketLocation(exchange: Exchange): Promise<void> {
 
 /** ListObjectsV2. */
 export async function listObjectsV2(exchange: Exchange): Promise<void> {
-  sendXml(exchange, listObjects(exchange.store, exchange.bucket, exchange.query));
+  const { store, bucket, query } = exchange;
+  const describe = (keys: readonly string[]) => keys.map((key) => store.get(bucket, key));
+  sendXml(exchange, await listObjects(bucket, query, store.keys(bucket), describe));
 }
 
 /** ListMultipartUploads. */

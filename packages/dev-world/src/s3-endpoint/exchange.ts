@@ -19,15 +19,3 @@ export interface Exchange {
   readonly locks: KeyLock;
   readonly nowMs: () => number;
 }
-
-/** Ends the response with an XML document. */
-export function sendXml({ response }: Exchange, xml: string, status = 200): void {
-  response.writeHead(status, { "content-type": "application/xml", "content-length": String(Buffer.byteLength(xml)) });
-  response.end(xml);
-}
-
-/** Ends the response without a body. */
-export function sendEmpty({ response }: Exchange, status: number, headers: Record<string, string> = {}): void {
-  response.writeHead(status, status === 204 ? headers : { "content-length": "0", ...headers });
-  response.end();
-}

@@ -64,7 +64,7 @@ export class MultipartUploads {
 
   /** Joins the parts that `xml` (CompleteMultipartUpload) names. The caller commits the object. */
   async join(store: StoredObjects, upload: Upload, xml: string, nowMs: number): Promise<StoredObject> {
-    const parts = namedParts(upload, xml);
+    const parts = namedParts(upload.parts, xml);
     const { name, file } = await store.createFile(upload.bucket);
     try {
       for (const part of parts) {
@@ -89,14 +89,18 @@ export class MultipartUploads {
   }
 }
 
-function namedParts(upload: Upload, xml: string): Part[] {
+/**
+ * Returns the parts that `xml` (CompleteMultipartUpload) names, of those that arrived, by number. Throws S3Error
+ * MalformedXML, InvalidPart, InvalidPartOrder or EntityTooSmall.
+ */
+export function namedParts<T extends Pick<Part, "bytes" | "md5">>(parts: ReadonlyMap<number, T>, xml: string): T[] {
   const named = elementsOf(xml, "Part").map((part) => ({
     number: Number(textsOf(part, "PartNumber")[0]),
     etag: textsOf(part, "ETag")[0]?.replaceAll('"', ""),
   }));
   if (named.length === 0) throw new S3Error("MalformedXML", "The XML you provided names no part.");
   return named.map(({ number, etag }, index) => {
-    const part = upload.parts.get(number);
+    const part = parts.get(number);
     if (!part || part.md5 !== etag) {
       throw new S3Error("InvalidPart", `Part ${number} could not be found, or its entity tag does not match.`);
     }

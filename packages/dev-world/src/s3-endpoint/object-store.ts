@@ -7,6 +7,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, writeFile, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
+import { compareUtf8 } from "./wire/list.ts";
 import { S3Error } from "./wire/s3-error.ts";
 
 /** One stored object, without its bytes. */
@@ -164,9 +165,4 @@ export class StoredObjects {
       if (!named.has(file)) await this.removeFile(bucket, file);
     }
   }
-}
-
-/** Compares by UTF-8 bytes, the order in which S3 lists keys. */
-export function compareUtf8(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -1,20 +1,12 @@
-/** Finds the operation of a request by its method, its key and the sub-resource in its query. */
+/** The operations that the endpoint has. */
 import * as buckets from "./bucket-operations.ts";
 import type { Exchange } from "./exchange.ts";
 import * as objects from "./object-operations.ts";
-import { S3Error } from "./wire/s3-error.ts";
+import { findOperation, type Route } from "./wire/routes.ts";
 
 type Operation = (exchange: Exchange) => Promise<void>;
 
-interface Route {
-  readonly method: string;
-  readonly on: "service" | "bucket" | "object";
-  /** Required query parameters. A route without any matches only requests without a sub-resource. */
-  readonly query?: readonly string[];
-  readonly operation: Operation;
-}
-
-const ROUTES: readonly Route[] = [
+const ROUTES: readonly Route<Operation>[] = [
   { method: "GET", on: "service", operation: buckets.listBuckets },
   { method: "PUT", on: "bucket", operation: buckets.createBucket },
   { method: "HEAD", on: "bucket", operation: buckets.headBucket },
@@ -34,25 +26,7 @@ const ROUTES: readonly Route[] = [
   { method: "DELETE", on: "object", operation: objects.deleteObject },
 ];
 
-/** Sub-resources of S3 that select another operation than the plain request. */
-const SUBRESOURCES = [
-  "accelerate", "acl", "analytics", "attributes", "cors", "delete", "encryption", "inventory", "legal-hold", "lifecycle",
-  "list-type", "location", "logging", "metrics", "notification", "object-lock", "ownershipControls", "partNumber", "policy",
-  "policyStatus", "publicAccessBlock", "replication", "requestPayment", "restore", "retention", "select", "tagging",
-  "torrent", "uploadId", "uploads", "versioning", "versions", "website",
-]; // prettier-ignore
-
 /** Returns the operation of a request. Throws S3Error NotImplemented or MethodNotAllowed. */
 export function routeOf(method: string, bucket: string, key: string, query: URLSearchParams): Operation {
-  const on = bucket === "" ? "service" : key === "" ? "bucket" : "object";
-  const asked = SUBRESOURCES.filter((name) => query.has(name));
-  const fits = ROUTES.filter((route) => route.on === on && (route.query ?? []).every((name) => query.has(name)));
-  const route = fits.find(
-    (candidate) => candidate.method === method && (candidate.query ?? []).length === asked.length,
-  );
-  if (route) return route.operation;
-  if (asked.length > 0 || (method === "GET" && on === "bucket")) {
-    throw new S3Error("NotImplemented", `${method} ?${asked.join("&")} on a ${on} is not supported.`);
-  }
-  throw new S3Error("MethodNotAllowed", `${method} is not allowed against a ${on}.`);
+  return findOperation(ROUTES, { method, bucket, key, query });
 }

@@ -9,13 +9,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sendError } from "./wire/answers.ts";
 import { allowOrigin, answerPreflight } from "./wire/cors.ts";
 import type { Exchange } from "./exchange.ts";
 import { KeyLock } from "./key-lock.ts";
 import { MultipartUploads } from "./multipart.ts";
 import { StoredObjects } from "./object-store.ts";
 import { routeOf } from "./routes.ts";
-import { errorDocument } from "./wire/error-document.ts";
 import { S3Error } from "./wire/s3-error.ts";
 import { checkSignature, decode, type Credentials } from "./wire/signature.ts";
 
@@ -127,22 +127,4 @@ class Endpoint {
   #nowMs(): number {
     return (this.#options.nowMs ?? Date.now)();
   }
-}
-
-function sendError(request: IncomingMessage, response: ServerResponse, cause: unknown, requestId: string): void {
-  if (response.headersSent || (request.destroyed && !request.complete)) {
-    response.destroy();
-    return;
-  }
-  const unexpected = new S3Error("InternalError", cause instanceof Error ? cause.message : String(cause));
-  const error = cause instanceof S3Error ? cause : unexpected;
-  for (const name of ["content-length", "content-range", "content-type", "content-encoding", "etag"]) {
-    response.removeHeader(name);
-  }
-  const xml = errorDocument(error, (request.url ?? "/").split("?")[0]!, requestId);
-  const headers = { "content-type": "application/xml", "content-length": String(Buffer.byteLength(xml)) };
-  response.writeHead(error.status, headers);
-  response.end(request.method === "HEAD" ? undefined : xml);
-  // Without draining the rest of the body the client may never read the response.
-  request.resume();
 }

@@ -16,6 +16,8 @@ export interface VersitygwOptions extends Credentials {
   readonly dir?: string;
   /** Whether objects can be read without credentials. Default: true. */
   readonly publicRead?: boolean;
+  /** Whether pages of other origins can read, of buckets made later too. Default: true. */
+  readonly cors?: boolean;
 }
 
 const START_MS_MAX = 15_000;
@@ -65,8 +67,7 @@ export async function startVersitygw(options: VersitygwOptions): Promise<S3Endpo
       `127.0.0.1:${port}`,
       "--health",
       "/health",
-      "--cors-allow-origin",
-      "*",
+      ...(options.cors === false ? [] : ["--cors-allow-origin", "*"]),
       "posix",
       dir,
     ],
@@ -118,7 +119,9 @@ async function makeBuckets(url: string, options: VersitygwOptions): Promise<void
     await client.send(new CreateBucketCommand({ Bucket: bucket })).catch((error: Error) => {
       if (error.name !== "BucketAlreadyOwnedByYou") throw error;
     });
-    await client.send(new PutBucketCorsCommand({ Bucket: bucket, CORSConfiguration: { CORSRules: [CORS_RULE] } }));
+    if (options.cors !== false) {
+      await client.send(new PutBucketCorsCommand({ Bucket: bucket, CORSConfiguration: { CORSRules: [CORS_RULE] } }));
+    }
     if (options.publicRead === false) continue;
     await client.send(new PutBucketPolicyCommand({ Bucket: bucket, Policy: publicReadPolicy(bucket) }));
   }

@@ -2,6 +2,7 @@
 import { seededRandom } from "@agarose/solver";
 import { popLatencyMs } from "./geography.ts";
 import { NO_FAULTS, openLink, type Link, type LinkFaults, type LinkRecord } from "./wan-link.ts";
+import { Places } from "./places.ts";
 import type { WorldOptions } from "./world-options.ts";
 
 /** How the KV of a PoP behaves. `src/pops/kv-fault.ts` says what each word means. */
@@ -27,6 +28,8 @@ export class Links {
   readonly #options: WorldOptions;
   readonly #closers: (() => Promise<unknown>)[];
   readonly #random: () => number;
+  /** By the name of the target. */
+  readonly #places = new Map<string, Places>();
   readonly #startMs = performance.now();
 
   constructor(options: WorldOptions, closers: (() => Promise<unknown>)[]) {
@@ -77,6 +80,19 @@ export class Links {
     return peers;
   }
 
+  /** Changes the faults of a region; the others stay. */
+  setRegionFaults(region: string, faults: Partial<LinkFaults>): void {
+    this.state.regionFaults[region] = { ...this.state.regionFaults[region]!, ...faults };
+    // With more places, some of those that wait may continue.
+    this.#placesOf(region).look();
+  }
+
+  #placesOf(target: string): Places {
+    const known = this.#places.get(target) ?? new Places();
+    this.#places.set(target, known);
+    return known;
+  }
+
   async #open(
     from: string,
     to: string,
@@ -94,6 +110,7 @@ export class Links {
       latencyMs: () => place.latencyMs() * scale,
       bytesPerSecond: () => (mbitPerSecond > 0 ? (mbitPerSecond * 1e6) / 8 : undefined),
       faults: place.faults,
+      places: this.#placesOf(to),
       random: this.#random,
       now: () => performance.now() - this.#startMs,
       onRecord: (record) => {

@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createServer as createTcpServer, type AddressInfo, type Server as TcpServer } from "node:net";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { Places } from "./places.ts";
 import { NO_FAULTS, openLink, type Link, type LinkFaults, type LinkRecord } from "./wan-link.ts";
 
 const BODY = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 251));
@@ -9,12 +10,15 @@ describe("a link", () => {
   let target: Server;
   let link: Link;
   let faults: LinkFaults;
+  let places: Places;
   let records: LinkRecord[];
   let hosts: (string | undefined)[];
+  let ranges: (string | undefined)[];
 
   beforeAll(async () => {
     target = createServer((request, response) => {
       hosts.push(request.headers.host);
+      ranges.push(request.headers.range);
       const parts: Buffer[] = [];
       request.on("data", (part: Buffer) => parts.push(part));
       request.on("end", () => {
@@ -28,22 +32,28 @@ describe("a link", () => {
 
   beforeEach(async () => {
     faults = NO_FAULTS;
+    places = new Places();
     records = [];
     hosts = [];
-    link = await openLink({
+    ranges = [];
+    link = await linkTo(target);
+  });
+  afterEach(() => link.close());
+
+  const linkTo = (server: TcpServer): Promise<Link> =>
+    openLink({
       from: "client",
       to: "dublin",
-      target: `http://127.0.0.1:${(target.address() as AddressInfo).port}`,
+      target: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
       latencyMs: () => 20,
       jitterSigma: 0,
       bytesPerSecond: () => undefined,
       faults: () => faults,
+      places,
       random: () => 0,
       now: () => performance.now(),
       onRecord: (record) => records.push(record),
     });
-  });
-  afterEach(() => link.close());
 
   test("delays a request, passes it on unchanged with its Host, and records it", async () => {
     const response = await fetch(`${link.url}/a?b=c`, { headers: { range: "bytes=0-9" } });
@@ -67,6 +77,21 @@ describe("a link", () => {
   test("passes a request's body on", async () => {
     const response = await fetch(link.url, { method: "PUT", body: "sent" });
     expect(await response.text()).toBe("sent");
+  });
+
+  test("does not use a connection again, which its target may close just then", async () => {
+    const closing = createTcpServer((socket) => {
+      socket.once("data", () => {
+        socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+        socket.once("data", () => socket.destroy());
+      });
+    });
+    await new Promise<void>((resolve) => closing.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void closing.close());
+    const linkToClosing = await linkTo(closing);
+    onTestFinished(() => linkToClosing.close());
+    for (let i = 0; i < 3; i++) expect(await (await fetch(linkToClosing.url)).text()).toBe("ok");
+    expect(records).toMatchObject(Array.from({ length: 3 }, () => ({ outcome: "ok" })));
   });
 
   test("that is down cuts the connection", async () => {
@@ -96,6 +121,47 @@ describe("a link", () => {
     expect(response.headers.get("content-length")).toBe("500");
     expect(Buffer.from(await response.arrayBuffer())).toEqual(BODY.subarray(0, 500));
     expect(records).toMatchObject([{ outcome: "truncated" }]);
+  });
+
+  test("serves only so many requests at once, over all links to its target, in their order", async () => {
+    faults = { ...NO_FAULTS, concurrency: 1 };
+    const other = await linkTo(target);
+    onTestFinished(() => other.close());
+    await Promise.all([fetch(link.url), fetch(other.url), fetch(link.url)].map(async (one) => (await one).text()));
+    expect(records).toMatchObject(Array.from({ length: 3 }, () => ({ outcome: "ok" })));
+    const byEnd = records.toSorted((a, b) => a.endMs! - b.endMs!);
+    expect(byEnd).toEqual(records.toSorted((a, b) => a.atMs - b.atMs));
+    // Each waits for those before it to leave: no latency of 20 ms begins while another request has the place.
+    for (const [i, { endMs, delayMs }] of byEnd.slice(1).entries()) {
+      expect(byEnd[i + 1]!.waitMs).toBeGreaterThan(0);
+      expect(endMs! - byEnd[i]!.endMs!).toBeGreaterThanOrEqual(delayMs - 1);
+    }
+  });
+
+  test("gives the place of a client that leaves its queue to the next, and lets all go when the limit ends", async () => {
+    faults = { ...NO_FAULTS, concurrency: 1 };
+    const leave = await places.enter(() => 1, new AbortController().signal);
+    const gone = new AbortController();
+    const leaving = fetch(link.url, { signal: gone.signal });
+    await vi.waitFor(() => expect(records).toHaveLength(1));
+    const staying = [fetch(link.url), fetch(link.url)];
+    await vi.waitFor(() => expect(records).toHaveLength(3));
+    gone.abort();
+    await expect(leaving).rejects.toThrow();
+    await vi.waitFor(() => expect(records[0]).toMatchObject({ outcome: "aborted" }));
+    faults = NO_FAULTS;
+    places.look();
+    for (const answer of staying) expect((await answer).status).toBe(200);
+    leave();
+  });
+
+  test("that ignores Range passes on everything, and says so", async () => {
+    faults = { ...NO_FAULTS, ignoreRange: true };
+    const response = await fetch(link.url, { headers: { range: "bytes=0-9" } });
+    expect([response.status, Buffer.from(await response.arrayBuffer())]).toEqual([200, BODY]);
+    await fetch(link.url);
+    expect(ranges).toEqual([undefined, undefined]);
+    expect(records).toMatchObject([{ outcome: "unranged" }, { outcome: "ok" }]);
   });
 
   test("multiplies its latency by its factor and by that of a straggler", async () => {

@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { Places } from "./places.ts";
 
 /** The faults of a link. Every probability is that of one request, in [0, 1]. */
 export interface LinkFaults {
@@ -22,6 +23,13 @@ export interface LinkFaults {
   readonly corrupt: number;
   /** Probability that the body has half its length, with a Content-Length that agrees. */
   readonly truncate: number;
+  /**
+   * The target serves so many requests at once, over all links to it, and others wait for their turn. A request holds
+   * its place for its latency and its answer. 0 is no limit.
+   */
+  readonly concurrency: number;
+  /** The server does not see the Range of a GET, and answers with 200 and everything. */
+  readonly ignoreRange: boolean;
 }
 
 /** The faults of a link that works. */
@@ -32,6 +40,8 @@ export const NO_FAULTS: LinkFaults = {
   errorRate: 0,
   corrupt: 0,
   truncate: 0,
+  concurrency: 0,
+  ignoreRange: false,
 };
 
 /** One request that crossed a link. */
@@ -43,8 +53,10 @@ export interface LinkRecord {
   readonly method: string;
   readonly path: string;
   readonly range: string | undefined;
-  /** Emulated delay before the request reached its target. */
+  /** Emulated delay before the request reached its target, without the wait for a place. */
   readonly delayMs: number;
+  /** How long the request waited for one of the target's places. */
+  waitMs: number;
   /** By how much `latencyFactor` and a straggler multiplied the delay; 1 without either. */
   readonly slowdown: number;
   /** HTTP status of the answer. Undefined without one. */
@@ -53,7 +65,7 @@ export interface LinkRecord {
   bytes: number;
   /** Milliseconds since the world started. Undefined while the request is pending. */
   endMs: number | undefined;
-  outcome: "pending" | "ok" | "aborted" | "down" | "error" | "corrupted" | "truncated";
+  outcome: "pending" | "ok" | "aborted" | "down" | "error" | "corrupted" | "truncated" | "unranged";
 }
 
 /** What a link connects, and how it behaves. */
@@ -69,6 +81,8 @@ export interface LinkOptions {
   /** Bytes per second of one transfer. Undefined is unlimited. */
   readonly bytesPerSecond: () => number | undefined;
   readonly faults: () => LinkFaults;
+  /** The places of the target, which all links to it share. Default: places of its own. */
+  readonly places?: Places;
   readonly random: () => number;
   readonly now: () => number;
   readonly onRecord: (record: LinkRecord) => void;
@@ -83,9 +97,11 @@ export interface Link {
 
 /** Opens a link on a free port of the loopback interface. */
 export async function openLink(options: LinkOptions): Promise<Link> {
-  const agent = new Agent({ keepAlive: true });
+  const { places = new Places() } = options;
+  // A connection for each request: workerd, busy a moment ago, may close a kept one just as the next request is sent.
+  const agent = new Agent();
   const server = createServer({ keepAliveTimeout: 60_000 }, (incoming, outgoing) => {
-    void carry(options, agent, incoming, outgoing);
+    void carry(options, places, agent, incoming, outgoing);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -103,7 +119,13 @@ export async function openLink(options: LinkOptions): Promise<Link> {
   };
 }
 
-async function carry(options: LinkOptions, agent: Agent, incoming: IncomingMessage, outgoing: ServerResponse) {
+async function carry(
+  options: LinkOptions,
+  places: Places,
+  agent: Agent,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+) {
   const faults = options.faults();
   const slowdown = slowdownOf(options, faults);
   const record: LinkRecord = {
@@ -115,6 +137,7 @@ async function carry(options: LinkOptions, agent: Agent, incoming: IncomingMessa
     range: incoming.headers.range,
     delayMs: faults.down ? 0 : sampleDelayMs(options) * slowdown,
     slowdown,
+    waitMs: 0,
     status: undefined,
     bytes: 0,
     endMs: undefined,
@@ -129,11 +152,17 @@ async function carry(options: LinkOptions, agent: Agent, incoming: IncomingMessa
       incoming.socket.destroy();
       return;
     }
-    await sleep(record.delayMs, undefined, { signal: gone.signal });
-    if (options.random() < faults.errorRate) refuse(record, outgoing);
-    else await forward(options, agent, incoming, outgoing, record, faults, gone.signal);
+    const leave = await places.enter(() => options.faults().concurrency, gone.signal);
+    record.waitMs = options.now() - record.atMs;
+    try {
+      await sleep(record.delayMs, undefined, { signal: gone.signal });
+      if (options.random() < faults.errorRate) refuse(record, outgoing);
+      else await forward(options, agent, incoming, outgoing, record, faults, gone.signal);
+    } finally {
+      leave();
+    }
   } catch (error) {
-    record.outcome = gone.signal.aborted ? "aborted" : "error";
+    if (record.outcome !== "unranged") record.outcome = gone.signal.aborted ? "aborted" : "error";
     if (!gone.signal.aborted && !outgoing.headersSent) {
       outgoing.writeHead(502, { "content-type": "text/plain" }).end(`${options.to}: ${String(error)}\n`);
     } else {
@@ -154,6 +183,8 @@ async function forward(
   signal: AbortSignal,
 ): Promise<void> {
   const target = new URL(options.target);
+  const { range, ...unranged } = incoming.headers;
+  const isUnranged = faults.ignoreRange && range !== undefined && incoming.method === "GET";
   const upstream = request({
     agent,
     host: target.hostname,
@@ -161,7 +192,7 @@ async function forward(
     method: incoming.method,
     path: incoming.url,
     // The Host header does not change, because S3 signatures cover it.
-    headers: incoming.headers,
+    headers: isUnranged ? unranged : incoming.headers,
     signal,
   });
   const sent = pipeline(incoming, upstream).catch((error: unknown) => upstream.destroy(error as Error));
@@ -170,12 +201,16 @@ async function forward(
   const length = Number(response.headers["content-length"]);
   const limit = damage === "truncate" ? Math.floor(length / 2) : undefined;
   record.status = response.statusCode;
-  const headers = limit === undefined ? response.headers : { ...response.headers, "content-length": String(limit) };
+  // Now: a client that does not want all of it leaves.
+  if (isUnranged) record.outcome = "unranged";
+  // The client's connection is the link's own.
+  const { connection: _, "keep-alive": __, ...answered } = response.headers;
+  const headers = limit === undefined ? answered : { ...answered, "content-length": String(limit) };
   outgoing.writeHead(response.statusCode ?? 502, response.statusMessage, headers as Record<string, string>);
   outgoing.flushHeaders();
   await pipeline(response, wire(record, options.bytesPerSecond(), damage === "corrupt", limit), outgoing);
   await sent;
-  record.outcome = damage === "corrupt" ? "corrupted" : damage === "truncate" ? "truncated" : "ok";
+  if (!isUnranged) record.outcome = damage === "corrupt" ? "corrupted" : damage === "truncate" ? "truncated" : "ok";
 }
 
 function answerOf(upstream: ClientRequest): Promise<IncomingMessage> {

@@ -168,7 +168,8 @@ async function startLinkedPops(
 
 type Controls = Omit<World, "options" | "config" | "credentials" | "s3Url" | "pops" | "regions" | "close">;
 
-function controlsOf({ geography }: WorldOptions, { log, state, initialFaults }: Links, pops: MixedPops): Controls {
+function controlsOf({ geography }: WorldOptions, links: Links, pops: MixedPops): Controls {
+  const { log, state, initialFaults } = links;
   const cronRuns: number[] = [];
   const setPop: World["setPop"] = async (pop, change) => {
     if (change.down !== undefined) state.pops[pop]!.down = change.down;
@@ -179,9 +180,7 @@ function controlsOf({ geography }: WorldOptions, { log, state, initialFaults }: 
   return {
     log,
     state,
-    setRegionFaults(region, faults) {
-      state.regionFaults[region] = { ...state.regionFaults[region]!, ...faults };
-    },
+    setRegionFaults: (region, faults) => links.setRegionFaults(region, faults),
     setPop,
     kvFaultsFired: async (pop) => (await pops.fault(pop)).fired,
     moveClient(near) {
@@ -194,7 +193,7 @@ function controlsOf({ geography }: WorldOptions, { log, state, initialFaults }: 
     },
     cronRuns,
     async reset() {
-      for (const region of geography.regions) state.regionFaults[region] = initialFaults;
+      for (const region of geography.regions) links.setRegionFaults(region, initialFaults);
       await Promise.all(geography.pops.map((pop) => setPop(pop, { down: false, kv: "ok" })));
       state.near = geography.pops[0]!;
       log.length = 0;

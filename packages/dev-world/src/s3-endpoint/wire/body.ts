@@ -1,7 +1,6 @@
 /** Receives a request body into a file, and checks its length, hashes, checksums and signatures. */
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import type { FileHandle } from "node:fs/promises";
 import { decodeAwsChunked } from "./aws-chunked.ts";
 import { checksumFor, type Checksum } from "./checksum.ts";
 import { S3Error } from "./s3-error.ts";
@@ -16,6 +15,11 @@ export interface ReceivedBody {
   readonly checksums: Record<string, string>;
 }
 
+/** Where a body goes, such as a file. */
+export interface BodyTarget {
+  write(part: Uint8Array): Promise<unknown>;
+}
+
 /** S3's largest single put. */
 const BODY_BYTES_MAX = 5 * 1024 ** 3;
 
@@ -28,7 +32,7 @@ const BODY_BYTES_MAX = 5 * 1024 ** 3;
 export async function receiveBody(
   request: IncomingMessage,
   signing: SigningContext | undefined,
-  file: FileHandle,
+  file: BodyTarget,
 ): Promise<ReceivedBody> {
   const check = new BodyCheck(request);
   for await (const part of payloadOf(request, signing, check)) {

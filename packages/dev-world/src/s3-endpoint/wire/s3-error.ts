@@ -27,8 +27,10 @@ const STATUS = {
   NoSuchKey: 404,
   NoSuchUpload: 404,
   NotImplemented: 501,
+  OperationAborted: 409,
   PreconditionFailed: 412,
   RequestTimeTooSkewed: 403,
+  ServiceUnavailable: 503,
   SignatureDoesNotMatch: 403,
   XAmzContentSHA256Mismatch: 400,
 } as const;

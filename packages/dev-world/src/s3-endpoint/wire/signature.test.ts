@@ -80,6 +80,16 @@ describe("a signature of the documentation", () => {
     );
   });
 
+  test.each([
+    ["host", { ...GET, headers: { ...GET.headers, authorization: authorization("range;x-amz-date", "0") } }],
+    ["x-amz-acl", { ...GET, headers: { ...GET.headers, "x-amz-acl": "public-read" } }],
+    ["x-amz-copy-source", { ...PRESIGNED, headers: { ...PRESIGNED.headers, "x-amz-copy-source": "/other/key" } }],
+  ])("is refused beside a header that is not signed: %s", (name, request) => {
+    expect(() => checkSignature(request, CREDENTIALS, NOW_MS)).toThrow(
+      expect.objectContaining({ code: "AccessDenied", message: expect.stringContaining(name) }),
+    );
+  });
+
   test("is refused 16 minutes early or late, and after the expiry of a presigned URL", () => {
     const at = (request: SignedRequest, ms: number) => () => checkSignature(request, CREDENTIALS, NOW_MS + ms);
     const minute = 60_000;

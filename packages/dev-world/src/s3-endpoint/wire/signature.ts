@@ -36,9 +36,8 @@ const PRESIGNED_SECONDS_MAX = 7 * 24 * 3600;
 /**
  * Checks the signature of a request. Returns undefined for a request without one.
  *
- * @throws S3Error InvalidAccessKeyId, SignatureDoesNotMatch, RequestTimeTooSkewed, AccessDenied (expired), or the code
- *   of
- *   a malformed signature.
+ * @throws S3Error InvalidAccessKeyId, SignatureDoesNotMatch, RequestTimeTooSkewed, AccessDenied (expired, or a header
+ *   that must be signed is not), or the code of a malformed signature.
  */
 export function checkSignature(
   request: SignedRequest,
@@ -55,6 +54,7 @@ export function checkSignature(
     throw new S3Error("AuthorizationHeaderMalformed", "The credential scope is not DAY/REGION/s3/aws4_request.");
   }
   checkTime(claim, nowMs);
+  refuseUnsigned(request, claim);
   const scope = [day, region, service, terminator].join("/");
   const canonical = canonicalRequest(request, claim);
   const toSign = ["AWS4-HMAC-SHA256", claim.date, scope, sha256Hex(canonical)].join("\n");
@@ -156,6 +156,15 @@ function checkTime(claim: Claim, nowMs: number): void {
       "The difference between the request time and the current time is too large.",
     );
   }
+}
+
+/** A header that is not signed could be changed on the way, and the ones of S3 change what a request does. */
+function refuseUnsigned({ headers }: SignedRequest, { signedHeaders }: Claim): void {
+  const signed = new Set(signedHeaders.map((name) => name.toLowerCase()));
+  const must = ["host", ...Object.keys(headers).filter((name) => name.startsWith("x-amz-"))];
+  const unsigned = must.filter((name) => !signed.has(name));
+  if (unsigned.length === 0) return;
+  throw new S3Error("AccessDenied", `There are headers in the request that must be signed: ${unsigned.join(", ")}.`);
 }
 
 function canonicalRequest(request: SignedRequest, claim: Claim): string {

@@ -2,11 +2,17 @@
  * Conditional requests on stored objects (RFC 9110, section 13).
  */
 import type { IncomingHttpHeaders } from "node:http";
-import type { StoredObject } from "./object-store.ts";
-import { S3Error } from "./wire/s3-error.ts";
+import { S3Error } from "./s3-error.ts";
+
+/** What the conditions of a request compare. */
+export interface Validators {
+  /** Includes its quotes. */
+  readonly etag: string;
+  readonly modifiedMs: number;
+}
 
 /** Returns whether the answer to a GET or HEAD is 304. Throws S3Error PreconditionFailed. */
-export function notModified(object: StoredObject, headers: IncomingHttpHeaders): boolean {
+export function notModified(object: Validators, headers: IncomingHttpHeaders): boolean {
   const modifiedMs = Math.floor(object.modifiedMs / 1000) * 1000;
   const ifMatch = headers["if-match"];
   if (ifMatch !== undefined ? !names(ifMatch, object) : modifiedMs > Date.parse(headers["if-unmodified-since"] ?? "")) {
@@ -18,7 +24,7 @@ export function notModified(object: StoredObject, headers: IncomingHttpHeaders):
 }
 
 /** Throws S3Error PreconditionFailed when If-Match or If-None-Match does not hold for the current object. */
-export function checkPut(current: StoredObject | undefined, headers: IncomingHttpHeaders): void {
+export function checkPut(current: Validators | undefined, headers: IncomingHttpHeaders): void {
   const ifNoneMatch = headers["if-none-match"];
   if (ifNoneMatch !== undefined && current && names(ifNoneMatch, current)) throw failed();
   const ifMatch = headers["if-match"];
@@ -27,7 +33,7 @@ export function checkPut(current: StoredObject | undefined, headers: IncomingHtt
   if (!names(ifMatch, current)) throw failed();
 }
 
-function names(header: string, object: StoredObject): boolean {
+function names(header: string, object: Validators): boolean {
   if (header.trim() === "*") return true;
   const etag = object.etag.replaceAll('"', "");
   return header.split(",").some((candidate) => candidate.trim().replace(/^W\//, "").replaceAll('"', "") === etag);

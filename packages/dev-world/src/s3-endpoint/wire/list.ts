@@ -1,25 +1,42 @@
 /**
  * ListObjectsV2: prefix, delimiter, start-after, continuation and encoding-type=url.
  */
-import { compareUtf8, type StoredObjects } from "./object-store.ts";
-import { S3Error } from "./wire/s3-error.ts";
-import { encodeRfc3986 } from "./wire/signature.ts";
-import { element, xmlDocument } from "./wire/xml.ts";
+import type { Validators } from "./conditions.ts";
+import { S3Error } from "./s3-error.ts";
+import { encodeRfc3986 } from "./signature.ts";
+import { element, xmlDocument } from "./xml.ts";
+
+/** An object as a list shows it. */
+export interface ListedObject extends Validators {
+  readonly key: string;
+  readonly bytes: number;
+}
 
 const LISTED_KEYS_MAX = 1000;
 
-/** Returns the XML of the answer. Throws S3Error NoSuchBucket or InvalidArgument. */
-export function listObjects(store: StoredObjects, bucket: string, query: URLSearchParams): string {
+/**
+ * Returns the XML of the answer. Throws S3Error InvalidArgument.
+ *
+ * @param sorted all keys that the page may be of, in UTF-8 order (`compareUtf8`).
+ * @param describe returns the objects of the keys on the page; those that are gone by then it leaves out.
+ */
+export async function listObjects(
+  bucket: string,
+  query: URLSearchParams,
+  sorted: readonly string[],
+  describe: (keys: readonly string[]) => readonly ListedObject[] | Promise<readonly ListedObject[]>,
+): Promise<string> {
   const prefix = query.get("prefix") ?? "";
   const delimiter = query.get("delimiter") ?? "";
   const limit = keysMax(query.get("max-keys"));
   const token = query.get("continuation-token");
   const after = token === null ? (query.get("start-after") ?? "") : decodeToken(token);
-  const page = takePage(store.keys(bucket), { prefix, delimiter, limit, after });
+  const page = takePage(sorted, { prefix, delimiter, limit, after });
   const encoding = query.get("encoding-type");
   if (encoding !== null && encoding !== "url") {
     throw new S3Error("InvalidArgument", "Invalid Encoding Method specified in Request");
   }
+  const objects = await describe(page.keys);
   const name = (text: string): string => (encoding === "url" ? encodeRfc3986(text).replaceAll("%2F", "/") : text);
   return xmlDocument(
     "ListBucketResult",
@@ -28,12 +45,12 @@ export function listObjects(store: StoredObjects, bucket: string, query: URLSear
       element("Prefix", name(prefix), "text"),
       delimiter && element("Delimiter", name(delimiter), "text"),
       encoding && element("EncodingType", encoding),
-      element("KeyCount", String(page.keys.length + page.prefixes.length)),
+      element("KeyCount", String(objects.length + page.prefixes.length)),
       element("MaxKeys", String(limit)),
       token !== null && element("ContinuationToken", token, "text"),
       element("IsTruncated", String(page.next !== undefined)),
       page.next !== undefined && element("NextContinuationToken", Buffer.from(page.next).toString("base64url")),
-      ...page.keys.map((key) => contents(store, bucket, key, name)),
+      ...objects.map((object) => contents(object, name)),
       ...page.prefixes.map((common) => element("CommonPrefixes", element("Prefix", name(common), "text"))),
     ]
       .filter((part) => typeof part === "string")
@@ -81,11 +98,10 @@ function firstAfter(sorted: readonly string[], after: string): number {
   return low;
 }
 
-function contents(store: StoredObjects, bucket: string, key: string, name: (text: string) => string): string {
-  const object = store.get(bucket, key);
+function contents(object: ListedObject, name: (text: string) => string): string {
   return element(
     "Contents",
-    element("Key", name(key), "text") +
+    element("Key", name(object.key), "text") +
       element("LastModified", new Date(object.modifiedMs).toISOString()) +
       element("ETag", object.etag, "text") +
       element("Size", String(object.bytes)) +
@@ -104,4 +120,9 @@ function decodeToken(token: string): string {
   const text = Buffer.from(token, "base64url").toString();
   if (text === "") throw new S3Error("InvalidArgument", "The continuation token provided is incorrect.");
   return text;
+}
+
+/** Compares by UTF-8 bytes, the order in which S3 lists keys. */
+export function compareUtf8(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
