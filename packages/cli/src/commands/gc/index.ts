@@ -6,13 +6,17 @@ import { AgaroseError, systemClock } from "@agarose/core";
 import type { Command } from "commander";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
-import { ReportStream } from "../../lib/walk/report-stream.ts";
-import { collectGarbage, type GarbageUpload } from "./collect-garbage.ts";
+import { JSON_LINES, ReportStream, type ReportOptions } from "../../lib/walk/report-stream.ts";
+import { WalkCursor } from "../../lib/walk/walk-cursor.ts";
+import { CURSOR } from "../../lib/walk/walk-objects.ts";
+import { collectGarbage } from "./collect-garbage.ts";
+import type { GarbageReport, GarbageUpload } from "./search.ts";
 
-interface GcOptions extends GlobalOptions {
+interface GcOptions extends GlobalOptions, ReportOptions {
   readonly olderThan: number;
   readonly delete?: boolean;
   readonly forgetRemoved?: boolean;
+  readonly cursor?: string;
 }
 
 const HOURS_MIN = 1;
@@ -30,20 +34,37 @@ export function register(program: Command): void {
       "--forget-removed",
       "with --delete, also remove tombstones of 30 days; a bucket may then replay old objects",
     )
+    .option(...CURSOR)
+    .option(...JSON_LINES)
     .action(async (prefix: string, _options: unknown, command: Command) => {
       process.exitCode = await gc(prefix, command.optsWithGlobals<GcOptions>());
     });
 }
 
 async function gc(prefix: string, options: GcOptions): Promise<number> {
-  return withContext(options, WRITING, async ({ stores, signal }) => {
+  return withContext(options, WRITING, async ({ config, stores, signal }) => {
     const removes = options.delete ?? false;
     const forgets = options.forgetRemoved ?? false;
     const own = { nowMs: Date.now, clock: systemClock, newName: randomUUID, olderThanMs: options.olderThan * HOUR_MS };
+    const walk = ["gc", prefix, removes && "--delete", forgets && "--forget-removed"].filter(Boolean).join(" ");
+    const cursor = await WalkCursor.open<GarbageReport>(options.cursor, walk);
+    const { after, totals } = cursor;
     const stream = new ReportStream(options, "uploads");
     const onUpload = (upload: GarbageUpload): Promise<void> => stream.item(upload, [lineOf(upload)]);
     try {
-      const report = await collectGarbage({ stores, prefix, removes, forgets, ...own, signal, onUpload });
+      const report = await collectGarbage({
+        stores,
+        config,
+        prefix,
+        removes,
+        forgets,
+        ...own,
+        signal,
+        onUpload,
+        ...(after !== undefined && totals && { resumed: { after, report: totals } }),
+        onKey: (key, found) => cursor.pass(key, found),
+      });
+      await cursor.end();
       const { found, bytes, skipped, leftovers } = report;
       const hint = hintOf(removes, found, options.olderThan);
       await stream.end(report, [`${formatCount(found, "upload")} without a manifest, ${formatBytes(bytes)}${hint}`]);

@@ -2,33 +2,28 @@
  * `agarose repair`: verifies objects and rewrites what is missing or damaged.
  */
 import type { Command } from "commander";
-import { AgaroseError, systemClock, toAgaroseError } from "@agarose/core";
+import { AgaroseError, systemClock } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import type { RepairReport } from "../../lib/objects/repair/repair-object.ts";
+import { repairLines, repairOne, type RepairOutcome } from "../../lib/objects/repair/repair-outcome.ts";
 import {
   refuseUnknown,
   unreachableLine,
   unreachableRegions,
-  verdictLines,
   type UnreachableRegion,
 } from "../../lib/objects/verdicts.ts";
-import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable } from "../../lib/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../lib/output.ts";
 import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
-import { quickVerdict } from "../../lib/walk/listed-verdict.ts";
+import { quickKinds, quickVerdict } from "../../lib/walk/listed-verdict.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 import { JSON_LINES, ReportStream } from "../../lib/walk/report-stream.ts";
 import { CURSOR, walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
-import { repairObject, type RepairReport } from "./repair-object.ts";
 
 interface RepairOptions extends GlobalOptions, WalkOptions {
   readonly quick?: boolean;
   readonly queued?: boolean;
 }
-
-type Outcome = { readonly key: string } & (
-  | ({ readonly outcome: "sound" | "repaired" | "damaged" } & RepairReport)
-  | { readonly outcome: "failed"; readonly error: AgaroseError }
-);
 
 interface Totals {
   readonly sound: number;
@@ -73,11 +68,11 @@ async function repair(keys: readonly string[], options: RepairOptions): Promise<
     const context = { ...command, breaker: new Breaker(systemClock) };
     const report = new ReportStream(options);
     const done = new Set<string>();
-    const walk: Walk<Outcome, Totals> = {
+    const walk: Walk<RepairOutcome, Totals> = {
       name: quick ? "repair quick" : "repair",
       keys,
       options,
-      ...(quick && { kinds: ["chunks"] }),
+      ...(quick && { kinds: quickKinds(context.config) }),
       objectsAtATime: quick ? OBJECTS_AT_A_TIME_QUICK : OBJECTS_AT_A_TIME,
       async act(key, group) {
         // Done a moment ago, from the queue.
@@ -89,7 +84,7 @@ async function repair(keys: readonly string[], options: RepairOptions): Promise<
         return outcome;
       },
       add,
-      print: (outcome) => ({ value: outcome, lines: linesOf(outcome) }),
+      print: (outcome) => ({ value: outcome, lines: repairLines(outcome) }),
     };
     try {
       const queued = keys.length > 0 ? NONE : await emptyQueue(walk, done, report, context);
@@ -109,7 +104,7 @@ async function repair(keys: readonly string[], options: RepairOptions): Promise<
 
 /** Repairs what the repair queue of any region names. Each entry goes when its object is whole. */
 async function emptyQueue(
-  walk: Walk<Outcome, Totals>,
+  walk: Walk<RepairOutcome, Totals>,
   done: Set<string>,
   report: ReportStream,
   context: RepairContext,
@@ -125,8 +120,7 @@ async function emptyQueue(
   let totals = NONE;
   const outcomes = mapOrdered(entries, walk.objectsAtATime, ({ key }) => repairOne(key, true, context));
   for await (const outcome of outcomes) {
-    const { value, lines } = walk.print(outcome);
-    await report.item(value, lines);
+    await report.item(outcome, repairLines(outcome));
     totals = add(totals, outcome);
     if (done.size < QUEUED_REMEMBERED_MAX) done.add(outcome.key);
   }
@@ -144,22 +138,11 @@ function sumOf(a: Totals, b: Totals): Totals {
   };
 }
 
-async function repairOne(key: string, quick: boolean, context: RepairContext): Promise<Outcome> {
-  try {
-    const report = await repairObject(key, { ...context, quick, nowMs: Date.now });
-    const outcome = report.before.sound ? "sound" : report.after.sound ? "repaired" : "damaged";
-    return { key, outcome, ...report };
-  } catch (error) {
-    context.signal.throwIfAborted();
-    return { key, outcome: "failed", error: toAgaroseError(error) };
-  }
-}
-
 function unchanged(verdict: RepairReport["before"]): RepairReport {
   return { before: verdict, chunksWritten: 0, manifestsWritten: 0, after: verdict };
 }
 
-function add(totals: Totals, outcome: Outcome): Totals {
+function add(totals: Totals, outcome: RepairOutcome): Totals {
   const known = new Set(totals.regionsUnreachable.map(({ region }) => region));
   const found = outcome.outcome === "failed" ? [] : unreachableRegions([outcome.after]);
   return {
@@ -167,14 +150,4 @@ function add(totals: Totals, outcome: Outcome): Totals {
     [outcome.outcome]: totals[outcome.outcome] + 1,
     regionsUnreachable: [...totals.regionsUnreachable, ...found.filter(({ region }) => !known.has(region))],
   };
-}
-
-function linesOf(object: Outcome): string[] {
-  const key = printable(object.key);
-  if (object.outcome === "failed")
-    return [`failed    ${key}  ${object.error.code}: ${printable(object.error.message)}`];
-  if (object.outcome === "damaged") return verdictLines(object.after);
-  const { outcome, chunksWritten, manifestsWritten } = object;
-  const written = `${formatCount(chunksWritten, "chunk")} and ${formatCount(manifestsWritten, "manifest")} written`;
-  return [`${outcome.padEnd(8)}  ${key}  ${outcome === "sound" ? "nothing to repair" : written}`];
 }

@@ -20,6 +20,8 @@ import {
   type ReadReport,
   type RequestRecord,
 } from "@agarose/core";
+import { openIfEncrypted } from "./encryption/opened.ts";
+import type { EncryptionConfig } from "./encryption/secrets-of.ts";
 import { nodeSha256 } from "./sha256.ts";
 import type { Store } from "../store/store.ts";
 import { storeFetch, storeUrl } from "../store/stores.ts";
@@ -27,6 +29,8 @@ import { storeFetch, storeUrl } from "../store/stores.ts";
 /** What `getObject` reads with. */
 export interface GetContext {
   readonly stores: readonly Store[];
+  /** Names the secrets. Default: there are none. */
+  readonly config?: EncryptionConfig;
   readonly codec: () => Promise<Codec>;
   readonly signal: AbortSignal;
   readonly onBytes?: (bytes: number) => void;
@@ -37,10 +41,10 @@ export interface GetContext {
 }
 
 /**
- * Passes the bytes of `range`, or of the whole object, to `write` in order. The SHA-256 of a whole object is checked at
- * the end, so what was written counts only once this resolves.
+ * Passes the bytes of `range`, or of the whole object, to `write` in order, decrypted. The SHA-256 of a whole object is
+ * checked at the end, so what was written counts only once this resolves.
  *
- * @throws NOT_ENOUGH_CHUNKS, READ_TIMEOUT, OBJECT_CORRUPT or ABORTED.
+ * @throws NOT_ENOUGH_CHUNKS, READ_TIMEOUT, OBJECT_CORRUPT, ABORTED, or what `openIfEncrypted` throws.
  */
 export async function getObject(
   manifest: Manifest,
@@ -48,23 +52,26 @@ export async function getObject(
   write: (part: Uint8Array) => Promise<unknown>,
   context: GetContext,
 ): Promise<ReadReport> {
-  const read = await openObject(manifest, range, context);
+  const encrypted = await openIfEncrypted(manifest, context.config);
+  const shown = encrypted?.shown ?? manifest;
+  const wanted = range ?? { start: 0, end: shown.bytes };
+  const read = await openObject(manifest, encrypted ? encrypted.stored(wanted) : range, context);
   const hash = range ? undefined : createHash("sha256");
-  for await (const part of read.body) {
+  for await (const part of encrypted?.decrypt(wanted, read.body) ?? read.body) {
     hash?.update(part);
     await write(part);
     context.onBytes?.(part.length);
   }
   const actual = hash?.digest("hex");
-  if (actual === undefined || actual === manifest.sha256) return read.report;
+  if (actual === undefined || actual === shown.sha256) return read.report;
   throw new AgaroseError(
     "OBJECT_CORRUPT",
-    `${JSON.stringify(manifest.key)} decodes to SHA-256 ${actual}, its manifest says ${manifest.sha256}: run \`agarose verify\``,
-    { key: manifest.key, expected: manifest.sha256, actual },
+    `${JSON.stringify(shown.key)} decodes to SHA-256 ${actual}, its manifest says ${shown.sha256}: run \`agarose verify\``,
+    { key: shown.key, expected: shown.sha256, actual },
   );
 }
 
-/** Opens a read of `range`, or of the whole object. Throws as `openRead` does. */
+/** Opens a read of the stored bytes `range`, or of all. Throws as `openRead` does. */
 export function openObject(
   manifest: Manifest,
   range: ByteRange | undefined,

@@ -1,7 +1,7 @@
 /**
  * The keys that the buckets hold: the manifests of all regions that answer, merged.
  */
-import { isTombstone, parseKey, AgaroseError } from "@agarose/core";
+import { isTombstone, parseKey, AgaroseError, type Clock } from "@agarose/core";
 import type { CommandContext } from "../context.ts";
 import { logLine } from "../output.ts";
 import { keyGroups, type KeyGroup, type Kind } from "../walk/key-groups.ts";
@@ -14,7 +14,12 @@ import { checkManifests } from "./verify-object.ts";
 export const LISTED_TOMBSTONE_BYTES_MAX = 400;
 const TOMBSTONES_AT_A_TIME = 16;
 
-type ListingContext = Pick<CommandContext, "stores" | "signal" | "trust"> & { readonly breaker?: Breaker };
+type CheckedManifests = Awaited<ReturnType<typeof checkManifests>>;
+type ListingContext = Pick<CommandContext, "stores" | "signal" | "trust"> & {
+  readonly breaker?: Breaker;
+  /** Timers of deadlines. Default: the system's. */
+  readonly clock?: Clock;
+};
 
 /** A region that could not be listed, and why. */
 export interface FailedRegion {
@@ -46,12 +51,13 @@ export class KeyListing {
 
   /** In order of their names. Rejects with the error of the first region when none can be listed. */
   async *groups(): AsyncGenerator<KeyGroup> {
-    const { stores, signal, breaker } = this.#context;
+    const { stores, signal, breaker, clock } = this.#context;
     const { kinds = [], after } = this.#options;
     const errors: AgaroseError[] = [];
     const listing = keyGroups(stores, this.#prefix, signal, {
       kinds: ["manifests", ...kinds],
       ...(after !== undefined && { after }),
+      ...(clock && { clock }),
       onFailure: ({ region: { name } }, error) => {
         errors.push(error);
         breaker?.open(name);
@@ -67,10 +73,10 @@ export class KeyListing {
     return this.regionsFailed.length < majorityOf(this.#context.stores);
   }
 
-  /** Warns on stderr about the regions that did not answer, and when keys may be missing. */
-  warn(): void {
-    for (const { region, problem } of this.regionsFailed) logLine(`warning: ${region} did not answer: ${problem}`);
-    if (!this.complete) logLine("warning: too few regions answered: keys may be missing from this list");
+  /** Warns about the regions that did not answer, and when keys may be missing: by default on stderr. */
+  warn(log: (line: string) => void = logLine): void {
+    for (const { region, problem } of this.regionsFailed) log(`warning: ${region} did not answer: ${problem}`);
+    if (!this.complete) log("warning: too few regions answered: keys may be missing from this list");
   }
 }
 
@@ -80,33 +86,46 @@ export function givenKeys(keys: readonly string[], prefix: string | undefined): 
   return keys.map(parseKey);
 }
 
-/** All keys that begin with `prefix`, without those of removed objects. It warns about regions that fail. */
-export async function liveKeys(prefix: string, context: ListingContext): Promise<string[]> {
+/** All keys below `prefix` of which a region may still show an object. It warns about regions that fail. */
+export async function removableKeys(prefix: string, context: ListingContext): Promise<string[]> {
   const listing = new KeyListing(prefix, context);
   const keys: string[] = [];
-  for await (const { key } of liveGroups(listing, context)) keys.push(key);
+  for await (const { key } of removableGroups(listing, context)) keys.push(key);
   listing.warn();
   return keys;
 }
 
+type Groups = Pick<KeyListing, "groups">;
+
 /** The groups of a listing, without those of removed objects. */
-export async function* liveGroups(
-  listing: Pick<KeyListing, "groups">,
+export function liveGroups(listing: Groups, context: ListingContext): AsyncGenerator<KeyGroup> {
+  return groupsBut(listing, ({ newest }) => newest !== undefined && isTombstone(newest), context);
+}
+
+/**
+ * The groups of a listing, without those whose tombstone every region has that answers. A removal that was killed left
+ * some regions without it, and their readers see the object.
+ */
+export function removableGroups(listing: Groups, context: ListingContext): AsyncGenerator<KeyGroup> {
+  const isGoneEverywhere = ({ newest, verdicts }: CheckedManifests): boolean =>
+    newest !== undefined &&
+    isTombstone(newest) &&
+    verdicts.every(({ state }) => state === "sound" || state === "unreachable");
+  return groupsBut(listing, isGoneEverywhere, context);
+}
+
+async function* groupsBut(
+  listing: Groups,
+  leavesOut: (checked: CheckedManifests) => boolean,
   context: ListingContext,
 ): AsyncGenerator<KeyGroup> {
   const judged = mapOrdered(listing.groups(), TOMBSTONES_AT_A_TIME, async (group) => {
-    return { group, isGone: isSuspect(group) && (await isRemoved(group.key, context)) };
+    return { group, isLeftOut: isSuspect(group) && leavesOut(await checkManifests(group.key, context)) };
   });
-  for await (const { group, isGone } of judged) if (!isGone) yield group;
+  for await (const { group, isLeftOut } of judged) if (!isLeftOut) yield group;
 }
 
 /** Whether one of the manifests is short enough for a tombstone. */
 function isSuspect({ manifests }: KeyGroup): boolean {
   return manifests.some(({ bytes, name }) => bytes <= LISTED_TOMBSTONE_BYTES_MAX + 2 * name.length);
-}
-
-/** Whether the newest of all regions is a tombstone. */
-async function isRemoved(key: string, context: ListingContext): Promise<boolean> {
-  const { newest } = await checkManifests(key, context);
-  return newest !== undefined && isTombstone(newest);
 }

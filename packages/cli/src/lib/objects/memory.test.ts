@@ -1,4 +1,4 @@
-/** What a put and a get of a large file take of memory, whatever the file's length. */
+/** What a put, a get and a restore of a large file take of memory, whatever the file's length. */
 import { existsSync } from "node:fs";
 import { readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -18,11 +18,13 @@ let world: World;
 
 beforeAll(async () => {
   world = await startTestWorld({ k: 9, m: 3, stripeBytes: 4 * 1024 * 1024, survive: { regions: 1, providers: 1 } });
+  const json = JSON.parse(await readFile(world.configPath, "utf8")) as object;
+  await writeFile(world.configPath, JSON.stringify({ ...json, keep: [{ time: "1d" }] }));
 });
 
 afterAll(() => world.close());
 
-test.skipIf(!hasProc)(`a file of 400 MB is put and got in less than 400 MB of memory${reason}`, async () => {
+test.skipIf(!hasProc)(`a file of 400 MB is put, got and restored in less than 400 MB of memory${reason}`, async () => {
   const path = join(world.dir, "upload-large");
   await writeFile(path, "begin");
   // Sparse: it costs no disk, and is read as any other file is.
@@ -35,6 +37,11 @@ test.skipIf(!hasProc)(`a file of 400 MB is put and got in less than 400 MB of me
   expect(get.rssBytesMax).toBeLessThan(RSS_BYTES_MAX);
   const back = await readFile(join(world.dir, "out-large"));
   expect([back.length, back.toString("utf8", 0, 6)]).toEqual([FILE_BYTES, "begin\0"]);
+  expect((await world.run(["rm", "large"])).code).toBe(0);
+  const restored = await measured(["rm", "--undelete", "large"]);
+  expect(restored.code).toBe(0);
+  expect(restored.rssBytesMax).toBeLessThan(RSS_BYTES_MAX);
+  expect(await world.verify("large")).toMatchObject({ sound: true });
 });
 
 /** Runs a command and returns the most memory that it held resident. */

@@ -340,7 +340,7 @@ function abortAtFirstChunk(abort: AbortController): Fault {
 function refusePuts(prefix: string): Fault {
   return (request, response, name) => {
     if (request.method !== "PUT" || !name.startsWith(prefix)) return false;
-    response.writeHead(500).end();
+    response.writeHead(400).end();
     request.resume();
     return true;
   };

@@ -7,6 +7,7 @@ import {
   BLOCK_BYTES,
   encodeHashes,
   encodeManifest,
+  encryptedBytes,
   HASH_BYTES,
   isTombstone,
   parseKey,
@@ -16,14 +17,18 @@ import {
   toAgaroseError,
   type Manifest,
   type ManifestDraft,
+  type ManifestRecord,
 } from "@agarose/core";
 import type { Config } from "../config.ts";
 import { findGoneChunks } from "./chunk-heads.ts";
-import { commitAgain, commitRecord, type Commit, type RegionProblem } from "./commit/commit.ts";
+import { commitAgain, commitRecord, type Commit, type CommitInput, type RegionProblem } from "./commit/commit.ts";
 import { writeRecord } from "./commit/manifest-write.ts";
 import { emptySurvey, holds, surveyRegions, type Survey } from "./commit/region-survey.ts";
 import { enqueueRepair } from "./commit/repair-queue.ts";
 import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "./commit/write-context.ts";
+import { encryptSource } from "./encryption/encrypted-source.ts";
+import { shownManifest } from "./encryption/opened.ts";
+import { secretsOf } from "./encryption/secrets-of.ts";
 import { layoutOf } from "./layout/object-layout.ts";
 import { nodeSha256 } from "./sha256.ts";
 import { hashFile, readWhole } from "./upload/file-hash.ts";
@@ -40,6 +45,11 @@ export interface PutObject {
   readonly headers: Readonly<Record<string, string>>;
   /** Whether to upload what is stored already. */
   readonly force: boolean;
+  /**
+   * Throws when the object must not take the place of `current`; undefined is no object. `newest` is that or a
+   * tombstone. With it, the put is committed only if no other writer comes between.
+   */
+  readonly onlyIf?: (current: Manifest | undefined, newest: ManifestRecord | undefined) => void;
 }
 
 /** What `putObject` works with. */
@@ -63,8 +73,12 @@ export interface PutResult {
   readonly generation: number;
   readonly bytes: number;
   readonly sha256: string;
-  /** `completed`: the chunks were there, and regions that lacked the manifest took it. */
-  readonly outcome: "stored" | "completed" | "unchanged";
+  /**
+   * - `completed`: the chunks were there, and regions that lacked the manifest took it.
+   * - `kept`: the object was there in a majority, and the other regions did not answer.
+   * - `unchanged`: every region has this very manifest.
+   */
+  readonly outcome: "stored" | "completed" | "kept" | "unchanged";
   /** Regions that do not have the manifest, or did not answer: a minority. */
   readonly regionsWithoutManifest: readonly RegionProblem[];
   /** Chunks that their regions did not take; `agarose repair` makes them. */
@@ -90,15 +104,27 @@ export async function putObject(object: PutObject, options: PutContext): Promise
   try {
     // First of all, because refused credentials show early.
     const survey = options.isAbsent ? emptySurvey(context.stores) : await surveyRegions(object.key, context);
-    const hash = await hashFile(file, signal, (bytes) => options.onBytes?.("hash", bytes));
-    const { k, m, placement, inline } = layoutOf(config, object.key, hash.bytes);
-    const layout = { k, m, ...hash, stripeBytes: config.stripeBytes, blockBytes: BLOCK_BYTES };
-    refuseOversize(layout);
-    const content = inline && { inline: await readWhole(file, object.key, hash), requires: ["inline"] };
+    const { newest } = survey;
+    object.onlyIf?.(newest && !isTombstone(newest) ? newest : undefined, newest);
+    const secret = await secretsOf(config).forWriting(object.key);
+    const plain = file.known ?? (await hashFile(file, signal, (bytes) => options.onBytes?.("hash", bytes)));
+    const bytes = secret ? encryptedBytes(plain.bytes) : plain.bytes;
+    const { k, m, placement, inline } = layoutOf(config, object.key, bytes);
     const { key, contentType, headers } = object;
-    const draft = { ...layout, ...content, key, contentType, headers, placement };
-    const kept = object.force ? undefined : await keepStored(draft, survey, context);
-    return kept ?? (await storeNew(draft, survey, file, options, context));
+    const layout = { key, k, m, bytes, stripeBytes: config.stripeBytes, blockBytes: BLOCK_BYTES, placement };
+    refuseOversize(layout);
+    const wanted = { ...layout, sha256: plain.sha256, contentType, headers };
+    const kept = object.force ? undefined : await keepStored(wanted, secret !== undefined, survey, context);
+    if (kept) return { ...kept, ...plain };
+    const encrypted = secret && (await encryptSource(file, plain, object, secret, signal));
+    const stored = encrypted ?? { file, hash: plain };
+    const draft = {
+      ...wanted,
+      ...(encrypted && { ...ENCRYPTED, sha256: encrypted.hash.sha256, encryption: encrypted.encryption }),
+      ...(inline && { inline: await readWhole(stored.file, key, stored.hash) }),
+    };
+    const copies = object.onlyIf !== undefined;
+    return { ...(await storeNew(draft, survey, stored.file, { ...options, copies }, context)), ...plain };
   } catch (error) {
     throw signal.aborted ? new AgaroseError("ABORTED", `the put of ${JSON.stringify(object.key)} was aborted`) : error;
   } finally {
@@ -106,15 +132,18 @@ export async function putObject(object: PutObject, options: PutContext): Promise
   }
 }
 
+/** What a manifest says in the open of any encrypted object. */
+const ENCRYPTED = { contentType: "application/octet-stream", headers: {} };
+
 /** What a put decides before it claims a generation. */
-type Draft = Omit<ManifestDraft, "generation" | "modified" | "upload" | "hashes" | "leaves" | "missing">;
+type Draft = Omit<ManifestDraft, "generation" | "modified" | "upload" | "hashes" | "leaves" | "missing" | "requires">;
 
 /** Uploads the chunks under a name of their own and commits their manifest. */
 async function storeNew(
   draft: Draft,
   survey: Survey,
   file: SourceReader,
-  options: PutContext,
+  options: PutContext & Pick<CommitInput<Manifest>, "copies">,
   context: WriteContext,
 ): Promise<PutResult> {
   const { key, placement } = draft;
@@ -134,18 +163,19 @@ async function storeNew(
   let hashes: string[] = [];
   let leaves: readonly string[] = [];
   let missing: readonly number[] = [];
+  const prepare = async (): Promise<void> => {
+    const uploaded = await uploadChunks(input);
+    hashes = uploaded.hashes.map(encodeHashes);
+    leaves = await uploadLeaves({ ...input, context }, uploaded.leaves);
+    missing = uploaded.missing;
+  };
   const commit = await commitRecord(
     {
       key,
       upload,
       survey,
-      prepare: async () => {
-        if (draft.inline !== undefined) return;
-        const uploaded = await uploadChunks(input);
-        hashes = uploaded.hashes.map(encodeHashes);
-        leaves = await uploadLeaves({ ...input, context }, uploaded.leaves);
-        missing = uploaded.missing;
-      },
+      copies: options.copies ?? false,
+      ...(draft.inline === undefined && { prepare }),
       seal: (generation, modified) =>
         sealManifest(
           draftManifest(draft, { generation, upload, modified, leaves, missing, hashes }),
@@ -155,13 +185,12 @@ async function storeNew(
     },
     context,
   );
-  await restoreChunks(commit.record, input, context);
-  return finish("stored", commit, context);
+  return finish("stored", commit, context, await restoreChunks(commit.record, input, context));
 }
 
 /** The fields in the order of docs/reference/format.md. */
 function draftManifest(
-  { key, bytes, contentType, headers, k, m, stripeBytes, blockBytes, sha256, placement, inline, requires }: Draft,
+  { key, bytes, contentType, headers, k, m, stripeBytes, blockBytes, sha256, placement, encryption, inline }: Draft,
   {
     generation,
     upload,
@@ -173,25 +202,62 @@ function draftManifest(
 ): ManifestDraft {
   const name = { key, generation, upload, bytes, contentType, headers, modified };
   const code = { k, m, stripeBytes, blockBytes, sha256, placement };
-  const content = inline !== undefined && requires && { inline, requires };
+  const requires = [...(encryption ? ["encryption"] : []), ...(inline === undefined ? [] : ["inline"])];
+  const content = {
+    ...(encryption && { encryption }),
+    ...(inline !== undefined && { inline }),
+    ...(requires.length > 0 && { requires }),
+  };
   const lists = { ...(leaves.length > 0 && { leaves }), ...(missing.length > 0 && { missing }) };
   return { ...name, ...code, ...lists, ...content, hashes };
 }
 
-/** Uploads again what an overeager cleaner took while the manifest was not written yet. */
-async function restoreChunks({ missing = [], ...manifest }: Manifest, input: UploadInput, context: WriteContext) {
+/**
+ * Uploads again what an overeager cleaner took while the manifest was not written yet. Returns the chunks that could
+ * not be stored again.
+ *
+ * @throws WRITE_UNCERTAIN when fewer chunks are left than a put must store: the manifest is committed all the same.
+ */
+async function restoreChunks(
+  { missing = [], ...manifest }: Manifest,
+  input: UploadInput,
+  context: WriteContext,
+): Promise<readonly number[]> {
   const stored = input.chunks.filter((chunk) => !missing.includes(chunk));
   const gone = await findGoneChunks(manifest, stored, context);
-  if (gone.length > 0) await uploadChunks({ ...input, chunks: gone, needed: gone.length });
+  if (gone.length === 0) return [];
+  const needed = Math.max(0, input.needed - (stored.length - gone.length));
+  try {
+    return (await uploadChunks({ ...input, chunks: gone, needed })).missing;
+  } catch (error) {
+    const cause = toAgaroseError(error);
+    const { key } = manifest;
+    throw new AgaroseError(
+      "WRITE_UNCERTAIN",
+      `the manifest of ${JSON.stringify(key)} was written, but ${gone.length} of its chunks were removed meanwhile, and ` +
+        `${needed} of them could not be stored again: run the command again. First: ${cause.message}`,
+      { key, gone: gone.length, needed, first: cause.toJSON() },
+      cause,
+    );
+  }
 }
 
 /**
  * The result of a put of what is stored already; undefined when it must be stored. It looks at every region, and writes
  * the manifest where it is missing.
  */
-async function keepStored(draft: Draft, survey: Survey, context: WriteContext): Promise<PutResult | undefined> {
+async function keepStored(
+  draft: Draft,
+  isEncrypted: boolean,
+  survey: Survey,
+  context: WriteContext,
+): Promise<PutResult | undefined> {
   const { newest } = survey;
-  if (!newest || isTombstone(newest) || newest.missing || identityOf(newest) !== identityOf(draft)) return undefined;
+  if (!newest || isTombstone(newest) || newest.missing) return undefined;
+  if ((newest.encryption !== undefined) !== isEncrypted) return undefined;
+  // What cannot be decrypted is not known to be the same.
+  const shown = await shownManifest(newest, context.config).catch(() => undefined);
+  if (!shown || identityOf({ ...shown, bytes: newest.bytes }) !== identityOf(draft)) return undefined;
   if ((await findGoneChunks(newest, [...newest.placement.keys()], context)).length > 0) return undefined;
   const bytes = encodeManifest(newest);
   const silent = survey.regions.filter(({ state }) => state === "unreachable");
@@ -213,7 +279,8 @@ async function keepStored(draft: Draft, survey: Survey, context: WriteContext): 
     problem: problem?.message ?? "did not answer",
   }));
   const isCompleted = writes.some(({ outcome }) => outcome === "written");
-  return finish(isCompleted ? "completed" : "unchanged", { record: newest, regionsWithout, replaced: [] }, context);
+  const outcome = isCompleted ? "completed" : failed.length > 0 ? "kept" : "unchanged";
+  return finish(outcome, { record: newest, regionsWithout, replaced: [] }, context);
 }
 
 /** Undefined when another writer came between, so that the object must be stored again. */
@@ -231,10 +298,12 @@ async function finish(
   outcome: PutResult["outcome"],
   { record, regionsWithout }: Commit<Manifest>,
   context: WriteContext,
+  lost: readonly number[] = [],
 ): Promise<PutResult> {
-  const { key, version, upload, generation, bytes, sha256, missing = [] } = record;
+  const { key, version, upload, generation, bytes, sha256 } = record;
+  const missing = [...(record.missing ?? []), ...lost].toSorted((a, b) => a - b);
   const regions = regionsWithout.map(({ region }) => region);
-  if (missing.length + regions.length > 0 && outcome !== "unchanged") {
+  if (missing.length + regions.length > 0) {
     await enqueueRepair({ key, generation, missing, regions }, context);
   }
   const content = { key, version, upload, generation, bytes, sha256 };

@@ -1,5 +1,6 @@
 /** What puts do beside each other, and beside regions that fail: nothing acknowledged is lost, nothing hangs. */
 import { randomBytes } from "node:crypto";
+import { systemClock } from "@agarose/core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Breaker } from "./commit/ask-regions.ts";
 import { claimName } from "./commit/names.ts";
@@ -56,7 +57,7 @@ const generations = async (): Promise<(number | undefined)[]> =>
 describe("a put that is repeated", () => {
   test("after a put whose manifest reached too few regions stores in every region", async () => {
     await world.put(key, Buffer.from("one"));
-    for (const region of REGIONS.slice(1)) world.faults.set(region, refuse("manifests/"));
+    for (const region of REGIONS.slice(1)) world.faults.set(region, refuse("manifests/", 400));
     await expect(world.put(key, Buffer.from("two"))).rejects.toMatchObject({
       code: "STORE_FAILED",
       details: { written: 1, needed: 4 },
@@ -106,15 +107,27 @@ describe("a put that is repeated", () => {
     expect(await world.verify(key)).toMatchObject({ sound: true });
   });
 
-  test("while a region does not answer names it instead of calling everything in order", async () => {
-    await world.put(key, Buffer.from("same"));
-    world.faults.set("paulo", (request) => {
-      request.destroy();
-      return true;
-    });
+  test("while a region does not answer names it, and leaves it to a repair, instead of calling it unchanged", async () => {
+    const { generation } = await world.put(key, Buffer.from("same"));
+    const silent = (request: { destroy(): unknown }): boolean => Boolean(request.destroy());
+    world.faults.set("paulo", silent);
     const again = await world.put(key, Buffer.from("same"));
     expect(world.fired.get("paulo")).toBeGreaterThan(0);
-    expect(again).toMatchObject({ outcome: "unchanged", regionsWithoutManifest: [{ region: "paulo" }] });
+    expect(again).toMatchObject({ outcome: "kept", regionsWithoutManifest: [{ region: "paulo" }] });
+    const entry = JSON.parse((await world.read("dublin", `repairs/${key}@`)).toString());
+    expect(entry).toEqual({ key, generation, missing: [], regions: ["paulo"] });
+  });
+
+  test("does not call unchanged what it did not ask, because the region hung shortly before", async () => {
+    await world.put(key, Buffer.from("same"));
+    const breaker = new Breaker(systemClock);
+    breaker.open("tokyo");
+    const again = await world.put(key, Buffer.from("same"), { breaker });
+    expect(again).toMatchObject({ outcome: "kept", regionsWithoutManifest: [{ region: "tokyo" }] });
+    expect(await world.put(key, Buffer.from("same"))).toMatchObject({
+      outcome: "unchanged",
+      regionsWithoutManifest: [],
+    });
   });
 });
 
@@ -142,9 +155,11 @@ describe("order", () => {
       const stored = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
       expect(new Set(stored.map(({ generation }) => generation)).size).toBe(stored.length);
       expect(stored.map(({ upload }) => upload)).toContain(uploads[0]);
+      // Those of writers that lost go by `gc`.
+      const claimed = (await world.names(`claims/${key}@`)).map((name) => Number(name.split("@")[1]));
+      for (const { generation } of stored) expect(claimed).not.toContain(generation);
       expect(await world.verify(key)).toMatchObject({ sound: true });
     }
-    expect(await world.names("claims/")).toEqual([]);
   });
 
   test("ignores the claim of a writer that died", async () => {
@@ -165,6 +180,24 @@ describe("order", () => {
     }
     expect(await world.put(key, Buffer.from("two"))).toMatchObject({ outcome: "stored", generation: 3 });
     expect((await world.get(key)).toString()).toBe("two");
+  });
+
+  test("a claim far ahead that a bucket's owner plants neither fails a put nor makes it remove a million names", async () => {
+    await world.put(key, Buffer.from("one"));
+    const claim = Buffer.from(`{"upload":"dead"}`);
+    const options = { bytes: claim.length, contentType: "application/json" };
+    for (const region of REGIONS) await world.store(region).put(claimName(key, 2), claim, options);
+    await world.store("tokyo").put(claimName(key, 1_000_001), claim, options);
+    let removals = 0;
+    world.faults.set("dublin", (request) => {
+      if (request.method === "POST") removals++;
+      return false;
+    });
+    expect(await world.put(key, Buffer.from("two"))).toMatchObject({ outcome: "stored", generation: 1_000_002 });
+    expect(removals).toBe(1);
+    expect((await world.get(key)).toString()).toBe("two");
+    const left = (await world.names(`claims/${key}@`)).filter((name) => name.startsWith("tokyo/"));
+    expect(left).toEqual([`tokyo/claims/${key}@1000001`, `tokyo/claims/${key}@2`]);
   });
 });
 
@@ -204,6 +237,37 @@ describe("regions that fail", () => {
     expect(world.fired.get("tokyo")).toBe(3);
   });
 
+  test.each([500, 502, 503, 504])(
+    "a write of the manifest that is answered by %i may have been executed, so it is uncertain",
+    async (status) => {
+      await world.put(key, Buffer.from("one"));
+      for (const region of REGIONS.slice(2)) world.faults.set(region, refuse("manifests/", status));
+      await expect(world.put(key, Buffer.from("two"))).rejects.toMatchObject({
+        code: "WRITE_UNCERTAIN",
+        details: { written: 2, needed: 4, regions: REGIONS.slice(2) },
+      });
+      expect(world.fired.get("sydney")).toBeGreaterThan(0);
+      world.faults.clear();
+      expect(await world.put(key, Buffer.from("two"))).toMatchObject({ outcome: "completed" });
+    },
+  );
+
+  test("a claim that a region cannot read is no claim of another writer", async () => {
+    await world.put(key, Buffer.from("one"));
+    const claim = Buffer.from(`{"upload":"dead"}`);
+    const options = { bytes: claim.length, contentType: "application/json" };
+    for (const region of REGIONS) await world.store(region).put(claimName(key, 2), claim, options);
+    for (const region of REGIONS.slice(2)) {
+      world.faults.set(region, (request, response, name) => {
+        if (request.method !== "GET" || !name.startsWith("claims/")) return false;
+        response.writeHead(503).end();
+        return true;
+      });
+    }
+    await expect(world.put(key, Buffer.from("two"))).rejects.toMatchObject({ code: "NO_QUORUM" });
+    expect(world.fired.get("tokyo")).toBeGreaterThan(0);
+  });
+
   test("without a majority nothing is written", async () => {
     for (const region of REGIONS.slice(0, 3)) world.faults.set(region, (request) => !!request.destroy());
     await expect(world.put(key, randomBytes(100))).rejects.toMatchObject({ code: "NO_QUORUM" });
@@ -235,23 +299,49 @@ describe("regions that fail", () => {
     },
   );
 
-  test("chunks that a cleaner takes before the manifest is written are uploaded again", async () => {
-    let removed = 0;
-    for (const region of REGIONS) {
-      world.faults.set(region, async (request, _response, name) => {
-        if (request.method !== "PUT" || !name.startsWith("manifests/") || removed > 0) return false;
-        removed++;
-        for (const store of world.stores) {
-          const names = [];
-          for await (const listed of store.list(`chunks/${key}@`)) names.push(listed.name);
-          if (names.length > 0) await store.remove(names);
-        }
-        return false;
-      });
-    }
-    expect(await world.put(key, randomBytes(5000))).toMatchObject({ outcome: "stored" });
-    expect(removed).toBe(1);
-    world.faults.clear();
-    expect(await world.verify(key)).toMatchObject({ sound: true });
+  describe("whose chunks a cleaner takes before the manifest is written", () => {
+    let removed: number;
+    /** After the removal, these regions take no chunk. */
+    let refusing: readonly string[];
+
+    beforeEach(() => {
+      removed = 0;
+      refusing = [];
+      for (const region of REGIONS) {
+        world.faults.set(region, async (request, response, name) => {
+          if (removed > 0) return refusing.includes(region) && refuse("chunks/")(request, response, name);
+          if (request.method !== "PUT" || !name.startsWith("manifests/")) return false;
+          removed++;
+          for (const store of world.stores) {
+            const names = [];
+            for await (const listed of store.list(`chunks/${key}@`)) names.push(listed.name);
+            if (names.length > 0) await store.remove(names);
+          }
+          return false;
+        });
+      }
+    });
+    afterEach(() => expect(removed).toBe(1));
+
+    test("uploads them again", async () => {
+      expect(await world.put(key, randomBytes(5000))).toMatchObject({ outcome: "stored", missing: [] });
+      world.faults.clear();
+      expect(await world.verify(key)).toMatchObject({ sound: true });
+    });
+
+    test("says which one a region does not take again, and leaves it to a repair", async () => {
+      refusing = ["virginia"];
+      const content = randomBytes(5000);
+      const { missing } = await world.put(key, content);
+      expect(missing).toHaveLength(1);
+      expect(world.fired.get("virginia")).toBeGreaterThan(0);
+      world.faults.clear();
+      expect((await world.get(key)).equals(content)).toBe(true);
+    });
+
+    test("is uncertain when too few of them are stored again, because its manifest is committed", async () => {
+      refusing = REGIONS;
+      await expect(world.put(key, randomBytes(5000))).rejects.toMatchObject({ code: "WRITE_UNCERTAIN" });
+    });
   });
 });

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { manifestName } from "@agarose/core";
-import { repairObject } from "../../commands/repair/repair-object.ts";
+import { repairObject } from "./repair/repair-object.ts";
 import { loadCodec, loadEncoder } from "../context.ts";
 import { removeObject } from "./remove-object.ts";
 import { chunkPlace, DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
@@ -87,20 +87,34 @@ test("rm names the chunks that it leaves in a region that is not configured", as
   expect((await world.read(region, name)).length).toBeGreaterThan(0);
 });
 
-test("rm without a majority removes nothing", async () => {
-  await world.put(key, Buffer.from("kept"));
-  const refuse = (request: { method?: string; resume(): unknown }, response: any, name: string): boolean => {
+/** Answers manifests' writes by `status`. */
+const refusing =
+  (status: number) =>
+  (request: { method?: string; resume(): unknown }, response: any, name: string): boolean => {
     if (request.method !== "PUT" || !name.startsWith("manifests/")) return false;
     request.resume();
-    response.writeHead(500).end();
+    response.writeHead(status).end();
     return true;
   };
-  for (const region of REGIONS.slice(0, 3)) world.faults.set(region, refuse as never);
+
+test("rm without a majority removes nothing", async () => {
+  await world.put(key, Buffer.from("kept"));
+  for (const region of REGIONS.slice(0, 3)) world.faults.set(region, refusing(400) as never);
   await expect(remove()).rejects.toMatchObject({ code: "STORE_FAILED" });
   expect(world.fired.size).toBe(3);
   world.faults.clear();
   expect((await world.get(key)).toString()).toBe("kept");
   expect(await world.verify(key)).toMatchObject({ sound: true });
+});
+
+test("rm is uncertain where regions fail that may have written, and one more ends it", async () => {
+  await world.put(key, Buffer.from("kept"));
+  for (const region of REGIONS.slice(0, 3)) world.faults.set(region, refusing(500) as never);
+  await expect(remove()).rejects.toMatchObject({ code: "WRITE_UNCERTAIN" });
+  expect(world.fired.size).toBe(3);
+  world.faults.clear();
+  await remove();
+  await expect(world.get(key)).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
 });
 
 test.each(["put", "rm"])("a %s in the middle of a repair is not undone by it", async (verb) => {

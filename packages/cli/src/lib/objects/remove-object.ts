@@ -1,6 +1,6 @@
 /**
  * Removes one object: commits a tombstone, then deletes the chunks that the replaced manifests named, and no others, so
- * that a put under way keeps its own.
+ * that a put under way keeps its own. Of a key under `keep` they stay.
  */
 import {
   AgaroseError,
@@ -16,6 +16,7 @@ import {
 import type { Store } from "../store/store.ts";
 import { askRegions } from "./commit/ask-regions.ts";
 import { commitRecord, type Commit, type RegionProblem } from "./commit/commit.ts";
+import { keepMsOf } from "./commit/history.ts";
 import { writeRecord } from "./commit/manifest-write.ts";
 import { holds, surveyRegions, type RegionManifest, type Survey } from "./commit/region-survey.ts";
 import { enqueueRepair } from "./commit/repair-queue.ts";
@@ -49,7 +50,9 @@ export async function removeObject(key: string, options: WriteOptions): Promise<
   const manifests = [...survey.regions, ...replaced].flatMap(({ record: named }) =>
     named && !isTombstone(named) ? [named] : [],
   );
-  const removal = await removeChunks(manifests, context);
+  // Under `keep` they stay readable by the copies that the commit has stored.
+  const isKept = keepMsOf(key, context.config) > 0;
+  const removal = isKept ? { chunksRemoved: 0, leftovers: [] } : await removeChunks(manifests, context);
   const { generation } = record;
   if (regionsWithout.length > 0) {
     const regions = regionsWithout.map(({ region }) => region);

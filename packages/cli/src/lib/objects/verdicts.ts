@@ -3,7 +3,7 @@
  */
 import { AgaroseError, LEAF_LIST } from "@agarose/core";
 import { printable } from "../output.ts";
-import type { ChunkDamage, ManifestVerdict, ObjectVerdict } from "./verify-object.ts";
+import type { ChunkDamage, KeptVerdict, ManifestVerdict, ObjectVerdict } from "./verify-object.ts";
 
 /**
  * - `sound`: every manifest and every chunk is there and right.
@@ -28,10 +28,17 @@ const DAMAGE_CODES: ReadonlySet<string> = new Set([
 const STRIPES_SHOWN_MAX = 8;
 
 /** The state of an object, from its verdict. */
-export function stateOf({ sound, removed, readable, manifests, damage }: ObjectVerdict): ObjectState {
+export function stateOf(verdict: ObjectVerdict): ObjectState {
+  const { sound, removed, readable, manifests, damage } = verdict;
   if (sound) return "sound";
   if (!readable && !removed) return "unreadable";
-  return damage.some(isDamage) || manifests.some(isManifestDamage) ? "damaged" : "unchecked";
+  const isDamaged = damage.some(isDamage) || manifests.some(isManifestDamage) || hasKeptDamage(verdict);
+  return isDamaged ? "damaged" : "unchecked";
+}
+
+/** Whether a version that is kept has lost chunks. */
+export function hasKeptDamage({ kept = [] }: Pick<ObjectVerdict, "kept">): boolean {
+  return kept.some(({ damage }) => damage.some(isDamage));
 }
 
 /** The regions that did not answer, each once, in the order of their first appearance. */
@@ -40,27 +47,38 @@ export function unreachableRegions(verdicts: readonly ObjectVerdict[]): Unreacha
   const note = (region: string, problem: string): void => {
     if (!problems.has(region)) problems.set(region, problem);
   };
-  for (const { manifests, damage } of verdicts) {
+  for (const { manifests, damage, kept = [], historyProblems = [] } of verdicts) {
     for (const { region, state, problem } of manifests) if (state === "unreachable") note(region, problem ?? "");
-    for (const chunk of damage) if (!isDamage(chunk)) note(chunk.region, chunk.code);
+    const all = [damage, ...kept.map((version) => version.damage)].flat();
+    for (const chunk of all) if (!isDamage(chunk)) note(chunk.region, chunk.code);
+    for (const { region, problem } of historyProblems) note(region, problem);
   }
   return [...problems].map(([region, problem]) => ({ region, problem }));
 }
 
 /** A verdict for people: the state of the object, then what is wrong with it. Unreachable regions are left out. */
 export function verdictLines(verdict: ObjectVerdict): string[] {
-  const { key, chunks, chunksSound, manifests, damage } = verdict;
+  const { key, chunks, chunksSound, manifests, damage, kept = [] } = verdict;
   return [
     `${stateOf(verdict).padEnd(10)}  ${printable(key)}  ${chunksSound} of ${chunks} chunks`,
     ...manifests.filter(isManifestDamage).map(({ region, state, problem }) => {
       return `  manifest in ${region}: ${state}${problem ? ` (${printable(problem)})` : ""}`;
     }),
-    ...damage.filter(isDamage).map(({ chunk, region, code, stripes }) => {
-      if (chunk === LEAF_LIST) return `  leaf list in ${region}: ${code}`;
-      const more = stripes.length > STRIPES_SHOWN_MAX ? ", …" : "";
-      return `  chunk ${chunk} in ${region}: ${code} (stripes ${stripes.slice(0, STRIPES_SHOWN_MAX).join(", ")}${more})`;
-    }),
+    ...damageLines(damage),
+    ...kept.filter((version) => hasKeptDamage({ kept: [version] })).flatMap(keptLines),
   ];
+}
+
+function damageLines(damage: readonly ChunkDamage[]): string[] {
+  return damage.filter(isDamage).map(({ chunk, region, code, stripes }) => {
+    if (chunk === LEAF_LIST) return `  leaf list in ${region}: ${code}`;
+    const more = stripes.length > STRIPES_SHOWN_MAX ? ", …" : "";
+    return `  chunk ${chunk} in ${region}: ${code} (stripes ${stripes.slice(0, STRIPES_SHOWN_MAX).join(", ")}${more})`;
+  });
+}
+
+function keptLines({ generation, chunks, chunksSound, damage }: KeptVerdict): string[] {
+  return [`  kept generation ${generation}: ${chunksSound} of ${chunks} chunks`, ...damageLines(damage)];
 }
 
 /** A region that did not answer, for people. */

@@ -26,6 +26,7 @@ test("a sound object is sound", async () => {
     removed: false,
     sound: true,
     readable: true,
+    beyondK: 2,
     manifests: world.config.regions.map(({ name }) => ({ region: name, state: "sound" })),
     chunksSound: 6,
     chunks: 6,

@@ -39,7 +39,25 @@ export interface ObjectVerdict {
   readonly sound: boolean;
   /** Whether a read would still succeed: every stripe has k good chunks. */
   readonly readable: boolean;
+  /**
+   * Good chunks beyond k of the stripe that has the fewest; below 0 when it cannot be read. Of an object without
+   * chunks: sound manifests beyond one.
+   */
+  readonly beyondK: number;
   readonly manifests: readonly ManifestVerdict[];
+  readonly chunksSound: number;
+  readonly chunks: number;
+  readonly damage: readonly ChunkDamage[];
+  /** Versions that the history of the key keeps. Absent when there are none, or they were not looked at. */
+  readonly kept?: readonly KeptVerdict[];
+  /** Regions that did not say what they keep. */
+  readonly historyProblems?: readonly { readonly region: string; readonly problem: string }[];
+}
+
+/** A version that was replaced, and is kept. */
+export interface KeptVerdict {
+  readonly generation: number;
+  readonly version: string;
   readonly chunksSound: number;
   readonly chunks: number;
   readonly damage: readonly ChunkDamage[];
@@ -110,6 +128,7 @@ export function verdictWithoutChunks(
     removed: newest !== undefined,
     sound: newest !== undefined && manifests.every(({ state }) => state === "sound"),
     readable: false,
+    beyondK: soundOf(manifests) - 1,
     manifests,
     chunksSound: 0,
     chunks: 0,
@@ -124,12 +143,14 @@ export function verdictOfChunks(
   damage: readonly ChunkDamage[],
 ): ObjectVerdict {
   const chunks = storedChunks(newest).length;
+  const beyondK = beyondKOf(newest, damage);
   return {
     key: newest.key,
     version: newest.version,
     removed: false,
     sound: damage.length === 0 && manifests.every(({ state }) => state === "sound"),
-    readable: isReadable(newest, damage),
+    readable: beyondK >= 0,
+    beyondK: chunks > 0 ? beyondK : soundOf(manifests) - 1,
     manifests,
     chunksSound: chunks - damage.filter(({ chunk }) => chunk !== LEAF_LIST).length,
     chunks,
@@ -152,7 +173,7 @@ export function damageOfLists(lists: readonly LeafListVerdict[]): ChunkDamage[] 
 }
 
 /** Reads all chunks of an object, and returns what is wrong with them. */
-async function checkChunks(manifest: Manifest, context: CheckContext): Promise<ChunkDamage[]> {
+export async function checkChunks(manifest: Manifest, context: CheckContext): Promise<ChunkDamage[]> {
   const { stores } = context;
   const judged = mapOrdered(storedChunks(manifest), CHUNKS_AT_A_TIME, async (chunk) => {
     const region = manifest.placement[chunk]!;
@@ -266,8 +287,12 @@ function allStripes(manifest: Manifest): number[] {
   return Array.from({ length: stripeCount(manifest) }, (_, stripe) => stripe);
 }
 
-function isReadable(manifest: Manifest, damage: readonly ChunkDamage[]): boolean {
+function beyondKOf({ m }: Manifest, damage: readonly ChunkDamage[]): number {
   const bad = new Map<number, number>();
   for (const { stripes } of damage) for (const stripe of stripes) bad.set(stripe, (bad.get(stripe) ?? 0) + 1);
-  return [...bad.values()].every((count) => count <= manifest.m);
+  return [...bad.values()].reduce((fewest, count) => Math.min(fewest, m - count), m);
+}
+
+function soundOf(manifests: readonly ManifestVerdict[]): number {
+  return manifests.filter(({ state }) => state === "sound").length;
 }

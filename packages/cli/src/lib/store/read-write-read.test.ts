@@ -60,6 +60,21 @@ test("a writer whose bytes are replaced during its write is refused by the read 
   });
 });
 
+test("of two writers that both found nothing, the one that wrote last has the name", async () => {
+  let waiting: (() => void)[] = [];
+  const clock = { after: (_ms: number, callback: () => void) => (waiting.push(callback), () => {}) };
+  const store = new ReadWriteReadStore(world.store("tokyo"), clock);
+  const writes = ["1", "2"].map((text) => store.put("claimed", Buffer.from(text), { ...options, ifNoneMatch: "*" }));
+  const outcomes = Promise.allSettled(writes);
+  // Both have read before either has written, or one is refused at once.
+  await expect.poll(() => waiting.length).toBeGreaterThan(0);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  for (const resume of waiting) resume();
+  waiting = [];
+  const held = (await world.read("tokyo", "claimed")).toString();
+  expect((await outcomes).map(({ status }) => status === "fulfilled")).toEqual(["1", "2"].map((text) => text === held));
+});
+
 test("put, replace, rm and gc work on regions that have no conditional requests", async () => {
   const json = { ...world.config, regions: world.config.regions.map((one) => ({ ...one, conditionalWrites: false })) };
   const { regions, code, stripeBytes, survive } = json;
@@ -72,14 +87,18 @@ test("put, replace, rm and gc work on regions that have no conditional requests"
     expect(await world.put("plain", randomBytes(50), { config, stores })).toMatchObject({ generation: 1 });
     expect(await world.put("plain", body, { config, stores })).toMatchObject({ generation: 2, outcome: "stored" });
     expect((await world.get("plain")).equals(body)).toBe(true);
-    const puts = await Promise.allSettled(
-      [1, 2].map((length) => world.put("raced", randomBytes(length), { config, stores })),
-    );
-    expect(puts.some(({ status }) => status === "fulfilled")).toBe(true);
-    const held = new Set(
-      await Promise.all(REGIONS.map(async (region) => `${await world.read(region, manifestName("raced"))}`)),
-    );
-    expect(held.size).toBe(1);
+    for (const key of ["raced", "raced-again", "raced-once-more"]) {
+      const puts = await Promise.allSettled(
+        [1, 2].map((length) => world.put(key, randomBytes(length), { config, stores })),
+      );
+      const generations = puts.flatMap((put) => (put.status === "fulfilled" ? [put.value.generation] : []));
+      expect(generations.length).toBeGreaterThan(0);
+      expect(new Set(generations).size, "no two puts have one generation").toBe(generations.length);
+      const held = new Set(
+        await Promise.all(REGIONS.map(async (region) => `${await world.read(region, manifestName(key))}`)),
+      );
+      expect(held.size).toBe(1);
+    }
     expect(conditions).toBe(0);
   } finally {
     for (const store of stores) store.close();

@@ -1,21 +1,27 @@
 /**
  * Conditions for a store that does not obey them: what is there is read just before a write, and again just after it.
  *
- * Two writers at the same moment can both succeed in one region. A put needs a majority of the regions, so they
- * clash in those that do obey conditions. Where none does, the window is the time of one write.
+ * Two writers at the same moment could both succeed in one region, so what is created is read once more when writes
+ * that had begun before have arrived. The last of them has the name then, and each writer knows whether that is its
+ * own. A writer that takes longer from its read to its write can still come in between.
  */
-import { AgaroseError, type FetchedResponse } from "@agarose/core";
+import { AgaroseError, systemClock, type Clock, type FetchedResponse } from "@agarose/core";
 import type { RegionConfig } from "../config.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
+
+/** How long a writer may take from its read to the arrival of its write, so that no other one misses it. */
+export const SETTLE_MS = 500;
 
 /** A store whose conditional requests are made of plain ones. */
 export class ReadWriteReadStore implements Store {
   readonly region: RegionConfig;
   readonly #store: Store;
+  readonly #clock: Pick<Clock, "after">;
 
-  constructor(store: Store) {
+  constructor(store: Store, clock: Pick<Clock, "after"> = systemClock) {
     this.region = store.region;
     this.#store = store;
+    this.#clock = clock;
   }
 
   get(name: string, options?: GetOptions): Promise<FetchedResponse> {
@@ -33,9 +39,11 @@ export class ReadWriteReadStore implements Store {
     const isThere = before !== undefined;
     if (ifNoneMatch !== undefined ? isThere : !isThere || before.etag !== ifMatch) throw this.#refusal(name, "before");
     const receipt = await this.#store.put(name, body, plain);
-    const after = await this.#read(name, plain.signal);
-    const isOurs = after !== undefined && body instanceof Uint8Array && after.bytes.equals(body);
-    if (!isOurs) throw this.#refusal(name, "after");
+    await this.#checkOwn(name, body, plain.signal);
+    if (ifNoneMatch !== undefined) {
+      await new Promise<void>((resolve) => this.#clock.after(SETTLE_MS, resolve));
+      await this.#checkOwn(name, body, plain.signal);
+    }
     return receipt;
   }
 
@@ -56,6 +64,13 @@ export class ReadWriteReadStore implements Store {
 
   close(): void {
     this.#store.close();
+  }
+
+  /** Rejects when the name has other bytes than those just written. */
+  async #checkOwn(name: string, body: PutBody, signal: AbortSignal | undefined): Promise<void> {
+    const after = await this.#read(name, signal);
+    const isOurs = after !== undefined && body instanceof Uint8Array && after.bytes.equals(body);
+    if (!isOurs) throw this.#refusal(name, "after");
   }
 
   async #read(name: string, signal?: AbortSignal): Promise<{ bytes: Buffer; etag: string | undefined } | undefined> {

@@ -9,50 +9,17 @@ import {
   HeadObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
-  S3Client,
+  type S3Client,
   S3ServiceException,
   type ListObjectsV2CommandInput,
-  type S3ClientConfig,
 } from "@aws-sdk/client-s3";
-import { AgaroseError, toAgaroseError, type ErrorCode, type FetchedResponse } from "@agarose/core";
+import type { AgaroseError, ErrorCode, FetchedResponse } from "@agarose/core";
 import type { RegionConfig } from "../config.ts";
+import { openClient, ORIGIN_DEFAULT, statusOf, storeFailure, type S3StoreOptions } from "./s3-client.ts";
 import { sendChecksummed, sendHashed } from "./streamed-body.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
 
-/** Options of `S3Store`. */
-export interface S3StoreOptions {
-  /** Default: the SDK's chain of environment, profiles and instance roles. */
-  readonly credentials?: S3ClientConfig["credentials"];
-  /** Names the source of the keys in errors. */
-  readonly credentialsOrigin?: string;
-  /** Tries per request, the first one included. */
-  readonly attempts?: number;
-  readonly connectMs?: number;
-  /** A request fails when nothing moves on its connection for this long. */
-  readonly idleMs?: number;
-  /** Called when the store asks for fewer requests. The request itself is tried again after a pause. */
-  readonly onThrottle?: () => void;
-}
-
-const ATTEMPTS_DEFAULT = 3;
-const CONNECT_MS_DEFAULT = 5_000;
-const IDLE_MS_DEFAULT = 60_000;
 const DELETE_MAX = 1000;
-const CREDENTIAL_PROBLEMS = new Set([
-  "AccessDenied",
-  "AuthorizationHeaderMalformed",
-  "CredentialsProviderError",
-  "ExpiredToken",
-  "InvalidAccessKeyId",
-  "InvalidToken",
-  "RequestTimeTooSkewed",
-  "SignatureDoesNotMatch",
-  "TokenRefreshRequired",
-  // What versitygw calls an unknown access key id, with status 404.
-  "XAdminUserNotFound",
-]);
-
-const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /** A bucket behind an S3 endpoint, through the AWS SDK. */
 export class S3Store implements Store {
@@ -63,26 +30,8 @@ export class S3Store implements Store {
 
   constructor(region: RegionConfig, options: S3StoreOptions = {}) {
     this.region = region;
-    this.#credentialsOrigin = options.credentialsOrigin ?? "the program that opened this store";
-    this.#client = new S3Client({
-      endpoint: region.endpoint,
-      region: region.awsRegion,
-      forcePathStyle: true,
-      maxAttempts: options.attempts ?? ATTEMPTS_DEFAULT,
-      // Puts ask for their checksum themselves, streams in a way of their own (`streamed-body.ts`).
-      requestChecksumCalculation: "WHEN_REQUIRED",
-      // Every chunk is checked by its SHA-256, which is stronger than the server's checksum.
-      responseChecksumValidation: "WHEN_REQUIRED",
-      requestHandler: {
-        connectionTimeout: options.connectMs ?? CONNECT_MS_DEFAULT,
-        socketTimeout: options.idleMs ?? IDLE_MS_DEFAULT,
-        httpAgent: { maxSockets: 64 },
-        httpsAgent: { maxSockets: 64 },
-      },
-      // The SDK would warn on the console of what `#failure` reports anyway.
-      logger: SILENT,
-      ...(options.credentials && { credentials: options.credentials }),
-    });
+    this.#credentialsOrigin = options.credentialsOrigin ?? ORIGIN_DEFAULT;
+    this.#client = openClient(region, options);
     if (options.onThrottle) this.#watchThrottling(options.onThrottle);
   }
 
@@ -216,30 +165,8 @@ export class S3Store implements Store {
     }
   }
 
-  /** The SDK's error in our words: whose mistake it is, which region, what it said. */
   #failure(error: unknown, code: ErrorCode, what: string): AgaroseError {
-    if (error instanceof Error && error.name === "AbortError") return toAgaroseError(error);
-    const { name, bucket, endpoint } = this.region;
-    const said = error instanceof Error ? `${error.name}: ${messageOf(error)}` : String(error);
-    const status = statusOf(error);
-    const problem = error instanceof Error ? error.name : "";
-    const details = { region: name, bucket, endpoint, status, error: problem };
-    // A HEAD has no body to name its error, so its 403 comes as one without a name of its own.
-    if (CREDENTIAL_PROBLEMS.has(problem) || status === 403) {
-      const hint = `its keys come from ${this.#credentialsOrigin}: check them and the bucket's policy`;
-      return new AgaroseError(
-        "CREDENTIALS_REFUSED",
-        `region ${name} refused ${what} (${said}): ${hint}`,
-        { ...details, keysFrom: this.#credentialsOrigin },
-        error,
-      );
-    }
-    return new AgaroseError(
-      code,
-      `region ${name} failed ${what} (${said}): check ${endpoint}/${bucket}`,
-      details,
-      error,
-    );
+    return storeFailure(error, code, what, this.region, this.#credentialsOrigin);
   }
 }
 
@@ -279,15 +206,4 @@ function webStreamOf(body: Readable): ReadableStream<Uint8Array> {
     },
     { highWaterMark: 0 },
   );
-}
-
-function statusOf(error: unknown): number | undefined {
-  return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
-}
-
-/** A refused connection on two addresses is an AggregateError without a message of its own. */
-function messageOf(error: Error): string {
-  if (error.message !== "") return error.message;
-  const causes = error instanceof AggregateError ? (error.errors as unknown[]) : [];
-  return causes.map((cause) => (cause instanceof Error ? cause.message : String(cause))).join("; ");
 }

@@ -2,22 +2,38 @@
  * The buckets of a configuration, and how core reads from them.
  */
 import { AgaroseError, type FetchPort } from "@agarose/core";
-import type { Config } from "../config.ts";
+import type { Config, RegionConfig } from "../config.ts";
+import { BucketSettings } from "./bucket-settings.ts";
 import { credentialsByRegion } from "./credentials.ts";
 import { ReadWriteReadStore } from "./read-write-read.ts";
-import { S3Store, type S3StoreOptions } from "./s3-store.ts";
+import type { S3StoreOptions } from "./s3-client.ts";
+import { S3Store } from "./s3-store.ts";
 import type { Store } from "./store.ts";
 
 const SCHEME = "s3://";
 
 /** Opens the bucket of every region, each with the keys that the configuration names for it. */
 export function openStores(config: Config, options: S3StoreOptions = {}): Store[] {
+  return eachRegion(config, options, (region, own) => {
+    const store = new S3Store(region, own);
+    return region.conditionalWrites === false ? new ReadWriteReadStore(store) : store;
+  });
+}
+
+/** Opens the settings of every region's bucket, in the order of `openStores`. */
+export function openSettings(config: Config, options: S3StoreOptions, signal: AbortSignal): BucketSettings[] {
+  return eachRegion(config, options, (region, own) => new BucketSettings(region, own, signal));
+}
+
+function eachRegion<T>(
+  config: Config,
+  options: S3StoreOptions,
+  open: (region: RegionConfig, options: S3StoreOptions) => T,
+): T[] {
   const credentialsOf = credentialsByRegion(config, process.env);
   return config.regions.map((region) => {
     const { provider, origin } = credentialsOf(region);
-    const keys = { ...(provider && { credentials: provider }), credentialsOrigin: origin };
-    const store = new S3Store(region, { ...keys, ...options });
-    return region.conditionalWrites === false ? new ReadWriteReadStore(store) : store;
+    return open(region, { ...(provider && { credentials: provider }), credentialsOrigin: origin, ...options });
   });
 }
 

@@ -1,5 +1,5 @@
 /**
- * Removes the claims to generations that are committed, those of many objects in one request to each region.
+ * Removes a writer's own claims once it has committed, those of many objects in one request to each region.
  */
 import type { Clock } from "@agarose/core";
 import type { Store } from "../../store/store.ts";
@@ -26,8 +26,9 @@ export class ClaimRemovals {
     this.#namesMax = namesMax;
   }
 
+  /** Removes the writer's claims to these generations of a key, sooner or later. Does not reject. */
   async add(key: string, generations: readonly number[]): Promise<void> {
-    this.#names.push(...generations.map((generation) => claimName(key, generation)));
+    for (const generation of generations) this.#names.push(claimName(key, generation));
     if (this.#names.length >= this.#namesMax) await this.flush();
   }
 

@@ -7,19 +7,16 @@
 import { AgaroseError } from "@agarose/core";
 import type { Store } from "../../store/store.ts";
 import { askRegions, isConditionFailed, type Outcome } from "./ask-regions.ts";
+import { DEAD_MS, instantOf, Lease } from "./lease.ts";
 import { claimName, claimPrefix } from "./names.ts";
 import { surveyRegions } from "./region-survey.ts";
 import { majorityOf, pause, type WriteContext } from "./write-context.ts";
 
 const ATTEMPTS_MAX = 8;
-/** A writer writes its manifest within an hour of its claim, or claims again. */
-const LEASE_MS = 3_600_000;
 /**
  * Claims are not signed. One that is further ahead is no writer's: taking its generation would leave none above it.
  */
 const CLAIMS_AHEAD_MAX = 1_000_000;
-/** From this age on, a claim is that of a writer that died. */
-const DEAD_MS = 2 * LEASE_MS;
 
 /** What a writer claims. */
 export interface Claim {
@@ -35,25 +32,18 @@ export interface Claim {
   readonly copies?: boolean;
 }
 
-/** The right to write one generation of a key. */
-export interface Claimed {
-  readonly generation: number;
-  /** Whether it is too old to begin to write. */
-  readonly isExpired: () => boolean;
-}
-
 /**
- * Claims a generation above `newest`.
+ * Claims a generation above `newest`. Its caller ends the lease.
  *
  * @throws NO_QUORUM when no majority answers, REPLACED_MEANWHILE when other writers win every time.
  */
-export async function claimGeneration(claim: Claim, context: WriteContext): Promise<Claimed> {
+export async function claimGeneration(claim: Claim, context: WriteContext): Promise<Lease> {
   const { key, newest, copies = false } = claim;
   const needed = majorityOf(context.stores);
   const attempts = copies ? 2 : ATTEMPTS_MAX;
   let generation = newest + 1;
   for (let attempt = 1; ; attempt++) {
-    const isExpired = leaseFrom(context);
+    const start = instantOf(context);
     const name = claimName(key, generation);
     const body = bodyOf(claim);
     const take = (store: Store, signal: AbortSignal): Promise<boolean> => claimIn(store, name, body, signal);
@@ -61,25 +51,23 @@ export async function claimGeneration(claim: Claim, context: WriteContext): Prom
     const patience = { enough: needed, ...(!copies && { isGood: (taken: boolean) => taken }) };
     const outcomes = await askRegions(context.stores, take, patience, context);
     const answered = outcomes.filter(({ error }) => error === undefined);
-    if (answered.filter(({ value }) => value).length >= needed) {
+    const holders = answered.filter(({ value }) => value).map(({ store }) => store);
+    if (holders.length >= needed) {
       if (attempt > 1 && copies && !(await areDead(claim, generation, context))) throw overtaken(key, attempt);
-      return { generation, isExpired };
+      return new Lease({ generation, name, body, holders, start }, context);
     }
     if (answered.length < needed) throw noQuorum(key, outcomes, needed);
     if (attempt === attempts) throw overtaken(key, attempts);
     await pause(attempt, context);
     const survey = await surveyRegions(key, context);
     // Claims of writers that died are never removed, so they are passed over all at once.
-    const listed = (await listClaims(key, context)).map(({ generation: other }) => other);
-    const highest = Math.max(0, ...listed.filter((other) => other < generation + CLAIMS_AHEAD_MAX));
-    generation = Math.max(generation, survey.newest?.generation ?? 0, highest) + 1;
+    const limit = generation + CLAIMS_AHEAD_MAX;
+    let highest = Math.max(generation, survey.newest?.generation ?? 0);
+    for (const { generation: other } of await listClaims(key, context)) {
+      if (other > highest && other < limit) highest = other;
+    }
+    generation = highest + 1;
   }
-}
-
-/** Starts a lease. Both clocks count, because some stop while a machine sleeps. */
-function leaseFrom({ clock, nowMs }: WriteContext): () => boolean {
-  const [start, wallStart] = [clock.now(), nowMs()];
-  return () => clock.now() - start > LEASE_MS || Math.abs(nowMs() - wallStart) > LEASE_MS;
 }
 
 /**
@@ -103,23 +91,48 @@ async function areDead(claim: Claim, own: number, context: WriteContext): Promis
 export async function isCopied(key: string, generation: number, context: WriteContext): Promise<boolean> {
   const later = (await listClaims(key, context)).filter((listed) => listed.generation > generation);
   for (const { store, name } of later) {
-    const text = await readText(store, name, context.signal);
-    if (text !== "" && (JSON.parse(text) as { copies?: number }).copies === generation) return true;
+    if (parseClaim(await readText(store, name, context.signal)).copies === generation) return true;
   }
   return false;
 }
 
-interface ListedClaim {
+/** A claim in one region. */
+export interface ListedClaim {
   readonly store: Store;
   readonly name: string;
   readonly generation: number;
   readonly modifiedMs: number;
 }
 
-/** The claims to generations of a key, in a majority of the regions. NO_QUORUM. */
-async function listClaims(key: string, context: WriteContext): Promise<ListedClaim[]> {
+/**
+ * The uploads of writers that may be alive: those that claims name which `isDead` does not find too old. Every region
+ * must answer, because a claim can be in a majority only.
+ *
+ * @throws NO_QUORUM, SOURCE_FAILED or CREDENTIALS_REFUSED.
+ */
+export async function claimedUploads(
+  key: string,
+  isDead: (claim: ListedClaim, deadMs: number) => boolean,
+  context: ListingContext,
+): Promise<ReadonlySet<string>> {
+  const claims = await listClaims(key, context, context.stores.length);
+  const uploads = new Set<string>();
+  for (const { store, name } of claims.filter((claim) => !isDead(claim, DEAD_MS))) {
+    const { upload } = parseClaim(await readText(store, name, context.signal));
+    if (upload !== undefined) uploads.add(upload);
+  }
+  return uploads;
+}
+
+type ListingContext = Pick<WriteContext, "stores" | "signal" | "clock" | "breaker">;
+
+/** The claims to generations of a key, in `needed` regions or more. NO_QUORUM. */
+async function listClaims(
+  key: string,
+  context: ListingContext,
+  needed = majorityOf(context.stores),
+): Promise<ListedClaim[]> {
   const prefix = claimPrefix(key);
-  const needed = majorityOf(context.stores);
   const list = async (store: Store, signal: AbortSignal): Promise<ListedClaim[]> => {
     const claims: ListedClaim[] = [];
     for await (const { name, modifiedMs } of store.list(prefix, signal)) {
@@ -151,9 +164,23 @@ function bodyOf({ upload, newest, copies }: Claim): string {
   return JSON.stringify({ upload, ...(copies && { copies: newest }) });
 }
 
+/** What a claim says; nothing when it is none. */
+function parseClaim(text: string): { readonly upload?: string; readonly copies?: number } {
+  try {
+    return (JSON.parse(text) as object | null) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** "" when the claim is gone. Rejects when the region does not say: SOURCE_FAILED. */
 async function readText(store: Store, name: string, signal: AbortSignal): Promise<string> {
-  const response = await store.get(name, { signal });
-  return response.status === 200 ? new Response(response.body as BodyInit).text() : "";
+  const { status, body } = await store.get(name, { signal });
+  if (status === 404) return "";
+  if (status === 200) return new Response(body as BodyInit).text();
+  const region = store.region.name;
+  const message = `region ${region} answered ${status} for the claim ${name}: retry later`;
+  throw new AgaroseError("SOURCE_FAILED", message, { region, status });
 }
 
 function noQuorum(key: string, outcomes: readonly Outcome<unknown>[], needed: number): AgaroseError {

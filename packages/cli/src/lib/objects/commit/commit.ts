@@ -5,10 +5,11 @@
  */
 import { AgaroseError, isTombstone, sealManifest, sealTombstone, type ManifestRecord } from "@agarose/core";
 import { nodeSha256 } from "../sha256.ts";
-import { claimGeneration, isCopied, type Claimed } from "./claim.ts";
+import { claimGeneration, isCopied } from "./claim.ts";
+import { AWAKENING_MS, type Lease } from "./lease.ts";
 import { rollBack, writeRecord, type RegionWrite } from "./manifest-write.ts";
 import { surveyAgain, surveyRegions, type RegionManifest, type Survey } from "./region-survey.ts";
-import { majorityOf, type WriteContext } from "./write-context.ts";
+import { majorityOf, sleep, type WriteContext } from "./write-context.ts";
 
 /** A region without the record, and why. */
 export interface RegionProblem {
@@ -24,7 +25,8 @@ export interface CommitInput<T extends ManifestRecord> {
   /** What the regions held when the caller decided to write. */
   readonly survey: Survey;
   /**
-   * Whether the record repeats the newest one of `survey`. It is then committed only if no other writer came between.
+   * Whether the record depends on the newest one of `survey`: it repeats it, or replaces no other. It is then committed
+   * only if no other writer came between.
    */
   readonly copies?: boolean;
   /** Work between the claim and the write, such as the upload of chunks. */
@@ -54,15 +56,26 @@ export async function commitRecord<T extends ManifestRecord>(
 ): Promise<Commit<T>> {
   const { key, upload, copies = false } = input;
   const newest = input.survey.newest?.generation ?? 0;
-  const claimed = await claimGeneration({ key, upload, newest, copies }, context);
-  await input.prepare?.();
-  const { record, survey } = await sealOwn(input, claimed, context);
-  // From here on the commit ends or is undone: an interruption waits for it.
-  const ending = { ...context, signal: new AbortController().signal };
-  const writes = await writeRecord(record, survey.regions, ending);
+  const leases = [await claimGeneration({ key, upload, newest, copies }, context)];
+  try {
+    await input.prepare?.();
+    const sealed = await sealOwn(input, leases, context);
+    // From here on the commit ends or is undone: an interruption waits for it.
+    const ending = { ...context, signal: new AbortController().signal };
+    const writes = await writeRecord(sealed.record, sealed.survey.regions, ending);
+    const written = writes.filter(({ outcome }) => outcome === "written");
+    if (written.length < majorityOf(context.stores)) throw await giveUp(sealed.record, writes, ending);
+    // Its own alone: by a claim, the garbage collector knows the upload of a writer that still works.
+    const own = leases.map(({ generation }) => generation);
+    await context.claimRemovals.add(key, own);
+    return commitOf(sealed.record, writes);
+  } finally {
+    for (const lease of leases) lease.end();
+  }
+}
+
+function commitOf<T extends ManifestRecord>(record: T, writes: readonly RegionWrite[]): Commit<T> {
   const written = writes.filter(({ outcome }) => outcome === "written");
-  if (written.length < majorityOf(context.stores)) throw await giveUp(record, writes, ending);
-  await context.claimRemovals.add(key, range(newest + 1, record.generation));
   const others = writes.filter(({ outcome }) => outcome !== "written");
   return {
     record,
@@ -74,25 +87,31 @@ export async function commitRecord<T extends ManifestRecord>(
   };
 }
 
-/** Seals the record under a generation that is ours at this moment, and that no region has passed. */
+/**
+ * Seals the record under a generation that is ours at this moment, and that no region has passed. Adds to `leases` what
+ * it has to claim for that.
+ */
 async function sealOwn<T extends ManifestRecord>(
-  { key, upload, copies = false, survey: before, seal }: CommitInput<T>,
-  claimed: Claimed,
+  { key, upload, copies = false, survey: before, prepare, seal }: CommitInput<T>,
+  leases: Lease[],
   context: WriteContext,
 ): Promise<{ record: T; survey: Survey }> {
-  for (let own = claimed; ;) {
+  for (;;) {
+    const own = leases.at(-1)!;
     // Claims are removed once their generation is in a majority. A late claimer sees that generation here.
     // A majority shows it. What the others hold was seen before, and their conditions are those of that time.
     const survey = copies ? await surveyRegions(key, context) : await surveyAgain(before, key, context);
     const newest = survey.newest?.generation ?? 0;
     if (copies && newest !== (before.newest?.generation ?? 0)) throw replacedMeanwhile(key);
-    if (newest < own.generation && !own.isExpired()) {
+    if (newest < own.generation && !own.isExpired) {
       const record = await seal(own.generation, timeAfter(survey.newest, context.nowMs()));
       // A signer can be a program that asks a person.
-      if (!own.isExpired()) return { record, survey };
+      if (!own.isExpired) return { record, survey };
     }
     if (copies) throw replacedMeanwhile(key);
-    own = await claimGeneration({ key, upload, newest: Math.max(newest, own.generation) }, context);
+    const { isExpired } = own;
+    leases.push(await claimGeneration({ key, upload, newest: Math.max(newest, own.generation) }, context));
+    if (isExpired && prepare) await sleep(AWAKENING_MS, context);
   }
 }
 
@@ -152,7 +171,8 @@ async function giveUp(
     const message = `${what}, so it was undone and readers see the version before: put it again once they answer. `;
     return new AgaroseError("STORE_FAILED", `${message}First: ${first?.message}`, details, first);
   }
-  const why = uncertain.length > 0 ? `${uncertain.join(", ")} did not answer` : "a repair had found it before";
+  const why =
+    uncertain.length > 0 ? `${uncertain.join(", ")} did not say whether they took it` : "a repair had found it before";
   return new AgaroseError(
     "WRITE_UNCERTAIN",
     `${what}, and ${why}, so readers may see either version: run the command again once all regions answer. ` +
@@ -184,8 +204,4 @@ function isCopy(a: ManifestRecord, b: ManifestRecord): boolean {
 function replacedMeanwhile(key: string, details: Record<string, unknown> = {}): AgaroseError {
   const message = `another writer replaced ${JSON.stringify(key)} meanwhile: run the command again if it must win`;
   return new AgaroseError("REPLACED_MEANWHILE", message, { key, ...details });
-}
-
-function range(first: number, last: number): number[] {
-  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }

@@ -4,6 +4,7 @@
 import { encodeManifest, manifestName, toAgaroseError, type AgaroseError, type ManifestRecord } from "@agarose/core";
 import type { Store } from "../../store/store.ts";
 import { askRegions, isConditionFailed } from "./ask-regions.ts";
+import { keeperFor } from "./history.ts";
 import { compareAge, holds, readRegion, type RegionManifest } from "./region-survey.ts";
 import { majorityOf, pause, type WriteContext } from "./write-context.ts";
 
@@ -30,9 +31,13 @@ export async function writeRecord(
   const bytes = encodeManifest(record);
   // Of a region that is given up, too, it must be known what a write may have replaced.
   const seen = new Map(regions.map((region) => [region.store, region]));
-  const onSeen = (region: RegionManifest): unknown => seen.set(region.store, region);
+  const keep = keeperFor(record, context);
+  const onReplace = (region: RegionManifest): Promise<void> | undefined => {
+    seen.set(region.store, region);
+    return keep(region);
+  };
   const write = (store: Store, signal: AbortSignal): Promise<RegionWrite> =>
-    writeRegion(record, bytes, seen.get(store)!, { ...context, signal }, onSeen);
+    writeRegion(record, bytes, seen.get(store)!, { ...context, signal }, onReplace);
   const stores = regions.map(({ store }) => store);
   const outcomes = await askRegions(stores, write, { enough: majorityOf(context.stores) }, context);
   return outcomes.map(
@@ -68,7 +73,7 @@ async function writeRegion(
   bytes: Uint8Array,
   seen: RegionManifest,
   context: WriteContext,
-  onSeen: (region: RegionManifest) => unknown,
+  onReplace: (region: RegionManifest) => Promise<void> | undefined,
 ): Promise<RegionWrite> {
   const { store } = seen;
   const { signal, trust } = context;
@@ -83,8 +88,13 @@ async function writeRegion(
     }
     if (holds(current, bytes)) return { store, outcome: "written", replaced };
     if (current.record && compareAge(current.record, record) >= 0) return { store, outcome: "superseded" };
+    try {
+      const copying = onReplace(current);
+      if (copying) await copying;
+    } catch (error) {
+      return { store, outcome: "failed", replaced, problem: toAgaroseError(error), mayArrive };
+    }
     replaced = current;
-    onSeen(current);
     // The store may have sent the request more than once.
     mayArrive = true;
     try {
@@ -93,12 +103,21 @@ async function writeRegion(
     } catch (error) {
       const problem = toAgaroseError(error, "STORE_FAILED");
       if (!isConditionFailed(error) || attempt === ATTEMPTS_MAX) {
-        mayArrive = problem.details["status"] === undefined;
+        mayArrive = isOpen(problem);
         return { store, outcome: "failed", replaced: current, problem, mayArrive };
       }
       if (attempt > 1) await pause(attempt, context);
     }
   }
+}
+
+/**
+ * Whether a failed write may have been executed, or may still be: there was no answer, or one of the server's trouble,
+ * which a proxy can give for it. Before a refusal, too, an earlier try of the same request may have had no answer.
+ */
+function isOpen({ details }: AgaroseError): boolean {
+  const { status, attempts = 1 } = details as { status?: number; attempts?: number };
+  return status === undefined || status >= 500 || attempts > 1;
 }
 
 async function undoRegion(

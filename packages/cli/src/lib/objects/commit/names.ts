@@ -9,6 +9,8 @@ export const CLAIM_PREFIX = "claims/";
 export const REPAIR_PREFIX = "repairs/";
 /** Names of the garbage collector's marks begin with this. */
 export const GARBAGE_PREFIX = "garbage/";
+/** Names of the copies that are the history of a key begin with this. */
+export const HISTORY_PREFIX = "history/";
 /** Of the objects by which the garbage collector reads the clock of a region. No encoded key has a `!`. */
 export const CLOCK_PREFIX = `${GARBAGE_PREFIX}!clock/`;
 
@@ -30,4 +32,14 @@ export function repairName(key: string): string {
 /** The mark of gc on one upload of a key. `manifests` names what the regions held, or is `second`. */
 export function garbageName(key: string, upload: string, manifests: string): string {
   return `${GARBAGE_PREFIX}${encodeKey(key)}@${upload}.${manifests}`;
+}
+
+/** The copy of the manifest of one upload, which the writer of generation `replacedBy` stores. */
+export function historyName(key: string, upload: string, replacedBy: number): string {
+  return `${historyPrefix(key)}${upload}.${replacedBy}`;
+}
+
+/** What the names of all copies of a key begin with. */
+export function historyPrefix(key: string): string {
+  return `${HISTORY_PREFIX}${encodeKey(key)}@`;
 }

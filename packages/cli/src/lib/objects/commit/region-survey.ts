@@ -3,6 +3,7 @@
  */
 import {
   AgaroseError,
+  isTombstone,
   manifestName,
   parseManifest,
   readChecked,
@@ -147,9 +148,21 @@ export function holds({ bytes }: RegionManifest, expected: Uint8Array): boolean 
   return bytes !== undefined && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).equals(expected);
 }
 
-/** Below zero when `a` is older than `b`. Objects of format 1 all have generation 0, so their times decide. */
+/**
+ * Below zero when `a` is older than `b`. Objects of format 1 all have generation 0, so their times decide. Else a
+ * generation has two records only where a store ignores conditions. Then their uploads decide, by which every writer
+ * chooses the same one, and no clock.
+ */
 export function compareAge(a: ManifestRecord, b: ManifestRecord): number {
-  return a.generation - b.generation || Date.parse(a.modified) - Date.parse(b.modified);
+  if (a.generation !== b.generation) return a.generation - b.generation;
+  if (a.generation === 0) return Date.parse(a.modified) - Date.parse(b.modified);
+  const [first, second] = [uploadOf(a), uploadOf(b)];
+  return first === second ? 0 : first < second ? -1 : 1;
+}
+
+/** A tombstone has none, so it loses against a put. */
+function uploadOf(record: ManifestRecord): string {
+  return isTombstone(record) ? "" : record.upload;
 }
 
 function unusable(cause: unknown): { state: "invalid" | "untrusted"; problem: AgaroseError } {

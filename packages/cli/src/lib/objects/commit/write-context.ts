@@ -61,13 +61,18 @@ export function majorityOf(stores: readonly unknown[]): number {
 const PAUSE_MS = 50;
 
 /** Waits for a random time that doubles with each attempt, counted from 1: at most 50 ms x 2^attempt. */
-export function pause(attempt: number, { clock, random, signal }: Pick<WriteContext, "clock" | "random" | "signal">) {
+export function pause(attempt: number, context: Pick<WriteContext, "clock" | "random" | "signal">): Promise<void> {
+  return sleep(context.random() * PAUSE_MS * 2 ** attempt, context);
+}
+
+/** Waits for `ms` milliseconds. Rejects with the reason of `signal` when the caller aborts. */
+export function sleep(ms: number, { clock, signal }: Pick<WriteContext, "clock" | "signal">): Promise<void> {
   return new Promise<void>((resolve, reject) => {
     const onAbort = (): void => {
       cancel();
       reject(signal.reason);
     };
-    const cancel = clock.after(random() * PAUSE_MS * 2 ** attempt, () => {
+    const cancel = clock.after(ms, () => {
       signal.removeEventListener("abort", onAbort);
       resolve();
     });

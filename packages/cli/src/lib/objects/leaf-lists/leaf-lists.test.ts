@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { chunkName, LEAF_LIST, systemClock } from "@agarose/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { collectGarbage } from "../../../commands/gc/collect-garbage.ts";
-import { repairObject } from "../../../commands/repair/repair-object.ts";
+import { repairObject } from "../repair/repair-object.ts";
 import { loadCodec, loadEncoder } from "../../context.ts";
 import type { PutResult } from "../put-object.ts";
 import { verifyObject } from "../verify-object.ts";
@@ -45,6 +45,7 @@ test("a garbage collection keeps it as long as the object, and takes it with a v
     const states: string[] = [];
     await collectGarbage({
       stores: world.stores,
+      config: world.config,
       prefix: "",
       removes: true,
       olderThanMs: 0,

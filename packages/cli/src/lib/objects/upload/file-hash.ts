@@ -3,18 +3,11 @@
  */
 import { createHash } from "node:crypto";
 import { AgaroseError } from "@agarose/core";
-import type { SourceReader } from "./file-source.ts";
+import type { FileHash, SourceReader } from "./file-source.ts";
 
 const BLOCK_BYTES = 1024 * 1024;
 /** A small file must not take a large block: thousands of them make the garbage collector busy. */
 const FIRST_BLOCK_BYTES = 64 * 1024;
-
-/** The length of a file in bytes, and its SHA-256. */
-export interface FileHash {
-  readonly bytes: number;
-  /** Lower-case hex. */
-  readonly sha256: string;
-}
 
 /** Base64 of a small file. Throws FILE_UNREADABLE when it is not the one that was hashed. */
 export async function readWhole(file: SourceReader, key: string, { bytes, sha256 }: FileHash): Promise<string> {

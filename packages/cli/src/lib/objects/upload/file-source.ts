@@ -10,8 +10,17 @@ export interface Source {
   open(): Promise<SourceReader>;
 }
 
+/** The length of a file in bytes, and its SHA-256. */
+export interface FileHash {
+  readonly bytes: number;
+  /** Lower-case hex. */
+  readonly sha256: string;
+}
+
 /** An open source. */
 export interface SourceReader {
+  /** Its length and hash, where they are known: then nothing is read to find them out. The upload checks them. */
+  readonly known?: FileHash;
   /** Fills `target` from `position` on, and returns how many bytes it read: fewer only at the end. FILE_UNREADABLE. */
   read(target: Uint8Array, position: number): Promise<number>;
   close(): Promise<void>;

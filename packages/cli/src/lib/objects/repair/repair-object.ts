@@ -12,21 +12,16 @@ import {
   type Manifest,
   type ManifestRecord,
 } from "@agarose/core";
-import { listChunks, type ListedChunk } from "../../lib/objects/chunk-listing.ts";
-import { findGoneChunks } from "../../lib/objects/chunk-heads.ts";
-import { commitAgain } from "../../lib/objects/commit/commit.ts";
-import { writeRecord } from "../../lib/objects/commit/manifest-write.ts";
-import { holds, surveyRegions, type RegionManifest, type Survey } from "../../lib/objects/commit/region-survey.ts";
-import { dequeueRepair } from "../../lib/objects/commit/repair-queue.ts";
-import {
-  majorityOf,
-  writeContextOf,
-  type WriteContext,
-  type WriteOptions,
-} from "../../lib/objects/commit/write-context.ts";
-import { checkLeafLists, restoreLeafLists } from "../../lib/objects/leaf-lists/leaf-lists.ts";
-import type { Encoder } from "../../lib/objects/upload/stripe-encoder.ts";
-import { uploadChunks } from "../../lib/objects/upload/upload.ts";
+import { listChunks, type ListedChunk } from "../chunk-listing.ts";
+import { findGoneChunks } from "../chunk-heads.ts";
+import { commitAgain } from "../commit/commit.ts";
+import { writeRecord } from "../commit/manifest-write.ts";
+import { holds, surveyRegions, type RegionManifest, type Survey } from "../commit/region-survey.ts";
+import { dequeueRepair } from "../commit/repair-queue.ts";
+import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "../commit/write-context.ts";
+import { checkLeafLists, restoreLeafLists } from "../leaf-lists/leaf-lists.ts";
+import type { Encoder } from "../upload/stripe-encoder.ts";
+import { uploadChunks } from "../upload/upload.ts";
 import {
   checkChunk,
   checkManifests,
@@ -38,7 +33,7 @@ import {
   verifyObject,
   type ChunkDamage,
   type ObjectVerdict,
-} from "../../lib/objects/verify-object.ts";
+} from "../verify-object.ts";
 import { SalvageReader, type SalvagePlan } from "./salvage-reader.ts";
 
 /** What a repair uses: the regions, the codec, and how closely to look. */
@@ -113,7 +108,8 @@ function refuseStrangers(key: string, regions: readonly RegionManifest[]): void 
   );
 }
 
-interface Rescue {
+/** What was done for the chunks of one upload. */
+export interface Rescue {
   /** What was found. */
   readonly damage: readonly ChunkDamage[];
   /** The chunks that were made again. */
@@ -127,7 +123,7 @@ const NOTHING: Rescue = { damage: [], written: [], lists: [] };
 const EXTRA_READS = 2;
 
 /** Finds the chunks and leaf lists that are not as they must be, and writes them again. */
-async function rescueAll(manifest: Manifest, options: RepairContext, context: WriteContext): Promise<Rescue> {
+export async function rescueAll(manifest: Manifest, options: RepairContext, context: WriteContext): Promise<Rescue> {
   const chunks = await rescueChunks(manifest, options, context);
   const verdicts = await checkLeafLists(manifest, options.quick ?? false, context);
   const damage = damageOfLists(verdicts);
@@ -317,12 +313,5 @@ async function look(
   const damage = before.damage.filter(({ chunk, region }) =>
     chunk === LEAF_LIST ? !lists.includes(region) : gone.has(chunk) || !written.includes(chunk),
   );
-  return {
-    ...before,
-    version: newest.version,
-    sound: damage.length === 0 && verdicts.every(({ state }) => state === "sound"),
-    manifests: verdicts,
-    chunksSound: before.chunks - damage.filter(({ chunk }) => chunk !== LEAF_LIST).length,
-    damage,
-  };
+  return verdictOfChunks(newest, verdicts, damage);
 }

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { loadCodec, loadEncoder } from "../../lib/context.ts";
+import { loadCodec, loadEncoder } from "../../context.ts";
 import { repairObject, type RepairContext } from "./repair-object.ts";
-import { recordedClock } from "../../../test/recorded-clock.ts";
-import { chunkPlace, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
+import { recordedClock } from "../../../../test/recorded-clock.ts";
+import { chunkPlace, REGIONS, startTestWorld, type World } from "../../../../test/world.ts";
 
 const K = 4;
 const M = 4;

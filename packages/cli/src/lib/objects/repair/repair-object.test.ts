@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { loadCodec, loadEncoder } from "../../lib/context.ts";
-import { claimName } from "../../lib/objects/commit/names.ts";
+import { loadCodec, loadEncoder } from "../../context.ts";
+import { claimName } from "../commit/names.ts";
 import { repairObject } from "./repair-object.ts";
-import { chunkPlace, DOWN, manifestName, startTestWorld, type World } from "../../../test/world.ts";
+import { chunkPlace, DOWN, manifestName, startTestWorld, type World } from "../../../../test/world.ts";
 
 let world: World;
 const { signal } = new AbortController();

@@ -14,10 +14,10 @@ import {
   type Shard,
   type StripeShape,
 } from "@agarose/core";
-import { runTasks, type Task } from "../../lib/objects/commit/ask-regions.ts";
-import type { WriteContext } from "../../lib/objects/commit/write-context.ts";
-import { nodeSha256 } from "../../lib/objects/sha256.ts";
-import type { SourceReader } from "../../lib/objects/upload/file-source.ts";
+import { runTasks, type Task } from "../commit/ask-regions.ts";
+import type { WriteContext } from "../commit/write-context.ts";
+import { nodeSha256 } from "../sha256.ts";
+import type { SourceReader } from "../upload/file-source.ts";
 import { ChunkStream } from "./chunk-stream.ts";
 
 /** Which chunks to read. */

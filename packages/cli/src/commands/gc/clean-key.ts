@@ -1,0 +1,155 @@
+/**
+ * Marks and deletes what nothing needs of one key.
+ */
+import { hash } from "node:crypto";
+import { isTombstone, toAgaroseError, type ManifestRecord } from "@agarose/core";
+import { isConditionFailed } from "../../lib/objects/commit/ask-regions.ts";
+import { DEAD_MS } from "../../lib/objects/commit/lease.ts";
+import { garbageName } from "../../lib/objects/commit/names.ts";
+import type { RegionManifest } from "../../lib/objects/commit/region-survey.ts";
+import { majorityOf } from "../../lib/objects/commit/write-context.ts";
+import type { ListedObject, Store } from "../../lib/store/store.ts";
+import type { RegionObject } from "../../lib/walk/key-groups.ts";
+import type { KeyView, ViewContext } from "./key-view.ts";
+import type { AgeOf } from "./region-clocks.ts";
+import type { GarbageReport, GarbageSearch, GarbageUpload, Mutable } from "./search.ts";
+
+/** In place of a fingerprint: a run found the upload without a manifest a second time, a day after it was marked. */
+const SECOND_MARK = "second";
+const FINGERPRINT_LENGTH = 16;
+const TOMBSTONE_MS_MIN = 30 * 24 * 3_600_000;
+
+/** Marks and deletes the garbage of a key, and adds it to `report`. */
+export async function cleanKey(view: KeyView, context: ViewContext, report: Mutable<GarbageReport>): Promise<void> {
+  const { group, regions, writers, history } = view;
+  const { key, chunks, marks } = group;
+  const { olderThanMs, ageOf, clock } = context;
+  // Uploads that any manifest names are kept, whichever writer it is from, and those of the history.
+  const current = regions.flatMap(({ record }) => (record && !isTombstone(record) ? record.upload : []));
+  const named = new Set([...current, ...history.uploads]);
+  const garbage = [...uploadsOf(chunks)].filter(([upload]) => !named.has(upload));
+  const manifests = fingerprintOf(regions);
+  const counts = (object: RegionObject): boolean => [manifests, SECOND_MARK].includes(parseMark(object).manifests);
+  const isOld = (object: RegionObject): boolean => ageOf !== undefined && ageOf(object) >= olderThanMs;
+  const waiting = new Set<string>();
+  for (const [upload, objects] of garbage) {
+    const bytes = objects.reduce((sum, object) => sum + object.bytes, 0);
+    const own = marks.filter((object) => parseMark(object).upload === upload);
+    const holders = [...new Set(objects.map(({ store }) => store))];
+    // Each region vouches for its own marks: one that lists an old mark that it never got must not end the wait of all.
+    const marksIn = (store: Store): RegionObject[] => own.filter((object) => object.store === store);
+    const unmarked = holders.filter((store) => marksIn(store).length === 0);
+    const uncounted = holders.filter((store) => !marksIn(store).some(counts));
+    let state: GarbageUpload["state"] = unmarked.length > 0 ? "unmarked" : "waiting";
+    if (ageOf && unmarked.length > 0) {
+      await mark(garbageName(key, upload, manifests), unmarked, context);
+      state = "marked";
+    } else if (uncounted.length > 0) {
+      const again = uncounted.filter((store) => marksIn(store).some(isOld));
+      await mark(garbageName(key, upload, SECOND_MARK), again, context);
+    } else if (own.filter(counts).every(isOld) && !writers.uploads.has(upload) && clock.now() < writers.untilMs) {
+      const left = await remove(objects, report);
+      if (left === 0) await remove(own, report);
+      state = left === 0 ? "removed" : "left";
+    }
+    if (state !== "removed") waiting.add(upload);
+    report.found++;
+    report.bytes += bytes;
+    await context.onUpload({ key, upload, chunks: objects.length, bytes, state });
+  }
+  if (!ageOf) return;
+  // Marks of uploads that are named again, or gone.
+  const ours = new Set(garbage.map(([upload]) => upload));
+  await remove(
+    marks.filter((object) => !ours.has(parseMark(object).upload)),
+    report,
+  );
+  // After the chunks: a run that ends in between leaves a copy for the next one.
+  const over = history.expired.filter(({ upload }) => !waiting.has(upload));
+  report.copiesRemoved += over.length - (await remove(over, report));
+  await cleanClaims(view, ageOf, report);
+  if (context.forgets) await cleanTombstone(view, ageOf, report);
+}
+
+/** Names what the regions hold of a key. It changes with every commit, and never comes again. */
+function fingerprintOf(regions: readonly RegionManifest[]): string {
+  const held = regions.flatMap(({ record }) => (record ? `${record.generation} ${record.modified}` : []));
+  return hash("sha256", [...new Set(held)].toSorted().join()).slice(0, FINGERPRINT_LENGTH);
+}
+
+/** Stores a mark in regions that have chunks of the upload. An older mark of the name stays. */
+async function mark(name: string, stores: readonly Store[], { nowMs, signal }: GarbageSearch): Promise<void> {
+  const body = Buffer.from(JSON.stringify({ markedAt: new Date(nowMs()).toISOString() }));
+  const options = { bytes: body.length, contentType: "application/json", ifNoneMatch: "*", signal } as const;
+  for (const store of stores) {
+    await store.put(name, body, options).catch((error: unknown) => {
+      if (!isConditionFailed(error)) throw error;
+    });
+  }
+}
+
+/** Removes the claims to generations that a majority has passed, once their writers have ended or died. */
+async function cleanClaims(
+  { group: { claims }, regions }: KeyView,
+  ageOf: AgeOf,
+  report: Mutable<GarbageReport>,
+): Promise<void> {
+  const generations = regions.map(({ record }) => record?.generation ?? 0).toSorted((a, b) => b - a);
+  const committed = generations[majorityOf(regions) - 1]!;
+  const old = claims.filter((claim) => Number(claim.suffix) <= committed && ageOf(claim) >= DEAD_MS);
+  report.claimsRemoved += old.length - (await remove(old, report));
+}
+
+/** Removes the manifests of an object that was removed long ago, once nothing of it is left. */
+async function cleanTombstone(
+  { group, regions, history }: KeyView,
+  ageOf: AgeOf,
+  report: Mutable<GarbageReport>,
+): Promise<void> {
+  const { chunks, claims, marks, manifests } = group;
+  if (chunks.length + claims.length + marks.length > 0 || manifests.length < regions.length) return;
+  // Its copies would be of generations that come again.
+  if (history.uploads.size + history.expired.length > 0) return;
+  const records = regions.map(({ record }) => record);
+  if (!records.every((record): record is ManifestRecord => record !== undefined && isTombstone(record))) return;
+  if (records.some(({ generation }) => generation !== records[0]!.generation)) return;
+  // Since its region has it: the time that it names is that of the machine that removed the object.
+  if (manifests.some((tombstone) => ageOf(tombstone) < TOMBSTONE_MS_MIN)) return;
+  const name = manifests[0]!.name;
+  for (const { store, etag } of regions) {
+    try {
+      await store.removeMatching(name, etag ?? "*");
+    } catch (error) {
+      if (isConditionFailed(error)) continue;
+      report.leftovers.push({ region: store.region.name, name, problem: toAgaroseError(error).message });
+    }
+  }
+  report.tombstonesRemoved++;
+}
+
+/** Removes objects and returns how many could not be removed. */
+async function remove(
+  objects: readonly (ListedObject & { readonly store: Store })[],
+  report: Mutable<GarbageReport>,
+): Promise<number> {
+  let left = 0;
+  await Promise.all(
+    [...Map.groupBy(objects, ({ store }) => store)].map(async ([store, own]) => {
+      const failures = await store.remove(own.map(({ name }) => name));
+      left += failures.length;
+      report.leftovers.push(...failures.map((failure) => ({ region: store.region.name, ...failure })));
+    }),
+  );
+  return left;
+}
+
+/** `manifests` is "" in a mark of an earlier release. */
+function parseMark({ suffix }: RegionObject): { readonly upload: string; readonly manifests: string } {
+  const [upload = "", manifests = ""] = suffix.split(".");
+  return { upload, manifests };
+}
+
+/** The chunks of each upload. Their names end in `<upload>/<chunk>`. */
+export function uploadsOf(chunks: readonly RegionObject[]): Map<string, RegionObject[]> {
+  return Map.groupBy(chunks, ({ suffix }) => suffix.slice(0, suffix.indexOf("/")));
+}

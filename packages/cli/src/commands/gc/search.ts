@@ -1,0 +1,70 @@
+/**
+ * What a search for garbage takes and returns.
+ */
+import type { Clock } from "@agarose/core";
+import type { Config } from "../../lib/config.ts";
+import type { Store } from "../../lib/store/store.ts";
+
+/** What to search, and what to do about it. */
+export interface GarbageSearch {
+  readonly stores: readonly Store[];
+  /** Which keys have a history. */
+  readonly config: Pick<Config, "keep">;
+  /** Begins the keys to look at; "" for all. */
+  readonly prefix: string;
+  /** How long a mark must have been there before its upload is deleted. */
+  readonly olderThanMs: number;
+  /** Whether to mark and delete, or only to look. */
+  readonly removes: boolean;
+  /**
+   * Whether to remove old tombstones as well. Their keys then begin at generation 1 again, below old manifests that a
+   * hostile bucket may have kept. Default false.
+   */
+  readonly forgets?: boolean;
+  readonly nowMs: () => number;
+  readonly clock: Clock;
+  /** Makes a name that no other run uses. */
+  readonly newName: () => string;
+  readonly signal: AbortSignal;
+  /** The key after which to begin, and what was found up to there. Default: from the first key. */
+  readonly resumed?: { readonly after: string; readonly report: GarbageReport };
+  /** Receives each key once it is done with, and what was found so far. */
+  readonly onKey?: (key: string, report: GarbageReport) => Promise<void>;
+  /** Receives each upload once it is done with, so that memory does not grow with them. */
+  readonly onUpload: (upload: GarbageUpload) => unknown;
+}
+
+/** An upload that no manifest names. */
+export interface GarbageUpload {
+  readonly key: string;
+  readonly upload: string;
+  readonly chunks: number;
+  readonly bytes: number;
+  /**
+   * - `unmarked`: found, and nothing was done.
+   * - `marked`: marked now.
+   * - `waiting`: its mark is too young, or its put may still run.
+   * - `removed`: deleted.
+   * - `left`: some of it could not be deleted.
+   */
+  readonly state: "unmarked" | "marked" | "waiting" | "removed" | "left";
+}
+
+/** What was found and done. */
+export interface GarbageReport {
+  /** How many were found, and their bytes. */
+  readonly found: number;
+  readonly bytes: number;
+  /** Claims to generations that are committed, and tombstones to be forgotten that every region has had for 30 days. */
+  readonly claimsRemoved: number;
+  readonly tombstonesRemoved: number;
+  /** Copies of replaced manifests that were kept for long enough. */
+  readonly copiesRemoved: number;
+  /** Keys of which nothing was touched, because a region could not say what it names. */
+  readonly skipped: readonly { readonly key: string; readonly problem: string }[];
+  /** What was to be removed and could not be. */
+  readonly leftovers: readonly { readonly region: string; readonly name: string; readonly problem: string }[];
+}
+
+/** A report that is being written. */
+export type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer U)[] ? U[] : T[K] };

@@ -1,0 +1,117 @@
+/**
+ * Encrypts what a put stores: the passes of the put read cells instead of the file, and need not know it.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import {
+  AgaroseError,
+  CELL_BYTES,
+  CellCipher,
+  encryptedBytes,
+  sealEncryption,
+  TAG_BYTES,
+  type Encryption,
+  type Properties,
+  type Secret,
+} from "@agarose/core";
+import { hashFile } from "../upload/file-hash.ts";
+import type { FileHash, SourceReader } from "../upload/file-source.ts";
+
+/** What is stored in place of a file. */
+export interface EncryptedSource {
+  readonly file: SourceReader;
+  /** Length and SHA-256 of the cells. */
+  readonly hash: FileHash;
+  readonly encryption: Encryption;
+}
+
+const PLAIN_BYTES = CELL_BYTES - TAG_BYTES;
+const DATA_KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+
+/**
+ * Encrypts `file` by a new data key, and hashes the cells. `plain` is what a pass over the file has found.
+ *
+ * @throws FILE_UNREADABLE when the file is not that file any more, or the reason of an aborted `signal`.
+ */
+export async function encryptSource(
+  file: SourceReader,
+  plain: FileHash,
+  { key, contentType, headers }: Omit<Properties, "sha256"> & { readonly key: string },
+  secret: Secret,
+  signal: AbortSignal,
+): Promise<EncryptedSource> {
+  const owner = { key, bytes: encryptedBytes(plain.bytes) };
+  const dataKey = randomBytes(DATA_KEY_BYTES);
+  const cipher = new CellCipher(dataKey, owner);
+  const reader = new EncryptingReader(file, plain.bytes, cipher, key);
+  const hash = await hashFile(reader, signal, () => {});
+  if (reader.plainSha256() !== plain.sha256) throw hasChanged(key);
+  const properties = { contentType, headers, sha256: plain.sha256 };
+  const nonce = randomBytes(NONCE_BYTES);
+  return {
+    file: reader,
+    hash,
+    encryption: await sealEncryption({ owner, dataKey, cipher, secret, nonce, properties }),
+  };
+}
+
+/** Reads the cells of a file. Every pass reads the same, because the nonce of a cell is its number. */
+class EncryptingReader implements SourceReader {
+  readonly #file: SourceReader;
+  readonly #plainBytes: number;
+  readonly #cipher: CellCipher;
+  readonly #key: string;
+  readonly #hash = createHash("sha256");
+  #hashedBytes = 0;
+
+  constructor(file: SourceReader, plainBytes: number, cipher: CellCipher, key: string) {
+    this.#file = file;
+    this.#plainBytes = plainBytes;
+    this.#cipher = cipher;
+    this.#key = key;
+  }
+
+  async read(target: Uint8Array, position: number): Promise<number> {
+    const end = Math.min(position + target.length, encryptedBytes(this.#plainBytes));
+    if (position >= end) return 0;
+    const first = Math.floor(position / CELL_BYTES);
+    const cells = await this.#cells(first, Math.ceil(end / CELL_BYTES));
+    for (const [i, cell] of cells.entries()) {
+      const start = (first + i) * CELL_BYTES;
+      const wanted = cell.subarray(Math.max(0, position - start), end - start);
+      target.set(wanted, Math.max(0, start - position));
+    }
+    return end - position;
+  }
+
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+
+  /** Of the plain bytes, after the first pass. */
+  plainSha256(): string {
+    return this.#hash.digest("hex");
+  }
+
+  /** The cells `first` to `end` - 1. */
+  async #cells(first: number, end: number): Promise<Uint8Array[]> {
+    const start = first * PLAIN_BYTES;
+    const plain = new Uint8Array(Math.min(end * PLAIN_BYTES, this.#plainBytes) - start);
+    if ((await this.#file.read(plain, start)) < plain.length) throw hasChanged(this.#key);
+    // Later passes read again what the first one has hashed.
+    const unhashed = plain.subarray(Math.max(0, this.#hashedBytes - start));
+    if (unhashed.length > 0) this.#hash.update(unhashed);
+    this.#hashedBytes += unhashed.length;
+    const cells: Promise<Uint8Array>[] = [];
+    for (let cell = first; cell < end; cell++) {
+      const from = (cell - first) * PLAIN_BYTES;
+      cells.push(this.#cipher.encrypt(cell, plain.subarray(from, from + PLAIN_BYTES)));
+    }
+    return Promise.all(cells);
+  }
+}
+
+function hasChanged(key: string): AgaroseError {
+  const message = `the file of ${JSON.stringify(key)} changed during the put: put it again`;
+  return new AgaroseError("FILE_UNREADABLE", message, { key });
+}

@@ -1,0 +1,45 @@
+/** The secrets that a configuration names. They are read when an object first needs one. */
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { promisify } from "node:util";
+import { AgaroseError, openSecret, Secrets } from "@agarose/core";
+import type { Config, SecretLocation } from "../../config-schema.ts";
+
+/** The part of a configuration that says what is encrypted. */
+export type EncryptionConfig = Pick<Config, "encryption">;
+
+const known = new WeakMap<EncryptionConfig["encryption"], Secrets>();
+
+/** Returns the secrets of `config`. They reject with CONFIG_INVALID where one cannot be read. */
+export function secretsOf({ encryption }: EncryptionConfig): Secrets {
+  let secrets = known.get(encryption);
+  if (!secrets) {
+    const rules = encryption.map(({ prefix, secrets: places }) => ({
+      prefix,
+      secrets: places.map((place) => () => readSecret(place)),
+    }));
+    known.set(encryption, (secrets = new Secrets(rules)));
+  }
+  return secrets;
+}
+
+/** The text of a secret, checked. Rejects with CONFIG_INVALID. */
+export async function readSecret(place: SecretLocation): Promise<string> {
+  const { file, environment, command } = place;
+  const where = file ?? (environment === undefined ? `the command ${command?.[0]}` : `the variable ${environment}`);
+  try {
+    const text = (await textOf(place)).trim();
+    await openSecret(text);
+    return text;
+  } catch (error) {
+    const message = `${where} holds no secret (${(error as Error).message}): make one with \`agarose keys secret\``;
+    throw new AgaroseError("CONFIG_INVALID", message, { field: "encryption" }, error);
+  }
+}
+
+async function textOf({ file, environment, command = [] }: SecretLocation): Promise<string> {
+  if (file !== undefined) return readFile(file, "utf8");
+  if (environment !== undefined) return process.env[environment] ?? "";
+  const [program = "", ...args] = command;
+  return (await promisify(execFile)(program, args)).stdout;
+}

@@ -1,0 +1,106 @@
+/**
+ * The versions of a key that its history keeps (docs/reference/format.md, "History"): the copies of replaced manifests
+ * that a trusted publisher has signed.
+ */
+import { AgaroseError, isTombstone, parseManifest, readChecked, refuseTooLarge, type Manifest } from "@agarose/core";
+import type { Config } from "../../config.ts";
+import type { Store } from "../../store/store.ts";
+import { runTasks } from "../commit/ask-regions.ts";
+import { askHistory, keepMsOf, type HistoryCopy } from "../commit/history.ts";
+import type { WriteContext } from "../commit/write-context.ts";
+import { nodeSha256 } from "../sha256.ts";
+
+/** A version that another one, or a removal, has taken the place of. */
+export interface KeptVersion {
+  readonly manifest: Manifest;
+  /** The regions that list a copy, by name. */
+  readonly regions: readonly string[];
+  /** When the last region may let go of it, by the clock of that region, in ms since 1970. */
+  readonly keptUntilMs: number;
+}
+
+/** The history of a key. */
+export interface KeptVersions {
+  /** The newest first. Of an upload with several copies, that of the highest generation. */
+  readonly versions: readonly KeptVersion[];
+  /** Copies and regions that could not be read, with the reason. */
+  readonly problems: readonly { readonly region: string; readonly problem: AgaroseError }[];
+}
+
+/** What it takes to read a history. */
+export type KeptContext = Pick<WriteContext, "stores" | "clock" | "signal" | "breaker" | "trust"> & {
+  readonly config: Pick<Config, "keep">;
+};
+
+/**
+ * Reads the history of a key: one listing of each region, and one copy of each version. `enough` answers end the
+ * patience. It rejects only when the caller aborts.
+ */
+export async function keptVersions(key: string, enough: number, context: KeptContext): Promise<KeptVersions> {
+  const outcomes = await askHistory(key, enough, context);
+  const problems = outcomes.flatMap(({ store, error }) =>
+    error ? [{ region: store.region.name, problem: error }] : [],
+  );
+  const copies = Map.groupBy(
+    outcomes.flatMap(({ value = [] }) => value),
+    ({ upload }) => upload,
+  );
+  const versions = await Promise.all(
+    [...copies.values()].map(async (own) => {
+      const manifest = await readCopies(key, own, context, problems);
+      return manifest && { manifest, regions: regionsOf(own, context), keptUntilMs: untilMs(key, own, context) };
+    }),
+  );
+  const found = versions.filter((version) => version !== undefined);
+  return { versions: found.toSorted((a, b) => b.manifest.generation - a.manifest.generation), problems };
+}
+
+/** The manifest of the first copy that can be used, of those of the last replacement first. */
+async function readCopies(
+  key: string,
+  copies: readonly HistoryCopy[],
+  context: KeptContext,
+  problems: { readonly region: string; readonly problem: AgaroseError }[],
+): Promise<Manifest | undefined> {
+  const failed: typeof problems = [];
+  for (const copy of copies.toSorted((a, b) => replacedBy(b) - replacedBy(a))) {
+    const { store } = copy;
+    const run = (signal: AbortSignal): Promise<Manifest> => readCopy(key, copy, { ...context, signal });
+    const [outcome] = await runTasks([{ store, run }], { enough: 1 }, context);
+    if (outcome?.value) return outcome.value;
+    failed.push({ region: store.region.name, problem: outcome!.error! });
+  }
+  problems.push(...failed);
+  return undefined;
+}
+
+async function readCopy(key: string, { store, name, upload }: HistoryCopy, context: KeptContext): Promise<Manifest> {
+  const { trust, signal } = context;
+  const response = await store.get(name, { signal });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw damaged(key, store, `was answered by ${response.status}`);
+  }
+  const record = await parseManifest(await readChecked(response, refuseTooLarge), { key, trust, sha256: nodeSha256 });
+  // The name decides which chunks stay, so a manifest under another name is not the one that was kept.
+  if (isTombstone(record) || record.upload !== upload) throw damaged(key, store, "holds another version");
+  return record;
+}
+
+function damaged(key: string, { region: { name } }: Store, what: string): AgaroseError {
+  const message = `a copy of the history of ${JSON.stringify(key)} in ${name} ${what}`;
+  return new AgaroseError("SOURCE_FAILED", message, { key, region: name });
+}
+
+function regionsOf(copies: readonly HistoryCopy[], { stores }: KeptContext): string[] {
+  return stores.filter((store) => copies.some((copy) => copy.store === store)).map(({ region }) => region.name);
+}
+
+function untilMs(key: string, copies: readonly HistoryCopy[], { config }: KeptContext): number {
+  return Math.max(...copies.map(({ modifiedMs }) => modifiedMs)) + keepMsOf(key, config);
+}
+
+/** The generation that took the place of the copy: the end of its name. */
+function replacedBy({ name }: HistoryCopy): number {
+  return Number(name.slice(name.lastIndexOf(".") + 1));
+}

@@ -1,0 +1,114 @@
+/**
+ * Brings a kept version of a key back: its content is read and put again, as a new upload under a new generation. What
+ * is kept stays as it is, and so does what the restored version takes the place of.
+ */
+import { AgaroseError, isTombstone, parseKey, type Codec, type Manifest, type ManifestRecord } from "@agarose/core";
+import { listChunks } from "../chunk-listing.ts";
+import { surveyRegions } from "../commit/region-survey.ts";
+import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "../commit/write-context.ts";
+import { shownManifest } from "../encryption/opened.ts";
+import { putObject, type PutContext, type PutResult } from "../put-object.ts";
+import { objectSource } from "../upload/object-source.ts";
+import { keptVersions } from "./kept-versions.ts";
+
+/** Which kept version to bring back. */
+export interface RestoreWish {
+  /** Its version (32 hex digits) or its generation. Default: the newest that is not the current one. */
+  readonly version?: string;
+  /** Whether the object must be removed, or have the content of that version already. Default: false. */
+  readonly isRemoved?: boolean;
+}
+
+/** A kept version, and what the key holds. */
+export interface Restorable {
+  readonly kept: Manifest;
+  /** The newest generation of the key, a tombstone included: the restored version takes its place and no other. */
+  readonly seen: number;
+}
+
+/** What `restoreVersion` works with. */
+export interface RestoreContext extends PutContext {
+  readonly codec: () => Promise<Codec>;
+}
+
+/**
+ * Finds the version to bring back, and looks whether its chunks are listed. It writes nothing.
+ *
+ * @throws OBJECT_NOT_FOUND when nothing that fits is kept, NOT_ENOUGH_CHUNKS when its chunks are gone, USAGE when the
+ *   object must be removed and holds something else, KEY_INVALID, KEY_TOO_LONG, NO_QUORUM, CREDENTIALS_REFUSED,
+ *   MANIFEST_NEWER, or why the history cannot be listed or read.
+ */
+export async function findRestorable(key: string, wish: RestoreWish, options: WriteOptions): Promise<Restorable> {
+  const context = writeContextOf(options);
+  parseKey(key);
+  const { newest } = await surveyRegions(key, context);
+  const enough = majorityOf(context.stores);
+  const { versions, problems } = await keptVersions(key, enough, context);
+  const current = newest && !isTombstone(newest) ? newest.upload : undefined;
+  const kept = versions
+    .map(({ manifest }) => manifest)
+    .find((manifest) => manifest.upload !== current && isWished(manifest, wish));
+  // A region that lists no copies may be the only one that has the version.
+  if (!kept && problems.length > 0) throw problems[0]!.problem;
+  const present = newest && !isTombstone(newest) ? newest : undefined;
+  if (wish.isRemoved && present && !(kept && (await haveOneContent(kept, present, context)))) throw notRemoved(present);
+  if (!kept) throw nothingKept(key, wish);
+  await refuseGone(kept, context);
+  return { kept, seen: newest?.generation ?? 0 };
+}
+
+/**
+ * Puts a kept version again, with its content type and headers, under the code that the configuration says now. It
+ * throws as `putObject` does, REPLACED_MEANWHILE when the key has changed since `findRestorable`, and NOT_ENOUGH_CHUNKS
+ * or READ_TIMEOUT when the version cannot be read to its end. Then readers see what was there before.
+ */
+export async function restoreVersion({ kept, seen }: Restorable, context: RestoreContext): Promise<PutResult> {
+  const { key, contentType, headers } = await shownManifest(kept, context.config);
+  const onlyIf = (_: Manifest | undefined, newest: ManifestRecord | undefined): void => {
+    if ((newest?.generation ?? 0) !== seen) throw replacedMeanwhile(key);
+  };
+  const { config, stores, codec, signal, clock, random } = context;
+  const reading = { config, stores, codec, signal, ...(clock && { clock }), ...(random && { random }) };
+  const source = objectSource(kept, reading);
+  return putObject({ key, source, contentType, headers, force: false, onlyIf }, context);
+}
+
+async function haveOneContent(a: Manifest, b: Manifest, { config }: WriteContext): Promise<boolean> {
+  const [one, other] = await Promise.all([shownManifest(a, config), shownManifest(b, config)]);
+  return one.sha256 === other.sha256;
+}
+
+function isWished({ version, generation }: Manifest, wish: RestoreWish): boolean {
+  return wish.version === undefined || wish.version === version || wish.version === String(generation);
+}
+
+/** A read would find it out, too, but only after a claim to the next generation. */
+async function refuseGone(kept: Manifest, context: WriteContext): Promise<void> {
+  const chunks = await listChunks(kept, context);
+  const { key, k, generation } = kept;
+  const isGone = ({ code }: (typeof chunks)[number]): boolean => code === "CHUNK_MISSING" || code === "REGION_UNKNOWN";
+  const left = chunks.filter((chunk) => !isGone(chunk)).length;
+  if (chunks.length === 0 || left >= k) return;
+  throw new AgaroseError(
+    "NOT_ENOUGH_CHUNKS",
+    `generation ${generation} of ${JSON.stringify(key)} has ${left} of ${k} chunks left: restore another version, ` +
+      "`agarose versions` lists them",
+    { key, generation, needed: k, received: left },
+  );
+}
+
+function nothingKept(key: string, { version }: RestoreWish): AgaroseError {
+  const what = version === undefined ? "no version" : `no version ${version}`;
+  const message = `${what} of ${JSON.stringify(key)} is kept beside the current one: \`agarose versions\` lists what is`;
+  return new AgaroseError("OBJECT_NOT_FOUND", message, { key, ...(version !== undefined && { version }) });
+}
+
+function notRemoved({ key, generation }: Manifest): AgaroseError {
+  const message = `${JSON.stringify(key)} is not removed: \`agarose restore\` brings back an earlier version`;
+  return new AgaroseError("USAGE", message, { key, generation });
+}
+
+function replacedMeanwhile(key: string): AgaroseError {
+  const message = `another writer replaced ${JSON.stringify(key)} meanwhile: look at it with \`agarose versions\``;
+  return new AgaroseError("REPLACED_MEANWHILE", message, { key });
+}

@@ -1,0 +1,101 @@
+/**
+ * Checks the versions that the history of a key keeps, beside the key itself: a chunk that is lost of them would be
+ * missed on the day on which somebody restores one.
+ */
+import { acceptUnsigned, systemClock, type Manifest } from "@agarose/core";
+import type { Config } from "../../config.ts";
+import { listChunks, storedChunks } from "../chunk-listing.ts";
+import { Breaker } from "../commit/ask-regions.ts";
+import { keepMsOf } from "../commit/history.ts";
+import type { WriteContext } from "../commit/write-context.ts";
+import { checkLeafLists } from "../leaf-lists/leaf-lists.ts";
+import type { UnreachableRegion } from "../verdicts.ts";
+import {
+  checkChunks,
+  damageOf,
+  damageOfLists,
+  verifyObject,
+  type ChunkDamage,
+  type KeptVerdict,
+  type ObjectVerdict,
+  type VerifyContext,
+} from "../verify-object.ts";
+import { LEAF_LIST } from "@agarose/core";
+import { keptVersions } from "./kept-versions.ts";
+
+/** What was found of the history of a key. */
+export interface HistoryVerdict {
+  readonly kept: readonly KeptVerdict[];
+  /** Regions that did not say what they keep. */
+  readonly problems: readonly UnreachableRegion[];
+}
+
+/** What it takes to look at a history. */
+export type HistoryContext = VerifyContext & {
+  readonly config: Pick<Config, "keep">;
+  /** The time of day. Default: the system's. */
+  readonly nowMs?: () => number;
+};
+
+/** A key that has no history. */
+export const NO_HISTORY: HistoryVerdict = { kept: [], problems: [] };
+
+/** `verifyObject`, and the same for the versions that are kept of the key. Throws only when the caller aborts. */
+export async function verifyWithHistory(key: string, options: HistoryContext): Promise<ObjectVerdict> {
+  const [verdict, history] = await Promise.all([verifyObject(key, options), verifyHistory(key, options)]);
+  return withHistory(verdict, history);
+}
+
+/** Adds what was found of a history to the verdict on its key. */
+export function withHistory(verdict: ObjectVerdict, { kept, problems }: HistoryVerdict): ObjectVerdict {
+  const isSound = problems.length === 0 && kept.every(({ damage }) => damage.length === 0);
+  return {
+    ...verdict,
+    sound: verdict.sound && isSound,
+    ...(kept.length > 0 && { kept }),
+    ...(problems.length > 0 && { historyProblems: problems }),
+  };
+}
+
+/** The versions of a key whose time is not over. Of a key without `keep`, nothing is asked. */
+export async function youngVersions(
+  key: string,
+  { config, nowMs = Date.now, ...options }: HistoryContext,
+): Promise<{ readonly manifests: readonly Manifest[]; readonly problems: readonly UnreachableRegion[] }> {
+  if (keepMsOf(key, config) === 0) return { manifests: [], problems: [] };
+  const context = { ...contextOf(options), config };
+  const { versions, problems } = await keptVersions(key, context.stores.length, context);
+  context.signal.throwIfAborted();
+  return {
+    manifests: versions.filter(({ keptUntilMs }) => keptUntilMs > nowMs()).map(({ manifest }) => manifest),
+    problems: problems.map(({ region, problem }) => ({ region, problem: problem.message })),
+  };
+}
+
+/** The verdict on one kept version, given what is wrong with it. */
+export function keptVerdict(manifest: Manifest, damage: readonly ChunkDamage[]): KeptVerdict {
+  const { generation, version } = manifest;
+  const chunks = storedChunks(manifest).length;
+  const chunksSound = chunks - damage.filter(({ chunk }) => chunk !== LEAF_LIST).length;
+  return { generation, version, chunks, chunksSound, damage };
+}
+
+async function verifyHistory(key: string, options: HistoryContext): Promise<HistoryVerdict> {
+  const { manifests, problems } = await youngVersions(key, options);
+  const context = contextOf(options);
+  const kept: KeptVerdict[] = [];
+  for (const manifest of manifests) {
+    const quick = options.quick ?? false;
+    const chunks = quick
+      ? damageOf(manifest, await listChunks(manifest, context))
+      : await checkChunks(manifest, context);
+    const lists = await checkLeafLists(manifest, quick, context);
+    kept.push(keptVerdict(manifest, [...chunks, ...damageOfLists(lists)]));
+  }
+  return { kept, problems };
+}
+
+function contextOf({ stores, signal, trust = acceptUnsigned, clock = systemClock, breaker }: VerifyContext) {
+  type Context = Pick<WriteContext, "stores" | "signal" | "trust" | "clock" | "breaker">;
+  return { stores, signal, trust, clock, breaker: breaker ?? new Breaker(clock) } satisfies Context;
+}

@@ -1,0 +1,44 @@
+/**
+ * Makes the chunks again that kept versions have lost. No manifest is written: a copy that is stored again would begin
+ * its time again.
+ */
+import { LEAF_LIST, type Manifest } from "@agarose/core";
+import { listChunks } from "../chunk-listing.ts";
+import { writeContextOf } from "../commit/write-context.ts";
+import { keptVerdict, youngVersions, type HistoryVerdict } from "../history/verify-history.ts";
+import { damageOf, type KeptVerdict } from "../verify-object.ts";
+import { rescueAll, type RepairContext } from "./repair-object.ts";
+
+/** What a repair of a history found, wrote and left. */
+export interface HistoryRepair {
+  readonly before: HistoryVerdict;
+  readonly after: HistoryVerdict;
+  readonly chunksWritten: number;
+}
+
+/** Repairs the versions that are kept of a key. One that cannot be read is reported, and the rest is repaired. */
+export async function repairHistory(key: string, options: RepairContext): Promise<HistoryRepair> {
+  const { manifests, problems } = await youngVersions(key, options);
+  const [before, after]: [KeptVerdict[], KeptVerdict[]] = [[], []];
+  let chunksWritten = 0;
+  for (const manifest of manifests) {
+    const { damage, written, lists } = await rescueOne(manifest, options);
+    const left = damage.filter(({ chunk, region }) =>
+      chunk === LEAF_LIST ? !lists.includes(region) : !written.includes(chunk),
+    );
+    before.push(keptVerdict(manifest, damage));
+    after.push(keptVerdict(manifest, left));
+    chunksWritten += written.length + lists.length;
+  }
+  return { before: { kept: before, problems }, after: { kept: after, problems }, chunksWritten };
+}
+
+async function rescueOne(manifest: Manifest, options: RepairContext): ReturnType<typeof rescueAll> {
+  const context = writeContextOf(options);
+  try {
+    return await rescueAll(manifest, options, context);
+  } catch {
+    context.signal.throwIfAborted();
+    return { damage: damageOf(manifest, await listChunks(manifest, context)), written: [], lists: [] };
+  }
+}

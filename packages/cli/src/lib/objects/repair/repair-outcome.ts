@@ -1,0 +1,48 @@
+/**
+ * Repairs one object of many: a failure is a result, and the next object has its turn.
+ */
+import { toAgaroseError, type AgaroseError } from "@agarose/core";
+import { formatCount, printable } from "../../output.ts";
+import { verdictLines } from "../verdicts.ts";
+import { withHistory } from "../history/verify-history.ts";
+import { repairHistory } from "./repair-history.ts";
+import { repairObject, type RepairContext, type RepairReport } from "./repair-object.ts";
+
+/** What came of one repair. */
+export type RepairOutcome = { readonly key: string } & (
+  | ({ readonly outcome: "sound" | "repaired" | "damaged" } & RepairReport)
+  | { readonly outcome: "failed"; readonly error: AgaroseError }
+);
+
+/** Repairs an object and the versions that are kept of its key. Rejects only when the caller aborts. */
+export async function repairOne(
+  key: string,
+  quick: boolean,
+  context: Omit<RepairContext, "quick" | "nowMs"> & { readonly nowMs?: () => number },
+): Promise<RepairOutcome> {
+  try {
+    const options = { nowMs: Date.now, ...context, quick };
+    // First, because an object that cannot be read any more is one to be restored.
+    const history = await repairHistory(key, options);
+    const own = await repairObject(key, options);
+    const before = withHistory(own.before, history.before);
+    const after = withHistory(own.after, history.after);
+    const report = { ...own, before, after, chunksWritten: own.chunksWritten + history.chunksWritten };
+    const outcome = report.before.sound ? "sound" : report.after.sound ? "repaired" : "damaged";
+    return { key, outcome, ...report };
+  } catch (error) {
+    context.signal.throwIfAborted();
+    return { key, outcome: "failed", error: toAgaroseError(error) };
+  }
+}
+
+/** An outcome for people. */
+export function repairLines(object: RepairOutcome): string[] {
+  const key = printable(object.key);
+  if (object.outcome === "failed")
+    return [`failed    ${key}  ${object.error.code}: ${printable(object.error.message)}`];
+  if (object.outcome === "damaged") return verdictLines(object.after);
+  const { outcome, chunksWritten, manifestsWritten } = object;
+  const written = `${formatCount(chunksWritten, "chunk")} and ${formatCount(manifestsWritten, "manifest")} written`;
+  return [`${outcome.padEnd(8)}  ${key}  ${outcome === "sound" ? "nothing to repair" : written}`];
+}

@@ -1,0 +1,76 @@
+/**
+ * A stored object as the source of a put, by the reader that all reads use: it verifies every shard, and holds the
+ * window of one read in memory.
+ */
+import type { Manifest, OpenedObject } from "@agarose/core";
+import { openIfEncrypted } from "../encryption/opened.ts";
+import { openObject, type GetContext } from "../get-object.ts";
+import type { FileHash, Source, SourceReader } from "./file-source.ts";
+
+/**
+ * The plain content of the version that `manifest` names. Opening it throws as `openIfEncrypted` does, and reading it
+ * as `openObject` does.
+ */
+export function objectSource(manifest: Manifest, context: GetContext): Source {
+  return { open: async () => new ObjectReader(manifest, await openIfEncrypted(manifest, context.config), context) };
+}
+
+/** One read from the start to the end. Any other position begins another one. */
+class ObjectReader implements SourceReader {
+  readonly known: FileHash;
+  readonly #manifest: Manifest;
+  readonly #encrypted: OpenedObject | undefined;
+  readonly #context: GetContext;
+  #stop = new AbortController();
+  #parts: AsyncIterator<Uint8Array, unknown> | undefined;
+  #rest: Uint8Array = new Uint8Array();
+  #position = 0;
+
+  constructor(manifest: Manifest, encrypted: OpenedObject | undefined, context: GetContext) {
+    const { bytes, sha256 } = encrypted?.shown ?? manifest;
+    this.known = { bytes, sha256 };
+    this.#manifest = manifest;
+    this.#encrypted = encrypted;
+    this.#context = context;
+  }
+
+  async read(target: Uint8Array, position: number): Promise<number> {
+    const wanted = Math.max(0, Math.min(target.length, this.known.bytes - position));
+    if (wanted === 0) return 0;
+    if (!this.#parts || position !== this.#position) await this.#begin(position);
+    let filled = 0;
+    while (filled < wanted) {
+      if (this.#rest.length === 0) {
+        const { done, value } = await this.#parts!.next();
+        if (done) break;
+        this.#rest = value;
+      }
+      const part = this.#rest.subarray(0, wanted - filled);
+      target.set(part, filled);
+      filled += part.length;
+      this.#rest = this.#rest.subarray(part.length);
+    }
+    this.#position = position + filled;
+    return filled;
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    // A body that is not read to its end would hold its requests.
+    await this.#parts?.return?.().catch(() => {});
+    this.#parts = undefined;
+  }
+
+  async #begin(position: number): Promise<void> {
+    await this.close();
+    this.#stop = new AbortController();
+    const wanted = { start: position, end: this.known.bytes };
+    const signal = AbortSignal.any([this.#context.signal, this.#stop.signal]);
+    const encrypted = this.#encrypted;
+    const range = encrypted?.stored(wanted) ?? (position > 0 ? wanted : undefined);
+    const { body } = await openObject(this.#manifest, range, { ...this.#context, signal });
+    this.#parts = (encrypted?.decrypt(wanted, body) ?? body)[Symbol.asyncIterator]();
+    this.#rest = new Uint8Array();
+    this.#position = position;
+  }
+}
