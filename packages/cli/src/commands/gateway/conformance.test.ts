@@ -1,0 +1,16 @@
+/** The suite that the embedded S3 endpoint and versitygw pass, against the gateway. */
+import { describe } from "vitest";
+import { startGatewayWorld } from "../../../test/gateway.ts";
+import { s3Contract } from "../../../test/s3.contract.ts";
+import { BUCKET } from "./exchange.ts";
+
+describe("the gateway", () => {
+  s3Contract(
+    async ({ accessKeyId, secretAccessKey }) => {
+      const credentials = { accessKeyId, secretAccessKey };
+      const { gateway, close } = await startGatewayWorld({ credentials, stripeBytes: 1024 * 1024 });
+      return { url: gateway.url, close };
+    },
+    { onlyBucket: BUCKET, signedOnly: true, withoutMetadata: true, ownETags: true },
+  );
+});

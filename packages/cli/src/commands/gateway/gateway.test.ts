@@ -1,0 +1,334 @@
+/** What clients of S3 read through the gateway: the AWS SDK over TCP, and six buckets behind it. */
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import {
+  DeleteObjectCommand,
+  DeleteObjectsCommand,
+  GetObjectCommand,
+  GetObjectTaggingCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+  type PutObjectCommandInput,
+} from "@aws-sdk/client-s3";
+import { presign } from "../../../test/presign.ts";
+import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../../test/gateway.ts";
+import { DOWN, REGIONS, type World } from "../../../test/world.ts";
+import type { Gateway } from "./server.ts";
+
+const Bucket = "agarose";
+const body = randomBytes(20_000);
+let started: GatewayWorld;
+let world: World;
+let gateway: Gateway;
+let client: S3Client;
+
+beforeAll(async () => {
+  started = await startGatewayWorld({ spoolBytes: 16 * 1024 * 1024 });
+  ({ world, gateway } = started);
+  client = clientWith(GATEWAY_KEYS);
+  await world.put("folder/a b.bin", body, { contentType: "image/png", headers: { "cache-control": "max-age=60" } });
+}, 60_000);
+
+afterEach(() => {
+  world.faults.clear();
+  world.fired.clear();
+});
+
+afterAll(async () => {
+  client.destroy();
+  await started.close();
+});
+
+function clientWith(credentials: typeof GATEWAY_KEYS): S3Client {
+  const shared = { region: "us-east-1", forcePathStyle: true, maxAttempts: 1 };
+  return new S3Client({ ...shared, endpoint: gateway.url, credentials });
+}
+
+async function get(Key: string, more: { Range?: string; IfNoneMatch?: string; IfMatch?: string } = {}) {
+  const answer = await client.send(new GetObjectCommand({ Bucket, Key, ...more }));
+  return { ...answer, bytes: Buffer.from(await answer.Body!.transformToByteArray()) };
+}
+
+async function put(Key: string, text: string | Uint8Array, more: Partial<PutObjectCommandInput> = {}) {
+  return client.send(new PutObjectCommand({ Bucket, Key, Body: text, ...more }));
+}
+
+async function list(more: Record<string, unknown> = {}) {
+  return client.send(new ListObjectsV2Command({ Bucket, ...more }));
+}
+
+describe("reads", () => {
+  test("GET and HEAD have the object's bytes, type, headers and length", async () => {
+    const answer = await get("folder/a b.bin");
+    expect(answer.bytes.equals(body)).toBe(true);
+    const head = await client.send(new HeadObjectCommand({ Bucket, Key: "folder/a b.bin" }));
+    const expected = { ContentLength: 20_000, ContentType: "image/png", CacheControl: "max-age=60", ETag: answer.ETag };
+    expect(answer).toMatchObject(expected);
+    expect(head).toMatchObject(expected);
+    expect(head.LastModified).toBeInstanceOf(Date);
+  });
+
+  test("an ETag does not look like an MD5, which some clients would check", async () => {
+    expect((await get("folder/a b.bin")).ETag).toMatch(/^"[0-9a-f]{32}-1"$/);
+  });
+
+  test.each([
+    ["bytes=0-0", 0, 1],
+    ["bytes=999-3000", 999, 3001],
+    ["bytes=19999-", 19_999, 20_000],
+    ["bytes=-5", 19_995, 20_000],
+    ["bytes=100-999999", 100, 20_000],
+  ])("%s", async (Range, start, end) => {
+    const answer = await get("folder/a b.bin", { Range });
+    expect(answer).toMatchObject({
+      ContentRange: `bytes ${start}-${end - 1}/20000`,
+      $metadata: { httpStatusCode: 206 },
+    });
+    expect(answer.bytes.equals(body.subarray(start, end))).toBe(true);
+  });
+
+  test("a range behind the end is InvalidRange", async () => {
+    await expect(get("folder/a b.bin", { Range: "bytes=20000-" })).rejects.toMatchObject({ name: "InvalidRange" });
+  });
+
+  test("an empty object", async () => {
+    await world.put("empty", new Uint8Array(0));
+    expect(await get("empty")).toMatchObject({ ContentLength: 0, bytes: Buffer.alloc(0) });
+  });
+
+  test("If-None-Match answers 304, If-Match of another version 412", async () => {
+    const { ETag } = await get("folder/a b.bin");
+    const same = get("folder/a b.bin", { IfNoneMatch: ETag! });
+    await expect(same).rejects.toMatchObject({ $metadata: { httpStatusCode: 304 } });
+    const other = get("folder/a b.bin", { IfMatch: '"other"' });
+    await expect(other).rejects.toMatchObject({ name: "PreconditionFailed" });
+  });
+
+  test.each(["absent", "folder/", "a//b", "x".repeat(1000)])("%s is NoSuchKey", async (key) => {
+    await expect(get(key)).rejects.toMatchObject({ name: "NoSuchKey" });
+  });
+
+  test("as many regions down as the layout survives", async () => {
+    for (const region of ["frankfurt", "sydney"]) world.faults.set(region, DOWN);
+    expect((await get("folder/a b.bin")).bytes.equals(body)).toBe(true);
+    expect(world.fired.get("frankfurt")).toBeGreaterThan(0);
+  });
+
+  test("one more region down is a 503 that names our own error", async () => {
+    for (const region of ["frankfurt", "dublin", "virginia"]) world.faults.set(region, DOWN);
+    await expect(get("folder/a b.bin")).rejects.toMatchObject({
+      name: "ServiceUnavailable",
+      message: expect.stringContaining("NOT_ENOUGH_CHUNKS"),
+    });
+  });
+
+  test("a client that leaves ends the read", async () => {
+    await world.put("left", randomBytes(400_000));
+    const leave = new AbortController();
+    const gone = Promise.withResolvers<void>();
+    for (const region of REGIONS) {
+      world.faults.set(region, (request, response, name) => {
+        if (!name.startsWith("chunks/left@")) return false;
+        // Held until the gateway gives it up.
+        response.once("close", () => gone.resolve());
+        leave.abort();
+        request.resume();
+        return true;
+      });
+    }
+    const reading = client.send(new GetObjectCommand({ Bucket, Key: "left" }), { abortSignal: leave.signal });
+    await expect(reading).rejects.toMatchObject({ name: "AbortError" });
+    await gone.promise;
+  }, 60_000);
+});
+
+describe("writes", () => {
+  test("what is put is what is got, with its type and headers", async () => {
+    const bytes = randomBytes(30_001);
+    const more = { ContentType: "text/plain", CacheControl: "no-store" };
+    const { ETag } = await client.send(new PutObjectCommand({ Bucket, Key: "put/a", Body: bytes, ...more }));
+    expect(await get("put/a")).toMatchObject({ ETag, ...more, bytes });
+    expect((await world.get("put/a")).equals(bytes)).toBe(true);
+    expect(await world.verify("put/a")).toMatchObject({ sound: true });
+  });
+
+  test("a deleted object is gone, and deleting what is not there succeeds", async () => {
+    await put("del/a", "x");
+    for (const Key of ["del/a", "del/a", "del/never", "del//impossible"]) {
+      await client.send(new DeleteObjectCommand({ Bucket, Key }));
+    }
+    await expect(get("del/a")).rejects.toMatchObject({ name: "NoSuchKey" });
+  });
+
+  test("many are deleted at once", async () => {
+    for (const name of ["1", "2 <&>", "3"]) await put(`many/${name}`, name);
+    const Objects = ["many/1", "many/2 <&>", "many/none"].map((Key) => ({ Key }));
+    const { Deleted, Errors } = await client.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects } }));
+    expect({ Deleted, Errors }).toEqual({ Deleted: Objects, Errors: undefined });
+    expect((await list({ Prefix: "many/" })).Contents!.map(({ Key }) => Key)).toEqual(["many/3"]);
+  });
+
+  test("If-None-Match: * stores what is not there, and again after a removal", async () => {
+    await put("new/a", "1", { IfNoneMatch: "*" });
+    await expect(put("new/a", "2", { IfNoneMatch: "*" })).rejects.toMatchObject({ name: "PreconditionFailed" });
+    await client.send(new DeleteObjectCommand({ Bucket, Key: "new/a" }));
+    await put("new/a", "3", { IfNoneMatch: "*" });
+    expect((await get("new/a")).bytes.toString()).toBe("3");
+  });
+
+  test("If-Match stores over that version only", async () => {
+    const { ETag } = await put("match/a", "1");
+    await put("match/a", "2", { IfMatch: ETag! });
+    await expect(put("match/a", "3", { IfMatch: ETag! })).rejects.toMatchObject({ name: "PreconditionFailed" });
+    await expect(put("match/none", "3", { IfMatch: ETag! })).rejects.toMatchObject({ name: "NoSuchKey" });
+    expect((await get("match/a")).bytes.toString()).toBe("2");
+  });
+
+  test("another writer that comes between a condition and the commit makes it fail", async () => {
+    const { ETag } = await put("between/a", "1");
+    let isFirst = true;
+    for (const region of REGIONS) {
+      world.faults.set(region, async (request, _response, name) => {
+        if (request.method !== "PUT" || !name.startsWith("claims/") || !isFirst) return false;
+        isFirst = false;
+        await world.put("between/a", Buffer.from("other"));
+        return false;
+      });
+    }
+    await expect(put("between/a", "2", { IfMatch: ETag! })).rejects.toMatchObject({ name: "OperationAborted" });
+    expect(isFirst).toBe(false);
+    expect((await get("between/a")).bytes.toString()).toBe("other");
+  }, 60_000);
+
+  test("of eight writers with If-None-Match: * one wins", async () => {
+    const writers = Array.from({ length: 8 }, (_, index) => put("race/a", `${index}`, { IfNoneMatch: "*" }));
+    const outcomes = await Promise.allSettled(writers);
+    const winners = outcomes.flatMap(({ status }, index) => (status === "fulfilled" ? [`${index}`] : []));
+    expect(winners).toEqual([(await get("race/a")).bytes.toString()]);
+  }, 60_000);
+
+  test("two puts of one key at once both succeed, and one of them is read", async () => {
+    await Promise.all(["1", "2"].map((text) => put("both/a", text)));
+    expect(["1", "2"]).toContain((await get("both/a")).bytes.toString());
+    expect(await world.verify("both/a")).toMatchObject({ sound: true });
+  });
+
+  test("a body that breaks off stores nothing", async () => {
+    const key = "short/a";
+    const presigned = { endpoint: gateway.url, bucket: Bucket, key, credentials: GATEWAY_KEYS };
+    const { pathname, search, port } = new URL(await presign({ ...presigned, method: "PUT" }));
+    const head = [
+      `PUT ${pathname}${search} HTTP/1.1`,
+      `host: 127.0.0.1:${port}`,
+      "x-amz-content-sha256: UNSIGNED-PAYLOAD",
+    ];
+    const socket = connect(Number(port), "127.0.0.1");
+    socket.end(`${[...head, "content-length: 100"].join("\r\n")}\r\n\r\nonly a part`);
+    socket.resume();
+    await once(socket, "close");
+    await expect(get(key)).rejects.toMatchObject({ name: "NoSuchKey" });
+    expect((await world.names("manifests/short")).length).toBe(0);
+  });
+
+  test("a body beyond the spool is refused, and leaves it empty", async () => {
+    const tooLarge = put("spool/a", Buffer.alloc(17 * 1024 * 1024));
+    await expect(tooLarge).rejects.toThrow();
+    await put("spool/b", "x");
+    await expect(get("spool/a")).rejects.toMatchObject({ name: "NoSuchKey" });
+  }, 60_000);
+
+  test("a put survives a region that is down, and fails with 503 without a majority", async () => {
+    world.faults.set("tokyo", DOWN);
+    await put("down/a", "1");
+    expect(world.fired.get("tokyo")).toBeGreaterThan(0);
+    for (const region of REGIONS.slice(0, 3)) world.faults.set(region, DOWN);
+    await expect(put("down/b", "1")).rejects.toMatchObject({ name: "ServiceUnavailable" });
+  }, 60_000);
+
+  test.each([
+    { ServerSideEncryption: "AES256" },
+    { ACL: "public-read" },
+    { StorageClass: "GLACIER" },
+  ] satisfies Partial<PutObjectCommandInput>[])("%j is NotImplemented, and nothing is stored", async (asked) => {
+    await expect(put("asked/a", "x", asked)).rejects.toMatchObject({ name: "NotImplemented" });
+    await expect(get("asked/a")).rejects.toMatchObject({ name: "NoSuchKey" });
+  });
+
+  test("the ACL and the class that every object has may be named", async () => {
+    await put("asked/b", "x", { ACL: "private", StorageClass: "STANDARD" });
+    expect((await get("asked/b")).bytes.toString()).toBe("x");
+  });
+});
+
+describe("lists", () => {
+  beforeAll(async () => {
+    for (const name of ["a", "a.txt", "a/b", "a/c/d", "a-b", "é", "z"])
+      await world.put(`list/${name}`, randomBytes(10));
+  }, 60_000);
+
+  const names = ["a", "a-b", "a.txt", "a/b", "a/c/d", "z", "é"].map((name) => `list/${name}`);
+
+  test("keys come in the order of their UTF-8 bytes, with length, time and ETag", async () => {
+    const { Contents = [], KeyCount, IsTruncated } = await list({ Prefix: "list/" });
+    expect(Contents.map(({ Key }) => Key)).toEqual(names);
+    expect({ KeyCount, IsTruncated }).toEqual({ KeyCount: 7, IsTruncated: false });
+    const head = await client.send(new HeadObjectCommand({ Bucket, Key: "list/z" }));
+    expect(Contents[5]).toMatchObject({ Size: 10, ETag: head.ETag });
+    expect(Math.floor(Contents[5]!.LastModified!.getTime() / 1000) * 1000).toBe(head.LastModified!.getTime());
+  });
+
+  test("a delimiter folds what is below it", async () => {
+    const { Contents = [], CommonPrefixes = [] } = await list({ Prefix: "list/", Delimiter: "/" });
+    expect(CommonPrefixes.map(({ Prefix }) => Prefix)).toEqual(["list/a/"]);
+    expect(Contents.map(({ Key }) => Key)).toEqual(["a", "a-b", "a.txt", "z", "é"].map((name) => `list/${name}`));
+  });
+
+  test.each([1, 2, 3])("pages of %i continue where they end", async (MaxKeys) => {
+    const found: string[] = [];
+    let ContinuationToken: string | undefined;
+    do {
+      const page = await list({ Prefix: "list/", MaxKeys, ContinuationToken });
+      expect(page.Contents!.length).toBeLessThanOrEqual(MaxKeys);
+      found.push(...page.Contents!.map(({ Key }) => Key!));
+      ContinuationToken = page.NextContinuationToken;
+    } while (ContinuationToken !== undefined);
+    expect(found).toEqual(names);
+  });
+
+  test("a list of too few regions is an error, never a short list", async () => {
+    for (const region of REGIONS.slice(0, 4)) world.faults.set(region, DOWN);
+    await expect(list({ Prefix: "list/" })).rejects.toMatchObject({ name: "ServiceUnavailable" });
+    expect(world.fired.size).toBe(4);
+  });
+});
+
+describe("access", () => {
+  test("a wrong secret, an unknown key and no signature are refused", async () => {
+    const wrong = clientWith({ ...GATEWAY_KEYS, secretAccessKey: "wrong" });
+    const asked = wrong.send(new GetObjectCommand({ Bucket, Key: "folder/a b.bin" }));
+    await expect(asked).rejects.toMatchObject({ name: "SignatureDoesNotMatch" });
+    wrong.destroy();
+    const unknown = clientWith({ ...GATEWAY_KEYS, accessKeyId: "unknown" });
+    const asking = unknown.send(new GetObjectCommand({ Bucket, Key: "folder/a b.bin" }));
+    await expect(asking).rejects.toMatchObject({ name: "InvalidAccessKeyId" });
+    unknown.destroy();
+    expect((await fetch(`${gateway.url}/${Bucket}/folder/a%20b.bin`)).status).toBe(403);
+  });
+
+  test("another bucket is NoSuchBucket, and what is not there NotImplemented", async () => {
+    const other = client.send(new GetObjectCommand({ Bucket: "other", Key: "a" }));
+    await expect(other).rejects.toMatchObject({ name: "NoSuchBucket" });
+    const tags = client.send(new GetObjectTaggingCommand({ Bucket, Key: "a" }));
+    await expect(tags).rejects.toMatchObject({ name: "NotImplemented", $metadata: { httpStatusCode: 501 } });
+  });
+
+  test("a presigned URL reads", async () => {
+    const presigned = { endpoint: gateway.url, bucket: Bucket, key: "folder/a b.bin", credentials: GATEWAY_KEYS };
+    const answer = await fetch(await presign({ ...presigned, method: "GET" }));
+    expect(Buffer.from(await answer.arrayBuffer()).equals(body)).toBe(true);
+  });
+});

@@ -1,0 +1,40 @@
+/** The parts of a multipart upload as one source, so that they need not be joined on disk. */
+import { open } from "node:fs/promises";
+import { AgaroseError } from "@agarose/core";
+import type { Source } from "../../lib/objects/upload/file-source.ts";
+import type { SpooledBody } from "./spool.ts";
+
+/** The bytes of `parts`, one after the other. */
+export function partsSource(parts: readonly Pick<SpooledBody, "path" | "bytes">[]): Source {
+  const read = async (target: Uint8Array, position: number): Promise<number> => {
+    let filled = 0;
+    let start = 0;
+    for (const { path, bytes } of parts) {
+      const from = position + filled - start;
+      const wanted = Math.min(bytes - from, target.length - filled);
+      if (from >= 0 && wanted > 0) {
+        await readWhole(path, target.subarray(filled, filled + wanted), from);
+        filled += wanted;
+      }
+      start += bytes;
+    }
+    return filled;
+  };
+  return { open: async () => ({ read, close: async () => {} }) };
+}
+
+async function readWhole(path: string, target: Uint8Array, position: number): Promise<void> {
+  const file = await open(path);
+  try {
+    for (let filled = 0; filled < target.length;) {
+      const { bytesRead } = await file.read(target, filled, target.length - filled, position + filled);
+      if (bytesRead === 0) {
+        const message = `${path} ends at ${position + filled} bytes: nothing else may write below the spool`;
+        throw new AgaroseError("FILE_UNREADABLE", message, { path });
+      }
+      filled += bytesRead;
+    }
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,84 @@
+/** GetObject and HeadObject, with Range and conditions. */
+import { once } from "node:events";
+import { notModified, S3Error, type Validators } from "@agarose/dev-world/s3-wire";
+import { contentRange, parseRange, type ByteRange, type Manifest } from "@agarose/core";
+import { shownManifest } from "../../lib/objects/encryption/opened.ts";
+import { getObject } from "../../lib/objects/get-object.ts";
+import { readManifest } from "../../lib/objects/manifests.ts";
+import type { Exchange } from "./exchange.ts";
+import { isImpossibleKey } from "./s3-error-of.ts";
+
+/**
+ * Returns the ETag and time of an object. The ETag is its version with the suffix of a multipart upload, so that no
+ * client takes it for the MD5 of the bytes.
+ */
+export function validatorsOf(manifest: Pick<Manifest, "version" | "modified">): Validators {
+  return { etag: etagOf(manifest), modifiedMs: Date.parse(manifest.modified) };
+}
+
+/** Returns the ETag of a version, with its quotes. */
+export function etagOf({ version }: Pick<Manifest, "version">): string {
+  return `"${version}-1"`;
+}
+
+/** GetObject and HeadObject. A read that fails once bytes are sent cuts the connection before the last of them. */
+export async function readObject(exchange: Exchange): Promise<void> {
+  const { request, response } = exchange;
+  const manifest = await currentManifest(exchange);
+  const shown = await shownManifest(manifest, exchange.context.config);
+  const { etag, modifiedMs } = validatorsOf(manifest);
+  const headers: Record<string, string> = {
+    "accept-ranges": "bytes",
+    "content-type": shown.contentType,
+    ...shown.headers,
+    etag,
+    "last-modified": new Date(modifiedMs).toUTCString(),
+    ...answerHeaders(exchange),
+  };
+  if (notModified({ etag, modifiedMs }, request.headers)) {
+    response.writeHead(304, { etag }).end();
+    return;
+  }
+  const range = parseRange(request.headers.range, shown.bytes);
+  headers["content-length"] = String(range ? range.end - range.start : shown.bytes);
+  if (range) headers["content-range"] = contentRange(range, shown.bytes);
+  const begin = () => response.writeHead(range ? 206 : 200, headers);
+  if (request.method === "HEAD") begin().end();
+  else await send(manifest, range, begin, exchange);
+}
+
+/** The manifest of the key. A key that no object can have is as absent as any other. */
+async function currentManifest({ key, context, left }: Exchange): Promise<Manifest> {
+  try {
+    return await readManifest(key, context.stores, left, context.trust);
+  } catch (error) {
+    if (isImpossibleKey(error)) throw new S3Error("NoSuchKey", "The specified key does not exist.");
+    throw error;
+  }
+}
+
+/** Sends each part when the next one is there, and the last one when all are verified. */
+async function send(
+  manifest: Manifest,
+  range: ByteRange | undefined,
+  begin: () => unknown,
+  { response, context, left }: Exchange,
+): Promise<void> {
+  let last: Uint8Array | undefined;
+  const write = async (part: Uint8Array): Promise<void> => {
+    const before = last;
+    last = part;
+    if (before === undefined) return;
+    if (!response.headersSent) begin();
+    if (!response.write(before)) await once(response, "drain", { signal: left });
+  };
+  await getObject(manifest, range, write, { ...context, signal: left });
+  if (!response.headersSent) begin();
+  response.end(last);
+}
+
+/** Headers that a presigned URL asks for by `response-content-type` and the like. */
+function answerHeaders({ query }: Exchange): Record<string, string> {
+  const asked = [...query].filter(([name]) => name.startsWith("response-"));
+  return Object.fromEntries(asked.map(([name, value]) => [name.slice("response-".length), value]));
+}

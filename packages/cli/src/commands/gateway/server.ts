@@ -1,0 +1,141 @@
+/** The server of the gateway: it checks who asks, finds the operation, and reports what fails. */
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import {
+  checkSignature,
+  decode,
+  findOperation,
+  S3Error,
+  sendError,
+  type Credentials,
+} from "@agarose/dev-world/s3-wire";
+import { KeyLock } from "@agarose/dev-world/key-lock";
+import { AgaroseError, systemClock } from "@agarose/core";
+import type { CommandContext } from "../../lib/context.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { BUCKET, type Exchange, type Shared } from "./exchange.ts";
+import { ROUTES } from "./routes.ts";
+import { s3ErrorOf } from "./s3-error-of.ts";
+import { SortedKeys } from "./sorted-keys.ts";
+import { Spool } from "./spool.ts";
+
+/** How a gateway is set up. */
+export interface GatewayOptions {
+  /** The pair of keys that clients sign with. */
+  readonly credentials: Credentials;
+  /** 0 for any free port. */
+  readonly port: number;
+  readonly host: string;
+  /** What reads and writes use. Its signal does not end a gateway: `close` does. */
+  readonly context: CommandContext;
+  /** The most bytes of bodies that wait on disk. */
+  readonly spoolBytes: number;
+  /** Milliseconds since 1970. Default: `Date.now`. */
+  readonly nowMs?: () => number;
+}
+
+/** A running gateway. */
+export interface Gateway {
+  /** `http://host:port`, without a trailing slash. */
+  readonly url: string;
+  /** Takes no more requests, waits for those under way, aborts those that take longer than `graceMs`, and resolves. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** Starts a gateway. Resolves when it listens. Throws USAGE when it cannot have the port. */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { credentials, port, host, spoolBytes, nowMs = Date.now } = options;
+  const ending = new AbortController();
+  const context = { ...options.context, signal: ending.signal, breaker: new Breaker(systemClock) };
+  const spool = await Spool.open(spoolBytes);
+  const shared: Shared = {
+    context,
+    keys: new SortedKeys(context, nowMs),
+    spool,
+    uploads: new Map(),
+    locks: new KeyLock(),
+    nowMs,
+  };
+  const server = createServer((request, response) => void serve(request, response, { credentials, shared }));
+  // An SDK keeps idle connections for longer than Node's default of 5 s, and a large upload takes as long as it takes.
+  server.keepAliveTimeout = 65_000;
+  server.requestTimeout = 0;
+  try {
+    await listen(server, port, host);
+  } catch (error) {
+    await spool.close();
+    throw error;
+  }
+  const { port: actual } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${actual}`,
+    async close(graceMs) {
+      const closed = once(server, "close");
+      server.close();
+      server.closeIdleConnections();
+      const cancel = systemClock.after(graceMs, () => {
+        ending.abort(new AgaroseError("ABORTED", "the gateway ends: ask again"));
+        server.closeAllConnections();
+      });
+      await closed;
+      cancel();
+      await spool.close();
+    },
+  };
+}
+
+async function listen(server: Server, port: number, host: string): Promise<void> {
+  try {
+    server.listen(port, host);
+    await once(server, "listening");
+  } catch (error) {
+    const message = `the gateway cannot listen on ${host}:${port} (${(error as Error).message}): choose another --port`;
+    throw new AgaroseError("USAGE", message, { host, port }, error);
+  }
+}
+
+interface Service {
+  readonly credentials: Credentials;
+  readonly shared: Shared;
+}
+
+async function serve(request: IncomingMessage, response: ServerResponse, service: Service): Promise<void> {
+  const requestId = randomUUID();
+  response.setHeader("x-amz-request-id", requestId);
+  response.setHeader("server", "agarose-gateway");
+  const left = new AbortController();
+  response.once("close", () => left.abort(new AgaroseError("ABORTED", "the client left")));
+  try {
+    await operate(request, response, left.signal, service);
+  } catch (error) {
+    sendError(request, response, s3ErrorOf(error), requestId);
+  }
+}
+
+async function operate(
+  request: IncomingMessage,
+  response: ServerResponse,
+  left: AbortSignal,
+  { credentials, shared }: Service,
+): Promise<void> {
+  const [path = "", ...rest] = (request.url ?? "/").split("?");
+  const query = rest.join("?");
+  const [, bucket = "", ...segments] = path.split("/");
+  const { method = "GET", headers } = request;
+  const signing = checkSignature({ method, path, query, headers }, credentials, shared.nowMs());
+  if (!signing) throw new S3Error("AccessDenied", "The request is not signed.");
+  const asked = {
+    method,
+    bucket: decode(bucket),
+    key: decode(segments.join("/")),
+    query: new URLSearchParams(query),
+  };
+  if (asked.bucket !== "" && asked.bucket !== BUCKET) {
+    throw new S3Error("NoSuchBucket", `The gateway has one bucket: ${BUCKET}.`);
+  }
+  const signal = AbortSignal.any([left, shared.context.signal]);
+  const exchange: Exchange = { ...shared, request, response, ...asked, signing, left: signal };
+  await findOperation(ROUTES, asked)(exchange);
+}

@@ -1,0 +1,59 @@
+/**
+ * The keys below a prefix in the order of S3.
+ *
+ * Regions list the names of manifests, whose order is another one: `a.txt` comes before `a`. A client that merges a
+ * list with its own files, as `aws s3 sync` does, takes a key out of order for one that is missing. So a list is made
+ * whole and sorted. Its later pages come from that one list.
+ */
+import { compareUtf8, S3Error } from "@agarose/dev-world/s3-wire";
+import type { CommandContext } from "../../lib/context.ts";
+import type { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
+
+type Context = CommandContext & { readonly breaker: Breaker };
+
+interface Listed {
+  readonly keys: readonly string[];
+  readonly atMs: number;
+}
+
+const LISTS_MAX = 4;
+const LIST_MS_MAX = 5 * 60_000;
+
+/** Lists keys, and keeps the latest lists for their later pages. */
+export class SortedKeys {
+  readonly #context: Context;
+  readonly #nowMs: () => number;
+  readonly #lists = new Map<string, Listed>();
+
+  constructor(context: Context, nowMs: () => number) {
+    this.#context = context;
+    this.#nowMs = nowMs;
+  }
+
+  /**
+   * Returns all keys below `prefix`. Throws ServiceUnavailable when too few regions answer: a list that lacks keys
+   * would make a client remove them elsewhere.
+   *
+   * @param isLaterPage whether the list of an earlier page will do.
+   */
+  async below(prefix: string, isLaterPage: boolean): Promise<readonly string[]> {
+    const known = this.#lists.get(prefix);
+    this.#lists.delete(prefix);
+    const isKept = isLaterPage && known !== undefined && this.#nowMs() - known.atMs < LIST_MS_MAX;
+    const listed = isKept ? known : { keys: await this.#list(prefix), atMs: this.#nowMs() };
+    this.#lists.set(prefix, listed);
+    if (this.#lists.size > LISTS_MAX) this.#lists.delete(this.#lists.keys().next().value!);
+    return listed.keys;
+  }
+
+  async #list(prefix: string): Promise<readonly string[]> {
+    const listing = new KeyListing(prefix, this.#context);
+    const keys: string[] = [];
+    for await (const { key } of liveGroups(listing, this.#context)) keys.push(key);
+    if (listing.complete) return keys.toSorted(compareUtf8);
+    const failed = listing.regionsFailed.map(({ region }) => region).join(", ");
+    const count = `${listing.regionsFailed.length} of ${this.#context.stores.length} regions`;
+    throw new S3Error("ServiceUnavailable", `${count} do not answer (${failed}): list again once they answer`);
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * Bodies on their way to the regions. A put reads its bytes twice, so they wait in a temporary folder, whose size is
+ * bounded. A gateway that was killed leaves its folder, and the next one removes it.
+ */
+import { mkdtemp, open, readdir, rm } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { receiveBody, S3Error, type ReceivedBody, type SigningContext } from "@agarose/dev-world/s3-wire";
+import { writeAll } from "../../lib/files/whole-file.ts";
+
+/** A body in the spool. */
+export interface SpooledBody extends ReceivedBody {
+  readonly path: string;
+}
+
+const NAME = /^agarose-gateway-(\d+)-/;
+/** A client that sends nothing for this long has left. */
+const IDLE_MS = 60_000;
+
+/** A folder of bodies. */
+export class Spool {
+  readonly #dir: string;
+  readonly #bytesMax: number;
+  #bytes = 0;
+  #bodies = 0;
+
+  private constructor(dir: string, bytesMax: number) {
+    this.#dir = dir;
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Opens a folder of this process below `parent`, and removes those of processes that are gone. */
+  static async open(bytesMax: number, parent = tmpdir()): Promise<Spool> {
+    for (const name of await readdir(parent)) {
+      const pid = NAME.exec(name)?.[1];
+      if (pid !== undefined && !isAlive(Number(pid))) await rm(join(parent, name), { recursive: true, force: true });
+    }
+    return new Spool(await mkdtemp(join(parent, `agarose-gateway-${process.pid}-`)), bytesMax);
+  }
+
+  /**
+   * Receives the body of `request`, which the caller removes.
+   *
+   * @throws S3Error ServiceUnavailable when the spool is full, or what `receiveBody` throws. Nothing is left then.
+   */
+  async receive(request: IncomingMessage, signing: SigningContext): Promise<SpooledBody> {
+    const path = join(this.#dir, String(this.#bodies++));
+    const file = await open(path, "wx");
+    let bytes = 0;
+    const write = async (part: Uint8Array): Promise<void> => {
+      if (this.#bytes + part.length > this.#bytesMax) throw this.#full();
+      bytes += part.length;
+      this.#bytes += part.length;
+      await writeAll(part, path, (rest) => file.write(rest));
+    };
+    request.setTimeout(IDLE_MS, () => request.destroy());
+    try {
+      return { path, ...(await receiveBody(request, signing, { write })) };
+    } catch (error) {
+      await this.remove({ path, bytes });
+      throw error;
+    } finally {
+      await file.close();
+      request.setTimeout(0);
+    }
+  }
+
+  async remove({ path, bytes }: Pick<SpooledBody, "path" | "bytes">): Promise<void> {
+    await rm(path, { force: true });
+    this.#bytes -= bytes;
+  }
+
+  /** Removes the folder. */
+  async close(): Promise<void> {
+    await rm(this.#dir, { recursive: true, force: true });
+  }
+
+  #full(): S3Error {
+    const message = `the gateway holds ${this.#bytes} of ${this.#bytesMax} bytes: send it again later, or raise --spool`;
+    return new S3Error("ServiceUnavailable", message);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
