@@ -8,6 +8,7 @@ interface Answer {
   readonly objects: number;
   readonly objectBytes: number;
   readonly storedBytes: number;
+  readonly keptBytes: number;
   readonly orphanedBytes: number;
   readonly overhead?: number;
   readonly usdPerMonth?: number;
@@ -102,6 +103,31 @@ test("what a region that is behind still names is not orphaned", async () => {
   await world.put("key", Buffer.alloc(4_000, 2));
   await world.store("paulo").put(manifestName("key"), old, { bytes: old.length, contentType: "application/json" });
   expect(await du()).toMatchObject({ code: 0, answer: { objects: 1, objectBytes: 4_000, orphanedBytes: 0 } });
+});
+
+test("what `keep` keeps is not orphaned until its time is over", async () => {
+  const key = "kept/key";
+  const config = { ...world.config, keep: [{ prefix: "kept/", time: 3_600_000 }] };
+  const { upload } = await world.put(key, Buffer.alloc(4_000, 1), { config });
+  await world.put(key, Buffer.alloc(8_000, 2), { config });
+  const sizes = async (prefix: string): Promise<number> =>
+    (await Promise.all(REGIONS.map((region) => listed(region, prefix)))).reduce((a, b) => a + b);
+  const [chunks, copies, all] = [await sizes(`chunks/${key}@${upload}/`), await sizes("history/"), await sizes("")];
+  expect(copies).toBeGreaterThan(0);
+  const write = async (time: string): Promise<void> => {
+    const json = JSON.parse(await readFile(world.configPath, "utf8")) as object;
+    await writeFile(world.configPath, JSON.stringify({ ...json, keep: [{ prefix: "kept/", time }] }));
+  };
+  await write("1h");
+  const { code, answer } = await du();
+  expect(code).toBe(0);
+  expect(answer).toMatchObject({ objects: 1, keptBytes: chunks + copies, orphanedBytes: 0, storedBytes: all });
+  const text = (await world.run(["du"])).stdout.toString();
+  expect(text).toContain("are of replaced versions that `keep` keeps");
+  expect(text).not.toContain("orphaned:");
+  // Copies whose time is over keep nothing: gc removes the chunks.
+  await write("0h");
+  expect((await du()).answer).toMatchObject({ keptBytes: 0, orphanedBytes: chunks, storedBytes: all });
 });
 
 test("prices the regions that have a price, and says which have none", async () => {

@@ -1,7 +1,10 @@
 /**
- * What the regions hold of one key: which of it is an object, and which is left of uploads that no manifest names.
+ * What the regions hold of one key: which of it is an object, which is its history, and which is left of uploads that
+ * no manifest names.
  */
 import { isTombstone, systemClock, type ManifestRecord } from "@agarose/core";
+import type { Config } from "../../lib/config.ts";
+import { keepMsOf, uploadOf } from "../../lib/objects/commit/history.ts";
 import { newestOf, surveyAll } from "../../lib/objects/commit/region-survey.ts";
 import type { KeyGroup, RegionObject } from "../../lib/walk/key-groups.ts";
 import { commonRecord, type ListedContext } from "../../lib/walk/listed-object.ts";
@@ -11,9 +14,11 @@ export interface RegionBytes {
   /** Chunks and leaf lists that a manifest names. */
   readonly chunks: number;
   readonly manifests: number;
-  /** Chunks and leaf lists that no manifest names. */
+  /** Chunks, leaf lists and copies of manifests of versions that were replaced and that `keep` keeps. */
+  readonly kept: number;
+  /** Chunks and leaf lists that no manifest names, nor a copy that is still kept. */
   readonly orphaned: number;
-  /** Claims, marks and the repair queue. */
+  /** Claims, marks, the repair queue, and copies whose time is over. */
   readonly other: number;
 }
 
@@ -28,25 +33,34 @@ export interface KeyUse {
 }
 
 /** Nothing. */
-export const NO_BYTES: RegionBytes = { chunks: 0, manifests: 0, orphaned: 0, other: 0 };
+export const NO_BYTES: RegionBytes = { chunks: 0, manifests: 0, kept: 0, orphaned: 0, other: 0 };
 
 /** Adds up. */
 export function addBytes(a: RegionBytes, b: RegionBytes): RegionBytes {
   return {
     chunks: a.chunks + b.chunks,
     manifests: a.manifests + b.manifests,
+    kept: a.kept + b.kept,
     orphaned: a.orphaned + b.orphaned,
     other: a.other + b.other,
   };
 }
 
+/** What it takes to measure a key. */
+export type MeasureContext = ListedContext & {
+  readonly config: Pick<Config, "keep">;
+  /** The time of day, by which copies grow old. */
+  readonly nowMs: () => number;
+};
+
 /**
  * Measures a listed key: one request where all `stores` list the same manifest, else one to each. `stores` are those
  * that could be listed. What any region's manifest names is no orphan, whichever generation it is of.
  */
-export async function measureKey(group: KeyGroup, context: ListedContext): Promise<KeyUse> {
+export async function measureKey(group: KeyGroup, context: MeasureContext): Promise<KeyUse> {
   const { records, problem } = await recordsOf(group, context);
   const named = new Set(records.flatMap((record) => (isTombstone(record) ? [] : record.upload)));
+  const keeps = keptUploads(group, context);
   const newest = newestOf(records.map((record) => ({ store: context.stores[0]!, state: "sound", record })));
   const regions = new Map<string, RegionBytes>();
   const add = (objects: readonly RegionObject[], kindOf: (object: RegionObject) => keyof RegionBytes): void => {
@@ -57,16 +71,26 @@ export async function measureKey(group: KeyGroup, context: ListedContext): Promi
       regions.set(name, { ...before, [kind]: before[kind] + object.bytes });
     }
   };
-  const isNamed = ({ suffix }: RegionObject): boolean =>
-    problem !== undefined || named.has(suffix.slice(0, suffix.indexOf("/")));
-  add(group.chunks, (chunk) => (isNamed(chunk) ? "chunks" : "orphaned"));
+  add(group.chunks, ({ suffix }) => {
+    const upload = suffix.slice(0, suffix.indexOf("/"));
+    if (named.has(upload)) return "chunks";
+    if (keeps.has(upload)) return "kept";
+    return problem === undefined ? "orphaned" : "chunks";
+  });
   add(group.manifests, () => "manifests");
+  add(group.history, ({ suffix }) => (keeps.has(uploadOf(suffix)) ? "kept" : "other"));
   add([...group.claims, ...group.marks, ...group.repairs], () => "other");
   return {
     objectBytes: newest === undefined || isTombstone(newest) ? undefined : newest.bytes,
     regions,
     ...(problem !== undefined && { problem }),
   };
+}
+
+/** The uploads that `gc` leaves because a copy of their manifest is young in a region. */
+function keptUploads({ key, history }: KeyGroup, { config, nowMs }: MeasureContext): ReadonlySet<string> {
+  const fromMs = nowMs() - keepMsOf(key, config);
+  return new Set(history.filter(({ modifiedMs }) => modifiedMs > fromMs).map(({ suffix }) => uploadOf(suffix)));
 }
 
 async function recordsOf(

@@ -1,0 +1,86 @@
+/**
+ * Stores an object again under the code and the placement that the configuration says now. Its content, content type
+ * and headers stay.
+ */
+import {
+  AgaroseError,
+  BLOCK_BYTES,
+  encodeManifest,
+  isTombstone,
+  parseKey,
+  type Codec,
+  type Manifest,
+  type ManifestRecord,
+} from "@agarose/core";
+import type { Config } from "../../lib/config.ts";
+import { holds, surveyRegions } from "../../lib/objects/commit/region-survey.ts";
+import { writeContextOf } from "../../lib/objects/commit/write-context.ts";
+import { isAsConfigured, shownManifest } from "../../lib/objects/encryption/opened.ts";
+import { layoutOf, type ObjectLayout } from "../../lib/objects/layout/object-layout.ts";
+import { putObject, type PutContext, type PutResult } from "../../lib/objects/put-object.ts";
+import { objectSource } from "../../lib/objects/upload/object-source.ts";
+
+/** What `recodeObject` works with. */
+export interface RecodeContext extends PutContext {
+  readonly codec: () => Promise<Codec>;
+}
+
+/** `findRecodable`, then `recodeVersion`. Undefined when there is nothing to do. It throws as both do. */
+export async function recodeObject(key: string, options: RecodeContext): Promise<PutResult | undefined> {
+  const before = await findRecodable(key, options);
+  return before && recodeVersion(before, options);
+}
+
+/**
+ * The current version of a key whose layout is not that of the configuration, or which some regions have not got yet.
+ * Undefined when there is nothing to do, or the object was removed.
+ *
+ * @throws KEY_INVALID, KEY_TOO_LONG, CONFIG_INVALID, LAYOUT_UNSAFE, NO_QUORUM, CREDENTIALS_REFUSED or MANIFEST_NEWER.
+ */
+export async function findRecodable(key: string, options: RecodeContext): Promise<Manifest | undefined> {
+  const context = writeContextOf(options);
+  parseKey(key);
+  const { newest, regions } = await surveyRegions(key, context);
+  if (!newest || isTombstone(newest)) return undefined;
+  const bytes = encodeManifest(newest);
+  // A run that was killed in its last writes left some regions behind, and the put completes them.
+  const isEverywhere = regions.every((region) => region.state === "unreachable" || holds(region, bytes));
+  const { config } = context;
+  return isEverywhere && (await isLaidOut(newest, layoutOf(config, key, newest.bytes), config)) ? undefined : newest;
+}
+
+/**
+ * Stores a version again: a new upload under the next generation, and only if no other writer comes between.
+ *
+ * It throws as `putObject` does, and NOT_ENOUGH_CHUNKS or READ_TIMEOUT when the version cannot be read to its end. Then
+ * readers see what was there before.
+ */
+export async function recodeVersion(before: Manifest, options: RecodeContext): Promise<PutResult> {
+  const { key, generation } = before;
+  const onlyIf = (_: Manifest | undefined, newest: ManifestRecord | undefined): void => {
+    if (newest?.generation !== generation) throw replacedMeanwhile(key);
+  };
+  const { config, stores, signal, clock, random } = writeContextOf(options);
+  const { contentType, headers } = await shownManifest(before, config);
+  const source = objectSource(before, { config, stores, codec: options.codec, signal, clock, random });
+  return putObject({ key, source, contentType, headers, force: false, onlyIf }, options);
+}
+
+/** Whether an object is stored as a put would store it now. Rejects with CONFIG_INVALID. */
+export async function isLaidOut(manifest: Manifest, layout: ObjectLayout, config: Config): Promise<boolean> {
+  const { k, m, placement } = layout;
+  return (
+    manifest.k === k &&
+    manifest.m === m &&
+    manifest.stripeBytes === config.stripeBytes &&
+    manifest.blockBytes === BLOCK_BYTES &&
+    (manifest.inline !== undefined) === layout.inline &&
+    manifest.placement.join() === placement.join() &&
+    isAsConfigured(manifest, config)
+  );
+}
+
+function replacedMeanwhile(key: string): AgaroseError {
+  const message = `another writer replaced ${JSON.stringify(key)} meanwhile: run the command again`;
+  return new AgaroseError("REPLACED_MEANWHILE", message, { key });
+}

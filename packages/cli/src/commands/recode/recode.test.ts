@@ -1,0 +1,134 @@
+/** Objects that are stored again under another code, and what that takes. */
+import { randomBytes } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { manifestName, type Manifest } from "@agarose/core";
+import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
+import { loadCodec, loadEncoder } from "../../lib/context.ts";
+import { recodeObject } from "./recode-object.ts";
+
+const { signal } = new AbortController();
+let world: World;
+
+beforeEach(async () => {
+  world = await startTestWorld();
+});
+
+afterEach(() => world.close());
+
+async function run(...args: string[]) {
+  const { code, stdout, stderr } = await world.run(["recode", ...args, "--json"]);
+  return { code, stderr, answer: JSON.parse(stdout.toString()) as Record<string, unknown> };
+}
+
+async function configure(change: (json: { regions: object[] }) => object): Promise<void> {
+  const json = JSON.parse(await readFile(world.configPath, "utf8")) as { regions: object[] };
+  await writeFile(world.configPath, JSON.stringify(change(json)));
+}
+
+async function manifestOf(key: string): Promise<Manifest> {
+  return JSON.parse((await world.read("paulo", manifestName(key))).toString()) as Manifest;
+}
+
+test("stores again what has another code, as it was, and nothing else", async () => {
+  const bodies = [randomBytes(9_001), randomBytes(2_000)];
+  const about = { contentType: "text/css", headers: { "cache-control": "no-cache" } };
+  const first = await world.put("a/one", bodies[0]!, about);
+  await world.put("b", bodies[1]!);
+  await configure((json) => ({ ...json, code: { k: 2, m: 4 } }));
+  await world.put("a/two", bodies[1]!, { config: { ...world.config, code: { k: 2, m: 4 } } });
+  const { code, answer } = await run("a/");
+  expect(code).toBe(0);
+  expect(answer).toMatchObject({
+    objects: [{ key: "a/one", outcome: "recoded", from: "4+2", to: "2+4" }],
+    recoded: 1,
+    failed: 0,
+  });
+  const manifest = await manifestOf("a/one");
+  expect(manifest).toMatchObject({ ...about, k: 2, m: 4, generation: 2 });
+  expect(manifest.upload).not.toBe(first.upload);
+  expect(await manifestOf("a/two")).toMatchObject({ generation: 1 });
+  expect(await manifestOf("b")).toMatchObject({ k: 4, generation: 1 });
+  expect(await world.get("a/one")).toEqual(bodies[0]);
+  expect(await world.verify("a/one")).toMatchObject({ sound: true });
+  expect((await run("a/")).answer).toMatchObject({ objects: [], recoded: 0 });
+});
+
+test("--code takes the place of the configuration's, and an unsafe one is refused before anything happens", async () => {
+  const body = randomBytes(3_000);
+  await world.put("key", body);
+  expect(await run("--code", "3+3")).toMatchObject({ code: 0, answer: { recoded: 1 } });
+  expect(await manifestOf("key")).toMatchObject({ k: 3, m: 3 });
+  expect(await world.get("key")).toEqual(body);
+  expect(await run("--code", "5+1")).toMatchObject({ answer: { error: { code: "LAYOUT_UNSAFE" } } });
+  expect(await run("--code", "five")).toMatchObject({ code: 2, answer: { error: { code: "USAGE" } } });
+  expect(await manifestOf("key")).toMatchObject({ generation: 2 });
+});
+
+test("--dry-run prints what it takes, and stores nothing", async () => {
+  await configure((json) => ({
+    ...json,
+    code: { k: 2, m: 4 },
+    regions: json.regions.map((region, index) => ({ ...region, egressUsdPerGb: index, storageUsdPerGbMonth: 100 })),
+  }));
+  await world.put("key", randomBytes(8_000));
+  const before = await world.names();
+  const { code, answer } = await run("--dry-run", "--rate", "1KB/s");
+  expect(code).toBe(0);
+  // Six chunks of 2,000 bytes become six of 4,000, and the dearest four of the old ones are read.
+  expect(answer).toMatchObject({ recoded: 1, readBytes: 8_000, writtenBytes: 24_000, requests: 4 + 6 + 4 * 6 });
+  expect(answer["readUsdMax"]).toBeCloseTo((2_000 / 1e9) * (5 + 4 + 3 + 2), 15);
+  expect(answer["usdPerMonth"]).toBeCloseTo((12_000 / 1e9) * 100, 12);
+  expect(await world.names()).toEqual(before);
+  const text = (await world.run(["recode", "--dry-run", "--rate", "1KB/s"])).stdout.toString();
+  expect(text).toContain("1 object, 1 to be recoded, 0 failed");
+  expect(text).toContain("0.01 hours at that rate");
+  expect(await run("--rate", "1KB/s")).toMatchObject({ code: 2, answer: { error: { code: "USAGE" } } });
+});
+
+test("places chunks again after the regions of the configuration have changed, and the object reads", async () => {
+  const body = randomBytes(7_777);
+  await world.put("key", body);
+  await configure((json) => ({ ...json, code: { k: 3, m: 2 }, regions: json.regions.slice(0, 5) }));
+  expect((await run()).answer).toMatchObject({ recoded: 1, failed: 0 });
+  const { placement } = await manifestOf("key");
+  expect(placement).not.toContain(REGIONS[5]);
+  expect(await world.get("key")).toEqual(body);
+});
+
+test("an object that cannot be read fails, the others are stored, and it is as it was", async () => {
+  const body = randomBytes(2_500);
+  const bad = await world.put("bad", body);
+  await world.put("good", body);
+  await configure((json) => ({ ...json, code: { k: 2, m: 4 } }));
+  for (const name of await world.names(`chunks/bad@${bad.upload}/`)) {
+    const [region = "", ...rest] = name.split("/");
+    if (["frankfurt", "dublin", "virginia"].includes(region)) await world.store(region).remove([rest.join("/")]);
+  }
+  const { code, answer } = await run();
+  expect(code).toBe(1);
+  expect(answer).toMatchObject({ recoded: 1, failed: 1 });
+  expect(JSON.stringify(answer["objects"])).toContain("NOT_ENOUGH_CHUNKS");
+  expect(await manifestOf("bad")).toMatchObject({ generation: 1, upload: bad.upload });
+  expect(await manifestOf("good")).toMatchObject({ k: 2 });
+});
+
+test("reads around a region that is down, and does not hide a put that comes meanwhile", async () => {
+  const body = randomBytes(5_000);
+  await world.put("key", body);
+  world.faults.set("tokyo", DOWN);
+  const config = { ...world.config, code: { k: 2, m: 4 } };
+  const options = { config, stores: world.stores, codec: loadCodec, encoder: loadEncoder, nowMs: Date.now, signal };
+  const recoded = await recodeObject("key", options);
+  expect(world.fired.get("tokyo")).toBeGreaterThan(0);
+  expect(recoded).toMatchObject({ outcome: "stored", generation: 2, missing: [expect.any(Number)] });
+  world.faults.clear();
+  const newer = randomBytes(1_000);
+  const encoder = async () => {
+    await world.put("key", newer);
+    return loadEncoder();
+  };
+  const other = { ...options, config: { ...config, code: { k: 3, m: 3 } }, encoder };
+  await expect(recodeObject("key", other)).rejects.toMatchObject({ code: "REPLACED_MEANWHILE" });
+  expect(await world.get("key")).toEqual(newer);
+});

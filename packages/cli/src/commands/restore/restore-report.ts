@@ -1,0 +1,35 @@
+/**
+ * What came of a restore, for programs and for people.
+ */
+import type { Restorable } from "../../lib/objects/history/restore-object.ts";
+import type { PutResult } from "../../lib/objects/put-object.ts";
+import { formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
+
+/** The new version, and the kept one that it repeats. */
+export interface RestoreReport extends Omit<PutResult, "outcome"> {
+  /** Others than `restored`: the object is as the kept version was, and this is what came of the put. */
+  readonly outcome: "restored" | Exclude<PutResult["outcome"], "stored">;
+  readonly restored: { readonly generation: number; readonly version: string; readonly modified: string };
+}
+
+/** Describes a restore that was done. */
+export function reportOf({ kept: { generation, version, modified } }: Restorable, put: PutResult): RestoreReport {
+  const outcome = put.outcome === "stored" ? "restored" : put.outcome;
+  return { ...put, outcome, restored: { generation, version, modified } };
+}
+
+/** One line for people. */
+export function restoredLine({ outcome, key, bytes, generation, restored }: RestoreReport): string {
+  const from = `generation ${restored.generation} of ${restored.modified}`;
+  return `${outcome.padEnd(9)}  ${printable(key)}  ${formatBytes(bytes)}  ${from}, now generation ${generation}`;
+}
+
+/** Says on stderr what could not be stored. */
+export function warnOfRestored({ key, regionsWithoutManifest, missing }: RestoreReport): void {
+  for (const { region, problem } of regionsWithoutManifest) {
+    logLine(`warning: ${region} did not take the manifest of ${printable(key)}: ${printable(problem)}`);
+  }
+  if (missing.length === 0) return;
+  const chunks = formatCount(missing.length, "chunk");
+  logLine(`warning: ${chunks} of ${printable(key)} could not be stored: run \`agarose repair\` later`);
+}

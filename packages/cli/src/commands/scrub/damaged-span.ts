@@ -1,0 +1,95 @@
+/**
+ * The damaged objects of a part of the walk. They are repaired together, the most endangered first, and only then does
+ * the cursor pass them: after a kill in between, the next run finds them again.
+ */
+import { stateOf, type ObjectState } from "../../lib/objects/verdicts.ts";
+import type { ObjectVerdict } from "../../lib/objects/verify-object.ts";
+import { printable } from "../../lib/output.ts";
+import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import type { ReportStream } from "../../lib/walk/report-stream.ts";
+import type { RepairContext } from "../../lib/objects/repair/repair-object.ts";
+import { repairLines, repairOne, type RepairOutcome } from "../../lib/objects/repair/repair-outcome.ts";
+import { lossesLeft } from "./redundancy.ts";
+import { addOutcome, type Found, type Totals } from "./totals.ts";
+
+/** What is kept of a damaged object until its repair: no list of its stripes, which can be long. */
+interface Damaged extends Pick<ObjectVerdict, "key" | "removed" | "beyondK" | "chunks" | "chunksSound"> {
+  readonly state: ObjectState;
+  readonly lossesLeft: number;
+  readonly isDeep: boolean;
+}
+
+/** How a span is worked off. */
+export interface SpanOptions {
+  /** Whether to print the damaged objects in place of repairing them. */
+  readonly dryRun: boolean;
+  readonly report: Pick<ReportStream, "item">;
+  /** Damaged objects of a span. Default: 10,000, some megabytes. */
+  readonly max?: number;
+}
+
+const SPAN_MAX = 10_000;
+const REPAIRS_AT_A_TIME = 8;
+
+/** Collects damaged objects, and repairs them when there are many, or at the end. */
+export class DamagedSpan {
+  readonly #options: SpanOptions;
+  readonly #context: RepairContext;
+  #damaged: Damaged[] = [];
+
+  constructor(options: SpanOptions, context: RepairContext) {
+    this.#options = options;
+    this.#context = context;
+  }
+
+  /** Notes an object. One without known damage is forgotten at once. */
+  add({ verdict, isQueued, read }: Found): void {
+    const state = stateOf(verdict);
+    if (!isQueued && state !== "damaged" && state !== "unreadable") return;
+    const { key, removed, beyondK, chunks, chunksSound } = verdict;
+    this.#damaged.push({
+      key,
+      removed,
+      beyondK,
+      chunks,
+      chunksSound,
+      state,
+      lossesLeft: lossesLeft(verdict),
+      isDeep: read !== undefined,
+    });
+  }
+
+  /** For `Walk.settle`. */
+  async settle(totals: Totals, isEnd: boolean): Promise<Totals | undefined> {
+    const { max = SPAN_MAX, dryRun } = this.#options;
+    if (this.#damaged.length === 0) return totals;
+    if (this.#damaged.length < max && !isEnd) return undefined;
+    const damaged = this.#damaged.toSorted((a, b) => a.lossesLeft - b.lossesLeft);
+    this.#damaged = [];
+    return dryRun ? this.#print(damaged, totals) : this.#repair(damaged, totals);
+  }
+
+  async #repair(damaged: readonly Damaged[], totals: Totals): Promise<Totals> {
+    const repair = async (before: Damaged): Promise<{ before: Damaged; object: RepairOutcome }> => {
+      return { before, object: await repairOne(before.key, !before.isDeep, this.#context) };
+    };
+    let sum = totals;
+    for await (const { before, object } of mapOrdered(damaged, REPAIRS_AT_A_TIME, repair)) {
+      await this.#options.report.item(object, repairLines(object));
+      sum = addOutcome(sum, before, object);
+    }
+    return sum;
+  }
+
+  async #print(damaged: readonly Damaged[], totals: Totals): Promise<Totals> {
+    let sum = totals;
+    for (const { isDeep: _, ...object } of damaged) {
+      const { state, key, chunks, chunksSound } = object;
+      await this.#options.report.item(object, [
+        `${state.padEnd(10)}  ${printable(key)}  ${chunksSound} of ${chunks} chunks`,
+      ]);
+      if (state === "damaged" || state === "unreadable") sum = { ...sum, damaged: sum.damaged + 1 };
+    }
+    return sum;
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * Which objects a scrub reads in full, and how much of that the limits on bandwidth and money admit.
+ */
+import { hash } from "node:crypto";
+import { AgaroseError, type Clock, type Random } from "@agarose/core";
+import type { Config } from "../../lib/config.ts";
+import type { KeyGroup } from "../../lib/walk/key-groups.ts";
+
+/** What to read in full. Without a share and an age, nothing. */
+export interface DeepOptions {
+  /** The share of the objects that is read at random, 0 to 1. Default: 0. */
+  readonly share?: number;
+  /** After how long every object has been read. Default: never. */
+  readonly ageMs?: number;
+  /** The time from one walk to the next. With `ageMs`, each walk reads its part of the objects. Default: a day. */
+  readonly everyMs?: number;
+  /** The most to read, on average over objects. Default: no limit. */
+  readonly bytesPerSecond?: number;
+  /** The most that reads may cost, in US dollars, by `egressUsdPerGb` of the regions. Default: no limit. */
+  readonly usd?: number;
+}
+
+/** What a read takes. */
+export interface ReadCost {
+  readonly bytes: number;
+  readonly usd: number;
+}
+
+const DAY_MS = 86_400_000;
+const GB = 1e9;
+const HASH_DIGITS = 12;
+
+/** Decides for one walk. Reads run one after the other. */
+export class DeepReads {
+  readonly #options: DeepOptions;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #signal: AbortSignal;
+  readonly #prices: ReadonlyMap<string, number>;
+  readonly #parts: number;
+  readonly #part: number;
+  #usd = 0;
+  #freeMs = Number.NEGATIVE_INFINITY;
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** Throws USAGE when money is limited and a region has no price. */
+  constructor(
+    options: DeepOptions,
+    context: {
+      readonly config: Config;
+      readonly clock: Clock;
+      readonly random: Random;
+      readonly nowMs: () => number;
+      readonly signal: AbortSignal;
+    },
+  ) {
+    const { regions } = context.config;
+    const unpriced = regions.filter(({ egressUsdPerGb }) => egressUsdPerGb === undefined).map(({ name }) => name);
+    if (options.usd !== undefined && unpriced.length > 0) {
+      throw new AgaroseError(
+        "USAGE",
+        `--money needs a price of every region, and ${unpriced.length} of ${regions.length} have none ` +
+          `(${unpriced.join(", ")}): add "egressUsdPerGb" to them`,
+      );
+    }
+    this.#options = options;
+    this.#clock = context.clock;
+    this.#random = context.random;
+    this.#signal = context.signal;
+    this.#prices = new Map(regions.map(({ name, egressUsdPerGb = 0 }) => [name, egressUsdPerGb]));
+    const { ageMs, everyMs = DAY_MS } = options;
+    this.#parts = ageMs === undefined ? 0 : Math.max(1, Math.floor(ageMs / everyMs));
+    this.#part = this.#parts === 0 ? 0 : Math.floor(context.nowMs() / everyMs) % this.#parts;
+  }
+
+  /** Whether it is an object's turn: by its part, which depends on its key and the time only, or by chance. */
+  isDue({ key }: KeyGroup): boolean {
+    const { share = 0 } = this.#options;
+    if (this.#parts > 0 && partOf(key, this.#parts) === this.#part) return true;
+    return share > 0 && this.#random() < share;
+  }
+
+  /** Reserves the money for all chunks of an object; undefined when there is not enough left. */
+  reserve({ chunks }: KeyGroup): ReadCost | undefined {
+    const bytes = chunks.reduce((sum, chunk) => sum + chunk.bytes, 0);
+    const usd = chunks.reduce((sum, { store, bytes: of }) => sum + (of / GB) * this.#prices.get(store.region.name)!, 0);
+    if (this.#usd + usd > (this.#options.usd ?? Number.POSITIVE_INFINITY)) return undefined;
+    this.#usd += usd;
+    return { bytes, usd };
+  }
+
+  /** Runs `read` when those before it have ended, and the bandwidth has room. Rejects when the walk is aborted. */
+  run<T>({ bytes }: ReadCost, read: () => Promise<T>): Promise<T> {
+    const { bytesPerSecond } = this.#options;
+    const result = this.#last.then(async () => {
+      if (bytesPerSecond !== undefined) {
+        await waitFor(this.#freeMs - this.#clock.now(), this.#clock, this.#signal);
+        this.#freeMs = this.#clock.now() + (bytes / bytesPerSecond) * 1000;
+      }
+      return read();
+    });
+    this.#last = result.catch(() => {});
+    return result;
+  }
+}
+
+/** Waits so many milliseconds, if any. Rejects when `signal` aborts. */
+export function waitFor(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    if (!(ms > 0)) return resolve();
+    const onAbort = (): void => {
+      cancel();
+      reject(signal.reason);
+    };
+    const cancel = clock.after(ms, () => {
+      signal.removeEventListener("abort", onAbort);
+      resolve();
+    });
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/** A number below `parts` that a key always has. */
+function partOf(key: string, parts: number): number {
+  return Number.parseInt(hash("sha256", key).slice(0, HASH_DIGITS), 16) % parts;
+}

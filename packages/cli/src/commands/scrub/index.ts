@@ -1,0 +1,121 @@
+/**
+ * `agarose scrub`: finds by listings what is missing, reads a part in full, and repairs first what is nearest to being
+ * lost. With `--every` it walks again until it is asked to end.
+ */
+import type { Command } from "commander";
+import { AgaroseError, systemClock, toAgaroseError } from "@agarose/core";
+import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
+import { unreachableLine } from "../../lib/objects/verdicts.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine } from "../../lib/output.ts";
+import { JSON_LINES, ReportStream } from "../../lib/walk/report-stream.ts";
+import { CURSOR, type WalkOptions } from "../../lib/walk/walk-objects.ts";
+import { parseDuration, parseMoney, parseRate, parseShare } from "./amounts.ts";
+import { waitFor } from "./deep-reads.ts";
+import { checkMetricsPath, writeMetrics } from "./metrics.ts";
+import { redundancyLines } from "./redundancy.ts";
+import { scrubObjects } from "./scrub-objects.ts";
+import type { Totals } from "./totals.ts";
+
+interface Options extends GlobalOptions, WalkOptions {
+  readonly dryRun?: boolean;
+  readonly every?: number;
+  readonly sample?: number;
+  readonly age?: number;
+  readonly bandwidth?: number;
+  readonly money?: number;
+  readonly metrics?: string;
+}
+
+/** The longest timer of the system. */
+const EVERY_MS_MAX = 24 * 86_400_000;
+
+/** Adds `agarose scrub`. The command exits with 1 when an object stays damaged or a region did not answer. */
+export function register(program: Command): void {
+  program
+    .command("scrub")
+    .description(
+      "find objects with missing chunks by what the regions list, and repair first those with the fewest chunks " +
+        "beyond k; exit 1 when something stays damaged",
+    )
+    .option("--prefix <prefix>", "only objects whose keys begin with this")
+    .option("--every <duration>", "begin a walk so often until Ctrl-C, such as 1d", parseEvery)
+    .option("--sample <share>", "read this share of the objects in full, at random, such as 1%", parseShare)
+    .option(
+      "--age <duration>",
+      "read another part of the objects in full each time, so that each is read within this, such as 30d",
+      parseDuration,
+    )
+    .option("--bandwidth <rate>", "read no more of that than this on average, such as 10MB/s", parseRate)
+    .option("--money <dollars>", "read no more of that in a walk than this buys, by egressUsdPerGb", parseMoney)
+    .option("--metrics <file>", "write what a walk found for Prometheus, in the format of node_exporter's text files")
+    .option("--dry-run", "print what is damaged, in the order of danger, and repair nothing")
+    .option(...CURSOR)
+    .option(...JSON_LINES)
+    .action(async (_options: unknown, command: Command) => {
+      process.exitCode = await scrub(command.optsWithGlobals<Options>());
+    });
+}
+
+async function scrub(options: Options): Promise<number> {
+  const { every, metrics } = options;
+  if (metrics !== undefined) await checkMetricsPath(metrics);
+  return withContext(options, WRITING, async (context) => {
+    if (every === undefined) return walkOnce(options, context);
+    while (!context.signal.aborted) {
+      const startMs = systemClock.now();
+      await walkOnce(options, context).catch((error: unknown) => {
+        const { code, message } = toAgaroseError(error);
+        // What the operator must change does not change by itself. A region comes back.
+        if (code === "USAGE") throw error;
+        logLine(`${code}: ${message}`);
+      });
+      await waitFor(startMs + every - systemClock.now(), systemClock, context.signal).catch(() => {});
+    }
+    return EXIT_OK;
+  });
+}
+
+async function walkOnce(options: Options, context: CommandContext): Promise<number> {
+  const { sample, age, every, bandwidth, money, metrics } = options;
+  const deep = {
+    ...(sample !== undefined && { share: sample }),
+    ...(age !== undefined && { ageMs: age }),
+    ...(every !== undefined && { everyMs: every }),
+    ...(bandwidth !== undefined && { bytesPerSecond: bandwidth }),
+    ...(money !== undefined && { usd: money }),
+  };
+  const report = new ReportStream(options);
+  const startMs = Date.now();
+  try {
+    const totals = await scrubObjects({ ...options, deep }, report, { ...context, nowMs: Date.now });
+    if (metrics !== undefined) await writeMetrics(metrics, totals, { startMs, endMs: Date.now() });
+    await report.end(totals, [
+      ...redundancyLines(totals.found, totals.left),
+      ...totals.regionsUnreachable.map(unreachableLine),
+      ...readLines(totals),
+      summaryOf(totals),
+    ]);
+    return totals.damaged + totals.failed + totals.unchecked === 0 ? EXIT_OK : EXIT_FAILED;
+  } catch (error) {
+    return report.fail(error);
+  }
+}
+
+function readLines({ readBytes, readUsd, unread }: Totals): string[] {
+  const price = readUsd > 0 ? ` for $${readUsd.toFixed(4)}` : "";
+  return [
+    ...(readBytes > 0 ? [`${formatBytes(readBytes)} read in full${price}`] : []),
+    ...(unread > 0 ? [`${formatCount(unread, "object")} left unread: raise --money`] : []),
+  ];
+}
+
+function summaryOf({ objects, repaired, damaged, failed, unchecked }: Totals): string {
+  const rest = unchecked > 0 ? `, ${unchecked} not checked in full because a region did not answer` : "";
+  return `${formatCount(objects, "object")}, ${repaired} repaired, ${damaged} still damaged, ${failed} failed${rest}`;
+}
+
+function parseEvery(text: string): number {
+  const ms = parseDuration(text);
+  if (ms <= EVERY_MS_MAX) return ms;
+  throw new AgaroseError("USAGE", `--every ${text} is more than 24d: start a walk from cron instead`);
+}

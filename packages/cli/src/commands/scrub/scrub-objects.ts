@@ -1,0 +1,75 @@
+/**
+ * One walk of a scrub: it looks at every object by listings, reads those in full whose turn it is, and repairs.
+ */
+import { acceptUnsigned, systemClock } from "@agarose/core";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import type { RepairContext } from "../../lib/objects/repair/repair-object.ts";
+import { verifyWithHistory } from "../../lib/objects/history/verify-history.ts";
+import { hasKeptDamage } from "../../lib/objects/verdicts.ts";
+import type { KeyGroup } from "../../lib/walk/key-groups.ts";
+import { quickKinds, quickVerdict } from "../../lib/walk/listed-verdict.ts";
+import type { ReportStream } from "../../lib/walk/report-stream.ts";
+import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
+import { DamagedSpan } from "./damaged-span.ts";
+import { DeepReads, type DeepOptions } from "./deep-reads.ts";
+import { addFound, NONE, type Found, type Totals } from "./totals.ts";
+
+/** What to walk over, and what to do. */
+export interface ScrubOptions extends Pick<WalkOptions, "prefix" | "cursor"> {
+  /** Whether to print what is damaged in place of repairing it. Default: false. */
+  readonly dryRun?: boolean;
+  /** Receives a warning of regions that cannot be listed. Default: it goes to stderr. */
+  readonly onWarning?: (line: string) => void;
+  /** What to read in full. Default: nothing. */
+  readonly deep?: DeepOptions;
+}
+
+const OBJECTS_AT_A_TIME = 16;
+
+/**
+ * Walks once. `report` receives the damaged objects, in the order of danger.
+ *
+ * @throws SOURCE_FAILED, STORE_FAILED or CREDENTIALS_REFUSED when no region can be listed, USAGE when the cursor is of
+ *   another walk or a price is missing, DISK_FULL when the cursor cannot be written.
+ */
+export async function scrubObjects(
+  options: ScrubOptions,
+  report: Pick<ReportStream, "item">,
+  own: RepairContext,
+): Promise<Totals> {
+  const { dryRun = false } = options;
+  const { clock = systemClock, random = Math.random, trust = acceptUnsigned } = own;
+  const context = { ...own, clock, random, trust, breaker: own.breaker ?? new Breaker(clock) };
+  const deep = new DeepReads(options.deep ?? {}, context);
+  const span = new DamagedSpan({ dryRun, report }, context);
+  const look = async (group: KeyGroup): Promise<Found> => {
+    const { key } = group;
+    const isQueued = group.repairs.length > 0;
+    const listed = await quickVerdict(group, context);
+    const verdict = listed ?? (await verifyWithHistory(key, { ...context, quick: true }));
+    if (!verdict.sound || verdict.chunks === 0 || !deep.isDue(group)) return { verdict, isQueued };
+    const read = deep.reserve(group);
+    if (!read) return { verdict, isQueued, isUnread: true };
+    return { verdict: await deep.run(read, () => verifyWithHistory(key, context)), isQueued, read };
+  };
+  const walk: Walk<Found, Totals> = {
+    name: dryRun ? "scrub dry" : "scrub",
+    keys: [],
+    options,
+    onWarning: options.onWarning,
+    kinds: [...quickKinds(context.config), "repairs"],
+    objectsAtATime: OBJECTS_AT_A_TIME,
+    async act(_key, group) {
+      const found = await look(group!);
+      const { verdict, isQueued } = found;
+      return verdict.removed && !isQueued && !hasKeptDamage(verdict) ? undefined : found;
+    },
+    add(totals, found) {
+      span.add(found);
+      return addFound(totals, found);
+    },
+    print: () => undefined,
+    settle: (totals, isEnd) => span.settle(totals, isEnd),
+  };
+  return walkObjects(walk, NONE, report, context);
+}
