@@ -14,7 +14,8 @@ import {
 } from "@agarose/core";
 import { adminTokenOf, ADMIN_TOKEN_VARIABLE } from "../../lib/admin-token.ts";
 import type { Config } from "../../lib/config.ts";
-import { ask, judge, judgePlace, summaryOf, type PopAnswer, type StatusAnswer } from "../status/pop-report.ts";
+import { ask, judge, statusOf, summaryOf, type PopAnswer, type StatusAnswer } from "../status/pop-report.ts";
+import { judgePlace } from "../status/judge-place.ts";
 import type { Check } from "./check.ts";
 
 type Pop = Config["pops"][number];
@@ -71,16 +72,28 @@ class PopCheck {
       return this.#checks;
     }
     const status = await this.#ask("status", `${url}/v1/status`, token);
-    if (!status) return this.#checks;
-    const state = status.body as StatusAnswer;
+    const state = status && this.#stateIn(status);
+    if (!state) return this.#checks;
     const { summary, periodErrors } = summaryOf(state, this.#options.nowMs());
-    this.#all("place", judgePlace(summary.place, status.placement), this.#unplaced(state, status));
+    const facts = { placement: status.placement, wanted: this.#pop.placement, isEverywhere: Boolean(state.continent) };
+    const place = judgePlace(summary.place, facts);
+    for (const warning of place.warnings) this.#add("place", "warn", warning);
+    this.#all("place", place, place.warnings.length > 0 ? undefined : this.#unplaced(state, status));
     this.#all("periods and regions", judge(summary, periodErrors), undefined);
     this.#judgeRegions(state);
     this.#judgeKeys(state);
     this.#judgePeers(state);
     await this.#judgeTelemetry(this.#options.key ?? keyOf(state.cache.objects[0]));
     return this.#checks;
+  }
+
+  #stateIn({ body }: PopAnswer): StatusAnswer | undefined {
+    try {
+      return statusOf(body, this.#pop.url);
+    } catch (error) {
+      this.#add("status", "fail", toAgaroseError(error).message);
+      return undefined;
+    }
   }
 
   #judgeHealth({ body, headers }: PopAnswer): void {

@@ -5,7 +5,9 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
 import { MANIFEST_PREFIX, objectUrl, toAgaroseError } from "@agarose/core";
 import type { PutReceipt, Store } from "../../lib/store/store.ts";
-import type { Check } from "./check.ts";
+import type { RegionConfig } from "../../lib/config.ts";
+import type { Check, Remedy } from "./check.ts";
+import { HEADERS_TO_EXPOSE, publicReadPolicy } from "./merge-settings.ts";
 
 /** AWS refuses signatures that are more than 15 minutes off. */
 const SKEW_MS_FAIL = 15 * 60_000;
@@ -18,8 +20,8 @@ const OTHER_ETAG = `"${"0".repeat(32)}"`;
 const TIMEOUT_MS = 10_000;
 /** Represents any origin. --origin checks CORS for the app's own origin alone. */
 const ORIGIN_DEFAULT = "https://doctor.agarose.invalid";
-/** Readable by scripts only when the bucket exposes them. */
-const HEADERS_TO_EXPOSE = ["content-length", "content-range", "etag"];
+/** Begins the names of what the checks store. */
+export const PROBE_PREFIX = "doctor/";
 
 /** What the checks of a region depend on. */
 export interface RegionCheckOptions {
@@ -30,17 +32,9 @@ export interface RegionCheckOptions {
   readonly signal: AbortSignal;
 }
 
-/** A bucket policy that lets anyone read objects, and nothing else. Not every provider has policies. */
-export function publicReadPolicy(bucket: string): string {
-  return JSON.stringify({
-    Version: "2012-10-17",
-    Statement: [{ Effect: "Allow", Principal: "*", Action: "s3:GetObject", Resource: `arn:aws:s3:::${bucket}/*` }],
-  });
-}
-
 /** Stores a small object, reads it back in every way that Agarose reads, and removes it. */
 export async function checkRegion(store: Store, options: RegionCheckOptions): Promise<Check[]> {
-  const name = `doctor/${randomUUID()}`;
+  const name = `${PROBE_PREFIX}${randomUUID()}`;
   const run = new RegionCheck(store, name, options);
   if (!(await run.list())) return run.checks;
   if (!(await run.write())) return run.checks;
@@ -73,11 +67,19 @@ class RegionCheck {
   }
 
   list(): Promise<boolean> {
+    const { endpoint, bucket } = this.#store.region;
     return this.#step("credentials", async () => {
       // The first page is enough: the endpoint answers, and it takes our signature.
-      for await (const _ of this.#store.list(MANIFEST_PREFIX, this.#options.signal)) break;
-      const { endpoint, bucket } = this.#store.region;
+      try {
+        for await (const _ of this.#store.list(MANIFEST_PREFIX, this.#options.signal)) break;
+      } catch (error) {
+        if (toAgaroseError(error).details["error"] !== "NoSuchBucket") throw error;
+        const message = `${endpoint} has no bucket ${bucket}: make it, or correct \`bucket\``;
+        this.#add("bucket", "fail", message, "make bucket");
+        return false;
+      }
       this.#add("credentials", "ok", `${endpoint} accepts them for ${bucket}`);
+      return true;
     });
   }
 
@@ -179,7 +181,8 @@ class RegionCheck {
       if (isKept && refusal?.details["status"] === 412) this.#add("conditional deletes", "ok", "If-Match is obeyed");
       else {
         const what = isKept ? `is answered by ${refusal?.message ?? "success, and nothing is deleted"}` : "is ignored";
-        const message = `If-Match on a deletion ${what}: let no other writer run beside \`agarose gc --delete\``;
+        const risk = "a put that is undone can delete what another writer has just put";
+        const message = `If-Match on a deletion ${what}: ${risk}; let one writer at a time change a key`;
         this.#add("conditional deletes", "warn", message);
       }
     });
@@ -196,11 +199,7 @@ class RegionCheck {
     if (isPrivate) {
       this.#judgePrivate(response, url);
     } else if (response.status === 401 || response.status === 403) {
-      this.#add(
-        "public read",
-        "fail",
-        `${url} answers ${response.status} without credentials: give the bucket the policy ${publicReadPolicy(this.#store.region.bucket)}`,
-      );
+      this.#judgeRefused(response.status);
     } else if (response.status !== 200 && response.status !== 206) {
       this.#add("public read", "fail", `${url} answers ${response.status} for an object that is there: check \`url\``);
     } else {
@@ -226,14 +225,29 @@ class RegionCheck {
     const sound = response.ok && this.#allowsOrigin(response) && (allowed.includes("range") || allowed.includes("*"));
     // A single range is a safelisted header in today's browsers, so reads work without this too.
     if (sound) this.#add("preflight", "ok", "the Range header is allowed");
-    else
-      this.#add("preflight", "warn", `the Range header is not allowed (${response.status}): add it to AllowedHeaders`);
+    else {
+      const message = `the Range header is not allowed (${response.status}): add it to AllowedHeaders`;
+      this.#add("preflight", "warn", message, "set CORS");
+    }
   }
 
   async remove(): Promise<void> {
     const [failed] = await this.#store.remove(this.#names);
     if (failed) this.#add("remove", "warn", `${failed.name} could not be removed again: ${failed.problem}`);
     else this.#add("remove", "ok", "objects can be removed");
+  }
+
+  /** Only what is served at the bucket's own address is known to be refused by the bucket. */
+  #judgeRefused(status: number): void {
+    const { region } = this.#store;
+    const refused = `${region.url} answers ${status} without credentials`;
+    if (isOwnAddress(region)) {
+      const message = `${refused}: give the bucket the policy ${publicReadPolicy(region.bucket)}`;
+      this.#add("public read", "fail", message, "allow public reads");
+    } else {
+      const message = `${refused}: allow public reads there, or give the bucket the policy ${publicReadPolicy(region.bucket)}`;
+      this.#add("public read", "fail", message);
+    }
   }
 
   /** An answer that refuses carries CORS headers too. */
@@ -263,7 +277,7 @@ class RegionCheck {
   #judgeCors(response: Response): void {
     if (!this.#allowsOrigin(response)) {
       const message = `${this.#origin} is not allowed to read: set CORS on the bucket (GET and HEAD, AllowedOrigins), or name the app with --origin`;
-      this.#add("cors", "fail", message);
+      this.#add("cors", "fail", message, "set CORS");
       return;
     }
     this.#add("cors", "ok", `${this.#origin} may read`);
@@ -271,7 +285,10 @@ class RegionCheck {
     const names = new Set(exposed.split(",").map((name) => name.trim()));
     const hidden = names.has("*") ? [] : HEADERS_TO_EXPOSE.filter((name) => !names.has(name));
     if (hidden.length === 0) this.#add("exposed headers", "ok", HEADERS_TO_EXPOSE.join(", "));
-    else this.#add("exposed headers", "warn", `scripts cannot see ${hidden.join(", ")}: add them to ExposeHeaders`);
+    else {
+      const message = `scripts cannot see ${hidden.join(", ")}: add them to ExposeHeaders`;
+      this.#add("exposed headers", "warn", message, "set CORS");
+    }
   }
 
   #judgeClock(response: Response, nowMs: number): void {
@@ -309,10 +326,10 @@ class RegionCheck {
     }
   }
 
-  async #step(name: string, action: () => Promise<void>): Promise<boolean> {
+  /** @param action returns false when it has added its own failure. */
+  async #step(name: string, action: () => Promise<boolean | void>): Promise<boolean> {
     try {
-      await action();
-      return true;
+      return (await action()) ?? true;
     } catch (error) {
       this.#options.signal.throwIfAborted();
       const { code, message } = toAgaroseError(error, "SOURCE_FAILED");
@@ -321,7 +338,15 @@ class RegionCheck {
     }
   }
 
-  #add(name: string, state: Check["state"], message: string): void {
-    this.checks.push({ subject: this.#store.region.name, name, state, message });
+  #add(name: string, state: Check["state"], message: string, remedy?: Remedy): void {
+    this.checks.push({ subject: this.#store.region.name, name, state, message, ...(remedy && { remedy }) });
   }
+}
+
+/** Whether `url` leads to the bucket itself, and not to a CDN or another server before it. */
+function isOwnAddress({ endpoint, bucket, url }: RegionConfig): boolean {
+  const withoutSlash = (address: string): string => address.replace(/\/+$/, "");
+  const { protocol, host } = new URL(endpoint);
+  const own = [`${withoutSlash(endpoint)}/${bucket}`, `${protocol}//${bucket}.${host}`];
+  return own.includes(withoutSlash(url));
 }

@@ -1,6 +1,9 @@
 /**
  * One finding of `agarose doctor`.
  */
+/** What `--fix` can do for a region's bucket. */
+export type Remedy = "make bucket" | "set CORS" | "allow public reads";
+
 /** A finding about a region, a PoP or the layout. */
 export interface Check {
   /** Region or PoP, `layout` or `publisher`. */
@@ -10,6 +13,8 @@ export interface Check {
   readonly state: "ok" | "warn" | "fail";
   /** What was found, and what to do about it. */
   readonly message: string;
+  /** What `--fix` does about it. Absent when only a person can, and for what is sound. */
+  readonly remedy?: Remedy;
 }
 
 /** Whether a check failed; warnings do not count. */

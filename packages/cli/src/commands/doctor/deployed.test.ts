@@ -158,6 +158,22 @@ test("a name that is another PoP's, and an address where none is", async () => {
   ]);
 });
 
+test.each(["null", "{}", '{"cache":{"objects":null}}', "[1]"])(
+  "an address that answers everything with %s is no PoP, and keeps none of the others from being checked",
+  async (body) => {
+    const server = createServer((_request, response) => response.end(body)).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    servers.push(server);
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { run, checks } = await doctor([{ name: "other", url }, sound()[0]!]);
+    expect(checks.filter(({ subject, name }) => subject === "other" && name === "status")).toEqual([
+      { subject: "other", name: "status", state: "fail", message: expect.stringContaining("check its url") },
+    ]);
+    expect(checks.filter(({ subject }) => subject === "fra").map(({ name }) => name)).toContain("buckets");
+    expect(run.code).toBe(1);
+  },
+);
+
 test("a Worker that is not placed, and one of which Cloudflare does not say it", async () => {
   const { url } = pops.pops[0]!;
   const local = await behind(url, { "cf-placement": "local-SYD" });
@@ -167,6 +183,34 @@ test("a Worker that is not placed, and one of which Cloudflare does not say it",
   const { run, checks } = await doctor([{ name: "fra", url: local, placement: "aws:eu-central-1" }]);
   expect(run.code).toBe(1);
   expect(found(checks, "place")).toMatchObject({ state: "fail", message: expect.stringContaining("SYD") });
+});
+
+test("a Worker that is placed far from its region is a warning, in doctor and in status", async () => {
+  const { url } = pops.pops[0]!;
+  const far = await behind(url, { "cf-placement": "remote-SYD" });
+  const given = [{ name: "fra", url: far, placement: "aws:eu-central-1" }];
+  const { run, checks } = await doctor(given);
+  expect(run.code).toBe(0);
+  const message = expect.stringMatching(/ran in SYD, 16,\d00 km from aws:eu-central-1: deploy it again/) as string;
+  expect(checks).toContainEqual({ subject: "fra", name: "place", state: "warn", message });
+  const status = await world.run(["status", "--config", join(world.dir, "deployed.json")], ENV);
+  expect(status.code).toBe(0);
+  expect(status.stdout.toString()).toMatch(/^fra +warn /m);
+  expect(status.stdout.toString()).toMatch(/^fra: warning: the Worker ran in SYD/m);
+});
+
+test("healthz says where a request enters, and where the Worker and its objects run as soon as that is known", async () => {
+  const { url } = pops.pops[0]!;
+  const healthz = async (): Promise<unknown> => (await fetch(`${url}/healthz`)).json();
+  // No data center runs a local world.
+  const place = {
+    location: "weur",
+    worker: null,
+    popState: null,
+    requestMonitor: [null, null, null, null],
+    peerState: null,
+  };
+  await expect.poll(healthz).toMatchObject({ ok: true, pop: "fra", location: "weur", place });
 });
 
 test.each<[string, Record<string, string | undefined>, string, string]>([

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Config } from "../../lib/config.ts";
 import { checkLayout } from "./check-layout.ts";
-import { checkRegion, publicReadPolicy } from "./check-region.ts";
+import { checkRegion } from "./check-region.ts";
 import { checkSigning } from "./check-signing.ts";
+import { publicReadPolicy } from "./merge-settings.ts";
 import type { Check } from "./check.ts";
 import { CREDENTIALS, startTestWorld, storesOf, type World } from "../../../test/world.ts";
 

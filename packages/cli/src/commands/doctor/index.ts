@@ -1,24 +1,34 @@
 /**
  * `agarose doctor`: checks the configuration against the world.
  */
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { AgaroseError } from "@agarose/core";
 import type { Command } from "commander";
 import { ADMIN_TOKEN_VARIABLE } from "../../lib/admin-token.ts";
 import { findConfig, loadConfig, type Config } from "../../lib/config.ts";
-import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { isFailed, type Check } from "./check.ts";
 import { checkDeployed } from "./check-deployed.ts";
 import { checkLayout } from "./check-layout.ts";
 import { checkSigning } from "./check-signing.ts";
 import { checkRegion } from "./check-region.ts";
-import { EXIT_FAILED, EXIT_OK, printResult } from "../../lib/output.ts";
+import { fixRegion, type Fix, type FixedRegion } from "./fix.ts";
+import { EXIT_FAILED, EXIT_OK, formatCount, printResult } from "../../lib/output.ts";
+import { openSettings } from "../../lib/store/stores.ts";
 
 interface DoctorOptions extends GlobalOptions {
   readonly origin?: string;
   readonly deployed?: boolean;
   readonly key?: string;
+  readonly fix?: boolean;
+  readonly dryRun?: boolean;
 }
 
 const POP_TIMEOUT_MS = 10_000;
+const WRANGLER_FILES = ["wrangler.jsonc", "wrangler.json", "wrangler.toml"];
+/** Any list that is not empty, in JSON or TOML, as a text or as a list. */
+const PRIVATE_PREFIXES = /^[ \t]*["']?PRIVATE_PREFIXES["']?\s*[=:][^\n[]*\[\s*\\?["']/m;
 const MARKS = { ok: "ok  ", warn: "WARN", fail: "FAIL" } as const;
 
 /** Adds `agarose doctor`. The command exits with 1 when a check fails, and with 0 when there are warnings alone. */
@@ -29,6 +39,8 @@ export function register(program: Command): void {
       "check endpoints, credentials, public reads, Range, CORS, clocks, PoPs, signing, and what the layout survives",
     )
     .option("--origin <origin>", "origin of the web app, which CORS is checked for; default any")
+    .option("--fix", "make missing buckets, set CORS, and allow public reads of buckets that are not private")
+    .option("--dry-run", "with --fix: say what would be done to the buckets, and leave them as they are")
     .option("--deployed", `check deployed PoPs instead; ${ADMIN_TOKEN_VARIABLE} is their ADMIN_TOKEN`)
     .option("--key <key>", "with --deployed: the object to read, where a PoP caches none yet")
     .action(async (_options: unknown, command: Command) => {
@@ -37,27 +49,72 @@ export function register(program: Command): void {
 }
 
 async function doctor(options: DoctorOptions): Promise<number> {
-  if (options.deployed) {
-    const config = await loadConfig(await findConfig(options.config));
-    const key = options.key === undefined ? {} : { key: options.key };
-    return report(await checkDeployed(config, { fetch, nowMs: Date.now, ...key }), options.json ?? false);
+  if (options.dryRun && !options.fix) throw new AgaroseError("USAGE", "--dry-run needs --fix");
+  if (options.deployed && options.fix) {
+    throw new AgaroseError("USAGE", "--fix is for buckets: run it without --deployed");
   }
-  return withContext(options, { ...WRITING, attempts: 1 }, async ({ config, stores, json, signal }) => {
-    const regionOptions = { ...(options.origin && { origin: options.origin }), fetch, nowMs: Date.now, signal };
-    const found = await Promise.all([
-      Promise.resolve(checkLayout(config)),
+  const path = await findConfig(options.config);
+  if (options.deployed) {
+    const config = await loadConfig(path);
+    const key = options.key === undefined ? {} : { key: options.key };
+    return report({ checks: await checkDeployed(config, { fetch, nowMs: Date.now, ...key }) }, options.json ?? false);
+  }
+  return withContext(options, { ...WRITING, attempts: 1 }, async (context) => {
+    const { config, json, signal } = context;
+    const [layout, signing, regions, pops] = await Promise.all([
+      checkLayout(config),
       checkSigning(config),
-      ...stores.map((store) => checkRegion(store, regionOptions)),
+      checkRegions(context, options, path),
       checkPops(config.pops, signal),
     ]);
-    return report([...refusedEverywhere(found.flat(), config), ...found.flat()], json);
+    const found = [...layout, signing, ...regions.flatMap(({ checks }) => checks), ...pops];
+    const fixes = options.fix ? { fixes: regions.flatMap((region) => region.fixes) } : {};
+    return report({ checks: [...refusedEverywhere(found, config), ...found], ...fixes }, json);
   });
 }
 
-function report(checks: readonly Check[], json: boolean): number {
+/** Checks every region, and with --fix mends it. */
+async function checkRegions(
+  { config, stores, signal }: CommandContext,
+  { origin, fix, dryRun = false }: DoctorOptions,
+  configPath: string,
+): Promise<FixedRegion[]> {
+  const regionOptions = { ...(origin && { origin }), fetch, nowMs: Date.now, signal };
+  if (!fix) {
+    return Promise.all(stores.map(async (store) => ({ checks: await checkRegion(store, regionOptions), fixes: [] })));
+  }
+  const guardedBy = await guardingFile(dirname(configPath));
+  const fixOptions = { origin: origin ?? "*", dryRun, ...(guardedBy && { guardedBy }), signal };
+  const settings = openSettings(config, WRITING, signal);
+  try {
+    return await Promise.all(
+      stores.map((store, at) => fixRegion(() => checkRegion(store, regionOptions), settings[at]!, fixOptions)),
+    );
+  } finally {
+    for (const one of settings) one.close();
+  }
+}
+
+/** The Worker's configuration beside the command line's that keeps prefixes private, if one does. */
+async function guardingFile(folder: string): Promise<string | undefined> {
+  for (const name of WRANGLER_FILES) {
+    const text = await readFile(join(folder, name), "utf8").catch(() => "");
+    if (PRIVATE_PREFIXES.test(text)) return name;
+  }
+  return undefined;
+}
+
+function report({ checks, fixes }: { checks: readonly Check[]; fixes?: readonly Fix[] }, json: boolean): number {
   const failed = checks.filter(isFailed).length;
-  const lines = checks.map(({ subject, name, state, message }) => `${MARKS[state]}  ${subject}: ${name}: ${message}`);
-  printResult(json, { ok: failed === 0, checks }, [...lines, `${checks.length} checks, ${failed} failed`]);
+  const mendable = fixes ? 0 : checks.filter(({ remedy }) => remedy !== undefined).length;
+  printResult(json, { ok: failed === 0, checks, ...(fixes && { fixes }) }, [
+    ...(fixes ?? []).map(
+      ({ subject, remedy, outcome, message }) => `${outcome.padEnd(7)}  ${subject}: ${remedy}: ${message}`,
+    ),
+    ...checks.map(({ subject, name, state, message }) => `${MARKS[state]}  ${subject}: ${name}: ${message}`),
+    `${checks.length} checks, ${failed} failed`,
+    ...(mendable > 0 ? [`\`agarose doctor --fix\` can mend ${formatCount(mendable, "finding")}`] : []),
+  ]);
   return failed === 0 ? EXIT_OK : EXIT_FAILED;
 }
 

@@ -1,24 +1,28 @@
 /**
  * `agarose init [FOLDER]`: writes what a web app serves to read through Agarose, the worker files and the client
- * configuration. `agarose init --worker` writes the configuration of the PoPs instead.
+ * configuration, and prints the lines for files of the app's own. `agarose init --worker` writes the configuration of
+ * the PoPs instead.
  */
 import { existsSync } from "node:fs";
 import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import type { Command } from "commander";
 import { clientConfigOf, type ClientConfig } from "../../lib/files/client-config.ts";
 import { findConfig, loadConfig } from "../../lib/config.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { formatCount, printResult } from "../../lib/output.ts";
+import { readProject, type Edit, type Project } from "./project.ts";
 
 interface InitOptions extends GlobalOptions {
   readonly prefix: string;
   readonly force?: boolean;
   readonly remove?: boolean;
   readonly worker?: boolean;
+  readonly devVars?: boolean;
   readonly everywhere?: boolean;
   readonly analytics?: boolean;
+  readonly dryRun?: boolean;
 }
 
 interface WrittenFile {
@@ -28,25 +32,34 @@ interface WrittenFile {
 }
 
 const CLIENT_CONFIG = "agarose.json";
+const FOLDER_DEFAULT = "public";
 
 /** Adds `agarose init [FOLDER]`. Files that exist are kept unless `--force` is given. */
 export function register(program: Command): void {
   program
     .command("init")
     .description("write the service worker's files and a client configuration into a web app's folder of static files")
-    .argument("[folder]", "folder that is served at the root of the app's origin", "public")
+    .argument("[folder]", "folder served at the root of the app's origin; default that of the framework, or public")
+    .option("--dry-run", "say which files would be written, and the lines for files of your own; write nothing")
     .option("--prefix <path>", "path prefix that is read through Agarose", parsePrefix, "/ec/")
     .option("--force", "replace an existing client configuration, or another wrangler.jsonc")
     .option("--remove", "replace the service worker by one that unregisters itself and deletes what it has stored")
     .option("--worker", "write wrangler.jsonc of the PoPs instead, into the folder or else the working directory")
+    .option("--dev-vars", "write .dev.vars instead, by which `wrangler dev` reads the buckets of this configuration")
     .option("--everywhere", "with --worker: one Worker for all continents, instead of PoPs with places")
     .option("--analytics", "with --worker: write totals to Workers Analytics Engine, once it is enabled in the account")
-    .action(async (folder: string, _options: unknown, command: Command) => {
+    .action(async (folder: string | undefined, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<InitOptions>();
       for (const name of ["everywhere", "analytics"] as const) {
         if (options[name] && !options.worker) throw new AgaroseError("USAGE", `--${name} needs --worker`);
       }
-      if (options.worker) {
+      if (options.dryRun && (options.worker || options.devVars || options.remove)) {
+        throw new AgaroseError("USAGE", "--dry-run is for the files of an app: leave out the other options");
+      }
+      if (options.devVars) {
+        const { initDevVars } = await import("./dev-vars.ts");
+        await initDevVars(command.args[0] ?? ".", options);
+      } else if (options.worker) {
         const { initWorker } = await import("./worker.ts");
         await initWorker(command.args[0] ?? ".", options);
       } else await (options.remove ? remove(folder, options) : init(folder, options));
@@ -55,10 +68,11 @@ export function register(program: Command): void {
 
 /** The file that ends a worker in use, and the names under which apps register workers. */
 const REMOVING_FILE = "agarose-sw.remove.js";
-const WORKER_FILES = ["agarose-sw.js", "agarose-sw.offline.js", "agarose-sw.dev.js"];
+const WORKER_FILES = ["agarose-sw.js", "agarose-sw.offline.js", "agarose-sw.encryption.js", "agarose-sw.dev.js"];
 
 /** Writes the removing worker under every name of a worker. Other files stay. */
-async function remove(folder: string, options: InitOptions): Promise<void> {
+async function remove(given: string | undefined, options: InitOptions): Promise<void> {
+  const { folder } = await placeOf(given, options);
   const { dropInFiles } = await import("@agarose/sw/files");
   const contents = (await dropInFiles()).get(REMOVING_FILE)!;
   await makeFolder(folder);
@@ -76,28 +90,64 @@ async function makeFolder(folder: string): Promise<void> {
   });
 }
 
-async function init(folder: string, options: InitOptions): Promise<void> {
+/** The folder, and the project that it is the static files of. */
+async function placeOf(
+  given: string | undefined,
+  { prefix }: InitOptions,
+): Promise<{ folder: string; project: Project | undefined }> {
+  const project = await readProject(".", { url: workerUrl(prefix) });
+  if (given === undefined) return { folder: project?.folder ?? FOLDER_DEFAULT, project };
+  return { folder: given, project: project && resolve(given) === resolve(project.folder) ? project : undefined };
+}
+
+async function init(given: string | undefined, options: InitOptions): Promise<void> {
+  const { prefix, force = false, dryRun = false } = options;
+  const { folder, project } = await placeOf(given, options);
   const path = join(folder, CLIENT_CONFIG);
   const ownConfig = await findConfig(options.config);
   await refuseOwnConfig(path, ownConfig);
   const hasConfig = options.config !== undefined || existsSync(ownConfig);
-  const clientConfig = clientConfigOf(options.prefix, hasConfig ? await loadConfig(ownConfig) : undefined);
-  await makeFolder(folder);
+  const clientConfig = clientConfigOf(prefix, hasConfig ? await loadConfig(ownConfig) : undefined);
+  if (!dryRun) await makeFolder(folder);
   const { dropInFiles } = await import("@agarose/sw/files");
   const shipped = [...(await dropInFiles())].filter(([name]) => !name.startsWith(REMOVING_FILE));
-  const written = await Promise.all(
+  const scripts = await Promise.all(
     shipped.map(async ([name, contents]): Promise<WrittenFile> => {
-      await writeFile(join(folder, name), contents);
+      if (!dryRun) await writeFile(join(folder, name), contents);
       return { path: join(folder, name), outcome: "written" };
     }),
   );
-  const config = await updateKeys(await writeClientConfig(path, clientConfig, options.force ?? false), clientConfig);
-  const files = [...written, config];
-  printResult(options.json ?? false, { files, config: clientConfig }, [
-    ...files.map((file) => `${file.outcome.padEnd(8)} ${file.path}`),
-    ...(await hintsOf(config, clientConfig)),
-    `then: import { register } from "/agarose.js"; await register("${workerUrl(options.prefix)}");`,
+  const config = await initClientConfig(path, clientConfig, { force, dryRun });
+  const files = [...scripts, config];
+  printResult(options.json ?? false, { dryRun, files, config: clientConfig, ...(project && { project }) }, [
+    ...(project ? [`${project.framework}, by ${project.knownBy}: ${folder}/ is served at the root`] : []),
+    ...files.map((file) => `${dryRun ? "would be " : ""}${file.outcome.padEnd(8)} ${file.path}`),
+    ...(dryRun ? [] : await hintsOf(config, clientConfig)),
+    ...(project
+      ? [...project.edits.flatMap(linesOf), ...project.notes.map((note) => `note: ${note}`)]
+      : [`then: import { register } from "/agarose.js"; await register("${workerUrl(prefix)}");`]),
   ]);
+}
+
+/** Files of the app's own are never written: their lines are for a person to paste. */
+function linesOf({ path, state, where, lines }: Edit): string[] {
+  if (state === "done") return [`${path} names Agarose already`];
+  const what = state === "new" ? `make ${path}` : `add to ${path}`;
+  return [`${what} (${where}):`, ...lines.map((line) => (line === "" ? "" : `    ${line}`))];
+}
+
+/** Writes the client configuration unless there is one, or brings the keys of that one up to date. */
+async function initClientConfig(
+  path: string,
+  wanted: ClientConfig,
+  { force, dryRun }: { force: boolean; dryRun: boolean },
+): Promise<WrittenFile> {
+  if (dryRun && (force || !existsSync(path))) return { path, outcome: "written" };
+  const file: WrittenFile = dryRun ? { path, outcome: "kept" } : await writeClientConfig(path, wanted, force);
+  const updated = await withKeys(file, wanted);
+  if (updated === undefined) return file;
+  if (!dryRun) await writeFile(path, `${JSON.stringify(updated, undefined, 2)}\n`);
+  return { path, outcome: "updated" };
 }
 
 /** What is left to do for the client configuration to name PoPs or regions. */
@@ -116,15 +166,16 @@ async function hintsOf({ path, outcome }: WrittenFile, wanted: ClientConfig): Pr
     : [`fill it in: ${path} has no publicKeys: \`agarose keys new\` makes one, and init again writes it`];
 }
 
-/** Brings the public keys of a file that is kept up to date: without them the app would read nothing. */
-async function updateKeys(file: WrittenFile, { publicKeys, unsigned }: ClientConfig): Promise<WrittenFile> {
+/** A kept file with the public keys of today, without which the app would read nothing; undefined if it has them. */
+async function withKeys(
+  file: WrittenFile,
+  { publicKeys, unsigned }: ClientConfig,
+): Promise<Record<string, unknown> | undefined> {
   const kept = await readJson(file.path);
-  if (file.outcome !== "kept" || !(publicKeys || unsigned) || !("pops" in kept || "regions" in kept)) return file;
+  if (file.outcome !== "kept" || !(publicKeys || unsigned) || !("pops" in kept || "regions" in kept)) return undefined;
   const { publicKeys: _keys, unsigned: _unsigned, ...others } = kept;
   const updated = { ...others, ...(publicKeys && { publicKeys }), ...(unsigned && { unsigned }) };
-  if (JSON.stringify(updated) === JSON.stringify(kept)) return file;
-  await writeFile(file.path, `${JSON.stringify(updated, undefined, 2)}\n`);
-  return { path: file.path, outcome: "updated" };
+  return JSON.stringify(updated) === JSON.stringify(kept) ? undefined : updated;
 }
 
 /** What is no JSON object has no fields. */

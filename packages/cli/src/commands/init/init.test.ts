@@ -43,7 +43,7 @@ test("init writes the workers, the page's side, and a client configuration of Po
   expect(code).toBe(0);
   const written = await readdir(join(folder, "public"));
   const scripts = ["agarose-decoder.js", "agarose-overlay.js", "agarose-sw.dev.js", "agarose-sw.js"];
-  scripts.push("agarose-sw.offline.js", "agarose.js");
+  scripts.push("agarose-sw.offline.js", "agarose-sw.encryption.js", "agarose.js");
   expect(written.toSorted()).toEqual([...scripts.flatMap((name) => [name, `${name}.map`]), "agarose.json"].toSorted());
   const config: unknown = JSON.parse(await readFile(join(folder, "public/agarose.json"), "utf8"));
   const regions = [
@@ -74,7 +74,7 @@ test("init --remove replaces every worker by one that unregisters itself, and to
   for (const name of names) before.set(name, await readFile(join(folder, "public", name), "utf8"));
   const { code, stdout } = await init("--remove", "--json");
   expect(code).toBe(0);
-  const workers = ["agarose-sw.js", "agarose-sw.offline.js", "agarose-sw.dev.js"];
+  const workers = ["agarose-sw.js", "agarose-sw.offline.js", "agarose-sw.encryption.js", "agarose-sw.dev.js"];
   expect(JSON.parse(stdout.toString())).toEqual({
     files: workers.map((name) => ({ path: join(folder, "public", name), outcome: "written" })),
   });

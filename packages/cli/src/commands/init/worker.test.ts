@@ -243,3 +243,25 @@ test("--analytics binds one data set to every PoP, which a later run keeps", asy
   }
   expect((await runAgarose(["init", "--analytics"], folder)).code).toBe(2);
 });
+
+test("--dev-vars gives Wrangler the buckets of another configuration, and no peers", async () => {
+  await init();
+  await writeFile(join(folder, "other.json"), JSON.stringify({ ...CONFIG, regions: [CONFIG.regions[0]] }));
+  const args = ["init", "--dev-vars", "--config", "other.json"];
+  expect(await runAgarose(args, folder)).toMatchObject({ code: 0 });
+  const { workerOptions } = unstable_getMiniflareWorkerOptions(file, "fra");
+  const bindings = workerOptions.bindings as Record<string, string>;
+  expect(JSON.parse(bindings["REGIONS"]!)).toMatchObject([{ name: "frankfurt" }]);
+  expect(bindings).toMatchObject({
+    POP: "fra",
+    PEERS: "off",
+    PUBLISHER_KEYS: JSON.stringify([KEY]),
+    UNSIGNED: "false",
+  });
+  expect(await runAgarose(args, folder), "it replaces its own").toMatchObject({ code: 0 });
+
+  await writeFile(join(folder, ".dev.vars"), "OWN=1\n");
+  expect(await runAgarose(args, folder)).toMatchObject({ code: 2, stderr: expect.stringContaining("--force") });
+  expect(await readFile(join(folder, ".dev.vars"), "utf8")).toBe("OWN=1\n");
+  expect(await runAgarose([...args, "--force"], folder)).toMatchObject({ code: 0 });
+});
