@@ -1,26 +1,41 @@
 /**
- * A second implementation of docs/reference/format.md, written from that page and without a line of ours, against the
- * first.
+ * The second implementation of docs/reference/format.md against the first: each reads what the other has written.
  */
-import { createHash, createPrivateKey, createPublicKey, randomBytes, sign, verify } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { crc32 } from "node:zlib";
-import { encodeFrame, objectUrl } from "@agarose/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { REGIONS, startTestWorld, type World } from "./world.ts";
+import { randomBytes, sign } from "node:crypto";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { encodeFrame, objectUrl, openEncrypted, Secrets, trustPublishers } from "@agarose/core";
+import { startPopProcess } from "@agarose/pop/test";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { loadCodec } from "../src/lib/context.ts";
+import { readManifest } from "../src/lib/objects/manifests.ts";
+import {
+  blocksOfShard,
+  combine,
+  crcOf,
+  decode,
+  decrypt,
+  encode,
+  encodedKey,
+  framesOf,
+  indices,
+  isSigned,
+  KEY_ID,
+  PRIVATE_KEY,
+  RAW_PUBLIC_KEY,
+  rowsOver,
+  seal,
+  secretName,
+  sha256,
+  shardHash,
+  type Content,
+} from "./second-implementation.ts";
+import { REGIONS, startTestWorld, type Fault, type World } from "./world.ts";
 
 const PAGE = new URL("../../../docs/reference/format.md", import.meta.url);
 const OBJECT = Buffer.from("Agarose is purified agar.");
 const UPLOAD = "000102030405060708090a0b0c0d0e0f";
-/** Of the page's private key: what PKCS #8 puts before a seed of Ed25519 (RFC 8410). */
-const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
-const PRIVATE_KEY = createPrivateKey({
-  key: Buffer.concat([PKCS8, Buffer.from(indices(32))]),
-  format: "der",
-  type: "pkcs8",
-});
-const RAW_PUBLIC_KEY = createPublicKey(PRIVATE_KEY).export({ format: "der", type: "spki" }).subarray(-32);
-const KEY_ID = sha256(RAW_PUBLIC_KEY).toString("hex").slice(0, 16);
 
 let world: World;
 let page: string;
@@ -54,7 +69,7 @@ test("the example of the page is what `agarose put` stores", async () => {
 });
 
 test("the example of the page is what its rules give", () => {
-  const written = encode("docs/grüße.txt", OBJECT, 2, 1, 16, UPLOAD);
+  const written = encode({ key: "docs/grüße.txt", body: OBJECT, k: 2, m: 1, stripeBytes: 16, upload: UPLOAD });
   const lines = blocksOf("chunks")[0]!.map((line) => line.split(/\s+/));
   expect(written.chunks.map((chunk) => chunk.toString("hex"))).toEqual(lines.map(([, , hex]) => hex));
   expect(lines.map(([, name]) => name)).toEqual(written.names);
@@ -81,6 +96,47 @@ test("the frames of the page are ours", () => {
   expect(end).toBe(Buffer.from(encodeFrame("end", 0, 0, new Uint8Array(0))).toString("hex"));
 });
 
+test("the encrypted example of the page is what its rules give", async () => {
+  const secret = Buffer.from(indices(32));
+  const stored = Buffer.from(blocksOf("cells")[0]!.join(""), "hex");
+  const encryption = JSON.parse(blocksOf("encryption")[0]![0]!);
+  expect(page).toContain(secretName(secret));
+  const fields = { key: "docs/grüße.txt", bytes: stored.length, encryption };
+  const { content, properties } = decrypt(stored, fields, secret);
+  expect(content.equals(OBJECT)).toBe(true);
+  expect(properties).toEqual({
+    contentType: "text/plain",
+    headers: { "cache-control": "max-age=60" },
+    sha256: sha256(OBJECT).toString("hex"),
+  });
+  // Ours, from the same bytes.
+  const ours = new Secrets([{ prefix: "docs/", secrets: [`aes256:${secret.toString("base64")}`] }]);
+  const opened = await openEncrypted(fields as never, await ours.dataKeyOf(fields));
+  expect(opened.shown).toMatchObject({ bytes: OBJECT.length, ...properties });
+});
+
+test.each([0, 1_000, 65_520, 200_000])(
+  "an encrypted object of %i bytes is read by the second implementation, from any k chunks",
+  async (bytes) => {
+    const key = `second/secret-${bytes}`;
+    const body = randomBytes(bytes);
+    const secret = randomBytes(32);
+    process.env["SECOND_SECRET"] = `aes256:${secret.toString("base64")}`;
+    const encryption = [{ prefix: "second/", secrets: [{ environment: "SECOND_SECRET" }] }];
+    const config = { ...world.config, code: { k: 3, m: 2 }, stripeBytes: 70_000, encryption };
+    await world.put(key, body, { config, contentType: "text/css" });
+    const manifest = JSON.parse((await world.read("tokyo", `manifests/${encodedKey(key)}@.json`)).toString());
+    expect(manifest).toMatchObject({ contentType: "application/octet-stream", headers: {}, requires: ["encryption"] });
+    const name = (chunk: number): string => `chunks/${encodedKey(key)}@${manifest.upload}/${chunk}`;
+    const chunks = await Promise.all(indices(5).map((i) => world.read(manifest.placement[i], name(i))));
+    const stored = decode(chunks, [1, 3, 4], 3, 70_000, manifest.bytes);
+    expect(sha256(stored).toString("hex")).toBe(manifest.sha256);
+    const { content, properties } = decrypt(stored, manifest, secret);
+    expect(content.equals(body)).toBe(true);
+    expect(properties).toEqual({ contentType: "text/css", headers: {}, sha256: sha256(body).toString("hex") });
+  },
+);
+
 test.each([
   [4, 2, 1000, 2345],
   [9, 3, 4096, 4096 * 3],
@@ -97,7 +153,7 @@ test.each([
     const config = { ...world.config, code: { k, m }, stripeBytes, survive: { regions: 0, providers: 0 } };
     await world.put(key, body, { config });
     const manifest = JSON.parse((await world.read("tokyo", `manifests/${encodedKey(key)}@.json`)).toString());
-    const written = encode(key, body, k, m, stripeBytes, manifest.upload);
+    const written = encode({ key, body, k, m, stripeBytes, upload: manifest.upload });
     const { hashes, version, hashesSha256, hashesRoot } = written;
     expect(manifest).toMatchObject({ hashes, version, hashesSha256, hashesRoot, bytes, k, m, stripeBytes });
     const stored = await Promise.all(written.names.map((name, chunk) => world.read(manifest.placement[chunk], name)));
@@ -138,147 +194,340 @@ test.each([0, 1, 16_384])("an inline object of %i bytes is read by the second im
   expect(await world.names("chunks/second/inline@")).toEqual([]);
 });
 
+describe("what the second implementation has written", () => {
+  test.each([
+    ["one stripe", { k: 4, m: 2, stripeBytes: 1000 }, 900],
+    ["padding that fills more than a shard", { k: 9, m: 3, stripeBytes: 16 }, 40],
+    ["whole copies", { k: 1, m: 3, stripeBytes: 500 }, 1200],
+    ["small blocks and a leaf list", { k: 2, m: 1, stripeBytes: 1000, blockBytes: 100 }, 2_900],
+    ["shards without blocks", { k: 3, m: 2, stripeBytes: 1000, blockBytes: 0 }, 1_500],
+    ["nothing", { k: 2, m: 1, stripeBytes: 16 }, 0],
+  ])("is read by ours, without any m chunks: %s", async (name, code, bytes) => {
+    const key = `written/${name}`;
+    const body = randomBytes(bytes);
+    const object = { key, body, upload: randomBytes(16).toString("hex"), ...code };
+    const placement = await store(object);
+    expect((await getTrusted(key)).equals(body)).toBe(true);
+    for (const [chunk, region] of placement.slice(0, bytes > 0 ? code.m : 0).entries()) {
+      await world.store(region).remove([`chunks/${encodedKey(key)}@${object.upload}/${chunk}`]);
+    }
+    expect((await getTrusted(key)).equals(body)).toBe(true);
+  });
+
+  test("is an inline object for ours", async () => {
+    const body = Buffer.from("inside of its manifest");
+    const none = sha256(Buffer.alloc(0)).toString("hex");
+    const content = { key: "written/inline", body, k: 1, m: 0, stripeBytes: 64, upload: UPLOAD };
+    const { version } = encode({ ...content, hasChunks: false });
+    const fields = { requires: ["inline"], inline: body.toString("base64"), hashesSha256: none, hashesRoot: none };
+    const manifest = { ...manifestOf(content, 1, []), ...fields, version, hashes: [] };
+    await storeManifest(content.key, manifest);
+    expect((await getTrusted(content.key)).equals(body)).toBe(true);
+    await storeManifest(content.key, { ...manifest, generation: 2, inline: Buffer.from("other").toString("base64") });
+    await expect(getTrusted(content.key)).rejects.toMatchObject({ code: "MANIFEST_INVALID" });
+  });
+
+  test("is an object of format 1 for ours", async () => {
+    const body = randomBytes(2_500);
+    const code = { k: 3, m: 2, stripeBytes: 1000 };
+    const lines = `agarose/1 ${sha256(body).toString("hex")} 3+2 1000`;
+    const version = sha256(Buffer.from(lines)).toString("hex").slice(0, 32);
+    const object = { key: "written/format 1", body, upload: version, ...code, blockBytes: 0 };
+    const placement = await storeChunks(object);
+    const { hashes } = encode(object);
+    const {
+      generation: _generation,
+      upload: _upload,
+      blockBytes: _blockBytes,
+      hashesSha256: _hashesSha256,
+      hashesRoot: _hashesRoot,
+      ...old
+    } = manifestOf(object, 1, placement);
+    await storeManifest(object.key, { ...old, agarose: 1, version, hashes });
+    expect((await world.get(object.key)).equals(body)).toBe(true);
+    await expect(getTrusted(object.key), "it is unsigned").rejects.toMatchObject({ code: "MANIFEST_UNTRUSTED" });
+  });
+
+  test("is a removed object for ours, and the next put is above its tombstone", async () => {
+    const key = "written/removed";
+    const object = { key, body: randomBytes(100), k: 2, m: 1, stripeBytes: 1000, upload: UPLOAD };
+    await store(object);
+    expect((await getTrusted(key)).equals(object.body)).toBe(true);
+    await storeManifest(key, tombstoneOf(key, 5));
+    await expect(getTrusted(key)).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
+    expect(await world.put(key, randomBytes(100))).toMatchObject({ generation: 6 });
+  });
+});
+
+test("the tombstone that `agarose rm` writes is that of the page", async () => {
+  const key = "second/removed";
+  const { generation } = await world.put(key, randomBytes(100));
+  expect((await world.run(["rm", key])).code).toBe(0);
+  for (const region of REGIONS) {
+    const text = (await world.read(region, `manifests/${encodedKey(key)}@.json`)).toString();
+    expect(text.endsWith(`,"crc32":"${crcOf(text)}"}`)).toBe(true);
+    expect(JSON.parse(text)).toEqual({
+      agarose: 2,
+      key,
+      generation: generation + 1,
+      modified: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$/),
+      deleted: true,
+      signature: { keyId: expect.stringMatching(/^[\da-f]{16}$/), value: expect.stringMatching(/^[\w+/]{86}==$/) },
+      crc32: crcOf(text),
+    });
+  }
+  expect(await world.names(`chunks/${encodedKey(key)}@`)).toEqual([]);
+});
+
+describe("claims", () => {
+  const key = "second/claimed";
+
+  /** Writes a claim of the page, as another writer. */
+  async function claim(generation: number, regions: readonly string[]): Promise<void> {
+    const name = `claims/${encodedKey(key)}@${generation}`;
+    for (const region of regions) await storeJson(region, name, `{"upload":"${UPLOAD}"}`);
+  }
+
+  test("are created by a put in a majority, as the page says, and removed after it", async () => {
+    const name = `claims/${encodedKey(key)}@1`;
+    const conditions: unknown[] = [];
+    const claims = new Map<string, string>();
+    for (const region of REGIONS) {
+      world.faults.set(region, async (request, _response, asked) => {
+        if (request.method === "PUT" && asked === name) conditions.push(request.headers["if-none-match"]);
+        const isManifest = asked === `manifests/${encodedKey(key)}@.json`;
+        if (request.method !== "PUT" || !isManifest || claims.size > 0) return false;
+        for (const claimed of await world.names(name)) {
+          const holder = claimed.split("/")[0]!;
+          claims.set(holder, (await world.read(holder, name)).toString());
+        }
+        return false;
+      });
+    }
+    const { upload } = await world.put(key, randomBytes(100));
+    world.faults.clear();
+    expect(new Set(conditions)).toEqual(new Set(["*"]));
+    expect(claims.size).toBeGreaterThanOrEqual(4);
+    for (const claimed of claims.values()) expect(JSON.parse(claimed)).toEqual({ upload });
+    expect(await world.names(`claims/${encodedKey(key)}@`)).toEqual([]);
+  });
+
+  test("of another writer with a majority are passed over", async () => {
+    const { generation } = await world.put(key, randomBytes(101));
+    await claim(generation + 1, REGIONS.slice(0, 4));
+    expect(await world.put(key, randomBytes(102))).toMatchObject({ generation: generation + 2 });
+  });
+});
+
+describe("the repair queue", () => {
+  test("has an entry of the page for what a put could not store", async () => {
+    const key = "second/queued";
+    const refuse: Fault = (request, response, name) => {
+      if (request.method !== "PUT" || !name.startsWith("chunks/")) return false;
+      response.writeHead(503).end();
+      return true;
+    };
+    world.faults.set("tokyo", refuse);
+    const { generation } = await world.put(key, randomBytes(100));
+    world.faults.clear();
+    expect(world.fired.get("tokyo")).toBeGreaterThan(0);
+    for (const region of REGIONS) {
+      const entry = JSON.parse((await world.read(region, `repairs/${encodedKey(key)}@`)).toString());
+      expect(entry).toEqual({ key, generation, missing: [4], regions: [] });
+    }
+  });
+
+  test("is emptied of an entry that the second implementation has made", async () => {
+    const key = "second/entered";
+    const put = await world.put(key, randomBytes(100));
+    await world.store("paulo").remove([`chunks/${encodedKey(key)}@${put.upload}/3`]);
+    const entry = { key, generation: put.generation, missing: [3], regions: [] };
+    await storeJson("dublin", `repairs/${encodedKey(key)}@`, JSON.stringify(entry));
+    expect((await world.run(["repair", "--queued"])).code).toBe(0);
+    expect(await world.names(`repairs/${encodedKey(key)}@`)).toEqual([]);
+    expect((await world.verify(key)).sound).toBe(true);
+  });
+});
+
+test("the copy that a put under `keep` leaves has the name of the page, and is the manifest that went", async () => {
+  const key = "history/grüße.txt";
+  const config = { ...world.config, keep: [{ prefix: "history/", time: 3_600_000 }] };
+  const old = encode({ key, body: OBJECT, k: 2, m: 1, stripeBytes: 16, upload: UPLOAD });
+  await store({ key, body: OBJECT, k: 2, m: 1, stripeBytes: 16, upload: UPLOAD });
+  const before = await world.read("tokyo", `manifests/${encodedKey(key)}@.json`);
+  const { generation } = await world.put(key, randomBytes(1_000), { config });
+  for (const region of REGIONS) {
+    const copy = await world.read(region, `history/${encodedKey(key)}@${UPLOAD}.${generation}`);
+    expect(copy).toEqual(before);
+    expect(isSigned(copy.toString())).toBe(true);
+    expect(JSON.parse(copy.toString())).toMatchObject({ version: old.version, hashes: old.hashes });
+  }
+});
+
+test("functional chunks are rows of the code of the page", async () => {
+  const shards = indices(4).map(() => randomBytes(50));
+  const { reconstruct } = await loadCodec();
+  const [ours] = reconstruct(
+    4,
+    shards.map((bytes, index) => ({ index, bytes })),
+    [200],
+  );
+  expect(combine(rowsOver(indices(4), [200])[0]!, shards).equals(ours!)).toBe(true);
+});
+
+test("bundles and batches of a PoP are read by the second implementation", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "agarose-format-"));
+  const object = { key: "written/large", body: randomBytes(700_000), k: 2, m: 1, stripeBytes: 300_000, upload: UPLOAD };
+  await store(object);
+  const small = { ...object, key: "written/small", body: randomBytes(1_000) };
+  await store(small);
+  const variables = {
+    POP: "own",
+    REGIONS: JSON.stringify(world.config.regions.map(({ name, url }) => ({ name, url }))),
+    PUBLISHER_KEYS: JSON.stringify([`ed25519:${RAW_PUBLIC_KEY.toString("base64")}`]),
+  };
+  const pop = await startPopProcess({ variables, folder, periodMs: 0 }, () => {});
+  const bundle = async (path: string, query: Record<string, string>) => {
+    const response = await fetch(`${pop.url}${path}?${new URLSearchParams(query)}`);
+    return framesOf(Buffer.from(await response.arrayBuffer()));
+  };
+  const planIn = (payload: Buffer) => JSON.parse(payload.toString());
+  try {
+    const read = `/v1/read/${encodedKey(object.key)}`;
+    await fetch(`${pop.url}/o/${encodedKey(object.key)}`).then((response) => response.arrayBuffer());
+    await pop.runPeriod();
+
+    const { hashes } = encode(object);
+    const isShard = (shard: Buffer, stripe: number, chunk: number): boolean =>
+      Buffer.from(hashes[stripe]!, "base64")
+        .subarray(chunk * 32, chunk * 32 + 32)
+        .equals(shardHash(shard, 65_536));
+    let whole = await bundle(read, {});
+    // The configuration of a period is read some seconds later.
+    await expect
+      .poll(async () => planIn((whole = await bundle(read, {}))[0]!.payload).cached.length, { timeout: 60_000 })
+      .toBeGreaterThan(0);
+    const { cached, version, manifest } = planIn(whole[0]!.payload);
+    expect({ version, generation: manifest.generation }).toEqual({ version: encode(object).version, generation: 1 });
+    expect(manifest.hashes).toEqual(hashes);
+    expect(whole.slice(1).map(({ stripe, chunk }) => [stripe, chunk])).toEqual([
+      ...indices(3).flatMap((stripe) => cached.map((chunk: number) => [stripe, chunk])),
+      [0, 0],
+    ]);
+    // A miss is of type 3.
+    const shardsSent = whole.filter(({ type }) => type === 2);
+    expect(shardsSent.length).toBeGreaterThan(0);
+    for (const { stripe, chunk, payload } of shardsSent) expect(isShard(payload, stripe, chunk)).toBe(true);
+
+    const some = await bundle(read, { from: "1", to: "1", version });
+    expect(planIn(some[0]!.payload)).not.toHaveProperty("manifest");
+    expect(some.slice(1, -1).map(({ stripe }) => stripe)).toEqual(cached.map(() => 1));
+
+    // Bytes of the second block of data shard 0 in stripe 1.
+    const start = 300_000 + 65_536;
+    const pieces = await bundle(read, { range: `bytes=${start + 10}-${start + 20}` });
+    expect(pieces.map(({ type, chunk, stripe }) => [type, chunk, stripe])).toEqual([
+      [1, 2, 0],
+      [2, 256, 1],
+      [2, 0, 1],
+      [4, 0, 0],
+    ]);
+    const leaves = pieces[1]!.payload;
+    expect(sha256(leaves.subarray(0, 96)).equals(Buffer.from(hashes[1]!, "base64").subarray(0, 32))).toBe(true);
+    expect(sha256(pieces[2]!.payload).equals(leaves.subarray(32, 64))).toBe(true);
+    const shard = object.body.subarray(300_000, 450_000);
+    expect(pieces[2]!.payload.equals(blocksOfShard(shard, 65_536)[1]!)).toBe(true);
+
+    const keys = [object.key, "written/absent", small.key].map((key) => ["key", key]);
+    const response = await fetch(`${pop.url}/v1/plans?${new URLSearchParams([...keys, ["bodies", "1"]])}`);
+    const batch = framesOf(Buffer.from(await response.arrayBuffer()));
+    const plans = batch.filter(({ type }) => type === 1).toSorted((a, b) => a.stripe - b.stripe);
+    expect(plans.map(({ stripe, chunk }) => [stripe, chunk])).toEqual([
+      [0, 0],
+      [2, 2],
+    ]);
+    const shards = batch.filter(({ type, stripe }) => type === 2 && stripe === 2);
+    expect(Buffer.concat(shards.map(({ payload }) => payload)).equals(small.body)).toBe(true);
+    expect(shards.map(({ chunk }) => chunk)).toEqual([0, 1]);
+  } finally {
+    await pop.kill();
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+/** The fields of a manifest, without those of the hashes. */
+function manifestOf(
+  { key, body, k, m, stripeBytes, upload, blockBytes = 65_536 }: Content,
+  generation: number,
+  placement: readonly string[],
+) {
+  const { version, hashesSha256, hashesRoot } = encode({ key, body, k, m, stripeBytes, upload, blockBytes });
+  return {
+    agarose: 2,
+    key,
+    generation,
+    upload,
+    bytes: body.length,
+    contentType: "application/octet-stream",
+    headers: {},
+    modified: "2026-01-02T03:04:05Z",
+    k,
+    m,
+    stripeBytes,
+    blockBytes,
+    sha256: sha256(body).toString("hex"),
+    placement,
+    version,
+    hashesSha256,
+    hashesRoot,
+  };
+}
+
+function tombstoneOf(key: string, generation: number) {
+  return { agarose: 2, key, generation, modified: "2026-01-02T03:04:05Z", deleted: true };
+}
+
+/** Stores an object as the page says, from the last region on. Returns its placement. */
+async function store(object: Content): Promise<string[]> {
+  const placement = await storeChunks(object);
+  const { hashes, leaves, leafName } = encode(object);
+  if (leaves) await storeBytes("virginia", leafName, leaves);
+  const fields = { ...manifestOf(object, 1, placement), ...(leaves && { leaves: ["virginia"] }), hashes };
+  await storeManifest(object.key, fields);
+  return placement;
+}
+
+async function storeChunks(object: Content): Promise<string[]> {
+  const { chunks, names } = encode(object);
+  const placement = names.map((_, chunk) => REGIONS[(chunk + 5) % REGIONS.length]!);
+  if (object.body.length === 0) return placement;
+  for (const [chunk, name] of names.entries()) await storeBytes(placement[chunk]!, name, chunks[chunk]!);
+  return placement;
+}
+
+async function storeManifest(key: string, fields: Record<string, unknown>): Promise<void> {
+  for (const region of REGIONS) await storeJson(region, `manifests/${encodedKey(key)}@.json`, seal(fields));
+}
+
+async function storeJson(region: string, name: string, text: string): Promise<void> {
+  const bytes = Buffer.from(text);
+  await world.store(region).put(name, bytes, { bytes: bytes.length, contentType: "application/json" });
+}
+
+async function storeBytes(region: string, name: string, bytes: Buffer): Promise<void> {
+  await world.store(region).put(name, bytes, { bytes: bytes.length, contentType: "application/octet-stream" });
+}
+
+/** Reads an object that the publisher of the page must have signed. */
+async function getTrusted(key: string): Promise<Buffer> {
+  const { signal } = new AbortController();
+  const trust = trustPublishers([`ed25519:${RAW_PUBLIC_KEY.toString("base64")}`]);
+  await readManifest(key, world.stores, signal, trust);
+  return world.get(key);
+}
+
 /** The lines of every fenced block of a kind. */
 function blocksOf(kind: string): string[][] {
   const blocks = Array.from(page.matchAll(new RegExp(`\`\`\`${kind}\\n([\\s\\S]*?)\\n\`\`\``, "g")));
   return blocks.map((match) => match[1]!.split("\n"));
-}
-
-function crcOf(manifest: string): string {
-  const before = manifest.slice(0, manifest.lastIndexOf(',"crc32":"'));
-  return crc32(Buffer.from(before)).toString(16).padStart(8, "0");
-}
-
-function encode(key: string, body: Buffer, k: number, m: number, stripeBytes: number, upload: string) {
-  const rows = rowsOver(indices(k), indices(k + m));
-  const chunks: Buffer[][] = indices(k + m).map(() => []);
-  const hashes: Buffer[] = [];
-  const leaves: Buffer[] = [];
-  for (let start = 0; start < body.length; start += stripeBytes) {
-    const data = body.subarray(start, start + stripeBytes);
-    const shardBytes = Math.ceil(data.length / k);
-    const padded = Buffer.concat([data, Buffer.alloc(k * shardBytes - data.length)]);
-    const shards = indices(k).map((i) => padded.subarray(i * shardBytes, (i + 1) * shardBytes));
-    const coded = rows.map((row) => combine(row, shards));
-    coded.forEach((shard, i) => chunks[i]!.push(shard));
-    hashes.push(Buffer.concat(coded.map(shardHash)));
-    leaves.push(...coded.flatMap((shard) => blocksOfShard(shard).map(sha256)));
-  }
-  const hashesSha256 = sha256(Buffer.concat(hashes)).toString("hex");
-  const content = [encodedKey(key), sha256(body).toString("hex"), String(body.length)];
-  const versionLines = ["agarose/2", ...content, `${k}+${m}`, `${stripeBytes}/65536`, hashesSha256];
-  const version = sha256(Buffer.from(versionLines.map((line) => `${line}\n`).join("")))
-    .toString("hex")
-    .slice(0, 32);
-  return {
-    chunks: chunks.map((shards) => Buffer.concat(shards)),
-    hashes: hashes.map((stripe) => stripe.toString("base64")),
-    hashesSha256,
-    hashesRoot: merkleRoot(hashes).toString("hex"),
-    versionLines,
-    version,
-    leaves: Math.ceil(stripeBytes / k) > 65_536 ? Buffer.concat(leaves) : undefined,
-    leafName: `chunks/${encodedKey(key)}@${upload}/256`,
-    names: indices(k + m).map((i) => `chunks/${encodedKey(key)}@${upload}/${i}`),
-  };
-}
-
-function sha256(bytes: Uint8Array): Buffer {
-  return createHash("sha256").update(bytes).digest();
-}
-
-function shardHash(shard: Buffer): Buffer {
-  if (shard.length <= 65_536) return sha256(shard);
-  return sha256(Buffer.concat(blocksOfShard(shard).map(sha256)));
-}
-
-function blocksOfShard(shard: Buffer): Buffer[] {
-  return indices(Math.ceil(shard.length / 65_536)).map((i) => shard.subarray(i * 65_536, (i + 1) * 65_536));
-}
-
-/** RFC 6962, section 2.1. */
-function merkleRoot(leaves: Buffer[]): Buffer {
-  if (leaves.length === 1) return sha256(Buffer.concat([Buffer.of(0), leaves[0]!]));
-  let split = 1;
-  while (split * 2 < leaves.length) split *= 2;
-  return sha256(Buffer.concat([Buffer.of(1), merkleRoot(leaves.slice(0, split)), merkleRoot(leaves.slice(split))]));
-}
-
-function isSigned(manifest: string): boolean {
-  const { hashes: _hashes, signature, crc32: _crc32, ...signed } = JSON.parse(manifest);
-  const content = Buffer.from(`agarose-manifest/2\n${sortedJson(signed)}`);
-  const value = Buffer.from(signature.value, "base64");
-  return signature.keyId === KEY_ID && verify(null, content, createPublicKey(PRIVATE_KEY), value);
-}
-
-/** RFC 8785, for what manifests consist of. */
-function sortedJson(value: unknown): string {
-  return JSON.stringify(value, (_, field: unknown) => {
-    if (typeof field !== "object" || field === null || Array.isArray(field)) return field;
-    return Object.fromEntries(Object.entries(field).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-  });
-}
-
-function decode(chunks: Buffer[], present: number[], k: number, stripeBytes: number, bytes: number): Buffer {
-  const matrix = rowsOver(present, indices(k));
-  const stripes: Buffer[] = [];
-  for (let s = 0; s * stripeBytes < bytes; s++) {
-    const dataBytes = Math.min(stripeBytes, bytes - s * stripeBytes);
-    const offset = s * Math.ceil(stripeBytes / k);
-    const shards = present.map((chunk) => chunks[chunk]!.subarray(offset, offset + Math.ceil(dataBytes / k)));
-    stripes.push(Buffer.concat(matrix.map((row) => combine(row, shards))).subarray(0, dataBytes));
-  }
-  return Buffer.concat(stripes);
-}
-
-/** Coefficients of each wanted row over the rows R: v(w) * V(R)^-1, by solving x * V(R) = v(w). */
-function rowsOver(present: number[], wanted: number[]): number[][] {
-  return wanted.map((w) => {
-    // Unknowns x_j; equation c says: sum over j of x_j * present_j^c = w^c.
-    const equations = present.map((_, c) => [...present.map((r) => power(r, c)), power(w, c)]);
-    const size = present.length;
-    for (let column = 0; column < size; column++) {
-      const pivot = equations.findIndex((equation, at) => at >= column && equation[column] !== 0);
-      [equations[column], equations[pivot]] = [equations[pivot]!, equations[column]!];
-      const scale = power(equations[column]![column]!, 254);
-      equations[column] = equations[column]!.map((value) => times(value, scale));
-      for (let at = 0; at < size; at++) {
-        const factor = equations[at]![column]!;
-        if (at === column || factor === 0) continue;
-        equations[at] = equations[at]!.map((value, i) => value ^ times(factor, equations[column]![i]!));
-      }
-    }
-    return equations.map((equation) => equation[size]!);
-  });
-}
-
-function combine(row: number[], shards: Buffer[]): Buffer {
-  const sum = Buffer.alloc(shards[0]!.length);
-  row.forEach((factor, i) => shards[i]!.forEach((byte, at) => (sum[at]! ^= times(factor, byte))));
-  return sum;
-}
-
-/** Multiplication of polynomials over GF(2), reduced by 0x11D. */
-function times(a: number, b: number): number {
-  let result = 0;
-  for (let bit = 0; bit < 8; bit++) {
-    if (b & (1 << bit)) result ^= a << bit;
-  }
-  for (let bit = 14; bit >= 8; bit--) if (result & (1 << bit)) result ^= 0x11d << (bit - 8);
-  return result;
-}
-
-function power(base: number, exponent: number): number {
-  return indices(exponent).reduce((result) => times(result, base), 1);
-}
-
-function indices(count: number): number[] {
-  return Array.from({ length: count }, (_, i) => i);
-}
-
-function encodedKey(key: string): string {
-  return Array.from(Buffer.from(key), (byte) => {
-    const character = String.fromCharCode(byte);
-    return /[A-Za-z0-9\-._~/]/.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
-  }).join("");
 }

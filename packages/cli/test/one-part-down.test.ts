@@ -7,15 +7,14 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { systemClock, systemSha256 } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
 import { startS3Endpoint, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { startPopProcess, type PopProcess } from "@agarose/pop/test";
-import { ObjectClient } from "../../sw/src/client/object-client.ts";
-import { AgaroseStrategy } from "../../sw/src/worker/strategy.ts";
+import { AgaroseStrategy, ObjectClient } from "@agarose/sw/testing";
+import { LIMITED_WORKER } from "@agarose/worker/testing";
 import { parseConfig } from "../src/lib/config.ts";
 import { loadEncoder } from "../src/lib/context.ts";
 import { putObject } from "../src/lib/objects/put-object.ts";
@@ -23,8 +22,8 @@ import { fileSource } from "../src/lib/objects/upload/file-source.ts";
 import { bucketOf, CREDENTIALS, REGIONS, storesOf } from "./world.ts";
 
 /** The Worker behind faults of its platform: of Durable Objects and of KV. */
-const LIMITED = fileURLToPath(new URL("../../worker/test/limits.worker.ts", import.meta.url));
 const READ_TOKEN = "read-token-of-tests";
+const ADMIN_TOKEN = "admin-token-of-one-part-down";
 const KEYS = { public: "open/page.bin", private: "members/report.bin" } as const;
 const bodies = { public: randomBytes(300_000), private: randomBytes(300_000) };
 
@@ -97,6 +96,7 @@ async function startSide(kind: keyof typeof KEYS): Promise<Side> {
       BUCKET_CREDENTIALS: JSON.stringify({ "*": CREDENTIALS }),
     }),
     READ_TOKEN,
+    ADMIN_TOKEN,
   };
   const workers = await startPops({ pops: ["fra", "lhr"].map((name) => ({ name, vars })) });
   const node = await startPopProcess(
@@ -106,6 +106,13 @@ async function startSide(kind: keyof typeof KEYS): Promise<Side> {
   return { s3, workers, node, regions };
 }
 
+/** Writes a new configuration of the cache. */
+async function purgeAll(url: string): Promise<void> {
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+  const body = JSON.stringify({ keys: Object.values(KEYS) });
+  expect((await fetch(`${url}/v1/purge`, { method: "POST", headers, body })).status).toBe(200);
+}
+
 async function setFaults(fault: { readonly kv: "ok" | "down" | "slow" | "stale" }): Promise<void> {
   for (const { workers } of Object.values(sides)) {
     for (const { name } of workers.pops) await workers.setFault(name, fault);
@@ -113,9 +120,9 @@ async function setFaults(fault: { readonly kv: "ok" | "down" | "slow" | "stale" 
 }
 
 /** A client that has just started: it knows the PoPs, and the buckets that anyone may read. */
-function read(kind: keyof typeof KEYS): Promise<Response> {
+function read(kind: keyof typeof KEYS, alone?: Pops["pops"]): Promise<Response> {
   const { workers, node, regions } = sides[kind];
-  const pops = [...workers.pops, { name: "home", url: node.url }];
+  const pops = alone ?? [...workers.pops, { name: "home", url: node.url }];
   const known = kind === "public" ? regions : [];
   const client = new ObjectClient({ prefix: "/ec/", pops, regions: known, delta: undefined, unsigned: true } as never, {
     fetch(url, init) {
@@ -174,7 +181,12 @@ test.each(["down", "slow", "stale"] as const)("KV is %s", { timeout: 60_000 }, a
   await setFaults({ kv });
   // Isolates look at KV every five seconds, and stale values show only once there are newer ones.
   const fired = async (): Promise<void> => {
-    if (kv === "stale") for (const { workers } of Object.values(sides)) await workers.cron();
+    if (kv === "stale") {
+      for (const { workers } of Object.values(sides)) {
+        for (const { url } of workers.pops) await purgeAll(url);
+        await workers.cron();
+      }
+    }
     await expectReads("public", "private");
     for (const { workers } of Object.values(sides)) {
       const faults = await Promise.all(workers.pops.map(({ name }) => workers.fault(name)));
@@ -219,18 +231,24 @@ test("Durable Objects refuse every call", async () => {
     };
     const workers = await startPops({
       pops: [{ name: "fra", vars }],
-      entry: LIMITED,
+      entry: LIMITED_WORKER,
       compatibilityFlags: ["nodejs_als"],
     });
     try {
-      const worker = await workers.miniflare.getWorker("fra");
-      const body = JSON.stringify({ objectsOverloaded: true });
-      const set = await worker.fetch("http://pop.invalid/__limits", { method: "POST", body });
-      expect(set.ok).toBe(true);
-      const headers = { authorization: `Bearer ${READ_TOKEN}` };
-      const response = await fetch(`${workers.pops[0]!.url}/o/${KEYS[kind]}`, { headers });
-      expect(response.status).toBe(200);
-      expect(Buffer.compare(new Uint8Array(await response.arrayBuffer()), bodies[kind])).toBe(0);
+      const limits = async (method: "GET" | "POST", body?: string): Promise<{ fired: number }> => {
+        const worker = await workers.miniflare.getWorker("fra");
+        return (await worker.fetch("http://pop.invalid/__limits", { method, ...(body && { body }) })).json() as never;
+      };
+      await limits("POST", JSON.stringify({ objectsOverloaded: true }));
+      const response = await read(kind, workers.pops);
+      expect(response.status, kind).toBe(200);
+      expect(Buffer.compare(new Uint8Array(await response.arrayBuffer()), bodies[kind]), kind).toBe(0);
+      // Reads call objects beside the answer: the batch of counts, and the key of reports.
+      const fired = async (): Promise<number> => (await limits("GET")).fired;
+      await expect.poll(fired, { timeout: 60_000, message: "calls were refused" }).toBeGreaterThan(0);
+      await workers.cron().catch(() => {});
+      const after = await read(kind, workers.pops);
+      expect(Buffer.compare(new Uint8Array(await after.arrayBuffer()), bodies[kind]), kind).toBe(0);
     } finally {
       await workers.dispose();
     }

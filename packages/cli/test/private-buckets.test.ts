@@ -15,9 +15,7 @@ import {
 } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
-import { ObjectClient } from "../../sw/src/client/object-client.ts";
-import type { FullPlan } from "../../sw/src/client/plans/bundle-request.ts";
-import { withSignatures } from "../../sw/src/client/plans/find-plan.ts";
+import { ObjectClient, withSignatures, type FullPlan } from "@agarose/sw/testing";
 import { parseConfig } from "../src/lib/config.ts";
 import { loadEncoder } from "../src/lib/context.ts";
 import { putObject, type PutResult } from "../src/lib/objects/put-object.ts";
@@ -179,7 +177,8 @@ test("a read that outlives its signatures continues with those of a new plan", a
     new Set(asked.filter((url) => url.includes("/chunks/")).map((url) => /X-Amz-Date=([^&]+)/.exec(url)?.[1]));
   const answer = await client.answer({ key: KEYS[1]!, method: "GET", headers: new Headers() });
   const known = client.plans.get(KEYS[1]!)!;
-  const request = { key: KEYS[1]!, signal: new AbortController().signal, fetch: fetch.bind(globalThis) };
+  const { signal } = new AbortController();
+  const request = { key: KEYS[1]!, signal, fetch: fetch.bind(globalThis), trace: crypto.randomUUID() };
   const sign = (plan: FullPlan): Promise<FullPlan> =>
     withSignatures(plan, request, {
       clock,

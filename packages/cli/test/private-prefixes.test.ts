@@ -4,8 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { systemClock, systemSha256 } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
-import { ObjectClient } from "../../sw/src/client/object-client.ts";
-import { AgaroseStrategy } from "../../sw/src/worker/strategy.ts";
+import { AgaroseStrategy, ObjectClient } from "@agarose/sw/testing";
 import { startTestWorld, type World } from "./world.ts";
 
 const READ_TOKEN = "read-token-of-tests";

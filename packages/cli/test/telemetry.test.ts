@@ -4,8 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { systemClock, systemSha256 } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
-import { ObjectClient } from "../../sw/src/client/object-client.ts";
-import { BATCH_MS } from "../../sw/src/client/telemetry.ts";
+import { BATCH_MS, ObjectClient } from "@agarose/sw/testing";
 import { REGIONS, startTestWorld, type World } from "./world.ts";
 
 let world: World;

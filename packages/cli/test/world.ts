@@ -157,6 +157,7 @@ export interface RunInput {
   readonly killWhen?: Promise<unknown>;
   readonly killSignal?: NodeJS.Signals;
   readonly onStdout?: (part: Buffer) => void;
+  readonly onStderr?: (part: Buffer) => void;
   readonly onStart?: (pid: number) => void;
 }
 
@@ -167,7 +168,7 @@ const CREDENTIALS_ENV = {
 
 export function spawnAgarose(
   args: readonly string[],
-  { stdin, cwd, env: more, killWhen, killSignal = "SIGTERM", onStart, onStdout }: RunInput = {},
+  { stdin, cwd, env: more, killWhen, killSignal = "SIGTERM", onStart, onStdout, onStderr }: RunInput = {},
 ): Promise<RunResult> {
   const script = fileURLToPath(new URL("../bin/agarose.js", import.meta.url));
   const env = { PATH: process.env["PATH"], ...CREDENTIALS_ENV, ...more };
@@ -179,7 +180,10 @@ export function spawnAgarose(
     stdout.push(part);
     onStdout?.(part);
   });
-  child.stderr.on("data", (part: Buffer) => (stderr += part.toString()));
+  child.stderr.on("data", (part: Buffer) => {
+    stderr += part.toString();
+    onStderr?.(part);
+  });
   child.stdin.on("error", () => {});
   child.stdin.end(stdin ?? "");
   void killWhen?.then(() => child.kill(killSignal));

@@ -4,18 +4,26 @@
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { collectGarbage } from "../../src/commands/gc/collect-garbage.ts";
-import type { repairObject } from "../../src/commands/repair/repair-object.ts";
+import type { findRecodable, recodeVersion } from "../../src/commands/recode/recode-object.ts";
+import type { scrubObjects } from "../../src/commands/scrub/scrub-objects.ts";
+import type { repairObject } from "../../src/lib/objects/repair/repair-object.ts";
 import type { upgradeObject } from "../../src/commands/upgrade/upgrade-object.ts";
 import type { getObject } from "../../src/lib/objects/get-object.ts";
 import type { readManifest } from "../../src/lib/objects/manifests.ts";
 import type { putObject } from "../../src/lib/objects/put-object.ts";
+import type { findRestorable, restoreVersion } from "../../src/lib/objects/history/restore-object.ts";
 import type { removeObject } from "../../src/lib/objects/remove-object.ts";
 import type { verifyObject } from "../../src/lib/objects/verify-object.ts";
 
 export interface Engines {
   readonly putObject: typeof putObject;
   readonly removeObject: typeof removeObject;
+  readonly findRestorable: typeof findRestorable;
+  readonly restoreVersion: typeof restoreVersion;
   readonly repairObject: typeof repairObject;
+  readonly scrubObjects: typeof scrubObjects;
+  readonly findRecodable: typeof findRecodable;
+  readonly recodeVersion: typeof recodeVersion;
   readonly upgradeObject: typeof upgradeObject;
   readonly collectGarbage: typeof collectGarbage;
   readonly readManifest: typeof readManifest;
@@ -26,7 +34,12 @@ export interface Engines {
 const FILES: Record<keyof Engines, string> = {
   putObject: "lib/objects/put-object.ts",
   removeObject: "lib/objects/remove-object.ts",
-  repairObject: "commands/repair/repair-object.ts",
+  findRestorable: "lib/objects/history/restore-object.ts",
+  restoreVersion: "lib/objects/history/restore-object.ts",
+  repairObject: "lib/objects/repair/repair-object.ts",
+  scrubObjects: "commands/scrub/scrub-objects.ts",
+  findRecodable: "commands/recode/recode-object.ts",
+  recodeVersion: "commands/recode/recode-object.ts",
   upgradeObject: "commands/upgrade/upgrade-object.ts",
   collectGarbage: "commands/gc/collect-garbage.ts",
   readManifest: "lib/objects/manifests.ts",

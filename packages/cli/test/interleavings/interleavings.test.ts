@@ -1,16 +1,17 @@
 /** What the commands do beside each other, over stores and processes that fail, keeps every promise. */
 import { expect, test } from "vitest";
 import { loadEngines } from "./engines.ts";
-import { besideHostileRegion } from "./families.ts";
-import { FOUND } from "./found.ts";
-import { scheduleOf } from "./schedule.ts";
-import { search } from "./search.ts";
+import { besideHostileRegion, restoredBesideWriters } from "./schedules/families.ts";
+import { FOUND } from "./schedules/found.ts";
+import { scheduleOf } from "./schedules/schedule.ts";
+import { search } from "./schedules/search.ts";
 import { simulate } from "./simulation.ts";
 
 const MS = 10_000;
 /** A slow machine runs so many, however long they take. */
 const SCHEDULES_MIN = 60;
 const HOSTILE_SCHEDULES = 200;
+const RESTORE_SCHEDULES = 100;
 const SEED = Number(process.env["AGAROSE_SEED"] ?? Date.now() % 1_000_000_000);
 
 test(`random schedules keep every promise for ten seconds, from seed ${SEED}`, async () => {
@@ -19,7 +20,8 @@ test(`random schedules keep every promise for ten seconds, from seed ${SEED}`, a
   const first = await search(few);
   expect(first.failure, first.text).toBeUndefined();
   // Each kind of trouble came, and most of the work was done all the same.
-  for (const count of Object.values(first.events)) expect(count).toBeGreaterThan(0);
+  const { restores: _, recodes: _few, ...trouble } = first.events;
+  for (const count of Object.values(trouble)) expect(count).toBeGreaterThan(0);
   const rest = { schedules: Number.POSITIVE_INFINITY, limitMs: MS - first.ms };
   const result = await search({ ...few, ...rest, firstSeed: SEED + SCHEDULES_MIN });
   console.log(first.text, result.text);
@@ -34,6 +36,16 @@ test(`beside a region that lies, commands in turn keep every promise, from seed 
   // The faults of this family are lies.
   expect(result.events.faults).toBeGreaterThan(HOSTILE_SCHEDULES);
   expect(result.events.acknowledged).toBeGreaterThan(HOSTILE_SCHEDULES);
+});
+
+test(`versions that are restored beside writers, faults and kills keep every promise, from seed ${SEED}`, async () => {
+  const few = { engines: await loadEngines(), firstSeed: SEED, schedules: RESTORE_SCHEDULES };
+  const result = await search({ ...few, scheduleOf: restoredBesideWriters });
+  console.log(result.text);
+  expect(result.failure, result.text).toBeUndefined();
+  const { restores, recodes, faults, kills } = result.events;
+  expect(restores).toBeGreaterThan(RESTORE_SCHEDULES / 4);
+  expect(Math.min(faults, kills, recodes)).toBeGreaterThan(0);
 });
 
 test.each(Object.entries(FOUND))("a schedule that once broke a promise keeps it: %s", async (_, schedule) => {

@@ -33,7 +33,16 @@ interface Writer {
   readonly sha256: string | undefined;
   /** Everything acknowledged before it started. */
   readonly ackedBefore: number;
+  /** The only generation whose place it may take; undefined is any. */
+  readonly seen: number | undefined;
   state: "running" | "acked" | "undone" | "uncertain";
+}
+
+/** A copy of a replaced manifest. */
+interface SeenCopy {
+  readonly holders: Set<number>;
+  /** When a majority first had it. */
+  keptFromMs?: number;
 }
 
 interface Acked {
@@ -53,8 +62,14 @@ export interface ReadStart {
 /** A promise that was broken. */
 export class Violation extends Error {}
 
-/** A failure that says that readers still see what they saw before. */
-const UNDONE: ReadonlySet<string> = new Set(["NO_QUORUM", "STORE_FAILED", "REPLACED_MEANWHILE"]);
+/** A failure that says that readers still see what they saw before. The last two are of what a restore reads. */
+const UNDONE: ReadonlySet<string> = new Set([
+  "NO_QUORUM",
+  "STORE_FAILED",
+  "REPLACED_MEANWHILE",
+  "NOT_ENOUGH_CHUNKS",
+  "READ_TIMEOUT",
+]);
 const UNCERTAIN: ReadonlySet<string> = new Set(["WRITE_UNCERTAIN"]);
 
 export class Model {
@@ -73,13 +88,20 @@ export class Model {
   /** Every pair of a generation and an upload that was there before. */
   readonly #generationsOf = new Map<string, Set<number>>();
   readonly #acked: Acked[] = [];
+  readonly #keepMs: number;
+  /** The history, by upload and the generation that took its place. */
+  readonly #copies = new Map<string, SeenCopy>();
   #removals = 0;
 
   /** What a majority has in honest regions: all of it, or all but what the hostile one says. */
   readonly #hostile: number | undefined;
 
-  /** @param hostile the region that lies, whose content promises nothing. */
-  constructor(regions: number, hostile?: number) {
+  /**
+   * @param hostile the region that lies, whose content promises nothing.
+   * @param keepMs how long a version stays after another one has taken its place.
+   */
+  constructor(regions: number, hostile?: number, keepMs = 0) {
+    this.#keepMs = keepMs;
     this.#majority = Math.floor(regions / 2) + (hostile === undefined ? 1 : 0);
     this.#hostile = hostile;
     this.#regions = Array.from({ length: regions }, () => undefined);
@@ -88,14 +110,16 @@ export class Model {
 
   /** Says what a key holds before the first operation: an object of format 1. */
   begin(upload: string, sha256: string): void {
-    const writer: Writer = { id: -1, verb: "put", sha256, ackedBefore: 0, state: "acked" };
+    const writer: Writer = { id: -1, verb: "put", sha256, ackedBefore: 0, seen: undefined, state: "acked" };
     this.#uploads.set(upload, writer);
     this.#acked.push({ generation: 0, verb: "put", upload });
   }
 
-  startWriter(id: number, verb: "put" | "rm", sha256?: string): void {
+  /** @param seen the only generation whose place the writer may take. Default: any. */
+  startWriter(id: number, verb: "put" | "rm", sha256?: string, seen?: number): void {
     if (verb === "rm") this.#removals++;
-    this.#writers.set(id, { id, verb, sha256, ackedBefore: this.#newestAcked()?.generation ?? -1, state: "running" });
+    const ackedBefore = this.#newestAcked()?.generation ?? -1;
+    this.#writers.set(id, { id, verb, sha256, ackedBefore, seen, state: "running" });
   }
 
   /** A put chose the name of an upload. */
@@ -107,10 +131,16 @@ export class Model {
   /** A manifest or tombstone changed in a region. */
   change(region: number, record: SeenRecord | undefined, by: { readonly id: number }): void {
     if (record && region !== this.#hostile) this.#checkRecord(record, by.id);
-    if (region === this.#hostile) return;
+    if (region === this.#hostile) {
+      // What it keeps of an rm that was killed is as good as any other, and a repair repeats it.
+      const writer = this.#writers.get(by.id);
+      if (record && record.upload === undefined && writer?.verb === "rm") this.#lastTombstone = writer;
+      return;
+    }
     const before = this.#regions[region];
     this.#regions[region] = record;
     if (!record && before && before.upload === undefined && this.#isForgotten(before)) return this.#forget();
+    this.#checkKept(before, record, region);
     const floor = this.#floors[region]!;
     if (floor > 0 && (record?.generation ?? 0) < floor) {
       throw new Violation(
@@ -118,6 +148,36 @@ export class Model {
       );
     }
     this.#checkMajority();
+  }
+
+  /** A copy of the history came into a region, or went. */
+  changeCopy(region: number, suffix: string, isThere: boolean, nowMs: number): void {
+    if (region === this.#hostile) return;
+    const copy = this.#copies.get(suffix) ?? { holders: new Set() };
+    this.#copies.set(suffix, copy);
+    if (isThere) copy.holders.add(region);
+    else copy.holders.delete(region);
+    if (!isThere && this.#isDue(copy, nowMs)) {
+      throw new Violation(`region ${region} lost the copy ${suffix}, which was to stay until ${this.#endOf(copy)} ms`);
+    }
+    if (copy.holders.size >= this.#majority) copy.keptFromMs ??= nowMs;
+  }
+
+  /** A chunk went. */
+  removeChunk(region: number, upload: string, nowMs: number): void {
+    if (region === this.#hostile) return;
+    const due = [...this.#copies].find(([suffix, copy]) => suffix.startsWith(upload) && this.#isDue(copy, nowMs));
+    if (due) throw new Violation(`region ${region} lost a chunk of the kept version ${due[0]}`);
+  }
+
+  /** Copies that must be readable: of puts that were acknowledged, and kept for a while more. */
+  keptCopies(nowMs: number): { readonly suffix: string; readonly region: number; readonly sha256: string }[] {
+    return [...this.#copies].flatMap(([suffix, copy]) => {
+      const writer = this.#uploads.get(suffix.slice(0, suffix.indexOf(".")));
+      const [region] = copy.holders;
+      if (writer?.state !== "acked" || !this.#isDue(copy, nowMs) || region === undefined) return [];
+      return [{ suffix, region, sha256: writer.sha256! }];
+    });
   }
 
   endWriter(id: number, result: Result): void {
@@ -142,6 +202,14 @@ export class Model {
     if (record.sha256 !== writer.sha256) {
       throw new Violation(
         `generation ${generation} was acknowledged to ${writer.verb} ${id}, and holds something else`,
+      );
+    }
+    const hidden = this.#acked.find(
+      (acked) => acked.generation > (writer.seen ?? generation) && acked.generation < generation,
+    );
+    if (hidden) {
+      throw new Violation(
+        `generation ${generation} was to replace generation ${writer.seen} only, and hides ${hidden.generation}, which was acknowledged`,
       );
     }
     writer.state = "acked";
@@ -221,6 +289,24 @@ export class Model {
     const holder = this.#regions.findIndex((record) => record && this.#writerOf(record) === writer);
     if (holder < 0 || this.#hasTwin(writer)) return;
     throw new Violation(`${writer.verb} ${writer.id} reported ${code}, and region ${holder} still holds what it wrote`);
+  }
+
+  /** Whatever another version takes the place of in a region was copied to a majority before. */
+  #checkKept(before: SeenRecord | undefined, record: SeenRecord | undefined, region: number): void {
+    if (this.#keepMs === 0 || before?.upload === undefined || before.upload === record?.upload) return;
+    // An undone write gives its place back.
+    if (!record || record.generation < before.generation) return;
+    const suffix = `${before.upload}.${record.generation}`;
+    if (this.#copies.get(suffix)?.keptFromMs !== undefined) return;
+    throw new Violation(`generation ${before.generation} went from region ${region}, and no majority had its copy`);
+  }
+
+  #isDue({ keptFromMs }: SeenCopy, nowMs: number): boolean {
+    return keptFromMs !== undefined && nowMs < keptFromMs + this.#keepMs;
+  }
+
+  #endOf({ keptFromMs }: SeenCopy): number {
+    return keptFromMs! + this.#keepMs;
   }
 
   #checkRecord(record: SeenRecord, by: number): void {

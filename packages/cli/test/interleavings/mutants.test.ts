@@ -1,10 +1,19 @@
 /** The simulator finds the mistakes that an audit found in the code before format 2. */
 import { expect, test } from "vitest";
 import { loadEngines, type Engines } from "./engines.ts";
-import { besideHostileRegion, cleanedByWrongClock, cleanedUnderReader, killedAndRepeated } from "./families.ts";
+import {
+  besideHostileRegion,
+  cleanedByWrongClock,
+  cleanedUnderReader,
+  cleanedUnderWriter,
+  killedAndRepeated,
+  killedBesideHostileRegion,
+  replacedUnderKeep,
+  restoredBesideWriters,
+} from "./schedules/families.ts";
 import { CLOCKS_UNCOMPARED, MUTANTS, withMutant } from "./mutants.ts";
-import { scheduleOf } from "./schedule.ts";
-import { search } from "./search.ts";
+import { scheduleOf } from "./schedules/schedule.ts";
+import { search } from "./schedules/search.ts";
 import { simulate } from "./simulation.ts";
 
 /** A seed gives the same schedules on every machine, so a slow one needs longer, and finds the same. */
@@ -14,6 +23,15 @@ const FAMILIES: Record<string, typeof scheduleOf> = {
   "gc deletes by the age of chunks, and lists before it looks": cleanedUnderReader,
   "gc takes ages by its own clock, and compares it with no other": cleanedByWrongClock,
   "a client takes an older version than it has seen": besideHostileRegion,
+  "gc does not look at the claims of writers that run": cleanedUnderWriter,
+  "gc looks at the claims after the manifests": cleanedUnderWriter,
+  "a writer removes claims that it has not seen": killedBesideHostileRegion,
+  "a writer copies what it saw before its first write, and not what came since": replacedUnderKeep,
+  "a restore takes any generation that is free": restoredBesideWriters,
+  "a copy counts in less than a majority": replacedUnderKeep,
+  "rm removes the chunks of a version that is kept": replacedUnderKeep,
+  "gc does not look at the history": replacedUnderKeep,
+  "gc ends the time of a copy a day early": replacedUnderKeep,
 };
 
 test.each(MUTANTS)("a broken promise is found when $name", async (mutant) => {

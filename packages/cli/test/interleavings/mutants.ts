@@ -16,7 +16,9 @@ export interface Mutant {
 
 const COMMIT = "lib/objects/commit/commit.ts";
 const SURVEY = "lib/objects/commit/region-survey.ts";
+const HISTORY = "lib/objects/commit/history.ts";
 const WRITE = "lib/objects/commit/manifest-write.ts";
+const CLEAN = "commands/gc/clean-key.ts";
 
 /** Writes whatever is there, whichever is newer. */
 const UNCONDITIONAL = [
@@ -40,8 +42,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       [
         "lib/objects/remove-object.ts",
-        "const removal = await removeChunks(manifests, context);",
-        `const removal = await removeChunks(manifests, context);
+        "const { generation } = record;",
+        `const { generation } = record;
          for (const store of context.stores) {
            const names: string[] = [];
            try {
@@ -59,13 +61,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "gc deletes by the age of chunks, and lists before it looks",
     edits: [
-      ["commands/gc/collect-garbage.ts", "if (ageOf && unmarked.length > 0) {", "if (false) {"],
-      ["commands/gc/collect-garbage.ts", "} else if (uncounted.length > 0) {", "} else if (false) {"],
-      ["commands/gc/collect-garbage.ts", "own.filter(counts).every(isOld)", "areOld(objects, search)"],
+      [CLEAN, "if (ageOf && unmarked.length > 0) {", "if (false) {"],
+      [CLEAN, "} else if (uncounted.length > 0) {", "} else if (false) {"],
+      [CLEAN, "own.filter(counts).every(isOld)", "areOld(objects, context)"],
       [
-        "commands/gc/collect-garbage.ts",
+        CLEAN,
         "/** The chunks of each upload.",
-        `function areOld(objects: readonly PlacedObject[], { nowMs, olderThanMs }: GarbageSearch): boolean {
+        `function areOld(objects: readonly RegionObject[], { nowMs, olderThanMs }: GarbageSearch): boolean {
            return objects.every(({ modifiedMs }) => nowMs() - modifiedMs >= olderThanMs);
          }
          /** The chunks of each upload.`,
@@ -88,8 +90,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       [
         SURVEY,
-        "return a.generation - b.generation || Date.parse(a.modified) - Date.parse(b.modified);",
-        "return Date.parse(a.modified) - Date.parse(b.modified);",
+        "if (a.generation !== b.generation) return a.generation - b.generation;\n  if (a.generation === 0) return",
+        "return",
       ],
       [COMMIT, "newest ? Math.max(nowMs, Date.parse(newest.modified) + 1) : nowMs", "nowMs"],
     ],
@@ -99,12 +101,12 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       ...UNCONDITIONAL,
       [
-        "commands/repair/repair-object.ts",
+        "lib/objects/repair/repair-object.ts",
         "if (!newest || !Buffer.from(encodeManifest(newest)).equals(bytes)) return 0;",
         "if (!newest) return 0;",
       ],
       [WRITE, "if (current.record && compareAge(current.record, record) >= 0)", "if (false)"],
-      ["commands/repair/repair-object.ts", "if (copied > 0 || !isCommitted) return copied;", ""],
+      ["lib/objects/repair/repair-object.ts", "if (copied > 0 || !isCommitted) return copied;", ""],
     ],
   },
   {
@@ -132,6 +134,72 @@ export const MUTANTS: readonly Mutant[] = [
       [COMMIT, "if (copies && newest !== (before.newest?.generation ?? 0)) throw replacedMeanwhile(key);", ""],
       [COMMIT, "if (copies) throw replacedMeanwhile(key);", ""],
     ],
+  },
+  {
+    name: "a writer copies what it saw before its first write, and not what came since",
+    edits: [
+      [WRITE, "const copying = onReplace(current);", "const copying = attempt === 1 ? onReplace(current) : undefined;"],
+    ],
+  },
+  {
+    name: "a writer does not wait for the copies of what it replaces",
+    edits: [[HISTORY, "return copy;", "copy.catch(() => {}); return undefined;"]],
+  },
+  {
+    name: "a copy counts in less than a majority",
+    edits: [[HISTORY, "const needed = majorityOf(context.stores);", "const needed = majorityOf(context.stores) - 1;"]],
+  },
+  {
+    name: "a restore takes any generation that is free",
+    edits: [["lib/objects/put-object.ts", "const copies = object.onlyIf !== undefined;", "const copies = false;"]],
+  },
+  {
+    name: "rm removes the chunks of a version that is kept",
+    edits: [
+      ["lib/objects/remove-object.ts", "const isKept = keepMsOf(key, context.config) > 0;", "const isKept = false;"],
+    ],
+  },
+  {
+    name: "gc does not look at the claims of writers that run",
+    edits: [[CLEAN, "!writers.uploads.has(upload)", "true"]],
+  },
+  {
+    name: "gc looks at the claims after the manifests",
+    edits: [
+      ["commands/gc/key-view.ts", "    const writers = await writersOf(group, context);\n", ""],
+      [
+        "commands/gc/key-view.ts",
+        "    return { group, regions, writers,",
+        "    const writers = await writersOf(group, context);\n    return { group, regions, writers,",
+      ],
+    ],
+  },
+  {
+    name: "a writer removes claims that it has not seen",
+    edits: [
+      [COMMIT, "leases.map(({ generation }) => generation)", "range(newest + 1, sealed.record.generation)"],
+      [
+        COMMIT,
+        "/** The time of a record",
+        `function range(first: number, last: number): number[] {
+           return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+         }
+         /** The time of a record`,
+      ],
+      [
+        "lib/objects/commit/claim-removals.ts",
+        "for (const generation of generations) this.#names.push(claimName(key, generation));",
+        "this.#names.push(...generations.map((generation) => claimName(key, generation)));",
+      ],
+    ],
+  },
+  {
+    name: "gc does not look at the history",
+    edits: [[CLEAN, "new Set([...current, ...history.uploads]);", "new Set(current);"]],
+  },
+  {
+    name: "gc ends the time of a copy a day early",
+    edits: [["commands/gc/key-view.ts", "ageOf(copy) < keepMs", "ageOf(copy) < keepMs - 86_400_000"]],
   },
 ];
 

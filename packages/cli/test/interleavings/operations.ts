@@ -2,16 +2,17 @@
  * One operation of a schedule: what its process calls, and what the model hears of it.
  */
 import { createHash, hash } from "node:crypto";
-import { toAgaroseError, type Codec, type Manifest } from "@agarose/core";
+import { toAgaroseError, type Code, type Codec, type Manifest } from "@agarose/core";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import type { Config } from "../../src/lib/config.ts";
+import type { RepairOutcome } from "../../src/lib/objects/repair/repair-outcome.ts";
 import type { PutResult } from "../../src/lib/objects/put-object.ts";
 import type { Source } from "../../src/lib/objects/upload/file-source.ts";
 import type { Store } from "../../src/lib/store/store.ts";
 import type { Engines } from "./engines.ts";
 import type { Model, Result } from "./model.ts";
-import type { Process } from "./process.ts";
-import type { Operation } from "./schedule.ts";
+import type { Process } from "./world/process.ts";
+import type { Operation } from "./schedules/schedule.ts";
 
 /** What an operation works with. */
 export interface OperationContext {
@@ -40,6 +41,8 @@ const PUT_CODES_OF_OTHERS: ReadonlySet<string> = new Set([
   "SOURCE_FAILED",
   "CLOCKS_DISAGREE",
 ]);
+/** A restore finds nothing to bring back, or none of a removed object. */
+const NOTHING_CODES: ReadonlySet<string> = new Set(["OBJECT_NOT_FOUND", "USAGE"]);
 
 /** The bytes of a content: two stripes when it is odd. */
 export function contentOf(content: number): Uint8Array {
@@ -58,6 +61,10 @@ export async function runOperation(operation: Operation, context: OperationConte
       return write("put", () => put(operation, context), context, sha256Of(operation.content));
     case "rm":
       return write("rm", () => remove(context), context);
+    case "restore":
+      return restore(operation, context);
+    case "recode":
+      return recode(context);
     case "get":
       return read(operation, context);
     default:
@@ -70,8 +77,9 @@ async function write(
   run: () => Promise<Result>,
   { model, process, note }: OperationContext,
   sha256?: string,
+  seen?: number,
 ): Promise<void> {
-  model.startWriter(process.id, verb, sha256);
+  model.startWriter(process.id, verb, sha256, seen);
   const result = await run().catch((error: unknown): Result => {
     const { code, message } = toAgaroseError(error);
     return { state: "failed", code, message };
@@ -83,17 +91,72 @@ async function write(
 }
 
 async function put(
-  { content, isAbsent = false }: Operation & { verb: "put" },
+  { content, isAbsent = false, readMs = 0 }: Operation & { verb: "put" },
   context: OperationContext,
 ): Promise<Result> {
-  const { engines, encoder, process, model } = context;
-  const object = { key: KEY, source: sourceOf(content), contentType: "text/plain", headers: {}, force: false };
-  const newUpload = (): string => {
+  const { engines, encoder, process } = context;
+  const source = sourceOf(content, readMs, process);
+  const object = { key: KEY, source, contentType: "text/plain", headers: {}, force: false };
+  const options = { ...writing(context), encoder, newUpload: uploadNamer(context), isAbsent };
+  return putResult(await engines.putObject(object, options), context);
+}
+
+/** To the model, a restore is a put of what the version that it has chosen holds. */
+async function restore({ isRemoved }: Operation & { verb: "restore" }, context: OperationContext): Promise<void> {
+  const { engines, note } = context;
+  const options = storing(context);
+  const found = await chosen(() => engines.findRestorable(KEY, { isRemoved }, options), context);
+  if (!found) return;
+  const run = async (): Promise<Result> => {
+    const done = await engines.restoreVersion(found, options);
+    note(`restored, ${done.outcome}`);
+    return putResult(done, context);
+  };
+  await write("put", run, context, found.kept.sha256, found.seen);
+}
+
+/** To the model, a put of what the key holds. The code has one data chunk less, or two. */
+async function recode(context: OperationContext): Promise<void> {
+  const { engines, note, config } = context;
+  const { k, m } = config.code as Code;
+  const code = k === 1 ? { k: 2, m: m - 1 } : { k: k - 1, m: m + 1 };
+  const options = { ...storing(context), config: { ...config, code } };
+  const before = await chosen(() => engines.findRecodable(KEY, options), context);
+  if (!before) return;
+  const run = async (): Promise<Result> => {
+    const done = await engines.recodeVersion(before, options);
+    note(`recoded, ${done.outcome}`);
+    return putResult(done, context);
+  };
+  await write("put", run, context, before.sha256, before.generation);
+}
+
+/** What a writer decides to store again; undefined when there is nothing. */
+async function chosen<T>(find: () => Promise<T>, { note }: OperationContext): Promise<T | undefined> {
+  try {
+    return await find();
+  } catch (error) {
+    const { code, message } = toAgaroseError(error);
+    if (!PUT_CODES_OF_OTHERS.has(code) && !NOTHING_CODES.has(code)) throw error;
+    note(`${code} ${message.slice(0, 160)}`);
+    return undefined;
+  }
+}
+
+function storing(context: OperationContext) {
+  const { encoder, codec } = context;
+  return { ...writing(context), encoder, codec, newUpload: uploadNamer(context) };
+}
+
+function uploadNamer({ process, model }: OperationContext): () => string {
+  return () => {
     const upload = process.newUpload();
     model.nameUpload(process.id, upload);
     return upload;
   };
-  const done: PutResult = await engines.putObject(object, { ...writing(context), encoder, newUpload, isAbsent });
+}
+
+function putResult(done: PutResult, context: OperationContext): Result {
   context.note(done.outcome);
   return {
     state: "done",
@@ -124,6 +187,19 @@ async function maintain(operation: Operation, context: OperationContext): Promis
         quick: operation.quick,
       });
       note(`repaired: ${JSON.stringify({ before: before.sound, after: after.sound, ...written })}`);
+    } else if (operation.verb === "scrub") {
+      const outcomes: string[] = [];
+      const item = async (object: object): Promise<void> => {
+        const { outcome, error } = object as RepairOutcome & { readonly error?: { readonly code: string } };
+        outcomes.push(error ? `${outcome} ${error.code}` : outcome);
+      };
+      const deep = operation.isDeep ? { share: 1 } : {};
+      const { found, left } = await engines.scrubObjects(
+        { deep, onWarning: note },
+        { item },
+        { ...writing(context), codec, encoder },
+      );
+      note(`scrubbed: ${JSON.stringify({ found, left, outcomes })}`);
     } else if (operation.verb === "upgrade") {
       note((await engines.upgradeObject(KEY, { ...writing(context), acceptsNewest: true })) ?? "removed");
     } else if (operation.verb === "gc") {
@@ -132,7 +208,7 @@ async function maintain(operation: Operation, context: OperationContext): Promis
         ...writing(context),
         newName: process.newUpload,
         prefix: "",
-        olderThanMs: 24 * HOUR_MS,
+        olderThanMs: (operation.olderThanHours ?? 24) * HOUR_MS,
         removes: true,
         onUpload: ({ upload, state }) => uploads.push(`${upload.slice(0, 4)} ${state}`),
       });
@@ -204,11 +280,12 @@ function sleep({ clock }: Process, ms: number): Promise<void> {
   return new Promise((resolve) => void clock.after(ms, resolve));
 }
 
-function sourceOf(content: number): Source {
+function sourceOf(content: number, readMs: number, process: Process): Source {
   const bytes = contentOf(content);
   return {
     open: async () => ({
       read: async (target, position) => {
+        if (readMs > 0) await sleep(process, readMs);
         const part = bytes.subarray(position, position + target.length);
         target.set(part);
         return part.length;

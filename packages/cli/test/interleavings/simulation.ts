@@ -3,18 +3,21 @@
  */
 import { loadCodec } from "@agarose/ec-wasm/node";
 import { createEncoderPool } from "@agarose/ec-wasm/encoder-pool";
-import { manifestName } from "@agarose/core";
+import { createHash } from "node:crypto";
+import { acceptUnsigned, CHUNK_PREFIX, manifestName, parseManifest, type Manifest } from "@agarose/core";
 import { parseConfig, type Config } from "../../src/lib/config.ts";
+import { historyPrefix } from "../../src/lib/objects/commit/names.ts";
+import { nodeSha256 } from "../../src/lib/objects/sha256.ts";
 import type { ObjectVerdict } from "../../src/lib/objects/verify-object.ts";
-import { Bucket, type StoredObject } from "./bucket.ts";
+import { Bucket, type StoredObject } from "./world/bucket.ts";
 import type { Engines } from "./engines.ts";
-import { EventLoop } from "./event-loop.ts";
+import { EventLoop } from "./world/event-loop.ts";
 import { format1Of } from "./format1.ts";
 import { Model, seenRecord, Violation } from "./model.ts";
 import { contentOf, KEY, runOperation, sha256Of, type OperationContext } from "./operations.ts";
-import { Process, type Fate } from "./process.ts";
-import type { Operation, Schedule } from "./schedule.ts";
-import { SimulatedStore, type Network } from "./store.ts";
+import { Process, type Fate } from "./world/process.ts";
+import type { Operation, Schedule } from "./schedules/schedule.ts";
+import { SimulatedStore, type Network } from "./world/store.ts";
 
 /** What a run showed. */
 export interface Outcome {
@@ -33,9 +36,24 @@ export interface Events {
   suspensions: number;
   /** Conditional writes that were refused. */
   refusals: number;
+  /** Copies of replaced manifests that came into a bucket. */
+  copies: number;
   acknowledged: number;
+  /** Kept versions that were brought back, and versions that were stored again under another code. */
+  restores: number;
+  recodes: number;
 }
 
+/** Nothing yet. */
+export function noEvents(): Events {
+  const trouble = { faults: 0, kills: 0, suspensions: 0, refusals: 0 };
+  return { requests: 0, ...trouble, copies: 0, acknowledged: 0, restores: 0, recodes: 0 };
+}
+
+/** A number of its own, so that the others are the same without a history. */
+const HISTORY_READER = 20_000;
+const HISTORY = historyPrefix(KEY);
+const CHUNKS = `${CHUNK_PREFIX}${KEY}@`;
 const encoder = createEncoderPool();
 /** What the final put stores. */
 const LAST_CONTENT = 1_000;
@@ -60,7 +78,7 @@ class Simulation {
   readonly #network: Network;
   readonly #history: StoredObject[] = [];
   readonly #trace: string[] | undefined;
-  readonly #events: Events = { requests: 0, faults: 0, kills: 0, suspensions: 0, refusals: 0, acknowledged: 0 };
+  readonly #events = noEvents();
   #violation: string | undefined;
   #isHealed = false;
   #by = { id: -1, name: "start" };
@@ -69,7 +87,7 @@ class Simulation {
     this.#schedule = schedule;
     this.#engines = engines;
     this.#trace = isTraced ? [] : undefined;
-    this.#model = new Model(schedule.regions, schedule.hostile);
+    this.#model = new Model(schedule.regions, schedule.hostile, (schedule.keepHours ?? 0) * HOUR_MS);
     this.#config = configOf(schedule);
     this.#buckets = Array.from({ length: schedule.regions }, (_, region) => {
       const nowMs = (): number => this.#loop.nowMs + schedule.regionSkewMs[region]!;
@@ -160,13 +178,14 @@ class Simulation {
     if (!isSettled(await this.#verify(id++))) {
       // A repair waits for writers that may be alive.
       await this.#sleep(3 * HOUR_MS);
-      await next({ verb: "repair", quick: true });
+      await next(this.#healing());
       const verdict = await this.#verify(id++);
       if (!isSettled(verdict)) throw new Violation(`repair left the object damaged: ${JSON.stringify(verdict)}`);
     }
     if (this.#model.mustRead && this.#model.newest?.upload === undefined)
       throw new Violation("an acknowledged put is gone");
     await next({ verb: "get", reads: 1, pauseMs: 0 });
+    await this.#readHistory(HISTORY_READER);
     await next({ verb: "put", content: LAST_CONTENT });
     if (this.#model.newest?.sha256 !== sha256Of(LAST_CONTENT)) throw new Violation("the last put did not succeed");
     if (this.#schedule.endsWithGc) {
@@ -175,10 +194,47 @@ class Simulation {
         await next({ verb: "gc" });
       }
       // A slow answer is enough for a put to leave a region out.
-      await next({ verb: "repair", quick: true });
+      await next(this.#healing());
       if (!(await this.#verify(id++)).sound) throw new Violation("the object is damaged after gc");
     }
     await next({ verb: "get", reads: 1, pauseMs: 0 });
+  }
+
+  /** Every version that was acknowledged and is to be kept can be read by its copy. */
+  async #readHistory(id: number): Promise<void> {
+    // What a region that lied has not stored may be too much beside what others have missed.
+    if (this.#schedule.hostile !== undefined) return;
+    const process = new Process(id, `history ${id}`, this.#loop, this.#schedule.seed);
+    const { stores, codec } = this.#contextOf(process);
+    const { signal, clock, random } = process;
+    for (const { suffix, region, sha256 } of this.#model.keptCopies(this.#loop.nowMs)) {
+      const { bytes } = this.#buckets[region]!.objects.get(`${HISTORY}${suffix}`)!;
+      const manifest = (await parseManifest(bytes, {
+        key: KEY,
+        trust: acceptUnsigned,
+        sha256: nodeSha256,
+      })) as Manifest;
+      const hasher = createHash("sha256");
+      const context = { stores: stores.reading, codec, signal, clock, random };
+      const read = this.#engines.getObject(manifest, undefined, async (part) => hasher.update(part), context);
+      let problem: unknown;
+      let isOver = false;
+      read.then(
+        () => (isOver = true),
+        (error: unknown) => {
+          isOver = true;
+          problem = error;
+        },
+      );
+      await this.#settle([() => isOver]);
+      if (problem === undefined && hasher.digest("hex") === sha256) continue;
+      throw new Violation(`the kept version ${suffix} cannot be read: ${(problem as Error | undefined)?.message}`);
+    }
+  }
+
+  /** By listings, in half of the schedules in a walk. */
+  #healing(): Operation {
+    return this.#schedule.seed % 2 === 0 ? { verb: "repair", quick: true } : { verb: "scrub", isDeep: false };
   }
 
   async #verify(id: number) {
@@ -215,22 +271,34 @@ class Simulation {
         !this.#schedule.faults.some((fault) => fault.fromMs <= this.#loop.nowMs && fault.toMs >= fromMs),
       note: (text) => {
         if (text.startsWith("acknowledged")) this.#events.acknowledged++;
+        if (text.startsWith("restored")) this.#events.restores++;
+        if (text.startsWith("recoded")) this.#events.recodes++;
         this.#note(process, text);
       },
     };
   }
 
   #onChange(region: number, name: string, after: StoredObject | undefined): void {
-    if (name !== manifestName(KEY) || this.#violation !== undefined) return;
+    if (this.#violation !== undefined) return;
+    try {
+      if (name === manifestName(KEY)) this.#onManifest(region, after);
+      else if (name.startsWith(HISTORY)) {
+        if (after) this.#events.copies++;
+        this.#model.changeCopy(region, name.slice(HISTORY.length), after !== undefined, this.#loop.nowMs);
+      } else if (!after && name.startsWith(CHUNKS)) {
+        this.#model.removeChunk(region, name.slice(CHUNKS.length).split("/")[0]!, this.#loop.nowMs);
+      }
+    } catch (error) {
+      this.#violation ??= describe(error);
+    }
+  }
+
+  #onManifest(region: number, after: StoredObject | undefined): void {
     if (after) this.#history.push(after);
     const record = after && seenRecord(after.bytes);
     const what = record ? `generation ${record.generation}, upload ${record.upload?.slice(0, 4) ?? "none"}` : "nothing";
     this.#note(this.#by, `  region ${region} now has ${what}`);
-    try {
-      this.#model.change(region, record, this.#by);
-    } catch (error) {
-      this.#violation ??= describe(error);
-    }
+    this.#model.change(region, record, this.#by);
   }
 
   #putFormat1(): void {
@@ -251,13 +319,14 @@ function isSettled({ sound, manifests }: ObjectVerdict): boolean {
 
 const configs = new Map<string, Config>();
 
-function configOf({ regions, code }: Schedule): Config {
+function configOf({ regions, code, keepHours }: Schedule): Config {
   const names = Array.from({ length: regions }, (_, index) => `r${index}`);
   const json = JSON.stringify({
     regions: names.map((name) => ({ name, provider: name, endpoint: "http://localhost:1", bucket: `bucket-${name}` })),
     code,
     stripeBytes: 24,
     survive: { regions: 1, providers: 1 },
+    ...(keepHours !== undefined && { keep: [{ prefix: KEY.slice(0, 3), time: `${keepHours}h` }] }),
   });
   const config = configs.get(json) ?? parseConfig(json, "agarose.config.json");
   configs.set(json, config);

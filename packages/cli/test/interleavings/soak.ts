@@ -4,11 +4,29 @@
  *     node packages/cli/test/interleavings/soak.ts [schedules] [first seed] [family of families.ts]
  */
 import { loadEngines } from "./engines.ts";
-import { besideHostileRegion, cleanedByWrongClock, cleanedUnderReader, killedAndRepeated } from "./families.ts";
-import { scheduleOf } from "./schedule.ts";
-import { search } from "./search.ts";
+import {
+  besideHostileRegion,
+  cleanedByWrongClock,
+  cleanedUnderReader,
+  cleanedUnderWriter,
+  killedAndRepeated,
+  killedBesideHostileRegion,
+  replacedUnderKeep,
+  restoredBesideWriters,
+} from "./schedules/families.ts";
+import { scheduleOf } from "./schedules/schedule.ts";
+import { search } from "./schedules/search.ts";
 
-const FAMILIES = [besideHostileRegion, cleanedByWrongClock, cleanedUnderReader, killedAndRepeated];
+const FAMILIES = [
+  besideHostileRegion,
+  cleanedByWrongClock,
+  cleanedUnderReader,
+  cleanedUnderWriter,
+  killedAndRepeated,
+  killedBesideHostileRegion,
+  replacedUnderKeep,
+  restoredBesideWriters,
+];
 const [schedules = "1000", first = String(Date.now() % 1_000_000_000), family] = process.argv.slice(2);
 const engines = await loadEngines();
 const found = await search({

@@ -7,14 +7,17 @@ import { mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { encodeKey, toAgaroseError } from "@agarose/core";
+import { acceptUnsigned, encodeKey, parseManifest, systemClock, toAgaroseError, type Manifest } from "@agarose/core";
 import { startVersitygw, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
 import { parseConfig, type Config } from "../../src/lib/config.ts";
 import { loadCodec, loadEncoder } from "../../src/lib/context.ts";
+import { Breaker } from "../../src/lib/objects/commit/ask-regions.ts";
+import { listHistory } from "../../src/lib/objects/commit/history.ts";
 import { getObject } from "../../src/lib/objects/get-object.ts";
 import { readManifest } from "../../src/lib/objects/manifests.ts";
 import { putObject, type PutResult } from "../../src/lib/objects/put-object.ts";
 import { fileSource } from "../../src/lib/objects/upload/file-source.ts";
+import { nodeSha256 } from "../../src/lib/objects/sha256.ts";
 import { verifyObject, type ObjectVerdict } from "../../src/lib/objects/verify-object.ts";
 import { S3Store } from "../../src/lib/store/s3-store.ts";
 import { KillProxies, type KillPoint } from "./proxy.ts";
@@ -22,6 +25,10 @@ import { KillProxies, type KillPoint } from "./proxy.ts";
 const CLI = fileURLToPath(new URL("../../bin/agarose.js", import.meta.url));
 const REGIONS = ["r0", "r1", "r2"] as const;
 const KEYS = { accessKeyId: "kills", secretAccessKey: "kills-secret" };
+/** Keys that begin with this have a history. */
+export const KEPT = "kept-";
+/** How long their versions stay. */
+export const KEEP_HOURS = 72;
 const bucketOf = (region: string): string => `bucket-${region}`;
 
 /** How a process ended. */
@@ -108,6 +115,27 @@ export class KillWorld {
     );
   }
 
+  /** The SHA-256 of what each copy of the history of a key gives. */
+  async readHistory(key: string): Promise<Seen[]> {
+    const copies = await listHistory(key, this.stores.length, this.#writing());
+    return Promise.all(
+      [...new Map(copies.map((copy) => [copy.upload, copy])).values()].map(async ({ store, name }) => {
+        const response = await store.get(name);
+        const bytes = new Uint8Array(await new Response(response.body as BodyInit).arrayBuffer());
+        const manifest = (await parseManifest(bytes, { key, trust: acceptUnsigned, sha256: nodeSha256 })) as Manifest;
+        const hasher = createHash("sha256");
+        const context = { stores: this.stores, codec: loadCodec, signal: this.#signal };
+        await getObject(manifest, undefined, async (part) => hasher.update(part), context);
+        return hasher.digest("hex");
+      }),
+    );
+  }
+
+  #writing() {
+    const [stores, signal, clock] = [this.stores, this.#signal, systemClock];
+    return { stores, signal, clock, breaker: new Breaker(clock) };
+  }
+
   verify(key: string): Promise<ObjectVerdict> {
     return verifyObject(key, { stores: this.stores, signal: this.#signal });
   }
@@ -120,7 +148,7 @@ export class KillWorld {
   }
 
   /** Lets what is below `prefix` of a key be stored `hours` earlier than it was. */
-  async age(prefix: "claims" | "garbage", key: string, hours: number): Promise<void> {
+  async age(prefix: "claims" | "garbage" | "history", key: string, hours: number): Promise<void> {
     const atS = Date.now() / 1000 - hours * 3600;
     for (const region of REGIONS) {
       const folder = join(this.dir, region, bucketOf(region), prefix);
@@ -155,6 +183,7 @@ function configText(urls: readonly string[]): string {
     code: { k: 2, m: 1 },
     stripeBytes: 64 * 1024,
     survive: { regions: 1, providers: 1 },
+    keep: [{ prefix: KEPT, time: `${KEEP_HOURS}h` }],
     unsigned: true,
   });
 }

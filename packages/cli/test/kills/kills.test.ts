@@ -5,7 +5,7 @@ import { KillWorld } from "./kill-world.ts";
 import { killInTurn } from "./search.ts";
 
 /** Three of each verb. */
-const CASES = 27;
+const CASES = 48;
 const SEED = Number(process.env["AGAROSE_SEED"] ?? Date.now() % 1_000_000_000);
 
 const versitygw = await findVersitygw();

@@ -1,8 +1,8 @@
 /**
  * Kills one process after the other, each at a moment that the seed chooses, and looks at what readers see.
  */
-import { Dice } from "../interleavings/noise.ts";
-import type { KillWorld, Run, Seen } from "./kill-world.ts";
+import { Dice } from "../interleavings/world/noise.ts";
+import { KEPT, type KillWorld, type Run, type Seen } from "./kill-world.ts";
 import type { KillPoint, Moment } from "./proxy.ts";
 import { VERBS, type Case } from "./verbs.ts";
 
@@ -48,7 +48,7 @@ export async function killInTurn(
       const index = next++;
       const verb = names[index % names.length]!;
       const dice = new Dice(seed, index);
-      const key = `case-${index}`;
+      const key = `${verb.includes("kept") ? KEPT : ""}case-${index}`;
       const lines: string[] = [`seed ${seed}, case ${index}: ${verb}`];
       try {
         const own = await VERBS[verb]!(world, key, dice);

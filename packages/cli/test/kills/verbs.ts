@@ -2,12 +2,12 @@
  * What is killed: for each verb, what the buckets hold before, what a reader may see after a kill, and what must hold
  * once the verb has run again.
  */
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { chunkName, manifestName } from "@agarose/core";
 import { format1Of } from "../interleavings/format1.ts";
-import type { Dice } from "../interleavings/noise.ts";
-import { seenAs, type KillWorld, type Seen } from "./kill-world.ts";
+import type { Dice } from "../interleavings/world/noise.ts";
+import { KEEP_HOURS, seenAs, type KillWorld, type Seen } from "./kill-world.ts";
 
 /** A case of a verb, on a key of its own. */
 export interface Case {
@@ -71,6 +71,61 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
     return { ...base, atEnd };
   },
 
+  "put of a kept key": async (world, key, dice) => {
+    const [old, own] = [bytesOf(key, dice), bytesOf(key, dice)];
+    await world.put(key, old);
+    const args = ["put", await world.file(own), "--key", key];
+    const atEnd = async (): Promise<void> => {
+      await soundOf(world, key)();
+      await historyOf(world, key, old)();
+    };
+    return { args, before: [seenAs(old), seenAs(own)], after: seenAs(own), kills: 2, atEnd };
+  },
+
+  "rm of a kept key": async (world, key, dice) => {
+    const old = bytesOf(key, dice);
+    await world.put(key, old);
+    const atEnd = historyOf(world, key, old);
+    return { args: ["rm", key], before: [seenAs(old), "absent"], after: "absent", kills: 1, atEnd };
+  },
+
+  "restore of a kept key": async (world, key, dice) => {
+    const [old, own] = [bytesOf(key, dice), bytesOf(key, dice)];
+    await world.put(key, old);
+    await world.put(key, own);
+    return restoreOf(world, key, ["restore", key, "--version", "1"], [old, own]);
+  },
+
+  "undelete of a kept key": async (world, key, dice) => {
+    const old = bytesOf(key, dice);
+    await world.put(key, old);
+    await world.run(["rm", key]);
+    return restoreOf(world, key, ["rm", "--undelete", key], [old]);
+  },
+
+  "gc of a kept key": async (world, key, dice) => {
+    const [old, own] = [bytesOf(key, dice), bytesOf(key, dice)];
+    const { upload } = await world.put(key, old);
+    await world.put(key, own);
+    const seen = seenAs(own);
+    const args = ["gc", key, "--delete"];
+    const base = { args, before: [seen], after: seen, kills: 1 };
+    if (dice.chance(0.4)) {
+      const stays = historyOf(world, key, old);
+      await world.age("history", key, KEEP_HOURS - 1);
+      return { ...base, afterKill: stays, atEnd: stays };
+    }
+    await world.age("history", key, KEEP_HOURS + 1);
+    await world.run(args);
+    await world.age("garbage", key, MARK_OLD_HOURS);
+    const atEnd = async (): Promise<void> => {
+      const left = [...(await world.names(`chunks/${key}@${upload}`)), ...(await world.names(`history/${key}@`))];
+      if (left.length > 0) throw new Error(`gc left ${left.join(", ")}`);
+      await soundOf(world, key)();
+    };
+    return { ...base, atEnd };
+  },
+
   repair: async (world, key, dice) => {
     const own = bytesOf(key, dice);
     const isMinority = dice.chance(0.4);
@@ -100,6 +155,51 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
       // What repeats a version waits until the claim of a writer that died is two hours old.
       beforeRetry: () => world.age("claims", key, COPY_DEAD_HOURS),
       atEnd: soundOf(world, key),
+    };
+  },
+
+  scrub: async (world, key, dice) => {
+    const own = bytesOf(key, dice);
+    await world.put(key, own);
+    const objects = ["a", "b", "c"].map((name) => `${key}/${name}`);
+    for (const object of objects) {
+      const { upload } = await world.put(object, own);
+      const manifest = JSON.parse((await read(world, 0, manifestName(object))).toString()) as { placement: string[] };
+      const lost = dice.below(3);
+      const store = world.stores.find(({ region }) => region.name === manifest.placement[lost])!;
+      await store.remove([chunkName(object, upload, lost)]);
+      await world.stores[dice.below(3)]!.remove([manifestName(object)]);
+    }
+    const cursor = await world.file("", ".cursor");
+    await rm(cursor);
+    return {
+      args: ["scrub", "--prefix", `${key}/`, "--cursor", cursor],
+      before: [seenAs(own)],
+      after: seenAs(own),
+      kills: 2,
+      atEnd: async () => {
+        for (const object of objects) await soundOf(world, object)();
+        if ((await readdir(dirname(cursor))).includes(basename(cursor))) throw new Error("scrub left its cursor");
+      },
+    };
+  },
+
+  recode: async (world, key, dice) => {
+    const own = bytesOf(key, dice);
+    await world.put(key, own);
+    const seen = seenAs(own);
+    return {
+      args: ["recode", key, "--code", "1+2"],
+      before: [seen],
+      after: seen,
+      kills: 1,
+      // What takes the place of one generation only waits until the claim of a writer that died is two hours old.
+      beforeRetry: () => world.age("claims", key, COPY_DEAD_HOURS),
+      atEnd: async () => {
+        await soundOf(world, key)();
+        const { k } = JSON.parse((await read(world, 0, manifestName(key))).toString()) as { k: number };
+        if (k !== 1) throw new Error(`recode left k = ${k}`);
+      },
     };
   },
 
@@ -208,9 +308,34 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
   },
 };
 
+/** Brings `old` back. `own` is what the key holds, if anything. */
+function restoreOf(world: KillWorld, key: string, args: readonly string[], [old, own]: readonly Buffer[]): Case {
+  const seen = seenAs(old!);
+  return {
+    args,
+    before: [own ? seenAs(own) : "absent", seen],
+    after: seen,
+    kills: 1,
+    // What takes the place of one generation only waits until the claim of a writer that died is two hours old.
+    beforeRetry: () => world.age("claims", key, COPY_DEAD_HOURS),
+    atEnd: async () => {
+      await soundOf(world, key)();
+      if (own) await historyOf(world, key, own)();
+    },
+  };
+}
+
 /** One to three stripes. */
 function bytesOf(key: string, dice: Dice): Buffer {
   return Buffer.from(`${key} ${dice.next()} `.repeat(dice.pick([1_000, 5_000, 8_000])));
+}
+
+/** Throws unless the history of a key has these bytes, and all of it can be read. */
+function historyOf(world: KillWorld, key: string, bytes: Uint8Array): () => Promise<void> {
+  return async () => {
+    const kept = await world.readHistory(key);
+    if (!kept.includes(seenAs(bytes))) throw new Error(`the history of ${key} is ${kept.join(", ") || "empty"}`);
+  };
 }
 
 function soundOf(world: KillWorld, key: string): () => Promise<void> {

@@ -9,6 +9,7 @@ import { EPOCH_MS } from "./process.ts";
 type Draw = (purpose: number) => number;
 
 const DAY_MS = 86_400_000;
+const FAR_AHEAD = 999_900;
 
 /** What a region that lies holds under a name, as it says. `history` has every manifest that any region ever had. */
 export function liesOf(name: string, history: readonly StoredObject[], bucket: Bucket, draw: Draw) {
@@ -34,7 +35,9 @@ export function falseListing<T extends { name: string; bytes: number; modifiedMs
     modifiedMs: object.modifiedMs - Math.floor(60 * draw(25)) * DAY_MS,
   }));
   const isPlanted = prefix.includes("@") && prefix.startsWith("claims/") && draw(26) < 0.5;
-  const planted = { name: `${prefix}${1 + Math.floor(50 * draw(27))}`, bytes: 2, modifiedMs: EPOCH_MS };
+  // Far ahead is still below the limit at which writers take a claim for a lie.
+  const generation = 1 + Math.floor(50 * draw(27)) + (draw(29) < 0.3 ? FAR_AHEAD : 0);
+  const planted = { name: `${prefix}${generation}`, bytes: 2, modifiedMs: EPOCH_MS };
   return isPlanted && !aged.some(({ name }) => name === planted.name) ? [...aged, planted] : aged;
 }
 

@@ -1,10 +1,10 @@
 /**
  * Runs schedule after schedule until one breaks a promise, then shrinks it.
  */
-import type { Engines } from "./engines.ts";
+import type { Engines } from "../engines.ts";
 import type { Schedule } from "./schedule.ts";
 import { shrink } from "./shrink.ts";
-import { simulate, type Events } from "./simulation.ts";
+import { noEvents, simulate, type Events } from "../simulation.ts";
 
 /** What to search. */
 export interface Search {
@@ -49,7 +49,7 @@ export async function search({
 }: Search): Promise<SearchResult> {
   const startedMs = performance.now();
   const elapsedMs = (): number => Math.round(performance.now() - startedMs);
-  const total: Events = { requests: 0, faults: 0, kills: 0, suspensions: 0, refusals: 0, acknowledged: 0 };
+  const total = noEvents();
   let done = 0;
   while (done < schedules && elapsedMs() < limitMs) {
     const schedule = scheduleOf(firstSeed + done);

@@ -57,4 +57,18 @@ export const FOUND: Readonly<Record<string, Schedule>> = {
     ],
     faults: [],
   },
+  "a put whose chunks rm took, and a region then refused, said that readers see the version before": {
+    seed: 510997357,
+    regions: 4,
+    code: { k: 3, m: 1 },
+    unconditional: [],
+    regionSkewMs: [0, 0, 0, 0],
+    startsWithFormat1: true,
+    endsWithGc: false,
+    operations: [
+      { id: 0, atMs: 0, operation: { verb: "put", content: 0, isAbsent: true }, fate: { skewMs: 0 } },
+      { id: 1, atMs: 100, operation: { verb: "rm" }, fate: { skewMs: 0 } },
+    ],
+    faults: [{ region: 0, kind: "cut", fromMs: 5847, toMs: 15847 }],
+  },
 };

@@ -1,9 +1,9 @@
 /**
  * Makes a failing schedule smaller: it leaves out what the failure does not need.
  */
-import type { Engines } from "./engines.ts";
+import type { Engines } from "../engines.ts";
 import type { Planned, Schedule } from "./schedule.ts";
-import { simulate } from "./simulation.ts";
+import { simulate } from "../simulation.ts";
 
 /** The smallest schedule found that still breaks the same promise. */
 export async function shrink(schedule: Schedule, violation: string, engines: Engines): Promise<Schedule> {
@@ -43,6 +43,8 @@ function* candidatesOf(schedule: Schedule): Generator<Schedule> {
     }
   }
   if (regionSkewMs.some((ms) => ms !== 0)) yield { ...schedule, regionSkewMs: regionSkewMs.map(() => 0) };
+  const { keepHours, ...withoutKeep } = schedule;
+  if (keepHours !== undefined) yield withoutKeep;
   if (schedule.startsWithFormat1) yield { ...schedule, startsWithFormat1: false };
 }
 

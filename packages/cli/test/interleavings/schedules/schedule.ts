@@ -1,16 +1,25 @@
 /**
  * A schedule: which operations run when, what befalls their processes, and which regions misbehave. A seed makes one.
  */
-import { Dice } from "./noise.ts";
-import type { Fate } from "./process.ts";
-import type { FaultKind, RegionFault } from "./store.ts";
+import { Dice } from "../world/noise.ts";
+import type { Fate } from "../world/process.ts";
+import type { FaultKind, RegionFault } from "../world/store.ts";
 
 /** What a process does. All operations work on one key. */
 export type Operation =
-  /** `content` names the bytes. With `isAbsent` it goes by a listing, maybe an old one, that did not have the key. */
-  | { readonly verb: "put"; readonly content: number; readonly isAbsent?: boolean }
-  | { readonly verb: "rm" | "upgrade" | "gc" | "verify" }
+  /**
+   * `content` names the bytes. With `isAbsent` it goes by a listing, maybe an old one, that did not have the key. Each
+   * read of its file takes `readMs`.
+   */
+  | { readonly verb: "put"; readonly content: number; readonly isAbsent?: boolean; readonly readMs?: number }
+  | { readonly verb: "rm" | "upgrade" | "verify" | "recode" }
+  /** Marks have to wait for `olderThanHours`, a day by default. */
+  | { readonly verb: "gc"; readonly olderThanHours?: number }
+  /** Brings the newest kept version back, with `isRemoved` of a removed object only. */
+  | { readonly verb: "restore"; readonly isRemoved: boolean }
   | { readonly verb: "repair"; readonly quick: boolean }
+  /** With `isDeep` it reads the object in full. */
+  | { readonly verb: "scrub"; readonly isDeep: boolean }
   /** Reads `reads` times with the memory of a client, waiting between manifest and chunks, and between reads. */
   | { readonly verb: "get"; readonly reads: number; readonly pauseMs: number };
 
@@ -30,6 +39,8 @@ export interface Schedule {
   readonly unconditional: readonly number[];
   /** The region that lies, until everything is healed. Default: none. */
   readonly hostile?: number;
+  /** How many hours a version of the key stays after it was replaced. Default: not at all. */
+  readonly keepHours?: number;
   /** How wrong the clock of each region is. */
   readonly regionSkewMs: readonly number[];
   /** Whether the key holds an object of format 1 at the start. */
@@ -69,7 +80,25 @@ const FAULTS: readonly FaultKind[] = ["refuse", "cut", "deaf", "hang"];
 
 /** The schedule of a seed: at random, or a duel. */
 export function scheduleOf(seed: number): Schedule {
-  return new Dice(seed, 8).chance(0.25) ? duelOf(seed) : mixtureOf(seed);
+  const schedule = new Dice(seed, 8).chance(0.25) ? duelOf(seed) : mixtureOf(seed);
+  // Numbers of their own, so that a seed plans the same operations with a history as without one.
+  const dice = new Dice(seed, 10);
+  if (!dice.chance(0.4)) return withRecodes(schedule, dice);
+  const keepHours = dice.pick([2, 20, 30, 80]);
+  const operations = schedule.operations.map((planned): Planned => {
+    const isReplaced = planned.id > 0 && planned.operation.verb === "put" && dice.chance(0.3);
+    return isReplaced ? { ...planned, operation: { verb: "restore", isRemoved: dice.chance(0.2) } } : planned;
+  });
+  return { ...schedule, keepHours, operations };
+}
+
+/** Some puts over another version store what is there again, under another code. */
+function withRecodes(schedule: Schedule, dice: Dice): Schedule {
+  const operations = schedule.operations.map((planned): Planned => {
+    const isReplaced = planned.id > 0 && planned.operation.verb === "put" && dice.chance(0.2);
+    return isReplaced ? { ...planned, operation: { verb: "recode" } } : planned;
+  });
+  return { ...schedule, operations };
 }
 
 /** Writers and repairs meet at one moment, in which most regions do not take what they write. */
@@ -167,12 +196,18 @@ function operationOf(verb: string, id: number, dice: Dice): Operation {
       // Sometimes what an earlier put has stored.
       return { verb, content: dice.chance(0.35) ? dice.below(id + 1) : id, isAbsent: dice.chance(0.2) };
     case "repair":
-      return { verb, quick: dice.chance(0.5) };
+      return repairOf(id, dice);
     case "get":
       return { verb, reads: 1 + dice.below(4), pauseMs: dice.pick([0, 0, 100, SECOND_MS, 4 * HOUR_MS]) };
     default:
       return { verb: verb as "rm" };
   }
+}
+
+/** A repair of the object, or of all in a walk: by its place, so that it takes one throw of the dice. */
+export function repairOf(id: number, dice: Dice): Operation {
+  const quick = dice.chance(0.5);
+  return id % 2 === 1 ? { verb: "scrub", isDeep: !quick } : { verb: "repair", quick };
 }
 
 /** Stores that ignore conditions take what is written over what a listing has missed. */

@@ -8,6 +8,8 @@ interface Event {
   readonly run: () => void;
 }
 
+const YEAR_MS = 366 * 86_400_000;
+
 export class EventLoop {
   #nowMs = 0;
   #order = 0;
@@ -30,12 +32,15 @@ export class EventLoop {
     };
   }
 
-  /** Runs events until `isDone`, or until none is left. Returns whether it is done. */
+  /**
+   * Runs events until `isDone`, or until none is left or a year has passed, in which a writer that hangs still renews
+   * its claim. Returns whether it is done.
+   */
   async run(isDone: () => boolean): Promise<boolean> {
     await settle();
     while (!isDone()) {
       const event = this.#events.shift();
-      if (!event) return false;
+      if (!event || event.atMs > YEAR_MS) return false;
       this.#nowMs = event.atMs;
       event.run();
       await settle();

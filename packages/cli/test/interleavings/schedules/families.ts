@@ -1,0 +1,192 @@
+/**
+ * Families of schedules for one question each. A mixture of everything meets them too, but only once in hundreds.
+ */
+import { Dice, noise } from "../world/noise.ts";
+import type { RegionFault } from "../world/store.ts";
+import { repairOf, type Operation, type Planned, type Schedule } from "./schedule.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** A put is killed at some await, and the same content is put again. */
+export function killedAndRepeated(seed: number): Schedule {
+  const killedAt = Math.floor(noise(seed, 21) * 60);
+  return family(seed, [
+    { id: 0, atMs: 0, operation: { verb: "put", content: 0 }, fate: {} },
+    { id: 1, atMs: HOUR_MS, operation: { verb: "put", content: 1 }, fate: { killedAt } },
+    { id: 2, atMs: 2 * HOUR_MS, operation: { verb: "put", content: 1 }, fate: {} },
+  ]);
+}
+
+/** A version that is days old is replaced and cleaned up under a reader. */
+export function cleanedUnderReader(seed: number): Schedule {
+  const days = 72 * HOUR_MS;
+  return family(seed, [
+    { id: 0, atMs: 0, operation: { verb: "put", content: 0 }, fate: {} },
+    { id: 1, atMs: days, operation: { verb: "get", reads: 1, pauseMs: HOUR_MS }, fate: {} },
+    { id: 2, atMs: days + 30_000, operation: { verb: "put", content: 1 }, fate: {} },
+    { id: 3, atMs: days + 90_000, operation: { verb: "gc" }, fate: {} },
+  ]);
+}
+
+/**
+ * A put takes longer than a mark has to wait, and ends while runs of gc delete. Some puts sleep for hours, some meet
+ * others.
+ */
+export function cleanedUnderWriter(seed: number): Schedule {
+  const dice = new Dice(seed, 24);
+  const readMs = dice.pick([1, 2, 5]) * HOUR_MS;
+  // Two reads for the hash and two for the chunks, of which one region refuses its own. Two more for that one.
+  const [chunksMs, endMs] = [HOUR_MS + 4 * readMs, HOUR_MS + 6 * readMs];
+  const refused: RegionFault = { region: 0, kind: "refuse", fromMs: chunksMs - 60_000, toMs: chunksMs + 60_000 };
+  // A run that pauses between its last look and its deletions lets a put commit there.
+  const cleaner = (id: number, atMs: number): Planned => {
+    const fate = { suspended: { at: 50 + dice.below(50), ms: dice.pick([2_000, 5_000]) } };
+    return { id, atMs, operation: { verb: "gc", olderThanHours: 1 }, fate };
+  };
+  const isSleeper = dice.chance(0.2);
+  const sleepMs = dice.pick([3, 30]) * HOUR_MS;
+  const put: Planned = {
+    id: 1,
+    atMs: HOUR_MS,
+    operation: { verb: "put", content: 1, readMs },
+    fate: isSleeper ? { suspended: { at: 10 + dice.below(60), ms: sleepMs } } : {},
+  };
+  const other: Planned = {
+    id: 2,
+    atMs: chunksMs + dice.below(readMs),
+    operation: { verb: "put", content: 2 },
+    fate: {},
+  };
+  return {
+    ...family(seed, [
+      { id: 0, atMs: 0, operation: { verb: "put", content: 0 }, fate: {} },
+      put,
+      ...(dice.chance(0.3) ? [other] : []),
+      cleaner(3, chunksMs + 600_000),
+      ...Array.from({ length: 2 }, (_, n) =>
+        cleaner(5 + n, endMs + (isSleeper ? sleepMs : 0) - 4_000 + dice.below(4_000)),
+      ),
+    ]),
+    faults: [refused],
+  };
+}
+
+/**
+ * A version is replaced and marked under a reader, and a run with a wrong clock follows. In half of the schedules the
+ * clocks of regions are wrong, too, by so little that gc works with them.
+ */
+export function cleanedByWrongClock(seed: number): Schedule {
+  const days = 72 * HOUR_MS;
+  const skewMs = [30 * HOUR_MS, 24 * HOUR_MS + 60_000, -30 * HOUR_MS, 365 * 24 * HOUR_MS][seed % 4]!;
+  const smallMs = [0, 0, 60_000, 120_000, -60_000];
+  const schedule = family(seed, [
+    { id: 0, atMs: 0, operation: { verb: "put", content: 0 }, fate: {} },
+    { id: 1, atMs: days, operation: { verb: "get", reads: 1, pauseMs: HOUR_MS }, fate: {} },
+    { id: 2, atMs: days + 30_000, operation: { verb: "put", content: 1 }, fate: {} },
+    { id: 3, atMs: days + 90_000, operation: { verb: "gc" }, fate: {} },
+    { id: 4, atMs: days + 600_000, operation: { verb: "gc" }, fate: { skewMs } },
+  ]);
+  return seed % 2 === 0 ? schedule : { ...schedule, regionSkewMs: smallMs };
+}
+
+/**
+ * Versions of a key with a history are replaced, and gc runs every day. Some of the writers die, and some meet regions
+ * that refuse everything for about as long as it takes to copy.
+ */
+export function replacedUnderKeep(seed: number): Schedule {
+  const dice = new Dice(seed, 23);
+  const writers = Array.from({ length: 4 }, (_, id): Planned => {
+    const operation: Operation = id > 0 && dice.chance(0.3) ? { verb: "rm" } : { verb: "put", content: id };
+    const fate = id > 0 && dice.chance(0.5) ? { killedAt: dice.below(60) } : {};
+    return { id, atMs: Math.floor(id / 2) * dice.pick([2, 30]) * HOUR_MS + dice.below(300), operation, fate };
+  });
+  const cleaners = Array.from({ length: 6 }, (_, day): Planned => {
+    const fate = dice.chance(0.2) ? { killedAt: dice.below(90) } : {};
+    return { id: 4 + day, atMs: (25 * day + 1) * HOUR_MS, operation: { verb: "gc" }, fate };
+  });
+  const faults = writers.flatMap(({ atMs }): RegionFault[] => {
+    const [first, fromMs, ms] = [dice.below(5), atMs + 40 + dice.below(300), 500 + dice.below(500)];
+    if (dice.chance(0.6)) return [];
+    return [0, 1, 2].map((n) => ({ region: (first + n) % 5, kind: "refuse", fromMs, toMs: fromMs + ms }));
+  });
+  return { ...family(seed, [...writers, ...cleaners]), keepHours: dice.pick([2, 60, 100]), faults };
+}
+
+/** A put dies beside a region that lies, and what it leaves is in the way of the next ones. */
+export function killedBesideHostileRegion(seed: number): Schedule {
+  const dice = new Dice(seed, 25);
+  const put = (id: number, fate: Planned["fate"] = {}): Planned => {
+    return { id, atMs: id * HOUR_MS, operation: { verb: "put", content: id }, fate };
+  };
+  const puts = [put(0), put(1, { killedAt: 5 + dice.below(40) }), put(2), put(3)];
+  return { ...family(seed, puts), hostile: dice.below(5) };
+}
+
+/** A version is restored at the moment at which others write, die, clean up or meet regions that do not answer. */
+export function restoredBesideWriters(seed: number): Schedule {
+  const dice = new Dice(seed, 24);
+  const startMs = dice.pick([1, 1, 30, 70]) * HOUR_MS;
+  const before = [0, 1].map((id): Planned => ({
+    id,
+    atMs: id * 600_000,
+    operation: { verb: "put", content: id },
+    fate: {},
+  }));
+  const isRemoved = dice.chance(0.4);
+  if (isRemoved) before.push({ id: 2, atMs: 1_200_000, operation: { verb: "rm" }, fate: {} });
+  const verbs = ["restore", dice.pick(["restore", "put", "recode", "rm", "gc", "repair"]), "get"];
+  const beside = verbs.map((verb, index): Planned => {
+    const id = 3 + index;
+    const atMs = startMs + (index === 0 ? 0 : dice.below(1_000));
+    const fate = dice.chance(0.25) ? { killedAt: dice.below(60) } : {};
+    return { id, atMs, operation: besideRestore(verb, id, isRemoved), fate };
+  });
+  const faults = Array.from({ length: dice.pick([0, 0, 1, 2]) }, (): RegionFault => {
+    const fromMs = startMs + dice.below(600);
+    const kind = dice.pick(["refuse", "cut", "deaf", "hang"] as const);
+    return { region: dice.below(5), kind, fromMs, toMs: fromMs + dice.pick([200, 1_000, 10_000]) };
+  });
+  return { ...family(seed, [...before, ...beside]), keepHours: dice.pick([80, 100]), faults };
+}
+
+function besideRestore(verb: string, id: number, isRemoved: boolean): Operation {
+  if (verb === "restore") return { verb, isRemoved };
+  if (verb === "put") return { verb, content: id };
+  if (verb === "repair") return { verb, quick: id % 2 === 0 };
+  return verb === "get" ? { verb, reads: 3, pauseMs: 200 } : { verb: verb as "rm" };
+}
+
+/** One region lies while the others answer. Commands come one after the other, readers beside them. */
+export function besideHostileRegion(seed: number): Schedule {
+  const dice = new Dice(seed, 22);
+  const layout = dice.pick([
+    { regions: 3, code: { k: 2, m: 1 } },
+    { regions: 3, code: { k: 1, m: 2 } },
+    { regions: 5, code: { k: 3, m: 2 } },
+  ]);
+  const next = (id: number): Operation => {
+    const verb = id === 0 ? "put" : dice.pick(["put", "put", "put", "rm", "gc", "repair", "upgrade", "get", "get"]);
+    if (verb === "put") return { verb, content: dice.chance(0.2) ? dice.below(id + 1) : id };
+    if (verb === "repair") return repairOf(id, dice);
+    if (verb === "get") return { verb, reads: 1 + dice.below(4), pauseMs: dice.pick([0, 100, 4 * HOUR_MS]) };
+    return { verb: verb as "rm" };
+  };
+  let atMs = 0;
+  const operations = Array.from({ length: 3 + dice.below(6) }, (_, id): Planned => {
+    const operation = next(id);
+    const fate = id > 0 && dice.chance(0.15) ? { killedAt: dice.below(60) } : {};
+    const planned = { id, atMs, operation, fate };
+    atMs += operation.verb === "get" ? 100 : dice.pick([600_000, 600_000, 26 * HOUR_MS]);
+    return planned;
+  });
+  const schedule = { ...family(seed, operations), ...layout, hostile: dice.below(layout.regions) };
+  const endsWithGc = dice.chance(0.3);
+  const keep = dice.chance(0.4) ? { keepHours: dice.pick([2, 30, 80]) } : {};
+  return { ...schedule, ...keep, regionSkewMs: Array.from({ length: layout.regions }, () => 0), endsWithGc };
+}
+
+function family(seed: number, operations: readonly Planned[]): Schedule {
+  const layout = { regions: 5, code: { k: 3, m: 2 } };
+  const nothing = { unconditional: [], startsWithFormat1: false, endsWithGc: false, faults: [] };
+  return { seed, ...layout, ...nothing, regionSkewMs: [0, 0, 0, 0, 0], operations };
+}
