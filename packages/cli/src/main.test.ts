@@ -1,7 +1,10 @@
 /** The command line as scripts use it; what concerns the process itself runs in one of its own. */
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   chunkPlace,
@@ -48,6 +51,26 @@ test.each([
 ])("bad usage is reported in JSON: %j", async (args, message) => {
   const { code, stdout } = await spawnAgarose(args);
   expect([code, JSON.parse(stdout.toString()).error]).toMatchObject([2, { code: "USAGE", message }]);
+});
+
+test("a reader that is slower than the command gets all that it prints", async () => {
+  // More than a pipe holds, so that the command ends with a write under way.
+  const option = `--${"x".repeat(120_000)}`;
+  const bin = fileURLToPath(new URL("../bin/agarose.js", import.meta.url));
+  const shell = spawn("sh", [
+    "-c",
+    '"$@" 2>/dev/null | (sleep 1; cat)',
+    "sh",
+    process.execPath,
+    bin,
+    "ls",
+    "--json",
+    option,
+  ]);
+  let printed = "";
+  shell.stdout.on("data", (part: Buffer) => (printed += part.toString()));
+  await once(shell, "close");
+  expect((JSON.parse(printed) as { error: { message: string } }).error.message).toContain(option);
 });
 
 describe("put and get", () => {

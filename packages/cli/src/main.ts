@@ -15,9 +15,14 @@ const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   ls: () => import("./commands/ls/index.ts"),
   sync: () => import("./commands/sync/index.ts"),
   du: () => import("./commands/du/index.ts"),
+  versions: () => import("./commands/versions/index.ts"),
+  restore: () => import("./commands/restore/index.ts"),
+  report: () => import("./commands/report/index.ts"),
   rm: () => import("./commands/rm/index.ts"),
   verify: () => import("./commands/verify/index.ts"),
   repair: () => import("./commands/repair/index.ts"),
+  scrub: () => import("./commands/scrub/index.ts"),
+  recode: () => import("./commands/recode/index.ts"),
   gc: () => import("./commands/gc/index.ts"),
   upgrade: () => import("./commands/upgrade/index.ts"),
   doctor: () => import("./commands/doctor/index.ts"),
@@ -26,6 +31,7 @@ const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   deploy: () => import("./commands/deploy/index.ts"),
   status: () => import("./commands/status/index.ts"),
   pop: () => import("./commands/pop/index.ts"),
+  gateway: () => import("./commands/gateway/index.ts"),
   dev: () => import("./commands/dev/index.ts"),
   solve: () => import("./commands/solve/index.ts"),
   simulate: () => import("./commands/simulate/index.ts"),
@@ -51,10 +57,12 @@ export async function main(argv: readonly string[]): Promise<number> {
 export async function buildProgram(argv: readonly string[]): Promise<Command> {
   const program = new Command("agarose")
     .description("Erasure-coded storage that is as fast to read as a replica next door")
-    .version(version(), "-V, --version", "print the version")
     .exitOverride()
     .showHelpAfterError("run `agarose --help` for all commands");
-  for (const name of verbsOf(argv)) (await VERBS[name]!()).register(program);
+  const verbs = verbsOf(argv);
+  // Behind a verb, --version is the verb's: restore has one.
+  if (verbs.length !== 1) program.version(version(), "-V, --version", "print the version");
+  for (const name of verbs) (await VERBS[name]!()).register(program);
   addCommonOptions(program);
   return program;
 }
@@ -77,7 +85,11 @@ function addCommonOptions(command: Command): void {
   command.exitOverride();
   const has = (flag: string): boolean => command.options.some(({ long }) => long === flag);
   if (!has("--json")) command.option("--json", "print one JSON document on stdout");
-  if (!has("--config")) command.option("--config <path>", "configuration file (default: agarose.config.json)");
+  if (!has("--config"))
+    command.option(
+      "--config <path>",
+      "configuration, or the world.json of a local world (default: agarose.config.json)",
+    );
   for (const inner of command.commands) addCommonOptions(inner);
 }
 

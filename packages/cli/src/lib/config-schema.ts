@@ -24,6 +24,14 @@ const count = v.pipe(
   v.integer("is not a whole number"),
   v.minValue(0, "is negative"),
 );
+const HOUR_MS = 3_600_000;
+/** Milliseconds, written as whole hours or days. */
+const time = v.pipe(
+  v.string(),
+  v.title("duration"),
+  v.regex(/^\d{1,6}[hd]$/, "must be hours or days, such as 12h or 30d"),
+  v.transform((written) => Number.parseInt(written, 10) * (written.endsWith("d") ? 24 * HOUR_MS : HOUR_MS)),
+);
 const milliseconds = v.pipe(v.number(), v.title("number"), v.minValue(0, "is negative"));
 const variable = v.pipe(
   v.string(),
@@ -40,7 +48,12 @@ const credentials = v.pipe(
       ),
     ),
     credentialsFile: v.optional(
-      v.pipe(text, v.description("File that holds the profile. The AWS default is `~/.aws/credentials`.")),
+      v.pipe(
+        text,
+        v.description(
+          "File that holds the profile, relative to this file's folder. The AWS default is `~/.aws/credentials`.",
+        ),
+      ),
     ),
     env: v.optional(
       v.pipe(
@@ -76,7 +89,12 @@ const credentials = v.pipe(
 const signing = v.pipe(
   v.strictObject({
     keyFile: v.optional(
-      v.pipe(text, v.description("File that holds the private key: PKCS#8 PEM, or base64 of 32 bytes.")),
+      v.pipe(
+        text,
+        v.description(
+          "File that holds the private key: PKCS#8 PEM, or base64 of 32 bytes. Relative to this file's folder.",
+        ),
+      ),
     ),
     environment: v.optional(v.pipe(variable, v.description("Variable that holds the private key."))),
     command: v.optional(
@@ -94,6 +112,24 @@ const signing = v.pipe(
     ({ keyFile, environment, command }) =>
       [keyFile, environment, command].filter((way) => way !== undefined).length === 1,
     "needs exactly one of keyFile, environment and command",
+  ),
+);
+
+const secretSource = v.pipe(
+  v.strictObject({
+    file: v.optional(v.pipe(text, v.description("File that holds the secret. Relative to this file's folder."))),
+    environment: v.optional(v.pipe(variable, v.description("Variable that holds the secret."))),
+    command: v.optional(
+      v.pipe(
+        v.array(text),
+        v.minLength(1, "is empty: name a program"),
+        v.description("Program and arguments, run without a shell, that print the secret."),
+      ),
+    ),
+  }),
+  v.check(
+    ({ file, environment, command }) => [file, environment, command].filter((way) => way !== undefined).length === 1,
+    "needs exactly one of file, environment and command",
   ),
 );
 
@@ -146,7 +182,9 @@ const region = v.pipe(
         v.number(),
         v.title("number"),
         v.minValue(0, "is negative"),
-        v.description("Price of reading a GB in US dollars. PoPs fill their caches from cheap regions first."),
+        v.description(
+          "Price of reading a GB in US dollars. PoPs cache more of what is dear to read, and fill from cheap regions.",
+        ),
       ),
     ),
     storageUsdPerGbMonth: v.optional(
@@ -273,6 +311,49 @@ export const configSchema = v.pipe(
         }),
         v.description("When a `put` succeeds although regions fail."),
       ),
+    ),
+    keep: v.optional(
+      v.pipe(
+        v.array(
+          v.strictObject({
+            prefix: v.optional(v.pipe(v.string(), v.description("Begins the keys that the rule is for.")), ""),
+            time: v.pipe(
+              time,
+              v.description("How long a version stays after another one or `rm` has taken its place, such as `30d`."),
+            ),
+          }),
+        ),
+        v.check((all) => new Set(all.map(({ prefix }) => prefix)).size === all.length, "names a prefix twice"),
+        v.description(
+          "Keys that have a history. Of several rules for a key, that of the longest prefix decides. Without one, `gc` " +
+            "deletes versions that were replaced, and `rm` deletes the object.",
+        ),
+      ),
+      [],
+    ),
+    encryption: v.optional(
+      v.pipe(
+        v.array(
+          v.strictObject({
+            prefix: v.optional(v.pipe(v.string(), v.description("Begins the keys that the rule is for.")), ""),
+            secrets: v.pipe(
+              v.array(secretSource),
+              v.minLength(1, "is empty: `agarose keys secret` makes one"),
+              v.maxLength(2, "has more than 2 secrets"),
+              v.description(
+                "One secret, `aes256:` and base64 of 32 bytes, or two while one replaces the other. The first encrypts, " +
+                  "both decrypt.",
+              ),
+            ),
+          }),
+        ),
+        v.check((all) => new Set(all.map(({ prefix }) => prefix)).size === all.length, "names a prefix twice"),
+        v.description(
+          "Keys whose objects are encrypted before they are coded. Of several rules for a key, that of the longest " +
+            "prefix decides.",
+        ),
+      ),
+      [],
     ),
     publicKeys: v.optional(
       v.pipe(
@@ -403,5 +484,7 @@ interface LocatedConfig {
 export type Config = v.InferOutput<typeof configSchema>;
 /** One region of a configuration. */
 export type RegionConfig = Config["regions"][number];
+/** Where a secret comes from: exactly one of its fields is set. */
+export type SecretLocation = v.InferOutput<typeof secretSource>;
 /** Where a key pair comes from: exactly one of `profile`, `env` and `command` is set. */
 export type CredentialSource = v.InferOutput<typeof credentials>;

@@ -5,6 +5,7 @@ import { DEVELOPMENT_KEY } from "@agarose/dev-world/development-key";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { configFields } from "./config-reference.ts";
 import { findConfig, loadConfig, parseConfig } from "./config.ts";
+import { keepMsOf } from "./objects/commit/history.ts";
 
 const REGION = { name: "fra", provider: "aws", endpoint: "https://s3.example/", bucket: "chunks-fra" };
 const CONFIG = { regions: [REGION], code: { k: 4, m: 2 }, unsigned: true };
@@ -13,6 +14,34 @@ const KEY = `ed25519:${"A".repeat(43)}=`;
 function parse(json: unknown): ReturnType<typeof parseConfig> {
   return parseConfig(JSON.stringify(json), "agarose.config.json");
 }
+
+describe("what a local world prints", () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "agarose-config-"));
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+  const printed = (config: string): Promise<void> =>
+    writeFile(join(folder, "world.json"), JSON.stringify({ app: "http://a", control: "http://c", config, pops: [] }));
+
+  test("is read as the configuration that it names, whose files are beside that one", async () => {
+    const inner = { ...CONFIG, credentials: { profile: "p", credentialsFile: "credentials" } };
+    await writeFile(join(folder, "inner.json"), JSON.stringify(inner));
+    await printed(join(folder, "inner.json"));
+    const { credentials } = await loadConfig(join(folder, "world.json"));
+    expect(credentials).toMatchObject({ credentialsFile: join(folder, "credentials") });
+  });
+
+  test("is refused when the world has ended, or names itself", async () => {
+    await printed(join(folder, "ended.json"));
+    await expect(loadConfig(join(folder, "world.json"))).rejects.toMatchObject({
+      code: "CONFIG_INVALID",
+      message: expect.stringContaining("ended.json cannot be read (ENOENT)"),
+    });
+    await printed(join(folder, "world.json"));
+    await expect(loadConfig(join(folder, "world.json"))).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+  });
+});
 
 test("defaults are filled in", () => {
   expect(parse(CONFIG)).toEqual({
@@ -25,6 +54,8 @@ test("defaults are filled in", () => {
     auto: {},
     stripeBytes: 4 * 1024 * 1024,
     survive: { regions: 1, providers: 0 },
+    encryption: [],
+    keep: [],
     pops: [],
     providers: {},
   });
@@ -199,6 +230,23 @@ test.each([
   { k: 128, m: 1 },
 ])("the code %j is CODE_INVALID", (code) => {
   expect(() => parse({ ...CONFIG, code })).toThrow(expect.objectContaining({ code: "CODE_INVALID" }));
+});
+
+test("of several rules of keep for a key, that of the longest prefix decides", () => {
+  const rules = [{ time: "12h" }, { prefix: "photos/", time: "30d" }, { prefix: "photos/tmp/", time: "0d" }];
+  const config = parse({ ...CONFIG, keep: rules });
+  const hours = (key: string): number => keepMsOf(key, config) / 3_600_000;
+  expect(["page", "photos/a", "photos/tmp/a"].map(hours)).toEqual([12, 720, 0]);
+  expect(keepMsOf("page", parse(CONFIG))).toBe(0);
+});
+
+test.each([
+  [[{ time: "30" }], "12h or 30d"],
+  [[{ time: "30d" }, { prefix: "", time: "1d" }], "names a prefix twice"],
+])("keep %j is CONFIG_INVALID", (keep, problem) => {
+  expect(() => parse({ ...CONFIG, keep })).toThrow(
+    expect.objectContaining({ code: "CONFIG_INVALID", message: expect.stringContaining(problem) }),
+  );
 });
 
 test.each([0, 16 * 1024 * 1024 + 1])("stripes of %i bytes are CODE_INVALID", (stripeBytes) => {

@@ -4,10 +4,10 @@
  */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { basename } from "node:path";
+import { basename, dirname, isAbsolute, join } from "node:path";
 import * as v from "valibot";
 import { AgaroseError, checkCode } from "@agarose/core";
-import { configSchema, type Config } from "./config-schema.ts";
+import { configSchema, type Config, type CredentialSource } from "./config-schema.ts";
 import { logLine } from "./output.ts";
 
 export type { Config, CredentialSource, RegionConfig } from "./config-schema.ts";
@@ -33,11 +33,21 @@ export async function findConfig(given: string | undefined): Promise<string> {
   return path;
 }
 
-/** Reads and checks the file at `path`. Throws CONFIG_INVALID naming the field, or CODE_INVALID. */
+/**
+ * Reads and checks the file at `path`: a configuration, or what `agarose dev --json` has printed, which names one.
+ * Throws CONFIG_INVALID naming the field, or CODE_INVALID.
+ */
 export async function loadConfig(path: string): Promise<Config> {
-  let text: string;
+  const text = await readConfig(path);
+  const world = configOfWorld(text);
+  return world === undefined
+    ? withFilesBeside(path, parseConfig(text, path))
+    : withFilesBeside(world, parseConfig(await readConfig(world), world));
+}
+
+async function readConfig(path: string): Promise<string> {
   try {
-    text = await readFile(path, "utf8");
+    return await readFile(path, "utf8");
   } catch (error) {
     throw new AgaroseError(
       "CONFIG_INVALID",
@@ -46,7 +56,36 @@ export async function loadConfig(path: string): Promise<Config> {
       error,
     );
   }
-  return parseConfig(text, path);
+}
+
+/** The configuration that a local world names, if `text` is the line that `agarose dev --json` prints. */
+function configOfWorld(text: string): string | undefined {
+  try {
+    const { control, config } = JSON.parse(text) as { control?: unknown; config?: unknown };
+    return typeof control === "string" && typeof config === "string" ? config : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Files that the configuration names are relative to its folder. */
+function withFilesBeside(path: string, config: Config): Config {
+  const beside = (file: string): string => (isAbsolute(file) ? file : join(dirname(path), file));
+  const moved = (source: CredentialSource): CredentialSource =>
+    source.credentialsFile === undefined ? source : { ...source, credentialsFile: beside(source.credentialsFile) };
+  const withMoved = <T extends { readonly credentials?: CredentialSource | undefined }>(owner: T): T =>
+    owner.credentials ? { ...owner, credentials: moved(owner.credentials) } : owner;
+  const { signing, regions, providers, encryption } = config;
+  return withMoved({
+    ...config,
+    ...(signing?.keyFile !== undefined && { signing: { ...signing, keyFile: beside(signing.keyFile) } }),
+    encryption: encryption.map((rule) => ({
+      ...rule,
+      secrets: rule.secrets.map((secret) => (secret.file === undefined ? secret : { file: beside(secret.file) })),
+    })),
+    regions: regions.map(withMoved),
+    providers: Object.fromEntries(Object.entries(providers).map(([name, provider]) => [name, withMoved(provider)])),
+  });
 }
 
 /** Checks `text`, the content of the file `path`. Throws as `loadConfig` does. */

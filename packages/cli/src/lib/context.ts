@@ -5,7 +5,7 @@ import { toAgaroseError, type Codec, type SignatureCheck, type Signer } from "@a
 import { findConfig, loadConfig, type Config } from "./config.ts";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import { signerOf, trustOf } from "./signing.ts";
-import type { S3StoreOptions } from "./store/s3-store.ts";
+import type { S3StoreOptions } from "./store/s3-client.ts";
 import type { Store } from "./store/store.ts";
 import { openStores } from "./store/stores.ts";
 

@@ -1,6 +1,6 @@
 /** Manifests that are signed, and one hostile bucket that forges them. */
 import { existsSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeManifest } from "@agarose/core";
 import { DEVELOPMENT_KEY } from "@agarose/dev-world/development-key";
@@ -76,6 +76,19 @@ test("keys new writes the key into a configuration that has none, and ends its u
   expect((await run("keys", "new", "second.pem")).code).toBe(0);
   const { unsigned, publicKeys } = JSON.parse(await readFile(world.configPath, "utf8"));
   expect([unsigned, publicKeys.length, publicKeys[0] === publicKey]).toEqual([undefined, 1, false]);
+});
+
+test("a configuration in another folder names its key relative to that folder", async () => {
+  const { publicKeys: _keys, signing: _signing, ...others } = JSON.parse(await readFile(world.configPath, "utf8"));
+  await mkdir(join(world.dir, "deep"));
+  const path = join(world.dir, "deep/agarose.config.json");
+  await writeFile(path, JSON.stringify(others));
+  const elsewhere = (...args: string[]): Promise<RunResult> => world.spawn([...args, "--config", path]);
+  expect((await elsewhere("keys", "new", "deep/own.pem")).code).toBe(0);
+  expect(JSON.parse(await readFile(path, "utf8"))).toMatchObject({ signing: { keyFile: "own.pem" } });
+  const put = await elsewhere("put", "upload-page", "--key", "page");
+  expect(put.code, put.stderr).toBe(0);
+  expect((await elsewhere("get", "page", "-")).stdout.toString()).toBe("honest");
 });
 
 test("keys new leaves a configuration that has a key as it is", async () => {

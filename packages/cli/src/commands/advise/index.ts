@@ -2,17 +2,19 @@
 
 import { readFile } from "node:fs/promises";
 import { AgaroseError, type PlacementRegion } from "@agarose/core";
-import { advise } from "@agarose/solver";
-import type { Advice, AdviceRequest } from "@agarose/solver";
+import { advise, dataOfLog, judge, LOG_FORMATS } from "@agarose/solver";
+import type { Advice, AdviceRequest, Baseline, LogFormat } from "@agarose/solver";
 import type { Command } from "commander";
 import { codesLine } from "../../lib/objects/layout/codes-line.ts";
 import { chooseCodes, type CodeChoice } from "../../lib/objects/layout/object-layout.ts";
-import { printResult } from "../../lib/output.ts";
+import { logLine, printResult } from "../../lib/output.ts";
+import { withProgress } from "../../lib/step-progress.ts";
+import { parseFormat, readTrace, reportLines } from "../simulate/own-log.ts";
 
 const SHOWN_MAX = 20;
 const NOTE =
   "* neither slower nor dearer than any other; avail. and durab. are nines: of the time in which an object can be " +
-  "read, and of the probability that it is not lost within a year";
+  "read, and of the probability that it is not lost within a year; CDN is one copy behind a CDN, whose cache is free";
 
 /**
  * Adds `agarose advise FILE`. Rejects with FILE_UNREADABLE, SCENARIO_INVALID or REQUEST_INVALID for a file that cannot
@@ -22,18 +24,39 @@ export function register(program: Command): void {
   program
     .command("advise")
     .description(
-      "rank codes, regions and cache sizes by expected latency, monthly cost and nines, and choose codes by object size",
+      "say whether to use coded objects: rank codes, regions and cache sizes by latency, cost and nines, beside a CDN",
     )
     .argument("<file>", "JSON of docs/reference/scenarios.md, such as samples/advice.json: regions, prices, audience")
+    .option("--trace <log>", "take objects, sizes, reads and popularity from this access log; - is standard input")
+    .option("--format <name>", `format of the log, if it is not recognised: ${LOG_FORMATS.join(", ")}`, parseFormat)
     .action(async (file: string, _options: unknown, command: Command) => {
-      const request = (await readRequest(file)) as SizedRequest;
+      const options = command.optsWithGlobals<AdviseOptions>();
+      const prices = (await readRequest(file)) as SizedRequest;
+      const request = options.trace === undefined ? prices : { ...prices, data: await dataOf(options.trace, options) };
       const advice = advise(request);
+      const verdict = judge(request, advice);
       const sized = chooseCodes({ ...request, regions: request.regions.map((region) => placed(region, request)) });
-      printResult(command.optsWithGlobals<{ json?: boolean }>().json ?? false, { advice, ...sized }, [
-        ...linesOf(advice),
+      printResult(options.json ?? false, { verdict, data: request.data, advice, ...sized }, [
+        ...linesOf(advice, verdict.oneCopy),
         codesLine(sized),
+        `${verdict.use ? "use this" : "do not use this"}: ${verdict.why}`,
       ]);
     });
+}
+
+interface AdviseOptions {
+  readonly trace?: string;
+  readonly format?: LogFormat;
+  readonly json?: boolean;
+}
+
+/** What an access log says of the data, instead of the file. */
+async function dataOf(log: string, { format }: AdviseOptions): Promise<AdviceRequest["data"]> {
+  const trace = await withProgress((show) => readTrace(log, { format, isStrict: false, perSecond: 1 }, show));
+  for (const line of reportLines(log, trace)) logLine(line);
+  const data = dataOfLog(trace);
+  logLine(`taken as ${data.readsPerMonth} reads a month of ${data.objects} objects, Zipf exponent ${data.zipf}`);
+  return data;
 }
 
 /** What the codes by size need beyond the rest. */
@@ -63,21 +86,20 @@ async function readRequest(file: string): Promise<unknown> {
   }
 }
 
-function linesOf(advice: readonly Advice[]): string[] {
-  const rows = advice
-    .slice(0, SHOWN_MAX)
-    .map((one) => [
-      one.isEfficient ? "*" : "",
-      `${one.k}+${one.m}`,
-      `${(100 * one.cacheShare).toFixed(0)}%`,
-      one.meanMs.toFixed(1),
-      one.p99Ms.toFixed(0),
-      `${one.storageOverhead.toFixed(2)}x`,
-      one.costPerMonth.toFixed(2),
-      one.availabilityNines.toFixed(1),
-      one.durabilityNines.toFixed(1),
-      one.regions.join(" "),
-    ]);
+function linesOf(advice: readonly Advice[], oneCopy: Baseline): string[] {
+  const shown = advice.slice(0, SHOWN_MAX).map((one) => ({ ...one, mark: one.isEfficient ? "*" : "" }));
+  const rows = [...shown, { ...oneCopy, mark: "" }].map((one) => [
+    one.mark,
+    one.m === 0 ? "CDN" : `${one.k}+${one.m}`,
+    `${(100 * one.cacheShare).toFixed(0)}%`,
+    one.meanMs.toFixed(1),
+    one.p99Ms.toFixed(0),
+    `${one.storageOverhead.toFixed(2)}x`,
+    one.costPerMonth.toFixed(2),
+    one.availabilityNines.toFixed(1),
+    one.durabilityNines.toFixed(1),
+    one.regions.join(" "),
+  ]);
   const head = ["", "code", "cache", "mean ms", "p99 ms", "storage", "$/month", "avail.", "durab.", "regions"];
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
   const line = (cells: readonly string[]): string =>

@@ -17,6 +17,7 @@ import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { putObject } from "../../lib/objects/put-object.ts";
 import { removeObject } from "../../lib/objects/remove-object.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
+import { copyName, putCopy } from "../../lib/objects/whole-copy.ts";
 import { formatBytes, logLine, printResult } from "../../lib/output.ts";
 import { describeLive, type LivePlace, type LiveResult, type LiveSample } from "./live-report.ts";
 
@@ -87,11 +88,6 @@ function makeObject(folder: string, bytes: number, index: number): BenchObject {
   return { key: `${folder}/${bytes}-${index}`, bytes, content, sha256 };
 }
 
-/** The name of the whole copy of an object in a bucket. */
-function copyName({ key }: BenchObject): string {
-  return `${key}.copy`;
-}
-
 /** One copy of each size is enough: a bucket caches nothing. */
 function copied(objects: readonly BenchObject[]): BenchObject[] {
   return objects.filter((_, i) => i % OBJECTS === 0);
@@ -119,9 +115,8 @@ async function upload(objects: readonly BenchObject[], context: CommandContext):
   await Promise.all(
     stores.map(async (store) => {
       for (const copy of copies) {
-        const { content, bytes } = copy;
-        const name = encodeKey(copyName(copy));
-        await store.put(name, content, { bytes, contentType: CONTENT_TYPE, signal }).catch((error: unknown) => {
+        const { key, content } = copy;
+        await putCopy(store, key, content, { contentType: CONTENT_TYPE, signal }).catch((error: unknown) => {
           signal.throwIfAborted();
           logLine(`no copy  ${store.region.name}: ${toAgaroseError(error).message}`);
         });
@@ -139,7 +134,7 @@ async function removeAll(objects: readonly BenchObject[], context: CommandContex
       logLine(`left     ${key}: ${toAgaroseError(error).message}; remove it with \`agarose rm --prefix ${PREFIX}/\``);
     });
   }
-  const names = copied(objects).map((object) => encodeKey(copyName(object)));
+  const names = copied(objects).map(({ key }) => copyName(key));
   for (const store of context.stores) {
     const left = await store.remove(names).catch((error: unknown) => [{ name: PREFIX, problem: String(error) }]);
     for (const { name, problem } of left) logLine(`left     ${store.region.name} ${name}: ${problem}`);
@@ -157,7 +152,7 @@ async function measure(
     config.pops.map((pop) => place("PoP", pop.name, () => pages.plain(`${pop.url}/healthz`), popNote)),
   );
   const copyUrl = (object: BenchObject, url: string): string =>
-    objectUrl(url, copyName(copies.find(({ bytes }) => bytes === object.bytes)!));
+    objectUrl(url, copyName(copies.find(({ bytes }) => bytes === object.bytes)!.key));
   const regions = await Promise.all(
     config.regions.map((region) =>
       place(

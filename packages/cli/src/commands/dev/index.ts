@@ -109,7 +109,7 @@ async function run(options: DevOptions): Promise<void> {
     stop.own();
     const uploader = await openUploader(world);
     closers.push(async () => uploader.close());
-    const control = await startControl(world, { put: uploader.put });
+    const control = await startControl(world, uploader);
     closers.push(control.close);
     const isClone = hasDemo();
     if (options.samples && isClone && options.app === undefined) {

@@ -16,6 +16,7 @@ interface Samples {
   readonly MODEL: Sample;
   readonly MAP: Sample;
   readonly TABLE: Sample;
+  readonly GLOBE: Sample;
   readonly VIDEO: Sample;
   readonly PHOTOS: readonly Sample[];
   readonly PICTURES: readonly { readonly key: string }[];
@@ -26,13 +27,18 @@ type Write = (path: string, folder: string) => Promise<unknown>;
 /** Pictures that are stored at a time. */
 const AT_ONCE = 10;
 
-/** Stores photographs and the video, and makes and stores the model, the map with its pictures, and the table. */
+/**
+ * Stores photographs and the video, and makes and stores the model, the map with its pictures, the table, the globe and
+ * the video in pieces.
+ */
 export async function uploadSamples(uploader: Uploader): Promise<void> {
   const load = <T>(name: string): Promise<T> => import(new URL(`samples/${name}.ts`, DEMO).href) as Promise<T>;
-  const { MODEL, MAP, TABLE, PHOTOS, PICTURES, VIDEO } = await load<Samples>("index");
+  const { MODEL, MAP, TABLE, GLOBE, PHOTOS, PICTURES, VIDEO } = await load<Samples>("index");
   const { writeModel } = await load<{ writeModel: Write }>("make-model");
   const { writeMap } = await load<{ writeMap: Write }>("make-map");
   const { writeTable } = await load<{ writeTable: Write }>("make-table");
+  const { writeGlobe } = await load<{ writeGlobe: Write }>("make-globe");
+  const { writePieces } = await load<{ writePieces: (folder: string) => Promise<string[]> }>("make-pieces");
   const folder = await mkdtemp(join(tmpdir(), "agarose-samples-"));
   const samples = fileURLToPath(new URL("samples", DEMO));
   try {
@@ -41,18 +47,18 @@ export async function uploadSamples(uploader: Uploader): Promise<void> {
       [MODEL, writeModel],
       [MAP, writeMap],
       [TABLE, writeTable],
+      [GLOBE, writeGlobe],
     ] as const;
     for (const [{ key, file }, write] of made) {
       const path = join(folder, file);
       await write(path, folder);
       await uploader.put({ key, path });
     }
-    const waiting = [...PICTURES.entries()];
+    const pieces = (await writePieces(folder)).map((key) => ({ key, path: join(folder, key) }));
+    const waiting = [...PICTURES.map(({ key }, i) => ({ key, path: join(folder, `${i}.png`) })), ...pieces];
     const work = async (): Promise<void> => {
-      for (let next = waiting.shift(); next; next = waiting.shift()) {
-        // As `agarose put` stores small files by default.
-        await uploader.put({ key: next[1].key, path: join(folder, `${next[0]}.png`), code: "auto" });
-      }
+      // As `agarose put` stores small files by default.
+      for (let next = waiting.shift(); next; next = waiting.shift()) await uploader.put({ ...next, code: "auto" });
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
   } finally {

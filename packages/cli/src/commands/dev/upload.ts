@@ -2,9 +2,12 @@
 import mime from "mime";
 import type { World } from "@agarose/dev-world";
 import { loadConfig } from "../../lib/config.ts";
-import { loadEncoder, WRITING } from "../../lib/context.ts";
+import { loadCodec, loadEncoder, WRITING } from "../../lib/context.ts";
+import { getObject } from "../../lib/objects/get-object.ts";
+import { readManifest } from "../../lib/objects/manifests.ts";
 import { putObject, type PutResult } from "../../lib/objects/put-object.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
+import { copyName, putCopy } from "../../lib/objects/whole-copy.ts";
 import { signerOf, trustOf } from "../../lib/signing.ts";
 import { openStores } from "../../lib/store/stores.ts";
 
@@ -23,6 +26,8 @@ export interface Upload {
 /** Stores files as `agarose put` does, but past the world's links: neither delays nor faults apply. */
 export interface Uploader {
   put(upload: Upload): Promise<PutResult>;
+  /** Stores a whole copy of an object in one region. Returns its S3 name. */
+  copy(key: string, region: string): Promise<string>;
   close(): void;
 }
 
@@ -47,6 +52,16 @@ export async function openUploader(world: Pick<World, "config" | "s3Url">): Prom
     put({ key, path, contentType = mime.getType(key) ?? "application/octet-stream", headers = {}, code }) {
       const own = code ? { ...context, config: { ...config, code } } : context;
       return putObject({ key, source: fileSource(path), contentType, headers, force: false }, own);
+    },
+    async copy(key, region) {
+      const { signal } = abort;
+      const manifest = await readManifest(key, stores, signal, trust);
+      const parts: Uint8Array[] = [];
+      const write = async (part: Uint8Array): Promise<unknown> => parts.push(part.slice());
+      await getObject(manifest, undefined, write, { stores, codec: loadCodec, signal });
+      const store = stores.find((one) => one.region.name === region)!;
+      await putCopy(store, key, Buffer.concat(parts), { contentType: manifest.contentType, signal });
+      return copyName(key);
     },
     close() {
       abort.abort();

@@ -10,12 +10,14 @@ import {
   parseKey,
   parseRange,
   readKind,
+  shownBytes,
   type ByteRange,
   type Manifest,
   type ReadReport,
 } from "@agarose/core";
 import { READING, withContext, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { writeAll, writeWholeFile } from "../../lib/files/whole-file.ts";
+import { writeAll, writeNamed } from "../../lib/files/whole-file.ts";
+import { shownManifest } from "../../lib/objects/encryption/opened.ts";
 import { getObject } from "../../lib/objects/get-object.ts";
 import { readManifest } from "../../lib/objects/manifests.ts";
 import { formatBytes, printResult } from "../../lib/output.ts";
@@ -45,25 +47,26 @@ async function get(key: string, file: string | undefined, options: GetOptions): 
   parseKey(key);
   await withContext(options, READING, async (context) => {
     const manifest = await readManifest(key, context.stores, context.signal, context.trust);
-    const range = options.range === undefined ? undefined : rangeOf(options.range, manifest.bytes);
+    const shown = await shownManifest(manifest, context.config);
+    const range = options.range === undefined ? undefined : rangeOf(options.range, shown.bytes);
     const startedMs = performance.now();
     if (file === STDOUT) {
       await read(manifest, range, writeStdout, context);
       return;
     }
     const path = await targetPath(key, file);
-    const report = await writeWholeFile(path, (write) => read(manifest, range, write, context));
-    const bytes = range ? range.end - range.start : manifest.bytes;
+    const report = await writeNamed(path, (write) => read(manifest, range, write, context));
+    const bytes = range ? range.end - range.start : shown.bytes;
     const result = {
       key,
       file: path,
       version: manifest.version,
       bytes,
-      contentType: manifest.contentType,
+      contentType: shown.contentType,
       read: readKind(report),
       ms: Math.round(performance.now() - startedMs),
     };
-    printResult(context.json, result, [`${path}  ${formatBytes(bytes)}  ${manifest.contentType}  ${result.read}`]);
+    printResult(context.json, result, [`${path}  ${formatBytes(bytes)}  ${shown.contentType}  ${result.read}`]);
   });
 }
 
@@ -73,8 +76,8 @@ async function read(
   write: (part: Uint8Array) => Promise<unknown>,
   context: CommandContext,
 ): Promise<ReadReport> {
-  const progress = startProgress("get", context.json);
-  progress.addTotal(range ? range.end - range.start : manifest.bytes);
+  const progress = startProgress("get", { quiet: context.json });
+  progress.addTotal(range ? range.end - range.start : shownBytes(manifest));
   try {
     return await getObject(manifest, range, write, { ...context, onBytes: (bytes) => progress.add(bytes) });
   } finally {

@@ -1,6 +1,7 @@
 /** Changes of `agarose.config.json` by `agarose keys`. Its other fields stay as they are written. */
 import { randomUUID } from "node:crypto";
 import { readFile, rename, writeFile } from "node:fs/promises";
+import { dirname, isAbsolute, relative } from "node:path";
 import { parseConfig } from "../../lib/config.ts";
 
 /** A configuration as its file has it, without defaults. */
@@ -22,4 +23,9 @@ export async function writeFields(path: string, fields: ConfigFields): Promise<v
   const temporary = `${path}.${randomUUID()}.tmp`;
   await writeFile(temporary, text);
   await rename(temporary, path);
+}
+
+/** `signing` of the configuration at `path` for a key in `file`, which is relative to the working directory. */
+export function signingWith(file: string, path: string): { readonly keyFile: string } {
+  return { keyFile: isAbsolute(file) ? file : relative(dirname(path), file) };
 }

@@ -1,21 +1,24 @@
 /**
- * `agarose keys`: the key pair by which a publisher signs manifests.
+ * `agarose keys`: the key pair by which a publisher signs manifests, and the secrets that encrypt objects.
  */
 import type { Command } from "commander";
 import { findConfig, loadConfig } from "../../lib/config.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../lib/output.ts";
 import { configuredPublicKey } from "../../lib/signing.ts";
-import { readFields, writeFields } from "./edit-config.ts";
+import { readFields, signingWith, writeFields } from "./edit-config.ts";
 import { createKey } from "./new-key.ts";
+import { makeSecret, type SecretOptions } from "./secret.ts";
 import { rotate, type RotateOptions } from "./rotate.ts";
 
 /**
- * Adds `agarose keys` and its verbs `new` and `rotate`. Keys are Ed25519: PEM for the private, `ed25519:…` for the
+ * Adds `agarose keys` and its verbs. Keys are Ed25519: PEM for the private, `ed25519:…` for the
  * public.
  */
 export function register(program: Command): void {
-  const keys = program.command("keys").description("make, show or replace the key that signs manifests");
+  const keys = program
+    .command("keys")
+    .description("make, show or replace the key that signs manifests; make or replace secrets");
   keys
     .command("new")
     .description("write a new private key, and its public key into a configuration that has none")
@@ -36,6 +39,16 @@ export function register(program: Command): void {
     .action((file: string, _options: unknown, command: Command) =>
       rotate(file, command.optsWithGlobals<RotateOptions>()),
     );
+  keys
+    .command("secret")
+    .description("make the secret that encrypts objects, or replace it in three steps; each prints what comes next")
+    .argument("<file>", "file of the new secret; the first step writes it")
+    .option("--prefix <prefix>", "begins the keys of the objects; default: all", "")
+    .option("--encrypt", "second step of a replacement: encrypt with the new secret")
+    .option("--finish", "third step: drop the old secret")
+    .action((file: string, _options: unknown, command: Command) =>
+      makeSecret(file, command.optsWithGlobals<SecretOptions>()),
+    );
 }
 
 async function create(file: string, { config: given, json = false }: GlobalOptions): Promise<void> {
@@ -45,7 +58,7 @@ async function create(file: string, { config: given, json = false }: GlobalOptio
   const isFirst = fields !== undefined && fields["publicKeys"] === undefined && fields["signing"] === undefined;
   if (isFirst) {
     const { unsigned: _unsigned, ...others } = fields;
-    await writeFields(path, { ...others, publicKeys: [publicKey], signing: { keyFile: file } });
+    await writeFields(path, { ...others, publicKeys: [publicKey], signing: signingWith(file, path) });
   }
   printResult(json, { file, publicKey, config: isFirst ? path : undefined }, [
     `private key  ${file}: keep it secret, and out of version control`,
@@ -58,7 +71,9 @@ async function create(file: string, { config: given, json = false }: GlobalOptio
         ]
       : fields
         ? [`${path} has a key already: \`agarose keys rotate\` replaces it; this one is not used`]
-        : [`add them to ${path}: "publicKeys": ["${publicKey}"], "signing": {"keyFile": "${file}"}`]),
+        : [
+            `add them to ${path}: "publicKeys": ["${publicKey}"], "signing": ${JSON.stringify(signingWith(file, path))}`,
+          ]),
   ]);
 }
 

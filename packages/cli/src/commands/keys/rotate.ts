@@ -14,7 +14,7 @@ import { formatCount, printResult } from "../../lib/output.ts";
 import { configuredPublicKey } from "../../lib/signing.ts";
 import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
-import { readFields, writeFields } from "./edit-config.ts";
+import { readFields, signingWith, writeFields } from "./edit-config.ts";
 import { createKey } from "./new-key.ts";
 
 /** Which step to take. Default: the first. */
@@ -37,7 +37,7 @@ export async function rotate(file: string, options: RotateOptions): Promise<void
   if (config.signing.command) throw usage("`signing` is a command: change `publicKeys` and the command's key by hand");
   const step = options.finish ? finish : options.sign ? sign : start;
   const { publicKeys, lines } = await step(file, config, options);
-  const fields = { ...(await readFields(path)), publicKeys, ...(options.sign && { signing: { keyFile: file } }) };
+  const fields = { ...(await readFields(path)), publicKeys, ...(options.sign && { signing: signingWith(file, path) }) };
   await writeFields(path, fields);
   printResult(options.json ?? false, { file, publicKeys, signing: options.sign ? file : undefined }, lines);
 }

@@ -2,10 +2,11 @@
  * `agarose ls`: lists objects.
  */
 import type { Command } from "commander";
-import { systemClock, toAgaroseError } from "@agarose/core";
+import { shownBytes, systemClock, toAgaroseError } from "@agarose/core";
 import { READING, withContext, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
+import { shownManifest } from "../../lib/objects/encryption/opened.ts";
 import { readManifest } from "../../lib/objects/manifests.ts";
 import { EXIT_OK, formatBytes, printable } from "../../lib/output.ts";
 import type { KeyGroup } from "../../lib/walk/key-groups.ts";
@@ -14,6 +15,7 @@ import { JSON_LINES, ReportStream, type ReportOptions } from "../../lib/walk/rep
 
 interface LsOptions extends GlobalOptions, ReportOptions {
   readonly long?: boolean;
+  readonly after?: string;
 }
 
 interface LsEntry {
@@ -35,6 +37,7 @@ export function register(program: Command): void {
     .description("list the keys that begin with a prefix")
     .argument("[prefix]", "all keys when left out", "")
     .option("-l, --long", "also length, type and version, from the manifests")
+    .option("--after <key>", "only keys that come after this one, as a list that was cut short continues")
     .option(...JSON_LINES)
     .action(async (prefix: string, _options: unknown, command: Command) => {
       process.exitCode = await ls(prefix, command.optsWithGlobals<LsOptions>());
@@ -44,7 +47,7 @@ export function register(program: Command): void {
 async function ls(prefix: string, options: LsOptions): Promise<number> {
   return withContext(options, READING, async (command) => {
     const context = { ...command, breaker: new Breaker(systemClock) };
-    const listing = new KeyListing(prefix, context);
+    const listing = new KeyListing(prefix, context, { after: options.after });
     const report = new ReportStream(options);
     try {
       const entries = mapOrdered(liveGroups(listing, context), MANIFESTS_AT_A_TIME, async (group) => {
@@ -67,10 +70,12 @@ function entryOf({ key, manifests }: KeyGroup): LsEntry {
   return { key, modified: new Date(Math.max(...manifests.map(({ modifiedMs }) => modifiedMs))).toISOString() };
 }
 
-async function describe(entry: LsEntry, { stores, signal, trust }: CommandContext): Promise<LsEntry> {
+async function describe(entry: LsEntry, { config, stores, signal, trust }: CommandContext): Promise<LsEntry> {
   try {
-    const { bytes, contentType, version } = await readManifest(entry.key, stores, signal, trust);
-    return { ...entry, bytes, contentType, version };
+    const manifest = await readManifest(entry.key, stores, signal, trust);
+    // Without the secret, the type is what everyone sees.
+    const { contentType, version } = await shownManifest(manifest, config).catch(() => manifest);
+    return { ...entry, bytes: shownBytes(manifest), contentType, version };
   } catch (error) {
     signal.throwIfAborted();
     return { ...entry, problem: toAgaroseError(error).code };

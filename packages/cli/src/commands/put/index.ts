@@ -63,7 +63,7 @@ async function put(paths: readonly string[], options: PutOptions): Promise<numbe
     if (dotFiles.length > 0) {
       logLine(`notice: ${formatCount(dotFiles.length, "dot file")} stored too, such as ${dotFiles[0]}`);
     }
-    const progress = startProgress("put", context.json);
+    const progress = startProgress("put", { quiet: context.json });
     const breaker = new Breaker(systemClock);
     const claimRemovals = new ClaimRemovals({ ...context, clock: systemClock, breaker });
     const shared = { breaker, claimRemovals };

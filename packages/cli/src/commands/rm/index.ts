@@ -5,18 +5,20 @@ import type { Command } from "commander";
 import { AgaroseError, parseKey, systemClock, toAgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { liveKeys } from "../../lib/objects/keys.ts";
+import { findRestorable, restoreVersion } from "../../lib/objects/history/restore-object.ts";
+import { removableKeys } from "../../lib/objects/keys.ts";
 import { removeObject, type RemoveResult } from "../../lib/objects/remove-object.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { reportOf, restoredLine, warnOfRestored, type RestoreReport } from "../restore/restore-report.ts";
 
 interface RmOptions extends GlobalOptions {
   readonly prefix?: boolean;
+  readonly undelete?: boolean;
 }
 
-type RmReport =
-  | (RemoveResult & { readonly outcome: "removed" })
-  | { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
+type Failed = { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
+type RmReport = (RemoveResult & { readonly outcome: "removed" }) | Failed;
 
 const OBJECTS_AT_A_TIME = 4;
 
@@ -26,9 +28,11 @@ export function register(program: Command): void {
     .command("rm")
     .description("remove objects; `gc` removes what their older versions left")
     .argument("<key...>", "keys of the objects")
+    .option("--undelete", "bring back what was removed, as long as `keep` keeps it")
     .option("--prefix", "take each key as a prefix and remove every object whose key begins with it")
     .action(async (keys: string[], _options: unknown, command: Command) => {
-      process.exitCode = await rm(keys, command.optsWithGlobals<RmOptions>());
+      const options = command.optsWithGlobals<RmOptions>();
+      process.exitCode = options.undelete ? await undelete(keys, options) : await rm(keys, options);
     });
 }
 
@@ -49,8 +53,39 @@ async function rm(names: readonly string[], options: RmOptions): Promise<number>
   });
 }
 
+/** Brings removed objects back, one after the other: each is read and stored with all there is. */
+async function undelete(keys: readonly string[], options: RmOptions): Promise<number> {
+  if (options.prefix) throw new AgaroseError("USAGE", "--undelete takes keys: leave --prefix out");
+  keys.forEach(parseKey);
+  return withContext(options, WRITING, async (command) => {
+    const context = { ...command, nowMs: Date.now, breaker: new Breaker(systemClock) };
+    const reports: (RestoreReport | Failed)[] = [];
+    for (const key of keys) {
+      try {
+        const found = await findRestorable(key, { isRemoved: true }, context);
+        reports.push(reportOf(found, await restoreVersion(found, context)));
+      } catch (error) {
+        if (keys.length === 1 || context.signal.aborted) throw error;
+        reports.push({ key, outcome: "failed", error: toAgaroseError(error) });
+      }
+    }
+    const isFailed = (report: RestoreReport | Failed): report is Failed => report.outcome === "failed";
+    printResult(
+      context.json,
+      { objects: reports },
+      reports.map((report) => (isFailed(report) ? failedLine(report) : restoredLine(report))),
+    );
+    for (const report of reports) if (!isFailed(report)) warnOfRestored(report);
+    return reports.some(isFailed) ? EXIT_FAILED : EXIT_OK;
+  });
+}
+
+function failedLine({ key, error }: Failed): string {
+  return `failed   ${printable(key)}  ${error.code}: ${printable(error.message)}`;
+}
+
 async function keysBelow(prefixes: readonly string[], context: CommandContext): Promise<string[]> {
-  const found = await Promise.all(prefixes.map((prefix) => liveKeys(prefix, context)));
+  const found = await Promise.all(prefixes.map((prefix) => removableKeys(prefix, context)));
   return [...new Set(found.flat())];
 }
 
@@ -66,9 +101,8 @@ async function removeOne(key: string, context: CommandContext, breaker: Breaker)
 }
 
 function lineOf(report: RmReport): string {
-  const key = printable(report.key);
-  if (report.outcome === "failed") return `failed   ${key}  ${report.error.code}: ${printable(report.error.message)}`;
-  return `removed  ${key}  ${formatCount(report.chunksRemoved, "chunk")}`;
+  if (report.outcome === "failed") return failedLine(report);
+  return `removed  ${printable(report.key)}  ${formatCount(report.chunksRemoved, "chunk")}`;
 }
 
 /** Says on stderr what is left, and returns whether nothing is. */

@@ -11,7 +11,7 @@ import { loadScenario } from "../../lib/scenario-file.ts";
 import { adviseLines, simulateSizes } from "./cache-sizes.ts";
 import type { CacheSizes } from "./cache-sizes.ts";
 import { renderHtml } from "./html.ts";
-import { formatOfLog, LOG_FACTORS, readTrace, reportLines, scenarioFor } from "./own-log.ts";
+import { formatOfLog, LOG_FACTORS, parseFormat, readTrace, reportLines, scenarioFor } from "./own-log.ts";
 import { tableOf } from "./table.ts";
 
 /** Cache sizes that are tried when a page is drawn. */
@@ -128,12 +128,6 @@ function parseCount(text: string): number {
   const count = Number(text);
   if (Number.isSafeInteger(count) && count >= 0) return count;
   throw new AgaroseError("USAGE", `expected a whole number >= 0, got ${text}`, { text });
-}
-
-function parseFormat(text: string): LogFormat {
-  const format = LOG_FORMATS.find((name) => name === text);
-  if (format) return format;
-  throw new AgaroseError("USAGE", `--format must be one of ${LOG_FORMATS.join(", ")}, got ${text}`, { text });
 }
 
 function parseFactors(text: string): number[] {

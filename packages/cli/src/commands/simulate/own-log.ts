@@ -51,6 +51,13 @@ export async function readTrace(file: string, options: LogOptions, show: ShowPro
   return builder.finish();
 }
 
+/** Returns the format of that name. Throws USAGE for any other. */
+export function parseFormat(text: string): LogFormat {
+  const format = LOG_FORMATS.find((name) => name === text);
+  if (format) return format;
+  throw new AgaroseError("USAGE", `--format must be one of ${LOG_FORMATS.join(", ")}, got ${text}`, { text });
+}
+
 /** Says how much was read, and which lines could not be used. */
 export function reportLines(file: string, { report, keys }: Trace): string[] {
   const lines = [`${file}: ${report.reads} reads of ${keys.length} objects in ${report.lines} lines`];

@@ -47,9 +47,9 @@ function isWell({ problems }: PopReport): boolean {
 
 function linesOf(reports: readonly PopReport[]): string[] {
   const header = ["PoP", "", "epoch", "policy", "cache", "objects", "hits", "period", "down"];
-  const rows = reports.map(({ name, problems, state }) => [
+  const rows = reports.map(({ name, problems, warnings, state }) => [
     name,
-    problems.length > 0 ? "WRONG" : "ok",
+    problems.length > 0 ? "WRONG" : warnings.length > 0 ? "warn" : "ok",
     ...(state
       ? [
           String(state.epoch),
@@ -69,8 +69,9 @@ function linesOf(reports: readonly PopReport[]): string[] {
       .join("  ")
       .trimEnd(),
   );
-  const remarks = reports.flatMap(({ name, problems, notes }) => [
+  const remarks = reports.flatMap(({ name, problems, warnings, notes }) => [
     ...problems.map((problem) => `${name}: ${problem}`),
+    ...warnings.map((warning) => `${name}: warning: ${warning}`),
     ...notes.map((note) => `${name}: (${note})`),
   ]);
   return [...table, ...reports.flatMap(ideaLines), ...remarks];
@@ -82,19 +83,24 @@ const IDEA_WORDS: Readonly<Record<string, string>> = {
   recovered: "recovered chunks",
 };
 
-/** Which ideas are at work at a PoP and what each saves; then those that are not, with the reason. */
+/** Which ideas are at work at a PoP and what each saves; then those that are not, with the reason; and lambda. */
 function ideaLines({ name, state }: PopReport): string[] {
   if (!state || state.ideas.length === 0) return [];
   const wordOf = (idea: string): string => IDEA_WORDS[idea] ?? idea;
   const saved = (idea: IdeaStatus): string => {
     if (idea.name === "recovered") return ` ${state.recoveredChunks} decodes so far`;
-    return idea.savedMs === null ? "" : ` ${idea.savedMs.toFixed(0)} ms`;
+    const { savedMs, savedUsd } = idea;
+    const egress = savedUsd ? ` and $${(1e6 * savedUsd).toFixed(2)} of egress a million reads` : "";
+    return savedMs === null ? "" : ` ${savedMs.toFixed(0)} ms${egress}`;
   };
   const working = state.ideas.filter(({ atWork }) => atWork).map((idea) => `${wordOf(idea.name)}${saved(idea)}`);
   const idle = state.ideas.filter(({ atWork }) => !atWork).map((idea) => `${wordOf(idea.name)} (${idea.reason})`);
   return [
     ...(working.length > 0 ? [`${name}: saves a read, by estimate: ${working.join(", ")}`] : []),
     ...(idle.length > 0 ? [`${name}: not at work: ${idle.join(", ")}`] : []),
+    ...(state.imbalancePercent === null
+      ? []
+      : [`${name}: the busiest region gets ${state.imbalancePercent.toFixed(0)}% more requests than the mean`]),
   ];
 }
 

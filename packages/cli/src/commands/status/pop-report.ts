@@ -2,11 +2,15 @@
  * One PoP as `agarose status` sees it: what its `/healthz` and `/v1/status` say, and what of it is wrong.
  */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
+import * as v from "valibot";
+import { judgePlace, type PopPlace } from "./judge-place.ts";
 
 /** A PoP as `pops` of the configuration lists it. */
 export interface PopAddress {
   readonly name: string;
   readonly url: string;
+  /** What its Worker is placed near, such as `aws:eu-central-1`. */
+  readonly placement?: string | undefined;
 }
 
 /** What one PoP says of itself, and what follows from it. */
@@ -15,6 +19,8 @@ export interface PopReport {
   readonly url: string;
   /** What needs attention. The command fails unless this is empty. */
   readonly problems: readonly string[];
+  /** What works, but less well than it could. */
+  readonly warnings: readonly string[];
   /** What is worth knowing. */
   readonly notes: readonly string[];
   /** Undefined without an admin token, or where the PoP did not answer. */
@@ -30,6 +36,12 @@ export interface PopSummary {
   readonly objects: number;
   /** Share of the stripes looked up that the cache had, in the isolate that answered; null before any was. */
   readonly stripeHitRatio: number | null;
+  /** As the PoP measures them. */
+  readonly regions: readonly RegionLatency[];
+  /** The most popular keys, in requests per period; empty at PoPs of an older version. */
+  readonly popular: readonly { readonly key: string; readonly popularity: number }[];
+  /** What the cache manager's KV operations have cost this month; null at PoPs of an older version. */
+  readonly spentUsd: number | null;
   readonly regionsDown: readonly string[];
   readonly regionsSlow: readonly string[];
   /** Seconds since the end of the last period; null before the first one. */
@@ -38,21 +50,20 @@ export interface PopSummary {
   readonly place: PopPlace | null;
   /** The ideas of the papers, and what each saves a read by the PoP's estimate; null while unknown. */
   readonly ideas: readonly IdeaStatus[];
+  /**
+   * Lambda of EC-Cache: by how many percent the busiest region gets more requests than the mean, as the PoP estimates
+   * it; null while unknown.
+   */
+  readonly imbalancePercent: number | null;
   /** Recovered chunks that the answering isolate has delivered, each instead of a decode. */
   readonly recoveredChunks: number;
 }
 
-/** Data centers as airport codes; null where the platform did not say. */
-export interface PopPlace {
-  /** Cloudflare's location hint. */
-  readonly location: string;
-  /** Of the Worker that answered. */
-  readonly worker: string | null;
-  /** Of the object that runs the periods. */
-  readonly popState: string | null;
-  readonly requestMonitor: readonly (string | null)[];
-  /** Null for a PoP on its own, too. */
-  readonly peerState: string | null;
+/** Times to the first byte of a chunk, in milliseconds; null while unknown. */
+export interface RegionLatency {
+  readonly name: string;
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
 }
 
 /** One idea, as the PoP reports it. */
@@ -62,6 +73,8 @@ export interface IdeaStatus {
   /** Why it is not at work. */
   readonly reason: string | null;
   readonly savedMs: number | null;
+  /** Egress in US dollars; absent in reports of older PoPs. */
+  readonly savedUsd?: number | null;
 }
 
 /** What a report depends on. */
@@ -77,33 +90,41 @@ export interface PopReportOptions {
 export const PERIOD_AGE_SECONDS_MAX = 240;
 
 /** What the PoP says, and what follows from it. Never rejects. */
-export async function popReport({ name, url }: PopAddress, options: PopReportOptions): Promise<PopReport> {
+export async function popReport(
+  { name, url, placement: wanted }: PopAddress,
+  options: PopReportOptions,
+): Promise<PopReport> {
   try {
-    const { body: answer } = await ask(`${url}/healthz`, { ...options, token: undefined });
-    const health = answer as { pop?: unknown };
+    const healthz = await ask(`${url}/healthz`, { ...options, token: undefined });
+    const health = healthz.body as { pop?: unknown };
     const notes = health.pop === name ? [] : [`calls itself ${JSON.stringify(health.pop)}`];
     if (options.token === undefined) {
       return {
         name,
         url,
         problems: [],
+        warnings: [],
         notes: [...notes, "no admin token: only /healthz was asked"],
         state: undefined,
       };
     }
     const { body, placement } = await ask(`${url}/v1/status`, options);
-    const state = summaryOf(body as StatusAnswer, options.nowMs);
-    const found = [judge(state.summary, state.periodErrors), judgePlace(state.summary.place, placement)];
+    const answer = statusOf(body, url);
+    const state = summaryOf(answer, options.nowMs);
+    const isEverywhere = Boolean(answer.continent);
+    const place = judgePlace(state.summary.place, { placement, wanted, isEverywhere });
+    const found = [judge(state.summary, state.periodErrors), place];
     return {
       name,
       url,
       problems: found.flatMap(({ problems }) => problems),
+      warnings: place.warnings,
       notes: [...notes, ...found.flatMap(({ remarks }) => remarks)],
       state: state.summary,
     };
   } catch (cause) {
     const { code, message } = toAgaroseError(cause, "SOURCE_FAILED");
-    return { name, url, problems: [`${code}: ${message}`], notes: [], state: undefined };
+    return { name, url, problems: [`${code}: ${message}`], warnings: [], notes: [], state: undefined };
   }
 }
 
@@ -112,8 +133,21 @@ export interface StatusAnswer {
   readonly epoch: number;
   readonly policy: string;
   readonly cache: { capacityBytes: number; cachedBytes: number; objects: readonly unknown[] };
-  readonly regions: readonly { name: string; down: boolean; slow: boolean }[];
-  readonly lastPeriod: { at: number; errors: readonly string[] } | null;
+  readonly regions: readonly {
+    name: string;
+    down: boolean;
+    slow: boolean;
+    p50Ms?: number | null;
+    p99Ms?: number | null;
+  }[];
+  readonly lastPeriod: {
+    readonly at: number;
+    readonly errors: readonly string[];
+    readonly popular?: PopSummary["popular"];
+    /** Absent at PoPs of an older version, and without requests. */
+    readonly savings?: { readonly imbalancePercent?: number } | undefined;
+  } | null;
+  readonly spending?: { readonly usd: number };
   readonly place?: PopPlace | null;
   /** Absent at PoPs of an older version. */
   readonly ideas?: readonly IdeaStatus[];
@@ -127,6 +161,46 @@ export interface StatusAnswer {
     readonly recoveredChunks?: number;
     readonly deniedRegions?: readonly string[];
   };
+}
+
+/** What an answer must have to be read as `StatusAnswer`. */
+const STATUS_SHAPE = v.object({
+  epoch: v.number(),
+  policy: v.string(),
+  cache: v.object({ capacityBytes: v.number(), cachedBytes: v.number(), objects: v.array(v.unknown()) }),
+  regions: v.array(
+    v.object({
+      name: v.string(),
+      down: v.boolean(),
+      slow: v.boolean(),
+      p50Ms: v.nullish(v.number()),
+      p99Ms: v.nullish(v.number()),
+    }),
+  ),
+  lastPeriod: v.nullable(
+    v.object({
+      at: v.number(),
+      errors: v.array(v.string()),
+      popular: v.optional(v.array(v.object({ key: v.string(), popularity: v.number() }))),
+      savings: v.optional(v.object({ imbalancePercent: v.optional(v.number()) })),
+    }),
+  ),
+  spending: v.optional(v.object({ usd: v.number() })),
+  place: v.nullish(v.object({ location: v.string(), requestMonitor: v.array(v.nullable(v.string())) })),
+  ideas: v.optional(v.array(v.object({ name: v.string() }))),
+  publisherKeys: v.optional(v.array(v.string())),
+  peers: v.nullish(v.object({ peers: v.array(v.object({ name: v.string() })) })),
+  isolate: v.object({
+    chunkCache: v.object({ hits: v.number(), misses: v.number() }),
+    deniedRegions: v.optional(v.array(v.string())),
+  }),
+});
+
+/** Returns the state in an answer to `/v1/status`. Throws SOURCE_FAILED for what no PoP of this version answers. */
+export function statusOf(body: unknown, url: string): StatusAnswer {
+  if (v.safeParse(STATUS_SHAPE, body).success) return body as StatusAnswer;
+  const message = `${url}/v1/status is not what a PoP of this version answers: check its url, or deploy it again`;
+  throw new AgaroseError("SOURCE_FAILED", message, { url });
 }
 
 /** An answer of a PoP. */
@@ -169,7 +243,7 @@ function reasonOf(error: unknown): string {
 
 /** What the answer of `/v1/status` says, as of `nowMs`. */
 export function summaryOf(
-  { epoch, policy, cache, regions, lastPeriod, isolate, place = null, ideas = [] }: StatusAnswer,
+  { epoch, policy, cache, regions, lastPeriod, spending, isolate, place = null, ideas = [] }: StatusAnswer,
   nowMs: number,
 ): { summary: PopSummary; periodErrors: readonly string[] } {
   const { hits, misses } = isolate.chunkCache;
@@ -182,11 +256,15 @@ export function summaryOf(
       capacityBytes: cache.capacityBytes,
       objects: cache.objects.length,
       stripeHitRatio: hits + misses > 0 ? hits / (hits + misses) : null,
+      regions: regions.map(({ name, p50Ms = null, p99Ms = null }) => ({ name, p50Ms, p99Ms })),
+      popular: lastPeriod?.popular ?? [],
+      spentUsd: spending?.usd ?? null,
       regionsDown: regions.filter(({ down }) => down).map(({ name }) => name),
       regionsSlow: regions.filter(({ slow }) => slow).map(({ name }) => name),
       periodAgeSeconds: lastPeriod ? Math.max(0, Math.round((nowMs - lastPeriod.at) / 1000)) : null,
       place,
       ideas,
+      imbalancePercent: lastPeriod?.savings?.imbalancePercent ?? null,
       recoveredChunks: isolate.recoveredChunks ?? 0,
     },
   };
@@ -206,34 +284,4 @@ export function judge(
   const [first] = periodErrors;
   if (first !== undefined) problems.push(`the last period had ${periodErrors.length} errors, first: ${first}`);
   return { problems, remarks: regionsSlow.length > 0 ? [`regions slow: ${regionsSlow.join(", ")}`] : [] };
-}
-
-/**
- * What follows from where the parts of a PoP run.
- *
- * @param placement the header `cf-placement`: `remote-FRA` for a placed Worker, `local-SYD` for one that ran where the
- * request entered Cloudflare.
- */
-export function judgePlace(
-  place: PopPlace | null,
-  placement: string | null,
-): { problems: string[]; remarks: string[] } {
-  if (place === null) return { problems: [], remarks: [] };
-  const { location, worker, popState, requestMonitor, peerState } = place;
-  const isLocal = placement?.startsWith("local-") ?? false;
-  const objects = [...new Set([popState, ...requestMonitor, peerState].filter((colo) => colo !== null))];
-  const elsewhere = worker === null ? [] : objects.filter((colo) => colo !== worker);
-  return {
-    problems: isLocal
-      ? [
-          `the Worker is not placed: it ran in ${placement!.slice("local-".length)}, where the request entered Cloudflare`,
-        ]
-      : [],
-    remarks: [
-      `place: ${location}; Worker in ${worker ?? "?"}, Durable Objects in ${objects.join(", ") || "?"}`,
-      ...(elsewhere.length > 0
-        ? [`Durable Objects run in ${elsewhere.join(", ")}, not in ${worker}: an object stays where it was created`]
-        : []),
-    ],
-  };
 }

@@ -15,7 +15,7 @@ let pops: Pops;
 beforeAll(async () => {
   world = await startTestWorld();
   await world.put("page", Buffer.alloc(3_000, 1));
-  const regions = world.config.regions.map(({ name, url }) => ({ name, url }));
+  const regions = world.config.regions.map(({ name, url }) => ({ name, url, egressUsdPerGb: 0.09 }));
   const vars = { REGIONS: JSON.stringify(regions), ADMIN_TOKEN, UNSIGNED: "true" };
   pops = await startPops({ pops: ["fra", "lhr"].map((name) => ({ name, vars })) });
   const config = JSON.parse(await readFile(world.configPath, "utf8")) as object;
@@ -53,8 +53,13 @@ test("PoPs that are well: exit code 0, a table, and JSON of the same", async () 
   expect(table[0]).toMatch(/^PoP +epoch +policy +cache/);
   expect(table[1]).toMatch(/^fra +ok +1 /);
   expect(table[2]).toMatch(/^lhr +ok +1 /);
-  expect(table[3]).toMatch(/^fra: saves a read, by estimate: caching \d+ ms/);
+  expect(table[3]).toMatch(/^fra: saves a read, by estimate: caching \d+ ms and \$0\.\d\d of egress a million reads/);
   expect(table[4]).toMatch(/^fra: not at work: .*cooperation \(PEERS or PEER_KEY is not set\)/);
+  // Each of the five ideas is on one of the two lines.
+  expect(table[3]).toMatch(/late binding \d+ ms/);
+  expect(table[4]).toMatch(/functional chunks \(no requested object is cached in part\)/);
+  expect(table[4]).toMatch(/recovered chunks \(no region is down\)/);
+  expect(table[5]).toMatch(/^fra: the busiest region gets \d+% more requests than the mean$/);
 });
 
 test("a region that is down is named, and the exit code is 1", async () => {

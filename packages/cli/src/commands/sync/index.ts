@@ -9,7 +9,7 @@ import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { collect, headerOption, jobsOption, parseHeaders, widthOf } from "../../lib/objects/upload/put-options.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
-import { startProgress } from "../../lib/progress.ts";
+import { startProgress, type ProgressReport } from "../../lib/progress.ts";
 import { JSON_LINES, ReportStream, type ReportOptions } from "../../lib/walk/report-stream.ts";
 import { Filter, type Patterns } from "./filter.ts";
 import { KnownEqual } from "./known-equal.ts";
@@ -35,6 +35,8 @@ interface Totals {
   stored: number;
   fetched: number;
   removed: number;
+  /** Equal in a majority, while other regions did not answer. */
+  kept: number;
   failed: number;
   /** Of what was stored or fetched. */
   bytes: number;
@@ -69,11 +71,11 @@ export function register(program: Command): void {
 
 async function sync(source: string, target: string, options: SyncOptions): Promise<number> {
   const { get = false, dryRun = false, checksum = false, follow = false, include, exclude } = options;
-  const [folder, name] = get ? [target, source] : [source, target];
+  const [folder, keys] = get ? [target, source] : [source, target];
   const headers = parseHeaders(options.header);
   const job: SyncJob = {
     folder,
-    prefix: prefixOf(name),
+    prefix: prefixOf(keys),
     filter: new Filter({ include, exclude }),
     delete: options.delete ?? false,
     dryRun,
@@ -85,10 +87,14 @@ async function sync(source: string, target: string, options: SyncOptions): Promi
   const width = widthOf(options.jobs);
   return withContext(options, { ...WRITING, onThrottle: () => width.throttle() }, async (context) => {
     const stream = new ReportStream(options);
-    const totals: Totals = { stored: 0, fetched: 0, removed: 0, failed: 0, bytes: 0 };
-    const what = [get, resolve(folder), job.prefix, headers, context.config.regions.map((region) => region.name)];
+    const totals: Totals = { stored: 0, fetched: 0, removed: 0, kept: 0, failed: 0, bytes: 0 };
+    const { regions, encryption } = context.config;
+    const encrypted = encryption.map((rule) => rule.prefix);
+    const what = [get, resolve(folder), job.prefix, headers, regions.map(({ name }) => name), ...encrypted];
     const known = await KnownEqual.open(options.cache, JSON.stringify(what));
-    const progress = startProgress("sync", context.json || (options.jsonLines ?? false));
+    // Where stdout is closed, the next result fails for the same cause.
+    const onReport = (report: ProgressReport): void => void stream.item({ progress: report }, []).catch(() => {});
+    const progress = startProgress("sync", { quiet: context.json, ...(options.jsonLines && { onReport }) });
     const own = {
       ...context,
       breaker: new Breaker(systemClock),
@@ -103,7 +109,8 @@ async function sync(source: string, target: string, options: SyncOptions): Promi
       },
     };
     try {
-      const { unchanged, stale, skipped, notRemoved } = await (get ? pull : push)(job, own);
+      const { unchanged, kept, stale, skipped, notRemoved } = await (get ? pull : push)(job, own);
+      totals.kept += kept;
       if (!dryRun) await known.save();
       progress.stop();
       for (const { path, reason } of skipped) logLine(`warning: ${path} is left out: ${reason}`);
@@ -138,12 +145,13 @@ async function requireFolder(folder: string, get: boolean): Promise<void> {
 function lineOf(event: SyncEvent, dryRun: boolean): string {
   const key = printable(event.key);
   if (event.outcome === "failed") return `failed   ${key}  ${event.error.code}: ${printable(event.error.message)}`;
+  if (event.outcome === "kept") return `kept     ${key}  ${event.regions.join(", ")} did not answer`;
   const outcome = dryRun ? `would be ${event.outcome}` : event.outcome;
   return `${outcome.padEnd(dryRun ? 17 : 8)} ${key}${"bytes" in event ? `  ${formatBytes(event.bytes)}` : ""}`;
 }
 
 function summaryOf(
-  { stored, fetched, removed, failed, unchanged, bytes }: Totals & { unchanged: number },
+  { stored, fetched, removed, kept, failed, unchanged, bytes }: Totals & { unchanged: number },
   dry: boolean,
 ) {
   const moved = stored + fetched;
@@ -151,7 +159,8 @@ function summaryOf(
     `${moved} ${stored > 0 || fetched === 0 ? "stored" : "fetched"} (${formatBytes(bytes)})`,
     `${removed} removed`,
     `${unchanged} unchanged`,
+    ...(kept > 0 ? [`${kept} kept`] : []),
     ...(failed > 0 ? [`${failed} failed`] : []),
   ];
-  return `${dry ? "dry run: " : ""}${formatCount(moved + removed + unchanged + failed, "name")}: ${counts.join(", ")}`;
+  return `${dry ? "dry run: " : ""}${formatCount(moved + removed + kept + unchanged + failed, "name")}: ${counts.join(", ")}`;
 }

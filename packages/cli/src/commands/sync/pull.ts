@@ -4,8 +4,10 @@
 import type { Stats } from "node:fs";
 import { lstat, mkdir, mkdtemp, readdir, rm, rmdir, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { AgaroseError, toAgaroseError, type Manifest } from "@agarose/core";
+import { AgaroseError, shownBytes, toAgaroseError, type Manifest } from "@agarose/core";
+import { isBeingWritten } from "../../lib/files/owned-files.ts";
 import { writeWholeFile } from "../../lib/files/whole-file.ts";
+import { shownManifest } from "../../lib/objects/encryption/opened.ts";
 import { getObject } from "../../lib/objects/get-object.ts";
 import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
 import { hashFile } from "../../lib/objects/upload/file-hash.ts";
@@ -39,7 +41,7 @@ export async function pull(job: SyncJob, context: SyncContext): Promise<SyncResu
   if (!job.dryRun) await mkdir(job.folder, { recursive: true });
   const { wanted, paths, unchanged, isComplete } = await compare(job, own);
   await fetchAll(job, wanted, own);
-  const result = { unchanged, stale: [], skipped: [] };
+  const result = { unchanged, kept: 0, stale: [], skipped: [] };
   if (!job.delete) return result;
   const extra = await extraFiles(job, paths);
   if (extra.length === 0) return result;
@@ -120,10 +122,11 @@ async function wantedManifest(
 async function hasContent(
   file: string,
   status: Stats,
-  { bytes, sha256, modified }: Manifest,
+  manifest: Manifest,
   { checksum, dryRun }: SyncJob,
-  { signal }: SyncContext,
+  { signal, config }: SyncContext,
 ): Promise<boolean> {
+  const { bytes, sha256, modified } = await shownManifest(manifest, config);
   if (status.size !== bytes) return false;
   // A sync gives its files the time of their objects.
   if (!checksum && Math.round(status.mtimeMs) === Date.parse(modified)) return true;
@@ -140,12 +143,12 @@ async function hasContent(
 
 async function fetchAll(job: SyncJob, wanted: readonly Wanted[], context: SyncContext): Promise<void> {
   const { width, hasJobs, progress } = context;
-  if (!job.dryRun) for (const { manifest } of wanted) progress.addTotal(manifest.bytes);
+  if (!job.dryRun) for (const { manifest } of wanted) progress.addTotal(shownBytes(manifest));
   const folders = new Map<string, Promise<void>>();
   await mapAdaptive(
     wanted,
     width,
-    ({ manifest }) => (hasJobs ? 1 : unitsOf(manifest.bytes)),
+    ({ manifest }) => (hasJobs ? 1 : unitsOf(shownBytes(manifest))),
     async ({ key, path, manifest }) => {
       try {
         if (!job.dryRun) {
@@ -156,7 +159,7 @@ async function fetchAll(job: SyncJob, wanted: readonly Wanted[], context: SyncCo
           );
           await setTime(file, manifest.modified);
         }
-        await context.report({ key, outcome: "fetched", bytes: manifest.bytes });
+        await context.report({ key, outcome: "fetched", bytes: shownBytes(manifest) });
       } catch (error) {
         context.signal.throwIfAborted();
         await context.report({ key, outcome: "failed", error: fileError(error, path) });
@@ -188,11 +191,11 @@ async function setTime(file: string, modified: string): Promise<void> {
   await utimes(file, time, time);
 }
 
-/** The files of the folder, not behind links, that no object has. */
+/** The files of the folder, not behind links, that no object has and no other command is writing. */
 async function extraFiles({ folder, filter }: SyncJob, paths: ReadonlySet<string>): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   return entries
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() && !isBeingWritten(entry.name))
     .map((entry) => pathBelow(folder, join(entry.parentPath, entry.name)))
     .filter((path) => !paths.has(path) && filter.takes(path))
     .toSorted();

@@ -7,7 +7,8 @@ import mime from "mime";
 import { AgaroseError, isTombstone, systemClock, toAgaroseError, type Manifest } from "@agarose/core";
 import { ClaimRemovals } from "../../lib/objects/commit/claim-removals.ts";
 import { majorityOf } from "../../lib/objects/commit/write-context.ts";
-import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
+import { KeyListing, removableGroups } from "../../lib/objects/keys.ts";
+import { isAsConfigured, shownManifest } from "../../lib/objects/encryption/opened.ts";
 import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
 import { putObject, type PutContext, type PutResult } from "../../lib/objects/put-object.ts";
 import { removeObject } from "../../lib/objects/remove-object.ts";
@@ -34,6 +35,7 @@ interface Difference {
   readonly isAbsenceKnown: boolean;
   readonly isComplete: boolean;
   readonly unchanged: number;
+  readonly kept: number;
 }
 
 const CONTENT_TYPE_DEFAULT = "application/octet-stream";
@@ -67,6 +69,7 @@ export async function push(job: SyncJob, context: SyncContext): Promise<SyncResu
   const replaced = outcomes.filter(({ key, outcome }) => outcome === "stored" && listed.has(key));
   const result = {
     unchanged: difference.unchanged + outcomes.filter(({ outcome }) => outcome === "unchanged").length,
+    kept: difference.kept,
     skipped: folder.skipped,
   };
   const stale = replaced.map(({ key }) => key);
@@ -104,7 +107,7 @@ async function compare(job: SyncJob, { files, skipped }: Folder, context: SyncCo
   const equal = new Set<string>();
   const failed = new Set<string>();
   const extra: string[] = [];
-  const judged = mapOrdered(liveGroups(tracked, context), COMPARED_AT_A_TIME, async (group) => {
+  const judged = mapOrdered(removableGroups(tracked, context), COMPARED_AT_A_TIME, async (group) => {
     const file = files.get(group.key);
     try {
       const regions = context.stores.length - listing.regionsFailed.length;
@@ -125,6 +128,7 @@ async function compare(job: SyncJob, { files, skipped }: Folder, context: SyncCo
     else if (file === undefined && filter.takes(key.slice(prefix.length)) && !isProtected(key)) extra.push(key);
   }
   listing.warn();
+  const isAllListed = listing.regionsFailed.length === 0;
   const changed = [...files.values()].filter(({ key }) => !equal.has(key) && !failed.has(key));
   return {
     changed,
@@ -132,7 +136,9 @@ async function compare(job: SyncJob, { files, skipped }: Folder, context: SyncCo
     listed,
     isAbsenceKnown: context.stores.length - listing.regionsFailed.length >= majorityOf(context.stores),
     isComplete: listing.complete,
-    unchanged: equal.size,
+    // Only who has looked at all regions says that nothing has changed.
+    unchanged: isAllListed ? equal.size : 0,
+    kept: isAllListed ? 0 : equal.size,
   };
 }
 
@@ -148,12 +154,15 @@ async function isEqual(
   const etag = group.manifests.length < regions ? undefined : commonEtag(group, context);
   if (!job.checksum && known.has(file.key, file.status, etag)) return true;
   const manifest = await (etag === undefined ? manifestOfAll(group.key, context) : currentManifest(group, context));
-  if (manifest?.bytes !== file.status.size || !hasHeaders(manifest, job)) return false;
+  if (manifest === undefined || !(await isAsConfigured(manifest, context.config))) return false;
+  // What cannot be decrypted is stored again.
+  const shown = await shownManifest(manifest, context.config).catch(() => undefined);
+  if (shown?.bytes !== file.status.size || !hasHeaders(shown, job)) return false;
   const readMs = Date.now();
   const reader = await fileSource(file.path).open();
   try {
     const { sha256 } = await hashFile(reader, signal, () => {});
-    if (sha256 !== manifest.sha256) return false;
+    if (sha256 !== shown.sha256) return false;
   } finally {
     await reader.close();
   }
@@ -198,7 +207,10 @@ async function storeAll(
       const isAbsent = isAbsenceKnown && !listed.has(file.key);
       try {
         const result = await storeSettled(file, job, { ...context, claimRemovals, isAbsent, nowMs: Date.now });
-        if (result.outcome !== "unchanged") {
+        if (result.outcome === "kept") {
+          const regions = result.regionsWithoutManifest.map(({ region }) => region);
+          await context.report({ key: file.key, outcome: "kept", regions });
+        } else if (result.outcome !== "unchanged") {
           await context.report({ key: file.key, outcome: "stored", bytes: result.bytes });
         }
         return result;
@@ -241,7 +253,7 @@ async function storeSettled(
       if (result) return isStored ? { ...result, outcome: "stored" } : result;
       throw failure;
     }
-    isStored ||= result !== undefined && result.outcome !== "unchanged";
+    isStored ||= result?.outcome === "stored" || result?.outcome === "completed";
     if (context.signal.aborted) throw failure ?? context.signal.reason;
   }
   const message = `${path} has changed in each of ${TRIES} tries to store it: sync again when its writer has ended`;

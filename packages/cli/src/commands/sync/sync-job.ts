@@ -41,11 +41,15 @@ export interface SyncContext extends CommandContext {
 export type SyncEvent =
   | { readonly key: string; readonly outcome: "stored" | "fetched"; readonly bytes: number }
   | { readonly key: string; readonly outcome: "removed" }
+  /** Equal in a majority; these regions did not answer. */
+  | { readonly key: string; readonly outcome: "kept"; readonly regions: readonly string[] }
   | { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
 
 /** What a sync found beside its events. */
 export interface SyncResult {
   readonly unchanged: number;
+  /** Equal by the regions that were listed, while others could not be. Those of events are not counted here. */
+  readonly kept: number;
   /** Keys of which PoPs may have another version: replaced and removed ones. */
   readonly stale: readonly string[];
   readonly skipped: readonly SkippedEntry[];

@@ -1,10 +1,11 @@
 /** Folders and prefixes as they are found, kept equal in both directions. */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { appendFile, mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { partialPathOf } from "../../lib/files/owned-files.ts";
 import { DOWN, manifestName, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 
 interface Event {
@@ -20,6 +21,7 @@ interface Answer {
   readonly removed: number;
   readonly failed: number;
   readonly unchanged: number;
+  readonly kept: number;
   readonly notRemoved?: string;
   readonly skipped: { path: string; reason: string }[];
   readonly pops: { pop: string; purged: boolean; problem?: string }[];
@@ -198,6 +200,21 @@ test("links, FIFOs and dot files: what is left out at the source is not removed 
   expect(await keys()).toContain("app/pipe");
 });
 
+test("what another command is writing is neither removed nor stored, and what a killed one has left is removed", async () => {
+  await sync("dist", "app");
+  await sync("--get", "app", "copy");
+  const written = await partialPathOf(join(world.dir, "copy/film"));
+  const { pid: dead } = spawnSync(process.execPath, ["-e", ""]);
+  const left = written.replace(`-${process.pid}-`, `-${dead}-`);
+  for (const path of [written, left]) await writeFile(path, "half");
+  const got = await sync("--get", "app", "copy", "--delete");
+  expect(got.outcomes).toEqual([`removed app/${basename(left)}`]);
+  expect(await readFile(written, "utf8")).toBe("half");
+  const put = await sync("copy", "app");
+  expect(put.outcomes).toEqual([]);
+  expect(put.answer.skipped.map(({ reason }) => reason)).toEqual(["another command is writing it"]);
+});
+
 test("a source that is gone or empty removes nothing", async () => {
   await sync("dist", "app");
   await mkdir(join(world.dir, "empty"));
@@ -224,9 +241,10 @@ test("without a majority of the listings nothing is removed; with one region dow
   world.faults.clear();
   world.faults.set("dublin", DOWN);
   await write({ "dist/new.txt": "new" });
-  const { code, outcomes } = await sync("dist", "app", "--delete");
+  const { code, outcomes, answer } = await sync("dist", "app", "--delete");
   expect(world.fired.get("dublin")).toBeGreaterThan(0);
   expect({ code, outcomes }).toEqual({ code: 0, outcomes: ["removed app/assets/app-1.js", "stored app/new.txt"] });
+  expect(answer, "Dublin was not looked at").toMatchObject({ unchanged: 0, kept: 2 });
 });
 
 test("a key that was removed is stored again above its tombstone", async () => {
@@ -359,6 +377,25 @@ test("a minority that missed an update does not make a file of the version befor
     expect((await sync("dist", "app", "--dry-run")).outcomes, region).toEqual(["stored app/index.html"]);
     await world.tamper(region, name, () => now);
   }
+});
+
+test.each([
+  { what: "sync --delete", args: ["sync", "dist", "app", "--delete"] },
+  { what: "rm --prefix", args: ["rm", "app/assets/app-1.js", "--prefix"] },
+])("$what ends a removal that was killed between two regions", async ({ args }) => {
+  const key = "app/assets/app-1.js";
+  await sync("dist", "app");
+  await rm(join(world.dir, "dist/assets/app-1.js"));
+  const name = manifestName(key);
+  const old = await world.read("tokyo", name);
+  await world.run(["rm", key]);
+  await world.tamper("tokyo", name, () => old);
+  const { code, stdout } = await world.run([...args, "--json"]);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout.toString())).toMatchObject({ objects: [{ key, outcome: "removed" }] });
+  expect(JSON.parse((await world.read("tokyo", name)).toString())).toMatchObject({ deleted: true });
+  const again = await world.run([...args, "--json"]);
+  expect(JSON.parse(again.stdout.toString())).toMatchObject({ objects: [] });
 });
 
 test("an object of another type or with other headers is stored again", async () => {

@@ -18,6 +18,7 @@ import {
   type WriteContext,
   type WriteOptions,
 } from "../../lib/objects/commit/write-context.ts";
+import { withFirstSecret } from "../../lib/objects/encryption/replaced-secret.ts";
 import { nodeSha256 } from "../../lib/objects/sha256.ts";
 
 /** What an upgrade uses, and which doubtful manifests it accepts. */
@@ -31,11 +32,12 @@ export interface UpgradeContext extends WriteOptions {
 }
 
 /**
- * Gives an object of format 1 a manifest of generation 1, and one that another key has signed a new signature. The
- * chunks stay where they are. Undefined for an object that was removed.
+ * Gives an object of format 1 a manifest of generation 1, one that another key has signed a new signature, and an
+ * encrypted one its data key by the first secret. The chunks stay where they are. Undefined for an object that was
+ * removed.
  *
  * @throws MANIFEST_UNTRUSTED where regions differ, NO_QUORUM, STORE_FAILED, REPLACED_MEANWHILE, WRITE_UNCERTAIN,
- *   CREDENTIALS_REFUSED or ABORTED.
+ *   CREDENTIALS_REFUSED, SECRET_WRONG, DECRYPTION_FAILED, CONFIG_INVALID or ABORTED.
  */
 export async function upgradeObject(
   key: string,
@@ -45,10 +47,12 @@ export async function upgradeObject(
   const trusted = await surveyRegions(key, context);
   // Only format 1 has generation 0.
   if (trusted.newest && (isTombstone(trusted.newest) || trusted.newest.generation > 0)) {
-    const isCurrent = keyId === undefined || trusted.newest.signature?.keyId === keyId;
-    if (!isCurrent) await commitAgain(trusted.newest, trusted, context);
-    if (isTombstone(trusted.newest)) return undefined;
-    return !isCurrent || (await complete(trusted.newest, trusted, context)) ? "upgraded" : "current";
+    const newest = await withFirstSecret(trusted.newest, context.config);
+    const isSigned = keyId === undefined || newest.signature?.keyId === keyId;
+    const isCurrent = isSigned && newest === trusted.newest;
+    if (!isCurrent) await commitAgain(newest, trusted, context);
+    if (isTombstone(newest)) return undefined;
+    return !isCurrent || (await complete(newest, trusted, context)) ? "upgraded" : "current";
   }
   // Format 1 has no signatures, so the operator vouches for the content; for format 2 only when they say so.
   const trusting = { ...context, trust: acceptUnsigned };

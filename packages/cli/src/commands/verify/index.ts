@@ -6,6 +6,7 @@ import { systemClock } from "@agarose/core";
 import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import {
+  hasKeptDamage,
   refuseUnknown,
   stateOf,
   unreachableLine,
@@ -14,8 +15,9 @@ import {
   type UnreachableRegion,
 } from "../../lib/objects/verdicts.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount } from "../../lib/output.ts";
-import { verifyObject, type ObjectVerdict } from "../../lib/objects/verify-object.ts";
-import { quickVerdict } from "../../lib/walk/listed-verdict.ts";
+import { verifyWithHistory } from "../../lib/objects/history/verify-history.ts";
+import type { ObjectVerdict } from "../../lib/objects/verify-object.ts";
+import { quickKinds, quickVerdict } from "../../lib/walk/listed-verdict.ts";
 import { JSON_LINES, ReportStream } from "../../lib/walk/report-stream.ts";
 import { CURSOR, walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
 
@@ -42,7 +44,9 @@ const OBJECTS_AT_A_TIME_QUICK = 16;
 export function register(program: Command): void {
   program
     .command("verify")
-    .description("check every manifest and every byte of every chunk; exit 1 when something is damaged")
+    .description(
+      "check every manifest and every byte of every chunk, also of kept versions; exit 1 when something is damaged",
+    )
     .argument("[key...]", "keys of objects; all objects when left out")
     .option("--prefix <prefix>", "all objects whose keys begin with this")
     .option("--quick", "by what the regions list, without reading chunks: finds what is missing or has another length")
@@ -62,13 +66,13 @@ async function verify(keys: readonly string[], options: VerifyOptions): Promise<
       name: quick ? "verify quick" : "verify",
       keys,
       options,
-      ...(quick && { kinds: ["chunks"] }),
+      ...(quick && { kinds: quickKinds(context.config) }),
       objectsAtATime: quick ? OBJECTS_AT_A_TIME_QUICK : OBJECTS_AT_A_TIME,
       async act(key, group) {
         const listed = quick && group ? await quickVerdict(group, context) : undefined;
-        const verdict = listed ?? (await verifyObject(key, context));
+        const verdict = listed ?? (await verifyWithHistory(key, context));
         if (!group) refuseUnknown([verdict]);
-        return group && verdict.removed ? undefined : verdict;
+        return group && verdict.removed && !hasKeptDamage(verdict) ? undefined : verdict;
       },
       add: addVerdict,
       print: (verdict) => ({ value: { ...verdict, state: stateOf(verdict) }, lines: verdictLines(verdict) }),

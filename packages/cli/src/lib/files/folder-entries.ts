@@ -5,6 +5,7 @@ import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AgaroseError } from "@agarose/core";
+import { isBeingWritten } from "./owned-files.ts";
 
 /** A file, and its key. */
 export interface InputFile {
@@ -50,7 +51,8 @@ export async function* entriesBelow(
     const path = join(folder.path, entry.name);
     const key = folder.key === "" ? entry.name : `${folder.key}/${entry.name}`;
     if (isLeftOut(key)) continue;
-    if (entry.isFile()) yield { path, key };
+    if (isBeingWritten(entry.name)) yield { path, reason: "another command is writing it" };
+    else if (entry.isFile()) yield { path, key };
     else if (entry.isDirectory()) {
       const real = join(folder.real, entry.name);
       yield* entriesBelow({ path, key, real, above: [...folder.above, real] }, limit, isLeftOut);

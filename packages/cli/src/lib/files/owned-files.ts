@@ -11,6 +11,7 @@ import { logLine } from "../output.ts";
 /** Machines may share a folder, and process ids are those of one machine. */
 const HOST = createHash("sha256").update(hostname()).digest("hex").slice(0, 8);
 const OWNER = /([\da-f]{8})-(\d+)/;
+const PARTIAL = /^\..+\.([\da-f]{8})-(\d+)-[\da-f]{8}\.part$/;
 
 /** Makes a temporary folder for `kind`, and removes those that killed processes left. Readable by its owner only. */
 export async function makeTempFolder(kind: string): Promise<string> {
@@ -24,6 +25,12 @@ export async function partialPathOf(path: string): Promise<string> {
   const prefix = `.${basename(path)}.`;
   await removeLeftovers(dirname(path), prefix, ".part");
   return join(dirname(path), `${prefix}${HOST}-${process.pid}-${randomUUID().slice(0, 8)}.part`);
+}
+
+/** Whether a command may be writing the file of this name now. Of processes of other machines nothing is known. */
+export function isBeingWritten(name: string): boolean {
+  const [, host, pid] = PARTIAL.exec(name) ?? [];
+  return host !== undefined && (host !== HOST || isAlive(Number(pid)));
 }
 
 /** Removes what carries the name of a process of this machine that has ended, and says so on stderr. */

@@ -1,7 +1,7 @@
 /**
  * Writes files that are either complete or absent.
  */
-import { open, rename, rm, type FileHandle } from "node:fs/promises";
+import { open, rename, rm, stat, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { partialPathOf } from "./owned-files.ts";
@@ -38,6 +38,25 @@ export async function writeWholeFile<T>(path: string, fill: (write: WritePart) =
     await file.close().catch(() => {});
     await rm(partial, { force: true });
     throw error;
+  }
+}
+
+/**
+ * Fills what a user has named. A file is replaced as a whole. A device or a pipe, such as `/dev/null`, is written to:
+ * another file in its place would end it for every program of the machine.
+ *
+ * @throws as `writeWholeFile` does. What a device or a pipe has taken stays there.
+ */
+export async function writeNamed<T>(path: string, fill: (write: WritePart) => Promise<T>): Promise<T> {
+  const found = await stat(path).catch(() => undefined);
+  if (!found || found.isFile() || found.isDirectory()) return writeWholeFile(path, fill);
+  const file = await open(path, "w").catch((error: NodeJS.ErrnoException) => {
+    throw new AgaroseError("USAGE", `${path} cannot be written: ${error.message}`, { path }, error);
+  });
+  try {
+    return await fill((part) => writeAll(part, path, (rest) => file.write(rest)));
+  } finally {
+    await file.close();
   }
 }
 

@@ -13,7 +13,7 @@ import {
   type AgaroseError,
   type Clock,
 } from "@agarose/core";
-import { CLAIM_PREFIX, GARBAGE_PREFIX, REPAIR_PREFIX } from "../objects/commit/names.ts";
+import { CLAIM_PREFIX, GARBAGE_PREFIX, HISTORY_PREFIX, REPAIR_PREFIX } from "../objects/commit/names.ts";
 import { SilenceLimit } from "../objects/silence.ts";
 import type { ListedObject, Store } from "../store/store.ts";
 
@@ -32,6 +32,7 @@ export interface KeyGroup {
   readonly claims: readonly RegionObject[];
   readonly marks: readonly RegionObject[];
   readonly repairs: readonly RegionObject[];
+  readonly history: readonly RegionObject[];
 }
 
 const PREFIXES = {
@@ -41,16 +42,18 @@ const PREFIXES = {
   claims: CLAIM_PREFIX,
   marks: GARBAGE_PREFIX,
   repairs: REPAIR_PREFIX,
+  history: HISTORY_PREFIX,
 } as const;
 
 /** What the buckets can hold of a key. */
 export type Kind = keyof typeof PREFIXES;
 
-const KINDS_DEFAULT: readonly Kind[] = ["chunks", "manifests", "claims", "marks"];
+/** What is listed when nothing else is asked for. */
+export const KINDS_DEFAULT: readonly Kind[] = ["chunks", "manifests", "claims", "marks"];
 
 /** Options of `keyGroups`. */
 export interface ListingOptions {
-  /** What to list. The others are empty. Default: all but the repair queue. */
+  /** What to list. The others are empty. Default: all but the repair queue and the history. */
   readonly kinds?: readonly Kind[];
   /** The key after which to begin. */
   readonly after?: string;
@@ -112,7 +115,7 @@ export async function* keyGroups(
     const of = (kind: Kind): RegionObject[] =>
       found.flatMap((objects, index) => (cursors[index]!.kind === kind ? objects : []));
     const own = { chunks: of("chunks"), manifests: of("manifests"), claims: of("claims") };
-    yield { key, ...own, marks: of("marks"), repairs: of("repairs") };
+    yield { key, ...own, marks: of("marks"), repairs: of("repairs"), history: of("history") };
   }
 }
 

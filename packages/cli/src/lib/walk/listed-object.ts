@@ -1,7 +1,7 @@
 /**
  * What the listings and the manifests say of a listed object, with as few requests as that takes.
  */
-import { isTombstone, systemClock, type Manifest, type ManifestRecord } from "@agarose/core";
+import { isTombstone, systemClock, type Clock, type Manifest, type ManifestRecord } from "@agarose/core";
 import { readRegion, type RegionManifest } from "../objects/commit/region-survey.ts";
 import { majorityOf } from "../objects/commit/write-context.ts";
 import { checkManifests } from "../objects/verify-object.ts";
@@ -11,7 +11,11 @@ import { askRegions, type Breaker } from "../objects/commit/ask-regions.ts";
 import type { Store } from "../store/store.ts";
 
 /** What it takes to look at a listed object. */
-export type ListedContext = Pick<CommandContext, "stores" | "signal" | "trust"> & { readonly breaker: Breaker };
+export type ListedContext = Pick<CommandContext, "stores" | "signal" | "trust"> & {
+  readonly breaker: Breaker;
+  /** Timers of deadlines. Default: the system's. */
+  readonly clock?: Clock;
+};
 
 /** The ETag that a majority lists and no region contradicts. Equal ETags are equal manifests. */
 export function commonEtag({ manifests }: KeyGroup, { stores }: ListedContext): string | undefined {
@@ -46,6 +50,6 @@ export async function commonRecord(group: KeyGroup, context: ListedContext): Pro
     readRegion(key, store, signal, context.trust);
   // The listing may be older than what the region has now.
   const isGood = (region: RegionManifest): boolean => region.etag === etag && region.record !== undefined;
-  const outcomes = await askRegions(awaited, read, { enough: 1, isGood }, { ...context, clock: systemClock });
+  const outcomes = await askRegions(awaited, read, { enough: 1, isGood }, { clock: systemClock, ...context });
   return outcomes.flatMap(({ value }) => (value && isGood(value) ? value.record! : []))[0];
 }

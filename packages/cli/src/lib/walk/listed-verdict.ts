@@ -7,17 +7,24 @@ import { storedChunks } from "../objects/chunk-listing.ts";
 import { leafListBytes } from "../objects/leaf-lists/leaf-lists.ts";
 import { LISTED_TOMBSTONE_BYTES_MAX } from "../objects/keys.ts";
 import type { ObjectVerdict } from "../objects/verify-object.ts";
-import type { KeyGroup, RegionObject } from "./key-groups.ts";
+import type { KeyGroup, Kind, RegionObject } from "./key-groups.ts";
 import { commonRecord, type ListedContext } from "./listed-object.ts";
+
+/** What `quickVerdict` needs listed of a key beside its manifests. */
+export function quickKinds({ keep }: Pick<Config, "keep">): readonly Kind[] {
+  return keep.length > 0 ? ["chunks", "history"] : ["chunks"];
+}
 
 type QuickContext = ListedContext & { readonly config: Config };
 
 /**
  * Sound, or undefined when only a closer look can decide. Where the configuration gives all objects one code, no
  * request is sent; else one manifest is read, because the listing alone does not say how many chunks there should
- * be. A region that is late brings a request to each.
+ * be. A region that is late brings a request to each. A key with a history takes a closer look.
  */
 export async function quickVerdict(group: KeyGroup, context: QuickContext): Promise<ObjectVerdict | undefined> {
+  // What is kept of the key is in no manifest.
+  if (group.history.length > 0) return undefined;
   const { code, codes } = context.config;
   return code !== "auto" && codes.length === 0
     ? verdictByListing(group, context.config)
@@ -37,7 +44,8 @@ async function byOneManifest(group: KeyGroup, context: QuickContext): Promise<Ob
   if (!haveOneManifest(group, config)) return undefined;
   const record = await commonRecord(group, context);
   if (!record || isTombstone(record) || record.missing || !areListed(record, group)) return undefined;
-  return soundVerdict(group.key, record.version, storedChunks(record).length, config);
+  const chunks = storedChunks(record).length;
+  return soundVerdict(group.key, record.version, { chunks, m: record.m }, config);
 }
 
 /** Whether every chunk and leaf list that a manifest names is listed where it should be, with its length. */
@@ -73,10 +81,15 @@ export function verdictByListing(group: KeyGroup, config: Config): ObjectVerdict
     seen.add(index);
   }
   if (uploads.size !== 1 || seen.size !== placement.length) return undefined;
-  return soundVerdict(key, undefined, chunks.length, config);
+  return soundVerdict(key, undefined, { chunks: chunks.length, m: code.m }, config);
 }
 
-function soundVerdict(key: string, version: string | undefined, chunks: number, { regions }: Config): ObjectVerdict {
+function soundVerdict(
+  key: string,
+  version: string | undefined,
+  { chunks, m }: { readonly chunks: number; readonly m: number },
+  { regions }: Config,
+): ObjectVerdict {
   const manifests = regions.map(({ name }) => ({ region: name, state: "sound" as const }));
   return {
     key,
@@ -84,6 +97,7 @@ function soundVerdict(key: string, version: string | undefined, chunks: number, 
     removed: false,
     sound: true,
     readable: true,
+    beyondK: chunks > 0 ? m : manifests.length - 1,
     manifests,
     chunksSound: chunks,
     chunks,

@@ -4,7 +4,7 @@ import { acceptUnsigned, encodeManifest, sealManifest, systemClock, type Manifes
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { heapInUse } from "../../../test/heap.ts";
 import { manifestName, startTestWorld, type World } from "../../../test/world.ts";
-import { repairObject } from "../../commands/repair/repair-object.ts";
+import { repairObject } from "../objects/repair/repair-object.ts";
 import type { RegionConfig } from "../config.ts";
 import { loadCodec, loadEncoder } from "../context.ts";
 import { Breaker } from "../objects/commit/ask-regions.ts";

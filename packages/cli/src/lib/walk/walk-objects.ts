@@ -2,9 +2,8 @@
  * Does something to the keys that a command was given, or to all that the buckets list, and prints what came of it.
  */
 import { givenKeys, KeyListing } from "../objects/keys.ts";
-import type { CommandContext } from "../context.ts";
-import type { Breaker } from "../objects/commit/ask-regions.ts";
 import type { KeyGroup, Kind } from "./key-groups.ts";
+import type { ListedContext } from "./listed-object.ts";
 import { mapOrdered } from "./ordered-pool.ts";
 import type { ReportOptions, ReportStream } from "./report-stream.ts";
 import { WalkCursor } from "./walk-cursor.ts";
@@ -27,6 +26,8 @@ export interface Walk<R, T> {
   readonly name: string;
   readonly keys: readonly string[];
   readonly options: WalkOptions;
+  /** Receives a warning of regions that cannot be listed. Default: it goes to stderr. */
+  readonly onWarning?: ((line: string) => void) | undefined;
   /** What `act` needs listed of a key beside its manifests. */
   readonly kinds?: readonly Kind[];
   readonly objectsAtATime: number;
@@ -34,17 +35,23 @@ export interface Walk<R, T> {
   readonly act: (key: string, group: KeyGroup | undefined) => Promise<R | undefined>;
   /** Adds a result to what was found so far. */
   readonly add: (totals: T, result: R) => T;
-  readonly print: (result: R) => { readonly value: object; readonly lines: readonly string[] };
+  /** Undefined when nothing is to be printed. */
+  readonly print: (result: R) => { readonly value: object; readonly lines: readonly string[] } | undefined;
+  /**
+   * Does what the results so far have left to do, at the end all of it. Undefined while some of it is left: then the
+   * cursor waits.
+   */
+  readonly settle?: (totals: T, isEnd: boolean) => Promise<T | undefined>;
 }
 
 /** Walks, and returns what all results come to, those of an earlier run that was killed included. */
 export async function walkObjects<R, T>(
   walk: Walk<R, T>,
   none: T,
-  report: ReportStream,
-  context: CommandContext & { readonly breaker: Breaker },
+  report: Pick<ReportStream, "item">,
+  context: ListedContext,
 ): Promise<T> {
-  const { options, objectsAtATime, kinds, act, add, print } = walk;
+  const { options, objectsAtATime, kinds, act, add, print, settle = (totals) => Promise.resolve(totals) } = walk;
   const keys = givenKeys(walk.keys, options.prefix);
   const prefix = options.prefix ?? "";
   const isListed = keys.length === 0;
@@ -59,13 +66,17 @@ export async function walkObjects<R, T>(
   );
   for await (const { key, result } of results) {
     if (result !== undefined) {
-      const { value, lines } = print(result);
-      await report.item(value, lines);
+      const printed = print(result);
+      if (printed) await report.item(printed.value, printed.lines);
       totals = add(totals, result);
     }
+    const settled = await settle(totals, false);
+    if (settled === undefined) continue;
+    totals = settled;
     await cursor.pass(key, totals);
   }
-  if (isListed) listing.warn();
+  totals = (await settle(totals, true)) ?? totals;
+  if (isListed) listing.warn(walk.onWarning);
   await cursor.end();
   return totals;
 }

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { heapInUse } from "../../../test/heap.ts";
 import { acceptUnsigned, chunkName, roundRobin, systemClock } from "@agarose/core";
-import { repairObject } from "../../commands/repair/repair-object.ts";
+import { repairObject } from "../objects/repair/repair-object.ts";
 import type { Config, RegionConfig } from "../config.ts";
 import { loadCodec, loadEncoder } from "../context.ts";
 import type { PutResult } from "../objects/put-object.ts";
@@ -140,6 +140,13 @@ describe("a walk that is killed", () => {
     await writeFile(path, "{");
     expect((await world.run(["repair", "--cursor", path])).code).toBe(2);
   });
+});
+
+test("ls --after lists what comes after a key, in the order of the list", async () => {
+  for (const key of ["list/a", "list/b", "list/c"]) await world.put(key, randomBytes(10));
+  const { stdout } = await world.run(["ls", "list/", "--after", "list/a"]);
+  expect(stdout.toString()).toBe("list/b\nlist/c\n");
+  expect((await world.run(["ls", "list/", "--after", "list/c"])).stdout.toString()).toBe("");
 });
 
 describe("verify --quick", () => {

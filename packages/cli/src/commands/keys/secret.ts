@@ -1,0 +1,147 @@
+/**
+ * `agarose keys secret`: makes the secret of a prefix, or replaces it in three steps, so that no reader meets an object
+ * whose secret it does not know.
+ *
+ * 1. Both secrets decrypt, and the old one encrypts, until every reader has the new one.
+ * 2. The new one encrypts, and `agarose upgrade` encrypts the data keys of what is stored by it.
+ * 3. The old one is dropped.
+ */
+import { randomBytes } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { isAbsolute, relative, dirname, resolve } from "node:path";
+import { AgaroseError, isTombstone, openSecret } from "@agarose/core";
+import { findConfig, loadConfig } from "../../lib/config.ts";
+import type { Config, SecretLocation } from "../../lib/config-schema.ts";
+import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
+import { readSecret } from "../../lib/objects/encryption/secrets-of.ts";
+import { checkManifests } from "../../lib/objects/verify-object.ts";
+import { formatCount, printResult } from "../../lib/output.ts";
+import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
+import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { readFields, writeFields } from "./edit-config.ts";
+
+/** Which step of a replacement to take. Default: the first. */
+export interface SecretOptions extends GlobalOptions {
+  readonly prefix: string;
+  readonly encrypt?: boolean;
+  readonly finish?: boolean;
+}
+
+interface Rule {
+  readonly prefix: string;
+  readonly secrets: readonly SecretLocation[];
+}
+
+const OBJECTS_AT_A_TIME = 16;
+const SECRET_BYTES = 32;
+
+/** Takes one step with the secret in `file`. Throws USAGE when it is not the next one. */
+export async function makeSecret(file: string, options: SecretOptions): Promise<void> {
+  const { prefix, encrypt = false, finish = false } = options;
+  if (encrypt && finish) throw usage("give --encrypt or --finish, not both");
+  const path = await findConfig(options.config);
+  const config = await loadConfig(path);
+  const rules = ((await readFields(path))?.["encryption"] ?? []) as readonly Partial<Rule>[];
+  const rule = rules.find((one) => (one.prefix ?? "") === prefix);
+  const place = { file: isAbsolute(file) ? file : relative(resolve(dirname(path)), resolve(file)) };
+  const step = encrypt ? useNew : finish ? dropOld : addNew;
+  const { secrets, lines } = await step(file, place, rule?.secrets ?? [], { ...options, rules: config.encryption });
+  const others = rules.filter((one) => one !== rule);
+  await writeFields(path, { ...(await readFields(path)), encryption: [...others, { prefix, secrets }] });
+  const { id } = await openSecret(await readSecret({ file }));
+  printResult(options.json ?? false, { file, prefix, secret: id, config: path }, lines(id));
+}
+
+interface Step {
+  readonly secrets: readonly SecretLocation[];
+  /** What to print, with the name of the secret. */
+  readonly lines: (id: string) => string[];
+}
+
+type StepOptions = SecretOptions & { readonly rules: Config["encryption"] };
+
+async function addNew(file: string, place: SecretLocation, present: readonly SecretLocation[]): Promise<Step> {
+  if (present.length > 1) throw usage("the prefix has two secrets: end that replacement with --encrypt and --finish");
+  await writeSecret(file);
+  const [old] = present;
+  if (!old) {
+    const lines = (id: string) => [
+      `secret      ${file}, named ${id}: keep it secret, out of version control, and in more than one place;`,
+      "            without it, no one can read what it encrypts",
+      "encrypts    what `agarose put` and `agarose sync` store from now on",
+    ];
+    return { secrets: [place], lines };
+  }
+  const lines = (id: string) => [
+    `1 of 3: ${id} decrypts beside the old secret, which still encrypts`,
+    "then: give the new secret to every reader that has the old one;",
+    `then: agarose keys secret ${file} --encrypt with the same --prefix`,
+  ];
+  return { secrets: [old, place], lines };
+}
+
+async function useNew(file: string, place: SecretLocation, present: readonly SecretLocation[]): Promise<Step> {
+  const others = present.filter((one) => !isSame(one, place));
+  if (others.length === present.length) throw usage(`${file} is not a secret of the prefix: begin without --encrypt`);
+  const lines = (id: string) => [
+    `2 of 3: ${id} encrypts from now on`,
+    "then: `agarose upgrade`, which encrypts the data keys of what is stored by it;",
+    `then: agarose keys secret ${file} --finish with the same --prefix`,
+  ];
+  return { secrets: [place, ...others], lines };
+}
+
+async function dropOld(
+  file: string,
+  place: SecretLocation,
+  [first]: readonly SecretLocation[],
+  options: StepOptions,
+): Promise<Step> {
+  if (!first || !isSame(first, place)) throw usage(`${file} does not encrypt yet: use --encrypt first`);
+  const left = await encryptedByOthers((await openSecret(await readSecret({ file }))).id, options);
+  if (left.length > 0) {
+    const message = `${formatCount(left.length, "object")} would become unreadable, such as ${JSON.stringify(left[0])}`;
+    throw new AgaroseError("USAGE", `${message}: run \`agarose upgrade\` first`, { keys: left.slice(0, 100) });
+  }
+  const lines = (id: string) => [
+    `3 of 3: ${id} alone encrypts and decrypts`,
+    "then: take the old secret from the readers, and destroy it",
+  ];
+  return { secrets: [place], lines };
+}
+
+/** Keys below the prefix, and below no longer one, whose data key another secret encrypts. */
+async function encryptedByOthers(id: string, options: StepOptions): Promise<string[]> {
+  const { prefix, rules } = options;
+  const longer = rules.filter((rule) => rule.prefix.length > prefix.length);
+  return withContext(options, READING, async (context) => {
+    // A region that cannot be listed ends it: only there may an object be.
+    const listed = keyGroups(context.stores, prefix, context.signal, { kinds: ["manifests"] });
+    const byOther = async ({ key }: KeyGroup): Promise<string[]> => {
+      if (longer.some((rule) => key.startsWith(rule.prefix))) return [];
+      const { newest } = await checkManifests(key, context);
+      return newest && !isTombstone(newest) && newest.encryption && newest.encryption.secret !== id ? [key] : [];
+    };
+    const others: string[] = [];
+    for await (const keys of mapOrdered(listed, OBJECTS_AT_A_TIME, byOther)) others.push(...keys);
+    return others.toSorted();
+  });
+}
+
+/** Writes a new secret that only its owner may read. Throws USAGE. */
+async function writeSecret(file: string): Promise<void> {
+  try {
+    const text = `aes256:${randomBytes(SECRET_BYTES).toString("base64")}\n`;
+    await writeFile(file, text, { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    throw new AgaroseError("USAGE", `${file} cannot be written: ${(error as Error).message}`, { file }, error);
+  }
+}
+
+function isSame(a: SecretLocation, b: SecretLocation): boolean {
+  return a.file !== undefined && a.file === b.file;
+}
+
+function usage(message: string): AgaroseError {
+  return new AgaroseError("USAGE", message);
+}
