@@ -115,6 +115,12 @@ export const PICTURES: readonly Picture[] = Array.from({ length: 100 }, (_, i) =
 /** The table, which `writeTable` of make-table.ts makes. */
 export const TABLE = { key: "tables/weather.parquet", file: "weather.parquet" } as const;
 
+/** The globe, which `writeGlobe` of make-globe.ts makes. */
+export const GLOBE = { key: "scenes/globe.glb", file: "globe.glb", title: "Land", licence: MAP.licence } as const;
+
+/** The video's main playlist, which `writePieces` of make-pieces.ts makes with its pieces. */
+export const PIECES = { key: "hls/walk/main.m3u8", folder: "hls/walk/", seconds: 2 } as const;
+
 function photo(
   name: string,
   width: number,

@@ -1,7 +1,7 @@
 /**
- * Writes the map sample: the land of the earth as pictures of 256 x 256 pixels, zoom levels 0 to 5, in one PMTiles file.
- * A seeded grain gives each picture some kilobytes, as photographs from the air have them. The same bytes come out on
- * every machine.
+ * Writes the map sample: the land of the earth as pictures of 256 x 256 pixels, zoom levels 0 to 5, in one PMTiles
+ * file. A seeded grain gives each picture some kilobytes, as photographs from the air have them. The same bytes come
+ * out on every machine.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

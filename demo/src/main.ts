@@ -7,9 +7,11 @@ import { byId, h } from "./page/dom.ts";
 import { startGallery } from "./samples/gallery.ts";
 import { startLoad } from "./world/load.ts";
 import { startMap } from "./world/map.ts";
+import { startGlobe } from "./samples/globe.ts";
 import { startLand } from "./samples/land.ts";
 import { startModel } from "./samples/model.ts";
 import { startPage } from "./samples/page.ts";
+import { startPieces } from "./samples/pieces.ts";
 import { startTable } from "./samples/table.ts";
 import { startOverlayButton } from "./page/overlay-button.ts";
 import { Palette } from "./state/palette.ts";
@@ -51,12 +53,16 @@ async function main(): Promise<void> {
   startPage(trials);
   const showMap = startLand(trials);
   startTable(trials);
+  startPieces(trials);
+  startGlobe(trials);
   startTabs([
     { id: "photos", title: "Photographs" },
     { id: "page", title: "100 pictures" },
     { id: "land", title: "Map", onShow: showMap },
     { id: "table", title: "Table" },
     { id: "video", title: "Video", onShow: showVideo },
+    { id: "pieces", title: "Film in pieces" },
+    { id: "globe", title: "Globe" },
     { id: "model", title: "Model file" },
   ]);
 

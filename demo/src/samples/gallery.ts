@@ -49,6 +49,7 @@ function thumb(photo: Photo, onclick: () => void): HTMLElement {
     "button",
     { type: "button", id: thumbId(photo), "aria-label": `Read ${title}`, title: photo.alt, onclick },
     image,
+    h("span", {}, title),
   );
 }
 

@@ -13,7 +13,9 @@ export interface Trial extends TrialPorts {
   readonly title: string;
   /** Whether a key is one of those that the work reads. */
   readonly isOwn: (key: string) => boolean;
-  /** Reads. Calls `halfway` once, and waits for it. Resolves to what it read: bytes that the page used, and its words. */
+  /**
+   * Reads. Calls `halfway` once, and waits for it. Resolves to what it read: bytes that the page used, and its words.
+   */
   readonly work: (halfway: () => Promise<void>) => Promise<{ readonly bytes: number; readonly what: string }>;
 }
 

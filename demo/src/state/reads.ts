@@ -82,7 +82,7 @@ export function usedChunks(read: Read): { edge: number; all: number } {
 
 /**
  * Returns a read that the edge decoded, from its Server-Timing header: the chunks and the slowest time of each source,
- * as in `edge-fra;desc="6 chunks";dur=12.0, region-dublin;desc="3 chunks";dur=51.2, decode;desc="2 shards";dur=1.1`.
+ * as in `edge-fra;desc="6 x edge-fra";dur=12.0, decode;desc="2 x decode";dur=1.1`.
  */
 export function readOfEdgeAnswer(
   answer: { key: string; at: number; ms: number; bytes: number; kind: string | null; serverTiming: string | null } & {
@@ -91,7 +91,7 @@ export function readOfEdgeAnswer(
 ): Read {
   const requests: ReadRequest[] = [];
   let decode = { decodeMs: 0, decodedShards: 0 };
-  for (const entry of (answer.serverTiming ?? "").matchAll(/([\w-]+);desc="(\d+) \w+";dur=([\d.]+)/g)) {
+  for (const entry of (answer.serverTiming ?? "").matchAll(/([\w-]+);desc="(\d+) [^"]+";dur=([\d.]+)/g)) {
     const [, name = "", number, duration] = entry;
     if (name === "decode") {
       decode = { decodeMs: Number(duration), decodedShards: Number(number) };
