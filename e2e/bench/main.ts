@@ -10,7 +10,7 @@ import { writeSection } from "./lib/document.ts";
 import { comparisons } from "./comparison/comparison.ts";
 import { longRead } from "./reads/long-read.ts";
 import { describeLoad } from "@agarose/dev-world/machine";
-import { policies } from "./comparison/policies.ts";
+import { defaultPolicies, policies } from "./comparison/policies.ts";
 import { pages } from "./pages/pages.ts";
 import { ranges } from "./pages/ranges.ts";
 import { popMemory } from "./pop/pop-memory.ts";
@@ -35,6 +35,7 @@ const BENCHES: readonly Bench[] = [
   nodeThroughput,
   ...comparisons,
   policies,
+  defaultPolicies,
   longRead,
   pages,
   ranges,

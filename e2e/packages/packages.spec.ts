@@ -9,7 +9,8 @@ import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/co
 import { build } from "esbuild";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
-import type { PackedPackage } from "../../scripts/packages.ts";
+import type { PackedPackage } from "../../scripts/release/packages.ts";
+import { SIZES_PAGE, sizeRows } from "../../scripts/release/size-table.ts";
 import { read, sha256 } from "../fixtures/app.ts";
 import { olderNode, pack, Project, ROOT, versionOf } from "./packed.ts";
 import { expect, test } from "../fixtures/test.ts";
@@ -23,7 +24,17 @@ const PACKAGES = [
   "@agarose/pop",
   "@agarose/dev-world",
   "agarose",
+  "create-agarose",
 ];
+
+/** A bucket that no test asks. */
+const REGION = {
+  name: "r0",
+  provider: "p",
+  endpoint: "http://127.0.0.1:9",
+  bucket: "bucket",
+  url: "http://127.0.0.1:9/bucket",
+};
 
 let packed: readonly PackedPackage[];
 
@@ -52,6 +63,17 @@ for (const name of PACKAGES) {
     expect(Object.keys(analysis.entrypoints), "all of them were looked at").toContain(".");
   });
 }
+
+test("the page of versions has the size of every package, within a tenth or 5 kB", async () => {
+  const rows = sizeRows(await readFile(join(ROOT, SIZES_PAGE), "utf8"));
+  expect(rows.map(({ name }) => name)).toEqual(PACKAGES);
+  const near = (kb: number, bytes: number): boolean => Math.abs(kb - bytes / 1000) <= Math.max(5, 0.1 * kb);
+  const off = packed.filter(({ name, packedBytes, unpackedBytes }) => {
+    const row = rows.find((one) => one.name === name)!;
+    return !near(row.packedKb, packedBytes) || !near(row.unpackedKb, unpackedBytes);
+  });
+  expect(off, "npm run pack -- --sizes rewrites them").toEqual([]);
+});
 
 test.describe("installed from tarballs", () => {
   let project: Project;
@@ -98,6 +120,51 @@ test.describe("installed from tarballs", () => {
     }
     await project.write({ "page.ts": PAGE, "tsconfig.json": tsconfig(["page.ts"]) });
     await project.run(join(ROOT, "node_modules/.bin/tsc"), "-p", ".");
+  });
+
+  test("the steps of the Dockerfile make a PoP that starts and is healthy", async () => {
+    test.setTimeout(600_000);
+    const dockerfile = await project.read("node_modules/@agarose/pop/Dockerfile");
+    const config = { code: { k: 1, m: 0 }, unsigned: true, regions: [REGION] };
+    await project.write({ "agarose.config.json": JSON.stringify(config) });
+    // No builder of images is here. The tarballs of package.json are found from a folder at the same depth.
+    const image = await Project.create({});
+    const started: ChildProcess[] = [];
+    try {
+      const copied = [...dockerfile.matchAll(/^COPY (.*) \.\/$/gm)].flatMap(([, names]) => names!.split(" "));
+      for (const name of copied) await image.write({ [name]: await project.read(name) });
+      expect(dockerfile).toContain("RUN npm ci --omit=dev ");
+      await image.run("npm", "ci", "--omit=dev", "--no-audit", "--no-fund", "--prefer-offline");
+      const { stdout } = await promisify(execFile)("npm", ["ls", "--omit=dev", "--json"], { cwd: image.folder });
+      const { dependencies } = JSON.parse(stdout) as { dependencies: Record<string, { resolved: string }> };
+      expect(dependencies["agarose"]!.resolved).toMatch(/^file:.*\.tgz$/);
+      const [, entrypoint] = /^ENTRYPOINT (\[.*\])$/m.exec(dockerfile)!;
+      const [, file, ...args] = JSON.parse(entrypoint!) as string[];
+      const own = args.map(
+        (arg) => ({ "/data": join(image.folder, "data"), "0.0.0.0:8787": "127.0.0.1:0" })[arg] ?? arg,
+      );
+      const child = spawn(process.execPath, [file!, ...own, "home", "--json"], {
+        cwd: image.folder,
+        env: { PATH: process.env["PATH"] },
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      started.push(child);
+      const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+      const { url } = JSON.parse(line) as { url?: string };
+      if (url === undefined) throw new Error(line);
+      const [, check] = /^HEALTHCHECK .* CMD (\[.*\])$/m.exec(dockerfile)!;
+      const [, flag, script] = JSON.parse(check!) as [string, string, string];
+      expect(script).toContain("http://127.0.0.1:8787");
+      await image.run("node", flag, script.replace("http://127.0.0.1:8787", url));
+    } finally {
+      for (const child of started) {
+        if (child.exitCode !== null) continue;
+        const exited = once(child, "exit");
+        child.kill();
+        await exited;
+      }
+      await rm(image.folder, { recursive: true, force: true });
+    }
   });
 
   test("a world on this machine says what it needs, and with that it serves what was put", async () => {

@@ -24,12 +24,12 @@ test("the plans of preloaded objects are known at the first read, and requested 
   for (const key of keys) {
     const answer = await read(page, key);
     expect(answer.sha256).toBe(sha256(contents.get(key)!));
-    expect(answer.headers["server-timing"]).toContain('plan;desc="known"');
+    expect(answer.headers["server-timing"]).toContain('plan;desc="known plan"');
   }
   await page.evaluate(() => (globalThis as unknown as InPage).agarose.purge({ prefix: "ahead/" }));
   await expect
     .poll(async () => (await read(page, keys[0]!)).headers["server-timing"], { intervals: [50, 100] })
-    .toContain('plan;desc="edge"');
+    .toContain('plan;desc="edge plan"');
 });
 
 test("an urgent object overtakes the many that were asked for before it, one like the others does not", async ({
@@ -60,8 +60,16 @@ test("an urgent object overtakes the many that were asked for before it, one lik
       },
       [others, priority] as const,
     );
-  const usual = await rankWith("auto");
-  const high = await rankWith("high");
-  expect([usual.bytes, high.bytes]).toEqual([urgent.length, urgent.length]);
-  expect(high.rank, `of ${others + 1}, against ${usual.rank} without`).toBeLessThan(usual.rank / 2);
+  // Medians of three: a busy machine passes requests on to the worker late, and what is in its memory comes at once.
+  const usual: number[] = [];
+  const high: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    for (const [priority, ranks] of [["auto", usual] as const, ["high", high] as const]) {
+      const { rank, bytes } = await rankWith(priority);
+      expect(bytes).toBe(urgent.length);
+      ranks.push(rank);
+    }
+  }
+  const median = (ranks: readonly number[]): number => ranks.toSorted((a, b) => a - b)[1]!;
+  expect(median(high), `of ${others + 1}, against ${usual.join(", ")}`).toBeLessThan(median(usual) / 2);
 });

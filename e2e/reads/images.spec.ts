@@ -10,7 +10,7 @@ import { expect } from "../fixtures/test.ts";
 
 const IMAGES = 100;
 const LONG_BYTES = 24_000_000;
-/** So much of the long read the page takes beside the images; the rest once they are there. */
+/** Of the long read, the page takes half of this before the first image, and no more before the last one. */
 const BESIDE_BYTES = 14_000_000;
 /** How many later ones may come before an image: six to thirty do, by the network's jitter and the machine's load. */
 const OVERTAKEN_MAX = 60;
@@ -33,6 +33,7 @@ test("100 images beside a long read all come, none of them after many that were 
   const page = await openControlledApp(context, world);
   const seen = await page.evaluate(
     async ({ files, url, besideBytes }) => {
+      const firstThere = Promise.withResolvers<void>();
       const allThere = Promise.withResolvers<void>();
       const parts: Uint8Array<ArrayBuffer>[] = [];
       let longBytes = 0;
@@ -41,6 +42,7 @@ test("100 images beside a long read all come, none of them after many that were 
         for (let part = await reader.read(); !part.done; part = await reader.read()) {
           parts.push(part.value as Uint8Array<ArrayBuffer>);
           longBytes += part.value.length;
+          if (longBytes >= besideBytes / 2) await firstThere.promise;
           if (longBytes >= besideBytes) await allThere.promise;
         }
       })();
@@ -53,6 +55,7 @@ test("100 images beside a long read all come, none of them after many that were 
           await image.decode();
           order.push(i);
           longBytesAt.push(longBytes);
+          firstThere.resolve();
           return image.naturalWidth;
         }),
       );

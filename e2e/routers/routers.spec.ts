@@ -80,7 +80,7 @@ for (const router of ["serwist", "workbox"]) {
       await putRandom(key, 10_000);
       const page = await openUnderWorker(router);
       const planFrom = async (): Promise<string | undefined> =>
-        /plan;desc="(\w+)"/.exec((await read(page, key)).headers["server-timing"] ?? "")?.[1];
+        /plan;desc="(\w+) plan"/.exec((await read(page, key)).headers["server-timing"] ?? "")?.[1];
       await page.evaluate(async (wanted) => {
         const { register, preload } = (globalThis as unknown as InPage).agarose;
         await register("/worker.js", { scope: "/" });

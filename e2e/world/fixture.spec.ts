@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Read } from "@agarose/dev-world/playwright";
 import { openControlledApp, read } from "../fixtures/app.ts";
 import { expect, test } from "../fixtures/test.ts";
 import { childrenOf, isRunning } from "./processes.ts";
@@ -33,8 +34,37 @@ test("reads collects the reads of the page with durations and percentiles", asyn
   expect(await reads.count()).toBe(0);
 });
 
+/** It begins before `reads` and ends after it, so that it sees what `reads` attaches at its end. */
+const traced = test.extend<{ readonly attached: void }>({
+  attached: [
+    async ({ world: _world }, use, testInfo) => {
+      await use();
+      const page = testInfo.attachments.find(({ name }) => name === "reads");
+      expect(page).toMatchObject({ contentType: "text/html" });
+      expect(page!.body!.toString()).toMatch(/fixture\/traced[^]*stripe 0 chunk \d+ [^<]*frankfurt/);
+    },
+    { auto: true },
+  ],
+});
+
+traced.describe("with readTrace on", () => {
+  traced.use({ readTrace: "on" });
+
+  traced("the report gets a page with the requests of each read", async ({ context, putRandom, reads, world }) => {
+    await putRandom("fixture/traced", 300_000);
+    const page = await openControlledApp(context, world);
+    await world.region("frankfurt").down();
+    await read(page, "fixture/traced");
+    const [{ requests }] = (await reads.all()) as [Read];
+    expect(requests.filter(({ outcome }) => outcome === "used")).toHaveLength(9);
+    expect(requests.some(({ source, outcome }) => source.includes("frankfurt") && outcome === "failed")).toBe(true);
+    expect(await world.region("frankfurt").fired()).toBeGreaterThan(0);
+  });
+});
+
 test("slow and straggle delay requests, and fired counts them", async ({ context, putRandom, world }) => {
-  await putRandom("fixture/slow", 100_000);
+  // More than a worker keeps in memory, so that each read asks the regions.
+  await putRandom("fixture/slow", 200_000);
   const page = await openControlledApp(context, world);
   await read(page, "fixture/slow");
   const frankfurt = world.region("frankfurt");

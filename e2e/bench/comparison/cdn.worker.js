@@ -1,7 +1,7 @@
 /**
  * What a CDN does, as plainly as it can be done here: an edge cache of whole objects, least recently used first out, in
- * front of whole copies in one bucket or several. `/o/<key>` answers from KV, or from the first bucket that has the object.
- * A range of an object that is not cached is passed on, and nothing is cached.
+ * front of whole copies in one bucket or several. `/o/<key>` answers from KV, or from the first bucket that has the
+ * object. A range of an object that is not cached is passed on, and nothing is cached.
  */
 
 /** Key -> bytes, least recently used first: of this isolate, which is the only one there is. */

@@ -24,3 +24,11 @@ export async function startBrowser(args: readonly string[] = []): Promise<BenchB
     },
   };
 }
+
+/** The version of that Chromium. */
+export async function chromiumVersion(): Promise<string> {
+  const { browser, close } = await startBrowser();
+  const version = browser.version();
+  await close();
+  return version;
+}

@@ -7,7 +7,9 @@ import type { Page } from "@playwright/test";
 import type { LocalWorld } from "@agarose/dev-world/client";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { summarize, table } from "@agarose/dev-world/statistics";
+import { describeMachine } from "@agarose/dev-world/machine";
 import { requestsDuring } from "../../fixtures/requests-during.ts";
+import { chromiumVersion } from "../lib/browser.ts";
 import { forgetPlans, isOfReads, LAYOUTS, POP, startContest, type Layout } from "./contest.ts";
 
 const IMAGES = 100;
@@ -33,6 +35,8 @@ export const pages: Bench = {
       "reads and periods, when the PoP's policy has chosen the objects; the CDN caches what it sends once.",
       "",
       table(["world", "cache", "Agarose", "one copy, CDN", "ratio", "requests of the client", "of the PoP"], rows),
+      "",
+      describeMachine(await chromiumVersion()),
     ].join("\n");
   },
 };

@@ -7,7 +7,9 @@ import type { Page } from "@playwright/test";
 import { seededRandom } from "@agarose/solver";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { summarize, table } from "@agarose/dev-world/statistics";
+import { describeMachine } from "@agarose/dev-world/machine";
 import { requestsDuring } from "../../fixtures/requests-during.ts";
+import { chromiumVersion } from "../lib/browser.ts";
 import { forgetPlans, isOfReads, LAYOUTS, POP, startContest, type Contest, type Layout } from "./contest.ts";
 
 const OBJECT_BYTES = 20_000_000;
@@ -31,12 +33,18 @@ export const ranges: Bench = {
       `Milliseconds until the last byte, medians of ${ROUNDS} random ranges that the contestants ask for in turn, Chromium`,
       `beside the PoP \`${POP}\`. The other contestant asks for the same range of one copy in the region nearest to the PoP,`,
       "through a CDN Worker. First: the service worker has no plan. Next: it has one, as for all further ranges of a file.",
-      "Cached: both hold the whole object; the CDN Worker reads all of it for a range. Chain: eight ranges of 16 KiB, each",
-      "after the one before. Down: the region nearest to the PoP does not answer, and nothing of the object is cached; the",
-      "other contestant has no copy then. Requests and bytes are those of one range of ours, sent by the client, over all",
-      "links. Most: the most requests of any range in the row.",
+      "Cached: both hold the whole object; the CDN Worker reads all of it for a range. PoP alone: the same page without a",
+      "service worker asks the same PoP for the same range at `/o/`. Chain: eight ranges of 16 KiB, each after the one",
+      "before. Repeated: the same range once more. Down: the region nearest to the PoP does not answer, and nothing of the",
+      "object is cached; the other contestant has no copy then. Requests and bytes are those of one range of ours, sent by",
+      "the client, over all links. Most: the most requests of any range in the row.",
       "",
-      table(["world", "range", "Agarose", "one copy, CDN", "ratio", "requests", "most", "bytes"], rows),
+      table(
+        ["world", "range", "Agarose", "one copy, CDN", "ratio", "PoP alone", "ratio", "requests", "most", "bytes"],
+        rows,
+      ),
+      "",
+      describeMachine(await chromiumVersion()),
     ].join("\n");
   },
 };
@@ -57,31 +65,42 @@ async function measure(layout: Layout, options: BenchOptions): Promise<string[][
   const starts = (bytes: number, count: number): number[] =>
     Array.from({ length: count }, () => random.integer(OBJECT_BYTES - bytes));
   const rows: string[][] = [];
-  const add = (what: string, own: readonly Sample[], other: readonly number[]): void => {
+  const add = (what: string, own: readonly Sample[], ...others: readonly (readonly number[])[]): void => {
     const median = (values: readonly number[]): number => summarize(values).median;
     const ms = median(own.map((sample) => sample.ms));
-    const others = other.length > 0 ? median(other) : undefined;
+    const against = [0, 1].flatMap((i) => {
+      const other = others[i] ?? [];
+      return other.length > 0 ? [median(other).toFixed(1), (ms / median(other)).toFixed(2)] : ["", ""];
+    });
     const requests = own.map((sample) => sample.requests);
     const counts = [median(requests), Math.max(...requests), median(own.map((sample) => sample.bytes))];
-    const cells = [ms.toFixed(1), ...(others ? [others.toFixed(1), (ms / others).toFixed(2)] : ["", ""])];
+    const cells = [ms.toFixed(1), ...against];
     options.progress(
       `${layout.name} ${what}: ${cells.join(" ")}, ${counts[0]} requests, at most ${counts[1]}, ${counts[2]} bytes`,
     );
     rows.push([layout.name, what, ...cells, ...counts.map(String)]);
   };
-  const compare = async (what: string, bytes: number, before: () => Promise<void>, chain = 1): Promise<void> => {
+  const compare = async (
+    what: string,
+    bytes: number,
+    before: () => Promise<void>,
+    chain = 1,
+    edge?: string,
+  ): Promise<void> => {
     const own: Sample[] = [];
     const other: number[] = [];
+    const alone: number[] = [];
     for (let round = 0; round < rounds; round++) {
       const asked = starts(bytes, chain);
       await before();
       const ask = [
         async () => void own.push(await sampleOurs(contest, content, asked, bytes)),
         async () => void other.push(await timeRanges(contest.plain, contest.cdn, content, asked, bytes)),
+        ...(edge ? [async () => void alone.push(await timeRanges(contest.plain, edge, content, asked, bytes))] : []),
       ];
       for (const contestant of round % 2 === 0 ? ask : ask.toReversed()) await contestant();
     }
-    add(what, own, other);
+    add(what, own, other, alone);
   };
   const { world, ours, nearest } = contest;
   try {
@@ -93,19 +112,22 @@ async function measure(layout: Layout, options: BenchOptions): Promise<string[][
     await compare(`chain of ${CHAIN}`, RANGE_BYTES[0]!, () => forgetPlans(ours, KEY), CHAIN);
     // Asked for so often, the object is what the PoP caches.
     await fillCaches(contest);
-    for (const bytes of RANGE_BYTES) await compare(`${bytes / 1024} KiB, cached`, bytes, () => forgetPlans(ours, KEY));
+    const edge = `${world.pops.find(({ name }) => name === POP)!.url}/o/`;
+    for (const bytes of RANGE_BYTES) {
+      await compare(`${bytes / 1024} KiB, cached`, bytes, () => forgetPlans(ours, KEY), 1, edge);
+    }
     const repeated: Sample[] = [];
     for (const start of starts(RANGE_BYTES[0]!, rounds)) {
       await sampleOurs(contest, content, [start], RANGE_BYTES[0]!);
       repeated.push(await sampleOurs(contest, content, [start], RANGE_BYTES[0]!));
     }
-    add("16 KiB, repeated", repeated, []);
+    add("16 KiB, repeated", repeated);
     await world.region(nearest).down();
     const down: Sample[] = [];
     for (const start of starts(RANGE_BYTES[0]!, 3 * rounds)) {
       down.push(await sampleOurs(contest, content, [start], RANGE_BYTES[0]!, KEY_UNCACHED));
     }
-    add("16 KiB, down", down, []);
+    add("16 KiB, down", down);
     return rows;
   } finally {
     await contest.close();

@@ -1,6 +1,6 @@
 /**
- * The least a Worker can do to serve a cached stripe: `/kv/<name>` reads a KV value and returns it, `/cache/<name>` reads
- * the same bytes from the Cache API once they are there.
+ * The least a Worker can do to serve a cached stripe: `/kv/<name>` reads a KV value and returns it, `/cache/<name>`
+ * reads the same bytes from the Cache API once they are there.
  */
 export default {
   async fetch(request, env) {

@@ -1,0 +1,158 @@
+/** One system of the benchmark `policies`, for real: a local world with its PoPs, and a page beside each of them. */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Browser, BrowserContext, Page } from "@playwright/test";
+import type { Scenario, Trace } from "@agarose/solver";
+import { LocalWorld } from "@agarose/dev-world/client";
+import { Reads } from "@agarose/dev-world/playwright";
+import { openApp, takeServiceWorker } from "../../fixtures/app.ts";
+
+export type SystemSpec = Scenario["systems"][number];
+
+export const SCENARIO = fileURLToPath(import.meta.resolve("@agarose/solver/scenarios/three-pops.json"));
+const PROBE_PERIODS = 5;
+const ADMIN = { authorization: "Bearer agarose-dev-admin-token" };
+
+/** What the reads of one system took. */
+export interface Outcome {
+  readonly meanMs: number;
+  readonly p99Ms: number;
+  /** Chunks that a read asked for, cached ones included. */
+  readonly requestsPerRead: number;
+  /** Bytes that fills of the caches fetched for each byte that they filled; undefined where nothing was filled. */
+  readonly fetchedPerFilled: number | undefined;
+}
+
+/** What to run. */
+export interface RunOptions {
+  readonly browser: Browser;
+  readonly scenario: Scenario;
+  readonly system: SystemSpec;
+  readonly trace: Trace;
+  readonly progress: (line: string) => void;
+}
+
+/** Plays the trace once. Rejects when a read fails. */
+export async function runForReal({ browser, scenario, system, trace, progress }: RunOptions): Promise<Outcome> {
+  const world = await LocalWorld.start({ geography: SCENARIO, variables: popVariables(system) });
+  const contexts: BrowserContext[] = [];
+  try {
+    await putObjects(world, trace);
+    const pages = new Map<string, Page>();
+    const collected: Reads[] = [];
+    for (const { name } of world.pops) {
+      await world.client.near(name);
+      const context = await browser.newContext();
+      contexts.push(context);
+      collected.push(await Reads.collect(context, world));
+      const page = await openApp(context, world);
+      // A client of this PoP: that clients find the nearest one is measured elsewhere. What its peers hold, it asks of
+      // them.
+      const peers = system.joint ? world.pops.filter((pop) => pop.name !== name) : [];
+      await takeServiceWorker(page, { pops: [name, ...peers.map((pop) => pop.name)], regions: [] });
+      pages.set(name, page);
+    }
+    // A PoP that has been there for a while knows its regions, as the simulated one does.
+    for (let probe = 0; probe < PROBE_PERIODS; probe++) await world.cron();
+    const times: number[] = [];
+    const fills = { fetched: 0, filled: 0 };
+    let near: string | undefined;
+    for (const [period, reads] of inBatches(trace, scenario).entries()) {
+      if (period > 0) await closePeriod(world, fills);
+      const startMs = performance.now();
+      for (const [i, read] of reads.entries()) {
+        await untilMs(startMs + (i / reads.length) * 1_000 * scenario.periodSeconds);
+        const pop = trace.pop[read]!;
+        if (pop !== near) await world.client.near((near = pop));
+        const object = trace.object[read]!;
+        times.push(await timedRead(pages.get(pop)!, trace.keys[object]!, trace.bytes[object]!));
+      }
+    }
+    await closePeriod(world, fills);
+    const reads = (await Promise.all(collected.map((own) => own.all()))).flat();
+    if (reads.length !== times.length) throw new Error(`${reads.length} of ${times.length} reads were reported`);
+    const outcome = {
+      meanMs: times.reduce((sum, ms) => sum + ms, 0) / times.length,
+      p99Ms: times.toSorted((a, b) => a - b)[Math.floor(0.99 * (times.length - 1))]!,
+      requestsPerRead: reads.reduce((sum, { requests }) => sum + requests.length, 0) / reads.length,
+      fetchedPerFilled: fills.filled > 0 ? fills.fetched / fills.filled : undefined,
+    };
+    progress(`${system.name}: mean ${outcome.meanMs.toFixed(0)}, p99 ${outcome.p99Ms.toFixed(0)} ms`);
+    return outcome;
+  } finally {
+    for (const context of contexts) await context.close();
+    await world.stop();
+  }
+}
+
+/** The system as variables of real PoPs: none for what PoPs do by default. */
+function popVariables({ policy, read, joint }: SystemSpec): Record<string, string> {
+  return {
+    ...(policy !== "adaptive" && { POLICY: policy === "backend" ? "off" : policy }),
+    ...(read.delta !== 1 && { DELTA: String(read.delta) }),
+    ...(read.cachedChunks !== "functional" && { FUNCTIONAL: "false" }),
+    ...(!joint && { PEERS: "[]" }),
+  };
+}
+
+/** Fires the Cron Trigger of all PoPs, and adds up what their fills fetched. */
+async function closePeriod(world: LocalWorld, fills: { fetched: number; filled: number }): Promise<void> {
+  await world.cron();
+  for (const { url } of world.pops) {
+    const { lastPeriod } = (await (await fetch(`${url}/v1/status`, { headers: ADMIN })).json()) as {
+      readonly lastPeriod?: { readonly fetchedBytes?: number; readonly filledBytes?: number };
+    };
+    fills.fetched += lastPeriod?.fetchedBytes ?? 0;
+    fills.filled += lastPeriod?.filledBytes ?? 0;
+  }
+}
+
+/**
+ * The trace's reads by period, those of each period PoP by PoP, another one first each time: the world has one client,
+ * which moves from one to the next, and a page that measured its way while the client is elsewhere would choose the
+ * wrong PoP. What a period counts stays the same.
+ */
+function inBatches(trace: Trace, { pops, periodSeconds }: Scenario): number[][] {
+  const periods = Map.groupBy(trace.object.keys(), (read) => Math.floor(trace.seconds[read]! / periodSeconds));
+  return [...periods].map(([period, reads]) => {
+    const batch = (read: number): number =>
+      (pops.findIndex(({ name }) => name === trace.pop[read]) + period) % pops.length;
+    return reads.toSorted((a, b) => batch(a) - batch(b) || a - b);
+  });
+}
+
+async function untilMs(ms: number): Promise<void> {
+  const waitMs = ms - performance.now();
+  if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+}
+
+async function putObjects(world: LocalWorld, trace: Trace): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "agarose-policies-"));
+  try {
+    const files: string[] = [];
+    for (const [i, key] of trace.keys.entries()) {
+      const file = join(folder, key.slice("objects/".length));
+      await writeFile(file, randomBytes(trace.bytes[i]!));
+      files.push(file);
+    }
+    await world.agarose("put", ...files, "--prefix", "objects/");
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function timedRead(page: Page, key: string, bytes: number): Promise<number> {
+  const answer = await page.evaluate(async (path) => {
+    const start = performance.now();
+    const response = await fetch(path, { cache: "no-store" });
+    const body = await response.arrayBuffer();
+    const ms = performance.now() - start;
+    const { status, ok } = response;
+    return { ms, byteLength: body.byteLength, status, text: ok ? "" : new TextDecoder().decode(body) };
+  }, `/ec/${key}`);
+  if (answer.byteLength === bytes) return answer.ms;
+  throw new Error(`${key}: status ${answer.status}, ${answer.byteLength} of ${bytes} bytes ${answer.text}`);
+}

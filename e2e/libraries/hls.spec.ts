@@ -1,0 +1,96 @@
+/**
+ * `hls.js`, as it is, plays a film in pieces under the service worker: in a file each, and as ranges of one file. A
+ * region dies in the middle.
+ */
+import { fileURLToPath } from "node:url";
+import type { LocalWorld } from "@agarose/dev-world/client";
+import type * as hls from "hls.js";
+import {
+  ALL_FORMATS,
+  BufferTarget,
+  CmafOutputFormat,
+  Conversion,
+  FilePathSource,
+  HlsOutputFormat,
+  Input,
+  Output,
+  PathedTarget,
+} from "mediabunny";
+import { NEAR } from "../cases/faults.ts";
+import { openControlledApp } from "../fixtures/app.ts";
+import { addLibrary } from "../fixtures/library.ts";
+import { expect, test } from "../fixtures/test.ts";
+
+const VIDEO = fileURLToPath(import.meta.resolve("@agarose/demo/samples/walk.mp4"));
+const SECONDS = 16;
+/** The distance of the film's key frames. */
+const PIECE_SECONDS = 2;
+
+/** What the page has of the library. */
+declare const library: typeof hls;
+
+/** Puts the beginning of the film as the playlists and pieces of HLS, without encoding it again. */
+async function putFilm(world: LocalWorld, folder: string, singleFilePerPlaylist: boolean): Promise<void> {
+  const files = new Map<string, BufferTarget>();
+  const target = new PathedTarget(`${folder}/main.m3u8`, ({ path }) => {
+    const file = new BufferTarget();
+    files.set(path, file);
+    return file;
+  });
+  const segmentFormat = new CmafOutputFormat();
+  const format = new HlsOutputFormat({ segmentFormat, targetDuration: PIECE_SECONDS, singleFilePerPlaylist });
+  const input = new Input({ source: new FilePathSource(VIDEO), formats: ALL_FORMATS });
+  const output = new Output({ format, target });
+  const conversion = await Conversion.init({ input, output, trim: { start: 0, end: SECONDS } });
+  await conversion.execute();
+  for (const [key, { buffer }] of files) await world.put(key, new Uint8Array(buffer!));
+}
+
+for (const pieces of ["files", "ranges"] as const) {
+  test(`hls.js plays on from ${pieces} while a region dies`, async ({ context, world }) => {
+    await putFilm(world, `hls/${pieces}`, pieces === "ranges");
+    const page = await openControlledApp(context, world);
+    await addLibrary(page, 'export * from "hls.js"; export { default } from "hls.js";');
+    test.skip(!(await page.evaluate(() => library.default.isSupported())), "this Chromium is built without H.264");
+
+    const playUntil = (seconds: number): Promise<void> =>
+      page.evaluate(async (until) => {
+        const video = document.querySelector("video")!;
+        await video.play();
+        while (video.currentTime < until)
+          await new Promise((resolve) => video.addEventListener("timeupdate", resolve, { once: true }));
+        video.pause();
+      }, seconds);
+    await page.evaluate(async (url) => {
+      const video = document.createElement("video");
+      video.muted = true;
+      document.body.append(video);
+      // Two pieces ahead: the rest of the film is not there yet when the region dies.
+      const player = new library.default({ maxBufferLength: 4, maxMaxBufferLength: 4 });
+      const seen = { pieces: [] as number[], problems: [] as string[] };
+      Object.assign(globalThis, { seen });
+      player.on(library.Events.FRAG_BUFFERED, (_, { frag }) => void seen.pieces.push(Number(frag.sn)));
+      player.on(library.Events.ERROR, (_, { details }) => {
+        // A seek aborts what loads.
+        if (details !== library.ErrorDetails.INTERNAL_ABORTED) seen.problems.push(details);
+      });
+      player.loadSource(url);
+      player.attachMedia(video);
+    }, `/ec/hls/${pieces}/main.m3u8`);
+    await playUntil(0.2);
+    await world.region(NEAR).down();
+    await page.evaluate((seconds) => {
+      document.querySelector("video")!.currentTime = seconds;
+    }, SECONDS - 3);
+    await playUntil(SECONDS - 2.8);
+
+    const { seen, frames } = await page.evaluate(() => ({
+      ...(globalThis as never as { seen: { pieces: number[]; problems: string[] } }),
+      frames: document.querySelector("video")!.getVideoPlaybackQuality().totalVideoFrames,
+    }));
+    expect(frames).toBeGreaterThan(0);
+    expect(seen.pieces).toEqual(expect.arrayContaining([0, (SECONDS - 4) / PIECE_SECONDS]));
+    expect(seen.problems, "the player has noticed nothing").toEqual([]);
+    expect(await world.region(NEAR).fired()).toBeGreaterThan(0);
+  });
+}
