@@ -14,6 +14,10 @@ const FURTHER = {
   "firefox-esr": "/usr/bin/firefox-esr",
   "webkit2gtk-driver": "/usr/bin/WebKitWebDriver",
   xvfb: "/usr/bin/Xvfb",
+  // Writes and reads through the gateway.
+  rclone: "/usr/bin/rclone",
+  // Has promtool, by which alerts and dashboard are checked. Without it their tests fail in CI.
+  prometheus: "/usr/bin/promtool",
 };
 const KNOWN = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 

@@ -6,6 +6,6 @@ import { join } from "node:path";
 import { environment, root, run, setUp } from "./set-up.mjs";
 
 const node = setUp();
-process.exitCode = await run(node, [join(root, "scripts/build-bundles.ts"), join(root, "dist")], {
+process.exitCode = await run(node, [join(root, "scripts/release/build-bundles.ts"), join(root, "dist")], {
   env: environment(node),
 });

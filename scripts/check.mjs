@@ -23,7 +23,10 @@ console.log(`check: ${changed.length} files changed since ${base}, in ${folders.
 const markdown = changed.filter((path) => path.endsWith(".md"));
 const packages = folders.filter((folder) => folder !== "." && folder !== ".changeset");
 const steps = [
-  ["oxlint", ["--no-error-on-unmatched-pattern", ...changed.filter((path) => /\.m?[jt]s$/.test(path))]],
+  [
+    "oxlint",
+    ["--deny-warnings", "--no-error-on-unmatched-pattern", ...changed.filter((path) => /\.m?[jt]s$/.test(path))],
+  ],
   ["prettier", ["--check", "--ignore-unknown", "--log-level", "warn", ...changed]],
   ...(markdown.length > 0 ? [["node", [join(root, "scripts/prose/index.js"), "--quiet", ...markdown]]] : []),
   ["node", [join(root, "scripts/types.mjs"), ...packages]],

@@ -59,7 +59,7 @@ export function run(command, args, options = {}) {
 }
 
 /** Whether node_modules holds what the lock file says: compared package by package with npm's own record. */
-function dependenciesInstalled() {
+export function dependenciesInstalled() {
   const record = join(root, "node_modules/.package-lock.json");
   if (!existsSync(record)) return false;
   const wanted = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")).packages;

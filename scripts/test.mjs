@@ -16,24 +16,27 @@ const reports = join(root, "dist/test");
 rmSync(reports, { recursive: true, force: true });
 mkdirSync(reports, { recursive: true });
 
-/** Most of the unit tests' time is waiting, so the compilers of the second group cost them little. */
+/** Browser tests take half of two cores, so the site is built beside them. The unit tests take four fifths. */
 const groups = [
   [
     { name: "lint", run: () => check("npm", ["run", "--silent", "lint"]) },
     { name: "types", run: () => check("npm", ["run", "--silent", "types"]) },
+    { name: "Rust", run: rust },
     // The unit tests need it.
     { name: "versitygw", run: versitygw },
   ],
+  [{ name: "unit, workerd and S3", run: vitest }],
   [
-    { name: "unit, workerd and S3", run: vitest },
-    { name: "Rust", run: rust },
+    { name: "browser", run: playwright },
     { name: "documentation site", run: () => check("npm", ["run", "--silent", "docs:build"]) },
   ],
-  [{ name: "browser", run: playwright }],
 ];
+const DETAIL_CHARACTERS = 20_000;
 const only = process.argv.slice(2).map((word) => word.toLowerCase());
 const total = { passed: 0, failed: 0, skipped: 0 };
 const failures = [];
+/** What a step printed of its failures. */
+const details = [];
 /** `{ file, ms }` of every test file that reports its time. */
 const files = [];
 for (const group of groups) {
@@ -45,6 +48,7 @@ for (const group of groups) {
 
 // Again where it is seen: the output above is thousands of lines.
 if (failures.length > 0) console.log(`\nWhat failed:\n${failures.join("\n")}`);
+for (const detail of details) console.log(`\n${detail}`);
 if (files.length > 0) console.log(`\nSlowest files:\n${slowest(10).join("\n")}`);
 console.log(`\n${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed > 0 ? 1 : 0;
@@ -53,13 +57,16 @@ process.exitCode = total.failed > 0 ? 1 : 0;
 async function runStep({ name, run: work }) {
   console.log(`\n=== ${name}`);
   const started = Date.now();
-  const { code, passed, failed, skipped = 0, note = "", names = [], times = [], output = "" } = await work();
+  const { code, passed, failed, skipped = 0, note = "", names = [], times = [], output = "", detail } = await work();
   const failedCount = code === 0 ? failed : Math.max(1, failed);
   total.passed += passed;
   total.failed += failedCount;
   total.skipped += skipped;
   files.push(...times);
-  if (failedCount > 0) failures.push(name, ...names.map((failure) => `  ${failure}`));
+  if (failedCount > 0) {
+    failures.push(name, ...names.map((failure) => `  ${failure}`));
+    details.push((detail ?? output).slice(-DETAIL_CHARACTERS));
+  }
   const seconds = ((Date.now() - started) / 1000).toFixed(0);
   process.stdout.write(output);
   console.log(`=== ${name}: ${passed} passed, ${failedCount} failed, ${skipped} skipped in ${seconds} s ${note}`);
@@ -85,12 +92,14 @@ async function versitygw() {
 
 async function vitest() {
   const file = join(reports, "vitest.json");
-  const { code } = await run("vitest", ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${file}`]);
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
+  const { code, output } = await run("vitest", ["run", ...reporters], { tee: true });
   const report = readReport(file);
   return {
     code,
     passed: report?.numPassedTests ?? 0,
     failed: report?.numFailedTests ?? 0,
+    detail: output.slice(Math.max(0, output.search(/Failed (Tests|Suites) \d/))),
     skipped: (report?.numPendingTests ?? 0) + (report?.numTodoTests ?? 0),
     names: (report?.testResults ?? []).flatMap(failedTests),
     times: (report?.testResults ?? []).map(({ name, startTime, endTime }) => ({
@@ -155,12 +164,20 @@ function failedSpecs({ file, specs = [], suites = [] }) {
   return [...failed, ...suites.flatMap(failedSpecs)];
 }
 
-/** Runs a command in the project, with its output shown, or returned when `capture` is set. */
-function run(command, args, { capture = false, ...options } = {}) {
-  const stdio = ["ignore", capture ? "pipe" : "inherit", capture ? "pipe" : "inherit"];
+/** Runs a command in the project, with its output shown, or returned with `capture`, or both with `tee`. */
+function run(command, args, { capture = false, tee = false, ...options } = {}) {
+  const out = capture || tee ? "pipe" : "inherit";
+  const stdio = ["ignore", out, out];
   const child = spawn(command, args, { cwd: root, env, stdio, ...options });
   let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (part) => (output += part));
+  const takeFrom = (stream, shown) => {
+    stream?.setEncoding("utf8").on("data", (part) => {
+      output += part;
+      if (tee) shown.write(part);
+    });
+  };
+  takeFrom(child.stdout, process.stdout);
+  takeFrom(child.stderr, process.stderr);
   return new Promise((resolve) => {
     child.once("error", (error) => resolve({ code: 1, output: String(error) }));
     child.once("close", (code) => resolve({ code: code ?? 1, output }));

@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { PACKAGES } from "./packages.ts";
+import { PACKAGES } from "./release/packages.ts";
 import { PLAIN as WORDS } from "./prose/plain-words.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -25,15 +25,14 @@ function tracked(...paths: readonly string[]): string[] {
 
 const sources = tracked("packages").filter((path) => /\.(ts|rs)$/.test(path));
 
-test(`a folder of sources holds at most ${ROOM_FILES_MAX} files, tests not counted`, () => {
+test(`a folder holds at most ${ROOM_FILES_MAX} files of code, tests not counted`, () => {
   const rooms = new Map<string, number>();
-  for (const path of [...sources, ...tracked("demo", "e2e").filter((file) => file.endsWith(".ts"))]) {
-    const isSource = /^(?:packages\/[^/]+\/(?:src|js)|demo|e2e)\//.test(path);
-    if (!isSource || /\.(test|contract|d)\.ts$/.test(path)) continue;
+  for (const path of tracked("packages", "demo", "e2e", "scripts")) {
+    if (!/\.(ts|js|mjs|rs)$/.test(path) || /\.(test|contract|d)\.ts$/.test(path)) continue;
     rooms.set(dirname(path), (rooms.get(dirname(path)) ?? 0) + 1);
   }
   expect(rooms.size).toBeGreaterThan(60);
-  expect([...rooms.keys()]).toEqual(expect.arrayContaining(["demo/src/reads", "e2e/reads"]));
+  expect([...rooms.keys()]).toEqual(expect.arrayContaining(["demo/src/reads", "e2e/reads", "scripts/docs"]));
   const full = [...rooms].filter(([, files]) => files > ROOM_FILES_MAX);
   expect(full).toEqual([]);
 });
@@ -48,6 +47,32 @@ test("every changeset names packages that exist", () => {
     ),
   );
   expect(changed.filter((name) => !names.includes(name))).toEqual([]);
+});
+
+test("all published packages have one version, so a release moves them together", () => {
+  const manifests = PACKAGES.map(
+    (name) => JSON.parse(readFileSync(join(ROOT, "packages", name, "package.json"), "utf8")) as Record<string, string>,
+  );
+  const config = JSON.parse(readFileSync(join(ROOT, ".changeset/config.json"), "utf8")) as { fixed: string[][] };
+  const together = config.fixed.filter((group) =>
+    manifests.every(({ name }) => group.some((one) => one === name || matchesScope(one, name!))),
+  );
+  expect(together).toHaveLength(1);
+  expect(new Set(manifests.map(({ version }) => version)).size).toBe(1);
+});
+
+/** Whether a pattern such as `@agarose/*` covers a name. */
+function matchesScope(pattern: string, name: string): boolean {
+  return pattern.endsWith("/*") && name.startsWith(pattern.slice(0, -1));
+}
+
+test("the index of the documents and the sidebar of their site name every page", () => {
+  const pages = tracked("docs/*/*.md").map((path) => path.slice("docs/".length, -".md".length));
+  expect(pages.length).toBeGreaterThan(30);
+  const index = readFileSync(join(ROOT, "docs/README.md"), "utf8");
+  const sidebar = readFileSync(join(ROOT, "docs/.vitepress/config.ts"), "utf8");
+  const isNamed = (page: string): boolean => index.includes(`(${page}.md)`) && sidebar.includes(`"${basename(page)}"`);
+  expect(pages.filter((page) => !isNamed(page))).toEqual([]);
 });
 
 test("the tour names files that exist", () => {
@@ -109,6 +134,20 @@ describe.each(PACKAGES)("packages/%s", (name) => {
   });
 });
 
+describe("demo, e2e, scripts and wrangler.toml", () => {
+  const paths = [...tracked("demo", "e2e", "scripts").filter((path) => /\.(ts|js|mjs)$/.test(path)), "wrangler.toml"];
+  const comments = paths.flatMap(commentLines);
+
+  test(`keep comments within ${COLUMNS_MAX} columns`, () => {
+    expect(comments.length).toBeGreaterThan(1_000);
+    expect(comments.filter(({ line }) => line.length > COLUMNS_MAX).map(({ at }) => at)).toEqual([]);
+  });
+
+  test("use plain words in comments (docs/internals/writing.md)", () => {
+    expect(comments.flatMap(refusedWords)).toEqual([]);
+  });
+});
+
 interface SourceLine {
   /** File and line number. */
   readonly at: string;
@@ -140,5 +179,5 @@ function commentLines(path: string): SourceLine[] {
   const lines = readFileSync(join(ROOT, path), "utf8").split("\n");
   return lines
     .map((line, i) => ({ at: `${path}:${i + 1}`, line }))
-    .filter(({ line }) => /^\s*(\/\/|\/?\*)/.test(line) && basename(path) !== "generated.ts");
+    .filter(({ line }) => /^\s*(\/\/|\/?\*|#)/.test(line) && basename(path) !== "generated.ts");
 }

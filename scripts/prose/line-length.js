@@ -1,6 +1,6 @@
 /**
- * textlint rule: refuses prose lines of more than 120 columns. Tables, code blocks, lines with an unbreakable address and
- * changesets, which become list items of a changelog, are exempt.
+ * textlint rule: refuses prose lines of more than 120 columns. Tables, code blocks, lines with an unbreakable address
+ * and changesets, which become list items of a changelog, are exempt.
  */
 const COLUMNS = 120;
 const UNBREAKABLE = /\S{60}/;

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-const ROOT = join(import.meta.dirname, "..");
+const ROOT = join(import.meta.dirname, "../..");
 const PAGE = await readFile(join(ROOT, "docs/explanation/guarantees.md"), "utf8");
 
 test("every row of the guarantees page names a file of tests that exists", async () => {

@@ -4,10 +4,10 @@ import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { buildServiceWorker } from "@agarose/sw/build";
-import { bundleWorker } from "../packages/worker/build.ts";
+import { bundleWorker } from "@agarose/worker/build";
 
 const outDir = process.argv[2] ?? "dist";
-const workerEntry = fileURLToPath(new URL("../packages/worker/src/index.ts", import.meta.url));
+const workerEntry = fileURLToPath(new URL("../../packages/worker/src/index.ts", import.meta.url));
 
 const serviceWorkers = await buildServiceWorker(join(outDir, "sw"));
 const { script, wasm } = await bundleWorker(workerEntry, join(outDir, "worker"));

@@ -1,9 +1,10 @@
 /**
- * Writes the generated pages of docs/reference: `scripts/reference-NAME.ts` prints `docs/reference/NAME.md`, or the
- * part below the page's marker. `npm run docs:reference` writes them; `--check` ends with 1 when one differs.
+ * Writes the generated pages of docs/reference: `pages/NAME.ts` prints `docs/reference/NAME.md`, or the part below the
+ * page's marker. `npm run docs:reference` writes them; `--check` ends with 1 when one differs.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { parse } from "node:path";
 import { fileURLToPath } from "node:url";
 import { format, resolveConfig } from "prettier";
 
@@ -17,11 +18,11 @@ export interface ReferencePage {
 
 /** Runs every generator and returns its page as it must be. Throws when a page has no marker for a partial output. */
 export async function referencePages(): Promise<ReferencePage[]> {
-  const scripts = readdirSync(new URL(".", import.meta.url)).filter((name) => /^reference-[a-z-]+\.ts$/.test(name));
+  const generators = new URL("pages/", import.meta.url);
   return Promise.all(
-    scripts.map(async (name) => {
-      const path = fileURLToPath(new URL(`../docs/reference/${name.slice(10, -3)}.md`, import.meta.url));
-      const output = execFileSync(process.execPath, [fileURLToPath(new URL(name, import.meta.url))], {
+    readdirSync(generators).map(async (name) => {
+      const path = fileURLToPath(new URL(`../../docs/reference/${parse(name).name}.md`, import.meta.url));
+      const output = execFileSync(process.execPath, [fileURLToPath(new URL(name, generators))], {
         encoding: "utf8",
       });
       const text = output.startsWith("# ") ? output : belowMarker(path, output);

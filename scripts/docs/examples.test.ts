@@ -1,4 +1,7 @@
-/** The JavaScript of README and docs compiles against the packages as they are, and the files that pages name exist. */
+/**
+ * The code of README and docs is what runs: a block below `<!-- file: … -->` is text of that file, which a test of e2e
+ * runs. Other JavaScript compiles against the packages as they are. The files that pages name exist.
+ */
 import { execFile, execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
@@ -8,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const PAGES = execFileSync("git", ["ls-files", "README.md", "CONTRIBUTING.md", "docs/*.md", "*/README.md"], {
   cwd: ROOT,
   encoding: "utf8",
@@ -42,9 +45,14 @@ interface Example {
   readonly code: string;
 }
 
+/** A fenced block, and the file that it is taken from, if it is said. */
+const BLOCK = /(?:^<!-- file: (\S+) -->\n+)?^```(\w+)\n(.*?)^```$/gms;
+
 const examples = PAGES.flatMap((page): Example[] => {
   const text = readFileSync(join(ROOT, page), "utf8");
-  const blocks = [...text.matchAll(/^```(?:js|ts)\n(.*?)^```$/gms)].map(([, code = ""]) => code);
+  const blocks = [...text.matchAll(BLOCK)].flatMap(([, file, language = "", code = ""]) =>
+    !file && ["js", "ts"].includes(language) ? [code] : [],
+  );
   return blocks.flatMap((code) => code.split(FILE_COMMENT)).flatMap((code) => (code.trim() ? [{ page, code }] : []));
 });
 
@@ -79,6 +87,17 @@ test("every example compiles", async () => {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+});
+
+test("every block that names its file is text of it", () => {
+  const blocks = PAGES.flatMap((page) =>
+    [...readFileSync(join(ROOT, page), "utf8").matchAll(BLOCK)].flatMap(([, file, , code = ""]) =>
+      file ? [{ page, file, code }] : [],
+    ),
+  );
+  expect(blocks.length).toBeGreaterThan(0);
+  const others = blocks.filter(({ file, code }) => !readFileSync(join(ROOT, file), "utf8").includes(code));
+  expect(others).toEqual([]);
 });
 
 test("every file that a page names exists", () => {

@@ -1,10 +1,12 @@
-/** Rewrites the sizes in README's table of files: `node scripts/readme-sizes.ts`, part of `npm run docs:reference`. */
+/**
+ * Rewrites the sizes in README's table of files: `node scripts/docs/readme-sizes.ts`, part of `npm run docs:reference`.
+ */
 import { readFile, writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { brotliCompress, gzip } from "node:zlib";
 import { builtFiles } from "@agarose/sw/build";
 
-export const README = new URL("../README.md", import.meta.url);
+export const README = new URL("../../README.md", import.meta.url);
 /** A row of the table: file, what it adds, and both sizes in kB. */
 export const ROW = /^\| `([\w.-]+\.js)` +\|([^|]+)\| +([\d.]+) kB \| +([\d.]+) kB \|$/gm;
 
@@ -24,14 +26,15 @@ export async function compressedSizes(): Promise<Map<string, CompressedKb>> {
   return sizes;
 }
 
+/** As wide as the widest of the table, so that Prettier finds nothing to align. */
+const cell = (kb: number): string => `${kb.toFixed(1)} kB`.padStart("00.0 kB".length);
+
 if (import.meta.main) {
   const sizes = await compressedSizes();
   const readme = await readFile(README, "utf8");
   const text = readme.replaceAll(ROW, (row, name: string) => {
     const size = sizes.get(name);
-    return size
-      ? row.replace(/[\d.]+ kB \| +[\d.]+ kB \|$/, `${size.gzip.toFixed(1)} kB | ${size.brotli.toFixed(1)} kB |`)
-      : row;
+    return size ? row.replace(/ +[\d.]+ kB \| +[\d.]+ kB \|$/, ` ${cell(size.gzip)} | ${cell(size.brotli)} |`) : row;
   });
   if (text !== readme) await writeFile(README, text);
 }

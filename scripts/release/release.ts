@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { readFile } from "node:fs/promises";
 import { packPackages } from "./packages.ts";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const isDryRun = process.argv.includes("--dry-run");
 /** Only a workflow has the identity that provenance needs. */
 const HOW = isDryRun ? ["--dry-run"] : ["--provenance"];

@@ -10,17 +10,28 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { buildServiceWorker } from "@agarose/sw/build";
 import { build, type InlineConfig, type Rolldown } from "tsdown";
+import { SIZES_PAGE, withSizes, type PackageSize } from "./size-table.ts";
 
 /** Folders below packages/, in an order in which each package follows those that it depends on. */
-export const PACKAGES = ["core", "solver", "ec-wasm", "sw", "worker", "pop", "dev-world", "cli"] as const;
+export const PACKAGES = [
+  "core",
+  "solver",
+  "ec-wasm",
+  "sw",
+  "worker",
+  "pop",
+  "dev-world",
+  "cli",
+  "create-agarose",
+] as const;
 
-export interface PackedPackage {
-  readonly name: string;
+/** A package in its folder and as a tarball. Packed is what npm loads, unpacked its files without dependencies. */
+export interface PackedPackage extends PackageSize {
   readonly folder: string;
   readonly tarball: string;
 }
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const BIN = join(ROOT, "node_modules/.bin");
 /** The Node that the sources need, so that there is one version to name. */
 const NODE_NEEDED = ">=22.18";
@@ -40,16 +51,23 @@ export async function packPackages(
     const folder = join(target, directory);
     const name = await stage(join(ROOT, "packages", directory), folder);
     const { stdout } = await run("npm", ["pack", "--json", "--pack-destination", target], { cwd: folder });
-    packed.push({ name, folder, tarball: join(target, tarballName(stdout)) });
+    const { filename, size, unpackedSize } = packedBy(stdout);
+    packed.push({
+      name,
+      folder,
+      tarball: join(target, filename),
+      packedBytes: size,
+      unpackedBytes: unpackedSize,
+    });
     onPackage(packed.at(-1)!);
   }
   return packed;
 }
 
 /** npm 12 prints an object by package, older versions print a list. */
-function tarballName(json: string): string {
-  const [packed] = Object.values(JSON.parse(json) as object) as { filename: string }[];
-  return packed!.filename;
+function packedBy(json: string): { filename: string; size: number; unpackedSize: number } {
+  const [packed] = Object.values(JSON.parse(json) as object) as ReturnType<typeof packedBy>[];
+  return packed!;
 }
 
 interface PackageJson {
@@ -216,8 +234,14 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const started = performance.now();
   let count = 0;
   const packed = await packPackages(folder, ({ name, tarball }) => {
-    const seconds = ((performance.now() - started) / 1000).toFixed(0).padStart(3);
-    console.error(`${++count}/${PACKAGES.length} ${seconds} s  ${name.padEnd(18)} ${relative(process.cwd(), tarball)}`);
+    const seconds = (performance.now() - started) / 1000;
+    const left = ((seconds / ++count) * (PACKAGES.length - count)).toFixed(0);
+    const progress = `${count}/${PACKAGES.length} ${seconds.toFixed(0).padStart(3)} s, about ${left.padStart(2)} s left`;
+    console.error(`${progress}  ${name.padEnd(18)} ${relative(process.cwd(), tarball)}`);
   });
   if (flag === "--json") console.log(JSON.stringify(packed));
+  if (flag === "--sizes") {
+    const page = join(ROOT, SIZES_PAGE);
+    await writeFile(page, withSizes(await readFile(page, "utf8"), packed));
+  }
 }

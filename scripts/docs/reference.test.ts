@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { referencePages } from "./docs-reference.ts";
+import { referencePages } from "./reference.ts";
 
 test("every generated reference page equals what its generator prints: run npm run docs:reference", async () => {
   const pages = await referencePages();

@@ -1,0 +1,51 @@
+/**
+ * Prints the reference of events, metrics and logs as Markdown: the events from the types that a listener gets, metrics
+ * and logs from the catalogues that the Worker writes by.
+ */
+import { LOG_EVENTS, METRICS, type MetricDescription } from "@agarose/worker/reference";
+import { readEvents } from "../../../docs/.vitepress/read-events.ts";
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |\n`;
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("");
+}
+
+const code = (text: string): string => `\`${text}\``;
+
+const metrics: [string, MetricDescription][] = Object.entries(METRICS);
+
+process.stdout.write(`
+## Fields of the events
+
+Each event has \`read\` beside these, the id of the read.
+${readEvents()
+  .map(
+    ({ type, meaning, fields }) => `
+### ${code(type)}
+
+${meaning}
+
+${table(
+  ["field", "type", "meaning"],
+  fields.map((field) => [code(field.name), code(field.type), field.meaning]),
+)}`,
+  )
+  .join("")}
+## Every metric
+
+${table(
+  ["metric", "type", "meaning", "alert when"],
+  metrics.map(([name, { type, help, labels, alert }]) => [
+    code(labels.length > 0 ? `${name}{${labels.join(",")}}` : name),
+    type,
+    help,
+    alert ?? "",
+  ]),
+)}
+## Every event of the logs
+
+${table(
+  ["event", "what happened"],
+  Object.entries(LOG_EVENTS).map(([event, meaning]) => [code(event), meaning]),
+)}`);
