@@ -9,6 +9,9 @@ const NAMES = {
   "sw/src/sw": "@agarose/sw/sw",
   "sw/src/page/overlay": "@agarose/sw/overlay",
   "sw/vite": "@agarose/sw/vite",
+  "dev-world/src": "@agarose/dev-world",
+  "dev-world/src/client": "@agarose/dev-world/client",
+  "dev-world/src/playwright": "@agarose/dev-world/playwright",
 };
 
 export function load(application) {
