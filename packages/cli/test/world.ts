@@ -145,7 +145,7 @@ export async function startTestWorld(options: WorldOptions = {}) {
 }
 
 export function storesOf(config: Config, credentials: typeof CREDENTIALS): S3Store[] {
-  return config.regions.map((region) => new S3Store(region, { credentials, attempts: 1, connectMs: 1000 }));
+  return config.regions.map((region) => new S3Store(region, { credentials, attempts: 1 }));
 }
 
 export interface RunInput {

@@ -41,6 +41,8 @@ export interface PeersWorld {
   ): Promise<Record<string, number[]>>;
   /** Runs periods until a PoP has measured the peer as much nearer than any bucket. A busy machine measures late. */
   measuredNearer(name: Name, peer: Name): Promise<void>;
+  /** Runs periods until a PoP has measured the peer as much farther than every bucket. */
+  measuredFarther(name: Name, peer: Name): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -56,15 +58,16 @@ const POLL_MS = 50;
 
 /**
  * @param vars of every PoP; of one of them where `own` says so.
- * @param more `egressUsdPerGb`: what every region charges; `lhr2`: start a second isolate of London.
+ * @param more `egressUsdPerGb`: what every region charges; `lhr2`: start a second isolate of London; `bucketMs` and
+ *   `linkMs`: how far buckets and peers are.
  */
 export async function startPeersWorld(
   vars: Record<string, string> = {},
   own: Partial<Record<Name, Record<string, string>>> = {},
-  { egressUsdPerGb = 0, lhr2 = false } = {},
+  { egressUsdPerGb = 0, lhr2 = false, bucketMs = BUCKET_MS, linkMs = LINK_MS } = {},
 ): Promise<PeersWorld> {
   const buckets = await startBuckets();
-  for (const region of REGIONS) buckets.faults.set(region, { delayMs: BUCKET_MS });
+  for (const region of REGIONS) buckets.faults.set(region, { delayMs: bucketMs });
   const regions = REGIONS.map((name) => ({
     name,
     url: `http://public.invalid/${name}`,
@@ -73,7 +76,7 @@ export async function startPeersWorld(
   }));
   const links = new Map<string, PeerLink>();
   for (const from of NAMES) {
-    for (const to of NAMES) if (from !== to) links.set(`${from} ${to}`, await startPeerLink(LINK_MS));
+    for (const to of NAMES) if (from !== to) links.set(`${from} ${to}`, await startPeerLink(linkMs));
   }
   const link = (from: Name, to: Name): PeerLink => links.get(`${from} ${to}`)!;
   const varsOf = (name: Name): Record<string, string> => ({
@@ -98,6 +101,20 @@ export async function startPeersWorld(
     return (await response.json()) as PeersStatus;
   };
   for (const from of NAMES) for (const to of NAMES) if (from !== to) link(from, to).target = url(to);
+  const measured = async (
+    name: Name,
+    peer: Name,
+    isIt: (peerMs: number, bucketsMs: readonly number[]) => boolean,
+  ): Promise<void> => {
+    for (let period = 0; ; period++) {
+      const { peers, regions: seen } = await status(name);
+      const peerMs = peers?.peers.find((one) => one.name === peer && !one.down)?.meanMs;
+      const bucketsMs = seen.map(({ meanMs }) => meanMs);
+      if (peerMs !== undefined && isIt(peerMs, bucketsMs)) return;
+      if (period === PERIODS_MAX) throw new Error(`${name} measures ${peer} at ${peerMs} ms, buckets at ${bucketsMs}`);
+      await pops.cron();
+    }
+  };
   return {
     buckets,
     pops,
@@ -123,17 +140,10 @@ export async function startPeersWorld(
         await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }
     },
-    async measuredNearer(name, peer) {
-      for (let period = 0; ; period++) {
-        const seen = await status(name);
-        const peerMs = seen.peers?.peers.find((one) => one.name === peer)?.meanMs ?? Infinity;
-        const nearestMs = Math.min(...seen.regions.map(({ meanMs }) => meanMs));
-        if (peerMs * NEARER_FACTOR < nearestMs) return;
-        if (period === PERIODS_MAX)
-          throw new Error(`${name} measures ${peer} at ${peerMs} ms, a bucket at ${nearestMs}`);
-        await pops.cron();
-      }
-    },
+    measuredNearer: (name, peer) =>
+      measured(name, peer, (peerMs, bucketsMs) => peerMs * NEARER_FACTOR < Math.min(...bucketsMs)),
+    measuredFarther: (name, peer) =>
+      measured(name, peer, (peerMs, bucketsMs) => peerMs > NEARER_FACTOR * Math.max(...bucketsMs)),
     async close() {
       await pops.dispose();
       for (const one of links.values()) await one.close();

@@ -11,6 +11,8 @@ const CONTENT = randomBytes(300_000, 7);
 const STRIPES = 5;
 const CHUNKS = 4 * STRIPES;
 const EGRESS_USD_PER_GB = 0.09;
+/** So far apart from the start that even the measurements of a busy machine tell buckets from peers. */
+const FAR_PEER = { bucketMs: 50, linkMs: 600 };
 
 let world: PeersWorld;
 afterEach(() => world.close());
@@ -21,14 +23,24 @@ async function readInLondon(from = world): Promise<{ kind: string | null; bytes:
 }
 
 /** Frankfurt has the whole object in its cache, and London, which was asked for it since, is about to. */
-async function setUp(own: Parameters<typeof startPeersWorld>[1] = {}, egressUsdPerGb = 0): Promise<PeersWorld> {
-  const one = await startPeersWorld({}, own, { egressUsdPerGb });
+async function setUp(
+  own: Parameters<typeof startPeersWorld>[1] = {},
+  egressUsdPerGb = 0,
+  { bucketMs, linkMs }: { bucketMs?: number; linkMs?: number } = {},
+): Promise<PeersWorld> {
+  const one = await startPeersWorld({}, own, {
+    egressUsdPerGb,
+    ...(bucketMs !== undefined && { bucketMs }),
+    ...(linkMs !== undefined && { linkMs }),
+  });
   const { version } = await one.put(KEY, CONTENT);
   await one.pops.cron();
   await (await fetch(`${one.url("fra")}/o/${KEY}`)).arrayBuffer();
   await one.pops.cron();
   expect((await one.status("fra")).cache.objects).toMatchObject([{ key: KEY, chunks: [0, 1, 2, 3] }]);
   if (own.lhr === undefined) await one.reported("lhr", "fra", (held) => held[version]?.length === 4);
+  if (bucketMs !== undefined) await one.measuredFarther("lhr", "fra");
+  else if (own.lhr === undefined) await one.measuredNearer("lhr", "fra");
   expect((await one.status("lhr")).cache.objects).toEqual([]);
   // Once: what buckets have sent for a second read, the fill would not ask for again.
   await readInLondon(one);
@@ -67,9 +79,7 @@ async function expectCached(one = world): Promise<void> {
 
 describe("a fill", () => {
   test("comes from the peer's cache where buckets charge, however far the peer is", async () => {
-    world = await setUp({}, EGRESS_USD_PER_GB);
-    for (const region of REGIONS) world.buckets.faults.set(region, { delayMs: 50 });
-    world.link("lhr", "fra").fault = { delayMs: 300 };
+    world = await setUp({}, EGRESS_USD_PER_GB, FAR_PEER);
     await fill();
     expect(fromBuckets(world)).toEqual([]);
     expect(fromFrankfurt(world)).toBe(CHUNKS);
@@ -86,9 +96,7 @@ describe("a fill", () => {
   });
 
   test("comes from the buckets where these charge nothing and are nearer", async () => {
-    world = await setUp();
-    for (const region of REGIONS) world.buckets.faults.set(region, { delayMs: 50 });
-    world.link("lhr", "fra").fault = { delayMs: 300 };
+    world = await setUp({}, 0, FAR_PEER);
     await fill();
     expect(fromBuckets(world).length, "each chunk, one GET a stripe").toBe(CHUNKS);
     expect(fromFrankfurt(world)).toBe(0);
