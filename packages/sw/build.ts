@@ -10,8 +10,8 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { rolldown, type Plugin } from "rolldown";
-import { minify as terser } from "terser";
 import { WASM_MASK } from "./src/worker/wasm-mask.ts";
+import { minifyAgain, type Bundled } from "./minify-again.ts";
 import { stampOf } from "./src/page/worker-file.ts";
 
 /** A file that was written, with its sizes in bytes. Source maps are not listed. */
@@ -89,26 +89,24 @@ export async function buildServiceWorker(folder: string): Promise<BuiltFile[]> {
   return SCRIPTS.map(({ name }) => ({ path: join(folder, name), ...sizesOf(files.get(name)!) }));
 }
 
-/** Builds every file in memory. Returns the contents by name, source maps included. */
-export async function builtFiles(): Promise<Map<string, Uint8Array>> {
+/**
+ * Builds every file in memory. Returns the contents by name, source maps included. With `fresh`, nothing comes from a
+ * build before.
+ */
+export async function builtFiles({ fresh = false } = {}): Promise<Map<string, Uint8Array>> {
   const encoder = new TextEncoder();
   const files = new Map<string, Uint8Array>();
   for (const script of SCRIPTS) {
-    const { code, map } = await bundle(script);
+    const { code, map } = await bundle(script, { fresh });
     files.set(script.name, encoder.encode(code));
     files.set(`${script.name}.map`, encoder.encode(map));
   }
   return files;
 }
 
-interface Bundled {
-  readonly code: string;
-  readonly map: string;
-}
-
 async function bundle(
   { name, entry, runsIn, messages, encryption, minify = true }: Script,
-  plugins: Plugin[] = [],
+  { plugins = [], fresh = false }: { plugins?: Plugin[]; fresh?: boolean } = {},
 ): Promise<Bundled> {
   const isWorker = runsIn === "worker";
   const build = await rolldown({
@@ -135,29 +133,13 @@ async function bundle(
     code: chunk.code.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"),
     map: JSON.stringify(chunk.map),
   };
-  const { code, map } = minify && isWorker ? await minifyAgain(bundled) : bundled;
+  const { code, map } = minify && isWorker ? await minifyAgain(bundled, { fresh }) : bundled;
   const script = `${code}//# sourceMappingURL=${name}.map\n`;
   // The stamp is a line of its own, so the map begins one line later.
   const stamp = isWorker ? `${stampOf(createHash("sha256").update(script).digest("hex"))}\n` : "";
   const parsed = JSON.parse(map) as { mappings: string };
   const mappings = `${isWorker ? ";" : ""}${parsed.mappings}`;
   return { code: stamp + script, map: JSON.stringify({ ...parsed, mappings, file: name }) };
-}
-
-/**
- * Minifies once more, what every visitor loads: Terser sees what Rolldown's own minifier has left, and makes a worker
- * 1% smaller. Alone it makes it 1% larger. Half a second a file, so more passes, which give 0.2%, are not worth their
- * time.
- */
-async function minifyAgain({ code, map }: Bundled): Promise<Bundled> {
-  const minified = await terser(code, {
-    ecma: 2020,
-    module: true,
-    compress: { passes: 1 },
-    format: { comments: false },
-    sourceMap: { content: map, includeSources: true },
-  });
-  return { code: `${minified.code}\n`, map: String(minified.map) };
 }
 
 /** Names a source by its path in the repository, so that a source map is the same on every machine. */
@@ -195,7 +177,7 @@ export async function sizeTable(): Promise<string> {
     ["with the offline store (`agarose-sw.offline.js`)", await bundle(offline)],
     ["and with decryption (`agarose-sw.encryption.js`)", await bundle({ ...offline, encryption: true })],
     ["with error messages", await bundle({ ...worker, messages: true })],
-    ["without the WebAssembly", await bundle(worker, [noWasm])],
+    ["without the WebAssembly", await bundle(worker, { plugins: [noWasm] })],
   ];
   for (const script of SCRIPTS.filter(({ name }) => /^agarose(-decoder|-overlay|)\.js$/.test(name)))
     rows.push([`\`${script.name}\``, await bundle(script)]);
