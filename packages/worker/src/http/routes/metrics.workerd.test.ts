@@ -6,6 +6,7 @@ import {
   POP,
   putCached,
   randomBytes,
+  readFromCache,
   readObject,
   REGIONS,
   startWorld,
@@ -46,8 +47,9 @@ test("/metrics is sound before anything has happened", async () => {
 });
 
 test("/metrics counts requests, refusals, kinds of reads, requests to buckets, shared stripes and breakers", async () => {
-  await putCached(world, "page", randomBytes(100_000));
-  await readObject(world, "page");
+  const content = randomBytes(100_000);
+  await putCached(world, "page", content);
+  await readFromCache(world, "page", content);
   await fetch(`${world.url}/o/nothing`);
   await fetch(`${world.url}/o/members/a`);
   await fetch(`${world.url}/elsewhere/"\\`);
@@ -71,7 +73,7 @@ test("/metrics counts requests, refusals, kinds of reads, requests to buckets, s
   expect(count("errors", { code: "OBJECT_NOT_FOUND" })).toBe(1);
   expect(count("errors", { code: "FORBIDDEN" })).toBe(1);
   expect(count("reads", { kind: "origin" })).toBeGreaterThanOrEqual(1);
-  expect(count("reads", { kind: "edge" })).toBe(1);
+  expect(count("reads", { kind: "edge" })).toBeGreaterThanOrEqual(1);
   expect(count("reads", { kind: "degraded" })).toBeGreaterThanOrEqual(1);
   expect(count("bucket_requests", { region: down!, outcome: "failed" })).toBeGreaterThanOrEqual(5);
   expect(count("bucket_requests", { region: up!, outcome: "used" })).toBeGreaterThanOrEqual(1);
