@@ -11,7 +11,7 @@ const CONTENT = randomBytes(300_000, 7);
 const STRIPES = 5;
 const CHUNKS = 4 * STRIPES;
 const EGRESS_USD_PER_GB = 0.09;
-/** So far apart from the start that even the measurements of a busy machine tell buckets from peers. */
+/** So far apart from the start that even the measurements of a busy machine do not confuse buckets and peers. */
 const FAR_PEER = { bucketMs: 50, linkMs: 600 };
 
 let world: PeersWorld;

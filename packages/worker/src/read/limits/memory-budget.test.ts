@@ -90,6 +90,50 @@ describe("the memory budget of reads", () => {
     expect(memory.reads).toBe(0);
   });
 
+  /** Takes so many bytes every second for so long. */
+  async function drip(lease: MemoryLease, bytesPerSecond: number, seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second++) {
+      await clock.advance(1_000);
+      lease.took(bytesPerSecond);
+    }
+  }
+
+  test("ends the lease of a client that drips where another read waits, and not before", async () => {
+    const memory = new MemoryBudget(clock, 100);
+    const dripping = memory.tryAcquire({ version: "v", bytes: 60 })!;
+    // What the buffers on the way take in the beginning is no pace.
+    dripping.took(3_000_000);
+    await drip(dripping, 60_000, 10);
+    expect(memory.tryAcquire({ version: "w", bytes: 60 }), "the first ten seconds").toBeUndefined();
+    await drip(dripping, 60_000, 10);
+    expect(dripping.hasEnded(), "no read waits").toBe(false);
+    expect(memory.tryAcquire({ version: "w", bytes: 60 })).toBeDefined();
+    expect([dripping.hasEnded(), memory.expired]).toEqual([true, 1]);
+  });
+
+  test("keeps the lease of a client that takes 64 KiB a second, and of one whose sources are slow", async () => {
+    const memory = new MemoryBudget(clock, 100);
+    const steady = memory.tryAcquire({ version: "v", bytes: 30 })!;
+    await drip(steady, 65_536, 60);
+    const waiting = memory.tryAcquire({ version: "w", bytes: 30 })!;
+    for (let second = 0; second < 60; second++) {
+      await clock.advance(1_000);
+      steady.took(65_536);
+      waiting.progress();
+    }
+    waiting.took(1);
+    expect(memory.tryAcquire({ version: "x", bytes: 60 })).toBeUndefined();
+    expect([steady.hasEnded(), waiting.hasEnded()]).toEqual([false, false]);
+  });
+
+  test("keeps a client that was slow once and is not any more", async () => {
+    const memory = new MemoryBudget(clock, 100);
+    const lease = memory.tryAcquire({ version: "v", bytes: 60 })!;
+    await drip(lease, 1_000, 10);
+    await drip(lease, 100_000, 10);
+    expect(memory.tryAcquire({ version: "w", bytes: 60 })).toBeUndefined();
+  });
+
   test("gives a slow client one unit, and all units again once it takes bytes", async () => {
     const memory = new MemoryBudget(clock, 100);
     const lease = memory.tryAcquire({ version: "v", bytes: 20 })!;

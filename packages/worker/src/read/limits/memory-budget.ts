@@ -3,7 +3,8 @@
  * all its reads. A read therefore takes a lease; without room it waits or does without.
  *
  * A lease does not last forever: its client may have left without a signal, its invocation may have been killed, or the
- * client may read too slowly. A lease whose client takes nothing for 30 s expires, and after 10 s where others wait.
+ * client may read too slowly. A lease whose client takes nothing for 30 s expires. Where others wait, it expires after
+ * 10 s without a byte, or with less than 64 KiB a second.
  */
 import { AgaroseError, type Clock } from "@agarose/core";
 import { sleep } from "../../platform/async.ts";
@@ -20,6 +21,9 @@ const POLL_MS = 25;
 export const STALLED_MS = 30_000;
 /** The same while another read waits for memory. */
 export const STALLED_MS_CONTENDED = 10_000;
+/** A client that takes less in so much of its time than `PACE_BYTES_PER_MS` gives way to a read that waits. */
+const PACE_MS = 10_000;
+const PACE_BYTES_PER_MS = (64 * 1024) / 1_000;
 /** A client that takes nothing for so long gets no stripes ahead. */
 const SLOW_MS = 5_000;
 /**
@@ -43,7 +47,9 @@ export interface LeaseRequest {
 export interface MemoryLease {
   /** Returns how many units the read may hold now: at least one. It changes as other reads come and go. */
   units(): number;
-  /** Notes that the client has taken bytes. */
+  /** Notes that the client has taken so many bytes since the last note. */
+  took(bytes: number): void;
+  /** Notes that the time since the last note was not the client's: a source was slow. */
   progress(): void;
   /** Returns whether the lease has ended: the read must stop. A stalled lease expires here. */
   hasEnded(): boolean;
@@ -56,6 +62,11 @@ interface Held {
   readonly counted: number;
   readonly client: string | undefined;
   progressMs: number;
+  /** How long the client took, of `PACE_MS`, for the bytes that it took in them. */
+  clientMs: number;
+  taken: number;
+  /** Whether it was too slow in the last whole `PACE_MS`. */
+  isSlow: boolean;
 }
 
 /** The leases of one isolate. */
@@ -88,16 +99,25 @@ export class MemoryBudget {
   /** Returns a lease, or undefined while there is no room. A lone read always gets one. */
   tryAcquire(request: LeaseRequest): MemoryLease | undefined {
     this.#expire(STALLED_MS);
-    if (!this.#fits(request)) this.#expire(STALLED_MS_CONTENDED);
+    if (!this.#fits(request)) this.#expire(STALLED_MS_CONTENDED, true);
     if (!this.#fits(request)) return undefined;
     const { version, client } = request;
-    const held: Held = { version, client, counted: this.#counted(request), progressMs: this.#clock.now() };
+    const held: Held = {
+      version,
+      client,
+      counted: this.#counted(request),
+      progressMs: this.#clock.now(),
+      clientMs: 0,
+      taken: 0,
+      isSlow: false,
+    };
     this.#held.add(held);
     this.#bytes += held.counted;
     if (version !== undefined) this.#readsOf.set(version, (this.#readsOf.get(version) ?? 0) + 1);
     if (client !== undefined) this.#bytesOf.set(client, (this.#bytesOf.get(client) ?? 0) + held.counted);
     return {
       units: () => (this.#idleMs(held) >= SLOW_MS ? 1 : Math.max(1, Math.floor(this.#bytesMax / this.#bytes))),
+      took: (bytes) => this.#took(held, bytes),
       progress: () => void (held.progressMs = this.#clock.now()),
       hasEnded: () => {
         this.#expire(STALLED_MS);
@@ -142,9 +162,19 @@ export class MemoryBudget {
     return this.#clock.now() - progressMs;
   }
 
-  #expire(stalledMs: number): void {
+  #took(held: Held, bytes: number): void {
+    held.clientMs += this.#idleMs(held);
+    held.taken += bytes;
+    held.progressMs = this.#clock.now();
+    if (held.clientMs < PACE_MS) return;
+    held.isSlow = held.taken < held.clientMs * PACE_BYTES_PER_MS;
+    held.clientMs = 0;
+    held.taken = 0;
+  }
+
+  #expire(stalledMs: number, endsSlow = false): void {
     for (const held of this.#held) {
-      if (this.#idleMs(held) < stalledMs) continue;
+      if (this.#idleMs(held) < stalledMs && !(endsSlow && held.isSlow)) continue;
       this.#expired++;
       this.#end(held);
     }

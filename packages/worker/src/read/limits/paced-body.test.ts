@@ -1,5 +1,6 @@
 import { SimulatedClock } from "@agarose/core/testing";
 import { describe, expect, test } from "vitest";
+import { MemoryBudget } from "./memory-budget.ts";
 import { pacedBody } from "./paced-body.ts";
 
 function bodyOf(parts: readonly Uint8Array[], length?: number): ReadableStream<Uint8Array> {
@@ -36,4 +37,27 @@ describe("a body that states its length", () => {
     const sent = lengths.reduce((sum, length) => sum + length, 0);
     await expect(piecesOf(body)).rejects.toMatchObject({ code: "INTERNAL", details: { sent, length: 20 } });
   });
+});
+
+test("a client that takes a piece every ten seconds loses its stream to a read that waits, and no other client does", async () => {
+  const clock = new SimulatedClock();
+  const memory = new MemoryBudget(clock, 100);
+  const read = (version: string) => {
+    const { signal } = new AbortController();
+    const lease = memory.tryAcquire({ version, bytes: 40 })!;
+    const next = async (): Promise<Uint8Array> => new Uint8Array(4_000_000);
+    return pacedBody({ next, lease, signal, clock }).getReader();
+  };
+  const dripping = read("a");
+  const steady = read("b");
+  for (let second = 0; second < 40; second++) {
+    await clock.advance(1_000);
+    await steady.read();
+    if (second % 9 === 0) await dripping.read();
+  }
+  expect(memory.expired).toBe(0);
+  expect(memory.tryAcquire({ version: "c", bytes: 40 })).toBeDefined();
+  await clock.advance(1_000);
+  await expect(dripping.read()).rejects.toMatchObject({ code: "READ_TIMEOUT" });
+  await expect(steady.read()).resolves.toMatchObject({ done: false });
 });

@@ -59,6 +59,8 @@ export function pacedBody({
   let part = new Uint8Array(0);
   let at = 0;
   let sent = 0;
+  /** Bytes of the last piece, which the client takes before it asks for the next one. */
+  let given = 0;
   let hasEnded = false;
   let isReading = false;
   let cancelCheck = (): void => {};
@@ -80,7 +82,7 @@ export function pacedBody({
         const check = (): void => {
           if (hasEnded) return;
           if (lease?.hasEnded()) {
-            const error = new AgaroseError("READ_TIMEOUT", "the client took nothing for too long");
+            const error = new AgaroseError("READ_TIMEOUT", "the client took nothing, or too little, for too long");
             end(error);
             controller.error(error);
             return;
@@ -92,7 +94,7 @@ export function pacedBody({
         if (lease) check();
       },
       async pull(controller) {
-        lease?.progress();
+        lease?.took(given);
         try {
           if (at >= part.length) {
             isReading = true;
@@ -109,7 +111,8 @@ export function pacedBody({
           }
           const piece = part.length <= PIECE_BYTES ? part : pieceOf(part, at);
           at += piece.length;
-          sent += piece.length;
+          given = piece.length;
+          sent += given;
           if (length !== undefined && sent > length) throw wrongLength(sent, length);
           lease?.progress();
           controller.enqueue(piece);
