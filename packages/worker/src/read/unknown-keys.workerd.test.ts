@@ -47,7 +47,9 @@ describe("a key that does not exist", () => {
     });
     expect(new Set(statuses)).toEqual(new Set([404, 429]));
     expect(requests).toBeLessThan(100 * REGIONS.length);
-    expect(await get("/o/flood-again", "203.0.113.9"), "the client has to wait").toBe(429);
+    // Not the last ones: on a busy machine they may be of the next minute.
+    const refused = statuses.indexOf(429);
+    expect(statuses.slice(refused, refused + 2), "the client has to wait").toEqual([429, 429]);
     expect(await get("/o/page", "203.0.113.10")).toBe(200);
     expect(await get("/o/page", "203.0.113.9"), "what the PoP knows needs no lookup").toBe(200);
   });
