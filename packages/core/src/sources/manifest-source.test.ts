@@ -6,6 +6,7 @@ import { testPublisher } from "../../test/objects/publisher.ts";
 import { sampleObject, toyHash } from "../../test/objects/sample-object.ts";
 import { SimulatedClock } from "../../test/simulated-clock.ts";
 import { findManifest, type FindManifestOptions } from "./manifest-source.ts";
+import type { AgaroseError } from "../errors.ts";
 import { acceptUnsigned, trustPublishers } from "../format/signature.ts";
 import {
   encodeManifest,
@@ -194,10 +195,13 @@ describe("findManifest", () => {
       const publisher = await testPublisher();
       const signed = await sealManifest(draft, toyHash, publisher.sign);
       const world = new World((host) => (host === "near" ? newer : { ...FOUND, body: encodeManifest(signed) }));
-      const finding = world.start({ trust: trustPublishers([publisher.publicKey]) });
+      const unusable: string[] = [];
+      const onUnusable = (region: string, { code }: AgaroseError): unknown => unusable.push(`${region} ${code}`);
+      const finding = world.start({ trust: trustPublishers([publisher.publicKey]), onUnusable });
       // Checking a signature leaves the microtask queue, so simulated time moves on beside it.
       const found = await Promise.race([finding, advance(world.clock)]);
       expect(found).toEqual(signed);
+      expect(unusable).toEqual(["near MANIFEST_UNTRUSTED"]);
     });
   });
 

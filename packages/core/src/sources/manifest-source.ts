@@ -30,6 +30,8 @@ export interface FindManifestOptions {
    * nothing newer. Default 0.
    */
   readonly generationMin?: number;
+  /** Called for each copy that is not used because of what it says: forged, damaged, or of a newer format. */
+  readonly onUnusable?: (region: string, error: AgaroseError) => void;
   readonly signal?: AbortSignal;
   /** Default 10,000 ms. */
   readonly timeoutMs?: number;
@@ -62,7 +64,11 @@ export async function findManifest(key: string, options: FindManifestOptions): P
     .map((region) => ({
       name: region.name,
       patienceMs: hedgeAfterMs(region.latency),
-      start: (own: AbortSignal) => fetchManifest(key, region, names, { ...options, signal: own }, seen),
+      start: (own: AbortSignal) =>
+        fetchManifest(key, region, names, { ...options, signal: own }, seen).catch((error: AgaroseError) => {
+          if (isUnusable(error)) options.onUnusable?.(region.name, error);
+          throw error;
+        }),
     }));
   try {
     return await staggeredRace(attempts, {

@@ -122,3 +122,18 @@ describe("a browser without Ed25519", () => {
     await expect(readAll(world, { pops: [] })).rejects.toMatchObject({ code: "SIGNATURE_UNSUPPORTED" });
   });
 });
+
+test("a region whose manifest is not used is asked last for the next object", async () => {
+  const world = new FakeWorld();
+  for (const key of ["a", "b"]) world.put(key, sampleBytes(5_000));
+  const [nearest] = world.regions;
+  nearest!.store.set(manifestName("a"), new TextEncoder().encode("{}"));
+  const client = world.client({ pops: [] });
+  const askedFor = async (key: string): Promise<string[]> => {
+    const { body } = await world.clock.settle(client.answer({ key, method: "GET", headers: new Headers() }));
+    expect(new Uint8Array(await new Response(body).arrayBuffer())).toEqual(sampleBytes(5_000));
+    return world.log.filter(({ url }) => url.includes(`/manifests/${key}`)).map(({ to }) => to);
+  };
+  expect((await askedFor("a"))[0], "the fault fired").toBe(nearest!.name);
+  expect(await askedFor("b")).not.toContain(nearest!.name);
+});

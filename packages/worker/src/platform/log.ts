@@ -13,6 +13,8 @@ export const LOG_EVENTS = {
   "request failed": "A request was answered with 500: a defect of this program.",
   "read cut off": "The body of a read ended with an error after its headers were sent.",
   "leaf list not read": "A read could not get the hashes of an object's blocks, and asks for whole chunks.",
+  "manifest not used":
+    "A region's copy of a manifest is unsigned, forged, damaged or of a newer format: the first one with this code.",
   "traced request": "A request whose trace is sampled (`LOG_TRACES`), with its trace, span, route, status and time.",
   "message to a peer failed": "Another PoP did not take a message. The digest of the next period repeats it.",
   "notifying peers failed":

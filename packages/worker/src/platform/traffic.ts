@@ -34,6 +34,8 @@ export class Traffic {
   readonly reads = new Map<string, number>();
   /** Requests of `/o/` to buckets, as `region outcome`. */
   readonly bucketRequests = new Map<string, number>();
+  /** Copies of manifests that were not used because of what they say, as `region code`. */
+  readonly unusableManifests = new Map<string, number>();
   /** Requests of `/o/` to other PoPs, as `peer outcome`. */
   readonly peerRequests = new Map<string, number>();
 
@@ -56,6 +58,13 @@ export class Traffic {
   /** Counts a request to a bucket. */
   bucketRequest(region: string, outcome: string): void {
     add(this.bucketRequests, `${region} ${outcome}`);
+  }
+
+  /** Counts a manifest that is not used. Returns whether it is the first of its region with this error. */
+  unusableManifest(region: string, code: string): boolean {
+    const name = `${region} ${code}`;
+    add(this.unusableManifests, name);
+    return this.unusableManifests.get(name) === 1;
   }
 
   /**

@@ -14,6 +14,7 @@ import { withTimeout } from "../platform/async.ts";
 import type { WaitUntil } from "../platform/batch-flusher.ts";
 import { Connections, regionFetch } from "../platform/connections.ts";
 import type { Trace } from "../tracing/trace.ts";
+import { log } from "../platform/log.ts";
 import { OperationBudget, OPERATIONS_MAX } from "../platform/operation-budget.ts";
 import { fetchBound } from "../region-manager/buckets/bound-bucket.ts";
 import { isBelow } from "../region-manager/buckets/bucket-signer.ts";
@@ -136,7 +137,7 @@ export class Invocation {
 
   async #askRegions(key: string, generationMin: number): Promise<Manifest> {
     const { regions: estimates } = await this.configuration();
-    const { settings, clock } = this.isolate;
+    const { settings, clock, traffic } = this.isolate;
     const regions = settings.regions.map(({ name, popUrl }) => {
       return { name, url: popUrl, latency: latencyOf(estimates, name) };
     });
@@ -149,6 +150,9 @@ export class Invocation {
       sha256: systemSha256,
       trust: this.isolate.trust,
       generationMin,
+      onUnusable: (region, { code }) => {
+        if (traffic.unusableManifest(region, code)) log("warn", "manifest not used", { region, key, code });
+      },
     });
     try {
       return await withTimeout(finding, FIND_MANIFEST_MS, clock, `finding the manifest of ${JSON.stringify(key)}`);

@@ -2,7 +2,8 @@
 import { encodeManifest, manifestName, sealManifest, sealTombstone, systemSha256, type Manifest } from "@agarose/core";
 import { testPublisher, type TestPublisher } from "@agarose/core/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { randomBytes, readObject, REGIONS, startWorld, type TestWorld } from "../../test/world.ts";
+import { parseExposition } from "../../test/prometheus.ts";
+import { ADMIN_TOKEN, randomBytes, readObject, REGIONS, startWorld, type TestWorld } from "../../test/world.ts";
 
 const CONTENT = randomBytes(1000, 1);
 const FORGED = randomBytes(1000, 2);
@@ -32,6 +33,14 @@ test("a forged manifest of five regions loses against the signed one of the sixt
   expect((await readObject(world, "page")).bytes).toEqual(CONTENT);
   const asked = world.buckets.requests.filter(({ name }) => name === manifestName("page"));
   expect(asked.length, "a forged one was fetched, too").toBeGreaterThan(1);
+  const metrics = await fetch(`${world.url}/metrics`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
+  const counted = parseExposition(await metrics.text()).get("agarose_isolate_unusable_manifests_total")!.samples;
+  expect(counted.length).toBeGreaterThan(0);
+  for (const { labels, value } of counted) {
+    expect(labels).toMatchObject({ code: "MANIFEST_UNTRUSTED" });
+    expect(REGIONS.slice(0, 5)).toContain(labels["region"]);
+    expect(value).toBeGreaterThan(0);
+  }
 });
 
 test("an object whose manifests are all unsigned is refused, with the reason", async () => {

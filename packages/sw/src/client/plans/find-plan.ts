@@ -100,6 +100,7 @@ export function findPlan(request: PlanRequest, ports: PlanPorts): Promise<FoundP
           fetch,
           regions,
           generationMin: request.known?.manifest.generation ?? 0,
+          onUnusable: (region) => latencies.failed(sourceId("region", region)),
           signal: own,
         });
         return { plan: plans.learnManifest(key, manifest) };

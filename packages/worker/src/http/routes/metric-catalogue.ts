@@ -67,6 +67,11 @@ export const METRICS = {
     ["region", "outcome"],
     { alert: "`failed` of one region above 5%" },
   ),
+  agarose_isolate_unusable_manifests_total: counter(
+    "Copies of manifests that this isolate did not use: unsigned, forged, damaged or of a newer format.",
+    ["region", "code"],
+    { alert: "above 0: `agarose verify`, and see who may write to that bucket" },
+  ),
   agarose_isolate_region_imbalance_percent: gauge(
     "How far the requests of this isolate to the busiest region are above the mean of all regions (EC-Cache, 6.2).",
   ),

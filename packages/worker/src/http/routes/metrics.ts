@@ -78,6 +78,7 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
   text.add("agarose_isolate_errors_total", labelled(isolate.traffic.errors, "code"));
   text.add("agarose_isolate_reads_total", labelled(isolate.traffic.reads, "kind"));
   text.add("agarose_isolate_bucket_requests_total", labelled(isolate.traffic.bucketRequests, "region", "outcome"));
+  text.add("agarose_isolate_unusable_manifests_total", labelled(isolate.traffic.unusableManifests, "region", "code"));
   text.add("agarose_isolate_region_imbalance_percent", [
     [{}, isolate.traffic.regionImbalancePercent(settings.regions.map(({ name }) => name))],
   ]);
