@@ -4,6 +4,9 @@ import type { BrowserCase } from "../cases/case.ts";
 import { takeServiceWorker } from "../fixtures/app.ts";
 import { test } from "../fixtures/test.ts";
 
+/** Set by the jobs that exist for one browser: there, a browser that is missing is a failure. */
+const IS_REQUIRED = Boolean(process.env["BROWSERS_REQUIRED"]);
+
 /** One test per case in a browser that Playwright does not drive; all of them skip where it is not installed. */
 export function runInBrowser(
   browserName: string,
@@ -18,7 +21,7 @@ export function runInBrowser(
     try {
       browser = await start();
     } catch (error) {
-      if (!(error instanceof NotInstalled)) throw error;
+      if (IS_REQUIRED || !(error instanceof NotInstalled)) throw error;
       missing = error.message;
       console.log(`  skipped: ${missing}`);
     }
