@@ -126,12 +126,16 @@ async function compare(): Promise<void> {
   const rclone = (...args: string[]): [string, string[]] => ["rclone", args];
   const cache = join(folder, "sync.cache");
   const plain = "s:plain";
-  const rows: [string, [string, string[]]][] = [
+  const lost = join(data, bucketOf(REGIONS.at(-1)!), "manifests");
+  const rows: [name: string, command: [string, string[]], before?: () => Promise<void>][] = [
     ["agarose ls", agarose("ls")],
     ["rclone lsf -R of one bucket", rclone("lsf", "-R", `s:${bucketOf(REGIONS[0]!)}/manifests`)],
     ["agarose verify --quick", agarose("verify", "--quick")],
     ["agarose scrub", agarose("scrub")],
     ["agarose gc", agarose("gc")],
+    ["agarose verify", agarose("verify")],
+    ["agarose repair, one bucket lost", agarose("repair"), () => rm(lost, { recursive: true })],
+    ["agarose verify, after it", agarose("verify")],
     ["agarose du", agarose("du")],
     ["agarose sync, nothing new, first", agarose("sync", site, PREFIX, "--cache", cache, "--no-purge")],
     ["agarose sync, nothing new, with its cache", agarose("sync", site, PREFIX, "--cache", cache, "--no-purge")],
@@ -139,7 +143,10 @@ async function compare(): Promise<void> {
     ["rclone copy of all files to one bucket", rclone("copy", site, plain)],
     ["rclone sync, nothing new", rclone("sync", "--checksum", site, plain)],
   ];
-  for (const [name, [command, args]] of rows) console.log(lineOf(name, await measure(command, args, env)));
+  for (const [name, [command, args], before] of rows) {
+    await before?.();
+    console.log(lineOf(name, await measure(command, args, env)));
+  }
 }
 
 function lineOf(name: string, { code, seconds, peakMiB, last, problems }: Measured): string {

@@ -15,6 +15,9 @@ interface Saved {
   readonly equal: Readonly<Record<string, readonly [file: string, etag: string]>>;
 }
 
+/** What changes with the content of a file: a quarter of what `stat` returns, of which a sync holds one for each file. */
+export type FileStatus = Pick<Stats, "size" | "mtimeMs" | "ctimeMs" | "ino">;
+
 /** A file that was written so shortly before may be written again without another time. */
 const SETTLED_MS = 2_000;
 
@@ -38,7 +41,7 @@ export class KnownEqual {
   }
 
   /** Whether this file and the object with this ETag were equal. */
-  has(key: string, file: Stats, etag: string | undefined): boolean {
+  has(key: string, file: FileStatus, etag: string | undefined): boolean {
     const [knownFile, knownEtag] = this.#before.get(key) ?? [];
     if (etag === undefined || etag !== knownEtag || knownFile !== signatureOf(file)) return false;
     this.#now.set(key, [knownFile, etag]);
@@ -46,7 +49,8 @@ export class KnownEqual {
   }
 
   /** Notes that they are equal. `file` is what was known of the file at `readMs`, before it was read. */
-  add(key: string, file: Stats, etag: string | undefined, readMs: number): void {
+  add(key: string, file: FileStatus, etag: string | undefined, readMs: number): void {
+    if (this.#path === undefined) return;
     if (etag === undefined || Math.max(file.mtimeMs, file.ctimeMs) > readMs - SETTLED_MS) return;
     this.#now.set(key, [signatureOf(file), etag]);
   }
@@ -59,8 +63,13 @@ export class KnownEqual {
   }
 }
 
-/** What changes with the content of a file. */
-export function signatureOf({ size, mtimeMs, ctimeMs, ino }: Stats): string {
+/** The part of what `stat` returns that a sync holds. */
+export function statusOf({ size, mtimeMs, ctimeMs, ino }: Stats): FileStatus {
+  return { size, mtimeMs, ctimeMs, ino };
+}
+
+/** A status as text, by which two are compared. */
+export function signatureOf({ size, mtimeMs, ctimeMs, ino }: FileStatus): string {
   return `${size} ${mtimeMs} ${ctimeMs} ${ino}`;
 }
 

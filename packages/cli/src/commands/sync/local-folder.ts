@@ -1,22 +1,22 @@
 /**
  * The files of a folder that a sync stores.
  */
-import type { Stats } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { relative, sep } from "node:path";
 import { AgaroseError, parseKey, toAgaroseError } from "@agarose/core";
 import { entriesBelow, type InputFile, type SkippedEntry } from "../../lib/files/folder-entries.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
+import { statusOf, type FileStatus } from "./known-equal.ts";
 import type { SyncContext, SyncJob } from "./sync-job.ts";
 
 /** A file, its key, and what was known of it before it was read. */
 export interface LocalFile extends InputFile {
-  readonly status: Stats;
+  readonly status: FileStatus;
 }
 
 /** The files of a folder, by key. */
 export interface Folder {
-  readonly files: ReadonlyMap<string, LocalFile>;
+  readonly files: Map<string, LocalFile>;
   readonly skipped: readonly SkippedEntry[];
 }
 
@@ -44,7 +44,7 @@ export async function readFolder({ folder, prefix, filter, follow }: SyncJob, co
       try {
         if (status instanceof AgaroseError) throw status;
         parseKey(key);
-        files.set(key, { path: entry.path, key, status });
+        files.set(key, { path: entry.path, key, status: statusOf(status) });
       } catch (error) {
         await context.report({ key, outcome: "failed", error: toAgaroseError(error) });
       }

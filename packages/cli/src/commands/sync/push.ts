@@ -54,6 +54,7 @@ export async function push(job: SyncJob, context: SyncContext): Promise<SyncResu
   };
   const own = { ...context, report };
   const folder = await readFolder(job, own);
+  const isEmpty = folder.files.size === 0;
   const difference = await compare(job, folder, own);
   const { changed, extra, listed, isComplete } = difference;
   const isPage = ({ key }: LocalFile): boolean => typeOf(key) === PAGE;
@@ -80,14 +81,17 @@ export async function push(job: SyncJob, context: SyncContext): Promise<SyncResu
       ? `${failures} of the files failed`
       : undefined;
   if (reason !== undefined) return { ...result, stale, notRemoved: reason };
-  if (folder.files.size === 0) {
+  if (isEmpty) {
     const message = `${job.folder} has no file for this sync, and --delete would remove all ${extra.length} objects: use \`agarose rm --prefix\` if that is meant`;
     throw new AgaroseError("USAGE", message, { objects: extra.length });
   }
   return { ...result, stale: [...stale, ...(await removeAll(job, extra, own))] };
 }
 
-/** One ordered listing, and where a file has an object, its manifest and the hash of the file. */
+/**
+ * One ordered listing, and where a file has an object, its manifest and the hash of the file. Files that need nothing
+ * leave `files`: of a large folder, most do.
+ */
 async function compare(job: SyncJob, { files, skipped }: Folder, context: SyncContext): Promise<Difference> {
   const { prefix, filter, folder } = job;
   const listing = new KeyListing(prefix, context);
@@ -96,7 +100,8 @@ async function compare(job: SyncJob, { files, skipped }: Folder, context: SyncCo
     async *groups() {
       for await (const group of listing.groups()) {
         // Those of removed objects too: their generations count.
-        if (files.has(group.key)) listed.add(group.key);
+        const key = files.get(group.key)?.key;
+        if (key !== undefined) listed.add(key);
         yield group;
       }
     },
@@ -104,8 +109,7 @@ async function compare(job: SyncJob, { files, skipped }: Folder, context: SyncCo
   const protectedPaths = skipped.map(({ path }) => `${prefix}${pathBelow(folder, path)}`);
   const isProtected = (key: string): boolean =>
     protectedPaths.some((path) => key === path || key.startsWith(`${path}/`));
-  const equal = new Set<string>();
-  const failed = new Set<string>();
+  let equal = 0;
   const extra: string[] = [];
   const judged = mapOrdered(removableGroups(tracked, context), COMPARED_AT_A_TIME, async (group) => {
     const file = files.get(group.key);
@@ -123,22 +127,23 @@ async function compare(job: SyncJob, { files, skipped }: Folder, context: SyncCo
     }
   });
   for await (const { key, file, isEqual: verdict } of judged) {
-    if (verdict === undefined) failed.add(key);
-    else if (verdict) equal.add(key);
-    else if (file === undefined && filter.takes(key.slice(prefix.length)) && !isProtected(key)) extra.push(key);
+    if (verdict) equal++;
+    if (verdict !== false) {
+      files.delete(key);
+      listed.delete(key);
+    } else if (file === undefined && filter.takes(key.slice(prefix.length)) && !isProtected(key)) extra.push(key);
   }
   listing.warn();
   const isAllListed = listing.regionsFailed.length === 0;
-  const changed = [...files.values()].filter(({ key }) => !equal.has(key) && !failed.has(key));
   return {
-    changed,
+    changed: [...files.values()],
     extra,
     listed,
     isAbsenceKnown: context.stores.length - listing.regionsFailed.length >= majorityOf(context.stores),
     isComplete: listing.complete,
     // Only who has looked at all regions says that nothing has changed.
-    unchanged: isAllListed ? equal.size : 0,
-    kept: isAllListed ? 0 : equal.size,
+    unchanged: isAllListed ? equal : 0,
+    kept: isAllListed ? 0 : equal,
   };
 }
 
