@@ -206,6 +206,7 @@ export {
 
 // HTTP: ranges, conditions and the responses of an object.
 export { contentRange, parseRange, type ByteRange } from "./http/range.ts";
+export { partsAnswer, type ObjectPart, type PartsAnswer } from "./http/object-parts.ts";
 export { errorAnswer, keyInPath, keyOfPath, objectAnswer, type ObjectAnswer } from "./http/object-response.ts";
 
 // Caches in memory.

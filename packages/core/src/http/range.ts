@@ -11,8 +11,7 @@ export interface ByteRange {
 
 /**
  * Returns the range that a `Range` header asks for, or undefined if the whole object is to be sent: there is no
- * header, it has another unit, it is malformed, or it has several ranges (a server may ignore those: RFC 9110, section
- * 14.2).
+ * header, it has another unit, it is malformed, or it has several ranges (see `partsAnswer`).
  *
  * @param bytes length of the object.
  * @throws RANGE_UNSATISFIABLE if no byte of the object is in the range.

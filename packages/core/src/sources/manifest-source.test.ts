@@ -195,13 +195,13 @@ describe("findManifest", () => {
       const publisher = await testPublisher();
       const signed = await sealManifest(draft, toyHash, publisher.sign);
       const world = new World((host) => (host === "near" ? newer : { ...FOUND, body: encodeManifest(signed) }));
-      const unusable: string[] = [];
-      const onUnusable = (region: string, { code }: AgaroseError): unknown => unusable.push(`${region} ${code}`);
+      const passedOver: string[] = [];
+      const onUnusable = (region: string, { code }: AgaroseError): unknown => passedOver.push(`${region} ${code}`);
       const finding = world.start({ trust: trustPublishers([publisher.publicKey]), onUnusable });
       // Checking a signature leaves the microtask queue, so simulated time moves on beside it.
       const found = await Promise.race([finding, advance(world.clock)]);
       expect(found).toEqual(signed);
-      expect(unusable).toEqual(["near MANIFEST_UNTRUSTED"]);
+      expect(passedOver).toEqual(["near MANIFEST_UNTRUSTED"]);
     });
   });
 

@@ -2,8 +2,8 @@
  * Range and conditional requests of RFC 9110 (sections 13 and 14) with the one answer that every face of an object
  * gives: `objectAnswer`, the edge and the service worker all run this table.
  *
- * Where the RFC leaves a choice, ours is: several ranges, and ranges of an empty object, are ignored (14.2 lets a
- * server ignore Range), so the answer is the whole object.
+ * Where the RFC leaves a choice, ours is: ranges of an empty object are ignored (14.2 lets a server ignore Range), so
+ * the answer is the whole object. So are several ranges, except at the edge.
  */
 
 export interface RangeCase {
@@ -11,6 +11,8 @@ export interface RangeCase {
   readonly method: "GET" | "HEAD";
   readonly headers: Readonly<Record<string, string>>;
   readonly expected: RangeAnswer;
+  /** Whether it asks for several ranges, which the edge sends (`partsAnswer`). */
+  readonly isSeveral?: boolean;
 }
 
 /** What a test compares of a response. */
@@ -44,6 +46,7 @@ export function rangeCases({ bytes: n, etag, lastModified }: RangedObject): Rang
     method: "GET",
     headers,
     expected,
+    isSeveral: /,/.test(headers["range"] ?? ""),
   });
   const head = (range: string): RangeCase => ({
     name: `HEAD, range: ${range}`,
@@ -83,7 +86,7 @@ export function rangeCases({ bytes: n, etag, lastModified }: RangedObject): Rang
     get({ range: `bytes=${n}-${n + 5}` }, outside),
     get({ range: "bytes=99999999999999999999-" }, outside),
     get({ range: "bytes=-0" }, outside),
-    // Several: ignored.
+    // Several: ignored, except at the edge.
     get({ range: "bytes=0-1,5-6" }, whole),
     get({ range: "bytes=0-0, -1" }, whole),
     get({ range: `bytes=0-1,${n}-` }, whole),

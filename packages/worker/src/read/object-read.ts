@@ -111,7 +111,7 @@ export async function readObject(
 }
 
 /** At Cloudflare, only such a stream makes an answer with a length. Other hosts take it from the header. */
-function ofFixedLength(
+export function ofFixedLength(
   body: ReadableStream<Uint8Array>,
   length: number,
   { waitUntil }: Invocation,

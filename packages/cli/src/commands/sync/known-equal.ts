@@ -15,7 +15,7 @@ interface Saved {
   readonly equal: Readonly<Record<string, readonly [file: string, etag: string]>>;
 }
 
-/** What changes with the content of a file: a quarter of what `stat` returns, of which a sync holds one for each file. */
+/** What changes with the content of a file. A sync holds it for each file, so it has no more. */
 export type FileStatus = Pick<Stats, "size" | "mtimeMs" | "ctimeMs" | "ino">;
 
 /** A file that was written so shortly before may be written again without another time. */

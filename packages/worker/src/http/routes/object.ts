@@ -4,9 +4,11 @@ import {
   keyInPath,
   objectAnswer,
   openEncrypted,
+  partsAnswer,
   type Manifest,
   type ObjectAnswer,
   type OpenedObject,
+  type PartsAnswer,
 } from "@agarose/core";
 import type { Context } from "hono";
 import { isUnreachable } from "../../read/manifest-store.ts";
@@ -15,6 +17,7 @@ import { clientAddress } from "../../request-monitor/telemetry-token.ts";
 import type { Invocation } from "../../read/invocation.ts";
 import { invocationOf, checkReader, pathOf, type AppEnv } from "../http.ts";
 import { settingsOf } from "../settings.ts";
+import { readParts } from "./object-parts.ts";
 
 const PREFIX = "/o/";
 
@@ -29,7 +32,9 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
   const answerOf = async (found: Manifest): Promise<Answered> => {
     const { encryption } = found;
     const opened = encryption && (await openEncrypted(found, await settingsOf(c.env).access.secrets.dataKeyOf(found)));
-    const answer = objectAnswer(opened?.shown ?? found, headers, method);
+    const shown = opened?.shown ?? found;
+    const several = method === "GET" ? partsAnswer(shown, headers, crypto.randomUUID()) : undefined;
+    const answer = several ?? objectAnswer(shown, headers, method);
     return { answer: isPrivate ? unshared(answer) : answer, opened, manifest: found };
   };
   const manifest = await invocation.manifest(key);
@@ -52,18 +57,20 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
 }
 
 interface Answered {
-  readonly answer: ObjectAnswer;
+  readonly answer: ObjectAnswer | PartsAnswer;
   readonly manifest: Manifest;
   /** Set for an encrypted object. */
   readonly opened: OpenedObject | undefined;
 }
 
 function read(invocation: Invocation, { answer, manifest, opened }: Answered, client: ClientOfRead): Promise<Response> {
-  return readObject(invocation, manifest, answer, client, opened);
+  return "parts" in answer
+    ? readParts(invocation, manifest, answer, client, opened)
+    : readObject(invocation, manifest, answer, client, opened);
 }
 
 /** Forbids shared caches to keep the answer, and makes the client's own cache revalidate it. */
-function unshared(answer: ObjectAnswer): ObjectAnswer {
+function unshared<A extends ObjectAnswer>(answer: A): A {
   return { ...answer, headers: { ...answer.headers, "cache-control": "private, no-cache" } };
 }
 
