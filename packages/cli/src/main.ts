@@ -23,6 +23,7 @@ const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   repair: () => import("./commands/repair/index.ts"),
   scrub: () => import("./commands/scrub/index.ts"),
   recode: () => import("./commands/recode/index.ts"),
+  expire: () => import("./commands/expire/index.ts"),
   gc: () => import("./commands/gc/index.ts"),
   upgrade: () => import("./commands/upgrade/index.ts"),
   doctor: () => import("./commands/doctor/index.ts"),

@@ -331,6 +331,22 @@ export const configSchema = v.pipe(
       ),
       [],
     ),
+    expire: v.optional(
+      v.pipe(
+        v.array(
+          v.strictObject({
+            prefix: v.pipe(v.string(), v.minLength(1, "is empty"), v.description("Begins the keys that expire.")),
+            time: v.pipe(time, v.description("How old an object may become, such as `30d`, before it is removed.")),
+          }),
+        ),
+        v.check((all) => new Set(all.map(({ prefix }) => prefix)).size === all.length, "names a prefix twice"),
+        v.description(
+          "Keys that `agarose expire` removes. Of several rules for a key, that of the longest prefix decides. The age " +
+            "counts from when the manifest was last stored, by the clocks of the regions.",
+        ),
+      ),
+      [],
+    ),
     encryption: v.optional(
       v.pipe(
         v.array(

@@ -56,6 +56,7 @@ test("defaults are filled in", () => {
     survive: { regions: 1, providers: 0 },
     encryption: [],
     keep: [],
+    expire: [],
     pops: [],
     providers: {},
   });

@@ -11,7 +11,7 @@ import { majorityOf } from "../../lib/objects/commit/write-context.ts";
 import type { ListedObject, Store } from "../../lib/store/store.ts";
 import type { RegionObject } from "../../lib/walk/key-groups.ts";
 import type { KeyView, ViewContext } from "./key-view.ts";
-import type { AgeOf } from "./region-clocks.ts";
+import type { AgeOf } from "../../lib/walk/region-clocks.ts";
 import type { GarbageReport, GarbageSearch, GarbageUpload, Mutable } from "./search.ts";
 
 /** In place of a fingerprint: a run found the upload without a manifest a second time, a day after it was marked. */

@@ -16,7 +16,7 @@ import { commonRecord, type ListedContext } from "../../lib/walk/listed-object.t
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 import { cleanKey, uploadsOf } from "./clean-key.ts";
 import { viewKey, type ViewContext } from "./key-view.ts";
-import { readRegionClocks } from "./region-clocks.ts";
+import { readRegionClocks } from "../../lib/walk/region-clocks.ts";
 import type { GarbageReport, GarbageSearch, Mutable } from "./search.ts";
 
 const KEYS_AT_A_TIME = 16;

@@ -9,7 +9,7 @@ import { CLEANING_MS_MAX } from "../../lib/objects/commit/lease.ts";
 import { surveyAll, type RegionManifest } from "../../lib/objects/commit/region-survey.ts";
 import type { KeyGroup } from "../../lib/walk/key-groups.ts";
 import type { ListedContext } from "../../lib/walk/listed-object.ts";
-import type { AgeOf } from "./region-clocks.ts";
+import type { AgeOf } from "../../lib/walk/region-clocks.ts";
 import type { GarbageSearch } from "./search.ts";
 
 /** What is known of a key. */

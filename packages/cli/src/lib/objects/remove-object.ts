@@ -11,6 +11,7 @@ import {
   parseKey,
   sealTombstone,
   type Manifest,
+  type ManifestRecord,
   type Tombstone,
 } from "@agarose/core";
 import type { Store } from "../store/store.ts";
@@ -37,14 +38,21 @@ export interface RemoveResult {
 /**
  * Removes an object; undefined when no region holds anything of it. Chunks of older versions are left to `agarose gc`.
  *
+ * @param onlyIf throws unless the newest record is what the caller wants to remove. What another writer commits
+ *   meanwhile then stays.
  * @throws KEY_INVALID, KEY_TOO_LONG, NO_QUORUM, STORE_FAILED, REPLACED_MEANWHILE, WRITE_UNCERTAIN,
  *   CREDENTIALS_REFUSED or ABORTED.
  */
-export async function removeObject(key: string, options: WriteOptions): Promise<RemoveResult | undefined> {
+export async function removeObject(
+  key: string,
+  options: WriteOptions,
+  onlyIf?: (newest: ManifestRecord | undefined) => void,
+): Promise<RemoveResult | undefined> {
   const context = writeContextOf(options);
   parseKey(key);
   const survey = await surveyRegions(key, context);
-  const commit = await commitTombstone(key, survey, context);
+  onlyIf?.(survey.newest);
+  const commit = await commitTombstone(key, survey, context, onlyIf !== undefined);
   if (!commit) return undefined;
   const { record, replaced, regionsWithout } = commit;
   const manifests = [...survey.regions, ...replaced].flatMap(({ record: named }) =>
@@ -65,6 +73,7 @@ async function commitTombstone(
   key: string,
   survey: Survey,
   context: WriteContext,
+  copies: boolean,
 ): Promise<Commit<Tombstone> | undefined> {
   const { regions, newest } = survey;
   if (regions.every(({ state }) => state === "absent" || state === "unreachable")) return undefined;
@@ -79,7 +88,7 @@ async function commitTombstone(
   }
   const seal = (generation: number, modified: string): Promise<Tombstone> =>
     sealTombstone({ key, generation, modified }, context.sign);
-  return commitRecord({ key, upload: context.newUpload(), survey, seal }, context);
+  return commitRecord({ key, upload: context.newUpload(), survey, copies, seal }, context);
 }
 
 /** Writes a committed tombstone to the regions that lack it. */

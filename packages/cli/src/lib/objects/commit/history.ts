@@ -19,8 +19,13 @@ export interface HistoryCopy extends ListedObject {
 
 /** For how long versions of a key stay after they were replaced: 0 without a rule, else that of the longest prefix. */
 export function keepMsOf(key: string, { keep }: Pick<Config, "keep">): number {
-  const own = keep.filter(({ prefix }) => key.startsWith(prefix));
-  return own.toSorted((a, b) => b.prefix.length - a.prefix.length)[0]?.time ?? 0;
+  return ruleOf(key, keep)?.time ?? 0;
+}
+
+/** The rule of the longest prefix that a key has. */
+export function ruleOf<R extends { readonly prefix: string }>(key: string, rules: readonly R[]): R | undefined {
+  const own = rules.filter(({ prefix }) => key.startsWith(prefix));
+  return own.toSorted((a, b) => b.prefix.length - a.prefix.length)[0];
 }
 
 /**

@@ -3,9 +3,9 @@
  * only, because the clock of this machine may be wrong by days.
  */
 import { AgaroseError, type Clock } from "@agarose/core";
-import { askRegions, Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { CLOCK_PREFIX } from "../../lib/objects/commit/names.ts";
-import type { Store } from "../../lib/store/store.ts";
+import { askRegions, Breaker } from "../objects/commit/ask-regions.ts";
+import { CLOCK_PREFIX } from "../objects/commit/names.ts";
+import type { Store } from "../store/store.ts";
 
 /** What `readRegionClocks` works with. */
 export interface ClockContext {

@@ -1,0 +1,74 @@
+/**
+ * Removes an object that has become older than a rule of `expire` allows.
+ *
+ * Its age is the time since its manifest was stored, by the clocks of a majority of the regions: neither the clock of
+ * this machine nor that of a publisher can make an object older. A command that stores the manifest again, such as
+ * `repair` or `recode`, makes it younger.
+ */
+import { AgaroseError, isTombstone, toAgaroseError, type ManifestRecord } from "@agarose/core";
+import type { Config } from "../../lib/config.ts";
+import { ruleOf } from "../../lib/objects/commit/history.ts";
+import { majorityOf, type WriteOptions } from "../../lib/objects/commit/write-context.ts";
+import { removeObject } from "../../lib/objects/remove-object.ts";
+import type { KeyGroup } from "../../lib/walk/key-groups.ts";
+import { commonRecord, type ListedContext } from "../../lib/walk/listed-object.ts";
+import type { AgeOf } from "../../lib/walk/region-clocks.ts";
+
+/** What came of one key that is older than its rule allows. */
+export type ExpireOutcome = { readonly key: string; readonly ageMs: number } & (
+  | { readonly outcome: "removed" | "due"; readonly bytes: number }
+  /** The regions hold different versions, or another writer replaced the object meanwhile. */
+  | { readonly outcome: "skipped"; readonly problem: string }
+  | { readonly outcome: "failed"; readonly error: AgaroseError }
+);
+
+/** What it takes to judge and to remove an object. */
+export type ExpireContext = WriteOptions & ListedContext & { readonly ageOf: AgeOf; readonly dryRun: boolean };
+
+const DIFFERENT = "the regions hold different versions, or another since they were listed: run `agarose repair`";
+
+/** Judges a listed key; undefined where it is young, has no rule, or has no object. */
+export async function expireObject(group: KeyGroup, context: ExpireContext): Promise<ExpireOutcome | undefined> {
+  const { key, manifests } = group;
+  const rule = ruleOf(key, context.config.expire);
+  if (!rule) return undefined;
+  const ageMs = ageOfMajority(manifests.map(context.ageOf), majorityOf(context.stores));
+  if (ageMs < rule.time) return undefined;
+  try {
+    // What a region holds now may be younger than what it has listed.
+    const listed = await commonRecord(group, context);
+    if (!listed) return { key, ageMs, outcome: "skipped", problem: DIFFERENT };
+    if (isTombstone(listed)) return undefined;
+    const { bytes, version, generation } = listed;
+    if (context.dryRun) return { key, ageMs, outcome: "due", bytes };
+    const onlyIf = (newest: ManifestRecord | undefined): void => {
+      const isSame = newest && !isTombstone(newest) && newest.version === version && newest.generation === generation;
+      if (!isSame) throw replaced(key);
+    };
+    await removeObject(key, context, onlyIf);
+    return { key, ageMs, outcome: "removed", bytes };
+  } catch (cause) {
+    context.signal.throwIfAborted();
+    const error = toAgaroseError(cause);
+    if (error.code === "REPLACED_MEANWHILE") return { key, ageMs, outcome: "skipped", problem: error.message };
+    return { key, ageMs, outcome: "failed", error };
+  }
+}
+
+/** The longest prefix that all keys with a rule have: what is outside of it needs no listing. */
+export function commonPrefix({ expire }: Pick<Config, "expire">): string {
+  const [first = "", ...others] = expire.map(({ prefix }) => prefix);
+  let length = first.length;
+  for (const other of others) while (!other.startsWith(first.slice(0, length))) length--;
+  return first.slice(0, length);
+}
+
+/** The age that `needed` regions agree on at least; 0 where fewer list the object. */
+function ageOfMajority(agesMs: readonly number[], needed: number): number {
+  return agesMs.toSorted((a, b) => b - a)[needed - 1] ?? 0;
+}
+
+function replaced(key: string): AgaroseError {
+  const message = `another writer replaced ${JSON.stringify(key)} meanwhile: it stays`;
+  return new AgaroseError("REPLACED_MEANWHILE", message, { key });
+}

@@ -1,0 +1,152 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { systemClock } from "@agarose/core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { readManifest } from "../../lib/objects/manifests.ts";
+import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
+import type { AgeOf } from "../../lib/walk/region-clocks.ts";
+import { commonPrefix, expireObject, type ExpireOutcome } from "./expire-object.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const RULES = [
+  { prefix: "tmp/", time: DAY_MS },
+  { prefix: "tmp/week/", time: 7 * DAY_MS },
+];
+const { signal } = new AbortController();
+
+let world: World;
+beforeAll(async () => {
+  world = await startTestWorld();
+});
+afterAll(() => world.close());
+
+const put = (key: string): Promise<{ generation: number }> => world.put(key, randomBytes(5_000));
+
+async function groupOf(key: string): Promise<KeyGroup> {
+  for await (const group of keyGroups(world.stores, key, signal)) if (group.key === key) return group;
+  throw new Error(`${key} is not listed`);
+}
+
+/** Judges a listed object as if the regions had stored it so long ago, each by its own clock. */
+function expire(
+  group: KeyGroup,
+  hoursOf: (region: string) => number,
+  dryRun = false,
+): Promise<ExpireOutcome | undefined> {
+  const ageOf: AgeOf = ({ store }) => hoursOf(store.region.name) * HOUR_MS;
+  const config = { ...world.config, expire: RULES };
+  const own = { stores: world.stores, config, signal, nowMs: Date.now, clock: systemClock, trust: async () => {} };
+  return expireObject(group, { ...own, breaker: new Breaker(systemClock), ageOf, dryRun });
+}
+
+describe("an object", () => {
+  test("is removed once it is as old as its rule says, and not an hour before", async () => {
+    await put("tmp/a");
+    expect(await expire(await groupOf("tmp/a"), () => 23)).toBeUndefined();
+    expect(await expire(await groupOf("tmp/a"), () => 24)).toMatchObject({ outcome: "removed", bytes: 5_000 });
+    await expect(world.get("tmp/a")).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
+    expect(await world.names("chunks/tmp/a@")).toEqual([]);
+  });
+
+  test("goes by the rule of the longest prefix, and without a rule it stays", async () => {
+    await put("tmp/week/a");
+    await put("photos/a");
+    expect(await expire(await groupOf("tmp/week/a"), () => 6 * 24)).toBeUndefined();
+    expect(await expire(await groupOf("photos/a"), () => 1_000_000)).toBeUndefined();
+    expect(await expire(await groupOf("tmp/week/a"), () => 7 * 24)).toMatchObject({ outcome: "removed" });
+  });
+
+  test("is as old as a majority of the regions say, whatever the clocks of the others are", async () => {
+    await put("tmp/clocks");
+    const minority = new Set<string>(REGIONS.slice(0, 3));
+    const hoursOf = (region: string): number => (minority.has(region) ? 1_000_000 : 1);
+    expect(await expire(await groupOf("tmp/clocks"), hoursOf)).toBeUndefined();
+    expect(await expire(await groupOf("tmp/clocks"), (region) => (minority.has(region) ? -5 : 1_000))).toBeUndefined();
+  });
+
+  test("that is due stays in a dry run", async () => {
+    await put("tmp/dry");
+    expect(await expire(await groupOf("tmp/dry"), () => 25, true)).toMatchObject({ outcome: "due" });
+    expect((await world.get("tmp/dry")).length).toBe(5_000);
+  });
+
+  test("that another writer replaces after the listing stays", async () => {
+    await put("tmp/replaced");
+    const group = await groupOf("tmp/replaced");
+    const { generation } = await put("tmp/replaced");
+    expect(await expire(group, () => 25), "the listing is older than the object").toMatchObject({ outcome: "skipped" });
+    const readAgain = { ...(await groupOf("tmp/replaced")) };
+    // The replacement comes between the read of the manifest and the removal.
+    let isReplaced = false;
+    for (const region of REGIONS) {
+      world.faults.set(region, async (request, _response, name) => {
+        if (request.method !== "PUT" || !name.startsWith("claims/tmp/replaced@") || isReplaced) return false;
+        isReplaced = true;
+        world.faults.clear();
+        await put("tmp/replaced");
+        return false;
+      });
+    }
+    expect(await expire(readAgain, () => 25)).toMatchObject({ outcome: "skipped" });
+    expect(isReplaced, "the fault fired").toBe(true);
+    const { generation: newest } = await readManifest("tmp/replaced", world.stores, signal);
+    expect(newest).toBeGreaterThan(generation);
+    expect((await world.get("tmp/replaced")).length).toBe(5_000);
+  });
+
+  test("of which too few regions list a manifest stays", async () => {
+    await put("tmp/silent");
+    for (const region of REGIONS.slice(0, 3)) world.faults.set(region, DOWN);
+    const listed: KeyGroup[] = [];
+    const groups = keyGroups(world.stores, "tmp/silent", signal, { onFailure: () => {} });
+    for await (const group of groups) listed.push(group);
+    world.faults.clear();
+    expect(world.fired.get(REGIONS[0]!), "the fault fired").toBeGreaterThan(0);
+    expect(await expire(listed[0]!, () => 1_000)).toBeUndefined();
+  });
+});
+
+test("what is listed is what all rules have in common", () => {
+  const prefixOf = (...prefixes: string[]): string =>
+    commonPrefix({ expire: prefixes.map((prefix) => ({ prefix, time: DAY_MS })) });
+  expect([prefixOf("tmp/", "tmp/week/"), prefixOf("tmp/", "test/"), prefixOf("a", "b"), prefixOf("logs/")]).toEqual([
+    "tmp/",
+    "t",
+    "",
+    "logs/",
+  ]);
+});
+
+describe("agarose expire", () => {
+  const path = `expire-${randomUUID()}.json`;
+  const run = async (rules: readonly object[], ...args: string[]) => {
+    const config = { ...(JSON.parse(await readFile(world.configPath, "utf8")) as object), expire: rules };
+    await writeFile(`${world.dir}/${path}`, JSON.stringify(config));
+    const { code, stdout, stderr } = await world.run(["expire", "--config", path, ...args]);
+    return { code, stdout: stdout.toString(), problem: stderr };
+  };
+
+  test("without a rule says what to add", async () => {
+    const { code, problem } = await run([]);
+    expect([code, problem]).toEqual([2, expect.stringContaining("`expire` in the configuration has no rule")]);
+  });
+
+  test("leaves young objects, and counts them nowhere", async () => {
+    await put("tmp/young");
+    const { code, stdout } = await run([{ prefix: "tmp/", time: "1h" }], "--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ expired: 0, skipped: 0, failed: 0, objects: [] });
+    expect((await world.get("tmp/young")).length).toBe(5_000);
+  });
+
+  test.each([
+    [{ prefix: "", time: "1d" }, "is empty"],
+    [{ prefix: "tmp/", time: "1s" }, "must be hours or days"],
+  ])("refuses the rule %j", async (rule, reason) => {
+    const { code, problem } = await run([rule]);
+    expect([code, problem]).toEqual([2, expect.stringContaining(reason)]);
+  });
+});
