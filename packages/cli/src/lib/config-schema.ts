@@ -201,6 +201,14 @@ const region = v.pipe(
         v.description("Milliseconds to the first byte, as your users see it. `auto` codes and placement use it."),
       ),
     ),
+    drain: v.optional(
+      v.pipe(
+        v.boolean(),
+        v.description(
+          "Whether the region is being emptied: nothing new is put in it but manifests. `recode` moves the rest.",
+        ),
+      ),
+    ),
     conditionalWrites: v.optional(
       v.pipe(
         v.boolean(),
@@ -454,6 +462,10 @@ export const configSchema = v.pipe(
     ),
   }),
   v.check(({ aws, credentials: own }) => !(aws && own), "has both `credentials` and `aws`: keep `credentials`"),
+  v.check(
+    ({ regions }) => regions.some(({ drain }) => drain !== true),
+    "drains every region: leave `drain` out of those that stay",
+  ),
   v.check(({ providers, regions }) => {
     const known = new Set(regions.map(({ provider }) => provider));
     return Object.keys(providers).every((provider) => known.has(provider));

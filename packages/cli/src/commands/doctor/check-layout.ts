@@ -3,7 +3,7 @@
  */
 import { chunkBytes, checkSurvival, roundRobin, spread, survives, toAgaroseError, type Code } from "@agarose/core";
 import { codesLine } from "../../lib/objects/layout/codes-line.ts";
-import { autoCodes } from "../../lib/objects/layout/object-layout.ts";
+import { autoCodes, keptRegions } from "../../lib/objects/layout/object-layout.ts";
 import { formatCount } from "../../lib/output.ts";
 import type { Config } from "../../lib/config.ts";
 import type { Check } from "./check.ts";
@@ -18,7 +18,9 @@ export function checkLayout(config: Config): Check[] {
   ];
 }
 
-function checkCode(code: Code, { regions, survive, stripeBytes }: Config): Check {
+function checkCode(code: Code, config: Config): Check {
+  const { survive, stripeBytes } = config;
+  const regions = keptRegions(config);
   const placement = roundRobin(code, regions, "");
   const actual = survives(code, placement, regions);
   const overhead = ((code.k + code.m) / code.k).toFixed(2);
@@ -33,7 +35,8 @@ function checkCode(code: Code, { regions, survive, stripeBytes }: Config): Check
 }
 
 function checkAuto(config: Config): Check {
-  const { regions, survive } = config;
+  const { survive } = config;
+  const regions = keptRegions(config);
   return survival(() => {
     const chosen = autoCodes(config);
     for (const { k, m, inline } of chosen.codes) {

@@ -16,7 +16,7 @@ import type { Config } from "../../lib/config.ts";
 import { holds, surveyRegions } from "../../lib/objects/commit/region-survey.ts";
 import { writeContextOf } from "../../lib/objects/commit/write-context.ts";
 import { isAsConfigured, shownManifest } from "../../lib/objects/encryption/opened.ts";
-import { layoutOf, type ObjectLayout } from "../../lib/objects/layout/object-layout.ts";
+import { hasDrainedLeaves, layoutOf, type ObjectLayout } from "../../lib/objects/layout/object-layout.ts";
 import { putObject, type PutContext, type PutResult } from "../../lib/objects/put-object.ts";
 import { objectSource } from "../../lib/objects/upload/object-source.ts";
 
@@ -76,6 +76,7 @@ export async function isLaidOut(manifest: Manifest, layout: ObjectLayout, config
     manifest.blockBytes === BLOCK_BYTES &&
     (manifest.inline !== undefined) === layout.inline &&
     manifest.placement.join() === placement.join() &&
+    !hasDrainedLeaves(manifest, config) &&
     isAsConfigured(manifest, config)
   );
 }

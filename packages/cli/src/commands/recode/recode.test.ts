@@ -96,6 +96,76 @@ test("places chunks again after the regions of the configuration have changed, a
   expect(await world.get("key")).toEqual(body);
 });
 
+test("a region that drains is emptied of all but manifests while a reader reads, and can then be left out", async () => {
+  const big = { ...world.config, code: { k: 3, m: 2 }, stripeBytes: 1_000_000 };
+  const bodies = { coded: randomBytes(2_300_000), lists: randomBytes(2_100_000) };
+  await world.put("coded", bodies.coded, { config: { ...big, code: { k: 3, m: 3 } } });
+  await world.put("lists", bodies.lists, {
+    config: { ...big, regions: big.regions.slice(0, 5) },
+    stores: world.stores,
+  });
+  const drained = REGIONS[5];
+  expect((await manifestOf("coded")).placement).toContain(drained);
+  const { placement, leaves } = await manifestOf("lists");
+  expect(placement).not.toContain(drained);
+  expect(leaves).not.toContain(drained);
+  const drain = (json: { regions: object[] }): object => ({
+    ...json,
+    code: { k: 3, m: 2 },
+    stripeBytes: 1_000_000,
+    regions: json.regions.map((region, index) => (index === 5 ? { ...region, drain: true } : region)),
+  });
+  await configure(drain);
+  expect((await run("--dry-run")).answer).toMatchObject({ recoded: 1, failed: 0 });
+  let reads = 0;
+  // Before each thing that the run stores or removes in one of the regions.
+  world.faults.set(REGIONS[0], async ({ method }) => {
+    if (method === "GET" || method === "HEAD") return false;
+    expect((await world.get("coded")).equals(bodies.coded)).toBe(true);
+    reads++;
+    return false;
+  });
+  expect((await run()).answer).toMatchObject({ recoded: 1, failed: 0 });
+  world.faults.clear();
+  // The claim, a chunk or more, and the manifest.
+  expect(reads).toBeGreaterThanOrEqual(3);
+  expect((await world.get("coded")).equals(bodies.coded)).toBe(true);
+  const moved = await manifestOf("coded");
+  expect([...moved.placement, ...moved.leaves!]).not.toContain(drained);
+  expect(await run()).toMatchObject({ code: 0, answer: { recoded: 0 } });
+  await configure((json) => ({ ...json, regions: json.regions.slice(0, 5) }));
+  expect((await world.run(["verify", "coded", "lists"])).code).toBe(0);
+});
+
+test("a leaf list alone in a region that drains is left behind, too", async () => {
+  const code = { k: 2, m: 2 };
+  const stripeBytes = 1_000_000;
+  const survive = { regions: 1, providers: 1 };
+  await world.put("key", randomBytes(1_500_000), { config: { ...world.config, code, stripeBytes, survive } });
+  const { placement, leaves = [] } = await manifestOf("key");
+  const drained = leaves.find((name) => !placement.includes(name))!;
+  expect(drained).toBeDefined();
+  await configure((json) => ({
+    ...json,
+    code,
+    stripeBytes,
+    survive,
+    regions: json.regions.map((region) => ({ ...region, drain: (region as { name: string }).name === drained })),
+  }));
+  expect((await run()).answer).toMatchObject({ recoded: 1, failed: 0 });
+  expect((await manifestOf("key")).leaves).not.toContain(drained);
+  expect((await run()).answer).toMatchObject({ recoded: 0, failed: 0 });
+});
+
+test("a drain that breaks the promise of `survive`, or of every region, is refused before anything happens", async () => {
+  await world.put("key", randomBytes(3_000));
+  await configure((json) => ({ ...json, regions: json.regions.map((region, i) => ({ ...region, drain: i === 5 })) }));
+  expect(await run()).toMatchObject({ code: 1, answer: { error: { code: "LAYOUT_UNSAFE" } } });
+  await configure((json) => ({ ...json, regions: json.regions.map((region) => ({ ...region, drain: true })) }));
+  expect((await run()).answer).toMatchObject({ error: { code: "CONFIG_INVALID" } });
+  expect(await manifestOf("key")).toMatchObject({ generation: 1 });
+});
+
 test("an object that cannot be read fails, the others are stored, and it is as it was", async () => {
   const body = randomBytes(2_500);
   const bad = await world.put("bad", body);

@@ -29,7 +29,7 @@ import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from
 import { encryptSource } from "./encryption/encrypted-source.ts";
 import { shownManifest } from "./encryption/opened.ts";
 import { secretsOf } from "./encryption/secrets-of.ts";
-import { layoutOf } from "./layout/object-layout.ts";
+import { hasDrainedLeaves, layoutOf } from "./layout/object-layout.ts";
 import { nodeSha256 } from "./sha256.ts";
 import { hashFile, readWhole } from "./upload/file-hash.ts";
 import type { Source, SourceReader } from "./upload/file-source.ts";
@@ -254,6 +254,7 @@ async function keepStored(
 ): Promise<PutResult | undefined> {
   const { newest } = survey;
   if (!newest || isTombstone(newest) || newest.missing) return undefined;
+  if (hasDrainedLeaves(newest, context.config)) return undefined;
   if ((newest.encryption !== undefined) !== isEncrypted) return undefined;
   // What cannot be decrypted is not known to be the same.
   const shown = await shownManifest(newest, context.config).catch(() => undefined);

@@ -6,6 +6,7 @@ import type { Config } from "../config.ts";
 import { storedChunks } from "../objects/chunk-listing.ts";
 import { leafListBytes } from "../objects/leaf-lists/leaf-lists.ts";
 import { LISTED_TOMBSTONE_BYTES_MAX } from "../objects/keys.ts";
+import { keptRegions } from "../objects/layout/object-layout.ts";
 import type { ObjectVerdict } from "../objects/verify-object.ts";
 import type { KeyGroup, Kind, RegionObject } from "./key-groups.ts";
 import { commonRecord, type ListedContext } from "./listed-object.ts";
@@ -68,7 +69,7 @@ export function verdictByListing(group: KeyGroup, config: Config): ObjectVerdict
   const { key, chunks, manifests } = group;
   const { code } = config;
   if (code === "auto" || !haveOneManifest(group, config)) return undefined;
-  const placement = roundRobin(code, config.regions, key);
+  const placement = roundRobin(code, keptRegions(config), key);
   if (chunks.length !== placement.length) return undefined;
   const modifiedMs = new Map(manifests.map((manifest) => [manifest.store.region.name, manifest.modifiedMs]));
   const uploads = new Set(chunks.map(({ suffix }) => suffix.slice(0, suffix.indexOf("/"))));

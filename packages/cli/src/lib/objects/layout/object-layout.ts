@@ -10,6 +10,7 @@ import {
   spread,
   survives,
   type Code,
+  type Manifest,
   type PlacementRegion,
   type Survival,
 } from "@agarose/core";
@@ -42,7 +43,8 @@ const LATENCY_MS_DEFAULT = 100;
  * @throws LAYOUT_UNSAFE when it does not survive what the configuration promises.
  */
 export function layoutOf(config: Config, key: string, bytes: number): ObjectLayout {
-  const { regions, survive, stripeBytes } = config;
+  const { survive, stripeBytes } = config;
+  const regions = keptRegions(config);
   const code = codeOf(config, key, bytes);
   if (code !== "auto") {
     const placement = roundRobin(code, regions, key);
@@ -59,6 +61,16 @@ export function layoutOf(config: Config, key: string, bytes: number): ObjectLayo
   return { k: coded.k, m: coded.m, inline: false, placement };
 }
 
+/** The regions that chunks are put in: those that are not being emptied. */
+export function keptRegions({ regions }: Config): Config["regions"] {
+  return regions.filter(({ drain }) => drain !== true);
+}
+
+/** Whether the manifest names a leaf list in a region that is being emptied. `layoutOf` decides on its chunks. */
+export function hasDrainedLeaves({ leaves = [] }: Pick<Manifest, "leaves">, { regions }: Config): boolean {
+  return regions.some(({ name, drain }) => drain === true && leaves.includes(name));
+}
+
 /** What the configuration says for a key and a length: the first of `codes` that fits, else `code`. */
 export function codeOf({ code, codes }: Config, key: string, bytes: number): Config["code"] {
   const rule = codes.find(({ prefix = "", bytesMax = Infinity }) => key.startsWith(prefix) && bytes <= bytesMax);
@@ -70,7 +82,7 @@ const chosen = new WeakMap<Config, CodesBySize>();
 /** The codes by which `"auto"` stores objects under this configuration. Throws as `chooseCodes` does. */
 export function autoCodes(config: Config): CodesBySize {
   let codes = chosen.get(config);
-  if (!codes) chosen.set(config, (codes = chooseCodes({ ...config, ...config.auto })));
+  if (!codes) chosen.set(config, (codes = chooseCodes({ ...config, ...config.auto, regions: keptRegions(config) })));
   return codes;
 }
 

@@ -22,6 +22,7 @@ import { nodeSha256 } from "../sha256.ts";
 import type { Store } from "../../store/store.ts";
 import { askRegions, runTasks, type Patience, type Task } from "../commit/ask-regions.ts";
 import { majorityOf, pause, type WriteContext } from "../commit/write-context.ts";
+import { keptRegions } from "../layout/object-layout.ts";
 import { ChunkUpload, uploadWholeChunk } from "./chunk-upload.ts";
 import type { SourceReader } from "./file-source.ts";
 import { encodeStripe, type Encoder, type StripeLayout } from "./stripe-encoder.ts";
@@ -205,7 +206,9 @@ export async function uploadLeaves(
   const list = concat(leaves.flat());
   const name = chunkName(key, upload, LEAF_LIST);
   const store = (to: Store, signal: AbortSignal): Promise<void> => uploadWholeChunk(to, name, list, signal);
-  const outcomes = await askRegions(context.stores, store, { enough: majorityOf(context.stores) }, context);
+  const kept = new Set(keptRegions(context.config).map((region) => region.name));
+  const stores = context.stores.filter(({ region }) => kept.has(region.name));
+  const outcomes = await askRegions(stores, store, { enough: majorityOf(stores) }, context);
   return outcomes.flatMap(({ store: { region }, error }) => (error ? [] : [region.name]));
 }
 
