@@ -71,4 +71,24 @@ export const FOUND: Readonly<Record<string, Schedule>> = {
     ],
     faults: [{ region: 0, kind: "cut", fromMs: 5847, toMs: 15847 }],
   },
+  "a recode failed for one region that did not say whose a dead claim was": {
+    seed: 23_217,
+    regions: 4,
+    code: { k: 3, m: 1 },
+    unconditional: [],
+    regionSkewMs: [0, 0, 0, 0],
+    startsWithFormat1: false,
+    endsWithGc: false,
+    operations: [
+      { id: 0, atMs: 0, operation: { verb: "put", content: 0, isAbsent: false }, fate: {} },
+      {
+        id: 1,
+        atMs: 600_000,
+        operation: { verb: "put", content: 1, isAbsent: false },
+        fate: { skewMs: 0, killedAt: 8 },
+      },
+      { id: 5, atMs: 94_200_300, operation: { verb: "recode" }, fate: { skewMs: 0 } },
+    ],
+    faults: [{ region: 3, kind: "refuse", fromMs: 94_201_081, toMs: 94_501_081 }],
+  },
 };
