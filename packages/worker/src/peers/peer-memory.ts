@@ -53,9 +53,11 @@ export class PeerMemory {
       receivedMs,
       JSON.stringify(message),
     );
+    // Node 22 takes no numbered parameters.
     this.#sql.exec(
-      `DELETE FROM messages WHERE peer = ?1 AND digest = 0 AND id NOT IN
-       (SELECT id FROM messages WHERE peer = ?1 AND digest = 0 ORDER BY id DESC LIMIT ?2)`,
+      `DELETE FROM messages WHERE peer = ? AND digest = 0 AND id NOT IN
+       (SELECT id FROM messages WHERE peer = ? AND digest = 0 ORDER BY id DESC LIMIT ?)`,
+      node,
       node,
       EVENTS_MAX,
     );
