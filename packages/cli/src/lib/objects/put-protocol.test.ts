@@ -170,6 +170,22 @@ describe("order", () => {
     expect(await world.put(key, Buffer.from("two"))).toMatchObject({ outcome: "stored", generation: 3 });
   });
 
+  test("with a condition withdraws its claim when it is refused, so that it holds up no later one", async () => {
+    await world.put(key, Buffer.from("one"));
+    const claim = Buffer.from(`{"upload":"dead"}`);
+    const options = { bytes: claim.length, contentType: "application/json" };
+    for (const region of REGIONS) await world.store(region).put(claimName(key, 2), claim, options);
+    const put = (text: string) => world.put(key, Buffer.from(text), { onlyIf: () => {} });
+    await expect(put("two")).rejects.toMatchObject({ code: "REPLACED_MEANWHILE" });
+    const left = (await world.names(`claims/${key}@`)).filter((name) => name.endsWith("@3"));
+    expect(left.length, "the refused writer had a claim").toBeGreaterThan(REGIONS.length / 2);
+    const ended = Buffer.from(`{"upload":"dead","withdrawn":true}`);
+    const again = { ...options, bytes: ended.length };
+    for (const region of REGIONS) await world.store(region).put(claimName(key, 2), ended, again);
+    expect(await put("three")).toMatchObject({ outcome: "stored" });
+    expect((await world.get(key)).toString()).toBe("three");
+  });
+
   test("ignores claims that no writer can have made, such as a bucket's owner plants", async () => {
     await world.put(key, Buffer.from("one"));
     const claim = Buffer.from(`{"upload":"dead"}`);

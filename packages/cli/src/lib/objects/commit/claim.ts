@@ -41,6 +41,7 @@ export async function claimGeneration(claim: Claim, context: WriteContext): Prom
   const { key, newest, copies = false } = claim;
   const needed = majorityOf(context.stores);
   const attempts = copies ? 2 : ATTEMPTS_MAX;
+  const unused: UnusedClaim[] = [];
   let generation = newest + 1;
   for (let attempt = 1; ; attempt++) {
     const start = instantOf(context);
@@ -52,12 +53,19 @@ export async function claimGeneration(claim: Claim, context: WriteContext): Prom
     const outcomes = await askRegions(context.stores, take, patience, context);
     const answered = outcomes.filter(({ error }) => error === undefined);
     const holders = answered.filter(({ value }) => value).map(({ store }) => store);
+    unused.push({ name, holders });
     if (holders.length >= needed) {
-      if (attempt > 1 && copies && !(await areDead(claim, generation, context))) throw overtaken(key, attempt);
+      if (attempt > 1 && copies && !(await areDead(claim, generation, context))) {
+        await withdraw(claim, unused, context);
+        throw overtaken(key, attempt);
+      }
       return new Lease({ generation, name, body, holders, start }, context);
     }
     if (answered.length < needed) throw noQuorum(key, outcomes, needed);
-    if (attempt === attempts) throw overtaken(key, attempts);
+    if (attempt === attempts) {
+      await withdraw(claim, unused, context);
+      throw overtaken(key, attempts);
+    }
     await pause(attempt, context);
     const survey = await surveyRegions(key, context);
     // Claims of writers that died are never removed, so they are passed over all at once.
@@ -70,8 +78,30 @@ export async function claimGeneration(claim: Claim, context: WriteContext): Prom
   }
 }
 
+/** A claim under which its writer writes nothing. */
+interface UnusedClaim {
+  readonly name: string;
+  readonly holders: readonly Store[];
+}
+
 /**
- * Whether all claims between `newest` and generation `own` are those of dead writers, or left by our earlier attempts.
+ * Says in our claims that we write nothing under them, so that they hold up no other writer. Their names stay taken: a
+ * removal that arrives late could remove the claim of another writer. Does not reject: what fails here grows old.
+ */
+async function withdraw(claim: Claim, unused: readonly UnusedClaim[], context: WriteContext): Promise<void> {
+  const bytes = Buffer.from(JSON.stringify({ ...parseClaim(bodyOf(claim)), withdrawn: true }));
+  const options = { bytes: bytes.length, contentType: "application/json" };
+  const { signal } = new AbortController();
+  for (const { name, holders } of unused.filter((one) => one.holders.length > 0)) {
+    const store = (holder: Store, ended: AbortSignal) => holder.put(name, bytes, { ...options, signal: ended });
+    const enough = Math.min(holders.length, majorityOf(context.stores));
+    await askRegions(holders, store, { enough }, { ...context, signal });
+  }
+}
+
+/**
+ * Whether all claims between `newest` and generation `own` are those of dead writers, withdrawn, or left by our earlier
+ * attempts.
  * Their age is the time between their claim and ours by the clock of the region that has both.
  */
 async function areDead(claim: Claim, own: number, context: WriteContext): Promise<boolean> {
@@ -85,7 +115,7 @@ async function areDead(claim: Claim, own: number, context: WriteContext): Promis
     // A region that does not say whose claim it is may have that of a writer that is alive.
     const text = await readText(store, name, context.signal).catch(() => undefined);
     context.signal.throwIfAborted();
-    if (text !== body) return false;
+    if (text === undefined || (text !== body && parseClaim(text).withdrawn !== true)) return false;
   }
   return true;
 }
@@ -168,7 +198,11 @@ function bodyOf({ upload, newest, copies }: Claim): string {
 }
 
 /** What a claim says; nothing when it is none. */
-function parseClaim(text: string): { readonly upload?: string; readonly copies?: number } {
+function parseClaim(text: string): {
+  readonly upload?: string;
+  readonly copies?: number;
+  readonly withdrawn?: boolean;
+} {
   try {
     return (JSON.parse(text) as object | null) ?? {};
   } catch {
