@@ -101,8 +101,7 @@ async function withdraw(claim: Claim, unused: readonly UnusedClaim[], context: W
 
 /**
  * Whether all claims between `newest` and generation `own` are those of dead writers, withdrawn, or left by our earlier
- * attempts.
- * Their age is the time between their claim and ours by the clock of the region that has both.
+ * attempts. Their age is the time between their claim and ours by the clock of the region that has both.
  */
 async function areDead(claim: Claim, own: number, context: WriteContext): Promise<boolean> {
   const claims = await listClaims(claim.key, context);
