@@ -27,7 +27,7 @@ const UNCONDITIONAL = [
 ] as const;
 
 /** One of the two guards against wrong clocks is gone. */
-export const CLOCKS_UNCOMPARED = ["commands/gc/region-clocks.ts", "  refuseSkew(readings);", ""] as const;
+export const CLOCKS_UNCOMPARED = ["lib/walk/region-clocks.ts", "  refuseSkew(readings);", ""] as const;
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -79,7 +79,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       CLOCKS_UNCOMPARED,
       [
-        "commands/gc/region-clocks.ts",
+        "lib/walk/region-clocks.ts",
         "return regionMs + (clock.now() - readAtMs) - modifiedMs;",
         "return context.nowMs() - modifiedMs;",
       ],
