@@ -55,7 +55,7 @@ export default defineConfig({
     maxWorkers: 6,
     expect: { poll: { timeout: 60_000 } },
     // These only end what hangs: a loaded machine is slow, not wrong.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 });

@@ -101,6 +101,8 @@ export async function startPeersWorld(
     return (await response.json()) as PeersStatus;
   };
   for (const from of NAMES) for (const to of NAMES) if (from !== to) link(from, to).target = url(to);
+  // A PoP answers its first request late, and estimates remember that for many periods.
+  for (const { url: known } of links.values()) await (await fetch(`${known}/healthz`)).arrayBuffer();
   const measured = async (
     name: Name,
     peer: Name,
