@@ -27,6 +27,8 @@ export interface PeerLink {
   fault: LinkFault;
   /** Requests answered in the way of the fault. */
   fired: number;
+  /** When each was, in milliseconds since 1970. */
+  readonly firedAtMs: number[];
   readonly paths: string[];
   readonly messages: PassedMessage[];
   /** The `traceparent` headers of requests for chunks. */
@@ -38,6 +40,10 @@ export async function startPeerLink(latencyMs: number): Promise<PeerLink> {
   const server = createServer((incoming, outgoing) => {
     answer(incoming, outgoing).catch(() => outgoing.destroy());
   });
+  const fire = (): void => {
+    link.fired++;
+    link.firedAtMs.push(Date.now());
+  };
   const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
   const answer = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const { method = "GET", url = "" } = incoming;
@@ -48,14 +54,14 @@ export async function startPeerLink(latencyMs: number): Promise<PeerLink> {
     link.paths.push(`${method} ${url}`);
     if (url.startsWith("/v1/chunk/")) link.traceparents.add(incoming.headers["traceparent"] as string | undefined);
     await sleep(latencyMs + (fault.delayMs ?? 0));
-    if (fault.delayMs) link.fired++;
+    if (fault.delayMs) fire();
     if (fault.down || (fault.cutsChunks && url.startsWith("/v1/chunk/"))) {
-      link.fired++;
+      fire();
       incoming.socket.destroy();
       return;
     }
     if (fault.loses && method === "POST") {
-      link.fired++;
+      fire();
       outgoing.writeHead(204).end();
       return;
     }
@@ -70,7 +76,7 @@ export async function startPeerLink(latencyMs: number): Promise<PeerLink> {
     let body = new Uint8Array(await response.arrayBuffer());
     if (method === "POST") link.messages.push({ headers, body: sent.toString(), status: response.status });
     if (fault.spoil && url.startsWith("/v1/chunk/")) {
-      link.fired++;
+      fire();
       body = new Uint8Array(fault.spoil(body));
     }
     outgoing.writeHead(response.status, { "content-length": body.length });
@@ -82,6 +88,7 @@ export async function startPeerLink(latencyMs: number): Promise<PeerLink> {
     target: "",
     fault: {},
     fired: 0,
+    firedAtMs: [],
     paths: [],
     messages: [],
     traceparents: new Set(),

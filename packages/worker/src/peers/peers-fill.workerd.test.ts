@@ -4,6 +4,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { startPeersWorld, type PeersWorld } from "../../test/peers-world.ts";
 import { randomBytes, REGIONS } from "../../test/world.ts";
+import { FAILURES_MAX, OPEN_MS } from "../region-manager/circuit-breakers.ts";
 
 const KEY = "photos/cat.jpg";
 const CONTENT = randomBytes(300_000, 7);
@@ -111,10 +112,14 @@ describe("a fill", () => {
       world = await setUp({}, EGRESS_USD_PER_GB);
       const link = world.link("lhr", "fra");
       link.fault = fault;
+      link.firedAtMs.length = 0;
       await fill();
-      expect(link.fired, "the fault fired").toBeGreaterThan(0);
+      const openedMs = link.firedAtMs[FAILURES_MAX - 1]!;
       expect(fromBuckets(world).length, "each chunk, one GET a stripe").toBe(CHUNKS);
-      expect((await world.status("lhr")).isolate.openBreakers).toEqual(["fra"]);
+      const { openBreakers } = (await world.status("lhr")).isolate;
+      // Fewer failures open no breaker: the fault fired. A busy machine may look when the breaker has closed again.
+      expect(openedMs).toBeGreaterThan(0);
+      if (Date.now() - openedMs < OPEN_MS) expect(openBreakers).toEqual(["fra"]);
       await expectCached();
     });
   }

@@ -168,7 +168,7 @@ describe("a peer", () => {
     link.fault = FAULTS["sends garbage"];
     const isOpen = async (): Promise<boolean> =>
       (await world.status("lhr")).isolate.openBreakers.some((peer) => peer === "fra");
-    // A breaker is open for five seconds, and each failed trial doubles them. A busy machine needs a longer time to look.
+    // A breaker is open for five seconds, and each failed trial doubles them: a busy machine needs longer to look.
     for (let openMs = OPEN_MS; ; openMs = Math.min(2 * openMs, OPEN_MS_MAX)) {
       while (await isOpen()) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       const sinceMs = Date.now();
