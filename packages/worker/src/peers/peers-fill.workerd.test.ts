@@ -58,8 +58,19 @@ function fromFrankfurt({ link }: PeersWorld): number {
   return link("lhr", "fra").paths.filter((path) => path.startsWith("GET /v1/chunk/")).length;
 }
 
+const QUIET_MS = 1_000;
+
+/** Waits until nothing more arrives at the buckets: a read that has ended may have spare requests on their way. */
+async function untilQuiet({ buckets }: PeersWorld): Promise<void> {
+  for (let before = -1; before !== buckets.requests.length;) {
+    before = buckets.requests.length;
+    await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
+  }
+}
+
 /** Runs the period in which London fills its cache; what it asked of whom is then all that was asked. */
 async function fill(one = world, pop?: string): Promise<void> {
+  await untilQuiet(one);
   one.buckets.requests.length = 0;
   one.link("lhr", "fra").paths.length = 0;
   one.link("lhr", "fra").fired = 0;
@@ -99,7 +110,7 @@ describe("a fill", () => {
   test("comes from the buckets where these charge nothing and are nearer", async () => {
     world = await setUp({}, 0, FAR_PEER);
     await fill();
-    expect(fromBuckets(world).length, "each chunk, one GET a stripe").toBe(CHUNKS);
+    expect(fromBuckets(world).length, fromBuckets(world).join("\n")).toBe(CHUNKS);
     expect(fromFrankfurt(world)).toBe(0);
   });
 
@@ -115,7 +126,7 @@ describe("a fill", () => {
       link.firedAtMs.length = 0;
       await fill();
       const openedMs = link.firedAtMs[FAILURES_MAX - 1]!;
-      expect(fromBuckets(world).length, "each chunk, one GET a stripe").toBe(CHUNKS);
+      expect(fromBuckets(world).length, fromBuckets(world).join("\n")).toBe(CHUNKS);
       const { openBreakers } = (await world.status("lhr")).isolate;
       // Fewer failures open no breaker: the fault fired. A busy machine may look when the breaker has closed again.
       expect(openedMs).toBeGreaterThan(0);
