@@ -13,7 +13,7 @@ let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "agarose-map-"));
   await writeMap(join(folder, "map"), folder);
-}, 60_000);
+});
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** Whether the pixel of a tile is land: its palette has four shades of sea, then four of land. */

@@ -17,22 +17,43 @@ import { PIECES, VIDEO } from "./index.ts";
 
 const FILM = fileURLToPath(new URL(VIDEO.file, import.meta.url));
 
-/** Writes the files (6 MB) below `folder` by their keys. Returns these. */
-export async function writePieces(folder: string): Promise<string[]> {
+/** How to cut the film. */
+export interface PiecesOptions {
+  /** Of the main playlist; the other files are beside it. */
+  readonly key: string;
+  /** Seconds of film. Default: all of it. */
+  readonly end?: number;
+  /** Whether the pieces of a playlist are ranges of one file. Default: each is a file. */
+  readonly asRanges?: boolean;
+}
+
+/** Makes playlists and pieces, by their keys. */
+export async function filmPieces({ key, end, asRanges = false }: PiecesOptions): Promise<Map<string, Uint8Array>> {
   const files = new Map<string, BufferTarget>();
-  const target = new PathedTarget(PIECES.key, ({ path }) => {
+  const target = new PathedTarget(key, ({ path }) => {
     const file = new BufferTarget();
     files.set(path, file);
     return file;
   });
-  const format = new HlsOutputFormat({ segmentFormat: new CmafOutputFormat(), targetDuration: PIECES.seconds });
+  const format = new HlsOutputFormat({
+    segmentFormat: new CmafOutputFormat(),
+    targetDuration: PIECES.seconds,
+    singleFilePerPlaylist: asRanges,
+  });
   const input = new Input({ source: new FilePathSource(FILM), formats: ALL_FORMATS });
-  const conversion = await Conversion.init({ input, output: new Output({ format, target }) });
+  const output = new Output({ format, target });
+  const conversion = await Conversion.init({ input, output, ...(end !== undefined && { trim: { start: 0, end } }) });
   await conversion.execute();
-  for (const [key, { buffer }] of files) {
+  return new Map([...files].map(([path, { buffer }]) => [path, new Uint8Array(buffer!)]));
+}
+
+/** Writes the files (6 MB) below `folder` by their keys. Returns these. */
+export async function writePieces(folder: string): Promise<string[]> {
+  const files = await filmPieces({ key: PIECES.key });
+  for (const [key, bytes] of files) {
     const path = join(folder, key);
     await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, new Uint8Array(buffer!));
+    await writeFile(path, bytes);
   }
   return [...files.keys()];
 }

@@ -2,53 +2,23 @@
  * `hls.js`, as it is, plays a film in pieces under the service worker: in a file each, and as ranges of one file. A
  * region dies in the middle.
  */
-import { fileURLToPath } from "node:url";
-import type { LocalWorld } from "@agarose/dev-world/client";
+import { PIECES } from "@agarose/demo/samples/index.ts";
+import { filmPieces } from "@agarose/demo/samples/make-pieces.ts";
 import type * as hls from "hls.js";
-import {
-  ALL_FORMATS,
-  BufferTarget,
-  CmafOutputFormat,
-  Conversion,
-  FilePathSource,
-  HlsOutputFormat,
-  Input,
-  Output,
-  PathedTarget,
-} from "mediabunny";
 import { NEAR } from "../cases/faults.ts";
 import { openControlledApp } from "../fixtures/app.ts";
 import { addLibrary } from "../fixtures/library.ts";
 import { expect, test } from "../fixtures/test.ts";
 
-const VIDEO = fileURLToPath(import.meta.resolve("@agarose/demo/samples/walk.mp4"));
 const SECONDS = 16;
-/** The distance of the film's key frames. */
-const PIECE_SECONDS = 2;
 
 /** What the page has of the library. */
 declare const library: typeof hls;
 
-/** Puts the beginning of the film as the playlists and pieces of HLS, without encoding it again. */
-async function putFilm(world: LocalWorld, folder: string, singleFilePerPlaylist: boolean): Promise<void> {
-  const files = new Map<string, BufferTarget>();
-  const target = new PathedTarget(`${folder}/main.m3u8`, ({ path }) => {
-    const file = new BufferTarget();
-    files.set(path, file);
-    return file;
-  });
-  const segmentFormat = new CmafOutputFormat();
-  const format = new HlsOutputFormat({ segmentFormat, targetDuration: PIECE_SECONDS, singleFilePerPlaylist });
-  const input = new Input({ source: new FilePathSource(VIDEO), formats: ALL_FORMATS });
-  const output = new Output({ format, target });
-  const conversion = await Conversion.init({ input, output, trim: { start: 0, end: SECONDS } });
-  await conversion.execute();
-  for (const [key, { buffer }] of files) await world.put(key, new Uint8Array(buffer!));
-}
-
 for (const pieces of ["files", "ranges"] as const) {
   test(`hls.js plays on from ${pieces} while a region dies`, async ({ context, world }) => {
-    await putFilm(world, `hls/${pieces}`, pieces === "ranges");
+    const film = await filmPieces({ key: `hls/${pieces}/main.m3u8`, end: SECONDS, asRanges: pieces === "ranges" });
+    for (const [key, bytes] of film) await world.put(key, bytes);
     const page = await openControlledApp(context, world);
     await addLibrary(page, 'export * from "hls.js"; export { default } from "hls.js";');
     test.skip(!(await page.evaluate(() => library.default.isSupported())), "this Chromium is built without H.264");
@@ -89,7 +59,7 @@ for (const pieces of ["files", "ranges"] as const) {
       frames: document.querySelector("video")!.getVideoPlaybackQuality().totalVideoFrames,
     }));
     expect(frames).toBeGreaterThan(0);
-    expect(seen.pieces).toEqual(expect.arrayContaining([0, (SECONDS - 4) / PIECE_SECONDS]));
+    expect(seen.pieces).toEqual(expect.arrayContaining([0, (SECONDS - 4) / PIECES.seconds]));
     expect(seen.problems, "the player has noticed nothing").toEqual([]);
     expect(await world.region(NEAR).fired()).toBeGreaterThan(0);
   });
