@@ -133,7 +133,7 @@ async function bundle(
     code: chunk.code.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n"),
     map: JSON.stringify(chunk.map),
   };
-  const { code, map } = minify && isWorker ? await minifyAgain(bundled, { fresh }) : bundled;
+  const { code, map } = minify && isWorker ? await minifyAgain(name, bundled, { fresh }) : bundled;
   const script = `${code}//# sourceMappingURL=${name}.map\n`;
   // The stamp is a line of its own, so the map begins one line later.
   const stamp = isWorker ? `${stampOf(createHash("sha256").update(script).digest("hex"))}\n` : "";
