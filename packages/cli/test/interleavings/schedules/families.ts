@@ -190,3 +190,15 @@ function family(seed: number, operations: readonly Planned[]): Schedule {
   const nothing = { unconditional: [], startsWithFormat1: false, endsWithGc: false, faults: [] };
   return { seed, ...layout, ...nothing, regionSkewMs: [0, 0, 0, 0, 0], operations };
 }
+
+/** Every family, by its name. */
+export const FAMILIES: Readonly<Record<string, (seed: number) => Schedule>> = {
+  besideHostileRegion,
+  cleanedByWrongClock,
+  cleanedUnderReader,
+  cleanedUnderWriter,
+  killedAndRepeated,
+  killedBesideHostileRegion,
+  replacedUnderKeep,
+  restoredBesideWriters,
+};

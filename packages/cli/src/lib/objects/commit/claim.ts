@@ -89,7 +89,7 @@ interface UnusedClaim {
  * removal that arrives late could remove the claim of another writer. Does not reject: what fails here grows old.
  */
 async function withdraw(claim: Claim, unused: readonly UnusedClaim[], context: WriteContext): Promise<void> {
-  const bytes = Buffer.from(JSON.stringify({ ...parseClaim(bodyOf(claim)), withdrawn: true }));
+  const bytes = Buffer.from(bodyOf(claim, true));
   const options = { bytes: bytes.length, contentType: "application/json" };
   const { signal } = new AbortController();
   for (const { name, holders } of unused.filter((one) => one.holders.length > 0)) {
@@ -192,8 +192,8 @@ async function claimIn(store: Store, name: string, body: string, signal: AbortSi
   }
 }
 
-function bodyOf({ upload, newest, copies }: Claim): string {
-  return JSON.stringify({ upload, ...(copies && { copies: newest }) });
+function bodyOf({ upload, newest, copies }: Claim, withdrawn = false): string {
+  return JSON.stringify({ upload, ...(copies && { copies: newest }), ...(withdrawn && { withdrawn }) });
 }
 
 /** What a claim says; nothing when it is none. */
