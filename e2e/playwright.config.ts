@@ -9,7 +9,7 @@ export default defineConfig<WorldFixtures, WorldWorkerFixtures>({
   fullyParallel: false,
   retries: 0,
   // These only end what hangs: a loaded machine is slow, not wrong.
-  timeout: 180_000,
+  timeout: 300_000,
   expect: { timeout: 60_000 },
   forbidOnly: !!process.env["CI"],
   reporter: [["list"], ["json"]],

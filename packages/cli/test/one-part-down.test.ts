@@ -177,7 +177,7 @@ test("Cron never ran, and then once", async () => {
   await expectReads("public", "private");
 });
 
-test.each(["down", "slow", "stale"] as const)("KV is %s", { timeout: 60_000 }, async (kv) => {
+test.each(["down", "slow", "stale"] as const)("KV is %s", async (kv) => {
   await setFaults({ kv });
   // Isolates look at KV every five seconds, and stale values show only once there are newer ones.
   const fired = async (): Promise<void> => {

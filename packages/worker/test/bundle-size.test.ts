@@ -41,4 +41,4 @@ test("wrangler builds it from wrangler.toml too, offline", async () => {
   expect(stdout).toContain("env.REQUEST_MONITOR (RequestMonitor)");
   const built = (await readdir(out)).filter((name) => /\.(js|wasm)$/.test(name));
   expect(await gzippedBytes(built.map((name) => join(out, name)))).toBeLessThan(GZIPPED_BYTES_MAX);
-}, 30_000);
+});

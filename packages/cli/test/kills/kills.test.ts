@@ -4,6 +4,8 @@ import { expect, test } from "vitest";
 import { KillWorld } from "./kill-world.ts";
 import { killInTurn } from "./search.ts";
 
+/** Only ends what hangs: a loaded machine is slow, not wrong. */
+const TIMEOUT_MS = 900_000;
 /** Three of each verb. */
 const CASES = 48;
 const SEED = Number(process.env["AGAROSE_SEED"] ?? Date.now() % 1_000_000_000);
@@ -24,5 +26,5 @@ test.skipIf(!versitygw)(
       await world.close();
     }
   },
-  180_000,
+  TIMEOUT_MS,
 );

@@ -38,6 +38,8 @@ async function readFromFrankfurt(reader: Name | "lhr2", key: string): Promise<vo
 
 /** Puts objects that only Frankfurt caches, until the readers' isolates ask it for them; returns their versions. */
 async function cacheInFrankfurt(keys = [KEY], readers: readonly (Name | "lhr2")[] = ["lhr"]): Promise<string[]> {
+  // Before there are objects: while Frankfurt seems far, the others would cache for its readers, too.
+  for (const pop of ["lhr", "iad"] as const) await world.measuredNearer(pop, "fra");
   const versions = await Promise.all(keys.map(async (key) => (await world.put(key, CONTENT)).version));
   await world.pops.cron();
   await Promise.all(keys.map((key) => read("fra", key)));
@@ -45,10 +47,7 @@ async function cacheInFrankfurt(keys = [KEY], readers: readonly (Name | "lhr2")[
   const { cache } = await world.status("fra");
   expect(cache.objects.map((object) => object.chunks)).toEqual(keys.map(() => [0, 1, 2, 3]));
   const areAllHeld = (held: Record<string, number[]>): boolean => versions.every((one) => held[one]?.length === 4);
-  for (const pop of ["lhr", "iad"] as const) {
-    await world.measuredNearer(pop, "fra");
-    await world.reported(pop, "fra", areAllHeld);
-  }
+  for (const pop of ["lhr", "iad"] as const) await world.reported(pop, "fra", areAllHeld);
   for (const reader of readers) for (const key of keys) await readFromFrankfurt(reader, key);
   return versions;
 }

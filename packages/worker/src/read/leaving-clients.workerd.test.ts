@@ -13,7 +13,7 @@ beforeAll(async () => {
   world = await startWorld({ MANIFEST_TTL_SECONDS: "600" });
   await putCached(world, "video", randomBytes(2 * STRIPE_BYTES), { stripeBytes: STRIPE_BYTES });
   await world.put("other", randomBytes(6_000_000), { stripeBytes: STRIPE_BYTES });
-}, 120_000);
+});
 afterAll(() => world.close());
 
 const request = (method: string, path: string): Promise<Socket> => openRequest(world.url, { method, path });

@@ -39,7 +39,7 @@ const readFromEdge = (world: TestWorld, key: string): Promise<Buffer> =>
       expect(kind).toBe("edge");
       return Buffer.from(bytes);
     },
-    { timeout: 30_000 },
+    { timeout: 60_000 },
   );
 
 describe("under the platform's limits", () => {

@@ -25,7 +25,7 @@ beforeAll(async () => {
   ({ world, gateway } = started);
   const shared = { region: "us-east-1", forcePathStyle: true, maxAttempts: 1 };
   client = new S3Client({ ...shared, endpoint: gateway.url, credentials: GATEWAY_KEYS });
-}, 60_000);
+});
 
 afterAll(async () => {
   client.destroy();
@@ -60,7 +60,7 @@ test("parts in any order, one of them sent twice, become one object", async () =
   expect(bytes.equals(await answer.Body!.transformToByteArray())).toBe(true);
   expect(await world.verify("large")).toMatchObject({ sound: true });
   await expect(complete(created, [first, last])).rejects.toMatchObject({ name: "NoSuchUpload" });
-}, 60_000);
+});
 
 test("an upload that is aborted leaves nothing, and gives its room in the spool back", async () => {
   for (let round = 0; round < 2; round++) {
@@ -72,7 +72,7 @@ test("an upload that is aborted leaves nothing, and gives its room in the spool 
   }
   expect(await world.names("manifests/aborted")).toEqual([]);
   expect(await world.names("chunks/aborted")).toEqual([]);
-}, 60_000);
+});
 
 test("a part that is too short, unknown or out of order is refused, and the upload stays", async () => {
   const created = await create("parts");
@@ -83,4 +83,4 @@ test("a part that is too short, unknown or out of order is refused, and the uplo
   await complete(created, [one]);
   const answer = await client.send(new GetObjectCommand({ Bucket, Key: "parts" }));
   expect(await answer.Body!.transformToString()).toBe("1");
-}, 60_000);
+});

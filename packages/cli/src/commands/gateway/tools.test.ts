@@ -24,7 +24,7 @@ let gateway: Gateway;
 beforeAll(async () => {
   started = await startGatewayWorld({ stripeBytes: 1024 * 1024 });
   ({ world, gateway } = started);
-}, 60_000);
+});
 
 afterAll(async () => {
   await started.close();
@@ -73,7 +73,7 @@ test("aws s3 sync writes a folder, finds nothing to do, reads it back and delete
   await rm(join(folder, "a"));
   expect(await aws("sync", folder, bucket, "--no-progress", "--delete")).toBe(`delete: ${bucket}/a\n`);
   expect((await world.get("aws/a.txt")).equals(FILES["a.txt"])).toBe(true);
-}, 120_000);
+});
 
 test("rclone copies a folder, finds it equal, reads it back and deletes it", async (context) => {
   await need("rclone", context);
@@ -98,4 +98,4 @@ test("rclone copies a folder, finds it equal, reads it back and deletes it", asy
   await expectFiles(join(world.dir, "rclone-back"));
   await rclone("delete", "gw:agarose/rclone");
   expect(await rclone("lsf", "-R", "gw:agarose")).not.toContain("rclone/a");
-}, 120_000);
+});

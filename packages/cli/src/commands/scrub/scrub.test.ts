@@ -138,7 +138,7 @@ test("the cursor passes a damaged object only once it is repaired", async () => 
   expect(summary).toMatchObject({ objects: 3, repaired: 1, found: { [M - 1]: 1, [M]: 2 }, left: { [M]: 3 } });
   expect((await world.files()).filter((name) => name.includes("cursor"))).toEqual([]);
   expect(await world.verify("b")).toMatchObject({ sound: true });
-}, 60_000);
+});
 
 test("--dry-run names what is damaged in the order of danger, and writes nothing", async () => {
   await putWithout("one", 1);
@@ -277,7 +277,7 @@ test("--every walks again, also after a walk that failed, until it is asked to e
     { repaired: 1, left: { [M]: 1 } },
     { repaired: 0, found: { [M]: 1 } },
   ]);
-}, 60_000);
+});
 
 test("finishes what a put has left in the repair queue", async () => {
   world.faults.set("paulo", DOWN);
@@ -311,7 +311,7 @@ test("two at once do each other no harm", async () => {
     expect(await world.verify(key)).toMatchObject({ sound: true, beyondK: M });
     expect((await world.get(key)).equals(body)).toBe(true);
   }
-}, 60_000);
+});
 
 test("without an object there is nothing to do", async () => {
   expect(await scrub()).toMatchObject({ code: 0, lines: [], summary: { objects: 0, found: {} } });

@@ -130,7 +130,7 @@ describe("a walk that is killed", () => {
     expect(again.code).toBe(1);
     expect(lines.at(-1)!.summary).toMatchObject({ damaged: 1, unreadable: 0 });
     expect(await exists(cursor)).toBe(false);
-  }, 60_000);
+  });
 
   test("a cursor of another walk, and a file that is none, are refused", async () => {
     const path = join(world.dir, "upload-other");
@@ -281,7 +281,7 @@ test("50,000 objects are judged by listings alone, in constant memory", async ()
   );
   expect(total).toBe(OBJECTS);
   expect(most).toBeLessThan(100_000_000);
-}, 120_000);
+});
 
 /** That of the test world. */
 const CODE = { k: 4, m: 2 };

@@ -28,7 +28,7 @@ beforeAll(async () => {
   };
   world = await startWorld(vars, { limited: true });
   for (const [i, key] of [...PAGE, "members/a"].entries()) await world.put(key, randomBytes(1_000, i + 1));
-}, 120_000);
+});
 afterAll(() => world.close());
 
 const ask = (keys: readonly string[], headers: Record<string, string> = {}): Promise<Response> =>

@@ -151,7 +151,7 @@ test("without TELEMETRY_KEY the PoP makes a key of its own, and no read waits fo
         expect(given).toBeTypeOf("string");
         return given;
       },
-      { timeout: 30_000 },
+      { timeout: 60_000 },
     );
     expect((await report("198.51.100.1", { token, regions: [] }, other)).status).toBe(204);
     const foreign = await tokenOf("198.51.100.1");
