@@ -5,9 +5,6 @@ import type { ControlClient } from "./control-client.ts";
 
 const DAMAGED: readonly LinkRecord["outcome"][] = ["down", "error", "corrupted", "truncated", "unranged"];
 
-/** A request that found a free place takes less. */
-const WAITED_MS_MIN = 5;
-
 /** A region's bucket, as the client and all PoPs reach it. `world.reset()` ends its faults. */
 export class Region {
   readonly name: string;
@@ -71,9 +68,8 @@ export class Region {
   /** Returns how many requests a fault has spoiled or slowed since the last reset. */
   async fired(): Promise<number> {
     const records = await this.requests();
-    return records.filter(
-      ({ outcome, slowdown, waitMs }) => DAMAGED.includes(outcome) || slowdown > 1 || waitMs > WAITED_MS_MIN,
-    ).length;
+    return records.filter(({ outcome, slowdown, waitMs }) => DAMAGED.includes(outcome) || slowdown > 1 || waitMs > 0)
+      .length;
   }
 
   /** Returns the requests to this region since the last reset, those of PoPs included. */

@@ -10,12 +10,17 @@ export class Places {
    * Rejects with the signal's reason when that aborts first.
    */
   async enter(limit: () => number, signal: AbortSignal): Promise<() => void> {
-    while (this.#taken >= (limit() || Infinity)) await this.#change(signal);
+    while (this.isFull(limit())) await this.#change(signal);
     this.#taken++;
     return () => {
       this.#taken--;
       this.look();
     };
+  }
+
+  /** Returns whether a request has to wait under this limit. */
+  isFull(limit: number): boolean {
+    return this.#taken >= (limit || Infinity);
   }
 
   /** Lets the requests that wait look again, the first one first: to be called after the limit has changed. */

@@ -55,7 +55,7 @@ export interface LinkRecord {
   readonly range: string | undefined;
   /** Emulated delay before the request reached its target, without the wait for a place. */
   readonly delayMs: number;
-  /** How long the request waited for one of the target's places. */
+  /** How long the request waited for one of the target's places. 0 when one was free. */
   waitMs: number;
   /** By how much `latencyFactor` and a straggler multiplied the delay; 1 without either. */
   readonly slowdown: number;
@@ -152,8 +152,9 @@ async function carry(
       incoming.socket.destroy();
       return;
     }
+    const mustWait = places.isFull(faults.concurrency);
     const leave = await places.enter(() => options.faults().concurrency, gone.signal);
-    record.waitMs = options.now() - record.atMs;
+    if (mustWait) record.waitMs = options.now() - record.atMs;
     try {
       await sleep(record.delayMs, undefined, { signal: gone.signal });
       if (options.random() < faults.errorRate) refuse(record, outgoing);
