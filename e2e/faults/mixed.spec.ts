@@ -34,7 +34,7 @@ test("a PoP on Node and Workers are each other's peers", async ({ world, putRand
       (await peersOf(iad!.url)).some(({ name, silent, objects }) => name === "fra" && !silent && objects > 0),
     ];
   };
-  await expect.poll(know, { timeout: 30_000 }).toEqual([true, true]);
+  await expect.poll(know).toEqual([true, true]);
 });
 
 test("with every Worker dead, the PoP on Node serves public and private objects", async ({

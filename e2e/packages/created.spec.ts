@@ -28,7 +28,6 @@ test.beforeAll(async () => {
 test.afterAll(() => rm(tool.folder, { recursive: true, force: true, maxRetries: 5 }));
 
 test("type-checks, builds, and passes its own latency test at the places that were chosen", async () => {
-  test.setTimeout(240_000);
   expect(JSON.parse(await app.read("agarose.config.json"))).toMatchObject({ publicKeys: [expect.any(String)] });
   expect(JSON.parse(await app.read("geography.json"))).toMatchObject({ pops: [{ name: "fra" }, { name: "lhr" }] });
   await app.run("npm", "run", "types");
@@ -38,7 +37,6 @@ test("type-checks, builds, and passes its own latency test at the places that we
 });
 
 test("its Worker, by its wrangler.jsonc in workerd, serves an object from the buckets of the local world", async () => {
-  test.setTimeout(240_000);
   expect(await app.read("wrangler.jsonc")).toContain("agarose-fra");
   const world = run("node", "dev.js");
   try {

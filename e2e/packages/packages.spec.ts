@@ -79,7 +79,6 @@ test.describe("installed from tarballs", () => {
   let project: Project;
 
   test.beforeAll(async () => {
-    test.setTimeout(240_000);
     project = await Project.create({});
     const offline = await project.install(packed);
     test.skip(offline !== undefined, offline);
@@ -252,7 +251,6 @@ test("a fresh Vite app with the plugin builds, type-checks, and reads an object"
   world,
   putRandom,
 }) => {
-  test.setTimeout(240_000);
   const content = await putRandom("packed/cat.bin", 1_500_000);
   const config = await (await fetch(`${world.app}agarose.json`)).text();
   const project = await Project.create({

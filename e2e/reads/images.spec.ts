@@ -24,7 +24,6 @@ test("100 images beside a long read all come, none of them after many that were 
   context,
   world,
 }) => {
-  test.setTimeout(300_000);
   const names = Array.from({ length: IMAGES }, (_, i) => `image-${i}.bmp`);
   for (const name of names) await world.put(`images/${name}`, bitmap(100, 60));
   const content = randomBytes(LONG_BYTES);

@@ -13,7 +13,6 @@ const READS = 40;
 test.use({ worldOptions: { scale: 0.12, jitter: 0.05, cacheBytes: 3_000_000 } });
 
 test("the cache manager changes the mean read as the read plans predict", async ({ context, world, putRandom }) => {
-  test.setTimeout(180_000);
   for (let i = 0; i < OBJECTS; i++) await putRandom(`zipf/${i}`, 1_000_000);
   // One PoP, so that a busy machine's noise in round trips cannot move the client to a cache that is not its own.
   for (const { name } of world.pops.slice(1)) await world.pop(name).down();

@@ -57,7 +57,6 @@ async function requests(world: LocalWorld, path: string): Promise<number> {
 }
 
 test("100 pictures come whole in a few requests, and again from known plans", async ({ context, world }) => {
-  test.setTimeout(240_000);
   const pictures = await putPictures(world, "calm");
   const page = await openControlledApp(context, world);
   await world.reset();
@@ -70,7 +69,6 @@ test("100 pictures come whole in a few requests, and again from known plans", as
 });
 
 test("100 pictures come whole while a region dies", async ({ context, world }) => {
-  test.setTimeout(240_000);
   const pictures = await putPictures(world, "region");
   const page = await openControlledApp(context, world);
   await world.reset();
@@ -82,7 +80,6 @@ test("100 pictures come whole while a region dies", async ({ context, world }) =
 });
 
 test("100 pictures come whole while their PoP dies", async ({ context, world }) => {
-  test.setTimeout(240_000);
   const pictures = await putPictures(world, "pop");
   const page = await openControlledApp(context, world);
   await world.reset();
