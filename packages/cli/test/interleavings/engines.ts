@@ -3,6 +3,7 @@
  */
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import type { expireObjects } from "../../src/commands/expire/expire-objects.ts";
 import type { collectGarbage } from "../../src/commands/gc/collect-garbage.ts";
 import type { findRecodable, recodeVersion } from "../../src/commands/recode/recode-object.ts";
 import type { scrubObjects } from "../../src/commands/scrub/scrub-objects.ts";
@@ -18,6 +19,7 @@ import type { verifyObject } from "../../src/lib/objects/verify-object.ts";
 export interface Engines {
   readonly putObject: typeof putObject;
   readonly removeObject: typeof removeObject;
+  readonly expireObjects: typeof expireObjects;
   readonly findRestorable: typeof findRestorable;
   readonly restoreVersion: typeof restoreVersion;
   readonly repairObject: typeof repairObject;
@@ -34,6 +36,7 @@ export interface Engines {
 const FILES: Record<keyof Engines, string> = {
   putObject: "lib/objects/put-object.ts",
   removeObject: "lib/objects/remove-object.ts",
+  expireObjects: "commands/expire/expire-objects.ts",
   findRestorable: "lib/objects/history/restore-object.ts",
   restoreVersion: "lib/objects/history/restore-object.ts",
   repairObject: "lib/objects/repair/repair-object.ts",

@@ -1,7 +1,7 @@
 /** What the commands do beside each other, over stores and processes that fail, keeps every promise. */
 import { expect, test } from "vitest";
 import { loadEngines } from "./engines.ts";
-import { besideHostileRegion, restoredBesideWriters } from "./schedules/families.ts";
+import { besideHostileRegion, expiredBesideWriters, restoredBesideWriters } from "./schedules/families.ts";
 import { FOUND } from "./schedules/found.ts";
 import { scheduleOf } from "./schedules/schedule.ts";
 import { search } from "./schedules/search.ts";
@@ -12,6 +12,7 @@ const MS = 10_000;
 const SCHEDULES_MIN = 60;
 const HOSTILE_SCHEDULES = 200;
 const RESTORE_SCHEDULES = 100;
+const EXPIRY_SCHEDULES = 100;
 const SEED = Number(process.env["AGAROSE_SEED"] ?? Date.now() % 1_000_000_000);
 
 test(`random schedules keep every promise for ten seconds, from seed ${SEED}`, async () => {
@@ -20,7 +21,7 @@ test(`random schedules keep every promise for ten seconds, from seed ${SEED}`, a
   const first = await search(few);
   expect(first.failure, first.text).toBeUndefined();
   // Each kind of trouble came, and most of the work was done all the same.
-  const { restores: _, recodes: _few, ...trouble } = first.events;
+  const { restores: _, recodes: _few, expiries: _none, ...trouble } = first.events;
   for (const count of Object.values(trouble)) expect(count).toBeGreaterThan(0);
   const rest = { schedules: Number.POSITIVE_INFINITY, limitMs: MS - first.ms };
   const result = await search({ ...few, ...rest, firstSeed: SEED + SCHEDULES_MIN });
@@ -46,6 +47,16 @@ test(`versions that are restored beside writers, faults and kills keep every pro
   const { restores, recodes, faults, kills } = result.events;
   expect(restores).toBeGreaterThan(RESTORE_SCHEDULES / 4);
   expect(Math.min(faults, kills, recodes)).toBeGreaterThan(0);
+});
+
+test(`versions that expire beside writers, faults and kills keep every promise, from seed ${SEED}`, async () => {
+  const few = { engines: await loadEngines(), firstSeed: SEED, schedules: EXPIRY_SCHEDULES };
+  const result = await search({ ...few, scheduleOf: expiredBesideWriters });
+  console.log(result.text);
+  expect(result.failure, result.text).toBeUndefined();
+  const { expiries, faults, kills } = result.events;
+  expect(expiries).toBeGreaterThan(EXPIRY_SCHEDULES / 50);
+  expect(Math.min(faults, kills)).toBeGreaterThan(0);
 });
 
 test.each(Object.entries(FOUND))("a schedule that once broke a promise keeps it: %s", async (_, schedule) => {

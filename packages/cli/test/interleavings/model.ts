@@ -25,16 +25,22 @@ export type ReadResult =
   | { readonly state: "read"; readonly generation: number; readonly upload: string; readonly sha256: string }
   | { readonly state: "failed"; readonly code: string; readonly message: string };
 
-/** A writer: put or rm. */
-interface Writer {
-  readonly id: number;
+/** What a writer is about to do. */
+export interface Intent {
   readonly verb: "put" | "rm";
   /** Of the content of a put. */
-  readonly sha256: string | undefined;
+  readonly sha256?: string | undefined;
+  /** The only generation whose place it may take. Default: any. */
+  readonly seen?: number | undefined;
+  /** How old, in milliseconds, a version must be for this writer to remove it. Default: any may go. */
+  readonly ageMs?: number | undefined;
+}
+
+/** A writer: put or rm. */
+interface Writer extends Intent {
+  readonly id: number;
   /** Everything acknowledged before it started. */
   readonly ackedBefore: number;
-  /** The only generation whose place it may take; undefined is any. */
-  readonly seen: number | undefined;
   state: "running" | "acked" | "undone" | "uncertain";
 }
 
@@ -85,6 +91,8 @@ export class Model {
   readonly #tombstones = new Map<string, Writer>();
   #lastTombstone: Writer | undefined;
   readonly #byGeneration = new Map<number, SeenRecord>();
+  /** When a generation first came into an honest region. */
+  readonly #storedMs = new Map<number, number>();
   /** Every pair of a generation and an upload that was there before. */
   readonly #generationsOf = new Map<string, Set<number>>();
   readonly #acked: Acked[] = [];
@@ -115,11 +123,10 @@ export class Model {
     this.#acked.push({ generation: 0, verb: "put", upload });
   }
 
-  /** @param seen the only generation whose place the writer may take. Default: any. */
-  startWriter(id: number, verb: "put" | "rm", sha256?: string, seen?: number): void {
-    if (verb === "rm") this.#removals++;
+  startWriter(id: number, intent: Intent): void {
+    if (intent.verb === "rm") this.#removals++;
     const ackedBefore = this.#newestAcked()?.generation ?? -1;
-    this.#writers.set(id, { id, verb, sha256, ackedBefore, seen, state: "running" });
+    this.#writers.set(id, { id, ...intent, ackedBefore, state: "running" });
   }
 
   /** A put chose the name of an upload. */
@@ -129,8 +136,11 @@ export class Model {
   }
 
   /** A manifest or tombstone changed in a region. */
-  change(region: number, record: SeenRecord | undefined, by: { readonly id: number }): void {
-    if (record && region !== this.#hostile) this.#checkRecord(record, by.id);
+  change(region: number, record: SeenRecord | undefined, by: { readonly id: number }, nowMs: number): void {
+    if (record && region !== this.#hostile) {
+      this.#checkRecord(record, by.id);
+      if (!this.#storedMs.has(record.generation)) this.#storedMs.set(record.generation, nowMs);
+    }
     if (region === this.#hostile) {
       // What it keeps of an rm that was killed is as good as any other, and a repair repeats it.
       const writer = this.#writers.get(by.id);
@@ -180,12 +190,13 @@ export class Model {
     });
   }
 
-  endWriter(id: number, result: Result): void {
+  endWriter(id: number, result: Result, nowMs: number): void {
     const writer = this.#writers.get(id)!;
     if (result.state === "failed") return this.#endFailed(writer, result);
     if (result.state === "nothing") {
       const acked = this.#newestAckedBefore(writer.ackedBefore);
-      if (acked?.verb === "put" && this.#removals === 1) {
+      // Where there is an age, what is younger stays.
+      if (acked?.verb === "put" && this.#removals === 1 && writer.ageMs === undefined) {
         throw new Violation(`rm found nothing, though generation ${acked.generation} was acknowledged before it`);
       }
       writer.state = "acked";
@@ -212,6 +223,7 @@ export class Model {
         `generation ${generation} was to replace generation ${writer.seen} only, and hides ${hidden.generation}, which was acknowledged`,
       );
     }
+    this.#checkAge(writer, generation, nowMs);
     writer.state = "acked";
     this.#acked.push({ generation, verb: writer.verb, upload: record.upload });
     for (const region of this.#floors.keys()) {
@@ -309,6 +321,18 @@ export class Model {
     return keptFromMs! + this.#keepMs;
   }
 
+  /** No acknowledged version goes before its time. */
+  #checkAge({ ageMs, verb, id }: Writer, generation: number, nowMs: number): void {
+    if (ageMs === undefined) return;
+    const older = this.#acked.filter((acked) => acked.generation < generation);
+    const last = older.toSorted((a, b) => b.generation - a.generation)[0];
+    const storedMs = last && this.#storedMs.get(last.generation);
+    if (last?.verb !== "put" || storedMs === undefined || nowMs - storedMs >= ageMs) return;
+    throw new Violation(
+      `${verb} ${id} removed generation ${last.generation} after ${nowMs - storedMs} ms, and it had ${ageMs} ms`,
+    );
+  }
+
   #checkRecord(record: SeenRecord, by: number): void {
     const { generation, upload, sha256, digest } = record;
     if (upload === undefined) {
@@ -370,6 +394,7 @@ export class Model {
     this.#acked.length = 0;
     this.#floors.fill(0);
     this.#byGeneration.clear();
+    this.#storedMs.clear();
     this.#generationsOf.clear();
     for (const record of this.#regions) if (record) this.#byGeneration.set(record.generation, record);
   }

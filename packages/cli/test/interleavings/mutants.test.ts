@@ -6,6 +6,7 @@ import {
   cleanedByWrongClock,
   cleanedUnderReader,
   cleanedUnderWriter,
+  expiredBesideWriters,
   killedAndRepeated,
   killedBesideHostileRegion,
   replacedUnderKeep,
@@ -32,6 +33,8 @@ const FAMILIES: Record<string, typeof scheduleOf> = {
   "rm removes the chunks of a version that is kept": replacedUnderKeep,
   "gc does not look at the history": replacedUnderKeep,
   "gc ends the time of a copy a day early": replacedUnderKeep,
+  "expire removes what another writer has put since it was listed": expiredBesideWriters,
+  "expire goes by the oldest time that a region lists": expiredBesideWriters,
 };
 
 test.each(MUTANTS)("a broken promise is found when $name", async (mutant) => {

@@ -18,6 +18,7 @@ const COMMIT = "lib/objects/commit/commit.ts";
 const SURVEY = "lib/objects/commit/region-survey.ts";
 const HISTORY = "lib/objects/commit/history.ts";
 const WRITE = "lib/objects/commit/manifest-write.ts";
+const EXPIRE = "commands/expire/expire-object.ts";
 const CLEAN = "commands/gc/clean-key.ts";
 
 /** Writes whatever is there, whichever is newer. */
@@ -200,6 +201,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "gc ends the time of a copy a day early",
     edits: [["commands/gc/key-view.ts", "ageOf(copy) < keepMs", "ageOf(copy) < keepMs - 86_400_000"]],
+  },
+  {
+    name: "expire removes what another writer has put since it was listed",
+    edits: [[EXPIRE, "await removeObject(key, context, onlyIf);", "await removeObject(key, context);"]],
+  },
+  {
+    name: "expire goes by the oldest time that a region lists",
+    edits: [[EXPIRE, "[needed - 1] ?? 0", "[0] ?? 0"], CLOCKS_UNCOMPARED],
   },
 ];
 

@@ -2,15 +2,16 @@
  * One operation of a schedule: what its process calls, and what the model hears of it.
  */
 import { createHash, hash } from "node:crypto";
-import { toAgaroseError, type Code, type Codec, type Manifest } from "@agarose/core";
+import { acceptUnsigned, toAgaroseError, type Code, type Codec, type Manifest } from "@agarose/core";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
+import type { ExpireOutcome } from "../../src/commands/expire/expire-object.ts";
 import type { Config } from "../../src/lib/config.ts";
 import type { RepairOutcome } from "../../src/lib/objects/repair/repair-outcome.ts";
 import type { PutResult } from "../../src/lib/objects/put-object.ts";
 import type { Source } from "../../src/lib/objects/upload/file-source.ts";
 import type { Store } from "../../src/lib/store/store.ts";
 import type { Engines } from "./engines.ts";
-import type { Model, Result } from "./model.ts";
+import type { Intent, Model, Result } from "./model.ts";
 import type { Process } from "./world/process.ts";
 import type { Operation } from "./schedules/schedule.ts";
 
@@ -58,13 +59,15 @@ export function sha256Of(content: number): string {
 export async function runOperation(operation: Operation, context: OperationContext): Promise<void> {
   switch (operation.verb) {
     case "put":
-      return write("put", () => put(operation, context), context, sha256Of(operation.content));
+      return write({ verb: "put", sha256: sha256Of(operation.content) }, () => put(operation, context), context);
     case "rm":
-      return write("rm", () => remove(context), context);
+      return write({ verb: "rm" }, () => remove(context), context);
+    case "expire":
+      return expire(context);
     case "restore":
       return restore(operation, context);
     case "recode":
-      return recode(context);
+      return recode(operation, context);
     case "get":
       return read(operation, context);
     default:
@@ -73,13 +76,11 @@ export async function runOperation(operation: Operation, context: OperationConte
 }
 
 async function write(
-  verb: "put" | "rm",
+  intent: Intent,
   run: () => Promise<Result>,
   { model, process, note }: OperationContext,
-  sha256?: string,
-  seen?: number,
 ): Promise<void> {
-  model.startWriter(process.id, verb, sha256, seen);
+  model.startWriter(process.id, intent);
   const result = await run().catch((error: unknown): Result => {
     const { code, message } = toAgaroseError(error);
     return { state: "failed", code, message };
@@ -87,7 +88,7 @@ async function write(
   note(
     result.state === "done" ? `acknowledged as generation ${result.generation}` : JSON.stringify(result).slice(0, 200),
   );
-  model.endWriter(process.id, result);
+  model.endWriter(process.id, result, process.clock.now());
 }
 
 async function put(
@@ -112,15 +113,22 @@ async function restore({ isRemoved }: Operation & { verb: "restore" }, context: 
     note(`restored, ${done.outcome}`);
     return putResult(done, context);
   };
-  await write("put", run, context, found.kept.sha256, found.seen);
+  await write({ verb: "put", sha256: found.kept.sha256, seen: found.seen }, run, context);
 }
 
-/** To the model, a put of what the key holds. The code has one data chunk less, or two. */
-async function recode(context: OperationContext): Promise<void> {
+/**
+ * To the model, a put of what the key holds. The code has one data chunk less, or two. With `isDrained` a chunk less in
+ * all, because the first region drains.
+ */
+async function recode({ isDrained = false }: Operation & { verb: "recode" }, context: OperationContext): Promise<void> {
   const { engines, note, config } = context;
   const { k, m } = config.code as Code;
   const code = k === 1 ? { k: 2, m: m - 1 } : { k: k - 1, m: m + 1 };
-  const options = { ...storing(context), config: { ...config, code } };
+  const drained = {
+    code: k === 1 ? { k, m: m - 1 } : { k: k - 1, m },
+    regions: config.regions.map((region, index) => ({ ...region, drain: index === 0 })),
+  };
+  const options = { ...storing(context), config: { ...config, ...(isDrained ? drained : { code }) } };
   const before = await chosen(() => engines.findRecodable(KEY, options), context);
   if (!before) return;
   const run = async (): Promise<Result> => {
@@ -128,7 +136,7 @@ async function recode(context: OperationContext): Promise<void> {
     note(`recoded, ${done.outcome}`);
     return putResult(done, context);
   };
-  await write("put", run, context, before.sha256, before.generation);
+  await write({ verb: "put", sha256: before.sha256, seen: before.generation }, run, context);
 }
 
 /** What a writer decides to store again; undefined when there is nothing. */
@@ -173,6 +181,24 @@ async function remove(context: OperationContext): Promise<Result> {
   if (!done) return { state: "nothing" };
   const regions = done.regionsWithoutTombstone.map(({ region }) => region);
   return { state: "done", generation: done.generation, regionsWithout: indices(regions, context) };
+}
+
+/** To the model, an rm that must leave what is younger than the rule says. */
+async function expire(context: OperationContext): Promise<void> {
+  const { engines, config, process, note } = context;
+  const run = async (): Promise<Result> => {
+    const outcomes: ExpireOutcome[] = [];
+    const report = { item: async (object: object) => void outcomes.push(object as ExpireOutcome) };
+    const walked = { ...writing(context), trust: acceptUnsigned, newName: process.newUpload };
+    await chosen(() => engines.expireObjects({ onWarning: note }, report, walked), context);
+    const [own] = outcomes;
+    if (own) note(`${own.outcome} by expire`);
+    if (own?.outcome === "failed") throw own.error;
+    if (own?.outcome !== "removed") return { state: "nothing" };
+    const regions = own.regionsWithoutTombstone.map(({ region }) => region);
+    return { state: "done", generation: own.generation, regionsWithout: indices(regions, context) };
+  };
+  await write({ verb: "rm", ageMs: config.expire[0]?.time }, run, context);
 }
 
 /** Operations that change nothing for readers. */

@@ -39,15 +39,16 @@ export interface Events {
   /** Copies of replaced manifests that came into a bucket. */
   copies: number;
   acknowledged: number;
-  /** Kept versions that were brought back, and versions that were stored again under another code. */
+  /** Kept versions that were brought back, versions that were stored again otherwise, and removals by age. */
   restores: number;
   recodes: number;
+  expiries: number;
 }
 
 /** Nothing yet. */
 export function noEvents(): Events {
   const trouble = { faults: 0, kills: 0, suspensions: 0, refusals: 0 };
-  return { requests: 0, ...trouble, copies: 0, acknowledged: 0, restores: 0, recodes: 0 };
+  return { requests: 0, ...trouble, copies: 0, acknowledged: 0, restores: 0, recodes: 0, expiries: 0 };
 }
 
 /** A number of its own, so that the others are the same without a history. */
@@ -273,6 +274,7 @@ class Simulation {
         if (text.startsWith("acknowledged")) this.#events.acknowledged++;
         if (text.startsWith("restored")) this.#events.restores++;
         if (text.startsWith("recoded")) this.#events.recodes++;
+        if (text === "removed by expire") this.#events.expiries++;
         this.#note(process, text);
       },
     };
@@ -298,7 +300,7 @@ class Simulation {
     const record = after && seenRecord(after.bytes);
     const what = record ? `generation ${record.generation}, upload ${record.upload?.slice(0, 4) ?? "none"}` : "nothing";
     this.#note(this.#by, `  region ${region} now has ${what}`);
-    this.#model.change(region, record, this.#by);
+    this.#model.change(region, record, this.#by, this.#loop.nowMs);
   }
 
   #putFormat1(): void {
@@ -319,7 +321,7 @@ function isSettled({ sound, manifests }: ObjectVerdict): boolean {
 
 const configs = new Map<string, Config>();
 
-function configOf({ regions, code, keepHours }: Schedule): Config {
+function configOf({ regions, code, keepHours, expireHours }: Schedule): Config {
   const names = Array.from({ length: regions }, (_, index) => `r${index}`);
   const json = JSON.stringify({
     regions: names.map((name) => ({ name, provider: name, endpoint: "http://localhost:1", bucket: `bucket-${name}` })),
@@ -327,6 +329,7 @@ function configOf({ regions, code, keepHours }: Schedule): Config {
     stripeBytes: 24,
     survive: { regions: 1, providers: 1 },
     ...(keepHours !== undefined && { keep: [{ prefix: KEY.slice(0, 3), time: `${keepHours}h` }] }),
+    ...(expireHours !== undefined && { expire: [{ prefix: KEY.slice(0, 3), time: `${expireHours}h` }] }),
   });
   const config = configs.get(json) ?? parseConfig(json, "agarose.config.json");
   configs.set(json, config);

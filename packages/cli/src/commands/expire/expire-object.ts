@@ -9,15 +9,19 @@ import { AgaroseError, isTombstone, toAgaroseError, type ManifestRecord } from "
 import type { Config } from "../../lib/config.ts";
 import { ruleOf } from "../../lib/objects/commit/history.ts";
 import { majorityOf, type WriteOptions } from "../../lib/objects/commit/write-context.ts";
-import { removeObject } from "../../lib/objects/remove-object.ts";
+import { removeObject, type RemoveResult } from "../../lib/objects/remove-object.ts";
 import type { KeyGroup } from "../../lib/walk/key-groups.ts";
-import { commonRecord, type ListedContext } from "../../lib/walk/listed-object.ts";
+import { majorityRecord, type ListedContext } from "../../lib/walk/listed-object.ts";
 import type { AgeOf } from "../../lib/walk/region-clocks.ts";
 
 /** What came of one key that is older than its rule allows. */
 export type ExpireOutcome = { readonly key: string; readonly ageMs: number } & (
-  | { readonly outcome: "removed" | "due"; readonly bytes: number }
-  /** The regions hold different versions, or another writer replaced the object meanwhile. */
+  | { readonly outcome: "due"; readonly bytes: number }
+  | ({ readonly outcome: "removed"; readonly bytes: number } & Pick<
+      RemoveResult,
+      "generation" | "regionsWithoutTombstone"
+    >)
+  /** No majority holds one version, or another writer replaced the object meanwhile. */
   | { readonly outcome: "skipped"; readonly problem: string }
   | { readonly outcome: "failed"; readonly error: AgaroseError }
 );
@@ -25,7 +29,7 @@ export type ExpireOutcome = { readonly key: string; readonly ageMs: number } & (
 /** What it takes to judge and to remove an object. */
 export type ExpireContext = WriteOptions & ListedContext & { readonly ageOf: AgeOf; readonly dryRun: boolean };
 
-const DIFFERENT = "the regions hold different versions, or another since they were listed: run `agarose repair`";
+const DIFFERENT = "no majority of the regions holds one version that it also lists: run `agarose repair`";
 
 /** Judges a listed key; undefined where it is young, has no rule, or has no object. */
 export async function expireObject(group: KeyGroup, context: ExpireContext): Promise<ExpireOutcome | undefined> {
@@ -36,17 +40,21 @@ export async function expireObject(group: KeyGroup, context: ExpireContext): Pro
   if (ageMs < rule.time) return undefined;
   try {
     // What a region holds now may be younger than what it has listed.
-    const listed = await commonRecord(group, context);
+    const listed = await majorityRecord(group, context);
     if (!listed) return { key, ageMs, outcome: "skipped", problem: DIFFERENT };
     if (isTombstone(listed)) return undefined;
     const { bytes, version, generation } = listed;
     if (context.dryRun) return { key, ageMs, outcome: "due", bytes };
     const onlyIf = (newest: ManifestRecord | undefined): void => {
-      const isSame = newest && !isTombstone(newest) && newest.version === version && newest.generation === generation;
-      if (!isSame) throw replaced(key);
+      if (!newest) throw replaced(key);
+      // A run that was killed left its tombstone in a minority.
+      if (isTombstone(newest)) return;
+      if (newest.version !== version || newest.generation !== generation) throw replaced(key);
     };
-    await removeObject(key, context, onlyIf);
-    return { key, ageMs, outcome: "removed", bytes };
+    const removal = await removeObject(key, context, onlyIf);
+    if (!removal) return undefined;
+    const { generation: tombstone, regionsWithoutTombstone } = removal;
+    return { key, ageMs, outcome: "removed", bytes, generation: tombstone, regionsWithoutTombstone };
   } catch (cause) {
     context.signal.throwIfAborted();
     const error = toAgaroseError(cause);

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
-import { systemClock } from "@agarose/core";
+import { manifestName, systemClock } from "@agarose/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
@@ -71,6 +71,26 @@ describe("an object", () => {
     await put("tmp/dry");
     expect(await expire(await groupOf("tmp/dry"), () => 25, true)).toMatchObject({ outcome: "due" });
     expect((await world.get("tmp/dry")).length).toBe(5_000);
+  });
+
+  test("is removed although a minority holds an older version, or the tombstone of a run that was killed", async () => {
+    for (const [key, other] of [
+      ["tmp/stale", "older version"],
+      ["tmp/killed", "tombstone"],
+    ] as const) {
+      await put(key);
+      const older = await world.read(REGIONS[0], manifestName(key));
+      await put(key);
+      const current = await world.read(REGIONS[0], manifestName(key));
+      await world.run(["rm", key]);
+      const tombstone = await world.read(REGIONS[0], manifestName(key));
+      for (const [index, store] of world.stores.entries()) {
+        const bytes = index > 0 ? current : other === "tombstone" ? tombstone : older;
+        await store.put(manifestName(key), bytes, { bytes: bytes.length, contentType: "application/json" });
+      }
+      expect(await expire(await groupOf(key), () => 25), other).toMatchObject({ outcome: "removed" });
+      await expect(world.get(key), other).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
+    }
   });
 
   test("that another writer replaces after the listing stays", async () => {

@@ -3,30 +3,16 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Command } from "commander";
-import { AgaroseError, systemClock } from "@agarose/core";
+import { AgaroseError } from "@agarose/core";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
-import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, printable } from "../../lib/output.ts";
-import { readRegionClocks } from "../../lib/walk/region-clocks.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount } from "../../lib/output.ts";
 import { JSON_LINES, ReportStream } from "../../lib/walk/report-stream.ts";
-import { CURSOR, walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
-import { commonPrefix, expireObject, type ExpireOutcome } from "./expire-object.ts";
+import { CURSOR, type WalkOptions } from "../../lib/walk/walk-objects.ts";
+import { expireObjects, type ExpireTotals } from "./expire-objects.ts";
 
 interface Options extends GlobalOptions, Omit<WalkOptions, "prefix"> {
   readonly dryRun?: boolean;
 }
-
-interface Totals {
-  /** Removed, or with --dry-run to be. */
-  readonly expired: number;
-  readonly bytes: number;
-  readonly skipped: number;
-  readonly failed: number;
-}
-
-const NONE: Totals = { expired: 0, bytes: 0, skipped: 0, failed: 0 };
-const OBJECTS_AT_A_TIME = 8;
-const HOUR_MS = 3_600_000;
 
 /** Adds `agarose expire`. The command exits with 1 when an object could not be removed. */
 export function register(program: Command): void {
@@ -42,28 +28,14 @@ export function register(program: Command): void {
 }
 
 async function expire(options: Options): Promise<number> {
-  const { dryRun = false } = options;
-  return withContext(options, WRITING, async (command) => {
-    const { config } = command;
-    if (config.expire.length === 0) {
+  return withContext(options, WRITING, async (context) => {
+    if (context.config.expire.length === 0) {
       throw new AgaroseError("USAGE", "`expire` in the configuration has no rule: add one, such as tmp/ after 30d");
     }
     const report = new ReportStream(options);
-    const now = { nowMs: Date.now, clock: systemClock };
-    const walk: Walk<ExpireOutcome, Totals> = {
-      name: `expire${dryRun ? " dry" : ""} ${JSON.stringify(config.expire)}`,
-      keys: [],
-      options: { ...options, prefix: commonPrefix(config) },
-      objectsAtATime: OBJECTS_AT_A_TIME,
-      act: (_key, group) => expireObject(group!, context),
-      add,
-      print: (result) => ({ value: result, lines: [lineOf(result)] }),
-    };
-    const ageOf = await readRegionClocks({ ...command, ...now, newName: randomUUID });
-    const context = { ...command, ...now, breaker: new Breaker(systemClock), ageOf, dryRun };
     try {
-      const totals = await walkObjects(walk, NONE, report, context);
-      await report.end({ ...totals }, [summaryOf(totals, dryRun)]);
+      const totals = await expireObjects(options, report, { ...context, nowMs: Date.now, newName: randomUUID });
+      await report.end({ ...totals }, [summaryOf(totals, options)]);
       return totals.failed === 0 ? EXIT_OK : EXIT_FAILED;
     } catch (error) {
       return report.fail(error);
@@ -71,21 +43,7 @@ async function expire(options: Options): Promise<number> {
   });
 }
 
-function add(totals: Totals, result: ExpireOutcome): Totals {
-  if (result.outcome === "failed") return { ...totals, failed: totals.failed + 1 };
-  if (result.outcome === "skipped") return { ...totals, skipped: totals.skipped + 1 };
-  return { ...totals, expired: totals.expired + 1, bytes: totals.bytes + result.bytes };
-}
-
-function lineOf(result: ExpireOutcome): string {
-  const { key, outcome, ageMs } = result;
-  const what = `${outcome.padEnd(7)}  ${printable(key)}`;
-  if (outcome === "failed") return `${what}  ${result.error.code}: ${printable(result.error.message)}`;
-  if (outcome === "skipped") return `${what}  ${printable(result.problem)}`;
-  return `${what}  ${Math.floor(ageMs / HOUR_MS)} h old, ${formatBytes(result.bytes)}`;
-}
-
-function summaryOf({ expired, bytes, skipped, failed }: Totals, dryRun: boolean): string {
+function summaryOf({ expired, bytes, skipped, failed }: ExpireTotals, { dryRun = false }: Options): string {
   const what = `${formatCount(expired, "object")} ${dryRun ? "to be removed" : "removed"} (${formatBytes(bytes)})`;
   return `${what}, ${skipped} skipped, ${failed} failed`;
 }

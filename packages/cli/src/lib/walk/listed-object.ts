@@ -39,12 +39,27 @@ export async function currentManifest(group: KeyGroup, context: ListedContext): 
  * is late brings a request to each.
  */
 export async function commonRecord(group: KeyGroup, context: ListedContext): Promise<ManifestRecord | undefined> {
-  const { key, manifests } = group;
   const etag = commonEtag(group, context);
-  if (etag === undefined) return undefined;
+  return etag === undefined ? undefined : listedRecord(etag, group, context);
+}
+
+/** What a majority lists under a key, as `commonRecord` reads it, though other regions may hold something else. */
+export async function majorityRecord(group: KeyGroup, context: ListedContext): Promise<ManifestRecord | undefined> {
+  const etags = group.manifests.flatMap(({ etag }) => etag ?? []);
+  const needed = majorityOf(context.stores);
+  const etag = etags.find((one) => etags.filter((other) => other === one).length >= needed);
+  return etag === undefined ? undefined : listedRecord(etag, group, context);
+}
+
+async function listedRecord(
+  etag: string,
+  { key, manifests }: KeyGroup,
+  context: ListedContext,
+): Promise<ManifestRecord | undefined> {
+  const listing = manifests.filter((manifest) => manifest.etag === etag);
   // Spread over the regions by key.
-  const first = key.length % manifests.length;
-  const holders = [...manifests.slice(first), ...manifests.slice(0, first)].map(({ store }) => store);
+  const first = key.length % listing.length;
+  const holders = [...listing.slice(first), ...listing.slice(0, first)].map(({ store }) => store);
   const awaited = holders.filter(({ region }) => !context.breaker.isOpen(region.name));
   const read = (store: Store, signal: AbortSignal): Promise<RegionManifest> =>
     readRegion(key, store, signal, context.trust);

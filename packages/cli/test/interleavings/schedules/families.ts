@@ -156,6 +156,48 @@ function besideRestore(verb: string, id: number, isRemoved: boolean): Operation 
   return verb === "get" ? { verb, reads: 3, pauseMs: 200 } : { verb: verb as "rm" };
 }
 
+/**
+ * Versions come to the age at which they expire, while others write, die, clean up or meet regions that do not answer.
+ * In a fifth of the schedules a region lies, the times of its listings included.
+ */
+export function expiredBesideWriters(seed: number): Schedule {
+  const dice = new Dice(seed, 26);
+  const expireHours = dice.pick([20, 48]);
+  const dueMs = expireHours * HOUR_MS;
+  const isHostile = dice.chance(0.2);
+  const secondMs = dice.pick([600_000, 600_000, dueMs / 2]);
+  const before: Planned[] = [
+    { id: 0, atMs: 0, operation: { verb: "put", content: 0 }, fate: {} },
+    { id: 1, atMs: secondMs, operation: { verb: "put", content: 1 }, fate: {} },
+    // Regions with different versions are left alone.
+    { id: 2, atMs: secondMs + 600_000, operation: { verb: "repair", quick: true }, fate: {} },
+  ];
+  const startMs = dueMs + dice.pick([-900_000, 900_000, 900_000, dueMs / 2 + 900_000]);
+  const verbs = ["expire", dice.pick(["put", "put", "put", "expire", "recode", "rm", "gc", "repair"]), "get", "expire"];
+  const beside = verbs.map((verb, index): Planned => {
+    const id = before.length + index;
+    const atMs = startMs + (isHostile ? index * 1_200_000 : index === 0 ? 0 : dice.below(1_500));
+    const fate = dice.chance(0.25) ? { killedAt: dice.below(60) } : {};
+    return { id, atMs, operation: besideRemoval(verb, id), fate };
+  });
+  const faults = Array.from({ length: isHostile ? 0 : dice.pick([0, 0, 1, 2]) }, (): RegionFault => {
+    const fromMs = startMs + dice.below(600);
+    const kind = dice.pick(["refuse", "cut", "deaf", "hang"] as const);
+    return { region: dice.below(5), kind, fromMs, toMs: fromMs + dice.pick([200, 1_000, 10_000]) };
+  });
+  const schedule = { ...family(seed, [...before, ...beside]), expireHours, faults };
+  if (isHostile) return { ...schedule, hostile: dice.below(5) };
+  const keep = dice.chance(0.3) ? { keepHours: dice.pick([2, 100]) } : {};
+  return { ...schedule, ...keep, regionSkewMs: dice.chance(0.5) ? [0, 0, 60_000, 120_000, -60_000] : [0, 0, 0, 0, 0] };
+}
+
+function besideRemoval(verb: string, id: number): Operation {
+  if (verb === "put") return { verb, content: id };
+  if (verb === "repair") return { verb, quick: id % 2 === 0 };
+  if (verb === "recode") return { verb, isDrained: true };
+  return verb === "get" ? { verb, reads: 3, pauseMs: 200 } : { verb: verb as "rm" };
+}
+
 /** One region lies while the others answer. Commands come one after the other, readers beside them. */
 export function besideHostileRegion(seed: number): Schedule {
   const dice = new Dice(seed, 22);
@@ -197,6 +239,7 @@ export const FAMILIES: Readonly<Record<string, (seed: number) => Schedule>> = {
   cleanedByWrongClock,
   cleanedUnderReader,
   cleanedUnderWriter,
+  expiredBesideWriters,
   killedAndRepeated,
   killedBesideHostileRegion,
   replacedUnderKeep,

@@ -12,7 +12,10 @@ export type Operation =
    * read of its file takes `readMs`.
    */
   | { readonly verb: "put"; readonly content: number; readonly isAbsent?: boolean; readonly readMs?: number }
-  | { readonly verb: "rm" | "upgrade" | "verify" | "recode" }
+  /** `expire` removes by `expireHours` of the schedule. */
+  | { readonly verb: "rm" | "upgrade" | "verify" | "expire" }
+  /** With `isDrained` the first region gets no chunk, else the code is another one. */
+  | { readonly verb: "recode"; readonly isDrained?: boolean }
   /** Marks have to wait for `olderThanHours`, a day by default. */
   | { readonly verb: "gc"; readonly olderThanHours?: number }
   /** Brings the newest kept version back, with `isRemoved` of a removed object only. */
@@ -41,6 +44,8 @@ export interface Schedule {
   readonly hostile?: number;
   /** How many hours a version of the key stays after it was replaced. Default: not at all. */
   readonly keepHours?: number;
+  /** How many hours old a version must be for `expire` to remove it. Default: none is removed. */
+  readonly expireHours?: number;
   /** How wrong the clock of each region is. */
   readonly regionSkewMs: readonly number[];
   /** Whether the key holds an object of format 1 at the start. */
@@ -96,7 +101,8 @@ export function scheduleOf(seed: number): Schedule {
 function withRecodes(schedule: Schedule, dice: Dice): Schedule {
   const operations = schedule.operations.map((planned): Planned => {
     const isReplaced = planned.id > 0 && planned.operation.verb === "put" && dice.chance(0.2);
-    return isReplaced ? { ...planned, operation: { verb: "recode" } } : planned;
+    // By its place, so that it takes no throw of the dice.
+    return isReplaced ? { ...planned, operation: { verb: "recode", isDrained: planned.id % 2 === 1 } } : planned;
   });
   return { ...schedule, operations };
 }

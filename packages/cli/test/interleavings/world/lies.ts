@@ -2,6 +2,7 @@
  * What a hostile region answers: old signed manifests of any region, nothing, other bytes, other times, and writes that
  * it does not keep. It cannot sign, so forgeries are for the tests of signatures.
  */
+import type { ListedObject } from "../../../src/lib/store/store.ts";
 import type { Bucket, StoredObject } from "./bucket.ts";
 import { EPOCH_MS } from "./process.ts";
 
@@ -10,6 +11,7 @@ type Draw = (purpose: number) => number;
 
 const DAY_MS = 86_400_000;
 const FAR_AHEAD = 999_900;
+const OTHER_ETAG = '"00000000000000000000000000000000"';
 
 /** What a region that lies holds under a name, as it says. `history` has every manifest that any region ever had. */
 export function liesOf(name: string, history: readonly StoredObject[], bucket: Bucket, draw: Draw) {
@@ -23,15 +25,16 @@ export function liesOf(name: string, history: readonly StoredObject[], bucket: B
   return { ...truth, bytes };
 }
 
-/** A listing with times of other days, without some of its names, and with a claim or mark that no process made. */
-export function falseListing<T extends { name: string; bytes: number; modifiedMs: number }>(
-  prefix: string,
-  listed: readonly T[],
-  draw: Draw,
-): { name: string; bytes: number; modifiedMs: number }[] {
+/**
+ * A listing with times of other days and other ETags, without some of its names, and with a claim or mark that no
+ * process made.
+ */
+export function falseListing(prefix: string, listed: readonly ListedObject[], draw: Draw): ListedObject[] {
   const kept = listed.filter((_, index) => draw(30 + index) < 0.7);
+  const tags = draw(19) < 0.3 ? { etag: OTHER_ETAG } : {};
   const aged = kept.map((object) => ({
     ...object,
+    ...tags,
     modifiedMs: object.modifiedMs - Math.floor(60 * draw(25)) * DAY_MS,
   }));
   const isPlanted = prefix.includes("@") && prefix.startsWith("claims/") && draw(26) < 0.5;

@@ -115,8 +115,8 @@ export class SimulatedStore implements Store {
       const from = after;
       const execute = (bucket: Bucket): Answer => {
         const names = bucket.list(prefix, from, PAGE_NAMES).map((name) => {
-          const { bytes, modifiedMs } = bucket.objects.get(name)!;
-          return { name, bytes: bytes.length, modifiedMs: modifiedMs + EPOCH_MS };
+          const { bytes, modifiedMs, etag } = bucket.objects.get(name)!;
+          return { name, bytes: bytes.length, modifiedMs: modifiedMs + EPOCH_MS, etag };
         });
         return { status: 200, names: this.#isHostile ? falseListing(prefix, names, this.#lie()) : names };
       };
