@@ -29,6 +29,10 @@ const KEYS = { accessKeyId: "kills", secretAccessKey: "kills-secret" };
 export const KEPT = "kept-";
 /** How long their versions stay. */
 export const KEEP_HOURS = 72;
+/** Keys that begin with this expire. */
+export const EXPIRING = "expiring-";
+/** How old they may become. */
+export const EXPIRE_HOURS = 24;
 const bucketOf = (region: string): string => `bucket-${region}`;
 
 /** How a process ended. */
@@ -67,11 +71,11 @@ export class KillWorld {
     return new KillWorld(dir, await Promise.all(REGIONS.map(start)));
   }
 
-  /** Runs the command line as a process, killed at `point`. */
-  async run(args: readonly string[], point?: KillPoint): Promise<Run> {
+  /** Runs the command line as a process, killed at `point`. The region that `drains` gets no new chunks. */
+  async run(args: readonly string[], point?: KillPoint, drains?: string): Promise<Run> {
     const proxies = new KillProxies(point);
     const urls = await Promise.all(this.#servers.map(({ url }) => proxies.open(url)));
-    const config = await this.file(configText(urls), ".json");
+    const config = await this.file(configText(urls, drains), ".json");
     const env = { PATH: process.env["PATH"], AWS_ACCESS_KEY_ID: KEYS.accessKeyId };
     // A start takes a third of the time from the second on.
     const cache = { NODE_COMPILE_CACHE: join(this.dir, "compiled") };
@@ -148,7 +152,7 @@ export class KillWorld {
   }
 
   /** Lets what is below `prefix` of a key be stored `hours` earlier than it was. */
-  async age(prefix: "claims" | "garbage" | "history", key: string, hours: number): Promise<void> {
+  async age(prefix: "claims" | "garbage" | "history" | "manifests", key: string, hours: number): Promise<void> {
     const atS = Date.now() / 1000 - hours * 3600;
     for (const region of REGIONS) {
       const folder = join(this.dir, region, bucketOf(region), prefix);
@@ -177,13 +181,17 @@ export function seenAs(bytes: Uint8Array): Seen {
   return hash("sha256", bytes);
 }
 
-function configText(urls: readonly string[]): string {
+function configText(urls: readonly string[], drains?: string): string {
+  const regions = REGIONS.map((name, index) => {
+    return { name, provider: name, endpoint: urls[index], bucket: bucketOf(name), drain: name === drains };
+  });
   return JSON.stringify({
-    regions: REGIONS.map((name, index) => ({ name, provider: name, endpoint: urls[index], bucket: bucketOf(name) })),
+    regions,
     code: { k: 2, m: 1 },
     stripeBytes: 64 * 1024,
     survive: { regions: 1, providers: 1 },
     keep: [{ prefix: KEPT, time: `${KEEP_HOURS}h` }],
+    expire: [{ prefix: EXPIRING, time: `${EXPIRE_HOURS}h` }],
     unsigned: true,
   });
 }

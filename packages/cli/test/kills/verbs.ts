@@ -7,11 +7,13 @@ import { basename, dirname, join } from "node:path";
 import { chunkName, manifestName } from "@agarose/core";
 import { format1Of } from "../interleavings/format1.ts";
 import type { Dice } from "../interleavings/world/noise.ts";
-import { KEEP_HOURS, seenAs, type KillWorld, type Seen } from "./kill-world.ts";
+import { EXPIRE_HOURS, KEEP_HOURS, seenAs, type KillWorld, type Seen } from "./kill-world.ts";
 
 /** A case of a verb, on a key of its own. */
 export interface Case {
   readonly args: readonly string[];
+  /** The region that gets no new chunks. Default: none. */
+  readonly drains?: string;
   /** What readers may see from the start until the verb has succeeded. */
   readonly before: readonly Seen[];
   /** What all readers see after it. */
@@ -50,6 +52,19 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
     const old = bytesOf(key, dice);
     await world.put(key, old);
     return { args: ["rm", key], before: [seenAs(old), "absent"], after: "absent", kills: 1 };
+  },
+
+  expire: async (world, key, dice) => {
+    const old = bytesOf(key, dice);
+    await world.put(key, old);
+    await world.age("manifests", key, EXPIRE_HOURS + 1);
+    return {
+      args: ["expire"],
+      before: [seenAs(old), "absent"],
+      after: "absent",
+      kills: 1,
+      beforeRetry: () => world.age("claims", key, COPY_DEAD_HOURS),
+    };
   },
 
   gc: async (world, key, dice) => {
@@ -199,6 +214,26 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
         await soundOf(world, key)();
         const { k } = JSON.parse((await read(world, 0, manifestName(key))).toString()) as { k: number };
         if (k !== 1) throw new Error(`recode left k = ${k}`);
+      },
+    };
+  },
+
+  "recode for a region that drains": async (world, key, dice) => {
+    const own = bytesOf(key, dice);
+    await world.put(key, own);
+    const seen = seenAs(own);
+    const drains = dice.pick(world.stores).region.name;
+    return {
+      args: ["recode", key, "--code", "1+1"],
+      drains,
+      before: [seen],
+      after: seen,
+      kills: 1,
+      beforeRetry: () => world.age("claims", key, COPY_DEAD_HOURS),
+      atEnd: async () => {
+        await soundOf(world, key)();
+        const manifest = JSON.parse((await read(world, 0, manifestName(key))).toString()) as { placement: string[] };
+        if (manifest.placement.includes(drains)) throw new Error(`recode left a chunk in ${drains}`);
       },
     };
   },
