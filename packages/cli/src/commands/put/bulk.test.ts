@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { S3Store } from "../../lib/store/s3-store.ts";
+import type { PutResult } from "../../lib/objects/put-object.ts";
 import { CREDENTIALS, manifestName, REGIONS, startTestWorld, type Fault, type World } from "../../../test/world.ts";
 
 const FILES = 40;
@@ -75,12 +76,15 @@ test("an object of two copies in six regions takes 18 requests when its key is n
   }
   for (const expected of [18, 24]) {
     await write();
-    const { code } = await world.run(["put", "upload-copies"]);
+    const { code, stdout } = await world.run(["put", "upload-copies", "--json"]);
     expect(code).toBe(0);
-    const counts = [...requests.values()].toSorted((a, b) => a - b);
-    expect(counts).toHaveLength(FILES);
-    // A request that takes a second on a busy machine brings spares, so the least counts.
-    expect(counts[0]).toBe(expected);
+    expect(requests.size).toBe(FILES);
+    // A busy machine makes regions late: an object that a region was left out of takes fewer requests.
+    const { objects } = JSON.parse(stdout.toString()) as { objects: PutResult[] };
+    const everywhere = objects.filter(({ regionsWithoutManifest }) => regionsWithoutManifest.length === 0);
+    const counts = everywhere.map(({ key }) => requests.get(key)!);
+    // A request that takes a second brings spares, so the least counts.
+    expect(Math.min(...counts)).toBe(expected);
     // Listings, and the removal of all claims at once.
     expect(others).toBe(2 * REGIONS.length);
     expect(await world.names("claims/")).toEqual([]);
