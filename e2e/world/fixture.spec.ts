@@ -4,8 +4,8 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Read } from "@agarose/dev-world/playwright";
-import { openControlledApp, read } from "../fixtures/app.ts";
+import { slowCpu, type Read } from "@agarose/dev-world/playwright";
+import { openApp, openControlledApp, read } from "../fixtures/app.ts";
 import { expect, test } from "../fixtures/test.ts";
 import { childrenOf, isRunning } from "./processes.ts";
 
@@ -95,6 +95,42 @@ test("client.near changes the latencies of the client", async ({ world }) => {
   expect(await nearest()).toBe("frankfurt");
   await world.client.near("iad");
   expect(await nearest()).toBe("n-virginia");
+});
+
+test("client.throttle lets all that the page reads share one line, until the world is reset", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  const bytes = 500_000;
+  for (const key of ["a", "b"]) await putRandom(`fixture/line/${key}`, bytes);
+  const page = await openControlledApp(context, world);
+  await world.client.throttle(8);
+  expect((await world.state()).client).toMatchObject({ mbit: 8 });
+  const startMs = performance.now();
+  await Promise.all(["a", "b"].map((key) => read(page, `fixture/line/${key}`)));
+  // A megabyte a second.
+  expect(performance.now() - startMs).toBeGreaterThan(1000);
+  await world.reset();
+  expect((await world.state()).client).toMatchObject({ mbit: 0 });
+});
+
+test("slowCpu makes a page slower, and 1 ends that", async ({ context, world }) => {
+  const page = await openApp(context, world);
+  const leastMs = (): Promise<number> =>
+    page.evaluate(() => {
+      const times = Array.from({ length: 5 }, () => {
+        const startMs = performance.now();
+        for (let n = 0, sum = 0; n < 5_000_000; n++) sum += Math.sqrt(n);
+        return performance.now() - startMs;
+      });
+      return Math.min(...times);
+    });
+  const before = await leastMs();
+  await slowCpu(page, 10);
+  expect(await leastMs()).toBeGreaterThan(3 * before);
+  await slowCpu(page, 1);
+  await expect.poll(leastMs).toBeLessThan(3 * before);
 });
 
 test("an unknown region or PoP is refused with the known names", async ({ world }) => {

@@ -53,6 +53,7 @@ export { nominalBytes } from "./simulator/scenario/catalogue.ts";
 export { parseScenario } from "./simulator/scenario/parse-scenario.ts";
 export { resolveExtends, withCacheFactor } from "./simulator/scenario/scenario.ts";
 export type { Scenario } from "./simulator/scenario/scenario.ts";
+export { rankProbabilities } from "./simulator/workload.ts";
 export { quantile } from "./simulator/statistics.ts";
 export { guessLogFormat } from "./traces/guess-format.ts";
 export { LOG_FORMATS } from "./traces/log-formats.ts";

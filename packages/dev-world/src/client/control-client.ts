@@ -5,7 +5,7 @@ import type { KvState } from "../world/links.ts";
 
 /** The answer of `GET /state`. */
 export interface ControlState {
-  readonly client: { readonly near: string };
+  readonly client: { readonly near: string; readonly mbit: number };
   readonly regions: readonly (LinkFaults & { readonly name: string; readonly latencyMs: number })[];
   readonly pops: readonly {
     readonly name: string;

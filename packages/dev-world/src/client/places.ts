@@ -134,4 +134,9 @@ export class Client {
   near(pop: string): Promise<void> {
     return this.#control.post("/client", { near: pop });
   }
+
+  /** Lets all downloads of the client share so many megabits per second, as a slow line does; 0 is unlimited. */
+  throttle(mbit: number): Promise<void> {
+    return this.#control.post("/client", { mbit });
+  }
 }

@@ -24,8 +24,8 @@ export const PopChange = v.strictObject({
   kv: v.optional(v.picklist(["ok", "down", "slow", "stale"])),
 });
 
-/** The client's place. */
-export const ClientChange = v.strictObject({ near: v.string() });
+/** The client's place and its line. */
+export const ClientChange = v.strictObject({ near: v.optional(v.string()), mbit: v.optional(factor) });
 
 const BODY_CHARACTERS_MAX = 10_000;
 

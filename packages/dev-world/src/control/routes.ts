@@ -92,10 +92,15 @@ export const ROUTES: readonly Route[] = [
   {
     method: "POST",
     path: "/client",
-    does: "moves the client beside a PoP and returns the state",
-    fields: { near: "name of the PoP, required" },
+    does: "moves the client or changes its line, and returns the state",
+    fields: {
+      near: "name of the PoP beside which the client is",
+      mbit: "megabits per second that all downloads of the client share; 0 is unlimited",
+    },
     async handle({ world }, _name, request) {
-      world.moveClient(knownName(world.options.geography.pops, (await readChange(request, ClientChange)).near, "PoP"));
+      const { near, mbit } = await readChange(request, ClientChange);
+      if (near !== undefined) world.moveClient(knownName(world.options.geography.pops, near, "PoP"));
+      if (mbit !== undefined) world.throttleClient(mbit);
       return stateOf(world);
     },
   },
@@ -111,7 +116,7 @@ export const ROUTES: readonly Route[] = [
   {
     method: "POST",
     path: "/reset",
-    does: "ends every fault, empties the log and moves the client back; stored objects and caches stay",
+    does: "ends every fault and throttle, empties the log and moves the client back; stored objects and caches stay",
     async handle({ world }) {
       await world.reset();
       return stateOf(world);
@@ -151,10 +156,10 @@ function listRoutes(): object {
 }
 
 async function stateOf(world: World): Promise<object> {
-  const { near, regionFaults, pops } = world.state;
+  const { near, clientMbit, regionFaults, pops } = world.state;
   const { code, scale, s3, geography } = world.options;
   return {
-    client: { near },
+    client: { near, mbit: clientMbit },
     regions: world.regions.map(({ name }) => ({
       name,
       ...regionFaults[name],

@@ -3,6 +3,7 @@
  *
  * @module
  */
+export { slowCpu } from "./cpu.ts";
 export { expect, type LatencyLimit } from "./expect.ts";
 export { Reads, type Read, type ReadRequest, type RepeatedRead } from "./reads.ts";
 export { test, type ReadTrace, type WorldFixtures, type WorldWorkerFixtures } from "./test.ts";

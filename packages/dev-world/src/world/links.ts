@@ -2,6 +2,7 @@
 import { seededRandom } from "@agarose/solver";
 import { popLatencyMs } from "./geography.ts";
 import { NO_FAULTS, openLink, type Link, type LinkFaults, type LinkRecord } from "./wan-link.ts";
+import { AccessLine } from "./access-line.ts";
 import { Places } from "./places.ts";
 import type { WorldOptions } from "./world-options.ts";
 
@@ -12,6 +13,8 @@ export type KvState = "ok" | "down" | "slow" | "stale";
 export interface WorldState {
   /** The PoP beside which the client is. */
   near: string;
+  /** Megabits per second that all downloads of the client share; 0 is unlimited. */
+  clientMbit: number;
   readonly regionFaults: Record<string, LinkFaults>;
   readonly pops: Record<string, { down: boolean; kv: KvState }>;
 }
@@ -30,6 +33,7 @@ export class Links {
   readonly #random: () => number;
   /** By the name of the target. */
   readonly #places = new Map<string, Places>();
+  readonly #clientLine = new AccessLine();
   readonly #startMs = performance.now();
 
   constructor(options: WorldOptions, closers: (() => Promise<unknown>)[]) {
@@ -40,6 +44,7 @@ export class Links {
     this.initialFaults = { ...NO_FAULTS, stragglers };
     this.state = {
       near: pops[0]!,
+      clientMbit: 0,
       regionFaults: Object.fromEntries(regions.map((region) => [region, this.initialFaults])),
       pops: Object.fromEntries(pops.map((pop) => [pop, { down: false, kv: "ok" }])),
     };
@@ -108,7 +113,10 @@ export class Links {
       },
       jitterSigma,
       latencyMs: () => place.latencyMs() * scale,
-      bytesPerSecond: () => (mbitPerSecond > 0 ? (mbitPerSecond * 1e6) / 8 : undefined),
+      bytesPerSecond: () => bytesPerSecondOf(mbitPerSecond) || undefined,
+      ...(from === "client" && {
+        access: { line: this.#clientLine, bytesPerSecond: () => bytesPerSecondOf(this.state.clientMbit) },
+      }),
       faults: place.faults,
       places: this.#placesOf(to),
       random: this.#random,
@@ -121,4 +129,8 @@ export class Links {
     this.#closers.push(() => link.close());
     return link;
   }
+}
+
+function bytesPerSecondOf(mbit: number): number {
+  return (mbit * 1e6) / 8;
 }

@@ -1,8 +1,9 @@
 import { createServer, type Server } from "node:http";
 import { createServer as createTcpServer, type AddressInfo, type Server as TcpServer } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { AccessLine } from "./access-line.ts";
 import { Places } from "./places.ts";
-import { NO_FAULTS, openLink, type Link, type LinkFaults, type LinkRecord } from "./wan-link.ts";
+import { NO_FAULTS, openLink, type Link, type LinkFaults, type LinkOptions, type LinkRecord } from "./wan-link.ts";
 
 const BODY = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 251));
 
@@ -40,8 +41,9 @@ describe("a link", () => {
   });
   afterEach(() => link.close());
 
-  const linkTo = (server: TcpServer): Promise<Link> =>
+  const linkTo = (server: TcpServer, access?: LinkOptions["access"]): Promise<Link> =>
     openLink({
+      ...(access && { access }),
       from: "client",
       to: "dublin",
       target: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -72,6 +74,23 @@ describe("a link", () => {
       },
     ]);
     expect(records[0]!.endMs! - records[0]!.atMs).toBeGreaterThanOrEqual(19);
+  });
+
+  test("shares the line of its client with the other links of that, at a rate that can change", async () => {
+    let bytesPerSecond = 10_000;
+    const access = { line: new AccessLine(), bytesPerSecond: () => bytesPerSecond };
+    const links = [await linkTo(target, access), await linkTo(target, access)];
+    onTestFinished(async () => void (await Promise.all(links.map((one) => one.close()))));
+    const readBoth = async (): Promise<number> => {
+      const startMs = performance.now();
+      await Promise.all(links.map(async ({ url }) => (await fetch(url)).arrayBuffer()));
+      return performance.now() - startMs;
+    };
+    // Two bodies of 1,000 bytes.
+    expect(await readBoth()).toBeGreaterThanOrEqual(199);
+    bytesPerSecond = 0;
+    await (await fetch(links[0]!.url)).arrayBuffer();
+    expect(records.map(({ bytes }) => bytes)).toEqual([1000, 1000, 1000]);
   });
 
   test("passes a request's body on", async () => {

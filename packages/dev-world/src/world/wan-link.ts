@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import type { AccessLine } from "./access-line.ts";
 import { Places } from "./places.ts";
 
 /** The faults of a link. Every probability is that of one request, in [0, 1]. */
@@ -80,6 +81,8 @@ export interface LinkOptions {
   readonly jitterSigma: number;
   /** Bytes per second of one transfer. Undefined is unlimited. */
   readonly bytesPerSecond: () => number | undefined;
+  /** The line that the answers share with those of other links, and its rate. Default: none is shared. */
+  readonly access?: { readonly line: AccessLine; readonly bytesPerSecond: () => number };
   readonly faults: () => LinkFaults;
   /** The places of the target, which all links to it share. Default: places of its own. */
   readonly places?: Places;
@@ -209,7 +212,7 @@ async function forward(
   const headers = limit === undefined ? answered : { ...answered, "content-length": String(limit) };
   outgoing.writeHead(response.statusCode ?? 502, response.statusMessage, headers as Record<string, string>);
   outgoing.flushHeaders();
-  await pipeline(response, wire(record, options.bytesPerSecond(), damage === "corrupt", limit), outgoing);
+  await pipeline(response, wire(record, options, damage === "corrupt", limit), outgoing);
   await sent;
   if (!isUnranged) record.outcome = damage === "corrupt" ? "corrupted" : damage === "truncate" ? "truncated" : "ok";
 }
@@ -222,7 +225,9 @@ function answerOf(upstream: ClientRequest): Promise<IncomingMessage> {
 }
 
 /** Counts, damages, cuts and paces a body. */
-function wire(record: LinkRecord, bytesPerSecond: number | undefined, corrupt: boolean, limit: number | undefined) {
+function wire(record: LinkRecord, options: LinkOptions, corrupt: boolean, limit: number | undefined) {
+  const { access } = options;
+  const bytesPerSecond = options.bytesPerSecond();
   let first = corrupt;
   let startMs: number | undefined;
   return new Transform({
@@ -241,6 +246,7 @@ function wire(record: LinkRecord, bytesPerSecond: number | undefined, corrupt: b
         const dueMs = startMs + (record.bytes / bytesPerSecond) * 1000 - performance.now();
         if (dueMs >= 1) await sleep(dueMs);
       }
+      await access?.line.carry(out.length, access.bytesPerSecond());
       done(undefined, out);
     },
   });

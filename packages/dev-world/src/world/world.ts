@@ -44,11 +44,13 @@ export interface World {
   kvFaultsFired(pop: string): Promise<number>;
   /** Moves the client beside a PoP. */
   moveClient(near: string): void;
+  /** Lets all downloads of the client share so many megabits per second; 0 is unlimited. */
+  throttleClient(mbit: number): void;
   /** Fires the Cron Trigger of every PoP. Resolves when all of them are done. */
   cron(): Promise<void>;
   /** When the latest runs of `cron` ended, oldest first, in milliseconds since 1970. */
   readonly cronRuns: readonly number[];
-  /** Ends every fault, empties the log and moves the client back. Stored objects and caches stay. */
+  /** Ends every fault and throttle, empties the log and moves the client back. Stored objects and caches stay. */
   reset(): Promise<void>;
   /** Ends every process and removes every file of the world. */
   close(): Promise<void>;
@@ -186,6 +188,9 @@ function controlsOf({ geography }: WorldOptions, links: Links, pops: MixedPops):
     moveClient(near) {
       state.near = near;
     },
+    throttleClient(mbit) {
+      state.clientMbit = mbit;
+    },
     async cron() {
       await pops.cron();
       cronRuns.push(Date.now());
@@ -196,6 +201,7 @@ function controlsOf({ geography }: WorldOptions, links: Links, pops: MixedPops):
       for (const region of geography.regions) links.setRegionFaults(region, initialFaults);
       await Promise.all(geography.pops.map((pop) => setPop(pop, { down: false, kv: "ok" })));
       state.near = geography.pops[0]!;
+      state.clientMbit = 0;
       log.length = 0;
     },
   };

@@ -169,7 +169,8 @@ export class PopularityProcess {
   }
 }
 
-function rankProbabilities(spec: PopularitySpec, objects: number): Float64Array {
+/** Returns the probability of the object at each rank: `objects` numbers that add up to 1, the largest first. */
+export function rankProbabilities(spec: PopularitySpec, objects: number): Float64Array {
   const weights = new Float64Array(objects);
   const hot = spec.type === "hot-set" ? Math.max(1, Math.round(spec.fraction * objects)) : objects;
   for (let rank = 0; rank < objects; rank++) {

@@ -11,6 +11,7 @@ import { loadScenario } from "../../lib/scenario-file.ts";
 import { adviseLines, simulateSizes } from "./cache-sizes.ts";
 import type { CacheSizes } from "./cache-sizes.ts";
 import { renderHtml } from "./html.ts";
+import { latencyTestOf } from "./latency-test.ts";
 import { formatOfLog, LOG_FACTORS, parseFormat, readTrace, reportLines, scenarioFor } from "./own-log.ts";
 import { tableOf } from "./table.ts";
 
@@ -25,6 +26,7 @@ interface SimulateOptions {
   readonly strict?: boolean;
   readonly cacheSizes?: number[];
   readonly html?: string;
+  readonly writeTest?: string;
   readonly json?: boolean;
 }
 
@@ -45,6 +47,7 @@ export function register(program: Command): void {
       parseFactors,
     )
     .option("--html <page>", "write a page with plots")
+    .option("--write-test <spec>", "write a Playwright test that reads in the scenario's world, and compares")
     .action(async (file: string, _options: unknown, command: Command) => {
       await run(file, command.optsWithGlobals<SimulateOptions>());
     });
@@ -52,6 +55,10 @@ export function register(program: Command): void {
 
 async function run(file: string, options: SimulateOptions): Promise<void> {
   const { scenario, trace, isLogAlone } = await loadInput(file, options);
+  if (options.writeTest !== undefined) {
+    if (isLogAlone) throw new AgaroseError("USAGE", "--write-test needs a scenario: a log has no places", { file });
+    return writeText(options.writeTest, latencyTestOf(scenario, file));
+  }
   const withQuantiles = options.html !== undefined;
   const factors = options.cacheSizes ?? (isLogAlone ? LOG_FACTORS : withQuantiles ? PAGE_FACTORS : undefined);
   // Every cache size plays all requests once more.
@@ -70,7 +77,7 @@ async function run(file: string, options: SimulateOptions): Promise<void> {
     },
     { hint: hintOf(scenario, passes) },
   );
-  if (options.html !== undefined) await writePage(options.html, renderHtml(scenario, results, sizes));
+  if (options.html !== undefined) await writeText(options.html, renderHtml(scenario, results, sizes));
   const plain = results.map(({ quantilesMs: _plotted, ...row }) => row);
   const json = { results: plain, ...(sizes ? { bySize: sizes } : {}), ...(trace ? { trace: trace.report } : {}) };
   printResult(options.json ?? false, json, linesOf(scenario, plain, sizes));
@@ -115,9 +122,9 @@ function linesOf(scenario: Scenario, rows: readonly SimulationRow[], sizes: Cach
   return [...tableOf(scenario, rows), ...(sizes ? adviseLines(sizes) : [])];
 }
 
-async function writePage(file: string, html: string): Promise<void> {
+async function writeText(file: string, text: string): Promise<void> {
   try {
-    await writeFile(file, html);
+    await writeFile(file, text);
   } catch (error) {
     throw new AgaroseError("USAGE", `cannot write ${file}: ${(error as Error).message}`, { file }, error);
   }

@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { Command } from "commander";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { seededRandom } from "@agarose/solver";
@@ -181,4 +182,21 @@ test("simulate refuses a malformed scenario, a strict log and a missing file", a
     details: { line: 3 },
   });
   await expect(agarose("simulate", path.join(folder, "none.json"))).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
+});
+
+test("--write-test writes the test that e2e runs, and refuses a log, which has no places", async () => {
+  const scenario = fileURLToPath(new URL("../../../samples/scenario.json", import.meta.url));
+  const spec = path.join(folder, "simulated.spec.ts");
+  await agaroseText("simulate", scenario, "--write-test", spec);
+  const run = await readFile(new URL("../../../../../e2e/example/simulated.spec.ts", import.meta.url), "utf8");
+  const written = (await readFile(spec, "utf8"))
+    .replace(scenario, "packages/cli/samples/scenario.json")
+    .replace(
+      `app: "app", geography: "${scenario}"`,
+      'app: "example/app", geography: "../packages/cli/samples/scenario.json"',
+    );
+  expect(written).toBe(run);
+  const log = await file("access.csv", "timestamp,key,bytes\n2026-01-01T00:00:00Z,a,1000\n");
+  const refused = agaroseText("simulate", log, "--format", "csv", "--write-test", spec);
+  await expect(refused).rejects.toMatchObject({ code: "USAGE", message: expect.stringContaining("needs a scenario") });
 });

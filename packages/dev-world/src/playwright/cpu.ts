@@ -1,0 +1,11 @@
+/** A slow processor. */
+import type { Page } from "@playwright/test";
+
+/**
+ * Makes the main thread of a page so many times slower; 1 ends that. Service workers and other threads keep their
+ * speed. Works in Chromium only.
+ */
+export async function slowCpu(page: Page, factor: number): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Emulation.setCPUThrottlingRate", { rate: factor });
+}
