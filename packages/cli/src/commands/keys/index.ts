@@ -67,7 +67,7 @@ async function create(file: string, { config: given, json = false }: GlobalOptio
       ? [
           `configured   ${path} has both`,
           "then: `agarose init` and `agarose deploy`, which give the public key to the web app and the PoPs;",
-          "then: `agarose upgrade --vouch`, which signs what is stored already",
+          "if objects are stored already: `agarose upgrade --vouch`, which signs them",
         ]
       : fields
         ? [`${path} has a key already: \`agarose keys rotate\` replaces it; this one is not used`]
