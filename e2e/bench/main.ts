@@ -15,6 +15,7 @@ import { pages } from "./pages/pages.ts";
 import { ranges } from "./pages/ranges.ts";
 import { popMemory } from "./pop/pop-memory.ts";
 import { popThroughput } from "./pop/pop-throughput.ts";
+import { nodeSoak } from "./pop/node-soak.ts";
 import { nodeThroughput } from "./pop/node-throughput.ts";
 import { bulk } from "./s3/bulk.ts";
 import { putGet } from "./s3/put-get.ts";
@@ -33,6 +34,7 @@ const BENCHES: readonly Bench[] = [
   popThroughput,
   popMemory,
   nodeThroughput,
+  nodeSoak,
   ...comparisons,
   policies,
   defaultPolicies,

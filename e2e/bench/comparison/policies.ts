@@ -89,7 +89,9 @@ async function runBatch(
 function batchSize({ systems, pops }: Scenario, trace: Trace): number {
   const bytes = pops.length * PAGE_BYTES + trace.object.length * READ_BYTES;
   const inMemory = Math.floor(freemem() / bytes);
-  return Math.max(1, Math.min(systems.length, inMemory, SYSTEMS_PER_CORE * availableParallelism()));
+  const most = Math.max(1, Math.min(inMemory, SYSTEMS_PER_CORE * availableParallelism()));
+  // Batches of one size, so that no system has the machine for itself.
+  return Math.ceil(systems.length / Math.ceil(systems.length / most));
 }
 
 /** The same trace simulated with one seed after the other, by system: what is measured is one run, too. */

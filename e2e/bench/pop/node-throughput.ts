@@ -2,22 +2,18 @@
  * Requests per second of a PoP on Node, beside nginx with one process that serves the same bytes from disk; and the
  * PoP's memory while a thousand slow clients read from it.
  */
-import { execFile, spawn, spawnSync, type ChildProcess } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
 import { createConnection, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
-import { findCli } from "@agarose/dev-world/client";
 import { freePort } from "@agarose/dev-world/heap";
 import { cpuMs, residentBytes } from "@agarose/dev-world/process-memory";
-import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
-import { startPopProcess, type PopProcess } from "@agarose/pop/test";
+import type { PopProcess } from "@agarose/pop/test";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { describeMachine } from "@agarose/dev-world/machine";
 import { spread, summarize, table } from "@agarose/dev-world/statistics";
+import { CONFIGURATION_MS, COUNTS_FLUSHED_MS, startNodePop } from "./node-pop.ts";
 import { runJob, startGenerator } from "./run-job.ts";
 
 interface Load {
@@ -38,16 +34,10 @@ const FILES: readonly string[] = [...new Set(LOADS.flatMap(namesOf))];
 const ROUTES = ["nginx", "bundle", "/o/"] as const;
 type Route = (typeof ROUTES)[number];
 
-const REGIONS = ["reg0", "reg1", "reg2", "reg3", "reg4", "reg5"];
-const BUCKET_MS = 15;
 const CONNECTIONS = 8;
 const ROUNDS = 5;
 const SECONDS = 2;
 const PERIODS_MAX = 6;
-/** An isolate hands its counts on 2 s after the first. */
-const COUNTS_FLUSHED_MS = 2_500;
-/** The configuration is looked at every 5 s. */
-const CONFIGURATION_MS = 5_500;
 const SLOW_CLIENTS = 1_000;
 /** How long slow clients take nothing, so that answers wait for them. */
 const SLOW_SECONDS = 10;
@@ -171,59 +161,20 @@ async function slowClients({ url, process }: PopProcess, { progress }: BenchOpti
 }
 
 async function start({ progress }: BenchOptions): Promise<Servers> {
-  const closers: (() => Promise<unknown>)[] = [];
-  const close = async (): Promise<void> => {
-    for (const closer of closers.splice(0).toReversed()) await closer();
-  };
+  const memoryBytes = 16 * 2 ** 20;
+  const node = await startNodePop({ names: FILES, memoryBytes });
   try {
-    const folder = await mkdtemp(join(tmpdir(), "agarose-bench-"));
-    closers.push(() => rm(folder, { recursive: true, force: true }));
-    const credentials = { accessKeyId: "bench", secretAccessKey: "bench-secret" };
-    const s3 = await startS3Endpoint({
-      ...credentials,
-      dir: join(folder, "s3"),
-      buckets: REGIONS,
-      // A bucket beside the PoP would need no cache.
-      intercept: ({ method }) => method === "GET" && sleep(BUCKET_MS, false),
-    });
-    closers.push(() => s3.close());
-    const files = join(folder, "files");
-    await mkdir(files);
-    for (const name of FILES) await writeFile(join(files, name), randomBytes(bytesOf(name)));
-    const config = join(folder, "agarose.config.json");
-    const regions = REGIONS.map((name) => ({ name, provider: name, endpoint: s3.url, bucket: name }));
-    await writeFile(config, JSON.stringify({ regions, code: { k: 4, m: 2 } }));
-    const names = FILES.map((name) => join(files, name));
-    await promisify(execFile)(
-      process.execPath,
-      [findCli(), "--config", config, "put", ...names, "--prefix", "bench/"],
-      {
-        env: { ...process.env, AWS_ACCESS_KEY_ID: "bench", AWS_SECRET_ACCESS_KEY: "bench-secret" },
-      },
-    );
-    const variables = {
-      POP: "bench",
-      UNSIGNED: "true",
-      REGIONS: JSON.stringify(REGIONS.map((name) => ({ name, url: `${s3.url}/${name}` }))),
-      CACHE_BYTES: "100000000",
-      MANIFEST_TTL_SECONDS: "3600",
-      MEMORY_BYTES: String(16 * 2 ** 20),
+    await fillCache(node.pop, progress);
+    const nginx = await startNginx(node.folder, node.files, progress);
+    const close = async (): Promise<void> => {
+      nginx?.process.kill();
+      await node.close();
     };
-    const pop = await startPopProcess({ variables, folder: join(folder, "pop"), periodMs: 0 }, () => {});
-    closers.push(() => pop.kill());
-    await fillCache(pop, progress);
-    const nginx = await startNginx(folder, files, progress);
-    if (nginx) closers.push(async () => nginx.process.kill());
-    return { pop, nginx, close };
+    return { pop: node.pop, nginx, close };
   } catch (error) {
-    await close();
+    await node.close();
     throw error;
   }
-}
-
-/** Names begin with the length. */
-function bytesOf(name: string): number {
-  return Number.parseInt(name, 10);
 }
 
 /** Lets the cache manager cache all objects whole. */
@@ -236,7 +187,7 @@ async function fillCache(pop: PopProcess, progress: BenchOptions["progress"]): P
     let whole = 0;
     for (const name of FILES) {
       const { byteLength } = await (await fetch(`${pop.url}/v1/read/bench/${name}`)).arrayBuffer();
-      if (byteLength >= bytesOf(name)) whole++;
+      if (byteLength >= Number.parseInt(name, 10)) whole++;
     }
     progress(`period ${period}: ${whole} of ${FILES.length} objects are cached whole`);
     if (whole === FILES.length) return;
