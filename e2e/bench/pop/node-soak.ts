@@ -63,7 +63,7 @@ export const nodeSoak: Bench = {
   },
 };
 
-/** Clients that leave after their first bytes, clients that take nothing for ten seconds, and keys that do not exist. */
+/** Clients that leave after their first bytes, clients that take nothing, and keys that do not exist. */
 async function trouble({ pop }: NodePop, names: readonly string[]): Promise<void> {
   const { hostname, port } = new URL(pop.url);
   const ask = (name: string): Socket => {
