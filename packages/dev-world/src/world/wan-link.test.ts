@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { createServer as createTcpServer, type AddressInfo, type Server as TcpServer } from "node:net";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { AccessLine } from "./access-line.ts";
 import { Places } from "./places.ts";
 import { NO_FAULTS, openLink, type Link, type LinkFaults, type LinkOptions, type LinkRecord } from "./wan-link.ts";
@@ -162,12 +162,12 @@ describe("a link", () => {
     const leave = await places.enter(() => 1, new AbortController().signal);
     const gone = new AbortController();
     const leaving = fetch(link.url, { signal: gone.signal });
-    await vi.waitFor(() => expect(records).toHaveLength(1));
+    await expect.poll(() => records.length).toBe(1);
     const staying = [fetch(link.url), fetch(link.url)];
-    await vi.waitFor(() => expect(records).toHaveLength(3));
+    await expect.poll(() => records.length).toBe(3);
     gone.abort();
     await expect(leaving).rejects.toThrow();
-    await vi.waitFor(() => expect(records[0]).toMatchObject({ outcome: "aborted" }));
+    await expect.poll(() => records[0]!.outcome).toBe("aborted");
     faults = NO_FAULTS;
     places.look();
     for (const answer of staying) expect((await answer).status).toBe(200);
