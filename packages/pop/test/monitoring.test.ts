@@ -144,6 +144,16 @@ test("every alert is seen to fire in the tests of promtool", () => {
   expect(names.filter((name) => !alertTests.includes(`alertname="${name}"`))).toEqual([]);
 });
 
+test("the guide lists every alert with its severity", async () => {
+  const guide = await readFile(fileURLToPath(new URL("../../../docs/guides/monitor.md", import.meta.url)), "utf8");
+  const listed = [...guide.matchAll(/^\| `(Agarose\w+)` .*\| (\w+) +\|$/gm)].map(([, name, severity]) => [
+    name,
+    severity,
+  ]);
+  const rules = [...alerts.matchAll(/alert: (\w+)[^]*?severity: (\w+)/g)].map(([, name, severity]) => [name, severity]);
+  expect(listed).toEqual(rules);
+});
+
 // In CI these tests run, and fail where promtool is missing.
 const isSkipped = !process.env["CI"] && spawnSync("promtool", ["--version"]).status !== 0;
 const reason = isSkipped ? " (skipped: no promtool here, which Debian's package prometheus has)" : "";
