@@ -21,7 +21,7 @@ test(`random schedules keep every promise for ten seconds, from seed ${SEED}`, a
   const first = await search(few);
   expect(first.failure, first.text).toBeUndefined();
   // Each kind of trouble came, and most of the work was done all the same.
-  const { restores: _, recodes: _few, expiries: _none, ...trouble } = first.events;
+  const { restores: _, recodes: _few, expiries: _none, forgeries: _lies, ...trouble } = first.events;
   for (const count of Object.values(trouble)) expect(count).toBeGreaterThan(0);
   const rest = { schedules: Number.POSITIVE_INFINITY, limitMs: MS - first.ms };
   const result = await search({ ...few, ...rest, firstSeed: SEED + SCHEDULES_MIN });
@@ -36,6 +36,7 @@ test(`beside a region that lies, commands in turn keep every promise, from seed 
   expect(result.failure, result.text).toBeUndefined();
   // The faults of this family are lies.
   expect(result.events.faults).toBeGreaterThan(HOSTILE_SCHEDULES);
+  expect(result.events.forgeries).toBeGreaterThan(HOSTILE_SCHEDULES / 2);
   expect(result.events.acknowledged).toBeGreaterThan(HOSTILE_SCHEDULES);
 });
 

@@ -203,6 +203,10 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [["commands/gc/key-view.ts", "ageOf(copy) < keepMs", "ageOf(copy) < keepMs - 86_400_000"]],
   },
   {
+    name: "a client takes a manifest that nobody trusted has signed",
+    edits: [["lib/objects/manifests.ts", "      trust,\n", "      trust: acceptUnsigned,\n"]],
+  },
+  {
     name: "expire removes what another writer has put since it was listed",
     edits: [[EXPIRE, "await removeObject(key, context, onlyIf);", "await removeObject(key, context);"]],
   },

@@ -2,7 +2,15 @@
  * One operation of a schedule: what its process calls, and what the model hears of it.
  */
 import { createHash, hash } from "node:crypto";
-import { acceptUnsigned, toAgaroseError, type Code, type Codec, type Manifest } from "@agarose/core";
+import {
+  acceptUnsigned,
+  toAgaroseError,
+  type Code,
+  type Codec,
+  type Manifest,
+  type SignatureCheck,
+  type Signer,
+} from "@agarose/core";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import type { ExpireOutcome } from "../../src/commands/expire/expire-object.ts";
 import type { Config } from "../../src/lib/config.ts";
@@ -24,6 +32,8 @@ export interface OperationContext {
   readonly codec: () => Promise<Codec>;
   readonly encoder: () => Promise<EncoderPool>;
   readonly process: Process;
+  /** Signs, and trusts nobody else. Undefined in unsigned mode. */
+  readonly publisher: { readonly sign: Signer; readonly trust: SignatureCheck } | undefined;
   readonly model: Model;
   /** Whether every region has answered everything since `fromMs`. */
   readonly isHealthySince: (fromMs: number) => boolean;
@@ -189,7 +199,7 @@ async function expire(context: OperationContext): Promise<void> {
   const run = async (): Promise<Result> => {
     const outcomes: ExpireOutcome[] = [];
     const report = { item: async (object: object) => void outcomes.push(object as ExpireOutcome) };
-    const walked = { ...writing(context), trust: acceptUnsigned, newName: process.newUpload };
+    const walked = { ...writing(context), trust: trustOf(context), newName: process.newUpload };
     await chosen(() => engines.expireObjects({ onWarning: note }, report, walked), context);
     const [own] = outcomes;
     if (own) note(`${own.outcome} by expire`);
@@ -241,12 +251,18 @@ async function maintain(operation: Operation, context: OperationContext): Promis
       note(uploads.join(", ") || "no garbage");
     } else {
       const { clock } = process;
-      const verdict = await engines.verifyObject(KEY, { stores: stores.reading, signal: process.signal, clock });
+      const verdict = await engines.verifyObject(KEY, {
+        stores: stores.reading,
+        signal: process.signal,
+        clock,
+        trust: trustOf(context),
+      });
       note(`verified: ${verdict.sound ? "sound" : "damaged"}`);
     }
   } catch (error) {
     const { code, message } = toAgaroseError(error);
-    if (!PUT_CODES_OF_OTHERS.has(code)) throw error;
+    // Where nothing else is left, what a region forges is all that there is to report.
+    if (!PUT_CODES_OF_OTHERS.has(code) && code !== "MANIFEST_UNTRUSTED") throw error;
     note(`${code} ${message.slice(0, 160)}`);
   }
 }
@@ -282,10 +298,11 @@ async function read(operation: Operation & { verb: "get" }, context: OperationCo
 async function readOnce(
   pauseMs: number,
   generationMin: number,
-  { engines, stores, codec, process }: OperationContext,
+  own: OperationContext,
 ): Promise<{ manifest: Manifest; sha256: string }> {
+  const { engines, stores, codec, process } = own;
   const { clock, random } = process;
-  const manifest = await engines.readManifest(KEY, stores.reading, process.signal, undefined, clock, generationMin);
+  const manifest = await engines.readManifest(KEY, stores.reading, process.signal, trustOf(own), clock, generationMin);
   await sleep(process, pauseMs);
   const hasher = createHash("sha256");
   const context = { stores: stores.reading, codec, signal: process.signal, clock, random };
@@ -293,9 +310,13 @@ async function readOnce(
   return { manifest, sha256: hasher.digest("hex") };
 }
 
-function writing({ config, stores, process }: OperationContext) {
+function writing({ config, stores, process, publisher }: OperationContext) {
   const { nowMs, clock, random, newUpload } = process;
-  return { config, stores: stores.writing, signal: process.signal, nowMs, clock, random, newUpload };
+  return { config, stores: stores.writing, signal: process.signal, nowMs, clock, random, newUpload, ...publisher };
+}
+
+function trustOf({ publisher }: OperationContext): SignatureCheck {
+  return publisher?.trust ?? acceptUnsigned;
 }
 
 function indices(names: readonly string[], { config }: OperationContext): number[] {

@@ -12,10 +12,12 @@ import type { ObjectVerdict } from "../../src/lib/objects/verify-object.ts";
 import { Bucket, type StoredObject } from "./world/bucket.ts";
 import type { Engines } from "./engines.ts";
 import { EventLoop } from "./world/event-loop.ts";
+import { Forger } from "./world/forger.ts";
 import { format1Of } from "./format1.ts";
 import { Model, seenRecord, Violation } from "./model.ts";
 import { contentOf, KEY, runOperation, sha256Of, type OperationContext } from "./operations.ts";
 import { Process, type Fate } from "./world/process.ts";
+import * as publisher from "./world/publisher.ts";
 import type { Operation, Schedule } from "./schedules/schedule.ts";
 import { SimulatedStore, type Network } from "./world/store.ts";
 
@@ -34,6 +36,8 @@ export interface Events {
   faults: number;
   kills: number;
   suspensions: number;
+  /** Manifests that a region has made up. */
+  forgeries: number;
   /** Conditional writes that were refused. */
   refusals: number;
   /** Copies of replaced manifests that came into a bucket. */
@@ -47,7 +51,7 @@ export interface Events {
 
 /** Nothing yet. */
 export function noEvents(): Events {
-  const trouble = { faults: 0, kills: 0, suspensions: 0, refusals: 0 };
+  const trouble = { faults: 0, forgeries: 0, kills: 0, suspensions: 0, refusals: 0 };
   return { requests: 0, ...trouble, copies: 0, acknowledged: 0, restores: 0, recodes: 0, expiries: 0 };
 }
 
@@ -78,6 +82,9 @@ class Simulation {
   readonly #config: Config;
   readonly #network: Network;
   readonly #history: StoredObject[] = [];
+  readonly #forger = new Forger();
+  /** A region that lies forges, so there are signatures. */
+  readonly #publisher: typeof publisher | undefined;
   readonly #trace: string[] | undefined;
   readonly #events = noEvents();
   #violation: string | undefined;
@@ -90,6 +97,7 @@ class Simulation {
     this.#trace = isTraced ? [] : undefined;
     this.#model = new Model(schedule.regions, schedule.hostile, (schedule.keepHours ?? 0) * HOUR_MS);
     this.#config = configOf(schedule);
+    this.#publisher = schedule.hostile === undefined ? undefined : publisher;
     this.#buckets = Array.from({ length: schedule.regions }, (_, region) => {
       const nowMs = (): number => this.#loop.nowMs + schedule.regionSkewMs[region]!;
       const onChange = (name: string, after: StoredObject | undefined): void => this.#onChange(region, name, after);
@@ -105,7 +113,7 @@ class Simulation {
         return schedule.faults.find((f) => f.region === region && f.fromMs <= nowMs && nowMs < f.toMs);
       },
       hostile: () => (this.#isHealed ? undefined : schedule.hostile),
-      history: this.#history,
+      known: { history: this.#history, forgeries: this.#forger.forgeries },
       isHealed: () => this.#isHealed,
       execute: (process, region, what, run) => {
         this.#events.requests++;
@@ -116,7 +124,8 @@ class Simulation {
         return result;
       },
       note: (process, region, text) => {
-        this.#events.faults++;
+        if (text === "forges") this.#events.forgeries++;
+        else this.#events.faults++;
         this.#note(process, `  region ${region} ${text}`);
       },
     };
@@ -242,7 +251,8 @@ class Simulation {
     const process = new Process(id, `verify ${id}`, this.#loop, this.#schedule.seed);
     const { stores, process: own } = this.#contextOf(process);
     const { signal, clock } = own;
-    const verdict = this.#engines.verifyObject(KEY, { stores: stores.reading, signal, clock });
+    const trust = this.#publisher?.trust ?? acceptUnsigned;
+    const verdict = this.#engines.verifyObject(KEY, { stores: stores.reading, signal, clock, trust });
     let isOver = false;
     const end = (): void => void (isOver = true);
     verdict.then(end, end);
@@ -266,6 +276,7 @@ class Simulation {
       codec: loadCodec,
       encoder: async () => encoder,
       process,
+      publisher: this.#publisher,
       model: this.#model,
       isHealthySince: (fromMs) =>
         this.#isHealed ||
@@ -296,7 +307,10 @@ class Simulation {
   }
 
   #onManifest(region: number, after: StoredObject | undefined): void {
-    if (after) this.#history.push(after);
+    if (after) {
+      this.#history.push(after);
+      if (this.#schedule.hostile !== undefined) void this.#forger.learn(after);
+    }
     const record = after && seenRecord(after.bytes);
     const what = record ? `generation ${record.generation}, upload ${record.upload?.slice(0, 4) ?? "none"}` : "nothing";
     this.#note(this.#by, `  region ${region} now has ${what}`);

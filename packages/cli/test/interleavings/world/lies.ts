@@ -1,6 +1,6 @@
 /**
- * What a hostile region answers: old signed manifests of any region, nothing, other bytes, other times, and writes that
- * it does not keep. It cannot sign, so forgeries are for the tests of signatures.
+ * What a hostile region answers: old signed manifests of any region, forged ones, nothing, other bytes, other times, and
+ * writes that it does not keep. It cannot sign.
  */
 import type { ListedObject } from "../../../src/lib/store/store.ts";
 import type { Bucket, StoredObject } from "./bucket.ts";
@@ -13,12 +13,28 @@ const DAY_MS = 86_400_000;
 const FAR_AHEAD = 999_900;
 const OTHER_ETAG = '"00000000000000000000000000000000"';
 
-/** What a region that lies holds under a name, as it says. `history` has every manifest that any region ever had. */
-export function liesOf(name: string, history: readonly StoredObject[], bucket: Bucket, draw: Draw) {
+/** What a liar knows. */
+export interface Knowledge {
+  /** Every manifest that any region ever had. */
+  readonly history: readonly StoredObject[];
+  /** Manifests that it has made up. */
+  readonly forgeries: readonly StoredObject[];
+}
+
+/** What a region that lies holds under a name, as it says. */
+export function liesOf(
+  name: string,
+  { history, forgeries }: Knowledge,
+  bucket: Bucket,
+  draw: Draw,
+): StoredObject | undefined {
   const truth = bucket.objects.get(name);
   if (draw(20) < 0.3) return truth;
   if (draw(21) < 0.2) return undefined;
-  if (name.startsWith("manifests/")) return history[Math.floor(draw(22) * history.length)];
+  if (name.startsWith("manifests/")) {
+    const shown = draw(18) < 0.3 && forgeries.length > 0 ? forgeries : history;
+    return shown[Math.floor(draw(22) * shown.length)];
+  }
   if (!truth) return undefined;
   const bytes = truth.bytes.slice(0, truth.bytes.length - Math.floor(2 * draw(23)));
   if (bytes.length > 0) bytes[Math.floor(draw(24) * bytes.length)]! ^= 1;

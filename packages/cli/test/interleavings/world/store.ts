@@ -7,7 +7,7 @@ import type { RegionConfig } from "../../../src/lib/config.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "../../../src/lib/store/store.ts";
 import type { Bucket, StoredObject } from "./bucket.ts";
 import type { EventLoop } from "./event-loop.ts";
-import { falseListing, isForgotten, liesOf } from "./lies.ts";
+import { falseListing, isForgotten, liesOf, type Knowledge } from "./lies.ts";
 import { noise } from "./noise.ts";
 import { EPOCH_MS, type Process } from "./process.ts";
 
@@ -37,8 +37,8 @@ export interface Network {
   readonly faultOf: (region: number) => RegionFault | undefined;
   /** The region that lies at this moment. */
   readonly hostile: () => number | undefined;
-  /** Every manifest that any region ever had. */
-  readonly history: readonly StoredObject[];
+  /** What that region knows. */
+  readonly known: Knowledge;
   /** Whether the time of faults is over, so that every request is quick. */
   readonly isHealed: () => boolean;
   /** Called around what a bucket executes, so that changes are known by their process. */
@@ -157,7 +157,11 @@ export class SimulatedStore implements Store {
   }
 
   #look(name: string, bucket: Bucket): StoredObject | undefined {
-    return this.#isHostile ? liesOf(name, this.#network.history, bucket, this.#lie()) : bucket.objects.get(name);
+    if (!this.#isHostile) return bucket.objects.get(name);
+    const shown = liesOf(name, this.#network.known, bucket, this.#lie());
+    if (shown && this.#network.known.forgeries.includes(shown))
+      this.#network.note(this.#process, this.#index, "forges");
+    return shown;
   }
 
   /** The numbers of one lie. */
