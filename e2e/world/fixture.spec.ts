@@ -117,20 +117,19 @@ test("client.throttle lets all that the page reads share one line, until the wor
 
 test("slowCpu makes a page slower, and 1 ends that", async ({ context, world }) => {
   const page = await openApp(context, world);
-  const leastMs = (): Promise<number> =>
+  const loopMs = (): Promise<number> =>
     page.evaluate(() => {
-      const times = Array.from({ length: 5 }, () => {
-        const startMs = performance.now();
-        for (let n = 0, sum = 0; n < 5_000_000; n++) sum += Math.sqrt(n);
-        return performance.now() - startMs;
-      });
-      return Math.min(...times);
+      const startMs = performance.now();
+      for (let n = 0, sum = 0; n < 50_000_000; n++) sum += Math.sqrt(n);
+      return performance.now() - startMs;
     });
-  const before = await leastMs();
-  await slowCpu(page, 10);
-  expect(await leastMs()).toBeGreaterThan(3 * before);
+  await loopMs();
+  const before = await loopMs();
+  await slowCpu(page, 20);
+  // The browser slows the page down by another thread, which waits for its turn on a busy machine.
+  await expect.poll(loopMs).toBeGreaterThan(3 * before);
   await slowCpu(page, 1);
-  await expect.poll(leastMs).toBeLessThan(3 * before);
+  await expect.poll(loopMs).toBeLessThan(3 * before);
 });
 
 test("an unknown region or PoP is refused with the known names", async ({ world }) => {

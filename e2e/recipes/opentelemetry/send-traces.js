@@ -10,7 +10,7 @@ onRead((event) => {
   if (!summary.end) return;
   reads.delete(event.read);
   const headers = { "content-type": "application/json" };
-  fetch(COLLECTOR, { method: "POST", headers, body: JSON.stringify(traceOf(summary)), keepalive: true });
+  void fetch(COLLECTOR, { method: "POST", headers, body: JSON.stringify(traceOf(summary)), keepalive: true });
 });
 
 function traceOf(summary) {

@@ -32,7 +32,7 @@ export interface OperationContext {
   readonly codec: () => Promise<Codec>;
   readonly encoder: () => Promise<EncoderPool>;
   readonly process: Process;
-  /** Signs, and trusts nobody else. Undefined in unsigned mode. */
+  /** Signs, and trusts no one else. Undefined in unsigned mode. */
   readonly publisher: { readonly sign: Signer; readonly trust: SignatureCheck } | undefined;
   readonly model: Model;
   /** Whether every region has answered everything since `fromMs`. */

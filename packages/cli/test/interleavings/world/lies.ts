@@ -1,6 +1,6 @@
 /**
- * What a hostile region answers: old signed manifests of any region, forged ones, nothing, other bytes, other times, and
- * writes that it does not keep. It cannot sign.
+ * What a hostile region answers: old signed manifests of any region, forged ones, nothing, other bytes and other times.
+ * It does not keep all that is written, and it cannot sign.
  */
 import type { ListedObject } from "../../../src/lib/store/store.ts";
 import type { Bucket, StoredObject } from "./bucket.ts";
