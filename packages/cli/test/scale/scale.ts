@@ -1,7 +1,7 @@
 /**
  * What commands cost that walk over all objects: time, requests and the most memory of the process.
  *
- *     node packages/cli/test/scale/scale.ts [objects]
+ *     node packages/cli/test/scale/scale.ts [objects] [command…]
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,9 +11,10 @@ import { AGAROSE, measure } from "./measure.ts";
 
 const REGIONS = ["frankfurt", "dublin", "virginia", "paulo", "tokyo", "sydney"];
 const CODE = { k: 4, m: 2 };
-const VERBS = [["ls"], ["verify", "--quick"], ["scrub"], ["gc"], ["du"]];
+const VERBS = [["ls"], ["verify", "--quick"], ["repair", "--quick"], ["scrub"], ["gc"], ["du"]];
 
-const objects = Number(process.argv[2] ?? 1_000_000);
+const [count = "1000000", ...chosen] = process.argv.slice(2);
+const objects = Number(count);
 const buckets = REGIONS.map((region) => ({ name: `bucket-${region}`, region }));
 const server = await startListedBuckets(buckets, objects, CODE);
 const folder = await mkdtemp(join(tmpdir(), "agarose-scale-"));
@@ -34,7 +35,9 @@ try {
       unsigned: true,
     }),
   );
-  for (const verb of VERBS) console.log(await report(verb, config));
+  for (const verb of VERBS) {
+    if (chosen.length === 0 || chosen.includes(verb[0]!)) console.log(await report(verb, config));
+  }
 } finally {
   await server.close();
   await rm(folder, { recursive: true, force: true });
