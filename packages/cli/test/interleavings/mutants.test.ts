@@ -33,7 +33,7 @@ const FAMILIES: Record<string, typeof scheduleOf> = {
   "rm removes the chunks of a version that is kept": replacedUnderKeep,
   "gc does not look at the history": replacedUnderKeep,
   "gc ends the time of a copy a day early": replacedUnderKeep,
-  "a client takes a manifest that nobody trusted has signed": besideHostileRegion,
+  "a client takes a manifest that no trusted key has signed": besideHostileRegion,
   "expire removes what another writer has put since it was listed": expiredBesideWriters,
   "expire goes by the oldest time that a region lists": expiredBesideWriters,
 };

@@ -203,7 +203,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [["commands/gc/key-view.ts", "ageOf(copy) < keepMs", "ageOf(copy) < keepMs - 86_400_000"]],
   },
   {
-    name: "a client takes a manifest that nobody trusted has signed",
+    name: "a client takes a manifest that no trusted key has signed",
     edits: [["lib/objects/manifests.ts", "      trust,\n", "      trust: acceptUnsigned,\n"]],
   },
   {
