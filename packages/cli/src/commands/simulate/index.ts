@@ -57,7 +57,8 @@ async function run(file: string, options: SimulateOptions): Promise<void> {
   const { scenario, trace, isLogAlone } = await loadInput(file, options);
   if (options.writeTest !== undefined) {
     if (isLogAlone) throw new AgaroseError("USAGE", "--write-test needs a scenario: a log has no places", { file });
-    return writeText(options.writeTest, latencyTestOf(scenario, file));
+    // Its owner may have changed it.
+    return writeText(options.writeTest, latencyTestOf(scenario, file), "wx");
   }
   const withQuantiles = options.html !== undefined;
   const factors = options.cacheSizes ?? (isLogAlone ? LOG_FACTORS : withQuantiles ? PAGE_FACTORS : undefined);
@@ -122,9 +123,9 @@ function linesOf(scenario: Scenario, rows: readonly SimulationRow[], sizes: Cach
   return [...tableOf(scenario, rows), ...(sizes ? adviseLines(sizes) : [])];
 }
 
-async function writeText(file: string, text: string): Promise<void> {
+async function writeText(file: string, text: string, flag: "w" | "wx" = "w"): Promise<void> {
   try {
-    await writeFile(file, text);
+    await writeFile(file, text, { flag });
   } catch (error) {
     throw new AgaroseError("USAGE", `cannot write ${file}: ${(error as Error).message}`, { file }, error);
   }

@@ -196,6 +196,8 @@ test("--write-test writes the test that e2e runs, and refuses a log, which has n
       'app: "example/app", geography: "../packages/cli/samples/scenario.json"',
     );
   expect(written).toBe(run);
+  await expect(agaroseText("simulate", scenario, "--write-test", spec)).rejects.toMatchObject({ code: "USAGE" });
+  expect(await readFile(spec, "utf8"), "what is there stays").not.toBe("");
   const log = await file("access.csv", "timestamp,key,bytes\n2026-01-01T00:00:00Z,a,1000\n");
   const refused = agaroseText("simulate", log, "--format", "csv", "--write-test", spec);
   await expect(refused).rejects.toMatchObject({ code: "USAGE", message: expect.stringContaining("needs a scenario") });
