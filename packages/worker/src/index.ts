@@ -1,5 +1,6 @@
 /** The Cloudflare Worker of one PoP: routes, the Cron Trigger, the Durable Objects. */
 import { Hono } from "hono";
+import type { H } from "hono/types";
 import { noteUse, tick } from "./cache-manager/period.ts";
 import {
   adminOnly,
@@ -22,6 +23,7 @@ import { PURGE_BYTES_MAX, purgeRoute } from "./http/routes/purge.ts";
 import { read } from "./http/routes/read.ts";
 import { REPORT_BYTES_MAX, telemetry } from "./http/routes/telemetry.ts";
 import { MESSAGE_BYTES_MAX } from "./peers/peer-message.ts";
+import { ROUTES, type RouteName } from "./platform/routes.ts";
 import { atEntry } from "./region-manager/everywhere.ts";
 
 export type { Env } from "./http/http.ts";
@@ -31,18 +33,24 @@ export { RequestMonitor } from "./request-monitor/request-monitor.ts";
 
 const app = new Hono<AppEnv>();
 app.use(nameThePop, openToAllOrigins, checkSettings, traceTheRequest);
-// Hono answers HEAD from GET.
-app.get("/o/*", object);
-app.get("/v1/read/*", read);
-app.get("/v1/plans", plans);
-app.get("/v1/chunk/*", peerChunk);
-app.post("/v1/peers", bodyOfAtMost(MESSAGE_BYTES_MAX), peerExchange);
-app.post("/v1/telemetry", bodyOfAtMost(REPORT_BYTES_MAX), telemetry);
-app.get("/v1/oic/*", adminOnly, peerOic);
-app.get("/v1/status", adminOnly, status);
-app.post("/v1/purge", adminOnly, bodyOfAtMost(PURGE_BYTES_MAX), purgeRoute);
-app.get("/metrics", adminOnly, metrics);
-app.get("/healthz", healthz);
+const HANDLERS: Readonly<Record<RouteName, H<AppEnv>[]>> = {
+  object: [object],
+  read: [read],
+  plans: [plans],
+  chunk: [peerChunk],
+  peers: [bodyOfAtMost(MESSAGE_BYTES_MAX), peerExchange],
+  telemetry: [bodyOfAtMost(REPORT_BYTES_MAX), telemetry],
+  health: [healthz],
+  status: [status],
+  oic: [peerOic],
+  metrics: [metrics],
+  purge: [bodyOfAtMost(PURGE_BYTES_MAX), purgeRoute],
+};
+for (const [name, { method, path, access }] of Object.entries(ROUTES)) {
+  const pattern = path.endsWith("/") ? `${path}*` : path;
+  const guards = access === "`ADMIN_TOKEN`" ? [adminOnly] : [];
+  app.on([method], [pattern], ...guards, ...HANDLERS[name as RouteName]);
+}
 app.notFound(noSuchRoute);
 app.onError(refuse);
 

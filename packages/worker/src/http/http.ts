@@ -10,7 +10,7 @@ import { equalSecrets } from "../platform/crypto.ts";
 import { log } from "../platform/log.ts";
 import { RateLimiter } from "../platform/rate-limiter.ts";
 import { traceFields, traceOf, type Trace } from "../tracing/trace.ts";
-import { routeOf } from "../platform/traffic.ts";
+import { routeOf } from "../platform/routes.ts";
 import { Invocation } from "../read/invocation.ts";
 import { isolateOf, type Bindings } from "../read/isolate.ts";
 import { clientAddress } from "../request-monitor/telemetry-token.ts";

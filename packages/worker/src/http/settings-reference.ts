@@ -3,6 +3,7 @@ import type { Variable } from "../platform/variables.ts";
 import type { ConfiguredRegion } from "../region-manager/region-settings.ts";
 import { VARIABLES } from "./settings.ts";
 
+export { ROUTES, type Route } from "../platform/routes.ts";
 export { LOG_EVENTS } from "../platform/log.ts";
 export { LOCATIONS } from "../region-manager/place.ts";
 export { METRICS, type MetricDescription } from "./routes/metric-catalogue.ts";

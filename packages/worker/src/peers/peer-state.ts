@@ -21,7 +21,7 @@ import {
 import { orUndefined } from "../platform/async.ts";
 import { log } from "../platform/log.ts";
 import { findColo } from "../region-manager/place.ts";
-import type { Facts } from "../platform/sql.ts";
+import type { Facts } from "../state/sql.ts";
 import { observeHealth, type ProbeHealth } from "../region-manager/probe-health.ts";
 import type { RegionProbe } from "../region-manager/region-estimates.ts";
 import { EDGE_LATENCY } from "../region-manager/region-latency.ts";

@@ -1,25 +1,7 @@
 /** Counters of one isolate for `/metrics`. Their labels are few, however many keys there are. */
 import { readKind, type ReadReport } from "@agarose/core";
 import { imbalancePercent } from "@agarose/solver";
-
-const ROUTES = [
-  "/o/",
-  "/v1/read/",
-  "/v1/plans",
-  "/v1/chunk/",
-  "/v1/peers",
-  "/v1/telemetry",
-  "/v1/status",
-  "/v1/oic/",
-  "/v1/purge",
-  "/metrics",
-  "/healthz",
-];
-
-/** Returns the route of a path, without its key, or `other`. */
-export function routeOf(pathname: string): string {
-  return ROUTES.find((known) => pathname === known || (known.endsWith("/") && pathname.startsWith(known))) ?? "other";
-}
+import { routeOf } from "./routes.ts";
 
 /** A count for each combination of labels. */
 export type Counts = ReadonlyMap<string, number>;

@@ -13,7 +13,7 @@ import { DurableObject } from "cloudflare:workers";
 import { RequestTally, SHARD_KEYS_MAX } from "./request-tally.ts";
 import { decodeCounts, encodeCounts } from "./saved-counts.ts";
 import { findColo } from "../region-manager/place.ts";
-import { SqlBlob } from "../platform/sql.ts";
+import { SqlBlob } from "../state/sql.ts";
 
 /** How popular a key is. */
 export interface KeyPopularity {

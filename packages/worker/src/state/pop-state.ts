@@ -7,7 +7,7 @@ import { DurableObject } from "cloudflare:workers";
 import { toHex } from "@agarose/core";
 import { mergeRegion, type RegionProbe, type RegionState } from "../region-manager/region-estimates.ts";
 import { findColo } from "../region-manager/place.ts";
-import { Facts, SqlBlob } from "../platform/sql.ts";
+import { Facts, SqlBlob } from "./sql.ts";
 import { TelemetryIntake, type ClientReport, type ReportedReads } from "../request-monitor/telemetry-intake.ts";
 import type { LedgerEntry, PeriodReport } from "./ledger.ts";
 import { addSpending, type Spending } from "./spending.ts";

@@ -2,7 +2,7 @@
  * What the application needs to keep things, whatever runs it: Workers KV and Durable Objects at Cloudflare, files and
  * SQLite on Node. Types only. `POP_CONTRACT` of vitest.config.ts runs one set of suites over both.
  */
-import type { Sql } from "../platform/sql.ts";
+import type { Sql } from "./sql.ts";
 
 /**
  * Values by name: the chunk cache and the configuration. A value is there as a whole or not at all, and may be as old

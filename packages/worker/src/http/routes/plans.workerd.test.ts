@@ -58,7 +58,9 @@ async function limits(): Promise<{ invocations: InvocationReport[]; violations: 
 }
 
 test("as many plans as a page may ask for come in one answer, within the platform's limits, also when no manifest is known", async () => {
+  const start = performance.now();
   const frames = await framesOf(await ask(PAGE));
+  const seconds = (performance.now() - start) / 1000;
   expect(plannedKeys(PAGE, frames)).toEqual(PAGE);
   for (const { stripe, payload } of frames) {
     expect((await planOf(payload, PAGE[stripe]!)).manifest?.key).toBe(PAGE[stripe]);
@@ -67,7 +69,8 @@ test("as many plans as a page may ask for come in one answer, within the platfor
   expect(violations).toEqual([]);
   if (isOnNode()) return;
   const { kvOperations, subrequests } = invocations.find(({ what }) => what === "/v1/plans")!;
-  expect(kvOperations).toBeLessThanOrEqual(1);
+  // One for the configuration, and one more for every five seconds that a slow machine takes.
+  expect(kvOperations).toBeLessThanOrEqual(1 + Math.floor(seconds / 5));
   expect(subrequests).toBeGreaterThan(PLANNED_KEYS_MAX);
 });
 
