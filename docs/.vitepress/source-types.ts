@@ -1,54 +1,125 @@
 /**
- * Reads what the events of a read are from their types. It is here because the docs have a TypeScript with an API of
- * their own, for TypeDoc.
+ * Reads what a reference page says from the types and doc comments of `@agarose/sw`. It is here because the docs have a
+ * TypeScript with an API of their own, for TypeDoc.
  */
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 
-/** A field of an event. */
-export interface EventField {
+/** A field of an interface. */
+export interface Field {
   readonly name: string;
   /** As written in the source. */
   readonly type: string;
+  readonly isOptional: boolean;
   readonly meaning: string;
+  /** Its tag `@defaultValue`. */
+  readonly default: string | undefined;
 }
 
-/** A member of the union `ReadEvent`. */
-export interface EventType {
-  /** Its field `type`. */
-  readonly type: string;
+/** A member of a union of objects that one literal field tells apart. */
+export interface Variant {
+  readonly tag: string;
   readonly meaning: string;
-  /** The others, without the id of the read. */
-  readonly fields: readonly EventField[];
+  readonly fields: readonly Field[];
 }
 
-/** Returns the members of the union `ReadEvent`. Throws when a field has no doc comment. */
-export function readEvents(): EventType[] {
-  const path = fileURLToPath(new URL("../../packages/sw/src/events/read-events.ts", import.meta.url));
-  const program = ts.createProgram([path], {
-    strict: true,
-    target: ts.ScriptTarget.ESNext,
-    module: ts.ModuleKind.NodeNext,
-    allowImportingTsExtensions: true,
-    noEmit: true,
-  });
-  const checker = program.getTypeChecker();
-  const docOf = (symbol: ts.Symbol): string =>
-    ts.displayPartsToString(symbol.getDocumentationComment(checker)).replaceAll("\n", " ");
-  const file = checker.getSymbolAtLocation(program.getSourceFile(path)!)!;
-  const union = checker.getExportsOfModule(file).find(({ name }) => name === "ReadEvent")!;
-  return (checker.getDeclaredTypeOfSymbol(union) as ts.UnionType).types.map((event) => {
-    const type = checker.getTypeOfSymbol(event.getProperty("type")!) as ts.StringLiteralType;
-    const fields = event.getProperties().filter(({ name }) => name !== "type" && name !== "read");
+/** An exported function. */
+export interface ExportedFunction {
+  /** As a caller writes it: `register(url?, options?)`. */
+  readonly call: string;
+  /** The first paragraph of its doc comment. */
+  readonly meaning: string;
+  /** Error codes and reasons, of its tags `@throws`. */
+  readonly throws: readonly string[];
+}
+
+/** The exports of one module. Every method throws where something has no doc comment. */
+export class SourceTypes {
+  readonly #checker: ts.TypeChecker;
+  readonly #exports: readonly ts.Symbol[];
+
+  /** @param path of the module, below the root of the repository. */
+  constructor(path: string) {
+    const file = fileURLToPath(new URL(`../../${path}`, import.meta.url));
+    const program = ts.createProgram([file], {
+      strict: true,
+      target: ts.ScriptTarget.ESNext,
+      module: ts.ModuleKind.NodeNext,
+      allowImportingTsExtensions: true,
+      noEmit: true,
+    });
+    this.#checker = program.getTypeChecker();
+    const module = this.#checker.getSymbolAtLocation(program.getSourceFile(file)!)!;
+    this.#exports = this.#checker
+      .getExportsOfModule(module)
+      .map((symbol) => (symbol.flags & ts.SymbolFlags.Alias ? this.#checker.getAliasedSymbol(symbol) : symbol));
+  }
+
+  /** Returns the fields of the interface `name`, also those that it inherits. */
+  fieldsOf(name: string): Field[] {
+    return this.#checker
+      .getDeclaredTypeOfSymbol(this.#exported(name))
+      .getProperties()
+      .map((field) => this.#field(field, name));
+  }
+
+  /** Returns the members of the union `name`, which the literal field `tag` tells apart, without the fields `common`. */
+  variantsOf(name: string, tag: string, common: readonly string[]): Variant[] {
+    const union = this.#checker.getDeclaredTypeOfSymbol(this.#exported(name)) as ts.UnionType;
+    return union.types.map((member) => {
+      const literal = this.#checker.getTypeOfSymbol(member.getProperty(tag)!) as ts.StringLiteralType;
+      const fields = member.getProperties().filter((field) => field.name !== tag && !common.includes(field.name));
+      return {
+        tag: literal.value,
+        meaning: onOneLine(this.#docOf(member.symbol, literal.value)),
+        fields: fields.map((field) => this.#field(field, literal.value)),
+      };
+    });
+  }
+
+  /** Returns the functions of the module, in the order of its exports. */
+  functions(): ExportedFunction[] {
+    return this.#exports.flatMap((symbol) => {
+      const declaration = symbol.valueDeclaration;
+      if (!declaration || !ts.isFunctionDeclaration(declaration)) return [];
+      const parameters = declaration.parameters.map((parameter) => {
+        const isOptional = parameter.questionToken ?? parameter.initializer;
+        return `${parameter.name.getText()}${isOptional ? "?" : ""}`;
+      });
+      const throws = symbol
+        .getJsDocTags(this.#checker)
+        .filter(({ name }) => name === "throws")
+        .map(({ text }) => onOneLine(ts.displayPartsToString(text)));
+      const [meaning = ""] = this.#docOf(symbol, symbol.name).split("\n\n");
+      return [{ call: `${symbol.name}(${parameters.join(", ")})`, meaning: onOneLine(meaning), throws }];
+    });
+  }
+
+  #exported(name: string): ts.Symbol {
+    const found = this.#exports.find((symbol) => symbol.name === name);
+    if (!found) throw new Error(`the module does not export ${name}`);
+    return found;
+  }
+
+  #field(symbol: ts.Symbol, of: string): Field {
+    const declaration = symbol.declarations![0] as ts.PropertySignature;
+    const tag = symbol.getJsDocTags(this.#checker).find(({ name }) => name === "defaultValue");
     return {
-      type: type.value,
-      meaning: docOf(event.symbol),
-      fields: fields.map((field) => {
-        const meaning = docOf(field);
-        if (!meaning) throw new Error(`${field.name} of ${event.symbol.name} has no doc comment`);
-        const declaration = field.declarations![0] as ts.PropertySignature;
-        return { name: field.name, type: declaration.type!.getText(), meaning };
-      }),
+      name: symbol.name,
+      type: declaration.type!.getText(),
+      isOptional: declaration.questionToken !== undefined,
+      meaning: onOneLine(this.#docOf(symbol, `${symbol.name} of ${of}`)),
+      default: tag && onOneLine(ts.displayPartsToString(tag.text)),
     };
-  });
+  }
+
+  #docOf(symbol: ts.Symbol, name: string): string {
+    const text = ts.displayPartsToString(symbol.getDocumentationComment(this.#checker));
+    if (!text) throw new Error(`${name} has no doc comment`);
+    return text;
+  }
+}
+
+function onOneLine(text: string): string {
+  return text.replaceAll("\n", " ").trim();
 }

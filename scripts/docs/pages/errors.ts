@@ -3,6 +3,7 @@
  * it.
  */
 import { ERROR_CATALOGUE, HTTP_STATUS, type ErrorCode, type ErrorDescription } from "@agarose/core";
+import { table } from "../table.ts";
 
 const STATUS: Partial<Record<ErrorCode, number>> = HTTP_STATUS;
 
@@ -34,8 +35,3 @@ ${table(
   ["code", "what it means", "what to do"],
   ofPrograms.map(([code, { meaning, remedy }]) => [`\`${code}\``, meaning, remedy]),
 )}`);
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |\n`;
-  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("");
-}

@@ -3,26 +3,20 @@
  * and logs from the catalogues that the Worker writes by.
  */
 import { LOG_EVENTS, METRICS, type MetricDescription } from "@agarose/worker/reference";
-import { readEvents } from "../../../docs/.vitepress/read-events.ts";
+import { SourceTypes } from "../../../docs/.vitepress/source-types.ts";
+import { code, table } from "../table.ts";
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |\n`;
-  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("");
-}
-
-const code = (text: string): string => `\`${text}\``;
-
+const events = new SourceTypes("packages/sw/src/events/read-events.ts").variantsOf("ReadEvent", "type", ["read"]);
 const metrics: [string, MetricDescription][] = Object.entries(METRICS);
 
 process.stdout.write(`
 ## Fields of the events
 
 Each event has \`read\` beside these, the id of the read.
-${readEvents()
+${events
   .map(
-    ({ type, meaning, fields }) => `
-### ${code(type)}
+    ({ tag, meaning, fields }) => `
+### ${code(tag)}
 
 ${meaning}
 

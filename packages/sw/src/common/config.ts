@@ -40,13 +40,39 @@ export interface ClientConfig {
 
 /** What a caller may write: everything that has a default may be left out, URLs may be relative. */
 export interface ClientConfigInput {
+  /**
+   * Paths below it are objects. Starts and ends with a slash.
+   *
+   * @defaultValue `/ec/`
+   */
   readonly prefix?: string;
+  /** Names and base URLs of the PoPs, in order of preference until their round trips are measured. */
   readonly pops?: readonly Endpoint[];
+  /** The only buckets that are asked. Reads continue by them while no PoP answers. `[]` lets the PoPs name them. */
   readonly regions?: readonly Endpoint[];
+  /**
+   * Requests beyond k that a stripe starts with.
+   *
+   * @defaultValue what the PoP advises
+   */
   readonly delta?: number | undefined;
+  /** How many bytes of read objects a worker with a store keeps for offline reads. */
   readonly offline?: { readonly bytes: number } | undefined;
+  /**
+   * Keys of publishers, `ed25519:` and base64 of 32 bytes. A manifest without a signature by one of them is refused. A
+   * configuration needs this or `unsigned`, unless all its addresses are on this machine.
+   */
   readonly publicKeys?: readonly string[] | undefined;
+  /**
+   * `true` in place of `publicKeys`: every manifest is used, signed or not.
+   *
+   * @defaultValue `false`
+   */
   readonly unsigned?: boolean | undefined;
+  /**
+   * `[{ prefix, secrets }]`: secrets of encrypted objects, for everyone who
+   * can read the configuration.
+   */
   readonly encryption?: readonly SecretRule[] | undefined;
 }
 

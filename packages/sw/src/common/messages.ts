@@ -6,9 +6,9 @@ export type WorkerMessage =
   | { readonly agarose: "skip-waiting" }
   /** Take control of every page in scope. A page has no worker after a hard reload. */
   | { readonly agarose: "claim" }
-  /** No effect. The event itself keeps some browsers from ending the worker. */
+  /** Nothing. The event itself keeps some browsers from ending the worker. */
   | { readonly agarose: "stay-awake" }
-  /** The network has changed: measure the round trips to the PoPs now. */
+  /** Measure the round trips to the PoPs now: the network has changed. */
   | { readonly agarose: "probe" }
   /**
    * Drop the plans and stored stripes of `keys`, and of every key that begins with `prefix`. An empty prefix means all.

@@ -13,18 +13,27 @@ import { resumedResponse } from "./resumed-response.ts";
 
 /** Options of `fetchObject`. Without any, it reads the whole object. */
 export interface FetchObjectOptions {
-  /** Bytes [start, end) of the object; to its end without `end`, its last `-start` bytes for a negative start. */
+  /** Bytes from `start` to before `end`, or to the end without `end`. `{ start: -n }` means the last n bytes. */
   readonly range?: { readonly start: number; readonly end?: number };
+  /** Ends the read and every request of it, with ABORTED. */
   readonly signal?: AbortSignal;
-  /** How urgent it is among other reads. Default `auto`. */
+  /**
+   * `high` goes before other reads, `low` behind them.
+   *
+   * @defaultValue `auto`
+   */
   readonly priority?: Priority;
   /** Opens private keys: goes to the PoPs as `Authorization: Bearer`, and to no bucket. */
   readonly token?: string;
-  /** Called after every piece. `totalBytes` is undefined when the length is not known beforehand. */
+  /** Called after every piece. `totalBytes` is undefined where the length is not known beforehand. */
   readonly onProgress?: (progress: { readonly bytes: number; readonly totalBytes: number | undefined }) => void;
-  /** Where to read from where no service worker answers; see `createClient`. */
+  /** A client of `createClient`, which reads where no worker of Agarose answers. */
   readonly client?: ObjectClient;
-  /** Below which path the service worker answers. Default: what its URL or `client` says, else `/ec/`. */
+  /**
+   * The path below which the worker answers.
+   *
+   * @defaultValue what the worker's URL or `client` says, else `/ec/`
+   */
   readonly prefix?: string;
 }
 
@@ -32,8 +41,8 @@ export interface FetchObjectOptions {
 const URGENCY = { high: { priority: "u=1" }, low: { priority: "u=5" }, auto: {} } as const;
 
 /**
- * A client for reading without a service worker. Keep it: it remembers plans and measures sources. It stores nothing
- * (`offline` is for workers).
+ * Returns a client that reads without a service worker, by the same strategy. Keep it: it remembers plans and measures
+ * sources. It stores nothing, because `offline` is for workers.
  *
  * @param config what `agarose.json` holds. Relative URLs are taken from the page or worker; Node has none.
  * @param codec decodes; plain JavaScript by default, which needs no WebAssembly file to be served.
@@ -47,12 +56,11 @@ export function createClient(
 }
 
 /**
- * The object `key`, or a range of it, as a 200 or 206 response; its body errors when the read cannot be completed.
- * Where the browser ends the service worker in the middle of the body, the rest is read by the next one.
+ * Returns the object `key`, or a range of it, as a 200 or 206 response. Throws an `AgaroseError` instead of returning
+ * an error status. The body errors when the read cannot be completed, and continues where the browser ends the worker.
  *
- * @throws AgaroseError: OBJECT_NOT_FOUND, NOT_ENOUGH_CHUNKS, RANGE_UNSATISFIABLE, ABORTED, …; CONFIG_INVALID when there
- *   is
- *   neither a service worker in charge nor a `client`.
+ * @throws OBJECT_NOT_FOUND, NOT_ENOUGH_CHUNKS, RANGE_UNSATISFIABLE, ABORTED and other codes; CONFIG_INVALID where there
+ *   is neither a service worker in charge nor a `client`.
  */
 export async function fetchObject(key: string, options: FetchObjectOptions = {}): Promise<Response> {
   const { client, signal, range, onProgress } = options;

@@ -2,7 +2,7 @@
 import { onRead } from "./on-read.ts";
 import { described, summarized, type ReadSummary } from "../events/read-summary.ts";
 
-/** Writes a line for every read of this origin that ends; the returned function ends that. */
+/** Writes a line for every read of this origin, on the console by default. The returned function ends that. */
 export function logReads(write: (line: string) => void = (line) => console.log(line)): () => void {
   const reads = new Map<string, ReadSummary>();
   return onRead((event) => {

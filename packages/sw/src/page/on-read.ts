@@ -3,7 +3,7 @@
  */
 import { CHANNEL, isReadEvent, type ReadEvent } from "../events/read-events.ts";
 
-/** Calls `listener` for every read event; the returned function ends that. */
+/** Calls `listener` for every event of every read of this origin. The returned function ends that. */
 export function onRead(listener: (event: ReadEvent) => void): () => void {
   const channel = new BroadcastChannel(CHANNEL);
   channel.addEventListener("message", ({ data }) => {

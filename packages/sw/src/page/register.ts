@@ -11,25 +11,45 @@ import { checkWorkerFile } from "./worker-file.ts";
 
 /** Options of `register`. Without any, it registers a drop-in file for the folder that holds it. */
 export interface RegisterOptions {
-  /** `module` for a worker of one's own that is one. Default `classic`, which the drop-in files are. */
+  /**
+   * `module` for a worker of your own that is one. The drop-in files are classic workers.
+   *
+   * @defaultValue `classic`
+   */
   readonly type?: WorkerType;
-  /** Paths that the worker controls. The browser's default is the folder of its file. */
+  /**
+   * Paths that the worker controls.
+   *
+   * @defaultValue the folder of the file
+   */
   readonly scope?: string;
-  /** Rejects when the worker has not taken control after this time. Default 20,000 ms. */
+  /**
+   * `register` rejects with READ_TIMEOUT when the worker has no control by then. The error names another worker that
+   * has it.
+   *
+   * @defaultValue 20,000
+   */
   readonly timeoutMs?: number;
   /**
-   * Whether to have the worker take control of this page now. With `false` it is enough that it is active: it controls
-   * the page when that is loaded the next time. Default true, unless the worker's URL says `claim=no`.
+   * Whether the worker takes control of this page now. With `false`, `register` resolves when the worker is active. It
+   * controls the page from the next load.
+   *
+   * @defaultValue `true`, unless the URL says `claim=no`
    */
   readonly claim?: boolean;
-  /** Called when a newer worker is installed and waits. Call `activate` to let it take over at once. */
+  /** Called when a newer worker waits: ask the user, call `activate()`, reload. */
   readonly onUpdate?: (activate: () => void) => void;
   /**
-   * Called when the installed worker keeps working but the server's files do not match: a drop-in file of another
-   * version, altered or missing, or an invalid configuration. Writes a warning to the console by default.
+   * Called when the worker keeps running but the server's file or configuration does not match.
+   *
+   * @defaultValue a warning on the console
    */
   readonly onStale?: (problem: AgaroseError) => void;
-  /** Write a line to the console for every read. Default: whether `localStorage` has an item `agarose-debug`. */
+  /**
+   * Whether to call `logReads()`.
+   *
+   * @defaultValue whether `localStorage` has an item `agarose-debug`
+   */
   readonly debug?: boolean;
 }
 
@@ -42,8 +62,8 @@ const WITH_STORE = /\.(offline|encryption|dev)\.js$/;
 export const WORKER_URL_DEFAULT = "/agarose-sw.js?config=/agarose.json";
 
 /**
- * Registers the worker at `url` and resolves when it controls this page, also on the first load, and without a network
- * where it was registered before.
+ * Registers the worker at `url` and resolves when it controls this page. Works on the first load, after a hard reload,
+ * and without a network where the worker was registered before.
  *
  * @throws CONFIG_INVALID when service workers are missing (an insecure origin, private browsing), when the worker's
  *   configuration is unsound, or when its file cannot be registered; READ_TIMEOUT when it does not take control in

@@ -2,8 +2,8 @@
 import { resumedResponse } from "./resumed-response.ts";
 
 /**
- * Behaves as `fetch`. Where the service worker of Agarose answers a GET of an object, the body continues if the browser
- * ends that worker: the rest comes from the next one. Errors stay answers with a status, unlike those of `fetchObject`.
+ * Behaves as `fetch`, for libraries that take one. The body of an object continues if the browser ends the worker: the
+ * rest comes from the next one. Errors stay answers with a status, unlike those of `fetchObject`.
  *
  * @throws what `fetch` throws; while a body is read, SOURCE_FAILED if it cannot continue.
  */

@@ -3,7 +3,7 @@ import { CACHE_NAMES } from "../common/cache-names.ts";
 
 /**
  * Ends the registration of this page, or of `scope`, and deletes what it has stored. Open pages keep their worker until
- * they are reloaded. Resolves to whether there was a registration.
+ * they reload. Resolves to whether there was a registration.
  */
 export async function unregister(scope?: string): Promise<boolean> {
   const registration = await globalThis.navigator?.serviceWorker?.getRegistration(scope);

@@ -22,15 +22,23 @@ import type { WorkerScope } from "./worker-scope.ts";
 
 /** How a worker behaves, whatever its configuration. */
 export interface WorkerOptions {
-  /** Take control of pages that are open already when the worker is installed for the first time. Default true. */
+  /**
+   * Whether the worker takes control of open pages when it is installed for the first time.
+   *
+   * @defaultValue `true`
+   */
   readonly claim?: boolean;
   /**
-   * Respond when an object is opened as a page, in a frame, or by `<a download>`. Default false: such requests go to
-   * the network, so that no object can pose as a page of the app.
+   * Whether the worker responds when an object is opened as a page, in a frame, or by `<a
+   * download>`.
+   *
+   * @defaultValue `false`
    */
   readonly navigations?: boolean;
   /**
-   * Set where nothing else in the worker listens to requests: the browser may then spare it those outside the prefix.
+   * Whether nothing else in the worker listens to requests. The browser may then spare it those outside the prefix.
+   *
+   * @defaultValue `false`
    */
   readonly alone?: boolean;
 }
@@ -38,12 +46,16 @@ export interface WorkerOptions {
 /** Options of `install`. */
 export interface InstallOptions extends WorkerOptions {
   /**
-   * Called once by a worker that is installed, which fails when this rejects, and by one that is started again when
-   * something must be decoded. The JavaScript codec by default.
+   * Loads the decoder. A new worker calls it once and fails when it rejects. A worker that starts again calls it when
+   * something must be decoded.
+   *
+   * @defaultValue the decoder in JavaScript
    */
   readonly codec?: () => Promise<Decoder>;
   /**
-   * Makes what keeps the objects that were read, where the configuration asks for that. By default Cache Storage does.
+   * Returns the store of read objects, where the configuration has `offline`.
+   *
+   * @defaultValue Cache Storage
    */
   readonly store?: (config: ClientConfig) => ObjectStore | undefined;
 }

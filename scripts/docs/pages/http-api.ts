@@ -1,0 +1,25 @@
+/** Prints the routes of a PoP as Markdown, from the catalogue that the application is made from. */
+import { ROUTES, type Route } from "@agarose/worker/reference";
+import { code, table } from "../table.ts";
+
+const routes: readonly Route[] = Object.values(ROUTES);
+
+process.stdout.write(`
+${table(
+  ["route", "token", "returns"],
+  routes.map((route) => [
+    `${route.method === "GET" ? "`GET`, `HEAD` " : "`POST` "}${code(patternOf(route))}`,
+    route.access === "open" ? "" : route.access,
+    route.returns,
+  ]),
+)}
+${table(
+  ["route", "query parameter", "meaning"],
+  routes.flatMap((route) =>
+    Object.entries(route.query ?? {}).map(([name, meaning]) => [code(patternOf(route)), code(name), meaning]),
+  ),
+)}`);
+
+function patternOf({ path }: Route): string {
+  return path.endsWith("/") ? `${path}<key>` : path;
+}
