@@ -1,21 +1,15 @@
 /** Whose request it is: the header in which Cloudflare says it, set from what this server knows. */
-import type { IncomingMessage } from "node:http";
 
 const HEADER = "cf-connecting-ip";
-/** What the client's own header is renamed to. Node counts the headers, so none may be removed. */
-const CLAIMED = "x-claimed-address";
 
 /**
- * Adds the header with the address of the connection, or behind a proxy with the last address of `X-Forwarded-For`,
- * which is the one that the proxy itself has added.
+ * Sets the header to the address of the connection, whatever the client has sent in it. Behind a proxy it is the last
+ * address of `X-Forwarded-For`, which is the one that the proxy itself has added. An address of IPv4 in IPv6 is set as
+ * IPv4.
  */
-export function setClientAddress({ rawHeaders, socket }: IncomingMessage, isBehindProxy: boolean): void {
-  let forwarded: string | undefined;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!.toLowerCase();
-    if (name === HEADER) rawHeaders[i] = CLAIMED;
-    else if (name === "x-forwarded-for") forwarded = rawHeaders[i + 1]!.split(",").at(-1)!.trim();
-  }
-  const address = (isBehindProxy && forwarded) || socket.remoteAddress;
-  if (address !== undefined) rawHeaders.push(HEADER, address.replace(/^::ffff:/, ""));
+export function setClientAddress(headers: Headers, remoteAddress: string | undefined, isBehindProxy: boolean): void {
+  const forwarded = isBehindProxy ? headers.get("x-forwarded-for")?.split(",").at(-1)!.trim() : undefined;
+  const address = forwarded || remoteAddress;
+  if (address === undefined) headers.delete(HEADER);
+  else headers.set(HEADER, address.replace(/^::ffff:/, ""));
 }

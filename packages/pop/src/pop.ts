@@ -102,13 +102,14 @@ async function startLocked(options: PopOptions, worker: WorkerModule, unlock: ()
     PEER_STATE: namespaces[2],
     PROCESS: { usage: processUsage },
   };
-  const listener = getRequestListener((request) => worker.default.fetch(request, env, context), {
-    overrideGlobalObjects: false,
-  });
-  const server = createServer((request, response) => {
-    setClientAddress(request, behindProxy);
-    void listener(request, response);
-  });
+  const listener = getRequestListener(
+    (request, { incoming }) => {
+      setClientAddress(request.headers, incoming.socket.remoteAddress, behindProxy);
+      return worker.default.fetch(request, env, context);
+    },
+    { overrideGlobalObjects: false },
+  );
+  const server = createServer((request, response) => void listener(request, response));
   const runPeriod = (): Promise<void> => worker.default.scheduled({}, env, context);
   try {
     for (const namespace of namespaces) namespace.wake();

@@ -129,9 +129,9 @@ export async function startWorld(
   };
 }
 
-/** The address of a client, as Cloudflare says it, and as a proxy says it to a PoP on Node. */
+/** The address of a client, as Cloudflare says it to a Worker, and as a proxy says it to a PoP on Node. */
 export function clientHeaders(address: string): Record<string, string> {
-  return { "cf-connecting-ip": address, "x-forwarded-for": address };
+  return { [isOnNode() ? "x-forwarded-for" : "cf-connecting-ip"]: address };
 }
 
 /** Reads an object as a client without a service worker does; `kind` is its `x-agarose-read`. */

@@ -3,6 +3,7 @@ import { FrameReader } from "@agarose/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   ADMIN_TOKEN,
+  clientHeaders,
   POP,
   putCached,
   randomBytes,
@@ -26,7 +27,7 @@ async function bucketRequests(task: () => Promise<void>): Promise<number> {
 }
 
 const get = async (path: string, address = "203.0.113.7"): Promise<number> => {
-  const response = await fetch(`${world.url}${path}`, { headers: { "cf-connecting-ip": address } });
+  const response = await fetch(`${world.url}${path}`, { headers: clientHeaders(address) });
   await response.arrayBuffer();
   return response.status;
 };
