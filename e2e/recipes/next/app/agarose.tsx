@@ -1,0 +1,8 @@
+"use client";
+import { useEffect } from "react";
+import { register } from "@agarose/sw";
+
+export function Agarose() {
+  useEffect(() => void register("/agarose-sw.js?config=/agarose.json"), []);
+  return null;
+}

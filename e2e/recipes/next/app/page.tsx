@@ -1,0 +1,3 @@
+export default function Page() {
+  return <img src="/ec/pictures/cat.svg" alt="A cat" />;
+}
