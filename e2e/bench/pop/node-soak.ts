@@ -18,7 +18,7 @@ const OBJECT_BYTES = 1_000_000;
 /** New objects of each minute. */
 const NEW_OBJECTS = 5;
 const CONNECTIONS = 8;
-const LOAD_SECONDS = 30;
+const LOAD_SECONDS = 60;
 const LEAVING_CLIENTS = 100;
 const SLOW_CLIENTS = 50;
 const UNKNOWN_KEYS = 100;

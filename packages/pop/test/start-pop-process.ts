@@ -49,15 +49,14 @@ export async function startPopProcess(options: PopOptions, onLog: (line: string)
       const id = ++periods;
       child.send(id);
       const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const onExit = (): void => reject(new Error("the PoP has ended"));
       const onMessage = (answer: { id: number; error?: string }): void => {
         if (answer.id !== id) return;
-        child.off("message", onMessage);
         if (answer.error === undefined) resolve();
         else reject(new Error(answer.error));
       };
-      child.on("message", onMessage);
-      child.once("exit", () => reject(new Error("the PoP has ended")));
-      await promise;
+      child.on("message", onMessage).once("exit", onExit);
+      await promise.finally(() => child.off("message", onMessage).off("exit", onExit));
     },
     async end(graceMs) {
       const exited = once(child, "exit");
