@@ -22,6 +22,7 @@ const VERBS: Record<string, () => Promise<{ register: Register }>> = {
   verify: () => import("./commands/verify/index.ts"),
   repair: () => import("./commands/repair/index.ts"),
   scrub: () => import("./commands/scrub/index.ts"),
+  migrate: () => import("./commands/migrate/index.ts"),
   recode: () => import("./commands/recode/index.ts"),
   expire: () => import("./commands/expire/index.ts"),
   gc: () => import("./commands/gc/index.ts"),

@@ -68,6 +68,11 @@ function configOfWorld(text: string): string | undefined {
   }
 }
 
+/** Checks fields as if the file at `path` had them. Throws as `loadConfig` does. */
+export function configOfFields(fields: object, path: string): Config {
+  return withFilesBeside(path, parseConfig(JSON.stringify(fields), path));
+}
+
 /** Files that the configuration names are relative to its folder. */
 function withFilesBeside(path: string, config: Config): Config {
   const beside = (file: string): string => (isAbsolute(file) ? file : join(dirname(path), file));

@@ -41,7 +41,16 @@ export async function withContext<T>(
   storeOptions: S3StoreOptions,
   action: (context: CommandContext) => Promise<T>,
 ): Promise<T> {
-  const config = await loadConfig(await findConfig(options.config));
+  return withConfig(await loadConfig(await findConfig(options.config)), options, storeOptions, action);
+}
+
+/** `withContext` for a configuration that no file has. */
+export async function withConfig<T>(
+  config: Config,
+  options: GlobalOptions,
+  storeOptions: S3StoreOptions,
+  action: (context: CommandContext) => Promise<T>,
+): Promise<T> {
   const stores = openStores(config, storeOptions);
   const abort = new AbortController();
   const onSignal = (): void => abort.abort(new DOMException("interrupted", "AbortError"));

@@ -6,7 +6,7 @@ import { findConfig, loadConfig } from "../../lib/config.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../lib/output.ts";
 import { configuredPublicKey } from "../../lib/signing.ts";
-import { readFields, signingWith, writeFields } from "./edit-config.ts";
+import { readFields, signingWith, writeFields } from "../../lib/files/config-fields.ts";
 import { createKey } from "./new-key.ts";
 import { makeSecret, type SecretOptions } from "./secret.ts";
 import { rotate, type RotateOptions } from "./rotate.ts";

@@ -14,7 +14,7 @@ import { formatCount, printResult } from "../../lib/output.ts";
 import { configuredPublicKey } from "../../lib/signing.ts";
 import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
-import { readFields, signingWith, writeFields } from "./edit-config.ts";
+import { readFields, signingWith, writeFields } from "../../lib/files/config-fields.ts";
 import { createKey } from "./new-key.ts";
 
 /** Which step to take. Default: the first. */

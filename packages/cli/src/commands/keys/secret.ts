@@ -18,7 +18,7 @@ import { checkManifests } from "../../lib/objects/verify-object.ts";
 import { formatCount, printResult } from "../../lib/output.ts";
 import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
-import { readFields, writeFields } from "./edit-config.ts";
+import { readFields, writeFields } from "../../lib/files/config-fields.ts";
 
 /** Which step of a replacement to take. Default: the first. */
 export interface SecretOptions extends GlobalOptions {

@@ -1,8 +1,8 @@
-/** Changes of `agarose.config.json` by `agarose keys`. Its other fields stay as they are written. */
+/** Changes of `agarose.config.json` by commands. Its other fields stay as they are written. */
 import { randomUUID } from "node:crypto";
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, isAbsolute, relative } from "node:path";
-import { parseConfig } from "../../lib/config.ts";
+import { parseConfig } from "../config.ts";
 
 /** A configuration as its file has it, without defaults. */
 export type ConfigFields = Readonly<Record<string, unknown>>;

@@ -1,0 +1,125 @@
+/**
+ * `agarose migrate`: from the regions, providers and code of one configuration to those of another, in three steps, so
+ * that readers never meet a region that they do not know.
+ *
+ * 1. Both are in the configuration, for PoPs and pages to know; the regions that go are being emptied.
+ * 2. `--move` stores objects where the next configuration wants them, and copies manifests into the new regions.
+ * 3. `--finish` leaves out the regions that are empty.
+ */
+import { dirname, resolve } from "node:path";
+import type { Command } from "commander";
+import { AgaroseError } from "@agarose/core";
+import { findConfig, loadConfig } from "../../lib/config.ts";
+import { READING, withConfig, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { readFields, writeFields } from "../../lib/files/config-fields.ts";
+import { repairOne } from "../../lib/objects/repair/repair-outcome.ts";
+import { EXIT_OK, printResult } from "../../lib/output.ts";
+import { JSON_LINES } from "../../lib/walk/report-stream.ts";
+import { CURSOR } from "../../lib/walk/walk-objects.ts";
+import { checkRate } from "../recode/index.ts";
+import { recodeObjects, type RecodeOptions, type RecodeWalk } from "../recode/recode-objects.ts";
+import { parseRate } from "../scrub/amounts.ts";
+import { checkFinished } from "./finish.ts";
+import { transitionOf, type ConfigFile, type Transition } from "./transition.ts";
+
+interface Options extends GlobalOptions, Omit<RecodeOptions, "prefix" | "json"> {
+  readonly move?: boolean;
+  readonly finish?: boolean;
+}
+
+const PUBLISH = "then: `agarose init` and deploy the app, `agarose deploy`, and wait until clients have the new file;";
+
+/** Adds `agarose migrate NEXT`. The command exits with 1 when an object could not be moved. */
+export function register(program: Command): void {
+  program
+    .command("migrate")
+    .description(
+      "add, replace or remove regions and providers, or change the code, in three steps that no reader notices",
+    )
+    .argument("<next>", "the configuration to come, in the folder of the current one")
+    .option("--dry-run", "print the bytes, requests and dollars that it takes, and change nothing")
+    .option("--rate <rate>", "with --dry-run: print the hours that it takes at this, such as 50MB/s", parseRate)
+    .option("--move", "the second step: store objects where the next configuration wants them")
+    .option("--finish", "the third step: leave out the regions that are empty")
+    .option(...CURSOR)
+    .option(...JSON_LINES)
+    .action(async (next: string, _options: unknown, command: Command) => {
+      process.exitCode = await migrate(next, command.optsWithGlobals<Options>());
+    });
+}
+
+async function migrate(nextPath: string, options: Options): Promise<number> {
+  const { move = false, finish = false, dryRun = false } = options;
+  checkRate(options);
+  if ([move, finish, dryRun].filter(Boolean).length > 1) {
+    throw new AgaroseError("USAGE", "give one of --dry-run, --move and --finish");
+  }
+  const path = await findConfig(options.config);
+  if (dirname(resolve(path)) !== dirname(resolve(nextPath))) {
+    throw new AgaroseError("USAGE", `${nextPath} is in another folder than ${path}: put it beside, for what both name`);
+  }
+  const [current, next] = [await readConfigFile(path), await readConfigFile(nextPath)];
+  const transition = transitionOf(current, next);
+  const { added, left, fields, hasBegun } = transition;
+  if (!move && !finish) {
+    if (dryRun) return walk(transition, next, options);
+    await writeFields(path, fields);
+    printResult(options.json ?? false, { step: 1, added, left }, [
+      `1 of 3: ${path} has the regions of both${listed("new", added)}${listed("being emptied", left)}`,
+      PUBLISH,
+      `then: agarose migrate ${nextPath} --move`,
+    ]);
+    return EXIT_OK;
+  }
+  if (!hasBegun) {
+    throw new AgaroseError("USAGE", `${path} is not on its way to ${nextPath}: begin with agarose migrate ${nextPath}`);
+  }
+  if (move) return walk(transition, next, options);
+  await withConfig(current.config, options, READING, (context) => checkFinished(left, context));
+  await writeFields(path, next.fields);
+  printResult(options.json ?? false, { step: 3, added, left }, [
+    `3 of 3: ${path} is what ${nextPath} says`,
+    PUBLISH,
+    ...(left.length === 0 ? [] : [`then delete the buckets of ${left.join(", ")}`]),
+  ]);
+  return EXIT_OK;
+}
+
+/** Moves the objects, or counts what that takes. */
+function walk({ config }: Transition, { path, config: next }: ConfigFile, options: Options): Promise<number> {
+  const moving: RecodeWalk = {
+    name: `migrate ${next.regions.map(({ name }) => name).join()}`,
+    async complete(key, { manifests }, { dryRun, ...context }) {
+      const missing = context.stores.length - manifests.length;
+      if (missing === 0 && manifests.every(({ etag }) => etag !== undefined && etag === manifests[0]!.etag))
+        return undefined;
+      if (dryRun) return missing > 0 ? { requests: missing } : undefined;
+      const result = await repairOne(key, true, context);
+      if (result.outcome === "failed") throw result.error;
+      if (result.outcome === "damaged") {
+        const message = `${JSON.stringify(key)} is damaged: look at it with \`agarose verify\`, and repair it first`;
+        throw new AgaroseError("NOT_ENOUGH_CHUNKS", message, { key });
+      }
+      return result.manifestsWritten > 0 ? { requests: result.manifestsWritten } : undefined;
+    },
+    next: options.dryRun
+      ? []
+      : [
+          "2 of 3: every object is where the next configuration wants it",
+          "then: `agarose gc --delete`, once the old chunks are old enough;",
+          `then: agarose migrate ${path} --finish`,
+        ],
+  };
+  return withConfig(config, options, WRITING, (context) => recodeObjects(moving, { ...options, prefix: "" }, context));
+}
+
+async function readConfigFile(path: string): Promise<ConfigFile> {
+  const config = await loadConfig(path);
+  const fields = (await readFields(path))!;
+  if (Array.isArray(fields["regions"])) return { path, config, fields };
+  throw new AgaroseError("USAGE", `${path} names another file: give the configuration itself`, { path });
+}
+
+function listed(what: string, names: readonly string[]): string {
+  return names.length === 0 ? "" : `; ${what}: ${names.join(", ")}`;
+}

@@ -1,0 +1,192 @@
+/** From one set of regions to another, in three steps. */
+import { randomBytes } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { manifestName, type Manifest } from "@agarose/core";
+import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
+
+interface Json {
+  readonly regions: readonly { readonly name: string; readonly bucket: string }[];
+}
+
+const [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH] = REGIONS;
+const CODE = { k: 2, m: 2 };
+let world: World;
+let whole: Json;
+
+beforeEach(async () => {
+  world = await startTestWorld({ survive: { regions: 1, providers: 1 } });
+  whole = { ...(JSON.parse(await readFile(world.configPath, "utf8")) as Json), code: CODE } as Json;
+});
+
+afterEach(() => world.close());
+
+/** Writes a configuration with these regions, and returns its path. */
+async function configure(name: string, regions: readonly string[], more: object = {}): Promise<string> {
+  const path = join(world.dir, name);
+  const chosen = whole.regions.filter((region) => regions.includes(region.name));
+  await writeFile(path, JSON.stringify({ ...whole, regions: chosen, ...more }));
+  return path;
+}
+
+const OLD = [FIRST, SECOND, THIRD, FOURTH, FIFTH];
+const NEW = [SECOND, THIRD, FOURTH, FIFTH, SIXTH];
+
+async function migrate(...args: string[]) {
+  const { code, stdout } = await world.run(["migrate", ...args, "--json"]);
+  return { code, answer: JSON.parse(stdout.toString()) as Record<string, unknown> };
+}
+
+/** Stores an object by the configuration as it is, as another process would. */
+async function put(key: string, bytes: Uint8Array): Promise<void> {
+  const path = join(world.dir, "upload-file");
+  await writeFile(path, bytes);
+  expect((await world.run(["put", path, "--key", key])).code).toBe(0);
+}
+
+async function get(key: string): Promise<Buffer> {
+  const { code, stdout, stderr } = await world.run(["get", key, "-"]);
+  expect(code, stderr).toBe(0);
+  return stdout;
+}
+
+async function manifestIn(region: string, key: string): Promise<Manifest> {
+  return JSON.parse((await world.read(region, manifestName(key))).toString()) as Manifest;
+}
+
+async function regionsOfConfig(): Promise<{ name: string; drain?: boolean }[]> {
+  return (JSON.parse(await readFile(world.configPath, "utf8")) as { regions: { name: string; drain?: boolean }[] })
+    .regions;
+}
+
+test("a region is replaced by another one, and every object can be read at every step", async () => {
+  await configure("agarose.config.json", OLD);
+  const next = await configure("next.config.json", NEW);
+  const bodies = new Map(Array.from({ length: 6 }, (_, i) => [`key-${i}`, randomBytes(1_000 + 700 * i)]));
+  for (const [key, body] of bodies) await put(key, body);
+  await put("removed", randomBytes(100));
+  expect((await world.run(["rm", "removed"])).code).toBe(0);
+  const readAll = async (): Promise<void> => {
+    for (const [key, body] of bodies) expect((await get(key)).equals(body)).toBe(true);
+  };
+  const inFirst = await world.names("chunks/").then((names) => names.filter((name) => name.startsWith(`${FIRST}/`)));
+  expect(inFirst.length).toBeGreaterThan(0);
+
+  const before = await world.names();
+  const dry = await migrate(next, "--dry-run", "--rate", "1KB/s");
+  expect(dry).toMatchObject({ code: 0, answer: { recoded: expect.any(Number), failed: 0 } });
+  expect(dry.answer["recoded"]).toBeGreaterThan(0);
+  expect(await world.names()).toEqual(before);
+  expect(await regionsOfConfig()).toHaveLength(OLD.length);
+
+  expect(await migrate(next)).toMatchObject({ code: 0, answer: { step: 1, added: [SIXTH], left: [FIRST] } });
+  expect(await regionsOfConfig()).toContainEqual(expect.objectContaining({ name: FIRST, drain: true }));
+  await readAll();
+  expect(await migrate(next), "the same again").toMatchObject({ code: 0, answer: { left: [FIRST] } });
+  expect(await migrate(next, "--finish")).toMatchObject({ code: 2, answer: { error: { code: "USAGE" } } });
+
+  expect(await migrate(next, "--move")).toMatchObject({
+    code: 0,
+    answer: { recoded: dry.answer["recoded"], failed: 0 },
+  });
+  await readAll();
+  expect(await migrate(next, "--move")).toMatchObject({ code: 0, answer: { recoded: 0, completed: 0 } });
+  for (const key of bodies.keys()) {
+    const manifest = await manifestIn(SIXTH, key);
+    expect([...manifest.placement, ...(manifest.leaves ?? [])]).not.toContain(FIRST);
+  }
+  expect(await manifestIn(SIXTH, "removed"), "the tombstone").toMatchObject({ key: "removed" });
+
+  const { answer } = await migrate(next, "--finish");
+  expect(answer, "the old chunks are there").toMatchObject({ error: { code: "USAGE", message: /gc --delete/ } });
+  const chunks = (await world.names("chunks/")).filter((name) => name.startsWith(`${FIRST}/`));
+  await world.store(FIRST).remove(chunks.map((name) => name.slice(FIRST.length + 1)));
+  expect(await migrate(next, "--finish")).toMatchObject({ code: 0, answer: { step: 3 } });
+  expect((await regionsOfConfig()).map(({ name }) => name)).toEqual(NEW);
+  await readAll();
+  expect((await world.run(["verify"])).code).toBe(0);
+});
+
+test("an added region gets the manifests of objects whose chunks stay, by copies alone", async () => {
+  await configure("agarose.config.json", OLD, { code: { k: 1, m: 4 } });
+  const next = await configure("next.config.json", REGIONS, { code: { k: 1, m: 4 } });
+  const body = randomBytes(1_500);
+  // Five copies in five regions stay where they are for the keys whose placement has not changed.
+  for (let i = 0; i < 12; i++) await put(`key-${i}`, body);
+  expect((await migrate(next)).code).toBe(0);
+  const { answer } = await migrate(next, "--move");
+  expect(answer).toMatchObject({ failed: 0 });
+  expect(answer["completed"]).toBeGreaterThan(0);
+  for (let i = 0; i < 12; i++) expect(await manifestIn(SIXTH, `key-${i}`)).toMatchObject({ key: `key-${i}` });
+  expect(await migrate(next, "--finish")).toMatchObject({ code: 0 });
+});
+
+test("an interrupted move continues, and an object that cannot be moved is named", async () => {
+  await configure("agarose.config.json", OLD);
+  const next = await configure("next.config.json", NEW);
+  for (let i = 0; i < 4; i++) await put(`key-${i}`, randomBytes(2_000));
+  await migrate(next);
+  // Three of five regions are no majority of six.
+  for (const region of [SECOND, THIRD, FOURTH]) world.faults.set(region, DOWN);
+  const failed = await migrate(next, "--move", "--cursor", join(world.dir, "move.cursor"));
+  expect(failed.code).not.toBe(0);
+  expect(world.fired.get(SECOND)).toBeGreaterThan(0);
+  world.faults.clear();
+  expect(await migrate(next, "--move")).toMatchObject({ code: 0, answer: { failed: 0 } });
+  expect(await migrate(next, "--move")).toMatchObject({ answer: { recoded: 0 } });
+});
+
+test("what a put leaves behind in a new region keeps the last step back", async () => {
+  await configure("agarose.config.json", OLD);
+  const next = await configure("next.config.json", REGIONS);
+  await put("key", randomBytes(500));
+  await migrate(next);
+  expect((await migrate(next, "--move")).code).toBe(0);
+  await world.tamper(SIXTH, manifestName("key"), () => undefined);
+  const { code, answer } = await migrate(next, "--finish");
+  expect([code, answer]).toMatchObject([2, { error: { code: "USAGE", message: /run --move again/ } }]);
+  expect((await migrate(next, "--move")).code).toBe(0);
+  expect((await migrate(next, "--finish")).code).toBe(0);
+});
+
+test("what cannot be done in one migration is refused, with what to do, and nothing is changed", async () => {
+  const current = await configure("agarose.config.json", OLD);
+  const before = await readFile(current, "utf8");
+  const moved = (name: string, change: object): readonly object[] =>
+    whole.regions.flatMap((region) => {
+      if (!OLD.includes(region.name as (typeof OLD)[number])) return [];
+      return region.name === name ? { ...region, ...change } : region;
+    });
+  const cases: [what: string, next: () => Promise<string>, words: RegExp][] = [
+    [
+      "another bucket",
+      () => configure("n.json", [], { regions: moved(FIRST, { bucket: "elsewhere" }) }),
+      /a name of its own/,
+    ],
+    ["another name", () => configure("n.json", [], { regions: moved(FIRST, { name: "renamed" }) }), /have that name/],
+    ["other keys", () => configure("n.json", NEW, { publicKeys: [`ed25519:${"A".repeat(43)}=`] }), /keys rotate/],
+  ];
+  for (const [what, makeNext, words] of cases) {
+    const { code, answer } = await migrate(await makeNext());
+    expect([code, answer], what).toMatchObject([2, { error: { code: "USAGE", message: words } }]);
+  }
+  expect(await migrate(await configure("n.json", NEW), "--move")).toMatchObject({
+    code: 2,
+    answer: { error: { message: /begin with agarose migrate/ } },
+  });
+  expect(await migrate(await configure("n.json", NEW), "--move", "--finish")).toMatchObject({ code: 2 });
+  expect(await readFile(current, "utf8")).toBe(before);
+});
+
+test("so many regions at once that two majorities could miss each other are refused", async () => {
+  await configure("agarose.config.json", [FIRST, SECOND, THIRD]);
+  const added = await migrate(await configure("n.json", [FIRST, SECOND, THIRD, FOURTH]));
+  expect(added, "2 of 3, and 3 of 4").toMatchObject({ code: 0 });
+  await configure("agarose.config.json", [FIRST, SECOND, THIRD]);
+  const { code, answer } = await migrate(await configure("n.json", [FOURTH, FIFTH, SIXTH]));
+  expect([code, answer]).toMatchObject([2, { error: { code: "USAGE", message: /adds 3 regions at once/ } }]);
+  await configure("agarose.config.json", REGIONS);
+  const fewer = await migrate(await configure("n.json", [FIRST, SECOND]));
+  expect(fewer.answer).toMatchObject({ error: { code: "USAGE", message: /leaves out 4 regions at once/ } });
+});

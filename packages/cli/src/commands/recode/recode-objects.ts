@@ -1,0 +1,151 @@
+/**
+ * Stores objects again whose code or placement is not what a configuration says, one key after the other: `recode`, and
+ * the second step of `migrate`.
+ */
+import { systemClock, toAgaroseError, type AgaroseError, type Code } from "@agarose/core";
+import type { CommandContext } from "../../lib/context.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, printable } from "../../lib/output.ts";
+import type { KeyGroup } from "../../lib/walk/key-groups.ts";
+import { currentManifest } from "../../lib/walk/listed-object.ts";
+import { ReportStream } from "../../lib/walk/report-stream.ts";
+import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
+import { addEffort, effortOf, NO_EFFORT, type Effort } from "./estimate.ts";
+import { isLaidOut, recodeObject, type RecodeContext } from "./recode-object.ts";
+
+/** What to do, and how. */
+export interface RecodeOptions extends WalkOptions {
+  readonly json?: boolean;
+  readonly prefix: string;
+  readonly dryRun?: boolean;
+  /** Bytes per second that a dry run counts with. */
+  readonly rate?: number;
+}
+
+/** What a walk does beside recoding. */
+export interface RecodeWalk {
+  /** Says in the cursor file what this walk does. */
+  readonly name: string;
+  /** Completes a key that is laid out as it should be, or removed. Undefined when there is nothing to do. */
+  readonly complete?: (key: string, group: KeyGroup, context: Complete) => Promise<Completion | undefined>;
+  /** Lines after the summary of a run without failures. */
+  readonly next?: readonly string[];
+}
+
+/** What `complete` works with. */
+export type Complete = RecodeContext & CommandContext & { readonly breaker: Breaker; readonly dryRun: boolean };
+
+/** What there was to complete: or, in a dry run, is. */
+export interface Completion {
+  readonly requests: number;
+}
+
+type Outcome = { readonly key: string } & (
+  | { readonly outcome: "current" }
+  | { readonly outcome: "completed" | "incomplete"; readonly effort: Effort }
+  | { readonly outcome: "recoded" | "due"; readonly from: string; readonly to: string; readonly effort: Effort }
+  | { readonly outcome: "failed"; readonly error: AgaroseError }
+);
+
+interface Totals extends Effort {
+  readonly objects: number;
+  /** Stored again, or with --dry-run to be. */
+  readonly recoded: number;
+  /** Of those that `complete` was for. */
+  readonly completed?: number;
+  readonly failed: number;
+}
+
+const OBJECTS_AT_A_TIME = 2;
+const OBJECTS_AT_A_TIME_DRY = 16;
+const HOUR_S = 3_600;
+
+/** Walks, prints, and resolves to the exit code: 1 when an object failed. */
+export async function recodeObjects(
+  { name, complete, next = [] }: RecodeWalk,
+  options: RecodeOptions,
+  command: CommandContext,
+): Promise<number> {
+  const { dryRun = false, prefix } = options;
+  const { config } = command;
+  // Refuses a layout that is unsafe before anything else happens.
+  layoutOf(config, prefix, 0);
+  const context = { ...command, nowMs: Date.now, breaker: new Breaker(systemClock), dryRun };
+  const report = new ReportStream(options);
+  const completed = async (key: string, group: KeyGroup): Promise<Outcome | undefined> => {
+    const done = await complete?.(key, group, context);
+    if (!done) return { key, outcome: "current" };
+    return { key, outcome: dryRun ? "incomplete" : "completed", effort: { ...NO_EFFORT, ...done } };
+  };
+  const walk: Walk<Outcome, Totals> = {
+    name: `${name}${dryRun ? " dry" : ""} ${JSON.stringify(config.code)}`,
+    keys: [],
+    options,
+    objectsAtATime: dryRun ? OBJECTS_AT_A_TIME_DRY : OBJECTS_AT_A_TIME,
+    async act(key, group) {
+      try {
+        const manifest = await currentManifest(group!, context);
+        if (!manifest) return complete && completed(key, group!);
+        const layout = layoutOf(config, key, manifest.bytes);
+        const isCurrent = await isLaidOut(manifest, layout, config);
+        if (isCurrent && (complete || dryRun)) return completed(key, group!);
+        const change = { from: codeText(manifest), to: codeText(layout), effort: effortOf(manifest, layout, config) };
+        if (dryRun) return { key, outcome: "due", ...change };
+        return (await recodeObject(key, context))
+          ? { key, outcome: "recoded", ...change }
+          : { key, outcome: "current" };
+      } catch (error) {
+        context.signal.throwIfAborted();
+        return { key, outcome: "failed", error: toAgaroseError(error) };
+      }
+    },
+    add,
+    print: (result) => (result.outcome === "current" ? undefined : { value: result, lines: [lineOf(result)] }),
+  };
+  const none: Totals = { objects: 0, recoded: 0, ...(complete && { completed: 0 }), failed: 0, ...NO_EFFORT };
+  try {
+    const totals = await walkObjects(walk, none, report, context);
+    // In the document, "objects" are those that are listed.
+    const { objects: checked, ...sums } = totals;
+    const isDone = totals.failed === 0;
+    await report.end({ checked, ...sums }, [...linesOf(totals, options), ...(isDone ? next : [])]);
+    return isDone ? EXIT_OK : EXIT_FAILED;
+  } catch (error) {
+    return report.fail(error);
+  }
+}
+
+function add(totals: Totals, result: Outcome): Totals {
+  const objects = totals.objects + 1;
+  if (result.outcome === "failed") return { ...totals, objects, failed: totals.failed + 1 };
+  if (result.outcome === "current") return { ...totals, objects };
+  const sums = { ...totals, ...addEffort(totals, result.effort), objects };
+  const isRecoded = result.outcome === "recoded" || result.outcome === "due";
+  return isRecoded ? { ...sums, recoded: totals.recoded + 1 } : { ...sums, completed: (totals.completed ?? 0) + 1 };
+}
+
+function lineOf(result: Exclude<Outcome, { readonly outcome: "current" }>): string {
+  const key = printable(result.key);
+  if (result.outcome === "failed") return `failed   ${key}  ${result.error.code}: ${printable(result.error.message)}`;
+  if ("from" in result) return `${result.outcome.padEnd(7)}  ${key}  ${result.from} to ${result.to}`;
+  return `${result.outcome.padEnd(10)}  ${key}  manifests ${result.outcome === "completed" ? "copied" : "to be copied"}`;
+}
+
+function linesOf(totals: Totals, { dryRun = false, rate }: RecodeOptions): string[] {
+  const { objects, recoded, completed, failed, readBytes, writtenBytes, requests, readUsdMax, usdPerMonth } = totals;
+  const copies = completed === undefined ? "" : `, ${completed} manifests ${dryRun ? "to be copied" : "copied"}`;
+  const what = `${formatCount(objects, "object")}, ${recoded} ${dryRun ? "to be recoded" : "recoded"}${copies}, ${failed} failed`;
+  if (!dryRun) return [what];
+  const change = usdPerMonth < 0 ? `-$${(-usdPerMonth).toFixed(4)}` : `+$${usdPerMonth.toFixed(4)}`;
+  return [
+    what,
+    `${formatBytes(readBytes)} to read, ${formatBytes(writtenBytes)} to write, ${requests} requests or more`,
+    `at most $${readUsdMax.toFixed(4)} for reading; storage ${change} a month once \`agarose gc\` has removed the old chunks`,
+    ...(rate === undefined ? [] : [`${((readBytes + writtenBytes) / rate / HOUR_S).toFixed(2)} hours at that rate`]),
+  ];
+}
+
+function codeText({ k, m, inline }: Code & { readonly inline?: unknown }): string {
+  return inline === true || typeof inline === "string" ? "inline" : `${k}+${m}`;
+}
