@@ -128,7 +128,10 @@ function add(totals: Totals, result: Outcome): Totals {
 function lineOf(result: Exclude<Outcome, { readonly outcome: "current" }>): string {
   const key = printable(result.key);
   if (result.outcome === "failed") return `failed   ${key}  ${result.error.code}: ${printable(result.error.message)}`;
-  if ("from" in result) return `${result.outcome.padEnd(7)}  ${key}  ${result.from} to ${result.to}`;
+  if ("from" in result) {
+    const { outcome, from, to } = result;
+    return `${outcome.padEnd(7)}  ${key}  ${from === to ? `${to}, in other regions or another way` : `${from} to ${to}`}`;
+  }
   return `${result.outcome.padEnd(10)}  ${key}  manifests ${result.outcome === "completed" ? "copied" : "to be copied"}`;
 }
 
