@@ -51,6 +51,14 @@ export const ROUTES: readonly Route[] = [
   },
   {
     method: "GET",
+    path: "/status",
+    does: "returns what every PoP answers at /v1/status: its cache, what its ideas save, and its spending",
+    async handle({ world }) {
+      return { pops: await world.popStatuses() };
+    },
+  },
+  {
+    method: "GET",
     path: "/log",
     does: "returns the requests over all links since the last reset: from, to, method, path, delayMs, status, outcome",
     handle: ({ world }) => ({ records: world.log }),

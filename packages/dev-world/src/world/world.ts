@@ -48,6 +48,8 @@ export interface World {
   throttleClient(mbit: number): void;
   /** Fires the Cron Trigger of every PoP. Resolves when all of them are done. */
   cron(): Promise<void>;
+  /** What every PoP answers at `/v1/status`: as a client would not get it while the PoP counts as down. */
+  popStatuses(): Promise<readonly unknown[]>;
   /** When the latest runs of `cron` ended, oldest first, in milliseconds since 1970. */
   readonly cronRuns: readonly number[];
   /** Ends every fault and throttle, empties the log and moves the client back. Stored objects and caches stay. */
@@ -196,6 +198,13 @@ function controlsOf({ geography }: WorldOptions, links: Links, pops: MixedPops):
       cronRuns.push(Date.now());
       if (cronRuns.length > CRON_RUNS_MAX) cronRuns.shift();
     },
+    popStatuses: () =>
+      Promise.all(
+        pops.pops.map(async ({ url }): Promise<unknown> => {
+          const response = await fetch(`${url}/v1/status`, { headers: { authorization: `Bearer ${DEV_ADMIN_TOKEN}` } });
+          return response.json();
+        }),
+      ),
     cronRuns,
     async reset() {
       for (const region of geography.regions) links.setRegionFaults(region, initialFaults);
