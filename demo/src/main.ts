@@ -25,6 +25,7 @@ import { startTabs } from "./page/tabs.ts";
 import { startTheme } from "./page/theme.ts";
 import { startVideo } from "./samples/video.ts";
 import { startReads } from "./reads/view.ts";
+import { startSavings } from "./world/savings.ts";
 import { explain } from "./world/captions.ts";
 import { DemoWorld, type WorldFile } from "./state/world.ts";
 
@@ -43,6 +44,7 @@ async function main(): Promise<void> {
   startSwitches(world, palette, showProblem);
   startMap(world, log, palette);
   explain(world);
+  startSavings(world);
   const charts = startCharts(log, world);
   startTheme(() => charts.restyle());
   startOverlayButton();

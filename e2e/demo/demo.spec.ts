@@ -98,6 +98,22 @@ for (const { tab, button, says } of TRIALS) {
   });
 }
 
+test("after a Cron Trigger, the page says what each PoP saves and spends, and how much more may fail", async ({
+  page,
+  world,
+}) => {
+  await page.goto("/");
+  const pops = page.locator("#savings tbody tr");
+  await expect(pops).toHaveCount(world.pops.length);
+  await expect(page.locator("#redundancy")).toContainText("1 more region may fail");
+  for (let i = 0; i < 3; i++) await page.evaluate(() => fetch("/ec/photos/seeding.jpg").then((r) => r.arrayBuffer()));
+  await world.cron();
+  await expect(pops.filter({ hasText: "by cache" })).not.toHaveCount(0);
+  await expect(pops.filter({ hasText: /\$0\.0\d+, \d+ writes?/ })).not.toHaveCount(0);
+  await world.region(world.regions[0]!.name).down();
+  await expect(page.locator("#redundancy")).toContainText("no further region may fail");
+});
+
 test("the map moves by keyboard, and by its buttons", async ({ page }) => {
   await openDemo(page);
   await page.getByRole("tab", { name: "Map", exact: true }).click();

@@ -42,6 +42,23 @@ export interface WorldFile {
   };
 }
 
+/** What a PoP says of itself, as far as the page shows it. */
+export interface PopStatus {
+  readonly pop: string;
+  readonly cache: {
+    readonly capacityBytes: number;
+    readonly cachedBytes: number;
+    readonly objects: readonly unknown[];
+  };
+  readonly ideas: readonly {
+    readonly name: string;
+    readonly atWork: boolean;
+    readonly reason: string | null;
+    readonly savedMs: number | null;
+  }[];
+  readonly spending: { readonly usd: number; readonly writes: number };
+}
+
 const POLL_MS = 3000;
 
 /** Keeps `state` fresh while the page is visible, and sends changes. Dispatches `change` and `problem`. */
@@ -84,6 +101,11 @@ export class DemoWorld extends EventTarget {
   /** Runs the Cron Trigger of all PoPs. Resolves when they are done. */
   async cron(): Promise<void> {
     await this.#change("cron", {});
+  }
+
+  /** What every PoP says of itself. */
+  async popStatuses(): Promise<readonly PopStatus[]> {
+    return ((await this.#send("GET", "status")) as { pops: readonly PopStatus[] }).pops;
   }
 
   async #change(path: string, body: object): Promise<void> {
