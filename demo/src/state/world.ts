@@ -42,7 +42,7 @@ export interface WorldFile {
   };
 }
 
-/** What a PoP says of itself, as far as the page shows it. */
+/** The part of the status of a PoP that the page shows. */
 export interface PopStatus {
   readonly pop: string;
   readonly cache: {
