@@ -19,6 +19,7 @@ import { CURSOR } from "../../lib/walk/walk-objects.ts";
 import { checkRate } from "../recode/index.ts";
 import { recodeObjects, type RecodeOptions, type RecodeWalk } from "../recode/recode-objects.ts";
 import { parseRate } from "../scrub/amounts.ts";
+import { checkDeployed } from "./deployed.ts";
 import { checkFinished } from "./finish.ts";
 import { transitionOf, type ConfigFile, type Transition } from "./transition.ts";
 
@@ -74,7 +75,10 @@ async function migrate(nextPath: string, options: Options): Promise<number> {
   if (!hasBegun) {
     throw new AgaroseError("USAGE", `${path} is not on its way to ${nextPath}: begin with agarose migrate ${nextPath}`);
   }
-  if (move) return walk(transition, next, options);
+  if (move) {
+    await checkDeployed(current.config);
+    return walk(transition, next, options);
+  }
   await withConfig(current.config, options, READING, (context) => checkFinished(left, context));
   await writeFields(path, next.fields);
   printResult(options.json ?? false, { step: 3, added, left }, [

@@ -1,6 +1,8 @@
 /** From one set of regions to another, in three steps. */
 import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { manifestName, type Manifest } from "@agarose/core";
@@ -189,4 +191,35 @@ test("so many regions at once that two majorities could miss each other are refu
   await configure("agarose.config.json", REGIONS);
   const fewer = await migrate(await configure("n.json", [FIRST, SECOND]));
   expect(fewer.answer).toMatchObject({ error: { code: "USAGE", message: /leaves out 4 regions at once/ } });
+});
+
+test("no object moves to a region that a PoP does not know yet", async () => {
+  await configure("agarose.config.json", OLD);
+  await put("key", randomBytes(2_000));
+  // Its status alone is needed: the PoP is a server that says which regions it knows.
+  let known: readonly string[] = OLD;
+  const pop = createServer((_, response) => response.end(JSON.stringify({ regions: known.map((name) => ({ name })) })));
+  await new Promise<void>((resolve) => pop.listen(0, "127.0.0.1", resolve));
+  try {
+    const pops = [{ name: "own", url: `http://127.0.0.1:${(pop.address() as AddressInfo).port}` }];
+    await configure("agarose.config.json", OLD, { pops });
+    const next = await configure("next.config.json", NEW, { pops });
+    await migrate(next);
+    const move = async (env: Record<string, string>) => {
+      const { code, stdout, stderr } = await world.run(["migrate", next, "--move", "--json"], env);
+      return { code, stderr, answer: JSON.parse(stdout.toString()) as object };
+    };
+    const token = { AGAROSE_ADMIN_TOKEN: "a token of sixteen" };
+    const before = await world.names();
+    expect(await move(token)).toMatchObject({
+      code: 2,
+      answer: { error: { code: "USAGE", message: expect.stringContaining(`not ${SIXTH}`) } },
+    });
+    expect(await world.names()).toEqual(before);
+    known = REGIONS;
+    expect(await move(token)).toMatchObject({ code: 0, stderr: "", answer: { failed: 0 } });
+    expect((await move({})).stderr).toContain("warning: whether own knows the regions is not known");
+  } finally {
+    pop.close();
+  }
 });
