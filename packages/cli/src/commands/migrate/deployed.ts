@@ -1,0 +1,46 @@
+/** Whether the PoPs know the regions that objects are about to move to. */
+import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "../../lib/admin-token.ts";
+import type { Config } from "../../lib/config.ts";
+import { logLine } from "../../lib/output.ts";
+
+const TIMEOUT_MS = 10_000;
+
+/**
+ * Throws USAGE where a PoP answers without one of the regions: its readers would miss the chunks there. A PoP that
+ * cannot be asked is a warning.
+ */
+export async function checkDeployed({ pops, regions }: Pick<Config, "pops" | "regions">): Promise<void> {
+  const found = await Promise.all(pops.map(async (pop) => ({ pop: pop.name, known: await knownRegions(pop) })));
+  for (const { pop, known } of found) {
+    if (typeof known === "string") {
+      logLine(`warning: whether ${pop} knows the regions is not known: ${known}`);
+      continue;
+    }
+    const missing = regions.flatMap(({ name }) => (known.includes(name) ? [] : [name]));
+    if (missing.length === 0) continue;
+    throw new AgaroseError(
+      "USAGE",
+      `PoP ${pop} knows ${known.length} regions, and not ${missing.join(", ")}: deploy it, wait for its next period, and ` +
+        "run --move again",
+      { pop, missing },
+    );
+  }
+}
+
+/** The regions that a PoP has measured, or why it cannot be asked. */
+async function knownRegions({ name, url }: Config["pops"][number]): Promise<readonly string[] | string> {
+  const token = adminTokenOf(name);
+  if (token === undefined) return `set ${ADMIN_TOKEN_VARIABLE}`;
+  try {
+    const response = await fetch(`${url}/v1/status`, {
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    if (!response.ok) return `it answered ${response.status}`;
+    const { regions } = (await response.json()) as { regions: readonly { readonly name: string }[] };
+    return regions.map((region) => region.name);
+  } catch (error) {
+    return toAgaroseError(error, "SOURCE_FAILED").message;
+  }
+}
