@@ -10,13 +10,12 @@ export interface Field {
   readonly name: string;
   /** As written in the source. */
   readonly type: string;
-  readonly isOptional: boolean;
   readonly meaning: string;
   /** Its tag `@defaultValue`. */
   readonly default: string | undefined;
 }
 
-/** A member of a union of objects that one literal field tells apart. */
+/** A member of a union of objects. Each has its own literal in one field. */
 export interface Variant {
   readonly tag: string;
   readonly meaning: string;
@@ -29,8 +28,6 @@ export interface ExportedFunction {
   readonly call: string;
   /** The first paragraph of its doc comment. */
   readonly meaning: string;
-  /** Error codes and reasons, of its tags `@throws`. */
-  readonly throws: readonly string[];
 }
 
 /** The exports of one module. Every method throws where something has no doc comment. */
@@ -63,7 +60,7 @@ export class SourceTypes {
       .map((field) => this.#field(field, name));
   }
 
-  /** Returns the members of the union `name`, which the literal field `tag` tells apart, without the fields `common`. */
+  /** Returns the members of the union `name`, whose literals are in the field `tag`, without the fields `common`. */
   variantsOf(name: string, tag: string, common: readonly string[]): Variant[] {
     const union = this.#checker.getDeclaredTypeOfSymbol(this.#exported(name)) as ts.UnionType;
     return union.types.map((member) => {
@@ -86,12 +83,8 @@ export class SourceTypes {
         const isOptional = parameter.questionToken ?? parameter.initializer;
         return `${parameter.name.getText()}${isOptional ? "?" : ""}`;
       });
-      const throws = symbol
-        .getJsDocTags(this.#checker)
-        .filter(({ name }) => name === "throws")
-        .map(({ text }) => onOneLine(ts.displayPartsToString(text)));
       const [meaning = ""] = this.#docOf(symbol, symbol.name).split("\n\n");
-      return [{ call: `${symbol.name}(${parameters.join(", ")})`, meaning: onOneLine(meaning), throws }];
+      return [{ call: `${symbol.name}(${parameters.join(", ")})`, meaning: onOneLine(meaning) }];
     });
   }
 
@@ -107,7 +100,6 @@ export class SourceTypes {
     return {
       name: symbol.name,
       type: declaration.type!.getText(),
-      isOptional: declaration.questionToken !== undefined,
       meaning: onOneLine(this.#docOf(symbol, `${symbol.name} of ${of}`)),
       default: tag && onOneLine(ts.displayPartsToString(tag.text)),
     };

@@ -91,7 +91,7 @@ function checkPlace(
  */
 function checkOverlap(fromCount: number, toCount: number, what: string, regions: readonly string[]): void {
   const most = Math.max(fromCount, toCount);
-  const majorities = [fromCount, toCount].map((length) => majorityOf({ length } as unknown as unknown[]));
+  const majorities = [fromCount, toCount].map((length) => majorityOf(Array.from({ length })));
   if (majorities[0]! + majorities[1]! > most) return;
   throw usage(
     `the migration ${what} ${regions.length} regions at once (${regions.join(", ")}), and a majority of ${toCount} regions ` +
