@@ -100,6 +100,11 @@ function walk({ config }: Transition, { path, config: next }: ConfigFile, option
       if (dryRun) return missing > 0 ? { requests: missing } : undefined;
       const result = await repairOne(key, true, context);
       if (result.outcome === "failed") throw result.error;
+      const silent = result.after.manifests.flatMap(({ region, state }) => (state === "unreachable" ? [region] : []));
+      if (silent.length > 0) {
+        const message = `${silent.join(", ")} did not answer for ${JSON.stringify(key)}: run --move again when they do`;
+        throw new AgaroseError("STORE_FAILED", message, { key, regions: silent });
+      }
       if (result.outcome === "damaged") {
         const message = `${JSON.stringify(key)} is damaged: look at it with \`agarose verify\`, and repair it first`;
         throw new AgaroseError("NOT_ENOUGH_CHUNKS", message, { key });

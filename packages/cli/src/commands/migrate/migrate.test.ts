@@ -223,3 +223,17 @@ test("no object moves to a region that a PoP does not know yet", async () => {
     pop.close();
   }
 });
+
+test("a move is not done while a new region does not answer", async () => {
+  await configure("agarose.config.json", OLD, { code: { k: 1, m: 4 } });
+  const next = await configure("next.config.json", REGIONS, { code: { k: 1, m: 4 } });
+  for (let i = 0; i < 8; i++) await put(`key-${i}`, randomBytes(500));
+  await migrate(next);
+  world.faults.set(SIXTH, DOWN);
+  const { code, answer } = await migrate(next, "--move");
+  expect(world.fired.get(SIXTH)).toBeGreaterThan(0);
+  expect([code, answer]).toMatchObject([1, { failed: 8 }]);
+  world.faults.clear();
+  expect(await migrate(next, "--move")).toMatchObject({ code: 0, answer: { failed: 0 } });
+  expect(await migrate(next, "--finish")).toMatchObject({ code: 0 });
+});

@@ -2,10 +2,11 @@
  * Stores objects again whose code or placement is not what a configuration says, one key after the other: `recode`, and
  * the second step of `migrate`.
  */
-import { systemClock, toAgaroseError, type AgaroseError, type Code } from "@agarose/core";
+import { AgaroseError, systemClock, toAgaroseError, type Code } from "@agarose/core";
 import type { CommandContext } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
+import type { PutResult } from "../../lib/objects/put-object.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, printable } from "../../lib/output.ts";
 import type { KeyGroup } from "../../lib/walk/key-groups.ts";
 import { currentManifest } from "../../lib/walk/listed-object.ts";
@@ -86,15 +87,15 @@ export async function recodeObjects(
     async act(key, group) {
       try {
         const manifest = await currentManifest(group!, context);
-        if (!manifest) return complete && completed(key, group!);
+        if (!manifest) return complete && (await completed(key, group!));
         const layout = layoutOf(config, key, manifest.bytes);
         const isCurrent = await isLaidOut(manifest, layout, config);
-        if (isCurrent && (complete || dryRun)) return completed(key, group!);
+        if (isCurrent && (complete || dryRun)) return await completed(key, group!);
         const change = { from: codeText(manifest), to: codeText(layout), effort: effortOf(manifest, layout, config) };
         if (dryRun) return { key, outcome: "due", ...change };
-        return (await recodeObject(key, context))
-          ? { key, outcome: "recoded", ...change }
-          : { key, outcome: "current" };
+        const result = await recodeObject(key, context);
+        if (complete && result) checkWhole(result);
+        return result ? { key, outcome: "recoded", ...change } : { key, outcome: "current" };
       } catch (error) {
         context.signal.throwIfAborted();
         return { key, outcome: "failed", error: toAgaroseError(error) };
@@ -114,6 +115,16 @@ export async function recodeObjects(
   } catch (error) {
     return report.fail(error);
   }
+}
+
+/** Throws STORE_FAILED for an object that some regions have not got: its put has succeeded, a migration has not. */
+function checkWhole({ key, regionsWithoutManifest, missing }: PutResult): void {
+  const regions = regionsWithoutManifest.map(({ region }) => region);
+  if (regions.length === 0 && missing.length === 0) return;
+  const message =
+    `${JSON.stringify(key)} is stored, but ${formatCount(regions.length, "region")} (${regions.join(", ")}) lack its manifest ` +
+    `and ${formatCount(missing.length, "chunk")} are missing: run the command again when all regions answer`;
+  throw new AgaroseError("STORE_FAILED", message, { key, regions, chunks: missing });
 }
 
 function add(totals: Totals, result: Outcome): Totals {
