@@ -224,16 +224,20 @@ test("no object moves to a region that a PoP does not know yet", async () => {
   }
 });
 
-test("a move is not done while a new region does not answer", async () => {
-  await configure("agarose.config.json", OLD, { code: { k: 1, m: 4 } });
-  const next = await configure("next.config.json", REGIONS, { code: { k: 1, m: 4 } });
+test.each([
+  ["manifests are copied to it", { code: { k: 1, m: 4 } }, REGIONS, /did not answer|lack its manifest/],
+  ["objects are stored in it", {}, NEW, /1 region \(sydney\) lack its manifest/],
+])("a move is not done while a new region does not answer: %s", async (_what, more, regions, words) => {
+  await configure("agarose.config.json", OLD, more);
+  const next = await configure("next.config.json", regions, more);
   for (let i = 0; i < 8; i++) await put(`key-${i}`, randomBytes(500));
   await migrate(next);
   world.faults.set(SIXTH, DOWN);
   const { code, answer } = await migrate(next, "--move");
   expect(world.fired.get(SIXTH)).toBeGreaterThan(0);
   expect([code, answer]).toMatchObject([1, { failed: 8 }]);
+  expect(JSON.stringify(answer["objects"])).toMatch(words);
   world.faults.clear();
   expect(await migrate(next, "--move")).toMatchObject({ code: 0, answer: { failed: 0 } });
-  expect(await migrate(next, "--finish")).toMatchObject({ code: 0 });
+  expect(await migrate(next, "--move")).toMatchObject({ code: 0, answer: { recoded: 0, completed: 0 } });
 });
