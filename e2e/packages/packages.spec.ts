@@ -24,6 +24,7 @@ const PACKAGES = [
   "@agarose/pop",
   "@agarose/dev-world",
   "agarose",
+  "@agarose/scrubber",
   "create-agarose",
 ];
 
@@ -109,6 +110,27 @@ test.describe("installed from tarballs", () => {
     expect(warnings).toEqual([]);
     expect(outputFiles[0]!.text).toContain("agaroseDecoder");
     expect(outputFiles[0]!.contents.length, "the worker's WebAssembly is there too").toBeGreaterThan(50_000);
+  });
+
+  test("the Worker of the guide on healing bundles, with WebAssembly beside it", async () => {
+    const example = join(ROOT, "packages/scrubber/example/scrubber.ts");
+    const config = { code: { k: 1, m: 0 }, unsigned: true, regions: [REGION] };
+    await project.write({
+      "scrubber.ts": await readFile(example, "utf8"),
+      "agarose.config.json": JSON.stringify(config),
+    });
+    const { outputFiles, warnings } = await build({
+      entryPoints: [join(project.folder, "scrubber.ts")],
+      bundle: true,
+      write: false,
+      format: "esm",
+      conditions: ["workerd", "worker", "browser"],
+      external: ["cloudflare:*", "node:*", "*.wasm"],
+    });
+    expect(warnings).toEqual([]);
+    const [{ text } = { text: "" }] = outputFiles;
+    expect(text).toContain("relaxed.wasm");
+    expect(text, "no AWS SDK").not.toContain("S3ServiceException");
   });
 
   test("npx agarose runs and writes the files of a web app, with types for the page's script", async () => {

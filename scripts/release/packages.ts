@@ -22,6 +22,7 @@ export const PACKAGES = [
   "pop",
   "dev-world",
   "cli",
+  "scrubber",
   "create-agarose",
 ] as const;
 

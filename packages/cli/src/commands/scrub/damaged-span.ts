@@ -26,6 +26,8 @@ export interface SpanOptions {
   readonly report: Pick<ReportStream, "item">;
   /** Damaged objects of a span. Default: 10,000, some megabytes. */
   readonly max?: number;
+  /** Repairs at a time. Default: 8. */
+  readonly width?: number;
 }
 
 const SPAN_MAX = 10_000;
@@ -40,6 +42,11 @@ export class DamagedSpan {
   constructor(options: SpanOptions, context: RepairContext) {
     this.#options = options;
     this.#context = context;
+  }
+
+  /** Damaged objects that wait for their repair. */
+  get size(): number {
+    return this.#damaged.length;
   }
 
   /** Notes an object. One without known damage is forgotten at once. */
@@ -73,9 +80,10 @@ export class DamagedSpan {
     const repair = async (before: Damaged): Promise<{ before: Damaged; object: RepairOutcome }> => {
       return { before, object: await repairOne(before.key, !before.isDeep, this.#context) };
     };
+    const { report, width = REPAIRS_AT_A_TIME } = this.#options;
     let sum = totals;
-    for await (const { before, object } of mapOrdered(damaged, REPAIRS_AT_A_TIME, repair)) {
-      await this.#options.report.item(object, repairLines(object));
+    for await (const { before, object } of mapOrdered(damaged, width, repair)) {
+      await report.item(object, repairLines(object));
       sum = addOutcome(sum, before, object);
     }
     return sum;

@@ -14,6 +14,8 @@ export interface DeepOptions {
   readonly ageMs?: number;
   /** The time from one walk to the next. With `ageMs`, each walk reads its part of the objects. Default: a day. */
   readonly everyMs?: number;
+  /** When the walk began, in milliseconds since 1970: it decides which part is read. Default: now. */
+  readonly startMs?: number;
   /** The most to read, on average over objects. Default: no limit. */
   readonly bytesPerSecond?: number;
   /** The most that reads may cost, in US dollars, by `egressUsdPerGb` of the regions. Default: no limit. */
@@ -70,7 +72,7 @@ export class DeepReads {
     this.#prices = new Map(regions.map(({ name, egressUsdPerGb = 0 }) => [name, egressUsdPerGb]));
     const { ageMs, everyMs = DAY_MS } = options;
     this.#parts = ageMs === undefined ? 0 : Math.max(1, Math.floor(ageMs / everyMs));
-    this.#part = this.#parts === 0 ? 0 : Math.floor(context.nowMs() / everyMs) % this.#parts;
+    this.#part = this.#parts === 0 ? 0 : Math.floor((options.startMs ?? context.nowMs()) / everyMs) % this.#parts;
   }
 
   /** Whether it is an object's turn: by its part, which depends on its key and the time only, or by chance. */

@@ -26,7 +26,8 @@ export async function checkMetricsPath(path: string): Promise<void> {
   });
 }
 
-function metricsOf(totals: Totals, { startMs, endMs }: WalkTimes): string {
+/** The gauges of a walk, in the text format of Prometheus. */
+export function metricsOf(totals: Totals, { startMs, endMs }: WalkTimes): string {
   // Alerts compare with 0, so these are there without such an object, too.
   const left = { [UNREADABLE]: 0, 0: 0, ...totals.left };
   const byBeyondK = Object.entries(left).map(([name, count]) => [`{beyond_k="${name}"}`, count] as const);

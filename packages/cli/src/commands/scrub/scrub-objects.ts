@@ -9,6 +9,7 @@ import { hasKeptDamage } from "../../lib/objects/verdicts.ts";
 import type { KeyGroup } from "../../lib/walk/key-groups.ts";
 import { quickKinds, quickVerdict } from "../../lib/walk/listed-verdict.ts";
 import type { ReportStream } from "../../lib/walk/report-stream.ts";
+import type { Cursor } from "../../lib/walk/walk-cursor.ts";
 import { walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
 import { DamagedSpan } from "./damaged-span.ts";
 import { DeepReads, type DeepOptions } from "./deep-reads.ts";
@@ -22,6 +23,20 @@ export interface ScrubOptions extends Pick<WalkOptions, "prefix" | "cursor"> {
   readonly onWarning?: (line: string) => void;
   /** What to read in full. Default: nothing. */
   readonly deep?: DeepOptions;
+  /** Walks a part of the objects only. Default: all of them. */
+  readonly part?: ScrubPart;
+}
+
+/** A part of a walk, for a runtime that does not let a program run for hours. */
+export interface ScrubPart {
+  /** Where the walk is, in place of a file. */
+  readonly cursor: Cursor<Totals>;
+  /** Objects of the part, at most. */
+  readonly objectsMax: number;
+  /** The part ends with so many damaged objects, which are repaired then. */
+  readonly damagedMax: number;
+  /** Objects that are looked at, and repaired, at a time. */
+  readonly width: number;
 }
 
 const OBJECTS_AT_A_TIME = 16;
@@ -37,11 +52,11 @@ export async function scrubObjects(
   report: Pick<ReportStream, "item">,
   own: RepairContext,
 ): Promise<Totals> {
-  const { dryRun = false } = options;
+  const { dryRun = false, part } = options;
   const { clock = systemClock, random = Math.random, trust = acceptUnsigned } = own;
   const context = { ...own, clock, random, trust, breaker: own.breaker ?? new Breaker(clock) };
   const deep = new DeepReads(options.deep ?? {}, context);
-  const span = new DamagedSpan({ dryRun, report }, context);
+  const span = new DamagedSpan({ dryRun, report, ...(part && { width: part.width }) }, context);
   const look = async (group: KeyGroup): Promise<Found> => {
     const { key } = group;
     const isQueued = group.repairs.length > 0;
@@ -52,13 +67,14 @@ export async function scrubObjects(
     if (!read) return { verdict, isQueued, isUnread: true };
     return { verdict: await deep.run(read, () => verifyWithHistory(key, context)), isQueued, read };
   };
+  const objectsBefore = part?.cursor.totals?.objects ?? 0;
   const walk: Walk<Found, Totals> = {
     name: dryRun ? "scrub dry" : "scrub",
     keys: [],
     options,
     onWarning: options.onWarning,
     kinds: [...quickKinds(context.config), "repairs"],
-    objectsAtATime: OBJECTS_AT_A_TIME,
+    objectsAtATime: part?.width ?? OBJECTS_AT_A_TIME,
     async act(_key, group) {
       const found = await look(group!);
       const { verdict, isQueued } = found;
@@ -70,6 +86,10 @@ export async function scrubObjects(
     },
     print: () => undefined,
     settle: (totals, isEnd) => span.settle(totals, isEnd),
+    ...(part && {
+      cursor: part.cursor,
+      isEnough: ({ objects }) => objects - objectsBefore >= part.objectsMax || span.size >= part.damagedMax,
+    }),
   };
   return walkObjects(walk, NONE, report, context);
 }

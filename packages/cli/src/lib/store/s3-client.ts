@@ -4,6 +4,7 @@
 import { S3Client, S3ServiceException, type S3ClientConfig } from "@aws-sdk/client-s3";
 import { AgaroseError, toAgaroseError, type ErrorCode } from "@agarose/core";
 import type { RegionConfig } from "../config.ts";
+import { CREDENTIAL_PROBLEMS } from "./credential-problems.ts";
 
 /** How a region is asked. */
 export interface S3StoreOptions {
@@ -26,19 +27,6 @@ export const ORIGIN_DEFAULT = "the program that opened this store";
 const ATTEMPTS_DEFAULT = 3;
 const CONNECT_MS_DEFAULT = 5_000;
 const IDLE_MS_DEFAULT = 60_000;
-const CREDENTIAL_PROBLEMS = new Set([
-  "AccessDenied",
-  "AuthorizationHeaderMalformed",
-  "CredentialsProviderError",
-  "ExpiredToken",
-  "InvalidAccessKeyId",
-  "InvalidToken",
-  "RequestTimeTooSkewed",
-  "SignatureDoesNotMatch",
-  "TokenRefreshRequired",
-  // What versitygw calls an unknown access key id, with status 404.
-  "XAdminUserNotFound",
-]);
 
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 

@@ -5,6 +5,18 @@ import { readFile, rm } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
 import { writeWholeFile } from "../files/whole-file.ts";
 
+/** Where a walk is, and what it has found up to there. */
+export interface Cursor<T> {
+  /** The last key that an earlier run has done. Undefined at the start. */
+  readonly after: string | undefined;
+  /** What an earlier run found. */
+  readonly totals: T | undefined;
+  /** Notes that everything up to `key` is done. */
+  pass(key: string, totals: T): Promise<void>;
+  /** The walk is at its end. */
+  end(totals: T): Promise<void>;
+}
+
 /** What a cursor file holds. */
 interface Saved<T> {
   /** What the walk does, with its options: another walk must not continue here. */
@@ -17,8 +29,8 @@ interface Saved<T> {
 
 const SAVE_EVERY_MS = 250;
 
-/** The cursor of one walk. Without a path, it keeps nothing. */
-export class WalkCursor<T> {
+/** A cursor in a file. Without a path, it keeps nothing. */
+export class WalkCursor<T> implements Cursor<T> {
   readonly #path: string | undefined;
   readonly #walk: string;
   #saved: Saved<T> | undefined;
@@ -40,17 +52,15 @@ export class WalkCursor<T> {
     throw new AgaroseError("USAGE", `${path} ${what}: remove it, or name another file`, { path });
   }
 
-  /** The last key that an earlier run has done. */
   get after(): string | undefined {
     return this.#saved?.after;
   }
 
-  /** What an earlier run found. */
   get totals(): T | undefined {
     return this.#saved?.totals;
   }
 
-  /** Notes that everything up to `key` is done. It writes the file four times a second at most. DISK_FULL. */
+  /** Writes the file four times a second at most. DISK_FULL. */
   async pass(key: string, totals: T): Promise<void> {
     if (this.#path === undefined || performance.now() - this.#savedMs < SAVE_EVERY_MS) return;
     const saved: Saved<T> = { walk: this.#walk, after: key, totals };
@@ -59,7 +69,7 @@ export class WalkCursor<T> {
     this.#savedMs = performance.now();
   }
 
-  /** Removes the file: the walk is at its end. */
+  /** Removes the file. */
   async end(): Promise<void> {
     if (this.#path !== undefined) await rm(this.#path, { force: true });
   }

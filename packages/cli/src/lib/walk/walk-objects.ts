@@ -6,7 +6,7 @@ import type { KeyGroup, Kind } from "./key-groups.ts";
 import type { ListedContext } from "./listed-object.ts";
 import { mapOrdered } from "./ordered-pool.ts";
 import type { ReportOptions, ReportStream } from "./report-stream.ts";
-import { WalkCursor } from "./walk-cursor.ts";
+import { WalkCursor, type Cursor } from "./walk-cursor.ts";
 
 /** The option that names a cursor file, for `Command.option`. */
 export const CURSOR = [
@@ -42,9 +42,13 @@ export interface Walk<R, T> {
    * cursor waits.
    */
   readonly settle?: (totals: T, isEnd: boolean) => Promise<T | undefined>;
+  /** Where the walk is, in place of the cursor file. */
+  readonly cursor?: Cursor<T> | undefined;
+  /** Whether to stop after this result: what it left to do is done, and the cursor passes it. Default: never. */
+  readonly isEnough?: (totals: T) => boolean;
 }
 
-/** Walks, and returns what all results come to, those of an earlier run that was killed included. */
+/** Walks, and returns what all results come to, those of an earlier run that was killed or stopped included. */
 export async function walkObjects<R, T>(
   walk: Walk<R, T>,
   none: T,
@@ -52,10 +56,12 @@ export async function walkObjects<R, T>(
   context: ListedContext,
 ): Promise<T> {
   const { options, objectsAtATime, kinds, act, add, print, settle = (totals) => Promise.resolve(totals) } = walk;
+  const { isEnough = () => false } = walk;
   const keys = givenKeys(walk.keys, options.prefix);
   const prefix = options.prefix ?? "";
   const isListed = keys.length === 0;
-  const cursor = await WalkCursor.open<T>(isListed ? options.cursor : undefined, `${walk.name} ${prefix}`.trim());
+  const cursor: Cursor<T> =
+    walk.cursor ?? (await WalkCursor.open<T>(isListed ? options.cursor : undefined, `${walk.name} ${prefix}`.trim()));
   const listing = new KeyListing(prefix, context, { after: cursor.after, ...(kinds && { kinds }) });
   let totals = cursor.totals ?? none;
   const items = isListed ? listing.groups() : keys.map((key) => ({ key }));
@@ -70,13 +76,17 @@ export async function walkObjects<R, T>(
       if (printed) await report.item(printed.value, printed.lines);
       totals = add(totals, result);
     }
-    const settled = await settle(totals, false);
+    const isLast = isEnough(totals);
+    const settled = await settle(totals, isLast);
     if (settled === undefined) continue;
     totals = settled;
     await cursor.pass(key, totals);
+    if (!isLast) continue;
+    if (isListed) listing.warn(walk.onWarning);
+    return totals;
   }
   totals = (await settle(totals, true)) ?? totals;
   if (isListed) listing.warn(walk.onWarning);
-  await cursor.end();
+  await cursor.end(totals);
   return totals;
 }

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { listedPage } from "./listed-page.ts";
+
+const page = (inner: string): string => `<?xml version="1.0"?><ListBucketResult>${inner}</ListBucketResult>`;
+
+test("a page has names, lengths, times and ETags, with entities as characters", () => {
+  const contents =
+    "<Contents><Key>a&amp;b&lt;c&#39;d&#x2F;</Key><Size>12</Size>" +
+    "<LastModified>2026-11-25T10:00:00.000Z</LastModified><ETag>&quot;abc&quot;</ETag></Contents>";
+  expect(listedPage(page(contents))).toEqual({
+    objects: [{ name: "a&b<c'd/", bytes: 12, modifiedMs: Date.UTC(2026, 10, 25, 10), etag: '"abc"' }],
+    next: undefined,
+  });
+});
+
+test("a page that is not the last names the next one", () => {
+  const truncated = "<IsTruncated>true</IsTruncated>";
+  expect(listedPage(page(`${truncated}<NextContinuationToken>t+/=</NextContinuationToken>`)).next).toBe("t+/=");
+  expect(listedPage(page("<IsTruncated>false</IsTruncated>")).next).toBeUndefined();
+  expect(() => listedPage(page(truncated))).toThrow("breaks off without a token");
+});
+
+test.each(["", "<html><body>Sign in</body></html>", "<ListBucketResult><Contents><Key>a</Key>", "{}"])(
+  "%j is refused: a walk must not take it for an empty bucket",
+  (text) => expect(() => listedPage(text)).toThrow(expect.objectContaining({ code: "SOURCE_FAILED" })),
+);

@@ -1,0 +1,79 @@
+/**
+ * The options of a scrubber, spelled as those of `agarose scrub`, and what of a configuration a Worker cannot use.
+ */
+import { AgaroseError } from "@agarose/core";
+import { parseDuration, parseMoney, parseRate, parseShare, type Config } from "agarose/scrub";
+
+/** What to walk over, and what to read in full. By default, all objects by their listings alone. */
+export interface ScrubberOptions {
+  /** Only objects whose keys begin with this. */
+  readonly prefix?: string;
+  /** How often the Cron Trigger begins a walk, such as `1d`, its default. It decides what `age` reads in each walk. */
+  readonly every?: string;
+  /** Read another part of the objects in full in each walk, so that each is read within this, such as `30d`. */
+  readonly age?: string;
+  /** Read this share of the objects in full, at random, such as `1%`. */
+  readonly sample?: string;
+  /** Read no more of that than this on average, such as `10MB/s`. */
+  readonly bandwidth?: string;
+  /** Read no more of that in a walk than this many dollars buy, by `egressUsdPerGb`. */
+  readonly money?: string;
+  /** Objects of a part, which is one step of the Workflow. Default: 1,000. */
+  readonly objectsPerPart?: number;
+}
+
+/** `ScrubberOptions`, parsed. */
+export interface Settings {
+  readonly prefix?: string;
+  readonly objectsPerPart: number;
+  readonly deep: {
+    readonly ageMs?: number;
+    readonly everyMs?: number;
+    readonly share?: number;
+    readonly bytesPerSecond?: number;
+    readonly usd?: number;
+  };
+}
+
+const OBJECTS_PER_PART = 1_000;
+
+/** Throws USAGE for an option that cannot be read, CONFIG_INVALID for a configuration that needs files or commands. */
+export function parseOptions(options: ScrubberOptions, config: Config): Settings {
+  checkSources(config);
+  const { prefix, every, age, sample, bandwidth, money, objectsPerPart = OBJECTS_PER_PART } = options;
+  if (!Number.isInteger(objectsPerPart) || objectsPerPart < 1) {
+    throw new AgaroseError("USAGE", `objectsPerPart is ${objectsPerPart}: write a whole number above 0`);
+  }
+  return {
+    ...(prefix !== undefined && { prefix }),
+    objectsPerPart,
+    deep: {
+      ...(age !== undefined && { ageMs: parseDuration(age) }),
+      ...(every !== undefined && { everyMs: parseDuration(every) }),
+      ...(sample !== undefined && { share: parseShare(sample) }),
+      ...(bandwidth !== undefined && { bytesPerSecond: parseRate(bandwidth) }),
+      ...(money !== undefined && { usd: parseMoney(money) }),
+    },
+  };
+}
+
+/** A Worker has its secrets as variables: it has no files, no profiles, and runs no commands. */
+function checkSources({ credentials, providers, regions, signing, encryption }: Config): void {
+  const ofKeys = [
+    ["credentials", credentials],
+    ...Object.entries(providers).map(([name, own]) => [`providers.${name}.credentials`, own.credentials] as const),
+    ...regions.map(({ name, credentials: own }) => [`credentials of region ${name}`, own] as const),
+  ] as const;
+  for (const [field, source] of ofKeys)
+    if (source && !("env" in source && source.env)) throw elsewhere(field, '{ "env": … }');
+  if (signing && signing.environment === undefined) throw elsewhere("signing", '{ "environment": … }');
+  for (const { prefix, secrets } of encryption) {
+    const field = `encryption of ${JSON.stringify(prefix)}`;
+    if (secrets.some(({ environment }) => environment === undefined)) throw elsewhere(field, '{ "environment": … }');
+  }
+}
+
+function elsewhere(field: string, instead: string): AgaroseError {
+  const message = `${field} names a file, a profile or a command, and a Worker has none: write ${instead}`;
+  return new AgaroseError("CONFIG_INVALID", message, { field });
+}

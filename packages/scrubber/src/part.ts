@@ -1,0 +1,93 @@
+/**
+ * A part of a walk: one step of the Workflow, from where the part before it ended.
+ */
+import { systemClock } from "@agarose/core";
+import { codecOf, encoderOf } from "./codec.ts";
+import { NO_TOTALS, scrubObjects, signerOf, trustOf, type Config, type Cursor, type Totals } from "agarose/scrub";
+import { openStores } from "./fetch-store.ts";
+import type { Settings } from "./options.ts";
+
+/** Where a walk is between two parts. The Workflow keeps it, so it is plain JSON. */
+export interface Position {
+  /** The last key that is done. Undefined at the start. */
+  readonly after?: string;
+  readonly totals: Totals;
+  readonly isEnd: boolean;
+}
+
+/** Before the first part. */
+export const START: Position = { totals: NO_TOTALS, isEnd: false };
+
+/** Repairs of a part. Each takes some 20 requests to each of the regions, and Workers limit those of an invocation. */
+const DAMAGED_MAX = 100;
+
+/**
+ * Walks over the next part, and logs each damaged object as a line of JSON.
+ *
+ * @throws as `scrubObjects` does. The same part can be walked again.
+ */
+export async function scrubPart(
+  config: Config,
+  { prefix, deep, objectsPerPart }: Settings,
+  from: Position,
+  startMs: number,
+): Promise<Position> {
+  const stores = openStores(config);
+  const cursor = new PartCursor(from);
+  const sign = signerOf(config);
+  const { usd } = deep;
+  const totals = await scrubObjects(
+    {
+      ...(prefix !== undefined && { prefix }),
+      deep: { ...deep, startMs, ...(usd !== undefined && { usd: Math.max(0, usd - from.totals.readUsd) }) },
+      part: { cursor, objectsMax: objectsPerPart, damagedMax: DAMAGED_MAX, width: 1 },
+      onWarning: (line) => console.warn(line),
+    },
+    { item: (object) => Promise.resolve(console.log(JSON.stringify(object))) },
+    {
+      config,
+      stores,
+      trust: trustOf(config),
+      ...(sign && { sign }),
+      codec: codecOf,
+      encoder: encoderOf,
+      signal: new AbortController().signal,
+      clock: systemClock,
+      nowMs: Date.now,
+    },
+  );
+  return { ...cursor.position, totals };
+}
+
+/** A cursor in memory. */
+class PartCursor implements Cursor<Totals> {
+  readonly #from: Position;
+  #after: string | undefined;
+  #isEnd = false;
+
+  constructor(from: Position) {
+    this.#from = from;
+    this.#after = from.after;
+  }
+
+  get after(): string | undefined {
+    return this.#from.after;
+  }
+
+  get totals(): Totals {
+    return this.#from.totals;
+  }
+
+  /** Where the next part begins. */
+  get position(): Pick<Position, "after" | "isEnd"> {
+    return { ...(this.#after !== undefined && { after: this.#after }), isEnd: this.#isEnd };
+  }
+
+  async pass(key: string): Promise<void> {
+    this.#after = key;
+  }
+
+  async end(): Promise<void> {
+    this.#isEnd = true;
+  }
+}

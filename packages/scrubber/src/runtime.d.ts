@@ -1,0 +1,34 @@
+/** What of `cloudflare:workers` a scrubber uses. Its own types would replace those of Node, which the walk needs. */
+declare module "cloudflare:workers" {
+  export interface WorkflowEvent<Params> {
+    readonly payload: Params;
+    readonly timestamp: Date;
+    readonly instanceId: string;
+  }
+
+  export interface StepOptions {
+    readonly retries?: {
+      readonly limit: number;
+      readonly delay: string | number;
+      readonly backoff?: "constant" | "linear" | "exponential";
+    };
+    readonly timeout?: string | number;
+  }
+
+  export interface WorkflowStep {
+    do<T>(name: string, run: () => Promise<T>): Promise<T>;
+    do<T>(name: string, options: StepOptions, run: () => Promise<T>): Promise<T>;
+  }
+
+  export abstract class WorkflowEntrypoint<Env> {
+    protected readonly env: Env;
+    constructor(context: never, env: Env);
+    abstract run(event: WorkflowEvent<unknown>, step: WorkflowStep): Promise<unknown>;
+  }
+}
+
+/** A WebAssembly file is imported as a compiled module. */
+declare module "*.wasm" {
+  const module: WebAssembly.Module;
+  export default module;
+}

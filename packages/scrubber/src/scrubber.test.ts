@@ -1,0 +1,103 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { afterEach, expect, test } from "vitest";
+import type { ListedObject } from "agarose/scrub";
+import { startScrubberWorld, type ScrubberWorld } from "../test/scrubber-world.ts";
+
+let world: ScrubberWorld;
+afterEach(() => world.close());
+
+/** Inside a manifest, one stripe, and several. */
+const LENGTHS = [0, 10, 50_000, 99_999, 250_000, 1_000_000];
+
+const SMALL_PARTS = `
+  import { createScrubber } from "@agarose/scrubber";
+  import config from "./agarose.config.json";
+  const { worker, ScrubWalk } = createScrubber(config, { age: "1d", objectsPerPart: 2 });
+  export { ScrubWalk };
+  export default worker;
+`;
+
+async function chunksOf(region: string): Promise<ListedObject[]> {
+  const listed: ListedObject[] = [];
+  for await (const object of world.store(region).list("chunks/")) listed.push(object);
+  return listed;
+}
+
+const withoutTimes = (objects: readonly ListedObject[]) => objects.map(({ name, etag }) => ({ name, etag }));
+
+test("a Cron Trigger begins a walk, which makes a region that lost its chunks whole again", async () => {
+  world = await startScrubberWorld();
+  await world.put(LENGTHS);
+  const before = await chunksOf("virginia");
+  expect(before.length).toBeGreaterThan(0);
+  expect(await world.store("virginia").remove(before.map(({ name }) => name))).toEqual([]);
+  expect(await chunksOf("virginia")).toEqual([]);
+
+  const startMs = Date.now();
+  await world.cron();
+  const { totals } = await world.walked(startMs);
+
+  expect(totals).toMatchObject({ objects: LENGTHS.length, damaged: 0, failed: 0, unchecked: 0 });
+  expect(totals.repaired).toBeGreaterThan(0);
+  expect(withoutTimes(await chunksOf("virginia"))).toEqual(withoutTimes(before));
+  await world.agarose("verify", "--prefix", "objects/");
+});
+
+test("a walk in parts finds wrong bytes, and counts each object once", async () => {
+  world = await startScrubberWorld(SMALL_PARTS);
+  await world.put([...LENGTHS, ...LENGTHS]);
+  const [, victim] = await chunksOf("tokyo");
+  const { name, bytes } = victim!;
+  await world.store("tokyo").put(name, new Uint8Array(bytes), { bytes, contentType: "application/octet-stream" });
+
+  const startMs = Date.now();
+  await world.cron();
+  const { totals } = await world.walked(startMs);
+
+  expect(totals).toMatchObject({ objects: 2 * LENGTHS.length, repaired: 1, damaged: 0, failed: 0 });
+  expect(totals.readBytes).toBeGreaterThan(0);
+  expect(withoutTimes(await chunksOf("tokyo"))).toContainEqual({ name, etag: victim!.etag });
+});
+
+test("while a region refuses everything, nothing is written, and the metrics say that objects are unchecked", async () => {
+  world = await startScrubberWorld();
+  await world.put(LENGTHS);
+  world.faults.set("dublin", (_request, response) => {
+    response.writeHead(500).end();
+    return true;
+  });
+
+  const startMs = Date.now();
+  await world.cron();
+  const { totals } = await world.walked(startMs);
+
+  expect(world.fired.get("dublin")).toBeGreaterThan(0);
+  expect(totals).toMatchObject({ objects: LENGTHS.length, repaired: 0, unchecked: LENGTHS.length });
+  const metrics = await (await world.ask("/metrics")).text();
+  expect(metrics).toContain(`agarose_scrub_unchecked_objects ${LENGTHS.length}\n`);
+});
+
+test("one walk is under way at a time, and only the owner of the token may ask", async () => {
+  world = await startScrubberWorld();
+  await world.put(LENGTHS);
+  let isHeld = true;
+  world.faults.set("sydney", (_request, response) => {
+    const answer = (): void => void (isHeld ? setTimeout(answer, 50) : response.writeHead(500).end());
+    answer();
+    return true;
+  });
+
+  expect((await world.ask("/v1/scrub", { token: "another-token-of-16+" })).status).toBe(401);
+  const startMs = Date.now();
+  const first = await world.ask("/v1/scrub", { method: "POST" });
+  const { id } = (await first.json()) as { id: string };
+  expect(first.status).toBe(201);
+  await wait(200);
+  const second = await world.ask("/v1/scrub", { method: "POST" });
+  expect(second.status).toBe(200);
+  expect(await second.json()).toEqual({ id, isNew: false });
+  expect(world.fired.get("sydney")).toBeGreaterThan(0);
+  isHeld = false;
+  await world.walked(startMs);
+  await expect.poll(async () => (await world.ask("/v1/scrub", { method: "POST" })).status).toBe(201);
+});

@@ -1,0 +1,69 @@
+/**
+ * Walks, one at a time, and what the last one found.
+ */
+import type { Totals, WalkTimes } from "agarose/scrub";
+
+/** Bindings and secrets of a scrubber. The secrets that the configuration names are beside them. */
+export interface ScrubberEnv {
+  /** A Workflow, with the class `ScrubWalk`. */
+  readonly SCRUB: WalkStarter;
+  /** A KV namespace. */
+  readonly STATE: StateStore;
+  /** At least 16 characters; who asks for the state needs it. */
+  readonly ADMIN_TOKEN?: string;
+}
+
+/** What of a Workflow binding is used. */
+export interface WalkStarter {
+  create(): Promise<{ readonly id: string }>;
+  /** Rejects for an instance that is not there, or no longer. */
+  get(id: string): Promise<{ status(): Promise<{ readonly status: string; readonly error?: unknown }> }>;
+}
+
+/** What of a KV namespace is used. */
+export interface StateStore {
+  get(name: string): Promise<string | null>;
+  put(name: string, value: string): Promise<void>;
+}
+
+/** A walk that reached its end. */
+export interface EndedWalk extends WalkTimes {
+  readonly totals: Totals;
+}
+
+const CURRENT = "current";
+const LAST = "last";
+/** A Workflow that is neither done nor given up. */
+const ACTIVE = new Set(["queued", "running", "paused", "waiting", "waitingForPause"]);
+
+/** Begins a walk, unless one is under way, and returns its id. */
+export async function begin(env: ScrubberEnv): Promise<{ readonly id: string; readonly isNew: boolean }> {
+  const current = await currentWalk(env);
+  if (current && ACTIVE.has(current.status)) return { id: current.id, isNew: false };
+  const { id } = await env.SCRUB.create();
+  await env.STATE.put(CURRENT, id);
+  return { id, isNew: true };
+}
+
+/** The walk that began last, and the state of its Workflow. Undefined when there was none, or its state is gone. */
+export async function currentWalk(
+  env: ScrubberEnv,
+): Promise<{ readonly id: string; readonly status: string; readonly error?: unknown } | undefined> {
+  const id = await env.STATE.get(CURRENT);
+  if (id === null) return undefined;
+  const instance = await env.SCRUB.get(id).catch(() => undefined);
+  if (!instance) return undefined;
+  const { status, error } = await instance.status();
+  return { id, status, ...(error !== undefined && { error }) };
+}
+
+/** The last walk that reached its end. Undefined when there was none. */
+export async function lastWalk(env: ScrubberEnv): Promise<EndedWalk | undefined> {
+  const text = await env.STATE.get(LAST);
+  return text === null ? undefined : (JSON.parse(text) as EndedWalk);
+}
+
+/** Keeps a walk that reached its end. */
+export async function saveWalk(env: ScrubberEnv, walk: EndedWalk): Promise<void> {
+  await env.STATE.put(LAST, JSON.stringify(walk));
+}
