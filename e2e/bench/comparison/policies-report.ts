@@ -17,8 +17,19 @@ export interface Compared {
   readonly predicted: readonly Simulated[];
 }
 
-/** Returns method and tables. `atATime`: systems that ran side by side. */
-export function describeRuns(scenario: Scenario, trace: Trace, rows: readonly Compared[], atATime: number): string {
+/** What was compared. */
+export interface Runs {
+  readonly scenario: Scenario;
+  readonly trace: Trace;
+  readonly rows: readonly Compared[];
+  /** Systems that ran side by side. */
+  readonly atATime: number;
+  /** What a read takes of this machine. */
+  readonly workMs: number;
+}
+
+/** Returns method and tables. */
+export function describeRuns({ scenario, trace, rows, atATime, workMs }: Runs): string {
   const baseline = rows.find(({ system }) => system.name === BASELINE) ?? rows[0]!;
   const perPeriod = Math.round(scenario.periodSeconds * scenario.requests.perSecond * scenario.pops.length);
   return [
@@ -27,7 +38,9 @@ export function describeRuns(scenario: Scenario, trace: Trace, rows: readonly Co
       "service worker in Chromium, PoPs in workerd and buckets behind emulated links, one world per system, " +
       `${atATime} at the same time; regions have been probed before, and cold caches count. *Simulated* is the same ` +
       `trace through \`agarose simulate\`'s model, ${scenario.runs} times: the median, and for the 99th percentile ` +
-      `the range too. Changes are against *${baseline.system.name}*. *${DEFAULTS}* is what PoPs do without settings; ` +
+      `the range too. A simulated read takes ${workMs.toFixed(0)} ms of work: so much longer than simulated without ` +
+      "work do single reads take in the same places, with neither noise nor caches. " +
+      `Changes are against *${baseline.system.name}*. *${DEFAULTS}* is what PoPs do without settings; ` +
       "the rows that begin with it change one setting.",
     table(
       [
@@ -43,6 +56,17 @@ export function describeRuns(scenario: Scenario, trace: Trace, rows: readonly Co
         "change",
       ],
       rows.map((row) => timesOf(row, baseline.real)),
+    ),
+    "The same without the first period, in which no cache holds anything:",
+    table(
+      ["system", "real mean, ms", "change", "real p99, ms", "change"],
+      rows.map(({ system, real: { warm } }) => [
+        system.name,
+        warm.meanMs.toFixed(0),
+        change(warm.meanMs, baseline.real.warm.meanMs),
+        warm.p99Ms.toFixed(0),
+        change(warm.p99Ms, baseline.real.warm.p99Ms),
+      ]),
     ),
     "What the same reads asked for and fetched. *Extra* is how many chunks a read asks for beyond the k that it needs, " +
       "cached ones included. *Fetched* is what fills of the caches fetched for each byte that they filled; fills take " +

@@ -1,6 +1,6 @@
 /** One system of the benchmark `policies`, for real: a local world with its PoPs, and a page beside each of them. */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,6 +10,12 @@ import { LocalWorld } from "@agarose/dev-world/client";
 import { Reads } from "@agarose/dev-world/playwright";
 import { openApp, takeServiceWorker } from "../../fixtures/app.ts";
 
+/** Of some reads, in milliseconds. */
+export interface Times {
+  readonly meanMs: number;
+  readonly p99Ms: number;
+}
+
 export type SystemSpec = Scenario["systems"][number];
 
 export const SCENARIO = fileURLToPath(import.meta.resolve("@agarose/solver/scenarios/three-pops.json"));
@@ -17,9 +23,9 @@ const PROBE_PERIODS = 5;
 const ADMIN = { authorization: "Bearer agarose-dev-admin-token" };
 
 /** What the reads of one system took. */
-export interface Outcome {
-  readonly meanMs: number;
-  readonly p99Ms: number;
+export interface Outcome extends Times {
+  /** Without the reads of the first period, in which no cache holds anything. */
+  readonly warm: Times;
   /** Chunks that a read asked for, cached ones included. */
   readonly requestsPerRead: number;
   /** Bytes that fills of the caches fetched for each byte that they filled; undefined where nothing was filled. */
@@ -58,10 +64,12 @@ export async function runForReal({ browser, scenario, system, trace, progress }:
     // A PoP that has been there for a while knows its regions, as the simulated one does.
     for (let probe = 0; probe < PROBE_PERIODS; probe++) await world.cron();
     const times: number[] = [];
+    let cold = 0;
     const fills = { fetched: 0, filled: 0 };
     let near: string | undefined;
     for (const [period, reads] of inBatches(trace, scenario).entries()) {
       if (period > 0) await closePeriod(world, fills);
+      if (period === 1) cold = times.length;
       const startMs = performance.now();
       for (const [i, read] of reads.entries()) {
         await untilMs(startMs + (i / reads.length) * 1_000 * scenario.periodSeconds);
@@ -75,8 +83,8 @@ export async function runForReal({ browser, scenario, system, trace, progress }:
     const reads = (await Promise.all(collected.map((own) => own.all()))).flat();
     if (reads.length !== times.length) throw new Error(`${reads.length} of ${times.length} reads were reported`);
     const outcome = {
-      meanMs: times.reduce((sum, ms) => sum + ms, 0) / times.length,
-      p99Ms: times.toSorted((a, b) => a - b)[Math.floor(0.99 * (times.length - 1))]!,
+      ...timesOf(times),
+      warm: timesOf(times.slice(cold)),
       requestsPerRead: reads.reduce((sum, { requests }) => sum + requests.length, 0) / reads.length,
       fetchedPerFilled: fills.filled > 0 ? fills.fetched / fills.filled : undefined,
     };
@@ -84,6 +92,38 @@ export async function runForReal({ browser, scenario, system, trace, progress }:
     return outcome;
   } finally {
     for (const context of contexts) await context.close();
+    await world.stop();
+  }
+}
+
+function timesOf(reads: readonly number[]): Times {
+  const sorted = reads.toSorted((a, b) => a - b);
+  return {
+    meanMs: sorted.reduce((sum, ms) => sum + ms, 0) / sorted.length,
+    p99Ms: sorted[Math.floor(0.99 * (sorted.length - 1))]!,
+  };
+}
+
+/**
+ * How long the reads of `trace` take on average in the same places without noise and caches, where nothing but distance,
+ * bytes and the work of this machine decides.
+ */
+export async function runWithoutNoise(browser: Browser, trace: Trace): Promise<number> {
+  const { noise: _, ...geography } = JSON.parse(await readFile(SCENARIO, "utf8")) as Pick<Scenario, "noise">;
+  const world = await LocalWorld.start({ geography, variables: { POLICY: "off" } });
+  const context = await browser.newContext();
+  try {
+    await putObjects(world, trace);
+    const pop = trace.pop[0]!;
+    await world.client.near(pop);
+    const page = await openApp(context, world);
+    await takeServiceWorker(page, { pops: [pop], regions: [] });
+    for (let probe = 0; probe < PROBE_PERIODS; probe++) await world.cron();
+    const times: number[] = [];
+    for (const object of trace.object) times.push(await timedRead(page, trace.keys[object]!, trace.bytes[object]!));
+    return timesOf(times).meanMs;
+  } finally {
+    await context.close();
     await world.stop();
   }
 }
@@ -129,7 +169,9 @@ async function untilMs(ms: number): Promise<void> {
   if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
 }
 
+/** A chunk that a straggler kept from its region would make the object another one in this world. */
 async function putObjects(world: LocalWorld, trace: Trace): Promise<void> {
+  for (const { name } of world.regions) await world.region(name).straggle(0, 1);
   const folder = await mkdtemp(join(tmpdir(), "agarose-policies-"));
   try {
     const files: string[] = [];
@@ -139,6 +181,8 @@ async function putObjects(world: LocalWorld, trace: Trace): Promise<void> {
       files.push(file);
     }
     await world.agarose("put", ...files, "--prefix", "objects/");
+    await world.agarose("verify", "--quick", "--prefix", "objects/");
+    await world.reset();
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -11,7 +11,7 @@ import { describeMachine } from "@agarose/dev-world/machine";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { startBrowser } from "../lib/browser.ts";
 import { BASELINE, describeRuns, type Compared, type Simulated } from "./policies-report.ts";
-import { runForReal, SCENARIO, type Outcome, type SystemSpec } from "./policies-world.ts";
+import { runForReal, runWithoutNoise, SCENARIO, type Outcome, type SystemSpec } from "./policies-world.ts";
 
 /** What a subset of the systems and reads needs of time and memory. */
 interface Extent {
@@ -21,11 +21,13 @@ interface Extent {
 }
 
 const QUICK_READS = 10;
+/** Read once each to measure the work of this machine. */
+const WORK_OBJECTS = 40;
 /** What one page holds: a megabyte of each read stays in Chromium. */
 const PAGE_BYTES = 150e6;
 const READ_BYTES = 1.2e6;
-/** Systems mostly wait. More of them on a core would slow each other down. */
-const SYSTEMS_PER_CORE = 3;
+/** Systems mostly wait. More of them on a core slow each other down. */
+const SYSTEMS_PER_CORE = 2;
 
 /** All systems and reads. */
 export const policies: Bench = {
@@ -34,7 +36,7 @@ export const policies: Bench = {
   run: (options) => compare({ includes: () => true }, options),
 };
 
-/** The defaults, and the defaults without each idea, against `agar alone`: some ten minutes on two cores. */
+/** The defaults, and the defaults without each idea, against `agar alone`: half an hour on two cores. */
 export const defaultPolicies: Bench = {
   name: "policies-defaults",
   title: "The defaults run for real, in fewer reads",
@@ -47,10 +49,12 @@ async function compare(extent: Extent, options: BenchOptions): Promise<string> {
   const listed = loaded.systems.filter((system) => extent.includes(system));
   const scenario: Scenario = { ...loaded, systems: options.quick ? listed.slice(-3) : listed };
   const trace = drawTrace(scenario, options.quick ? QUICK_READS : (extent.readsPerPop ?? scenario.requests.count));
-  const predicted = predict(scenario, trace);
   const size = batchSize(scenario, trace);
   const minutes = (trace.seconds.at(-1)! / 60) * Math.ceil(scenario.systems.length / size);
   options.progress(`${scenario.systems.length} systems, ${size} at a time: ${Math.ceil(minutes)} minutes of reads`);
+  const workMs = await measureWork(scenario, size);
+  options.progress(`${workMs.toFixed(0)} ms of a read are work of this machine`);
+  const predicted = predict({ ...scenario, client: { ...scenario.client, overheadMs: workMs } }, trace);
   const rows: Compared[] = [];
   let version = "";
   for (let from = 0; from < scenario.systems.length; from += size) {
@@ -66,7 +70,38 @@ async function compare(extent: Extent, options: BenchOptions): Promise<string> {
       await chromium.close();
     }
   }
-  return `${describeRuns(scenario, trace, rows, size)}\n\n${describeMachine(version)}`;
+  return `${describeRuns({ scenario, trace, rows, atATime: size, workMs })}\n\n${describeMachine(version)}`;
+}
+
+/**
+ * What a read takes of this machine: by how much reads without noise and caches take longer than simulated ones that
+ * take no work. As many worlds run side by side as there are systems in a batch.
+ */
+async function measureWork(scenario: Scenario, size: number): Promise<number> {
+  const { browser, close } = await startBrowser();
+  const trace = listTrace(scenario, WORK_OBJECTS);
+  const quiet = {
+    ...scenario,
+    runs: 1,
+    noise: { ...scenario.noise, lognormalSigma: 0, stragglerProbability: 0 },
+    client: { ...scenario.client, overheadMs: 0 },
+    systems: [{ ...scenario.systems[0]!, policy: "backend" as const, joint: false }],
+  };
+  const { meanMs } = simulate(quiet, { trace }).find(({ pop }) => pop === "all")!;
+  try {
+    const real = await Promise.all(Array.from({ length: size }, () => runWithoutNoise(browser, trace)));
+    return real.reduce((sum, ms) => sum + ms, 0) / real.length - meanMs;
+  } finally {
+    await close();
+  }
+}
+
+/** Each of so many objects once, at the first PoP. */
+function listTrace({ objects, pops }: Scenario, count: number): Trace {
+  const builder = new TraceBuilder({ format: "csv" });
+  builder.add("seconds,key,bytes,pop");
+  for (let i = 0; i < count; i++) builder.add(`${i},objects/${i},${String(objects.bytes)},${pops[0]!.name}`);
+  return builder.finish();
 }
 
 /** Waits for all systems, also after one has failed, so that no world is left behind. */
