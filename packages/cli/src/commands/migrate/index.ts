@@ -21,6 +21,7 @@ import { recodeObjects, type RecodeOptions, type RecodeWalk } from "../recode/re
 import { parseRate } from "../scrub/amounts.ts";
 import { checkDeployed } from "./deployed.ts";
 import { checkFinished } from "./finish.ts";
+import { checkSettled } from "./settled.ts";
 import { transitionOf, type ConfigFile, type Transition } from "./transition.ts";
 
 interface Options extends GlobalOptions, Omit<RecodeOptions, "prefix" | "json"> {
@@ -64,6 +65,7 @@ async function migrate(nextPath: string, options: Options): Promise<number> {
   const { added, left, fields, hasBegun } = transition;
   if (!move && !finish) {
     if (dryRun) return walk(transition, next, options);
+    if (!hasBegun) await withConfig(current.config, options, READING, checkSettled);
     await writeFields(path, fields);
     printResult(options.json ?? false, { step: 1, added, left }, [
       `1 of 3: ${path} has the regions of both${listed("new", added)}${listed("being emptied", left)}`,

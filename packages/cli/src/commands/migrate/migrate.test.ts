@@ -193,6 +193,27 @@ test("so many regions at once that two majorities could miss each other are refu
   expect(fewer.answer).toMatchObject({ error: { code: "USAGE", message: /leaves out 4 regions at once/ } });
 });
 
+test("a second migration waits for the move of the first, which leaves an object in a minority else", async () => {
+  await configure("agarose.config.json", [FIRST, SECOND, THIRD], { code: { k: 1, m: 1 } });
+  const four = await configure("four.json", [FIRST, SECOND, THIRD, FOURTH], { code: { k: 1, m: 1 } });
+  const five = await configure("five.json", [FIRST, SECOND, THIRD, FOURTH, FIFTH], { code: { k: 1, m: 1 } });
+  world.faults.set(THIRD, DOWN);
+  await put("in-two-of-three", randomBytes(500));
+  expect(world.fired.get(THIRD)).toBeGreaterThan(0);
+  world.faults.clear();
+
+  expect(await migrate(four), "two of three are a majority").toMatchObject({ code: 0, answer: { step: 1 } });
+  const before = await regionsOfConfig();
+  expect(await migrate(five), "two of four are none").toMatchObject({
+    code: 2,
+    answer: { error: { code: "USAGE", details: { keys: ["in-two-of-three"], needed: 3 } } },
+  });
+  expect(await regionsOfConfig()).toEqual(before);
+
+  expect((await migrate(four, "--move")).code).toBe(0);
+  expect(await migrate(five)).toMatchObject({ code: 0, answer: { step: 1, added: [FIFTH] } });
+});
+
 test("no object moves to a region that a PoP does not know yet", async () => {
   await configure("agarose.config.json", OLD);
   await put("key", randomBytes(2_000));
