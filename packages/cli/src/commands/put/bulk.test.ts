@@ -39,9 +39,9 @@ function limited(limit: number): Fault {
 }
 
 const put = async () => {
-  const { code, stdout } = await world.run(["put", "upload-many", "--json"]);
+  const { code, stdout, stderr } = await world.run(["put", "upload-many", "--json"]);
   const { objects } = JSON.parse(stdout.toString()) as { objects: { outcome: string; missing: number[] }[] };
-  return { code, objects };
+  return { code, objects, stderr };
 };
 
 test("puts many files at once, and stores all of them in a store that asks for fewer requests", async () => {
@@ -51,6 +51,55 @@ test("puts many files at once, and stores all of them in a store that asks for f
   expect(objects).toHaveLength(FILES);
   expect(objects.every(({ outcome }) => outcome === "stored")).toBe(true);
   expect(world.fired.get("tokyo")).toBeGreaterThan(0);
+  world.faults.clear();
+  expect((await world.run(["repair", "--queued"])).code).toBe(0);
+  expect((await world.run(["verify", "--quick"])).code).toBe(0);
+});
+
+/** Takes 5 s for the first chunk, which is longer than a put waits. */
+function lateOnce(): Fault {
+  let isFirst = true;
+  return async (request) => {
+    if (request.method !== "PUT" || !request.url!.includes("/chunks/") || !isFirst) return false;
+    isFirst = false;
+    world.fired.set("tokyo", 1);
+    await sleep(5_000);
+    return false;
+  };
+}
+
+test("a region that is late once has all of its chunks when the command ends", async () => {
+  world.faults.set("tokyo", lateOnce());
+  const { code, objects, stderr } = await put();
+  expect(world.fired.get("tokyo")).toBe(1);
+  expect(code).toBe(0);
+  expect(objects.filter(({ missing }) => missing.length > 0)).toEqual([]);
+  expect(stderr).not.toContain("warning");
+  expect((await world.run(["verify", "--quick"])).code).toBe(0);
+});
+
+test("sync completes what a late region was left out of, too", async () => {
+  world.faults.set("tokyo", lateOnce());
+  const { code, stderr } = await world.run(["sync", "upload-many", "all/"]);
+  expect(world.fired.get("tokyo")).toBe(1);
+  expect(code).toBe(0);
+  expect(stderr).not.toContain("warning");
+  expect((await world.run(["verify", "--quick"])).code).toBe(0);
+});
+
+test("a region that takes nothing is left for a repair, and sync says so", async () => {
+  world.faults.set("tokyo", (request, response) => {
+    if (request.method !== "PUT") return false;
+    request.resume();
+    response.writeHead(500).end();
+    return true;
+  });
+  const { code, stderr } = await world.run(["sync", "upload-many", "all/"]);
+  expect(world.fired.get("tokyo")).toBeGreaterThan(0);
+  expect(code).toBe(0);
+  expect(stderr).toContain(
+    `warning: ${FILES} objects not whole in every region: run \`agarose repair --queued\` later`,
+  );
   world.faults.clear();
   expect((await world.run(["repair", "--queued"])).code).toBe(0);
   expect((await world.run(["verify", "--quick"])).code).toBe(0);

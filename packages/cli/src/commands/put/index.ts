@@ -16,6 +16,7 @@ import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { ClaimRemovals } from "../../lib/objects/commit/claim-removals.ts";
 import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
 import { putObject, type PutContext, type PutResult } from "../../lib/objects/put-object.ts";
+import { completeLate } from "../../lib/objects/repair/late-regions.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
 import { headerOption, jobsOption, parseHeaders, unitsOf, widthOf } from "../../lib/objects/upload/put-options.ts";
 
@@ -81,13 +82,25 @@ async function put(paths: readonly string[], options: PutOptions): Promise<numbe
         (file) => putFile(file, headers, options, { ...context, ...shared, isAbsent: absent.has(file.key) }, progress),
       );
       await claimRemovals.flush();
+      const completed = await withLateRegions(reports, context);
       progress.stop();
-      printReports(reports, skipped, context.json);
+      printReports(completed, skipped, context.json);
       return reports.some(({ outcome }) => outcome === "failed") ? EXIT_FAILED : 0;
     } finally {
       progress.stop();
     }
   });
+}
+
+/** The reports once more, after late regions have got what they were left out of. */
+async function withLateRegions(reports: readonly PutReport[], context: CommandContext): Promise<PutReport[]> {
+  const stored = reports.filter((report) => report.outcome !== "failed");
+  const complete = await completeLate(stored, { ...context, clock: systemClock, nowMs: Date.now });
+  return reports.map((report) =>
+    report.outcome !== "failed" && complete.has(report.key)
+      ? { ...report, missing: [], regionsWithoutManifest: [] }
+      : report,
+  );
 }
 
 /** Stores one file. A failure is reported and does not keep the others from being stored. */

@@ -12,10 +12,12 @@ import { isAsConfigured, shownManifest } from "../../lib/objects/encryption/open
 import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
 import { putObject, type PutContext, type PutResult } from "../../lib/objects/put-object.ts";
 import { removeObject } from "../../lib/objects/remove-object.ts";
+import { completeLate } from "../../lib/objects/repair/late-regions.ts";
 import { hashFile } from "../../lib/objects/upload/file-hash.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
 import { unitsOf } from "../../lib/objects/upload/put-options.ts";
 import { checkManifests } from "../../lib/objects/verify-object.ts";
+import { formatCount, logLine } from "../../lib/output.ts";
 import { mapAdaptive } from "../../lib/walk/adaptive-pool.ts";
 import type { KeyGroup } from "../../lib/walk/key-groups.ts";
 import { commonEtag, currentManifest } from "../../lib/walk/listed-object.ts";
@@ -193,7 +195,7 @@ async function storeAll(
   files: readonly LocalFile[],
   { listed, isAbsenceKnown }: Difference,
   context: SyncContext,
-): Promise<(Pick<PutResult, "key" | "outcome"> | undefined)[]> {
+): Promise<(PutResult | undefined)[]> {
   const { config, width, hasJobs, progress, breaker } = context;
   if (job.dryRun) {
     for (const { key, status } of files) await context.report({ key, outcome: "stored", bytes: status.size });
@@ -227,7 +229,21 @@ async function storeAll(
     },
   );
   await claimRemovals.flush();
+  await completeAll(stored, context);
   return stored;
+}
+
+/** Gives late regions what they were left out of, and warns of what they still lack. */
+async function completeAll(results: readonly (PutResult | undefined)[], context: SyncContext): Promise<void> {
+  const stored = results.filter((result) => result !== undefined).filter(({ outcome }) => outcome !== "kept");
+  const complete = await completeLate(stored, { ...context, clock: systemClock, nowMs: Date.now });
+  const isLacking = ({ key, missing, regionsWithoutManifest }: PutResult): boolean =>
+    missing.length + regionsWithoutManifest.length > 0 && !complete.has(key);
+  const lacking = stored.filter(isLacking).length;
+  if (lacking === 0) return;
+  logLine(
+    `warning: ${formatCount(lacking, "object")} not whole in every region: run \`agarose repair --queued\` later`,
+  );
 }
 
 /** Stores a file again when it has changed meanwhile, so that what is stored is what the folder has in the end. */

@@ -1,0 +1,58 @@
+/**
+ * Completes what late regions were left out of, once the other objects of a command are stored.
+ *
+ * A put does not wait for a region that hangs while the others suffice, and those beside it leave the region out for 30
+ * seconds. One request that took a moment too long would cost a region the chunks of them all, until a repair.
+ */
+import { Breaker } from "../commit/ask-regions.ts";
+import type { WriteContext } from "../commit/write-context.ts";
+import { layoutOf } from "../layout/object-layout.ts";
+import type { PutResult } from "../put-object.ts";
+import { mapOrdered } from "../../walk/ordered-pool.ts";
+import type { RepairContext } from "./repair-object.ts";
+import { repairOne } from "./repair-outcome.ts";
+
+const OBJECTS_AT_A_TIME = 4;
+
+/** Part of a put's result. */
+type Stored = Pick<PutResult, "key" | "bytes" | "missing" | "regionsWithoutManifest">;
+
+/**
+ * Repairs the objects that lack something in regions which took another object's share, and returns those that lack
+ * nothing any more, by key. A region that fails again is left for `agarose repair`.
+ */
+export async function completeLate(
+  results: readonly Stored[],
+  context: RepairContext & Pick<WriteContext, "clock">,
+): Promise<ReadonlySet<string>> {
+  const lacking = results.map((result) => ({ key: result.key, regions: regionsLacking(result, context) }));
+  const waiting = lacking.filter(({ regions }) => regions.size > 0);
+  const complete = new Set<string>();
+  if (waiting.length === 0) return complete;
+  const { regions } = context.config;
+  const answering = new Set(
+    regions.map(({ name }) => name).filter((name) => lacking.some((other) => !other.regions.has(name))),
+  );
+  const own = { ...context, breaker: new Breaker(context.clock) };
+  const isWorthATry = (late: ReadonlySet<string>): boolean => [...late].every((name) => answering.has(name));
+  const tries = mapOrdered(waiting, OBJECTS_AT_A_TIME, async ({ key, regions: late }) => {
+    if (!isWorthATry(late)) return;
+    const { outcome } = await repairOne(key, true, own);
+    if (outcome === "repaired" || outcome === "sound") complete.add(key);
+    else for (const name of late) answering.delete(name);
+  });
+  for await (const _ of tries);
+  return complete;
+}
+
+/** Regions without a chunk or without the manifest of an object. */
+function regionsLacking(
+  { key, bytes, missing, regionsWithoutManifest }: Stored,
+  { config }: Pick<RepairContext, "config">,
+): ReadonlySet<string> {
+  const { placement } = layoutOf(config, key, bytes);
+  return new Set([
+    ...missing.flatMap((chunk) => placement[chunk] ?? []),
+    ...regionsWithoutManifest.map(({ region }) => region),
+  ]);
+}
