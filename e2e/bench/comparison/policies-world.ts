@@ -105,8 +105,8 @@ function timesOf(reads: readonly number[]): Times {
 }
 
 /**
- * How long the reads of `trace` take on average in the same places without noise and caches, where nothing but distance,
- * bytes and the work of this machine decides.
+ * How long the reads of `trace` take on average in the same places without noise and caches, where nothing but
+ * distance, bytes and the work of this machine decides.
  */
 export async function runWithoutNoise(browser: Browser, trace: Trace): Promise<number> {
   const { noise: _, ...geography } = JSON.parse(await readFile(SCENARIO, "utf8")) as Pick<Scenario, "noise">;

@@ -7,10 +7,14 @@ import type { Config } from "../../lib/config.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { JSON_LINES } from "../../lib/walk/report-stream.ts";
 import { CURSOR } from "../../lib/walk/walk-objects.ts";
-import { parseRate } from "../scrub/amounts.ts";
+import { LOG_FORMATS } from "@agarose/solver";
+import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
+import { parseRate, parseShare } from "../scrub/amounts.ts";
+import { parseFormat } from "../simulate/own-log.ts";
+import { hottestKeys, type HeatOptions } from "./hottest.ts";
 import { recodeObjects, type RecodeOptions } from "./recode-objects.ts";
 
-interface Options extends GlobalOptions, Omit<RecodeOptions, "prefix" | "json"> {
+interface Options extends GlobalOptions, HeatOptions, Omit<RecodeOptions, "prefix" | "json"> {
   readonly code?: Code | "auto";
 }
 
@@ -21,6 +25,10 @@ export function register(program: Command): void {
     .description("store objects again whose code or placement is not what the configuration says now")
     .argument("[prefix]", "only of keys that begin with this", "")
     .option("--code <code>", "a code in place of that of the configuration, such as 9+3, or auto", parseCode)
+    .option("--hottest <share>", "--code for this share of the objects in --log alone, such as 5%", parseShare)
+    .option("--log <file>", "an access log, or - for stdin: all other objects get the code of the configuration")
+    .option("--format <format>", `of the log: ${LOG_FORMATS.join(", ")} (default: recognised)`, parseFormat)
+    .option("--log-prefix <text>", "what the log has before every key, such as ec/")
     .option("--dry-run", "print the bytes, requests and dollars that it takes, and store nothing")
     .option("--rate <rate>", "with --dry-run: print the hours that it takes at this, such as 50MB/s", parseRate)
     .option(...CURSOR)
@@ -33,11 +41,25 @@ export function register(program: Command): void {
 async function recode(prefix: string, options: Options): Promise<number> {
   const { code } = options;
   checkRate(options);
+  if (code === undefined && options.hottest !== undefined) {
+    throw new AgaroseError("USAGE", "--hottest needs the code of the hottest objects: add --code");
+  }
+  const hot = await hottestKeys(options);
   return withContext(options, WRITING, async (command) => {
-    const config: Config = code === undefined ? command.config : { ...command.config, code, codes: [] };
-    if (code !== undefined && code !== "auto") checkCode({ ...code, stripeBytes: config.stripeBytes });
-    return recodeObjects({ name: "recode" }, { ...options, prefix }, { ...command, config });
+    const { config } = command;
+    if (code === undefined) return recodeObjects({ name: "recode" }, { ...options, prefix }, command);
+    if (code !== "auto") checkCode({ ...code, stripeBytes: config.stripeBytes });
+    const coded: Config = { ...config, code, codes: [] };
+    if (!hot) return recodeObjects({ name: "recode" }, { ...options, prefix }, { ...command, config: coded });
+    // Refuses a code that is unsafe before anything happens.
+    layoutOf(coded, prefix, 0);
+    const configOf = (key: string): Config => (hot.has(key) ? coded : config);
+    return recodeObjects({ name: `recode hottest ${codeName(code)}`, configOf }, { ...options, prefix }, command);
   });
+}
+
+function codeName(code: Code | "auto"): string {
+  return code === "auto" ? code : `${code.k}+${code.m}`;
 }
 
 /** Throws USAGE for a rate without --dry-run. */

@@ -3,6 +3,7 @@
  * the second step of `migrate`.
  */
 import { AgaroseError, systemClock, toAgaroseError, type Code } from "@agarose/core";
+import type { Config } from "../../lib/config.ts";
 import type { CommandContext } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
@@ -30,6 +31,8 @@ export interface RecodeWalk {
   readonly name: string;
   /** Completes a key that is laid out as it should be, or removed. Undefined when there is nothing to do. */
   readonly complete?: (key: string, group: KeyGroup, context: Complete) => Promise<Completion | undefined>;
+  /** The configuration of a key, where it is not that of the command. */
+  readonly configOf?: (key: string) => Config;
   /** Lines after the summary of a run without failures. */
   readonly next?: readonly string[];
 }
@@ -64,7 +67,7 @@ const HOUR_S = 3_600;
 
 /** Walks, prints, and resolves to the exit code: 1 when an object failed. */
 export async function recodeObjects(
-  { name, complete, next = [] }: RecodeWalk,
+  { name, complete, configOf, next = [] }: RecodeWalk,
   options: RecodeOptions,
   command: CommandContext,
 ): Promise<number> {
@@ -88,12 +91,13 @@ export async function recodeObjects(
       try {
         const manifest = await currentManifest(group!, context);
         if (!manifest) return complete && (await completed(key, group!));
-        const layout = layoutOf(config, key, manifest.bytes);
-        const isCurrent = await isLaidOut(manifest, layout, config);
+        const own = configOf?.(key) ?? config;
+        const layout = layoutOf(own, key, manifest.bytes);
+        const isCurrent = await isLaidOut(manifest, layout, own);
         if (isCurrent && (complete || dryRun)) return await completed(key, group!);
-        const change = { from: codeText(manifest), to: codeText(layout), effort: effortOf(manifest, layout, config) };
+        const change = { from: codeText(manifest), to: codeText(layout), effort: effortOf(manifest, layout, own) };
         if (dryRun) return { key, outcome: "due", ...change };
-        const result = await recodeObject(key, context);
+        const result = await recodeObject(key, { ...context, config: own });
         if (complete && result) checkWhole(result);
         return result ? { key, outcome: "recoded", ...change } : { key, outcome: "current" };
       } catch (error) {

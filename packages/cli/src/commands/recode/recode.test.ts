@@ -1,6 +1,7 @@
 /** Objects that are stored again under another code, and what that takes. */
 import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { manifestName, type Manifest } from "@agarose/core";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
@@ -63,6 +64,43 @@ test("--code takes the place of the configuration's, and an unsafe one is refuse
   expect(await run("--code", "5+1")).toMatchObject({ answer: { error: { code: "LAYOUT_UNSAFE" } } });
   expect(await run("--code", "five")).toMatchObject({ code: 2, answer: { error: { code: "USAGE" } } });
   expect(await manifestOf("key")).toMatchObject({ generation: 2 });
+});
+
+test("the hottest of a log get another code, and what has cooled gets its own again", async () => {
+  const names = ["cold", "warm", "hot", "hotter"];
+  for (const name of names) await world.put(name, randomBytes(4_000));
+  const log = join(world.dir, "reads.csv");
+  const reads = (counts: readonly number[]): Promise<void> => {
+    const lines = names.flatMap((name, index) => Array.from({ length: counts[index]! }, () => `1,ec/${name},4000`));
+    return writeFile(log, ["seconds,key,bytes", "2,other/hottest,4000", ...lines].join("\n"));
+  };
+  const codesOf = async (): Promise<string[]> =>
+    Promise.all(names.map(async (name) => manifestOf(name).then(({ k, m }) => `${k}+${m}`)));
+  const hottest = ["--hottest", "50%", "--log", log, "--log-prefix", "ec/", "--code", "2+4"];
+
+  await reads([1, 2, 30, 40]);
+  expect(await run(...hottest, "--dry-run")).toMatchObject({ code: 0, answer: { recoded: 2 } });
+  expect(await run(...hottest)).toMatchObject({ code: 0, answer: { recoded: 2, failed: 0 } });
+  expect(await codesOf()).toEqual(["4+2", "4+2", "2+4", "2+4"]);
+  expect(await run(...hottest), "the same again").toMatchObject({ answer: { recoded: 0 } });
+
+  await reads([1, 90, 2, 40]);
+  expect(await run(...hottest)).toMatchObject({ code: 0, answer: { recoded: 2, failed: 0 } });
+  expect(await codesOf()).toEqual(["4+2", "2+4", "4+2", "2+4"]);
+  for (const name of names) expect(await world.verify(name)).toMatchObject({ sound: true });
+});
+
+test.each([
+  ["--log without --hottest", ["--log", "reads.csv", "--code", "2+4"]],
+  ["--hottest without --log", ["--hottest", "5%", "--code", "2+4"]],
+  ["--hottest without a code", ["--hottest", "5%", "--log", "reads.csv"]],
+  [
+    "a prefix that no key of the log has",
+    ["--hottest", "5%", "--log", "reads.csv", "--code", "2+4", "--log-prefix", "x/"],
+  ],
+])("%s is refused", async (_, args) => {
+  await writeFile(join(world.dir, "reads.csv"), "seconds,key,bytes\n1,key,1\n");
+  expect(await run(...args)).toMatchObject({ code: 2, answer: { error: { code: "USAGE" } } });
 });
 
 test("--dry-run prints what it takes, and stores nothing", async () => {

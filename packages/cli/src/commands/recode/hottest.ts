@@ -1,0 +1,47 @@
+/**
+ * Which objects are read most, by an access log. EC-Cache gives them more parity, so that their readers have more
+ * chunks to choose from (Rashmi et al., OSDI 2016, section 6.1).
+ */
+import { AgaroseError } from "@agarose/core";
+import type { LogFormat, Trace } from "@agarose/solver";
+import { withProgress } from "../../lib/step-progress.ts";
+import { readTrace, reportLines } from "../simulate/own-log.ts";
+import { logLine } from "../../lib/output.ts";
+
+/** The options that choose by heat. */
+export interface HeatOptions {
+  /** The share of the objects in the log that counts as hot, 0 to 1. */
+  readonly hottest?: number;
+  readonly log?: string;
+  readonly format?: LogFormat;
+  /** What the log has before every key. */
+  readonly logPrefix?: string;
+}
+
+/** The keys of the hottest objects. Undefined when nothing is chosen by heat. Throws USAGE or SCENARIO_INVALID. */
+export async function hottestKeys({
+  hottest,
+  log,
+  format,
+  logPrefix = "",
+}: HeatOptions): Promise<ReadonlySet<string> | undefined> {
+  if (hottest === undefined && log === undefined) return undefined;
+  if (hottest === undefined || log === undefined) {
+    throw new AgaroseError("USAGE", "--hottest and --log belong together: give the share, and the log to rank by");
+  }
+  const trace = await withProgress((show) => readTrace(log, { format, isStrict: false, perSecond: 1 }, show));
+  for (const line of reportLines(log, trace)) logLine(line);
+  const ranked = rankedKeys(trace).flatMap((key) => (key.startsWith(logPrefix) ? [key.slice(logPrefix.length)] : []));
+  if (ranked.length === 0) {
+    const message = `no object of ${log} begins with ${JSON.stringify(logPrefix)}, but ${JSON.stringify(trace.keys[0])} is there: change --log-prefix`;
+    throw new AgaroseError("USAGE", message, { logPrefix });
+  }
+  return new Set(ranked.slice(0, Math.max(1, Math.round(hottest * ranked.length))));
+}
+
+/** Keys by their reads, most first. */
+function rankedKeys({ keys, object }: Trace): string[] {
+  const reads = new Uint32Array(keys.length);
+  for (const index of object) reads[index]!++;
+  return [...keys.keys()].toSorted((a, b) => reads[b]! - reads[a]!).map((index) => keys[index]!);
+}
