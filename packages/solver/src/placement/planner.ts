@@ -17,6 +17,7 @@ import { seededRandom } from "../random.ts";
 import { CacheOptions } from "./cache-options.ts";
 import { sameShape } from "./object-shape.ts";
 import type { CachedObject, ObjectShape } from "./object-shape.ts";
+import { fillMs } from "./prices.ts";
 import { holdRegions } from "./region-hold.ts";
 import type { CachePlan, PlanInput, PlannedContents, PlannerOptions, PlannerState } from "./plan.ts";
 import { sampleCounts } from "./sample-counts.ts";
@@ -59,7 +60,9 @@ export class Planner {
     this.#regions = before?.regions ?? [];
     this.#cacheOptions = new CacheOptions({ ...options, regions: this.#regions });
     const slots = options.slots ?? SLOTS;
-    this.#cache = new SlotCache(slots, options.capacityBytes, this.#cacheOptions, options.prices?.write);
+    const { prices, functionalPop } = options;
+    const changeMs = prices && ((object: ObjectShape) => fillMs(object, prices, functionalPop !== undefined));
+    this.#cache = new SlotCache(slots, options.capacityBytes, this.#cacheOptions, changeMs);
     for (const { slot, content, d } of before?.slots ?? []) if (slot < slots) this.#cache.restore(slot, content, d);
     if (before?.policy === options.policy) this.#snapshot = before.snapshot;
   }

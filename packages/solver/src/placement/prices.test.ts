@@ -5,7 +5,7 @@ import type { RegionEstimate } from "../options/sources.ts";
 import type { ObjectShape } from "./object-shape.ts";
 import type { CachePlan, PlanInput, PlannerOptions } from "./plan.ts";
 import { Planner } from "./planner.ts";
-import { pricesInMs, type UsdPrices } from "./prices.ts";
+import { fillMs, pricesInMs, type UsdPrices } from "./prices.ts";
 
 const regions: RegionEstimate[] = ["dear0", "dear1", "dear2", "free0", "free1", "free2"].map((name) => {
   return { name, meanMs: 100, sdMs: 0, down: false };
@@ -91,6 +91,16 @@ describe("what reads pay for egress", () => {
     expect(view(egressPerByte).savedAtPeers(asked[0][0], [0, 1])).toBeCloseTo(10 * (100 - 7 + 0.000_09 * HOUR), 6);
     expect(keysOf(plan(asked, { prices: prices() }, { peers: view(egressPerByte) }))).toEqual(["dear"]);
   });
+});
+
+test("a fill costs its writes and its egress: k chunks of the cheapest regions for a new row, one for a copy", () => {
+  const chunkMs = 0.000_045 * HOUR;
+  const dear = shape("dear", "dear", { stripes: 3 });
+  expect(fillMs(dear, prices(), false)).toBeCloseTo(3 * 18 + chunkMs, 6);
+  expect(fillMs(dear, prices(), true)).toBeCloseTo(3 * 18 + 2 * chunkMs, 6);
+  const mixed = shape("mixed", "dear", { placement: ["dear0", "free1", "free2"] });
+  expect(fillMs(mixed, prices(), true), "two of three regions are free").toBeCloseTo(18, 6);
+  expect(fillMs(mixed, prices(), false)).toBeCloseTo(18 + chunkMs / 3, 6);
 });
 
 test("a write that costs more than it saves is not made", () => {

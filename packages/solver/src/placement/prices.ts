@@ -3,6 +3,8 @@
  * every price counts as the milliseconds that it would buy. Pure.
  */
 
+import type { ObjectShape } from "./object-shape.ts";
+
 /** Prices in US dollars. */
 export interface UsdPrices {
   /** What an hour of readers' waiting is worth, above 0. */
@@ -38,4 +40,19 @@ export function pricesInMs({ waitingPerHour, writePerMillion, storagePerGbMonth,
     write: (writePerMillion / 1e6) * msPerUsd,
     storagePerByteSecond: (storagePerGbMonth / GB / SECONDS_PER_MONTH) * msPerUsd,
   };
+}
+
+/**
+ * What it costs to give the cache one more chunk of an object: the writes of its stripes, and the egress of what the fill
+ * reads. A new row of the code is computed from k chunks, which come from the cheapest regions; a copy reads one.
+ */
+export function fillMs(
+  { placement, k, stripes, chunkBytes }: ObjectShape,
+  { write, egressPerByte }: MsPrices,
+  isFunctional: boolean,
+): number {
+  const perByte = placement.map((region) => egressPerByte.get(region) ?? 0).toSorted((a, b) => a - b);
+  const sum = (of: readonly number[]): number => of.reduce((total, price) => total + price, 0);
+  const read = isFunctional ? sum(perByte.slice(0, k)) : sum(perByte) / Math.max(1, perByte.length);
+  return stripes * write + chunkBytes * read;
 }

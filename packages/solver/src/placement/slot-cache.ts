@@ -35,9 +35,9 @@ export class SlotCache implements PolicyCache {
 
   /**
    * @param capacity in bytes.
-   * @param writeMs a write of one stripe, as milliseconds of a read. Default: unknown.
+   * @param changeMs what a further chunk of an object costs, as milliseconds of a read. Default: unknown.
    */
-  constructor(slots: number, capacity: number, options: CacheOptions, writeMs?: number) {
+  constructor(slots: number, capacity: number, options: CacheOptions, changeMs?: (object: ObjectShape) => number) {
     this.objects = slots;
     this.capacity = capacity;
     this.#options = options;
@@ -45,7 +45,13 @@ export class SlotCache implements PolicyCache {
     this.#counts = new Uint8Array(slots);
     this.#saved = Array.from({ length: slots });
     this.chunkWeight = new Float64Array(slots).fill(1);
-    this.writeMs = writeMs === undefined ? undefined : (slot) => (this.#slots[slot]?.object.stripes ?? 1) * writeMs;
+    this.writeMs = changeMs && ((slot) => this.#changeMsOf(slot, changeMs));
+  }
+
+  /** Policies ask for slots with an object. */
+  #changeMsOf(slot: number, changeMs: (object: ObjectShape) => number): number {
+    const content = this.#slots[slot];
+    return content ? changeMs(content.object) : 0;
   }
 
   /** Sets the options that `savedMs` uses. */
