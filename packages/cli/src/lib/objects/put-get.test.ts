@@ -123,6 +123,50 @@ describe("versions", () => {
     });
   });
 
+  test("another content type or header takes a new manifest for the same chunks", async () => {
+    const body = randomBytes(100_000);
+    const first = await world.put("described", body, { contentType: "text/plain" });
+    const chunks = await world.names("chunks/");
+    const about = { contentType: "text/css", headers: { "cache-control": "no-cache" } };
+    const second = await world.put("described", body, about);
+    const { upload, version } = first;
+    expect(second).toMatchObject({ outcome: "stored", upload, version, generation: 2, missing: [] });
+    expect(await world.names("chunks/")).toEqual(chunks);
+    const manifests = await Promise.all(REGIONS.map((region) => world.read(region, manifestName("described"))));
+    for (const manifest of manifests) {
+      expect(JSON.parse(manifest.toString())).toMatchObject({ ...about, upload, generation: 2 });
+    }
+    expect((await world.get("described")).equals(body)).toBe(true);
+    expect(await world.verify("described")).toMatchObject({ sound: true });
+    expect(await world.put("described", body, about)).toMatchObject({ outcome: "unchanged", generation: 2 });
+  });
+
+  test("another content type stores the chunks again when some are gone", async () => {
+    const body = randomBytes(10_000);
+    const { upload } = await world.put("thinned", body, { contentType: "text/plain" });
+    const [gone] = (await world.names("chunks/")).filter((name) => name.startsWith(`${REGIONS[0]}/chunks/thinned@`));
+    expect(gone).toBeDefined();
+    await world.store(REGIONS[0]).remove([gone!.slice(REGIONS[0].length + 1)]);
+    const second = await world.put("thinned", body, { contentType: "text/css" });
+    expect(second.upload).not.toBe(upload);
+    expect(await world.verify("thinned")).toMatchObject({ sound: true });
+  });
+
+  test("of another content type and other content at once, readers get one or the other, whole", async () => {
+    const body = randomBytes(10_000);
+    const other = randomBytes(9_000);
+    await world.put("raced", body, { contentType: "text/plain" });
+    const puts = [
+      world.put("raced", body, { contentType: "text/css" }),
+      world.put("raced", other, { contentType: "text/plain" }),
+      world.put("raced", body, { contentType: "text/html" }),
+    ];
+    expect((await Promise.allSettled(puts)).filter(({ status }) => status === "fulfilled").length).toBeGreaterThan(0);
+    const read = await world.get("raced");
+    expect(read.equals(body) || read.equals(other)).toBe(true);
+    expect(await world.verify("raced")).toMatchObject({ sound: true });
+  });
+
   test("a new version replaces the old one and has other chunks", async () => {
     const first = await world.put("versioned", randomBytes(1500));
     const body = randomBytes(1600);

@@ -243,8 +243,9 @@ async function restoreChunks(
 }
 
 /**
- * The result of a put of what is stored already; undefined when it must be stored. It looks at every region, and writes
- * the manifest where it is missing.
+ * The result of a put whose content is stored already; undefined when it must be stored. It looks at every region, and
+ * writes the manifest where it is missing. Another content type or other headers take a new manifest for the same
+ * chunks.
  */
 async function keepStored(
   draft: Draft,
@@ -258,8 +259,18 @@ async function keepStored(
   if ((newest.encryption !== undefined) !== isEncrypted) return undefined;
   // What cannot be decrypted is not known to be the same.
   const shown = await shownManifest(newest, context.config).catch(() => undefined);
-  if (!shown || identityOf({ ...shown, bytes: newest.bytes }) !== identityOf(draft)) return undefined;
+  if (!shown) return undefined;
+  const before = { ...shown, bytes: newest.bytes };
+  const { contentType, headers } = draft;
+  const isSame = identityOf(before) === identityOf(draft);
+  // An encrypted object has its headers encrypted with its content.
+  const hasSameContent = !isEncrypted && identityOf({ ...before, contentType, headers }) === identityOf(draft);
+  if (!isSame && !hasSameContent) return undefined;
   if ((await findGoneChunks(newest, [...newest.placement.keys()], context)).length > 0) return undefined;
+  if (!isSame) {
+    const commit = await commitCopy({ ...newest, contentType, headers }, survey, context);
+    return commit && finish("stored", commit, context);
+  }
   const bytes = encodeManifest(newest);
   const silent = survey.regions.filter(({ state }) => state === "unreachable");
   const lacking = survey.regions.filter((region) => region.state !== "unreachable" && !holds(region, bytes));
