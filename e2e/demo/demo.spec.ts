@@ -117,18 +117,23 @@ test("after a Cron Trigger, the page says what each PoP saves and spends, and ho
 test("the map moves by keyboard, and by its buttons", async ({ page }) => {
   await openDemo(page);
   await page.getByRole("tab", { name: "Map", exact: true }).click();
-  const map = page.getByRole("img", { name: /^Map\./ });
-  const drawn = (): Promise<string> => map.evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
-  let before = await drawn();
-  const moves = async (act: () => Promise<void>): Promise<void> => {
-    await act();
-    await expect.poll(drawn).not.toBe(before);
-    before = await drawn();
-  };
-  await moves(() => map.press("ArrowRight"));
-  await moves(() => map.press("+"));
-  await moves(() => page.getByRole("button", { name: "South", exact: true }).click());
-  await moves(() => page.getByRole("button", { name: "Zoom out" }).click());
+  const map = page.getByRole("application", { name: /^Map\./ });
+  const where = page.locator("#land [aria-live=polite]");
+  await expect(map.locator("img.leaflet-tile-loaded")).not.toHaveCount(0);
+  await expect(where).toHaveText("Zoom 2 at 25° N, 0° E");
+  await map.press("ArrowRight");
+  await expect(where).toHaveText("Zoom 2 at 25° N, 45° E");
+  await map.press("+");
+  await expect(where).toHaveText("Zoom 3 at 25° N, 45° E");
+  await page.getByRole("button", { name: "South", exact: true }).click();
+  await expect(where).toHaveText(/^Zoom 3 at \d° N, 45° E$/);
+  await page.getByRole("button", { name: "Zoom out" }).click();
+  await expect(where).toHaveText(/^Zoom 2 at/);
+  const blank = (): Promise<number> =>
+    map
+      .locator("img.leaflet-tile-loaded")
+      .evaluateAll((tiles) => tiles.filter((tile) => (tile as HTMLImageElement).naturalWidth !== 256).length);
+  await expect.poll(blank).toBe(0);
 });
 
 for (const colorScheme of ["light", "dark"] as const) {

@@ -1,4 +1,5 @@
-/** A map in one file, read by the real `pmtiles` in ranges. Drag it, use the arrow keys, or let it travel. */
+/** A map in one file, drawn by Leaflet and read by `pmtiles` in ranges. Drag it, use the keys, or let it travel. */
+import type { Coords, DoneCallback, GridLayer, Map as LeafletMap, TileErrorEvent } from "leaflet";
 import type { PMTiles } from "pmtiles";
 import { MAP } from "../../samples/index.ts";
 import { byId, h } from "../page/dom.ts";
@@ -14,164 +15,133 @@ const [NORTH, SOUTH] = [6, 22];
 
 /** Draws the tab. Returns a function that draws the map, for when the tab becomes visible. */
 export function startLand(ports: TrialPorts): () => void {
-  const canvas = h("canvas", {
+  const place = h("div", {
     class: "large",
-    tabindex: 0,
-    role: "img",
+    role: "application",
     "aria-label": "Map. Arrow keys move it, plus and minus zoom.",
   });
-  const view = new View(canvas);
+  const where = h("span", { class: "note", "aria-live": "polite" });
+  let land: Promise<Land> | undefined;
+  const open = (): Promise<Land> => (land ??= Land.open(place, (text) => (where.textContent = text)));
   const buttons = [
-    ["−", "Zoom out", () => view.zoom(-1)],
-    ["+", "Zoom in", () => view.zoom(1)],
-    ["←", "West", () => view.move(-STEP, 0)],
-    ["→", "East", () => view.move(STEP, 0)],
-    ["↑", "North", () => view.move(0, -STEP)],
-    ["↓", "South", () => view.move(0, STEP)],
+    ["←", "West", -STEP, 0],
+    ["→", "East", STEP, 0],
+    ["↑", "North", 0, -STEP],
+    ["↓", "South", 0, STEP],
   ] as const;
   const { element } = startTrial({
     ...ports,
     title: "Travel over the map",
     isOwn: (key) => key === MAP.key,
-    async work(halfway) {
-      view.forget();
-      for (let i = 0; i < STOPS; i++) {
-        if (i === STOPS / 2) await halfway();
-        // Another journey each time: a block that was read is in memory for a while.
-        const [x, y] = [Math.random() * 2 ** ZOOM_MAX, NORTH + Math.random() * (SOUTH - NORTH)];
-        await view.go(ZOOM_MAX, x * SIDE, y * SIDE);
-      }
-      return { bytes: view.read.bytes, what: `${count(view.read.tiles, "tile")} at ${count(STOPS, "place")}` };
-    },
+    work: async (halfway) => (await open()).travel(halfway),
   });
-  const controls = buttons.map(([sign, name, onclick]) =>
-    h("button", { type: "button", "aria-label": name, title: name, onclick: () => void onclick() }, sign),
-  );
+  const controls = buttons.map(([sign, name, x, y]) => {
+    const onclick = (): void => void open().then((map) => map.move(x, y));
+    return h("button", { type: "button", "aria-label": name, title: name, onclick }, sign);
+  });
   byId("land").replaceChildren(
     element,
-    h("figure", { class: "stage" }, canvas, h("figcaption", {}, h("strong", {}, MAP.title), ` ${MAP.licence}`)),
-    h("div", { class: "line" }, ...controls),
+    h("figure", { class: "stage" }, place, h("figcaption", {}, h("strong", {}, MAP.title), ` ${MAP.licence}`)),
+    h("div", { class: "line" }, ...controls, where),
   );
-  return () => void view.draw();
+  return () => void open().then((map) => map.show());
 }
 
-async function openMap(): Promise<PMTiles> {
-  const { PMTiles: Archive } = await import("pmtiles");
-  return new Archive(`/ec/${MAP.key}`);
-}
+/** A layer of raster tiles, and what it has read. */
+type TileLayer = GridLayer & { readonly read: { tiles: number; bytes: number } };
 
-/** What the canvas shows, and the tiles that it has. */
-class View {
-  /** Of the tiles since `forget`. */
-  read = { tiles: 0, bytes: 0 };
-  readonly #canvas: HTMLCanvasElement;
-  #map: Promise<PMTiles> | undefined;
-  #tiles = new Map<string, Promise<ImageBitmap | undefined>>();
-  #z = 2;
-  /** The middle, in pixels of this zoom level. */
-  #x = 2 * SIDE;
-  #y = 1.5 * SIDE;
-  #turn = 0;
+/** The map of the tab. */
+class Land {
+  readonly #map: LeafletMap;
+  readonly #newLayer: () => TileLayer;
+  #layer: TileLayer;
 
-  constructor(canvas: HTMLCanvasElement) {
-    this.#canvas = canvas;
-    let from: { x: number; y: number } | undefined;
-    canvas.addEventListener("pointerdown", (event) => {
-      from = event;
-      canvas.setPointerCapture(event.pointerId);
-    });
-    canvas.addEventListener("pointermove", (event) => {
-      if (!from) return;
-      void this.move(from.x - event.x, from.y - event.y);
-      from = event;
-    });
-    for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => (from = undefined));
-    canvas.addEventListener("keydown", (event) => {
-      const steps: Record<string, readonly [number, number]> = {
-        ArrowLeft: [-STEP, 0],
-        ArrowRight: [STEP, 0],
-        ArrowUp: [0, -STEP],
-        ArrowDown: [0, STEP],
-      };
-      const step = steps[event.key];
-      const zoom = { "+": 1, "-": -1 }[event.key];
-      if (step) void this.move(...step);
-      if (zoom) void this.zoom(zoom);
-      if (step || zoom) event.preventDefault();
-    });
+  private constructor(map: LeafletMap, newLayer: () => TileLayer) {
+    this.#map = map;
+    this.#newLayer = newLayer;
+    this.#layer = newLayer().addTo(map);
   }
 
-  /** Drops all tiles, so that they are read again. */
-  forget(): void {
-    this.#map = undefined;
-    this.#tiles.clear();
-    this.read = { tiles: 0, bytes: 0 };
-  }
+  /** Loads the libraries, and draws the map. `onMove` receives where it is, in words. */
+  static async open(place: HTMLElement, onMove: (text: string) => void): Promise<Land> {
+    const [leaflet, { PMTiles: Archive }] = await Promise.all([
+      import("leaflet/dist/leaflet-src.esm.js"),
+      import("pmtiles"),
+      import("leaflet/dist/leaflet.css"),
+    ]);
+    class Tiles extends leaflet.GridLayer {
+      readonly read = { tiles: 0, bytes: 0 };
+      readonly #archive: PMTiles = new Archive(`/ec/${MAP.key}`);
 
-  move(x: number, y: number): Promise<void> {
-    return this.go(this.#z, this.#x + x, this.#y + y);
-  }
+      override createTile(coords: Coords, done: DoneCallback): HTMLElement {
+        const tile = h("img", { alt: "" });
+        void this.#load(coords, tile, done);
+        return tile;
+      }
 
-  zoom(by: number): Promise<void> {
-    const z = Math.min(ZOOM_MAX, Math.max(0, this.#z + by));
-    const factor = 2 ** (z - this.#z);
-    return this.go(z, this.#x * factor, this.#y * factor);
-  }
+      async #load({ x, y, z }: Coords, tile: HTMLImageElement, done: DoneCallback): Promise<void> {
+        try {
+          const found = await this.#archive.getZxy(z, x, y);
+          if (found) this.#draw(tile, found.data);
+          done(undefined, tile);
+        } catch (error) {
+          done(error as Error, tile);
+        }
+      }
 
-  /** Resolves when all tiles of the place are drawn. */
-  go(z: number, x: number, y: number): Promise<void> {
-    const world = SIDE * 2 ** z;
-    this.#z = z;
-    this.#x = ((x % world) + world) % world;
-    this.#y = Math.min(world, Math.max(0, y));
-    return this.draw();
-  }
-
-  async draw(): Promise<void> {
-    const turn = ++this.#turn;
-    const { clientWidth: width, clientHeight: height } = this.#canvas;
-    if (width === 0) return;
-    if (this.#canvas.width !== width || this.#canvas.height !== height) Object.assign(this.#canvas, { width, height });
-    const context = this.#canvas.getContext("2d")!;
-    const [left, top] = [Math.round(this.#x - width / 2), Math.round(this.#y - height / 2)];
-    const [z, across] = [this.#z, 2 ** this.#z];
-    const places = [];
-    for (
-      let row = Math.max(0, Math.floor(top / SIDE));
-      row <= Math.min(across - 1, Math.floor((top + height) / SIDE));
-      row++
-    ) {
-      for (let column = Math.floor(left / SIDE); column <= Math.floor((left + width) / SIDE); column++) {
-        places.push({ column, row });
+      #draw(tile: HTMLImageElement, data: ArrayBuffer): void {
+        this.read.tiles++;
+        this.read.bytes += data.byteLength;
+        tile.src = URL.createObjectURL(new Blob([data]));
+        tile.addEventListener("load", () => URL.revokeObjectURL(tile.src), { once: true });
       }
     }
-    context.clearRect(0, 0, width, height);
-    await Promise.all(
-      places.map(async ({ column, row }) => {
-        const tile = await this.#tile(z, ((column % across) + across) % across, row);
-        if (tile && turn === this.#turn) context.drawImage(tile, column * SIDE - left, row * SIDE - top);
-      }),
-    );
+    const map = leaflet.map(place, { center: [25, 0], zoom: 2, maxZoom: ZOOM_MAX, keyboardPanDelta: STEP });
+    const tell = (): void => {
+      const { lat, lng } = map.getCenter().wrap();
+      onMove(`Zoom ${map.getZoom()} at ${degrees(lat, "N", "S")}, ${degrees(lng, "E", "W")}`);
+    };
+    map.on("moveend", tell);
+    tell();
+    return new Land(map, () => new Tiles({ tileSize: SIDE }) as TileLayer);
   }
 
-  #tile(z: number, x: number, y: number): Promise<ImageBitmap | undefined> {
-    const name = `${z}/${x}/${y}`;
-    let tile = this.#tiles.get(name);
-    if (!tile) {
-      tile = this.#load(z, x, y);
-      // A tile that cannot be read now may be there later.
-      tile.catch(() => this.#tiles.delete(name));
-      this.#tiles.set(name, tile);
+  /** For when the tab becomes visible: a hidden map has no size. */
+  show(): void {
+    this.#map.invalidateSize({ animate: false });
+  }
+
+  move(x: number, y: number): void {
+    this.#map.panBy([x, y], { animate: false });
+  }
+
+  /** Goes to places at random. Resolves once all of their tiles are drawn, and rejects when one cannot be read. */
+  async travel(halfway: () => Promise<void>): Promise<{ readonly bytes: number; readonly what: string }> {
+    this.show();
+    this.#layer.remove();
+    // A new one has nothing in memory.
+    this.#layer = this.#newLayer();
+    for (let i = 0; i < STOPS; i++) {
+      if (i === STOPS / 2) await halfway();
+      // Another journey each time: a block that was read is in memory for a while.
+      const [x, y] = [Math.random() * 2 ** ZOOM_MAX, NORTH + Math.random() * (SOUTH - NORTH)];
+      this.#map.setView(this.#map.unproject([x * SIDE, y * SIDE], ZOOM_MAX), ZOOM_MAX, { animate: false });
+      this.#layer.addTo(this.#map);
+      await this.#settled();
     }
-    return tile;
+    const { tiles, bytes } = this.#layer.read;
+    return { bytes, what: `${count(tiles, "tile")} at ${count(STOPS, "place")}` };
   }
 
-  async #load(z: number, x: number, y: number): Promise<ImageBitmap | undefined> {
-    this.#map ??= openMap();
-    const found = await (await this.#map).getZxy(z, x, y);
-    if (!found) return undefined;
-    this.read.tiles++;
-    this.read.bytes += found.data.byteLength;
-    return createImageBitmap(new Blob([found.data]));
+  #settled(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (!this.#layer.isLoading()) return resolve();
+      this.#layer.once("load", () => resolve());
+      this.#layer.once("tileerror", (event) => reject((event as TileErrorEvent).error));
+    });
   }
+}
+
+function degrees(value: number, positive: string, negative: string): string {
+  return `${Math.abs(value).toFixed(0)}° ${value < 0 ? negative : positive}`;
 }
