@@ -33,7 +33,10 @@ test("type-checks, builds, and passes its own latency test at the places that we
   await app.run("npm", "run", "types");
   await app.run("npm", "run", "build");
   await app.write({ "own.config.ts": OWN_BROWSER });
-  expect(await app.run("npx", "playwright", "test", "--config", "own.config.ts")).toContain("1 passed");
+  const said = await app.run("npx", "playwright", "test", "--config", "own.config.ts");
+  expect(said).toContain("1 passed");
+  expect(said).toContain("reads by test: agarose-reads/index.html");
+  expect(await app.read("agarose-reads/index.html")).toMatch(/<td>passed<\/td><td>[1-9]\d*<\/td>/);
 });
 
 test("its Worker, by its wrangler.jsonc in workerd, serves an object from the buckets of the local world", async () => {
@@ -63,7 +66,8 @@ test("its Worker, by its wrangler.jsonc in workerd, serves an object from the bu
 const OWN_BROWSER = `
 import config from "./playwright.config.ts";
 const launchOptions = { executablePath: process.env["CHROMIUM_PATH"] };
-export default { ...config, use: { ...config.use, launchOptions } };
+const reporter = [["list"], ["@agarose/dev-world/reporter"]];
+export default { ...config, reporter, use: { ...config.use, launchOptions, readTrace: "on" } };
 `;
 
 interface Running {

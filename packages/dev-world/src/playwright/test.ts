@@ -2,6 +2,7 @@
 import { dirname } from "node:path";
 import { test as base } from "@playwright/test";
 import { LocalWorld, type LocalWorldOptions } from "../client/local-world.ts";
+import { READS_ATTACHMENT, READS_TYPE } from "./attachments.ts";
 import { Reads } from "./reads.ts";
 import { waterfallPage } from "./waterfall.ts";
 
@@ -49,8 +50,10 @@ export const test = base.extend<WorldFixtures, WorldWorkerFixtures>({
     await use(reads);
     const isWanted = readTrace === "on" || (readTrace === "on-failure" && testInfo.status !== testInfo.expectedStatus);
     if (!isWanted) return;
-    const body = waterfallPage(testInfo.title, await reads.all());
-    await testInfo.attach("reads", { contentType: "text/html", body });
+    const all = await reads.all();
+    const body = waterfallPage(testInfo.title, all);
+    await testInfo.attach(READS_ATTACHMENT, { contentType: "text/html", body });
+    await testInfo.attach(READS_ATTACHMENT, { contentType: READS_TYPE, body: JSON.stringify(all) });
   },
   mended: [
     async ({ world }, use) => {

@@ -14,18 +14,25 @@ const COLOURS: Readonly<Record<ReadRequest["outcome"], string>> = {
   pending: "#d9a441",
 };
 
+/** The rules of a page of waterfalls. */
+export const STYLE = `
+  body { font: 14px/1.5 system-ui, sans-serif; margin: 2rem; max-width: ${WIDTH}px; color: #16211d; background: #fff }
+  h1 { font-size: 1.3rem } h2 { font-size: 1rem; margin: 2rem 0 0 } p { margin: 0 }
+  svg { display: block; width: 100%; max-width: ${WIDTH}px; height: auto }
+  text { font: 11px ui-monospace, monospace; fill: #16211d }
+`;
+/** Which colour is which outcome, as HTML. */
+export const LEGEND = Object.entries(COLOURS)
+  .map(([outcome, colour]) => `<b style="color:${colour}">${outcome}</b>`)
+  .join(", ");
+
 /** An HTML document without scripts: a table of the reads, and a waterfall of the requests of each. */
 export function waterfallPage(title: string, reads: readonly Read[]): string {
-  const legend = Object.entries(COLOURS).map(([outcome, colour]) => `<b style="color:${colour}">${outcome}</b>`);
   return `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Reads of ${escaped(title)}</title>
-<style>
-  body { font: 14px/1.5 system-ui, sans-serif; margin: 2rem; max-width: ${WIDTH}px; color: #16211d; background: #fff }
-  h1 { font-size: 1.3rem } h2 { font-size: 1rem; margin: 2rem 0 0 } p { margin: 0 } svg { display: block; width: 100%; height: auto }
-  text { font: 11px ui-monospace, monospace; fill: #16211d }
-</style>
+<style>${STYLE}</style>
 <h1>Reads of ${escaped(title)}</h1>
-<p>Number of reads: ${reads.length}. A bar is the request of one chunk: ${legend.join(", ")}.</p>
+<p>Number of reads: ${reads.length}. A bar is the request of one chunk: ${LEGEND}.</p>
 ${reads.map(readSection).join("\n")}
 </html>
 `;
@@ -45,7 +52,8 @@ export function waterfallLines(read: Read): string[] {
   return [`${nameOf(read)}: ${factsOf(read)}`, ...lines];
 }
 
-function readSection(read: Read): string {
+/** A read as HTML: its facts, and its waterfall. */
+export function readSection(read: Read): string {
   return `<section><h2>${escaped(nameOf(read))}</h2>
 <p>${escaped(factsOf(read))}</p>${chart(read.requests)}</section>`;
 }
@@ -96,6 +104,7 @@ function chart(requests: readonly ReadRequest[]): string {
   return `<svg viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Waterfall">${rows.join("")}</svg>`;
 }
 
-function escaped(text: string): string {
+/** A text for HTML, also in an attribute. */
+export function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 }
