@@ -181,6 +181,8 @@ async function putObjects(world: LocalWorld, trace: Trace): Promise<void> {
       files.push(file);
     }
     await world.agarose("put", ...files, "--prefix", "objects/");
+    // A region can be late without stragglers, too.
+    await world.agarose("repair", "--quick", "--prefix", "objects/");
     await world.agarose("verify", "--quick", "--prefix", "objects/");
     await world.reset();
   } finally {
