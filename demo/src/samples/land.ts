@@ -97,12 +97,12 @@ class Land {
       }
     }
     const map = leaflet.map(place, { center: [25, 0], zoom: 2, maxZoom: ZOOM_MAX, keyboardPanDelta: STEP });
-    const tell = (): void => {
+    const sayWhere = (): void => {
       const { lat, lng } = map.getCenter().wrap();
       onMove(`Zoom ${map.getZoom()} at ${degrees(lat, "N", "S")}, ${degrees(lng, "E", "W")}`);
     };
-    map.on("moveend", tell);
-    tell();
+    map.on("moveend", sayWhere);
+    sayWhere();
     return new Land(map, () => new Tiles({ tileSize: SIDE }) as TileLayer);
   }
 

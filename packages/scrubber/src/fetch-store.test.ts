@@ -114,7 +114,7 @@ function suite(startServer: typeof startS3Endpoint | typeof startVersitygw): voi
   });
 
   test.each([{ secretAccessKey: "wrong" }, { accessKeyId: "AKIAUNKNOWN" }])(
-    "keys that are refused are told from an absent object: %j",
+    "keys that are refused do not look like an absent object: %j",
     async (wrong) => {
       const refused = { code: "CREDENTIALS_REFUSED" };
       const other = storeWith({ ...KEYS, ...wrong });

@@ -130,7 +130,7 @@ export class FetchStore implements Store {
   async remove(names: readonly string[]): Promise<{ name: string; problem: string }[]> {
     const failed: { name: string; problem: string }[] = [];
     for (const name of names) {
-      await this.#remove(name).catch((error: unknown) =>
+      await this.#remove(name, {}, [404]).catch((error: unknown) =>
         failed.push({ name, problem: toAgaroseError(error, "STORE_FAILED").message }),
       );
     }
@@ -145,10 +145,10 @@ export class FetchStore implements Store {
     // Connections are the runtime's.
   }
 
-  async #remove(name: string, headers: Record<string, string> = {}): Promise<void> {
+  async #remove(name: string, headers: Record<string, string>, isDoneWith: readonly number[] = []): Promise<void> {
     const what = `to remove ${name}`;
     const answer = await this.#ask("STORE_FAILED", what, name, { method: "DELETE", headers });
-    if (answer.status !== 404) await this.#check(answer, "STORE_FAILED", what);
+    if (!isDoneWith.includes(answer.status)) await this.#check(answer, "STORE_FAILED", what);
     await answer.body?.cancel();
   }
 

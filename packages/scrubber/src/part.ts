@@ -4,7 +4,7 @@
 import { systemClock } from "@agarose/core";
 import { codecOf, encoderOf } from "./codec.ts";
 import { NO_TOTALS, scrubObjects, signerOf, trustOf, type Config, type Cursor, type Totals } from "agarose/scrub";
-import { openStores } from "./fetch-store.ts";
+import { openStores, PUT_BYTES_MAX } from "./fetch-store.ts";
 import type { Settings } from "./options.ts";
 
 /** Where a walk is between two parts. The Workflow keeps it, so it is plain JSON. */
@@ -51,6 +51,7 @@ export async function scrubPart(
       ...(sign && { sign }),
       codec: codecOf,
       encoder: encoderOf,
+      chunkBytesMax: PUT_BYTES_MAX,
       signal: new AbortController().signal,
       clock: systemClock,
       nowMs: Date.now,

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import type { ListedObject } from "agarose/scrub";
-import { startScrubberWorld, type ScrubberWorld } from "../test/scrubber-world.ts";
+import { REGIONS, startScrubberWorld, type ScrubberWorld } from "../test/scrubber-world.ts";
 
 let world: ScrubberWorld;
 afterEach(() => world.close());
@@ -75,6 +75,30 @@ test("while a region refuses everything, nothing is written, and the metrics say
   expect(totals).toMatchObject({ objects: LENGTHS.length, repaired: 0, unchecked: LENGTHS.length });
   const metrics = await (await world.ask("/metrics")).text();
   expect(metrics).toContain(`agarose_scrub_unchecked_objects ${LENGTHS.length}\n`);
+});
+
+test("an object whose chunks a Worker cannot hold fails without a read, and the rest is repaired", async () => {
+  world = await startScrubberWorld();
+  await world.put([68_000_000, 250_000]);
+  const chunks = await chunksOf("virginia");
+  expect(await world.store("virginia").remove(chunks.map(({ name }) => name))).toEqual([]);
+  let [reads, others] = [0, 0];
+  for (const region of REGIONS) {
+    world.faults.set(region, ({ method, url = "" }) => {
+      const isRead = method === "GET" && !url.includes("list-type") && url.includes("/chunks/");
+      if (isRead && url.includes("0.bin")) reads++;
+      if (isRead && url.includes("1.bin")) others++;
+      return false;
+    });
+  }
+
+  const startMs = Date.now();
+  await world.cron();
+  const { totals } = await world.walked(startMs);
+
+  expect(totals).toMatchObject({ objects: 2, repaired: 1, failed: 1 });
+  expect(others, "of the object that is repaired").toBeGreaterThan(0);
+  expect(reads, "of the object that cannot be repaired here").toBe(0);
 });
 
 test("one walk is under way at a time, and only the owner of the token may ask", async () => {

@@ -3,6 +3,7 @@
  */
 import {
   AgaroseError,
+  chunkBytes,
   encodeManifest,
   isTombstone,
   LEAF_LIST,
@@ -42,6 +43,8 @@ export interface RepairContext extends WriteOptions {
   readonly encoder: () => Promise<Encoder>;
   /** Whether to find damage by what the regions list only. Then no chunk of a sound object is read. */
   readonly quick?: boolean;
+  /** The longest chunk that this runtime stores. Objects with longer ones are refused unread. Default: no limit. */
+  readonly chunkBytesMax?: number;
 }
 
 /** What a repair found, wrote and left. Counts are of chunks and manifests written, over all regions. */
@@ -62,7 +65,7 @@ export interface RepairReport {
  * have. A large object with damage that no listing shows is read once more.
  *
  * @throws NO_QUORUM, MANIFEST_UNTRUSTED when a majority holds what no trusted key has signed, MANIFEST_NEWER,
- *   NOT_ENOUGH_CHUNKS when the object cannot be read any more, STORE_FAILED when a chunk cannot be stored.
+ *   NOT_ENOUGH_CHUNKS when the object cannot be read any more, STORE_FAILED when a chunk cannot be stored or is too long.
  */
 export async function repairObject(key: string, options: RepairContext): Promise<RepairReport> {
   const context = writeContextOf(options);
@@ -75,6 +78,7 @@ export async function repairObject(key: string, options: RepairContext): Promise
     const before = verdictWithoutChunks(key, newest, verdicts);
     return { before, chunksWritten: 0, manifestsWritten: 0, after: before };
   }
+  if (!isTombstone(newest)) refuseLongChunks(newest, options);
   const { damage, written, lists } = isTombstone(newest) ? NOTHING : await rescueAll(newest, options, context);
   const before = isTombstone(newest)
     ? verdictWithoutChunks(key, newest, verdicts)
@@ -106,6 +110,15 @@ function refuseStrangers(key: string, regions: readonly RegionManifest[]): void 
     { key, regions: most },
     untrusted[0]!.problem,
   );
+}
+
+/** A repair that could store nothing would read the object in vain, and again in each walk. STORE_FAILED. */
+function refuseLongChunks(manifest: Manifest, { chunkBytesMax = Number.POSITIVE_INFINITY }: RepairContext): void {
+  const bytes = manifest.inline === undefined ? chunkBytes(manifest) : 0;
+  if (bytes <= chunkBytesMax) return;
+  const { key } = manifest;
+  const message = `a chunk of ${JSON.stringify(key)} has ${bytes} bytes, and ${chunkBytesMax} can be stored here: run \`agarose scrub\` on a machine`;
+  throw new AgaroseError("STORE_FAILED", message, { key, bytes, limit: chunkBytesMax });
 }
 
 /** What was done for the chunks of one upload. */
