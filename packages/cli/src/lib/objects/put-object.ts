@@ -22,6 +22,7 @@ import {
 import type { Config } from "../config.ts";
 import { findGoneChunks } from "./chunk-heads.ts";
 import { commitAgain, commitRecord, type Commit, type CommitInput, type RegionProblem } from "./commit/commit.ts";
+import { keepMsOf } from "./commit/history.ts";
 import { writeRecord } from "./commit/manifest-write.ts";
 import { emptySurvey, holds, surveyRegions, type Survey } from "./commit/region-survey.ts";
 import { enqueueRepair } from "./commit/repair-queue.ts";
@@ -263,8 +264,9 @@ async function keepStored(
   const before = { ...shown, bytes: newest.bytes };
   const { contentType, headers } = draft;
   const isSame = identityOf(before) === identityOf(draft);
-  // An encrypted object has its headers encrypted with its content.
-  const hasSameContent = !isEncrypted && identityOf({ ...before, contentType, headers }) === identityOf(draft);
+  // An encrypted object has its headers encrypted with its content, and a history holds one manifest of an upload.
+  const mayChange = !isEncrypted && keepMsOf(draft.key, context.config) === 0;
+  const hasSameContent = mayChange && identityOf({ ...before, contentType, headers }) === identityOf(draft);
   if (!isSame && !hasSameContent) return undefined;
   if ((await findGoneChunks(newest, [...newest.placement.keys()], context)).length > 0) return undefined;
   if (!isSame) {

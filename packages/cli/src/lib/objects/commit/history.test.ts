@@ -63,6 +63,16 @@ test("a put copies the manifest that it replaces to every region, byte for byte"
   for (const region of REGIONS) expect(await world.read(region, `history/${key}@${upload}.2`)).toEqual(old);
 });
 
+test("another content type makes a version of its own, so that the one before can come back with its type", async () => {
+  const key = "kept/described";
+  const body = randomBytes(5_000);
+  const first = await world.put(key, body, { config, contentType: "text/plain" });
+  const second = await world.put(key, body, { config, contentType: "text/css" });
+  expect(second.upload).not.toBe(first.upload);
+  const kept = JSON.parse((await world.read("paulo", `history/${key}@${first.upload}.2`)).toString()) as object;
+  expect(kept).toMatchObject({ contentType: "text/plain" });
+});
+
 test("rm copies too, and leaves the chunks", async () => {
   const key = "kept/rm";
   const { upload } = await put(key);
