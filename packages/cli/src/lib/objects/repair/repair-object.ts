@@ -65,7 +65,8 @@ export interface RepairReport {
  * have. A large object with damage that no listing shows is read once more.
  *
  * @throws NO_QUORUM, MANIFEST_UNTRUSTED when a majority holds what no trusted key has signed, MANIFEST_NEWER,
- *   NOT_ENOUGH_CHUNKS when the object cannot be read any more, STORE_FAILED when a chunk cannot be stored or is too long.
+ *   NOT_ENOUGH_CHUNKS when the object cannot be read any more, STORE_FAILED when a chunk cannot be stored or is too
+ *   long.
  */
 export async function repairObject(key: string, options: RepairContext): Promise<RepairReport> {
   const context = writeContextOf(options);
