@@ -2,10 +2,10 @@
  * `agarose sync --get PREFIX DIR`: makes the files of a folder equal to the objects below a prefix.
  */
 import type { Stats } from "node:fs";
-import { lstat, mkdir, mkdtemp, readdir, rm, rmdir, utimes } from "node:fs/promises";
+import { lstat, mkdir, readdir, rm, rmdir, utimes, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { AgaroseError, shownBytes, toAgaroseError, type Manifest } from "@agarose/core";
-import { isBeingWritten } from "../../lib/files/owned-files.ts";
+import { isBeingWritten, partialPathOf } from "../../lib/files/owned-files.ts";
 import { writeWholeFile } from "../../lib/files/whole-file.ts";
 import { shownManifest } from "../../lib/objects/encryption/opened.ts";
 import { getObject } from "../../lib/objects/get-object.ts";
@@ -228,15 +228,20 @@ async function removeEmptyFolders(root: string, path: string): Promise<void> {
 
 /** Whether names that differ in case alone are one file in this folder. */
 async function foldsCase(folder: string): Promise<boolean> {
-  const probe = await mkdtemp(join(folder, ".agarose-Case-")).catch(() => undefined);
-  if (probe === undefined) return false;
+  // Named as a file that is being written, so that the next run removes what a killed one left.
+  const probe = await partialPathOf(join(folder, "Case"));
+  const isMade = await writeFile(probe, "", { flag: "wx" }).then(
+    () => true,
+    () => false,
+  );
+  if (!isMade) return false;
   try {
     return await lstat(join(folder, basename(probe).toUpperCase())).then(
       () => true,
       () => false,
     );
   } finally {
-    await rmdir(probe);
+    await rm(probe, { force: true });
   }
 }
 

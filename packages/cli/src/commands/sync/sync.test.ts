@@ -215,6 +215,16 @@ test("what another command is writing is neither removed nor stored, and what a 
   expect(put.answer.skipped.map(({ reason }) => reason)).toEqual(["another command is writing it"]);
 });
 
+test("the next sync without --delete removes the file by which a killed one tried whether the folder folds case", async () => {
+  await sync("dist", "app");
+  await mkdir(join(world.dir, "copy"));
+  const probe = await partialPathOf(join(world.dir, "copy/Case"));
+  const { pid: dead } = spawnSync(process.execPath, ["-e", ""]);
+  await writeFile(probe.replace(`-${process.pid}-`, `-${dead}-`), "");
+  await sync("--get", "app", "copy");
+  expect((await readdir(join(world.dir, "copy"))).toSorted()).toEqual(["assets", "index.html"]);
+});
+
 test("a source that is gone or empty removes nothing", async () => {
   await sync("dist", "app");
   await mkdir(join(world.dir, "empty"));
