@@ -57,6 +57,8 @@ export interface PopStatus {
     readonly savedMs: number | null;
   }[];
   readonly spending: { readonly usd: number; readonly writes: number };
+  /** Null before the first period. Without `regretMs` where nothing was read. */
+  readonly lastPeriod: { readonly savings?: { readonly readMs: number; readonly regretMs?: number } } | null;
 }
 
 const POLL_MS = 3000;

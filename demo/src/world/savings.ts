@@ -45,7 +45,7 @@ function redundancy({ code, regions }: WorldState): string {
 }
 
 function tableOf(pops: readonly PopStatus[]): HTMLElement {
-  const head = ["PoP", "Cache", "Saved for each read", "KV this month"];
+  const head = ["PoP", "Cache", "Saved for each read", "Regret", "KV this month"];
   return h(
     "table",
     {},
@@ -54,7 +54,7 @@ function tableOf(pops: readonly PopStatus[]): HTMLElement {
   );
 }
 
-function rowOf({ pop, cache, ideas, spending }: PopStatus): HTMLElement {
+function rowOf({ pop, cache, ideas, spending, lastPeriod }: PopStatus): HTMLElement {
   const atWork = ideas.filter((idea) => idea.atWork && idea.savedMs !== null && idea.savedMs >= 0.5);
   const saved = atWork.map(({ name, savedMs }) => `${ms(savedMs!)} by ${IDEAS[name] ?? name}`);
   return h(
@@ -67,6 +67,14 @@ function rowOf({ pop, cache, ideas, spending }: PopStatus): HTMLElement {
       `${bytes(cache.cachedBytes)} of ${bytes(cache.capacityBytes)}, ${count(cache.objects.length, "object")}`,
     ),
     h("td", {}, saved.length > 0 ? saved.join(", ") : "nothing yet: start the load and run the Cron Trigger"),
+    h("td", {}, regretOf(lastPeriod)),
     h("td", {}, `$${spending.usd.toFixed(5)}, ${count(spending.writes, "write")}`),
   );
+}
+
+/** What a read of the last period would have taken less with the best contents for just these reads. */
+function regretOf(lastPeriod: PopStatus["lastPeriod"]): string {
+  const { regretMs, readMs } = lastPeriod?.savings ?? {};
+  if (regretMs === undefined || readMs === undefined) return "unknown";
+  return regretMs < 0.5 ? "none" : `${ms(regretMs)} of a read's ${ms(readMs)}`;
 }

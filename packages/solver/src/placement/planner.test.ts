@@ -51,6 +51,42 @@ const plan = (
 const chunksOf = ({ planned }: CachePlan): Record<string, readonly number[]> =>
   Object.fromEntries(planned.map(({ object, chunks }) => [object.key, chunks]));
 
+describe("regret", () => {
+  const far = { k: 1, m: 0, placement: ["tokyo"] };
+  const [a, b] = [shape("a", far), shape("b", far)];
+  const regretOf = (cached: readonly (readonly [ObjectShape, readonly number[]])[], capacityBytes: number) => {
+    const planner = new Planner({ policy: "exact", capacityBytes, cacheMs: 5, delta: 0, slots: 16 });
+    const requests = [
+      { key: "a", requests: 9, popularity: 1 },
+      { key: "b", requests: 1, popularity: 9 },
+    ];
+    const objects = new Map([a, b].map((object) => [object.key, object]));
+    const ledger = new Map(cached.map(([object, chunks]) => cachedEntry(object, chunks)));
+    planner.plan({ nowMs: 60_000, requests, objects, regions, ledger });
+    return planner.savings(() => [])!.regretMs;
+  };
+
+  test("is what the best contents for the reads of the period would have saved, whatever is popular now", () => {
+    const saved = LATENCY_MS.tokyo - 5;
+    expect(regretOf([], CHUNK_BYTES)).toBeCloseTo(0.9 * saved, 6);
+    expect(regretOf([[b, [0]]], CHUNK_BYTES)).toBeCloseTo(0.8 * saved, 6);
+    expect(regretOf([], 2 * CHUNK_BYTES)).toBeCloseTo(saved, 6);
+  });
+
+  test("is 0 with the best contents, and never below", () => {
+    expect(regretOf([[a, [0]]], CHUNK_BYTES)).toBe(0);
+    const both = [a, b].map((object) => [object, [0]] as const);
+    expect(regretOf(both, CHUNK_BYTES), "contents above the capacity").toBe(0);
+  });
+
+  test("is absent where nothing was requested in the period", () => {
+    const planner = new Planner({ policy: "exact", capacityBytes: 1e9, cacheMs: 5, delta: 0, slots: 16 });
+    const requests = [{ key: "a", requests: 0, popularity: 1 }];
+    planner.plan({ nowMs: 60_000, requests, objects: new Map([["a", a]]), regions, ledger: new Map() });
+    expect(planner.savings(() => [])).not.toHaveProperty("regretMs");
+  });
+});
+
 describe("what to keep", () => {
   test("with room for all, whole objects, as data that needs no decoding", () => {
     expect(chunksOf(plan([[shape("a"), 1]]))).toEqual({ a: WHOLE });

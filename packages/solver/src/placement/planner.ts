@@ -12,6 +12,7 @@ import { priced } from "../options/sources.ts";
 import type { RegionEstimate } from "../options/sources.ts";
 import { createPolicy } from "../policies/registry.ts";
 import type { Policy } from "../policy/policy.ts";
+import { configureExactly } from "../policy/configure.ts";
 import { replay } from "../policy/replay.ts";
 import { seededRandom } from "../random.ts";
 import { CacheOptions } from "./cache-options.ts";
@@ -51,6 +52,8 @@ export class Planner {
   #regions: readonly RegionEstimate[];
   #peers: PeerView = NO_PEERS;
   #snapshot: Uint8Array | undefined;
+  /** Of the period that the last plan has ended. */
+  #regretMs: number | undefined;
 
   /** @param before what the last period's plan left. */
   constructor(options: PlannerOptions, before?: PlannerState) {
@@ -88,6 +91,7 @@ export class Planner {
     const policy = this.#policy();
     const counts = this.#settle(input, seconds, policy);
     this.#lookAt(this.#regions, input);
+    this.#regretMs = this.#regretOf(counts, input.ledger);
     const before = this.#kept().map((slot) => [slot, this.#cache.countOf(slot)] as const);
     let error: unknown;
     try {
@@ -204,6 +208,22 @@ export class Planner {
     policy.forget?.(slot);
   }
 
+  /** See `Savings.regretMs`. `counts`: the requests of the period by slot. `ledger`: what the cache held in it. */
+  #regretOf(counts: Uint32Array, ledger: PlanInput["ledger"]): number | undefined {
+    const best = configureExactly(this.#cache, counts).count;
+    let requests = 0;
+    let lostMs = 0;
+    for (const [slot, asked] of counts.entries()) {
+      const content = this.#cache.at(slot);
+      if (!content || asked === 0) continue;
+      const held = ledger.get(content.object.version)?.chunks ?? [];
+      requests += asked;
+      lostMs += asked * (this.#cache.savedMs(slot, best[slot]!) - this.#cacheOptions.savedMsWith(content, held));
+    }
+    // Chunks that an earlier plan chose may be better than those of today.
+    return requests > 0 ? Math.max(0, lostMs) / requests : undefined;
+  }
+
   /** Frees space after an operator has reduced the capacity. */
   #shrinkToCapacity(): void {
     const cache = this.#cache;
@@ -245,7 +265,8 @@ export class Planner {
 
   /**
    * Returns what each idea saves while the cache holds `chunksOf` a version, by the latencies and peers of the last
-   * plan. `egressUsdPerGb`: the price of a GB from each region; others are free.
+   * plan, and the regret of the period that it ended. `egressUsdPerGb`: the price of a GB from each region; others are
+   * free.
    */
   savings(
     chunksOf: (version: string) => readonly number[],
@@ -257,7 +278,9 @@ export class Planner {
       if (content) served.push({ ...content, chunks: chunksOf(content.object.version) });
     }
     const { cacheMs, delta } = this.#options;
-    return estimateSavings(served, { regions: this.#regions, peers: this.#peers, cacheMs, delta, egressUsdPerGb });
+    const view = { regions: this.#regions, peers: this.#peers, cacheMs, delta, egressUsdPerGb };
+    const savings = estimateSavings(served, view);
+    return savings && { ...savings, ...(this.#regretMs !== undefined && { regretMs: this.#regretMs }) };
   }
 
   #kept(): number[] {

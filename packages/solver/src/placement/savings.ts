@@ -53,6 +53,11 @@ export interface Savings {
   readonly functionalChunks: number;
   /** Cached data chunks whose region is down: reads use them instead of decoding (Liu et al., V-B). */
   readonly recovered: number;
+  /**
+   * How much longer the reads of the period that ended took, on their mean, than with the contents that would have been
+   * best for them: what only a policy that knows the future has. Absent where nothing was requested.
+   */
+  readonly regretMs?: number;
   /** How far the busiest region is above the mean, if every read asks its best k + delta (EC-Cache, equation (1)). */
   readonly imbalancePercent: number;
 }

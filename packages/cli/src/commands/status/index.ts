@@ -98,6 +98,11 @@ function ideaLines({ name, state }: PopReport): string[] {
   return [
     ...(working.length > 0 ? [`${name}: saves a read, by estimate: ${working.join(", ")}`] : []),
     ...(idle.length > 0 ? [`${name}: not at work: ${idle.join(", ")}`] : []),
+    ...(state.regretMs === null
+      ? []
+      : [
+          `${name}: the best contents for the last period would have saved ${state.regretMs.toFixed(0)} ms more a read`,
+        ]),
     ...(state.imbalancePercent === null
       ? []
       : [`${name}: the busiest region gets ${state.imbalancePercent.toFixed(0)}% more requests than the mean`]),

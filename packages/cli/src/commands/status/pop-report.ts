@@ -55,6 +55,8 @@ export interface PopSummary {
    * it; null while unknown.
    */
   readonly imbalancePercent: number | null;
+  /** How much longer the reads of the last period took than with the best contents for them; null while unknown. */
+  readonly regretMs: number | null;
   /** Recovered chunks that the answering isolate has delivered, each instead of a decode. */
   readonly recoveredChunks: number;
 }
@@ -145,7 +147,7 @@ export interface StatusAnswer {
     readonly errors: readonly string[];
     readonly popular?: PopSummary["popular"];
     /** Absent at PoPs of an older version, and without requests. */
-    readonly savings?: { readonly imbalancePercent?: number } | undefined;
+    readonly savings?: { readonly imbalancePercent?: number; readonly regretMs?: number } | undefined;
   } | null;
   readonly spending?: { readonly usd: number };
   readonly place?: PopPlace | null;
@@ -182,7 +184,7 @@ const STATUS_SHAPE = v.object({
       at: v.number(),
       errors: v.array(v.string()),
       popular: v.optional(v.array(v.object({ key: v.string(), popularity: v.number() }))),
-      savings: v.optional(v.object({ imbalancePercent: v.optional(v.number()) })),
+      savings: v.optional(v.object({ imbalancePercent: v.optional(v.number()), regretMs: v.optional(v.number()) })),
     }),
   ),
   spending: v.optional(v.object({ usd: v.number() })),
@@ -265,6 +267,7 @@ export function summaryOf(
       place,
       ideas,
       imbalancePercent: lastPeriod?.savings?.imbalancePercent ?? null,
+      regretMs: lastPeriod?.savings?.regretMs ?? null,
       recoveredChunks: isolate.recoveredChunks ?? 0,
     },
   };

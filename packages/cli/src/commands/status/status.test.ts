@@ -59,7 +59,9 @@ test("PoPs that are well: exit code 0, a table, and JSON of the same", async () 
   expect(table[3]).toMatch(/late binding \d+ ms/);
   expect(table[4]).toMatch(/functional chunks \(no requested object is cached in part\)/);
   expect(table[4]).toMatch(/recovered chunks \(no region is down\)/);
-  expect(table[5]).toMatch(/^fra: the busiest region gets \d+% more requests than the mean$/);
+  expect(table[5]).toMatch(/^fra: the best contents for the last period would have saved \d+ ms more a read$/);
+  expect(fra!.state!.regretMs).toBeGreaterThanOrEqual(0);
+  expect(table[6]).toMatch(/^fra: the busiest region gets \d+% more requests than the mean$/);
 });
 
 test("a region that is down is named, and the exit code is 1", async () => {

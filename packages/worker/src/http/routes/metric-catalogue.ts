@@ -102,6 +102,9 @@ export const METRICS = {
   agarose_saved_ms: gauge("Estimate of how much longer a read would take without one idea of the papers.", ["idea"], {
     alert: "`cooperation` at 0 for an hour although peers answer",
   }),
+  agarose_regret_ms: gauge(
+    "Estimate of how much longer the reads of the last period took than with the best contents for just these reads.",
+  ),
   agarose_egress_usd_per_million_reads: gauge(
     "Estimate of what a million reads pay the buckets, and of what they would pay more without this PoP's cache.",
     ["egress"],

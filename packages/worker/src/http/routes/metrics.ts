@@ -119,7 +119,8 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
       "agarose_saved_ms",
       Object.entries(savings.savedMs).map(([idea, ms]) => [{ idea }, ms]),
     );
-    // A period of an older release has none.
+    // A period of an older release has neither.
+    if (savings.regretMs !== undefined) text.add("agarose_regret_ms", [[{}, savings.regretMs]]);
     text.add(
       "agarose_egress_usd_per_million_reads",
       Object.entries(savings.egressUsd ?? {}).map(([egress, price]) => [{ egress }, 1e6 * price]),
