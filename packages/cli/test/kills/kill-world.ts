@@ -1,9 +1,9 @@
 /**
- * Three regions, each a versitygw of its own, and the command line as a process that can be killed in any request.
+ * Regions, each a versitygw of its own, and the command line as a process that can be killed in any request.
  */
 import { spawn } from "node:child_process";
-import { createHash, hash } from "node:crypto";
-import { mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { createHash, hash, randomBytes } from "node:crypto";
+import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -23,7 +23,6 @@ import { S3Store } from "../../src/lib/store/s3-store.ts";
 import { KillProxies, type KillPoint } from "./proxy.ts";
 
 const CLI = fileURLToPath(new URL("../../bin/agarose.js", import.meta.url));
-const REGIONS = ["r0", "r1", "r2"] as const;
 const KEYS = { accessKeyId: "kills", secretAccessKey: "kills-secret" };
 /** Keys that begin with this have a history. */
 export const KEPT = "kept-";
@@ -33,7 +32,25 @@ export const KEEP_HOURS = 72;
 export const EXPIRING = "expiring-";
 /** How old they may become. */
 export const EXPIRE_HOURS = 24;
+/** Keys that begin with this are encrypted. */
+export const ENCRYPTED = "encrypted-";
+const SECRETS = ["first", "second"] as const;
+/** The configuration that the command line finds in its folder. */
+export const CONFIG_FILE = "agarose.config.json";
 const bucketOf = (region: string): string => `bucket-${region}`;
+
+/** Texts by the names of their files. */
+export type Files = Readonly<Record<string, string>>;
+
+/** What the configuration of one process has in another way. */
+export interface ConfigChange {
+  /** The names of its regions. Default: all. */
+  readonly regions?: readonly string[];
+  /** The region that gets no new chunks. */
+  readonly drains?: string;
+  /** The secret that encrypts. Both decrypt. Default: the first. */
+  readonly secret?: (typeof SECRETS)[number];
+}
 
 /** How a process ended. */
 export interface Run {
@@ -43,6 +60,8 @@ export interface Run {
   readonly requests: number;
   readonly stdout: string;
   readonly stderr: string;
+  /** The files that it was given, as it left them. */
+  readonly files: Files;
 }
 
 /** What a reader got: the SHA-256 of the bytes, `absent`, or the code of an error. */
@@ -59,28 +78,39 @@ export class KillWorld {
   private constructor(dir: string, servers: readonly S3Endpoint[]) {
     this.dir = dir;
     this.#servers = servers;
-    this.config = parseConfig(configText(servers.map(({ url }) => url)), join(dir, "agarose.config.json"));
+    this.config = parseConfig(this.configText(), join(dir, CONFIG_FILE));
     const options = { credentials: KEYS, attempts: 3 };
     this.stores = this.config.regions.map((region) => new S3Store(region, options));
   }
 
-  static async start(): Promise<KillWorld> {
+  /** Starts one server for each of so many regions: `r0`, `r1` and so on. */
+  static async start(count = 3): Promise<KillWorld> {
     const dir = await mkdtemp(join(tmpdir(), "agarose-kills-"));
+    for (const name of SECRETS) await writeFile(join(dir, name), `aes256:${randomBytes(32).toString("base64")}`);
     const start = (region: string): Promise<S3Endpoint> =>
       startVersitygw({ ...KEYS, buckets: [bucketOf(region)], dir: join(dir, region) });
-    return new KillWorld(dir, await Promise.all(REGIONS.map(start)));
+    return new KillWorld(dir, await Promise.all(Array.from({ length: count }, (_, index) => start(`r${index}`))));
   }
 
-  /** Runs the command line as a process, killed at `point`. The region that `drains` gets no new chunks. */
-  async run(args: readonly string[], point?: KillPoint, drains?: string): Promise<Run> {
+  /** Runs the command line as a process, killed at `point`. */
+  async run(args: readonly string[], point?: KillPoint, change?: ConfigChange): Promise<Run> {
+    return this.runIn({ [CONFIG_FILE]: this.configText(change) }, args, point);
+  }
+
+  /** Runs it in a folder that has these files. */
+  async runIn(files: Files, args: readonly string[], point?: KillPoint): Promise<Run> {
     const proxies = new KillProxies(point);
-    const urls = await Promise.all(this.#servers.map(({ url }) => proxies.open(url)));
-    const config = await this.file(configText(urls, drains), ".json");
+    const own = this.#servers.map(({ url }) => url);
+    const proxied = await Promise.all(own.map((url) => proxies.open(url)));
+    const folder = join(this.dir, `run-${this.#files++}`);
+    await mkdir(folder);
+    for (const [name, text] of Object.entries(files))
+      await writeFile(join(folder, name), replaceAll(text, own, proxied));
     const env = { PATH: process.env["PATH"], AWS_ACCESS_KEY_ID: KEYS.accessKeyId };
     // A start takes a third of the time from the second on.
     const cache = { NODE_COMPILE_CACHE: join(this.dir, "compiled") };
     const secret = { AWS_SECRET_ACCESS_KEY: KEYS.secretAccessKey };
-    const child = spawn(process.execPath, [CLI, "--config", config, ...args], { env: { ...env, ...secret, ...cache } });
+    const child = spawn(process.execPath, [CLI, ...args], { cwd: folder, env: { ...env, ...secret, ...cache } });
     let [stdout, stderr] = ["", ""];
     child.stdout.on("data", (text: Buffer) => (stdout += text.toString()));
     child.stderr.on("data", (text: Buffer) => (stderr += text.toString()));
@@ -89,7 +119,11 @@ export class KillWorld {
       child.on("close", (...ended) => resolve(ended)),
     );
     await proxies.close();
-    return { code, isKilled: signal === "SIGKILL", requests: proxies.requests, stdout, stderr };
+    const left: Record<string, string> = {};
+    for (const name of Object.keys(files)) {
+      left[name] = replaceAll(await readFile(join(folder, name), "utf8"), proxied, own);
+    }
+    return { code, isKilled: signal === "SIGKILL", requests: proxies.requests, stdout, stderr, files: left };
   }
 
   /** Stores bytes, by the code of `put` in this process. */
@@ -100,15 +134,15 @@ export class KillWorld {
     return putObject(object, { config, stores, encoder: loadEncoder, nowMs: Date.now, signal: this.#signal });
   }
 
-  /** What readers see, each of whom asks another region first. */
-  async read(key: string): Promise<Seen[]> {
+  /** What readers of some regions see, each of whom asks another one first. */
+  async read(key: string, of: readonly S3Store[] = this.stores): Promise<Seen[]> {
     return Promise.all(
-      this.stores.map(async (_, first) => {
-        const stores = [...this.stores.slice(first), ...this.stores.slice(0, first)];
+      of.map(async (_, first) => {
+        const stores = [...of.slice(first), ...of.slice(0, first)];
         try {
           const manifest = await readManifest(key, stores, this.#signal);
           const hasher = createHash("sha256");
-          const context = { stores, codec: loadCodec, signal: this.#signal };
+          const context = { stores, codec: loadCodec, signal: this.#signal, config: this.config };
           await getObject(manifest, undefined, async (part) => hasher.update(part), context);
           return hasher.digest("hex");
         } catch (error) {
@@ -144,22 +178,43 @@ export class KillWorld {
     return verifyObject(key, { stores: this.stores, signal: this.#signal });
   }
 
-  /** Names of a bucket's objects. */
-  async names(prefix: string): Promise<string[]> {
+  /** Names of objects in all buckets, or in that of one region. */
+  async names(prefix: string, region?: string): Promise<string[]> {
     const names: string[] = [];
-    for (const store of this.stores) for await (const { name } of store.list(prefix)) names.push(name);
+    const stores = this.stores.filter((store) => region === undefined || store.region.name === region);
+    for (const store of stores) for await (const { name } of store.list(prefix)) names.push(name);
     return names;
   }
 
   /** Lets what is below `prefix` of a key be stored `hours` earlier than it was. */
   async age(prefix: "claims" | "garbage" | "history" | "manifests", key: string, hours: number): Promise<void> {
     const atS = Date.now() / 1000 - hours * 3600;
-    for (const region of REGIONS) {
-      const folder = join(this.dir, region, bucketOf(region), prefix);
+    for (const { region } of this.stores) {
+      const folder = join(this.dir, region.name, region.bucket, prefix);
       const entries = await readdir(folder, { recursive: true }).catch(() => []);
       const own = entries.filter((entry) => entry.startsWith(`${encodeKey(key)}@`));
       for (const entry of own) await utimes(join(folder, entry), atS, atS);
     }
+  }
+
+  /** A configuration of the world's regions. */
+  configText({ regions: names, drains, secret = "first" }: ConfigChange = {}): string {
+    const regions = this.#servers.flatMap(({ url }, index) => {
+      const name = `r${index}`;
+      if (names && !names.includes(name)) return [];
+      return { name, provider: name, endpoint: url, bucket: bucketOf(name), drain: name === drains };
+    });
+    const secrets = SECRETS.toSorted((a) => (a === secret ? -1 : 1));
+    return JSON.stringify({
+      regions,
+      code: { k: 2, m: 1 },
+      stripeBytes: 64 * 1024,
+      survive: { regions: 1, providers: 1 },
+      keep: [{ prefix: KEPT, time: `${KEEP_HOURS}h` }],
+      expire: [{ prefix: EXPIRING, time: `${EXPIRE_HOURS}h` }],
+      encryption: [{ prefix: ENCRYPTED, secrets: secrets.map((file) => ({ file: join(this.dir, file) })) }],
+      unsigned: true,
+    });
   }
 
   /** Writes a file of its own and returns its path. */
@@ -181,17 +236,6 @@ export function seenAs(bytes: Uint8Array): Seen {
   return hash("sha256", bytes);
 }
 
-function configText(urls: readonly string[], drains?: string): string {
-  const regions = REGIONS.map((name, index) => {
-    return { name, provider: name, endpoint: urls[index], bucket: bucketOf(name), drain: name === drains };
-  });
-  return JSON.stringify({
-    regions,
-    code: { k: 2, m: 1 },
-    stripeBytes: 64 * 1024,
-    survive: { regions: 1, providers: 1 },
-    keep: [{ prefix: KEPT, time: `${KEEP_HOURS}h` }],
-    expire: [{ prefix: EXPIRING, time: `${EXPIRE_HOURS}h` }],
-    unsigned: true,
-  });
+function replaceAll(text: string, from: readonly string[], to: readonly string[]): string {
+  return from.reduce((result, url, index) => result.replaceAll(url, to[index]!), text);
 }

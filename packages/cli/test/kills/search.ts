@@ -2,9 +2,10 @@
  * Kills one process after the other, each at a moment that the seed chooses, and looks at what readers see.
  */
 import { Dice } from "../interleavings/world/noise.ts";
-import { EXPIRING, KEPT, type KillWorld, type Run, type Seen } from "./kill-world.ts";
+import type { Case } from "./case.ts";
+import { ENCRYPTED, EXPIRING, KEPT, type KillWorld, type Run, type Seen } from "./kill-world.ts";
 import type { KillPoint, Moment } from "./proxy.ts";
-import { VERBS, type Case } from "./verbs.ts";
+import { VERBS } from "./verbs.ts";
 
 /** What was killed. */
 export interface KillReport {
@@ -48,14 +49,14 @@ export async function killInTurn(
       const index = next++;
       const verb = names[index % names.length]!;
       const dice = new Dice(seed, index);
-      const key = `${verb.includes("kept") ? KEPT : verb === "expire" ? EXPIRING : ""}case-${index}`;
+      const key = `${prefixOf(verb)}case-${index}`;
       const lines: string[] = [`seed ${seed}, case ${index}: ${verb}`];
       try {
         const own = await VERBS[verb]!(world, key, dice);
         for (let n = 0; n < own.kills; n++) {
           const point = pointOf(dice, lengths[verb] ?? REQUESTS_MIN);
           lines.push(JSON.stringify(point));
-          const run = await world.run(own.args, point, own.drains);
+          const run = await world.run(own.args, point, own.config);
           if (run.isKilled) {
             kills[verb]!++;
             byMoment[point.moment]++;
@@ -83,7 +84,14 @@ export async function killInTurn(
   return { kills, byMoment, ended, failures, text: [text, ...failures].join("\n") };
 }
 
-function pointOf(dice: Dice, requests: number): KillPoint {
+function prefixOf(verb: string): string {
+  if (verb.includes("kept")) return KEPT;
+  if (verb.includes("encrypted")) return ENCRYPTED;
+  return verb === "expire" ? EXPIRING : "";
+}
+
+/** A moment in one of the first `requests` requests. */
+export function pointOf(dice: Dice, requests: number): KillPoint {
   return { request: 1 + dice.below(requests), moment: dice.pick(MOMENTS), delayMs: dice.below(DELAY_MS_MAX) };
 }
 
@@ -101,7 +109,7 @@ async function checkKilled(world: KillWorld, key: string, own: Case, run: Run, l
 /** Runs the verb to its end, and checks that everything is as it says. */
 async function complete(world: KillWorld, key: string, own: Case, lines: string[]): Promise<Run> {
   await own.beforeRetry?.();
-  const run = await world.run(own.args, undefined, own.drains);
+  const run = await world.run(own.args, undefined, own.config);
   lines.push(`then exit ${run.code} after ${run.requests} requests`);
   // What is removed already cannot be removed again.
   const isDone = run.code === 0 || (own.after === "absent" && /OBJECT_NOT_FOUND/.test(run.stdout + run.stderr));

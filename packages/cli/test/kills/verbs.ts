@@ -6,31 +6,10 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { chunkName, manifestName } from "@agarose/core";
 import { format1Of } from "../interleavings/format1.ts";
-import type { Dice } from "../interleavings/world/noise.ts";
-import { EXPIRE_HOURS, KEEP_HOURS, seenAs, type KillWorld, type Seen } from "./kill-world.ts";
+import { bytesOf, COPY_DEAD_HOURS, read, soundOf, type Case, type Prepare } from "./case.ts";
+import { ENCRYPTED_VERBS } from "./encrypted-verbs.ts";
+import { EXPIRE_HOURS, KEEP_HOURS, seenAs, type KillWorld } from "./kill-world.ts";
 
-/** A case of a verb, on a key of its own. */
-export interface Case {
-  readonly args: readonly string[];
-  /** The region that gets no new chunks. Default: none. */
-  readonly drains?: string;
-  /** What readers may see from the start until the verb has succeeded. */
-  readonly before: readonly Seen[];
-  /** What all readers see after it. */
-  readonly after: Seen;
-  /** How often it is killed before it may end. */
-  readonly kills: number;
-  /** Throws when a kill left what it must not. */
-  readonly afterKill?: () => Promise<void>;
-  /** Before it runs again. */
-  readonly beforeRetry?: () => Promise<void>;
-  /** Throws when it did not do all of its work. */
-  readonly atEnd?: () => Promise<void>;
-}
-
-type Prepare = (world: KillWorld, key: string, dice: Dice) => Promise<Case>;
-
-const COPY_DEAD_HOURS = 3;
 const MARK_OLD_HOURS = 48;
 
 /** The verbs and how a case of each begins. */
@@ -225,7 +204,7 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
     const drains = dice.pick(world.stores).region.name;
     return {
       args: ["recode", key, "--code", "1+1"],
-      drains,
+      config: { drains },
       before: [seen],
       after: seen,
       kills: 1,
@@ -341,6 +320,8 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
       },
     };
   },
+
+  ...ENCRYPTED_VERBS,
 };
 
 /** Brings `old` back. `own` is what the key holds, if anything. */
@@ -360,27 +341,10 @@ function restoreOf(world: KillWorld, key: string, args: readonly string[], [old,
   };
 }
 
-/** One to three stripes. */
-function bytesOf(key: string, dice: Dice): Buffer {
-  return Buffer.from(`${key} ${dice.next()} `.repeat(dice.pick([1_000, 5_000, 8_000])));
-}
-
 /** Throws unless the history of a key has these bytes, and all of it can be read. */
 function historyOf(world: KillWorld, key: string, bytes: Uint8Array): () => Promise<void> {
   return async () => {
     const kept = await world.readHistory(key);
     if (!kept.includes(seenAs(bytes))) throw new Error(`the history of ${key} is ${kept.join(", ") || "empty"}`);
   };
-}
-
-function soundOf(world: KillWorld, key: string): () => Promise<void> {
-  return async () => {
-    const verdict = await world.verify(key);
-    if (!verdict.sound) throw new Error(`${key} is damaged: ${JSON.stringify(verdict)}`);
-  };
-}
-
-async function read(world: KillWorld, region: number, name: string): Promise<Buffer> {
-  const response = await world.stores[region]!.get(name);
-  return Buffer.from(await new Response(response.body).arrayBuffer());
 }

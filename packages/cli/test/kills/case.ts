@@ -1,0 +1,47 @@
+/** What a case of a verb is, and what the cases share. */
+import type { Dice } from "../interleavings/world/noise.ts";
+import type { ConfigChange, KillWorld, Seen } from "./kill-world.ts";
+
+/** A case of a verb, on a key of its own. */
+export interface Case {
+  readonly args: readonly string[];
+  /** In what the configuration of its processes differs from that of the world. Default: in nothing. */
+  readonly config?: ConfigChange;
+  /** What readers may see from the start until the verb has succeeded. */
+  readonly before: readonly Seen[];
+  /** What all readers see after it. */
+  readonly after: Seen;
+  /** How often it is killed before it may end. */
+  readonly kills: number;
+  /** Throws when a kill left what it must not. */
+  readonly afterKill?: () => Promise<void>;
+  /** Before it runs again. */
+  readonly beforeRetry?: () => Promise<void>;
+  /** Throws when it did not do all of its work. */
+  readonly atEnd?: () => Promise<void>;
+}
+
+/** Makes what the buckets hold before. */
+export type Prepare = (world: KillWorld, key: string, dice: Dice) => Promise<Case>;
+
+/** The claim of a writer that died is older than two hours. */
+export const COPY_DEAD_HOURS = 3;
+
+/** One to three stripes. */
+export function bytesOf(key: string, dice: Dice): Buffer {
+  return Buffer.from(`${key} ${dice.next()} `.repeat(dice.pick([1_000, 5_000, 8_000])));
+}
+
+/** Throws unless an object has all of its chunks and manifests. */
+export function soundOf(world: KillWorld, key: string): () => Promise<void> {
+  return async () => {
+    const verdict = await world.verify(key);
+    if (!verdict.sound) throw new Error(`${key} is damaged: ${JSON.stringify(verdict)}`);
+  };
+}
+
+/** What a region holds under a name. */
+export async function read(world: KillWorld, region: number, name: string): Promise<Buffer> {
+  const response = await world.stores[region]!.get(name);
+  return Buffer.from(await new Response(response.body).arrayBuffer());
+}
