@@ -35,12 +35,21 @@ interface Script {
   readonly messages: boolean;
   /** Whether it decrypts. A worker that does not reads encrypted objects through a PoP. */
   readonly encryption: boolean;
+  /** Whether it can store what it reads. Default true. */
+  readonly store?: boolean;
   /** Default true. */
   readonly minify?: boolean;
 }
 
 const SCRIPTS: readonly Script[] = [
-  { name: "agarose-sw.js", entry: "entries/agarose-sw.ts", runsIn: "worker", messages: false, encryption: false },
+  {
+    name: "agarose-sw.js",
+    entry: "entries/agarose-sw.ts",
+    runsIn: "worker",
+    messages: false,
+    encryption: false,
+    store: false,
+  },
   {
     name: "agarose-sw.offline.js",
     entry: "entries/agarose-sw.offline.ts",
@@ -105,7 +114,7 @@ export async function builtFiles({ fresh = false } = {}): Promise<Map<string, Ui
 }
 
 async function bundle(
-  { name, entry, runsIn, messages, encryption, minify = true }: Script,
+  { name, entry, runsIn, messages, encryption, store = true, minify = true }: Script,
   { plugins = [], fresh = false }: { plugins?: Plugin[]; fresh?: boolean } = {},
 ): Promise<Bundled> {
   const isWorker = runsIn === "worker";
@@ -114,7 +123,11 @@ async function bundle(
     platform: "browser",
     transform: {
       target: "es2022",
-      define: { AGAROSE_MESSAGES: String(messages), AGAROSE_ENCRYPTION: String(encryption) },
+      define: {
+        AGAROSE_MESSAGES: String(messages),
+        AGAROSE_ENCRYPTION: String(encryption),
+        AGAROSE_STORE: String(store),
+      },
     },
     plugins: [...plugins, wasmAsText()],
     treeshake: { propertyReadSideEffects: false },

@@ -8,3 +8,9 @@ declare const AGAROSE_ENCRYPTION: boolean | undefined;
  * an encrypted object is one of a newer format.
  */
 export const HAS_ENCRYPTION: boolean = typeof AGAROSE_ENCRYPTION === "undefined" || AGAROSE_ENCRYPTION;
+
+/** False in a build without a store; not defined in any other. */
+declare const AGAROSE_STORE: boolean | undefined;
+
+/** Whether readers of this build may store what they read. A bundler that defines it as `false` drops that code. */
+export const HAS_STORE: boolean = typeof AGAROSE_STORE === "undefined" || AGAROSE_STORE;

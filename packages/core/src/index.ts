@@ -58,7 +58,9 @@ export {
   CHUNKS_MAX,
   encodeHashes,
   encodeManifest,
+  excerptOf,
   FORMAT_VERSION,
+  hasHashes,
   HEADERS_ALLOWED,
   inlineBytes,
   INLINE_BYTES_MAX,
@@ -78,6 +80,7 @@ export {
   versionText,
   type Code,
   type Encryption,
+  type Excerpt,
   type ExpectedManifest,
   type Manifest,
   type ManifestDraft,
@@ -134,7 +137,7 @@ export {
   type SecretRule,
   type SecretSource,
 } from "./encryption/index.ts";
-export { HAS_ENCRYPTION } from "./features.ts";
+export { HAS_ENCRYPTION, HAS_STORE } from "./features.ts";
 
 // Format: bundles, frames and read plans on the wire.
 export {

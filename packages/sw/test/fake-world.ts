@@ -10,12 +10,14 @@ import {
   encodeHashes,
   encodeManifest,
   encodePlan,
+  excerptOf,
   manifestName,
   objectUrl,
   parseRange,
   PEER_CHUNK_PREFIX,
   piecesOf,
   roundRobin,
+  sealManifest,
   stripeCount,
   stripeShape,
   versionText,
@@ -64,6 +66,8 @@ export interface FakePop {
   missing: number[];
   /** Whether it fetches what it has not cached of a brief range. */
   fetches: boolean;
+  /** Whether the plan of a small range has the hashes of its stripes alone, where the client allows it. */
+  excerpts: boolean | "forged";
   /** Whether its plan names what the other PoPs have cached. */
   namesPeers: boolean;
   /** What its answers for single chunks, which are made for peers, suffer. */
@@ -122,6 +126,7 @@ export class FakeWorld {
     cached: [],
     missing: [],
     fetches: false,
+    excerpts: false,
     namesPeers: false,
     chunkFault: "none",
   }));
@@ -308,7 +313,7 @@ export class FakeWorld {
       const error = { code: "OBJECT_NOT_FOUND", message: `no object ${key}`, details: {} };
       return new Response(JSON.stringify({ error }), { status: 404 });
     }
-    const frames = this.#bundle(pop, object, searchParams);
+    const frames = await this.#bundle(pop, object, searchParams);
     this.openBundles++;
     let isOpen = true;
     const close = (): void => {
@@ -423,12 +428,14 @@ export class FakeWorld {
     };
   }
 
-  #bundle(pop: FakePop, object: StoredObject, query: URLSearchParams): Uint8Array[] {
+  async #bundle(pop: FakePop, object: StoredObject, query: URLSearchParams): Promise<Uint8Array[]> {
     const { shards } = object;
     const pieces = piecesIn(query.get("range"), object.manifest);
     const sendsAll = pop.fetches && pieces !== undefined && query.get("leaves") !== "true";
     const { k } = object.manifest;
-    const plan = encodePlan(this.#planOf(pop, object, query.get("version")), sendsAll ? k : 0);
+    const whole = this.#planOf(pop, object, query.get("version"));
+    const isExcerpt = pop.excerpts && pieces && whole.manifest && query.get("excerpt") === "true";
+    const plan = encodePlan(isExcerpt ? await excerptIn(whole, pieces, pop.excerpts) : whole, sendsAll ? k : 0);
     const from = Number(query.get("from") ?? 0);
     const to = Math.min(Number(query.get("to") ?? Number.POSITIVE_INFINITY), shards.length - 1);
     const empty = new Uint8Array(0);
@@ -450,6 +457,17 @@ export class FakeWorld {
     if (pop.fault === "garbles") rest[(pop.garbledBit >> 3) % rest.length]! ^= 1 << (pop.garbledBit & 7);
     return [plan, rest];
   }
+}
+
+/** The plan with the hashes of the stripes of `pieces` alone. */
+async function excerptIn(plan: Plan, pieces: readonly Piece[], how: FakePop["excerpts"]): Promise<Plan> {
+  // WebCrypto would take real time, while the virtual clock runs.
+  const sha256 = async (bytes: Uint8Array): Promise<Uint8Array> => digest(bytes);
+  const sealed = await sealManifest(plan.manifest!, sha256);
+  const span = { from: pieces[0]!.stripe.index, to: pieces.at(-1)!.stripe.index };
+  const { manifest, excerpt } = (await excerptOf(sealed, span, sha256))!;
+  const path = how === "forged" ? excerpt.path.toReversed() : excerpt.path;
+  return { ...plan, manifest, excerpt: { ...excerpt, path } };
 }
 
 function piecesIn(header: string | null, manifest: Manifest): readonly Piece[] | undefined {

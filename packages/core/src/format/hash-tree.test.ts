@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { hex, pseudoRandomBytes } from "../../test/objects/sample-object.ts";
 import { systemSha256 } from "../ports.ts";
-import { concat, hashShard, merkleRoot } from "./hash-tree.ts";
+import { concat, hashShard, merkleRoot, subtreesBeside } from "./hash-tree.ts";
 
 describe("hashShard", () => {
   test("is the SHA-256 of a shard of one block, or of any shard without blocks", async () => {
@@ -33,14 +33,31 @@ describe("merkleRoot", () => {
     "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
   ];
 
-  test("of nothing is the SHA-256 of nothing", async () => {
-    expect(hex(await merkleRoot([], systemSha256))).toBe(hex(await systemSha256(new Uint8Array())));
-  });
-
   test.each(ROOTS.map((root, i) => [i + 1, root] as const))("of %i leaves is that of RFC 6962", async (count, root) => {
     const leaves = LEAVES.slice(0, count).map((text) =>
       Uint8Array.from(text.match(/../g) ?? [], (byte) => parseInt(byte, 16)),
     );
-    expect(hex(await merkleRoot(leaves, systemSha256))).toBe(root);
+    expect(hex(await merkleRoot(leaves, systemSha256, { from: 0, count, beside: [] }))).toBe(root);
+  });
+});
+
+describe("subtreesBeside", () => {
+  test("are those of the audit paths of RFC 6962, section 2.1.3, from left to right", () => {
+    const beside = (leaf: number): string[] =>
+      subtreesBeside({ from: leaf, to: leaf + 1 }, 7).map(({ from, to }) => `${from}-${to}`);
+    expect(beside(0)).toEqual(["1-2", "2-4", "4-7"]);
+    expect(beside(3)).toEqual(["0-2", "2-3", "4-7"]);
+    expect(beside(4)).toEqual(["0-4", "5-6", "6-7"]);
+    expect(beside(6)).toEqual(["0-4", "4-6"]);
+  });
+
+  test("of several leaves are outside of all of them, and of the whole tree none", () => {
+    expect(subtreesBeside({ from: 3, to: 6 }, 7)).toEqual([
+      { from: 0, to: 2 },
+      { from: 2, to: 3 },
+      { from: 6, to: 7 },
+    ]);
+    expect(subtreesBeside({ from: 0, to: 7 }, 7)).toEqual([]);
+    expect(subtreesBeside({ from: 0, to: 1 }, 1)).toEqual([]);
   });
 });

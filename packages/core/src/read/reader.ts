@@ -15,6 +15,7 @@ import {
   type StripePart,
   type StripeShape,
 } from "../format/manifest/index.ts";
+import { HAS_STORE } from "../features.ts";
 import { concat } from "../format/hash-tree.ts";
 import type { Clock, Random, Sha256 } from "../ports.ts";
 import type { ByteRange } from "../http/range.ts";
@@ -31,7 +32,7 @@ export interface StripeData {
   /** The k data shards in order, with the padding of the last ones. */
   readonly data: readonly Uint8Array[];
   /** Returns the requests that were made for it so far. */
-  readonly made: () => readonly RequestRecord[];
+  readonly made?: () => readonly RequestRecord[];
   /** The codec's work for it. */
   readonly decoding: Decoding;
 }
@@ -153,7 +154,8 @@ class Read {
   readonly #detach: () => void;
 
   constructor(options: ReadOptions) {
-    const { manifest, range, signal, memory, stripes } = options;
+    const { manifest, range, signal, memory } = options;
+    const stripes = HAS_STORE && options.stripes;
     this.#options = { ...DEFAULTS, ...options };
     this.report = { startMs: options.clock.now(), requests: [], decoding: { ms: 0, shards: 0 } };
     this.#range = range ?? { start: 0, end: manifest.bytes };
@@ -278,7 +280,8 @@ class Read {
 
   /** Reads the wanted part of one stripe, as pieces in order. */
   async #stripe(stripe: StripeShape): Promise<Uint8Array[]> {
-    const { manifest, memory, stripes } = this.#options;
+    const { manifest, memory } = this.#options;
+    const stripes = HAS_STORE && this.#options.stripes;
     if (!memory || stripes || !isSmall(manifest)) return this.#cut(stripe, await this.#shared(stripe));
     const read = (): Promise<Uint8Array> => this.#shared(stripe).then(concat);
     const name = wholeName(manifest);
@@ -288,7 +291,7 @@ class Read {
 
   /** The data shards of a stripe, by this read or by another one. */
   async #shared(stripe: StripeShape): Promise<readonly Uint8Array[]> {
-    const { share } = this.#options;
+    const share = HAS_STORE ? this.#options.share : undefined;
     const { signal } = this.#abort;
     if (!share) return (await this.#read(stripe, signal)).data;
     let isOwn = false;
@@ -299,7 +302,7 @@ class Read {
     const read = await share(stripe.index, readOwn, signal);
     if (!isOwn) {
       // What another read did for this one counts for both.
-      this.report.requests.push(...read.made());
+      this.report.requests.push(...(read.made?.() ?? []));
       add(this.report.decoding, read.decoding);
     }
     return read.data;
@@ -319,7 +322,7 @@ class Read {
       );
     const decoding = { ms: 0, shards: 0 };
     const inline = inlineBytes(manifest);
-    if (inline) return { data: [inline], decoding, made: () => [] };
+    if (inline) return { data: [inline], decoding };
     const codec = async (): Promise<Decoder> => timed(await this.#options.codec(), clock, decoding);
     try {
       const candidates = plan({ failed: this.#failedLately(), random: this.#sameRandom() });
@@ -343,7 +346,7 @@ class Read {
       const data = await dataShards(manifest.k, shards, codec, wanted === undefined ? undefined : [wanted]);
       add(this.report.decoding, decoding);
       const made = (): RequestRecord[] => this.report.requests.filter((request) => request.stripe === stripe.index);
-      return { data, decoding, made };
+      return { data, decoding, ...(HAS_STORE && { made }) };
     } finally {
       // Other pieces of the stripe may still be on their way.
       if (wanted === undefined) for (const source of sources) source.release?.(stripe.index);

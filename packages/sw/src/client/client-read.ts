@@ -6,8 +6,10 @@ import {
   AgaroseError,
   blockNames,
   BRIEF_BYTES_MAX,
+  hasHashes,
   HAS_ENCRYPTION,
   HAS_MESSAGES,
+  HAS_STORE,
   isOutdated,
   isSmall,
   objectAnswer,
@@ -108,8 +110,8 @@ export class ClientRead {
   }
 
   /**
-   * Asks the edge and the buckets at once. Undefined when the known plan is of no use: another PoP is nearest now, or
-   * fewer than k chunks are available.
+   * Asks the edge and the buckets at once. Undefined when the known plan is of no use: another PoP is nearest now, it
+   * lacks the hashes of what is read, or fewer than k chunks are available.
    */
   async #fromKnown(known: FullPlan): Promise<ReadResponse | undefined> {
     const [pop] = this.#ports.pops.byDistance();
@@ -118,6 +120,7 @@ export class ClientRead {
       ? await answerDecrypted(known, this.#request, this.#ports.secrets)
       : objectAnswer(known.manifest, this.#request.headers, this.#request.method);
     if (!this.#wantsBytes(head)) return this.#bodiless("known", known, head);
+    if (!hasHashes(known.manifest, spanOf(known.manifest, head.range))) return undefined;
     const isFailed = ({ chunk }: Piece): boolean =>
       this.#ports.latencies.estimate(sourceId("region", known.manifest.placement[chunk]!)) === FAILED;
     // The PoP sends what k other regions would have to replace.
@@ -147,14 +150,14 @@ export class ClientRead {
 
   async #fromFresh(known: FullPlan | undefined): Promise<ReadResponse> {
     const { key, method, headers } = this.#request;
-    const { store } = this.#ports;
+    const store = HAS_STORE ? this.#ports.store : undefined;
     const guessed = guessSpan(method, headers.get("range"));
-    const kept = known ?? (await store?.plan(key));
+    const kept = known ?? (store && (await store.plan(key)));
     // Stripes that the store holds need not be sent again: ask for the plan only.
     const span = kept && store?.holds(kept.manifest, guessed) ? { from: 0, to: 0 } : guessed;
     const latest = kept ?? this.#ports.plans.latest(key);
     const range = this.#rangeHeader();
-    const batches = span === guessed ? this.#batches : undefined;
+    const batches = HAS_STORE && span !== guessed ? undefined : this.#batches;
     const request = {
       key,
       known: latest,
@@ -167,8 +170,8 @@ export class ClientRead {
     };
     const found = await findPlan(request, this.#ports).catch(async (error: AgaroseError): Promise<FoundPlan> => {
       // The object is gone, or private now.
-      if (isAnswer(error)) await store?.purge((purged) => purged === key);
-      if (!kept || isAnswer(error) || this.#signal.aborted) throw error;
+      if (store && isAnswer(error)) await store.purge((purged) => purged === key);
+      if (!kept || !hasHashes(kept.manifest) || isAnswer(error) || this.#signal.aborted) throw error;
       return { plan: kept };
     });
     const { plan, bundle } = found;
@@ -212,7 +215,8 @@ export class ClientRead {
 
   /** Asks the nearest PoP for the chunks of a known plan. `onChanged` gets the bundle of a newer version. */
   #callPop(known: FullPlan, head: Ranged, onChanged: (bundle: Bundle) => void): Edge | undefined {
-    const { plans, pops, store, telemetry } = this.#ports;
+    const { plans, pops, telemetry } = this.#ports;
+    const store = HAS_STORE ? this.#ports.store : undefined;
     const [pop] = pops.byDistance();
     const { key } = this.#request;
     const span = spanOf(known.manifest, head.range);
@@ -253,17 +257,17 @@ export class ClientRead {
     edge: Edge | undefined,
     signal: AbortSignal,
   ): Promise<ReadResponse> {
-    const { configuredPops, hedging, latencies, savesData, store } = this.#ports;
+    const { configuredPops, hedging, latencies, savesData } = this.#ports;
+    const store = HAS_STORE ? this.#ports.store : undefined;
     const { manifest } = plan;
     const delta = savesData() ? 0 : hedging.delta(plan.delta);
     const believed = { plan };
     const pieces = this.#pieces(plan, head);
     const cached = edge && edgeSource(edge, believed, latencies, pieces);
-    const { key } = this.#request;
     const slot = this.#slot;
     const fetch = this.#fetch;
     const sign = (expired: FullPlan): Promise<FullPlan> =>
-      withSignatures(expired, { key, signal, fetch, trace: this.#trace.id }, this.#ports);
+      withSignatures(expired, { key: this.#request.key, signal, fetch, trace: this.#trace.id }, this.#ports);
     const sources = [
       ...(cached ? [cached] : []),
       ...peerSources(believed, configuredPops, { fetch, latencies }),
@@ -278,11 +282,10 @@ export class ClientRead {
       signal,
       delta,
       hedge: (bytes, times) => !isSending(edge, latencies) && hedging.hedge(bytes, times),
-      ...(store && !plan.private ? { share: store.sharing(manifest) } : {}),
+      ...(store && { stripes: true, ...(!plan.private && { share: store.sharing(manifest) }) }),
       range: head.range,
       // A PoP sends all pieces of a brief range with one more request. `#fromKnown` makes it.
       narrow: edge?.hasArrived === false && this.#isBrief(head) ? (isLate) => !isLate || edge.hasArrived : undefined,
-      stripes: !!store,
       onRequest: (record) => this.#trace.request(record),
       onEnd: (ended, error) => {
         edge?.release?.();
@@ -315,7 +318,7 @@ export class ClientRead {
 
   /** What a small range lies in. A store keeps whole stripes. */
   #pieces({ manifest }: FullPlan, { range }: Ranged): Piece[] | undefined {
-    return this.#ports.store ? undefined : piecesOf(manifest, range);
+    return HAS_STORE && this.#ports.store ? undefined : piecesOf(manifest, range);
   }
 
   /** Whether a PoP that is asked for this range sends all of it. */
@@ -326,7 +329,8 @@ export class ClientRead {
   /** The `Range` of the request, unless the answer may not follow it. */
   #rangeHeader(): string | undefined {
     const { headers, method } = this.#request;
-    if (this.#ports.store || method !== "GET" || headers.get("if-range")) return undefined;
+    const keepsStripes = HAS_STORE && this.#ports.store;
+    if (keepsStripes || method !== "GET" || headers.get("if-range")) return undefined;
     return headers.get("range") ?? undefined;
   }
 

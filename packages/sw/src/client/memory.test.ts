@@ -4,7 +4,7 @@ import { LATENCY_UNKNOWN, systemSha256 } from "@agarose/core";
 import type { FullPlan } from "./plans/bundle-request.ts";
 import { LatencyTracker } from "./latency-tracker.ts";
 import { OfflineStore } from "../offline/offline-store.ts";
-import { PlanCache, PLAN_TTL_MS } from "./plans/plan-cache.ts";
+import { CHARACTERS_MAX, PlanStore, PLAN_TTL_MS } from "./plans/plan-store.ts";
 import { BATCH_MS, Telemetry, type TelemetryReport } from "./telemetry.ts";
 import { VirtualClock } from "../../test/virtual-clock.ts";
 
@@ -13,10 +13,12 @@ function planOf(characters: number): FullPlan {
   return { manifest: { hashes: ["x".repeat(characters)] } } as unknown as FullPlan;
 }
 
-describe("PlanCache", () => {
+describe("PlanStore", () => {
+  const config = { regions: [], delta: undefined };
+
   test("forgets a plan a minute after it arrived, however often it is read", async () => {
     const clock = new VirtualClock();
-    const cache = new PlanCache(clock);
+    const cache = new PlanStore({ config, clock });
     cache.set("a", planOf(1));
     await clock.pass(PLAN_TTL_MS - 1);
     expect(cache.get("a")).toBeDefined();
@@ -25,18 +27,18 @@ describe("PlanCache", () => {
   });
 
   test("drops the least recently used plans when they outgrow its bound", () => {
-    const cache = new PlanCache(new VirtualClock(), 10_000);
-    for (const key of ["a", "b", "c"]) cache.set(key, planOf(2_000));
+    const cache = new PlanStore({ config, clock: new VirtualClock() });
+    for (const key of ["a", "b", "c"]) cache.set(key, planOf(0.3 * CHARACTERS_MAX));
     cache.get("a");
-    cache.set("d", planOf(2_000));
+    cache.set("d", planOf(0.3 * CHARACTERS_MAX));
     expect(["a", "b", "c", "d"].filter((key) => cache.get(key))).toEqual(["a", "c", "d"]);
   });
 
   test("keeps neither a plan that is larger than the cache nor the older plan of that key", () => {
-    const cache = new PlanCache(new VirtualClock(), 10_000);
+    const cache = new PlanStore({ config, clock: new VirtualClock() });
     cache.set("a", planOf(1));
     cache.set("b", planOf(1));
-    cache.set("a", planOf(10_000));
+    cache.set("a", planOf(CHARACTERS_MAX));
     expect([cache.get("a"), cache.get("b") !== undefined]).toEqual([undefined, true]);
   });
 });

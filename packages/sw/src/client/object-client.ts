@@ -2,7 +2,7 @@
  * A client that reads objects. It keeps plans and measurements between reads. A service worker has one, or a page
  * without a worker.
  */
-import { BlockMemory, encodeKey, HAS_ENCRYPTION, parseKey, Secrets, type AgaroseError } from "@agarose/core";
+import { BlockMemory, encodeKey, HAS_ENCRYPTION, HAS_STORE, parseKey, Secrets, type AgaroseError } from "@agarose/core";
 import { clientTrust, type ClientConfig, type Endpoint } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import { ClientRead, type ReadPorts } from "./client-read.ts";
@@ -32,13 +32,13 @@ export class ObjectClient {
   readonly #queues = new Map<string, FairQueue>();
 
   constructor(config: ClientConfig, given: ClientPorts) {
-    const { clock, store } = given;
+    const { clock } = given;
     const { pops: configuredPops } = config;
     const ports = { ...given, trust: clientTrust(config), configuredPops };
     this.config = config;
     const latencies = (this.latencies = new LatencyTracker(clock));
     const pops = (this.pops = new PopSelector({ ...ports, pops: configuredPops, latencies }));
-    const plans = (this.plans = new PlanStore({ config, clock, store }));
+    const plans = (this.plans = new PlanStore({ config, clock, ...(HAS_STORE && { store: given.store }) }));
     this.#ports = {
       ...ports,
       latencies,
@@ -51,7 +51,7 @@ export class ObjectClient {
       queue: (region) => this.#queue(region),
       telemetry: new Telemetry({
         clock,
-        store,
+        ...(HAS_STORE && { store: given.store }),
         send: (report) => {
           const [pop] = pops.byDistance();
           const token = pop && plans.telemetryToken(pop.name);
@@ -111,7 +111,7 @@ export class ObjectClient {
   /** Forgets the plans, and drops what is stored, of the keys for which `isPurged`. */
   async purge(isPurged: (key: string) => boolean): Promise<void> {
     this.plans.purge(isPurged);
-    await this.#ports.store?.purge(isPurged);
+    if (HAS_STORE) await this.#ports.store?.purge(isPurged);
   }
 
   /** Measures the round trips to the PoPs; see `PopSelector.probe`. */

@@ -2,6 +2,7 @@
  * Follows one read: emits its events, and passes on what was measured.
  */
 import {
+  HAS_STORE,
   planReadMs,
   planStripe,
   readKind,
@@ -133,7 +134,7 @@ export class ReadTrace {
 
   /** How a read of `bytes` was served so far. */
   kind(report: ReadReport, bytes: number): NonNullable<ReadEndEvent["kind"]> {
-    return this.#ports.store && bytes > 0 && !report.requests.length ? "stored" : readKind(report);
+    return HAS_STORE && this.#ports.store && bytes > 0 && !report.requests.length ? "stored" : readKind(report);
   }
 
   #measure({ source, kind, bytes, outcome, startMs, waitMs, error }: RequestRecord, endMs: number): void {

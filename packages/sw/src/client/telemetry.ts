@@ -1,7 +1,7 @@
 /**
  * Reports measured latencies to a PoP in batches. A report never delays a read, and is not retried.
  */
-import type { Clock } from "@agarose/core";
+import { HAS_STORE, type Clock } from "@agarose/core";
 import type { ObjectStore } from "./object-store.ts";
 
 /** The body of `POST /v1/telemetry`. */
@@ -63,7 +63,7 @@ export class Telemetry {
       meanMs: ms / samples,
       meanBytes: bytes / samples,
     }));
-    const reads = this.#options.store?.takeReads();
+    const reads = HAS_STORE ? this.#options.store?.takeReads() : undefined;
     this.#sums.clear();
     this.#isDue = false;
     this.#options.send({ regions, ...(reads && { reads }) });

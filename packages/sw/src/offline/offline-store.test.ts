@@ -7,7 +7,7 @@ import { parseConfig } from "../common/config.ts";
 import type { ObjectClient } from "../client/object-client.ts";
 import { OfflineEntries } from "./offline-entries.ts";
 import { offlineStore, OfflineStore } from "./offline-store.ts";
-import { PLAN_TTL_MS } from "../client/plans/plan-cache.ts";
+import { PLAN_TTL_MS } from "../client/plans/plan-store.ts";
 import { FakeCache } from "../../test/fake-cache.ts";
 import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";
 

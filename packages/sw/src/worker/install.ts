@@ -2,7 +2,7 @@
  * Wires a worker: routes, client and life cycle. `sw.ts` is the face of it for workers that bundle Agarose, the entries
  * of the drop-in files call it directly, each with a codec of its own.
  */
-import type { Decoder } from "@agarose/core";
+import { HAS_STORE, type Decoder } from "@agarose/core";
 import { browserPorts } from "../ports/browser-ports.ts";
 import {
   configFromUrl,
@@ -80,9 +80,10 @@ export function wireFromUrl(scope: WorkerScope, options: WiredOptions): void {
 
 /** Wires `scope` with a configuration, or with where one is. */
 export function wire(scope: WorkerScope, source: ConfigSource, options: WiredOptions): void {
-  const { codec, claim = true, alone = false, navigations = false, store } = options;
+  const { codec, claim = true, alone = false, navigations = false } = options;
   const ports = browserPorts(codec);
-  const make = (config: ClientConfig): ObjectClient => new ObjectClient(config, { ...ports, store: store?.(config) });
+  const make = (config: ClientConfig): ObjectClient =>
+    new ObjectClient(config, HAS_STORE ? { ...ports, store: options.store?.(config) } : ports);
   let renewed: ObjectClient | undefined;
   const first = once(async () => {
     const config = await loadConfig(source, globalThis, (changed) => (renewed = make(changed)));

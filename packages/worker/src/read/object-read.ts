@@ -224,7 +224,7 @@ async function open(
       }
       const read = async (shared: AbortSignal): Promise<StripeData> => {
         const data = await readOwn(shared);
-        const isFetched = data.made().some(({ kind, outcome }) => kind === "region" && outcome === "used");
+        const isFetched = data.made?.().some(({ kind, outcome }) => kind === "region" && outcome === "used");
         if (isFetched) fetched.note(version, stripe, data.data, invocation.cacheContext);
         return data;
       };

@@ -79,24 +79,21 @@ function checkInline({ k, m, bytes, stripeBytes }: Manifest, inline: string): vo
 /** Refuses hashes that are not n of 32 bytes for each stripe. */
 export function checkHashes(m: Manifest): void {
   const stripes = m.inline === undefined ? stripeCount(m) : 0;
-  if (!Array.isArray(m.hashes) || m.hashes.length !== stripes) {
-    throw invalid(
-      HAS_MESSAGES && `has hashes of ${Array.isArray(m.hashes) ? m.hashes.length : 0} stripes, ${stripes} are expected`,
-      {
-        stripes,
-      },
-    );
-  }
-  const hashBytes = (m.k + m.m) * HASH_BYTES;
+  if (areHashes(m.hashes, m.k + m.m) && m.hashes.length === stripes) return;
+  throw invalid(
+    HAS_MESSAGES &&
+      `has hashes of ${Array.isArray(m.hashes) ? m.hashes.length : 0} stripes, base64 of ${m.k + m.m} hashes is ` +
+        `expected for each of ${stripes}`,
+    { stripes },
+  );
+}
+
+/** Whether `list` is a list of texts, each of which is base64 of so many hashes. */
+export function areHashes(list: unknown, count: number): list is string[] {
   // Six bits each, and as many more as make a multiple of four.
-  const characters = Math.ceil((hashBytes * 4) / 3);
+  const characters = Math.ceil((count * HASH_BYTES * 4) / 3);
   const base64 = new RegExp(`^[A-Za-z0-9+/]{${characters}}={${-characters & 3}}$`);
-  for (const [stripe, hashes] of m.hashes.entries()) {
-    if (isText(hashes, base64)) continue;
-    throw invalid(HAS_MESSAGES && `has hashes of stripe ${stripe} that are not base64 of ${hashBytes} bytes`, {
-      stripe,
-    });
-  }
+  return Array.isArray(list) && list.every((hashes) => isText(hashes, base64));
 }
 
 /** Refuses headers that cannot be served. */
@@ -108,14 +105,15 @@ export function checkHeaders(headers: unknown): void {
   }
 }
 
-/**
- * Whether version and hashes fit the content that the manifest describes. Without this, one key could claim another's.
- */
-export async function checkVersion(m: Manifest, sha256: Sha256): Promise<void> {
+/** Refuses hashes, those of all stripes, that are others than the manifest was made with. */
+export async function checkHashesSha256(m: Manifest, sha256: Sha256): Promise<void> {
   const hashes = toHex(await sha256(concat(m.hashes.map(fromBase64))));
-  if (hashes !== m.hashesSha256) {
-    throw invalid(HAS_MESSAGES && `has hashes with the SHA-256 ${hashes}, ${m.hashesSha256} is written in it`);
-  }
+  if (hashes === m.hashesSha256) return;
+  throw invalid(HAS_MESSAGES && `has hashes with the SHA-256 ${hashes}, ${m.hashesSha256} is written in it`);
+}
+
+/** Whether the version fits the content that the manifest describes. Without this, one key could claim another's. */
+export async function checkVersion(m: Manifest, sha256: Sha256): Promise<void> {
   const content = inlineBytes(m);
   if (content && toHex(await sha256(content)) !== m.sha256)
     throw invalid(HAS_MESSAGES && `holds an inline object without the SHA-256 ${m.sha256} that is written in it`);

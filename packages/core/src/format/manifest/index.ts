@@ -1,6 +1,7 @@
 /** The manifest: what one version of one object is and where its chunks are (docs/reference/format.md). */
 export { checkCode } from "./check.ts";
 export { encodeManifest, refuseTooLarge } from "./encode.ts";
+export { type Excerpt, excerptOf, hasHashes } from "./excerpt.ts";
 export { signedBytes, versionText } from "./identity.ts";
 export {
   chunkHash,

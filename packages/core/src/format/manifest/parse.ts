@@ -5,9 +5,10 @@
 import { HAS_MESSAGES } from "../../errors.ts";
 import { HAS_ENCRYPTION } from "../../features.ts";
 import { decodeUtf8 } from "../shape.ts";
-import { checkCode, checkHashes, checkHeaders, checkPlacement, checkVersion } from "./check.ts";
+import { checkCode, checkHashes, checkHashesSha256, checkHeaders, checkPlacement, checkVersion } from "./check.ts";
 import { checksum, refuseTooLarge } from "./encode.ts";
 import { invalid, newer } from "./errors.ts";
+import { checkExcerpt, type Excerpt } from "./excerpt.ts";
 import { checkFields, FIELDS, GENERATION_FIELDS } from "./fields.ts";
 import { fromFormat1 } from "./format-1.ts";
 import { signedBytes } from "./identity.ts";
@@ -45,16 +46,20 @@ export async function parseManifest(input: Uint8Array | string, expected: Expect
   return checkRecord(fields, expected);
 }
 
-/** `parseManifest` for a manifest that is already parsed, as in a plan. A tombstone is MANIFEST_INVALID there. */
-export async function checkManifest(json: unknown, expected: ExpectedManifest): Promise<Manifest> {
-  const record = await checkRecord(json, expected);
+/**
+ * `parseManifest` for a manifest that is already parsed, as in a plan. A tombstone is MANIFEST_INVALID there.
+ *
+ * @param excerpt where it has the hashes of some stripes: the manifest that is returned has `""` for the others.
+ */
+export async function checkManifest(json: unknown, expected: ExpectedManifest, excerpt?: Excerpt): Promise<Manifest> {
+  const record = await checkRecord(json, expected, excerpt);
   if (isTombstone(record)) throw invalid(HAS_MESSAGES && "is of an object that was removed");
   return record;
 }
 
-async function checkRecord(json: unknown, expected: ExpectedManifest): Promise<ManifestRecord> {
+async function checkRecord(json: unknown, expected: ExpectedManifest, excerpt?: Excerpt): Promise<ManifestRecord> {
   await checkFormat(json, expected);
-  const record =
+  let record =
     (json as { agarose: number }).agarose === 1
       ? await fromFormat1(json as object, expected)
       : (json as ManifestRecord);
@@ -72,7 +77,11 @@ async function checkRecord(json: unknown, expected: ExpectedManifest): Promise<M
     await checkRequired(record, expected);
     checkCode(record);
     checkPlacement(record, expected.regions);
-    checkHashes(record);
+    if (excerpt) record = await checkExcerpt(record, excerpt, expected.sha256);
+    else {
+      checkHashes(record);
+      await checkHashesSha256(record, expected.sha256);
+    }
     checkHeaders(record.headers);
     await checkVersion(record, expected.sha256);
   }

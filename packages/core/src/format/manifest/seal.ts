@@ -14,7 +14,7 @@ export async function sealManifest(draft: ManifestDraft, sha256: Sha256, sign?: 
   const stripes = draft.hashes.map(fromBase64);
   const [hashesSha256, hashesRoot] = await Promise.all([
     sha256(concat(stripes)).then(toHex),
-    merkleRoot(stripes, sha256).then(toHex),
+    rootOf(stripes, sha256).then(toHex),
   ]);
   const version = await versionOf({ ...draft, hashesSha256 }, sha256);
   const { hashes, ...rest } = draft;
@@ -28,6 +28,12 @@ export function sealTombstone(
   sign?: Signer,
 ): Promise<Tombstone> {
   return signed({ agarose: FORMAT_VERSION, ...draft, deleted: true } as const, sign);
+}
+
+/** The root over all stripes: of none, that of RFC 6962. */
+function rootOf(stripes: readonly Uint8Array[], sha256: Sha256): Promise<Uint8Array> {
+  if (stripes.length === 0) return sha256(new Uint8Array());
+  return merkleRoot(stripes, sha256, { from: 0, count: stripes.length, beside: [] });
 }
 
 async function signed<T extends ManifestRecord>(record: T, sign: Signer | undefined): Promise<T> {

@@ -7,6 +7,7 @@ import {
   BUNDLE_CONTENT_TYPE,
   encodeKey,
   FrameReader,
+  hasHashes,
   parsePlan,
   type FetchedResponse,
   type ExpectedManifest,
@@ -56,6 +57,9 @@ export interface Bundle {
   /** The plan to remember, where the PoP sends other chunks now than those that it has cached. */
   readonly lasting?: FullPlan | undefined;
 }
+
+/** Hashes of more stripes take longer than the further request for those of a range. */
+const WHOLE_STRIPES_MAX = 1024;
 
 /** How a manifest from outside is checked. */
 export type ManifestChecks = Pick<ExpectedManifest, "trust" | "sha256">;
@@ -131,10 +135,14 @@ export function sentBehind({ chunk: length }: Frame, lasting: FullPlan): Pick<Bu
 }
 
 function bundleUrl({ key, pop, known, span, range, leaves = false, trace }: BundleRequest): string {
+  // A range that is read from a known plan has the hashes of its stripes.
+  const isEnough = known && (leaves || hasHashes(known.manifest));
+  // A second range of the object comes with all hashes, so that the next ones need no request for a plan.
+  const excerpt = !known || known.manifest.hashes.length > WHOLE_STRIPES_MAX;
   const query = {
-    ...(known && { version: known.version }),
+    ...(isEnough && { version: known.version }),
     ...span,
-    ...(range && { range, leaves }),
+    ...(range && { range, leaves, ...(excerpt && { excerpt }) }),
     trace,
   } as Record<string, unknown> as Record<string, string>;
   return `${pop.url}/v1/read/${encodeKey(key)}?${new URLSearchParams(query)}`;

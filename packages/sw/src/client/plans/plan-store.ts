@@ -1,14 +1,19 @@
 /**
  * What a client knows of objects and buckets: plans by key, the latest regions, and the PoPs' telemetry tokens.
  */
-import { DELTA_DEFAULT, type Clock, type Manifest, type PlanRegion } from "@agarose/core";
+import { ByteLru, DELTA_DEFAULT, HAS_STORE, type Clock, type Manifest, type PlanRegion } from "@agarose/core";
 import type { ClientConfig } from "../../common/config.ts";
 import type { ObjectStore } from "../object-store.ts";
 import { allowedRegions } from "../sources/allowed-regions.ts";
 import { refuseOlder, type Bundle, type FullPlan } from "./bundle-request.ts";
-import { PlanCache } from "./plan-cache.ts";
 import { discard } from "./pop-call.ts";
 
+/** How long a plan may be used after it arrived, in milliseconds. */
+export const PLAN_TTL_MS = 60_000;
+/** Characters of hashes over all plans: 4 MiB hold the plans of 8,000 objects of 4 MiB, or of 30 GB in large ones. */
+export const CHARACTERS_MAX = 4 * 1024 * 1024;
+/** What a plan takes beside its hashes. */
+const PLAN_CHARACTERS = 1024;
 /** A signature in its last seconds could expire on the way. */
 const EXPIRY_MARGIN_MS = 20_000;
 
@@ -20,15 +25,25 @@ export interface PlanStoreOptions {
   readonly store?: ObjectStore | undefined;
 }
 
-/** Plans in memory, and in the object store where there is one. */
-export class PlanStore extends PlanCache {
+interface Entry {
+  readonly plan: FullPlan;
+  readonly atMs: number;
+  /** Characters of its hashes, a byte each, and what it takes beside them. */
+  readonly bytes: number;
+}
+
+/**
+ * Plans in memory, the least recently used evicted first, and in the object store where there is one. With a known
+ * plan, a read asks the edge and the buckets at once.
+ */
+export class PlanStore {
   readonly #options: PlanStoreOptions;
+  readonly #plans = new ByteLru<Entry>(CHARACTERS_MAX);
   /** By PoP. */
   readonly #telemetryTokens = new Map<string, string>();
   #regions: readonly PlanRegion[];
 
   constructor(options: PlanStoreOptions) {
-    super(options.clock);
     this.#options = options;
     this.#regions = allowedRegions([], options.config.regions);
   }
@@ -38,9 +53,31 @@ export class PlanStore extends PlanCache {
     return this.#regions;
   }
 
-  /** The newest plan of `key` from memory, or from the store, which outlives the client. */
-  async newest(key: string): Promise<FullPlan | undefined> {
-    return this.latest(key) ?? this.#options.store?.plan(key);
+  /** The plan of `key` if it is younger than PLAN_TTL_MS. */
+  get(key: string): FullPlan | undefined {
+    const entry = this.#plans.get(key);
+    return entry && this.#options.clock.now() - entry.atMs < PLAN_TTL_MS ? entry.plan : undefined;
+  }
+
+  /** The newest plan of `key`, however old it is: reads never go back behind its generation. */
+  latest(key: string): FullPlan | undefined {
+    return this.#plans.get(key)?.plan;
+  }
+
+  /** Remembers the plan of `key`. */
+  set(key: string, plan: FullPlan): void {
+    const bytes = PLAN_CHARACTERS + plan.manifest.hashes.join("").length;
+    this.#plans.set(key, { plan, atMs: this.#options.clock.now(), bytes });
+  }
+
+  /** Drops the plan of `key`. */
+  delete(key: string): void {
+    this.#plans.delete(key);
+  }
+
+  /** Drops the plans of all keys for which `isPurged`. */
+  purge(isPurged: (key: string) => boolean): void {
+    for (const key of this.#plans.names()) if (isPurged(key)) this.#plans.delete(key);
   }
 
   /** The token that a PoP's latest plan brought for telemetry. */
@@ -55,7 +92,7 @@ export class PlanStore extends PlanCache {
   learn(key: string, received: FullPlan): FullPlan {
     // Only a majority of the buckets can take a key back.
     if (received.pop) refuseOlder(received.manifest, this.latest(key));
-    const { clock, config, store } = this.#options;
+    const { clock, config } = this.#options;
     const regions = allowedRegions(received.regions, config.regions);
     const seconds = Math.min(...regions.map(({ signed }) => signed?.seconds ?? Number.POSITIVE_INFINITY));
     const signedUntilMs = clock.now() + 1000 * seconds - EXPIRY_MARGIN_MS;
@@ -66,7 +103,7 @@ export class PlanStore extends PlanCache {
     // Every reader of a private object must prove its access: other pages share this client.
     if (plan.private) return plan;
     this.set(key, plan);
-    store?.learn(key, plan);
+    if (HAS_STORE) this.#options.store?.learn(key, plan);
     return plan;
   }
 

@@ -1,5 +1,6 @@
 /** Fetches plans before the reads that need them. */
-import type { FetchPort } from "@agarose/core";
+import { HAS_STORE, type FetchPort } from "@agarose/core";
+import type { ObjectStore } from "../object-store.ts";
 import { isOlder, PLANS_MAX, requestPlans, type ManifestChecks } from "./bundle-request.ts";
 import type { PlanStore } from "./plan-store.ts";
 import type { PopSelector } from "./pop-selector.ts";
@@ -11,6 +12,7 @@ const PARALLEL_MAX = 8;
 export interface PreloadPorts {
   readonly pops: PopSelector;
   readonly plans: PlanStore;
+  readonly store?: Pick<ObjectStore, "plan"> | undefined;
   readonly fetch: FetchPort;
   readonly checks: ManifestChecks;
   /** Finds the plan of one key. */
@@ -22,7 +24,7 @@ export interface PreloadPorts {
  * leaves out one by one. Failures are left to the reads of those keys.
  */
 export async function preloadPlans(keys: readonly string[], ports: PreloadPorts): Promise<void> {
-  const { pops, plans, fetch, find, checks } = ports;
+  const { pops, plans, fetch, find, checks, store } = ports;
   const unknown = (): string[] => [...new Set(keys)].filter((key) => !plans.get(key));
   const [pop] = pops.byDistance();
   const asked = pop ? unknown() : [];
@@ -30,7 +32,9 @@ export async function preloadPlans(keys: readonly string[], ports: PreloadPorts)
     try {
       const received = requestPlans(pop!, asked.splice(0, PLANS_MAX), fetch, checks);
       for await (const [key, plan] of received) {
-        if (!isOlder(plan.manifest, await plans.newest(key))) plans.learn(key, plan);
+        // The store outlives the client.
+        const known = plans.latest(key) ?? (HAS_STORE ? await store?.plan(key) : undefined);
+        if (!isOlder(plan.manifest, known)) plans.learn(key, plan);
       }
     } catch {
       break;
