@@ -111,7 +111,7 @@ async function sync(source: string, target: string, options: SyncOptions): Promi
     try {
       const { unchanged, kept, stale, skipped, notRemoved } = await (get ? pull : push)(job, own);
       totals.kept += kept;
-      if (!dryRun) await known.save();
+      await (dryRun ? known.discard(undefined) : known.save());
       progress.stop();
       for (const { path, reason } of skipped) logLine(`warning: ${path} is left out: ${reason}`);
       if (notRemoved !== undefined) logLine(`warning: nothing was removed, because ${notRemoved}`);
@@ -122,6 +122,7 @@ async function sync(source: string, target: string, options: SyncOptions): Promi
       const isDone = totals.failed === 0 && notRemoved === undefined && pops.every(({ purged }) => purged);
       return isDone ? EXIT_OK : EXIT_FAILED;
     } catch (error) {
+      await known.discard(error);
       return stream.fail(error);
     } finally {
       progress.stop();

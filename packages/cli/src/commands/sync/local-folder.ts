@@ -14,43 +14,56 @@ export interface LocalFile extends InputFile {
   readonly status: FileStatus;
 }
 
-/** The files of a folder, by key. */
-export interface Folder {
-  readonly files: Map<string, LocalFile>;
-  readonly skipped: readonly SkippedEntry[];
-}
-
 const LOOKED_AT_A_TIME = 32;
 
-/** The files that the sync is about. What cannot be read is reported as failed, and the rest is read. */
-export async function readFolder({ folder, prefix, filter, follow }: SyncJob, context: SyncContext): Promise<Folder> {
-  const root = await realpath(folder);
-  const files = new Map<string, LocalFile>();
-  const skipped: SkippedEntry[] = [];
-  const below = { path: folder, key: "", real: root, above: [root] };
-  const entries = entriesBelow(below, follow ? "/" : root, (path) => filter.leavesOutFolder(path));
-  const looked = mapOrdered(entries, LOOKED_AT_A_TIME, async (entry) => {
-    if ("reason" in entry || !filter.takes(entry.key)) return { entry };
-    return { entry, status: await stat(entry.path).catch((error: unknown) => unreadable(entry.path, error)) };
-  });
-  for await (const { entry, status } of looked) {
-    if ("reason" in entry) {
-      const path = pathBelow(folder, entry.path);
-      if (entry.error === undefined && (path === "" || filter.takes(path))) skipped.push(entry);
-      if (entry.error === undefined) continue;
-      await context.report({ key: `${prefix}${path}`, outcome: "failed", error: entry.error });
-    } else if (status !== undefined) {
-      const key = `${prefix}${entry.key}`;
-      try {
-        if (status instanceof AgaroseError) throw status;
-        parseKey(key);
-        files.set(key, { path: entry.path, key, status: statusOf(status) });
-      } catch (error) {
-        await context.report({ key, outcome: "failed", error: toAgaroseError(error) });
+/** The files that a sync is about, in constant memory. */
+export class LocalFolder {
+  /** What was left out so far. */
+  readonly skipped: SkippedEntry[] = [];
+  /** Files so far. */
+  count = 0;
+  readonly #job: SyncJob;
+  readonly #context: SyncContext;
+
+  constructor(job: SyncJob, context: SyncContext) {
+    this.#job = job;
+    this.#context = context;
+  }
+
+  /** In order of their keys. What cannot be read is reported as failed, and the rest is read. */
+  async *files(): AsyncGenerator<LocalFile> {
+    const { folder, prefix, filter, follow } = this.#job;
+    const root = await realpath(folder);
+    const below = { path: folder, key: "", real: root, above: [root] };
+    const entries = entriesBelow(below, follow ? "/" : root, (path) => filter.leavesOutFolder(path));
+    const looked = mapOrdered(entries, LOOKED_AT_A_TIME, async (entry) => {
+      if ("reason" in entry || !filter.takes(entry.key)) return { entry };
+      return { entry, status: await stat(entry.path).catch((error: unknown) => unreadable(entry.path, error)) };
+    });
+    for await (const { entry, status } of looked) {
+      if ("reason" in entry) await this.#skip(entry);
+      else if (status !== undefined) {
+        const key = `${prefix}${entry.key}`;
+        try {
+          if (status instanceof AgaroseError) throw status;
+          parseKey(key);
+        } catch (error) {
+          await this.#context.report({ key, outcome: "failed", error: toAgaroseError(error) });
+          continue;
+        }
+        this.count++;
+        yield { path: entry.path, key, status: statusOf(status) };
       }
     }
   }
-  return { files, skipped };
+
+  async #skip(entry: SkippedEntry): Promise<void> {
+    const { folder, prefix, filter } = this.#job;
+    const path = pathBelow(folder, entry.path);
+    if (entry.error === undefined && (path === "" || filter.takes(path))) this.skipped.push(entry);
+    if (entry.error === undefined) return;
+    await this.#context.report({ key: `${prefix}${path}`, outcome: "failed", error: entry.error });
+  }
 }
 
 /** A path from the folder on, with `/` between its segments. */

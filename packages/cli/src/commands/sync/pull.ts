@@ -18,7 +18,9 @@ import type { KeyGroup } from "../../lib/walk/key-groups.ts";
 import { commonEtag, currentManifest } from "../../lib/walk/listed-object.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 import { clashes } from "./clashes.ts";
+import { areKnown, knownOf, type Known } from "./known-equal.ts";
 import { pathBelow } from "./local-folder.ts";
+import { withKnown } from "./pairs.ts";
 import type { SyncContext, SyncJob, SyncResult } from "./sync-job.ts";
 
 interface Wanted {
@@ -69,22 +71,25 @@ async function compare(job: SyncJob, context: SyncContext): Promise<Difference> 
   const paths = new Set<string>();
   const found: Wanted[] = [];
   let unchanged = 0;
-  const judged = mapOrdered(liveGroups(listing, context), COMPARED_AT_A_TIME, async (group) => {
+  const groups = withKnown(liveGroups(listing, context), context.known);
+  const judged = mapOrdered(groups, COMPARED_AT_A_TIME, async ({ item: group, known }) => {
     const path = group.key.slice(prefix.length);
     if (path === "" || !filter.takes(path)) return undefined;
     try {
-      return { key: group.key, path, manifest: await wantedManifest(path, group, job, context) };
+      return { key: group.key, path, ...(await judge(path, group, known, job, context)) };
     } catch (error) {
       context.signal.throwIfAborted();
       await context.report({ key: group.key, outcome: "failed", error: toAgaroseError(error) });
-      return { key: group.key, path, manifest: undefined };
+      return { key: group.key, path };
     }
   });
   for await (const one of judged) {
     if (one === undefined) continue;
-    paths.add(one.path);
-    if (one.manifest === "equal") unchanged++;
-    else if (one.manifest) found.push({ ...one, manifest: one.manifest });
+    const { key, path, known, manifest } = one;
+    paths.add(path);
+    if (known) await context.known.keep(key, known);
+    if (one.isEqual) unchanged++;
+    else if (manifest) found.push({ key, path, manifest });
   }
   listing.warn();
   const refused = clashes(paths, await foldsCase(job.folder));
@@ -97,26 +102,34 @@ async function compare(job: SyncJob, context: SyncContext): Promise<Difference> 
   return { wanted, paths, unchanged, isComplete: listing.complete };
 }
 
-/** The manifest of an object that its file does not equal. */
-async function wantedManifest(
+/** What an object needs: nothing, where its file equals it, or to be fetched. */
+interface Verdict {
+  readonly isEqual?: true;
+  /** What to note of a file that equals it. */
+  readonly known?: Known | undefined;
+  /** Of what is to be fetched. */
+  readonly manifest?: Manifest;
+}
+
+async function judge(
   path: string,
   group: KeyGroup,
+  known: Known | undefined,
   job: SyncJob,
   context: SyncContext,
-): Promise<Manifest | "equal"> {
+): Promise<Verdict> {
   const file = join(job.folder, path);
   const status = await lstat(file).catch(() => undefined);
   const etag = commonEtag(group, context);
-  if (status?.isFile() && !job.checksum && context.known.has(group.key, status, etag)) return "equal";
+  if (status?.isFile() && !job.checksum && areKnown(known, status, etag)) return { isEqual: true, known };
   const manifest = await currentManifest(group, context);
   if (manifest === undefined) {
     const message = `no region has a usable manifest of ${JSON.stringify(group.key)}: run \`agarose verify\``;
     throw new AgaroseError("NO_SOURCE", message, { key: group.key });
   }
   const readMs = Date.now();
-  if (!status?.isFile() || !(await hasContent(file, status, manifest, job, context))) return manifest;
-  context.known.add(group.key, status, etag, readMs);
-  return "equal";
+  if (!status?.isFile() || !(await hasContent(file, status, manifest, job, context))) return { manifest };
+  return { isEqual: true, known: knownOf(status, etag, readMs) };
 }
 
 async function hasContent(

@@ -7,7 +7,7 @@ import mime from "mime";
 import { AgaroseError, isTombstone, systemClock, toAgaroseError, type Manifest } from "@agarose/core";
 import { ClaimRemovals } from "../../lib/objects/commit/claim-removals.ts";
 import { majorityOf } from "../../lib/objects/commit/write-context.ts";
-import { KeyListing, removableGroups } from "../../lib/objects/keys.ts";
+import { isRemoved, KeyListing } from "../../lib/objects/keys.ts";
 import { isAsConfigured, shownManifest } from "../../lib/objects/encryption/opened.ts";
 import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
 import { putObject, type PutContext, type PutResult } from "../../lib/objects/put-object.ts";
@@ -22,8 +22,9 @@ import { mapAdaptive } from "../../lib/walk/adaptive-pool.ts";
 import type { KeyGroup } from "../../lib/walk/key-groups.ts";
 import { commonEtag, currentManifest } from "../../lib/walk/listed-object.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
-import { signatureOf } from "./known-equal.ts";
-import { pathBelow, readFolder, unreadable, type Folder, type LocalFile } from "./local-folder.ts";
+import { areKnown, knownOf, signatureOf, type Known } from "./known-equal.ts";
+import { LocalFolder, pathBelow, unreadable, type LocalFile } from "./local-folder.ts";
+import { pairsOf, withKnown, type Pair } from "./pairs.ts";
 import type { SyncContext, SyncJob, SyncResult } from "./sync-job.ts";
 
 interface Difference {
@@ -55,8 +56,7 @@ export async function push(job: SyncJob, context: SyncContext): Promise<SyncResu
     return context.report(event);
   };
   const own = { ...context, report };
-  const folder = await readFolder(job, own);
-  const isEmpty = folder.files.size === 0;
+  const folder = new LocalFolder(job, own);
   const difference = await compare(job, folder, own);
   const { changed, extra, listed, isComplete } = difference;
   const isPage = ({ key }: LocalFile): boolean => typeOf(key) === PAGE;
@@ -83,63 +83,50 @@ export async function push(job: SyncJob, context: SyncContext): Promise<SyncResu
       ? `${failures} of the files failed`
       : undefined;
   if (reason !== undefined) return { ...result, stale, notRemoved: reason };
-  if (isEmpty) {
+  if (folder.count === 0) {
     const message = `${job.folder} has no file for this sync, and --delete would remove all ${extra.length} objects: use \`agarose rm --prefix\` if that is meant`;
     throw new AgaroseError("USAGE", message, { objects: extra.length });
   }
   return { ...result, stale: [...stale, ...(await removeAll(job, extra, own))] };
 }
 
-/**
- * One ordered listing, and where a file has an object, its manifest and the hash of the file. Files that need nothing
- * leave `files`: of a large folder, most do.
- */
-async function compare(job: SyncJob, { files, skipped }: Folder, context: SyncContext): Promise<Difference> {
-  const { prefix, filter, folder } = job;
+/** One ordered walk of the folder beside one ordered listing. Of what needs nothing, it holds nothing. */
+async function compare(job: SyncJob, folder: LocalFolder, context: SyncContext): Promise<Difference> {
+  const { prefix, filter } = job;
   const listing = new KeyListing(prefix, context);
+  const changed: LocalFile[] = [];
   const listed = new Set<string>();
-  const tracked = {
-    async *groups() {
-      for await (const group of listing.groups()) {
-        // Those of removed objects too: their generations count.
-        const key = files.get(group.key)?.key;
-        if (key !== undefined) listed.add(key);
-        yield group;
-      }
-    },
-  };
-  const protectedPaths = skipped.map(({ path }) => `${prefix}${pathBelow(folder, path)}`);
-  const isProtected = (key: string): boolean =>
-    protectedPaths.some((path) => key === path || key.startsWith(`${path}/`));
+  const found: string[] = [];
   let equal = 0;
-  const extra: string[] = [];
-  const judged = mapOrdered(removableGroups(tracked, context), COMPARED_AT_A_TIME, async (group) => {
-    const file = files.get(group.key);
+  const pairs = withKnown(pairsOf(folder.files(), listing.groups()), context.known);
+  const judged = mapOrdered(pairs, COMPARED_AT_A_TIME, async ({ item, known }) => {
     try {
-      const regions = context.stores.length - listing.regionsFailed.length;
       return {
-        key: group.key,
-        file,
-        isEqual: file !== undefined && (await isEqual(file, group, regions, job, context)),
+        ...item,
+        ...(await judge(item, known, context.stores.length - listing.regionsFailed.length, job, context)),
       };
     } catch (error) {
       context.signal.throwIfAborted();
-      await context.report({ key: group.key, outcome: "failed", error: toAgaroseError(error) });
-      return { key: group.key, file, isEqual: undefined };
+      await context.report({ key: item.key, outcome: "failed", error: toAgaroseError(error) });
+      return { ...item, verdict: "failed" as const, known: undefined };
     }
   });
-  for await (const { key, file, isEqual: verdict } of judged) {
-    if (verdict) equal++;
-    if (verdict !== false) {
-      files.delete(key);
-      listed.delete(key);
-    } else if (file === undefined && filter.takes(key.slice(prefix.length)) && !isProtected(key)) extra.push(key);
+  for await (const { key, file, group, verdict, known } of judged) {
+    if (known) await context.known.keep(key, known);
+    if (verdict === "equal") equal++;
+    if (verdict === "extra" && filter.takes(key.slice(prefix.length))) found.push(key);
+    if (verdict !== "changed") continue;
+    changed.push(file!);
+    // Those of removed objects too: their generations count.
+    if (group) listed.add(key);
   }
   listing.warn();
   const isAllListed = listing.regionsFailed.length === 0;
+  const left = folder.skipped.map(({ path }) => `${prefix}${pathBelow(job.folder, path)}`);
+  const isLeft = (key: string): boolean => left.some((path) => key === path || key.startsWith(`${path}/`));
   return {
-    changed: [...files.values()],
-    extra,
+    changed,
+    extra: found.filter((key) => !isLeft(key)),
     listed,
     isAbsenceKnown: context.stores.length - listing.regionsFailed.length >= majorityOf(context.stores),
     isComplete: listing.complete,
@@ -149,32 +136,52 @@ async function compare(job: SyncJob, { files, skipped }: Folder, context: SyncCo
   };
 }
 
-/** Whether a put of the file would change nothing that any reader sees. `regions` is how many are listed. */
-async function isEqual(
-  file: LocalFile,
-  group: KeyGroup,
+/** What a pair needs. Undefined: nothing. */
+type Verdict = "equal" | "changed" | "extra" | undefined;
+
+async function judge(
+  { file, group }: Pair,
+  known: Known | undefined,
   regions: number,
   job: SyncJob,
   context: SyncContext,
-): Promise<boolean> {
-  const { known, signal } = context;
+): Promise<{ readonly verdict: Verdict; readonly known?: Known | undefined }> {
+  if (!group) return { verdict: "changed" };
+  if (await isRemoved(group, context)) return { verdict: file && "changed" };
+  if (!file) return { verdict: "extra" };
+  const same = await equality(file, group, known, regions, job, context);
+  return { verdict: same ? "equal" : "changed", known: same?.known };
+}
+
+/**
+ * Where a put of the file would change nothing that any reader sees: what to note for the next run. Undefined where it
+ * would. `regions` is how many are listed.
+ */
+async function equality(
+  file: LocalFile,
+  group: KeyGroup,
+  known: Known | undefined,
+  regions: number,
+  job: SyncJob,
+  context: SyncContext,
+): Promise<{ readonly known: Known | undefined } | undefined> {
+  const { signal } = context;
   const etag = group.manifests.length < regions ? undefined : commonEtag(group, context);
-  if (!job.checksum && known.has(file.key, file.status, etag)) return true;
+  if (!job.checksum && areKnown(known, file.status, etag)) return { known };
   const manifest = await (etag === undefined ? manifestOfAll(group.key, context) : currentManifest(group, context));
-  if (manifest === undefined || !(await isAsConfigured(manifest, context.config))) return false;
+  if (manifest === undefined || !(await isAsConfigured(manifest, context.config))) return undefined;
   // What cannot be decrypted is stored again.
   const shown = await shownManifest(manifest, context.config).catch(() => undefined);
-  if (shown?.bytes !== file.status.size || !hasHeaders(shown, job)) return false;
+  if (shown?.bytes !== file.status.size || !hasHeaders(shown, job)) return undefined;
   const readMs = Date.now();
   const reader = await fileSource(file.path).open();
   try {
     const { sha256 } = await hashFile(reader, signal, () => {});
-    if (sha256 !== shown.sha256) return false;
+    if (sha256 !== shown.sha256) return undefined;
   } finally {
     await reader.close();
   }
-  known.add(file.key, file.status, etag, readMs);
-  return true;
+  return { known: knownOf(file.status, etag, readMs) };
 }
 
 /** The manifest that every region has that answers. A killed put leaves some with another one. */

@@ -4,7 +4,7 @@
 import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { AgaroseError } from "@agarose/core";
+import { AgaroseError, encodeKey } from "@agarose/core";
 import { isBeingWritten } from "./owned-files.ts";
 
 /** A file, and its key. */
@@ -30,8 +30,8 @@ export interface Folder extends InputFile {
 }
 
 /**
- * The files below a folder in order of their names, and what is skipped. Links lead no further than `limit`. Entries
- * of which `isLeftOut` says so, by the key that they would have, are passed over.
+ * The files below a folder in the order in which buckets list their keys, and what is skipped. Links lead no further
+ * than `limit`. Entries of which `isLeftOut` says so, by the key that they would have, are passed over.
  */
 export async function* entriesBelow(
   folder: Folder,
@@ -46,8 +46,7 @@ export async function* entriesBelow(
     yield { path: folder.path, reason, error: new AgaroseError("FILE_UNREADABLE", reason, {}, cause) };
     return;
   }
-  entries.sort((a, b) => (a.name < b.name ? -1 : 1));
-  for (const entry of entries) {
+  for (const entry of await inOrderOfKeys(entries, folder.path)) {
     const path = join(folder.path, entry.name);
     const key = folder.key === "" ? entry.name : `${folder.key}/${entry.name}`;
     if (isLeftOut(key)) continue;
@@ -59,6 +58,23 @@ export async function* entriesBelow(
     } else if (entry.isSymbolicLink()) yield* entriesBehindLink({ path, key }, folder.above, limit, isLeftOut);
     else yield { path, reason: "it is neither a file nor a folder" };
   }
+}
+
+/** In the names of objects, `/` follows the name of a folder, and `@` that of a file (`key-groups.ts`). */
+async function inOrderOfKeys(entries: readonly Dirent[], folder: string): Promise<Dirent[]> {
+  const placed: { readonly entry: Dirent; readonly place: string }[] = [];
+  for (const entry of entries) {
+    const leadsToFolder = entry.isSymbolicLink() && (await isFolder(join(folder, entry.name)));
+    // The runtime makes names of bytes that are not UTF-8, and Windows has names that are not Unicode.
+    const name = encodeKey(entry.name.toWellFormed());
+    placed.push({ entry, place: `${name}${entry.isDirectory() || leadsToFolder ? "/" : "@"}` });
+  }
+  return placed.toSorted((a, b) => (a.place < b.place ? -1 : 1)).map(({ entry }) => entry);
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  const status = await stat(path).catch(() => undefined);
+  return status?.isDirectory() === true;
 }
 
 async function* entriesBehindLink(

@@ -107,11 +107,17 @@ export function liveGroups(listing: Groups, context: ListingContext): AsyncGener
  * some regions without it, and their readers see the object.
  */
 export function removableGroups(listing: Groups, context: ListingContext): AsyncGenerator<KeyGroup> {
-  const isGoneEverywhere = ({ newest, verdicts }: CheckedManifests): boolean =>
-    newest !== undefined &&
-    isTombstone(newest) &&
-    verdicts.every(({ state }) => state === "sound" || state === "unreachable");
   return groupsBut(listing, isGoneEverywhere, context);
+}
+
+/** Whether `removableGroups` leaves a group out. */
+export async function isRemoved(group: KeyGroup, context: ListingContext): Promise<boolean> {
+  return isSuspect(group) && isGoneEverywhere(await checkManifests(group.key, context));
+}
+
+function isGoneEverywhere({ newest, verdicts }: CheckedManifests): boolean {
+  if (newest === undefined || !isTombstone(newest)) return false;
+  return verdicts.every(({ state }) => state === "sound" || state === "unreachable");
 }
 
 async function* groupsBut(
