@@ -114,7 +114,9 @@ export class KnownEqual {
     const text = this.#text;
     this.#text = "";
     try {
-      await (await this.#write.promise)(Buffer.from(text));
+      await (
+        await this.#write.promise
+      )(Buffer.from(text));
     } catch (error) {
       this.#isComplete.reject(error);
     }
