@@ -2,15 +2,16 @@
  * What the buckets hold of one key at a time, in order of the keys and in constant memory.
  *
  * Listings come in order of the names, and `@` ends every key in them, so a merge of all listings meets each key once.
+ * A region that lists in another order counts as one that cannot be listed: what it has would seem to be missing.
  */
 import {
+  AgaroseError,
   CHUNK_PREFIX,
   decodeKey,
   encodeKey,
   MANIFEST_PREFIX,
   systemClock,
   toAgaroseError,
-  type AgaroseError,
   type Clock,
 } from "@agarose/core";
 import { CLAIM_PREFIX, GARBAGE_PREFIX, HISTORY_PREFIX, REPAIR_PREFIX } from "../objects/commit/names.ts";
@@ -45,6 +46,9 @@ const PREFIXES = {
   history: HISTORY_PREFIX,
 } as const;
 
+/** What `encodeKey` makes of a key, and its end. */
+const OWN_GROUP = /^[\x21-\x7e]+$/;
+
 /** What the buckets can hold of a key. */
 export type Kind = keyof typeof PREFIXES;
 
@@ -68,6 +72,8 @@ interface Cursor {
   readonly store: Store;
   readonly objects: AsyncIterator<ListedObject>;
   readonly silence: SilenceLimit;
+  /** The greatest group so far. */
+  last: string;
   /** The next object and the key that it belongs to; undefined at the end. */
   next: { readonly group: string; readonly object: RegionObject } | undefined;
 }
@@ -88,7 +94,7 @@ export async function* keyGroups(
       const silence = new SilenceLimit(clock, signal);
       const from = passed === undefined ? undefined : `${PREFIXES[kind]}${passed}`;
       const names = store.list(`${PREFIXES[kind]}${encodeKey(prefix)}`, silence.signal, from);
-      return { kind, store, silence, objects: names[Symbol.asyncIterator](), next: undefined };
+      return { kind, store, silence, objects: names[Symbol.asyncIterator](), last: "", next: undefined };
     }),
   );
   const failed = new Set<Store>();
@@ -137,9 +143,22 @@ async function advance(cursor: Cursor): Promise<void> {
     const at = rest.indexOf("@");
     if (at < 0) continue;
     const object = { ...value, store: cursor.store, suffix: rest.slice(at + 1) };
-    cursor.next = { group: rest.slice(0, at + 1), object };
+    const group = rest.slice(0, at + 1);
+    // Names of other programs may not be ASCII: then the order of UTF-16 is not that of UTF-8.
+    if (!OWN_GROUP.test(group)) continue;
+    if (group < cursor.last) throw outOfOrder(cursor, value.name);
+    cursor.last = group;
+    cursor.next = { group, object };
     return;
   }
+}
+
+function outOfOrder({ store, last }: Cursor, name: string): AgaroseError {
+  const region = store.region.name;
+  const message =
+    `region ${region} lists ${name} behind names of ${JSON.stringify(last)}, and not in order: Agarose needs a store ` +
+    "that lists in order of the names, as S3 does";
+  return new AgaroseError("SOURCE_FAILED", message, { region, name });
 }
 
 function keyOf(group: string): string | undefined {

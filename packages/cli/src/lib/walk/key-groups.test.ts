@@ -1,0 +1,48 @@
+/** Listings of several regions, merged by key. */
+import { manifestName } from "@agarose/core";
+import { expect, test } from "vitest";
+import type { Store } from "../store/store.ts";
+import { keyGroups, type KeyGroup } from "./key-groups.ts";
+
+const { signal } = new AbortController();
+
+/** A bucket that lists these names in this order, which no real server can be made to do. */
+function bucketOf(name: string, names: readonly string[]): Store {
+  async function* list(prefix: string): AsyncGenerator {
+    for (const one of names) if (one.startsWith(prefix)) yield { name: one, bytes: 1, modifiedMs: 0 };
+  }
+  return { region: { name }, list } as unknown as Store;
+}
+
+async function read(groups: AsyncIterable<KeyGroup>): Promise<[key: string, regions: string[]][]> {
+  const found: [string, string[]][] = [];
+  for await (const { key, manifests } of groups) found.push([key, manifests.map(({ store }) => store.region.name)]);
+  return found;
+}
+
+const SORTED = ["a", "b", "c"].map(manifestName);
+const [first, second, third] = SORTED as [string, string, string];
+
+test("each key comes once, with what every region has of it", async () => {
+  const stores = [bucketOf("r0", SORTED), bucketOf("r1", [first, third]), bucketOf("r2", [])];
+  expect(await read(keyGroups(stores, "", signal))).toEqual([
+    ["a", ["r0", "r1"]],
+    ["b", ["r0"]],
+    ["c", ["r0", "r1"]],
+  ]);
+});
+
+test("a region that does not list in order cannot be listed: its objects would seem to be missing", async () => {
+  const stores = [bucketOf("r0", SORTED), bucketOf("r1", [first, third, second])];
+  const error = await read(keyGroups(stores, "", signal)).catch((cause: unknown) => cause);
+  expect(error).toMatchObject({ code: "SOURCE_FAILED", details: { region: "r1", name: second } });
+  const failed: string[] = [];
+  const groups = keyGroups(stores, "", signal, { onFailure: ({ region }) => void failed.push(region.name) });
+  expect((await read(groups)).map(([key]) => key)).toEqual(["a", "b", "c"]);
+  expect(failed).toEqual(["r1"]);
+});
+
+test("names of other programs are left out, whatever their order", async () => {
+  const names = ["manifests/\u{1f600}@x", "manifests/\uff5e@x", "manifests/none", ...SORTED];
+  expect((await read(keyGroups([bucketOf("r0", names)], "", signal))).map(([key]) => key)).toEqual(["a", "b", "c"]);
+});
