@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /** The first Node that strips types without a flag. */
-const NODE_NEEDED = [22, 18];
+const NODE_NEEDED = [22, 19];
 
 /** Installs what is missing and returns the path of a Node that runs this project. */
 export function setUp() {

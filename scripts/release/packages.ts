@@ -35,7 +35,7 @@ export interface PackedPackage extends PackageSize {
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const BIN = join(ROOT, "node_modules/.bin");
 /** The Node that the sources need, so that there is one version to name. */
-const NODE_NEEDED = ">=22.18";
+const NODE_NEEDED = ">=22.19";
 const IS_TEST = /\.(test|contract)\.ts$|(^|\/)test\//;
 
 const run = promisify(execFile);

@@ -13,8 +13,8 @@ import { setFlagsFromString } from "node:v8";
 
 /** The repository has sources, the published package has JavaScript. */
 const MAIN = ["../src/main.ts", "../src/main.js"].find((path) => existsSync(new URL(path, import.meta.url)));
-/** Node runs TypeScript from 22.18 on; the compiled package needs the same version, so that there is one to name. */
-const NODE_NEEDED = [22, 18];
+/** Node runs TypeScript from 22.18 on, and undici needs 22.19. The compiled package needs the same: one to name. */
+const NODE_NEEDED = [22, 19];
 const HANDED_OVER = "AGAROSE_NODE_HANDED_OVER";
 
 if (isNewEnough(process.versions.node)) {

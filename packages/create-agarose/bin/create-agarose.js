@@ -2,7 +2,7 @@
 /** Starts `npm create agarose`. */
 import { existsSync } from "node:fs";
 
-const NODE_NEEDED = [22, 18];
+const NODE_NEEDED = [22, 19];
 const [major, minor] = process.versions.node.split(".").map(Number);
 if (major > NODE_NEEDED[0] || (major === NODE_NEEDED[0] && minor >= NODE_NEEDED[1])) {
   // The repository has sources, the published package has JavaScript.

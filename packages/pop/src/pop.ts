@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { setClientAddress } from "./client-address.ts";
 import { DiskValues } from "./platform/disk-values.ts";
+import { useOwnConnections } from "./platform/connections.ts";
 import { lockFolder } from "./platform/folder-lock.ts";
 import { LocalObjects, type ObjectClass } from "./platform/local-objects.ts";
 
@@ -58,9 +59,11 @@ const MEMORY_BYTES_DEFAULT = String(256 * 2 ** 20);
 
 /**
  * Starts a PoP. A wrong variable is answered on every route, as at Cloudflare. Rejects with STORE_FAILED
- * where another process uses the folder or a file of it is damaged, and where the port cannot be used.
+ * where another process uses the folder or a file of it is damaged, and where the port cannot be used. It replaces the
+ * HTTP client behind `fetch` in this process.
  */
 export async function startPop(options: PopOptions): Promise<Pop> {
+  useOwnConnections();
   const worker = (await import("@agarose/worker" as string)) as WorkerModule;
   const unlock = lockFolder(options.folder);
   try {
