@@ -246,7 +246,7 @@ test.describe("installed from tarballs", () => {
     expect(failure).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(
-        /^USAGE: agarose needs Node 22\.18 or newer, this is v\d+.*: install it from https:\/\/nodejs\.org\n$/,
+        /^USAGE: agarose needs Node 22\.19 or newer, this is v\d+.*: install it from https:\/\/nodejs\.org\n$/,
       ),
     });
   });

@@ -5,13 +5,13 @@
  * this machine nor that of a publisher can make an object older. A command that stores the manifest again, such as
  * `repair` or `recode`, makes it younger.
  */
-import { AgaroseError, isTombstone, toAgaroseError, type ManifestRecord } from "@agarose/core";
+import { AgaroseError, isTombstone, toAgaroseError, type Manifest, type ManifestRecord } from "@agarose/core";
 import type { Config } from "../../lib/config.ts";
 import { ruleOf } from "../../lib/objects/commit/history.ts";
 import { majorityOf, type WriteOptions } from "../../lib/objects/commit/write-context.ts";
 import { removeObject, type RemoveResult } from "../../lib/objects/remove-object.ts";
 import type { KeyGroup } from "../../lib/walk/key-groups.ts";
-import { majorityRecord, type ListedContext } from "../../lib/walk/listed-object.ts";
+import { commonEtag, majorityRecord, type ListedContext } from "../../lib/walk/listed-object.ts";
 import type { AgeOf } from "../../lib/walk/region-clocks.ts";
 
 /** What came of one key that is older than its rule allows. */
@@ -37,17 +37,20 @@ export async function expireObject(group: KeyGroup, context: ExpireContext): Pro
   const rule = ruleOf(key, context.config.expire);
   if (!rule) return undefined;
   const ageMs = ageOfMajority(manifests.map(context.ageOf), majorityOf(context.stores));
-  if (ageMs < rule.time) return undefined;
+  const isOld = ageMs >= rule.time;
+  const isEqual = commonEtag(group, context) !== undefined;
+  if (!isOld && isEqual) return undefined;
   try {
     // What a region holds now may be younger than what it has listed.
     const listed = await majorityRecord(group, context);
-    if (!listed) return { key, ageMs, outcome: "skipped", problem: DIFFERENT };
-    if (isTombstone(listed)) return undefined;
-    const { bytes, version, generation } = listed;
+    if (!listed) return isOld ? { key, ageMs, outcome: "skipped", problem: DIFFERENT } : undefined;
+    if (isTombstone(listed) ? isEqual : !isOld) return undefined;
+    // A run that was killed left its tombstone in a majority: the young one must come everywhere.
+    const { bytes = 0, version, generation } = listed as Partial<Manifest> & ManifestRecord;
     if (context.dryRun) return { key, ageMs, outcome: "due", bytes };
     const onlyIf = (newest: ManifestRecord | undefined): void => {
       if (!newest) throw replaced(key);
-      // A run that was killed left its tombstone in a minority.
+      // A run that was killed left its tombstone in a minority, or in a majority.
       if (isTombstone(newest)) return;
       if (newest.version !== version || newest.generation !== generation) throw replaced(key);
     };

@@ -93,6 +93,21 @@ describe("an object", () => {
     }
   });
 
+  test("whose removal was killed with the tombstone in a majority is removed by the next run, however young that is", async () => {
+    await put("tmp/killed");
+    const store = world.stores.find(({ region }) => region.name === REGIONS[5])!;
+    const response = await store.get(manifestName("tmp/killed"));
+    const before = Buffer.from(await new Response(response.body as BodyInit).arrayBuffer());
+    await world.run(["rm", "tmp/killed"]);
+    await store.put(manifestName("tmp/killed"), before, { bytes: before.length, contentType: "application/json" });
+    expect(await expire(await groupOf("tmp/killed"), () => 0, true)).toMatchObject({ outcome: "due" });
+    expect(await expire(await groupOf("tmp/killed"), () => 0)).toMatchObject({ outcome: "removed" });
+    const left = await store.get(manifestName("tmp/killed"));
+    expect(JSON.parse(await new Response(left.body as BodyInit).text())).toMatchObject({ deleted: true });
+    expect(await expire(await groupOf("tmp/killed"), () => 0), "nothing is left to do").toBeUndefined();
+    expect(await expire(await groupOf("tmp/killed"), () => 1_000), "nor of an old tombstone").toBeUndefined();
+  });
+
   test("that another writer replaces after the listing stays", async () => {
     await put("tmp/replaced");
     const group = await groupOf("tmp/replaced");
