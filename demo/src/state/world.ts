@@ -58,7 +58,7 @@ export interface PopStatus {
   }[];
   readonly spending: { readonly usd: number; readonly writes: number };
   /** Null before the first period. Without `regretMs` where nothing was read. */
-  readonly lastPeriod: { readonly savings?: { readonly readMs: number; readonly regretMs?: number } } | null;
+  readonly lastPeriod: { readonly savings?: { readonly regretMs?: number } } | null;
 }
 
 const POLL_MS = 3000;

@@ -72,9 +72,9 @@ function rowOf({ pop, cache, ideas, spending, lastPeriod }: PopStatus): HTMLElem
   );
 }
 
-/** What a read of the last period would have taken less with the best contents for just these reads. */
+/** How much sooner the reads of the last period would have ended with the best contents for just these reads. */
 function regretOf(lastPeriod: PopStatus["lastPeriod"]): string {
-  const { regretMs, readMs } = lastPeriod?.savings ?? {};
-  if (regretMs === undefined || readMs === undefined) return "unknown";
-  return regretMs < 0.5 ? "none" : `${ms(regretMs)} of a read's ${ms(readMs)}`;
+  const regretMs = lastPeriod?.savings?.regretMs;
+  if (regretMs === undefined) return "unknown";
+  return regretMs < 0.5 ? "none" : `${ms(regretMs)} a read`;
 }
