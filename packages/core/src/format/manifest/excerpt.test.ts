@@ -130,6 +130,11 @@ describe("an excerpt", () => {
   });
 });
 
+test("the root of an object without stripes is the SHA-256 of nothing, as in RFC 6962", async () => {
+  const { manifest } = await sampleObject({ k: 2, m: 1, bytes: 0, stripeBytes: 10, sha256: systemSha256 });
+  expect(manifest.hashesRoot).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+});
+
 test("without an excerpt, a manifest with the hashes of some stripes is refused", async () => {
   const { manifest } = (await excerptOf(manifests[36]!, { from: 11, to: 12 }, systemSha256))!;
   expect((await rejectionOf(checkManifest(manifest, expected(manifest)))).code).toBe("MANIFEST_INVALID");
