@@ -50,9 +50,10 @@ export async function expireObject(group: KeyGroup, context: ExpireContext): Pro
     if (context.dryRun) return { key, ageMs, outcome: "due", bytes };
     const onlyIf = (newest: ManifestRecord | undefined): void => {
       if (!newest) throw replaced(key);
-      // A run that was killed left its tombstone in a minority, or in a majority.
-      if (isTombstone(newest)) return;
-      if (newest.version !== version || newest.generation !== generation) throw replaced(key);
+      // A run that was killed left its tombstone in a minority.
+      if (isTombstone(newest) && !isTombstone(listed)) return;
+      // Of a listed tombstone, just that one: what was put behind it is too young.
+      if ((newest as Partial<Manifest>).version !== version || newest.generation !== generation) throw replaced(key);
     };
     const removal = await removeObject(key, context, onlyIf);
     if (!removal) return undefined;

@@ -100,12 +100,37 @@ describe("an object", () => {
     const before = Buffer.from(await new Response(response.body as BodyInit).arrayBuffer());
     await world.run(["rm", "tmp/killed"]);
     await store.put(manifestName("tmp/killed"), before, { bytes: before.length, contentType: "application/json" });
-    expect(await expire(await groupOf("tmp/killed"), () => 0, true)).toMatchObject({ outcome: "due" });
-    expect(await expire(await groupOf("tmp/killed"), () => 0)).toMatchObject({ outcome: "removed" });
+    const listed = await groupOf("tmp/killed");
+    expect(await expire(listed, () => 0, true)).toMatchObject({ outcome: "due" });
+    expect(await expire(listed, () => 0)).toMatchObject({ outcome: "removed" });
     const left = await store.get(manifestName("tmp/killed"));
     expect(JSON.parse(await new Response(left.body as BodyInit).text())).toMatchObject({ deleted: true });
     expect(await expire(await groupOf("tmp/killed"), () => 0), "nothing is left to do").toBeUndefined();
     expect(await expire(await groupOf("tmp/killed"), () => 1_000), "nor of an old tombstone").toBeUndefined();
+  });
+
+  test("that is put behind a listed tombstone stays, even with another tombstone in a minority", async () => {
+    await put("tmp/behind");
+    await world.run(["rm", "tmp/behind"]);
+    const name = manifestName("tmp/behind");
+    const write = (region: number, text: string): Promise<unknown> => {
+      const bytes = Buffer.from(text);
+      return world.stores[region]!.put(name, bytes, { bytes: bytes.length, contentType: "application/json" });
+    };
+    const read = async (region: number): Promise<string> =>
+      new Response((await world.stores[region]!.get(name)).body as BodyInit).text();
+    const first = await read(0);
+    await put("tmp/behind");
+    const object = await read(0);
+    await world.run(["rm", "tmp/behind"]);
+    const second = await read(0);
+    // The listing is of the first tombstone, and one region has missed it.
+    for (const region of REGIONS.keys()) await write(region, region === 5 ? object : first);
+    const group = await groupOf("tmp/behind");
+    // Then the object was put, and its removal was killed.
+    for (const region of REGIONS.keys()) await write(region, region === 0 ? second : object);
+    expect(await expire(group, () => 0)).not.toMatchObject({ outcome: "removed" });
+    expect(await read(3)).toBe(object);
   });
 
   test("that another writer replaces after the listing stays", async () => {
