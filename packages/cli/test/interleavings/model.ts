@@ -321,9 +321,10 @@ export class Model {
     return keptFromMs! + this.#keepMs;
   }
 
-  /** No acknowledged version goes before its time. */
+  /** No acknowledged version goes before its time, but by a tombstone of `rm` that was only brought everywhere. */
   #checkAge({ ageMs, verb, id }: Writer, generation: number, nowMs: number): void {
-    if (ageMs === undefined) return;
+    const remover = this.#writerOf(this.#byGeneration.get(generation)!);
+    if (ageMs === undefined || remover?.ageMs === undefined) return;
     const older = this.#acked.filter((acked) => acked.generation < generation);
     const last = older.toSorted((a, b) => b.generation - a.generation)[0];
     const storedMs = last && this.#storedMs.get(last.generation);
