@@ -76,22 +76,33 @@ export interface WorldOptions {
   /** R2 bindings by region; `withoutBindings`: the variables name them, and the Worker lacks them. */
   readonly bound?: Readonly<Record<string, string>>;
   readonly withoutBindings?: boolean;
+  /** Further names by region: one more entry of REGIONS for the same bucket, as while a region gets another name. */
+  readonly formerNames?: Readonly<Record<string, string>>;
   /** Port of the DevTools inspector. Default: no inspector. */
   readonly inspectorPort?: number;
 }
 
 export async function startWorld(
   vars: Record<string, string> = {},
-  { limited, inspectObjects = false, inspectorPort, bound = {}, withoutBindings = false }: WorldOptions = {},
+  {
+    limited,
+    inspectObjects = false,
+    inspectorPort,
+    bound = {},
+    withoutBindings = false,
+    formerNames = {},
+  }: WorldOptions = {},
 ): Promise<TestWorld> {
   const buckets = await startBuckets();
   const logs: string[] = [];
-  const regions = REGIONS.map((name) => ({
-    name,
-    url: `http://public.invalid/${name}`,
-    popUrl: `${buckets.url}/${name}`,
-    ...(bound[name] && { binding: bound[name] }),
-  }));
+  const regions = REGIONS.flatMap((name) =>
+    [name, ...(formerNames[name] === undefined ? [] : [formerNames[name]])].map((own) => ({
+      name: own,
+      url: `http://public.invalid/${name}`,
+      popUrl: `${buckets.url}/${name}`,
+      ...(bound[name] && { binding: bound[name] }),
+    })),
+  );
   const variables = {
     REGIONS: JSON.stringify(regions),
     ADMIN_TOKEN,

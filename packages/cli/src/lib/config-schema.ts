@@ -143,7 +143,13 @@ const region = v.pipe(
   v.strictObject({
     name: v.pipe(
       name,
-      v.description("Name of the region in manifests. It must not change while objects are stored under it."),
+      v.description("Name of the region in manifests. `agarose migrate` changes it while objects are stored under it."),
+    ),
+    formerly: v.optional(
+      v.pipe(
+        name,
+        v.description("Name that the region had before, which manifests may still have. `agarose migrate` writes it."),
+      ),
     ),
     provider: v.pipe(name, v.description("Failure domain above regions, usually the cloud provider.")),
     endpoint: v.pipe(httpUrl, v.description("S3 endpoint that the command line writes and reads through.")),
@@ -240,7 +246,10 @@ export const configSchema = v.pipe(
     regions: v.pipe(
       v.array(region),
       v.minLength(1, "is empty: at least 1 region is needed"),
-      v.check((all) => new Set(all.map((one) => one.name)).size === all.length, "names a region twice"),
+      v.check((all) => {
+        const names = all.flatMap(({ name: own, formerly = [] }) => [own].concat(formerly));
+        return new Set(names).size === names.length;
+      }, "names a region twice"),
       v.description("Buckets that hold the chunks, one a region."),
     ),
     code: v.optional(

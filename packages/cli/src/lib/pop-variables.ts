@@ -1,5 +1,6 @@
 /** What a configuration says to its PoPs: the variables that every one of them shares. Pure. */
 import type { Config } from "./config.ts";
+import { regionsByName } from "./store/region-names.ts";
 
 /** Where the PoP runs, in the part that its variables depend on. */
 export interface PopPlatform {
@@ -14,7 +15,7 @@ export function sharedVariables(
 ): Record<string, string> {
   return {
     REGIONS: JSON.stringify(
-      regions.map(({ name, url, popUrl, binding, private: isPrivate, awsRegion, egressUsdPerGb }) => ({
+      regionsByName(regions).map(({ name, url, popUrl, binding, private: isPrivate, awsRegion, egressUsdPerGb }) => ({
         name,
         url,
         ...(popUrl !== undefined && { popUrl }),

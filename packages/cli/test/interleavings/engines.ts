@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { expireObjects } from "../../src/commands/expire/expire-objects.ts";
 import type { collectGarbage } from "../../src/commands/gc/collect-garbage.ts";
+import type { renameRegions } from "../../src/commands/migrate/rename.ts";
 import type { findRecodable, recodeVersion } from "../../src/commands/recode/recode-object.ts";
 import type { scrubObjects } from "../../src/commands/scrub/scrub-objects.ts";
 import type { repairObject } from "../../src/lib/objects/repair/repair-object.ts";
@@ -26,6 +27,7 @@ export interface Engines {
   readonly scrubObjects: typeof scrubObjects;
   readonly findRecodable: typeof findRecodable;
   readonly recodeVersion: typeof recodeVersion;
+  readonly renameRegions: typeof renameRegions;
   readonly upgradeObject: typeof upgradeObject;
   readonly collectGarbage: typeof collectGarbage;
   readonly readManifest: typeof readManifest;
@@ -43,6 +45,7 @@ const FILES: Record<keyof Engines, string> = {
   scrubObjects: "commands/scrub/scrub-objects.ts",
   findRecodable: "commands/recode/recode-object.ts",
   recodeVersion: "commands/recode/recode-object.ts",
+  renameRegions: "commands/migrate/rename.ts",
   upgradeObject: "commands/upgrade/upgrade-object.ts",
   collectGarbage: "commands/gc/collect-garbage.ts",
   readManifest: "lib/objects/manifests.ts",

@@ -1,7 +1,12 @@
 /** What the commands do beside each other, over stores and processes that fail, keeps every promise. */
 import { expect, test } from "vitest";
 import { loadEngines } from "./engines.ts";
-import { besideHostileRegion, expiredBesideWriters, restoredBesideWriters } from "./schedules/families.ts";
+import {
+  besideHostileRegion,
+  expiredBesideWriters,
+  renamedBesideWriters,
+  restoredBesideWriters,
+} from "./schedules/families.ts";
 import { FOUND } from "./schedules/found.ts";
 import { scheduleOf } from "./schedules/schedule.ts";
 import { search } from "./schedules/search.ts";
@@ -13,6 +18,7 @@ const SCHEDULES_MIN = 60;
 const HOSTILE_SCHEDULES = 200;
 const RESTORE_SCHEDULES = 100;
 const EXPIRY_SCHEDULES = 100;
+const RENAME_SCHEDULES = 100;
 const SEED = Number(process.env["AGAROSE_SEED"] ?? Date.now() % 1_000_000_000);
 
 test(`random schedules keep every promise for ten seconds, from seed ${SEED}`, async () => {
@@ -67,6 +73,16 @@ test(`versions that expire beside writers, faults and kills keep every promise, 
   expect(result.failure, result.text).toBeUndefined();
   const { expiries, faults, kills } = result.events;
   expect(expiries).toBeGreaterThan(EXPIRY_SCHEDULES / 50);
+  expect(Math.min(faults, kills)).toBeGreaterThan(0);
+});
+
+test(`a region that gets another name beside writers, faults and kills keeps every promise, from seed ${SEED}`, async () => {
+  const few = { engines: await loadEngines(), firstSeed: SEED, schedules: RENAME_SCHEDULES };
+  const result = await search({ ...few, scheduleOf: renamedBesideWriters });
+  console.log(result.text);
+  expect(result.failure, result.text).toBeUndefined();
+  const { renames, faults, kills } = result.events;
+  expect(renames).toBeGreaterThan(RENAME_SCHEDULES / 2);
   expect(Math.min(faults, kills)).toBeGreaterThan(0);
 });
 

@@ -9,6 +9,7 @@ import {
   expiredBesideWriters,
   killedAndRepeated,
   killedBesideHostileRegion,
+  renamedBesideWriters,
   replacedUnderKeep,
   restoredBesideWriters,
 } from "./schedules/families.ts";
@@ -36,6 +37,8 @@ const FAMILIES: Record<string, typeof scheduleOf> = {
   "a client takes a manifest that no trusted key has signed": besideHostileRegion,
   "expire removes what another writer has put since it was listed": expiredBesideWriters,
   "expire goes by the oldest time that a region lists": expiredBesideWriters,
+  "a chunk under the former name of a region counts as lost": renamedBesideWriters,
+  "a manifest is renamed over what another writer has put meanwhile": renamedBesideWriters,
 };
 
 test.each(MUTANTS)("a broken promise is found when $name", async (mutant) => {

@@ -214,6 +214,14 @@ export const MUTANTS: readonly Mutant[] = [
     name: "expire goes by the oldest time that a region lists",
     edits: [[EXPIRE, "[needed - 1] ?? 0", "[0] ?? 0"], CLOCKS_UNCOMPARED],
   },
+  {
+    name: "a chunk under the former name of a region counts as lost",
+    edits: [["lib/store/region-names.ts", "name === wanted || formerly === wanted", "name === wanted"]],
+  },
+  {
+    name: "a manifest is renamed over what another writer has put meanwhile",
+    edits: [[COMMIT, "copies: true, seal", "seal"]],
+  },
 ];
 
 const DIST = fileURLToPath(new URL("../../dist", import.meta.url));

@@ -236,6 +236,8 @@ async function maintain(operation: Operation, context: OperationContext): Promis
         { ...writing(context), codec, encoder },
       );
       note(`scrubbed: ${JSON.stringify({ found, left, outcomes })}`);
+    } else if (operation.verb === "rename") {
+      if (await engines.renameRegions(KEY, writing(context))) note("renamed");
     } else if (operation.verb === "upgrade") {
       note((await engines.upgradeObject(KEY, { ...writing(context), acceptsNewest: true })) ?? "removed");
     } else if (operation.verb === "gc") {

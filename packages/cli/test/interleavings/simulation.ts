@@ -43,16 +43,17 @@ export interface Events {
   /** Copies of replaced manifests that came into a bucket. */
   copies: number;
   acknowledged: number;
-  /** Kept versions that were brought back, versions that were stored again otherwise, and removals by age. */
+  /** Kept versions that were brought back, versions that were stored again otherwise, removals by age, and renames. */
   restores: number;
   recodes: number;
   expiries: number;
+  renames: number;
 }
 
 /** Nothing yet. */
 export function noEvents(): Events {
   const trouble = { faults: 0, forgeries: 0, kills: 0, suspensions: 0, refusals: 0 };
-  return { requests: 0, ...trouble, copies: 0, acknowledged: 0, restores: 0, recodes: 0, expiries: 0 };
+  return { requests: 0, ...trouble, copies: 0, acknowledged: 0, restores: 0, recodes: 0, expiries: 0, renames: 0 };
 }
 
 /** A number of its own, so that the others are the same without a history. */
@@ -65,6 +66,7 @@ const LAST_CONTENT = 1_000;
 const FORMAT1_CONTENT = 2_000;
 const HOUR_MS = 3_600_000;
 const ATTEMPTS_WRITING = 3;
+const NEW_NAME = "renamed";
 
 /** Runs a schedule with the engines given. */
 export async function simulate(schedule: Schedule, engines: Engines, isTraced = false): Promise<Outcome> {
@@ -80,6 +82,7 @@ class Simulation {
   readonly #model: Model;
   readonly #buckets: readonly Bucket[];
   readonly #config: Config;
+  readonly #renamed: Config;
   readonly #network: Network;
   readonly #history: StoredObject[] = [];
   readonly #forger = new Forger();
@@ -97,6 +100,7 @@ class Simulation {
     this.#trace = isTraced ? [] : undefined;
     this.#model = new Model(schedule.regions, schedule.hostile, (schedule.keepHours ?? 0) * HOUR_MS);
     this.#config = configOf(schedule);
+    this.#renamed = renamedOf(this.#config);
     this.#publisher = schedule.hostile === undefined ? undefined : publisher;
     this.#buckets = Array.from({ length: schedule.regions }, (_, region) => {
       const nowMs = (): number => this.#loop.nowMs + schedule.regionSkewMs[region]!;
@@ -195,6 +199,7 @@ class Simulation {
     if (this.#model.mustRead && this.#model.newest?.upload === undefined)
       throw new Violation("an acknowledged put is gone");
     await next({ verb: "get", reads: 1, pauseMs: 0 });
+    if (this.#schedule.renamedAtMs !== undefined) await this.#checkNames(next);
     await this.#readHistory(HISTORY_READER);
     await next({ verb: "put", content: LAST_CONTENT });
     if (this.#model.newest?.sha256 !== sha256Of(LAST_CONTENT)) throw new Violation("the last put did not succeed");
@@ -208,6 +213,24 @@ class Simulation {
       if (!(await this.#verify(id++)).sound) throw new Violation("the object is damaged after gc");
     }
     await next({ verb: "get", reads: 1, pauseMs: 0 });
+  }
+
+  /** Once its move has ended, no manifest has the former name. */
+  async #checkNames(next: (operation: Operation) => Promise<void>): Promise<void> {
+    await next({ verb: "rename" });
+    if (this.#hasFormerName()) {
+      // A rename waits for writers that may be alive.
+      await this.#sleep(3 * HOUR_MS);
+      await next({ verb: "rename" });
+      if (this.#hasFormerName()) throw new Violation("a region still has the former name in its manifest");
+    }
+    await next({ verb: "get", reads: 1, pauseMs: 0 });
+  }
+
+  #hasFormerName(): boolean {
+    const { name } = this.#config.regions[0]!;
+    const texts = this.#buckets.map(({ objects }) => String(Buffer.from(objects.get(manifestName(KEY))?.bytes ?? [])));
+    return texts.some((text) => text.includes(`"${name}"`));
   }
 
   /** Every version that was acknowledged and is to be kept can be read by its copy. */
@@ -267,11 +290,13 @@ class Simulation {
   }
 
   #contextOf(process: Process): OperationContext {
+    const { renamedAtMs = Number.POSITIVE_INFINITY } = this.#schedule;
+    const config = this.#loop.nowMs < renamedAtMs ? this.#config : this.#renamed;
     const storesWith = (attempts: number) =>
-      this.#config.regions.map((region, index) => new SimulatedStore(region, index, process, this.#network, attempts));
+      config.regions.map((region, index) => new SimulatedStore(region, index, process, this.#network, attempts));
     return {
       engines: this.#engines,
-      config: this.#config,
+      config,
       stores: { writing: storesWith(ATTEMPTS_WRITING), reading: storesWith(1) },
       codec: loadCodec,
       encoder: async () => encoder,
@@ -286,6 +311,7 @@ class Simulation {
         if (text.startsWith("restored")) this.#events.restores++;
         if (text.startsWith("recoded")) this.#events.recodes++;
         if (text === "removed by expire") this.#events.expiries++;
+        if (text === "renamed") this.#events.renames++;
         this.#note(process, text);
       },
     };
@@ -348,6 +374,14 @@ function configOf({ regions, code, keepHours, expireHours }: Schedule): Config {
   const config = configs.get(json) ?? parseConfig(json, "agarose.config.json");
   configs.set(json, config);
   return config;
+}
+
+/** The configuration on the way to another name of the first region. */
+function renamedOf(config: Config): Config {
+  const regions = config.regions.map((region, index) =>
+    index === 0 ? { ...region, name: NEW_NAME, formerly: region.name } : region,
+  );
+  return { ...config, regions };
 }
 
 function describe(error: unknown): string {

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { acceptUnsigned, encodeKey, parseManifest, systemClock, toAgaroseError, type Manifest } from "@agarose/core";
 import { startVersitygw, type S3Endpoint } from "@agarose/dev-world/s3-endpoint";
-import { parseConfig, type Config } from "../../src/lib/config.ts";
+import { parseConfig, type Config, type RegionConfig } from "../../src/lib/config.ts";
 import { loadCodec, loadEncoder } from "../../src/lib/context.ts";
 import { Breaker } from "../../src/lib/objects/commit/ask-regions.ts";
 import { listHistory } from "../../src/lib/objects/commit/history.ts";
@@ -42,10 +42,18 @@ const bucketOf = (region: string): string => `bucket-${region}`;
 /** Texts by the names of their files. */
 export type Files = Readonly<Record<string, string>>;
 
+/** A region that gets another name. */
+export interface Renamed {
+  readonly from: string;
+  readonly to: string;
+}
+
 /** What the configuration of one process has in another way. */
 export interface ConfigChange {
   /** The names of its regions. Default: all. */
   readonly regions?: readonly string[];
+  /** Default: none. */
+  readonly renamed?: Renamed | undefined;
   /** The region that gets no new chunks. */
   readonly drains?: string;
   /** The secret that encrypts. Both decrypt. Default: the first. */
@@ -75,21 +83,25 @@ export class KillWorld {
   readonly #signal = new AbortController().signal;
   #files = 0;
 
-  private constructor(dir: string, servers: readonly S3Endpoint[]) {
+  private constructor(dir: string, servers: readonly S3Endpoint[], renamed?: Renamed) {
     this.dir = dir;
     this.#servers = servers;
-    this.config = parseConfig(this.configText(), join(dir, CONFIG_FILE));
+    const config = parseConfig(this.configText({ renamed }), join(dir, CONFIG_FILE));
+    const withFormer = (region: RegionConfig): RegionConfig =>
+      renamed && region.name === renamed.to ? { ...region, formerly: renamed.from } : region;
+    this.config = { ...config, regions: config.regions.map(withFormer) };
     const options = { credentials: KEYS, attempts: 3 };
     this.stores = this.config.regions.map((region) => new S3Store(region, options));
   }
 
-  /** Starts one server for each of so many regions: `r0`, `r1` and so on. */
-  static async start(count = 3): Promise<KillWorld> {
+  /** Starts one server for each of so many regions: `r0`, `r1` and so on. Its readers know one by both names. */
+  static async start(count = 3, renamed?: Renamed): Promise<KillWorld> {
     const dir = await mkdtemp(join(tmpdir(), "agarose-kills-"));
     for (const name of SECRETS) await writeFile(join(dir, name), `aes256:${randomBytes(32).toString("base64")}`);
     const start = (region: string): Promise<S3Endpoint> =>
       startVersitygw({ ...KEYS, buckets: [bucketOf(region)], dir: join(dir, region) });
-    return new KillWorld(dir, await Promise.all(Array.from({ length: count }, (_, index) => start(`r${index}`))));
+    const servers = await Promise.all(Array.from({ length: count }, (_, index) => start(`r${index}`)));
+    return new KillWorld(dir, servers, renamed);
   }
 
   /** Runs the command line as a process, killed at `point`. */
@@ -190,7 +202,7 @@ export class KillWorld {
   async age(prefix: "claims" | "garbage" | "history" | "manifests", key: string, hours: number): Promise<void> {
     const atS = Date.now() / 1000 - hours * 3600;
     for (const { region } of this.stores) {
-      const folder = join(this.dir, region.name, region.bucket, prefix);
+      const folder = join(this.dir, region.formerly ?? region.name, region.bucket, prefix);
       const entries = await readdir(folder, { recursive: true }).catch(() => []);
       const own = entries.filter((entry) => entry.startsWith(`${encodeKey(key)}@`));
       for (const entry of own) await utimes(join(folder, entry), atS, atS);
@@ -198,11 +210,12 @@ export class KillWorld {
   }
 
   /** A configuration of the world's regions. */
-  configText({ regions: names, drains, secret = "first" }: ConfigChange = {}): string {
+  configText({ regions: names, drains, renamed, secret = "first" }: ConfigChange = {}): string {
     const regions = this.#servers.flatMap(({ url }, index) => {
-      const name = `r${index}`;
+      const first = `r${index}`;
+      const name = first === renamed?.from ? renamed.to : first;
       if (names && !names.includes(name)) return [];
-      return { name, provider: name, endpoint: url, bucket: bucketOf(name), drain: name === drains };
+      return { name, provider: first, endpoint: url, bucket: bucketOf(first), drain: name === drains };
     });
     const secrets = SECRETS.toSorted((a) => (a === secret ? -1 : 1));
     return JSON.stringify({

@@ -12,7 +12,11 @@ const SEED = Number(process.env["AGAROSE_SEED"] ?? Date.now() % 1_000_000_000);
 const BEFORE = ["r0", "r1", "r2"];
 /** One region goes, another one comes. */
 const AFTER = ["r0", "r1", "r3"];
+/** Then one gets another name. */
+const LAST = ["r0", "west", "r3"];
+const RENAMED = { from: "r1", to: "west" };
 const NEXT_FILE = "next.json";
+const LAST_FILE = "last.json";
 const MARK_OLD_HOURS = 48;
 /** For each kill. */
 const ATTEMPTS = 4;
@@ -23,13 +27,14 @@ const reason = versitygw ? "" : " (skipped: versitygw is not installed, `go inst
 test.skipIf(!versitygw)(
   `a migration that is killed in each step ends its work when it runs again, and no reader notices, from seed ${SEED}${reason}`,
   async () => {
-    const world = await KillWorld.start(4);
+    const world = await KillWorld.start(4, RENAMED);
     try {
       const dice = new Dice(SEED, 0);
       const objects = new Map<string, Seen>([["removed", "absent"]]);
       let files: Files = {
         [CONFIG_FILE]: world.configText({ regions: BEFORE }),
         [NEXT_FILE]: world.configText({ regions: AFTER }),
+        [LAST_FILE]: world.configText({ regions: LAST, renamed: RENAMED }),
       };
       for (const key of ["one", "two", "three", `${ENCRYPTED}four`]) {
         const bytes = bytesOf(key, dice);
@@ -46,16 +51,28 @@ test.skipIf(!versitygw)(
         collect: await kill(["gc", "--delete"], 2, 20, "garbage"),
         finish: await kill(["migrate", NEXT_FILE, "--finish"], 2, 5),
       };
-      expect(JSON.parse(files[CONFIG_FILE]!), "the configuration at the end").toEqual(JSON.parse(files[NEXT_FILE]!));
+      const renames = {
+        begin: await kill(["migrate", LAST_FILE], 2, 3),
+        move: await kill(["migrate", LAST_FILE, "--move"], 6, 60),
+        finish: await kill(["migrate", LAST_FILE, "--finish"], 2, 5),
+      };
+      expect(JSON.parse(files[CONFIG_FILE]!), "the configuration at the end").toEqual(JSON.parse(files[LAST_FILE]!));
       const left = (await world.names("chunks/", "r2")).concat(await world.names("claims/", "r2"));
       expect(left, "chunks in the region that goes").toEqual([]);
+      const manifests = await world.names("manifests/", "r3");
+      expect(manifests.length, "manifests in the region that comes").toBe(objects.size);
+      for (const name of manifests) {
+        const stored = await world.stores.find(({ region }) => region.name === "r3")!.get(name);
+        expect(await new Response(stored.body as ReadableStream<Uint8Array<ArrayBuffer>>).text()).not.toContain('"r1"');
+      }
       const { stdout } = await end(["verify", "--json"]);
       const verified = JSON.parse(stdout) as { objects: { key: string; sound: boolean }[] };
       expect(verified.objects.length, "objects that are verified").toBeGreaterThanOrEqual(4);
       expect(verified.objects.filter(({ sound }) => !sound)).toEqual([]);
-      await check(AFTER);
-      console.log(`seed ${SEED}: kills in the middle ${JSON.stringify(kills)}`);
+      await check(LAST);
+      console.log(`seed ${SEED}: kills in the middle ${JSON.stringify({ kills, renames })}`);
       for (const [step, count] of Object.entries(kills)) expect(count, step).toBeGreaterThan(0);
+      for (const [step, count] of Object.entries(renames)) expect(count, `rename, ${step}`).toBeGreaterThan(0);
 
       /**
        * Kills a command `times` times in its middle, hours apart, then lets it end. It may end before a kill point, and
@@ -72,7 +89,7 @@ test.skipIf(!versitygw)(
           expect(run.isKilled || run.code === 0, `${what}: ${run.stdout}${run.stderr}`).toBe(true);
           if (run.isKilled) killed++;
           files = run.files;
-          await check([...BEFORE, ...AFTER], what);
+          await check([...BEFORE, ...LAST], what);
         }
         await end(args);
         return killed;

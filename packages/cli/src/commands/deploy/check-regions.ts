@@ -3,6 +3,7 @@
  */
 import { isRecord, isText } from "@agarose/core";
 import type { Config } from "../../lib/config.ts";
+import { regionsByName } from "../../lib/store/region-names.ts";
 import type { PopEnvironment } from "./deployment.ts";
 
 /** A bucket of the wrangler.toml that comes with Agarose. */
@@ -21,7 +22,7 @@ export function regionWarnings(pops: readonly PopEnvironment[], config: Config |
       return [`${where} still names the example's buckets: replace them with yours`];
     }
     if (config === undefined) return [];
-    const configured = new Map(config.regions.map((region) => [region.name, region.url]));
+    const configured = new Map(regionsByName(config.regions).map((region) => [region.name, region.url]));
     const served = new Map(regions.map((region) => [region.name, region.url]));
     const missing = [...configured.keys()].filter((region) => !served.has(region));
     const unknown = [...served.keys()].filter((region) => !configured.has(region));

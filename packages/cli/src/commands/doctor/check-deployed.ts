@@ -14,6 +14,7 @@ import {
 } from "@agarose/core";
 import { adminTokenOf, ADMIN_TOKEN_VARIABLE } from "../../lib/admin-token.ts";
 import type { Config } from "../../lib/config.ts";
+import { regionsByName } from "../../lib/store/region-names.ts";
 import { ask, judge, statusOf, summaryOf, type PopAnswer, type StatusAnswer } from "../status/pop-report.ts";
 import { judgePlace } from "../status/judge-place.ts";
 import type { Check } from "./check.ts";
@@ -158,7 +159,7 @@ class PopCheck {
   }
 
   #judgeRegions({ regions, isolate }: StatusAnswer): void {
-    const wanted = this.#config.regions.map(({ name }) => name);
+    const wanted = regionsByName(this.#config.regions).map(({ name }) => name);
     const served = regions.map(({ name }) => name);
     const missing = wanted.filter((name) => !served.includes(name));
     const unknown = served.filter((name) => !wanted.includes(name));

@@ -3,6 +3,7 @@ import { AgaroseError, toAgaroseError } from "@agarose/core";
 import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "../../lib/admin-token.ts";
 import type { Config } from "../../lib/config.ts";
 import { logLine } from "../../lib/output.ts";
+import { regionsByName } from "../../lib/store/region-names.ts";
 
 const TIMEOUT_MS = 10_000;
 
@@ -17,7 +18,7 @@ export async function checkDeployed({ pops, regions }: Pick<Config, "pops" | "re
       logLine(`warning: whether ${pop} knows the regions is not known: ${known}`);
       continue;
     }
-    const missing = regions.flatMap(({ name }) => (known.includes(name) ? [] : [name]));
+    const missing = regionsByName(regions).flatMap(({ name }) => (known.includes(name) ? [] : [name]));
     if (missing.length === 0) continue;
     throw new AgaroseError(
       "USAGE",

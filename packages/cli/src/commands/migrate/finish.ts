@@ -1,8 +1,11 @@
-/** Whether the regions that a migration leaves out may go. */
-import { AgaroseError, CHUNK_PREFIX } from "@agarose/core";
+/** Whether the regions and names that a migration leaves out may go. */
+import { AgaroseError, CHUNK_PREFIX, isTombstone, systemClock } from "@agarose/core";
 import type { CommandContext } from "../../lib/context.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { keptVersions } from "../../lib/objects/history/kept-versions.ts";
 import { checkManifests } from "../../lib/objects/verify-object.ts";
 import { formatCount } from "../../lib/output.ts";
+import { hasFormerName } from "../../lib/store/region-names.ts";
 import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 
@@ -10,8 +13,9 @@ const OBJECTS_AT_A_TIME = 16;
 const SHOWN_MAX = 100;
 
 /**
- * Resolves when the regions `left` hold no chunk, and every other region has the newest manifest or tombstone of every
- * key. Throws USAGE when that is not so, and what listing a region throws: only there may something be.
+ * Resolves when the regions `left` hold no chunk, every other region has the newest manifest or tombstone of every key,
+ * and nothing has a former name of a region. Throws USAGE when that is not so, and what listing a region throws: only
+ * there may something be.
  */
 export async function checkFinished(left: readonly string[], context: CommandContext): Promise<void> {
   const { stores, signal } = context;
@@ -25,19 +29,46 @@ export async function checkFinished(left: readonly string[], context: CommandCon
       );
     }
   }
-  const groups = keyGroups(stores, "", signal, { kinds: ["manifests"] });
-  const unfinished = async ({ key }: KeyGroup): Promise<string[]> => {
-    const { verdicts, newest } = await checkManifests(key, context);
-    const isBehind = verdicts.some(({ region, state }) => state !== "sound" && !left.includes(region));
-    const names = newest && "placement" in newest ? [...newest.placement, ...(newest.leaves ?? [])] : [];
-    return isBehind || names.some((name) => left.includes(name)) ? [key] : [];
-  };
+  const groups = keyGroups(stores, "", signal, { kinds: ["manifests", "history"] });
   const keys: string[] = [];
-  for await (const some of mapOrdered(groups, OBJECTS_AT_A_TIME, unfinished)) keys.push(...some);
-  if (keys.length === 0) return;
+  const kept: string[] = [];
+  const look = async (group: KeyGroup): Promise<void> => {
+    if (!(await isFinished(group, left, context))) keys.push(group.key);
+    else if (await keepsFormerName(group, context)) kept.push(group.key);
+  };
+  for await (const _ of mapOrdered(groups, OBJECTS_AT_A_TIME, look));
+  if (keys.length > 0) {
+    throw new AgaroseError(
+      "USAGE",
+      `${formatCount(keys.length, "object")} did not arrive in every region, such as ${JSON.stringify(keys[0])}: run --move again`,
+      { keys: keys.slice(0, SHOWN_MAX) },
+    );
+  }
+  if (kept.length === 0) return;
   throw new AgaroseError(
     "USAGE",
-    `${formatCount(keys.length, "object")} did not arrive in every region, such as ${JSON.stringify(keys[0])}: run --move again`,
-    { keys: keys.slice(0, SHOWN_MAX) },
+    `versions that \`keep\` keeps of ${formatCount(kept.length, "object")}, such as ${JSON.stringify(kept[0])}, have the ` +
+      "former name of a region: run --finish again once their time is over and `agarose gc --delete` has removed them",
+    { keys: kept.slice(0, SHOWN_MAX) },
   );
+}
+
+/** Whether every region but those of `left` has the newest manifest of a key, and it names none of `left`. */
+async function isFinished({ key }: KeyGroup, left: readonly string[], context: CommandContext): Promise<boolean> {
+  const { verdicts, newest } = await checkManifests(key, context);
+  if (verdicts.some(({ region, state }) => state !== "sound" && !left.includes(region))) return false;
+  if (!newest || isTombstone(newest)) return true;
+  const names = [...newest.placement, ...(newest.leaves ?? [])];
+  return !names.some((name) => left.includes(name)) && !hasFormerName(newest, context.config.regions);
+}
+
+/** Whether a kept version of a key has a name that a region had before. */
+async function keepsFormerName({ key, history }: KeyGroup, context: CommandContext): Promise<boolean> {
+  const { regions } = context.config;
+  if (history.length === 0 || regions.every(({ formerly }) => formerly === undefined)) return false;
+  const own = { ...context, clock: systemClock, breaker: new Breaker(systemClock) };
+  const { versions, problems } = await keptVersions(key, context.stores.length, own);
+  // What cannot be read may have the name.
+  if (problems.length > 0) throw problems[0]!.problem;
+  return versions.some(({ manifest }) => hasFormerName(manifest, regions));
 }

@@ -14,13 +14,16 @@ import { READING, withConfig, WRITING, type GlobalOptions } from "../../lib/cont
 import { readFields, writeFields } from "../../lib/files/config-fields.ts";
 import { repairOne } from "../../lib/objects/repair/repair-outcome.ts";
 import { EXIT_OK, printResult } from "../../lib/output.ts";
+import { hasFormerName } from "../../lib/store/region-names.ts";
 import { JSON_LINES } from "../../lib/walk/report-stream.ts";
 import { CURSOR } from "../../lib/walk/walk-objects.ts";
+import { COMMIT_REQUESTS } from "../recode/estimate.ts";
 import { checkRate } from "../recode/index.ts";
 import { recodeObjects, type RecodeOptions, type RecodeWalk } from "../recode/recode-objects.ts";
 import { parseRate } from "../scrub/amounts.ts";
 import { checkDeployed } from "./deployed.ts";
 import { checkFinished } from "./finish.ts";
+import { renameRegions } from "./rename.ts";
 import { checkSettled } from "./settled.ts";
 import { transitionOf, type ConfigFile, type Transition } from "./transition.ts";
 
@@ -36,7 +39,7 @@ export function register(program: Command): void {
   program
     .command("migrate")
     .description(
-      "add, replace or remove regions and providers, or change the code, in three steps that no reader notices",
+      "add, replace, rename or remove regions and providers, or change the code, in three steps that no reader notices",
     )
     .argument("<next>", "the configuration to come, in the folder of the current one")
     .option("--dry-run", "print the bytes, requests and dollars that it takes, and change nothing")
@@ -62,13 +65,14 @@ async function migrate(nextPath: string, options: Options): Promise<number> {
   }
   const [current, next] = [await readConfigFile(path), await readConfigFile(nextPath)];
   const transition = transitionOf(current, next);
-  const { added, left, fields, hasBegun } = transition;
+  const { added, left, renamed, fields, hasBegun } = transition;
+  const what = { added, left, ...(renamed && { renamed }) };
   if (!move && !finish) {
     if (dryRun) return walk(transition, next, options);
     if (!hasBegun) await withConfig(current.config, options, READING, checkSettled);
     await writeFields(path, fields);
-    printResult(options.json ?? false, { step: 1, added, left }, [
-      `1 of 3: ${path} has the regions of both${listed("new", added)}${listed("being emptied", left)}`,
+    printResult(options.json ?? false, { step: 1, ...what }, [
+      `1 of 3: ${path} has the regions of both${listed("new", added)}${listed("being emptied", left)}${listed("renamed", renamed ? [`${renamed.from} to ${renamed.to}`] : [])}`,
       PUBLISH,
       `then: agarose migrate ${nextPath} --move`,
     ]);
@@ -83,7 +87,7 @@ async function migrate(nextPath: string, options: Options): Promise<number> {
   }
   await withConfig(current.config, options, READING, (context) => checkFinished(left, context));
   await writeFields(path, next.fields);
-  printResult(options.json ?? false, { step: 3, added, left }, [
+  printResult(options.json ?? false, { step: 3, ...what }, [
     `3 of 3: ${path} is what ${nextPath} says`,
     PUBLISH,
     ...(left.length === 0 ? [] : [`then delete the buckets of ${left.join(", ")}`]),
@@ -95,11 +99,14 @@ async function migrate(nextPath: string, options: Options): Promise<number> {
 function walk({ config }: Transition, { path, config: next }: ConfigFile, options: Options): Promise<number> {
   const moving: RecodeWalk = {
     name: `migrate ${next.regions.map(({ name }) => name).join()}`,
-    async complete(key, { manifests }, { dryRun, ...context }) {
+    async complete({ key, manifests }, manifest, { dryRun, ...context }) {
+      const hasOldName = manifest !== undefined && hasFormerName(manifest, config.regions);
       const missing = context.stores.length - manifests.length;
-      if (missing === 0 && manifests.every(({ etag }) => etag !== undefined && etag === manifests[0]!.etag))
-        return undefined;
-      if (dryRun) return missing > 0 ? { requests: missing } : undefined;
+      const isEverywhere = missing === 0 && manifests.every(({ etag }) => etag && etag === manifests[0]!.etag);
+      if (isEverywhere && !hasOldName) return undefined;
+      const requests = hasOldName ? COMMIT_REQUESTS * context.stores.length : missing;
+      if (dryRun) return requests > 0 ? { requests } : undefined;
+      const isRenamed = hasOldName && (await renameRegions(key, context));
       const result = await repairOne(key, true, context);
       if (result.outcome === "failed") throw result.error;
       const silent = result.after.manifests.flatMap(({ region, state }) => (state === "unreachable" ? [region] : []));
@@ -111,6 +118,7 @@ function walk({ config }: Transition, { path, config: next }: ConfigFile, option
         const message = `${JSON.stringify(key)} is damaged: look at it with \`agarose verify\`, and repair it first`;
         throw new AgaroseError("NOT_ENOUGH_CHUNKS", message, { key });
       }
+      if (isRenamed) return { requests };
       return result.manifestsWritten > 0 ? { requests: result.manifestsWritten } : undefined;
     },
     next: options.dryRun

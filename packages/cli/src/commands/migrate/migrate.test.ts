@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { manifestName, type Manifest } from "@agarose/core";
+import { chunkName, manifestName, type Manifest } from "@agarose/core";
 import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
 
 interface Json {
@@ -166,7 +166,24 @@ test("what cannot be done in one migration is refused, with what to do, and noth
       () => configure("n.json", [], { regions: moved(FIRST, { bucket: "elsewhere" }) }),
       /a name of its own/,
     ],
-    ["another name", () => configure("n.json", [], { regions: moved(FIRST, { name: "renamed" }) }), /have that name/],
+    [
+      "two other names at once",
+      () =>
+        configure("n.json", [], {
+          regions: whole.regions.slice(0, 5).map((region, i) => (i < 2 ? { ...region, name: `renamed-${i}` } : region)),
+        }),
+      /renames 2 regions at once .*one after the other/,
+    ],
+    [
+      "another name beside a new region",
+      () => configure("n.json", [], { regions: [...moved(FIRST, { name: "renamed" }), whole.regions.at(-1)!] }),
+      /adds .* rename in a migration of its own/,
+    ],
+    [
+      "a former name of its own",
+      () => configure("n.json", [], { regions: moved(FIRST, { formerly: "older" }) }),
+      /leave it out, a migration writes it/,
+    ],
     ["other keys", () => configure("n.json", NEW, { publicKeys: [`ed25519:${"A".repeat(43)}=`] }), /keys rotate/],
   ];
   for (const [what, makeNext, words] of cases) {
@@ -261,4 +278,103 @@ test.each([
   world.faults.clear();
   expect(await migrate(next, "--move")).toMatchObject({ code: 0, answer: { failed: 0 } });
   expect(await migrate(next, "--move")).toMatchObject({ code: 0, answer: { recoded: 0, completed: 0 } });
+});
+
+/** The regions of OLD, of which the first has another name for the same bucket. */
+function renamed(name: string): readonly object[] {
+  return whole.regions.flatMap((region) => {
+    if (!OLD.includes(region.name as (typeof OLD)[number])) return [];
+    return region.name === FIRST ? { ...region, name } : region;
+  });
+}
+
+/** The regions that the manifest of a key names, as one that has not changed its name holds it. */
+async function namedRegions(key: string): Promise<Set<string>> {
+  const { placement, leaves = [] } = await manifestIn(SECOND, key);
+  return new Set([...placement, ...leaves]);
+}
+
+test("a region gets another name, no chunk moves, and every verb works at every step", async () => {
+  await configure("agarose.config.json", OLD);
+  const next = await configure("next.config.json", [], { regions: renamed("new-name") });
+  const bodies = new Map(Array.from({ length: 6 }, (_, i) => [`key-${i}`, randomBytes(50_000 + 700 * i)]));
+  for (const [key, body] of bodies) await put(key, body);
+  await put("removed", randomBytes(60_000));
+  await put("broken", randomBytes(60_000));
+  const withOldName: string[] = [];
+  for (const key of bodies.keys()) if ((await namedRegions(key)).has(FIRST)) withOldName.push(key);
+  expect(withOldName.length, "the old name is in manifests").toBeGreaterThan(0);
+  const chunks = async () => (await world.names("chunks/")).filter((name) => !/broken|removed/.test(name)).toSorted();
+  const before = await chunks();
+
+  const dry = await migrate(next, "--dry-run");
+  expect(dry).toMatchObject({ code: 0, answer: { recoded: 0, failed: 0, writtenBytes: 0 } });
+  expect(dry.answer["completed"], "and of the two others").toBeGreaterThanOrEqual(withOldName.length);
+
+  const pair = { from: FIRST, to: "new-name" };
+  const begun = { code: 0, answer: { step: 1, added: [], left: [], renamed: pair } };
+  expect(await migrate(next)).toMatchObject(begun);
+  expect(await migrate(next), "the same again").toMatchObject(begun);
+  expect(await regionsOfConfig()).toContainEqual(expect.objectContaining({ name: "new-name", formerly: FIRST }));
+  expect(JSON.parse((await world.run(["verify", "--json"])).stdout.toString())).toMatchObject({ damaged: 0 });
+  for (const [key, body] of bodies) expect((await get(key)).equals(body)).toBe(true);
+  // What is stored under the old name is known to be the same, repaired and removed.
+  const file = join(world.dir, "same");
+  await writeFile(file, bodies.get("key-0")!);
+  expect((await world.run(["put", file, "--key", "key-0"])).stdout.toString()).toContain("unchanged");
+  await breakFirst("broken");
+  expect((await world.run(["repair", "broken"])).code).toBe(0);
+  expect(JSON.parse((await world.run(["verify", "broken", "--json"])).stdout.toString())).toMatchObject({ damaged: 0 });
+  expect((await world.run(["rm", "removed"])).stderr).toBe("");
+  expect((await world.names("chunks/")).filter((name) => name.includes("removed"))).toEqual([]);
+  expect(await migrate(next, "--finish")).toMatchObject({
+    code: 2,
+    answer: { error: { message: /run --move again/ } },
+  });
+
+  expect(await migrate(next, "--move")).toMatchObject({ code: 0, answer: { recoded: 0, failed: 0 } });
+  for (const key of bodies.keys()) expect([...(await namedRegions(key))]).not.toContain(FIRST);
+  expect(await migrate(next, "--move"), "once").toMatchObject({ code: 0, answer: { recoded: 0, completed: 0 } });
+  for (const [key, body] of bodies) expect((await get(key)).equals(body)).toBe(true);
+  expect(await chunks(), "no chunk moved").toEqual(before);
+
+  expect(await migrate(next, "--finish")).toMatchObject({ code: 0, answer: { step: 3, renamed: pair } });
+  expect(await regionsOfConfig()).toEqual(renamed("new-name"));
+  expect((await world.run(["gc", "--delete"])).code).toBe(0);
+  expect(JSON.parse((await world.run(["verify", "--json"])).stdout.toString())).toMatchObject({ damaged: 0 });
+  for (const [key, body] of bodies) expect((await get(key)).equals(body)).toBe(true);
+});
+
+/** Takes the chunk of an object away from the bucket of the first region. */
+async function breakFirst(key: string): Promise<void> {
+  const { upload, placement } = await manifestIn(SECOND, key);
+  const chunk = placement.indexOf(FIRST);
+  expect(chunk, "the first region has a chunk of it").toBeGreaterThanOrEqual(0);
+  await world.tamper(FIRST, chunkName(key, upload, chunk), () => undefined);
+}
+
+test("a name stays known while a kept version has it", async () => {
+  const keep = [{ prefix: "", time: "1h" }];
+  await configure("agarose.config.json", OLD, { keep });
+  const next = await configure("next.config.json", [], { regions: renamed("new-name"), keep });
+  const old = randomBytes(50_000);
+  await put("key", old);
+  await put("key", randomBytes(50_001));
+  await migrate(next);
+  expect(await migrate(next, "--move")).toMatchObject({ code: 0, answer: { failed: 0 } });
+  const { code, answer } = await migrate(next, "--finish");
+  expect([code, answer]).toMatchObject([
+    2,
+    { error: { code: "USAGE", message: /the former name of a region/, details: { keys: ["key"] } } },
+  ]);
+  expect((await world.run(["restore", "key"])).code).toBe(0);
+  expect((await get("key")).equals(old)).toBe(true);
+});
+
+test("one more name for a region waits for the end of the rename before", async () => {
+  await configure("agarose.config.json", OLD);
+  await put("key", randomBytes(500));
+  await migrate(await configure("next.config.json", [], { regions: renamed("second-name") }));
+  const { code, answer } = await migrate(await configure("third.json", [], { regions: renamed("third-name") }));
+  expect([code, answer]).toMatchObject([2, { error: { code: "USAGE", message: /end that migration with --finish/ } }]);
 });

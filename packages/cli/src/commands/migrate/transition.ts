@@ -23,6 +23,8 @@ export interface Transition {
   readonly added: readonly string[];
   /** Regions that are emptied, because the next configuration leaves them out. */
   readonly left: readonly string[];
+  /** The region that gets another name: the same bucket. */
+  readonly renamed: { readonly from: string; readonly to: string } | undefined;
   /** Whether the current configuration is the one in between already. */
   readonly hasBegun: boolean;
 }
@@ -42,9 +44,16 @@ export function transitionOf(current: ConfigFile, next: ConfigFile): Transition 
   }
   const before = new Map(current.config.regions.map((region) => [region.name, region]));
   const after = new Set(next.config.regions.map(({ name }) => name));
-  for (const region of next.config.regions) checkPlace(region, before, current.config.regions);
-  const left = current.config.regions.flatMap(({ name }) => (after.has(name) ? [] : [name]));
-  const added = next.config.regions.flatMap(({ name }) => (before.has(name) ? [] : [name]));
+  for (const region of next.config.regions) checkPlace(region, before);
+  const renamed = renamedOf(current, next);
+  const left = current.config.regions.flatMap(({ name }) => (after.has(name) || name === renamed?.from ? [] : [name]));
+  const added = next.config.regions.flatMap(({ name }) => (before.has(name) || name === renamed?.to ? [] : [name]));
+  if (renamed && added.length + left.length > 0) {
+    throw usage(
+      `the migration renames ${renamed.from} to ${renamed.to}, and ` +
+        `${added.length > 0 ? `adds ${added.join(", ")}` : `leaves out ${left.join(", ")}`}: rename in a migration of its own`,
+    );
+  }
   const draining = regionFields(current).flatMap((region) =>
     left.includes(region["name"] as string) ? [{ ...region, drain: true }] : [],
   );
@@ -53,36 +62,57 @@ export function transitionOf(current: ConfigFile, next: ConfigFile): Transition 
     ...("providers" in current.fields && {
       providers: { ...(current.fields["providers"] as object), ...(next.fields["providers"] as object | undefined) },
     }),
-    regions: [...regionFields(next), ...draining],
+    regions: [
+      ...regionFields(next).map((region) =>
+        region["name"] === renamed?.to ? { ...region, formerly: renamed?.from } : region,
+      ),
+      ...draining,
+    ],
   };
   const config = configOfFields(fields, next.path);
   const hasBegun = isDeepStrictEqual(config, current.config);
   const all = before.size + added.length;
   if (!hasBegun) checkOverlap(before.size, all, "adds", added);
   checkOverlap(all, after.size, "leaves out", left);
-  return { fields, config, added, left, hasBegun };
+  return { fields, config, added, left, renamed, hasBegun };
 }
 
-/** A name is that of a bucket, for as long as manifests name it. */
-function checkPlace(
-  region: RegionConfig,
-  before: ReadonlyMap<string, RegionConfig>,
-  regions: readonly RegionConfig[],
-): void {
-  const isThere = ({ endpoint, bucket }: RegionConfig): boolean =>
-    endpoint === region.endpoint && bucket === region.bucket;
+/** A name is that of one bucket, for as long as manifests name it. */
+function checkPlace(region: RegionConfig, before: ReadonlyMap<string, RegionConfig>): void {
   const known = before.get(region.name);
-  if (known && !isThere(known)) {
-    throw usage(
-      `region ${region.name} is bucket ${region.bucket} now and was ${known.bucket} at ${known.endpoint}: ` +
-        "give the new bucket a name of its own, and leave the old region out",
-    );
-  }
-  const other = known ? undefined : regions.find(isThere);
-  if (!other) return;
+  if (!known || isSameBucket(known, region)) return;
   throw usage(
-    `bucket ${region.bucket} is region ${other.name} and not ${region.name}: manifests have that name, so keep it`,
+    `region ${region.name} is bucket ${region.bucket} now and was ${known.bucket} at ${known.endpoint}: ` +
+      "give the new bucket a name of its own, and leave the old region out",
   );
+}
+
+/**
+ * The region whose bucket has another name in `next`, or had until this migration began. One at a time, and nothing
+ * beside it: readers ask the bucket under both names, so a minority that misses an object could outvote the others.
+ */
+function renamedOf(current: ConfigFile, next: ConfigFile): Transition["renamed"] {
+  const all = next.config.regions.flatMap((region) => {
+    if (region.formerly !== undefined) {
+      throw usage(`region ${region.name} of ${next.path} has \`formerly\`: leave it out, a migration writes it`);
+    }
+    const known = current.config.regions.find((other) => isSameBucket(other, region));
+    if (!known) return [];
+    const from = known.name === region.name ? known.formerly : known.name;
+    return from === undefined ? [] : [{ from, to: region.name, formerly: known.formerly }];
+  });
+  for (const { from, to, formerly } of all) {
+    if (formerly === undefined || formerly === from) continue;
+    throw usage(`region ${from} was ${formerly} before: end that migration with --finish, then rename it to ${to}`);
+  }
+  const [first] = all;
+  if (all.length <= 1) return first && { from: first.from, to: first.to };
+  const pairs = all.map(({ from, to }) => `${from} to ${to}`).join(", ");
+  throw usage(`the migration renames ${all.length} regions at once (${pairs}): rename them one after the other`);
+}
+
+function isSameBucket(a: RegionConfig, b: RegionConfig): boolean {
+  return a.endpoint === b.endpoint && a.bucket === b.bucket;
 }
 
 /**

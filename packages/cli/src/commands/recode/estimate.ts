@@ -3,6 +3,7 @@
  */
 import { chunkBytes, type Manifest } from "@agarose/core";
 import type { Config, RegionConfig } from "../../lib/config.ts";
+import { currentNames } from "../../lib/store/region-names.ts";
 import type { ObjectLayout } from "../../lib/objects/layout/object-layout.ts";
 
 /** Sums over objects. */
@@ -26,7 +27,7 @@ const GB = 1e9;
 /** A read asks a region for so much of an object in one request at most. */
 const READ_BYTES_MAX = 16 * 1024 * 1024;
 /** To each region: a look, a claim, a manifest, and the removal of the claim. */
-const COMMIT_REQUESTS = 4;
+export const COMMIT_REQUESTS = 4;
 
 /** Adds up. */
 export function addEffort(a: Effort, b: Effort): Effort {
@@ -41,7 +42,8 @@ export function addEffort(a: Effort, b: Effort): Effort {
 
 /** What it takes to store an object again as `layout` says. */
 export function effortOf(manifest: Manifest, layout: ObjectLayout, { regions, stripeBytes }: Config): Effort {
-  const { bytes, placement, inline, k } = manifest;
+  const { bytes, inline, k } = manifest;
+  const placement = currentNames(manifest.placement, regions);
   const isStored = bytes > 0 && inline === undefined;
   const before = isStored ? chunkBytes(manifest) : 0;
   const written = bytes > 0 && !layout.inline ? chunkBytes({ k: layout.k, bytes, stripeBytes }) : 0;

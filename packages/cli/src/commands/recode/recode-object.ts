@@ -18,6 +18,7 @@ import { writeContextOf } from "../../lib/objects/commit/write-context.ts";
 import { isAsConfigured, shownManifest } from "../../lib/objects/encryption/opened.ts";
 import { hasDrainedLeaves, layoutOf, type ObjectLayout } from "../../lib/objects/layout/object-layout.ts";
 import { putObject, type PutContext, type PutResult } from "../../lib/objects/put-object.ts";
+import { currentNames } from "../../lib/store/region-names.ts";
 import { objectSource } from "../../lib/objects/upload/object-source.ts";
 
 /** What `recodeObject` works with. */
@@ -75,7 +76,7 @@ export async function isLaidOut(manifest: Manifest, layout: ObjectLayout, config
     manifest.stripeBytes === config.stripeBytes &&
     manifest.blockBytes === BLOCK_BYTES &&
     (manifest.inline !== undefined) === layout.inline &&
-    manifest.placement.join() === placement.join() &&
+    currentNames(manifest.placement, config.regions).join() === placement.join() &&
     !hasDrainedLeaves(manifest, config) &&
     isAsConfigured(manifest, config)
   );

@@ -2,7 +2,7 @@
  * Stores objects again whose code or placement is not what a configuration says, one key after the other: `recode`, and
  * the second step of `migrate`.
  */
-import { AgaroseError, systemClock, toAgaroseError, type Code } from "@agarose/core";
+import { AgaroseError, systemClock, toAgaroseError, type Code, type Manifest } from "@agarose/core";
 import type { Config } from "../../lib/config.ts";
 import type { CommandContext } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
@@ -29,8 +29,15 @@ export interface RecodeOptions extends WalkOptions {
 export interface RecodeWalk {
   /** Says in the cursor file what this walk does. */
   readonly name: string;
-  /** Completes a key that is laid out as it should be, or removed. Undefined when there is nothing to do. */
-  readonly complete?: (key: string, group: KeyGroup, context: Complete) => Promise<Completion | undefined>;
+  /**
+   * Completes a key that is laid out as it should be, or removed: it has no manifest then. Undefined when there is
+   * nothing to do.
+   */
+  readonly complete?: (
+    group: KeyGroup,
+    manifest: Manifest | undefined,
+    context: Complete,
+  ) => Promise<Completion | undefined>;
   /** The configuration of a key, where it is not that of the command. */
   readonly configOf?: (key: string) => Config;
   /** Lines after the summary of a run without failures. */
@@ -77,8 +84,9 @@ export async function recodeObjects(
   layoutOf(config, prefix, 0);
   const context = { ...command, nowMs: Date.now, breaker: new Breaker(systemClock), dryRun };
   const report = new ReportStream(options);
-  const completed = async (key: string, group: KeyGroup): Promise<Outcome | undefined> => {
-    const done = await complete?.(key, group, context);
+  const completed = async (group: KeyGroup, manifest?: Manifest): Promise<Outcome | undefined> => {
+    const { key } = group;
+    const done = await complete?.(group, manifest, context);
     if (!done) return { key, outcome: "current" };
     return { key, outcome: dryRun ? "incomplete" : "completed", effort: { ...NO_EFFORT, ...done } };
   };
@@ -90,11 +98,11 @@ export async function recodeObjects(
     async act(key, group) {
       try {
         const manifest = await currentManifest(group!, context);
-        if (!manifest) return complete && (await completed(key, group!));
+        if (!manifest) return complete && (await completed(group!));
         const own = configOf?.(key) ?? config;
         const layout = layoutOf(own, key, manifest.bytes);
         const isCurrent = await isLaidOut(manifest, layout, own);
-        if (isCurrent && (complete || dryRun)) return await completed(key, group!);
+        if (isCurrent && (complete || dryRun)) return await completed(group!, manifest);
         const change = { from: codeText(manifest), to: codeText(layout), effort: effortOf(manifest, layout, own) };
         if (dryRun) return { key, outcome: "due", ...change };
         const result = await recodeObject(key, { ...context, config: own });

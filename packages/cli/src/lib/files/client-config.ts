@@ -1,5 +1,6 @@
 /** The client configuration `agarose.json`, as the configuration of the command line implies it. */
 import type { Config } from "../config.ts";
+import { regionsByName } from "../store/region-names.ts";
 
 /** What the web app has to know. */
 export interface ClientConfig {
@@ -14,7 +15,7 @@ export interface ClientConfig {
 export function clientConfigOf(prefix: string, config: Config | undefined): ClientConfig {
   if (config === undefined) return { prefix, pops: [], regions: [] };
   // A private bucket is read by URLs that a PoP signs, so clients need not know it.
-  const regions = config.regions.filter((region) => !region.private);
+  const regions = regionsByName(config.regions).filter((region) => !region.private);
   return {
     prefix,
     pops: config.pops.map(({ name, url }) => ({ name, url })),

@@ -2,6 +2,7 @@
  * Looks whether the chunks of an object are there, by length, without reading them.
  */
 import { chunkBytes, chunkName, type Manifest } from "@agarose/core";
+import { storeNamed } from "../store/region-names.ts";
 import { runTasks, type Task } from "./commit/ask-regions.ts";
 import type { WriteContext } from "./commit/write-context.ts";
 
@@ -17,14 +18,14 @@ export async function findGoneChunks(
   const { key, upload, placement } = manifest;
   const expected = chunkBytes(manifest);
   if (manifest.bytes === 0) return [];
-  const byRegion = new Map(context.stores.map((store) => [store.region.name, store]));
-  const known = chunks.filter((chunk) => byRegion.has(placement[chunk]!));
+  const storeOf = (chunk: number) => storeNamed(context.stores, placement[chunk]!);
+  const known = chunks.filter(storeOf);
   const tasks = known.map((chunk): Task<number | undefined> => {
-    const store = byRegion.get(placement[chunk]!)!;
+    const store = storeOf(chunk)!;
     return { store, run: (signal) => store.head(chunkName(key, upload, chunk), signal) };
   });
   const outcomes = await runTasks(tasks, { enough: Math.min(manifest.k, tasks.length) }, context);
   const gone = known.filter((_, index) => !outcomes[index]!.error && outcomes[index]!.value !== expected);
-  const unknown = chunks.filter((chunk) => !byRegion.has(placement[chunk]!));
+  const unknown = chunks.filter((chunk) => !storeOf(chunk));
   return [...gone, ...unknown].toSorted((a, b) => a - b);
 }

@@ -3,6 +3,7 @@
  */
 import { chunkBytes, chunkName, chunkNamePrefix, type Manifest } from "@agarose/core";
 import type { ListedObject, Store } from "../store/store.ts";
+import { currentNames, regionsOf } from "../store/region-names.ts";
 import { runTasks, type Task } from "./commit/ask-regions.ts";
 import type { WriteContext } from "./commit/write-context.ts";
 
@@ -26,7 +27,8 @@ export async function listChunks(
   manifest: Manifest,
   context: Pick<WriteContext, "stores" | "clock" | "signal" | "breaker">,
 ): Promise<ListedChunk[]> {
-  const { key, upload, placement } = manifest;
+  const { key, upload } = manifest;
+  const placement = placementNow(manifest, context.stores);
   const chunks = storedChunks(manifest);
   const used = new Set(chunks.map((chunk) => placement[chunk]!));
   const stores = context.stores.filter(({ region }) => used.has(region.name));
@@ -47,6 +49,11 @@ export async function listChunks(
     if (listed.bytes !== expected) return { chunk, region, code: "CHUNK_WRONG_LENGTH" };
     return { chunk, region, ...(listed.etag !== undefined && { etag: listed.etag }) };
   });
+}
+
+/** The region of each chunk, by the name that it has now. */
+export function placementNow({ placement }: Pick<Manifest, "placement">, stores: readonly Store[]): string[] {
+  return currentNames(placement, regionsOf(stores));
 }
 
 async function listByName(store: Store, prefix: string, signal: AbortSignal): Promise<Map<string, ListedObject>> {

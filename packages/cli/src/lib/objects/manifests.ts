@@ -14,6 +14,7 @@ import {
 } from "@agarose/core";
 import type { Store } from "../store/store.ts";
 import { nodeSha256 } from "./sha256.ts";
+import { regionsByName, regionsOf } from "../store/region-names.ts";
 import { storeFetch, storeUrl } from "../store/stores.ts";
 
 /**
@@ -30,9 +31,10 @@ export async function readManifest(
 ): Promise<Manifest> {
   let refused: AgaroseError | undefined;
   const fetch = storeFetch(stores);
+  const known = regionsByName(regionsOf(stores));
   try {
     return await findManifest(key, {
-      regions: stores.map(({ region: { name } }) => ({ name, url: storeUrl(name), latency: LATENCY_UNKNOWN })),
+      regions: known.map(({ name }) => ({ name, url: storeUrl(name), latency: LATENCY_UNKNOWN })),
       fetch: (url, init) =>
         fetch(url, init).catch((error: unknown) => {
           const cause = toAgaroseError(error, "SOURCE_FAILED");

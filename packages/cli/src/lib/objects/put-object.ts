@@ -20,6 +20,7 @@ import {
   type ManifestRecord,
 } from "@agarose/core";
 import type { Config } from "../config.ts";
+import { currentNames } from "../store/region-names.ts";
 import { findGoneChunks } from "./chunk-heads.ts";
 import { commitAgain, commitRecord, type Commit, type CommitInput, type RegionProblem } from "./commit/commit.ts";
 import { keepMsOf } from "./commit/history.ts";
@@ -261,7 +262,8 @@ async function keepStored(
   // What cannot be decrypted is not known to be the same.
   const shown = await shownManifest(newest, context.config).catch(() => undefined);
   if (!shown) return undefined;
-  const before = { ...shown, bytes: newest.bytes };
+  const placement = currentNames(newest.placement, context.config.regions);
+  const before = { ...shown, bytes: newest.bytes, placement };
   const { contentType, headers } = draft;
   const isSame = identityOf(before) === identityOf(draft);
   // An encrypted object has its headers encrypted with its content, and a history holds one manifest of an upload.

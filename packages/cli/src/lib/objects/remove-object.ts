@@ -14,6 +14,7 @@ import {
   type ManifestRecord,
   type Tombstone,
 } from "@agarose/core";
+import { regionsOf, withCurrentNames } from "../store/region-names.ts";
 import type { Store } from "../store/store.ts";
 import { askRegions } from "./commit/ask-regions.ts";
 import { commitRecord, type Commit, type RegionProblem } from "./commit/commit.ts";
@@ -119,7 +120,9 @@ async function removeChunks(
   context: WriteContext,
 ): Promise<Pick<RemoveResult, "chunksRemoved" | "leftovers">> {
   const names = new Map<string, Set<string>>();
-  for (const { key, upload, bytes, placement, leaves = [] } of manifests) {
+  const regions = regionsOf(context.stores);
+  for (const manifest of manifests) {
+    const { key, upload, bytes, placement, leaves = [] } = withCurrentNames(manifest, regions);
     if (bytes === 0) continue;
     const chunks = [...placement.entries(), ...leaves.map((region) => [LEAF_LIST, region] as const)];
     for (const [chunk, region] of chunks) {

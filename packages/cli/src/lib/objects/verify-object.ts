@@ -19,6 +19,7 @@ import {
   type ManifestRecord,
   type SignatureCheck,
 } from "@agarose/core";
+import { storeNamed } from "../store/region-names.ts";
 import type { Store } from "../store/store.ts";
 import { listChunks, storedChunks, type ListedChunk } from "./chunk-listing.ts";
 import { Breaker } from "./commit/ask-regions.ts";
@@ -177,7 +178,7 @@ export async function checkChunks(manifest: Manifest, context: CheckContext): Pr
   const { stores } = context;
   const judged = mapOrdered(storedChunks(manifest), CHUNKS_AT_A_TIME, async (chunk) => {
     const region = manifest.placement[chunk]!;
-    const store = stores.find((candidate) => candidate.region.name === region);
+    const store = storeNamed(stores, region);
     if (store) return checkChunk(manifest, chunk, store, context);
     return { chunk, region, code: "REGION_UNKNOWN", stripes: allStripes(manifest) };
   });

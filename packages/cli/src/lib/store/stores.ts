@@ -8,6 +8,7 @@ import { credentialsByRegion } from "./credentials.ts";
 import { ReadWriteReadStore } from "./read-write-read.ts";
 import type { S3StoreOptions } from "./s3-client.ts";
 import { S3Store } from "./s3-store.ts";
+import { storeNamed } from "./region-names.ts";
 import type { Store } from "./store.ts";
 
 const SCHEME = "s3://";
@@ -44,10 +45,9 @@ export function storeUrl(region: string): string {
 
 /** Signed requests in the shape of `fetch`, for URLs below `storeUrl`. */
 export function storeFetch(stores: readonly Store[]): FetchPort {
-  const byRegion = new Map(stores.map((store) => [store.region.name, store]));
   return async (url, { headers, signal }) => {
     const [region = "", ...segments] = url.slice(SCHEME.length).split("/");
-    const store = byRegion.get(region);
+    const store = storeNamed(stores, region);
     if (!store) throw new AgaroseError("REGION_UNKNOWN", `region ${region} is not configured`, { region });
     const name = segments.map(decodeURIComponent).join("/");
     const range = headers?.["range"];

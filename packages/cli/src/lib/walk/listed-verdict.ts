@@ -9,6 +9,7 @@ import { LISTED_TOMBSTONE_BYTES_MAX } from "../objects/keys.ts";
 import { keptRegions } from "../objects/layout/object-layout.ts";
 import type { ObjectVerdict } from "../objects/verify-object.ts";
 import type { KeyGroup, Kind, RegionObject } from "./key-groups.ts";
+import { currentNames } from "../store/region-names.ts";
 import { commonRecord, type ListedContext } from "./listed-object.ts";
 
 /** What `quickVerdict` needs listed of a key beside its manifests. */
@@ -44,15 +45,17 @@ async function byOneManifest(group: KeyGroup, context: QuickContext): Promise<Ob
   const { config } = context;
   if (!haveOneManifest(group, config)) return undefined;
   const record = await commonRecord(group, context);
-  if (!record || isTombstone(record) || record.missing || !areListed(record, group)) return undefined;
+  if (!record || isTombstone(record) || record.missing || !areListed(record, group, config)) return undefined;
   const chunks = storedChunks(record).length;
   return soundVerdict(group.key, record.version, { chunks, m: record.m }, config);
 }
 
 /** Whether every chunk and leaf list that a manifest names is listed where it should be, with its length. */
-function areListed(manifest: Manifest, { chunks }: KeyGroup): boolean {
+function areListed(manifest: Manifest, { chunks }: KeyGroup, { regions }: Config): boolean {
   const found = new Set(chunks.map(({ store, suffix, bytes }) => `${store.region.name} ${suffix} ${bytes}`));
-  const { placement, upload, leaves = [] } = manifest;
+  const { upload } = manifest;
+  const placement = currentNames(manifest.placement, regions);
+  const leaves = currentNames(manifest.leaves ?? [], regions);
   const bytes = chunkBytes(manifest);
   return (
     storedChunks(manifest).every((chunk) => found.has(`${placement[chunk]} ${upload}/${chunk} ${bytes}`)) &&

@@ -191,6 +191,34 @@ export function expiredBesideWriters(seed: number): Schedule {
   return { ...schedule, ...keep, regionSkewMs: dice.chance(0.5) ? [0, 0, 60_000, 120_000, -60_000] : [0, 0, 0, 0, 0] };
 }
 
+/** A region gets another name, while commands that know it and commands that do not write, die and clean up. */
+export function renamedBesideWriters(seed: number): Schedule {
+  const dice = new Dice(seed, 27);
+  const before = [0, 1].map((id): Planned => ({
+    id,
+    atMs: id * 600_000,
+    operation: { verb: "put", content: id },
+    fate: {},
+  }));
+  const startMs = dice.pick([1, 30]) * HOUR_MS;
+  const others = ["put", "put", "rm", "recode", "repair", "gc", "upgrade", "restore", "rename"];
+  const verbs = ["rename", dice.pick(others), dice.pick(others), "get", "get"];
+  const beside = verbs.map((verb, index): Planned => {
+    const atMs = startMs + (index === 0 ? 300 : dice.below(1_500));
+    const fate = dice.chance(0.25) ? { killedAt: dice.below(60) } : {};
+    const id = 2 + index;
+    return { id, atMs, operation: besideRestore(verb, id, false), fate };
+  });
+  const faults = Array.from({ length: dice.pick([0, 0, 1, 2]) }, (): RegionFault => {
+    const fromMs = startMs + dice.below(1_000);
+    const kind = dice.pick(["refuse", "cut", "deaf", "hang"] as const);
+    return { region: dice.below(5), kind, fromMs, toMs: fromMs + dice.pick([200, 1_000, 10_000]) };
+  });
+  const keep = dice.chance(0.4) ? { keepHours: dice.pick([2, 100]) } : {};
+  const schedule = { ...family(seed, [...before, ...beside]), ...keep, faults, endsWithGc: dice.chance(0.3) };
+  return { ...schedule, renamedAtMs: startMs + 250 };
+}
+
 function besideRemoval(verb: string, id: number): Operation {
   if (verb === "put") return { verb, content: id };
   if (verb === "repair") return { verb, quick: id % 2 === 0 };
@@ -242,6 +270,7 @@ export const FAMILIES: Readonly<Record<string, (seed: number) => Schedule>> = {
   expiredBesideWriters,
   killedAndRepeated,
   killedBesideHostileRegion,
+  renamedBesideWriters,
   replacedUnderKeep,
   restoredBesideWriters,
 };

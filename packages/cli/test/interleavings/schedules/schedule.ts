@@ -14,6 +14,8 @@ export type Operation =
   | { readonly verb: "put"; readonly content: number; readonly isAbsent?: boolean; readonly readMs?: number }
   /** `expire` removes by `expireHours` of the schedule. */
   | { readonly verb: "rm" | "upgrade" | "verify" | "expire" }
+  /** Gives the manifest the names of `renamedAtMs`, as a migration does. */
+  | { readonly verb: "rename" }
   /** With `isDrained` the first region gets no chunk, else the code is another one. */
   | { readonly verb: "recode"; readonly isDrained?: boolean }
   /** Marks have to wait for `olderThanHours`, a day by default. */
@@ -46,6 +48,8 @@ export interface Schedule {
   readonly keepHours?: number;
   /** How many hours old a version must be for `expire` to remove it. Default: none is removed. */
   readonly expireHours?: number;
+  /** From when on processes that start know the first region by another name. Default: never. */
+  readonly renamedAtMs?: number;
   /** How wrong the clock of each region is. */
   readonly regionSkewMs: readonly number[];
   /** Whether the key holds an object of format 1 at the start. */

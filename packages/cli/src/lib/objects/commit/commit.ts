@@ -4,6 +4,7 @@
  * Before a majority has it, readers may see either version. After it, every later writer sees it.
  */
 import { AgaroseError, isTombstone, sealManifest, sealTombstone, type ManifestRecord } from "@agarose/core";
+import { regionsOf, withCurrentNames } from "../../store/region-names.ts";
 import { nodeSha256 } from "../sha256.ts";
 import { claimGeneration, isCopied } from "./claim.ts";
 import { AWAKENING_MS, type Lease } from "./lease.ts";
@@ -116,8 +117,9 @@ async function sealOwn<T extends ManifestRecord>(
 }
 
 /**
- * Commits `record`, the newest of `survey`, again under a generation of its own. Chunks stay where they are. It throws
- * as `commitRecord` does, and REPLACED_MEANWHILE when another writer has or had a claim to that generation.
+ * Commits `record`, the newest of `survey`, again under a generation of its own, with the names that its regions have
+ * now. Chunks stay where they are. It throws as `commitRecord` does, and REPLACED_MEANWHILE when another writer has or
+ * had a claim to that generation.
  */
 export function commitAgain<T extends ManifestRecord>(
   record: T,
@@ -134,10 +136,11 @@ function resealed(
   record: ManifestRecord,
   generation: number,
   modified: string,
-  { sign }: WriteContext,
+  { sign, stores }: WriteContext,
 ): Promise<ManifestRecord> {
   if (isTombstone(record)) return sealTombstone({ key: record.key, generation, modified }, sign);
-  const { hashesRoot: _root, hashesSha256: _sha256, version: _version, signature: _signature, ...content } = record;
+  const named = withCurrentNames(record, regionsOf(stores));
+  const { hashesRoot: _root, hashesSha256: _sha256, version: _version, signature: _signature, ...content } = named;
   return sealManifest({ ...content, generation, modified }, nodeSha256, sign);
 }
 

@@ -16,6 +16,7 @@ import {
 } from "@agarose/core";
 import { codesBySize, type CodeLayout, type CodesBySize } from "@agarose/solver";
 import type { Config } from "../../config.ts";
+import { currentNames } from "../../store/region-names.ts";
 
 /** The code of one object and the region of each of its chunks, by name. An inline object has no chunks. */
 export interface ObjectLayout extends Code {
@@ -68,7 +69,8 @@ export function keptRegions({ regions }: Config): Config["regions"] {
 
 /** Whether the manifest names a leaf list in a region that is being emptied. `layoutOf` decides on its chunks. */
 export function hasDrainedLeaves({ leaves = [] }: Pick<Manifest, "leaves">, { regions }: Config): boolean {
-  return regions.some(({ name, drain }) => drain === true && leaves.includes(name));
+  const names = currentNames(leaves, regions);
+  return regions.some(({ name, drain }) => drain === true && names.includes(name));
 }
 
 /** What the configuration says for a key and a length: the first of `codes` that fits, else `code`. */

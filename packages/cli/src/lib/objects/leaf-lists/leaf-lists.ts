@@ -16,6 +16,7 @@ import {
   type Codec,
   type Manifest,
 } from "@agarose/core";
+import { currentNames, regionsOf } from "../../store/region-names.ts";
 import type { Store } from "../../store/store.ts";
 import { runTasks, type Task } from "../commit/ask-regions.ts";
 import type { WriteContext } from "../commit/write-context.ts";
@@ -46,7 +47,7 @@ export async function checkLeafLists(
   quick: boolean,
   context: ReadContext,
 ): Promise<LeafListVerdict[]> {
-  const { leaves = [] } = manifest;
+  const leaves = currentNames(manifest.leaves ?? [], regionsOf(context.stores));
   const stores = context.stores.filter(({ region }) => leaves.includes(region.name));
   const tasks = stores.map((store): Task<LeafListVerdict> => ({
     store,

@@ -13,7 +13,9 @@ import {
   type Manifest,
   type ManifestRecord,
 } from "@agarose/core";
-import { listChunks, type ListedChunk } from "../chunk-listing.ts";
+import { storeNamed } from "../../store/region-names.ts";
+import type { Store } from "../../store/store.ts";
+import { listChunks, placementNow, type ListedChunk } from "../chunk-listing.ts";
 import { findGoneChunks } from "../chunk-heads.ts";
 import { commitAgain } from "../commit/commit.ts";
 import { writeRecord } from "../commit/manifest-write.ts";
@@ -212,24 +214,25 @@ async function hiddenDamage(
   reader: SalvageReader,
   context: WriteContext,
 ): Promise<ChunkDamage[]> {
-  const { placement, k } = manifest;
+  const { k } = manifest;
+  const placement = placementNow(manifest, context.stores);
   const found = [...reader.damage].map(([chunk, damage]) => ({ chunk, region: placement[chunk]!, ...damage }));
   let reads = width;
   for (const [chunk, expected] of reader.digests()) {
     const actual = md5Of(present.find((candidate) => candidate.chunk === chunk)?.etag);
     if (actual === undefined || actual === expected || reader.damage.has(chunk)) continue;
     // Some encrypting stores have other ETags than the MD5, so a difference is proved where the limit allows it.
-    const store = context.stores.find(({ region }) => region.name === placement[chunk])!;
+    const store = storeNamed(context.stores, placement[chunk]!)!;
     const isProved = reads++ < k + EXTRA_READS;
-    const damage = isProved ? await checkChunk(manifest, chunk, store, context) : unproved(manifest, chunk);
+    const damage = isProved ? await checkChunk(manifest, chunk, store, context) : unproved(manifest, chunk, store);
     if (damage) found.push({ ...damage, stripes: [...damage.stripes] });
   }
   return found;
 }
 
-function unproved(manifest: Manifest, chunk: number): ChunkDamage {
+function unproved(manifest: Manifest, chunk: number, { region }: Store): ChunkDamage {
   const stripes = Array.from({ length: stripeCount(manifest) }, (_, stripe) => stripe);
-  return { chunk, region: manifest.placement[chunk]!, code: "CHUNK_CORRUPT", stripes };
+  return { chunk, region: region.name, code: "CHUNK_CORRUPT", stripes };
 }
 
 function md5Of(etag: string | undefined): string | undefined {
@@ -256,7 +259,7 @@ async function writeChunks(
     blockBytes: manifest.blockBytes,
     file,
     layout: manifest,
-    stores: manifest.placement.map((region) => context.stores.find((store) => store.region.name === region)!),
+    stores: manifest.placement.map((region) => storeNamed(context.stores, region)!),
     chunks,
     needed: chunks.length,
     encoder: await encoder(),

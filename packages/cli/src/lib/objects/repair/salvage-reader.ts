@@ -14,6 +14,7 @@ import {
   type Shard,
   type StripeShape,
 } from "@agarose/core";
+import { storeNamed } from "../../store/region-names.ts";
 import { runTasks, type Task } from "../commit/ask-regions.ts";
 import type { WriteContext } from "../commit/write-context.ts";
 import { nodeSha256 } from "../sha256.ts";
@@ -119,8 +120,7 @@ export class SalvageReader implements SourceReader {
   }
 
   #open(chunk: number, stripe: number): ChunkStream {
-    const region = this.#manifest.placement[chunk]!;
-    const store = this.#context.stores.find((candidate) => candidate.region.name === region)!;
+    const store = storeNamed(this.#context.stores, this.#manifest.placement[chunk]!)!;
     return new ChunkStream(this.#manifest, chunk, store, stripe, this.#context.signal);
   }
 

@@ -1,0 +1,21 @@
+/** Gives manifests the name that a region has now. */
+import { isTombstone } from "@agarose/core";
+import { commitAgain } from "../../lib/objects/commit/commit.ts";
+import { surveyRegions } from "../../lib/objects/commit/region-survey.ts";
+import { writeContextOf, type WriteOptions } from "../../lib/objects/commit/write-context.ts";
+import { hasFormerName } from "../../lib/store/region-names.ts";
+
+/**
+ * Commits the manifest of a key again, where it has a former name of a region. Chunks stay where they are. Returns
+ * whether it did.
+ *
+ * @throws NO_QUORUM, STORE_FAILED, REPLACED_MEANWHILE, WRITE_UNCERTAIN, CREDENTIALS_REFUSED, MANIFEST_NEWER or ABORTED.
+ */
+export async function renameRegions(key: string, options: WriteOptions): Promise<boolean> {
+  const context = writeContextOf(options);
+  const survey = await surveyRegions(key, context);
+  const { newest } = survey;
+  if (!newest || isTombstone(newest) || !hasFormerName(newest, context.config.regions)) return false;
+  await commitAgain(newest, survey, context);
+  return true;
+}
