@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { clientConfigOf, worldRoutes, type WorldRoutesOptions } from "@agarose/dev-world/app-host";
 import type { World } from "@agarose/dev-world";
 import { createServer, type Plugin } from "vite";
+import { libraryRoutes } from "./library/routes.ts";
 
 /** What the page needs. */
 export interface DemoOptions {
@@ -48,6 +49,7 @@ function worldPlugin({ control, world, dropInFiles }: DemoOptions): Plugin {
     name: "agarose-world",
     configureServer({ middlewares }) {
       middlewares.use(worldRoutes({ config: async () => config, edge, dropInFiles }));
+      middlewares.use("/library", libraryRoutes(control));
       middlewares.use("/world.json", (_request, response) => {
         response.writeHead(200, { "content-type": "application/json", "cache-control": "no-store" });
         response.end(JSON.stringify({ control, config }));

@@ -1,6 +1,5 @@
 /** Wires up the world, the service worker, and every part of the page. */
 import { onRead } from "@agarose/sw";
-import "./style/index.css";
 import { PHOTOS } from "../samples/index.ts";
 import { startCharts } from "./reads/charts.ts";
 import { byId, h } from "./page/dom.ts";
@@ -13,6 +12,7 @@ import { startModel } from "./samples/model.ts";
 import { startPage } from "./samples/page.ts";
 import { startPieces } from "./samples/pieces.ts";
 import { startTable } from "./samples/table.ts";
+import { startText } from "./samples/text.ts";
 import { startOverlayButton } from "./page/overlay-button.ts";
 import { Palette } from "./state/palette.ts";
 import { applyEvent } from "./state/read-events.ts";
@@ -57,6 +57,7 @@ async function main(): Promise<void> {
   startTable(trials);
   startPieces(trials);
   startGlobe(trials);
+  startText(trials);
   startTabs([
     { id: "photos", title: "Photographs" },
     { id: "page", title: "100 pictures" },
@@ -66,13 +67,16 @@ async function main(): Promise<void> {
     { id: "pieces", title: "Film in pieces" },
     { id: "globe", title: "Globe" },
     { id: "model", title: "Model file" },
+    { id: "text", title: "Text reader" },
   ]);
+
+  const loadGallery = startGallery(read);
 
   void world.start();
   showStatus(world, { state: "starting" });
   // Without the service worker the images work too, but the page gets no events of their reads.
   showStatus(world, await startServiceWorker());
-  startGallery(read);
+  loadGallery();
 }
 
 async function loadWorldFile(): Promise<WorldFile> {

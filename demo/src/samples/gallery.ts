@@ -1,20 +1,25 @@
 /** The photographs: small ones as plain images below /ec/. Every click reads the chosen one again. */
 import { PHOTOS, type Photo } from "../../samples/index.ts";
 import { byId, h } from "../page/dom.ts";
+import { showCoarse } from "./coarse.ts";
 
-/** Draws the gallery around the photograph that index.html has. `read` reads a whole object. */
-export function startGallery(read: (key: string) => Promise<Blob>): void {
+/**
+ * Draws the gallery around the photograph that index.html has, with coarse pictures. `read` reads a whole object.
+ * Returns what loads the photographs.
+ */
+export function startGallery(read: (key: string) => Promise<Blob>): () => void {
   const image = byId<HTMLImageElement>("first");
   const caption = h("figcaption");
   const figure = h("figure", { class: "stage" }, image, caption);
-  const thumbs = h("div", { class: "thumbs" }, ...PHOTOS.map((photo) => thumb(photo, () => void show(photo))));
-  byId("photos").replaceChildren(figure, thumbs);
+  const buttons = PHOTOS.map((photo) => thumb(photo, () => void show(photo)));
+  byId("photos").replaceChildren(figure, h("div", { class: "thumbs" }, ...buttons.map(({ button }) => button)));
+  for (const [i, { key }] of PHOTOS.entries()) void showCoarse(buttons[i]!.image, key);
   let shown: string | undefined;
   let turn = 0;
 
   async function show(photo: Photo): Promise<void> {
     const mine = ++turn;
-    for (const button of thumbs.children) button.setAttribute("aria-pressed", String(button.id === thumbId(photo)));
+    for (const { button } of buttons) button.setAttribute("aria-pressed", String(button.id === thumbId(photo)));
     figure.setAttribute("aria-busy", "true");
     caption.replaceChildren(...credit(photo));
     try {
@@ -36,21 +41,25 @@ export function startGallery(read: (key: string) => Promise<Blob>): void {
     }
   }
 
-  void show(PHOTOS[0]!);
+  return () => {
+    for (const [i, { key }] of PHOTOS.entries()) buttons[i]!.image.src = `/ec/${key}`;
+    void show(PHOTOS[0]!);
+  };
 }
 
-function thumb(photo: Photo, onclick: () => void): HTMLElement {
-  const { key, width, height, title } = photo;
-  const image = h("img", { src: `/ec/${key}`, alt: "", width, height, loading: "lazy", decoding: "async" });
+function thumb(photo: Photo, onclick: () => void): { readonly button: HTMLElement; readonly image: HTMLImageElement } {
+  const { width, height, title } = photo;
+  const image = h("img", { alt: "", width, height, loading: "lazy", decoding: "async" });
   // A broken image fades, and its button keeps its name.
   image.addEventListener("error", () => image.classList.add("broken"));
   image.addEventListener("load", () => image.classList.remove("broken"));
-  return h(
+  const button = h(
     "button",
     { type: "button", id: thumbId(photo), "aria-label": `Read ${title}`, title: photo.alt, onclick },
     image,
     h("span", {}, title),
   );
+  return { button, image };
 }
 
 function thumbId({ key }: Photo): string {

