@@ -35,4 +35,8 @@ describe("the page's host", () => {
     expect(await worker.text()).toBe("/* worker */");
     expect((await fetch(`${demo.url}secret.js`)).status).toBe(404);
   });
+
+  test("has no file of the library before a visitor has asked for it", async () => {
+    expect((await fetch(`${demo.url}library/transformers.min.js`)).status).toBe(404);
+  });
 });

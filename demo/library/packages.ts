@@ -18,7 +18,7 @@ export interface TextReader {
   readonly runtime: string;
   /** An ONNX file. */
   readonly model: string;
-  /** One character in each line: those that the model tells apart. */
+  /** One character in each line: those that the model knows. */
   readonly characters: string;
 }
 

@@ -125,7 +125,7 @@ function pixelsOf(canvas: HTMLCanvasElement): Float32Array {
   });
 }
 
-/** The likeliest character of each place; one that repeats is one, and the first of all stands for none. */
+/** The likeliest character of each place; one that repeats is one, and the first of all is none. */
 function textOf({ dims, data }: Tensor, characters: readonly string[]): string {
   const count = dims.at(-1)!;
   let [text, before] = ["", 0];
