@@ -44,8 +44,8 @@ export interface PeriodPlan {
 const LOOKED_UP_MAX = 300;
 const UNSETTLED_MAX = 100;
 const AT_PEERS_MAX = 100;
-/** Keys that the report of a period names. */
-const REPORTED_MAX = 10;
+/** Keys that the report of a period names, for `scrub` to choose from. */
+const REPORTED_MAX = 100;
 
 /** Plans a period. Rejects when the request monitor or the PoP's state is unavailable. */
 export async function planPeriod(context: PeriodContext, options: PeriodPlanOptions): Promise<PeriodPlan> {

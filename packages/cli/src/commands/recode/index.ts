@@ -49,7 +49,7 @@ async function recode(prefix: string, options: Options): Promise<number> {
     const { config } = command;
     if (code === undefined) return recodeObjects({ name: "recode" }, { ...options, prefix }, command);
     if (code !== "auto") checkCode({ ...code, stripeBytes: config.stripeBytes });
-    const coded: Config = { ...config, code, codes: [] };
+    const coded: Config = { ...config, code, codes: [], hot: undefined };
     if (!hot) return recodeObjects({ name: "recode" }, { ...options, prefix }, { ...command, config: coded });
     // Refuses a code that is unsafe before anything happens.
     layoutOf(coded, prefix, 0);

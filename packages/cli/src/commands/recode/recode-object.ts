@@ -16,7 +16,7 @@ import type { Config } from "../../lib/config.ts";
 import { holds, surveyRegions } from "../../lib/objects/commit/region-survey.ts";
 import { writeContextOf } from "../../lib/objects/commit/write-context.ts";
 import { isAsConfigured, shownManifest } from "../../lib/objects/encryption/opened.ts";
-import { hasDrainedLeaves, layoutOf, type ObjectLayout } from "../../lib/objects/layout/object-layout.ts";
+import { hasDrainedLeaves, storedLayout, type ObjectLayout } from "../../lib/objects/layout/object-layout.ts";
 import { putObject, type PutContext, type PutResult } from "../../lib/objects/put-object.ts";
 import { currentNames } from "../../lib/store/region-names.ts";
 import { objectSource } from "../../lib/objects/upload/object-source.ts";
@@ -47,7 +47,7 @@ export async function findRecodable(key: string, options: RecodeContext): Promis
   // A run that was killed in its last writes left some regions behind, and the put completes them.
   const isEverywhere = regions.every((region) => region.state === "unreachable" || holds(region, bytes));
   const { config } = context;
-  return isEverywhere && (await isLaidOut(newest, layoutOf(config, key, newest.bytes), config)) ? undefined : newest;
+  return isEverywhere && (await isLaidOut(newest, storedLayout(newest, config), config)) ? undefined : newest;
 }
 
 /**

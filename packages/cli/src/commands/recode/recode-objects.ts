@@ -6,7 +6,7 @@ import { AgaroseError, systemClock, toAgaroseError, type Code, type Manifest } f
 import type { Config } from "../../lib/config.ts";
 import type { CommandContext } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
+import { layoutOf, storedLayout } from "../../lib/objects/layout/object-layout.ts";
 import type { PutResult } from "../../lib/objects/put-object.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, printable } from "../../lib/output.ts";
 import type { KeyGroup } from "../../lib/walk/key-groups.ts";
@@ -100,7 +100,7 @@ export async function recodeObjects(
         const manifest = await currentManifest(group!, context);
         if (!manifest) return complete && (await completed(group!));
         const own = configOf?.(key) ?? config;
-        const layout = layoutOf(own, key, manifest.bytes);
+        const layout = storedLayout(manifest, own);
         const isCurrent = await isLaidOut(manifest, layout, own);
         if (isCurrent && (complete || dryRun)) return await completed(group!, manifest);
         const change = { from: codeText(manifest), to: codeText(layout), effort: effortOf(manifest, layout, own) };

@@ -7,6 +7,9 @@ import type { Facts } from "./gather.ts";
 import { bars, escapeHtml, spans, table, type Bar } from "./plots.ts";
 import { STYLE } from "./style.ts";
 
+/** Most popular objects that the page shows of each PoP. */
+const POPULAR_SHOWN = 10;
+
 /** Returns the page. Everything in it that comes from buckets or PoPs is escaped. */
 export function pageOf(facts: Facts): string {
   const { at, prefix, attention } = facts;
@@ -137,7 +140,7 @@ function latencies({ regions, regionsDown }: PopSummary): string {
 
 function popular({ popular: keys }: PopSummary): string {
   if (keys.length === 0) return "";
-  const rows = keys.map(({ key, popularity }): Bar => ({
+  const rows = keys.slice(0, POPULAR_SHOWN).map(({ key, popularity }): Bar => ({
     name: printable(key),
     value: popularity,
     text: popularity.toFixed(1),

@@ -6,11 +6,13 @@ import type { Command } from "commander";
 import { AgaroseError, systemClock, toAgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { unreachableLine } from "../../lib/objects/verdicts.ts";
-import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine } from "../../lib/output.ts";
+import type { KeyGroup } from "../../lib/walk/key-groups.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
 import { JSON_LINES, ReportStream } from "../../lib/walk/report-stream.ts";
 import { CURSOR, type WalkOptions } from "../../lib/walk/walk-objects.ts";
 import { parseDuration, parseMoney, parseRate, parseShare } from "./amounts.ts";
 import { waitFor } from "./deep-reads.ts";
+import { HotObjects, type HotOutcome, type HotTotals } from "./hot-objects.ts";
 import { checkMetricsPath, writeMetrics } from "./metrics.ts";
 import { redundancyLines } from "./redundancy.ts";
 import { scrubObjects } from "./scrub-objects.ts";
@@ -86,19 +88,43 @@ async function walkOnce(options: Options, context: CommandContext): Promise<numb
   };
   const report = new ReportStream(options);
   const startMs = Date.now();
+  const hot = hotObjects(options, context);
+  const own = { ...context, nowMs: Date.now };
   try {
-    const totals = await scrubObjects({ ...options, deep }, report, { ...context, nowMs: Date.now });
+    const see = hot && { onGroup: (group: KeyGroup) => hot.see(group) };
+    const totals = await scrubObjects({ ...options, ...see, deep }, report, own);
+    const item = (object: HotOutcome): Promise<void> => report.item(object, [hotLine(object)]);
+    const heat = await hot?.settle(options.prefix ?? "", own, { dryRun: options.dryRun ?? false, item });
     if (metrics !== undefined) await writeMetrics(metrics, totals, { startMs, endMs: Date.now() });
-    await report.end(totals, [
+    await report.end({ ...totals, ...(heat && { hot: heat }) }, [
       ...redundancyLines(totals.found, totals.left),
       ...totals.regionsUnreachable.map(unreachableLine),
       ...readLines(totals),
+      ...(heat ? [heatLine(heat)] : []),
       summaryOf(totals),
     ]);
-    return totals.damaged + totals.failed + totals.unchecked === 0 ? EXIT_OK : EXIT_FAILED;
+    return totals.damaged + totals.failed + totals.unchecked + (heat?.failed ?? 0) === 0 ? EXIT_OK : EXIT_FAILED;
   } catch (error) {
     return report.fail(error);
   }
+}
+
+/** Undefined without `hot`, and for a part of the objects: what is stored in all must be known. */
+function hotObjects({ cursor }: Options, { config }: CommandContext): HotObjects | undefined {
+  if (!config.hot) return undefined;
+  if (cursor === undefined) return new HotObjects(config);
+  logLine("notice: with --cursor, no object gets or loses the code of `hot`");
+  return undefined;
+}
+
+function hotLine(object: HotOutcome): string {
+  const key = printable(object.key);
+  if (object.outcome !== "failed") return `${object.outcome.padEnd(8)}  ${key}`;
+  return `failed    ${key}  ${object.error.code}: ${printable(object.error.message)}`;
+}
+
+function heatLine({ hot, heated, cooled, failed }: HotTotals): string {
+  return `${formatCount(hot, "hot object")}, ${heated} heated, ${cooled} cooled, ${failed} failed`;
 }
 
 function readLines({ readBytes, readUsd, unread }: Totals): string[] {

@@ -21,6 +21,8 @@ export interface ScrubOptions extends Pick<WalkOptions, "prefix" | "cursor"> {
   readonly dryRun?: boolean;
   /** Receives a warning of regions that cannot be listed. Default: it goes to stderr. */
   readonly onWarning?: (line: string) => void;
+  /** Called for each key that is listed. */
+  readonly onGroup?: (group: KeyGroup) => void;
   /** What to read in full. Default: nothing. */
   readonly deep?: DeepOptions;
   /** Walks a part of the objects only. Default: all of them. */
@@ -76,6 +78,7 @@ export async function scrubObjects(
     kinds: [...quickKinds(context.config), "repairs"],
     objectsAtATime: part?.width ?? OBJECTS_AT_A_TIME,
     async act(_key, group) {
+      options.onGroup?.(group!);
       const found = await look(group!);
       const { verdict, isQueued } = found;
       return verdict.removed && !isQueued && !hasKeptDamage(verdict) ? undefined : found;

@@ -31,7 +31,7 @@ import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from
 import { encryptSource } from "./encryption/encrypted-source.ts";
 import { shownManifest } from "./encryption/opened.ts";
 import { secretsOf } from "./encryption/secrets-of.ts";
-import { hasDrainedLeaves, layoutOf } from "./layout/object-layout.ts";
+import { hasDrainedLeaves, layoutOf, storedLayout } from "./layout/object-layout.ts";
 import { nodeSha256 } from "./sha256.ts";
 import { hashFile, readWhole } from "./upload/file-hash.ts";
 import type { Source, SourceReader } from "./upload/file-source.ts";
@@ -265,10 +265,12 @@ async function keepStored(
   const placement = currentNames(newest.placement, context.config.regions);
   const before = { ...shown, bytes: newest.bytes, placement };
   const { contentType, headers } = draft;
-  const isSame = identityOf(before) === identityOf(draft);
+  const { inline: _inline, ...layout } = storedLayout(newest, context.config);
+  const wanted = { ...draft, ...layout };
+  const isSame = identityOf(before) === identityOf(wanted);
   // An encrypted object has its headers encrypted with its content, and a history holds one manifest of an upload.
   const mayChange = !isEncrypted && keepMsOf(draft.key, context.config) === 0;
-  const hasSameContent = mayChange && identityOf({ ...before, contentType, headers }) === identityOf(draft);
+  const hasSameContent = mayChange && identityOf({ ...before, contentType, headers }) === identityOf(wanted);
   if (!isSame && !hasSameContent) return undefined;
   if ((await findGoneChunks(newest, [...newest.placement.keys()], context)).length > 0) return undefined;
   if (!isSame) {

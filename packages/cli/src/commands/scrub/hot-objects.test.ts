@@ -1,0 +1,186 @@
+/** The code of `hot` follows what readers ask PoPs for. */
+import { randomBytes } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { manifestName, type Manifest } from "@agarose/core";
+import { DOWN, REGIONS, startTestWorld, type World } from "../../../test/world.ts";
+
+const CODE = { k: 2, m: 1 };
+const HOT = { k: 2, m: 3 };
+const BYTES = 40_000;
+const KEYS = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+const TOKEN = { AGAROSE_ADMIN_TOKEN: "a token of sixteen" };
+
+let world: World;
+let pops: Server[];
+/** Requests per period that each PoP reports, by key; undefined: it fails. */
+let popular: (Record<string, number> | undefined)[];
+
+beforeEach(async () => {
+  world = await startTestWorld({ ...CODE, survive: { regions: 1, providers: 0 } });
+  popular = [{}, {}];
+  // Servers that report what a test needs: what a PoP counts is tested where it counts.
+  pops = await Promise.all(
+    popular.map(async (_, index) => {
+      const server = createServer(({ url }, response) => {
+        const name = `pop-${index}`;
+        const counts = popular[index];
+        if (!counts) return void response.writeHead(503).end();
+        if (url === "/healthz") return void response.end(JSON.stringify({ pop: name }));
+        response.end(JSON.stringify(statusWith(counts)));
+      });
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      return server;
+    }),
+  );
+  await configure({ code: HOT, storage: 0.14 });
+  for (const key of KEYS) await world.put(key, randomBytes(BYTES));
+});
+
+afterEach(async () => {
+  for (const server of pops) server.close();
+  await world.close();
+});
+
+function statusWith(counts: Record<string, number>): object {
+  const keys = Object.entries(counts).map(([key, popularity]) => ({ key, popularity }));
+  return {
+    epoch: 1,
+    policy: "exact",
+    cache: { capacityBytes: 1, cachedBytes: 0, objects: [] },
+    regions: [],
+    lastPeriod: { at: Date.now(), errors: [], popular: keys },
+    isolate: { chunkCache: { hits: 0, misses: 0 } },
+  };
+}
+
+async function configure(hot: object | undefined): Promise<void> {
+  const json = JSON.parse(await readFile(world.configPath, "utf8")) as object;
+  const own = pops.map((server, index) => ({
+    name: `pop-${index}`,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  }));
+  await writeFile(world.configPath, JSON.stringify({ ...json, code: CODE, pops: own, hot }));
+}
+
+async function scrub(...args: string[]) {
+  const { code, stdout, stderr } = await world.run(["scrub", "--json", ...args], TOKEN);
+  return { code, stderr, hot: (JSON.parse(stdout.toString()) as { hot?: object }).hot };
+}
+
+/** Stores an object by the configuration as it is, and returns what was printed. */
+async function put(key: string, body: Uint8Array): Promise<string> {
+  const path = `${world.dir}/upload-file`;
+  await writeFile(path, body);
+  const { code, stdout } = await world.run(["put", path, "--key", key]);
+  expect(code).toBe(0);
+  return stdout.toString();
+}
+
+/** The keys that have the code of `hot`. */
+async function hotKeys(): Promise<string[]> {
+  const codes = await Promise.all(
+    KEYS.map(async (key) => JSON.parse(String(await world.read("tokyo", manifestName(key)))) as Manifest),
+  );
+  return codes.flatMap(({ key, k, m }) => (k === HOT.k && m === HOT.m ? [key] : []));
+}
+
+test("what all PoPs together are asked for most gets more rows, within the storage, and the rest of it fits nothing", async () => {
+  // Two more chunks of 20 kB each: 40 kB of 600, of which 14% have room for two objects.
+  popular = [
+    { a: 3, b: 9, c: 1 },
+    { a: 8, c: 2, gone: 50 },
+  ];
+  const { code, hot } = await scrub();
+  expect([code, hot]).toEqual([0, { hot: 2, heated: 2, cooled: 0, failed: 0 }]);
+  expect(await hotKeys()).toEqual(["a", "b"]);
+  expect(await world.verify("a")).toMatchObject({ sound: true, chunks: HOT.k + HOT.m });
+  expect((await scrub()).hot, "once").toEqual({ hot: 2, heated: 0, cooled: 0, failed: 0 });
+});
+
+test("an object keeps the code until another one has twice its requests", async () => {
+  popular[0] = { a: 5, b: 4 };
+  await scrub();
+  popular[0] = { a: 5, b: 4, c: 7 };
+  expect((await scrub()).hot).toMatchObject({ heated: 0, cooled: 0 });
+  popular[0] = { a: 5, b: 4, c: 9 };
+  expect((await scrub()).hot).toMatchObject({ heated: 1, cooled: 1 });
+  expect(await hotKeys()).toEqual(["a", "c"]);
+  popular[0] = {};
+  expect((await scrub()).hot, "there is room").toMatchObject({ hot: 2, cooled: 0 });
+});
+
+test("a put of the same bytes and recode leave the code as it is, and other bytes begin without it", async () => {
+  popular[0] = { a: 5 };
+  await scrub();
+  expect(await put("a", await world.get("a"))).toContain("unchanged");
+  expect(JSON.parse((await world.run(["recode", "--json"])).stdout.toString())).toMatchObject({ recoded: 0 });
+  expect(await hotKeys()).toEqual(["a"]);
+  await put("a", randomBytes(BYTES));
+  expect(await hotKeys()).toEqual([]);
+  expect((await scrub()).hot).toMatchObject({ heated: 1 });
+});
+
+test("without `hot`, recode takes the code away", async () => {
+  popular[0] = { a: 5 };
+  await scrub();
+  await configure(undefined);
+  expect((await scrub()).hot).toBeUndefined();
+  expect(await hotKeys()).toEqual(["a"]);
+  expect(JSON.parse((await world.run(["recode", "--json"])).stdout.toString())).toMatchObject({ recoded: 1 });
+  expect(await hotKeys()).toEqual([]);
+});
+
+test("a dry run, a walk with a cursor, and a prefix that has nothing popular store nothing again", async () => {
+  popular[0] = { a: 5 };
+  expect((await scrub("--dry-run")).hot).toMatchObject({ heated: 1 });
+  const { hot, stderr } = await scrub("--cursor", `${world.dir}/cursor`);
+  expect([hot, stderr]).toEqual([undefined, expect.stringContaining("with --cursor")]);
+  expect((await scrub("--prefix", "b")).hot).toMatchObject({ hot: 0, heated: 0 });
+  expect(await hotKeys()).toEqual([]);
+});
+
+test("no object gets or loses the code while a PoP is silent", async () => {
+  popular[0] = { a: 5, b: 4 };
+  await scrub();
+  popular = [undefined, { c: 100 }];
+  const { hot, stderr } = await scrub();
+  expect([hot, stderr]).toEqual([undefined, expect.stringContaining("PoP pop-0 does not say what is popular")]);
+  popular = [{}, { c: 100 }];
+  const { code, stderr: withoutToken } = await world.run(["scrub"]);
+  expect([code, withoutToken]).toEqual([0, expect.stringContaining("no admin token")]);
+  expect(await hotKeys()).toEqual(["a", "b"]);
+});
+
+test("an object that cannot be stored again is reported, keeps its code and its readers", async () => {
+  popular[0] = { a: 5 };
+  // A majority does not answer for the manifest of that object alone.
+  for (const region of REGIONS.slice(0, 4)) {
+    world.faults.set(region, (request, response, name) => {
+      if (request.method !== "PUT" || !name.includes("claims/a@")) return false;
+      return DOWN(request, response, name);
+    });
+  }
+  const { code, stdout } = await world.run(["scrub", "--json-lines"], TOKEN);
+  expect([...world.fired.values()].some((count) => count > 0)).toBe(true);
+  const lines = stdout.toString().trimEnd().split("\n");
+  expect([code, ...lines.map((line) => JSON.parse(line) as object)]).toMatchObject([
+    1,
+    { key: "a", outcome: "failed" },
+    { summary: { hot: { hot: 1, heated: 0, cooled: 0, failed: 1 } } },
+  ]);
+  world.faults.clear();
+  expect(await hotKeys()).toEqual([]);
+  expect((await world.get("a")).length).toBe(BYTES);
+});
+
+test.each([
+  ["no more chunks than others have", { code: CODE, storage: 0.1 }, /give it more parity/],
+  ["a share above 1", { code: HOT, storage: 5 }, /is above 1/],
+])("a configuration that gives hot objects %s is refused", async (_, hot, words) => {
+  await configure(hot);
+  const { code, stderr } = await world.run(["ls"]);
+  expect([code, stderr]).toEqual([2, expect.stringMatching(words)]);
+});
