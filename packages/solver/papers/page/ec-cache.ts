@@ -101,10 +101,11 @@ export function ecCache(): Section {
       the true popularity and functional rows. \`Rows cached\` counts those of the most popular tenth of the objects, and of all
       others. Lambda is that of the regions. EC-Cache spreads redundancy so that servers are even. Our cache gives rows to hot
       objects to save time, and the nearest regions then serve most of the rest. So lambda rises while reads take a third of the time.
-      More stored rows of hot objects pay, too: 5% more storage saves 20% of the mean. Neither PoPs nor \`repair\` store them.
-      The [version](../reference/format.md#version) of format 2 covers m and the hashes of all rows, so more rows are another version of the
-      object: a put under its publisher's key, with chunks of other names. All PoPs and browsers would drop what they hold of just the hottest objects
-      at each such change. \`codes\` gives more parity to the objects under a prefix when they are put.
+      More stored rows of hot objects pay, too: 5% more storage saves 20% of the mean. \`scrub\` stores them, by what readers ask PoPs for
+      and within the storage of \`hot\`. The [version](../reference/format.md#version) of format 2 covers m and the hashes of all rows. So more
+      rows are another version of the object: a put under its publisher's key, with chunks of other names, and all PoPs and browsers drop what
+      they hold of it. That is why an object keeps its rows until another one has twice its requests, and why \`hot\` is off by default.
+      \`codes\` gives more parity to the objects under a prefix when they are put.
     `,
     "### Low skew (section 6.1)",
     lowSkew,

@@ -89,7 +89,7 @@ export const HEAD = [
     ],
     [
       "EC-Cache 6.1",
-      "more rows of hot objects are in caches, within `CACHE_BYTES`, and chosen by the time that they save; buckets store the same parity of all",
+      "more rows of hot objects are in caches, within `CACHE_BYTES`, and chosen by the time that they save; buckets store more rows where `hot` says so, by `scrub` or `recode --hottest`",
       "regions are less even: lambda of `five-together`'s first PoP is 20% without a cache, 64% with one, and a read takes 1.1 s instead of 2.9",
     ],
     [
