@@ -17,10 +17,12 @@ export interface GatewayWorld {
 export async function startGatewayWorld({
   credentials = GATEWAY_KEYS,
   spoolBytes = 2 ** 30,
+  uploads,
   ...options
 }: {
   credentials?: typeof GATEWAY_KEYS;
   spoolBytes?: number;
+  uploads?: string;
   stripeBytes?: number;
 } = {}): Promise<GatewayWorld> {
   const world = await startTestWorld(options);
@@ -35,7 +37,7 @@ export async function startGatewayWorld({
     encoder: loadEncoder,
     json: false,
   };
-  const gateway = await startGateway({ credentials, port: 0, host: "127.0.0.1", spoolBytes, context });
+  const gateway = await startGateway({ credentials, port: 0, host: "127.0.0.1", spoolBytes, uploads, context });
   return {
     world,
     gateway,

@@ -4,28 +4,19 @@ import type { KeyLock } from "@agarose/dev-world/key-lock";
 import type { SigningContext } from "@agarose/dev-world/s3-wire";
 import type { CommandContext } from "../../lib/context.ts";
 import type { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import type { PutObject } from "../../lib/objects/put-object.ts";
 import type { SortedKeys } from "./sorted-keys.ts";
-import type { Spool, SpooledBody } from "./spool.ts";
+import type { Uploads } from "./multipart/uploads.ts";
+import type { Spool } from "./spool.ts";
 
 /** The one bucket that a gateway has: the deployment. */
 export const BUCKET = "agarose";
-
-/** A multipart upload that is neither completed nor aborted. */
-export interface Upload {
-  readonly key: string;
-  readonly described: Pick<PutObject, "contentType" | "headers">;
-  /** By part number. */
-  readonly parts: Map<number, SpooledBody>;
-}
 
 /** What all requests of a gateway share. */
 export interface Shared {
   readonly context: CommandContext & { readonly breaker: Breaker };
   readonly keys: SortedKeys;
   readonly spool: Spool;
-  /** By id. The end of the gateway forgets them. */
-  readonly uploads: Map<string, Upload>;
+  readonly uploads: Uploads;
   /** Writers of one key wait for each other. */
   readonly locks: KeyLock;
   /** Milliseconds since 1970. */

@@ -14,6 +14,7 @@ interface GatewayCommandOptions extends GlobalOptions {
   readonly port: number;
   readonly host: string;
   readonly spool: number;
+  readonly uploads?: string;
 }
 
 const KEY_ID = "AGAROSE_GATEWAY_ACCESS_KEY_ID";
@@ -34,6 +35,7 @@ export function register(program: Command): void {
     .option("--port <port>", "port to listen on; 0 for any free one", portOf, PORT_DEFAULT)
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--spool <GiB>", "the most bytes of uploads that wait on disk, in GiB", spoolOf, SPOOL_GIB_DEFAULT)
+    .option("--uploads <folder>", "keep multipart uploads here, so that they survive a restart, for a week")
     .action((_options: unknown, command: Command) => gateway(command.optsWithGlobals<GatewayCommandOptions>()));
 }
 

@@ -2,7 +2,7 @@
 import type { Route } from "@agarose/dev-world/s3-wire";
 import * as buckets from "./bucket-operations.ts";
 import type { Exchange } from "./exchange.ts";
-import * as uploads from "./multipart-operations.ts";
+import * as uploads from "./multipart/operations.ts";
 import * as reads from "./read-operations.ts";
 import * as writes from "./write-operations.ts";
 

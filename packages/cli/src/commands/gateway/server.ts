@@ -16,6 +16,7 @@ import { AgaroseError, systemClock } from "@agarose/core";
 import type { CommandContext } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { BUCKET, type Exchange, type Shared } from "./exchange.ts";
+import { makeFolder, Uploads } from "./multipart/uploads.ts";
 import { ROUTES } from "./routes.ts";
 import { s3ErrorOf } from "./s3-error-of.ts";
 import { SortedKeys } from "./sorted-keys.ts";
@@ -32,6 +33,8 @@ export interface GatewayOptions {
   readonly context: CommandContext;
   /** The most bytes of bodies that wait on disk. */
   readonly spoolBytes: number;
+  /** The folder of multipart uploads, for the next gateway to have them. Default: this one forgets them. */
+  readonly uploads?: string | undefined;
   /** Milliseconds since 1970. Default: `Date.now`. */
   readonly nowMs?: () => number;
 }
@@ -49,12 +52,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { credentials, port, host, spoolBytes, nowMs = Date.now } = options;
   const ending = new AbortController();
   const context = { ...options.context, signal: ending.signal, breaker: new Breaker(systemClock) };
-  const spool = await Spool.open(spoolBytes);
+  if (options.uploads !== undefined) await makeFolder(options.uploads);
+  const spool = await Spool.open(spoolBytes, options.uploads);
   const shared: Shared = {
     context,
     keys: new SortedKeys(context, nowMs),
     spool,
-    uploads: new Map(),
+    uploads: await Uploads.open(spool, options.uploads, nowMs()),
     locks: new KeyLock(),
     nowMs,
   };

@@ -6,6 +6,7 @@ import { mkdtemp, open, readdir, rm } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { AgaroseError } from "@agarose/core";
 import { receiveBody, S3Error, type ReceivedBody, type SigningContext } from "@agarose/dev-world/s3-wire";
 import { writeAll } from "../../lib/files/whole-file.ts";
 
@@ -30,11 +31,20 @@ export class Spool {
     this.#bytesMax = bytesMax;
   }
 
-  /** Opens a folder of this process below `parent`, and removes those of processes that are gone. */
-  static async open(bytesMax: number, parent = tmpdir()): Promise<Spool> {
+  /**
+   * Opens a folder of this process below `own`, or below that of the system, and removes those of processes that are
+   * gone. Throws USAGE when another gateway has `own`.
+   */
+  static async open(bytesMax: number, own?: string): Promise<Spool> {
+    const parent = own ?? tmpdir();
     for (const name of await readdir(parent)) {
       const pid = NAME.exec(name)?.[1];
-      if (pid !== undefined && !isAlive(Number(pid))) await rm(join(parent, name), { recursive: true, force: true });
+      if (pid === undefined) continue;
+      if (!isAlive(Number(pid))) await rm(join(parent, name), { recursive: true, force: true });
+      else if (own !== undefined) {
+        const message = `the gateway of process ${pid} has --uploads ${own}: end it, or choose another folder`;
+        throw new AgaroseError("USAGE", message, { own, pid: Number(pid) });
+      }
     }
     return new Spool(await mkdtemp(join(parent, `agarose-gateway-${process.pid}-`)), bytesMax);
   }
@@ -62,8 +72,13 @@ export class Spool {
       throw error;
     } finally {
       await file.close();
-      request.setTimeout(0);
+      if (!request.destroyed) request.setTimeout(0);
     }
+  }
+
+  /** Counts a body that an earlier gateway has received. */
+  adopt(bytes: number): void {
+    this.#bytes += bytes;
   }
 
   async remove({ path, bytes }: Pick<SpooledBody, "path" | "bytes">): Promise<void> {

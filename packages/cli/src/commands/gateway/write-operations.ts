@@ -16,7 +16,8 @@ import { putObject, type PutObject } from "../../lib/objects/put-object.ts";
 import { removeObject } from "../../lib/objects/remove-object.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
-import type { Exchange, Upload } from "./exchange.ts";
+import type { Exchange } from "./exchange.ts";
+import type { Upload } from "./multipart/uploads.ts";
 import { etagOf, validatorsOf } from "./read-operations.ts";
 import { isImpossibleKey, s3ErrorOf } from "./s3-error-of.ts";
 

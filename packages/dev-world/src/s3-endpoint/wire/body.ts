@@ -65,12 +65,14 @@ function payloadOf(
   check: BodyCheck,
 ): AsyncIterable<Uint8Array> {
   const kind = String(request.headers["x-amz-content-sha256"] ?? "UNSIGNED-PAYLOAD");
-  if (!kind.startsWith("STREAMING-")) return request;
+  // A body that is refused in the middle is answered: the end of the loop must not cut the connection.
+  const parts = request.iterator({ destroyOnReturn: false });
+  if (!kind.startsWith("STREAMING-")) return parts;
   if (kind.startsWith("STREAMING-AWS4-ECDSA")) {
     throw new S3Error("NotImplemented", "Signature Version 4A is not supported.");
   }
   const chunksSigned = kind.startsWith("STREAMING-AWS4-HMAC-SHA256");
-  return decodeAwsChunked(request, {
+  return decodeAwsChunked(parts, {
     signing: chunksSigned ? signing : undefined,
     onTrailer: (name, value) => check.expectTrailer(name, value),
   });

@@ -1,5 +1,4 @@
-/** Multipart uploads. Their parts wait in the spool, and one put stores them when the upload completes. */
-import { randomUUID } from "node:crypto";
+/** Multipart uploads. Their parts wait on disk, and one put stores them when the upload completes. */
 import {
   element,
   namedParts,
@@ -11,9 +10,10 @@ import {
   xmlDocument,
 } from "@agarose/dev-world/s3-wire";
 import { parseKey } from "@agarose/core";
-import { BUCKET, type Exchange, type Upload } from "./exchange.ts";
+import { BUCKET, type Exchange } from "../exchange.ts";
+import { describedBy, store } from "../write-operations.ts";
 import { partsSource } from "./parts-source.ts";
-import { describedBy, store } from "./write-operations.ts";
+import type { Upload } from "./uploads.ts";
 
 const COMPLETE_XML_BYTES_MAX = 2 * 1024 * 1024;
 
@@ -21,8 +21,7 @@ const COMPLETE_XML_BYTES_MAX = 2 * 1024 * 1024;
 export async function createUpload(exchange: Exchange): Promise<void> {
   const { key, request, uploads } = exchange;
   parseKey(key);
-  const id = randomUUID();
-  uploads.set(id, { key, described: describedBy(request.headers), parts: new Map() });
+  const id = await uploads.create({ key, described: describedBy(request.headers) });
   sendXml(exchange, xmlDocument("InitiateMultipartUploadResult", named(key) + element("UploadId", id)));
 }
 
@@ -38,13 +37,7 @@ export async function uploadPart(exchange: Exchange): Promise<void> {
     throw new S3Error("InvalidArgument", `Part number must be an integer between 1 and ${PARTS_MAX}.`);
   }
   const body = await spool.receive(request, signing);
-  if (uploads.get(id) !== upload) {
-    await spool.remove(body);
-    throw noSuchUpload();
-  }
-  const before = upload.parts.get(number);
-  upload.parts.set(number, body);
-  if (before) await spool.remove(before);
+  if (!(await uploads.keep(id, upload, number, body))) throw noSuchUpload();
   sendEmpty(exchange, 200, { etag: `"${body.md5}"`, ...body.checksums });
 }
 
@@ -55,28 +48,24 @@ export async function completeUpload(exchange: Exchange): Promise<void> {
   const { id, upload } = uploadOf(exchange);
   const parts = namedParts(upload.parts, xml);
   // Parts that come from here on find no upload.
-  uploads.delete(id);
+  uploads.take(id);
   let etag: string;
   try {
     etag = await store({ key, source: partsSource(parts), ...upload.described }, exchange);
   } catch (error) {
-    uploads.set(id, upload);
+    uploads.putBack(id, upload);
     throw error;
   }
-  await removeParts(upload, exchange);
+  await uploads.remove(id, upload);
   sendXml(exchange, xmlDocument("CompleteMultipartUploadResult", named(key) + element("ETag", etag, "text")));
 }
 
 /** AbortMultipartUpload. */
 export async function abortUpload(exchange: Exchange): Promise<void> {
   const { id, upload } = uploadOf(exchange);
-  exchange.uploads.delete(id);
-  await removeParts(upload, exchange);
+  exchange.uploads.take(id);
+  await exchange.uploads.remove(id, upload);
   sendEmpty(exchange, 204);
-}
-
-async function removeParts({ parts }: Upload, { spool }: Exchange): Promise<void> {
-  for (const part of parts.values()) await spool.remove(part);
 }
 
 function uploadOf({ key, query, uploads }: Exchange): { id: string; upload: Upload } {

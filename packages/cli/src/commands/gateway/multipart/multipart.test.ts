@@ -9,9 +9,9 @@ import {
   S3Client,
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
-import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../../test/gateway.ts";
-import type { World } from "../../../test/world.ts";
-import type { Gateway } from "./server.ts";
+import { GATEWAY_KEYS, startGatewayWorld, type GatewayWorld } from "../../../../test/gateway.ts";
+import type { World } from "../../../../test/world.ts";
+import type { Gateway } from "../server.ts";
 
 const PART_BYTES = 5 * 1024 * 1024;
 const Bucket = "agarose";

@@ -1,8 +1,8 @@
 /** The parts of a multipart upload as one source, so that they need not be joined on disk. */
 import { open } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
-import type { Source } from "../../lib/objects/upload/file-source.ts";
-import type { SpooledBody } from "./spool.ts";
+import type { Source } from "../../../lib/objects/upload/file-source.ts";
+import type { SpooledBody } from "../spool.ts";
 
 /** The bytes of `parts`, one after the other. */
 export function partsSource(parts: readonly Pick<SpooledBody, "path" | "bytes">[]): Source {
