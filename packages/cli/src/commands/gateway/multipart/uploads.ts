@@ -83,16 +83,17 @@ export class Uploads {
    */
   async keep(id: string, upload: Upload, number: number, received: SpooledBody): Promise<boolean> {
     return this.#locks.run(`${id} ${number}`, async () => {
+      const isOpen = (): boolean => this.#uploads.get(id) === upload;
       let body = received;
       try {
-        body = await this.#moved(id, number, received);
+        if (isOpen()) body = await this.#moved(id, number, received);
       } catch (error) {
         await this.#spool.remove(received);
         // The end of the upload has removed its folder.
-        if (this.#uploads.get(id) === upload) throw error;
+        if (isOpen()) throw error;
         return false;
       }
-      if (this.#uploads.get(id) !== upload) {
+      if (!isOpen()) {
         await this.#spool.remove(body);
         return false;
       }
@@ -115,7 +116,9 @@ export class Uploads {
   /** Removes the parts of an upload that was taken away. */
   async remove(id: string, { parts }: Upload): Promise<void> {
     for (const part of parts.values()) await this.#spool.remove(part);
-    if (this.#dir !== undefined) await rm(join(this.#dir, id), { recursive: true, force: true });
+    // A part that comes at this moment may be moved into the folder while it is being emptied.
+    const options = { recursive: true, force: true, maxRetries: 3 };
+    if (this.#dir !== undefined) await rm(join(this.#dir, id), options);
   }
 
   /** The bytes go where a restart finds them, then the record that makes them a part. */
