@@ -123,6 +123,32 @@ test("a put of the same bytes and recode leave the code as it is, and other byte
   expect((await scrub()).hot).toMatchObject({ heated: 1 });
 });
 
+test("two walks at once do each other no harm", async () => {
+  popular[0] = { a: 5, b: 4 };
+  // Each waits until both are about to claim a generation of the object.
+  let claims = 0;
+  const both = Promise.withResolvers<void>();
+  for (const region of REGIONS) {
+    world.faults.set(region, async (request, _response, name) => {
+      if (request.method !== "PUT" || !name.startsWith("claims/a@")) return false;
+      if (++claims > REGIONS.length) both.resolve();
+      await both.promise;
+      return false;
+    });
+  }
+  const runs = await Promise.all([1, 2].map(() => world.spawn(["scrub", "--json"], { env: TOKEN })));
+  expect(claims).toBeGreaterThan(REGIONS.length);
+  expect(runs.map(({ code, stderr }) => [code, stderr])).toEqual([
+    [0, ""],
+    [0, ""],
+  ]);
+  world.faults.clear();
+  const { code, hot } = await scrub();
+  expect([code, hot]).toMatchObject([0, { hot: 2, failed: 0 }]);
+  expect(await hotKeys()).toEqual(["a", "b"]);
+  for (const key of ["a", "b"]) expect(await world.verify(key)).toMatchObject({ sound: true });
+});
+
 test("without `hot`, recode takes the code away", async () => {
   popular[0] = { a: 5 };
   await scrub();

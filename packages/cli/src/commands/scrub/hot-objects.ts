@@ -78,36 +78,38 @@ export class HotObjects {
     const { popularity, silent } = await askPops(config.pops);
     for (const problem of silent) logLine(`warning: ${problem}: no object gets or loses the code of \`hot\``);
     if (silent.length > 0) return undefined;
-    const own = new Map<string, Manifest>();
+    const manifests = new Map<string, Manifest>();
     for (const key of new Set([...this.#suspects, ...popularity.keys()])) {
       if (!key.startsWith(prefix)) continue;
       const manifest = await manifestOf(key, context);
-      if (manifest) own.set(key, manifest);
+      if (manifest) manifests.set(key, manifest);
     }
-    const isHot = (key: string): boolean => hasCode(own.get(key)!, config);
-    const chosen = choose({ manifests: own, popularity, isHot, bytesMax: config.hot!.storage * this.#bytes, config });
+    const isHot = (key: string): boolean => hasCode(manifests.get(key)!, config);
+    const chosen = choose({ manifests, popularity, isHot, bytesMax: config.hot!.storage * this.#bytes, config });
     const [warm, cold] = [hotConfig(config)!, { ...config, hot: undefined }];
     const totals = { hot: chosen.size, heated: 0, cooled: 0, failed: 0 };
-    for (const key of own.keys()) {
+    for (const key of manifests.keys()) {
       const outcome = chosen.has(key) ? "heated" : "cooled";
       if (isHot(key) === chosen.has(key)) continue;
-      const result = await this.#recode(key, { ...context, config: outcome === "heated" ? warm : cold }, dryRun);
-      totals[result ? "failed" : outcome]++;
-      await item(result ? { key, outcome: "failed", error: result } : { key, outcome });
+      const own = { ...context, config: outcome === "heated" ? warm : cold };
+      const error = dryRun ? undefined : await recoded(key, own);
+      // Whoever replaced it: the next walk looks again.
+      if (error?.code === "REPLACED_MEANWHILE") continue;
+      totals[error ? "failed" : outcome]++;
+      await item(error ? { key, outcome: "failed", error } : { key, outcome });
     }
     return totals;
   }
+}
 
-  /** Returns why an object could not be stored again. */
-  async #recode(key: string, context: Context, dryRun: boolean): Promise<AgaroseError | undefined> {
-    if (dryRun) return undefined;
-    try {
-      await recodeObject(key, context);
-      return undefined;
-    } catch (error) {
-      context.signal.throwIfAborted();
-      return toAgaroseError(error);
-    }
+/** Stores an object again. Returns why it could not be. Rejects only when the caller aborts. */
+async function recoded(key: string, context: Context): Promise<AgaroseError | undefined> {
+  try {
+    await recodeObject(key, context);
+    return undefined;
+  } catch (error) {
+    context.signal.throwIfAborted();
+    return toAgaroseError(error);
   }
 }
 
