@@ -93,7 +93,7 @@ export class HotObjects {
       if (isHot(key) === chosen.has(key)) continue;
       const own = { ...context, config: outcome === "heated" ? warm : cold };
       const error = dryRun ? undefined : await recoded(key, own);
-      // Whoever replaced it: the next walk looks again.
+      // Another writer was here: the next walk looks again.
       if (error?.code === "REPLACED_MEANWHILE") continue;
       totals[error ? "failed" : outcome]++;
       await item(error ? { key, outcome: "failed", error } : { key, outcome });
