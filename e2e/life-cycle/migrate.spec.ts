@@ -45,7 +45,7 @@ async function putObjects(folder: string, agarose: Agarose): Promise<Map<string,
   return contents;
 }
 
-/** Reads all objects again and again while `work` runs. Resolves to what that returned, and how many reads there were. */
+/** Reads all objects again and again while `work` runs. Resolves to what that returned, and to the number of reads. */
 async function readDuring<T>(
   page: Page,
   contents: ReadonlyMap<string, Uint8Array>,
