@@ -51,7 +51,7 @@ async function readDuring<T>(
   contents: ReadonlyMap<string, Uint8Array>,
   work: () => Promise<T>,
 ): Promise<{ readonly result: T; readonly reads: number }> {
-  let isOver = false;
+  const working = new AbortController();
   let reads = 0;
   const reading = (async (): Promise<void> => {
     do {
@@ -59,9 +59,9 @@ async function readDuring<T>(
         expect(await read(page, key), key).toMatchObject({ status: 200, sha256: sha256(content) });
         reads++;
       }
-    } while (!isOver);
+    } while (!working.signal.aborted);
   })();
-  const result = await work().finally(() => (isOver = true));
+  const result = await work().finally(() => working.abort());
   await reading;
   return { result, reads };
 }
