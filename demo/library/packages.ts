@@ -14,7 +14,7 @@ const PACKAGES = [
 
 /** Folders of browser files, and the files of the model. */
 export interface TextReader {
-  readonly library: string;
+  readonly scripts: string;
   readonly runtime: string;
   /** An ONNX file. */
   readonly model: string;
@@ -28,7 +28,7 @@ export async function textReader(): Promise<TextReader | { readonly missing: str
   for (const { missing } of all) if (missing !== undefined) return { missing };
   const [library, runtime, models] = all.map(({ folder }) => folder!) as [string, string, string];
   return {
-    library: join(library, "dist"),
+    scripts: join(library, "dist"),
     runtime: join(runtime, "dist"),
     model: join(models, "assets/ch_PP-OCRv4_rec_infer.onnx"),
     characters: join(models, "assets/ppocr_keys_v1.txt"),

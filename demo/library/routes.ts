@@ -54,7 +54,7 @@ async function file(
   const name = basename(new URL(request.url!, "http://page.invalid").pathname);
   const type = TYPES[name.split(".").at(-1)!];
   const reader = await ready;
-  const path = reader && join(name.startsWith("ort") ? reader.runtime : reader.library, name);
+  const path = reader && join(name.startsWith("ort") ? reader.runtime : reader.scripts, name);
   const bytes = path && type && (await readFile(path).catch(() => undefined));
   if (!bytes) return void response.writeHead(404).end();
   response.writeHead(200, { "content-type": type, "cache-control": "max-age=3600" }).end(bytes);

@@ -35,11 +35,11 @@ interface Recipe {
 async function openAppWithLibrary(
   context: BrowserContext,
   world: LocalWorld,
-  { library, runtime }: TextReader,
+  { scripts, runtime }: TextReader,
 ): Promise<Page> {
   await context.route("**/library/*", (route, request) => {
     const file = new URL(request.url()).pathname.split("/").at(-1)!;
-    return route.fulfill({ path: join(file.startsWith("ort") ? runtime : library, file) });
+    return route.fulfill({ path: join(file.startsWith("ort") ? runtime : scripts, file) });
   });
   await context.route("**/recipe.js", (route) => route.fulfill({ path: RECIPE }));
   const page = await openInitialisedApp(context, world, { offline: { bytes: 50_000_000 } });

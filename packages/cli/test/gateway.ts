@@ -1,6 +1,6 @@
 /** A gateway over six buckets, for tests. */
 import { acceptUnsigned } from "@agarose/core";
-import { startGateway, type Gateway } from "../src/commands/gateway/server.ts";
+import { startGateway, type Gateway, type GatewayOptions } from "../src/commands/gateway/server.ts";
 import { loadCodec, loadEncoder } from "../src/lib/context.ts";
 import { startTestWorld, type World } from "./world.ts";
 
@@ -17,27 +17,14 @@ export interface GatewayWorld {
 export async function startGatewayWorld({
   credentials = GATEWAY_KEYS,
   spoolBytes = 2 ** 30,
-  uploads,
   ...options
 }: {
   credentials?: typeof GATEWAY_KEYS;
   spoolBytes?: number;
-  uploads?: string;
   stripeBytes?: number;
 } = {}): Promise<GatewayWorld> {
   const world = await startTestWorld(options);
-  const { config, stores } = world;
-  const { signal } = new AbortController();
-  const context = {
-    config,
-    stores,
-    signal,
-    trust: acceptUnsigned,
-    codec: loadCodec,
-    encoder: loadEncoder,
-    json: false,
-  };
-  const gateway = await startGateway({ credentials, port: 0, host: "127.0.0.1", spoolBytes, uploads, context });
+  const gateway = await gatewayOver(world, { credentials, spoolBytes });
   return {
     world,
     gateway,
@@ -46,4 +33,16 @@ export async function startGatewayWorld({
       await world.close();
     },
   };
+}
+
+/** A gateway over the buckets of a world. */
+export function gatewayOver(
+  { config, stores }: World,
+  options: Partial<Pick<GatewayOptions, "credentials" | "spoolBytes" | "uploads">>,
+): Promise<Gateway> {
+  const { signal } = new AbortController();
+  const files = { codec: loadCodec, encoder: loadEncoder };
+  const context = { config, stores, signal, trust: acceptUnsigned, ...files, json: false };
+  const usual = { credentials: GATEWAY_KEYS, spoolBytes: 2 ** 30, port: 0, host: "127.0.0.1" };
+  return startGateway({ ...usual, ...options, context });
 }

@@ -16,7 +16,7 @@ import { AgaroseError, systemClock } from "@agarose/core";
 import type { CommandContext } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { BUCKET, type Exchange, type Shared } from "./exchange.ts";
-import { makeFolder, Uploads } from "./multipart/uploads.ts";
+import { takeFolder, Uploads } from "./multipart/uploads.ts";
 import { ROUTES } from "./routes.ts";
 import { s3ErrorOf } from "./s3-error-of.ts";
 import { SortedKeys } from "./sorted-keys.ts";
@@ -47,12 +47,12 @@ export interface Gateway {
   close(graceMs: number): Promise<void>;
 }
 
-/** Starts a gateway. Resolves when it listens. Throws USAGE when it cannot have the port. */
+/** Starts a gateway. Resolves when it listens. Throws USAGE when it cannot have the port, or what `takeFolder` throws. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { credentials, port, host, spoolBytes, nowMs = Date.now } = options;
   const ending = new AbortController();
   const context = { ...options.context, signal: ending.signal, breaker: new Breaker(systemClock) };
-  if (options.uploads !== undefined) await makeFolder(options.uploads);
+  const giveBack = options.uploads === undefined ? () => {} : await takeFolder(options.uploads);
   const spool = await Spool.open(spoolBytes, options.uploads);
   const shared: Shared = {
     context,
@@ -70,6 +70,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     await listen(server, port, host);
   } catch (error) {
     await spool.close();
+    giveBack();
     throw error;
   }
   const { port: actual } = server.address() as AddressInfo;
@@ -86,6 +87,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       await closed;
       cancel();
       await spool.close();
+      giveBack();
     },
   };
 }

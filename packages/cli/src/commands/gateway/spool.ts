@@ -6,7 +6,6 @@ import { mkdtemp, open, readdir, rm } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AgaroseError } from "@agarose/core";
 import { receiveBody, S3Error, type ReceivedBody, type SigningContext } from "@agarose/dev-world/s3-wire";
 import { writeAll } from "../../lib/files/whole-file.ts";
 
@@ -32,19 +31,15 @@ export class Spool {
   }
 
   /**
-   * Opens a folder of this process below `own`, or below that of the system, and removes those of processes that are
-   * gone. Throws USAGE when another gateway has `own`.
+   * Opens a folder of this process below `own`, which no other process uses, or below that of the system. Removes those
+   * of processes that are gone.
    */
   static async open(bytesMax: number, own?: string): Promise<Spool> {
     const parent = own ?? tmpdir();
     for (const name of await readdir(parent)) {
       const pid = NAME.exec(name)?.[1];
-      if (pid === undefined) continue;
-      if (!isAlive(Number(pid))) await rm(join(parent, name), { recursive: true, force: true });
-      else if (own !== undefined) {
-        const message = `the gateway of process ${pid} has --uploads ${own}: end it, or choose another folder`;
-        throw new AgaroseError("USAGE", message, { own, pid: Number(pid) });
-      }
+      if (pid === undefined || (own === undefined && isAlive(Number(pid)))) continue;
+      await rm(join(parent, name), { recursive: true, force: true });
     }
     return new Spool(await mkdtemp(join(parent, `agarose-gateway-${process.pid}-`)), bytesMax);
   }

@@ -90,7 +90,8 @@ async function checkAndSync(file: FileHandle, path: string, bytes: number): Prom
 }
 
 /** Makes the new name durable, where folders can be synchronised. */
-async function syncFolder(path: string): Promise<void> {
+/** Makes the names in a folder durable, where the system can. */
+export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path).catch(() => undefined);
   await folder?.sync().catch(() => {});
   await folder?.close();

@@ -10,7 +10,8 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { AgaroseError } from "@agarose/core";
 import { KeyLock } from "@agarose/dev-world/key-lock";
-import { writeWholeFile } from "../../../lib/files/whole-file.ts";
+import { lockFolder } from "@agarose/pop";
+import { syncFolder, writeWholeFile } from "../../../lib/files/whole-file.ts";
 import type { PutObject } from "../../../lib/objects/put-object.ts";
 import type { Spool, SpooledBody } from "../spool.ts";
 
@@ -72,6 +73,7 @@ export class Uploads {
     if (this.#dir !== undefined) {
       await mkdir(join(this.#dir, id));
       await writeJson(join(this.#dir, id, DESCRIPTION), upload);
+      await syncFolder(this.#dir);
     }
     this.#uploads.set(id, { ...upload, parts: new Map() });
     return id;
@@ -192,9 +194,13 @@ async function sync(path: string): Promise<void> {
   }
 }
 
-/** Makes the folder of `--uploads`. Throws USAGE when it cannot be made, or is no folder. */
-export async function makeFolder(dir: string): Promise<void> {
+/**
+ * Makes the folder of `--uploads` and locks it. A process that was killed has no lock, whatever its number. Returns what
+ * gives it back. Throws USAGE when it is no folder, STORE_FAILED when another gateway has it.
+ */
+export async function takeFolder(dir: string): Promise<() => void> {
   await mkdir(dir, { recursive: true }).catch((error: unknown) => {
     throw new AgaroseError("USAGE", `--uploads ${dir} is no folder: ${(error as Error).message}`, { dir }, error);
   });
+  return lockFolder(dir);
 }

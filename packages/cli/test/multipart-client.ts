@@ -1,0 +1,59 @@
+/** Multipart uploads of one object by the AWS SDK, for tests. */
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  GetObjectCommand,
+  S3Client,
+  UploadPartCommand,
+  type CompletedPart,
+} from "@aws-sdk/client-s3";
+import { GATEWAY_KEYS } from "./gateway.ts";
+
+/** The least length of a part that is not the last one. */
+export const PART_BYTES = 5 * 1024 * 1024;
+const Bucket = "agarose";
+
+/** An upload that has begun. */
+export interface Created {
+  readonly Bucket: string;
+  readonly Key: string;
+  readonly UploadId: string | undefined;
+}
+
+export class MultipartClient {
+  readonly #client: S3Client;
+
+  constructor(endpoint: string) {
+    const shared = { region: "us-east-1", forcePathStyle: true, maxAttempts: 1, credentials: GATEWAY_KEYS };
+    this.#client = new S3Client({ ...shared, endpoint });
+  }
+
+  async create(Key: string): Promise<Created> {
+    const command = new CreateMultipartUploadCommand({ Bucket, Key, ContentType: "video/mp4" });
+    const { UploadId } = await this.#client.send(command);
+    return { Bucket, Key, UploadId };
+  }
+
+  async upload(created: Created, PartNumber: number, Body: Uint8Array): Promise<CompletedPart> {
+    const { ETag } = await this.#client.send(new UploadPartCommand({ ...created, PartNumber, Body }));
+    return { PartNumber, ETag };
+  }
+
+  complete(created: Created, Parts: CompletedPart[]) {
+    return this.#client.send(new CompleteMultipartUploadCommand({ ...created, MultipartUpload: { Parts } }));
+  }
+
+  abort(created: Created) {
+    return this.#client.send(new AbortMultipartUploadCommand(created));
+  }
+
+  async get(Key: string): Promise<{ type: string | undefined; ETag: string | undefined; bytes: Uint8Array }> {
+    const { Body, ContentType, ETag } = await this.#client.send(new GetObjectCommand({ Bucket, Key }));
+    return { type: ContentType, ETag, bytes: await Body!.transformToByteArray() };
+  }
+
+  close(): void {
+    this.#client.destroy();
+  }
+}
