@@ -47,7 +47,7 @@ export interface Gateway {
   close(graceMs: number): Promise<void>;
 }
 
-/** Starts a gateway. Resolves when it listens. Throws USAGE when it cannot have the port, or what `takeFolder` throws. */
+/** Starts a gateway. Resolves when it listens. Throws USAGE without the port, or what `takeFolder` throws. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { credentials, port, host, spoolBytes, nowMs = Date.now } = options;
   const ending = new AbortController();

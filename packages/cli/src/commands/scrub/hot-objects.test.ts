@@ -180,6 +180,24 @@ test("no object gets or loses the code while a PoP is silent", async () => {
   expect(await hotKeys()).toEqual(["a", "b"]);
 });
 
+test("no object gets or loses the code while a region does not answer, whose chunks are part of what is stored", async () => {
+  popular[0] = { a: 5, b: 4 };
+  await scrub();
+  popular[0] = { a: 5, b: 4, c: 100 };
+  world.faults.set("sydney", DOWN);
+  const { hot, stderr } = await scrub();
+  expect(world.fired.get("sydney")).toBeGreaterThan(0);
+  expect([hot, stderr]).toEqual([undefined, expect.stringContaining("a region did not answer: no object gets")]);
+  world.faults.clear();
+  expect(await hotKeys()).toEqual(["a", "b"]);
+});
+
+test("what a PoP names that no object can have is left out", async () => {
+  popular[0] = { "": 9, "x//y": 9, ["k".repeat(5_000)]: 9, "../a": 9, a: 1 };
+  expect(await scrub()).toMatchObject({ code: 0, hot: { hot: 1, heated: 1, failed: 0 } });
+  expect(await hotKeys()).toEqual(["a"]);
+});
+
 test("an object that cannot be stored again is reported, keeps its code and its readers", async () => {
   popular[0] = { a: 5 };
   // A majority does not answer for the manifest of that object alone.

@@ -5,7 +5,15 @@
  * Another code is another version: a put, and caches that begin again. So an object keeps the code until others have
  * twice its requests.
  */
-import { chunkBytes, LEAF_LIST, systemClock, toAgaroseError, type AgaroseError, type Manifest } from "@agarose/core";
+import {
+  chunkBytes,
+  LEAF_LIST,
+  parseKey,
+  systemClock,
+  toAgaroseError,
+  type AgaroseError,
+  type Manifest,
+} from "@agarose/core";
 import { adminTokenOf } from "../../lib/admin-token.ts";
 import type { Config } from "../../lib/config.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
@@ -39,6 +47,8 @@ type Popularity = ReadonlyMap<string, number>;
 /** An object that has the code counts for so many times its requests. */
 const KEPT_FACTOR = 2;
 const TIMEOUT_MS = 10_000;
+/** Keys that a PoP may name. Each takes a look at every region. */
+const POPULAR_MAX = 1_000;
 
 /** Looks at what a walk lists, and gives and takes the code at its end. */
 export class HotObjects {
@@ -154,9 +164,20 @@ function hasCode({ k, m }: Manifest, { hot }: Config): boolean {
   return hot!.code.k === k && hot!.code.m === m;
 }
 
+/** Undefined for what is no object, nor could be one: a PoP names what it was asked for. */
 async function manifestOf(key: string, context: Context): Promise<Manifest | undefined> {
+  if (!isKey(key)) return undefined;
   const { newest } = await checkManifests(key, { ...context, breaker: new Breaker(systemClock) });
   return newest && "placement" in newest ? newest : undefined;
+}
+
+function isKey(key: string): boolean {
+  try {
+    parseKey(key);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** What readers ask for, over all PoPs, and why some do not say it. */
@@ -168,7 +189,7 @@ async function askPops(pops: Config["pops"]): Promise<{ popularity: Popularity; 
   );
   for (const { name, state, problems, notes } of await Promise.all(reports)) {
     if (!state) silent.push(`PoP ${name} does not say what is popular (${[...problems, ...notes].join(", ")})`);
-    for (const { key, popularity: requests } of state?.popular ?? []) {
+    for (const { key, popularity: requests } of state?.popular.slice(0, POPULAR_MAX) ?? []) {
       popularity.set(key, (popularity.get(key) ?? 0) + requests);
     }
   }

@@ -94,7 +94,11 @@ async function walkOnce(options: Options, context: CommandContext): Promise<numb
     const see = hot && { onGroup: (group: KeyGroup) => hot.see(group) };
     const totals = await scrubObjects({ ...options, ...see, deep }, report, own);
     const item = (object: HotOutcome): Promise<void> => report.item(object, [hotLine(object)]);
-    const heat = await hot?.settle(options.prefix ?? "", own, { dryRun: options.dryRun ?? false, item });
+    const isWhole = totals.regionsUnreachable.length === 0;
+    if (hot && !isWhole) logLine("warning: a region did not answer: no object gets or loses the code of `hot`");
+    const heat = isWhole
+      ? await hot?.settle(options.prefix ?? "", own, { dryRun: options.dryRun ?? false, item })
+      : undefined;
     if (metrics !== undefined) await writeMetrics(metrics, totals, { startMs, endMs: Date.now() });
     await report.end({ ...totals, ...(heat && { hot: heat }) }, [
       ...redundancyLines(totals.found, totals.left),

@@ -195,8 +195,8 @@ async function sync(path: string): Promise<void> {
 }
 
 /**
- * Makes the folder of `--uploads` and locks it. A process that was killed has no lock, whatever its number. Returns what
- * gives it back. Throws USAGE when it is no folder, STORE_FAILED when another gateway has it.
+ * Makes the folder of `--uploads` and locks it. A process that was killed has no lock, whatever its number. Returns
+ * what gives it back. Throws USAGE when it is no folder, STORE_FAILED when another gateway has it.
  */
 export async function takeFolder(dir: string): Promise<() => void> {
   await mkdir(dir, { recursive: true }).catch((error: unknown) => {
