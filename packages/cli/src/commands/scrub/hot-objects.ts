@@ -164,20 +164,10 @@ function hasCode({ k, m }: Manifest, { hot }: Config): boolean {
   return hot!.code.k === k && hot!.code.m === m;
 }
 
-/** Undefined for what is no object, nor could be one: a PoP names what it was asked for. */
+/** Undefined for what is no object: a PoP names what it was asked for. */
 async function manifestOf(key: string, context: Context): Promise<Manifest | undefined> {
-  if (!isKey(key)) return undefined;
   const { newest } = await checkManifests(key, { ...context, breaker: new Breaker(systemClock) });
   return newest && "placement" in newest ? newest : undefined;
-}
-
-function isKey(key: string): boolean {
-  try {
-    parseKey(key);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** What readers ask for, over all PoPs, and why some do not say it. */
