@@ -5,15 +5,7 @@
  * Another code is another version: a put, and caches that begin again. So an object keeps the code until others have
  * twice its requests.
  */
-import {
-  chunkBytes,
-  LEAF_LIST,
-  parseKey,
-  systemClock,
-  toAgaroseError,
-  type AgaroseError,
-  type Manifest,
-} from "@agarose/core";
+import { chunkBytes, LEAF_LIST, systemClock, toAgaroseError, type AgaroseError, type Manifest } from "@agarose/core";
 import { adminTokenOf } from "../../lib/admin-token.ts";
 import type { Config } from "../../lib/config.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
