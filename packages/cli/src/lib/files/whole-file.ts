@@ -9,6 +9,9 @@ import { partialPathOf } from "./owned-files.ts";
 /** Writes all of `part`. Rejects with DISK_FULL when there is no room for it. */
 export type WritePart = (part: Uint8Array) => Promise<void>;
 
+/** The disk writes so many bytes while the next ones come, and has little left to do at the end. */
+const FLUSH_BYTES = 64 * 1024 * 1024;
+
 /** What the system says when a disk, a quota or a limit of the process has no room. */
 const NO_ROOM: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
@@ -25,11 +28,19 @@ export async function writeWholeFile<T>(path: string, fill: (write: WritePart) =
   });
   try {
     let bytes = 0;
+    let unflushed = 0;
+    let flushing: Promise<unknown> = Promise.resolve();
     const result = await fill(async (part) => {
       await writeAll(part, path, (rest) => file.write(rest));
       bytes += part.length;
+      unflushed += part.length;
+      if (unflushed < FLUSH_BYTES) return;
+      unflushed = 0;
+      flushing = flushing.then(() => file.datasync());
+      // It is reported at the end. Until then it must not count as unhandled.
+      flushing.catch(() => {});
     });
-    await checkAndSync(file, path, bytes);
+    await checkAndSync(file, path, bytes, flushing);
     await file.close();
     await rename(partial, path);
     await syncFolder(dirname(path));
@@ -75,11 +86,13 @@ export async function writeAll(
   }
 }
 
-async function checkAndSync(file: FileHandle, path: string, bytes: number): Promise<void> {
-  // Some file systems report a full disk only here.
-  await file.sync().catch((error: NodeJS.ErrnoException) => {
-    throw NO_ROOM.has(error.code) ? diskFull(path, error) : error;
-  });
+async function checkAndSync(file: FileHandle, path: string, bytes: number, flushing: Promise<unknown>): Promise<void> {
+  // Some file systems report a full disk only here. The system reports it once, maybe to a flush before.
+  await flushing
+    .then(() => file.sync())
+    .catch((error: NodeJS.ErrnoException) => {
+      throw NO_ROOM.has(error.code) ? diskFull(path, error) : error;
+    });
   const { size } = await file.stat();
   if (size === bytes) return;
   throw new AgaroseError("DISK_FULL", `${path} has ${size} of ${bytes} bytes after writing: check the disk`, {
@@ -89,7 +102,6 @@ async function checkAndSync(file: FileHandle, path: string, bytes: number): Prom
   });
 }
 
-/** Makes the new name durable, where folders can be synchronised. */
 /** Makes the names in a folder durable, where the system can. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path).catch(() => undefined);
