@@ -2,7 +2,7 @@
  * Six regions on one embedded endpoint, each of which can be made to fail, and the commands to work on them.
  */
 import { spawn } from "node:child_process";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -78,10 +78,12 @@ export async function startTestWorld(options: WorldOptions = {}) {
     endpoint,
     store: (region: string): S3Store => stores.find((store) => store.region.name === region)!,
 
-    /** Puts `bytes` as a file would be. */
+    /** Puts `bytes` as a file would be that has been as it is for an hour. */
     async put(key: string, bytes: Uint8Array, more: Partial<PutObject & PutContext> = {}): Promise<PutResult> {
       const path = join(dir, `upload-${crypto.randomUUID()}`);
       await writeFile(path, bytes);
+      const thenS = Date.now() / 1000 - 3_600;
+      await utimes(path, thenS, thenS);
       const object = {
         key,
         source: fileSource(path),

@@ -64,7 +64,7 @@ export async function collectInputs(paths: readonly string[], options: InputOpti
   return { files, skipped, dotFiles };
 }
 
-/** Copies stdin into a temporary file, because a put reads its file twice. `remove` deletes the copy. */
+/** Copies stdin into a temporary file, because a put may read its file again. `remove` deletes the copy. */
 export async function spoolStdin(
   stdin: Readable,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 /**
- * Puts one object: hash, claim, encode, upload, and last the manifest, which makes the new version visible
- * (docs/reference/format.md, "Writing").
+ * Puts one object: hash where that may save the rest, claim, encode, upload, and last the manifest, which makes the new
+ * version visible (docs/reference/format.md, "Writing").
  */
 import {
   AgaroseError,
@@ -34,9 +34,9 @@ import { secretsOf } from "./encryption/secrets-of.ts";
 import { hasDrainedLeaves, layoutOf, storedLayout } from "./layout/object-layout.ts";
 import { nodeSha256 } from "./sha256.ts";
 import { hashFile, readWhole } from "./upload/file-hash.ts";
-import type { Source, SourceReader } from "./upload/file-source.ts";
+import type { FileState, Source, SourceReader } from "./upload/file-source.ts";
 import type { Encoder } from "./upload/stripe-encoder.ts";
-import { uploadChunks, uploadLeaves, type UploadInput } from "./upload/upload.ts";
+import { uploadChunks, uploadLeaves, type UploadedChunks, type UploadInput } from "./upload/upload.ts";
 
 /** What to store, and how. */
 export interface PutObject {
@@ -109,24 +109,27 @@ export async function putObject(object: PutObject, options: PutContext): Promise
     const { newest } = survey;
     object.onlyIf?.(newest && !isTombstone(newest) ? newest : undefined, newest);
     const secret = await secretsOf(config).forWriting(object.key);
-    const plain = file.known ?? (await hashFile(file, signal, (bytes) => options.onBytes?.("hash", bytes)));
-    const bytes = secret ? encryptedBytes(plain.bytes) : plain.bytes;
-    const { k, m, placement, inline } = layoutOf(config, object.key, bytes);
-    const { key, contentType, headers } = object;
-    const layout = { key, k, m, bytes, stripeBytes: config.stripeBytes, blockBytes: BLOCK_BYTES, placement };
-    refuseOversize(layout);
-    const wanted = { ...layout, sha256: plain.sha256, contentType, headers };
+    const copies = object.onlyIf !== undefined;
+    const storing = { ...options, copies };
+    const onHashed = (bytes: number): void => options.onBytes?.("hash", bytes);
+    const unread = secret ? undefined : await stateOfUnstored(file, object, newest, context);
+    if (unread) {
+      const { draft } = draftOf(object, unread.bytes, config);
+      return await storeNew(draft, survey, { file, expected: unread, onHashed }, storing, context);
+    }
+    const plain = file.known ?? (await hashFile(file, signal, onHashed));
+    const { draft, inline } = draftOf(object, secret ? encryptedBytes(plain.bytes) : plain.bytes, config);
+    const wanted = { ...draft, sha256: plain.sha256 };
     const kept = object.force ? undefined : await keepStored(wanted, secret !== undefined, survey, context);
     if (kept) return { ...kept, ...plain };
     const encrypted = secret && (await encryptSource(file, plain, object, secret, signal));
     const stored = encrypted ?? { file, hash: plain };
-    const draft = {
-      ...wanted,
-      ...(encrypted && { ...ENCRYPTED, sha256: encrypted.hash.sha256, encryption: encrypted.encryption }),
-      ...(inline && { inline: await readWhole(stored.file, key, stored.hash) }),
+    const content = {
+      ...(encrypted && { ...ENCRYPTED, encryption: encrypted.encryption }),
+      ...(inline && { inline: await readWhole(stored.file, object.key, stored.hash) }),
     };
-    const copies = object.onlyIf !== undefined;
-    return { ...(await storeNew(draft, survey, stored.file, { ...options, copies }, context)), ...plain };
+    const input = { file: stored.file, expected: stored.hash.sha256 };
+    return { ...(await storeNew({ ...draft, ...content }, survey, input, storing, context)), ...plain };
   } catch (error) {
     throw signal.aborted ? new AgaroseError("ABORTED", `the put of ${JSON.stringify(object.key)} was aborted`) : error;
   } finally {
@@ -138,22 +141,58 @@ export async function putObject(object: PutObject, options: PutContext): Promise
 const ENCRYPTED = { contentType: "application/octet-stream", headers: {} };
 
 /** What a put decides before it claims a generation. */
-type Draft = Omit<ManifestDraft, "generation" | "modified" | "upload" | "hashes" | "leaves" | "missing" | "requires">;
+type Draft = Omit<
+  ManifestDraft,
+  "generation" | "modified" | "upload" | "hashes" | "leaves" | "missing" | "requires" | "sha256"
+>;
+
+/** How an object of `bytes` stored bytes is laid out, and whether its manifest carries it. */
+function draftOf(
+  { key, contentType, headers }: PutObject,
+  bytes: number,
+  config: Config,
+): { readonly draft: Draft; readonly inline: boolean } {
+  const { k, m, placement, inline } = layoutOf(config, key, bytes);
+  const layout = { key, k, m, bytes, stripeBytes: config.stripeBytes, blockBytes: BLOCK_BYTES, placement };
+  refuseOversize(layout);
+  return { draft: { ...layout, contentType, headers }, inline };
+}
+
+/** FAT keeps times in steps of two seconds, other file systems in steps of milliseconds and less. */
+const SETTLED_MS = 2_000;
+
+/**
+ * The state of a file that can be stored by the pass that uploads it; undefined when a pass must hash it before. That
+ * pass shows whether the object is there already, and finds a change of which the file's times say nothing.
+ */
+async function stateOfUnstored(
+  file: SourceReader,
+  { force }: PutObject,
+  newest: ManifestRecord | undefined,
+  { config, nowMs }: WriteContext,
+): Promise<FileState | undefined> {
+  const state = await file.state?.();
+  // A file of one stripe is hashed in no time.
+  if (!state || state.bytes <= config.stripeBytes) return undefined;
+  if (nowMs() - state.modifiedMs < SETTLED_MS) return undefined;
+  if (force || !newest || isTombstone(newest)) return state;
+  return newest.encryption === undefined && newest.bytes !== state.bytes ? state : undefined;
+}
 
 /** Uploads the chunks under a name of their own and commits their manifest. */
 async function storeNew(
   draft: Draft,
   survey: Survey,
-  file: SourceReader,
+  source: Pick<UploadInput, "file" | "expected" | "onHashed">,
   options: PutContext & Pick<CommitInput<Manifest>, "copies">,
   context: WriteContext,
 ): Promise<PutResult> {
   const { key, placement } = draft;
   const upload = context.newUpload();
   const input: UploadInput = {
+    ...source,
     key,
     upload,
-    file,
     layout: draft,
     stores: placement.map((region) => context.stores.find((store) => store.region.name === region)!),
     chunks: placement.map((_, chunk) => chunk),
@@ -162,14 +201,17 @@ async function storeNew(
     context,
     onBytes: (bytes) => options.onBytes?.("upload", bytes),
   };
-  let hashes: string[] = [];
+  let uploaded: UploadedChunks | undefined;
   let leaves: readonly string[] = [];
-  let missing: readonly number[] = [];
   const prepare = async (): Promise<void> => {
-    const uploaded = await uploadChunks(input);
-    hashes = uploaded.hashes.map(encodeHashes);
+    uploaded = await uploadChunks(input);
     leaves = await uploadLeaves({ ...input, context }, uploaded.leaves);
-    missing = uploaded.missing;
+  };
+  const seal = (generation: number, modified: string): Promise<Manifest> => {
+    // Only what is inline is sealed without an upload, and it is hashed before.
+    const { hashes = [], missing = [], sha256 = source.expected as string } = uploaded ?? {};
+    const made = { generation, upload, modified, leaves, missing, sha256, hashes: hashes.map(encodeHashes) };
+    return sealManifest(draftManifest(draft, made), nodeSha256, context.sign);
   };
   const commit = await commitRecord(
     {
@@ -178,29 +220,26 @@ async function storeNew(
       survey,
       copies: options.copies ?? false,
       ...(draft.inline === undefined && { prepare }),
-      seal: (generation, modified) =>
-        sealManifest(
-          draftManifest(draft, { generation, upload, modified, leaves, missing, hashes }),
-          nodeSha256,
-          context.sign,
-        ),
+      seal,
     },
     context,
   );
-  return finish("stored", commit, context, await restoreChunks(commit.record, input, context));
+  const expected = commit.record.sha256;
+  return finish("stored", commit, context, await restoreChunks(commit.record, { ...input, expected }, context));
 }
 
 /** The fields in the order of docs/reference/format.md. */
 function draftManifest(
-  { key, bytes, contentType, headers, k, m, stripeBytes, blockBytes, sha256, placement, encryption, inline }: Draft,
+  { key, bytes, contentType, headers, k, m, stripeBytes, blockBytes, placement, encryption, inline }: Draft,
   {
     generation,
     upload,
     modified,
+    sha256,
     leaves = [],
     missing = [],
     hashes,
-  }: Pick<ManifestDraft, "generation" | "upload" | "modified" | "leaves" | "missing" | "hashes">,
+  }: Pick<ManifestDraft, "generation" | "upload" | "modified" | "sha256" | "leaves" | "missing" | "hashes">,
 ): ManifestDraft {
   const name = { key, generation, upload, bytes, contentType, headers, modified };
   const code = { k, m, stripeBytes, blockBytes, sha256, placement };
@@ -250,7 +289,7 @@ async function restoreChunks(
  * chunks.
  */
 async function keepStored(
-  draft: Draft,
+  draft: Draft & Pick<Manifest, "sha256">,
   isEncrypted: boolean,
   survey: Survey,
   context: WriteContext,
@@ -354,7 +393,7 @@ function fullest(domains: readonly string[], count: number): number {
 }
 
 /** The properties that make a put write a new manifest when they differ. */
-function identityOf(manifest: Draft): string {
+function identityOf(manifest: Draft & Pick<Manifest, "sha256">): string {
   const { sha256, bytes, k, m, stripeBytes, blockBytes, contentType, headers, placement } = manifest;
   const code = [k, m, stripeBytes, blockBytes];
   return JSON.stringify([sha256, bytes, code, contentType, Object.entries(headers).toSorted(), placement]);

@@ -259,6 +259,7 @@ async function writeChunks(
     blockBytes: manifest.blockBytes,
     file,
     layout: manifest,
+    expected: manifest.sha256,
     stores: manifest.placement.map((region) => storeNamed(context.stores, region)!),
     chunks,
     needed: chunks.length,

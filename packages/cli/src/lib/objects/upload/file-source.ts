@@ -4,7 +4,7 @@
 import { open, type FileHandle } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
 
-/** Bytes to store. A put opens them once and reads them from the start at least twice, so they must not change. */
+/** Bytes to store. A put opens them once and may read them from the start several times, so they must not change. */
 export interface Source {
   /** Throws FILE_UNREADABLE. */
   open(): Promise<SourceReader>;
@@ -17,10 +17,21 @@ export interface FileHash {
   readonly sha256: string;
 }
 
+/** What a file system says of a file. Another `mark` means that the file has changed. */
+export interface FileState {
+  readonly bytes: number;
+  /** The time of its last change. */
+  readonly modifiedMs: number;
+  /** Length and times. A change in the moment of the one before, which may be 2 seconds long, keeps it. */
+  readonly mark: string;
+}
+
 /** An open source. */
 export interface SourceReader {
   /** Its length and hash, where they are known: then nothing is read to find them out. The upload checks them. */
   readonly known?: FileHash;
+  /** What the file system says now. It shows a put a change without a second pass. FILE_UNREADABLE. */
+  state?(): Promise<FileState>;
   /** Fills `target` from `position` on, and returns how many bytes it read: fewer only at the end. FILE_UNREADABLE. */
   read(target: Uint8Array, position: number): Promise<number>;
   close(): Promise<void>;
@@ -48,17 +59,23 @@ class FileReader implements SourceReader {
     return filled;
   }
 
+  async state(): Promise<FileState> {
+    const { size, mtimeNs, ctimeNs } = await this.#file.stat({ bigint: true }).catch(unreadable);
+    const mark = `${size} bytes, modified at ${mtimeNs} ns, changed at ${ctimeNs} ns`;
+    return { bytes: Number(size), modifiedMs: Number(mtimeNs / 1_000_000n), mark };
+  }
+
   close(): Promise<void> {
     return this.#file.close();
   }
 
   async #readOnce(target: Uint8Array, offset: number, position: number): Promise<number> {
-    try {
-      return (await this.#file.read(target, offset, target.length - offset, position)).bytesRead;
-    } catch (error) {
-      throw new AgaroseError("FILE_UNREADABLE", `the file cannot be read: ${(error as Error).message}`, {}, error);
-    }
+    return (await this.#file.read(target, offset, target.length - offset, position).catch(unreadable)).bytesRead;
   }
+}
+
+function unreadable(error: Error): never {
+  throw new AgaroseError("FILE_UNREADABLE", `the file cannot be read: ${error.message}`, {}, error);
 }
 
 async function openFile(path: string): Promise<FileHandle> {

@@ -1,8 +1,9 @@
 /**
- * The second pass of a put: encodes the file and streams every chunk to its region at once, in step.
+ * A pass over the file that encodes it and streams every chunk to its region at once, in step.
  *
- * It holds the last stripe back until the whole file has been read and has the SHA-256 of the first pass. A file that
- * changes in between therefore completes no chunk, and every chunk of a version has the bytes that the version names.
+ * It holds the last stripe back until the whole file has been read and is known to be the same: by the SHA-256 of an
+ * earlier pass, or, in the only pass, by what the file system says. A file that changes in between therefore completes
+ * no chunk, and every chunk of a version has the bytes that the version names.
  */
 import { createHash } from "node:crypto";
 import {
@@ -15,6 +16,7 @@ import {
   hashBlocks,
   LEAF_LIST,
   stripeCount,
+  stripeShape,
   toAgaroseError,
   treeRoot,
 } from "@agarose/core";
@@ -24,7 +26,7 @@ import { askRegions, runTasks, type Patience, type Task } from "../commit/ask-re
 import { majorityOf, pause, type WriteContext } from "../commit/write-context.ts";
 import { keptRegions } from "../layout/object-layout.ts";
 import { ChunkUpload, uploadWholeChunk } from "./chunk-upload.ts";
-import type { SourceReader } from "./file-source.ts";
+import type { FileState, SourceReader } from "./file-source.ts";
 import { encodeStripe, type Encoder, type StripeLayout } from "./stripe-encoder.ts";
 
 /** What `uploadChunks` uploads, and where to. */
@@ -35,7 +37,9 @@ export interface UploadInput {
   /** `blockBytes` of the manifest. Default: that of new objects. */
   readonly blockBytes?: number;
   readonly file: SourceReader;
-  readonly layout: StripeLayout & { readonly sha256: string };
+  readonly layout: StripeLayout;
+  /** The SHA-256 of the file, or its state before anyone has read it. */
+  readonly expected: string | FileState;
   /** The store of each of the n chunks. */
   readonly stores: readonly Store[];
   /** Which chunks to upload. */
@@ -44,7 +48,10 @@ export interface UploadInput {
   readonly needed: number;
   readonly encoder: Encoder;
   readonly context: Pick<WriteContext, "signal" | "clock" | "random" | "breaker">;
+  /** Receives counts of chunk bytes. */
   readonly onBytes: (bytes: number) => void;
+  /** Receives counts of file bytes, where no pass before has read them. */
+  readonly onHashed?: (bytes: number) => void;
 }
 
 /** What `uploadChunks` did. */
@@ -53,6 +60,8 @@ export interface UploadedChunks {
   readonly hashes: Uint8Array[][];
   /** Per stripe and chunk, the hashes of the blocks of the shard. */
   readonly leaves: Uint8Array[][];
+  /** SHA-256 of the file, in lower-case hex. */
+  readonly sha256: string;
   /** The chunks that could not be stored, ascending. */
   readonly missing: readonly number[];
 }
@@ -71,12 +80,15 @@ const LATE_PASS_MS = 2_000;
 export async function uploadChunks(input: UploadInput): Promise<UploadedChunks> {
   const { chunks, needed, stores, context } = input;
   const leaves = Array.from({ length: stripeCount(input.layout) }, () => [] as Uint8Array[]);
-  if (leaves.length === 0) return { hashes: [], leaves, missing: [] };
+  let { expected } = input;
+  if (leaves.length === 0) return { hashes: [], leaves, sha256: createHash("sha256").digest("hex"), missing: [] };
   const missing = new Set(chunks);
   let pending = chunks;
   for (let pass = 1; ; pass++) {
     const stored = chunks.length - missing.size;
-    const uploads = await new UploadPass(input, pending, leaves, needed - stored).run();
+    const { uploads, sha256 } = await new UploadPass({ ...input, expected }, pending, leaves, needed - stored).run();
+    // A further pass reads the file again.
+    expected = sha256;
     for (const { chunk, error } of uploads) if (!error) missing.delete(chunk);
     const isEnough = chunks.length - missing.size >= needed;
     const failed = uploads.filter(({ error }) => error !== undefined);
@@ -86,7 +98,7 @@ export async function uploadChunks(input: UploadInput): Promise<UploadedChunks> 
       .filter((chunk) => !isEnough || !context.breaker.isOpen(stores[chunk]!.region.name));
     const isLast = pass === PASSES_MAX || pending.length === 0;
     if (isEnough && isLast)
-      return { hashes: await rootsOf(leaves), leaves, missing: [...missing].toSorted((a, b) => a - b) };
+      return { hashes: await rootsOf(leaves), leaves, sha256, missing: [...missing].toSorted((a, b) => a - b) };
     if (isLast || chunks.length - missing.size + pending.length < needed) throw refusal(input, failed);
     await pause(pass, context);
   }
@@ -108,6 +120,7 @@ class UploadPass {
   /** How long to wait for what: with enough chunks stored before, nothing is worth waiting for. */
   readonly #patience: Patience;
   readonly #fileHash = createHash("sha256");
+  #sha256 = "";
 
   constructor(input: UploadInput, chunks: readonly number[], leaves: Uint8Array[][], needed: number) {
     this.#input = input;
@@ -116,15 +129,17 @@ class UploadPass {
     this.#patience = { enough: Math.max(1, needed), limitMs: needed > 0 ? Number.POSITIVE_INFINITY : LATE_PASS_MS };
   }
 
-  run(): Promise<readonly FinishedUpload[]> {
-    return this.#leaves.length === 1 ? this.#runWhole() : this.#runStreamed();
+  /** Returns the uploads, and the SHA-256 of the file in hex. */
+  async run(): Promise<{ uploads: readonly FinishedUpload[]; sha256: string }> {
+    const uploads = await (this.#leaves.length === 1 ? this.#runWhole() : this.#runStreamed());
+    return { uploads, sha256: this.#sha256 };
   }
 
   /** One stripe: every chunk is one shard. */
   async #runWhole(): Promise<readonly FinishedUpload[]> {
     const { stores, onBytes, context } = this.#input;
     const shards = await this.#encode(0);
-    this.#checkFile();
+    await this.#checkFile();
     const tasks = [...shards].map(([chunk, shard]): Task<void> => {
       const store = stores[chunk]!;
       return { store, run: (signal) => uploadWholeChunk(store, this.#name(chunk), shard, signal) };
@@ -145,7 +160,7 @@ class UploadPass {
       for (let stripe = 0; stripe < this.#leaves.length; stripe++) {
         context.signal.throwIfAborted();
         const shards = await this.#encode(stripe);
-        if (stripe === this.#leaves.length - 1) this.#checkFile();
+        if (stripe === this.#leaves.length - 1) await this.#checkFile();
         await this.#inStep(uploads, (upload) => upload.write(shards.get(upload.chunk)!));
         for (const shard of shards.values()) onBytes(shard.length);
       }
@@ -167,8 +182,9 @@ class UploadPass {
   }
 
   async #encode(stripe: number): Promise<Map<number, Uint8Array>> {
-    const { file, layout, encoder } = this.#input;
+    const { file, layout, encoder, expected, onHashed } = this.#input;
     const shards = await encodeStripe(file, layout, stripe, this.#chunks, encoder, this.#fileHash);
+    if (typeof expected !== "string") onHashed?.(stripeShape(layout, stripe).dataBytes);
     await Promise.all(
       [...shards].map(async ([chunk, shard]) => {
         this.#leaves[stripe]![chunk] = await hashBlocks(shard, this.#input.blockBytes ?? BLOCK_BYTES, nodeSha256);
@@ -177,14 +193,19 @@ class UploadPass {
     return shards;
   }
 
-  #checkFile(): void {
-    const { key, layout } = this.#input;
-    const actual = this.#fileHash.digest("hex");
-    if (actual === layout.sha256) return;
+  /** Throws FILE_UNREADABLE when the file is not the expected one. */
+  async #checkFile(): Promise<void> {
+    const { key, file, expected } = this.#input;
+    this.#sha256 = this.#fileHash.digest("hex");
+    const [before, now] =
+      typeof expected === "string"
+        ? [`SHA-256 ${expected}`, `SHA-256 ${this.#sha256}`]
+        : [expected.mark, (await file.state!()).mark];
+    if (before === now) return;
     throw new AgaroseError(
       "FILE_UNREADABLE",
-      `the file of ${JSON.stringify(key)} changed during the put (SHA-256 ${layout.sha256}, then ${actual}): put it again`,
-      { key, expected: layout.sha256, actual },
+      `the file of ${JSON.stringify(key)} changed during the put (${before}, then ${now}): put it again`,
+      { key, expected: before, actual: now },
     );
   }
 

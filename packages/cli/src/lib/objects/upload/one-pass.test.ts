@@ -1,0 +1,153 @@
+/** How often a put reads its file, and what it makes of a file that changes meanwhile. */
+import { createHash, randomBytes } from "node:crypto";
+import { appendFile, open, truncate, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { startTestWorld, type World } from "../../../../test/world.ts";
+import { loadEncoder } from "../../context.ts";
+import { readManifest } from "../manifests.ts";
+import { putObject, type PutResult } from "../put-object.ts";
+import { fileSource, type Source } from "./file-source.ts";
+
+const BYTES = 50_000;
+const HOUR_S = 3_600;
+const { signal } = new AbortController();
+
+let world: World;
+let files = 0;
+beforeAll(async () => void (world = await startTestWorld()));
+afterEach(() => world.faults.clear());
+afterAll(() => world.close());
+
+/** A file that has been as it is for an hour, or for no time at all. */
+async function fileOf(content: Uint8Array, age: "settled" | "new" = "settled"): Promise<string> {
+  const path = join(world.dir, `one-pass-${files++}`);
+  await writeFile(path, content);
+  if (age === "settled") await settle(path);
+  return path;
+}
+
+/** Gives a file an older time, as somebody who hides a change would. */
+async function settle(path: string): Promise<void> {
+  const thenS = Date.now() / 1000 - HOUR_S;
+  await utimes(path, thenS, thenS);
+}
+
+/** Puts a file, and counts the bytes that it reads. `onRead` runs after each read, with how many there were. */
+async function put(
+  key: string,
+  path: string,
+  more: { force?: boolean; nowMs?: () => number; onRead?: (reads: number) => Promise<unknown> } = {},
+): Promise<PutResult & { read: number; hashed: number }> {
+  let [read, reads, hashed] = [0, 0, 0];
+  const source: Source = {
+    async open() {
+      const file = await fileSource(path).open();
+      return {
+        state: () => file.state!(),
+        close: () => file.close(),
+        async read(target, position) {
+          const bytes = await file.read(target, position);
+          read += bytes;
+          await more.onRead?.(++reads);
+          return bytes;
+        },
+      };
+    },
+  };
+  const object = { key, source, contentType: "x/y", headers: {}, force: more.force ?? false };
+  const onBytes = (pass: "hash" | "upload", bytes: number): void => void (hashed += pass === "hash" ? bytes : 0);
+  const { nowMs = Date.now } = more;
+  const result = await putObject(object, { ...world, encoder: loadEncoder, nowMs, signal, onBytes });
+  return { ...result, read, hashed };
+}
+
+describe("a file is read once", () => {
+  test("when nothing is stored under its key", async () => {
+    const content = randomBytes(BYTES);
+    const sha256 = createHash("sha256").update(content).digest("hex");
+    expect(await put("new", await fileOf(content))).toMatchObject({ read: BYTES, hashed: BYTES, sha256, bytes: BYTES });
+    expect((await world.get("new")).equals(content)).toBe(true);
+    expect(await readManifest("new", world.stores, signal)).toMatchObject({ sha256 });
+    expect(await world.verify("new")).toMatchObject({ sound: true });
+  });
+
+  test("when an object of another length is stored there", async () => {
+    await put("longer", await fileOf(randomBytes(BYTES)));
+    const content = randomBytes(BYTES + 1);
+    expect(await put("longer", await fileOf(content))).toMatchObject({ read: BYTES + 1, outcome: "stored" });
+    expect((await world.get("longer")).equals(content)).toBe(true);
+  });
+
+  test("when it is stored in any case", async () => {
+    const path = await fileOf(randomBytes(BYTES));
+    await put("forced", path);
+    expect(await put("forced", path, { force: true })).toMatchObject({ read: BYTES, outcome: "stored" });
+  });
+});
+
+describe("a file is read twice", () => {
+  test("when it may be stored already, and not at all a third time when it is", async () => {
+    const path = await fileOf(randomBytes(BYTES));
+    await put("same", path);
+    expect(await put("same", path)).toMatchObject({ read: BYTES, outcome: "unchanged" });
+    expect(await put("same", await fileOf(randomBytes(BYTES)))).toMatchObject({ read: 2 * BYTES, outcome: "stored" });
+  });
+
+  test.each([
+    ["was changed a moment ago, so that its times may not show the next change", Date.now],
+    ["has times of the future, by another clock", () => Date.now() - HOUR_S * 1000],
+  ])("when it %s", async (_what, nowMs) => {
+    const path = await fileOf(randomBytes(BYTES), "new");
+    const { key, read } = await put(`recent/${files}`, path, { nowMs });
+    expect(read, key).toBe(2 * BYTES);
+  });
+});
+
+describe("a file that changes while it is read once completes no chunk", () => {
+  test.each<[string, (path: string) => Promise<unknown>]>([
+    ["other bytes of the same length", (path) => writeFile(path, randomBytes(BYTES))],
+    ["other bytes with the old time", (path) => writeFile(path, randomBytes(BYTES)).then(() => settle(path))],
+    ["one byte that was read already", (path) => writeAt(path, 0)],
+    ["one byte of the end", (path) => writeAt(path, BYTES - 1)],
+    ["a longer file", (path) => appendFile(path, "more")],
+    ["a shorter file", (path) => truncate(path, BYTES - 1500)],
+  ])("%s", async (what, change) => {
+    const before = await world.names();
+    const path = await fileOf(randomBytes(BYTES));
+    let changed = false;
+    const onRead = async (reads: number): Promise<void> => {
+      if (reads !== 3) return;
+      await change(path);
+      changed = true;
+    };
+    const refused = { code: "FILE_UNREADABLE", message: expect.stringContaining("changed during the put") };
+    await expect(put(`changing/${what}`, path, { onRead })).rejects.toMatchObject(refused);
+    expect(changed).toBe(true);
+    expect((await world.names()).filter((name) => !before.includes(name) && !name.includes("claims/"))).toEqual([]);
+  });
+
+  test("also when it changes before a second pass for a chunk that was refused", async () => {
+    const content = randomBytes(BYTES);
+    const path = await fileOf(content);
+    let refused = 0;
+    world.faults.set("paulo", (request, response, name) => {
+      if (request.method !== "PUT" || !name.startsWith("chunks/") || refused > 0) return false;
+      refused++;
+      request.resume();
+      void settle(path)
+        .then(() => writeFile(path, randomBytes(BYTES)))
+        .then(() => response.writeHead(500).end());
+      return true;
+    });
+    await expect(put("second-pass", path)).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
+    expect(refused).toBe(1);
+    await expect(world.get("second-pass")).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
+  });
+});
+
+async function writeAt(path: string, position: number): Promise<void> {
+  const file = await open(path, "r+");
+  await file.write(randomBytes(8), 0, 1, position);
+  await file.close();
+}
