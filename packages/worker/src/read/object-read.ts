@@ -2,6 +2,7 @@
 import {
   AgaroseError,
   CHUNKS_MAX,
+  isSmall,
   openRead,
   piecesOf,
   readKind,
@@ -9,6 +10,7 @@ import {
   serverTiming,
   stripeShape,
   systemSha256,
+  wholeName,
   type ByteRange,
   type Manifest,
   type ObjectAnswer,
@@ -194,6 +196,8 @@ async function open(
 ): Promise<ObjectRead> {
   const { settings, blocks, cache, clock, codec, coalescing, fetched, traffic } = invocation.isolate;
   const { version } = manifest;
+  // The chunk cache remembers what it holds: kept as blocks, too, it would take the room of what only they can keep.
+  const isInCache = isSmall(manifest) && cached.length >= manifest.k;
   const end = Math.ceil(range.end / manifest.stripeBytes);
   const regions = popRegionSources(invocation, manifest, configuration);
   const recovered = recoveredChunks(manifest, cached, configuration.regions);
@@ -208,7 +212,7 @@ async function open(
     manifest,
     range,
     sources: [edge, ...peers, ...regions],
-    memory: blocks,
+    ...(isInCache && !blocks.holds([wholeName(manifest)]) ? {} : { memory: blocks }),
     codec,
     clock,
     sha256: systemSha256,

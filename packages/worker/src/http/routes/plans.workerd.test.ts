@@ -166,6 +166,37 @@ describe("with bodies", () => {
     expect(chunkGets()).toBe(asked);
   });
 
+  test("objects in the chunk cache take none of the memory for those that no cache holds", async () => {
+    // Together more than the 8 MiB that an isolate keeps of small objects.
+    const cached = new Map(Array.from({ length: 80 }, (_, i) => [`cached/${i}`, randomBytes(120_000, i)]));
+    for (const [key, content] of cached) await world.put(key, content, { stripeBytes: 128 * 1024 });
+    const readAll = async (): Promise<void> => {
+      const keys = [...cached.keys()];
+      for (let at = 0; at < keys.length; at += 16) {
+        const page = keys.slice(at, at + 16);
+        const frames = await framesOf(await askBodies(page));
+        for (const [i, key] of page.entries()) {
+          const isWhole = Buffer.from(contentOf(frames, i, 120_000)).equals(cached.get(key)!);
+          expect(isWhole, key).toBe(true);
+        }
+      }
+    };
+    const cachedKeys = async (): Promise<string[]> =>
+      (await world.status()).cache.objects.filter(({ stripes, done }) => done === stripes).map(({ key }) => key);
+    await readAll();
+    for (let period = 0; period < 5; period++) await world.pops.cron(POP);
+    expect(await cachedKeys()).toEqual(expect.arrayContaining([...cached.keys()]));
+    await world.put("alone", randomBytes(18_000, 5));
+    const chunkGets = async (key: string): Promise<number> => {
+      world.buckets.requests.length = 0;
+      expect(contentOf(await framesOf(await askBodies([key])), 0, 18_000)).toHaveLength(18_000);
+      return world.buckets.requests.filter(({ name }) => name.startsWith(`chunks/${key}`)).length;
+    };
+    expect(await chunkGets("alone")).toBeGreaterThan(0);
+    await readAll();
+    expect(await chunkGets("alone")).toBe(0);
+  });
+
   test("large objects, those of many chunks, and those whose regions fail, come as plans, with a miss for what was announced", async () => {
     await world.put("large", randomBytes(200_000));
     await world.put("many", randomBytes(3_000), { k: 5, m: 1 });
