@@ -17,12 +17,15 @@ export interface FileHash {
   readonly sha256: string;
 }
 
-/** What a file system says of a file. Another `mark` means that the file has changed. */
+/** What a file system says of a file. */
 export interface FileState {
   readonly bytes: number;
   /** The time of its last change. */
   readonly modifiedMs: number;
-  /** Length and times. A change in the moment of the one before, which may be 2 seconds long, keeps it. */
+  /**
+   * Length and times. Every change gives it another value, but for one in the moment of the change before, which may be
+   * 2 seconds long, and for those of mapped memory that the disk does not have yet.
+   */
   readonly mark: string;
 }
 
@@ -61,7 +64,7 @@ class FileReader implements SourceReader {
 
   async state(): Promise<FileState> {
     const { size, mtimeNs, ctimeNs } = await this.#file.stat({ bigint: true }).catch(unreadable);
-    const mark = `${size} bytes, modified at ${mtimeNs} ns, changed at ${ctimeNs} ns`;
+    const mark = `${size} ${mtimeNs} ${ctimeNs}`;
     return { bytes: Number(size), modifiedMs: Number(mtimeNs / 1_000_000n), mark };
   }
 

@@ -1,6 +1,6 @@
 /** How often a put reads its file, and what it makes of a file that changes meanwhile. */
 import { createHash, randomBytes } from "node:crypto";
-import { appendFile, open, truncate, utimes, writeFile } from "node:fs/promises";
+import { appendFile, link, open, readFile, rename, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { startTestWorld, type World } from "../../../../test/world.ts";
@@ -104,12 +104,35 @@ describe("a file is read twice", () => {
   });
 });
 
+describe("a file whose times change while it is read is hashed once more, and stored", () => {
+  test.each<[string, (path: string) => Promise<unknown>]>([
+    ["because it gets a second name", (path) => link(path, `${path}-link`)],
+    [
+      "because another file takes its name",
+      (path) => writeFile(`${path}-new`, "new").then(() => rename(`${path}-new`, path)),
+    ],
+    ["because it is written again with the same bytes", (path) => readFile(path).then((same) => writeFile(path, same))],
+  ])("%s", async (what, change) => {
+    const content = randomBytes(BYTES);
+    const path = await fileOf(content);
+    const onRead = async (reads: number): Promise<void> => void (reads === 3 && (await change(path)));
+    expect(await put(`touched/${what}`, path, { onRead })).toMatchObject({ read: 2 * BYTES, outcome: "stored" });
+    expect((await world.get(`touched/${what}`)).equals(content)).toBe(true);
+  });
+
+  test("as it is then, if only bytes have changed that were read after that", async () => {
+    const path = await fileOf(randomBytes(BYTES));
+    const onRead = async (reads: number): Promise<void> => void (reads === 3 && (await writeAt(path, BYTES - 1)));
+    await put("changed-ahead", path, { onRead });
+    expect((await world.get("changed-ahead")).equals(await readFile(path))).toBe(true);
+  });
+});
+
 describe("a file that changes while it is read once completes no chunk", () => {
   test.each<[string, (path: string) => Promise<unknown>]>([
     ["other bytes of the same length", (path) => writeFile(path, randomBytes(BYTES))],
     ["other bytes with the old time", (path) => writeFile(path, randomBytes(BYTES)).then(() => settle(path))],
     ["one byte that was read already", (path) => writeAt(path, 0)],
-    ["one byte of the end", (path) => writeAt(path, BYTES - 1)],
     ["a longer file", (path) => appendFile(path, "more")],
     ["a shorter file", (path) => truncate(path, BYTES - 1500)],
   ])("%s", async (what, change) => {
@@ -146,8 +169,12 @@ describe("a file that changes while it is read once completes no chunk", () => {
   });
 });
 
+/** Changes one byte. */
 async function writeAt(path: string, position: number): Promise<void> {
   const file = await open(path, "r+");
-  await file.write(randomBytes(8), 0, 1, position);
+  const byte = Buffer.alloc(1);
+  await file.read(byte, 0, 1, position);
+  byte[0]! ^= 1;
+  await file.write(byte, 0, 1, position);
   await file.close();
 }

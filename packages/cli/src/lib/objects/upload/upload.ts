@@ -26,6 +26,7 @@ import { askRegions, runTasks, type Patience, type Task } from "../commit/ask-re
 import { majorityOf, pause, type WriteContext } from "../commit/write-context.ts";
 import { keptRegions } from "../layout/object-layout.ts";
 import { ChunkUpload, uploadWholeChunk } from "./chunk-upload.ts";
+import { hashFile } from "./file-hash.ts";
 import type { FileState, SourceReader } from "./file-source.ts";
 import { encodeStripe, type Encoder, type StripeLayout } from "./stripe-encoder.ts";
 
@@ -195,16 +196,20 @@ class UploadPass {
 
   /** Throws FILE_UNREADABLE when the file is not the expected one. */
   async #checkFile(): Promise<void> {
-    const { key, file, expected } = this.#input;
-    this.#sha256 = this.#fileHash.digest("hex");
-    const [before, now] =
-      typeof expected === "string"
-        ? [`SHA-256 ${expected}`, `SHA-256 ${this.#sha256}`]
-        : [expected.mark, (await file.state!()).mark];
+    const { key, file, layout, expected, context } = this.#input;
+    const sha256 = this.#fileHash.digest("hex");
+    this.#sha256 = sha256;
+    let [before, now] = [sha256, sha256];
+    if (typeof expected === "string") before = expected;
+    else if ((await file.state!()).mark !== expected.mark) {
+      // A new name or another owner changes the file's times, too. So its bytes decide.
+      const found = await hashFile(file, context.signal, () => {});
+      now = found.bytes === layout.bytes ? found.sha256 : `${found.sha256} of ${found.bytes} bytes`;
+    }
     if (before === now) return;
     throw new AgaroseError(
       "FILE_UNREADABLE",
-      `the file of ${JSON.stringify(key)} changed during the put (${before}, then ${now}): put it again`,
+      `the file of ${JSON.stringify(key)} changed during the put (SHA-256 ${before}, then ${now}): put it again`,
       { key, expected: before, actual: now },
     );
   }
