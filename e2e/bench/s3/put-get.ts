@@ -165,8 +165,8 @@ function describe(rows: readonly string[][], bytes: number, rounds: number, serv
       "put` uploads: twelve ninths of the file at once, two to each of the six buckets. MB/s are bytes of the file over " +
       `the whole run of the process, start included, median (quartiles) of ${rounds} rounds; the ratio is to the row of the ` +
       "SDK with the same bytes. CPU time is that of the program alone, median; peak is the largest resident set (VmHWM) of " +
-      "any. `put` hashes the file first, and uploads 12/9 of it; `get` checks the SHA-256 of every chunk and of the whole. " +
-      "Client, server and disk share the cores.",
+      "any. `put --force` reads the file once, as for a new key, and uploads 12/9 of it; `get` checks the SHA-256 of every " +
+      "chunk and of the whole. Client, server and disk share the cores.",
     ...(servers.includes("versitygw")
       ? []
       : ["versitygw was not installed, so only the embedded endpoint was measured."]),
