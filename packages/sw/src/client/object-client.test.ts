@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as fc from "fast-check";
 import { manifestName, type AgaroseError } from "@agarose/core";
-import type { ObjectClient } from "./object-client.ts";
+import { QUIET_MS, type ObjectClient } from "./object-client.ts";
 import { PROBE_AGAIN_MS, PROBE_EVERY_MS } from "./plans/pop-selector.ts";
 import type { ReadResponse } from "../common/http-response.ts";
 import { POP_PATIENCE_MS } from "./plans/pop-call.ts";
@@ -897,18 +897,29 @@ describe("the nearest PoP", () => {
     expect(world.requests("p1").at(-1)!.url).toContain("version=");
   });
 
-  test("stays the nearest while the pages that it serves delay its probes, and not for ever", async () => {
+  test("is measured once reads have been over for half a second, and not while they are under way", async () => {
     const { world, client } = await startWorld();
-    const nearestAfterProbe = async (): Promise<string> => {
-      await world.clock.pass(PROBE_EVERY_MS);
-      await world.clock.settle(client.probe());
-      return client.pops.byDistance()[0]!.name;
-    };
-    world.pops[1]!.delayMs = 25;
-    expect(await nearestAfterProbe()).toBe("p0");
-    world.pops[0]!.delayMs = 100;
-    expect([await nearestAfterProbe(), await nearestAfterProbe()]).toEqual(["p0", "p0"]);
-    for (let probes = 0; probes < 10; probes++) await nearestAfterProbe();
+    const probes = (): number => world.log.filter(({ url }) => url.endsWith("/healthz")).length;
+    await read(world, client);
+    await world.clock.pass(PROBE_EVERY_MS);
+    const before = probes();
+    const reading = client.answer(request());
+    await read(world, client);
+    await world.clock.pass(QUIET_MS - 1);
+    await read(world, client);
+    await world.clock.pass(QUIET_MS - 1);
+    expect(probes()).toBe(before);
+    await bytesOf(world, await world.clock.settle(reading));
+    await world.clock.pass(QUIET_MS);
+    expect(probes()).toBeGreaterThan(before);
+  });
+
+  test("is measured at once by a client that begins with a read", async () => {
+    const world = new FakeWorld();
+    world.put(KEY, BYTES);
+    world.pops[0]!.delayMs = 200;
+    const client = world.client();
+    await read(world, client);
     expect(client.pops.byDistance()[0]!.name).toBe("p1");
   });
 

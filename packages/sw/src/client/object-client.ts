@@ -20,6 +20,12 @@ import { Telemetry } from "./telemetry.ts";
 /** Memory for small objects, and for blocks of small ranges. */
 const BLOCKS_BYTES_MAX = 8 * 1024 * 1024;
 
+/**
+ * After a read, the PoPs are probed when no other has begun for so long. A page that loads would delay the probes of
+ * the PoP that serves it.
+ */
+export const QUIET_MS = 500;
+
 /** Reads objects by one configuration. */
 export class ObjectClient {
   readonly config: ClientConfig;
@@ -30,6 +36,8 @@ export class ObjectClient {
   /** What every read takes. */
   readonly #ports: ReadPorts;
   readonly #queues = new Map<string, FairQueue>();
+  /** How many reads have begun. */
+  #reads = 0;
 
   constructor(config: ClientConfig, given: ClientPorts) {
     const { clock } = given;
@@ -67,11 +75,17 @@ export class ObjectClient {
    *
    * @param onEnd called once when the read is over.
    */
-  async answer(request: ReadRequest, onEnd: () => void = () => {}): Promise<ReadResponse> {
+  async answer(request: ReadRequest, onEnd?: () => void): Promise<ReadResponse> {
     parseKey(request.key);
-    void this.probe();
+    const reads = ++this.#reads;
+    if (reads === 1) void this.probe();
     try {
-      return await new ClientRead(request, this.#ports, onEnd).answer();
+      return await new ClientRead(request, this.#ports, () => {
+        onEnd?.();
+        this.#ports.clock.after(QUIET_MS, () => {
+          if (reads === this.#reads) void this.probe();
+        });
+      }).answer();
     } catch (error) {
       const { code } = error as AgaroseError;
       if (code === "MANIFEST_NEWER") this.#ports.update?.();
@@ -115,7 +129,7 @@ export class ObjectClient {
   }
 
   /** Measures the round trips to the PoPs; see `PopSelector.probe`. */
-  probe(moved = false): Promise<void> {
+  probe(moved?: boolean): Promise<void> {
     return this.pops.probe(moved);
   }
 

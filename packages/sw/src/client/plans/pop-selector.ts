@@ -17,8 +17,6 @@ const PROBE_TIMEOUT_MS = 3_000;
 const TRIP_MS_UNKNOWN = 10_000;
 /** Another PoP becomes the nearest when its round trip is below this share of the current one's. */
 const CLEARLY_NEARER = 0.8;
-/** How much longer a round trip may be than by the probe before. */
-const GROWTH_MAX = 1.2;
 
 /** What a `PopSelector` uses. */
 export interface PopSelectorOptions {
@@ -58,15 +56,16 @@ export class PopSelector {
    * Measures the round trip to every PoP, after the first probes at most once in `PROBE_EVERY_MS`. With `moved`, it
    * measures now and forgets every latency that was measured at the client's old place.
    */
-  async probe(moved = false): Promise<void> {
+  async probe(moved?: boolean): Promise<void> {
     const { clock, latencies, pops } = this.#options;
     if (pops.length < 2 || (!moved && clock.now() - this.#probedAtMs < this.#everyMs)) return;
-    this.#probedAtMs = clock.now();
-    this.#everyMs = Math.min(moved ? PROBE_AGAIN_MS : 2 * this.#everyMs || PROBE_AGAIN_MS, PROBE_EVERY_MS);
     if (moved) {
       latencies.clear();
       this.#tripMs.clear();
+      this.#everyMs = 0;
     }
+    this.#probedAtMs = clock.now();
+    this.#everyMs = Math.min(2 * this.#everyMs || PROBE_AGAIN_MS, PROBE_EVERY_MS);
     await Promise.all(pops.map((pop) => this.#probe(pop)));
     // Not before all have answered: the first one to answer need not be the nearest.
     this.#nearest = this.byDistance()[0];
@@ -86,14 +85,8 @@ export class PopSelector {
     try {
       // The first trip opens the connection. A read does not pay for that.
       await trip();
-      // The shortest of three: a page that loads at the same time delays some. Where it delays all, the nearest PoP,
-      // which serves the page, would look farther than an idle one.
-      const tripMs = Math.min(
-        await trip(),
-        await trip(),
-        await trip(),
-        GROWTH_MAX * (this.#tripMs.get(name) ?? Infinity),
-      );
+      // The shortest of three: other work delays some.
+      const tripMs = Math.min(await trip(), await trip(), await trip());
       this.#tripMs.set(name, tripMs);
       latencies.forget(popId(name));
       latencies.seed(popId(name), { meanMs: tripMs, sdMs: tripMs / 4 });
