@@ -19,7 +19,8 @@ type Stored = Pick<PutResult, "key" | "bytes" | "missing" | "regionsWithoutManif
 
 /**
  * Repairs the objects that lack something in regions which took another object's share, and returns those that lack
- * nothing any more, by key. A region that fails again is left for `agarose repair`.
+ * nothing any more, by key. A region that fails again is left for `agarose repair`, and so is the rest when the caller
+ * aborts: the objects are stored, and their results must not get lost.
  */
 export async function completeLate(
   results: readonly Stored[],
@@ -41,7 +42,11 @@ export async function completeLate(
     if (outcome === "repaired" || outcome === "sound") complete.add(key);
     else for (const name of late) answering.delete(name);
   });
-  for await (const _ of tries);
+  try {
+    for await (const _ of tries);
+  } catch (error) {
+    if (!context.signal.aborted) throw error;
+  }
   return complete;
 }
 

@@ -1,0 +1,49 @@
+import { randomBytes } from "node:crypto";
+import { systemClock } from "@agarose/core";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { DOWN, startTestWorld, type World } from "../../../../test/world.ts";
+import { loadCodec, loadEncoder } from "../../context.ts";
+import { completeLate } from "./late-regions.ts";
+
+let world: World;
+beforeEach(async () => void (world = await startTestWorld()));
+afterEach(() => world.close());
+
+/** The results of two puts: `tokyo` was left out of the first one, and took its share of the second. */
+async function putAroundTokyo() {
+  world.faults.set("tokyo", DOWN);
+  const lacking = await world.put("lacking", randomBytes(5_000));
+  world.faults.clear();
+  const whole = await world.put("whole", randomBytes(5_000));
+  expect([lacking.missing.length, whole.missing.length]).toEqual([1, 0]);
+  return [lacking, whole];
+}
+
+const contextWith = (signal: AbortSignal) => ({
+  ...world,
+  codec: loadCodec,
+  encoder: loadEncoder,
+  clock: systemClock,
+  nowMs: Date.now,
+  signal,
+});
+
+test("an object gets what a region was left out of, once that region has taken another object's share", async () => {
+  const results = await putAroundTokyo();
+  expect(await completeLate(results, contextWith(new AbortController().signal))).toEqual(new Set(["lacking"]));
+  expect(await world.verify("lacking")).toMatchObject({ sound: true });
+});
+
+test("an interruption ends it, and says which objects still lack something", async () => {
+  const results = await putAroundTokyo();
+  const interrupt = new AbortController();
+  // It hangs, so that the repair is under way.
+  world.faults.set("tokyo", () => {
+    interrupt.abort(new DOMException("interrupted", "AbortError"));
+    return true;
+  });
+  expect(await completeLate(results, contextWith(interrupt.signal))).toEqual(new Set());
+  expect(interrupt.signal.aborted).toBe(true);
+  world.faults.clear();
+  expect(await world.verify("whole")).toMatchObject({ readable: true });
+});
