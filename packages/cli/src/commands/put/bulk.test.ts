@@ -1,11 +1,19 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { S3Store } from "../../lib/store/s3-store.ts";
 import type { PutResult } from "../../lib/objects/put-object.ts";
-import { CREDENTIALS, manifestName, REGIONS, startTestWorld, type Fault, type World } from "../../../test/world.ts";
+import {
+  CREDENTIALS,
+  manifestName,
+  REGIONS,
+  spawnAgarose,
+  startTestWorld,
+  type Fault,
+  type World,
+} from "../../../test/world.ts";
 
 const FILES = 40;
 const SLOW_DOWN =
@@ -85,6 +93,38 @@ test("sync completes what a late region was left out of, too", async () => {
   expect(code).toBe(0);
   expect(stderr).not.toContain("warning");
   expect((await world.run(["verify", "--quick"])).code).toBe(0);
+});
+
+test("a sync that is interrupted while it completes a late region removes nothing", async () => {
+  expect((await world.run(["sync", "upload-many", "all/"])).code).toBe(0);
+  for (let file = 1; file < FILES; file++) {
+    await writeFile(join(world.dir, "upload-many", `${file}.bin`), randomBytes(301));
+  }
+  await rm(join(world.dir, "upload-many/0.bin"));
+  const late = lateOnce();
+  const completing = Promise.withResolvers<void>();
+  let lateChunk: string | undefined;
+  world.faults.set("tokyo", async (request, response, name) => {
+    if (name === lateChunk) {
+      // It hangs, so that the signal comes in the middle.
+      completing.resolve();
+      return true;
+    }
+    if (request.method === "PUT" && name.startsWith("chunks/")) lateChunk ??= name;
+    return late(request, response, name);
+  });
+  const args = ["--config", world.configPath, "sync", "upload-many", "all/", "--delete"];
+  const { code, stderr } = await spawnAgarose(args, {
+    cwd: world.dir,
+    killWhen: completing.promise,
+    killSignal: "SIGINT",
+  });
+  expect(lateChunk).toBeDefined();
+  expect(code).not.toBe(0);
+  expect(stderr).toContain("1 object not whole in every region");
+  world.faults.clear();
+  const { stdout } = await world.run(["ls", "--json"]);
+  expect(stdout.toString()).toContain('"all/0.bin"');
 });
 
 test("a region that takes nothing is left for a repair, and sync says so", async () => {

@@ -247,10 +247,13 @@ async function completeAll(results: readonly (PutResult | undefined)[], context:
   const isLacking = ({ key, missing, regionsWithoutManifest }: PutResult): boolean =>
     missing.length + regionsWithoutManifest.length > 0 && !complete.has(key);
   const lacking = stored.filter(isLacking).length;
-  if (lacking === 0) return;
-  logLine(
-    `warning: ${formatCount(lacking, "object")} not whole in every region: run \`agarose repair --queued\` later`,
-  );
+  if (lacking > 0) {
+    logLine(
+      `warning: ${formatCount(lacking, "object")} not whole in every region: run \`agarose repair --queued\` later`,
+    );
+  }
+  // `completeLate` ends early then. Pages and removals, which would follow, must not begin.
+  context.signal.throwIfAborted();
 }
 
 /** Stores a file again when it has changed meanwhile, so that what is stored is what the folder has in the end. */
