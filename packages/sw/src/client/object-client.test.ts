@@ -897,7 +897,22 @@ describe("the nearest PoP", () => {
     expect(world.requests("p1").at(-1)!.url).toContain("version=");
   });
 
-  test("is measured once reads have been over for half a second, and not while they are under way", async () => {
+  test("stays the nearest while the pages that it serves delay its probes, and not for ever", async () => {
+    const { world, client } = await startWorld();
+    const nearestAfterProbe = async (): Promise<string> => {
+      await world.clock.pass(PROBE_EVERY_MS);
+      await world.clock.settle(client.probe());
+      return client.pops.byDistance()[0]!.name;
+    };
+    world.pops[1]!.delayMs = 25;
+    expect(await nearestAfterProbe()).toBe("p0");
+    world.pops[0]!.delayMs = 100;
+    expect([await nearestAfterProbe(), await nearestAfterProbe()]).toEqual(["p0", "p0"]);
+    for (let probes = 0; probes < 10; probes++) await nearestAfterProbe();
+    expect(client.pops.byDistance()[0]!.name).toBe("p1");
+  });
+
+  test("is measured when no read has begun for a second, and not while a page loads", async () => {
     const { world, client } = await startWorld();
     const probes = (): number => world.log.filter(({ url }) => url.endsWith("/healthz")).length;
     await read(world, client);

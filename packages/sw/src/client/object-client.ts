@@ -24,7 +24,7 @@ const BLOCKS_BYTES_MAX = 8 * 1024 * 1024;
  * After a read, the PoPs are probed when no other has begun for so long. A page that loads would delay the probes of
  * the PoP that serves it.
  */
-export const QUIET_MS = 500;
+export const QUIET_MS = 1_000;
 
 /** Reads objects by one configuration. */
 export class ObjectClient {
@@ -78,7 +78,8 @@ export class ObjectClient {
   async answer(request: ReadRequest, onEnd?: () => void): Promise<ReadResponse> {
     parseKey(request.key);
     const reads = ++this.#reads;
-    if (reads === 1) void this.probe();
+    // The first one cannot wait for the order of the PoPs.
+    if (reads < 2) void this.probe();
     try {
       return await new ClientRead(request, this.#ports, () => {
         onEnd?.();

@@ -7,16 +7,15 @@ import { popId, type LatencyTracker } from "../latency-tracker.ts";
 
 /** A read probes again when the last probe is this old. */
 export const PROBE_EVERY_MS = 30_000;
-/**
- * When the first probe is this old. The intervals then double. A first probe beside a page that loads may choose the
- * wrong PoP by chance.
- */
+/** When the first probe is this old. A first probe beside a page that loads may choose the wrong PoP by chance. */
 export const PROBE_AGAIN_MS = 2_000;
 const PROBE_TIMEOUT_MS = 3_000;
 /** Sorts a PoP that never answered a probe behind those that did. */
 const TRIP_MS_UNKNOWN = 10_000;
 /** Another PoP becomes the nearest when its round trip is below this share of the current one's. */
 const CLEARLY_NEARER = 0.8;
+/** How much longer a round trip may be than by the probe before. */
+const GROWTH_MAX = 1.2;
 
 /** What a `PopSelector` uses. */
 export interface PopSelectorOptions {
@@ -33,8 +32,8 @@ export class PopSelector {
   /** Round trips of the latest probe. The time to a plan would also count what the PoP fetches for it. */
   readonly #tripMs = new Map<string, number>();
   #nearest: Endpoint | undefined;
-  #probedAtMs = Number.NEGATIVE_INFINITY;
-  #everyMs = 0;
+  /** Until then, only a client that has moved probes. */
+  #nextMs = 0;
 
   constructor(options: PopSelectorOptions) {
     this.#options = options;
@@ -58,14 +57,12 @@ export class PopSelector {
    */
   async probe(moved?: boolean): Promise<void> {
     const { clock, latencies, pops } = this.#options;
-    if (pops.length < 2 || (!moved && clock.now() - this.#probedAtMs < this.#everyMs)) return;
+    if (pops.length < 2 || (!moved && clock.now() < this.#nextMs)) return;
     if (moved) {
       latencies.clear();
       this.#tripMs.clear();
-      this.#everyMs = 0;
     }
-    this.#probedAtMs = clock.now();
-    this.#everyMs = Math.min(2 * this.#everyMs || PROBE_AGAIN_MS, PROBE_EVERY_MS);
+    this.#nextMs = clock.now() + (this.#nextMs && !moved ? PROBE_EVERY_MS : PROBE_AGAIN_MS);
     await Promise.all(pops.map((pop) => this.#probe(pop)));
     // Not before all have answered: the first one to answer need not be the nearest.
     this.#nearest = this.byDistance()[0];
@@ -85,8 +82,13 @@ export class PopSelector {
     try {
       // The first trip opens the connection. A read does not pay for that.
       await trip();
-      // The shortest of three: other work delays some.
-      const tripMs = Math.min(await trip(), await trip(), await trip());
+      // The shortest of three: other work delays some. A long read delays all, of the PoP that serves it.
+      const tripMs = Math.min(
+        GROWTH_MAX * (this.#tripMs.get(name) ?? TRIP_MS_UNKNOWN),
+        await trip(),
+        await trip(),
+        await trip(),
+      );
       this.#tripMs.set(name, tripMs);
       latencies.forget(popId(name));
       latencies.seed(popId(name), { meanMs: tripMs, sdMs: tripMs / 4 });
