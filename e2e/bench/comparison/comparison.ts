@@ -1,5 +1,6 @@
 /**
- * Agarose against what else one could do with the same caches: whole copies behind a CDN, and striping without parity.
+ * Agarose against what else one could do with the same caches: one code for all sizes, whole copies behind a CDN, and
+ * striping without parity.
  * Real reads in Chromium over the emulated WAN, contestants taking turns read by read.
  */
 import { randomBytes } from "node:crypto";
@@ -7,12 +8,12 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Browser, Page } from "@playwright/test";
+import type { Browser, BrowserContext, Page } from "@playwright/test";
 import { geographyOf, TABLE_I, type Geography } from "@agarose/dev-world";
 import { loadScenario } from "agarose";
 import { seededRandom } from "@agarose/solver";
 import { openControlledApp } from "../../fixtures/app.ts";
-import { LocalWorld } from "@agarose/dev-world/client";
+import { LocalWorld, type LocalWorldOptions } from "@agarose/dev-world/client";
 import type { Bench, BenchOptions } from "../bench.ts";
 import { startBrowser } from "../lib/browser.ts";
 import { startCdn, type Cdn } from "./cdn.ts";
@@ -35,25 +36,25 @@ const CONTINENTAL = fileURLToPath(import.meta.resolve("@agarose/solver/scenarios
 const LAYOUTS: Readonly<Record<"continental" | "table-i", Layout>> = {
   continental: {
     name: "continental",
-    title: "six providers of one continent, RS(4,2), against whole copies behind a CDN",
+    title: "six providers of one continent, against whole copies behind a CDN",
     geography: async () => geographyOf(await loadScenario(CONTINENTAL)),
     world: { geography: CONTINENTAL },
     scale: 1,
     jitterSigma: 0.4,
     mbitPerSecond: 200,
-    k: 4,
+    code: { k: 4, m: 2 },
     objects: 200,
-    reads: 300,
+    reads: 150,
   },
   "table-i": {
     name: "table-i",
-    title: "six regions of the whole world, RS(9,3), against whole copies behind a CDN",
+    title: "six regions of the whole world, against whole copies behind a CDN",
     geography: async () => TABLE_I,
     world: { scale: 0.25, jitter: 0.4 },
     scale: 0.25,
     jitterSigma: 0.4,
     mbitPerSecond: 200,
-    k: 9,
+    code: { k: 9, m: 3 },
     objects: 100,
     // Reads take up to seconds here, and the differences are large.
     reads: 30,
@@ -87,15 +88,21 @@ async function compare(layout: Layout, options: BenchOptions): Promise<string> {
     options.progress(`${objects} objects`);
     const stored = await makeObjects(folder, objects);
     const cacheBytes = Math.round(CACHE_SHARE * stored.reduce((sum, { bytes }) => sum + bytes, 0));
-    const start = async (variables: Record<string, string> = {}): Promise<LocalWorld> => {
-      const world = await LocalWorld.start({ ...layout.world, cacheBytes, variables });
+    const start = async (
+      code: LocalWorldOptions["code"],
+      variables: Record<string, string> = {},
+    ): Promise<LocalWorld> => {
+      const world = await LocalWorld.start({ ...layout.world, cacheBytes, variables, ...(code && { code }) });
       closers.push(() => world.stop());
       return world;
     };
-    const [coded, striped] = [await start(), await start({ DELTA: "0" })];
-    await stripeWithoutParity(striped, geography, layout.k);
+    const bySize = await start("auto");
+    const oneCode = await start(layout.code);
+    const striped = await start(undefined, { DELTA: "0" });
+    await stripeWithoutParity(striped, geography, layout.code.k);
+    const worlds = { bySize, oneCode, striped };
     options.progress("uploads");
-    for (const world of [coded, striped]) {
+    for (const world of Object.values(worlds)) {
       await world.agarose("put", ...stored.map(({ file }) => file), "--prefix", "bench/");
     }
     const nearest = (pop: string): string[] => byDistance(geography, pop);
@@ -105,11 +112,11 @@ async function compare(layout: Layout, options: BenchOptions): Promise<string> {
           pop,
           nearest(pop)
             .slice(0, copies)
-            .map((region) => wholeUrl(coded, region)),
+            .map((region) => wholeUrl(bySize, region)),
         ]),
       );
     const withCopies = new Set(geography.pops.flatMap((pop) => nearest(pop).slice(0, 2)));
-    for (const region of withCopies) await putWhole(coded.config, region, stored);
+    for (const region of withCopies) await putWhole(bySize.config, region, stored);
     const cdns: Cdn[] = [];
     for (const copies of [1, 2]) {
       const random = seededRandom(SEED + copies).next;
@@ -121,10 +128,9 @@ async function compare(layout: Layout, options: BenchOptions): Promise<string> {
     closers.push(() => chromium.close());
     const samples: Sample[] = [];
     for (const pop of geography.pops) {
-      const ways = await openWays(chromium.browser, { coded, striped, cdns, pop });
-      samples.push(
-        ...(await runPop({ ...options, coded, striped, ways, pop, stored, reads, nearest: nearest(pop)[0]! })),
-      );
+      const ways = await openWays(chromium.browser, { worlds, cdns, pop });
+      const run = { worlds: Object.values(worlds), ways, pop, stored, reads, nearest: nearest(pop)[0]! };
+      samples.push(...(await runPop({ ...options, ...run })));
       await ways.close();
     }
     return describe(layout, { samples, objects, reads, cacheBytes, browser: chromium.browser.version() });
@@ -169,6 +175,12 @@ function wholeUrl(world: LocalWorld, name: string): string {
   return `${endpoint}/${bucket}`;
 }
 
+interface Worlds {
+  readonly bySize: LocalWorld;
+  readonly oneCode: LocalWorld;
+  readonly striped: LocalWorld;
+}
+
 interface Ways {
   /** Reads one object; the bytes that came, and how long that took. */
   readonly read: Record<Contestant, (key: string) => Promise<{ ms: number; bytes: number }>>;
@@ -177,24 +189,36 @@ interface Ways {
 
 async function openWays(
   browser: Browser,
-  { coded, striped, cdns, pop }: { coded: LocalWorld; striped: LocalWorld; cdns: readonly Cdn[]; pop: string },
+  { worlds, cdns, pop }: { readonly worlds: Worlds; readonly cdns: readonly Cdn[]; readonly pop: string },
 ): Promise<Ways> {
-  for (const world of [coded, striped]) await world.client.near(pop);
-  const contexts = await Promise.all([browser.newContext(), browser.newContext(), browser.newContext()]);
-  const codedPage = await openControlledApp(contexts[0], coded);
-  const stripedPage = await openControlledApp(contexts[1], striped);
-  const plainPage = await contexts[2].newPage();
+  const contexts: BrowserContext[] = [];
+  const context = async (): Promise<BrowserContext> => {
+    const opened = await browser.newContext();
+    contexts.push(opened);
+    return opened;
+  };
+  const open = async (world: LocalWorld): Promise<Page> => {
+    await world.client.near(pop);
+    return openControlledApp(await context(), world);
+  };
+  const [bySizePage, oneCodePage, stripedPage] = [
+    await open(worlds.bySize),
+    await open(worlds.oneCode),
+    await open(worlds.striped),
+  ];
+  const plainPage = await (await context()).newPage();
   // A document that comes over the network: others may not fetch from the loopback address.
-  await plainPage.goto(`${coded.app}agarose.json`);
+  await plainPage.goto(`${worlds.bySize.app}agarose.json`);
   return {
     read: {
-      agarose: (key) => timedRead(codedPage, `/ec/${key}`),
+      agarose: (key) => timedRead(bySizePage, `/ec/${key}`),
+      "agarose, one code": (key) => timedRead(oneCodePage, `/ec/${key}`),
       "striped, no parity": (key) => timedRead(stripedPage, `/ec/${key}`),
       "one copy, CDN": (key) => timedRead(plainPage, `${cdns[0]!.urls[pop]}/o/${key}`),
       "two copies, CDN": (key) => timedRead(plainPage, `${cdns[1]!.urls[pop]}/o/${key}`),
     },
     async close() {
-      for (const context of contexts) await context.close();
+      for (const opened of contexts) await opened.close();
     },
   };
 }
@@ -213,8 +237,7 @@ function timedRead(page: Page, url: string): Promise<{ ms: number; bytes: number
 }
 
 interface PopRun extends BenchOptions {
-  readonly coded: LocalWorld;
-  readonly striped: LocalWorld;
+  readonly worlds: readonly LocalWorld[];
   readonly ways: Ways;
   readonly pop: string;
   readonly stored: readonly StoredObject[];
@@ -223,12 +246,11 @@ interface PopRun extends BenchOptions {
   readonly nearest: string;
 }
 
-async function runPop({ coded, striped, ways, pop, stored, reads, nearest, progress }: PopRun): Promise<Sample[]> {
-  const worlds = [coded, striped];
-  const regions = coded.regions.map(({ name }) => name);
+async function runPop({ worlds, ways, pop, stored, reads, nearest, progress }: PopRun): Promise<Sample[]> {
   const setAll = async (stragglers: typeof STRAGGLERS, down: boolean): Promise<void> => {
     for (const world of worlds) {
-      for (const region of regions) await world.region(region).set({ stragglers, down: down && region === nearest });
+      for (const { name } of world.regions)
+        await world.region(name).set({ stragglers, down: down && name === nearest });
     }
   };
   const draw = zipf(stored, seededRandom(SEED).next);
