@@ -28,6 +28,9 @@ const ATTEMPTS_DEFAULT = 3;
 const CONNECT_MS_DEFAULT = 5_000;
 const IDLE_MS_DEFAULT = 60_000;
 
+/** To one region. A request that waits for one of them would look like a region that hangs. */
+const SOCKETS = 256;
+
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /** Returns a client of the region's endpoint. Its owner destroys it. */
@@ -44,8 +47,8 @@ export function openClient(region: RegionConfig, options: S3StoreOptions): S3Cli
     requestHandler: {
       connectionTimeout: options.connectMs ?? CONNECT_MS_DEFAULT,
       socketTimeout: options.idleMs ?? IDLE_MS_DEFAULT,
-      httpAgent: { maxSockets: 64 },
-      httpsAgent: { maxSockets: 64 },
+      httpAgent: { maxSockets: SOCKETS },
+      httpsAgent: { maxSockets: SOCKETS },
     },
     // The SDK would warn on the console of what `storeFailure` reports anyway.
     logger: SILENT,

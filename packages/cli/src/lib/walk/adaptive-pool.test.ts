@@ -32,6 +32,23 @@ test("uses a store that takes everything at full width", async () => {
   expect(Math.max(...seen)).toBe(64);
 });
 
+test("large items widen it as fast as as many small ones", async () => {
+  const width = new AdaptiveWidth({ start: 8, min: 2, max: 64 });
+  let underWay = 0;
+  let most = 0;
+  await mapAdaptive(
+    ITEMS.slice(0, 20),
+    width,
+    () => 8,
+    async () => {
+      most = Math.max(most, ++underWay);
+      await new Promise((resolve) => setImmediate(resolve));
+      underWay--;
+    },
+  );
+  expect(most).toBe(8);
+});
+
 test("a store that asks for less gets about what it takes, and few requests beyond", async () => {
   const { seen, complaints } = await runAgainst(10, new AdaptiveWidth({ start: 32, min: 1, max: 64 }));
   const late = seen.slice(500);
@@ -39,6 +56,19 @@ test("a store that asks for less gets about what it takes, and few requests beyo
   expect(Math.max(...late)).toBeLessThanOrEqual(16);
   expect(late.reduce((sum, one) => sum + one, 0) / late.length).toBeGreaterThan(4);
   expect(complaints).toBeLessThan(ITEMS.length / 10);
+});
+
+test("it doubles after each round until the first complaint, and then grows by a quarter", () => {
+  const width = new AdaptiveWidth({ start: 8, min: 2, max: 64 });
+  const round = (): number => {
+    const { units } = width;
+    width.begin(units);
+    width.end(units);
+    return width.units;
+  };
+  expect([round(), round()]).toEqual([16, 32]);
+  width.throttle();
+  expect([width.units, round(), round()]).toEqual([16, 20, 25]);
 });
 
 test("complaints of one round halve the width once, and never below the least", () => {

@@ -1,6 +1,7 @@
 /**
- * Work on many items, as wide as the stores take it: one more at a time after a round without complaint, half as many
- * when a store asks for less (additive increase, multiplicative decrease: Chiu and Jain 1989).
+ * Work on many items, as wide as the stores take it: twice as many after a round without complaint (slow start:
+ * Jacobson 1988), half as many when a store asks for less, and then a few more after each round (additive increase,
+ * multiplicative decrease: Chiu and Jain 1989).
  */
 
 /** Bounds of a width, in units. */
@@ -14,10 +15,12 @@ export interface WidthOptions {
 export class AdaptiveWidth {
   readonly #options: WidthOptions;
   #units: number;
-  #successes = 0;
-  /** Ends of work that began before the last decrease say nothing of the width after it. */
+  /** Units of work that ended since the last change. A round are as many as may be under way. */
+  #done = 0;
+  /** Work that began before the last decrease says nothing of the width after it. */
   #stale = 0;
   #underWay = 0;
+  #isSlowStart = true;
 
   constructor(options: WidthOptions) {
     this.#options = options;
@@ -29,26 +32,29 @@ export class AdaptiveWidth {
     return this.#units;
   }
 
-  begin(): void {
-    this.#underWay++;
+  /** Notes that a piece of work begins. */
+  begin(units = 1): void {
+    this.#underWay += units;
   }
 
   /** Notes that a piece of work has ended. */
-  end(): void {
-    this.#underWay--;
+  end(units = 1): void {
+    this.#underWay -= units;
     if (this.#stale > 0) {
-      this.#stale--;
+      this.#stale = Math.max(0, this.#stale - units);
       return;
     }
-    this.#successes++;
-    if (this.#successes < this.#units) return;
-    this.#successes = 0;
-    this.#units = Math.min(this.#options.max, this.#units + Math.max(1, Math.floor(this.#units / 4)));
+    this.#done += units;
+    if (this.#done < this.#units) return;
+    this.#done = 0;
+    const growth = this.#isSlowStart ? this.#units : Math.max(1, Math.floor(this.#units / 4));
+    this.#units = Math.min(this.#options.max, this.#units + growth);
   }
 
   /** Notes that a store asked for fewer requests. Of one round only the first counts. */
   throttle(): void {
-    this.#successes = 0;
+    this.#isSlowStart = false;
+    this.#done = 0;
     if (this.#stale > 0) return;
     this.#units = Math.max(this.#options.min, Math.floor(this.#units / 2));
     this.#stale = this.#underWay;
@@ -75,7 +81,7 @@ export async function mapAdaptive<T, R>(
     while (failures.length === 0 && running.size > 0 && used + units > width.units) await Promise.race(running);
     if (failures.length > 0) break;
     used += units;
-    width.begin();
+    width.begin(units);
     const work = action(item)
       .then(
         (result) => void (results[index] = result),
@@ -83,7 +89,7 @@ export async function mapAdaptive<T, R>(
       )
       .finally(() => {
         used -= units;
-        width.end();
+        width.end(units);
         running.delete(work);
       });
     running.add(work);

@@ -5,8 +5,11 @@ import { Option } from "commander";
 import { AgaroseError, HEADERS_ALLOWED } from "@agarose/core";
 import { AdaptiveWidth } from "../../walk/adaptive-pool.ts";
 
-/** Objects at a time without --jobs. A large one counts as many, because its stripes are in memory. */
-const WIDTH = { start: 8, min: 2, max: 48 };
+/**
+ * Objects at a time without --jobs. A large one counts as many, because its stripes are in memory. A region may get two
+ * chunks of each: `SOCKETS` of a client are enough for all.
+ */
+const WIDTH = { start: 16, min: 2, max: 64 };
 const UNIT_BYTES = 256 * 1024;
 const UNITS_MAX = 12;
 
