@@ -104,6 +104,8 @@ async function compare(layout: Layout, options: BenchOptions): Promise<string> {
     options.progress("uploads");
     for (const world of Object.values(worlds)) {
       await world.agarose("put", ...stored.map(({ file }) => file), "--prefix", "bench/");
+      // A put succeeds while a far region is late. Its objects could not do without another one.
+      await world.agarose("verify", "--quick");
     }
     const nearest = (pop: string): string[] => byDistance(geography, pop);
     const origins = (copies: number) =>

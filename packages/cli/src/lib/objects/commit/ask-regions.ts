@@ -26,6 +26,8 @@ export interface Patience<T = unknown> {
    * second; those that never start have no outcome. Default: all begin at once.
    */
   readonly isGood?: (value: T) => boolean;
+  /** Whether a task that ends shows that its region answers. Bytes can be sent to one that hangs. Default: it does. */
+  readonly isAnswered?: boolean;
 }
 
 interface AskContext {
@@ -39,11 +41,25 @@ const GRACE_MS_MIN = 2_500;
 const SPARES_MS = 1_000;
 const LIMIT_MS_DEFAULT = 30_000;
 const OPEN_MS = 30_000;
+/** A region that works answers one of several requests in this time. */
+const SILENCE_MS = 1_000;
+/** Share of a region's requests that may be given up. */
+const STRAGGLERS_MAX = 0.1;
+
+/** What a command has seen of a region. */
+interface Seen {
+  openUntilMs: number;
+  answeredMs: number;
+  /** Requests of the last `OPEN_MS` or so, from `sinceMs` on. */
+  answered: number;
+  gaveUp: number;
+  sinceMs: number;
+}
 
 /** Remembers which regions hung, so that only the first request of a command waits for them. */
 export class Breaker {
   readonly #clock: Clock;
-  readonly #openUntilMs = new Map<string, number>();
+  readonly #seen = new Map<string, Seen>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -51,12 +67,42 @@ export class Breaker {
 
   /** Whether `region` hung in the last 30 seconds. */
   isOpen(region: string): boolean {
-    return (this.#openUntilMs.get(region) ?? Number.NEGATIVE_INFINITY) > this.#clock.now();
+    return this.#of(region).openUntilMs > this.#clock.now();
   }
 
   /** Notes that `region` hung. */
   open(region: string): void {
-    this.#openUntilMs.set(region, this.#clock.now() + OPEN_MS);
+    this.#of(region).openUntilMs = this.#clock.now() + OPEN_MS;
+  }
+
+  /** Notes that `region` answered. */
+  answered(region: string): void {
+    const seen = this.#of(region);
+    seen.answered++;
+    seen.answeredMs = this.#clock.now();
+  }
+
+  /**
+   * Notes that a request to `region` was given up. Of many, some take long: the region hangs if it is silent, or if
+   * more than a tenth of its requests are given up.
+   */
+  gaveUp(region: string): void {
+    const seen = this.#of(region);
+    seen.gaveUp++;
+    const isSilent = this.#clock.now() - seen.answeredMs >= SILENCE_MS;
+    if (isSilent || seen.gaveUp > seen.answered * STRAGGLERS_MAX) this.open(region);
+  }
+
+  #of(region: string): Seen {
+    const nowMs = this.#clock.now();
+    const never = Number.NEGATIVE_INFINITY;
+    let seen = this.#seen.get(region);
+    if (!seen) {
+      seen = { openUntilMs: never, answeredMs: never, answered: 0, gaveUp: 0, sinceMs: nowMs };
+      this.#seen.set(region, seen);
+    }
+    if (nowMs - seen.sinceMs > OPEN_MS) Object.assign(seen, { answered: 0, gaveUp: 0, sinceMs: nowMs });
+    return seen;
   }
 }
 
@@ -73,7 +119,7 @@ export function graceMs(elapsedMs: number): number {
  */
 export async function runTasks<T>(
   tasks: readonly Task<T>[],
-  { enough, limitMs = LIMIT_MS_DEFAULT, isGood }: Patience<T>,
+  { enough, limitMs = LIMIT_MS_DEFAULT, isGood, isAnswered = true }: Patience<T>,
   { clock, signal, breaker }: AskContext,
 ): Promise<Outcome<T>[]> {
   signal.throwIfAborted();
@@ -90,7 +136,7 @@ export async function runTasks<T>(
   const giveUp = (): void => {
     for (const [index, { store }] of tasks.entries()) {
       if (outcomes[index] || spares.has(index)) continue;
-      breaker.open(store.region.name);
+      breaker.gaveUp(store.region.name);
       outcomes[index] = { store, error: silent(store, Math.round(clock.now() - startedMs)) };
       stops[index]!.abort(new DOMException("given up", "AbortError"));
     }
@@ -106,6 +152,7 @@ export async function runTasks<T>(
   const settle = (index: number, outcome: Outcome<T>): void => {
     if (outcomes[index]) return;
     outcomes[index] = outcome;
+    if (!outcome.error && isAnswered) breaker.answered(outcome.store.region.name);
     if (outcome.error || isGood?.(outcome.value) === false) startSpares();
     if (isOver()) done.resolve();
     else if (outcome.error === undefined && outcomes.filter((one) => one && !one.error).length === enough) {

@@ -162,10 +162,10 @@ class UploadPass {
         context.signal.throwIfAborted();
         const shards = await this.#encode(stripe);
         if (stripe === this.#leaves.length - 1) await this.#checkFile();
-        await this.#inStep(uploads, (upload) => upload.write(shards.get(upload.chunk)!));
+        await this.#inStep(uploads, (upload) => upload.write(shards.get(upload.chunk)!), false);
         for (const shard of shards.values()) onBytes(shard.length);
       }
-      await this.#inStep(uploads, (upload) => upload.finish());
+      await this.#inStep(uploads, (upload) => upload.finish(), true);
       context.signal.throwIfAborted();
       return uploads;
     } catch (error) {
@@ -175,10 +175,14 @@ class UploadPass {
   }
 
   /** Runs a step of all uploads that have not failed, and gives those up that hang. */
-  async #inStep(uploads: readonly ChunkUpload[], step: (upload: ChunkUpload) => Promise<void>): Promise<void> {
+  async #inStep(
+    uploads: readonly ChunkUpload[],
+    step: (upload: ChunkUpload) => Promise<void>,
+    isAnswered: boolean,
+  ): Promise<void> {
     const live = uploads.filter(({ error }) => !error);
     const tasks = live.map((upload): Task<void> => ({ store: upload.store, run: () => step(upload) }));
-    const outcomes = await runTasks(tasks, this.#patience, this.#input.context);
+    const outcomes = await runTasks(tasks, { ...this.#patience, isAnswered }, this.#input.context);
     for (const [index, { error }] of outcomes.entries()) if (error) live[index]!.giveUp(error);
   }
 

@@ -1,0 +1,78 @@
+import { systemClock } from "@agarose/core";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { Store } from "../../store/store.ts";
+import { askRegions, Breaker, type Outcome } from "./ask-regions.ts";
+
+const NAMES = ["dublin", "frankfurt", "tokyo"];
+const STORES = NAMES.map((name) => ({ region: { name } }) as Store);
+/** Above the grace of a region after quick answers of the others. */
+const LONG_MS = 3_000;
+
+let breaker: Breaker;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  breaker = new Breaker(systemClock);
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Asks all regions; tokyo takes `tokyoMs`, the others 10 ms. */
+function ask(tokyoMs: number, isAnswered = true): Promise<Outcome<void>[]> {
+  const action = ({ region }: Store): Promise<void> =>
+    new Promise((resolve) => setTimeout(resolve, region.name === "tokyo" ? tokyoMs : 10));
+  const { signal } = new AbortController();
+  return askRegions(STORES, action, { enough: 2, isAnswered }, { clock: systemClock, signal, breaker });
+}
+
+function failed(outcomes: readonly Outcome<void>[]): string[] {
+  return outcomes.flatMap(({ store, error }) => (error ? [store.region.name] : []));
+}
+
+/** Answers that come all the time, for as long as a request that hangs. */
+async function answerAllTheTime(isAnswered = true): Promise<Outcome<void>[]> {
+  const answers: Outcome<void>[][] = [];
+  for (let ms = 0; ms < LONG_MS; ms += 100) answers.push(await ask(100, isAnswered));
+  return answers.flat();
+}
+
+test("a region that falls silent is left out for half a minute", async () => {
+  await Promise.all([...Array.from({ length: 30 }, () => ask(10)), vi.advanceTimersByTimeAsync(20)]);
+  const hung = ask(60_000);
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  expect(failed(await hung)).toEqual(["tokyo"]);
+  expect(breaker.isOpen("tokyo")).toBe(true);
+  const start = performance.now();
+  expect(failed((await Promise.all([ask(10), vi.advanceTimersByTimeAsync(20)]))[0])).toEqual(["tokyo"]);
+  expect(performance.now() - start).toBe(20);
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(breaker.isOpen("tokyo")).toBe(false);
+});
+
+test("one straggler among many answers fails alone, and the others do not leave the region out", async () => {
+  const late = ask(60_000);
+  const others = answerAllTheTime();
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  expect(failed(await late)).toEqual(["tokyo"]);
+  expect(failed(await others)).toEqual([]);
+  expect(breaker.isOpen("tokyo")).toBe(false);
+});
+
+test("a region that answers some requests and hangs at more than a tenth is left out", async () => {
+  const late = [ask(60_000), ask(60_000), ask(60_000), ask(60_000)];
+  const others = answerAllTheTime();
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  expect((await Promise.all(late)).flatMap(failed)).toHaveLength(4);
+  await others;
+  expect(breaker.isOpen("tokyo")).toBe(true);
+});
+
+test("what was only sent says nothing of a region", async () => {
+  const late = ask(60_000);
+  const sent = answerAllTheTime(false);
+  await vi.advanceTimersByTimeAsync(LONG_MS);
+  await Promise.all([late, sent]);
+  expect(breaker.isOpen("tokyo")).toBe(true);
+});
