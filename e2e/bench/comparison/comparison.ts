@@ -105,7 +105,7 @@ async function compare(layout: Layout, options: BenchOptions): Promise<string> {
     for (const world of Object.values(worlds)) {
       await world.agarose("put", ...stored.map(({ file }) => file), "--prefix", "bench/");
       // A put succeeds while a far region is late. Its objects could not do without another one.
-      await world.agarose("verify", "--quick");
+      await world.agarose("repair", "--queued");
     }
     const nearest = (pop: string): string[] => byDistance(geography, pop);
     const origins = (copies: number) =>
