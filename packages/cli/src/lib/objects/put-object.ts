@@ -204,8 +204,14 @@ async function storeNew(
   let uploaded: UploadedChunks | undefined;
   let leaves: readonly string[] = [];
   const prepare = async (): Promise<void> => {
-    uploaded = await uploadChunks(input);
-    leaves = await uploadLeaves({ ...input, context }, uploaded.leaves);
+    let lists: Promise<string[]> | undefined;
+    const onLeaves = (all: readonly Uint8Array[][]): void => {
+      lists = uploadLeaves({ ...input, context }, all);
+      // It is awaited once the chunks are stored. Until then it must not count as unhandled.
+      lists.catch(() => {});
+    };
+    uploaded = await uploadChunks({ ...input, onLeaves });
+    leaves = (await lists) ?? [];
   };
   const seal = (generation: number, modified: string): Promise<Manifest> => {
     // Only what is inline is sealed without an upload, and it is hashed before.

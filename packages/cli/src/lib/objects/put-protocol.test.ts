@@ -1,6 +1,6 @@
 /** What puts do beside each other, and beside regions that fail: nothing acknowledged is lost, nothing hangs. */
 import { randomBytes } from "node:crypto";
-import { systemClock } from "@agarose/core";
+import { LEAF_LIST, systemClock } from "@agarose/core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Breaker } from "./commit/ask-regions.ts";
 import { claimName } from "./commit/names.ts";
@@ -314,6 +314,30 @@ describe("regions that fail", () => {
       expect(world.fired.get("virginia")).toBeUndefined();
     },
   );
+
+  test.each([
+    ["of one stripe", 4_000_000],
+    ["of many stripes", 300_000],
+  ])("the leaf list of an object %s is on its way while a far region takes its chunks", async (_, stripeBytes) => {
+    const listed = Promise.withResolvers<void>();
+    let held = 0;
+    world.faults.set("dublin", (_request, _response, name) => {
+      if (name.endsWith(`/${LEAF_LIST}`)) listed.resolve();
+      return false;
+    });
+    world.faults.set("tokyo", async (request, _response, name) => {
+      if (request.method !== "PUT" || !name.startsWith("chunks/") || name.endsWith(`/${LEAF_LIST}`)) return false;
+      held++;
+      await listed.promise;
+      return false;
+    });
+    const { clock, waitedMs } = recordedClock();
+    const config = { ...world.config, stripeBytes };
+    expect(await world.put(key, randomBytes(1_000_000), { config, clock })).toMatchObject({ missing: [] });
+    expect(held).toBeGreaterThan(0);
+    expect(waitedMs()).toBe(0);
+    expect(await world.verify(key)).toMatchObject({ sound: true });
+  });
 
   describe("whose chunks a cleaner takes before the manifest is written", () => {
     let removed: number;

@@ -53,14 +53,17 @@ export interface UploadInput {
   readonly onBytes: (bytes: number) => void;
   /** Receives counts of file bytes, where no pass before has read them. */
   readonly onHashed?: (bytes: number) => void;
+  /**
+   * Receives, per stripe and chunk, the hashes of the blocks of the shard, while the last shards are on their way. The
+   * file is known to be the expected one then.
+   */
+  readonly onLeaves?: (leaves: readonly Uint8Array[][]) => void;
 }
 
 /** What `uploadChunks` did. */
 export interface UploadedChunks {
   /** Per stripe, the hash of the shard of each of the chunks, at the chunk's index. */
   readonly hashes: Uint8Array[][];
-  /** Per stripe and chunk, the hashes of the blocks of the shard. */
-  readonly leaves: Uint8Array[][];
   /** SHA-256 of the file, in lower-case hex. */
   readonly sha256: string;
   /** The chunks that could not be stored, ascending. */
@@ -81,15 +84,16 @@ const LATE_PASS_MS = 2_000;
 export async function uploadChunks(input: UploadInput): Promise<UploadedChunks> {
   const { chunks, needed, stores, context } = input;
   const leaves = Array.from({ length: stripeCount(input.layout) }, () => [] as Uint8Array[]);
-  let { expected } = input;
-  if (leaves.length === 0) return { hashes: [], leaves, sha256: createHash("sha256").digest("hex"), missing: [] };
+  if (leaves.length === 0) return { hashes: [], sha256: createHash("sha256").digest("hex"), missing: [] };
   const missing = new Set(chunks);
   let pending = chunks;
+  let ofPass = input;
   for (let pass = 1; ; pass++) {
     const stored = chunks.length - missing.size;
-    const { uploads, sha256 } = await new UploadPass({ ...input, expected }, pending, leaves, needed - stored).run();
-    // A further pass reads the file again.
-    expected = sha256;
+    const { uploads, sha256 } = await new UploadPass(ofPass, pending, leaves, needed - stored).run();
+    // A further pass reads the file again, and finds the same leaves.
+    const { onLeaves: _found, ...further } = ofPass;
+    ofPass = { ...further, expected: sha256 };
     for (const { chunk, error } of uploads) if (!error) missing.delete(chunk);
     const isEnough = chunks.length - missing.size >= needed;
     const failed = uploads.filter(({ error }) => error !== undefined);
@@ -99,7 +103,7 @@ export async function uploadChunks(input: UploadInput): Promise<UploadedChunks> 
       .filter((chunk) => !isEnough || !context.breaker.isOpen(stores[chunk]!.region.name));
     const isLast = pass === PASSES_MAX || pending.length === 0;
     if (isEnough && isLast)
-      return { hashes: await rootsOf(leaves), leaves, sha256, missing: [...missing].toSorted((a, b) => a - b) };
+      return { hashes: await rootsOf(leaves), sha256, missing: [...missing].toSorted((a, b) => a - b) };
     if (isLast || chunks.length - missing.size + pending.length < needed) throw refusal(input, failed);
     await pause(pass, context);
   }
@@ -138,9 +142,10 @@ class UploadPass {
 
   /** One stripe: every chunk is one shard. */
   async #runWhole(): Promise<readonly FinishedUpload[]> {
-    const { stores, onBytes, context } = this.#input;
+    const { stores, onBytes, onLeaves, context } = this.#input;
     const shards = await this.#encode(0);
     await this.#checkFile();
+    onLeaves?.(this.#leaves);
     const tasks = [...shards].map(([chunk, shard]): Task<void> => {
       const store = stores[chunk]!;
       return { store, run: (signal) => uploadWholeChunk(store, this.#name(chunk), shard, signal) };
@@ -154,14 +159,17 @@ class UploadPass {
   }
 
   async #runStreamed(): Promise<readonly FinishedUpload[]> {
-    const { context, layout, stores, onBytes } = this.#input;
+    const { context, layout, stores, onBytes, onLeaves } = this.#input;
     const bytes = chunkBytes(layout);
     const uploads = this.#chunks.map((chunk) => new ChunkUpload(chunk, stores[chunk]!, this.#name(chunk), bytes));
     try {
       for (let stripe = 0; stripe < this.#leaves.length; stripe++) {
         context.signal.throwIfAborted();
         const shards = await this.#encode(stripe);
-        if (stripe === this.#leaves.length - 1) await this.#checkFile();
+        if (stripe === this.#leaves.length - 1) {
+          await this.#checkFile();
+          onLeaves?.(this.#leaves);
+        }
         await this.#inStep(uploads, (upload) => upload.write(shards.get(upload.chunk)!), false);
         for (const shard of shards.values()) onBytes(shard.length);
       }
