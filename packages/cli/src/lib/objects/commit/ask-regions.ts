@@ -41,10 +41,11 @@ const GRACE_MS_MIN = 2_500;
 const SPARES_MS = 1_000;
 const LIMIT_MS_DEFAULT = 30_000;
 const OPEN_MS = 30_000;
-/** A region that works answers one of several requests in this time. */
-const SILENCE_MS = 1_000;
-/** Share of a region's requests that may be given up. */
-const STRAGGLERS_MAX = 0.1;
+/** A region that works answers one of several requests in this time. It is shorter than any request is waited for. */
+const SILENCE_MS = 2_000;
+/** So many of a region's requests may be given up, and of many this share. */
+const STRAGGLERS = 2;
+const STRAGGLERS_SHARE = 0.1;
 
 /** What a command has seen of a region. */
 interface Seen {
@@ -84,13 +85,13 @@ export class Breaker {
 
   /**
    * Notes that a request to `region` was given up. Of many, some take long: the region hangs if it is silent, or if
-   * more than a tenth of its requests are given up.
+   * more than a tenth of its requests, and more than two, are given up.
    */
   gaveUp(region: string): void {
     const seen = this.#of(region);
     seen.gaveUp++;
     const isSilent = this.#clock.now() - seen.answeredMs >= SILENCE_MS;
-    if (isSilent || seen.gaveUp > seen.answered * STRAGGLERS_MAX) this.open(region);
+    if (isSilent || seen.gaveUp > Math.max(STRAGGLERS, seen.answered * STRAGGLERS_SHARE)) this.open(region);
   }
 
   #of(region: string): Seen {
