@@ -1,7 +1,6 @@
 /**
  * Agarose against what else one could do with the same caches: one code for all sizes, whole copies behind a CDN, and
- * striping without parity.
- * Real reads in Chromium over the emulated WAN, contestants taking turns read by read.
+ * striping without parity. Real reads in Chromium over the emulated WAN, contestants taking turns read by read.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -251,8 +250,9 @@ interface PopRun extends BenchOptions {
 async function runPop({ worlds, ways, pop, stored, reads, nearest, progress }: PopRun): Promise<Sample[]> {
   const setAll = async (stragglers: typeof STRAGGLERS, down: boolean): Promise<void> => {
     for (const world of worlds) {
-      for (const { name } of world.regions)
+      for (const { name } of world.regions) {
         await world.region(name).set({ stragglers, down: down && name === nearest });
+      }
     }
   };
   const draw = zipf(stored, seededRandom(SEED).next);

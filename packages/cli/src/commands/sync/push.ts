@@ -252,7 +252,7 @@ async function completeAll(results: readonly (PutResult | undefined)[], context:
       `warning: ${formatCount(lacking, "object")} not whole in every region: run \`agarose repair --queued\` later`,
     );
   }
-  // `completeLate` ends early then. Pages and removals, which would follow, must not begin.
+  // An interruption ends `completeLate` early. Pages and removals, which would follow, must not begin.
   context.signal.throwIfAborted();
 }
 

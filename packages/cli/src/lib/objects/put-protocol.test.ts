@@ -315,6 +315,27 @@ describe("regions that fail", () => {
     },
   );
 
+  test("one request that hangs is sent once more while its region answers others", async () => {
+    let hung: string | undefined;
+    const tries: string[] = [];
+    world.faults.set("tokyo", (request, _response, name) => {
+      if (request.method !== "PUT" || !name.startsWith(`chunks/${key}@`)) return false;
+      tries.push(name);
+      if (hung !== undefined) return false;
+      hung = name;
+      request.resume();
+      return true;
+    });
+    const breaker = new Breaker(systemClock);
+    let isOver = false;
+    const late = world.put(key, randomBytes(1_000), { breaker }).finally(() => (isOver = true));
+    for (let other = 0; !isOver; other++) {
+      expect(await world.put(`${key}/${other}`, randomBytes(1_000), { breaker })).toMatchObject({ missing: [] });
+    }
+    expect(await late).toMatchObject({ missing: [], regionsWithoutManifest: [] });
+    expect(tries.filter((name) => name === hung)).toHaveLength(2);
+  });
+
   test.each([
     ["of one stripe", 4_000_000],
     ["of many stripes", 300_000],
