@@ -327,9 +327,9 @@ describe("regions that fail", () => {
       return true;
     });
     const breaker = new Breaker(systemClock);
-    let isOver = false;
-    const late = world.put(key, randomBytes(1_000), { breaker }).finally(() => (isOver = true));
-    for (let other = 0; !isOver; other++) {
+    const over = new AbortController();
+    const late = world.put(key, randomBytes(1_000), { breaker }).finally(() => over.abort());
+    for (let other = 0; !over.signal.aborted; other++) {
       expect(await world.put(`${key}/${other}`, randomBytes(1_000), { breaker })).toMatchObject({ missing: [] });
     }
     expect(await late).toMatchObject({ missing: [], regionsWithoutManifest: [] });
