@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Browser, CDPSession, Page } from "@playwright/test";
 import { openControlledApp } from "../../fixtures/app.ts";
 import { LocalWorld } from "@agarose/dev-world/client";
@@ -15,17 +15,27 @@ import { startBrowser } from "../lib/browser.ts";
 import { describeMachine } from "@agarose/dev-world/machine";
 import { table } from "@agarose/dev-world/statistics";
 
-/** Objects of these sizes, each read so often. The code is the default one, 9 + 3. */
-const SIZES = [
-  { bytes: 100_000, reads: 200 },
-  { bytes: 1_000_000, reads: 60 },
-  { bytes: 8_000_000, reads: 12 },
+/**
+ * So many objects of each size are read in turn. The code is the default one, 9 + 3. Those of 0.1 MB are more than the
+ * service worker remembers (8 MiB), so that none comes from its memory; larger objects it does not remember.
+ */
+const SIZES: readonly Size[] = [
+  { bytes: 100_000, objects: 100, reads: 200 },
+  { bytes: 1_000_000, objects: 1, reads: 60 },
+  { bytes: 8_000_000, objects: 1, reads: 12 },
 ];
 const K = 9;
 const DELTA = 1;
 /** Of the bytes used, what may be fetched beyond those and delta: `packages/sw/src/client/hedge-budget.ts`. */
 const HEDGED_SHARE = 0.03;
+const PREFIX = "bench/";
 const WAYS = ["service worker", "`/o/<key>`"] as const;
+
+interface Size {
+  readonly bytes: number;
+  readonly objects: number;
+  readonly reads: number;
+}
 
 interface Cost {
   readonly way: (typeof WAYS)[number];
@@ -45,17 +55,18 @@ export const readCost: Bench = {
     const costs: Cost[] = [];
     let version = "";
     try {
-      for (const { bytes } of SIZES) await put(world, bytes);
+      for (const size of SIZES) await put(world, size);
       for (const way of WAYS) {
         const { browser, close } = await startBrowser();
         version = browser.version();
         try {
           const page = await openPage(browser, world, way);
-          for (const { bytes, reads } of SIZES) {
-            const cost = await measure(browser, page, world, way, bytes, quick ? Math.ceil(reads / 10) : reads);
+          for (const size of SIZES) {
+            const reads = quick ? Math.ceil(size.reads / 10) : size.reads;
+            const cost = await measure(browser, page, world, way, { ...size, reads });
             costs.push(cost);
             progress(
-              `${way}, ${bytes / 1e6} MB: main thread ${cost.mainMsPerMb.toFixed(2)}, process ` +
+              `${way}, ${size.bytes / 1e6} MB: main thread ${cost.mainMsPerMb.toFixed(2)}, process ` +
                 `${cost.processMsPerMb.toFixed(2)} ms/MB, ${cost.fetchedPerByte.toFixed(3)} bytes per byte`,
             );
           }
@@ -70,24 +81,18 @@ export const readCost: Bench = {
   },
 };
 
-async function measure(
-  browser: Browser,
-  page: Page,
-  world: LocalWorld,
-  way: Cost["way"],
-  bytes: number,
-  reads: number,
-): Promise<Cost> {
-  const [pop] = world.pops;
-  const url = way === "service worker" ? `/ec/${keyOf(bytes)}` : `${pop!.url}/o/${keyOf(bytes)}`;
+async function measure(browser: Browser, page: Page, world: LocalWorld, way: Cost["way"], size: Size): Promise<Cost> {
+  const { bytes, reads } = size;
+  const base = way === "service worker" ? "/ec" : `${world.pops[0]!.url}/o`;
+  const urls = keysOf(size).map((key) => `${base}/${key}`);
   const session = await page.context().newCDPSession(page);
   await session.send("Performance.enable");
   const ofBrowser = await browser.newBrowserCDPSession();
   // Plans, connections and estimates are there from then on.
-  await readAll(page, url, 3, bytes);
+  await readAll(page, urls, Math.max(3, urls.length), bytes);
   await world.reset();
   const before = await cpuMs(session, ofBrowser);
-  await readAll(page, url, reads, bytes);
+  await readAll(page, urls, reads, bytes);
   const after = await cpuMs(session, ofBrowser);
   const megabytes = (reads * bytes) / 1e6;
   const records = await world.log();
@@ -110,21 +115,21 @@ async function cpuMs(page: CDPSession, browser: CDPSession): Promise<{ mainMs: n
   return { mainMs: 1000 * task, processMs: 1000 * renderers.reduce((sum, { cpuTime }) => sum + cpuTime, 0) };
 }
 
-/** One after the other, dropping what comes. */
-async function readAll(page: Page, url: string, reads: number, bytes: number): Promise<void> {
+/** Reads `urls` in turn, one after the other, dropping what comes. */
+async function readAll(page: Page, urls: readonly string[], reads: number, bytes: number): Promise<void> {
   const read = await page.evaluate(
-    async ([address, count]) => {
+    async ([addresses, count]) => {
       let total = 0;
       for (let i = 0; i < count; i++) {
-        const response = await fetch(address, { cache: "no-store" });
+        const response = await fetch(addresses[i % addresses.length]!, { cache: "no-store" });
         const reader = response.body!.getReader();
         for (let part = await reader.read(); !part.done; part = await reader.read()) total += part.value.length;
       }
       return total;
     },
-    [url, reads] as const,
+    [urls, reads] as const,
   );
-  if (read !== reads * bytes) throw new Error(`${url} gave ${read} bytes in ${reads} reads of ${bytes}`);
+  if (read !== reads * bytes) throw new Error(`${urls[0]} gave ${read} bytes in ${reads} reads of ${bytes}`);
 }
 
 async function openPage(browser: Browser, world: LocalWorld, way: Cost["way"]): Promise<Page> {
@@ -136,18 +141,19 @@ async function openPage(browser: Browser, world: LocalWorld, way: Cost["way"]): 
   return page;
 }
 
-async function put(world: LocalWorld, bytes: number): Promise<void> {
+async function put(world: LocalWorld, size: Size): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "agarose-bench-"));
   try {
-    await writeFile(join(folder, "object"), randomBytes(bytes));
-    await world.agarose("put", join(folder, "object"), "--key", keyOf(bytes));
+    const files = keysOf(size).map((key) => join(folder, basename(key)));
+    for (const file of files) await writeFile(file, randomBytes(size.bytes));
+    await world.agarose("put", ...files, "--prefix", PREFIX);
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
-function keyOf(bytes: number): string {
-  return `bench/cost-${bytes}`;
+function keysOf({ bytes, objects }: Size): string[] {
+  return Array.from({ length: objects }, (_, i) => `${PREFIX}cost-${bytes}-${i}`);
 }
 
 function describe(costs: readonly Cost[], browser: string): string {
@@ -160,7 +166,7 @@ function describe(costs: readonly Cost[], browser: string): string {
   const bound = 1 + DELTA / K + HEDGED_SHARE;
   return [
     "Objects that no PoP has cached, read one after the other in a page that drops what it gets, over the emulated WAN with " +
-      "jitter. Main thread: the page's task time. Process: CPU time of the renderer, in which page and worker run. Bytes: all " +
+      "jitter. No read comes from the service worker's memory. Main thread: the page's task time. Process: CPU time of the renderer, in which page and worker run. Bytes: all " +
       "bodies that crossed the client's links, probes, plans and transfers that were aborted included; delta = " +
       `${DELTA} and k = ${K}, so that chunks alone may take 1 + delta/k + ${100 * HEDGED_SHARE}% = ${bound.toFixed(3)}.`,
     table(["object and way", "main thread, ms/MB", "process, ms/MB", "bytes per byte"], rows),
