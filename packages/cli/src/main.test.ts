@@ -53,6 +53,15 @@ test.each([
   expect([code, JSON.parse(stdout.toString()).error]).toMatchObject([2, { code: "USAGE", message }]);
 });
 
+test.each([
+  [["frobnicate"], "agarose --help"],
+  [["get", "--output", "x"], "agarose get --help"],
+  [["sync", "folder"], "agarose sync --help"],
+])("bad usage of %j names %s", async (argv, help) => {
+  const { code, stderr } = await spawnAgarose(argv);
+  expect([code, stderr.toString()]).toEqual([2, expect.stringMatching(new RegExp(`^error: .*\nrun \`${help}\` for `))]);
+});
+
 test("a reader that is slower than the command gets all that it prints", async () => {
   // More than a pipe holds, so that the command ends with a write under way.
   const option = `--${"x".repeat(120_000)}`;

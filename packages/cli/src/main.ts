@@ -82,8 +82,8 @@ function version(): string {
   return own;
 }
 
-/** Adds the options of all commands, which may come before or after the verb. */
-function addCommonOptions(command: Command): void {
+/** Adds the options of all commands, which may come before or after the verb, and names each verb's help in errors. */
+function addCommonOptions(command: Command, path = command.name()): void {
   command.exitOverride();
   const has = (flag: string): boolean => command.options.some(({ long }) => long === flag);
   if (!has("--json")) command.option("--json", "print one JSON document on stdout");
@@ -92,7 +92,11 @@ function addCommonOptions(command: Command): void {
       "--config <path>",
       "configuration, or the world.json of a local world (default: agarose.config.json)",
     );
-  for (const inner of command.commands) addCommonOptions(inner);
+  for (const inner of command.commands) {
+    const name = `${path} ${inner.name()}`;
+    inner.showHelpAfterError(`run \`${name} --help\` for its arguments and options`);
+    addCommonOptions(inner, name);
+  }
 }
 
 /** Commander has printed its message for people; with --json the error is printed as JSON too. */
