@@ -124,7 +124,6 @@ describe("demo, e2e, scripts and wrangler.toml", () => {
     expect(comments.length).toBeGreaterThan(1_000);
     expect(comments.filter(({ line }) => line.length > COLUMNS_MAX).map(({ at }) => at)).toEqual([]);
   });
-
 });
 
 interface SourceLine {
