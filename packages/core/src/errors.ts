@@ -177,8 +177,17 @@ export const ERROR_CATALOGUE = {
     remedy: "Run the command again once the store answers.",
   },
   NO_QUORUM: {
-    meaning: "Fewer than a majority of the regions answer a command that writes, so it wrote nothing that readers see.",
-    remedy: "Run the command again once they answer; `agarose doctor` says which do not.",
+    meaning:
+      "Fewer than a majority of the regions answer, so a command wrote nothing that readers see, or cannot know the " +
+      "newest version.",
+    remedy:
+      "Run the command again once they answer; `agarose doctor` says which do not. `--consistency eventual` reads " +
+      "the first sound copy.",
+  },
+  READ_UNCERTAIN: {
+    meaning:
+      "The newest version is in too few of the regions that answer, so nobody can know whether it was acknowledged.",
+    remedy: "Retry once the other regions answer, run `agarose repair`, or read with `--consistency eventual`.",
   },
   REPLACED_MEANWHILE: {
     meaning: "Another writer stored a newer version of the object at the same time.",
@@ -225,6 +234,7 @@ export type ProgramErrorCode =
   | "CREDENTIALS_REFUSED"
   | "STORE_FAILED"
   | "NO_QUORUM"
+  | "READ_UNCERTAIN"
   | "REPLACED_MEANWHILE"
   | "WRITE_UNCERTAIN"
   | "CLOCKS_DISAGREE"

@@ -170,6 +170,7 @@ export {
   type FindManifestOptions,
   type ManifestSourceRegion,
 } from "./sources/manifest-source.ts";
+export { readMajority, type MajorityRead, type MajorityReadOptions } from "./sources/majority-read.ts";
 export { staggeredRace, type Attempt, type FailedAttempt, type RaceOptions } from "./sources/staggered-race.ts";
 export { readChecked } from "./sources/body.ts";
 

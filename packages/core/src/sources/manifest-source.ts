@@ -117,30 +117,10 @@ async function fetchManifest(
   key: string,
   region: ManifestSourceRegion,
   names: ReadonlySet<string>,
-  { fetch, signal, sha256, trust }: FindManifestOptions & { readonly signal: AbortSignal },
+  options: FindManifestOptions & { readonly signal: AbortSignal },
   seen: Seen,
 ): Promise<Manifest> {
-  const response = await fetch(objectUrl(region.url, manifestName(key)), { signal });
-  const { status, body } = response;
-  if (status !== 200) {
-    await body?.cancel();
-    // A bucket that anyone may read but not list hides what is absent behind a 403.
-    const code = status === 404 || status === 403 ? "OBJECT_NOT_FOUND" : "SOURCE_FAILED";
-    throw new AgaroseError(
-      code,
-      HAS_MESSAGES && `region ${region.name} answered ${status} for the manifest of ${JSON.stringify(key)}`,
-      {
-        region: region.name,
-        status,
-      },
-    );
-  }
-  const record = await parseManifest(await readChecked(response, refuseTooLarge), {
-    key,
-    regions: names,
-    sha256,
-    trust,
-  });
+  const record = await parseManifest(await fetchRecord(key, region, options), { ...options, key, regions: names });
   const { generation } = record;
   if (generation < seen.generationMin) {
     if (!isTombstone(record)) seen.older.push(record);
@@ -161,6 +141,28 @@ async function fetchManifest(
       region: region.name,
       generation,
     },
+  );
+}
+
+/**
+ * The bytes that a region holds under the name of a manifest. Rejects with OBJECT_NOT_FOUND, with `details.status` 404
+ * or 403, with SOURCE_FAILED or MANIFEST_TOO_LARGE.
+ */
+export async function fetchRecord(
+  key: string,
+  region: ManifestSourceRegion,
+  { fetch, signal }: Pick<FindManifestOptions, "fetch"> & { readonly signal: AbortSignal },
+): Promise<Uint8Array> {
+  const response = await fetch(objectUrl(region.url, manifestName(key)), { signal });
+  const { status, body } = response;
+  if (status === 200) return readChecked(response, refuseTooLarge);
+  await body?.cancel();
+  // A bucket that anyone may read but not list hides what is absent behind a 403.
+  const code = status === 404 || status === 403 ? "OBJECT_NOT_FOUND" : "SOURCE_FAILED";
+  throw new AgaroseError(
+    code,
+    HAS_MESSAGES && `region ${region.name} answered ${status} for the manifest of ${JSON.stringify(key)}`,
+    { region: region.name, status },
   );
 }
 
@@ -188,13 +190,7 @@ function verdict(
   const denied = failures.filter(({ error }) => error.details["status"] === 403).length;
   // Where all that is absent is denied, nothing says that the object does not exist: a wrong policy looks the same.
   if (isMajority(denied, regions) && denied === countAbsent(failures)) {
-    return new AgaroseError(
-      "NO_SOURCE",
-      HAS_MESSAGES &&
-        `no manifest of ${JSON.stringify(key)}: ${denied} of ${all} regions deny access (403): check their policies and ` +
-          "credentials with `agarose doctor`, and allow listing so that missing keys answer 404",
-      { key, denied, regions: all },
-    );
+    return deniedByMost(key, denied, regions);
   }
   const tombstone = failures.find((failure) => isAbsent(failure) && failure.error.details["generation"] !== undefined);
   const absent = countAbsent(failures) + (tombstone ? failures.filter(isStale).length : 0);
@@ -219,6 +215,17 @@ function verdict(
       `no manifest of ${JSON.stringify(key)}: ${all - absent} of ${all} regions failed ` +
         `(${codes.map(({ region, code }) => `${region} ${code}`).join(", ")}): retry once they answer`,
     { key, failures: codes },
+  );
+}
+
+/** The error of a read whose every absent copy is a 403: a wrong policy looks the same as an absent object. */
+export function deniedByMost(key: string, denied: number, { length: all }: readonly unknown[]): AgaroseError {
+  return new AgaroseError(
+    "NO_SOURCE",
+    HAS_MESSAGES &&
+      `no manifest of ${JSON.stringify(key)}: ${denied} of ${all} regions deny access (403): check their policies and ` +
+        "credentials with `agarose doctor`, and allow listing so that missing keys answer 404",
+    { key, denied, regions: all },
   );
 }
 

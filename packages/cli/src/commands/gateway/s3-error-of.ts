@@ -18,6 +18,7 @@ const CODES: Partial<Record<ErrorCode, S3ErrorCode>> = {
   NO_SOURCE: "ServiceUnavailable",
   NOT_ENOUGH_CHUNKS: "ServiceUnavailable",
   READ_TIMEOUT: "ServiceUnavailable",
+  READ_UNCERTAIN: "ServiceUnavailable",
   STORE_FAILED: "ServiceUnavailable",
   WRITE_UNCERTAIN: "ServiceUnavailable",
 };

@@ -1,0 +1,146 @@
+import { expect, test } from "vitest";
+import { rejectionOf } from "../../test/errors.ts";
+import { FakeNetwork, type Answer } from "../../test/fake-fetch.ts";
+import { sampleObject, toyHash } from "../../test/objects/sample-object.ts";
+import { SimulatedClock } from "../../test/simulated-clock.ts";
+import { acceptUnsigned } from "../format/signature.ts";
+import { encodeManifest, sealManifest, sealTombstone, type ManifestDraft } from "../format/manifest/index.ts";
+import { readMajority, type MajorityReadOptions } from "./majority-read.ts";
+
+const REGIONS = ["near", "middle", "far"];
+const { manifest } = await sampleObject({ k: 2, m: 1, bytes: 100, stripeBytes: 100, regions: REGIONS });
+const { key, modified } = manifest;
+const draft = manifest as ManifestDraft;
+const put = async (generation: number): Promise<Answer> => {
+  const sealed = await sealManifest({ ...draft, generation, upload: String(generation).padStart(32, "0") }, toyHash);
+  return { status: 200, body: encodeManifest(sealed), ms: 50 };
+};
+const removed = { status: 200, body: encodeManifest(await sealTombstone({ key, generation: 6, modified })), ms: 50 };
+const [v4, v5, v6] = [await put(4), await put(5), await put(6)];
+const ABSENT: Answer = { status: 404, ms: 50 };
+const BROKEN: Answer = { status: 200, body: new TextEncoder().encode("{}"), ms: 50 };
+
+type Answers = Readonly<Record<string, Answer>>;
+
+/** Reads from regions that answer so, and checks that nothing is left behind. */
+async function read(answers: readonly Answer[] | Answers, options: Partial<MajorityReadOptions> = {}) {
+  const named: Answers = Array.isArray(answers)
+    ? Object.fromEntries(REGIONS.map((name, index) => [name, answers[index]!]))
+    : (answers as Answers);
+  const clock = new SimulatedClock();
+  const network = new FakeNetwork(
+    (url) => named[new URL(url).hostname]!,
+    (ms, signal) => (ms > 0 ? clock.sleep(ms, signal) : Promise.resolve()),
+  );
+  const regions = Object.keys(named).map((name, index) => {
+    return { name, url: `https://${name}/bucket`, latency: { meanMs: 100 + 25 * index, sdMs: 10 } };
+  });
+  const checks = { sha256: toyHash, trust: acceptUnsigned, names: [...REGIONS, ...Object.keys(named)] };
+  const reading = readMajority(key, { regions, fetch: network.fetch, clock, ...checks, ...options });
+  const outcome = await clock.run(reading.catch((error: unknown) => rejectionOf(Promise.reject(error))));
+  expect(clock.pendingTimers).toBe(0);
+  for (const { init } of network.requests) expect(init.signal!.aborted).toBe(true);
+  return { outcome, hosts: network.hosts(), ms: clock.now() };
+}
+
+test("asks as many regions as a majority has, at once, and no more where they agree", async () => {
+  const { outcome, hosts, ms } = await read([v5, v5, v5]);
+  expect(outcome).toMatchObject({ record: { generation: 5 }, behind: [] });
+  expect(hosts).toEqual(["near", "middle"]);
+  expect(ms).toBe(50);
+});
+
+test("returns what a majority holds though the nearest region missed it, and names that region", async () => {
+  const { outcome, hosts } = await read([v4, v5, v5]);
+  expect(outcome).toMatchObject({ record: { generation: 5 }, behind: ["near"] });
+  expect(hosts).toEqual(["near", "middle", "far"]);
+});
+
+test("a tombstone of a majority counts, whatever the nearest region still has", async () => {
+  expect((await read([v5, removed, removed])).outcome).toMatchObject({ record: { deleted: true }, behind: ["near"] });
+});
+
+test("a version that only one of all regions holds was not acknowledged, so the one before is read", async () => {
+  expect((await read([v6, v5, v5])).outcome).toMatchObject({ record: { generation: 5 }, behind: [] });
+  expect((await read([v6, ABSENT, ABSENT])).outcome).toEqual({ record: undefined, behind: [] });
+});
+
+test.each(["refuse", "hang"] as const)(
+  "while one region does not answer (%s) and the others disagree, it says that nobody can know, with both numbers",
+  async (silent) => {
+    const { outcome, ms } = await read([v6, v5, silent]);
+    expect(outcome).toMatchObject({
+      code: "READ_UNCERTAIN",
+      details: { generation: 6, holders: 1, needed: 2, answered: 2, regions: ["far"], unusable: [] },
+    });
+    expect(ms).toBeLessThan(1_000);
+  },
+);
+
+test.each([
+  ["three versions of which none is in a majority", [v6, v5, v4]],
+  ["a version, its predecessor and a damaged copy", [v6, v5, BROKEN]],
+])("the newest is uncertain where all regions answer: %s", async (_, answers) => {
+  expect((await read(answers)).outcome).toMatchObject({
+    code: "READ_UNCERTAIN",
+    details: { generation: 6, holders: 1 },
+  });
+});
+
+test.each(["refuse", "hang"] as const)(
+  "fails with both numbers, and names the way to read all the same, when no majority answers: %s",
+  async (silent) => {
+    const { outcome } = await read([v5, silent, silent]);
+    expect(outcome).toMatchObject({
+      code: "NO_QUORUM",
+      details: { answered: 1, needed: 2, regions: ["middle", "far"] },
+    });
+    expect((outcome as Error).message).toContain("--consistency eventual");
+  },
+);
+
+test("two of three that refuse end the read once the third has answered", async () => {
+  expect((await read([v5, "refuse", "refuse"])).ms).toBeLessThan(100);
+});
+
+test("a region that hangs delays a read by its expected time only", async () => {
+  const { outcome, ms } = await read(["hang", v5, v5]);
+  expect(outcome).toMatchObject({ record: { generation: 5 } });
+  expect(ms).toBe(100 + 3 * 10 + 50);
+});
+
+test("one damaged copy beside a majority does no harm, and is reported; damaged copies alone are the error", async () => {
+  const unusable: string[] = [];
+  const onUnusable = (region: string): void => void unusable.push(region);
+  expect((await read([BROKEN, v5, v5], { onUnusable })).outcome).toMatchObject({ record: { generation: 5 } });
+  expect(unusable).toEqual(["near"]);
+  expect((await read([BROKEN, BROKEN, BROKEN])).outcome).toMatchObject({ code: "MANIFEST_INVALID" });
+});
+
+test("an object that all regions deny is not called absent", async () => {
+  const denied: Answer = { status: 403, ms: 50 };
+  expect((await read([denied, denied, denied])).outcome).toMatchObject({ code: "NO_SOURCE", details: { denied: 2 } });
+  expect((await read([denied, ABSENT, ABSENT])).outcome).toMatchObject({ record: undefined });
+});
+
+test("shows the first manifest before a majority has confirmed it, and how long each region took", async () => {
+  const seen: unknown[] = [];
+  const early: Answer = { ...(v4 as object), status: 200, ms: 10 };
+  const { outcome } = await read([early, v5, v5], {
+    onFirst: ({ generation }) => seen.push(generation),
+    onAnswer: (region, ms) => seen.push(region, ms),
+  });
+  expect(outcome).toMatchObject({ record: { generation: 5 } });
+  expect(seen).toEqual(["near", 10, 4, "middle", 50, "far", 50]);
+});
+
+test("of five regions, three that agree settle it, however the others differ", async () => {
+  const answers = { a: v6, b: v4, c: v5, d: v5, e: v5 };
+  expect((await read(answers)).outcome).toMatchObject({ record: { generation: 5 }, behind: ["b"] });
+  expect((await read({ ...answers, e: "hang" })).outcome).toMatchObject({ code: "READ_UNCERTAIN" });
+});
+
+test("an abort of the caller ends it", async () => {
+  const signal = AbortSignal.abort();
+  expect((await read([v5, v5, v5], { signal })).outcome).toMatchObject({ code: "ABORTED" });
+});

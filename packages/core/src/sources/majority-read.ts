@@ -1,0 +1,221 @@
+/**
+ * A strong read of a manifest: what a majority of the regions hold, tombstones included.
+ *
+ * A writer reports success once a majority holds its manifest, and never undoes what a majority may hold. Any two
+ * majorities share a region. So once a read has returned a version, or a write of it was acknowledged, no later read of
+ * this kind returns an older one.
+ */
+import { AgaroseError, toAgaroseError } from "../errors.ts";
+import { parseKey } from "../format/key.ts";
+import { isTombstone, parseManifest, type Manifest, type ManifestRecord } from "../format/manifest/index.ts";
+import { hedgeAfterMs } from "../latency.ts";
+import { deniedByMost, fetchRecord, isUnusable } from "./manifest-source.ts";
+import type { FindManifestOptions, ManifestSourceRegion } from "./manifest-source.ts";
+import type { FailedAttempt } from "./staggered-race.ts";
+
+/** Where and how to look for what a majority holds. */
+export interface MajorityReadOptions extends Omit<FindManifestOptions, "generationMin"> {
+  /** Names that manifests may use for regions, if they are more than those of `regions`: former names. */
+  readonly names?: readonly string[];
+  /**
+   * Called with the first sound manifest, before a majority has confirmed it. A reader may request chunks by it, but
+   * must not show any byte of them yet.
+   */
+  readonly onFirst?: (manifest: Manifest) => void;
+  /** Called for each region that answers, with the time that it took. */
+  readonly onAnswer?: (region: string, ms: number) => void;
+}
+
+/** What a majority of the regions hold. */
+export interface MajorityRead {
+  /** A manifest or a tombstone; undefined when a majority has never heard of the key. */
+  readonly record: ManifestRecord | undefined;
+  /** Regions that answered with something older. Not all regions are asked, so there may be more. */
+  readonly behind: readonly string[];
+}
+
+/** The time that all regions together may take by default. */
+const TIMEOUT_MS_DEFAULT = 10_000;
+/** Once a majority has answered without agreeing, or none can answer, the others get their expected time, at most this. */
+const DOUBT_MS_MAX = 1_000;
+
+/** A region's answer that can be counted. */
+interface Vote {
+  readonly region: string;
+  readonly record: ManifestRecord | undefined;
+  readonly bytes: Uint8Array | undefined;
+  /** Of a region that says 403 for what is absent. */
+  readonly isDenied: boolean;
+}
+
+/**
+ * Reads what a majority of the regions hold under the manifest of `key`. It asks as many regions as a majority has, the
+ * nearest first, and another one for each that fails, is late or disagrees.
+ *
+ * @throws NO_QUORUM when fewer than a majority answer, READ_UNCERTAIN when those that answer disagree, so that nobody
+ *   can know which version was acknowledged, NO_SOURCE when all that is absent is denied (403), the manifest's own error
+ *   when every copy found is unusable, CREDENTIALS_REFUSED, KEY_INVALID, KEY_TOO_LONG, ABORTED.
+ */
+export async function readMajority(key: string, options: MajorityReadOptions): Promise<MajorityRead> {
+  const { regions, clock, signal, timeoutMs = TIMEOUT_MS_DEFAULT, onFirst, onAnswer } = options;
+  parseKey(key);
+  const needed = Math.floor(regions.length / 2) + 1;
+  const names = new Set(options.names ?? regions.map(({ name }) => name));
+  const waiting = regions.toSorted((a, b) => a.latency.meanMs - b.latency.meanMs);
+  const running = new Set<ManifestSourceRegion>();
+  const votes: Vote[] = [];
+  const failures: FailedAttempt[] = [];
+  const stop = new AbortController();
+  const cancels: (() => void)[] = [];
+  const { promise, resolve, reject } = Promise.withResolvers<MajorityRead>();
+  let isDoubted = false;
+
+  const giveUp = (): void => reject(verdict(key, needed, regions, votes, failures));
+  const onAbort = (): void => reject(toAgaroseError(signal!.reason, "ABORTED"));
+  const start = (): void => {
+    const region = waiting.shift();
+    if (!region) return;
+    running.add(region);
+    const startedMs = clock.now();
+    cancels.push(clock.after(hedgeAfterMs(region.latency), start));
+    vote(region).then(
+      (own) => {
+        onAnswer?.(region.name, clock.now() - startedMs);
+        votes.push(own);
+        if (own.record && !isTombstone(own.record) && votes.filter(isManifest).length === 1) onFirst?.(own.record);
+        settle(region);
+      },
+      (cause: unknown) => {
+        const error = toAgaroseError(cause, "SOURCE_FAILED");
+        if (isUnusable(error)) options.onUnusable?.(region.name, error);
+        failures.push({ name: region.name, error });
+        settle(region);
+      },
+    );
+  };
+  const vote = async (region: ManifestSourceRegion): Promise<Vote> => {
+    const own = { region: region.name, isDenied: false };
+    try {
+      const bytes = await fetchRecord(key, region, { ...options, signal: stop.signal });
+      // What another region has sent need not be checked twice.
+      const same = votes.find((other) => other.bytes && areEqual(other.bytes, bytes));
+      const record = same?.record ?? (await parseManifest(bytes, { ...options, key, regions: names }));
+      return { ...own, record, bytes };
+    } catch (cause) {
+      const error = toAgaroseError(cause, "SOURCE_FAILED");
+      if (error.code !== "OBJECT_NOT_FOUND") throw error;
+      return { ...own, record: undefined, bytes: undefined, isDenied: error.details["status"] === 403 };
+    }
+  };
+  const settle = (region: ManifestSourceRegion): void => {
+    running.delete(region);
+    const most = largestGroup(votes);
+    if (most.length >= needed) return resolve(agreed(key, most, votes, regions));
+    const hopes = running.size + waiting.length;
+    const isHopeless = most.length + hopes < needed;
+    if (hopes === 0) return giveUp();
+    const atOnce = isHopeless ? regions.length : needed - most.length;
+    while (waiting.length > 0 && running.size < atOnce) start();
+    if (isDoubted || (!isHopeless && votes.length + unusable(failures).length < needed)) return;
+    isDoubted = true;
+    const expectedMs = [...running].map(({ latency }) => hedgeAfterMs(latency));
+    cancels.push(clock.after(Math.min(DOUBT_MS_MAX, Math.max(0, ...expectedMs)), giveUp));
+  };
+
+  signal?.addEventListener("abort", onAbort, { once: true });
+  cancels.push(clock.after(timeoutMs, giveUp));
+  if (signal?.aborted) onAbort();
+  else for (let n = 0; n < needed; n++) start();
+  try {
+    return await promise;
+  } finally {
+    signal?.removeEventListener("abort", onAbort);
+    waiting.length = 0;
+    for (const cancel of cancels) cancel();
+    stop.abort();
+  }
+}
+
+/** Throws where all that is absent is denied: nothing says that the object does not exist. */
+function agreed(
+  key: string,
+  most: readonly Vote[],
+  votes: readonly Vote[],
+  regions: readonly ManifestSourceRegion[],
+): MajorityRead | Promise<never> {
+  const { record } = most[0]!;
+  if (!record && most.every(({ isDenied }) => isDenied)) return Promise.reject(deniedByMost(key, most.length, regions));
+  const behind = votes.filter((vote) => generationOf(vote.record) < generationOf(record));
+  return { record, behind: behind.map(({ region }) => region) };
+}
+
+/** The votes for what most regions have voted for. Of two that are as large, the newer one. */
+function largestGroup(votes: readonly Vote[]): readonly Vote[] {
+  const groups = [...Map.groupBy(votes, ({ record }) => identityOf(record)).values()];
+  const isBetter = (a: readonly Vote[], b: readonly Vote[]): number =>
+    b.length - a.length || generationOf(b[0]!.record) - generationOf(a[0]!.record);
+  return groups.toSorted(isBetter)[0] ?? [];
+}
+
+/** Equal for copies of one write. Only records of format 1, and those of stores that ignore conditions, share a generation. */
+function identityOf(record: ManifestRecord | undefined): string {
+  if (!record) return "";
+  const upload = isTombstone(record) ? "" : record.upload;
+  return `${record.generation} ${upload}${record.generation === 0 ? record.modified : ""}`;
+}
+
+/** Below all generations for what is absent. */
+function generationOf(record: ManifestRecord | undefined): number {
+  return record?.generation ?? -1;
+}
+
+function isManifest({ record }: Vote): boolean {
+  return record !== undefined && !isTombstone(record);
+}
+
+function unusable(failures: readonly FailedAttempt[]): readonly FailedAttempt[] {
+  return failures.filter(({ error }) => isUnusable(error));
+}
+
+function areEqual(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let at = 0; at < a.length; at++) if (a[at] !== b[at]) return false;
+  return true;
+}
+
+/** Why no majority agrees. */
+function verdict(
+  key: string,
+  needed: number,
+  regions: readonly ManifestSourceRegion[],
+  votes: readonly Vote[],
+  failures: readonly FailedAttempt[],
+): AgaroseError {
+  const refused = failures.find(({ error }) => error.code === "CREDENTIALS_REFUSED");
+  const [newest] = votes.toSorted((a, b) => generationOf(b.record) - generationOf(a.record));
+  const broken = unusable(failures);
+  const answered = votes.length + broken.length;
+  const silent = regions.map(({ name }) => name).filter((name) => !votes.some(({ region }) => region === name));
+  const way = "`--consistency eventual` takes the first sound copy, which may be an old one";
+  if (answered < needed) {
+    if (refused) return refused.error;
+    return new AgaroseError(
+      "NO_QUORUM",
+      `${answered} of ${regions.length} regions answered for the manifest of ${JSON.stringify(key)}, ${needed} are ` +
+        `needed to know the newest version: retry once ${silent.join(", ")} answer; ${way}`,
+      { key, answered, needed, regions: silent },
+      failures[0]?.error,
+    );
+  }
+  if (broken[0] && !newest?.record) return broken[0].error;
+  const generation = generationOf(newest?.record);
+  const holders = votes.filter(({ record }) => identityOf(record) === identityOf(newest?.record)).length;
+  return new AgaroseError(
+    "READ_UNCERTAIN",
+    `${holders} of ${answered} regions that answered hold generation ${generation} of ${JSON.stringify(key)}, the ` +
+      `newest, and ${needed} of ${regions.length} are needed to know that it was acknowledged: retry` +
+      `${silent.length > 0 ? ` once ${silent.join(", ")} answer` : ""}, or run \`agarose repair\`; ${way}`,
+    { key, generation, holders, needed, answered, regions: silent, unusable: broken.map(({ name }) => name) },
+    broken[0]?.error,
+  );
+}
