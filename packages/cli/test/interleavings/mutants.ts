@@ -132,7 +132,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "a copy takes any generation that is free",
     edits: [
       ["lib/objects/commit/claim.ts", "attempt > 1 && copies &&", "false &&"],
-      [COMMIT, "if (copies && newest !== (before.newest?.generation ?? 0)) throw replacedMeanwhile(key);", ""],
+      [COMMIT, "if (copies && newest !== before.generation) throw replacedMeanwhile(key);", ""],
       [COMMIT, "if (copies) throw replacedMeanwhile(key);", ""],
     ],
   },

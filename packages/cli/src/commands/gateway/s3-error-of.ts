@@ -5,6 +5,7 @@ import { AgaroseError, toAgaroseError, type ErrorCode } from "@agarose/core";
 const CODES: Partial<Record<ErrorCode, S3ErrorCode>> = {
   OBJECT_NOT_FOUND: "NoSuchKey",
   KEY_INVALID: "InvalidArgument",
+  USAGE: "InvalidArgument",
   KEY_TOO_LONG: "KeyTooLongError",
   RANGE_UNSATISFIABLE: "InvalidRange",
   CODE_INVALID: "EntityTooLarge",

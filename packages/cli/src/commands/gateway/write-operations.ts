@@ -15,6 +15,7 @@ import { HEADERS_ALLOWED, parseKey, type Manifest } from "@agarose/core";
 import { putObject, type PutObject } from "../../lib/objects/put-object.ts";
 import { removeObject } from "../../lib/objects/remove-object.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
+import { describedAsStored, headerText } from "../../lib/objects/upload/object-headers.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Upload } from "./multipart/uploads.ts";
@@ -58,7 +59,7 @@ export async function store(
   return etagOf(await locks.run(object.key, () => putObject(put, { ...context, nowMs })));
 }
 
-/** Returns the type and the headers that the object keeps. Throws S3Error NotImplemented. */
+/** Returns the type and the headers that the object keeps. Throws S3Error NotImplemented, or USAGE. */
 export function describedBy(headers: IncomingHttpHeaders): Upload["described"] {
   const refused = Object.keys(headers).find((name) => UNSUPPORTED.test(name));
   if (refused !== undefined) throw new S3Error("NotImplemented", `${refused} is not supported.`);
@@ -69,10 +70,11 @@ export function describedBy(headers: IncomingHttpHeaders): Upload["described"] {
     }
   }
   const kept = Object.entries(headers).flatMap(([name, value]): [string, string][] => {
-    const text = name === "content-encoding" ? ownEncodings(String(value)) : String(value);
+    const text = name === "content-encoding" ? ownEncodings(String(value)) : headerText(String(value));
     return HEADERS_ALLOWED.has(name) && text !== "" ? [[name, text]] : [];
   });
-  return { contentType: headers["content-type"] ?? "application/octet-stream", headers: Object.fromEntries(kept) };
+  const contentType = headerText(headers["content-type"] ?? "application/octet-stream");
+  return describedAsStored({ contentType, headers: Object.fromEntries(kept) });
 }
 
 /** DeleteObject. An object that is not there counts as deleted. */

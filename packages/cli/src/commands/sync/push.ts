@@ -168,7 +168,9 @@ async function equality(
   const { signal } = context;
   const etag = group.manifests.length < regions ? undefined : commonEtag(group, context);
   if (!job.checksum && areKnown(known, file.status, etag)) return { known };
-  const manifest = await (etag === undefined ? manifestOfAll(group.key, context) : currentManifest(group, context));
+  // Of a manifest that cannot be used, the put says why.
+  const listed = (): Promise<Manifest | undefined> => currentManifest(group, context).catch(() => undefined);
+  const manifest = await (etag === undefined ? manifestOfAll(group.key, context) : listed());
   if (manifest === undefined || !(await isAsConfigured(manifest, context.config))) return undefined;
   // What cannot be decrypted is stored again.
   const shown = await shownManifest(manifest, context.config).catch(() => undefined);

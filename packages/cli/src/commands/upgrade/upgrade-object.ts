@@ -7,6 +7,7 @@ import {
   encodeManifest,
   isTombstone,
   parseManifest,
+  toAgaroseError,
   type ManifestRecord,
 } from "@agarose/core";
 import { commitAgain } from "../../lib/objects/commit/commit.ts";
@@ -44,9 +45,9 @@ export async function upgradeObject(
   { acceptsNewest, vouches = false, keyId, ...options }: UpgradeContext,
 ): Promise<"upgraded" | "current" | undefined> {
   const context = writeContextOf(options);
-  const trusted = await surveyRegions(key, context);
+  const trusted = await trustedSurvey(key, context);
   // Only format 1 has generation 0.
-  if (trusted.newest && (isTombstone(trusted.newest) || trusted.newest.generation > 0)) {
+  if (trusted?.newest && (isTombstone(trusted.newest) || trusted.newest.generation > 0)) {
     const newest = await withFirstSecret(trusted.newest, context.config);
     const isSigned = keyId === undefined || newest.signature?.keyId === keyId;
     const isCurrent = isSigned && newest === trusted.newest;
@@ -69,6 +70,16 @@ export async function upgradeObject(
   if (!acceptsNewest) refuseDispute(newest, survey);
   await commitAgain(newest, survey, trusting);
   return isTombstone(newest) ? undefined : "upgraded";
+}
+
+/** Undefined where a majority may hold what no trusted key has signed. It throws else as `surveyRegions` does. */
+async function trustedSurvey(key: string, context: WriteContext): Promise<Survey | undefined> {
+  try {
+    return await surveyRegions(key, context);
+  } catch (error) {
+    if (toAgaroseError(error).code === "MANIFEST_UNTRUSTED") return undefined;
+    throw error;
+  }
 }
 
 /** Checks the bytes that the survey found: another look might miss the region that held them. */

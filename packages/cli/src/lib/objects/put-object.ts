@@ -36,6 +36,7 @@ import { nodeSha256 } from "./sha256.ts";
 import { hashFile, readWhole } from "./upload/file-hash.ts";
 import type { FileState, Source, SourceReader } from "./upload/file-source.ts";
 import type { Encoder } from "./upload/stripe-encoder.ts";
+import { describedAsStored } from "./upload/object-headers.ts";
 import { uploadChunks, uploadLeaves, type UploadedChunks, type UploadInput } from "./upload/upload.ts";
 
 /** What to store, and how. */
@@ -91,15 +92,16 @@ export interface PutResult {
 const CHUNK_BYTES_MAX = 5 * 1024 ** 3;
 
 /**
- * Stores `object`. Until the manifest is in a majority of the regions, readers may see the version before.
+ * Stores `given`. Until the manifest is in a majority of the regions, readers may see the version before.
  *
- * @throws KEY_INVALID, KEY_TOO_LONG, CODE_INVALID, LAYOUT_UNSAFE, FILE_UNREADABLE, MANIFEST_TOO_LARGE, NO_QUORUM,
- *   STORE_FAILED, REPLACED_MEANWHILE, WRITE_UNCERTAIN, CREDENTIALS_REFUSED or ABORTED.
+ * @throws KEY_INVALID, KEY_TOO_LONG, USAGE when a header cannot be served, CODE_INVALID, LAYOUT_UNSAFE, FILE_UNREADABLE,
+ *   MANIFEST_TOO_LARGE, MANIFEST_UNTRUSTED when a majority holds what no trusted key has signed, NO_QUORUM, STORE_FAILED, REPLACED_MEANWHILE, WRITE_UNCERTAIN, CREDENTIALS_REFUSED or ABORTED.
  */
-export async function putObject(object: PutObject, options: PutContext): Promise<PutResult> {
+export async function putObject(given: PutObject, options: PutContext): Promise<PutResult> {
   const context = writeContextOf(options);
   const { config, signal } = context;
-  parseKey(object.key);
+  parseKey(given.key);
+  const object = { ...given, ...describedAsStored(given) };
   // Refuses a layout that is unsafe before anything else happens.
   layoutOf(config, object.key, 0);
   const file = await object.source.open();
@@ -131,7 +133,7 @@ export async function putObject(object: PutObject, options: PutContext): Promise
     const input = { file: stored.file, expected: stored.hash.sha256 };
     return { ...(await storeNew({ ...draft, ...content }, survey, input, storing, context)), ...plain };
   } catch (error) {
-    throw signal.aborted ? new AgaroseError("ABORTED", `the put of ${JSON.stringify(object.key)} was aborted`) : error;
+    throw signal.aborted ? new AgaroseError("ABORTED", `the put of ${JSON.stringify(given.key)} was aborted`) : error;
   } finally {
     await file.close();
   }

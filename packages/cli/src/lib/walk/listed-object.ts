@@ -2,7 +2,7 @@
  * What the listings and the manifests say of a listed object, with as few requests as that takes.
  */
 import { isTombstone, systemClock, type Clock, type Manifest, type ManifestRecord } from "@agarose/core";
-import { readRegion, type RegionManifest } from "../objects/commit/region-survey.ts";
+import { readRegion, surveyRegions, type RegionManifest } from "../objects/commit/region-survey.ts";
 import { majorityOf } from "../objects/commit/write-context.ts";
 import { checkManifests } from "../objects/verify-object.ts";
 import type { KeyGroup } from "./key-groups.ts";
@@ -26,11 +26,14 @@ export function commonEtag({ manifests }: KeyGroup, { stores }: ListedContext): 
 
 /**
  * The current manifest of a listed key. One request where the regions list one ETag, else one to each region. Undefined
- * when no region has a manifest that can be used.
+ * when no region has a manifest that can be used, and too few have another one for it to matter. It throws as
+ * `surveyRegions` does.
  */
 export async function currentManifest(group: KeyGroup, context: ListedContext): Promise<Manifest | undefined> {
   const common = await commonRecord(group, context);
-  const newest = common ?? (await checkManifests(group.key, context)).newest;
+  const found = common ?? (await checkManifests(group.key, context)).newest;
+  // What is listed and cannot be used is not the same as nothing.
+  const newest = found ?? (await surveyRegions(group.key, { clock: systemClock, ...context })).newest;
   return newest === undefined || isTombstone(newest) ? undefined : newest;
 }
 

@@ -70,7 +70,7 @@ export async function claimGeneration(claim: Claim, context: WriteContext): Prom
     const survey = await surveyRegions(key, context);
     // Claims of writers that died are never removed, so they are passed over all at once.
     const limit = generation + CLAIMS_AHEAD_MAX;
-    let highest = Math.max(generation, survey.newest?.generation ?? 0);
+    let highest = Math.max(generation, survey.generation);
     for (const { generation: other } of await listClaims(key, context)) {
       if (other > highest && other < limit) highest = other;
     }
@@ -117,6 +117,11 @@ async function areDead(claim: Claim, own: number, context: WriteContext): Promis
     if (text === undefined || (text !== body && parseClaim(text).withdrawn !== true)) return false;
   }
   return true;
+}
+
+/** Whether a writer has a claim to a generation above `generation`, be it alive or not. NO_QUORUM. */
+export async function isClaimedAbove(key: string, generation: number, context: WriteContext): Promise<boolean> {
+  return (await listClaims(key, context)).some((listed) => listed.generation > generation);
 }
 
 /** Whether a writer has claimed a generation in order to repeat generation `generation`. NO_QUORUM. */

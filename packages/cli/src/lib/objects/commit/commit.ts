@@ -3,7 +3,16 @@
  *
  * Before a majority has it, readers may see either version. After it, every later writer sees it.
  */
-import { AgaroseError, isTombstone, sealManifest, sealTombstone, type ManifestRecord } from "@agarose/core";
+import {
+  AgaroseError,
+  encodeManifest,
+  isTombstone,
+  parseManifest,
+  sealManifest,
+  sealTombstone,
+  toAgaroseError,
+  type ManifestRecord,
+} from "@agarose/core";
 import { regionsOf, withCurrentNames } from "../../store/region-names.ts";
 import { nodeSha256 } from "../sha256.ts";
 import { claimGeneration, isCopied } from "./claim.ts";
@@ -49,14 +58,16 @@ export interface Commit<T extends ManifestRecord> {
  * Commits the record that `seal` makes.
  *
  * @throws NO_QUORUM, REPLACED_MEANWHILE, STORE_FAILED (undone, readers see the version before), WRITE_UNCERTAIN
- *   (readers may see either version), CREDENTIALS_REFUSED, ABORTED, or what `prepare` throws.
+ *   (readers may see either version), CONFIG_INVALID or MANIFEST_INVALID (no reader could use the record, and nothing
+ *   was written), CREDENTIALS_REFUSED, ABORTED, or what `prepare` throws.
  */
 export async function commitRecord<T extends ManifestRecord>(
   input: CommitInput<T>,
   context: WriteContext,
 ): Promise<Commit<T>> {
   const { key, upload, copies = false } = input;
-  const newest = input.survey.newest?.generation ?? 0;
+  await checkSigner(context);
+  const newest = input.survey.generation;
   const leases = [await claimGeneration({ key, upload, newest, copies }, context)];
   try {
     await input.prepare?.();
@@ -102,10 +113,11 @@ async function sealOwn<T extends ManifestRecord>(
     // Claims are removed once their generation is in a majority. A late claimer sees that generation here.
     // A majority shows it. What the others hold was seen before, and their conditions are those of that time.
     const survey = copies ? await surveyRegions(key, context) : await surveyAgain(before, key, context);
-    const newest = survey.newest?.generation ?? 0;
-    if (copies && newest !== (before.newest?.generation ?? 0)) throw replacedMeanwhile(key);
+    const newest = survey.generation;
+    if (copies && newest !== before.generation) throw replacedMeanwhile(key);
     if (newest < own.generation && !own.isExpired) {
       const record = await seal(own.generation, timeAfter(survey.newest, context.nowMs()));
+      await readAsReader(record, context);
       // A signer can be a program that asks a person.
       if (!own.isExpired) return { record, survey };
     }
@@ -114,6 +126,52 @@ async function sealOwn<T extends ManifestRecord>(
     leases.push(await claimGeneration({ key, upload, newest: Math.max(newest, own.generation) }, context));
     if (isExpired && prepare) await sleep(AWAKENING_MS, context);
   }
+}
+
+/** What signers sign to show that readers trust them. It is no manifest of any format. */
+const PROBE = new TextEncoder().encode("agarose-probe/1\n");
+const checked = new WeakMap<object, WeakMap<object, Promise<void>>>();
+
+/** Refuses to begin where readers would not trust what this writer signs: CONFIG_INVALID. Asks a signer once. */
+async function checkSigner({ sign, readerTrust }: WriteContext): Promise<void> {
+  const bySigner = checked.get(readerTrust) ?? new WeakMap<object, Promise<void>>();
+  checked.set(readerTrust, bySigner);
+  const owner = sign ?? readerTrust;
+  const check = bySigner.get(owner) ?? trustsSigner(sign, readerTrust);
+  bySigner.set(owner, check);
+  // A signer that failed once may be asked again, such as one that reads a key from a device.
+  await check.catch((error: unknown) => {
+    bySigner.delete(owner);
+    throw error;
+  });
+}
+
+async function trustsSigner(sign: WriteContext["sign"], trust: WriteContext["readerTrust"]): Promise<void> {
+  const signature = await sign?.(PROBE);
+  await trust(PROBE, signature).catch((error: unknown) => {
+    throw unreadable(error);
+  });
+}
+
+/** Parses the bytes that are about to be written as a reader would, so that no version goes for one that none can read. */
+async function readAsReader(record: ManifestRecord, { readerTrust: trust }: WriteContext): Promise<void> {
+  await parseManifest(encodeManifest(record), { key: record.key, trust, sha256: nodeSha256 }).catch(
+    (error: unknown) => {
+      throw unreadable(error);
+    },
+  );
+}
+
+function unreadable(error: unknown): AgaroseError {
+  const cause = toAgaroseError(error);
+  if (cause.code === "MANIFEST_UNTRUSTED") {
+    const message =
+      "what `signing` signs is not trusted by `publicKeys`, so no reader could use it and nothing was written: correct " +
+      `one of the two. ${cause.message}`;
+    return new AgaroseError("CONFIG_INVALID", message, { field: "signing" }, cause);
+  }
+  const message = `no reader could use the manifest, so it was not written. ${cause.message}`;
+  return new AgaroseError(cause.code, message, cause.details, cause);
 }
 
 /**

@@ -4,8 +4,9 @@
 import { encodeManifest, manifestName, toAgaroseError, type AgaroseError, type ManifestRecord } from "@agarose/core";
 import type { Store } from "../../store/store.ts";
 import { askRegions, isConditionFailed } from "./ask-regions.ts";
+import { isClaimedAbove } from "./claim.ts";
 import { keeperFor } from "./history.ts";
-import { compareAge, holds, readRegion, type RegionManifest } from "./region-survey.ts";
+import { compareAge, holds, readRegion, surveyRegions, type RegionManifest } from "./region-survey.ts";
 import { majorityOf, pause, type WriteContext } from "./write-context.ts";
 
 /** What became of the write in one region. */
@@ -22,13 +23,17 @@ export interface RegionWrite {
 
 const ATTEMPTS_MAX = 8;
 
-/** Writes `record` to the regions given, each on the condition that it holds what was seen there. Does not reject. */
+/**
+ * Writes `record` to the regions given, each on the condition that it holds what was seen there. A manifest that this
+ * writer cannot use is replaced only if it is known to be no other writer's. Does not reject.
+ */
 export async function writeRecord(
   record: ManifestRecord,
   regions: readonly RegionManifest[],
   context: WriteContext,
 ): Promise<RegionWrite[]> {
   const bytes = encodeManifest(record);
+  const forgeries = await forgeriesIn(record, regions, context);
   // Of a region that is given up, too, it must be known what a write may have replaced.
   const seen = new Map(regions.map((region) => [region.store, region]));
   const keep = keeperFor(record, context);
@@ -37,13 +42,41 @@ export async function writeRecord(
     return keep(region);
   };
   const write = (store: Store, signal: AbortSignal): Promise<RegionWrite> =>
-    writeRegion(record, bytes, seen.get(store)!, { ...context, signal }, onReplace);
+    writeRegion({ record, bytes, forgeries }, seen.get(store)!, { ...context, signal }, onReplace);
   const stores = regions.map(({ store }) => store);
   const outcomes = await askRegions(stores, write, { enough: majorityOf(context.stores) }, context);
   return outcomes.map(
     ({ store, value, error }) =>
       value ?? { store, outcome: "failed", problem: error!, replaced: seen.get(store)!, mayArrive: true },
   );
+}
+
+/**
+ * Which of `regions` hold a manifest of a later generation that no writer can have written in good faith: their ETags.
+ *
+ * A writer by another key may be about to write it to a majority. Its claim goes only once it has, so without a claim a
+ * second look would show its manifest in a majority.
+ */
+async function forgeriesIn(
+  { key, generation }: ManifestRecord,
+  regions: readonly RegionManifest[],
+  context: WriteContext,
+): Promise<ReadonlySet<string>> {
+  const later = regions.filter((region) => isLaterForeign(region, generation));
+  if (later.length === 0) return new Set();
+  try {
+    if (await isClaimedAbove(key, generation, context)) return new Set();
+    await surveyRegions(key, context);
+    return new Set(later.flatMap(({ etag }) => etag ?? []));
+  } catch {
+    // They stay, and a repair looks at them again.
+    return new Set();
+  }
+}
+
+/** Whether a region holds what this writer cannot use and another one may have written after generation `generation`. */
+function isLaterForeign({ isForeign = false, stated = Number.POSITIVE_INFINITY }: RegionManifest, generation: number) {
+  return isForeign && stated >= generation;
 }
 
 /**
@@ -68,9 +101,14 @@ export async function rollBack(
     .map(({ store }) => store);
 }
 
+interface Writing {
+  readonly record: ManifestRecord;
+  readonly bytes: Uint8Array;
+  readonly forgeries: ReadonlySet<string>;
+}
+
 async function writeRegion(
-  record: ManifestRecord,
-  bytes: Uint8Array,
+  { record, bytes, forgeries }: Writing,
   seen: RegionManifest,
   context: WriteContext,
   onReplace: (region: RegionManifest) => Promise<void> | undefined,
@@ -88,6 +126,9 @@ async function writeRegion(
     }
     if (holds(current, bytes)) return { store, outcome: "written", replaced };
     if (current.record && compareAge(current.record, record) >= 0) return { store, outcome: "superseded" };
+    if (isLaterForeign(current, record.generation) && !forgeries.has(current.etag ?? "")) {
+      return { store, outcome: "failed", replaced, problem: current.problem!, mayArrive };
+    }
     try {
       const copying = onReplace(current);
       if (copying) await copying;

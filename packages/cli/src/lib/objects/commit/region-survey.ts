@@ -1,6 +1,10 @@
 /**
  * What every region holds under the name of a key's manifest, with the ETag by which it can be replaced.
+ *
+ * A manifest that this writer cannot use is not nothing: another writer, by another key or a newer program, may have
+ * acknowledged it. So only sound manifests and their absence are answers, and a majority of the regions must give one.
  */
+import { crc32 } from "node:zlib";
 import {
   AgaroseError,
   isTombstone,
@@ -28,6 +32,13 @@ export interface RegionManifest {
   readonly etag?: string;
   /** Why `record` is absent although the region holds something or does not answer. */
   readonly problem?: AgaroseError;
+  /**
+   * Whether another writer may have written in good faith what this one cannot use, because its keys, its program or
+   * its limits are others. Damage is no such manifest.
+   */
+  readonly isForeign?: boolean;
+  /** The generation that an unusable manifest states. Nobody vouches for it. */
+  readonly stated?: number;
 }
 
 /** What all regions hold, in the order of the stores. */
@@ -35,9 +46,14 @@ export interface Survey {
   readonly regions: readonly RegionManifest[];
   /** The sound record of the highest generation, a tombstone included. */
   readonly newest: ManifestRecord | undefined;
+  /** A writer goes above this generation: that of `newest`, or a higher one that damaged manifests state. */
+  readonly generation: number;
 }
 
 type SurveyContext = Pick<WriteContext, "stores" | "signal" | "clock" | "breaker" | "trust">;
+
+/** Damaged manifests are not signed for. A generation that is further ahead was made up. */
+const STATED_AHEAD_MAX = 1_000_000;
 
 const INVALID_CODES: ReadonlySet<string> = new Set([
   "CODE_INVALID",
@@ -51,7 +67,8 @@ const INVALID_CODES: ReadonlySet<string> = new Set([
  * Reads the manifest of a key in every region. It waits for a majority, and a little for the rest.
  *
  * @throws NO_QUORUM when no majority answers, CREDENTIALS_REFUSED when a region refuses the keys, MANIFEST_NEWER when
- *   only a newer program can read what a region has.
+ *   only a newer program can read what a region has, and MANIFEST_UNTRUSTED, MANIFEST_TOO_LARGE or MANIFEST_INVALID when
+ *   a majority may hold a version that this writer cannot use.
  */
 export async function surveyRegions(key: string, context: SurveyContext): Promise<Survey> {
   return judged(key, await surveyAll(key, context));
@@ -59,7 +76,7 @@ export async function surveyRegions(key: string, context: SurveyContext): Promis
 
 /** What regions hold of a key that none of them listed. */
 export function emptySurvey(stores: readonly Store[]): Survey {
-  return { regions: stores.map((store) => ({ store, state: "absent" })), newest: undefined };
+  return { regions: stores.map((store) => ({ store, state: "absent" })), newest: undefined, generation: 0 };
 }
 
 /**
@@ -67,7 +84,7 @@ export function emptySurvey(stores: readonly Store[]): Survey {
  * regions are as they were in `before`. It throws as `surveyRegions` does.
  */
 export async function surveyAgain(before: Survey, key: string, context: SurveyContext): Promise<Survey> {
-  const asked = await askManifests(key, context, { enough: majorityOf(context.stores), isGood: () => true });
+  const asked = await askManifests(key, context, { enough: majorityOf(context.stores), isGood: isUsable });
   const now = new Map(asked.map((region) => [region.store, region]));
   return judged(
     key,
@@ -86,7 +103,35 @@ function judged(key: string, regions: readonly RegionManifest[]): Survey {
   // It may be of a put that succeeded. What an older region has beside it must not replace it.
   const newer = regions.find(({ problem }) => problem?.code === "MANIFEST_NEWER");
   if (newer) throw newer.problem!;
-  return { regions, newest: newestOf(regions) };
+  return { regions, newest: newestOf(regions), generation: generationOf(key, regions) };
+}
+
+/** Whether a region says what is committed, as far as it knows. */
+function isUsable({ state }: RegionManifest): boolean {
+  return state === "sound" || state === "absent";
+}
+
+/**
+ * The generation that a writer has to pass. Every majority shows each committed generation or a newer one, so what a
+ * minority holds beside a majority of usable answers was never committed: a forgery, damage, or a write under way.
+ *
+ * Damage is what a put may heal. Without a majority of usable answers it counts by the generation that it states; where
+ * it states none, every region must have answered, so that no sound manifest can turn up later.
+ */
+function generationOf(key: string, regions: readonly RegionManifest[]): number {
+  const needed = majorityOf(regions);
+  const newest = newestOf(regions)?.generation ?? 0;
+  const usable = regions.filter(isUsable).length;
+  if (usable >= needed) return newest;
+  const damaged = regions.filter((region) => !isUsable(region) && region.state !== "unreachable" && !region.isForeign);
+  const stated = damaged.flatMap((region) => statedWithin(newest + STATED_AHEAD_MAX, region) ?? []);
+  const isComplete = stated.length === damaged.length || usable + damaged.length === regions.length;
+  if (isComplete && usable + damaged.length >= needed) return Math.max(newest, ...stated);
+  throw notUsable(key, regions, usable, needed);
+}
+
+function statedWithin(limit: number, { stated }: RegionManifest): number | undefined {
+  return stated !== undefined && stated <= limit ? stated : undefined;
 }
 
 /** `surveyRegions` without a demand: `enough` answers end the patience. Throws only when the caller aborts. */
@@ -136,11 +181,27 @@ export async function readRegion(
       const record = await parseManifest(bytes, { key, trust, sha256: nodeSha256 });
       return { ...found, state: "sound", record, bytes };
     } catch (error) {
-      return { ...found, ...unusable(error), bytes };
+      const reason = unusable(error);
+      return { ...found, ...reason, ...statementOf(bytes, reason.problem), bytes };
     }
   } catch (error) {
-    return { ...found, ...unusable(error) };
+    // A program with a higher limit may have written it.
+    return { ...found, ...unusable(error), isForeign: true };
   }
+}
+
+/**
+ * What an unusable manifest says of itself. A wrong CRC-32 or a contradiction is damage. Format 1 has neither a
+ * generation nor a signature.
+ */
+function statementOf(bytes: Uint8Array, { code }: AgaroseError): Pick<RegionManifest, "isForeign" | "stated"> {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
+  const [trailer, expected] = /,"crc32":"([0-9a-f]{8})"\}\s*$/.exec(text) ?? [];
+  const isWhole = trailer !== undefined && crc32(bytes.subarray(0, -trailer.length)) === Number.parseInt(expected!, 16);
+  if (isWhole && /^\{\s*"agarose"\s*:\s*1\s*,/.test(text)) return { stated: 0 };
+  const stated = Number(/"generation"\s*:\s*(\d{1,16})\s*[,}]/.exec(text)?.[1]);
+  const isForeign = isWhole && code !== "MANIFEST_INVALID";
+  return { ...(isForeign && { isForeign }), ...(Number.isSafeInteger(stated) && { stated }) };
 }
 
 /** Whether a region holds exactly `bytes`. */
@@ -170,6 +231,27 @@ function unusable(cause: unknown): { state: "invalid" | "untrusted"; problem: Ag
   if (problem.code === "MANIFEST_UNTRUSTED") return { state: "untrusted", problem };
   if (INVALID_CODES.has(problem.code)) return { state: "invalid", problem };
   throw problem;
+}
+
+function notUsable(key: string, regions: readonly RegionManifest[], usable: number, needed: number): AgaroseError {
+  const others = regions.filter((region) => !isUsable(region) && region.state !== "unreachable");
+  const problem = (others.find(({ state }) => state === "untrusted") ?? others[0]!).problem!;
+  const names = others.map(({ store }) => store.region.name);
+  const remedies: Partial<Record<AgaroseError["code"], string>> = {
+    MANIFEST_UNTRUSTED:
+      "add the key that has signed it to `publicKeys`, or sign it with `agarose upgrade --vouch`; in a rotation, this " +
+      "machine needs the new configuration",
+    MANIFEST_TOO_LARGE: "upgrade Agarose on this machine",
+  };
+  const remedy = remedies[problem.code] ?? "run the command again once all regions answer";
+  return new AgaroseError(
+    problem.code,
+    `${usable} of ${regions.length} regions say what is committed of ${JSON.stringify(key)}, ${needed} are needed, and ` +
+      `${names.join(", ")} hold a manifest that this machine cannot use: nothing was written; ${remedy}. ` +
+      `First: ${problem.message}`,
+    { key, usable, needed, regions: names },
+    problem,
+  );
 }
 
 function noQuorum(key: string, unreachable: readonly RegionManifest[], all: number, needed: number): AgaroseError {

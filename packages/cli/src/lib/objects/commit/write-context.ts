@@ -23,6 +23,8 @@ export interface WriteOptions {
   readonly sign?: Signer;
   /** Whose manifests count. Default: everyone's. */
   readonly trust?: SignatureCheck;
+  /** Whose manifests count for readers of what is written. Default: `trust`. */
+  readonly readerTrust?: SignatureCheck;
   /** 32 hex digits that no other put ever uses. Default: at random. */
   readonly newUpload?: () => string;
   /** Shared by the objects of a command, so that a region that hangs delays only the first. Default: a new one. */
@@ -46,6 +48,7 @@ export function writeContextOf(options: WriteOptions): WriteContext {
     clock,
     random: options.random ?? Math.random,
     trust: options.trust ?? acceptUnsigned,
+    readerTrust: options.readerTrust ?? options.trust ?? acceptUnsigned,
     newUpload: options.newUpload ?? (() => randomBytes(16).toString("hex")),
     breaker,
     claimRemovals: options.claimRemovals ?? new ClaimRemovals({ stores, clock, breaker }, 1),

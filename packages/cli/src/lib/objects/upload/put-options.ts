@@ -3,6 +3,7 @@
  */
 import { Option } from "commander";
 import { AgaroseError, HEADERS_ALLOWED } from "@agarose/core";
+import { describedAsStored } from "./object-headers.ts";
 import { AdaptiveWidth } from "../../walk/adaptive-pool.ts";
 
 /**
@@ -42,9 +43,12 @@ export function unitsOf(bytes = Infinity): number {
 export function parseHeaders(lines: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     lines.map((line) => {
-      const [, name = "", value = ""] = /^([^:]+):\s*([\x20-\x7e]{1,1024})$/.exec(line) ?? [];
+      const [, name = "", value = ""] = /^([^:]+):\s*(.+)$/u.exec(line) ?? [];
       const lower = name.trim().toLowerCase();
-      if (HEADERS_ALLOWED.has(lower)) return [lower, value];
+      if (HEADERS_ALLOWED.has(lower)) {
+        // Here already, so that no command begins with what cannot be stored.
+        return [lower, describedAsStored({ contentType: "", headers: { [lower]: value } }).headers[lower]!];
+      }
       const allowed = [...HEADERS_ALLOWED].join(", ");
       throw new AgaroseError(
         "USAGE",

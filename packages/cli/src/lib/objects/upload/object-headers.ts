@@ -1,0 +1,70 @@
+/**
+ * The type and the headers of an object as a manifest can hold them: printable ASCII, which every reader can serve.
+ */
+import { encodeExtended, format, parse } from "content-disposition";
+import { AgaroseError, HEADERS_ALLOWED } from "@agarose/core";
+
+/** What a put says of its content. */
+export interface Described {
+  readonly contentType: string;
+  /** Response headers (`HEADERS_ALLOWED`), with names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const HEADER_CHARACTERS_MAX = 1024;
+const PRINTABLE = /^[\x20-\x7e]*$/;
+
+/**
+ * The same, with a file name of other characters as `filename*` (RFC 8187) beside a plain one. USAGE where a value
+ * cannot be served.
+ */
+export function describedAsStored({ contentType, headers }: Described): Described {
+  const stored = Object.entries(headers).map(([name, value]) => {
+    if (!HEADERS_ALLOWED.has(name)) throw refused(name, `is none of ${[...HEADERS_ALLOWED].join(", ")}`);
+    return [name, servable(name, name === "content-disposition" ? dispositionOf(value) : value)];
+  });
+  return { contentType: servable("content-type", contentType), headers: Object.fromEntries(stored) };
+}
+
+/** The text of a header as HTTP sends it: bytes that are UTF-8 for most clients, and ISO 8859-1 for the others. */
+export function headerText(bytes: string): string {
+  if (PRINTABLE.test(bytes)) return bytes;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(bytes, "latin1"));
+  } catch {
+    return bytes;
+  }
+}
+
+function servable(name: string, value: string): string {
+  const character = /[^\x20-\x7e]/u.exec(value)?.[0];
+  if (character !== undefined) {
+    const code = `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}`;
+    throw refused(name, `has ${code}, and only U+0020 to U+007E can be served: write it without`);
+  }
+  if (value.length <= HEADER_CHARACTERS_MAX) return value;
+  throw refused(name, `has ${value.length} characters, at most ${HEADER_CHARACTERS_MAX} are allowed: shorten it`);
+}
+
+function dispositionOf(value: string): string {
+  // Control characters stay, so that they are refused.
+  if (PRINTABLE.test(value) || /\p{Cc}/u.test(value)) return value;
+  const { type, parameters } = parse(value);
+  try {
+    const own = Object.entries(parameters).flatMap(([name, text]) =>
+      PRINTABLE.test(text)
+        ? [[name, text]]
+        : [
+            [name, text.replaceAll(/[^\x20-\x7e]/gu, "_")],
+            [`${name}*`, encodeExtended(text)],
+          ],
+    );
+    return format({ type, parameters: Object.fromEntries(own) as Record<string, string> }, { extended: false });
+  } catch (error) {
+    throw refused("content-disposition", `cannot be written in ASCII (${(error as Error).message}): correct it`);
+  }
+}
+
+function refused(header: string, problem: string): AgaroseError {
+  return new AgaroseError("USAGE", `the header ${header} ${problem}`, { header });
+}
