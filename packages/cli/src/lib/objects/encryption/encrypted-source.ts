@@ -55,20 +55,28 @@ export async function encryptSource(
   };
 }
 
-/** Reads the cells of a file. Every pass reads the same, because the nonce of a cell is its number. */
+/**
+ * Reads the cells of a file. The nonce of a cell is its number, so two contents of one cell would give away both. The
+ * first pass sends nothing and notes the tag of each cell. No later pass gets a cell with another one, be it to send
+ * what failed again, what a region has lost, or what is inline.
+ */
 class EncryptingReader implements SourceReader {
   readonly #file: SourceReader;
   readonly #plainBytes: number;
   readonly #cipher: CellCipher;
   readonly #key: string;
   readonly #hash = createHash("sha256");
+  readonly #tags: Buffer;
   #hashedBytes = 0;
+  /** How many cells have a tag. */
+  #noted = 0;
 
   constructor(file: SourceReader, plainBytes: number, cipher: CellCipher, key: string) {
     this.#file = file;
     this.#plainBytes = plainBytes;
     this.#cipher = cipher;
     this.#key = key;
+    this.#tags = Buffer.alloc(Math.ceil(encryptedBytes(plainBytes) / CELL_BYTES) * TAG_BYTES);
   }
 
   async read(target: Uint8Array, position: number): Promise<number> {
@@ -102,12 +110,23 @@ class EncryptingReader implements SourceReader {
     const unhashed = plain.subarray(Math.max(0, this.#hashedBytes - start));
     if (unhashed.length > 0) this.#hash.update(unhashed);
     this.#hashedBytes += unhashed.length;
-    const cells: Promise<Uint8Array>[] = [];
+    const encrypted: Promise<Uint8Array>[] = [];
     for (let cell = first; cell < end; cell++) {
       const from = (cell - first) * PLAIN_BYTES;
-      cells.push(this.#cipher.encrypt(cell, plain.subarray(from, from + PLAIN_BYTES)));
+      encrypted.push(this.#cipher.encrypt(cell, plain.subarray(from, from + PLAIN_BYTES)));
     }
-    return Promise.all(cells);
+    const cells = await Promise.all(encrypted);
+    for (const [i, cell] of cells.entries()) this.#checkTag(first + i, cell.subarray(-TAG_BYTES));
+    return cells;
+  }
+
+  /** A tag is as good as a hash here: who does not have the data key cannot find another content with the same one. */
+  #checkTag(cell: number, tag: Uint8Array): void {
+    const noted = this.#tags.subarray(cell * TAG_BYTES, (cell + 1) * TAG_BYTES);
+    if (cell >= this.#noted) {
+      noted.set(tag);
+      this.#noted = cell + 1;
+    } else if (!noted.equals(tag)) throw hasChanged(this.#key);
   }
 }
 
