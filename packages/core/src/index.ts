@@ -174,6 +174,9 @@ export { readMajority, type MajorityRead, type MajorityReadOptions } from "./sou
 export { staggeredRace, type Attempt, type FailedAttempt, type RaceOptions } from "./sources/staggered-race.ts";
 export { readChecked } from "./sources/body.ts";
 
+// Streams.
+export { pullStream, type PullSink, type PullSource } from "./pull-stream.ts";
+
 // Read: the reader and what it is made of.
 export {
   DELTA_DEFAULT,

@@ -383,6 +383,56 @@ describe("the end of a read", () => {
     expect(ends).toEqual([expect.objectContaining({ code: "ABORTED" })]);
   });
 
+  test("by a consumer that cancels at any moment of an arrival is ABORTED, unless it has the last byte", async () => {
+    const seen = new Set<string>();
+    const settled = Promise.resolve();
+    for (const stripe of [1, 3]) {
+      for (let turns = 0; turns < 60; turns++) {
+        const world = new ReadWorld(small);
+        const ends: unknown[] = [];
+        let cancel = (): void => {};
+        let arrived = 0;
+        const opening = world.open({
+          windowBytes: 1,
+          onRequest: ({ stripe: of, outcome }) => {
+            if (of === stripe && outcome === "used" && ++arrived === 4) cancel();
+          },
+          onEnd: (_, error) => ends.push(error && (error as AgaroseError).code),
+        });
+        const reader = (await world.clock.run(opening)).body.getReader();
+        // Each stripe before is four parts, and the stream asks for the next one when they are taken.
+        for (let part = 0; part < 4 * stripe; part++) await world.clock.run(reader.read());
+        const cancelled = Promise.withResolvers<void>();
+        const cancelLater = async (): Promise<void> => {
+          for (let turn = 0; turn < turns; turn++) await settled;
+          await reader.cancel();
+        };
+        cancel = () => void cancelLater().then(cancelled.resolve);
+        const read = reader.read();
+        await world.clock.run(cancelled.promise);
+        await world.clock.advance(60_000);
+        const hasPart = !(await read).done;
+        seen.add(`${stripe} ${hasPart}`);
+        expect(ends, `stripe ${stripe}, ${turns} turns`).toEqual([hasPart && stripe === 3 ? undefined : "ABORTED"]);
+        expect(world.clock.pendingTimers).toBe(0);
+      }
+    }
+    expect(seen, "before and after the arrival").toEqual(new Set(["1 false", "1 true", "3 false", "3 true"]));
+  });
+
+  test.each([
+    ["enough", "ABORTED"],
+    [new TypeError("the page has gone"), "ABORTED"],
+    [new AgaroseError("DECRYPTION_FAILED", "not its key"), "DECRYPTION_FAILED"],
+  ])("by a consumer that cancels because of %s is %s", async (reason, code) => {
+    const world = new ReadWorld(small);
+    const ends: unknown[] = [];
+    const { body } = await world.clock.run(world.open({ onEnd: (_, error) => ends.push(error) }));
+    await body.cancel(reason);
+    await settle();
+    expect(ends).toEqual([expect.objectContaining({ code })]);
+  });
+
   test("by a signal rejects a read that has not begun to deliver", async () => {
     const world = new ReadWorld(small);
     const abort = new AbortController();

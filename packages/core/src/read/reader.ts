@@ -19,6 +19,7 @@ import { HAS_STORE } from "../features.ts";
 import { concat } from "../format/hash-tree.ts";
 import type { Clock, Random, Sha256 } from "../ports.ts";
 import type { ByteRange } from "../http/range.ts";
+import { pullStream, type PullSink } from "../pull-stream.ts";
 import type { BlockMemory } from "./block-memory.ts";
 import { blockNames, isSmall, needsLeaves, piecesOf, wholeName, type Piece } from "./pieces.ts";
 import { planStripe, type Candidate, type PlanOptions } from "./read-plan.ts";
@@ -150,7 +151,7 @@ class Read {
   readonly #leaves = new Map<number, Promise<Uint8Array>>();
   /** What a small range lies in. The read then reads no whole stripe. */
   #pieces: Piece[] | undefined;
-  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #sink: PullSink<Uint8Array> | undefined;
   readonly #detach: () => void;
 
   constructor(options: ReadOptions) {
@@ -183,33 +184,37 @@ class Read {
   }
 
   stream(): ReadableStream<Uint8Array> {
-    return new ReadableStream<Uint8Array>(
-      {
-        start: (controller) => {
-          this.#controller = controller;
-        },
-        pull: (controller) => this.#pull(controller),
-        // One microtask later: WebKit 2.50 stops a service worker for good when requests are aborted within this call.
-        cancel: (reason) =>
-          queueMicrotask(() =>
-            this.finish(reason ?? new AgaroseError("ABORTED", HAS_MESSAGES && "the consumer cancelled")),
-          ),
+    return pullStream<Uint8Array>({
+      start: (sink) => {
+        this.#sink = sink;
       },
-      { highWaterMark: 0 },
-    );
+      pull: (sink) => this.#pull(sink),
+      // One microtask later: WebKit 2.50 stops a service worker for good when requests are aborted within this call.
+      cancel: (reason) =>
+        queueMicrotask(() =>
+          // Consumers give reasons of their own, or none. Only a failure of ours on the way to them says more.
+          this.finish(
+            reason === undefined
+              ? new AgaroseError("ABORTED", HAS_MESSAGES && "the consumer cancelled")
+              : toAgaroseError(reason, "ABORTED"),
+          ),
+        ),
+    });
   }
 
   /** Enqueues one stripe. The stream calls it when the stripe before is consumed, so only one of them is in memory. */
-  async #pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+  async #pull(sink: PullSink<Uint8Array>): Promise<void> {
     this.#fillWindow();
     try {
       const parts = (await this.#window.shift()) ?? [];
-      for (const part of parts) controller.enqueue(part);
+      // `cancel` ends the read of a consumer that has left.
+      if (sink.isOver) return;
+      for (const part of parts) sink.enqueue(part);
       if (this.#window.length > 0 || this.#nextStripe < this.#endStripe) return;
-      controller.close();
+      sink.close();
       this.finish();
     } catch (error) {
-      this.finish(toAgaroseError(error));
+      if (!sink.isOver) this.finish(toAgaroseError(error));
     }
   }
 
@@ -389,7 +394,7 @@ class Read {
     this.#detach();
     if (reason !== undefined) {
       this.#abort.abort(reason);
-      this.#controller?.error(reason);
+      this.#sink?.error(reason);
     }
     for (const source of this.#options.sources) source.close?.();
     this.#options.onEnd?.(this.report, reason);

@@ -103,7 +103,8 @@ export class ClientRead {
       if (response.body === null) this.#end(response.status, 0);
       return response;
     } catch (cause) {
-      const error = toAgaroseError(cause);
+      // A page may give any reason for its leaving.
+      const error = toAgaroseError(cause, this.#signal.aborted ? "ABORTED" : undefined);
       this.#end(error.httpStatus, 0, undefined, error);
       throw error;
     }

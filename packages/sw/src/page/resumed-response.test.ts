@@ -91,6 +91,38 @@ test("a reader that aborts is not served the rest", async () => {
   expect(reopen).not.toHaveBeenCalled();
 });
 
+/** A body whose first part comes, and whose second one does not. */
+function stuck(): Response {
+  const body = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(BYTES.subarray(0, 300)) });
+  return new Response(body, { status: 200, headers: { "content-length": "1000", etag: ETAG } });
+}
+
+test("a reader that cancels while a part is awaited asks for nothing more", async () => {
+  const reopen = vi.fn<Reopen>(async () => answer(300, 1000, WHOLE));
+  const reader = resumedResponse(stuck(), reopen).body!.getReader();
+  await reader.read();
+  const next = reader.read();
+  await reader.cancel();
+  expect(await next).toMatchObject({ done: true });
+  await new Promise((resolve) => setTimeout(resolve));
+  expect(reopen).not.toHaveBeenCalled();
+});
+
+test("a reader that cancels while the rest is asked for leaves no body open", async () => {
+  const asked = Promise.withResolvers<Response>();
+  const cancelled = vi.fn();
+  const rest = answer(300, 1000, WHOLE);
+  const body = new ReadableStream({ pull: () => new Promise(() => {}), cancel: cancelled });
+  const reader = resumedResponse(answer(0, 1000, 300, KILLED), () => asked.promise).body!.getReader();
+  for (let part = 0; part < 3; part++) await reader.read();
+  const next = reader.read();
+  await new Promise((resolve) => setTimeout(resolve));
+  void reader.cancel();
+  asked.resolve(new Response(body, rest));
+  expect(await next).toMatchObject({ done: true });
+  await vi.waitFor(() => expect(cancelled).toHaveBeenCalledOnce());
+});
+
 test("a response of unknown length or version is left as it is", () => {
   for (const headers of [{ etag: ETAG }, { "content-length": "3" }]) {
     const response = new Response("abc", { headers: headers as Record<string, string> });

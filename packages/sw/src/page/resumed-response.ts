@@ -2,7 +2,7 @@
  * A response whose body outlives its worker: where it breaks off (the browser has ended the worker, or its reads
  * failed) or ends short, the page asks for the rest and appends it to the same body.
  */
-import { AgaroseError, toAgaroseError } from "@agarose/core";
+import { AgaroseError, pullStream, toAgaroseError, type PullSink } from "@agarose/core";
 
 /** Asks for the rest of the object, with a `range` and an `if-range`. Rejects with the reason of an error answer. */
 export type Reopen = (headers: Record<string, string>) => Promise<Response>;
@@ -56,21 +56,19 @@ class Resumed {
   }
 
   stream(): ReadableStream<Uint8Array<ArrayBuffer>> {
-    return new ReadableStream(
-      {
-        pull: async (controller) => {
-          const part = await this.#next();
-          if (part) controller.enqueue(part as Uint8Array<ArrayBuffer>);
-          else controller.close();
-        },
-        cancel: (reason) => this.#reader.cancel(reason),
+    return pullStream({
+      pull: async (sink) => {
+        const part = await this.#next(sink);
+        if (part) sink.enqueue(part as Uint8Array<ArrayBuffer>);
+        else sink.close();
       },
-      { highWaterMark: 0 },
-    );
+      // A body that has broken off cannot be cancelled.
+      cancel: (reason) => this.#reader.cancel(reason).catch(() => {}),
+    });
   }
 
-  /** The next part, or undefined at the end. */
-  async #next(): Promise<Uint8Array | undefined> {
+  /** The next part, or undefined at the end and when the consumer has left. */
+  async #next(sink: PullSink<unknown>): Promise<Uint8Array | undefined> {
     for (;;) {
       const { done, value, error } = await this.#reader.read().then(
         (result) => ({ ...result, error: undefined }),
@@ -81,9 +79,11 @@ class Resumed {
         this.#at += value!.length;
         return value;
       }
-      if (error === undefined && this.#at === this.#end) return undefined;
+      // A body that its consumer has cancelled ends short, too.
+      if (sink.isOver || (error === undefined && this.#at === this.#end)) return undefined;
       if (this.#signal?.aborted) throw toAgaroseError(this.#signal.reason, "ABORTED");
       await this.#goOn(error);
+      if (sink.isOver) return void this.#reader.cancel().catch(() => {});
     }
   }
 

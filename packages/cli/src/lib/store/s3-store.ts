@@ -13,7 +13,7 @@ import {
   S3ServiceException,
   type ListObjectsV2CommandInput,
 } from "@aws-sdk/client-s3";
-import type { AgaroseError, ErrorCode, FetchedResponse } from "@agarose/core";
+import { pullStream, type AgaroseError, type ErrorCode, type FetchedResponse } from "@agarose/core";
 import type { RegionConfig } from "../config.ts";
 import { openClient, ORIGIN_DEFAULT, statusOf, storeFailure, type S3StoreOptions } from "./s3-client.ts";
 import { sendChecksummed, sendHashed } from "./streamed-body.ts";
@@ -195,15 +195,12 @@ function checkEtag(etag: string | undefined, md5: string): void {
 /** `Readable.toWeb` would copy every part. */
 function webStreamOf(body: Readable): ReadableStream<Uint8Array> {
   const parts: AsyncIterator<Uint8Array> = body[Symbol.asyncIterator]();
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await parts.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-      cancel: () => void body.destroy(),
+  return pullStream<Uint8Array>({
+    async pull(sink) {
+      const { done, value } = await parts.next();
+      if (done) sink.close();
+      else sink.enqueue(value);
     },
-    { highWaterMark: 0 },
-  );
+    cancel: () => void body.destroy(),
+  });
 }

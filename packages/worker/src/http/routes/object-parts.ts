@@ -1,5 +1,5 @@
 /** The body of a response with several ranges: each is read when the one before it has been sent. */
-import type { Manifest, OpenedObject, PartsAnswer } from "@agarose/core";
+import { pullStream, type Manifest, type OpenedObject, type PartsAnswer } from "@agarose/core";
 import { ofFixedLength, readObject, type ClientOfRead } from "../../read/object-read.ts";
 import type { Invocation } from "../../read/invocation.ts";
 
@@ -28,18 +28,15 @@ export async function readParts(
     yield encoder.encode(end);
   }
   const pieces = body();
-  const stream = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await pieces.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-      // The read under way ends with it.
-      cancel: async () => void (await pieces.return(undefined)),
+  const stream = pullStream<Uint8Array>({
+    async pull(sink) {
+      const { done, value } = await pieces.next();
+      if (done) sink.close();
+      else sink.enqueue(value);
     },
-    { highWaterMark: 0 },
-  );
+    // The read under way ends with it. Where the platform aborts `client.signal`, it does not wait for its region.
+    cancel: async () => void (await pieces.return(undefined)),
+  });
   const fixed = ofFixedLength(stream, Number(headers["content-length"]), invocation);
   return new Response(fixed, { status, headers: { ...Object.fromEntries(first.headers), ...headers } });
 }

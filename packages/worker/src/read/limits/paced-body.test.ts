@@ -39,6 +39,36 @@ describe("a body that states its length", () => {
   });
 });
 
+describe("a client that leaves while a part is awaited", () => {
+  const start = () => {
+    const leaving = new AbortController();
+    const ends: unknown[] = [];
+    const arrival = Promise.withResolvers<Uint8Array>();
+    const clock = new SimulatedClock();
+    const next = (): Promise<Uint8Array> => arrival.promise;
+    const onEnd = (error: unknown): void => void ends.push(error);
+    const body = pacedBody({ next, length: 10, lease: undefined, signal: leaving.signal, clock, onEnd });
+    const reader = body.getReader();
+    return { leaving, ends, arrival, clock, reader, read: reader.read() };
+  };
+
+  test("by cancelling ends the body once, for its own reason", async () => {
+    const { ends, arrival, clock, reader, read } = start();
+    await reader.cancel("enough");
+    arrival.resolve(new Uint8Array(10));
+    expect(await read).toEqual({ done: true, value: undefined });
+    expect([ends, clock.pendingTimers]).toEqual([["enough"], 0]);
+  });
+
+  test("by its signal errors the body, which never ends short", async () => {
+    const { leaving, ends, arrival, clock, read } = start();
+    leaving.abort("gone");
+    arrival.resolve(new Uint8Array(5));
+    await expect(read).rejects.toBe("gone");
+    expect([ends, clock.pendingTimers]).toEqual([["gone"], 0]);
+  });
+});
+
 test("a client that takes a piece every ten seconds loses its stream to a read that waits, and no other client does", async () => {
   const clock = new SimulatedClock();
   const memory = new MemoryBudget(clock, 100);

@@ -2,7 +2,7 @@
  * Sends a body as fast as the client takes it, in small pieces, so that the isolate sees whether the client reads at
  * all. A client that leaves or stalls ends the stream and its memory lease.
  */
-import { AgaroseError, type Clock } from "@agarose/core";
+import { AgaroseError, pullStream, type Clock, type PullSink } from "@agarose/core";
 import type { MemoryLease } from "./memory-budget.ts";
 
 /** A client must take a piece within the stall time: 4 kB/s is fast enough. */
@@ -73,58 +73,62 @@ export function pacedBody({
     lease?.release();
     onEnd(error);
   };
-  const leave = (): void => end(signal.reason);
-  return new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        signal.addEventListener("abort", leave, { once: true });
-        if (signal.aborted) leave();
-        const check = (): void => {
+  let sink: PullSink<Uint8Array> | undefined;
+  const leave = (): void => {
+    end(signal.reason);
+    sink?.error(signal.reason);
+  };
+  return pullStream<Uint8Array>({
+    start(own) {
+      sink = own;
+      signal.addEventListener("abort", leave, { once: true });
+      if (signal.aborted) leave();
+      const check = (): void => {
+        if (hasEnded) return;
+        if (lease?.hasEnded()) {
+          const error = new AgaroseError("READ_TIMEOUT", "the client took nothing, or too little, for too long");
+          end(error);
+          own.error(error);
+          return;
+        }
+        // Only the client's own time counts, not that of the sources. An invocation that was killed has no timers.
+        if (isReading) lease?.progress();
+        cancelCheck = clock.after(CHECK_MS, check);
+      };
+      if (lease) check();
+    },
+    async pull(own) {
+      lease?.took(given);
+      try {
+        if (at >= part.length) {
+          isReading = true;
+          const following = await next();
+          isReading = false;
+          // The client has left meanwhile, or its stream was taken from it.
           if (hasEnded) return;
-          if (lease?.hasEnded()) {
-            const error = new AgaroseError("READ_TIMEOUT", "the client took nothing, or too little, for too long");
-            end(error);
-            controller.error(error);
+          if (following === undefined) {
+            if (length !== undefined && sent !== length) throw wrongLength(sent, length);
+            end();
+            own.close();
             return;
           }
-          // Only the client's own time counts, not that of the sources. An invocation that was killed has no timers.
-          if (isReading) lease?.progress();
-          cancelCheck = clock.after(CHECK_MS, check);
-        };
-        if (lease) check();
-      },
-      async pull(controller) {
-        lease?.took(given);
-        try {
-          if (at >= part.length) {
-            isReading = true;
-            const following = hasEnded ? undefined : await next();
-            isReading = false;
-            if (following === undefined) {
-              if (length !== undefined && sent !== length && !hasEnded) throw wrongLength(sent, length);
-              end();
-              controller.close();
-              return;
-            }
-            part = following as Uint8Array<ArrayBuffer>;
-            at = 0;
-          }
-          const piece = part.length <= PIECE_BYTES ? part : pieceOf(part, at);
-          at += piece.length;
-          given = piece.length;
-          sent += given;
-          if (length !== undefined && sent > length) throw wrongLength(sent, length);
-          lease?.progress();
-          controller.enqueue(piece);
-        } catch (error) {
-          end(error);
-          throw error;
+          part = following as Uint8Array<ArrayBuffer>;
+          at = 0;
         }
-      },
-      cancel: (reason) => end(reason),
+        const piece = part.length <= PIECE_BYTES ? part : pieceOf(part, at);
+        at += piece.length;
+        given = piece.length;
+        sent += given;
+        if (length !== undefined && sent > length) throw wrongLength(sent, length);
+        lease?.progress();
+        own.enqueue(piece);
+      } catch (error) {
+        end(error);
+        throw error;
+      }
     },
-    { highWaterMark: 0 },
-  );
+    cancel: (reason) => end(reason),
+  });
 }
 
 function pieceOf(part: Uint8Array<ArrayBuffer>, at: number): Uint8Array<ArrayBuffer> {
