@@ -161,6 +161,51 @@ test("the answer for an object that was put again has no byte of the kept old ve
   expect(answered).not.toBe(sha256(old));
 });
 
+/** Ends the worker, as the browser does when it has no work. */
+async function stopWorker(page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("ServiceWorker.enable");
+  await session.send("ServiceWorker.stopAllWorkers");
+}
+
+test("what is read with a token while no PoP answers is private, is not kept, and is for no other reader", async ({
+  context,
+  world,
+  putRandom,
+}) => {
+  const content = await putRandom("offline/secret", 100_000);
+  const page = await openOfflineApp(context, world);
+  for (const { name } of world.pops) await world.pop(name).down();
+  const answer = await read(page, "offline/secret", { authorization: "Bearer token" });
+  expect(answer).toMatchObject({ status: 200, sha256: sha256(content) });
+  expect(answer.headers["cache-control"]).toBe("private, no-cache");
+  await unplug(world);
+  expect((await read(page, "offline/secret")).status).toBeGreaterThanOrEqual(500);
+  expect(await keptBytes(page)).toBe(0);
+});
+
+test("a kept plan that was damaged is dropped, fetched and kept again", async ({ context, world, putRandom }) => {
+  const content = await putRandom("offline/damaged", 100_000);
+  const page = await openOfflineApp(context, world);
+  await read(page, "offline/damaged");
+  await expect.poll(() => keptBytes(page)).toBeGreaterThan(0);
+  const damaged = await page.evaluate(async () => {
+    const cache = await caches.open("agarose-offline");
+    const plans = (await cache.keys()).filter(({ url }) => url.includes("/plans/"));
+    for (const plan of plans) await cache.put(plan, new Response("{garbage"));
+    return plans.length;
+  });
+  expect(damaged).toBe(1);
+  await stopWorker(page);
+  expect(await read(page, "offline/damaged")).toMatchObject({ status: 200, sha256: sha256(content) });
+  await expect.poll(() => keptBytes(page)).toBeGreaterThan(0);
+  await stopWorker(page);
+  await unplug(world);
+  const again = await read(page, "offline/damaged");
+  expect(again).toMatchObject({ status: 200, sha256: sha256(content) });
+  expect(again.headers["x-agarose-read"]).toBe("stored");
+});
+
 test("register says when the configuration asks the other file for offline reads", async ({ context, world }) => {
   const page = await openInitialisedApp(context, world, { offline: { bytes: 1_000_000 } });
   const code = await page.evaluate(async () => {

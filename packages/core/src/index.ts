@@ -69,6 +69,7 @@ export {
   LEAF_LIST,
   leafShape,
   MANIFEST_BYTES_MAX,
+  checkManifest,
   parseManifest,
   refuseTooLarge,
   sealManifest,
@@ -145,6 +146,7 @@ export {
   encodeFrame,
   FRAME_HEADER_BYTES,
   encodePlan,
+  isPlanRegion,
   parseFrames,
   parsePlan,
   type Frame,
@@ -214,7 +216,14 @@ export {
 // HTTP: ranges, conditions and the responses of an object.
 export { contentRange, parseRange, type ByteRange } from "./http/range.ts";
 export { partsAnswer, type ObjectPart, type PartsAnswer } from "./http/object-parts.ts";
-export { errorAnswer, keyInPath, keyOfPath, objectAnswer, type ObjectAnswer } from "./http/object-response.ts";
+export {
+  errorAnswer,
+  keyInPath,
+  keyOfPath,
+  objectAnswer,
+  unshared,
+  type ObjectAnswer,
+} from "./http/object-response.ts";
 
 // Caches in memory.
 export { ByteLru } from "./byte-lru.ts";

@@ -145,7 +145,7 @@ export async function parsePlan(payload: Uint8Array, expected: ExpectedManifest)
     isOptional(plan.telemetry, "string") &&
     (!HAS_ENCRYPTION || plan.dataKey === undefined || isText(plan.dataKey, DATA_KEY)) &&
     areChunks(plan.cached) &&
-    areAll(plan.regions, isRegion) &&
+    areAll(plan.regions, isPlanRegion) &&
     plan.regions.length > 0 &&
     areAll(plan.peers ?? [], isPeer);
   if (!sound) throw bundleError(HAS_MESSAGES && "has a plan with a field that is missing or out of range");
@@ -185,7 +185,8 @@ export function parseFrameHeader(header: Uint8Array): { frame: Omit<Frame, "payl
   return { frame: { type, chunk: view.getUint16(2, true), stripe: view.getUint32(4, true) }, length };
 }
 
-function isRegion(region: PlanRegion): boolean {
+/** Whether `region` has all that a plan must say of a region. */
+export function isPlanRegion(region: PlanRegion): boolean {
   return (
     isEstimated(region) &&
     isText(region.url, /^https?:\/\//) &&

@@ -65,6 +65,11 @@ export function objectAnswer(
   return { status: part ? 206 : 200, headers, range };
 }
 
+/** Forbids shared caches to keep the answer of a private key, and makes the client's own cache revalidate it. */
+export function unshared<A extends Pick<ObjectAnswer, "headers">>(answer: A): A {
+  return { ...answer, headers: { ...answer.headers, "cache-control": "private, no-cache" } };
+}
+
 /** Returns status, headers and JSON body of the response that reports an error. A 416 carries the object's length. */
 export function errorAnswer(cause: unknown): { status: number; headers: Record<string, string>; body: string } {
   const error = toAgaroseError(cause);

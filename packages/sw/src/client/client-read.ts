@@ -16,11 +16,11 @@ import {
   openRead,
   piecesOf,
   toAgaroseError,
+  unshared,
   wholeName,
   type ByteRange,
   type FetchPort,
   type BlockMemory,
-  type ObjectAnswer,
   type Piece,
   type ReadReport,
   type Secrets,
@@ -68,6 +68,8 @@ export class ClientRead {
   readonly #signal: AbortSignal;
   readonly #slot: Slot;
   readonly #fetch: FetchPort;
+  /** Whether the request has credentials. */
+  readonly #isPrivate: boolean;
   /** Set if this is one of many reads of whole objects. */
   readonly #batches: Batches | undefined;
   readonly #onEnd: () => void;
@@ -83,6 +85,7 @@ export class ClientRead {
     this.#signal = request.signal ?? new AbortController().signal;
     this.#onEnd = onEnd;
     this.#slot = slot;
+    this.#isPrivate = forward !== undefined;
     this.#fetch = (url, init) => {
       const prioritized = { ...init, priority: slot.priority };
       return ports.fetch(...(forward?.(url, prioritized) ?? [url, prioritized]));
@@ -117,9 +120,7 @@ export class ClientRead {
   async #fromKnown(known: FullPlan): Promise<ReadResponse | undefined> {
     const [pop] = this.#ports.pops.byDistance();
     if (pop && known.pop !== "" && known.pop !== pop.name) return undefined;
-    const head = HAS_ENCRYPTION
-      ? await answerDecrypted(known, this.#request, this.#ports.secrets)
-      : objectAnswer(known.manifest, this.#request.headers, this.#request.method);
+    const head = await this.#answerOf(known);
     if (!this.#wantsBytes(head)) return this.#bodiless("known", known, head);
     if (!hasHashes(known.manifest, spanOf(known.manifest, head.range))) return undefined;
     const isFailed = ({ chunk }: Piece): boolean =>
@@ -165,6 +166,7 @@ export class ClientRead {
       span,
       range,
       batches,
+      isPrivate: this.#isPrivate,
       signal: this.#signal,
       fetch: this.#fetch,
       trace: this.#trace.id,
@@ -190,15 +192,20 @@ export class ClientRead {
   }
 
   async #fromPlan(from: PlanEvent["from"], plan: FullPlan, bundle: Bundle | undefined): Promise<ReadResponse> {
-    const head = HAS_ENCRYPTION
-      ? await answerDecrypted(plan, this.#request, this.#ports.secrets)
-      : objectAnswer(plan.manifest, this.#request.headers, this.#request.method);
+    const head = await this.#answerOf(plan);
     if (this.#wantsBytes(head)) return this.#open(from, plan, head, this.#edgeBehind(bundle, plan, head), this.#signal);
     discard(bundle);
     return this.#bodiless(from, plan, head);
   }
 
-  #wantsBytes(head: ObjectAnswer): head is Ranged {
+  async #answerOf(plan: FullPlan): Promise<PlannedAnswer> {
+    const answer = HAS_ENCRYPTION
+      ? await answerDecrypted(plan, this.#request, this.#ports.secrets)
+      : objectAnswer(plan.manifest, this.#request.headers, this.#request.method);
+    return plan.private ? unshared(answer) : answer;
+  }
+
+  #wantsBytes(head: PlannedAnswer): head is Ranged {
     return this.#request.method === "GET" && head.range !== undefined;
   }
 
@@ -335,7 +342,7 @@ export class ClientRead {
     return headers.get("range") ?? undefined;
   }
 
-  #bodiless(from: PlanEvent["from"], plan: FullPlan, { status, headers }: ObjectAnswer): ReadResponse {
+  #bodiless(from: PlanEvent["from"], plan: FullPlan, { status, headers }: PlannedAnswer): ReadResponse {
     this.#trace.planned(from, plan, 0, []);
     return { status, headers: { ...headers, "server-timing": this.#trace.serverTiming() }, body: null };
   }

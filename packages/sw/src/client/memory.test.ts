@@ -1,6 +1,6 @@
 /** What a client remembers: plans and latencies. */
 import { describe, expect, test } from "vitest";
-import { LATENCY_UNKNOWN, systemSha256 } from "@agarose/core";
+import { acceptUnsigned, LATENCY_UNKNOWN, systemSha256 } from "@agarose/core";
 import type { FullPlan } from "./plans/bundle-request.ts";
 import { LatencyTracker } from "./latency-tracker.ts";
 import { OfflineStore } from "../offline/offline-store.ts";
@@ -139,7 +139,14 @@ describe("Telemetry", () => {
   test("sends one report of what came in some time", async () => {
     const clock = new VirtualClock();
     const reports: TelemetryReport[] = [];
-    const store = new OfflineStore({ regions: [], bytes: 1, cache: () => Promise.reject(), sha256: systemSha256 });
+    const store = new OfflineStore({
+      pops: [],
+      regions: [],
+      bytes: 1,
+      cache: () => Promise.reject(),
+      sha256: systemSha256,
+      trust: acceptUnsigned,
+    });
     const telemetry = new Telemetry({ clock, store, send: (report) => void reports.push(report) });
     telemetry.observe("a", 10, 1000);
     telemetry.observe("a", 30, 2000);

@@ -7,7 +7,7 @@ import { javascriptCodec } from "@agarose/ec-wasm";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { browserPorts } from "../ports/browser-ports.ts";
-import { parseConfig, type ClientConfigInput } from "../common/config.ts";
+import { clientTrust, parseConfig, type ClientConfigInput } from "../common/config.ts";
 import { fetchConfig } from "../common/config-file.ts";
 import { createClient } from "../page/fetch-object.ts";
 import { telemetryPost } from "../ports/network.ts";
@@ -171,7 +171,13 @@ test("a plan kept under an older configuration brings back none of its regions",
   const stores: OfflineStore[] = [];
   const clientWith = (input: ClientConfigInput): ObjectClient => {
     const config = parseConfig(input, own.url);
-    const store = new OfflineStore({ ...config, ...ports, bytes: 1_000_000, cache: async () => cache });
+    const store = new OfflineStore({
+      ...config,
+      ...ports,
+      trust: clientTrust(config),
+      bytes: 1_000_000,
+      cache: async () => cache,
+    });
     stores.push(store);
     return new ObjectClient(config, { ...ports, store });
   };

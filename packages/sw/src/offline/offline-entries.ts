@@ -3,15 +3,18 @@
  * left, half of them go and what would not fit is not kept. Nothing here fails: a storage that is full or forbidden is
  * an empty one.
  */
+import { isCount } from "@agarose/core";
 
 /** Names become URLs, which a Cache wants: nothing is ever fetched from there. */
-const BASE = "https://offline.agarose.invalid/";
-/** The order of use, as JSON, newest last: [name, bytes] each. */
-const INDEX = `${BASE}index`;
+const HOST = "https://offline.agarose.invalid/";
 
 /** Named byte arrays of at most `bytesMax` bytes in all. The cache is opened at the first use. */
 export class OfflineEntries {
   readonly #open: () => Promise<Cache>;
+  /** Where the entries of this owner are. */
+  readonly #base: string;
+  /** The order of use, as JSON, newest last: [name, bytes] each. */
+  readonly #index: string;
   readonly #bytesMax: number;
   /** Bytes by name, least recently used first. */
   readonly #sizes = new Map<string, number>();
@@ -20,9 +23,12 @@ export class OfflineEntries {
   /** Writes and deletions, one after the other, so that what was deleted stays so. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(open: () => Promise<Cache>, bytesMax: number) {
+  /** @param owner the path, with a slash at its end, of the entries in a cache that all apps of an origin share. */
+  constructor(open: () => Promise<Cache>, bytesMax: number, owner = "") {
     this.#open = open;
     this.#bytesMax = bytesMax;
+    this.#base = HOST + owner;
+    this.#index = `${this.#base}index`;
   }
 
   /** Whether `name` was there when the entries were last used. */
@@ -35,7 +41,7 @@ export class OfflineEntries {
     const bytes = this.#sizes.get(name);
     if (bytes === undefined) return undefined;
     try {
-      const response = await cache!.match(BASE + name);
+      const response = await cache!.match(this.#base + name);
       // The browser may clear storage at any time.
       if (!response) throw new Error("gone");
       const found = new Uint8Array(await response.arrayBuffer());
@@ -53,7 +59,7 @@ export class OfflineEntries {
       if (bytes.length > this.#bytesMax) return;
       this.#forget(name);
       await this.#evict(cache, this.#bytesMax - bytes.length);
-      const write = (): Promise<void> => cache.put(BASE + name, new Response(bytes as Uint8Array<ArrayBuffer>));
+      const write = (): Promise<void> => cache.put(this.#base + name, new Response(bytes as Uint8Array<ArrayBuffer>));
       // QuotaExceededError: once half of it is gone there is room, or there is none for us.
       await write().catch(() => this.#evict(cache, this.#bytes / 2).then(write));
       this.#note(name, bytes.length);
@@ -65,7 +71,7 @@ export class OfflineEntries {
     return this.#inTurn(async (cache) => {
       const deleted = [...this.#sizes.keys()].filter(isDeleted);
       if (deleted.length === 0) return;
-      await Promise.all(deleted.map((name) => this.#forget(name) && cache.delete(BASE + name)));
+      await Promise.all(deleted.map((name) => this.#forget(name) && cache.delete(this.#base + name)));
       await this.#writeIndex(cache);
     });
   }
@@ -88,13 +94,18 @@ export class OfflineEntries {
 
   async #readEntries(): Promise<Cache> {
     const cache = await this.#open();
-    const [index, requests] = await Promise.all([cache.match(INDEX), cache.keys()]);
-    const ordered = new Map<string, number>(index ? ((await index.json()) as [string, number][]) : []);
-    const there = new Set(requests.map(({ url }) => url.slice(BASE.length)));
-    for (const [name, bytes] of ordered) if (there.has(name)) this.#note(name, bytes);
+    const [index, requests] = await Promise.all([cache.match(this.#index), cache.keys()]);
+    const own = requests.filter(({ url }) => url.startsWith(this.#base));
+    const there = new Set(own.map(({ url }) => url.slice(this.#base.length)));
+    // A damaged index is an empty one.
+    const ordered = (await index?.json().catch(() => {})) as unknown;
+    for (const entry of Array.isArray(ordered) ? ordered : []) {
+      const [name, bytes] = Array.isArray(entry) ? entry : [];
+      if (isCount(bytes) && there.delete(name)) this.#note(name, bytes);
+    }
     // Written by a worker that was ended before it could say so.
-    const strays = [...there].filter((name) => !this.#sizes.has(name) && BASE + name !== INDEX);
-    await Promise.all(strays.map((name) => cache.delete(BASE + name)));
+    const strays = [...there].filter((name) => this.#base + name !== this.#index);
+    await Promise.all(strays.map((name) => cache.delete(this.#base + name)));
     return cache;
   }
 
@@ -103,12 +114,12 @@ export class OfflineEntries {
     for (const name of this.#sizes.keys()) {
       if (this.#bytes <= bytes) return;
       this.#forget(name);
-      await cache.delete(BASE + name);
+      await cache.delete(this.#base + name);
     }
   }
 
   async #writeIndex(cache: Cache): Promise<void> {
-    await cache.put(INDEX, new Response(JSON.stringify([...this.#sizes])));
+    await cache.put(this.#index, new Response(JSON.stringify([...this.#sizes])));
   }
 
   #note(name: string, bytes: number): void {

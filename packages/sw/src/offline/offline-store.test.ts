@@ -1,12 +1,12 @@
 /** Objects that were read are there when no PoP or region answers. The store stays within its bound. */
 import { createHash } from "node:crypto";
-import { manifestName } from "@agarose/core";
+import { AgaroseError, manifestName, trustOf } from "@agarose/core";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseConfig } from "../common/config.ts";
 import type { ObjectClient } from "../client/object-client.ts";
 import { OfflineEntries } from "./offline-entries.ts";
-import { offlineStore, OfflineStore } from "./offline-store.ts";
+import { offlineStore, OfflineStore, type OfflineOptions } from "./offline-store.ts";
 import { PLAN_TTL_MS } from "../client/plans/plan-store.ts";
 import { FakeCache } from "../../test/fake-cache.ts";
 import { FakeWorld, sampleBytes } from "../../test/fake-world.ts";
@@ -16,12 +16,17 @@ const KEY = "photos/cat.jpg";
 const BYTES = sampleBytes(10_000);
 const ROOM = 1_000_000;
 
-function storeOn(cache: FakeCache, bytes: number = ROOM): OfflineStore {
+const POPS = ["p0", "p1"].map((name) => ({ name, url: `https://${name}.test` }));
+
+function storeOn(cache: FakeCache, bytes: number = ROOM, options: Partial<OfflineOptions> = {}): OfflineStore {
   return new OfflineStore({
+    pops: POPS,
     regions: [],
     bytes,
     cache: async () => cache as unknown as Cache,
     sha256: async (shard) => createHash("sha256").update(shard).digest(),
+    trust: trustOf({ unsigned: true }, []),
+    ...options,
   });
 }
 
@@ -189,13 +194,153 @@ describe("online", () => {
     expect((await read(world, client)).bytes).toEqual(BYTES);
     await world.clock.pass(0);
     expect(cache.refused).toBeGreaterThan(0);
-    const store = new OfflineStore({
-      regions: [],
-      bytes: ROOM,
-      cache: () => Promise.reject(new DOMException("no", "SecurityError")),
-      sha256: async (shard) => shard,
-    });
+    const cacheOf = (): Promise<Cache> => Promise.reject(new DOMException("no", "SecurityError"));
+    const store = storeOn(cache, ROOM, { cache: cacheOf });
     expect((await read(world, world.client({}, store))).bytes).toEqual(BYTES);
+  });
+});
+
+describe("a private object", () => {
+  const TOKEN = { authorization: "Bearer token" };
+
+  test("that is read with a token while no PoP answers is not kept, nor given to a reader without one", async () => {
+    const { world, cache, client } = await startWorld();
+    for (const pop of world.pops) pop.fault = "refuses";
+    const { bytes, headers } = await read(world, client, KEY, TOKEN);
+    expect([bytes, headers["cache-control"]]).toEqual([BYTES, "private, no-cache"]);
+    await world.clock.pass(0);
+    expect([...cache.stored.keys()]).toEqual([]);
+    unplug(world);
+    await expect(read(world, client)).rejects.toMatchObject({ code: "NO_SOURCE" });
+    await expect(read(world, restarted(world, cache))).rejects.toMatchObject({ code: "NO_SOURCE" });
+  });
+
+  test("is not kept of a signed URL either, nor of a range, and its answers are private whatever its headers say", async () => {
+    const { world, cache, client } = await startWorld();
+    world.put(KEY, BYTES, { headers: { "cache-control": "public, max-age=600" } });
+    for (const pop of world.pops) pop.fault = "refuses";
+    const query = new URLSearchParams({ expires: "1", signature: "s" });
+    const headers = new Headers({ range: "bytes=0-9" });
+    const answer = await world.clock.settle(client.answer({ key: KEY, method: "GET", headers, query }));
+    expect([answer.status, answer.headers["cache-control"]]).toEqual([206, "private, no-cache"]);
+    await world.clock.settle(new Response(answer.body as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer());
+    expect([...cache.stored.keys()]).toEqual([]);
+  });
+
+  test("that was public when it was kept is dropped once its PoP says that it is private", async () => {
+    const { world, cache, client } = await startWorld();
+    await read(world, client);
+    await world.clock.pass(PLAN_TTL_MS);
+    for (const pop of world.pops) pop.dataKey = "A".repeat(43) + "=";
+    const { headers } = await read(world, client, KEY, TOKEN);
+    expect(headers["cache-control"]).toBe("private, no-cache");
+    await world.clock.pass(0);
+    expect(cache.stripes).toEqual([]);
+    unplug(world);
+    await expect(read(world, client)).rejects.toMatchObject({ code: "NO_SOURCE" });
+  });
+});
+
+describe("what is kept is worth what is fetched", () => {
+  const planOf = (cache: FakeCache, key = KEY): string =>
+    [...cache.stored.keys()].find((url) => url.endsWith(`plans/${key}@`))!;
+  const text = (value: string): Uint8Array => new TextEncoder().encode(value);
+  const edited =
+    (edit: (kept: { manifest: Record<string, unknown>; deployment: unknown }) => unknown) =>
+    (kept: Uint8Array): Uint8Array => {
+      const plan = JSON.parse(new TextDecoder().decode(kept));
+      return text(JSON.stringify(edit(plan) ?? plan));
+    };
+
+  test.each<[string, (kept: Uint8Array) => Uint8Array]>([
+    ["garbage", () => text("{garbage")],
+    ["empty", () => text("")],
+    ["null", () => text("null")],
+    ["an object without parts", () => text("{}")],
+    ["cut off", (kept) => kept.subarray(0, kept.length >> 1)],
+    ["of an older format", () => text('{"pop":"p0","epoch":1,"version":"v","delta":1,"regions":[],"cached":[]}')],
+    ["of another key", edited(({ manifest }) => void (manifest["key"] = "photos/dog.jpg"))],
+    ["with other hashes", edited(({ manifest }) => void (manifest["hashes"] = ["AAAA"]))],
+    ["of a newer format", edited(({ manifest }) => void (manifest["agarose"] = 99))],
+    ["without a deployment", edited((kept) => void (kept.deployment = undefined))],
+    ["of another deployment", edited((kept) => void (kept.deployment = ["https://elsewhere.test"]))],
+  ])("a kept plan that is %s is dropped, and fetched and kept again", async (_, damage) => {
+    const { world, cache, client } = await startWorld();
+    await read(world, client);
+    await world.clock.pass(0);
+    const url = planOf(cache);
+    const sound = cache.stored.get(url)!;
+    cache.stored.set(url, damage(sound));
+    unplug(world);
+    await expect(read(world, restarted(world, cache)), "offline").rejects.toMatchObject({ code: "NO_SOURCE" });
+    expect(cache.stored.has(url)).toBe(false);
+    cache.stored.set(url, damage(sound));
+    for (const pop of world.pops) pop.fault = "none";
+    for (const region of world.regions) region.fault = "none";
+    expect((await read(world, restarted(world, cache))).bytes, "online").toEqual(BYTES);
+    unplug(world);
+    expect((await read(world, restarted(world, cache))).bytes, "healed").toEqual(BYTES);
+  });
+
+  test("an object whose publisher's key is revoked is not served any more, and not kept", async () => {
+    const { world, cache, client } = await startWorld();
+    await read(world, client);
+    await world.clock.pass(0);
+    unplug(world);
+    const trust = async (): Promise<never> => {
+      throw new AgaroseError("MANIFEST_UNTRUSTED", "revoked");
+    };
+    const revoked = world.client({}, storeOn(cache, ROOM, { trust }));
+    await expect(read(world, revoked)).rejects.toMatchObject({ code: "NO_SOURCE" });
+    expect(cache.stripes).toEqual([]);
+  });
+
+  test("two apps of one origin see and touch nothing of each other", async () => {
+    const { world, cache } = await startWorld();
+    const appOf = (owner: string): ObjectClient => world.client({}, storeOn(cache, ROOM, { owner }));
+    await read(world, appOf("a/"));
+    await read(world, appOf("a/b/"));
+    const count = cache.stripes.length;
+    expect(count).toBe(6);
+    await appOf("a/b/").purge(() => true);
+    expect(cache.stripes.length).toBe(3);
+    unplug(world);
+    await expect(read(world, appOf("b/"))).rejects.toMatchObject({ code: "NO_SOURCE" });
+    await expect(read(world, appOf("a/b/"))).rejects.toMatchObject({ code: "NO_SOURCE" });
+    expect((await read(world, appOf("a/"))).bytes).toEqual(BYTES);
+  });
+
+  test.each(["{garbage", "null", "7", '[["plans/x@"],null,[1,2],["stripes/y",-5],"s"]', ""])(
+    "an index that is %j is an empty one, not the end of the store",
+    async (damaged) => {
+      const { world, cache, client } = await startWorld();
+      await read(world, client);
+      await world.clock.pass(0);
+      const index = [...cache.stored.keys()].find((url) => url.endsWith("/index"))!;
+      cache.stored.set(index, text(damaged));
+      const next = restarted(world, cache);
+      expect((await read(world, next)).bytes).toEqual(BYTES);
+      await world.clock.pass(0);
+      unplug(world);
+      expect((await read(world, restarted(world, cache))).bytes, "kept again").toEqual(BYTES);
+    },
+  );
+
+  test("a stripe that is cut off, missing or of another object is fetched again", async () => {
+    for (const damage of ["cut", "missing", "other"] as const) {
+      const { world, cache, client } = await startWorld();
+      await read(world, client);
+      await world.clock.pass(0);
+      const [first, second] = cache.stripes as [string, string];
+      if (damage === "cut") cache.stored.set(first, cache.stored.get(first)!.subarray(0, 100));
+      if (damage === "missing") cache.stored.delete(first);
+      if (damage === "other") cache.stored.set(first, cache.stored.get(second)!);
+      const next = restarted(world, cache);
+      expect((await read(world, next)).bytes, damage).toEqual(BYTES);
+      await world.clock.pass(0);
+      unplug(world);
+      expect((await read(world, restarted(world, cache))).bytes, `${damage}, healed`).toEqual(BYTES);
+    }
   });
 });
 

@@ -1,6 +1,7 @@
 /**
  * Keeps the stripes of the objects that were read in Cache Storage, within a bound of bytes: least recently used ones
- * go first. What it gives back is verified once more, so a damaged entry is as good as none.
+ * go first. What it gives back is worth what a source's answer is: it is parsed, trusted by the configuration in force,
+ * and verified. Anything else is dropped, so a damaged entry is as good as none.
  *
  * It is not in the worker's drop-in files but in those named `offline`.
  */
@@ -8,36 +9,54 @@ import {
   AgaroseError,
   HAS_MESSAGES,
   checkHash,
+  checkManifest,
+  CHUNKS_MAX,
   encodeKey,
+  isCount,
+  isPlanRegion,
   stripeCount,
   stripeShape,
   systemSha256,
   type Manifest,
-  type Sha256,
+  type PlanRegion,
   type StripeData,
   type StripeSharing,
 } from "@agarose/core";
-import type { FullPlan } from "../client/plans/bundle-request.ts";
+import type { FullPlan, ManifestChecks } from "../client/plans/bundle-request.ts";
 import type { StripeSpan } from "../client/stripe-span.ts";
-import type { ClientConfig, Endpoint } from "../common/config.ts";
+import { clientTrust, type ClientConfig, type Endpoint } from "../common/config.ts";
 import type { ObjectStore } from "../client/object-store.ts";
 import { OFFLINE_CACHE_NAME } from "../common/cache-names.ts";
 import { OfflineEntries } from "./offline-entries.ts";
 import { allowedRegions } from "../client/sources/allowed-regions.ts";
 
 /** What a store depends on. */
-export interface OfflineOptions {
+export interface OfflineOptions extends ManifestChecks {
   /** As configured: what was kept under an older configuration may name others. */
   readonly regions: readonly Endpoint[];
+  readonly pops: readonly Endpoint[];
+  /** The app: entries of another one in the same cache are neither seen nor touched. */
+  readonly owner?: string;
   /** Bytes of stripes and plans at most. */
   readonly bytes: number;
   /** Opened when it is first needed; where that fails, nothing is kept. */
   readonly cache: () => Promise<Cache>;
-  readonly sha256: Sha256;
+}
+
+/** What is kept of a plan. */
+interface KeptPlan extends Pick<FullPlan, "manifest" | "delta" | "regions"> {
+  /** URLs of the PoPs and regions of the configuration under which it was learned. */
+  readonly deployment: readonly string[];
+}
+
+/** The part of ServiceWorkerGlobalScope that tells apps of one origin apart. */
+interface Registered {
+  readonly registration?: { readonly scope: string };
 }
 
 /** The store that a configuration asks for, if any. Throws CONFIG_INVALID. */
-export function offlineStore({ offline, regions }: ClientConfig): OfflineStore | undefined {
+export function offlineStore(config: ClientConfig): OfflineStore | undefined {
+  const { offline, prefix, pops, regions } = config;
   if (offline === undefined) return undefined;
   const bytes = (offline as { bytes?: number } | null)?.bytes;
   if (bytes === undefined || !Number.isSafeInteger(bytes) || bytes < 1) {
@@ -47,36 +66,61 @@ export function offlineStore({ offline, regions }: ClientConfig): OfflineStore |
       { field: "offline" },
     );
   }
-  return new OfflineStore({ regions, bytes, cache: () => caches.open(OFFLINE_CACHE_NAME), sha256: systemSha256 });
+  const { registration } = globalThis as Registered;
+  return new OfflineStore({
+    pops,
+    regions,
+    bytes,
+    owner: `${encodeURIComponent(registration?.scope ?? "")}/${encodeURIComponent(prefix)}/`,
+    cache: () => caches.open(OFFLINE_CACHE_NAME),
+    sha256: systemSha256,
+    trust: clientTrust(config),
+  });
 }
 
 /** Keeps stripes and plans of objects in Cache Storage, and reads objects from there. Verifies all that it reads. */
 export class OfflineStore implements ObjectStore {
   readonly #regions: readonly Endpoint[];
-  readonly #sha256: Sha256;
+  readonly #deployment: readonly string[];
+  readonly #checks: ManifestChecks;
   readonly #entries: OfflineEntries;
   readonly #reads = new Map<string, number>();
 
-  constructor({ regions, bytes, cache, sha256 }: OfflineOptions) {
+  constructor({ pops, regions, bytes, owner, cache, sha256, trust }: OfflineOptions) {
     this.#regions = regions;
-    this.#sha256 = sha256;
-    this.#entries = new OfflineEntries(cache, bytes);
+    this.#deployment = [...pops, ...regions].map(({ url }) => url);
+    this.#checks = { sha256, trust };
+    this.#entries = new OfflineEntries(cache, bytes, owner);
   }
 
   async plan(key: string): Promise<FullPlan | undefined> {
     const bytes = await this.#entries.get(planName(key));
     if (!bytes) return undefined;
-    const plan = JSON.parse(new TextDecoder().decode(bytes)) as FullPlan;
-    return { ...plan, regions: allowedRegions(plan.regions, this.#regions) };
+    try {
+      return await this.#parse(key, bytes);
+    } catch {
+      // Damaged, of another deployment, or no longer trusted: its stripes are of no more use than the plan itself.
+      await this.purge((purged) => purged === key);
+      return undefined;
+    }
+  }
+
+  async #parse(key: string, bytes: Uint8Array): Promise<FullPlan> {
+    const { manifest: kept, regions, delta, deployment } = JSON.parse(new TextDecoder().decode(bytes)) as KeptPlan;
+    const isOurs = deployment.some((url) => this.#deployment.includes(url));
+    if (!isOurs || !isCount(delta, CHUNKS_MAX) || !regions.every(isPlanRegion)) throw new Error("unsound");
+    const manifest = await checkManifest(kept, { ...this.#checks, key });
+    const { version } = manifest;
+    return { pop: "", epoch: 0, version, manifest, delta, regions: allowedRegions(regions, this.#regions), cached: [] };
   }
 
   learn(key: string, plan: FullPlan): void {
     const current = stripePrefix(plan.manifest);
     void this.#entries.deleteWhere((name) => name.startsWith(keyPrefix(key)) && !name.startsWith(current));
     // When no source answers, what a plan says about the network is old. What it says about the object still holds.
-    const { pop, epoch, version, manifest, delta } = plan;
-    const regions = plan.regions.filter(({ signed }) => !signed);
-    const kept: FullPlan = { pop, epoch, version, manifest, delta, regions, cached: [] };
+    const { manifest, delta } = plan;
+    const regions: PlanRegion[] = plan.regions.filter(({ signed }) => !signed);
+    const kept: KeptPlan = { manifest, delta, regions, deployment: this.#deployment };
     void this.#entries.put(planName(key), new TextEncoder().encode(JSON.stringify(kept)));
   }
 
@@ -120,7 +164,7 @@ export class OfflineStore implements ObjectStore {
     const { shardBytes } = stripe;
     const data = Array.from({ length: manifest.k }, (_, i) => bytes.subarray(i * shardBytes, (i + 1) * shardBytes));
     try {
-      await Promise.all(data.map((shard, chunk) => checkHash(manifest, stripe, chunk, shard, this.#sha256)));
+      await Promise.all(data.map((shard, chunk) => checkHash(manifest, stripe, chunk, shard, this.#checks.sha256)));
       return data;
     } catch {
       await this.#entries.deleteWhere((other) => other === name);

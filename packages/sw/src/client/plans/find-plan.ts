@@ -42,6 +42,8 @@ export interface PlanRequest {
   readonly range?: string | undefined;
   /** Set for one of many reads of whole objects, which ask a PoP together. */
   readonly batches?: Batches | undefined;
+  /** Whether the request has credentials, so that what a bucket answers is for this read alone. */
+  readonly isPrivate?: boolean;
   /** Ask no PoP: what they know is out of date. */
   readonly bucketsOnly?: boolean;
   /** See `BundleRequest`. */
@@ -103,7 +105,7 @@ export function findPlan(request: PlanRequest, ports: PlanPorts): Promise<FoundP
           onUnusable: (region) => latencies.failed(sourceId("region", region)),
           signal: own,
         });
-        return { plan: plans.learnManifest(key, manifest) };
+        return { plan: plans.learnManifest(key, manifest, request.isPrivate) };
       },
     });
   }

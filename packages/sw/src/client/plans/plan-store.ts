@@ -101,7 +101,14 @@ export class PlanStore {
     this.#regions = regions.filter((region) => !region.signed);
     if (plan.telemetry) this.#telemetryTokens.set(plan.pop, plan.telemetry);
     // Every reader of a private object must prove its access: other pages share this client.
-    if (plan.private) return plan;
+    if (plan.private) {
+      // Its PoP says so. What was kept while it was public goes, too.
+      if (plan.pop) {
+        this.delete(key);
+        if (HAS_STORE) void this.#options.store?.purge((purged) => purged === key);
+      }
+      return plan;
+    }
     this.set(key, plan);
     if (HAS_STORE) this.#options.store?.learn(key, plan);
     return plan;
@@ -118,10 +125,13 @@ export class PlanStore {
     }
   }
 
-  /** Makes a plan from a bucket's manifest, without any cached chunk, and takes it in. */
-  learnManifest(key: string, manifest: Manifest): FullPlan {
+  /**
+   * Makes a plan from a bucket's manifest, without any cached chunk, and takes it in. Set `isPrivate` for a read with
+   * credentials: no PoP has said whether others may read the object without.
+   */
+  learnManifest(key: string, manifest: Manifest, isPrivate = false): FullPlan {
     const { version } = manifest;
-    const regions = this.#regions;
-    return this.learn(key, { pop: "", epoch: 0, version, manifest, cached: [], regions, delta: DELTA_DEFAULT });
+    const own = { pop: "", epoch: 0, cached: [], delta: DELTA_DEFAULT, ...(isPrivate && { private: true }) };
+    return this.learn(key, { ...own, version, manifest, regions: this.#regions });
   }
 }

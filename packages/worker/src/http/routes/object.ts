@@ -5,6 +5,7 @@ import {
   objectAnswer,
   openEncrypted,
   partsAnswer,
+  unshared,
   type Manifest,
   type ObjectAnswer,
   type OpenedObject,
@@ -67,11 +68,6 @@ function read(invocation: Invocation, { answer, manifest, opened }: Answered, cl
   return "parts" in answer
     ? readParts(invocation, manifest, answer, client, opened)
     : readObject(invocation, manifest, answer, client, opened);
-}
-
-/** Forbids shared caches to keep the answer, and makes the client's own cache revalidate it. */
-function unshared<A extends ObjectAnswer>(answer: A): A {
-  return { ...answer, headers: { ...answer.headers, "cache-control": "private, no-cache" } };
 }
 
 function bodiless({ status, headers }: ObjectAnswer): Response {
