@@ -41,7 +41,10 @@ export class Secrets {
   readonly #rules: readonly SecretRule[];
   readonly #opened = new Map<SecretSource, Promise<Secret>>();
 
-  /** Of several rules for a key, that of the longest prefix decides. Throws CONFIG_INVALID. */
+  /**
+   * Of several rules for a key, that of the longest prefix encrypts, and the secrets of all of them decrypt: a rule for
+   * a longer prefix must not take from readers what was stored before it. Throws CONFIG_INVALID.
+   */
   constructor(rules: readonly SecretRule[] = []) {
     if (!Array.isArray(rules)) throw malformed(HAS_MESSAGES && "is not a list");
     for (const rule of rules as readonly (Partial<SecretRule> | null)[]) {
@@ -57,7 +60,8 @@ export class Secrets {
 
   /** The secret that encrypts new objects of a key; undefined where none does. Rejects with CONFIG_INVALID. */
   async forWriting(key: string): Promise<Secret | undefined> {
-    return (await this.#of(key))[0];
+    const [source] = this.#rulesOf(key)[0]?.secrets ?? [];
+    return source === undefined ? undefined : this.#open(source);
   }
 
   /**
@@ -68,10 +72,13 @@ export class Secrets {
   async dataKeyOf(manifest: EncryptedManifest): Promise<Uint8Array> {
     const { secret: id, dataKey } = encryptionOf(manifest);
     const { key } = manifest;
-    const known = await this.#of(key);
-    const secret = known.find((one) => one.id === id);
-    if (secret) return openDataKey(dataKey, secret, manifest);
-    const ids = known.map((one) => one.id);
+    const ids: string[] = [];
+    // One after the other, so that no secret is asked for that is not needed.
+    for (const source of this.#rulesOf(key).flatMap(({ secrets }) => secrets)) {
+      const secret = await this.#open(source);
+      if (secret.id === id) return openDataKey(dataKey, secret, manifest);
+      ids.push(secret.id);
+    }
     if (ids.length === 0) {
       throw new AgaroseError(
         "SECRET_MISSING",
@@ -89,10 +96,10 @@ export class Secrets {
     );
   }
 
-  async #of(key: string): Promise<readonly Secret[]> {
+  /** The rules of a key, that of the longest prefix first. */
+  #rulesOf(key: string): readonly SecretRule[] {
     const fitting = this.#rules.filter(({ prefix }) => key.startsWith(prefix));
-    const [longest] = fitting.toSorted((a, b) => b.prefix.length - a.prefix.length);
-    return Promise.all((longest?.secrets ?? []).map((source) => this.#open(source)));
+    return fitting.toSorted((a, b) => b.prefix.length - a.prefix.length);
   }
 
   #open(source: SecretSource): Promise<Secret> {

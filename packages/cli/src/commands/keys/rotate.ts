@@ -8,14 +8,12 @@
 import { existsSync } from "node:fs";
 import { AgaroseError, keyIdOf, rawPublicKey } from "@agarose/core";
 import { findConfig, loadConfig, type Config } from "../../lib/config.ts";
-import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
-import { checkManifests } from "../../lib/objects/verify-object.ts";
+import type { GlobalOptions } from "../../lib/context.ts";
 import { formatCount, printResult } from "../../lib/output.ts";
 import { configuredPublicKey } from "../../lib/signing.ts";
-import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
-import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 import { readFields, signingWith, writeFields } from "../../lib/files/config-fields.ts";
 import { createKey } from "./new-key.ts";
+import { objectsLeft } from "./objects-left.ts";
 
 /** Which step to take. Default: the first. */
 export interface RotateOptions extends GlobalOptions {
@@ -23,7 +21,6 @@ export interface RotateOptions extends GlobalOptions {
   readonly finish?: boolean;
 }
 
-const OBJECTS_AT_A_TIME = 16;
 const PUBLISH = "then: `agarose init` and deploy the app, `agarose deploy`, and wait until clients have the new file;";
 
 /** Takes one step. Throws USAGE when it is not the next one. */
@@ -77,9 +74,10 @@ async function sign(file: string, { publicKeys = [] }: Config): Promise<Step> {
 async function finish(file: string, { signing, publicKeys = [] }: Config, options: RotateOptions): Promise<Step> {
   const publicKey = await trustedKeyOf(file, publicKeys);
   if ((await configuredPublicKey(signing!)) !== publicKey) throw usage(`${file} does not sign yet: use --sign first`);
-  const left = await signedByOthers(publicKey, options);
+  const keyId = await keyIdOf(rawPublicKey(publicKey));
+  const left = await objectsLeft("", ({ signature }) => signature?.keyId !== keyId, options);
   if (left.length > 0) {
-    const message = `${formatCount(left.length, "object")} would become unreadable, such as ${JSON.stringify(left[0])}`;
+    const message = `${formatCount(left.length, "object")} or versions of them would become unreadable, such as ${JSON.stringify(left[0])}`;
     throw new AgaroseError("USAGE", `${message}: run \`agarose upgrade\`, which signs them with ${file}, first`, {
       keys: left.slice(0, 100),
     });
@@ -88,23 +86,6 @@ async function finish(file: string, { signing, publicKeys = [] }: Config, option
     publicKeys: [publicKey],
     lines: [`3 of 3: ${publicKey} alone is trusted`, PUBLISH, "then destroy the old private key"],
   };
-}
-
-/** Keys of objects, removed ones included, whose newest manifest another key has signed. */
-async function signedByOthers(publicKey: string, options: RotateOptions): Promise<string[]> {
-  const keyId = await keyIdOf(rawPublicKey(publicKey) as Uint8Array<ArrayBuffer>);
-  return withContext(options, READING, async (context) => {
-    const { stores, signal } = context;
-    // A region that cannot be listed ends it: only there may an object be.
-    const listed = keyGroups(stores, "", signal, { kinds: ["manifests"] });
-    const signedByOther = async ({ key }: KeyGroup): Promise<string[]> => {
-      const { newest } = await checkManifests(key, context);
-      return newest && newest.signature?.keyId !== keyId ? [key] : [];
-    };
-    const others: string[] = [];
-    for await (const keys of mapOrdered(listed, OBJECTS_AT_A_TIME, signedByOther)) others.push(...keys);
-    return others.toSorted();
-  });
 }
 
 async function trustedKeyOf(file: string, publicKeys: readonly string[]): Promise<string> {

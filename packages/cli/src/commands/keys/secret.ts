@@ -9,16 +9,14 @@
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { isAbsolute, relative, dirname, resolve } from "node:path";
-import { AgaroseError, isTombstone, openSecret } from "@agarose/core";
+import { AgaroseError, isTombstone, openSecret, type ManifestRecord } from "@agarose/core";
 import { findConfig, loadConfig } from "../../lib/config.ts";
 import type { Config, SecretLocation } from "../../lib/config-schema.ts";
-import { READING, withContext, type GlobalOptions } from "../../lib/context.ts";
+import type { GlobalOptions } from "../../lib/context.ts";
 import { readSecret } from "../../lib/objects/encryption/secrets-of.ts";
-import { checkManifests } from "../../lib/objects/verify-object.ts";
 import { formatCount, printResult } from "../../lib/output.ts";
-import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
-import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 import { readFields, writeFields } from "../../lib/files/config-fields.ts";
+import { objectsLeft } from "./objects-left.ts";
 
 /** Which step of a replacement to take. Default: the first. */
 export interface SecretOptions extends GlobalOptions {
@@ -32,7 +30,6 @@ interface Rule {
   readonly secrets: readonly SecretLocation[];
 }
 
-const OBJECTS_AT_A_TIME = 16;
 const SECRET_BYTES = 32;
 
 /** Takes one step with the secret in `file`. Throws USAGE when it is not the next one. */
@@ -100,7 +97,7 @@ async function dropOld(
   if (!first || !isSame(first, place)) throw usage(`${file} does not encrypt yet: use --encrypt first`);
   const left = await encryptedByOthers((await openSecret(await readSecret({ file }))).id, options);
   if (left.length > 0) {
-    const message = `${formatCount(left.length, "object")} would become unreadable, such as ${JSON.stringify(left[0])}`;
+    const message = `${formatCount(left.length, "object")} or versions of them would become unreadable, such as ${JSON.stringify(left[0])}`;
     throw new AgaroseError("USAGE", `${message}: run \`agarose upgrade\` first`, { keys: left.slice(0, 100) });
   }
   const lines = (id: string) => [
@@ -110,22 +107,23 @@ async function dropOld(
   return { secrets: [place], lines };
 }
 
-/** Keys below the prefix, and below no longer one, whose data key another secret encrypts. */
+/** Keys of objects that the rules cannot decrypt any more once this prefix has the secret `id` alone. */
 async function encryptedByOthers(id: string, options: StepOptions): Promise<string[]> {
   const { prefix, rules } = options;
-  const longer = rules.filter((rule) => rule.prefix.length > prefix.length);
-  return withContext(options, READING, async (context) => {
-    // A region that cannot be listed ends it: only there may an object be.
-    const listed = keyGroups(context.stores, prefix, context.signal, { kinds: ["manifests"] });
-    const byOther = async ({ key }: KeyGroup): Promise<string[]> => {
-      if (longer.some((rule) => key.startsWith(rule.prefix))) return [];
-      const { newest } = await checkManifests(key, context);
-      return newest && !isTombstone(newest) && newest.encryption && newest.encryption.secret !== id ? [key] : [];
-    };
-    const others: string[] = [];
-    for await (const keys of mapOrdered(listed, OBJECTS_AT_A_TIME, byOther)) others.push(...keys);
-    return others.toSorted();
-  });
+  const others = rules.filter((rule) => rule.prefix !== prefix);
+  const known = await Promise.all(
+    others.map(async (rule) => {
+      const ids = await Promise.all(rule.secrets.map(async (place) => (await openSecret(await readSecret(place))).id));
+      return { prefix: rule.prefix, ids };
+    }),
+  );
+  const after = [...known, { prefix, ids: [id] }];
+  const isLeft = (record: ManifestRecord): boolean => {
+    const secret = isTombstone(record) ? undefined : record.encryption?.secret;
+    if (secret === undefined) return false;
+    return !after.some((rule) => record.key.startsWith(rule.prefix) && rule.ids.includes(secret));
+  };
+  return objectsLeft(prefix, isLeft, options);
 }
 
 /** Writes a new secret that only its owner may read. Throws USAGE. */

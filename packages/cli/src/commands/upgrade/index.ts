@@ -1,6 +1,6 @@
 /**
  * `agarose upgrade`: brings the manifests of objects from format 1 to format 2, and has the current key sign what
- * another one has signed. Their chunks stay where they are.
+ * another one has signed, kept versions included. Their chunks stay where they are.
  */
 import type { Command } from "commander";
 import { systemClock, toAgaroseError, type AgaroseError } from "@agarose/core";
@@ -10,6 +10,7 @@ import { EXIT_FAILED, EXIT_OK, formatCount, printable } from "../../lib/output.t
 import { signingKeyId } from "../../lib/signing.ts";
 import { JSON_LINES, ReportStream } from "../../lib/walk/report-stream.ts";
 import { CURSOR, walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
+import { upgradeHistory } from "./upgrade-history.ts";
 import { upgradeObject } from "./upgrade-object.ts";
 
 type UpgradeOptions = GlobalOptions & WalkOptions & { readonly acceptNewest?: boolean; readonly vouch?: boolean };
@@ -67,7 +68,7 @@ async function upgrade(keys: readonly string[], options: UpgradeOptions): Promis
   });
 }
 
-/** Undefined for an object that was removed. */
+/** Undefined for an object that was removed, and of which no kept version was signed again. */
 async function upgradeOne(
   key: string,
   { acceptNewest = false, vouch = false }: UpgradeOptions,
@@ -80,6 +81,8 @@ async function upgradeOne(
       acceptsNewest: acceptNewest,
       vouches: vouch,
     });
+    const copies = await upgradeHistory(key, { ...context, nowMs: Date.now, vouches: vouch });
+    if (copies > 0) return { key, outcome: "upgraded" };
     return outcome && { key, outcome };
   } catch (error) {
     context.signal.throwIfAborted();

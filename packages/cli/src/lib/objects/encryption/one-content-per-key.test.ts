@@ -84,7 +84,7 @@ describe("a chunk that is sent again because its region failed", () => {
 
 test("a chunk that a region has dropped is not stored again with other bytes", async () => {
   let dropped: Buffer | undefined;
-  const again: Buffer[] = [];
+  const again: Buffer[][] = [];
   let upload: string | undefined;
   world.faults.set(REGION, async (request, response, name) => {
     const own = /^chunks\/file@([0-9a-f]+)\/0$/.exec(name);
@@ -92,8 +92,9 @@ test("a chunk that a region has dropped is not stored again with other bytes", a
       upload ??= own[1]!;
       if (!dropped) return false;
       const parts: Buffer[] = [];
+      again.push(parts);
+      // What came before the put gives up counts, too.
       for await (const part of request) parts.push(part as Buffer);
-      again.push(Buffer.concat(parts));
       response.writeHead(503).end();
       return true;
     }
@@ -110,5 +111,7 @@ test("a chunk that a region has dropped is not stored again with other bytes", a
   // The manifest is committed, and the other chunks are there.
   expect([code, `${stdout.toString()}${stderr}`]).toEqual([1, expect.stringContaining("WRITE_UNCERTAIN")]);
   // Frames of aws-chunked stand between the bytes, so a run of them is looked for.
-  for (const body of again) expect(body.length === 0 || body.includes(dropped!.subarray(1_000, 1_200))).toBe(true);
+  for (const body of again.map((parts) => Buffer.concat(parts))) {
+    expect(body.length < 1_200 || body.includes(dropped!.subarray(1_000, 1_200))).toBe(true);
+  }
 });

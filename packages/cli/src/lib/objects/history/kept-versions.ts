@@ -7,7 +7,7 @@ import type { Config } from "../../config.ts";
 import type { Store } from "../../store/store.ts";
 import { runTasks } from "../commit/ask-regions.ts";
 import { askHistory, keepMsOf, type HistoryCopy } from "../commit/history.ts";
-import type { WriteContext } from "../commit/write-context.ts";
+import { majorityOf, type WriteContext } from "../commit/write-context.ts";
 import { nodeSha256 } from "../sha256.ts";
 
 /** A version that another one, or a removal, has taken the place of. */
@@ -53,6 +53,20 @@ export async function keptVersions(key: string, enough: number, context: KeptCon
   );
   const found = versions.filter((version) => version !== undefined);
   return { versions: found.toSorted((a, b) => b.manifest.generation - a.manifest.generation), problems };
+}
+
+/**
+ * Throws why a version may have been overlooked. A copy that was made is in a majority, so what fewer regions list and
+ * nobody can use is a forgery, or damage of which another region has the sound copy.
+ */
+export function refuseUnread(
+  { problems }: Pick<KeptVersions, "problems">,
+  { stores }: Pick<KeptContext, "stores">,
+): void {
+  const unusable = problems.filter(({ problem: { code } }) => code.startsWith("MANIFEST_"));
+  const other = problems.find((one) => !unusable.includes(one));
+  if (other) throw other.problem;
+  if (new Set(unusable.map(({ region }) => region)).size >= majorityOf(stores)) throw unusable[0]!.problem;
 }
 
 /** The manifest of the first copy that can be used, of those of the last replacement first. */

@@ -1,0 +1,99 @@
+/**
+ * Has the current key sign the versions that a history keeps, and encrypts their data keys by the first secret. They
+ * would become unreadable with the key that signed them, or the secret that encrypted them.
+ */
+import {
+  acceptUnsigned,
+  AgaroseError,
+  encodeManifest,
+  parseManifest,
+  readChecked,
+  refuseTooLarge,
+  sealManifest,
+  type Manifest,
+} from "@agarose/core";
+import { askRegions, isConditionFailed } from "../../lib/objects/commit/ask-regions.ts";
+import { askHistory, keepMsOf, type HistoryCopy } from "../../lib/objects/commit/history.ts";
+import { majorityOf, writeContextOf, type WriteContext } from "../../lib/objects/commit/write-context.ts";
+import { withFirstSecret } from "../../lib/objects/encryption/replaced-secret.ts";
+import { keptVersions, refuseUnread } from "../../lib/objects/history/kept-versions.ts";
+import { nodeSha256 } from "../../lib/objects/sha256.ts";
+import type { Store } from "../../lib/store/store.ts";
+import type { UpgradeContext } from "./upgrade-object.ts";
+
+/**
+ * Signs again what another key than `keyId` has signed of the versions that are kept of a key. Returns how many versions
+ * got new copies. The time of a copy begins again, because a region counts it from the moment in which it took the copy.
+ *
+ * @throws STORE_FAILED when no majority took the copies of a version, SECRET_WRONG, DECRYPTION_FAILED, CONFIG_INVALID, or
+ *   why a copy cannot be read.
+ */
+export async function upgradeHistory(
+  key: string,
+  { keyId, vouches = false, ...options }: Omit<UpgradeContext, "acceptsNewest">,
+): Promise<number> {
+  const own = writeContextOf(options);
+  const context = vouches ? { ...own, trust: acceptUnsigned } : own;
+  if (keepMsOf(key, context.config) === 0) return 0;
+  const kept = await keptVersions(key, context.stores.length, context);
+  context.signal.throwIfAborted();
+  refuseUnread(kept, context);
+  const young = kept.versions.filter(({ keptUntilMs }) => keptUntilMs > context.nowMs());
+  const due: Manifest[] = [];
+  for (const { manifest } of young) {
+    const upgraded = await withFirstSecret(manifest, context.config);
+    const isSigned = keyId === undefined || manifest.signature?.keyId === keyId;
+    if (!isSigned || upgraded !== manifest) due.push(upgraded as Manifest);
+  }
+  if (due.length === 0) return 0;
+  const listed = (await askHistory(key, context.stores.length, context)).flatMap(({ value = [] }) => value);
+  for (const manifest of due) await replaceCopies(manifest, listed, context);
+  return due.length;
+}
+
+async function replaceCopies(
+  { hashesRoot: _root, hashesSha256: _sha256, version: _version, signature: _signature, ...draft }: Manifest,
+  listed: readonly HistoryCopy[],
+  context: WriteContext,
+): Promise<void> {
+  const { key, upload, generation } = draft;
+  const bytes = encodeManifest(await sealManifest(draft, nodeSha256, context.sign));
+  await parseManifest(bytes, { key, trust: context.readerTrust, sha256: nodeSha256 });
+  const own = Map.groupBy(
+    listed.filter((copy) => copy.upload === upload),
+    ({ store }) => store,
+  );
+  const stores = [...own.keys()];
+  const enough = Math.min(stores.length, majorityOf(context.stores));
+  const replace = async (store: Store, signal: AbortSignal): Promise<void> => {
+    for (const copy of own.get(store)!) await replaceCopy(copy, draft, bytes, { ...context, signal });
+  };
+  const outcomes = await askRegions(stores, replace, { enough }, context);
+  const failed = outcomes.flatMap(({ error }) => error ?? []);
+  if (outcomes.length - failed.length >= enough) return;
+  const message =
+    `${outcomes.length - failed.length} of ${stores.length} regions took the new signature of the kept generation ` +
+    `${generation} of ${JSON.stringify(key)}, ${enough} are needed: run the command again. First: ${failed[0]!.message}`;
+  throw new AgaroseError("STORE_FAILED", message, { key, generation, needed: enough }, failed[0]);
+}
+
+/** Replaces a copy where it still holds this version. One that a garbage collector has just removed stays away. */
+async function replaceCopy(
+  { store, name }: HistoryCopy,
+  { key, upload }: Pick<Manifest, "key" | "upload">,
+  bytes: Uint8Array,
+  { signal, trust }: WriteContext,
+): Promise<void> {
+  const response = await store.get(name, { signal });
+  const etag = response.headers.get("etag");
+  if (response.status !== 200 || etag === null) {
+    await response.body?.cancel();
+    return;
+  }
+  const held = await parseManifest(await readChecked(response, refuseTooLarge), { key, trust, sha256: nodeSha256 });
+  if ((held as Manifest).upload !== upload) return;
+  const options = { bytes: bytes.length, contentType: "application/json", ifMatch: etag, signal };
+  await store.put(name, bytes, options).catch((error: unknown) => {
+    if (!isConditionFailed(error)) throw error;
+  });
+}
