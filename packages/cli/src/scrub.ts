@@ -10,6 +10,8 @@ export { parseConfig, type Config, type CredentialSource, type RegionConfig } fr
 export type { RepairContext } from "./lib/objects/repair/repair-object.ts";
 export { signerOf, trustOf } from "./lib/signing.ts";
 export { CREDENTIAL_PROBLEMS } from "./lib/store/credential-problems.ts";
+export { checkedListing, PAGE_BYTES_MAX, type ListedPage } from "./lib/store/checked-listing.ts";
+export { readRecordText } from "./lib/store/small-record.ts";
 export { ReadWriteReadStore } from "./lib/store/read-write-read.ts";
 export type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./lib/store/store.ts";
 export type { Cursor } from "./lib/walk/walk-cursor.ts";

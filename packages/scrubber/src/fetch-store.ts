@@ -7,7 +7,10 @@
 import { createHash } from "node:crypto";
 import { AgaroseError, toAgaroseError, type ErrorCode, type FetchedResponse } from "@agarose/core";
 import {
+  checkedListing,
   CREDENTIAL_PROBLEMS,
+  PAGE_BYTES_MAX,
+  readRecordText,
   ReadWriteReadStore,
   type Config,
   type GetOptions,
@@ -109,45 +112,50 @@ export class FetchStore implements Store {
     return { etag: answer.headers.get("etag") ?? undefined };
   }
 
-  async *list(prefix: string, signal?: AbortSignal, after?: string): AsyncGenerator<ListedObject> {
+  list(prefix: string, signal?: AbortSignal, after?: string): AsyncGenerator<ListedObject> {
     const what = `to list ${prefix}`;
-    let token: string | undefined;
-    do {
+    return checkedListing(this.region, { prefix, after }, async (token) => {
       const query = new URLSearchParams({
         "list-type": "2",
         prefix,
         ...(after !== undefined && { "start-after": after }),
         ...(token !== undefined && { "continuation-token": token }),
       });
-      const answer = await this.#ask("SOURCE_FAILED", what, "", { signal }, query);
+      const late = AbortSignal.timeout(ANSWER_MS_MAX);
+      const own = signal ? AbortSignal.any([signal, late]) : late;
+      const answer = await this.#ask("SOURCE_FAILED", what, "", { signal: own }, query);
       await this.#check(answer, "SOURCE_FAILED", what);
-      const page = listedPage(await answer.text().catch((error: unknown) => this.#fail("SOURCE_FAILED", what, error)));
-      yield* page.objects;
-      token = page.next;
-    } while (token !== undefined);
+      const text = readRecordText(answer, what, PAGE_BYTES_MAX);
+      return listedPage(await text.catch((error: unknown) => this.#fail("SOURCE_FAILED", what, error)));
+    });
   }
 
-  async remove(names: readonly string[]): Promise<{ name: string; problem: string }[]> {
+  async remove(names: readonly string[], signal?: AbortSignal): Promise<{ name: string; problem: string }[]> {
     const failed: { name: string; problem: string }[] = [];
     for (const name of names) {
-      await this.#remove(name, {}, [404]).catch((error: unknown) =>
+      await this.#remove(name, {}, signal, [404]).catch((error: unknown) =>
         failed.push({ name, problem: toAgaroseError(error, "STORE_FAILED").message }),
       );
     }
     return failed;
   }
 
-  removeMatching(name: string, etag: string): Promise<void> {
-    return this.#remove(name, { "if-match": etag });
+  removeMatching(name: string, etag: string, signal?: AbortSignal): Promise<void> {
+    return this.#remove(name, { "if-match": etag }, signal);
   }
 
   close(): void {
     // Connections are the runtime's.
   }
 
-  async #remove(name: string, headers: Record<string, string>, isDoneWith: readonly number[] = []): Promise<void> {
+  async #remove(
+    name: string,
+    headers: Record<string, string>,
+    signal: AbortSignal | undefined,
+    isDoneWith: readonly number[] = [],
+  ): Promise<void> {
     const what = `to remove ${name}`;
-    const answer = await this.#ask("STORE_FAILED", what, name, { method: "DELETE", headers });
+    const answer = await this.#ask("STORE_FAILED", what, name, { method: "DELETE", headers, signal });
     if (!isDoneWith.includes(answer.status)) await this.#check(answer, "STORE_FAILED", what);
     await answer.body?.cancel();
   }
@@ -166,8 +174,8 @@ export class FetchStore implements Store {
     try {
       const answer = await this.#client.fetch(this.#url(name, query), { ...init, signal: AbortSignal.any(signals) });
       if (answer.status < 400) return answer;
-      const text = await answer.text();
       const { status, headers } = answer;
+      const text = await readRecordText(answer, what).catch(() => "");
       if (status === 403 || CREDENTIAL_PROBLEMS.has(codeIn(text)))
         throw this.#refusal("CREDENTIALS_REFUSED", what, status, text);
       return new Response(text, { status, headers });

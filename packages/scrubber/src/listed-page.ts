@@ -2,14 +2,8 @@
  * A page of ListObjectsV2, from XML.
  */
 import { AgaroseError } from "@agarose/core";
-import type { ListedObject } from "agarose/scrub";
+import type { ListedPage } from "agarose/scrub";
 import { XMLParser } from "fast-xml-parser";
-
-/** A page, and the token of the next one. */
-export interface ListedPage {
-  readonly objects: readonly ListedObject[];
-  readonly next: string | undefined;
-}
 
 interface Answer {
   readonly ListBucketResult?: {
@@ -40,8 +34,7 @@ export function listedPage(xml: string): ListedPage {
     return { ...listed, ...(ETag !== undefined && { etag: ETag }) };
   });
   const { IsTruncated, NextContinuationToken: next } = result;
-  if (IsTruncated === "true" && !next) throw new AgaroseError("SOURCE_FAILED", "a listing breaks off without a token");
-  return { objects, next: IsTruncated === "true" ? next : undefined };
+  return { objects, isTruncated: IsTruncated === undefined ? undefined : IsTruncated === "true", next };
 }
 
 function parsed(xml: string): Answer {

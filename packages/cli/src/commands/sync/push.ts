@@ -166,7 +166,9 @@ async function equality(
   context: SyncContext,
 ): Promise<{ readonly known: Known | undefined } | undefined> {
   const { signal } = context;
-  const etag = group.manifests.length < regions ? undefined : commonEtag(group, context);
+  // What fewer than a majority show may be undone, or be replaced in those that are silent.
+  const isSettled = regions >= majorityOf(context.stores) && group.manifests.length >= regions;
+  const etag = isSettled ? commonEtag(group, context) : undefined;
   if (!job.checksum && areKnown(known, file.status, etag)) return { known };
   // Of a manifest that cannot be used, the put says why.
   const listed = (): Promise<Manifest | undefined> => currentManifest(group, context).catch(() => undefined);
@@ -190,7 +192,8 @@ async function equality(
 async function manifestOfAll(key: string, context: SyncContext): Promise<Manifest | undefined> {
   const { newest, verdicts } = await checkManifests(key, context);
   const isInAll = verdicts.every(({ state }) => state === "sound" || state === "unreachable");
-  return !isInAll || newest === undefined || isTombstone(newest) ? undefined : newest;
+  const holders = verdicts.filter(({ state }) => state === "sound").length;
+  return !isInAll || holders < majorityOf(verdicts) || newest === undefined || isTombstone(newest) ? undefined : newest;
 }
 
 function hasHeaders(manifest: Manifest, { headers }: SyncJob): boolean {

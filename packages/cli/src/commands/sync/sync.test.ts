@@ -257,6 +257,24 @@ test("without a majority of the listings nothing is removed; with one region dow
   expect(answer, "Dublin was not looked at").toMatchObject({ unchanged: 0, kept: 2 });
 });
 
+test("what only a minority of the regions shows is not called equal, because its put failed", async () => {
+  await sync("dist", "app");
+  await write({ "dist/index.html": "<h1>2" });
+  const refusing = REGIONS.slice(1);
+  for (const region of refusing) {
+    world.faults.set(region, (request, response, name) => {
+      const isManifest = request.method === "PUT" && name.startsWith("manifests/");
+      return isManifest && DOWN(request, response, name);
+    });
+  }
+  expect(await sync("dist", "app")).toMatchObject({ code: 1, answer: { failed: 1 } });
+  for (const region of refusing) world.faults.set(region, DOWN);
+  const dark = await sync("dist", "app");
+  expect(dark.code).toBe(1);
+  expect(dark.answer).toMatchObject({ kept: 0, unchanged: 0, failed: 3 });
+  for (const region of refusing) expect(world.fired.get(region)).toBeGreaterThan(0);
+});
+
 test("a key that was removed is stored again above its tombstone", async () => {
   await sync("dist", "app");
   await world.run(["rm", "app/index.html"]);

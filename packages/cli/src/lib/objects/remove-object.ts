@@ -130,7 +130,7 @@ async function removeChunks(
     }
   }
   const stores = context.stores.filter(({ region }) => names.has(region.name));
-  const remove = (store: Store) => store.remove([...names.get(store.region.name)!]);
+  const remove = (store: Store, signal: AbortSignal) => store.remove([...names.get(store.region.name)!], signal);
   const outcomes = await askRegions(stores, remove, { enough: majorityOf(context.stores) }, context);
   const problems = new Map(outcomes.map(({ store, error }) => [store.region.name, error?.message]));
   const leftovers = outcomes.flatMap(({ store, value = [] }) =>

@@ -5,8 +5,9 @@
  * that had begun before have arrived. The last of them has the name then, and each writer knows whether that is its
  * own. A writer that takes longer from its read to its write can still come in between.
  */
-import { AgaroseError, systemClock, type Clock, type FetchedResponse } from "@agarose/core";
+import { AgaroseError, MANIFEST_BYTES_MAX, systemClock, type Clock, type FetchedResponse } from "@agarose/core";
 import type { RegionConfig } from "../config.ts";
+import { readRecord } from "./small-record.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
 
 /** How long a writer may take from its read to the arrival of its write, so that no other one misses it. */
@@ -51,14 +52,14 @@ export class ReadWriteReadStore implements Store {
     return this.#store.list(prefix, signal, after);
   }
 
-  remove(names: readonly string[]): Promise<{ name: string; problem: string }[]> {
-    return this.#store.remove(names);
+  remove(names: readonly string[], signal?: AbortSignal): Promise<{ name: string; problem: string }[]> {
+    return this.#store.remove(names, signal);
   }
 
-  async removeMatching(name: string, etag: string): Promise<void> {
-    const before = await this.#read(name);
+  async removeMatching(name: string, etag: string, signal?: AbortSignal): Promise<void> {
+    const before = await this.#read(name, signal);
     if (!before || (etag !== "*" && before.etag !== etag)) throw this.#refusal(name, "before");
-    const [failed] = await this.#store.remove([name]);
+    const [failed] = await this.#store.remove([name], signal);
     if (failed) throw new AgaroseError("STORE_FAILED", failed.problem, { region: this.region.name, name });
   }
 
@@ -74,14 +75,15 @@ export class ReadWriteReadStore implements Store {
   }
 
   async #read(name: string, signal?: AbortSignal): Promise<{ bytes: Buffer; etag: string | undefined } | undefined> {
-    const { status, headers, body } = await this.#store.get(name, signal && { signal });
+    const response = await this.#store.get(name, signal && { signal });
+    const { status, headers } = response;
     if (status === 404) return undefined;
     if (status !== 200) {
-      await body?.cancel();
+      await response.body?.cancel();
       const message = `region ${this.region.name} answered ${status} for ${name}: retry later`;
       throw new AgaroseError("SOURCE_FAILED", message, { region: this.region.name, status });
     }
-    const bytes = Buffer.from(await new Response(body as BodyInit | null).arrayBuffer());
+    const bytes = Buffer.from(await readRecord(response, name, MANIFEST_BYTES_MAX));
     return { bytes, etag: headers.get("etag") ?? undefined };
   }
 

@@ -1,6 +1,7 @@
 /**
  * The AWS SDK's client of one region, and its errors in our words.
  */
+import { pipeline, Readable, Transform } from "node:stream";
 import { S3Client, S3ServiceException, type S3ClientConfig } from "@aws-sdk/client-s3";
 import { AgaroseError, toAgaroseError, type ErrorCode } from "@agarose/core";
 import type { RegionConfig } from "../config.ts";
@@ -54,6 +55,38 @@ export function openClient(region: RegionConfig, options: S3StoreOptions): S3Cli
     logger: SILENT,
     ...(options.credentials && { credentials: options.credentials }),
   });
+}
+
+/**
+ * Makes answers that are read whole, which are all but those with an object's bytes, fail beyond `bytesMax`. The SDK
+ * would collect and parse whatever a store sends.
+ */
+export function limitAnswer(client: S3Client, bytesMax: number): void {
+  client.middlewareStack.add(
+    (next, { commandName }) =>
+      async (args) => {
+        const result = await next(args);
+        const response = result.response as { statusCode: number; body?: unknown };
+        const isWhole = commandName !== "GetObjectCommand" || response.statusCode >= 300;
+        if (isWhole && response.body instanceof Readable) response.body = atMost(response.body, bytesMax);
+        return result;
+      },
+    { step: "deserialize", priority: "low", name: "limitAnswer" },
+  );
+}
+
+function atMost(body: Readable, bytesMax: number): Readable {
+  let bytes = 0;
+  const counted = new Transform({
+    transform(part: Buffer, _encoding, done) {
+      bytes += part.length;
+      if (bytes <= bytesMax) return done(undefined, part);
+      // What more comes is not worth a connection.
+      body.destroy();
+      done(new Error(`an answer of more than ${bytesMax} bytes`));
+    },
+  });
+  return pipeline(body, counted, () => {});
 }
 
 /**

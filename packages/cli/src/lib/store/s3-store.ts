@@ -15,11 +15,14 @@ import {
 } from "@aws-sdk/client-s3";
 import { pullStream, type AgaroseError, type ErrorCode, type FetchedResponse } from "@agarose/core";
 import type { RegionConfig } from "../config.ts";
-import { openClient, ORIGIN_DEFAULT, statusOf, storeFailure, type S3StoreOptions } from "./s3-client.ts";
+import { checkedListing, PAGE_BYTES_MAX, type ListedPage } from "./checked-listing.ts";
+import { limitAnswer, openClient, ORIGIN_DEFAULT, statusOf, storeFailure, type S3StoreOptions } from "./s3-client.ts";
 import { sendChecksummed, sendHashed } from "./streamed-body.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
 
 const DELETE_MAX = 1000;
+/** A listing's page, a HEAD or a removal has so long, all tries and every byte of the answer included. */
+const SMALL_REQUEST_MS_MAX = 30_000;
 
 /** A bucket behind an S3 endpoint, through the AWS SDK. */
 export class S3Store implements Store {
@@ -32,6 +35,7 @@ export class S3Store implements Store {
     this.region = region;
     this.#credentialsOrigin = options.credentialsOrigin ?? ORIGIN_DEFAULT;
     this.#client = openClient(region, options);
+    limitAnswer(this.#client, PAGE_BYTES_MAX);
     if (options.onThrottle) this.#watchThrottling(options.onThrottle);
   }
 
@@ -54,14 +58,15 @@ export class S3Store implements Store {
   }
 
   async head(name: string, signal?: AbortSignal): Promise<number | undefined> {
-    try {
-      const command = new HeadObjectCommand({ Bucket: this.region.bucket, Key: name });
-      const output = await this.#client.send(command, signal && { abortSignal: signal });
-      return output.ContentLength ?? 0;
-    } catch (error) {
-      if (statusOf(error) === 404) return undefined;
-      throw this.#failure(error, "SOURCE_FAILED", `for ${name}`);
-    }
+    const command = new HeadObjectCommand({ Bucket: this.region.bucket, Key: name });
+    return this.#small("SOURCE_FAILED", `for ${name}`, signal, async (own) => {
+      try {
+        return (await this.#client.send(command, own)).ContentLength ?? 0;
+      } catch (error) {
+        if (statusOf(error) === 404) return undefined;
+        throw error;
+      }
+    });
   }
 
   async put(name: string, body: PutBody, options: PutOptions): Promise<PutReceipt> {
@@ -114,54 +119,73 @@ export class S3Store implements Store {
     );
   }
 
-  async *list(prefix: string, signal?: AbortSignal, after?: string): AsyncGenerator<ListedObject> {
-    let token: string | undefined;
-    do {
-      const page = await this.#listPage({ Prefix: prefix, StartAfter: after, ContinuationToken: token }, signal);
-      for (const { Key, Size, LastModified, ETag } of page.Contents ?? []) {
-        const listed = { name: Key ?? "", bytes: Size ?? 0, modifiedMs: LastModified?.getTime() ?? 0 };
-        yield { ...listed, ...(ETag !== undefined && { etag: ETag }) };
-      }
-      token = page.NextContinuationToken;
-    } while (token !== undefined);
+  list(prefix: string, signal?: AbortSignal, after?: string): AsyncGenerator<ListedObject> {
+    return checkedListing(this.region, { prefix, after }, (token) =>
+      this.#listPage({ Prefix: prefix, StartAfter: after, ContinuationToken: token }, signal),
+    );
   }
 
-  async remove(names: readonly string[]): Promise<{ name: string; problem: string }[]> {
+  async remove(names: readonly string[], signal?: AbortSignal): Promise<{ name: string; problem: string }[]> {
     const failed: { name: string; problem: string }[] = [];
     for (let at = 0; at < names.length; at += DELETE_MAX) {
       const batch = names.slice(at, at + DELETE_MAX);
       const Delete = { Objects: batch.map((Key) => ({ Key })), Quiet: true };
+      const command = new DeleteObjectsCommand({ Bucket: this.region.bucket, Delete });
       try {
-        const answer = await this.#client.send(new DeleteObjectsCommand({ Bucket: this.region.bucket, Delete }));
+        const answer = await this.#small("STORE_FAILED", "to remove objects", signal, (own) =>
+          this.#client.send(command, own),
+        );
         for (const { Key = "", Code = "", Message = "" } of answer.Errors ?? []) {
           failed.push({ name: Key, problem: `${Code} ${Message}` });
         }
       } catch (error) {
-        const problem = this.#failure(error, "STORE_FAILED", "to remove objects").message;
+        const problem = (error as AgaroseError).message;
         failed.push(...batch.map((name) => ({ name, problem })));
       }
     }
     return failed;
   }
 
-  async removeMatching(name: string, etag: string): Promise<void> {
-    try {
-      await this.#client.send(new DeleteObjectCommand({ Bucket: this.region.bucket, Key: name, IfMatch: etag }));
-    } catch (error) {
-      throw this.#failure(error, "STORE_FAILED", `to remove ${name}`);
-    }
+  async removeMatching(name: string, etag: string, signal?: AbortSignal): Promise<void> {
+    const command = new DeleteObjectCommand({ Bucket: this.region.bucket, Key: name, IfMatch: etag });
+    await this.#small("STORE_FAILED", `to remove ${name}`, signal, (own) => this.#client.send(command, own));
   }
 
   close(): void {
     this.#client.destroy();
   }
 
-  async #listPage(page: Omit<ListObjectsV2CommandInput, "Bucket">, signal: AbortSignal | undefined) {
+  async #listPage(
+    page: Omit<ListObjectsV2CommandInput, "Bucket">,
+    signal: AbortSignal | undefined,
+  ): Promise<ListedPage> {
     const command = new ListObjectsV2Command({ Bucket: this.region.bucket, ...page });
+    const {
+      Contents = [],
+      IsTruncated: isTruncated,
+      NextContinuationToken: next,
+    } = await this.#small("SOURCE_FAILED", `to list ${page.Prefix}`, signal, (own) => this.#client.send(command, own));
+    const objects = Contents.map(({ Key = "", Size = 0, LastModified, ETag }) => {
+      const listed = { name: Key, bytes: Size, modifiedMs: LastModified?.getTime() ?? 0 };
+      return { ...listed, ...(ETag !== undefined && { etag: ETag }) };
+    });
+    return { objects, isTruncated, next };
+  }
+
+  /** Runs a request whose answer is small, within a time that holds even where a region drips. */
+  async #small<T>(
+    code: ErrorCode,
+    what: string,
+    signal: AbortSignal | undefined,
+    run: (own: { readonly abortSignal: AbortSignal }) => Promise<T>,
+  ): Promise<T> {
+    const late = AbortSignal.timeout(SMALL_REQUEST_MS_MAX);
     try {
-      return await this.#client.send(command, signal && { abortSignal: signal });
+      return await run({ abortSignal: AbortSignal.any([late, ...(signal ? [signal] : [])]) });
     } catch (error) {
-      throw this.#failure(error, "SOURCE_FAILED", `to list ${page.Prefix}`);
+      const isLate = late.aborted && !signal?.aborted;
+      const cause = isLate ? new Error(`no whole answer within ${SMALL_REQUEST_MS_MAX} ms`) : error;
+      throw this.#failure(cause, code, what);
     }
   }
 

@@ -20,15 +20,18 @@ export interface Store {
    * bytes. Rejects with STORE_FAILED and `details.status` 412 when the condition does not hold.
    */
   put(name: string, body: PutBody, options: PutOptions): Promise<PutReceipt>;
-  /** All objects below `prefix` whose names are greater than `after`, in order of their names. */
+  /**
+   * All objects below `prefix` whose names are greater than `after`, in order of their names. Rejects with
+   * SOURCE_FAILED when the store's answer is no such listing.
+   */
   list(prefix: string, signal?: AbortSignal, after?: string): AsyncIterable<ListedObject>;
   /** Removes objects and returns those that could not be removed. Absent ones count as removed. */
-  remove(names: readonly string[]): Promise<{ name: string; problem: string }[]>;
+  remove(names: readonly string[], signal?: AbortSignal): Promise<{ name: string; problem: string }[]>;
   /**
    * Removes one object if it has this ETag. Rejects as `put` does when the condition does not hold. Some stores ignore
    * it; `agarose doctor` says which.
    */
-  removeMatching(name: string, etag: string): Promise<void>;
+  removeMatching(name: string, etag: string, signal?: AbortSignal): Promise<void>;
   close(): void;
 }
 

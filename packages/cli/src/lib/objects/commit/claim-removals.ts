@@ -38,7 +38,7 @@ export class ClaimRemovals {
     this.#names = [];
     if (names.length === 0) return;
     const { stores, clock, breaker } = this.#context;
-    const remove = (store: Store): Promise<unknown> => store.remove(names);
+    const remove = (store: Store, ended: AbortSignal): Promise<unknown> => store.remove(names, ended);
     const { signal } = new AbortController();
     await askRegions(stores, remove, { enough: Math.ceil(stores.length / 2) }, { clock, breaker, signal });
   }

@@ -5,6 +5,7 @@
  * one conditional write of a name succeeds, so no second writer can have it.
  */
 import { AgaroseError } from "@agarose/core";
+import { readRecordText } from "../../store/small-record.ts";
 import type { Store } from "../../store/store.ts";
 import { askRegions, isConditionFailed, type Outcome } from "./ask-regions.ts";
 import { DEAD_MS, instantOf, Lease } from "./lease.ts";
@@ -17,6 +18,8 @@ const ATTEMPTS_MAX = 8;
  * Claims are not signed. One that is further ahead is no writer's: taking its generation would leave none above it.
  */
 const CLAIMS_AHEAD_MAX = 1_000_000;
+/** A garbage collector removes old claims, so a region that lists more of one key makes them up. */
+const CLAIMS_MAX = 10_000;
 
 /** What a writer claims. */
 export interface Claim {
@@ -173,6 +176,7 @@ async function listClaims(
   const list = async (store: Store, signal: AbortSignal): Promise<ListedClaim[]> => {
     const claims: ListedClaim[] = [];
     for await (const { name, modifiedMs } of store.list(prefix, signal)) {
+      if (claims.length === CLAIMS_MAX) throw tooManyClaims(key, store);
       claims.push({ store, name, generation: Number(name.slice(prefix.length)), modifiedMs });
     }
     return claims;
@@ -216,9 +220,10 @@ function parseClaim(text: string): {
 
 /** "" when the claim is gone. Rejects when the region does not say: SOURCE_FAILED. */
 async function readText(store: Store, name: string, signal: AbortSignal): Promise<string> {
-  const { status, body } = await store.get(name, { signal });
+  const response = await store.get(name, { signal });
+  const { status } = response;
   if (status === 404) return "";
-  if (status === 200) return new Response(body as BodyInit).text();
+  if (status === 200) return readRecordText(response, name);
   const region = store.region.name;
   const message = `region ${region} answered ${status} for the claim ${name}: retry later`;
   throw new AgaroseError("SOURCE_FAILED", message, { region, status });
@@ -234,6 +239,11 @@ function noQuorum(key: string, outcomes: readonly Outcome<unknown>[], needed: nu
     { key, answered, needed },
     first,
   );
+}
+
+function tooManyClaims(key: string, { region: { name: region } }: Store): AgaroseError {
+  const message = `region ${region} lists more than ${CLAIMS_MAX} claims to ${JSON.stringify(key)}: run \`agarose gc --delete\``;
+  return new AgaroseError("SOURCE_FAILED", message, { region, key, limit: CLAIMS_MAX });
 }
 
 function overtaken(key: string, attempts: number): AgaroseError {

@@ -171,7 +171,7 @@ async function undoRegion(
   if (!holds(current, bytes)) return;
   try {
     if (replaced?.bytes) await putConditionally(store, record.key, replaced.bytes, current, signal);
-    else await store.removeMatching(manifestName(record.key), current.etag ?? "*");
+    else await store.removeMatching(manifestName(record.key), current.etag ?? "*", signal);
   } catch (error) {
     // Another writer's record is there now.
     if (!isConditionFailed(error)) throw error;

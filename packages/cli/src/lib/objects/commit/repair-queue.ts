@@ -1,6 +1,7 @@
 /**
  * The repair queue: an entry for every object that a put left incomplete, for `agarose repair`.
  */
+import { readRecordText } from "../../store/small-record.ts";
 import type { Store } from "../../store/store.ts";
 import { askRegions, isConditionFailed } from "./ask-regions.ts";
 import { repairName } from "./names.ts";
@@ -36,8 +37,9 @@ export async function dequeueRepair(
 ): Promise<void> {
   const name = repairName(key);
   const remove = async (store: Store, signal: AbortSignal): Promise<void> => {
-    const { status, headers, body } = await store.get(name, { signal });
-    const text = await new Response(body as BodyInit | null).text();
+    const response = await store.get(name, { signal });
+    const { status, headers } = response;
+    const text = await readRecordText(response, name);
     if (status !== 200 || generationOf(text) > generation) return;
     await store.removeMatching(name, headers.get("etag") ?? "*").catch((error: unknown) => {
       if (!isConditionFailed(error)) throw error;

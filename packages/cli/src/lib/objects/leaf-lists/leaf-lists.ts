@@ -17,6 +17,7 @@ import {
   type Manifest,
 } from "@agarose/core";
 import { currentNames, regionsOf } from "../../store/region-names.ts";
+import { readRecord } from "../../store/small-record.ts";
 import type { Store } from "../../store/store.ts";
 import { runTasks, type Task } from "../commit/ask-regions.ts";
 import type { WriteContext } from "../commit/write-context.ts";
@@ -70,13 +71,17 @@ async function headLeafList(manifest: Manifest, store: Store, signal: AbortSigna
 
 async function readLeafList(manifest: Manifest, store: Store, signal: AbortSignal): Promise<LeafListVerdict> {
   const region = store.region.name;
-  const { status, body } = await store.get(nameOf(manifest), { signal });
+  const response = await store.get(nameOf(manifest), { signal });
+  const { status } = response;
   if (status !== 200) {
-    await body?.cancel();
+    await response.body?.cancel();
     return { region, code: status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED" };
   }
-  const list = new Uint8Array(await new Response(body as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer());
-  if (list.length !== leafListBytes(manifest)) return { region, code: "CHUNK_WRONG_LENGTH" };
+  const list = await readRecord(response, nameOf(manifest), leafListBytes(manifest)).catch((error: unknown) => {
+    if (error instanceof AgaroseError && "max" in error.details) return undefined;
+    throw error;
+  });
+  if (list?.length !== leafListBytes(manifest)) return { region, code: "CHUNK_WRONG_LENGTH" };
   const problem = await problemOf(manifest, list);
   return problem ? { region, code: problem.code } : { region, list };
 }
