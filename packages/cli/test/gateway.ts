@@ -38,7 +38,7 @@ export async function startGatewayWorld({
 /** A gateway over the buckets of a world. */
 export function gatewayOver(
   { config, stores }: World,
-  options: Partial<Pick<GatewayOptions, "credentials" | "spoolBytes" | "uploads">>,
+  options: Partial<Pick<GatewayOptions, "credentials" | "spoolBytes" | "uploads" | "nowMs">>,
 ): Promise<Gateway> {
   const { signal } = new AbortController();
   const files = { codec: loadCodec, encoder: loadEncoder };

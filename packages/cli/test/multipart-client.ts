@@ -4,6 +4,7 @@ import {
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
   GetObjectCommand,
+  ListMultipartUploadsCommand,
   S3Client,
   UploadPartCommand,
   type CompletedPart,
@@ -46,6 +47,17 @@ export class MultipartClient {
 
   abort(created: Created) {
     return this.#client.send(new AbortMultipartUploadCommand(created));
+  }
+
+  /** Makes its clock run ahead of that of this machine, whatever the `Date` of an answer says. */
+  setAhead(aheadMs: () => number): void {
+    Object.defineProperty(this.#client.config, "systemClockOffset", { get: aheadMs, set: () => {} });
+  }
+
+  /** The keys of all uploads that are neither completed nor aborted. */
+  async list(): Promise<string[]> {
+    const { Uploads = [] } = await this.#client.send(new ListMultipartUploadsCommand({ Bucket }));
+    return Uploads.map(({ Key = "" }) => Key);
   }
 
   async get(Key: string): Promise<{ type: string | undefined; ETag: string | undefined; bytes: Uint8Array }> {

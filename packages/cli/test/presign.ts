@@ -5,7 +5,11 @@ import { SignatureV4 } from "@smithy/signature-v4";
 export interface PresignOptions {
   readonly endpoint: string;
   readonly bucket: string;
+  /** Empty for the bucket itself. */
   readonly key: string;
+  readonly query?: Readonly<Record<string, string>>;
+  /** Headers that the signature covers and the caller sends. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly method: string;
   readonly credentials: { accessKeyId: string; secretAccessKey: string };
   readonly expiresIn?: number;
@@ -21,7 +25,7 @@ export async function presign(options: PresignOptions): Promise<string> {
     sha256: Sha256,
     uriEscapePath: false,
   });
-  const path = `/${options.bucket}/${options.key.split("/").map(encode).join("/")}`;
+  const path = `/${options.bucket && `${options.bucket}/`}${options.key.split("/").map(encode).join("/")}`;
   const request = {
     method: options.method,
     protocol,
@@ -29,14 +33,14 @@ export async function presign(options: PresignOptions): Promise<string> {
     port: Number(port),
     path,
     headers: { host },
-    query: {},
+    query: { ...options.query },
   };
   const signed = await signer.presign(
-    { ...request, headers: { host, "x-amz-content-sha256": "UNSIGNED-PAYLOAD" } },
+    { ...request, headers: { host, "x-amz-content-sha256": "UNSIGNED-PAYLOAD", ...options.headers } },
     {
       expiresIn: options.expiresIn ?? 60,
       ...(options.signingDate && { signingDate: options.signingDate }),
-      unhoistableHeaders: new Set(),
+      unhoistableHeaders: new Set(Object.keys(options.headers ?? {})),
     },
   );
   const query = Object.entries(signed.query ?? {}).map(([name, value]) => `${encode(name)}=${encode(String(value))}`);

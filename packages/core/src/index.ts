@@ -70,6 +70,7 @@ export {
   leafShape,
   MANIFEST_BYTES_MAX,
   checkManifest,
+  mayKeepHeader,
   parseManifest,
   refuseTooLarge,
   sealManifest,
@@ -218,11 +219,14 @@ export { contentRange, parseRange, type ByteRange } from "./http/range.ts";
 export { partsAnswer, type ObjectPart, type PartsAnswer } from "./http/object-parts.ts";
 export {
   errorAnswer,
+  failedCondition,
+  isRangeValid,
   keyInPath,
   keyOfPath,
   objectAnswer,
   unshared,
   type ObjectAnswer,
+  type Validators,
 } from "./http/object-response.ts";
 
 // Caches in memory.

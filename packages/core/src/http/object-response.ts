@@ -57,7 +57,7 @@ export function objectAnswer(
   const condition = failedCondition(headers, request);
   if (condition) return { status: condition, headers };
   // An empty object has no byte to send as a range: it is sent whole.
-  const ranged = method === "GET" && manifest.bytes > 0 && rangeStillValid(headers, request);
+  const ranged = method === "GET" && manifest.bytes > 0 && isRangeValid(headers, request);
   const part = ranged ? parseRange(request.get("range"), manifest.bytes) : undefined;
   const range = part ?? { start: 0, end: manifest.bytes };
   headers["content-length"] = String(range.end - range.start);
@@ -105,13 +105,16 @@ export function etagOf(manifest: Manifest): string {
 }
 
 /** What conditions are compared with, as it is in the response: HTTP dates have whole seconds. */
-interface Validators {
+export interface Validators {
   readonly etag: string;
   readonly "last-modified": string;
 }
 
 /** Returns 412 or 304 if a precondition fails, in the order of RFC 9110, section 13.2.2. */
-function failedCondition(validators: Validators, request: { get(name: string): string | null }): 304 | 412 | undefined {
+export function failedCondition(
+  validators: Validators,
+  request: { get(name: string): string | null },
+): 304 | 412 | undefined {
   const { etag, "last-modified": modified } = validators;
   const ifMatch = request.get("if-match");
   const ifNoneMatch = request.get("if-none-match");
@@ -122,7 +125,7 @@ function failedCondition(validators: Validators, request: { get(name: string): s
 }
 
 /** Whether `If-Range` allows a range: it must name this very version (RFC 9110, section 13.1.5). */
-function rangeStillValid(validators: Validators, request: { get(name: string): string | null }): boolean {
+export function isRangeValid(validators: Validators, request: { get(name: string): string | null }): boolean {
   const ifRange = request.get("if-range");
   return (
     ifRange === null ||

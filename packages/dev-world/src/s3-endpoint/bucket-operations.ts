@@ -2,17 +2,17 @@
 import { receiveText } from "./wire/body.ts";
 import type { Exchange } from "./exchange.ts";
 import { sendEmpty, sendXml } from "./wire/answers.ts";
-import { listObjects } from "./wire/list.ts";
+import * as bucketList from "./wire/bucket-list.ts";
+import { checkRemoval } from "./wire/conditions.ts";
+import { DELETE_XML_BYTES_MAX, readDeletion } from "./wire/deletion.ts";
+import * as lists from "./wire/list.ts";
 import { S3Error } from "./wire/s3-error.ts";
-import { element, elementsOf, textsOf, xmlDocument } from "./wire/xml.ts";
-
-const DELETE_KEYS_MAX = 1000;
-const DELETE_XML_BYTES_MAX = 4 * 1024 * 1024;
+import { element, xmlDocument } from "./wire/xml.ts";
 
 /** ListBuckets. */
 export async function listBuckets(exchange: Exchange): Promise<void> {
-  const buckets = exchange.store.bucketNames.map((name) => element("Bucket", element("Name", name, "text")));
-  sendXml(exchange, xmlDocument("ListAllMyBucketsResult", element("Buckets", buckets.join(""))));
+  const buckets = exchange.store.bucketNames.map((name) => ({ name, createdMs: 0 }));
+  sendXml(exchange, bucketList.listBuckets(exchange.owner, exchange.query, buckets));
 }
 
 /** CreateBucket. */
@@ -47,34 +47,36 @@ export async function bucketLocation(exchange: Exchange): Promise<void> {
 export async function listObjectsV2(exchange: Exchange): Promise<void> {
   const { store, bucket, query } = exchange;
   const describe = (keys: readonly string[]) => keys.map((key) => store.get(bucket, key));
-  sendXml(exchange, await listObjects(bucket, query, store.keys(bucket), describe));
+  sendXml(exchange, await lists.listObjects(exchange, query, store.keys(bucket), describe));
 }
 
 /** ListMultipartUploads. */
 export async function listUploads(exchange: Exchange): Promise<void> {
-  const { bucket, uploads } = exchange;
-  const fields = uploads
-    .list(bucket)
-    .map(({ key, id, startedMs }) =>
-      element(
-        "Upload",
-        element("Key", key, "text") + element("UploadId", id) + element("Initiated", new Date(startedMs).toISOString()),
-      ),
-    );
-  const head = element("Bucket", bucket, "text") + element("IsTruncated", "false");
-  sendXml(exchange, xmlDocument("ListMultipartUploadsResult", head + fields.join("")));
+  const { bucket, query, store, uploads } = exchange;
+  store.keys(bucket);
+  sendXml(exchange, lists.listUploads(exchange, query, uploads.list(bucket)));
 }
 
 /** DeleteObjects. */
 export async function deleteObjects(exchange: Exchange): Promise<void> {
   const { store, bucket, locks } = exchange;
-  const xml = await receiveText(exchange.request, exchange.signing, DELETE_XML_BYTES_MAX);
-  const keys = elementsOf(xml, "Object").flatMap((object) => textsOf(object, "Key"));
-  if (keys.length === 0 || keys.length > DELETE_KEYS_MAX) {
-    throw new S3Error("MalformedXML", `A deletion names 1 to ${DELETE_KEYS_MAX} objects, this one ${keys.length}.`);
+  store.keys(bucket);
+  const { objects, isQuiet } = readDeletion(await receiveText(exchange, DELETE_XML_BYTES_MAX));
+  const outcomes: string[] = [];
+  for (const { key, ...conditions } of objects) {
+    const named = element("Key", key, "text");
+    try {
+      await locks.run(`${bucket}/${key}`, async () => {
+        const current = store.find(bucket, key);
+        if (current) checkRemoval(current, conditions);
+        await store.delete(bucket, key);
+      });
+      if (!isQuiet) outcomes.push(element("Deleted", named));
+    } catch (error) {
+      if (!(error instanceof S3Error)) throw error;
+      const { code, message } = error;
+      outcomes.push(element("Error", named + element("Code", code) + element("Message", message, "text")));
+    }
   }
-  for (const key of keys) await locks.run(`${bucket}/${key}`, () => store.delete(bucket, key));
-  const quiet = textsOf(xml, "Quiet")[0] === "true";
-  const deleted = quiet ? [] : keys.map((key) => element("Deleted", element("Key", key, "text")));
-  sendXml(exchange, xmlDocument("DeleteResult", deleted.join("")));
+  sendXml(exchange, xmlDocument("DeleteResult", outcomes.join("")));
 }

@@ -2,20 +2,17 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { MultipartUploads } from "./multipart.ts";
 import type { StoredObjects } from "./object-store.ts";
-import type { SigningContext } from "./wire/signature.ts";
+import type { S3Request } from "./wire/request.ts";
 import type { KeyLock } from "./key-lock.ts";
 
-/** A request, what it addresses, and what it works on. */
-export interface Exchange {
+/** A request, what it asks for, and what it works on. */
+export interface Exchange extends S3Request {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly bucket: string;
-  /** Decoded. Empty when the request addresses the bucket itself. */
-  readonly key: string;
-  readonly query: URLSearchParams;
-  readonly signing: SigningContext | undefined;
   readonly store: StoredObjects;
   readonly uploads: MultipartUploads;
   readonly locks: KeyLock;
+  /** Who owns all buckets. */
+  readonly owner: string;
   readonly nowMs: () => number;
 }

@@ -9,15 +9,16 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sendError } from "./wire/answers.ts";
+import { sendContinue, sendError, serveAll } from "./wire/answers.ts";
 import { allowOrigin, answerPreflight } from "./wire/cors.ts";
-import type { Exchange } from "./exchange.ts";
 import { KeyLock } from "./key-lock.ts";
 import { MultipartUploads } from "./multipart.ts";
 import { StoredObjects } from "./object-store.ts";
-import { routeOf } from "./routes.ts";
+import { SERVED } from "./routes.ts";
+import { readRequest, type S3Request } from "./wire/request.ts";
+import { findOperation } from "./wire/routes.ts";
 import { S3Error } from "./wire/s3-error.ts";
-import { checkSignature, decode, type Credentials } from "./wire/signature.ts";
+import type { Credentials } from "./wire/signature.ts";
 
 /** How an endpoint is set up. */
 export interface S3EndpointOptions extends Credentials {
@@ -51,7 +52,8 @@ export async function startS3Endpoint(options: S3EndpointOptions): Promise<S3End
   const store = await StoredObjects.open(dir);
   for (const bucket of options.buckets) await store.createBucket(bucket);
   const endpoint = new Endpoint(store, options);
-  const server = createServer((request, response) => void endpoint.serve(request, response));
+  const server = createServer();
+  serveAll(server, (request, response) => void endpoint.serve(request, response));
   // An SDK client keeps idle connections for longer than Node's default of 5 s, and would see them reset.
   server.keepAliveTimeout = 65_000;
   server.requestTimeout = 0;
@@ -98,29 +100,25 @@ class Endpoint {
   }
 
   async #operate(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const [path = "", ...rest] = (request.url ?? "/").split("?");
-    const query = rest.join("?");
-    const [, bucket = "", ...segments] = path.split("/");
-    const method = request.method ?? "GET";
-    const exchange: Exchange = {
+    const asked = readRequest(request, this.#options, this.#nowMs());
+    const owner = this.#options.accessKeyId;
+    const operation = findOperation(SERVED, asked, owner);
+    if (!asked.signing) this.#checkAnonymous(asked);
+    sendContinue({ request, response });
+    await operation({
+      ...asked,
       request,
       response,
-      bucket: decode(bucket),
-      key: decode(segments.join("/")),
-      query: new URLSearchParams(query),
-      signing: checkSignature({ method, path, query, headers: request.headers }, this.#options, this.#nowMs()),
       store: this.#store,
       uploads: this.#uploads,
       locks: this.#locks,
+      owner,
       nowMs: () => this.#nowMs(),
-    };
-    const operation = routeOf(method, exchange.bucket, exchange.key, exchange.query);
-    if (!exchange.signing) this.#checkAnonymous(exchange);
-    await operation(exchange);
+    });
   }
 
-  #checkAnonymous({ request, key, query }: Exchange): void {
-    const reads = (request.method === "GET" || request.method === "HEAD") && key !== "" && query.size === 0;
+  #checkAnonymous({ method, key, query }: S3Request): void {
+    const reads = (method === "GET" || method === "HEAD") && key !== "" && !query.has("uploadId");
     if (this.#options.publicRead === false || !reads) throw new S3Error("AccessDenied", "Access Denied");
   }
 

@@ -1,13 +1,6 @@
 /** What a client asks of the bucket: whether it exists, where it is, and what it has. */
-import {
-  element,
-  listObjects,
-  S3Error,
-  sendEmpty,
-  sendXml,
-  xmlDocument,
-  type ListedObject,
-} from "@agarose/dev-world/s3-wire";
+import * as wire from "@agarose/dev-world/s3-wire";
+import { S3Error, sendEmpty, sendXml, xmlDocument, type ListedObject } from "@agarose/dev-world/s3-wire";
 import { shownBytes, toAgaroseError } from "@agarose/core";
 import { readManifest } from "../../lib/objects/manifests.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
@@ -16,15 +9,20 @@ import { validatorsOf } from "./read-operations.ts";
 
 const MANIFESTS_AT_A_TIME = 16;
 
-/** ListBuckets. */
+/** ListBuckets. The one bucket is as old as the gateway: a deployment has no date. */
 export async function listBuckets(exchange: Exchange): Promise<void> {
-  const bucket = element("Bucket", element("Name", BUCKET, "text"));
-  sendXml(exchange, xmlDocument("ListAllMyBucketsResult", element("Buckets", bucket)));
+  const { owner, query, startedMs } = exchange;
+  sendXml(exchange, wire.listBuckets(owner, query, [{ name: BUCKET, createdMs: startedMs }]));
 }
 
 /** CreateBucket: the bucket is there already. */
 export async function createBucket(): Promise<void> {
   throw new S3Error("BucketAlreadyOwnedByYou", `The bucket ${BUCKET} is the deployment, and exists.`);
+}
+
+/** DeleteBucket: the bucket is the deployment, which no client takes away. */
+export async function deleteBucket(): Promise<void> {
+  throw new S3Error("BucketNotEmpty", `The bucket ${BUCKET} is the deployment, and cannot be deleted here.`);
 }
 
 /** HeadBucket. */
@@ -41,7 +39,7 @@ export async function bucketLocation(exchange: Exchange): Promise<void> {
 export async function listObjectsV2(exchange: Exchange): Promise<void> {
   const { query, keys } = exchange;
   const sorted = await keys.below(query.get("prefix") ?? "", query.has("continuation-token"));
-  sendXml(exchange, await listObjects(BUCKET, query, sorted, (page) => describe(page, exchange)));
+  sendXml(exchange, await wire.listObjects(exchange, query, sorted, (page) => describe(page, exchange)));
 }
 
 async function describe(keys: readonly string[], { context, left }: Exchange): Promise<readonly ListedObject[]> {

@@ -1,7 +1,7 @@
 /** One request of a client of the gateway, and what the operations work on. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { KeyLock } from "@agarose/dev-world/key-lock";
-import type { SigningContext } from "@agarose/dev-world/s3-wire";
+import type { S3Request } from "@agarose/dev-world/s3-wire";
 import type { CommandContext } from "../../lib/context.ts";
 import type { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import type { SortedKeys } from "./sorted-keys.ts";
@@ -19,18 +19,18 @@ export interface Shared {
   readonly uploads: Uploads;
   /** Writers of one key wait for each other. */
   readonly locks: KeyLock;
+  /** Who owns the bucket: the access key id of the clients. */
+  readonly owner: string;
+  /** When the gateway began, in milliseconds since 1970. */
+  readonly startedMs: number;
   /** Milliseconds since 1970. */
   readonly nowMs: () => number;
 }
 
-/** A request, what it addresses, and what it works on. */
-export interface Exchange extends Shared {
+/** A request, what it asks for, and what it works on. */
+export interface Exchange extends Shared, S3Request {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Decoded. Empty when the request addresses the bucket itself. */
-  readonly key: string;
-  readonly query: URLSearchParams;
-  readonly signing: SigningContext;
   /** Aborts when the client has left, and when the gateway ends. */
   readonly left: AbortSignal;
 }

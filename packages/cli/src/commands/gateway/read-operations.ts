@@ -1,7 +1,7 @@
 /** GetObject and HeadObject, with Range and conditions. */
 import { once } from "node:events";
-import { notModified, S3Error, type Validators } from "@agarose/dev-world/s3-wire";
-import { contentRange, parseRange, type ByteRange, type Manifest } from "@agarose/core";
+import { answeredHeaders, notModified, rangeAsked, S3Error, type Validators } from "@agarose/dev-world/s3-wire";
+import { contentRange, parseRange, toAgaroseError, type ByteRange, type Manifest } from "@agarose/core";
 import { shownManifest } from "../../lib/objects/encryption/opened.ts";
 import { getObject } from "../../lib/objects/get-object.ts";
 import { readManifest } from "../../lib/objects/manifests.ts";
@@ -23,27 +23,26 @@ export function etagOf({ version }: Pick<Manifest, "version">): string {
 
 /** GetObject and HeadObject. A read that fails once bytes are sent cuts the connection before the last of them. */
 export async function readObject(exchange: Exchange): Promise<void> {
-  const { request, response } = exchange;
+  const { response, method } = exchange;
   const manifest = await currentManifest(exchange);
   const shown = await shownManifest(manifest, exchange.context.config);
-  const { etag, modifiedMs } = validatorsOf(manifest);
+  const validators = validatorsOf(manifest);
   const headers: Record<string, string> = {
     "accept-ranges": "bytes",
-    "content-type": shown.contentType,
-    ...shown.headers,
-    etag,
-    "last-modified": new Date(modifiedMs).toUTCString(),
-    ...answerHeaders(exchange),
+    etag: validators.etag,
+    "last-modified": new Date(validators.modifiedMs).toUTCString(),
+    ...answeredHeaders(shown, exchange),
   };
-  if (notModified({ etag, modifiedMs }, request.headers)) {
-    response.writeHead(304, { etag }).end();
+  if (notModified(validators, exchange.headers)) {
+    delete headers["content-type"];
+    response.writeHead(304, headers).end();
     return;
   }
-  const range = parseRange(request.headers.range, shown.bytes);
+  const range = rangeOf(rangeAsked(validators, exchange.headers), shown.bytes);
   headers["content-length"] = String(range ? range.end - range.start : shown.bytes);
   if (range) headers["content-range"] = contentRange(range, shown.bytes);
   const begin = () => response.writeHead(range ? 206 : 200, headers);
-  if (request.method === "HEAD") begin().end();
+  if (method === "HEAD") begin().end();
   else await send(manifest, range, begin, exchange);
 }
 
@@ -77,8 +76,10 @@ async function send(
   response.end(last);
 }
 
-/** Headers that a presigned URL asks for by `response-content-type` and the like. */
-function answerHeaders({ query }: Exchange): Record<string, string> {
-  const asked = [...query].filter(([name]) => name.startsWith("response-"));
-  return Object.fromEntries(asked.map(([name, value]) => [name.slice("response-".length), value]));
+function rangeOf(header: string | undefined, bytes: number): ByteRange | undefined {
+  try {
+    return parseRange(header, bytes);
+  } catch (error) {
+    throw new S3Error("InvalidRange", toAgaroseError(error).message, { "content-range": `bytes */${bytes}` });
+  }
 }

@@ -4,20 +4,21 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
-  checkSignature,
-  decode,
   findOperation,
+  readRequest,
   S3Error,
+  sendContinue,
   sendError,
+  serveAll,
   type Credentials,
 } from "@agarose/dev-world/s3-wire";
 import { KeyLock } from "@agarose/dev-world/key-lock";
 import { AgaroseError, systemClock } from "@agarose/core";
 import type { CommandContext } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
-import { BUCKET, type Exchange, type Shared } from "./exchange.ts";
+import { BUCKET, type Shared } from "./exchange.ts";
 import { takeFolder, Uploads } from "./multipart/uploads.ts";
-import { ROUTES } from "./routes.ts";
+import { SERVED } from "./routes.ts";
 import { s3ErrorOf } from "./s3-error-of.ts";
 import { SortedKeys } from "./sorted-keys.ts";
 import { Spool } from "./spool.ts";
@@ -58,11 +59,14 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     context,
     keys: new SortedKeys(context, nowMs),
     spool,
-    uploads: await Uploads.open(spool, options.uploads, nowMs()),
+    uploads: await Uploads.open(spool, options.uploads, nowMs),
     locks: new KeyLock(),
+    owner: credentials.accessKeyId,
+    startedMs: nowMs(),
     nowMs,
   };
-  const server = createServer((request, response) => void serve(request, response, { credentials, shared }));
+  const server = createServer();
+  serveAll(server, (request, response) => void serve(request, response, { credentials, shared }));
   // An SDK keeps idle connections for longer than Node's default of 5 s, and a large upload takes as long as it takes.
   server.keepAliveTimeout = 65_000;
   server.requestTimeout = 0;
@@ -126,22 +130,13 @@ async function operate(
   left: AbortSignal,
   { credentials, shared }: Service,
 ): Promise<void> {
-  const [path = "", ...rest] = (request.url ?? "/").split("?");
-  const query = rest.join("?");
-  const [, bucket = "", ...segments] = path.split("/");
-  const { method = "GET", headers } = request;
-  const signing = checkSignature({ method, path, query, headers }, credentials, shared.nowMs());
-  if (!signing) throw new S3Error("AccessDenied", "The request is not signed.");
-  const asked = {
-    method,
-    bucket: decode(bucket),
-    key: decode(segments.join("/")),
-    query: new URLSearchParams(query),
-  };
+  const asked = readRequest(request, credentials, shared.nowMs());
+  if (!asked.signing) throw new S3Error("AccessDenied", "The request is not signed.");
   if (asked.bucket !== "" && asked.bucket !== BUCKET) {
     throw new S3Error("NoSuchBucket", `The gateway has one bucket: ${BUCKET}.`);
   }
+  const operation = findOperation(SERVED, asked, shared.owner);
+  sendContinue({ request, response });
   const signal = AbortSignal.any([left, shared.context.signal]);
-  const exchange: Exchange = { ...shared, request, response, ...asked, signing, left: signal };
-  await findOperation(ROUTES, asked)(exchange);
+  await operation({ ...shared, ...asked, request, response, left: signal });
 }

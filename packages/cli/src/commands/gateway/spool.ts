@@ -3,10 +3,15 @@
  * bounded. A gateway that was killed leaves its folder, and the next one removes it.
  */
 import { mkdtemp, open, readdir, rm } from "node:fs/promises";
-import type { IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { receiveBody, S3Error, type ReceivedBody, type SigningContext } from "@agarose/dev-world/s3-wire";
+import {
+  receiveBody,
+  S3Error,
+  type ChecksumAlgorithm,
+  type Received,
+  type ReceivedBody,
+} from "@agarose/dev-world/s3-wire";
 import { writeAll } from "../../lib/files/whole-file.ts";
 
 /** A body in the spool. */
@@ -24,6 +29,8 @@ export class Spool {
   readonly #bytesMax: number;
   #bytes = 0;
   #bodies = 0;
+  /** Removes what nobody waits for. */
+  #makeRoom: () => Promise<void> = async () => {};
 
   private constructor(dir: string, bytesMax: number) {
     this.#dir = dir;
@@ -45,15 +52,18 @@ export class Spool {
   }
 
   /**
-   * Receives the body of `request`, which the caller removes.
+   * Receives the body of a request, which the caller removes.
    *
+   * @param also a checksum to calculate even if the client sends none.
    * @throws S3Error ServiceUnavailable when the spool is full, or what `receiveBody` throws. Nothing is left then.
    */
-  async receive(request: IncomingMessage, signing: SigningContext): Promise<SpooledBody> {
+  async receive(received: Received, also?: ChecksumAlgorithm): Promise<SpooledBody> {
+    const { request } = received;
     const path = join(this.#dir, String(this.#bodies++));
     const file = await open(path, "wx");
     let bytes = 0;
     const write = async (part: Uint8Array): Promise<void> => {
+      if (this.#bytes + part.length > this.#bytesMax) await this.#makeRoom();
       if (this.#bytes + part.length > this.#bytesMax) throw this.#full();
       bytes += part.length;
       this.#bytes += part.length;
@@ -61,7 +71,7 @@ export class Spool {
     };
     request.setTimeout(IDLE_MS, () => request.destroy());
     try {
-      return { path, ...(await receiveBody(request, signing, { write })) };
+      return { path, ...(await receiveBody(received, { write }, also)) };
     } catch (error) {
       await this.remove({ path, bytes });
       throw error;
@@ -69,6 +79,11 @@ export class Spool {
       await file.close();
       if (!request.destroyed) request.setTimeout(0);
     }
+  }
+
+  /** Calls `makeRoom` before it refuses a body because it is full. */
+  whenFull(makeRoom: () => Promise<void>): void {
+    this.#makeRoom = makeRoom;
   }
 
   /** Counts a body that an earlier gateway has received. */
@@ -87,7 +102,8 @@ export class Spool {
   }
 
   #full(): S3Error {
-    const message = `the gateway holds ${this.#bytes} of ${this.#bytesMax} bytes: send it again later, or raise --spool`;
+    const held = `the gateway holds ${this.#bytes} of ${this.#bytesMax} bytes`;
+    const message = `${held}: send it again later, abort uploads that nobody completes, or raise --spool`;
     return new S3Error("ServiceUnavailable", message);
   }
 }

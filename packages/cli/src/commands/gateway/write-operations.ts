@@ -1,45 +1,43 @@
 /** PutObject with its conditions, DeleteObject and DeleteObjects. */
-import type { IncomingHttpHeaders } from "node:http";
 import {
   checkPut,
+  checkRemoval,
+  DELETE_XML_BYTES_MAX,
   element,
-  elementsOf,
+  keptHeaders,
+  readDeletion,
   receiveText,
-  S3Error,
   sendEmpty,
-  sendXml,
-  textsOf,
+  sendXmlOnceDone,
   xmlDocument,
+  type KeptHeaders,
+  type RemovalConditions,
 } from "@agarose/dev-world/s3-wire";
-import { HEADERS_ALLOWED, parseKey, type Manifest } from "@agarose/core";
+import { isTombstone, parseKey, shownBytes, type Manifest, type ManifestRecord } from "@agarose/core";
 import { putObject, type PutObject } from "../../lib/objects/put-object.ts";
 import { removeObject } from "../../lib/objects/remove-object.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
 import { describedAsStored, headerText } from "../../lib/objects/upload/object-headers.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 import type { Exchange } from "./exchange.ts";
-import type { Upload } from "./multipart/uploads.ts";
 import { etagOf, validatorsOf } from "./read-operations.ts";
 import { isImpossibleKey, s3ErrorOf } from "./s3-error-of.ts";
 
-const DELETE_KEYS_MAX = 1000;
-const DELETE_XML_BYTES_MAX = 4 * 1024 * 1024;
-const REMOVALS_AT_A_TIME = 4;
-/** Headers that ask for what an object of ours cannot have. To ignore them would be a lie. */
-const UNSUPPORTED =
-  /^x-amz-(copy-source|grant-|object-lock-|server-side-encryption|tagging|website-redirect-location|write-offset)/;
-/** Headers with the one value that is true of every object here. */
-const ONLY_VALUES = { "x-amz-acl": "private", "x-amz-storage-class": "STANDARD" };
+const REMOVALS_AT_A_TIME = 16;
+/** The checksum of a put is always of the whole object. */
+const WHOLE = { "x-amz-checksum-type": "FULL_OBJECT" };
 
 /** PutObject, with If-Match and If-None-Match. */
 export async function writeObject(exchange: Exchange): Promise<void> {
-  const { request, key, signing, spool } = exchange;
+  const { key, spool } = exchange;
   parseKey(key);
-  const described = describedBy(request.headers);
-  const body = await spool.receive(request, signing);
+  const { contentType, headers } = describedBy(exchange);
+  const body = await spool.receive(exchange);
   try {
-    const etag = await store({ key, source: fileSource(body.path), ...described }, exchange);
-    sendEmpty(exchange, 200, { etag, ...body.checksums });
+    const checksums = { ...body.checksums, ...(Object.keys(body.checksums).length > 0 && WHOLE) };
+    const kept = { contentType, headers: { ...headers, ...checksums } };
+    const etag = await store({ key, source: fileSource(body.path), ...kept }, exchange);
+    sendEmpty(exchange, 200, { etag, ...checksums });
   } finally {
     await spool.remove(body);
   }
@@ -50,8 +48,8 @@ export async function writeObject(exchange: Exchange): Promise<void> {
  * A client that leaves once its body is here does not end the put.
  */
 export async function store(
-  object: Pick<PutObject, "key" | "source"> & Upload["described"],
-  { request: { headers }, context, locks, nowMs }: Exchange,
+  object: Pick<PutObject, "key" | "source"> & KeptHeaders,
+  { headers, context, locks, nowMs }: Exchange,
 ): Promise<string> {
   const isConditional = headers["if-match"] !== undefined || headers["if-none-match"] !== undefined;
   const onlyIf = (current: Manifest | undefined): void => checkPut(current && validatorsOf(current), headers);
@@ -59,50 +57,39 @@ export async function store(
   return etagOf(await locks.run(object.key, () => putObject(put, { ...context, nowMs })));
 }
 
-/** Returns the type and the headers that the object keeps. Throws S3Error NotImplemented, or USAGE. */
-export function describedBy(headers: IncomingHttpHeaders): Upload["described"] {
-  const refused = Object.keys(headers).find((name) => UNSUPPORTED.test(name));
-  if (refused !== undefined) throw new S3Error("NotImplemented", `${refused} is not supported.`);
-  for (const [name, only] of Object.entries(ONLY_VALUES)) {
-    const value = headers[name];
-    if (value !== undefined && value !== only) {
-      throw new S3Error("NotImplemented", `${name} may only be ${only}, and is ${String(value)}.`);
-    }
-  }
-  const kept = Object.entries(headers).flatMap(([name, value]): [string, string][] => {
-    const text = name === "content-encoding" ? ownEncodings(String(value)) : headerText(String(value));
-    return HEADERS_ALLOWED.has(name) && text !== "" ? [[name, text]] : [];
-  });
-  const contentType = headerText(headers["content-type"] ?? "application/octet-stream");
-  return describedAsStored({ contentType, headers: Object.fromEntries(kept) });
+/** Returns the type and the headers that the object keeps. Throws S3Error, or USAGE for what no answer can carry. */
+export function describedBy(exchange: Exchange): KeptHeaders {
+  const { contentType, headers } = keptHeaders(exchange);
+  const texts = Object.entries(headers).map(([name, value]) => [name, headerText(value)]);
+  return describedAsStored({ contentType: headerText(contentType), headers: Object.fromEntries(texts) });
 }
+
+type Removal = RemovalConditions & { readonly key: string };
 
 /** DeleteObject. An object that is not there counts as deleted. */
 export async function removeOne(exchange: Exchange): Promise<void> {
-  if (exchange.request.headers["if-match"] !== undefined) {
-    throw new S3Error("NotImplemented", "DeleteObject with If-Match is not supported.");
-  }
-  await remove(exchange.key, exchange);
+  const { headers, key } = exchange;
+  const conditions = {
+    etag: headers["if-match"],
+    modified: headers["x-amz-if-match-last-modified-time"],
+    bytes: headers["x-amz-if-match-size"],
+  };
+  await remove({ key, ...conditions }, exchange);
   sendEmpty(exchange, 204);
 }
 
 /** DeleteObjects. */
 export async function removeMany(exchange: Exchange): Promise<void> {
-  const xml = await receiveText(exchange.request, exchange.signing, DELETE_XML_BYTES_MAX);
-  const objects = elementsOf(xml, "Object");
-  const keys = objects.flatMap((object) => textsOf(object, "Key"));
-  if (keys.length === 0 || keys.length > DELETE_KEYS_MAX) {
-    throw new S3Error("MalformedXML", `A deletion names 1 to ${DELETE_KEYS_MAX} objects, this one ${keys.length}.`);
-  }
-  if (objects.some((object) => /<(VersionId|ETag)>/.test(object))) {
-    throw new S3Error("NotImplemented", "A deletion of a version or by an ETag is not supported.");
-  }
-  const isQuiet = textsOf(xml, "Quiet")[0] === "true";
+  const { objects, isQuiet } = readDeletion(await receiveText(exchange, DELETE_XML_BYTES_MAX));
+  await sendXmlOnceDone(exchange, removeAll(objects, isQuiet, exchange), s3ErrorOf);
+}
+
+async function removeAll(objects: readonly Removal[], isQuiet: boolean, exchange: Exchange): Promise<string> {
   const outcomes: string[] = [];
-  const removed = mapOrdered(keys, REMOVALS_AT_A_TIME, async (key) => {
-    const named = element("Key", key, "text");
+  const removed = mapOrdered(objects, REMOVALS_AT_A_TIME, async (object) => {
+    const named = element("Key", object.key, "text");
     try {
-      await remove(key, exchange);
+      await remove(object, exchange);
       return isQuiet ? "" : element("Deleted", named);
     } catch (cause) {
       const { code, message } = s3ErrorOf(cause);
@@ -110,19 +97,19 @@ export async function removeMany(exchange: Exchange): Promise<void> {
     }
   });
   for await (const outcome of removed) outcomes.push(outcome);
-  sendXml(exchange, xmlDocument("DeleteResult", outcomes.join("")));
+  return xmlDocument("DeleteResult", outcomes.join(""));
 }
 
-async function remove(key: string, { context, locks, nowMs }: Exchange): Promise<void> {
+/** Removes an object if it is the one that `conditions` name, also when another writer comes between. */
+async function remove({ key, ...conditions }: Removal, { context, locks, nowMs }: Exchange): Promise<void> {
+  const isConditional = Object.values(conditions).some((condition) => condition !== undefined);
+  const check = (newest: ManifestRecord | undefined): void => {
+    if (!newest || isTombstone(newest)) return;
+    checkRemoval({ bytes: shownBytes(newest), ...validatorsOf(newest) }, conditions);
+  };
   try {
-    await locks.run(key, () => removeObject(key, { ...context, nowMs }));
+    await locks.run(key, () => removeObject(key, { ...context, nowMs }, isConditional ? check : undefined));
   } catch (error) {
     if (!isImpossibleKey(error)) throw error;
   }
-}
-
-/** `aws-chunked` describes the transfer, not the object. */
-function ownEncodings(value: string): string {
-  const names = value.split(",").map((name) => name.trim());
-  return names.filter((name) => name !== "" && name !== "aws-chunked").join(",");
 }

@@ -10,10 +10,10 @@ import { versionOf } from "./identity.ts";
 import {
   CHUNKS_MAX,
   type Code,
-  HEADERS_ALLOWED,
   INLINE_BYTES_MAX,
   inlineBytes,
   type Manifest,
+  mayKeepHeader,
   STRIPE_BYTES_DEFAULT,
   STRIPE_BYTES_MAX,
 } from "./manifest.ts";
@@ -100,7 +100,7 @@ export function areHashes(list: unknown, count: number): list is string[] {
 export function checkHeaders(headers: unknown): void {
   if (!isRecord(headers)) throw invalid(HAS_MESSAGES && "has no headers");
   for (const [name, value] of Object.entries(headers)) {
-    if (HEADERS_ALLOWED.has(name) && isText(value, HEADER_VALUE)) continue;
+    if (mayKeepHeader(name) && isText(value, HEADER_VALUE)) continue;
     throw invalid(HAS_MESSAGES && `has a header ${JSON.stringify(name)} that cannot be served`, { header: name });
   }
 }

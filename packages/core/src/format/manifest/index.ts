@@ -19,6 +19,7 @@ export {
   LEAF_LIST,
   type Manifest,
   MANIFEST_BYTES_MAX,
+  mayKeepHeader,
   type ManifestRecord,
   STRIPE_BYTES_DEFAULT,
   STRIPE_BYTES_MAX,

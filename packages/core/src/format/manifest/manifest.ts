@@ -19,13 +19,22 @@ export const CHUNKS_MAX = 256;
 /** The leaf list of an object: the hashes of all its blocks, stored and sent as if it were a chunk of this index. */
 export const LEAF_LIST = CHUNKS_MAX;
 
-/** The response headers, in lower case, that a manifest may carry. */
+/** The response headers, in lower case, that a manifest may carry, beside those of S3 (`mayKeepHeader`). */
 export const HEADERS_ALLOWED: ReadonlySet<string> = new Set([
   "cache-control",
   "content-disposition",
   "content-encoding",
   "content-language",
+  "expires",
 ]);
+
+/**
+ * Whether a manifest may carry the response header `name`, in lower case: one of `HEADERS_ALLOWED`, or what an S3
+ * client says of its object, which is metadata (`x-amz-meta-*`) and a checksum (`x-amz-checksum-*`).
+ */
+export function mayKeepHeader(name: string): boolean {
+  return HEADERS_ALLOWED.has(name) || /^x-amz-(meta|checksum)-[a-z0-9!#$%&'*+.^_`|~-]+$/.test(name);
+}
 
 /** The (k, m) code of an object. n + k rows must fit in GF(2^8), so that functional chunks exist: 2k + m <= 256. */
 export interface Code {

@@ -1,6 +1,7 @@
-/** The checksums that a client may send with an object, by header name. */
+/** The checksums that a client may send with an object or a part: in a header, a trailer, the query or an XML element. */
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
+import { createCRC32, createCRC64, createXXHash128, createXXHash3, createXXHash64, type IHasher } from "hash-wasm";
 import { S3Error } from "./s3-error.ts";
 
 /** A running checksum. */
@@ -10,44 +11,123 @@ export interface Checksum {
   digest(): string;
 }
 
-const CHECKSUM_PREFIX = "x-amz-checksum-";
+/** Whether the checksum of a multipart upload is of all bytes, or of the checksums of its parts. */
+export type ChecksumType = "FULL_OBJECT" | "COMPOSITE";
 
-/** Returns a checksum for the header or trailer `name` (`x-amz-checksum-crc32`, …). Undefined for other headers. */
-export function checksumFor(name: string): Checksum | undefined {
-  if (!name.startsWith(CHECKSUM_PREFIX)) return undefined;
-  switch (name.slice(CHECKSUM_PREFIX.length)) {
-    case "crc32":
-      return new Crc((bytes, value) => crc32(bytes, value));
-    case "crc32c":
-      return new Crc(crc32c);
-    case "sha1":
-      return hash("sha1");
-    case "sha256":
-      return hash("sha256");
-    case "mode":
-    case "algorithm":
-    case "type":
-      return undefined;
-    default:
-      throw new S3Error("NotImplemented", `${name} is not supported: crc32, crc32c, sha1 and sha256 are.`);
-  }
+interface Algorithm {
+  readonly bytes: number;
+  /** What a multipart upload may choose, with the default first. */
+  readonly types: readonly ChecksumType[];
+  readonly start: () => Promise<Checksum>;
 }
 
-function hash(algorithm: string): Checksum {
+/** Castagnoli's polynomial, and that of the NVM Express standard, both reflected. */
+const CRC32C = 0x82f63b78;
+const CRC64_NVME = "9a6c9329ac4bc9b5";
+
+/** The algorithms by the names that S3 gives them. */
+const ALGORITHMS = {
+  CRC32: { bytes: 4, types: ["COMPOSITE", "FULL_OBJECT"], start: async () => new Crc32() },
+  CRC32C: { bytes: 4, types: ["COMPOSITE", "FULL_OBJECT"], start: () => wasm(createCRC32(CRC32C)) },
+  CRC64NVME: { bytes: 8, types: ["FULL_OBJECT"], start: () => wasm(createCRC64(CRC64_NVME)) },
+  SHA1: { bytes: 20, types: ["COMPOSITE"], start: () => hash("sha1") },
+  SHA256: { bytes: 32, types: ["COMPOSITE"], start: () => hash("sha256") },
+  SHA512: { bytes: 64, types: ["COMPOSITE"], start: () => hash("sha512") },
+  MD5: { bytes: 16, types: ["COMPOSITE"], start: () => hash("md5") },
+  XXHASH64: { bytes: 8, types: ["COMPOSITE"], start: () => wasm(createXXHash64()) },
+  XXHASH3: { bytes: 8, types: ["COMPOSITE"], start: () => wasm(createXXHash3()) },
+  XXHASH128: { bytes: 16, types: ["COMPOSITE"], start: () => wasm(createXXHash128()) },
+} as const satisfies Record<string, Algorithm>;
+
+/** The name of an algorithm, as S3 spells it. */
+export type ChecksumAlgorithm = keyof typeof ALGORITHMS;
+
+/** The names of all algorithms. */
+export const CHECKSUM_ALGORITHMS = Object.keys(ALGORITHMS) as readonly ChecksumAlgorithm[];
+
+/** The headers that carry a checksum. */
+export const CHECKSUM_HEADERS: readonly string[] = CHECKSUM_ALGORITHMS.map((name) => checksumHeader(name));
+
+/** The XML elements that carry the checksum of a part. */
+export const CHECKSUM_ELEMENTS: Readonly<Record<string, "text">> = Object.fromEntries(
+  CHECKSUM_ALGORITHMS.map((name) => [checksumElement(name), "text"]),
+);
+
+/** Returns the header of an algorithm, in lower case: `x-amz-checksum-crc32`. */
+export function checksumHeader(algorithm: ChecksumAlgorithm): string {
+  return `x-amz-checksum-${algorithm.toLowerCase()}`;
+}
+
+/** Returns the XML element of an algorithm: `ChecksumCRC32`. */
+export function checksumElement(algorithm: ChecksumAlgorithm): string {
+  return `Checksum${algorithm}`;
+}
+
+/** Returns the algorithm of a header (`x-amz-checksum-crc32`); undefined for a header that carries no checksum. */
+export function algorithmOfHeader(header: string): ChecksumAlgorithm | undefined {
+  return CHECKSUM_ALGORITHMS.find((name) => checksumHeader(name) === header.toLowerCase());
+}
+
+/** Returns the algorithm of a name that a client gave (`CRC32`). Throws S3Error InvalidRequest. */
+export function algorithmNamed(name: string): ChecksumAlgorithm {
+  const found = CHECKSUM_ALGORITHMS.find((known) => known === name.toUpperCase());
+  if (found) return found;
+  throw new S3Error(
+    "InvalidRequest",
+    `Checksum algorithm ${name} is unknown: use one of ${CHECKSUM_ALGORITHMS.join(", ")}.`,
+  );
+}
+
+/** Starts a checksum. */
+export function startChecksum(algorithm: ChecksumAlgorithm): Promise<Checksum> {
+  return ALGORITHMS[algorithm].start();
+}
+
+/** Throws S3Error InvalidRequest unless `value` has the form of a checksum in base64. */
+export function checkChecksumForm(algorithm: ChecksumAlgorithm, value: string): void {
+  const bytes = Buffer.from(value, "base64");
+  if (bytes.length === ALGORITHMS[algorithm].bytes && bytes.toString("base64") === value) return;
+  throw new S3Error("InvalidRequest", `Value for ${checksumHeader(algorithm)} header is invalid.`);
+}
+
+/**
+ * Returns the type that an upload with `algorithm` has when its client asks for `type`. Throws S3Error InvalidRequest
+ * when there is none such.
+ */
+export function checksumTypeOf(algorithm: ChecksumAlgorithm, type: string | undefined): ChecksumType {
+  const { types } = ALGORITHMS[algorithm] as Algorithm;
+  if (type === undefined) return types[0]!;
+  const found = types.find((known) => known === type.toUpperCase());
+  if (found) return found;
+  const message = `The ${type} checksum type cannot be used with the ${algorithm} checksum algorithm.`;
+  throw new S3Error("InvalidRequest", message);
+}
+
+/** Returns the checksum of an upload whose parts have these checksums: that of their bytes, and the number of parts. */
+export async function compositeChecksum(algorithm: ChecksumAlgorithm, parts: readonly string[]): Promise<string> {
+  const running = await startChecksum(algorithm);
+  for (const part of parts) running.update(Buffer.from(part, "base64"));
+  return `${running.digest()}-${parts.length}`;
+}
+
+async function hash(algorithm: string): Promise<Checksum> {
   const running = createHash(algorithm);
   return { update: (bytes) => void running.update(bytes), digest: () => running.digest("base64") };
 }
 
-class Crc implements Checksum {
-  readonly #step: (bytes: Uint8Array, value: number) => number;
+async function wasm(starting: Promise<IHasher>): Promise<Checksum> {
+  const running = (await starting).init();
+  return {
+    update: (bytes) => void running.update(bytes),
+    digest: () => Buffer.from(running.digest("binary")).toString("base64"),
+  };
+}
+
+class Crc32 implements Checksum {
   #value = 0;
 
-  constructor(step: (bytes: Uint8Array, value: number) => number) {
-    this.#step = step;
-  }
-
   update(bytes: Uint8Array): void {
-    this.#value = this.#step(bytes, this.#value);
+    this.#value = crc32(bytes, this.#value);
   }
 
   digest(): string {
@@ -56,16 +136,3 @@ class Crc implements Checksum {
     return bytes.toString("base64");
   }
 }
-
-/** CRC-32C (Castagnoli, reflected polynomial 0x82F63B78). */
-function crc32c(bytes: Uint8Array, value: number): number {
-  let crc = ~value;
-  for (const byte of bytes) crc = (crc >>> 8) ^ CRC32C_TABLE[(crc ^ byte) & 0xff]!;
-  return ~crc >>> 0;
-}
-
-const CRC32C_TABLE = Int32Array.from({ length: 256 }, (_, n) => {
-  let crc = n;
-  for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0x82f63b78 : crc >>> 1;
-  return crc;
-});

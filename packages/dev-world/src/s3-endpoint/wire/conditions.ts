@@ -1,7 +1,8 @@
 /**
- * Conditional requests on stored objects (RFC 9110, section 13).
+ * Conditional requests on stored objects (RFC 9110, section 13). `@agarose/core` decides them for reads, as it does for
+ * every door; here they are told in words of S3.
  */
-import type { IncomingHttpHeaders } from "node:http";
+import { failedCondition, isRangeValid } from "@agarose/core";
 import { S3Error } from "./s3-error.ts";
 
 /** What the conditions of a request compare. */
@@ -11,32 +12,71 @@ export interface Validators {
   readonly modifiedMs: number;
 }
 
+type Headers = Readonly<Record<string, string | undefined>>;
+
 /** Returns whether the answer to a GET or HEAD is 304. Throws S3Error PreconditionFailed. */
-export function notModified(object: Validators, headers: IncomingHttpHeaders): boolean {
-  const modifiedMs = Math.floor(object.modifiedMs / 1000) * 1000;
-  const ifMatch = headers["if-match"];
-  if (ifMatch !== undefined ? !names(ifMatch, object) : modifiedMs > Date.parse(headers["if-unmodified-since"] ?? "")) {
-    throw failed();
-  }
-  const ifNoneMatch = headers["if-none-match"];
-  if (ifNoneMatch !== undefined) return names(ifNoneMatch, object);
-  return modifiedMs <= Date.parse(headers["if-modified-since"] ?? "");
+export function notModified(object: Validators, headers: Headers): boolean {
+  const status = failedCondition(validatorsOf(object), { get: (name) => quoted(name, headers) });
+  if (status === 412) throw failed();
+  return status === 304;
+}
+
+/** Returns the Range header of a GET or HEAD, unless `If-Range` names another version. */
+export function rangeAsked(object: Validators, headers: Headers): string | undefined {
+  return isRangeValid(validatorsOf(object), { get: (name) => headers[name] ?? null }) ? headers["range"] : undefined;
 }
 
 /** Throws S3Error PreconditionFailed when If-Match or If-None-Match does not hold for the current object. */
-export function checkPut(current: Validators | undefined, headers: IncomingHttpHeaders): void {
-  const ifNoneMatch = headers["if-none-match"];
-  if (ifNoneMatch !== undefined && current && names(ifNoneMatch, current)) throw failed();
-  const ifMatch = headers["if-match"];
-  if (ifMatch === undefined) return;
+export function checkPut(current: Validators | undefined, headers: Headers): void {
+  const ifNoneMatch = quoted("if-none-match", headers);
+  if (ifNoneMatch !== null && current && names(ifNoneMatch, [current.etag, `W/${current.etag}`])) throw failed();
+  const ifMatch = quoted("if-match", headers);
+  if (ifMatch === null) return;
   if (!current) throw new S3Error("NoSuchKey", "The specified key does not exist.");
-  if (!names(ifMatch, current)) throw failed();
+  if (!names(ifMatch, [current.etag])) throw failed();
 }
 
-function names(header: string, object: Validators): boolean {
-  if (header.trim() === "*") return true;
-  const etag = object.etag.replaceAll('"', "");
-  return header.split(",").some((candidate) => candidate.trim().replace(/^W\//, "").replaceAll('"', "") === etag);
+/** What a removal may be bound to, from the headers of DeleteObject or the elements of DeleteObjects. */
+export interface RemovalConditions {
+  readonly etag: string | undefined;
+  /** Seconds count. */
+  readonly modified: string | undefined;
+  readonly bytes: string | undefined;
+}
+
+/**
+ * Throws S3Error PreconditionFailed when the current object is not the one that a removal is bound to; InvalidArgument
+ * for what is no date or length.
+ */
+export function checkRemoval(current: Validators & { readonly bytes: number }, conditions: RemovalConditions): void {
+  const { etag, modified, bytes } = conditions;
+  if (modified !== undefined) {
+    const ms = Date.parse(modified);
+    if (Number.isNaN(ms)) throw new S3Error("InvalidArgument", `${modified} is no date.`);
+    if (Math.floor(ms / 1000) !== Math.floor(current.modifiedMs / 1000)) throw failed();
+  }
+  if (bytes !== undefined) {
+    if (!/^\d+$/.test(bytes)) throw new S3Error("InvalidArgument", `${bytes} is no length.`);
+    if (Number(bytes) !== current.bytes) throw failed();
+  }
+  if (etag !== undefined) checkPut(current, { "if-match": etag });
+}
+
+function validatorsOf({ etag, modifiedMs }: Validators): { etag: string; "last-modified": string } {
+  return { etag, "last-modified": new Date(modifiedMs).toUTCString() };
+}
+
+/** S3 takes an entity tag without its quotes too. */
+function quoted(name: string, headers: Headers): string | null {
+  const value = headers[name];
+  if (value === undefined) return null;
+  if (name !== "if-match" && name !== "if-none-match") return value;
+  const tags = value.split(",").map((tag) => tag.trim());
+  return tags.map((tag) => (tag === "*" || tag.includes('"') ? tag : `"${tag}"`)).join(", ");
+}
+
+function names(header: string, etags: readonly string[]): boolean {
+  return header === "*" || header.split(", ").some((tag) => etags.includes(tag));
 }
 
 function failed(): S3Error {

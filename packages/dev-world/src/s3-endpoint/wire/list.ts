@@ -1,6 +1,7 @@
 /**
- * ListObjectsV2: prefix, delimiter, start-after, continuation and encoding-type=url.
+ * Lists: ListObjectsV2, ListMultipartUploads and ListParts, page by page.
  */
+import { algorithmOfHeader, checksumElement, type ChecksumAlgorithm, type ChecksumType } from "./checksum.ts";
 import type { Validators } from "./conditions.ts";
 import { S3Error } from "./s3-error.ts";
 import { encodeRfc3986 } from "./signature.ts";
@@ -14,33 +15,40 @@ export interface ListedObject extends Validators {
 
 const LISTED_KEYS_MAX = 1000;
 
+/** The bucket that is listed, and who owns everything in it. */
+export interface ListedBucket {
+  readonly bucket: string;
+  readonly owner: string;
+}
+
 /**
- * Returns the XML of the answer. Throws S3Error InvalidArgument.
+ * Returns the XML of ListObjectsV2. Throws S3Error InvalidArgument.
  *
  * @param sorted all keys that the page may be of, in UTF-8 order (`compareUtf8`).
  * @param describe returns the objects of the keys on the page; those that are gone by then it leaves out.
  */
 export async function listObjects(
-  bucket: string,
+  { bucket, owner }: ListedBucket,
   query: URLSearchParams,
   sorted: readonly string[],
   describe: (keys: readonly string[]) => readonly ListedObject[] | Promise<readonly ListedObject[]>,
 ): Promise<string> {
-  const prefix = query.get("prefix") ?? "";
-  const delimiter = query.get("delimiter") ?? "";
-  const limit = keysMax(query.get("max-keys"));
-  const token = query.get("continuation-token");
-  const after = token === null ? (query.get("start-after") ?? "") : decodeToken(token);
-  const page = takePage(sorted, { prefix, delimiter, limit, after });
-  const encoding = query.get("encoding-type");
-  if (encoding !== null && encoding !== "url") {
-    throw new S3Error("InvalidArgument", "Invalid Encoding Method specified in Request");
+  if (query.get("list-type") !== "2") {
+    throw new S3Error("NotImplemented", `list-type=${query.get("list-type")} is not supported, 2 is.`);
   }
+  const { prefix, delimiter, encoding, name } = namesOf(query);
+  const limit = countOf(query, "max-keys", LISTED_KEYS_MAX);
+  const token = query.get("continuation-token");
+  const startAfter = query.get("start-after");
+  const after = token === null ? (startAfter ?? "") : decodeToken(token);
+  const page = takePage(sorted, { prefix, delimiter, limit, after });
   const objects = await describe(page.keys);
-  const name = (text: string): string => (encoding === "url" ? encodeRfc3986(text).replaceAll("%2F", "/") : text);
+  const fetchOwner = query.get("fetch-owner") ?? "false";
+  if (!["true", "false"].includes(fetchOwner)) throw new S3Error("InvalidArgument", "fetch-owner is true or false.");
+  const ownerOf = fetchOwner === "true" ? ownerElement("Owner", owner) : "";
   return xmlDocument(
     "ListBucketResult",
-    [
+    joined(
       element("Name", bucket, "text"),
       element("Prefix", name(prefix), "text"),
       delimiter && element("Delimiter", name(delimiter), "text"),
@@ -48,14 +56,189 @@ export async function listObjects(
       element("KeyCount", String(objects.length + page.prefixes.length)),
       element("MaxKeys", String(limit)),
       token !== null && element("ContinuationToken", token, "text"),
+      startAfter !== null && element("StartAfter", name(startAfter), "text"),
       element("IsTruncated", String(page.next !== undefined)),
       page.next !== undefined && element("NextContinuationToken", Buffer.from(page.next).toString("base64url")),
-      ...objects.map((object) => contents(object, name)),
-      ...page.prefixes.map((common) => element("CommonPrefixes", element("Prefix", name(common), "text"))),
-    ]
-      .filter((part) => typeof part === "string")
-      .join(""),
+      ...objects.map((object) => contents(object, name, ownerOf)),
+      ...page.prefixes.map((common) => commonPrefix(name(common))),
+    ),
   );
+}
+
+/** An upload as a list shows it. */
+export interface ListedUpload {
+  readonly id: string;
+  readonly key: string;
+  readonly startedMs: number;
+  readonly checksum?: UploadChecksum | undefined;
+}
+
+/** How the parts of an upload are checked. */
+export interface UploadChecksum {
+  readonly algorithm: ChecksumAlgorithm;
+  readonly type: ChecksumType;
+}
+
+/** Returns the XML of ListMultipartUploads. Throws S3Error InvalidArgument. */
+export function listUploads(
+  { bucket, owner }: ListedBucket,
+  query: URLSearchParams,
+  uploads: readonly ListedUpload[],
+): string {
+  const { prefix, delimiter, encoding, name } = namesOf(query);
+  const limit = countOf(query, "max-uploads", LISTED_KEYS_MAX);
+  const keyMarker = query.get("key-marker") ?? "";
+  const idMarker = keyMarker === "" ? "" : (query.get("upload-id-marker") ?? "");
+  const ordered = uploads.toSorted(
+    (a, b) => compareUtf8(a.key, b.key) || a.startedMs - b.startedMs || (a.id < b.id ? -1 : 1),
+  );
+  const marked = ordered.findIndex(({ key, id }) => key === keyMarker && id === idMarker);
+  const isAfter = (upload: ListedUpload, at: number): boolean =>
+    compareUtf8(upload.key, keyMarker) > 0 || (upload.key === keyMarker && marked >= 0 && at > marked);
+  const below = ordered.filter(
+    (upload, at) => upload.key.startsWith(prefix) && (keyMarker === "" || isAfter(upload, at)),
+  );
+  const shown: ListedUpload[] = [];
+  const prefixes: string[] = [];
+  let isTruncated = false;
+  let last: { readonly key: string; readonly id: string } | undefined;
+  for (const upload of below) {
+    const common = commonOf(upload.key, prefix, delimiter);
+    if (common !== undefined && (common === prefixes.at(-1) || common === keyMarker)) continue;
+    if (shown.length + prefixes.length >= limit) {
+      isTruncated = limit > 0;
+      break;
+    }
+    if (common === undefined) shown.push(upload);
+    else prefixes.push(common);
+    last = common === undefined ? upload : { key: common, id: "" };
+  }
+  return xmlDocument(
+    "ListMultipartUploadsResult",
+    joined(
+      element("Bucket", bucket, "text"),
+      element("KeyMarker", name(keyMarker), "text"),
+      element("UploadIdMarker", idMarker, "text"),
+      isTruncated && element("NextKeyMarker", name(last!.key), "text"),
+      isTruncated && element("NextUploadIdMarker", last!.id, "text"),
+      element("Prefix", name(prefix), "text"),
+      delimiter && element("Delimiter", name(delimiter), "text"),
+      encoding && element("EncodingType", encoding),
+      element("MaxUploads", String(limit)),
+      element("IsTruncated", String(isTruncated)),
+      ...shown.map(({ key, id, startedMs, checksum }) =>
+        element(
+          "Upload",
+          element("Key", name(key), "text") +
+            element("UploadId", id, "text") +
+            ownerElement("Initiator", owner) +
+            ownerElement("Owner", owner) +
+            element("StorageClass", "STANDARD") +
+            element("Initiated", new Date(startedMs).toISOString()) +
+            checksumKind(checksum),
+        ),
+      ),
+      ...prefixes.map((common) => commonPrefix(name(common))),
+    ),
+  );
+}
+
+/** A part as a list shows it. */
+export interface ListedPart {
+  readonly number: number;
+  readonly bytes: number;
+  readonly md5: string;
+  readonly modifiedMs: number;
+  readonly checksums: Readonly<Record<string, string>>;
+}
+
+/** Returns the XML of ListParts. Throws S3Error InvalidArgument. */
+export function listParts(
+  { bucket, owner }: ListedBucket,
+  query: URLSearchParams,
+  { key, id, checksum }: ListedUpload,
+  parts: readonly ListedPart[],
+): string {
+  const { encoding, name } = namesOf(query);
+  const limit = countOf(query, "max-parts", LISTED_KEYS_MAX);
+  const marker = query.get("part-number-marker") ?? "0";
+  if (!/^\d+$/.test(marker)) throw new S3Error("InvalidArgument", "part-number-marker is not a whole number.");
+  const behind = parts.filter(({ number }) => number > Number(marker)).toSorted((a, b) => a.number - b.number);
+  const shown = behind.slice(0, limit);
+  const isTruncated = limit > 0 && behind.length > shown.length;
+  return xmlDocument(
+    "ListPartsResult",
+    joined(
+      element("Bucket", bucket, "text"),
+      element("Key", name(key), "text"),
+      element("UploadId", id, "text"),
+      encoding && element("EncodingType", encoding),
+      ownerElement("Initiator", owner),
+      ownerElement("Owner", owner),
+      element("StorageClass", "STANDARD"),
+      element("PartNumberMarker", marker),
+      shown.length > 0 && element("NextPartNumberMarker", String(shown.at(-1)!.number)),
+      element("MaxParts", String(limit)),
+      element("IsTruncated", String(isTruncated)),
+      checksumKind(checksum),
+      ...shown.map((part) =>
+        element(
+          "Part",
+          element("PartNumber", String(part.number)) +
+            element("LastModified", new Date(part.modifiedMs).toISOString()) +
+            element("ETag", `"${part.md5}"`, "text") +
+            element("Size", String(part.bytes)) +
+            checksumElements(part.checksums),
+        ),
+      ),
+    ),
+  );
+}
+
+/** Returns the elements of checksums that are given by header name. */
+export function checksumElements(checksums: Readonly<Record<string, string>>): string {
+  return joined(
+    ...Object.entries(checksums).map(([header, value]) => {
+      const algorithm = algorithmOfHeader(header);
+      return algorithm && element(checksumElement(algorithm), value, "text");
+    }),
+  );
+}
+
+/** Returns the element of an owner (`Owner`, `Initiator`). */
+export function ownerElement(role: string, owner: string): string {
+  return element(role, element("ID", owner, "text") + element("DisplayName", owner, "text"));
+}
+
+function checksumKind(checksum: UploadChecksum | undefined): string {
+  return checksum ? element("ChecksumAlgorithm", checksum.algorithm) + element("ChecksumType", checksum.type) : "";
+}
+
+function commonPrefix(prefix: string): string {
+  return element("CommonPrefixes", element("Prefix", prefix, "text"));
+}
+
+function joined(...parts: readonly (string | false | null | undefined)[]): string {
+  return parts.filter((part) => typeof part === "string").join("");
+}
+
+/** What every list has: which keys are shown, and how they are written. */
+function namesOf(query: URLSearchParams): {
+  readonly prefix: string;
+  readonly delimiter: string;
+  readonly encoding: string | null;
+  readonly name: (text: string) => string;
+} {
+  const encoding = query.get("encoding-type");
+  if (encoding !== null && encoding !== "url") {
+    throw new S3Error("InvalidArgument", "Invalid Encoding Method specified in Request");
+  }
+  return {
+    prefix: query.get("prefix") ?? "",
+    delimiter: query.get("delimiter") ?? "",
+    encoding,
+    name: (text) => (encoding === "url" ? encodeRfc3986(text).replaceAll("%2F", "/") : text),
+  };
 }
 
 interface Page {
@@ -72,10 +255,15 @@ function takePage(
   const keys: string[] = [];
   const prefixes: string[] = [];
   let last = after;
-  for (const key of sorted.slice(firstAfter(sorted, after < prefix ? "" : after))) {
-    if (!key.startsWith(prefix)) continue;
-    const at = delimiter ? key.indexOf(delimiter, prefix.length) : -1;
-    const common = at < 0 ? undefined : key.slice(0, at + delimiter.length);
+  // A page of nothing is complete: to continue it would never end.
+  if (limit === 0) return { keys, prefixes, next: undefined };
+  const isBefore = compareUtf8(after, prefix) < 0;
+  // The prefix itself may be a key.
+  const first = isBefore ? firstFrom(sorted, prefix) : firstAfter(sorted, after);
+  for (let at = first; at < sorted.length; at++) {
+    const key = sorted[at]!;
+    if (!key.startsWith(prefix)) break;
+    const common = commonOf(key, prefix, delimiter);
     // A page that ends with a common prefix continues after all keys below that prefix.
     if (common !== undefined && (common === prefixes.at(-1) || common === after)) continue;
     if (keys.length + prefixes.length === limit) return { keys, prefixes, next: last };
@@ -86,39 +274,57 @@ function takePage(
   return { keys, prefixes, next: undefined };
 }
 
+/** Returns what `key` is folded into; undefined when it is listed itself. */
+function commonOf(key: string, prefix: string, delimiter: string): string | undefined {
+  const at = delimiter ? key.indexOf(delimiter, prefix.length) : -1;
+  return at < 0 ? undefined : key.slice(0, at + delimiter.length);
+}
+
 /** Returns the index of the first key after `after`. */
 function firstAfter(sorted: readonly string[], after: string): number {
+  return firstWhere(sorted, (key) => compareUtf8(key, after) > 0);
+}
+
+/** Returns the index of the first key that is `from` or after it. */
+function firstFrom(sorted: readonly string[], from: string): number {
+  return firstWhere(sorted, (key) => compareUtf8(key, from) >= 0);
+}
+
+/** Returns the first index whose key passes; all keys behind it must pass too. */
+function firstWhere(sorted: readonly string[], passes: (key: string) => boolean): number {
   let low = 0;
   let high = sorted.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (compareUtf8(sorted[middle]!, after) <= 0) low = middle + 1;
-    else high = middle;
+    if (passes(sorted[middle]!)) high = middle;
+    else low = middle + 1;
   }
   return low;
 }
 
-function contents(object: ListedObject, name: (text: string) => string): string {
+function contents(object: ListedObject, name: (text: string) => string, owner: string): string {
   return element(
     "Contents",
     element("Key", name(object.key), "text") +
       element("LastModified", new Date(object.modifiedMs).toISOString()) +
       element("ETag", object.etag, "text") +
       element("Size", String(object.bytes)) +
+      owner +
       element("StorageClass", "STANDARD"),
   );
 }
 
-function keysMax(value: string | null): number {
-  if (value === null) return LISTED_KEYS_MAX;
-  const limit = Number(value);
-  if (!Number.isInteger(limit) || limit < 0) throw new S3Error("InvalidArgument", "max-keys is not a whole number.");
-  return Math.min(limit, LISTED_KEYS_MAX);
+function countOf(query: URLSearchParams, parameter: string, most: number): number {
+  const value = query.get(parameter);
+  if (value === null || value === "") return most;
+  if (!/^\d{1,15}$/.test(value)) throw new S3Error("InvalidArgument", `${parameter} is not a whole number.`);
+  return Math.min(Number(value), most);
 }
 
 function decodeToken(token: string): string {
   const text = Buffer.from(token, "base64url").toString();
-  if (text === "") throw new S3Error("InvalidArgument", "The continuation token provided is incorrect.");
+  if (text === "" || Buffer.from(text).toString("base64url") !== token)
+    throw new S3Error("InvalidArgument", "The continuation token provided is incorrect.");
   return text;
 }
 

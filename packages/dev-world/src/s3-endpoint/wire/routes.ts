@@ -1,37 +1,38 @@
-/** Finds the operation of a request by its method, its key and the sub-resource in its query. */
+/** Finds the operation of a request by its method, its key and the parameters in its query. */
+import { OPERATIONS, type OperationInterface, type OperationName } from "./operations.ts";
+import { checkCaller, refuseUnknown } from "./parameters.ts";
+import type { S3Request } from "./request.ts";
 import { S3Error } from "./s3-error.ts";
 
-/** A request that a server takes, and what it does with it. */
-export interface Route<T> {
-  readonly method: string;
-  readonly on: "service" | "bucket" | "object";
-  /** Required query parameters. A route without any matches only requests without a sub-resource. */
-  readonly query?: readonly string[];
-  readonly operation: T;
-}
+/** What a server does, by the operation that asks for it. */
+export type Operations<T> = Readonly<Partial<Record<OperationName, T>>>;
 
-/** Sub-resources of S3 that select another operation than the plain request. */
-const SUBRESOURCES = [
-  "accelerate", "acl", "analytics", "attributes", "cors", "delete", "encryption", "inventory", "legal-hold", "lifecycle",
-  "list-type", "location", "logging", "metrics", "notification", "object-lock", "ownershipControls", "partNumber", "policy",
-  "policyStatus", "publicAccessBlock", "replication", "requestPayment", "restore", "retention", "select", "tagging",
-  "torrent", "uploadId", "uploads", "versioning", "versions", "website",
-]; // prettier-ignore
+/** Parameters of S3 that select an operation; a request that has one of them asks for no other. */
+const SELECTING = new Set(Object.values(OPERATIONS).flatMap((operation: OperationInterface) => operation.select ?? []));
 
-/** Returns the operation of a request. Throws S3Error NotImplemented or MethodNotAllowed. */
-export function findOperation<T>(
-  routes: readonly Route<T>[],
-  { method, bucket, key, query }: { method: string; bucket: string; key: string; query: URLSearchParams },
-): T {
+/**
+ * Returns what serves the request, once everything in its head is known to be obeyed.
+ *
+ * @param owner of all buckets.
+ * @throws S3Error NotImplemented, MethodNotAllowed, or what `refuseUnknown` and `checkCaller` throw.
+ */
+export function findOperation<T>(operations: Operations<T>, request: S3Request, owner: string): T {
+  const { method, bucket, key, query } = request;
   const on = bucket === "" ? "service" : key === "" ? "bucket" : "object";
-  const asked = SUBRESOURCES.filter((name) => query.has(name));
-  const fits = routes.filter((route) => route.on === on && (route.query ?? []).every((name) => query.has(name)));
-  const route = fits.find(
-    (candidate) => candidate.method === method && (candidate.query ?? []).length === asked.length,
-  );
-  if (route) return route.operation;
-  if (asked.length > 0 || (method === "GET" && on === "bucket")) {
-    throw new S3Error("NotImplemented", `${method} ?${asked.join("&")} on a ${on} is not supported.`);
+  const asked = [...query.keys()].filter((name) => SELECTING.has(name));
+  const fits = (Object.keys(operations) as OperationName[]).filter((name) => OPERATIONS[name].on === on);
+  const name = fits.find((candidate) => {
+    const { method: needed, select = [] }: OperationInterface = OPERATIONS[candidate];
+    return needed === method && select.length === asked.length && select.every((parameter) => query.has(parameter));
+  });
+  if (name !== undefined) {
+    refuseUnknown(name, request);
+    checkCaller(request, owner);
+    return operations[name]!;
+  }
+  const further = [...query.keys()].filter((parameter) => parameter !== "x-id");
+  if (further.length > 0 || (method === "GET" && on === "bucket")) {
+    throw new S3Error("NotImplemented", `${method} ?${further.join("&")} on a ${on} is not supported.`);
   }
   throw new S3Error("MethodNotAllowed", `${method} is not allowed against a ${on}.`);
 }

@@ -14,13 +14,16 @@ const STATUS = {
   InvalidAccessKeyId: 403,
   InvalidArgument: 400,
   InvalidBucketName: 400,
+  InvalidDigest: 400,
   InvalidPart: 400,
   InvalidPartOrder: 400,
   InvalidRange: 416,
   InvalidRequest: 400,
   InvalidURI: 400,
   KeyTooLongError: 400,
+  MalformedTrailerError: 400,
   MalformedXML: 400,
+  MetadataTooLarge: 400,
   MethodNotAllowed: 405,
   MissingContentLength: 411,
   NoSuchBucket: 404,
@@ -42,10 +45,13 @@ export type S3ErrorCode = keyof typeof STATUS;
 export class S3Error extends Error {
   readonly code: S3ErrorCode;
   readonly status: number;
+  /** Further headers of the answer. */
+  readonly headers: Readonly<Record<string, string>>;
 
-  constructor(code: S3ErrorCode, message: string) {
+  constructor(code: S3ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) {
     super(message);
     this.code = code;
+    this.headers = headers;
     this.status = STATUS[code];
   }
 }

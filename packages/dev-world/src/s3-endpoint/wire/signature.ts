@@ -44,6 +44,7 @@ export function checkSignature(
   credentials: Credentials,
   nowMs: number,
 ): SigningContext | undefined {
+  refuseOtherSignatures(request);
   const claim = claimInHeader(request) ?? claimInQuery(request);
   if (!claim) return undefined;
   const [accessKeyId, day, region, service, terminator] = claim.credential;
@@ -56,16 +57,33 @@ export function checkSignature(
   checkTime(claim, nowMs);
   refuseUnsigned(request, claim);
   const scope = [day, region, service, terminator].join("/");
-  const canonical = canonicalRequest(request, claim);
-  const toSign = ["AWS4-HMAC-SHA256", claim.date, scope, sha256Hex(canonical)].join("\n");
   const key = [day, region, service, terminator].reduce<Buffer>(
     (parent, part) => hmac(parent, part),
     Buffer.from(`AWS4${credentials.secretAccessKey}`),
   );
-  if (!sameHex(hmac(key, toSign).toString("hex"), claim.signature)) {
+  const isSigned = canonicalRequests(request, claim).some((canonical) => {
+    const toSign = ["AWS4-HMAC-SHA256", claim.date, scope, sha256Hex(canonical)].join("\n");
+    return sameHex(hmac(key, toSign).toString("hex"), claim.signature);
+  });
+  if (!isSigned) {
     throw new S3Error("SignatureDoesNotMatch", "The signature we calculated does not match the one you provided.");
   }
   return { key, date: claim.date, scope, signature: claim.signature };
+}
+
+/** Signature Version 2, and two signatures at once. */
+function refuseOtherSignatures({ headers, query }: SignedRequest): void {
+  const authorization = single(headers["authorization"])?.trim();
+  const names = queryPairs(query).map(([name]) => name);
+  if (authorization?.startsWith("AWS ") || (names.includes("AWSAccessKeyId") && names.includes("Signature"))) {
+    const message =
+      "This is Signature Version 2. The authorization mechanism you have provided is not supported. " +
+      "Please use AWS4-HMAC-SHA256: set signature_version s3v4, or the like, in your client.";
+    throw new S3Error("InvalidRequest", message);
+  }
+  if (authorization !== undefined && names.includes("X-Amz-Signature")) {
+    throw new S3Error("InvalidArgument", "Only one auth mechanism allowed; the Authorization header or the query.");
+  }
 }
 
 /** Returns the SHA-256 in hex. */
@@ -118,8 +136,9 @@ function claimInQuery({ query }: SignedRequest): Claim | undefined {
   const signature = fields.get("X-Amz-Signature");
   const signedHeaders = fields.get("X-Amz-SignedHeaders");
   const date = fields.get("X-Amz-Date");
-  const expiresSeconds = Number(fields.get("X-Amz-Expires"));
-  const sound = expiresSeconds >= 1 && expiresSeconds <= PRESIGNED_SECONDS_MAX;
+  const expires = fields.get("X-Amz-Expires") ?? "";
+  const expiresSeconds = Number(expires);
+  const sound = /^\d+$/.test(expires) && expiresSeconds >= 1 && expiresSeconds <= PRESIGNED_SECONDS_MAX;
   if (
     fields.get("X-Amz-Algorithm") !== "AWS4-HMAC-SHA256" ||
     !credential ||
@@ -167,6 +186,17 @@ function refuseUnsigned({ headers }: SignedRequest, { signedHeaders }: Claim): v
   throw new S3Error("AccessDenied", `There are headers in the request that must be signed: ${unsigned.join(", ")}.`);
 }
 
+/**
+ * The canonical request, and another reading of it where a signed header has bytes outside ASCII: most clients sign the
+ * bytes that they send, and those that send a text as ISO-8859-1 sign it as UTF-8. Node has read each byte as a letter.
+ */
+function canonicalRequests(request: SignedRequest, claim: Claim): Uint8Array[] {
+  const canonical = canonicalRequest(request, claim);
+  const sent = Buffer.from(canonical, "latin1");
+  const meant = Buffer.from(canonical, "utf8");
+  return sent.equals(meant) ? [sent] : [sent, meant];
+}
+
 function canonicalRequest(request: SignedRequest, claim: Claim): string {
   const names = claim.signedHeaders.map((name) => name.toLowerCase());
   const headers = names.map((name) => {
@@ -195,9 +225,15 @@ function canonicalPath(path: string): string {
 function canonicalQuery(query: string): string {
   return queryPairs(query)
     .filter(([name]) => name !== "X-Amz-Signature")
-    .map(([name, value]) => `${encodeRfc3986(name)}=${encodeRfc3986(value)}`)
-    .toSorted()
+    .map(([name, value]) => [encodeRfc3986(name), encodeRfc3986(value)] as const)
+    .toSorted(([a, x], [b, y]) => compareAscii(a, b) || compareAscii(x, y))
+    .map((pair) => pair.join("="))
     .join("&");
+}
+
+/** By name and then by value: `a` comes before `a-b`, whatever comes behind their names. */
+function compareAscii(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
 }
 
 /** Returns the decoded name and value pairs of a query. */

@@ -63,9 +63,12 @@ test("an upload that began before a restart continues, with the parts that were 
   const got = await client.get(KEY);
   expect(got.type).toBe("video/mp4");
   expect(bytes.equals(got.bytes)).toBe(true);
-  expect(await kept()).toEqual([]);
+  const answer = [created.UploadId!, join(created.UploadId!, "done.json")];
+  expect((await kept()).toSorted(), "the answer alone").toEqual(answer);
   await restart();
-  await expect(client.complete(created, [first])).rejects.toMatchObject({ name: "NoSuchUpload" });
+  expect((await client.complete(created, [first, second, third])).ETag).toBe(got.ETag);
+  await expect(client.complete(created, [first])).rejects.toMatchObject({ name: "OperationAborted" });
+  await expect(client.upload(created, 1, bytes)).rejects.toMatchObject({ name: "NoSuchUpload" });
 });
 
 test("a part that was acknowledged survives kill -9", async () => {

@@ -2,12 +2,12 @@
  * The type and the headers of an object as a manifest can hold them: printable ASCII, which every reader can serve.
  */
 import { encodeExtended, format, parse } from "content-disposition";
-import { AgaroseError, HEADERS_ALLOWED } from "@agarose/core";
+import { AgaroseError, HEADERS_ALLOWED, mayKeepHeader } from "@agarose/core";
 
 /** What a put says of its content. */
 export interface Described {
   readonly contentType: string;
-  /** Response headers (`HEADERS_ALLOWED`), with names in lower case. */
+  /** Response headers (`mayKeepHeader`), with names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -20,7 +20,7 @@ const PRINTABLE = /^[\x20-\x7e]*$/;
  */
 export function describedAsStored({ contentType, headers }: Described): Described {
   const stored = Object.entries(headers).map(([name, value]) => {
-    if (!HEADERS_ALLOWED.has(name)) throw refused(name, `is none of ${[...HEADERS_ALLOWED].join(", ")}`);
+    if (!mayKeepHeader(name)) throw refused(name, `is none of ${[...HEADERS_ALLOWED].join(", ")}`);
     return [name, servable(name, name === "content-disposition" ? dispositionOf(value) : value)];
   });
   return { contentType: servable("content-type", contentType), headers: Object.fromEntries(stored) };

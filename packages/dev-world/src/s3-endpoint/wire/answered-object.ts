@@ -1,0 +1,90 @@
+/** The headers of an object: what a write keeps of its request, and what a read answers. */
+import { mayKeepHeader } from "@agarose/core";
+import { OVERRIDES } from "./operations.ts";
+import type { S3Request } from "./request.ts";
+import { S3Error } from "./s3-error.ts";
+
+/** Headers with the one value that is true of every object here. */
+const ONLY_VALUES = { "x-amz-acl": "private", "x-amz-storage-class": "STANDARD" };
+const METADATA_BYTES_MAX = 2048;
+const METADATA = "x-amz-meta-";
+
+/** What an object keeps of the request that writes it. */
+export interface KeptHeaders {
+  readonly contentType: string;
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * Returns the type and the headers that an object keeps.
+ *
+ * @throws S3Error NotImplemented for another ACL or storage class, or MetadataTooLarge.
+ */
+export function keptHeaders({ headers }: Pick<S3Request, "headers">): KeptHeaders {
+  for (const [name, only] of Object.entries(ONLY_VALUES)) {
+    const value = headers[name];
+    if (value !== undefined && value !== only) {
+      throw new S3Error("NotImplemented", `${name} may only be ${only}, and is ${value}.`);
+    }
+  }
+  const kept: Record<string, string> = {};
+  let metadataBytes = 0;
+  for (const [name, value] of Object.entries(headers)) {
+    if (!mayKeepHeader(name) || name.startsWith("x-amz-checksum-")) continue;
+    if (name.startsWith(METADATA)) {
+      metadataBytes += name.length - METADATA.length + value.length;
+      kept[name] = encodedWord(value);
+      continue;
+    }
+    const text = name === "content-encoding" ? ownEncodings(value) : value;
+    if (text !== "") kept[name] = text;
+  }
+  if (metadataBytes > METADATA_BYTES_MAX) {
+    const message = `Your metadata headers exceed the maximum allowed metadata size of ${METADATA_BYTES_MAX} bytes.`;
+    throw new S3Error("MetadataTooLarge", message);
+  }
+  const contentType = headers["content-type"] || "application/octet-stream";
+  return { contentType, headers: kept };
+}
+
+/** Returns the headers by which a GET or HEAD answers, without those that it did not ask for. */
+export function answeredHeaders(kept: KeptHeaders, request: S3Request): Record<string, string> {
+  const mode = request.headers["x-amz-checksum-mode"];
+  if (mode !== undefined && mode.toUpperCase() !== "ENABLED") {
+    throw new S3Error("InvalidArgument", "x-amz-checksum-mode may only be ENABLED.");
+  }
+  // The checksum that is kept covers the whole object, so a part of it goes without.
+  const withChecksum = mode !== undefined && request.headers["range"] === undefined;
+  const own = Object.entries(kept.headers).filter(([name]) => withChecksum || !name.startsWith("x-amz-checksum-"));
+  return { "content-type": kept.contentType, ...Object.fromEntries(own), ...overrides(request) };
+}
+
+/** Headers that a signed request asks for by `response-content-type` and the like. */
+function overrides({ query, signing }: S3Request): Record<string, string> {
+  const asked = OVERRIDES.flatMap((name): [string, string][] => {
+    const value = query.get(name);
+    return value === null ? [] : [[name.slice("response-".length), value]];
+  });
+  if (asked.length > 0 && !signing) {
+    throw new S3Error("InvalidRequest", "Request specific response headers cannot be used for anonymous GET requests.");
+  }
+  for (const [name, value] of asked) {
+    // Node writes a header in ISO-8859-1, as S3 does.
+    if (/^[\t\x20-\x7e\xa0-\xff]*$/.test(value)) continue;
+    const message = `Header value cannot be represented using ISO-8859-1: response-${name} ${JSON.stringify(value)}.`;
+    throw new S3Error("InvalidArgument", message);
+  }
+  return Object.fromEntries(asked);
+}
+
+/** As S3 answers metadata outside ASCII: a word of RFC 2047. Its bytes came as UTF-8, each of which Node has as a letter. */
+function encodedWord(value: string): string {
+  return /^[\x20-\x7e]*$/.test(value) ? value : `=?UTF-8?B?${Buffer.from(value, "latin1").toString("base64")}?=`;
+}
+
+/** `aws-chunked` describes the transfer, not the object. */
+function ownEncodings(value: string): string {
+  const names = value.split(",").map((name) => name.trim());
+  return names.filter((name) => name !== "" && name !== "aws-chunked").join(",");
+}

@@ -1,0 +1,134 @@
+/**
+ * The one table of what a server of ours understands: for each operation of S3, how a request selects it, and every
+ * query parameter, header and XML element that it obeys. A request with anything else that could change what is done
+ * is refused, wherever the client has put it, because an answer of success would be untrue.
+ */
+import type { KnownElements } from "./xml.ts";
+import { CHECKSUM_HEADERS, CHECKSUM_ELEMENTS } from "./checksum.ts";
+
+/** How one operation is asked for. */
+export interface OperationInterface {
+  readonly method: string;
+  readonly on: "service" | "bucket" | "object";
+  /** Query parameters that select it. */
+  readonly select?: readonly string[];
+  /** Further query parameters. */
+  readonly query?: readonly string[];
+  /** Headers, in lower case. A name that ends with `*` stands for all that begin so. */
+  readonly headers?: readonly string[];
+  /** The root of its body and the elements below it. */
+  readonly body?: { readonly root: string; readonly elements: KnownElements };
+}
+
+const LISTED_NAMES = ["delimiter", "encoding-type", "prefix"];
+/** The headers of an answer that a signed request may override. */
+export const OVERRIDES = [
+  "response-cache-control",
+  "response-content-disposition",
+  "response-content-encoding",
+  "response-content-language",
+  "response-content-type",
+  "response-expires",
+] as const;
+/** Conditions of RFC 9110 on a read. `If-Range` and `Range` need no place here: a server may ignore them. */
+const READ_CONDITIONS = ["if-match", "if-modified-since", "if-none-match", "if-unmodified-since"];
+const READ = { query: OVERRIDES, headers: [...READ_CONDITIONS, "x-amz-checksum-mode"] };
+/** What comes with a body: how it is framed and hashed. */
+const BODY = ["content-md5", "x-amz-decoded-content-length", "x-amz-sdk-checksum-algorithm", "x-amz-trailer"];
+/** What an object keeps. The ACL and the storage class may only be those that every object has. */
+const KEPT = ["expires", "x-amz-acl", "x-amz-meta-*", "x-amz-storage-class"];
+const WRITE_CONDITIONS = ["if-match", "if-none-match"];
+
+/** Every operation that a server of ours may have. */
+export const OPERATIONS = {
+  ListBuckets: {
+    method: "GET",
+    on: "service",
+    query: ["bucket-region", "continuation-token", "max-buckets", "prefix"],
+  },
+  CreateBucket: { method: "PUT", on: "bucket" },
+  HeadBucket: { method: "HEAD", on: "bucket" },
+  DeleteBucket: { method: "DELETE", on: "bucket" },
+  GetBucketLocation: { method: "GET", on: "bucket", select: ["location"] },
+  ListObjectsV2: {
+    method: "GET",
+    on: "bucket",
+    select: ["list-type"],
+    query: [...LISTED_NAMES, "continuation-token", "fetch-owner", "max-keys", "start-after"],
+  },
+  ListMultipartUploads: {
+    method: "GET",
+    on: "bucket",
+    select: ["uploads"],
+    query: [...LISTED_NAMES, "key-marker", "max-uploads", "upload-id-marker"],
+  },
+  DeleteObjects: {
+    method: "POST",
+    on: "bucket",
+    select: ["delete"],
+    headers: [...BODY, ...CHECKSUM_HEADERS],
+    body: {
+      root: "Delete",
+      elements: {
+        Object: {
+          elements: { Key: "text", ETag: "text", LastModifiedTime: "text", Size: "text", VersionId: "unsupported" },
+        },
+        Quiet: "text",
+      },
+    },
+  },
+  GetObject: { method: "GET", on: "object", ...READ },
+  HeadObject: { method: "HEAD", on: "object", ...READ },
+  PutObject: { method: "PUT", on: "object", headers: [...BODY, ...CHECKSUM_HEADERS, ...KEPT, ...WRITE_CONDITIONS] },
+  DeleteObject: {
+    method: "DELETE",
+    on: "object",
+    headers: ["if-match", "x-amz-if-match-last-modified-time", "x-amz-if-match-size"],
+  },
+  CreateMultipartUpload: {
+    method: "POST",
+    on: "object",
+    select: ["uploads"],
+    headers: [...KEPT, "x-amz-checksum-algorithm", "x-amz-checksum-type"],
+  },
+  UploadPart: {
+    method: "PUT",
+    on: "object",
+    select: ["partNumber", "uploadId"],
+    headers: [...BODY, ...CHECKSUM_HEADERS],
+  },
+  ListParts: {
+    method: "GET",
+    on: "object",
+    select: ["uploadId"],
+    query: ["encoding-type", "max-parts", "part-number-marker"],
+  },
+  CompleteMultipartUpload: {
+    method: "POST",
+    on: "object",
+    select: ["uploadId"],
+    headers: ["content-md5", ...CHECKSUM_HEADERS, "x-amz-checksum-type", "x-amz-mp-object-size", ...WRITE_CONDITIONS],
+    body: {
+      root: "CompleteMultipartUpload",
+      elements: { Part: { elements: { PartNumber: "text", ETag: "text", ...CHECKSUM_ELEMENTS } } },
+    },
+  },
+  AbortMultipartUpload: {
+    method: "DELETE",
+    on: "object",
+    select: ["uploadId"],
+    headers: ["x-amz-if-match-initiated-time"],
+  },
+} as const satisfies Record<string, OperationInterface>;
+
+/** The name of an operation, as S3 spells it. */
+export type OperationName = keyof typeof OPERATIONS;
+
+/** What every operation knows: `checkCaller` and the signature obey those that say something. */
+export const COMMON_HEADERS: readonly string[] = [
+  "x-amz-content-sha256",
+  "x-amz-date",
+  "x-amz-expected-bucket-owner",
+  "x-amz-request-payer",
+  "x-amz-user-agent",
+];

@@ -1,0 +1,58 @@
+/** One request in terms of S3: whom it comes from, what it addresses, and its parameters from header and query. */
+import type { IncomingMessage } from "node:http";
+import { S3Error } from "./s3-error.ts";
+import { checkSignature, decode, queryPairs, type Credentials, type SigningContext } from "./signature.ts";
+
+/** A request whose signature holds, or that has none. */
+export interface S3Request {
+  readonly method: string;
+  /** Decoded. Empty for the service itself. */
+  readonly bucket: string;
+  /** Decoded. Empty when the request addresses the bucket itself. */
+  readonly key: string;
+  /** Without the fields of a signature, and without what `headers` has taken from the query. */
+  readonly query: URLSearchParams;
+  /** By lower-case name. An `x-amz-*` parameter of the query is here, as SDKs put headers there when they presign. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Undefined for an anonymous request. */
+  readonly signing: SigningContext | undefined;
+}
+
+/** The query parameters of a presigned URL that are its signature. */
+const SIGNATURE = new Set([
+  "X-Amz-Algorithm",
+  "X-Amz-Credential",
+  "X-Amz-Date",
+  "X-Amz-Expires",
+  "X-Amz-SignedHeaders",
+  "X-Amz-Signature",
+]);
+
+/** Reads the head of a request. Throws S3Error InvalidURI, InvalidArgument, or what `checkSignature` throws. */
+export function readRequest(request: IncomingMessage, credentials: Credentials, nowMs: number): S3Request {
+  const [path = "", ...rest] = (request.url ?? "/").split("?");
+  const query = rest.join("?");
+  const [, bucket = "", ...segments] = path.split("/");
+  const { method = "GET" } = request;
+  const signed = { method, path, query, headers: request.headersDistinct };
+  const signing = checkSignature(signed, credentials, nowMs);
+  const isPresigned = signing !== undefined && request.headers.authorization === undefined;
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(request.headers)) headers[name] = String(value);
+  const parameters: [string, string][] = [];
+  for (const [name, value] of queryPairs(query)) {
+    const lower = name.toLowerCase();
+    if (isPresigned && SIGNATURE.has(name)) continue;
+    if (!lower.startsWith("x-amz-")) parameters.push([name, value]);
+    else if (headers[lower] === undefined || headers[lower] === value) headers[lower] = value;
+    else throw new S3Error("InvalidArgument", `${lower} has two values.`);
+  }
+  return {
+    method,
+    bucket: decode(bucket),
+    key: decode(segments.join("/")),
+    query: new URLSearchParams(parameters),
+    headers,
+    signing,
+  };
+}
