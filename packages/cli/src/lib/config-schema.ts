@@ -215,6 +215,15 @@ const region = v.pipe(
         ),
       ),
     ),
+    checksums: v.optional(
+      v.pipe(
+        v.boolean(),
+        v.description(
+          "Whether the store takes the checksum headers of today's SDKs, by default yes; `agarose doctor` checks it. " +
+            "With `false`, uploads carry Content-MD5 in their place.",
+        ),
+      ),
+    ),
     conditionalWrites: v.optional(
       v.pipe(
         v.boolean(),

@@ -88,6 +88,7 @@ class RegionCheck {
       const options = { bytes: PROBE_BYTES, contentType: "application/octet-stream", signal: this.#options.signal };
       this.#etag = (await this.#store.put(this.#name, this.#body, options)).etag;
       this.#add("write", "ok", "objects can be stored");
+      this.#judgeChecksums();
     });
   }
 
@@ -129,6 +130,7 @@ class RegionCheck {
         signal: this.#options.signal,
         ...condition,
       });
+    const unknown: string[] = [];
     const isRefused = (condition: Parameters<typeof put>[0]): Promise<boolean> =>
       put(condition).then(
         () => false,
@@ -136,7 +138,10 @@ class RegionCheck {
           const { status } = toAgaroseError(error).details;
           if (status === 412) return true;
           // What stores answer to a header that they do not implement.
-          if (status === 400 || status === 501) return false;
+          if (status === 400 || status === 501) {
+            unknown.push(...Object.keys(condition));
+            return false;
+          }
           throw error;
         },
       );
@@ -160,7 +165,8 @@ class RegionCheck {
       else {
         const what = ignored.length > 0 ? ignored.join(" and ") : "a right If-Match";
         const message = `the store does not support ${what}: set conditionalWrites to false for this region, and let one writer at a time change a key`;
-        this.#add("conditional writes", "warn", message);
+        // Where the header itself is refused, no object can be stored at all.
+        this.#add("conditional writes", unknown.length > 0 ? "fail" : "warn", message);
       }
     });
   }
@@ -235,6 +241,19 @@ class RegionCheck {
     const [failed] = await this.#store.remove(this.#names);
     if (failed) this.#add("remove", "warn", `${failed.name} could not be removed again: ${failed.problem}`);
     else this.#add("remove", "ok", "objects can be removed");
+  }
+
+  /** The store was asked with them first, unless the configuration says that it refuses them. */
+  #judgeChecksums(): void {
+    const { takesChecksums = true, region } = this.#store;
+    if (takesChecksums) return this.#add("checksums", "ok", "uploads carry a checksum");
+    if (region.checksums === false) {
+      return this.#add("checksums", "ok", "left out by checksums: uploads carry Content-MD5 in their place");
+    }
+    const message =
+      "the store refuses the checksum headers of uploads, so that each command sends its first upload twice: set " +
+      "checksums to false for this region, or upgrade the store; uploads then carry Content-MD5";
+    this.#add("checksums", "fail", message);
   }
 
   /** Only what is served at the bucket's own address is known to be refused by the bucket. */

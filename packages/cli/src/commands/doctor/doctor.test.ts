@@ -72,6 +72,7 @@ test("a sound region passes, and nothing is left behind", async () => {
   expect(checks.map(({ name }) => name)).toEqual([
     "credentials",
     "write",
+    "checksums",
     "stream",
     "conditional writes",
     "conditional deletes",

@@ -63,6 +63,10 @@ export class ReadWriteReadStore implements Store {
     if (failed) throw new AgaroseError("STORE_FAILED", failed.problem, { region: this.region.name, name });
   }
 
+  get takesChecksums(): boolean {
+    return this.#store.takesChecksums ?? true;
+  }
+
   close(): void {
     this.#store.close();
   }

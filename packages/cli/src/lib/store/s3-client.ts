@@ -45,6 +45,8 @@ export function openClient(region: RegionConfig, options: S3StoreOptions): S3Cli
     requestChecksumCalculation: "WHEN_REQUIRED",
     // Every chunk is checked by its SHA-256, which is stronger than the server's checksum.
     responseChecksumValidation: "WHEN_REQUIRED",
+    // Some stores refuse it, and others never answer it. A refusal ends an upload in the middle as well.
+    expectContinueHeader: false,
     requestHandler: {
       connectionTimeout: options.connectMs ?? CONNECT_MS_DEFAULT,
       socketTimeout: options.idleMs ?? IDLE_MS_DEFAULT,

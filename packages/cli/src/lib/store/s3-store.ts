@@ -17,6 +17,7 @@ import { pullStream, type AgaroseError, type ErrorCode, type FetchedResponse } f
 import type { RegionConfig } from "../config.ts";
 import { checkedListing, PAGE_BYTES_MAX, type ListedPage } from "./checked-listing.ts";
 import { limitAnswer, openClient, ORIGIN_DEFAULT, statusOf, storeFailure, type S3StoreOptions } from "./s3-client.ts";
+import { mayRefuseAdditions, sendPlainly } from "./plain-requests.ts";
 import { sendChecksummed, sendHashed } from "./streamed-body.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
 
@@ -29,13 +30,19 @@ export class S3Store implements Store {
   readonly region: RegionConfig;
   readonly #client: S3Client;
   readonly #credentialsOrigin: string;
-  #takesTrailers = true;
+  #takesTrailers: boolean;
+  #takesChecksums: boolean;
+  /** Whether the store removes many objects by one request. */
+  #removesMany = true;
 
   constructor(region: RegionConfig, options: S3StoreOptions = {}) {
     this.region = region;
     this.#credentialsOrigin = options.credentialsOrigin ?? ORIGIN_DEFAULT;
     this.#client = openClient(region, options);
+    this.#takesChecksums = region.checksums ?? true;
+    this.#takesTrailers = this.#takesChecksums;
     limitAnswer(this.#client, PAGE_BYTES_MAX);
+    sendPlainly(this.#client, () => this.#takesChecksums);
     if (options.onThrottle) this.#watchThrottling(options.onThrottle);
   }
 
@@ -70,6 +77,16 @@ export class S3Store implements Store {
   }
 
   async put(name: string, body: PutBody, options: PutOptions): Promise<PutReceipt> {
+    const send = (): Promise<PutReceipt> => this.#sendPut(name, body, options);
+    try {
+      return body instanceof Uint8Array ? await this.#orPlainly(send) : await send();
+    } catch (error) {
+      if (!(body instanceof Uint8Array) && refusesTrailers(error)) this.#takesTrailers = false;
+      throw this.#failure(error, "STORE_FAILED", `to store ${name}`);
+    }
+  }
+
+  async #sendPut(name: string, body: PutBody, options: PutOptions): Promise<PutReceipt> {
     const command = new PutObjectCommand({
       Bucket: this.region.bucket,
       Key: name,
@@ -79,17 +96,39 @@ export class S3Store implements Store {
       ...(options.cacheControl && { CacheControl: options.cacheControl }),
       ...(options.ifNoneMatch && { IfNoneMatch: options.ifNoneMatch }),
       ...(options.ifMatch && { IfMatch: options.ifMatch }),
-      ...(body instanceof Uint8Array && { ChecksumAlgorithm: "CRC32" as const }),
+      ...(body instanceof Uint8Array && this.#takesChecksums && { ChecksumAlgorithm: "CRC32" as const }),
     });
     const hash = body instanceof Uint8Array ? undefined : this.#prepareStream(command, options.bytes);
+    const output = await this.#client.send(command, options.signal && { abortSignal: options.signal });
+    if (hash && output.ServerSideEncryption === undefined) checkEtag(output.ETag, hash());
+    return { etag: output.ETag };
+  }
+
+  /**
+   * Sends a request, and once more without checksum headers if the store may have refused those. A store that takes the
+   * second one is not sent them any more.
+   */
+  async #orPlainly<T>(send: () => Promise<T>): Promise<T> {
+    if (!this.#takesChecksums) return send();
     try {
-      const output = await this.#client.send(command, options.signal && { abortSignal: options.signal });
-      if (hash && output.ServerSideEncryption === undefined) checkEtag(output.ETag, hash());
-      return { etag: output.ETag };
+      return await send();
     } catch (error) {
-      if (!(body instanceof Uint8Array) && refusesTrailers(error)) this.#takesTrailers = false;
-      throw this.#failure(error, "STORE_FAILED", `to store ${name}`);
+      if (!mayRefuseAdditions(error)) throw error;
+      this.#takesChecksums = false;
+      try {
+        const value = await send();
+        this.#takesTrailers = false;
+        return value;
+      } catch (again) {
+        this.#takesChecksums = true;
+        throw mayRefuseAdditions(again) ? error : again;
+      }
     }
+  }
+
+  /** Whether uploads carry checksum headers: true until the store has refused them. */
+  get takesChecksums(): boolean {
+    return this.#takesChecksums;
   }
 
   /** Whether streams are sent with a checksum behind their bytes: true until the store has refused one. */
@@ -132,18 +171,43 @@ export class S3Store implements Store {
       const Delete = { Objects: batch.map((Key) => ({ Key })), Quiet: true };
       const command = new DeleteObjectsCommand({ Bucket: this.region.bucket, Delete });
       try {
+        if (!this.#removesMany) {
+          await this.#removeEach(batch, failed, signal);
+          continue;
+        }
         const answer = await this.#small("STORE_FAILED", "to remove objects", signal, (own) =>
-          this.#client.send(command, own),
+          this.#orPlainly(() => this.#client.send(command, own)),
         );
         for (const { Key = "", Code = "", Message = "" } of answer.Errors ?? []) {
           failed.push({ name: Key, problem: `${Code} ${Message}` });
         }
       } catch (error) {
+        if (isUnknownRequest(error)) {
+          // Some stores remove one object at a time only.
+          this.#removesMany = false;
+          await this.#removeEach(batch, failed, signal);
+          continue;
+        }
         const problem = (error as AgaroseError).message;
         failed.push(...batch.map((name) => ({ name, problem })));
       }
     }
     return failed;
+  }
+
+  async #removeEach(
+    names: readonly string[],
+    failed: { name: string; problem: string }[],
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    for (const name of names) {
+      const command = new DeleteObjectCommand({ Bucket: this.region.bucket, Key: name });
+      try {
+        await this.#small("STORE_FAILED", `to remove ${name}`, signal, (own) => this.#client.send(command, own));
+      } catch (error) {
+        failed.push({ name, problem: (error as AgaroseError).message });
+      }
+    }
   }
 
   async removeMatching(name: string, etag: string, signal?: AbortSignal): Promise<void> {
@@ -199,6 +263,12 @@ function refusesTrailers(error: unknown): boolean {
   if (!(error instanceof S3ServiceException)) return false;
   const status = error.$metadata.httpStatusCode;
   return status === 501 || (status === 400 && /trail|checksum|aws-chunked|STREAMING-UNSIGNED/i.test(error.message));
+}
+
+/** Whether a store has no such operation. */
+function isUnknownRequest(error: unknown): boolean {
+  const { status } = (error as AgaroseError).details;
+  return status === 405 || status === 501;
 }
 
 /** Whether a store asks for fewer requests. */

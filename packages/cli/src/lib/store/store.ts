@@ -32,6 +32,8 @@ export interface Store {
    * it; `agarose doctor` says which.
    */
   removeMatching(name: string, etag: string, signal?: AbortSignal): Promise<void>;
+  /** Whether uploads carry checksum headers: true until the store has refused them. */
+  readonly takesChecksums?: boolean;
   close(): void;
 }
 
