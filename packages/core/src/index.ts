@@ -170,9 +170,11 @@ export { RegionSource, SPAN_BYTES_MAX, type RegionSourceOptions } from "./source
 export {
   findManifest,
   isUnusable,
+  LOOK_UP_BYTES_MAX,
   type FindManifestOptions,
   type ManifestSourceRegion,
 } from "./sources/manifest-source.ts";
+export { ByteBudget } from "./sources/byte-budget.ts";
 export { readMajority, type MajorityRead, type MajorityReadOptions } from "./sources/majority-read.ts";
 export { staggeredRace, type Attempt, type FailedAttempt, type RaceOptions } from "./sources/staggered-race.ts";
 export { readChecked } from "./sources/body.ts";

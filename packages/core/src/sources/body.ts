@@ -108,7 +108,10 @@ export function checkedLength(read: Uint8Array, bytes: number, what: string | fa
 }
 
 /** Returns the whole body of a response. `check` gets the length after each part, and ends the reading by throwing. */
-export async function readChecked({ body }: FetchedResponse, check: (bytes: number) => void): Promise<Uint8Array> {
+export async function readChecked(
+  { body }: FetchedResponse,
+  check: (bytes: number) => void | Promise<void>,
+): Promise<Uint8Array> {
   if (!body) return NOTHING;
   const reader = body.getReader();
   const parts: Uint8Array[] = [];
@@ -118,7 +121,7 @@ export async function readChecked({ body }: FetchedResponse, check: (bytes: numb
       const { done, value } = await reader.read();
       if (done) break;
       bytes += value.length;
-      check(bytes);
+      await check(bytes);
       parts.push(value);
     }
   } catch (error) {

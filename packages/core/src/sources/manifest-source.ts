@@ -2,13 +2,20 @@
  * Finds the manifest of a key in the buckets, nearest region first, asking the next one when a region fails or is late.
  */
 import { readChecked } from "./body.ts";
+import type { ByteBudget } from "./byte-budget.ts";
 import { AgaroseError, HAS_MESSAGES } from "../errors.ts";
 import { staggeredRace, type FailedAttempt } from "./staggered-race.ts";
 import { manifestName, objectUrl, parseKey } from "../format/key.ts";
 import { hedgeAfterMs, type LatencyEstimate } from "../latency.ts";
-import { isTombstone, parseManifest, refuseTooLarge, type Manifest } from "../format/manifest/index.ts";
+import {
+  isTombstone,
+  MANIFEST_BYTES_MAX,
+  parseManifest,
+  refuseTooLarge,
+  type Manifest,
+} from "../format/manifest/index.ts";
 import type { SignatureCheck } from "../format/signature.ts";
-import type { Clock, FetchPort, Sha256 } from "../ports.ts";
+import type { Clock, FetchedResponse, FetchPort, Sha256 } from "../ports.ts";
 
 /** A region to ask for a manifest. */
 export interface ManifestSourceRegion {
@@ -30,6 +37,8 @@ export interface FindManifestOptions {
    * nothing newer. Default 0.
    */
   readonly generationMin?: number;
+  /** Bounds what the look-ups that share it hold at one time. Default: nothing does. */
+  readonly budget?: ByteBudget;
   /** Called for each copy that is not used because of what it says: forged, damaged, or of a newer format. */
   readonly onUnusable?: (region: string, error: AgaroseError) => void;
   readonly signal?: AbortSignal;
@@ -37,6 +46,10 @@ export interface FindManifestOptions {
   readonly timeoutMs?: number;
 }
 
+/**
+ * What the look-ups of one isolate or page hold of large manifests at one time: two of the largest, each with its parts.
+ */
+export const LOOK_UP_BYTES_MAX = 2 * MANIFEST_BYTES_MAX;
 /** The time that all regions together may take by default. */
 const TIMEOUT_MS_DEFAULT = 10_000;
 /** The most time that the other regions get to disagree when a majority reports no such object. */
@@ -151,11 +164,11 @@ async function fetchManifest(
 export async function fetchRecord(
   key: string,
   region: ManifestSourceRegion,
-  { fetch, signal }: Pick<FindManifestOptions, "fetch"> & { readonly signal: AbortSignal },
+  { fetch, signal, budget }: Pick<FindManifestOptions, "fetch" | "budget"> & { readonly signal: AbortSignal },
 ): Promise<Uint8Array> {
   const response = await fetch(objectUrl(region.url, manifestName(key)), { signal });
   const { status, body } = response;
-  if (status === 200) return readChecked(response, refuseTooLarge);
+  if (status === 200) return readRecord(response, signal, budget);
   await body?.cancel();
   // A bucket that anyone may read but not list hides what is absent behind a 403.
   const code = status === 404 || status === 403 ? "OBJECT_NOT_FOUND" : "SOURCE_FAILED";
@@ -164,6 +177,26 @@ export async function fetchRecord(
     HAS_MESSAGES && `region ${region.name} answered ${status} for the manifest of ${JSON.stringify(key)}`,
     { region: region.name, status },
   );
+}
+
+/** Most manifests are smaller. What is larger is of a large object, or none. */
+const SMALL_BYTES = 64 * 1024;
+
+/** Reads a record whole. Beyond `SMALL_BYTES` it waits until the budget has room for the largest there is. */
+async function readRecord(
+  response: FetchedResponse,
+  signal: AbortSignal,
+  budget: ByteBudget | undefined,
+): Promise<Uint8Array> {
+  let release: (() => void) | undefined;
+  try {
+    return await readChecked(response, async (bytes) => {
+      refuseTooLarge(bytes);
+      if (bytes > SMALL_BYTES) release ??= await budget?.take(MANIFEST_BYTES_MAX, signal);
+    });
+  } finally {
+    release?.();
+  }
 }
 
 function isMajority(count: number, regions: readonly unknown[]): boolean {

@@ -2,7 +2,17 @@
  * A client that reads objects. It keeps plans and measurements between reads. A service worker has one, or a page
  * without a worker.
  */
-import { BlockMemory, encodeKey, HAS_ENCRYPTION, HAS_STORE, parseKey, Secrets, type AgaroseError } from "@agarose/core";
+import {
+  BlockMemory,
+  encodeKey,
+  HAS_ENCRYPTION,
+  HAS_STORE,
+  parseKey,
+  Secrets,
+  type AgaroseError,
+  ByteBudget,
+  LOOK_UP_BYTES_MAX,
+} from "@agarose/core";
 import { clientTrust, type ClientConfig, type Endpoint } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import { ClientRead, type ReadPorts } from "./client-read.ts";
@@ -55,6 +65,7 @@ export class ObjectClient {
       hedging: this.hedging,
       ...(HAS_ENCRYPTION && { secrets: new Secrets(config.encryption) }),
       memory: new BlockMemory(BLOCKS_BYTES_MAX, clock),
+      budget: new ByteBudget(LOOK_UP_BYTES_MAX),
       batches: new Batches({ ...ports, latencies }),
       queue: (region) => this.#queue(region),
       telemetry: new Telemetry({

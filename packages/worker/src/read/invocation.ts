@@ -137,9 +137,12 @@ export class Invocation {
 
   async #askRegions(key: string, generationMin: number): Promise<Manifest> {
     const { regions: estimates } = await this.configuration();
-    const { settings, clock, traffic } = this.isolate;
+    const { settings, clock, traffic, breakers, lookUps } = this.isolate;
     const regions = settings.regions.map(({ name, popUrl }) => {
-      return { name, url: popUrl, latency: latencyOf(estimates, name) };
+      const latency = latencyOf(estimates, name);
+      // Who has sent what no publisher signed is asked when nobody else answers.
+      const meanMs = latency.meanMs + (breakers.isOpen(manifestsOf(name)) ? FIND_MANIFEST_MS : 0);
+      return { name, url: popUrl, latency: { ...latency, meanMs } };
     });
     const abort = new AbortController();
     const finding = findManifest(key, {
@@ -150,7 +153,9 @@ export class Invocation {
       sha256: systemSha256,
       trust: this.isolate.trust,
       generationMin,
+      budget: lookUps,
       onUnusable: (region, { code }) => {
+        breakers.failed(manifestsOf(region));
         if (traffic.unusableManifest(region, code)) log("warn", "manifest not used", { region, key, code });
       },
     });
@@ -173,4 +178,9 @@ function outOfSubrequests({ subrequestsMax }: ReadSettings): AgaroseError {
     `this invocation has made the ${subrequestsMax} subrequests that SUBREQUESTS_MAX allows: ask for a smaller range`,
     { subrequestsMax },
   );
+}
+
+/** The breaker of a region's manifests, which says nothing about its chunks. */
+function manifestsOf(region: string): string {
+  return `manifests of ${region}`;
 }

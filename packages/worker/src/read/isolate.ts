@@ -5,12 +5,14 @@
 import {
   acceptUnsigned,
   BlockMemory,
-  trustPublishers,
-  systemClock,
-  systemSha256,
+  ByteBudget,
   type Clock,
   type Codec,
+  LOOK_UP_BYTES_MAX,
   type SignatureCheck,
+  systemClock,
+  systemSha256,
+  trustPublishers,
 } from "@agarose/core";
 import { loadCodec } from "@agarose/ec-wasm";
 import codecModule from "@agarose/ec-wasm/relaxed.wasm";
@@ -77,6 +79,8 @@ export interface Isolate {
   /** Bound R2 buckets, by the base URL of their regions. */
   readonly boundBuckets: ReadonlyMap<string, BoundBucket>;
   readonly memory: MemoryBudget;
+  /** What look-ups of large manifests hold. */
+  readonly lookUps: ByteBudget;
   /** Lookups of keys that do not exist, by client. */
   readonly misses: RateLimiter;
   /** What each client may add to popularity. */
@@ -146,6 +150,7 @@ function createIsolate(env: Bindings): Isolate {
     signer: new BucketSigner(settings.regions, settings.bucketCredentials ?? {}, Date.now),
     boundBuckets: boundBuckets(settings.regions, env),
     memory: new MemoryBudget(clock),
+    lookUps: new ByteBudget(LOOK_UP_BYTES_MAX),
     misses: new RateLimiter(clock, MISSES),
     shares: new ClientShares(Date.now),
     denials: new AccessDenials(),

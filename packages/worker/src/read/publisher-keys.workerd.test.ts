@@ -76,3 +76,18 @@ test("buckets that go back to an old signed manifest do not take the PoP back, u
   await place(old, REGIONS.slice(0, 4), true);
   expect((await readObject(world, "page")).bytes, "a put that was undone").toEqual(FORGED);
 });
+
+test("a region that has sent five forgeries in a row is not asked for manifests while others answer", async () => {
+  const liar = REGIONS[0]!;
+  const lies: string[] = [];
+  for (let i = 0; i < 12; i++) {
+    const key = `page-${i}`;
+    const honest = await world.put(key, CONTENT);
+    await place(honest, REGIONS, true);
+    await place({ ...honest, generation: 9 }, [liar], false);
+    expect((await readObject(world, key)).bytes).toEqual(CONTENT);
+    if (world.buckets.requests.some(({ region, name }) => region === liar && name === manifestName(key)))
+      lies.push(key);
+  }
+  expect(lies).toEqual(["page-0", "page-1", "page-2", "page-3", "page-4"]);
+});

@@ -9,7 +9,7 @@ import { MANIFEST_BYTES_MAX, type ManifestRecord } from "./manifest.ts";
  */
 export function encodeManifest(record: ManifestRecord): Uint8Array {
   const body = JSON.stringify(record).slice(0, -1);
-  const bytes = new TextEncoder().encode(`${body},"crc32":"${checksum(body)}"}`);
+  const bytes = new TextEncoder().encode(`${body},"crc32":"${checksum(new TextEncoder().encode(body))}"}`);
   refuseTooLarge(bytes.length);
   return bytes;
 }
@@ -25,7 +25,7 @@ export function refuseTooLarge(bytes: number): void {
   );
 }
 
-/** The CRC-32 of a text in UTF-8, as eight hex digits. */
-export function checksum(text: string): string {
-  return crc32(new TextEncoder().encode(text)).toString(16).padStart(8, "0");
+/** A CRC-32 as eight hex digits. */
+export function checksum(bytes: Uint8Array): string {
+  return crc32(bytes).toString(16).padStart(8, "0");
 }

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { sampleObject, toyHash } from "../../../test/objects/sample-object.ts";
 import { codeOf, rejectionOf } from "../../../test/errors.ts";
 import { AgaroseError } from "../../errors.ts";
@@ -10,11 +10,14 @@ import {
   chunkHash,
   encodeManifest,
   MANIFEST_BYTES_MAX,
+  sealManifest,
   STRIPE_BYTES_MAX,
   stripeCount,
   stripeShape,
   type Manifest,
+  type ManifestDraft,
 } from "./index.ts";
+import { checksum } from "./encode.ts";
 import { acceptUnsigned } from "../signature.ts";
 
 const sample = await sampleObject({ k: 4, m: 2, bytes: 1000, stripeBytes: 300, regions: ["a", "b", "c"] });
@@ -31,6 +34,15 @@ async function parseManifest(input: Uint8Array | string, expected: Expected = {}
 
 function checkManifest(json: unknown, expected: Expected = {}): Promise<Manifest> {
   return manifests.checkManifest(json, { ...TRUSTING, ...expected });
+}
+
+/** A manifest with the right CRC-32, whatever it says. */
+function withTrailer(body: Uint8Array): Uint8Array {
+  const trailer = new TextEncoder().encode(`,"crc32":"${checksum(body)}"}`);
+  const bytes = new Uint8Array(body.length + trailer.length);
+  bytes.set(body);
+  bytes.set(trailer, body.length);
+  return bytes;
 }
 
 describe("parseManifest", () => {
@@ -97,9 +109,59 @@ describe("parseManifest", () => {
   });
 
   test("refuses bytes that are not UTF-8", async () => {
-    const bytes = encodeManifest(manifest);
-    bytes[bytes.indexOf("c".charCodeAt(0))] = 0xff;
-    expect((await rejectionOf(parseManifest(bytes))).message).toMatch(/UTF-8/);
+    const body = new TextEncoder().encode(JSON.stringify(manifest).slice(0, -1));
+    body[body.indexOf("c".charCodeAt(0))] = 0xff;
+    expect((await rejectionOf(parseManifest(withTrailer(body)))).message).toMatch(/UTF-8/);
+  });
+
+  describe("of the largest size", () => {
+    const fill = (head: string, unit: string, tail: string): Uint8Array => {
+      const room = MANIFEST_BYTES_MAX - head.length - tail.length - 32;
+      return withTrailer(new TextEncoder().encode(head + unit.repeat(Math.floor(room / unit.length)) + tail));
+    };
+    const [start, hashes] = [`{"agarose":2,"key":${JSON.stringify(manifest.key)}`, manifest.hashes[0]!];
+
+    test.each([
+      ["arrays", fill(`${start},"x":[`, "[],", "0]")],
+      ["numbers", fill(`${start},"x":[`, "1,", "0]")],
+      ["objects", fill(`${start},"x":[`, '{"a":1},', "0]")],
+      ["arrays within arrays", fill(`${start},"x":`, "[", "")],
+      ["one text", fill(`${start},"x":"`, "x", '"')],
+      ["arrays in the place of hashes", fill(`${start},"hashes":[`, "[],", "0]")],
+      ["hashes that nobody has signed", fill(`${start},"hashes":[`, `"${hashes}",`, `"${hashes}"]`)],
+      ["hashes, and others under the same name", fill(`${start},"hashes":[`, `"${hashes}",`, '""],"hashes":["x"]')],
+      ["hashes within another field", fill(`${start},"x":{"hashes":[`, `"${hashes}",`, '""]}')],
+      ["white space", fill(start, " ", "")],
+    ])("%s: nothing but the head is parsed before the signature is known to be a publisher's", async (_, bytes) => {
+      const parse = vi.spyOn(JSON, "parse");
+      const trust = (): Promise<never> => Promise.reject(new Error("not by a publisher"));
+      const error = await parseManifest(bytes, { trust }).catch((cause: unknown) => cause);
+      expect(error).toBeInstanceOf(Error);
+      for (const [text] of parse.mock.calls) expect(text.length).toBeLessThanOrEqual(128 * 1024);
+      parse.mockRestore();
+    });
+
+    test("one that is signed is read whole", async () => {
+      const stripes = 5_000;
+      const { hashes: _hashes, ...rest } = manifest;
+      const large = {
+        ...rest,
+        bytes: stripes * manifest.stripeBytes,
+        hashes: Array.from({ length: stripes }, () => hashes),
+      } as ManifestDraft;
+      const sealed = await sealManifest(large, toyHash);
+      const bytes = encodeManifest(sealed);
+      expect(bytes.length).toBeGreaterThan(1024 * 1024);
+      expect(await parseManifest(bytes)).toEqual(sealed);
+    });
+  });
+
+  test("refuses what is nested so deeply that it cannot be checked", async () => {
+    const depth = 50_000;
+    const body = `{"agarose":3,"key":${JSON.stringify(manifest.key)},"x":${"[".repeat(depth)}${"]".repeat(depth)}`;
+    expect((await rejectionOf(parseManifest(withTrailer(new TextEncoder().encode(body))))).code).toBe(
+      "MANIFEST_INVALID",
+    );
   });
 
   test("says of a newer format that the program is to be upgraded, whatever else is in it", async () => {

@@ -4,6 +4,7 @@
  */
 import { HAS_MESSAGES } from "../../errors.ts";
 import { HAS_ENCRYPTION } from "../../features.ts";
+import { concat } from "../hash-tree.ts";
 import { decodeUtf8 } from "../shape.ts";
 import { checkCode, checkHashes, checkHashesSha256, checkHeaders, checkPlacement, checkVersion } from "./check.ts";
 import { checksum, refuseTooLarge } from "./encode.ts";
@@ -23,27 +24,75 @@ import { FORMAT_VERSION, isTombstone, type ExpectedManifest, type Manifest, type
  */
 export async function parseManifest(input: Uint8Array | string, expected: ExpectedManifest): Promise<ManifestRecord> {
   refuseTooLarge(input.length);
-  let text: string;
-  let json: { agarose?: unknown; crc32?: unknown } | null;
-  try {
-    text = typeof input === "string" ? input : decodeUtf8(input);
-    json = JSON.parse(text) as typeof json;
-  } catch (error) {
-    throw invalid(HAS_MESSAGES && `is not JSON in UTF-8 (${input.length} bytes; it may be truncated)`, {}, error);
-  }
-  const [trailer, expectedCrc] = /,"crc32":"([0-9a-f]{8})"\}\s*$/.exec(text) ?? [];
-  const actualCrc = trailer && checksum(text.slice(0, -trailer.length));
-  if (actualCrc !== expectedCrc || !actualCrc) {
+  const bytes = typeof input === "string" ? new TextEncoder().encode(input) : input;
+  checkTrailer(bytes);
+  const { head, hashes } = splitHashes(bytes);
+  const { crc32: _crc32, ...fields } = parseJson(head) as { crc32?: unknown; hashes?: unknown };
+  if (!hashes) return checkRecord(fields, expected);
+  // The first list of that name was taken out, so what is there now is of another one, or somewhere else.
+  if (!Array.isArray(fields.hashes) || fields.hashes.length > 0)
+    throw invalid(HAS_MESSAGES && "has two lists of hashes");
+  // Whose it is comes first: a list of eight MiB is parsed for nobody else.
+  await expected.trust(coveredBytes(fields as ManifestRecord), (fields as Partial<Manifest>).signature);
+  return checkRecord({ ...fields, hashes: parseJson(hashes) }, expected);
+}
+
+/** All but the hashes of a manifest, and its fields have bounds of their own, has at most this many bytes. */
+const HEAD_BYTES_MAX = 128 * 1024;
+/** No white space that a program puts behind a manifest is longer. */
+const TRAILER_BYTES_MAX = 1024;
+const HASHES = new TextEncoder().encode('"hashes":[');
+
+/** Refuses bytes that do not end in their own CRC-32. */
+function checkTrailer(bytes: Uint8Array): void {
+  // What is no ASCII there does not match either.
+  const end = new TextDecoder("latin1").decode(bytes.subarray(-TRAILER_BYTES_MAX));
+  const [trailer, expected] = /,"crc32":"([0-9a-f]{8})"\}\s*$/.exec(end) ?? [];
+  const actual = trailer && checksum(bytes.subarray(0, bytes.length - trailer.length));
+  if (actual && actual === expected) return;
+  throw invalid(
+    HAS_MESSAGES &&
+      `is damaged or truncated (${bytes.length} bytes): its CRC-32 is ${actual ?? "unknown"}, ${expected ?? "none"} is written in it`,
+    { expected, actual },
+  );
+}
+
+/**
+ * Takes the list of hashes out of a large manifest, unparsed. Base64 has neither quotes nor brackets, so the list ends
+ * at the first one. Throws MANIFEST_INVALID when the rest is larger than any can be.
+ */
+function splitHashes(bytes: Uint8Array): { readonly head: Uint8Array; readonly hashes?: Uint8Array } {
+  if (bytes.length <= HEAD_BYTES_MAX) return { head: bytes };
+  const from = indexOf(bytes, HASHES) + HASHES.length - 1;
+  const end = bytes.indexOf(CLOSING, from) + 1;
+  const headBytes = bytes.length - (end - from) + 2;
+  if (from < HASHES.length - 1 || end === 0 || headBytes > HEAD_BYTES_MAX) {
     throw invalid(
-      HAS_MESSAGES && `is damaged: its CRC-32 is ${actualCrc ?? "unknown"}, ${expectedCrc ?? "none"} is written in it`,
-      {
-        expected: expectedCrc,
-        actual: actualCrc,
-      },
+      HAS_MESSAGES && `has more than ${HEAD_BYTES_MAX} bytes beside its hashes (${bytes.length} bytes in all)`,
+      { bytes: bytes.length, max: HEAD_BYTES_MAX },
     );
   }
-  const { crc32: _crc32, ...fields } = json!;
-  return checkRecord(fields, expected);
+  const head = concat([bytes.subarray(0, from + 1), bytes.subarray(end - 1)]);
+  return { head, hashes: bytes.subarray(from, end) };
+}
+
+/** Of `]`. */
+const CLOSING = 0x5d;
+
+/** Where `part` is in the first HEAD_BYTES_MAX of `bytes`; -1 for nowhere. */
+function indexOf(bytes: Uint8Array, part: Uint8Array): number {
+  for (let at = bytes.indexOf(part[0]!); at >= 0 && at < HEAD_BYTES_MAX; at = bytes.indexOf(part[0]!, at + 1)) {
+    if (part.every((byte, i) => bytes[at + i] === byte)) return at;
+  }
+  return -1;
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(decodeUtf8(bytes)) as unknown;
+  } catch (error) {
+    throw invalid(HAS_MESSAGES && `is not JSON in UTF-8 (${bytes.length} bytes)`, {}, error);
+  }
 }
 
 /**
@@ -85,8 +134,17 @@ async function checkRecord(json: unknown, expected: ExpectedManifest, excerpt?: 
     checkHeaders(record.headers);
     await checkVersion(record, expected.sha256);
   }
-  await expected.trust(signedBytes(record), record.signature);
+  await expected.trust(coveredBytes(record), record.signature);
   return record;
+}
+
+/** `signedBytes` of what anybody may have made up. */
+function coveredBytes(record: ManifestRecord): Uint8Array {
+  try {
+    return signedBytes(record);
+  } catch (error) {
+    throw invalid(HAS_MESSAGES && "is nested too deeply", {}, error);
+  }
 }
 
 async function checkFormat(json: unknown, expected: ExpectedManifest): Promise<void> {
@@ -114,6 +172,6 @@ async function refuseNewer(
   { key, trust }: ExpectedManifest,
   ...reason: Parameters<typeof newer>
 ): Promise<never> {
-  await trust(signedBytes({ ...manifest, key }), manifest.signature);
+  await trust(coveredBytes({ ...manifest, key }), manifest.signature);
   throw newer(...reason);
 }

@@ -12,6 +12,7 @@ import {
   type Clock,
   type FailedAttempt,
   type FetchPort,
+  type ByteBudget,
 } from "@agarose/core";
 import { popId, sourceId, type LatencyTracker } from "../latency-tracker.ts";
 import type { StripeSpan } from "../stripe-span.ts";
@@ -58,6 +59,8 @@ export interface PlanPorts extends ManifestChecks {
   readonly plans: PlanStore;
   readonly latencies: LatencyTracker;
   readonly clock: Clock;
+  /** What look-ups of large manifests hold. */
+  readonly budget: ByteBudget;
 }
 
 /** Rejects with OBJECT_NOT_FOUND, with the manifest's own error, with ABORTED, or with NO_SOURCE. */
