@@ -522,7 +522,7 @@ async function storeBytes(region: string, name: string, bytes: Buffer): Promise<
 async function getTrusted(key: string): Promise<Buffer> {
   const { signal } = new AbortController();
   const trust = trustPublishers([`ed25519:${RAW_PUBLIC_KEY.toString("base64")}`]);
-  await readManifest(key, world.stores, signal, trust);
+  await readManifest(key, { stores: world.stores, signal, trust });
   return world.get(key);
 }
 

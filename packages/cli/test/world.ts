@@ -13,7 +13,7 @@ import { parseConfig, type Config } from "../src/lib/config.ts";
 import { loadCodec, loadEncoder } from "../src/lib/context.ts";
 import { getObject } from "../src/lib/objects/get-object.ts";
 import { main } from "../src/main.ts";
-import { readManifest } from "../src/lib/objects/manifests.ts";
+import { readManifest, type Consistency } from "../src/lib/objects/manifests.ts";
 import { putObject, type PutContext, type PutObject, type PutResult } from "../src/lib/objects/put-object.ts";
 import { fileSource } from "../src/lib/objects/upload/file-source.ts";
 import { startS3Endpoint } from "@agarose/dev-world/s3-endpoint";
@@ -95,8 +95,12 @@ export async function startTestWorld(options: WorldOptions = {}) {
       return putObject(object, { config, stores, encoder: loadEncoder, nowMs: Date.now, signal, ...more });
     },
 
-    async get(key: string, range?: { start: number; end: number }): Promise<Buffer> {
-      const manifest = await readManifest(key, stores, signal);
+    async get(
+      key: string,
+      range?: { start: number; end: number },
+      consistency: Consistency = "strong",
+    ): Promise<Buffer> {
+      const manifest = await readManifest(key, { stores, signal, consistency });
       const parts: Uint8Array[] = [];
       await getObject(manifest, range, async (part) => parts.push(part), { stores, codec: loadCodec, signal });
       return Buffer.concat(parts);

@@ -304,7 +304,10 @@ async function readOnce(
 ): Promise<{ manifest: Manifest; sha256: string }> {
   const { engines, stores, codec, process } = own;
   const { clock, random } = process;
-  const manifest = await engines.readManifest(KEY, stores.reading, process.signal, trustOf(own), clock, generationMin);
+  const { signal } = process;
+  const reading = { stores: stores.reading, signal, trust: trustOf(own), clock, random };
+  const consistency = "eventual" as const;
+  const manifest = await engines.readManifest(KEY, { ...reading, consistency, generationMin });
   await sleep(process, pauseMs);
   const hasher = createHash("sha256");
   const context = { stores: stores.reading, codec, signal: process.signal, clock, random };

@@ -152,7 +152,7 @@ export class KillWorld {
       of.map(async (_, first) => {
         const stores = [...of.slice(first), ...of.slice(0, first)];
         try {
-          const manifest = await readManifest(key, stores, this.#signal);
+          const manifest = await readManifest(key, { stores, signal: this.#signal, consistency: "eventual" });
           const hasher = createHash("sha256");
           const context = { stores, codec: loadCodec, signal: this.#signal, config: this.config };
           await getObject(manifest, undefined, async (part) => hasher.update(part), context);

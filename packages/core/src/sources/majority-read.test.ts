@@ -128,7 +128,7 @@ test("shows the first manifest before a majority has confirmed it, and how long 
   const early: Answer = { ...(v4 as object), status: 200, ms: 10 };
   const { outcome } = await read([early, v5, v5], {
     onFirst: ({ generation }) => seen.push(generation),
-    onAnswer: (region, ms) => seen.push(region, ms),
+    onRequest: (region, ms) => seen.push(region, ms),
   });
   expect(outcome).toMatchObject({ record: { generation: 5 } });
   expect(seen).toEqual(["near", 10, 4, "middle", 50, "far", 50]);

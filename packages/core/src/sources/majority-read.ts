@@ -22,8 +22,8 @@ export interface MajorityReadOptions extends Omit<FindManifestOptions, "generati
    * must not show any byte of them yet.
    */
   readonly onFirst?: (manifest: Manifest) => void;
-  /** Called for each region that answers, with the time that it took. */
-  readonly onAnswer?: (region: string, ms: number) => void;
+  /** Called for each request that ends, also because it was given up, with the time that it took. */
+  readonly onRequest?: (region: string, ms: number, isAnswered: boolean) => void;
 }
 
 /** What a majority of the regions hold. */
@@ -57,7 +57,7 @@ interface Vote {
  *   when every copy found is unusable, CREDENTIALS_REFUSED, KEY_INVALID, KEY_TOO_LONG, ABORTED.
  */
 export async function readMajority(key: string, options: MajorityReadOptions): Promise<MajorityRead> {
-  const { regions, clock, signal, timeoutMs = TIMEOUT_MS_DEFAULT, onFirst, onAnswer } = options;
+  const { regions, clock, signal, timeoutMs = TIMEOUT_MS_DEFAULT, onFirst, onRequest } = options;
   parseKey(key);
   const needed = Math.floor(regions.length / 2) + 1;
   const names = new Set(options.names ?? regions.map(({ name }) => name));
@@ -80,13 +80,14 @@ export async function readMajority(key: string, options: MajorityReadOptions): P
     cancels.push(clock.after(hedgeAfterMs(region.latency), start));
     vote(region).then(
       (own) => {
-        onAnswer?.(region.name, clock.now() - startedMs);
+        onRequest?.(region.name, clock.now() - startedMs, true);
         votes.push(own);
         if (own.record && !isTombstone(own.record) && votes.filter(isManifest).length === 1) onFirst?.(own.record);
         settle(region);
       },
       (cause: unknown) => {
         const error = toAgaroseError(cause, "SOURCE_FAILED");
+        onRequest?.(region.name, clock.now() - startedMs, isUnusable(error));
         if (isUnusable(error)) options.onUnusable?.(region.name, error);
         failures.push({ name: region.name, error });
         settle(region);

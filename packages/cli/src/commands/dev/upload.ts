@@ -55,7 +55,7 @@ export async function openUploader(world: Pick<World, "config" | "s3Url">): Prom
     },
     async copy(key, region) {
       const { signal } = abort;
-      const manifest = await readManifest(key, stores, signal, trust);
+      const manifest = await readManifest(key, { ...context, signal });
       const parts: Uint8Array[] = [];
       const write = async (part: Uint8Array): Promise<unknown> => parts.push(part.slice());
       await getObject(manifest, undefined, write, { stores, codec: loadCodec, signal });

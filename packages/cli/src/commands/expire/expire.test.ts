@@ -164,7 +164,7 @@ describe("an object", () => {
     }
     expect(await expire(readAgain, () => 25)).toMatchObject({ outcome: "skipped" });
     expect(isReplaced, "the fault fired").toBe(true);
-    const { generation: newest } = await readManifest("tmp/replaced", world.stores, signal);
+    const { generation: newest } = await readManifest("tmp/replaced", { stores: world.stores, signal: signal });
     expect(newest).toBeGreaterThan(generation);
     expect((await world.get("tmp/replaced")).length).toBe(5_000);
   });

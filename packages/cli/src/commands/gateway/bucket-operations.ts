@@ -42,11 +42,11 @@ export async function listObjectsV2(exchange: Exchange): Promise<void> {
   sendXml(exchange, await wire.listObjects(exchange, query, sorted, (page) => describe(page, exchange)));
 }
 
-async function describe(keys: readonly string[], { context, left }: Exchange): Promise<readonly ListedObject[]> {
+async function describe(keys: readonly string[], { context, left, nowMs }: Exchange): Promise<readonly ListedObject[]> {
   const objects: ListedObject[] = [];
   const described = mapOrdered(keys, MANIFESTS_AT_A_TIME, async (key): Promise<ListedObject | undefined> => {
     try {
-      const manifest = await readManifest(key, context.stores, left, context.trust);
+      const manifest = await readManifest(key, { ...context, signal: left, nowMs });
       return { key, bytes: shownBytes(manifest), ...validatorsOf(manifest) };
     } catch (error) {
       // It was removed after the keys were listed.

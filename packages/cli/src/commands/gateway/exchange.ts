@@ -4,6 +4,8 @@ import type { KeyLock } from "@agarose/dev-world/key-lock";
 import type { S3Request } from "@agarose/dev-world/s3-wire";
 import type { CommandContext } from "../../lib/context.ts";
 import type { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import type { KnownRegions } from "../../lib/objects/consistency/known-regions.ts";
+import type { Consistency } from "../../lib/objects/manifests.ts";
 import type { SortedKeys } from "./sorted-keys.ts";
 import type { Uploads } from "./multipart/uploads.ts";
 import type { Spool } from "./spool.ts";
@@ -13,7 +15,12 @@ export const BUCKET = "agarose";
 
 /** What all requests of a gateway share. */
 export interface Shared {
-  readonly context: CommandContext & { readonly breaker: Breaker };
+  readonly context: CommandContext & {
+    readonly breaker: Breaker;
+    readonly knownRegions: KnownRegions;
+    /** Of reads and lists. What a write decides by is strong all the same. */
+    readonly consistency: Consistency;
+  };
   readonly keys: SortedKeys;
   readonly spool: Spool;
   readonly uploads: Uploads;

@@ -6,6 +6,8 @@ import { InvalidArgumentError, type Command } from "commander";
 import { AgaroseError } from "@agarose/core";
 import type { Credentials } from "@agarose/dev-world/s3-wire";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { consistencyOption } from "../../lib/objects/consistency/consistency-option.ts";
+import type { Consistency } from "../../lib/objects/manifests.ts";
 import { printResult } from "../../lib/output.ts";
 import { BUCKET } from "./exchange.ts";
 import { startGateway } from "./server.ts";
@@ -15,6 +17,7 @@ interface GatewayCommandOptions extends GlobalOptions {
   readonly host: string;
   readonly spool: number;
   readonly uploads?: string;
+  readonly consistency: Consistency;
 }
 
 const KEY_ID = "AGAROSE_GATEWAY_ACCESS_KEY_ID";
@@ -36,6 +39,7 @@ export function register(program: Command): void {
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--spool <GiB>", "the most bytes of uploads that wait on disk, in GiB", spoolOf, SPOOL_GIB_DEFAULT)
     .option("--uploads <folder>", "keep multipart uploads here, so that they survive a restart, for a week")
+    .addOption(consistencyOption())
     .action((_options: unknown, command: Command) => gateway(command.optsWithGlobals<GatewayCommandOptions>()));
 }
 

@@ -47,9 +47,9 @@ export async function readObject(exchange: Exchange): Promise<void> {
 }
 
 /** The manifest of the key. A key that no object can have is as absent as any other. */
-async function currentManifest({ key, context, left }: Exchange): Promise<Manifest> {
+async function currentManifest({ key, context, left, nowMs }: Exchange): Promise<Manifest> {
   try {
-    return await readManifest(key, context.stores, left, context.trust);
+    return await readManifest(key, { ...context, signal: left, nowMs });
   } catch (error) {
     if (isImpossibleKey(error)) throw new S3Error("NoSuchKey", "The specified key does not exist.");
     throw error;

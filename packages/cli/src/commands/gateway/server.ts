@@ -16,6 +16,8 @@ import { KeyLock } from "@agarose/dev-world/key-lock";
 import { AgaroseError, systemClock } from "@agarose/core";
 import type { CommandContext } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { KnownRegions } from "../../lib/objects/consistency/known-regions.ts";
+import type { Consistency } from "../../lib/objects/manifests.ts";
 import { BUCKET, type Shared } from "./exchange.ts";
 import { takeFolder, Uploads } from "./multipart/uploads.ts";
 import { SERVED } from "./routes.ts";
@@ -32,6 +34,8 @@ export interface GatewayOptions {
   readonly host: string;
   /** What reads and writes use. Its signal does not end a gateway: `close` does. */
   readonly context: CommandContext;
+  /** Of reads and lists. Default: `strong`. */
+  readonly consistency?: Consistency | undefined;
   /** The most bytes of bodies that wait on disk. */
   readonly spoolBytes: number;
   /** The folder of multipart uploads, for the next gateway to have them. Default: this one forgets them. */
@@ -52,7 +56,10 @@ export interface Gateway {
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { credentials, port, host, spoolBytes, nowMs = Date.now } = options;
   const ending = new AbortController();
-  const context = { ...options.context, signal: ending.signal, breaker: new Breaker(systemClock) };
+  const { consistency = "strong" } = options;
+  const breaker = new Breaker(systemClock);
+  const shown = { ...options.context, signal: ending.signal, breaker, clock: systemClock };
+  const context = { ...shown, consistency, knownRegions: new KnownRegions(shown, true) };
   const giveBack = options.uploads === undefined ? () => {} : await takeFolder(options.uploads);
   const spool = await Spool.open(spoolBytes, options.uploads);
   const shared: Shared = {

@@ -9,8 +9,9 @@ import { compareUtf8, S3Error } from "@agarose/dev-world/s3-wire";
 import type { CommandContext } from "../../lib/context.ts";
 import type { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
+import type { Consistency } from "../../lib/objects/manifests.ts";
 
-type Context = CommandContext & { readonly breaker: Breaker };
+type Context = CommandContext & { readonly breaker: Breaker; readonly consistency: Consistency };
 
 interface Listed {
   readonly keys: readonly string[];
@@ -51,7 +52,8 @@ export class SortedKeys {
     const listing = new KeyListing(prefix, this.#context);
     const keys: string[] = [];
     for await (const { key } of liveGroups(listing, this.#context)) keys.push(key);
-    if (listing.complete) return keys.toSorted(compareUtf8);
+    // A list that lacks keys would make a client remove them elsewhere.
+    if (listing.complete || this.#context.consistency === "eventual") return keys.toSorted(compareUtf8);
     const failed = listing.regionsFailed.map(({ region }) => region).join(", ");
     const count = `${listing.regionsFailed.length} of ${this.#context.stores.length} regions`;
     throw new S3Error("ServiceUnavailable", `${count} do not answer (${failed}): list again once they answer`);

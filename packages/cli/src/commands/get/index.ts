@@ -11,20 +11,25 @@ import {
   parseRange,
   readKind,
   shownBytes,
+  systemClock,
   type ByteRange,
   type Manifest,
   type ReadReport,
 } from "@agarose/core";
 import { READING, withContext, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { writeAll, writeNamed } from "../../lib/files/whole-file.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { shownManifest } from "../../lib/objects/encryption/opened.ts";
 import { getObject } from "../../lib/objects/get-object.ts";
-import { readManifest } from "../../lib/objects/manifests.ts";
+import { consistencyOption } from "../../lib/objects/consistency/consistency-option.ts";
+import { KnownRegions } from "../../lib/objects/consistency/known-regions.ts";
+import { readManifest, type Consistency } from "../../lib/objects/manifests.ts";
 import { formatBytes, printResult } from "../../lib/output.ts";
 import { startProgress } from "../../lib/progress.ts";
 
 interface GetOptions extends GlobalOptions {
   readonly range?: string;
+  readonly consistency: Consistency;
 }
 
 const STDOUT = "-";
@@ -37,6 +42,7 @@ export function register(program: Command): void {
     .argument("<key>", "key of the object")
     .argument("[file]", "file or folder to write to, or - for stdout; default is the key's base name")
     .option("--range <range>", "bytes FIRST-LAST, FIRST- or -COUNT")
+    .addOption(consistencyOption())
     .action((key: string, file: string | undefined, _options: unknown, command: Command) =>
       get(key, file, command.optsWithGlobals<GetOptions>()),
     );
@@ -45,29 +51,43 @@ export function register(program: Command): void {
 async function get(key: string, file: string | undefined, options: GetOptions): Promise<void> {
   if (file === STDOUT && options.json) throw new AgaroseError("USAGE", "stdout cannot take both the object and --json");
   parseKey(key);
-  await withContext(options, READING, async (context) => {
-    const manifest = await readManifest(key, context.stores, context.signal, context.trust);
-    const shown = await shownManifest(manifest, context.config);
-    const range = options.range === undefined ? undefined : rangeOf(options.range, shown.bytes);
-    const startedMs = performance.now();
-    if (file === STDOUT) {
-      await read(manifest, range, writeStdout, context);
-      return;
-    }
-    const path = await targetPath(key, file);
-    const report = await writeNamed(path, (write) => read(manifest, range, write, context));
-    const bytes = range ? range.end - range.start : shown.bytes;
-    const result = {
-      key,
-      file: path,
-      version: manifest.version,
-      bytes,
-      contentType: shown.contentType,
-      read: readKind(report),
-      ms: Math.round(performance.now() - startedMs),
-    };
-    printResult(context.json, result, [`${path}  ${formatBytes(bytes)}  ${shown.contentType}  ${result.read}`]);
+  await withContext(options, READING, async (command) => {
+    const { consistency } = options;
+    const context = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };
+    const knownRegions = new KnownRegions(context, false);
+    const manifest = await readManifest(key, { ...context, consistency, knownRegions });
+    await show(key, file, manifest, options, context);
+    await knownRegions.flush();
   });
+}
+
+async function show(
+  key: string,
+  file: string | undefined,
+  manifest: Manifest,
+  options: GetOptions,
+  context: CommandContext,
+): Promise<void> {
+  const shown = await shownManifest(manifest, context.config);
+  const range = options.range === undefined ? undefined : rangeOf(options.range, shown.bytes);
+  const startedMs = performance.now();
+  if (file === STDOUT) {
+    await read(manifest, range, writeStdout, context);
+    return;
+  }
+  const path = await targetPath(key, file);
+  const report = await writeNamed(path, (write) => read(manifest, range, write, context));
+  const bytes = range ? range.end - range.start : shown.bytes;
+  const result = {
+    key,
+    file: path,
+    version: manifest.version,
+    bytes,
+    contentType: shown.contentType,
+    read: readKind(report),
+    ms: Math.round(performance.now() - startedMs),
+  };
+  printResult(context.json, result, [`${path}  ${formatBytes(bytes)}  ${shown.contentType}  ${result.read}`]);
 }
 
 async function read(

@@ -2,20 +2,24 @@
  * `agarose ls`: lists objects.
  */
 import type { Command } from "commander";
-import { shownBytes, systemClock, toAgaroseError } from "@agarose/core";
+import { isTombstone, shownBytes, systemClock, toAgaroseError } from "@agarose/core";
 import { READING, withContext, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
 import { shownManifest } from "../../lib/objects/encryption/opened.ts";
-import { readManifest } from "../../lib/objects/manifests.ts";
+import { consistencyOption } from "../../lib/objects/consistency/consistency-option.ts";
+import { KnownRegions } from "../../lib/objects/consistency/known-regions.ts";
+import { readManifest, type Consistency, type ReadContext } from "../../lib/objects/manifests.ts";
 import { EXIT_OK, formatBytes, printable } from "../../lib/output.ts";
 import type { KeyGroup } from "../../lib/walk/key-groups.ts";
+import { majorityRecord } from "../../lib/walk/listed-object.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 import { JSON_LINES, ReportStream, type ReportOptions } from "../../lib/walk/report-stream.ts";
 
 interface LsOptions extends GlobalOptions, ReportOptions {
   readonly long?: boolean;
   readonly after?: string;
+  readonly consistency: Consistency;
 }
 
 interface LsEntry {
@@ -28,6 +32,8 @@ interface LsEntry {
   readonly problem?: string;
 }
 
+type LsContext = CommandContext & ReadContext & { readonly breaker: Breaker };
+
 const MANIFESTS_AT_A_TIME = 16;
 
 /** Adds `agarose ls [PREFIX]`. Keys come in the order of their encoded names; lengths are in bytes. */
@@ -38,6 +44,7 @@ export function register(program: Command): void {
     .argument("[prefix]", "all keys when left out", "")
     .option("-l, --long", "also length, type and version, from the manifests")
     .option("--after <key>", "only keys that come after this one, as a list that was cut short continues")
+    .addOption(consistencyOption())
     .option(...JSON_LINES)
     .action(async (prefix: string, _options: unknown, command: Command) => {
       process.exitCode = await ls(prefix, command.optsWithGlobals<LsOptions>());
@@ -46,16 +53,21 @@ export function register(program: Command): void {
 
 async function ls(prefix: string, options: LsOptions): Promise<number> {
   return withContext(options, READING, async (command) => {
-    const context = { ...command, breaker: new Breaker(systemClock) };
+    const { consistency } = options;
+    const own = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };
+    const knownRegions = new KnownRegions(own, false);
+    const context = { ...own, consistency, knownRegions };
     const listing = new KeyListing(prefix, context, { after: options.after });
     const report = new ReportStream(options);
     try {
       const entries = mapOrdered(liveGroups(listing, context), MANIFESTS_AT_A_TIME, async (group) => {
         const entry = entryOf(group);
-        return options.long ? describe(entry, context) : entry;
+        return options.long ? describe(entry, group, context) : entry;
       });
       for await (const entry of entries) await report.item(entry, [lineOf(entry)]);
       const { regionsFailed, complete } = listing;
+      if (!complete && consistency === "strong") throw listing.incomplete();
+      await knownRegions.flush();
       await report.end({ regionsFailed, complete }, []);
       listing.warn();
       return EXIT_OK;
@@ -70,9 +82,11 @@ function entryOf({ key, manifests }: KeyGroup): LsEntry {
   return { key, modified: new Date(Math.max(...manifests.map(({ modifiedMs }) => modifiedMs))).toISOString() };
 }
 
-async function describe(entry: LsEntry, { config, stores, signal, trust }: CommandContext): Promise<LsEntry> {
+async function describe(entry: LsEntry, group: KeyGroup, context: LsContext): Promise<LsEntry> {
+  const { config, signal, consistency } = context;
   try {
-    const manifest = await readManifest(entry.key, stores, signal, trust);
+    const listed = consistency === "strong" ? await majorityRecord(group, context) : undefined;
+    const manifest = listed && !isTombstone(listed) ? listed : await readManifest(entry.key, context);
     // Without the secret, the type is what everyone sees.
     const { contentType, version } = await shownManifest(manifest, config).catch(() => manifest);
     return { ...entry, bytes: shownBytes(manifest), contentType, version };

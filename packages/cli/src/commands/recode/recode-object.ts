@@ -13,8 +13,9 @@ import {
   type ManifestRecord,
 } from "@agarose/core";
 import type { Config } from "../../lib/config.ts";
-import { holds, surveyRegions } from "../../lib/objects/commit/region-survey.ts";
+import { holds } from "../../lib/objects/commit/region-survey.ts";
 import { writeContextOf } from "../../lib/objects/commit/write-context.ts";
+import { settledSurvey } from "../../lib/objects/consistency/settled.ts";
 import { isAsConfigured, shownManifest } from "../../lib/objects/encryption/opened.ts";
 import { hasDrainedLeaves, storedLayout, type ObjectLayout } from "../../lib/objects/layout/object-layout.ts";
 import { putObject, type PutContext, type PutResult } from "../../lib/objects/put-object.ts";
@@ -41,7 +42,7 @@ export async function recodeObject(key: string, options: RecodeContext): Promise
 export async function findRecodable(key: string, options: RecodeContext): Promise<Manifest | undefined> {
   const context = writeContextOf(options);
   parseKey(key);
-  const { newest, regions } = await surveyRegions(key, context);
+  const { newest, regions } = await settledSurvey(key, context);
   if (!newest || isTombstone(newest)) return undefined;
   const bytes = encodeManifest(newest);
   // A run that was killed in its last writes left some regions behind, and the put completes them.

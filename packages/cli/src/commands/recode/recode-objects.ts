@@ -97,7 +97,7 @@ export async function recodeObjects(
     objectsAtATime: dryRun ? OBJECTS_AT_A_TIME_DRY : OBJECTS_AT_A_TIME,
     async act(key, group) {
       try {
-        const manifest = await currentManifest(group!, context);
+        const manifest = await currentManifest(group!, dryRun ? { ...context, config: undefined } : context);
         if (!manifest) return complete && (await completed(group!));
         const own = configOf?.(key) ?? config;
         const layout = storedLayout(manifest, own);

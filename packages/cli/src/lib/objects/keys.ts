@@ -1,13 +1,15 @@
 /**
  * The keys that the buckets hold: the manifests of all regions that answer, merged.
  */
-import { isTombstone, parseKey, AgaroseError, type Clock } from "@agarose/core";
+import { isTombstone, parseKey, AgaroseError, toAgaroseError, type Clock } from "@agarose/core";
 import type { CommandContext } from "../context.ts";
 import { logLine } from "../output.ts";
 import { keyGroups, type KeyGroup, type Kind } from "../walk/key-groups.ts";
+import { majorityEtag, majorityRecord, type ListedContext } from "../walk/listed-object.ts";
 import { mapOrdered } from "../walk/ordered-pool.ts";
 import type { Breaker } from "./commit/ask-regions.ts";
 import { majorityOf } from "./commit/write-context.ts";
+import { readRecord, type ReadContext } from "./manifests.ts";
 import { checkManifests } from "./verify-object.ts";
 
 /** A tombstone is shorter than this and twice its name; a manifest is longer, but for some of format 1. */
@@ -73,6 +75,21 @@ export class KeyListing {
     return this.regionsFailed.length < majorityOf(this.#context.stores);
   }
 
+  /** The error of a list that must have every key. NO_QUORUM. */
+  incomplete(): AgaroseError {
+    const { length } = this.#context.stores;
+    const answered = length - this.regionsFailed.length;
+    const needed = majorityOf(this.#context.stores);
+    const regions = this.regionsFailed.map(({ region }) => region);
+    return new AgaroseError(
+      "NO_QUORUM",
+      `${answered} of ${length} regions could be listed, ${needed} are needed to know every key: list again once ` +
+        `${regions.join(", ")} answer; \`--consistency eventual\` lists what the others have. ` +
+        `First: ${this.regionsFailed[0]?.problem}`,
+      { answered, needed, regions },
+    );
+  }
+
   /** Warns about the regions that did not answer, and when keys may be missing: by default on stderr. */
   warn(log: (line: string) => void = logLine): void {
     for (const { region, problem } of this.regionsFailed) log(`warning: ${region} did not answer: ${problem}`);
@@ -96,10 +113,49 @@ export async function removableKeys(prefix: string, context: ListingContext): Pr
 }
 
 type Groups = Pick<KeyListing, "groups">;
+type LiveContext = ListedContext & ReadContext;
 
-/** The groups of a listing, without those of removed objects. */
-export function liveGroups(listing: Groups, context: ListingContext): AsyncGenerator<KeyGroup> {
-  return groupsBut(listing, ({ newest }) => newest !== undefined && isTombstone(newest), context);
+/**
+ * The groups of objects that exist. A majority decides, tombstones included; a read that is not strong leaves out those
+ * whose newest record in any region is a tombstone. It rejects with READ_UNCERTAIN as a strong read does.
+ */
+export async function* liveGroups(
+  listing: Groups & Pick<KeyListing, "regionsFailed">,
+  context: LiveContext,
+): AsyncGenerator<KeyGroup> {
+  if (context.consistency === "eventual") {
+    yield* groupsBut(listing, ({ newest }) => newest !== undefined && isTombstone(newest), context);
+    return;
+  }
+  const groups = async function* () {
+    // Those that fail later have listed this group.
+    for await (const group of listing.groups()) yield { group, silent: listing.regionsFailed.length };
+  };
+  const judged = mapOrdered(groups(), TOMBSTONES_AT_A_TIME, async ({ group, silent }) => {
+    return { group, isLive: await isLive(group, silent, context) };
+  });
+  for await (const { group, isLive: isThere } of judged) if (isThere) yield group;
+}
+
+/** Whether a majority has the object, of which `silent` regions have listed nothing because they do not answer. */
+async function isLive(group: KeyGroup, silent: number, context: LiveContext): Promise<boolean> {
+  const needed = majorityOf(context.stores);
+  if (context.stores.length - silent - group.manifests.length >= needed) return false;
+  const etag = majorityEtag(group, context);
+  if (etag !== undefined && !isSuspect(group, etag)) return true;
+  const listed = await majorityRecord(group, context);
+  if (listed) return !isTombstone(listed);
+  try {
+    const { record } = await readRecord(group.key, context);
+    return record !== undefined && !isTombstone(record);
+  } catch (cause) {
+    context.signal.throwIfAborted();
+    const error = toAgaroseError(cause);
+    const unusable = (error.details["unusable"] ?? []) as readonly string[];
+    // What is there and cannot be used is listed, so that somebody sees it.
+    if (unusable.length > 0 || error.code.startsWith("MANIFEST_")) return true;
+    throw error;
+  }
 }
 
 /**
@@ -131,7 +187,8 @@ async function* groupsBut(
   for await (const { group, isLeftOut } of judged) if (!isLeftOut) yield group;
 }
 
-/** Whether one of the manifests is short enough for a tombstone. */
-function isSuspect({ manifests }: KeyGroup): boolean {
-  return manifests.some(({ bytes, name }) => bytes <= LISTED_TOMBSTONE_BYTES_MAX + 2 * name.length);
+/** Whether one of the manifests, or of those with an ETag, is short enough for a tombstone. */
+function isSuspect({ manifests }: KeyGroup, etag?: string): boolean {
+  const judged = etag === undefined ? manifests : manifests.filter((manifest) => manifest.etag === etag);
+  return judged.some(({ bytes, name }) => bytes <= LISTED_TOMBSTONE_BYTES_MAX + 2 * name.length);
 }

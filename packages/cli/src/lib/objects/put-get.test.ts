@@ -101,7 +101,7 @@ describe("what was put is what is got", () => {
       onBytes: (pass, bytes) => (uploaded += pass === "upload" ? bytes : 0),
     });
     expect((await world.get("large")).equals(body)).toBe(true);
-    const manifest = await readManifest("large", world.stores, signal);
+    const manifest = await readManifest("large", { stores: world.stores, signal: signal });
     expect(stripeCount(manifest)).toBe(100);
     expect(uploaded).toBe(6 * chunkBytes(manifest));
     expect(manifest.sha256).toBe(createHash("sha256").update(body).digest("hex"));
@@ -253,9 +253,13 @@ describe("reading through faults", () => {
     expect(world.fired.get("frankfurt")).toBeGreaterThan(0);
   });
 
-  test("one more region down is a typed error", async () => {
+  test("one more region down is a typed error: no majority for a strong read, too few chunks for any other", async () => {
     for (const region of ["frankfurt", "dublin", "virginia"]) world.faults.set(region, DOWN);
     await expect(world.get("robust")).rejects.toMatchObject({
+      code: "NO_QUORUM",
+      details: expect.objectContaining({ needed: 4, answered: 3 }),
+    });
+    await expect(world.get("robust", undefined, "eventual")).rejects.toMatchObject({
       code: "NOT_ENOUGH_CHUNKS",
       details: expect.objectContaining({ needed: 4, available: 3 }),
     });
@@ -286,7 +290,7 @@ describe("reading through faults", () => {
 
   test("wrong credentials are CREDENTIALS_REFUSED, for put and get", async () => {
     const stores = storesOf(world.config, { ...CREDENTIALS, secretAccessKey: "wrong" });
-    await expect(readManifest("robust", stores, signal)).rejects.toMatchObject({ code: "CREDENTIALS_REFUSED" });
+    await expect(readManifest("robust", { stores, signal })).rejects.toMatchObject({ code: "CREDENTIALS_REFUSED" });
     await expect(world.put("x", body, { stores })).rejects.toMatchObject({ code: "CREDENTIALS_REFUSED" });
     for (const store of stores) store.close();
   });
@@ -320,13 +324,18 @@ describe("manifests that cannot be used", () => {
     expect(await world.verify(key)).toMatchObject({ sound: false, readable: false });
   });
 
-  test("one sound copy is enough", async () => {
+  test("one sound copy is enough for a read that is not strong, which says so", async () => {
     const body = randomBytes(100);
     await world.put("one copy", body);
     for (const region of REGIONS.slice(1)) {
       await world.tamper(region, manifestName("one copy"), (bytes) => bytes.subarray(0, 50));
     }
-    expect((await world.get("one copy")).equals(body)).toBe(true);
+    await expect(world.get("one copy")).rejects.toMatchObject({
+      code: "READ_UNCERTAIN",
+      message: expect.stringContaining("--consistency eventual"),
+      details: expect.objectContaining({ holders: 1, needed: 4, answered: 6 }),
+    });
+    expect((await world.get("one copy", undefined, "eventual")).equals(body)).toBe(true);
   });
 
   test("they can be put over", async () => {

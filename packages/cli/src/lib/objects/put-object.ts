@@ -28,6 +28,7 @@ import { writeRecord } from "./commit/manifest-write.ts";
 import { emptySurvey, holds, surveyRegions, type Survey } from "./commit/region-survey.ts";
 import { enqueueRepair } from "./commit/repair-queue.ts";
 import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "./commit/write-context.ts";
+import { settledSurvey } from "./consistency/settled.ts";
 import { encryptSource } from "./encryption/encrypted-source.ts";
 import { shownManifest } from "./encryption/opened.ts";
 import { secretsOf } from "./encryption/secrets-of.ts";
@@ -107,7 +108,7 @@ export async function putObject(given: PutObject, options: PutContext): Promise<
   const file = await object.source.open();
   try {
     // First of all, because refused credentials show early.
-    const survey = options.isAbsent ? emptySurvey(context.stores) : await surveyRegions(object.key, context);
+    const survey = await surveyFor(object, options, context);
     const { newest } = survey;
     object.onlyIf?.(newest && !isTombstone(newest) ? newest : undefined, newest);
     const secret = await secretsOf(config).forWriting(object.key);
@@ -141,6 +142,12 @@ export async function putObject(given: PutObject, options: PutContext): Promise<
 
 /** What a manifest says in the open of any encrypted object. */
 const ENCRYPTED = { contentType: "application/octet-stream", headers: {} };
+
+function surveyFor({ key, onlyIf }: PutObject, { isAbsent }: PutContext, context: WriteContext): Promise<Survey> {
+  // A condition that what only a minority holds meets or fails would be one by what nobody has acknowledged.
+  if (onlyIf) return settledSurvey(key, context);
+  return isAbsent ? Promise.resolve(emptySurvey(context.stores)) : surveyRegions(key, context);
+}
 
 /** What a put decides before it claims a generation. */
 type Draft = Omit<

@@ -21,6 +21,7 @@ import { commitRecord, type Commit, type RegionProblem } from "./commit/commit.t
 import { keepMsOf } from "./commit/history.ts";
 import { writeRecord } from "./commit/manifest-write.ts";
 import { holds, surveyRegions, type RegionManifest, type Survey } from "./commit/region-survey.ts";
+import { settledSurvey } from "./consistency/settled.ts";
 import { enqueueRepair } from "./commit/repair-queue.ts";
 import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "./commit/write-context.ts";
 
@@ -51,7 +52,7 @@ export async function removeObject(
 ): Promise<RemoveResult | undefined> {
   const context = writeContextOf(options);
   parseKey(key);
-  const survey = await surveyRegions(key, context);
+  const survey = await (onlyIf ? settledSurvey : surveyRegions)(key, context);
   onlyIf?.(survey.newest);
   const commit = await commitTombstone(key, survey, context, onlyIf !== undefined);
   if (!commit) return undefined;

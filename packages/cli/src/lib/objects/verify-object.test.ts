@@ -108,7 +108,7 @@ test("more than m bad shards of one stripe cannot be read; spread over stripes t
 test("a region that is not configured is named; a read makes do without it", async () => {
   const [missing, ...stores] = world.stores;
   const { signal } = new AbortController();
-  const manifest = await readManifest("object", stores, signal);
+  const manifest = await readManifest("object", { stores: stores, signal: signal });
   const parts: Uint8Array[] = [];
   await getObject(manifest, undefined, async (part) => parts.push(part), { stores, codec: loadCodec, signal });
   expect(Buffer.concat(parts)).toEqual(body);

@@ -2,9 +2,9 @@
  * What the listings and the manifests say of a listed object, with as few requests as that takes.
  */
 import { isTombstone, systemClock, type Clock, type Manifest, type ManifestRecord } from "@agarose/core";
-import { readRegion, surveyRegions, type RegionManifest } from "../objects/commit/region-survey.ts";
+import { readRegion, type RegionManifest } from "../objects/commit/region-survey.ts";
 import { majorityOf } from "../objects/commit/write-context.ts";
-import { checkManifests } from "../objects/verify-object.ts";
+import { readRecord, type ReadContext } from "../objects/manifests.ts";
 import type { KeyGroup } from "./key-groups.ts";
 import type { CommandContext } from "../context.ts";
 import { askRegions, type Breaker } from "../objects/commit/ask-regions.ts";
@@ -25,16 +25,16 @@ export function commonEtag({ manifests }: KeyGroup, { stores }: ListedContext): 
 }
 
 /**
- * The current manifest of a listed key. One request where the regions list one ETag, else one to each region. Undefined
- * when no region has a manifest that can be used, and too few have another one for it to matter. It throws as
- * `surveyRegions` does.
+ * The current manifest of a listed key: one request where the regions list one ETag, else a strong read, which throws as
+ * `readRecord` does. Undefined when the object was removed.
  */
-export async function currentManifest(group: KeyGroup, context: ListedContext): Promise<Manifest | undefined> {
+export async function currentManifest(
+  group: KeyGroup,
+  context: ListedContext & ReadContext,
+): Promise<Manifest | undefined> {
   const common = await commonRecord(group, context);
-  const found = common ?? (await checkManifests(group.key, context)).newest;
-  // What is listed and cannot be used is not the same as nothing.
-  const newest = found ?? (await surveyRegions(group.key, { clock: systemClock, ...context })).newest;
-  return newest === undefined || isTombstone(newest) ? undefined : newest;
+  const record = common ?? (await readRecord(group.key, context)).record;
+  return record === undefined || isTombstone(record) ? undefined : record;
 }
 
 /**
@@ -48,10 +48,14 @@ export async function commonRecord(group: KeyGroup, context: ListedContext): Pro
 
 /** What a majority lists under a key, as `commonRecord` reads it, though other regions may hold something else. */
 export async function majorityRecord(group: KeyGroup, context: ListedContext): Promise<ManifestRecord | undefined> {
-  const etags = group.manifests.flatMap(({ etag }) => etag ?? []);
-  const needed = majorityOf(context.stores);
-  const etag = etags.find((one) => etags.filter((other) => other === one).length >= needed);
+  const etag = majorityEtag(group, context);
   return etag === undefined ? undefined : listedRecord(etag, group, context);
+}
+
+/** The ETag that a majority lists, whatever others list. */
+export function majorityEtag({ manifests }: KeyGroup, { stores }: Pick<ListedContext, "stores">): string | undefined {
+  const etags = manifests.flatMap(({ etag }) => etag ?? []);
+  return etags.find((one) => etags.filter((other) => other === one).length >= majorityOf(stores));
 }
 
 async function listedRecord(

@@ -17,8 +17,10 @@ export interface RepairEntry {
   readonly regions: readonly string[];
 }
 
+type QueueContext = Pick<WriteContext, "stores" | "clock" | "signal" | "breaker">;
+
 /** Enters an object in every region that answers. The entry is a hint, so a failure is not reported. */
-export async function enqueueRepair(entry: RepairEntry, context: WriteContext): Promise<void> {
+export async function enqueueRepair(entry: RepairEntry, context: QueueContext): Promise<void> {
   const body = Buffer.from(JSON.stringify(entry));
   const name = repairName(entry.key);
   const options = { bytes: body.length, contentType: "application/json" };
@@ -30,11 +32,7 @@ export async function enqueueRepair(entry: RepairEntry, context: WriteContext): 
  * Removes the entry of a key, once generation `generation` of it is whole. The entry of a newer one stays: its put
  * ended while a repair looked at the one before.
  */
-export async function dequeueRepair(
-  key: string,
-  generation: number,
-  context: Pick<WriteContext, "stores" | "clock" | "signal" | "breaker">,
-): Promise<void> {
+export async function dequeueRepair(key: string, generation: number, context: QueueContext): Promise<void> {
   const name = repairName(key);
   const remove = async (store: Store, signal: AbortSignal): Promise<void> => {
     const response = await store.get(name, { signal });

@@ -4,8 +4,8 @@
  */
 import { AgaroseError, isTombstone, parseKey, type Codec, type Manifest, type ManifestRecord } from "@agarose/core";
 import { listChunks } from "../chunk-listing.ts";
-import { surveyRegions } from "../commit/region-survey.ts";
 import { majorityOf, writeContextOf, type WriteContext, type WriteOptions } from "../commit/write-context.ts";
+import { settledSurvey } from "../consistency/settled.ts";
 import { shownManifest } from "../encryption/opened.ts";
 import { putObject, type PutContext, type PutResult } from "../put-object.ts";
 import { objectSource } from "../upload/object-source.ts";
@@ -32,7 +32,8 @@ export interface RestoreContext extends PutContext {
 }
 
 /**
- * Finds the version to bring back, and looks whether its chunks are listed. It writes nothing.
+ * Finds the version to bring back, and looks whether its chunks are listed. It writes nothing
+ * but what settles the newest version (`settledSurvey`).
  *
  * @throws OBJECT_NOT_FOUND when nothing that fits is kept, NOT_ENOUGH_CHUNKS when its chunks are gone, USAGE when the
  *   object must be removed and holds something else, KEY_INVALID, KEY_TOO_LONG, NO_QUORUM, CREDENTIALS_REFUSED,
@@ -41,7 +42,7 @@ export interface RestoreContext extends PutContext {
 export async function findRestorable(key: string, wish: RestoreWish, options: WriteOptions): Promise<Restorable> {
   const context = writeContextOf(options);
   parseKey(key);
-  const { newest } = await surveyRegions(key, context);
+  const { newest } = await settledSurvey(key, context);
   const enough = majorityOf(context.stores);
   const { versions, problems } = await keptVersions(key, enough, context);
   const current = newest && !isTombstone(newest) ? newest.upload : undefined;

@@ -21,7 +21,7 @@ afterEach(() => {
 });
 afterAll(() => world.close());
 
-const manifestOf = (key: string) => readManifest(key, world.stores, signal);
+const manifestOf = (key: string) => readManifest(key, { stores: world.stores, signal: signal });
 
 describe("code auto", () => {
   test("stores an object of at most 16 KiB in its manifest alone, and reads, verifies and replaces it", async () => {

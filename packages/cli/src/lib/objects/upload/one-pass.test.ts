@@ -68,7 +68,7 @@ describe("a file is read once", () => {
     const sha256 = createHash("sha256").update(content).digest("hex");
     expect(await put("new", await fileOf(content))).toMatchObject({ read: BYTES, hashed: BYTES, sha256, bytes: BYTES });
     expect((await world.get("new")).equals(content)).toBe(true);
-    expect(await readManifest("new", world.stores, signal)).toMatchObject({ sha256 });
+    expect(await readManifest("new", { stores: world.stores, signal: signal })).toMatchObject({ sha256 });
     expect(await world.verify("new")).toMatchObject({ sound: true });
   });
 

@@ -1,0 +1,66 @@
+/**
+ * Makes sure that the newest version of a key is one that a majority holds, before anything is decided by it.
+ *
+ * What only a minority holds may be of a writer that is at work, that is undoing it, or that has died. So it is looked
+ * at again for a while. What then stays so gets a generation of its own, by the protocol of every writer.
+ */
+import { AgaroseError, toAgaroseError, type ManifestRecord } from "@agarose/core";
+import { commitAgain } from "../commit/commit.ts";
+import { compareAge, surveyRegions, type Survey } from "../commit/region-survey.ts";
+import { enqueueRepair } from "../commit/repair-queue.ts";
+import { majorityOf, pause, type WriteContext } from "../commit/write-context.ts";
+
+/** Looks at a key whose newest version is in a minority, with pauses that double: one to three seconds in all. */
+export const LOOKS = 5;
+/** Other writers may come between a look and the completion. */
+const COMPLETIONS_MAX = 4;
+
+/**
+ * What the regions hold, the newest of it in a majority. A writer that decides by what is there uses this.
+ *
+ * @throws what `surveyRegions` and `completeNewest` throw, and REPLACED_MEANWHILE when other writers come between every
+ *   time.
+ */
+export async function settledSurvey(key: string, context: WriteContext): Promise<Survey> {
+  for (let attempt = 1; ; attempt++) {
+    const survey = await surveyRegions(key, context);
+    if (isSettled(survey)) return survey;
+    if (attempt >= LOOKS) {
+      if (attempt === LOOKS + COMPLETIONS_MAX) throw overtaken(key, attempt);
+      await completeNewest(survey, context);
+    } else await pause(attempt, context);
+  }
+}
+
+/**
+ * Gives what a minority holds, if it is the newest, a generation of its own in a majority. Undefined when another
+ * writer came between. It throws as `commitAgain` does, or why a region's copy is unusable: that may be a newer one.
+ */
+export async function completeNewest(survey: Survey, context: WriteContext): Promise<ManifestRecord | undefined> {
+  const problem = survey.regions.find(({ state }) => state === "invalid" || state === "untrusted")?.problem;
+  if (problem) throw problem;
+  const { newest } = survey;
+  if (!newest || isSettled(survey)) return undefined;
+  try {
+    const { record, regionsWithout } = await commitAgain(newest, survey, context);
+    const { key, generation } = record;
+    const regions = regionsWithout.map(({ region }) => region);
+    if (regions.length > 0) await enqueueRepair({ key, generation, missing: [], regions }, context);
+    return record;
+  } catch (error) {
+    if (toAgaroseError(error).code === "REPLACED_MEANWHILE") return undefined;
+    throw error;
+  }
+}
+
+/** Whether a majority holds the newest record, or nothing where there is none. */
+function isSettled({ regions, newest }: Survey): boolean {
+  const isHolder = ({ state, record }: Survey["regions"][number]): boolean =>
+    newest === undefined ? state === "absent" : record !== undefined && compareAge(record, newest) === 0;
+  return regions.filter(isHolder).length >= majorityOf(regions);
+}
+
+function overtaken(key: string, attempts: number): AgaroseError {
+  const message = `${attempts} of ${attempts} looks at ${JSON.stringify(key)} met other writers: try again later`;
+  return new AgaroseError("REPLACED_MEANWHILE", message, { key, attempts });
+}
