@@ -54,9 +54,21 @@ export interface FakePop {
   delayMs: number;
   /**
    * `cuts`: the bundle ends inside its first chunk; `garbles`: one bit of what follows the plan is wrong; `stalls`:
-   * nothing follows the first plan of a batch; `outdated`: it knows no manifest's format itself.
+   * nothing follows the first plan of a batch, or the first part of a whole object; `portal`: something else answers in
+   * its place with 200; `outdated`: it knows no manifest's format itself.
    */
-  fault: "none" | "outdated" | "forbids" | "refuses" | "silent" | "html" | "error" | "cuts" | "garbles" | "stalls";
+  fault:
+    | "none"
+    | "outdated"
+    | "forbids"
+    | "refuses"
+    | "silent"
+    | "html"
+    | "portal"
+    | "error"
+    | "cuts"
+    | "garbles"
+    | "stalls";
   /** Where `garbles` strikes, modulo what there is. */
   garbledBit: number;
   /** What its plan promises, and what it then has. */
@@ -136,6 +148,10 @@ export class FakeWorld {
   batchPartMs = 0;
   readonly log: LoggedRequest[] = [];
   readonly events: ReadEvent[] = [];
+  /** Faults of PoPs, by name, in answers of `/o/` alone. */
+  readonly faultsOfObjects = new Map<string, FakePop["fault"]>();
+  /** Whether `/o/` knows no object. */
+  forgets = false;
   /** How often clients looked for a newer worker. */
   updates = 0;
   readonly reports: { url: string; report: TelemetryReport }[] = [];
@@ -248,7 +264,9 @@ export class FakeWorld {
     this.log.push(entry);
     signal?.addEventListener("abort", () => void (entry.aborted = true));
     const pop = this.pops.find(({ name }) => name === to);
-    return pop ? this.#fromPop(pop, new URL(url), signal) : this.#fromRegion(this.region(to), url, headers, signal);
+    return pop
+      ? this.#fromPop(pop, new URL(url), headers, signal)
+      : this.#fromRegion(this.region(to), url, headers, signal);
   }
 
   /** `work` on a connection of its own, as soon as there is one. */
@@ -285,20 +303,30 @@ export class FakeWorld {
 
   async #fromPop(
     pop: FakePop,
-    { pathname, searchParams }: URL,
+    url: URL,
+    headers: Record<string, string> | undefined,
     signal: AbortSignal | undefined,
   ): Promise<FetchedResponse> {
+    const { pathname, searchParams } = url;
     await this.clock.sleep(pop.fault === "silent" ? 1e9 : pop.delayMs, signal);
+    const ofObject = pathname.startsWith("/o/") ? this.faultsOfObjects.get(pop.name) : undefined;
+    if (ofObject && pop.fault !== ofObject) return this.#fromPop({ ...pop, fault: ofObject }, url, headers, signal);
     if (pop.fault === "refuses") throw new TypeError("connection refused");
     if (pop.fault === "error") return new Response('{"error":{"code":"INTERNAL","message":"oh"}}', { status: 500 });
     if (pathname === "/healthz") return new Response("ok");
+    if (pop.fault === "portal") return new Response("<html>", { headers: { "content-type": "text/html" } });
     if (pop.fault === "outdated") {
       const error = { code: "MANIFEST_NEWER", message: "manifest has format 3", details: {} };
-      return Response.json({ error }, { status: 502 });
+      const headers = { "x-agarose-pop": pop.name, "x-agarose-error": error.code };
+      return Response.json({ error }, { status: 502, headers });
     }
     if (pathname.startsWith("/o/")) {
-      const object = this.#objects.get(decodeKey(pathname.slice("/o/".length)));
-      return new Response((object?.bytes as Uint8Array<ArrayBuffer>) ?? null, { status: object ? 200 : 404 });
+      return this.#whole(
+        pop,
+        this.forgets ? undefined : this.#objects.get(decodeKey(pathname.slice("/o/".length))),
+        headers,
+        signal,
+      );
     }
     if (pop.fault === "forbids") {
       const error = { code: "FORBIDDEN", message: "a token is needed", details: {} };
@@ -339,6 +367,40 @@ export class FakeWorld {
       { highWaterMark: 0 },
     );
     return new Response(body, { headers: { "content-type": BUNDLE_CONTENT_TYPE } });
+  }
+
+  /** An object decoded, in parts of 1,000 bytes. */
+  #whole(
+    pop: FakePop,
+    object: StoredObject | undefined,
+    asked: Record<string, string> | undefined,
+    signal: AbortSignal | undefined,
+  ): FetchedResponse {
+    const named = { "x-agarose-pop": pop.name };
+    if (!object) {
+      const error = { code: "OBJECT_NOT_FOUND", message: "no object", details: {} };
+      return Response.json({ error }, { status: 404, headers: { ...named, "x-agarose-error": error.code } });
+    }
+    const { bytes, manifest } = object;
+    const etag = `"${manifest.version}"`;
+    const isRanged = asked?.["range"] !== undefined && (asked["if-range"] ?? etag) === etag;
+    const { start, end } = (isRanged && parseRange(asked["range"]!, bytes.length)) || { start: 0, end: bytes.length };
+    let at = start;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => signal?.addEventListener("abort", () => controller.error(signal.reason)),
+        pull: (controller) => {
+          if (at > start && pop.fault === "cuts") return controller.error(new TypeError("connection reset"));
+          if (at > start && pop.fault === "stalls") return new Promise(() => {});
+          if (at === end) return controller.close();
+          controller.enqueue(bytes.slice(at, (at = Math.min(end, at + 1000))));
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const part = isRanged ? { "content-range": `bytes ${start}-${end - 1}/${bytes.length}` } : {};
+    const headers = { ...named, ...part, etag, "content-length": String(end - start), "x-agarose-read": "edge" };
+    return new Response(body as ReadableStream<Uint8Array<ArrayBuffer>>, { status: isRanged ? 206 : 200, headers });
   }
 
   #chunkOf(pop: FakePop, pathname: string, query: URLSearchParams): FetchedResponse {

@@ -4,18 +4,18 @@
  */
 import {
   BlockMemory,
-  encodeKey,
+  ByteBudget,
   HAS_ENCRYPTION,
   HAS_STORE,
+  LOOK_UP_BYTES_MAX,
   parseKey,
   Secrets,
-  type AgaroseError,
-  ByteBudget,
-  LOOK_UP_BYTES_MAX,
+  toAgaroseError,
 } from "@agarose/core";
-import { clientTrust, type ClientConfig, type Endpoint } from "../common/config.ts";
+import { clientTrust, type ClientConfig } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import { ClientRead, type ReadPorts } from "./client-read.ts";
+import { endOf, readAtPops } from "./pop-object.ts";
 import { HedgeBudget } from "./hedge-budget.ts";
 import { LatencyTracker } from "./latency-tracker.ts";
 import { Batches } from "./plans/batches.ts";
@@ -84,47 +84,45 @@ export class ObjectClient {
    * Responds to a GET or HEAD of an object. Resolves when the first stripe is ready, and rejects with an AgaroseError
    * when the read fails before that. A read that fails later errors the body.
    *
-   * @param onEnd called once when the read is over.
+   * @param onEnd called once when a read that was answered is over; not when this rejects.
    */
-  async answer(request: ReadRequest, onEnd?: () => void): Promise<ReadResponse> {
+  async answer(request: ReadRequest, onEnd: () => void = () => {}): Promise<ReadResponse> {
     parseKey(request.key);
     const reads = ++this.#reads;
     // The first one cannot wait for the order of the PoPs.
     if (reads < 2) void this.probe();
+    const probeLater = (): void => {
+      this.#ports.clock.after(QUIET_MS, () => {
+        if (reads === this.#reads) void this.probe();
+      });
+    };
+    let isAnswered = false;
+    let hasEnded = false;
+    const end = (): void => {
+      hasEnded = true;
+      if (isAnswered) onEnd();
+    };
+    const read = new ClientRead(request, this.#ports, () => {
+      probeLater();
+      end();
+    });
+    let answer: ReadResponse;
     try {
-      return await new ClientRead(request, this.#ports, () => {
-        onEnd?.();
-        this.#ports.clock.after(QUIET_MS, () => {
-          if (reads === this.#reads) void this.probe();
-        });
-      }).answer();
+      answer = await read.answer();
     } catch (error) {
-      const { code } = error as AgaroseError;
+      const { code } = toAgaroseError(error);
       if (code === "MANIFEST_NEWER") this.#ports.update?.();
       else if (code !== "SIGNATURE_UNSUPPORTED" && (!HAS_ENCRYPTION || code !== "SECRET_MISSING")) throw error;
-      const [pop] = this.pops.byDistance();
-      if (!pop) throw error;
-      return this.#readAt(pop, request);
+      if (!this.config.pops[0]) throw error;
+      // A PoP checks signatures where the browser has no Ed25519, and knows formats and secrets that this client does
+      // not.
+      const { body, ...head } = await readAtPops(request, this.#ports);
+      hasEnded = body === null;
+      answer = { ...head, body: body && endOf(body, end) };
     }
-  }
-
-  /**
-   * Reads through a PoP, which checks signatures where the browser has no Ed25519, and knows formats and secrets that
-   * this client does not.
-   */
-  async #readAt({ url }: Endpoint, { key, method, query, signal, headers: own }: ReadRequest): Promise<ReadResponse> {
-    const sent = ["range", "if-range", "if-none-match", "if-match", "authorization"].flatMap((name) => {
-      const value = own.get(name);
-      return value === null ? [] : [[name, value]];
-    });
-    const { status, headers, body } = await this.#ports.fetch(`${url}/o/${encodeKey(key)}?${query ?? ""}`, {
-      method,
-      headers: Object.fromEntries(sent) as Record<string, string>,
-      ...(signal && { signal }),
-    });
-    // The network has undone the content coding already.
-    const { "content-encoding": coding, "content-length": bytes, ...others } = Object.fromEntries(headers as Headers);
-    return { status, headers: { ...others, ...(!coding && bytes && { "content-length": bytes }) }, body };
+    isAnswered = true;
+    if (hasEnded) onEnd();
+    return answer;
   }
 
   /** Fetches the plans of `keys`, so that reads of them ask the edge and the buckets at once. */

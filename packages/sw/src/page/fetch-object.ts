@@ -9,7 +9,7 @@ import { configFromUrl, parseConfig, PREFIX_DEFAULT, type ClientConfigInput } fr
 import type { Priority } from "../client/sources/fair-queue.ts";
 import { toResponse } from "../common/http-response.ts";
 import { ObjectClient } from "../client/object-client.ts";
-import { resumedResponse } from "./resumed-response.ts";
+import { resumedResponse } from "../common/resumed-response.ts";
 
 /** Options of `fetchObject`. Without any, it reads the whole object. */
 export interface FetchObjectOptions {

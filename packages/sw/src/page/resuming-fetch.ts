@@ -1,5 +1,5 @@
 /** `fetch` for libraries that take one as an option: as `fetch`, but the bodies of objects outlive their worker. */
-import { resumedResponse } from "./resumed-response.ts";
+import { resumedResponse } from "../common/resumed-response.ts";
 
 /**
  * Behaves as `fetch`, for libraries that take one. The body of an object continues if the browser ends the worker: the

@@ -1,8 +1,9 @@
 /**
  * A response whose body outlives its worker: where it breaks off (the browser has ended the worker, or its reads
- * failed) or ends short, the page asks for the rest and appends it to the same body.
+ * failed) or ends short, the rest is asked for and appended to the same body. A worker that reads through a PoP
+ * continues so at the next one.
  */
-import { AgaroseError, pullStream, toAgaroseError, type PullSink } from "@agarose/core";
+import { AgaroseError, HAS_MESSAGES, pullStream, toAgaroseError, type PullSink } from "@agarose/core";
 
 /** Asks for the rest of the object, with a `range` and an `if-range`. Rejects with the reason of an error answer. */
 export type Reopen = (headers: Record<string, string>) => Promise<Response>;
@@ -92,7 +93,8 @@ class Resumed {
     if (missing <= 0 || ++this.#failures > ATTEMPTS_MAX) {
       throw new AgaroseError(
         "SOURCE_FAILED",
-        `the read broke off ${this.#failures} times in a row with ${missing} bytes missing of ${this.#end}: read again`,
+        HAS_MESSAGES &&
+          `the read broke off ${this.#failures} times in a row with ${missing} bytes missing of ${this.#end}: read again`,
         { missing, end: this.#end },
         cause,
       );
@@ -104,7 +106,8 @@ class Resumed {
       const etag = response.headers.get("etag");
       throw new AgaroseError(
         "SOURCE_FAILED",
-        `the object changed while it was read: it was ${this.#etag} and is ${etag ?? "unknown"}: read it again`,
+        HAS_MESSAGES &&
+          `the object changed while it was read: it was ${this.#etag} and is ${etag ?? "unknown"}: read it again`,
         { expected: this.#etag, actual: etag },
         cause,
       );

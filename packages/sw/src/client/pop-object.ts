@@ -1,0 +1,198 @@
+/**
+ * Reads of whole objects and ranges through a PoP's `/o/`, for what this client cannot read itself: the nearest PoP is
+ * asked first, and the next one when it fails, is late, or falls silent in the middle of a body.
+ */
+import {
+  AgaroseError,
+  encodeKey,
+  HAS_MESSAGES,
+  pullStream,
+  staggeredRace,
+  toAgaroseError,
+  type Attempt,
+  type Clock,
+  type ErrorCode,
+  type FetchPort,
+} from "@agarose/core";
+import type { Endpoint } from "../common/config.ts";
+import type { ReadResponse } from "../common/http-response.ts";
+import { resumedResponse } from "../common/resumed-response.ts";
+import { popId, type LatencyTracker } from "./latency-tracker.ts";
+import { POP_PATIENCE_MS_MAX } from "./plans/pop-call.ts";
+import type { PopSelector } from "./plans/pop-selector.ts";
+import type { ReadRequest } from "./read-request.ts";
+
+/** A PoP has this long to begin its answer. After `POP_PATIENCE_MS_MAX` the next one is asked, too. */
+export const ANSWER_MS_MAX = 30_000;
+/** A body that brings nothing for so long is continued from the next PoP. */
+export const SILENCE_MS_MAX = 5_000;
+
+/** Headers of the request that decide its answer. */
+const SENT = ["range", "if-range", "if-none-match", "if-match", "if-modified-since", "if-unmodified-since"];
+
+/** What a read through a PoP uses. */
+export interface PopObjectPorts {
+  readonly fetch: FetchPort;
+  readonly clock: Clock;
+  readonly pops: PopSelector;
+  readonly latencies: LatencyTracker;
+}
+
+/**
+ * The answer of a PoP to `request`, be it the object or an error. Rejects with what the PoPs say is wrong, with
+ * NO_SOURCE when none of them answers, or with ABORTED. The body continues on another PoP, with the same version.
+ */
+export async function readAtPops(request: ReadRequest, ports: PopObjectPorts): Promise<ReadResponse> {
+  const { signal, headers } = request;
+  const own: Record<string, string> = {};
+  for (const name of [...SENT, "authorization"]) {
+    const value = headers.get(name);
+    if (value !== null) own[name] = value;
+  }
+  const ask = (rest: Record<string, string> = {}): Promise<Response> => askPops(request, { ...own, ...rest }, ports);
+  const { status, headers: found, body } = resumedResponse(await ask(), ask, signal);
+  return { status, headers: Object.fromEntries(found), body };
+}
+
+/** The first answer of a PoP about the object. */
+function askPops(
+  { key, method, query, signal = new AbortController().signal }: ReadRequest,
+  headers: Record<string, string>,
+  { fetch, clock, pops, latencies }: PopObjectPorts,
+): Promise<Response> {
+  const attempts = pops.byDistance().map((pop): Attempt<Response> => {
+    const fail = (abort: AbortController): void => {
+      if (!signal.aborted) latencies.failed(popId(pop.name));
+      abort.abort();
+    };
+    return {
+      name: `PoP ${pop.name}`,
+      patienceMs: POP_PATIENCE_MS_MAX,
+      async start(own) {
+        const abort = new AbortController();
+        const late = clock.after(ANSWER_MS_MAX, () => abort.abort(silent(pop, ANSWER_MS_MAX)));
+        try {
+          const url = `${pop.url}/o/${encodeKey(key)}?${query ?? ""}`;
+          const init = { method, headers, signal: AbortSignal.any([own, abort.signal]) };
+          const answer = await answerOf(pop, (await fetch(url, init)) as Response);
+          return paced(answer, { clock, silence: () => silent(pop, SILENCE_MS_MAX), onFailure: () => fail(abort) });
+        } catch (error) {
+          const cause = abort.signal.aborted ? abort.signal.reason : error;
+          // A PoP that says what is wrong with the object is in order itself.
+          if (/SOURCE_FAILED|READ_TIMEOUT/.test(toAgaroseError(cause, "SOURCE_FAILED").code)) fail(abort);
+          throw cause;
+        } finally {
+          late();
+        }
+      },
+    };
+  });
+  return staggeredRace(attempts, {
+    clock,
+    signal,
+    afterFailure: () => "next",
+    // What a PoP says of the object says more than that another one cannot be reached.
+    allFailed: (failures) =>
+      failures.find(({ error }) => error.code !== "SOURCE_FAILED")?.error ??
+      new AgaroseError(
+        "NO_SOURCE",
+        HAS_MESSAGES &&
+          `no PoP answers for ${JSON.stringify(key)} (${failures.map(({ name, error }) => `${name}: ${error.code}`).join(", ") || "none is configured"}): retry once one of them does`,
+        { key, failures: failures.map(({ name, error }) => ({ name, code: error.code })) },
+      ),
+    discard: ({ body }) => void body?.cancel().catch(() => {}),
+  });
+}
+
+/** The answer of a PoP, as the network has decoded it. Throws when the PoP, or something in its place, has failed. */
+async function answerOf(pop: Endpoint, response: Response): Promise<Response> {
+  const { status, headers, body } = response;
+  // Every answer of a PoP has its name: a captive portal answers with 200, too.
+  if (headers.has("x-agarose-pop") && status < 500 && status !== 429) {
+    const { "content-encoding": coding, "content-length": length, ...others } = Object.fromEntries(headers);
+    // The network has undone the content coding already.
+    return new Response(body, {
+      status,
+      headers: { ...others, ...(!coding && length && { "content-length": length }) },
+    });
+  }
+  const said = (await response.json().catch(() => undefined)) as { error?: { code?: ErrorCode } } | undefined;
+  const code = (headers.has("x-agarose-error") && said?.error?.code) || "SOURCE_FAILED";
+  throw new AgaroseError(code, HAS_MESSAGES && `PoP ${pop.name} answered ${status} (${code}): the next one is asked`, {
+    pop: pop.name,
+    status,
+  });
+}
+
+/** What watches a body. */
+interface Pace {
+  readonly clock: Clock;
+  /** The error of a body of which nothing comes for `SILENCE_MS_MAX`. */
+  readonly silence: () => AgaroseError;
+  /** Called when the body breaks off or is silent. */
+  readonly onFailure: () => void;
+}
+
+/** `response`, whose body errors rather than wait for ever. */
+function paced(response: Response, { clock, silence, onFailure }: Pace): Response {
+  const { status, headers, body } = response;
+  if (!body) return response;
+  const reader = body.getReader();
+  const next = async (): Promise<ReadableStreamReadResult<Uint8Array>> => {
+    const { promise, reject } = Promise.withResolvers<never>();
+    const cancel = clock.after(SILENCE_MS_MAX, () => reject(silence()));
+    try {
+      return await Promise.race([reader.read(), promise]);
+    } catch (error) {
+      onFailure();
+      throw error;
+    } finally {
+      cancel();
+    }
+  };
+  return new Response(passedOn(next, reader), { status, headers });
+}
+
+/** `body`, and calls `onOver` once when it has ended, failed or been given up. */
+export function endOf(body: ReadableStream<Uint8Array>, onOver: () => void): ReadableStream<Uint8Array> {
+  let isOver = false;
+  const onEnd = (): void => {
+    if (!isOver) onOver();
+    isOver = true;
+  };
+  const reader = body.getReader();
+  const next = async (): Promise<ReadableStreamReadResult<Uint8Array>> => {
+    const result = await reader.read().catch((error: unknown) => {
+      onEnd();
+      throw error;
+    });
+    if (result.done) onEnd();
+    return result;
+  };
+  return passedOn(next, reader, onEnd);
+}
+
+function passedOn(
+  next: () => Promise<ReadableStreamReadResult<Uint8Array>>,
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  onCancel: () => void = () => {},
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return pullStream<Uint8Array<ArrayBuffer>>({
+    async pull(sink) {
+      const { done, value } = await next();
+      if (done) sink.close();
+      else sink.enqueue(value as Uint8Array<ArrayBuffer>);
+    },
+    cancel(reason) {
+      onCancel();
+      return reader.cancel(reason).catch(() => {});
+    },
+  });
+}
+
+function silent(pop: Endpoint, ms: number): AgaroseError {
+  return new AgaroseError("READ_TIMEOUT", HAS_MESSAGES && `PoP ${pop.name} sent nothing for ${ms} ms`, {
+    pop: pop.name,
+    timeoutMs: ms,
+  });
+}
