@@ -195,6 +195,30 @@ describe("life cycle", () => {
     expect(world.requests("p1")).toHaveLength(1);
   });
 
+  test("repeats a read that fails by an outdated configuration, by the one that the app serves now", async () => {
+    const [old, moved] = world.pops as [(typeof world.pops)[0], (typeof world.pops)[0]];
+    const naming = ({ name, url }: typeof old) => Response.json({ pops: [{ name, url }], unsigned: true });
+    configFile = () => naming(old);
+    old.fault = "refuses";
+    install();
+    expect((await (await scope.request("/ec/cat.jpg"))!.json()).error.code).toBe("NO_SOURCE");
+    configFile = () => naming(moved);
+    // A worker that has just started does not fetch its configuration for each failure.
+    await vi.waitFor(async () => expect((await scope.request("/ec/cat.jpg"))!.status).toBe(200), 10_000);
+  });
+
+  test("fetches its configuration again when a page registers", async () => {
+    install();
+    await scope.request("/ec/cat.jpg");
+    const [, pop] = world.pops;
+    configFile = () => Response.json({ pops: [{ name: pop!.name, url: pop!.url }], unsigned: true });
+    await new Promise((resolve) => setTimeout(resolve, 1_050));
+    await scope.fire("message", { data: { agarose: "configure" } });
+    world.log.length = 0;
+    await scope.request("/ec/cat.jpg");
+    expect([world.requests("p0").length, world.requests("p1").length]).toEqual([0, 1]);
+  });
+
   test("passes what a signed URL and a token prove on to PoPs, and to no bucket", async () => {
     install();
     const headers = { authorization: "Bearer secret" };

@@ -1,9 +1,9 @@
 /**
- * The configuration file of a worker, kept in Cache Storage: a worker that the browser restarts reads at once by the
- * copy it has, and fetches the file again in the background.
+ * The configuration file of a worker, with a copy in Cache Storage: a worker that the browser restarts reads at once by
+ * the copy it has, and fetches the file again in the background (`worker/live-client.ts`).
  */
 import { AgaroseError, HAS_MESSAGES, toAgaroseError } from "@agarose/core";
-import { checkPrefix, parseConfig, type ClientConfig, type ConfigFile, type ConfigSource } from "./config.ts";
+import { checkPrefix, parseConfig, type ClientConfig, type ConfigFile } from "./config.ts";
 import { CACHE_NAME } from "./cache-names.ts";
 
 /** What loading a configuration uses of the browser. */
@@ -14,30 +14,14 @@ export interface ConfigPorts {
 }
 
 /**
- * The configuration of a worker that starts. If it comes from an outdated copy, `onChange` gets the new one later.
- * Rejects with CONFIG_INVALID when there is neither a sound file nor a sound copy.
+ * The file from the network, kept for the next start once `use` has taken it. Rejects with CONFIG_INVALID, whose cause
+ * is a TypeError when nothing was answered, or with what `use` throws.
  */
-export async function loadConfig(
-  source: ConfigSource,
+export async function fetchConfig(
+  { url, prefix }: ConfigFile,
   ports: ConfigPorts,
-  onChange: (config: ClientConfig) => void = () => {},
+  use: (config: ClientConfig) => void = () => {},
 ): Promise<ClientConfig> {
-  if (!("url" in source)) return source.config;
-  const copy = await readCopy(source, ports).catch(() => undefined);
-  const fresh = fetchConfig(source, ports);
-  if (!copy) return fresh;
-  const tellChange = (config: ClientConfig): void => {
-    if (JSON.stringify(config) !== JSON.stringify(copy)) onChange(config);
-  };
-  fresh.then(tellChange, () => {});
-  return copy;
-}
-
-/**
- * The file from the network, kept for the next start. Rejects with CONFIG_INVALID, whose cause is a TypeError when
- * nothing was answered.
- */
-export async function fetchConfig({ url, prefix }: ConfigFile, ports: ConfigPorts): Promise<ClientConfig> {
   const { fetch } = ports;
   try {
     const response = await fetch(url, { cache: "no-cache", redirect: "error" });
@@ -50,6 +34,8 @@ export async function fetchConfig({ url, prefix }: ConfigFile, ports: ConfigPort
     }
     const text = await response.text();
     const config = checkPrefix(parseConfig(JSON.parse(text), url), prefix);
+    // A copy that no client can use would keep the next worker from starting.
+    use(config);
     await writeCopy(url, text, ports).catch(() => {});
     return config;
   } catch (error) {
@@ -57,7 +43,11 @@ export async function fetchConfig({ url, prefix }: ConfigFile, ports: ConfigPort
   }
 }
 
-async function readCopy({ url, prefix }: ConfigFile, { caches }: ConfigPorts): Promise<ClientConfig | undefined> {
+/** The copy that was kept; undefined if there is none. Rejects where it is unsound, or storage is forbidden. */
+export async function readCopy(
+  { url, prefix }: ConfigFile,
+  { caches }: ConfigPorts,
+): Promise<ClientConfig | undefined> {
   const copy = await (await caches?.open(CACHE_NAME))?.match(url);
   return copy && checkPrefix(parseConfig(await copy.json(), url), prefix);
 }

@@ -8,6 +8,8 @@ export type WorkerMessage =
   | { readonly agarose: "claim" }
   /** Nothing. The event itself keeps some browsers from ending the worker. */
   | { readonly agarose: "stay-awake" }
+  /** Fetch the configuration again: a page has registered the worker. */
+  | { readonly agarose: "configure" }
   /** Measure the round trips to the PoPs now: the network has changed. */
   | { readonly agarose: "probe" }
   /**

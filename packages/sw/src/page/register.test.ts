@@ -239,7 +239,7 @@ describe("control of the page", () => {
     await serve();
     await expect(register(`${URL_WITH_CONFIG}&claim=no`)).resolves.toBe(container.registration);
     await expect(register("/my-worker.js", { claim: false })).resolves.toBe(container.registration);
-    expect(worker.received).toEqual([]);
+    expect(worker.received, "no claim").toEqual([{ agarose: "configure" }]);
   });
 
   test("by another worker does not count, is named when it does not end, and gets no message", async () => {

@@ -98,6 +98,9 @@ export async function register(
   await ready(container, registration, { isOurs, claim, timeoutMs }).catch(async (error: AgaroseError) => {
     throw (isDropIn && error.code === "CONFIG_INVALID" && (await problemOf(href, DECODER))) || error;
   });
+  // A worker that has run for long may have an older configuration than this page has just seen.
+  const { active } = registration;
+  if (source && active && isOurs(active)) active.postMessage({ agarose: "configure" });
   if (!keptAwake.has(container)) keepAwake(container);
   keptAwake.add(container);
   // In the background: the worker works, and the file matters for the next visit.

@@ -2,7 +2,7 @@
  * Wires a worker: routes, client and life cycle. `sw.ts` is the face of it for workers that bundle Agarose, the entries
  * of the drop-in files call it directly, each with a codec of its own.
  */
-import { HAS_STORE, type Decoder } from "@agarose/core";
+import { HAS_STORE, toAgaroseError, type Clock, type Decoder } from "@agarose/core";
 import { browserPorts } from "../ports/browser-ports.ts";
 import {
   configFromUrl,
@@ -11,12 +11,11 @@ import {
   type ClientConfigInput,
   type ConfigSource,
 } from "../common/config.ts";
-import { loadConfig } from "../common/config-file.ts";
 import { errorResponse, toResponse } from "../common/http-response.ts";
 import { installLifeCycle, handleMessages } from "./life-cycle.ts";
 import { ObjectClient } from "../client/object-client.ts";
 import type { ObjectStore } from "../client/object-store.ts";
-import { once } from "../ports/once.ts";
+import { LiveClient, type LivePorts } from "./live-client.ts";
 import { route } from "./routing.ts";
 import type { WorkerScope } from "./worker-scope.ts";
 
@@ -78,18 +77,25 @@ export function wireFromUrl(scope: WorkerScope, options: WiredOptions): void {
   if (source) wire(scope, source, { ...options, alone: true, claim: source.claim, navigations: source.navigations });
 }
 
+/** Looked up when they are needed: a worker may start before its storage can be used. */
+function workerPorts(clock: Clock): LivePorts {
+  return {
+    clock,
+    fetch: (url, init) => globalThis.fetch(url, init),
+    get caches() {
+      return globalThis.caches as CacheStorage | undefined;
+    },
+  };
+}
+
 /** Wires `scope` with a configuration, or with where one is. */
 export function wire(scope: WorkerScope, source: ConfigSource, options: WiredOptions): void {
   const { codec, claim = true, alone = false, navigations = false } = options;
   const ports = browserPorts(codec);
   const make = (config: ClientConfig): ObjectClient =>
     new ObjectClient(config, HAS_STORE ? { ...ports, store: options.store?.(config) } : ports);
-  let renewed: ObjectClient | undefined;
-  const first = once(async () => {
-    const config = await loadConfig(source, globalThis, (changed) => (renewed = make(changed)));
-    return make(config);
-  });
-  const client = async (): Promise<ObjectClient> => renewed ?? (await first());
+  const live = new LiveClient(source, workerPorts(ports.clock), make);
+  const client = (): Promise<ObjectClient> => live.current();
 
   scope.addEventListener("fetch", (event) => {
     const routed = route(event.request, { origin: scope.location.origin, prefix: source.prefix, navigations });
@@ -106,13 +112,20 @@ export function wire(scope: WorkerScope, source: ConfigSource, options: WiredOpt
       await Promise.race([(await client()).probe(), longEnough]);
     },
   });
-  handleMessages(scope, client);
+  handleMessages(scope, client, () => live.onRegister());
 
   async function respond(request: Request, routed: NonNullable<ReturnType<typeof route>>, over: () => void) {
     const { headers, signal } = request;
     try {
       const { method, query } = routed;
-      return toResponse(await (await client()).answer({ key: routed.key(), method, headers, query, signal }, over));
+      const asked = { key: routed.key(), method, headers, query, signal };
+      const reader = await client();
+      const answer = await reader.answer(asked, over).catch(async (error: unknown) => {
+        const other = await live.after(reader, toAgaroseError(error));
+        if (other) return other.answer(asked, over);
+        throw error;
+      });
+      return toResponse(answer);
     } catch (error) {
       over();
       return errorResponse(error);

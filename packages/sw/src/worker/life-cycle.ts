@@ -30,7 +30,11 @@ export function installLifeCycle(scope: WorkerScope, { ready, claim, onlyPrefix 
 }
 
 /** Handles the messages of pages: they concern the worker itself, or the reads of one client. */
-export function handleMessages(scope: WorkerScope, client: () => Promise<ObjectClient>): void {
+export function handleMessages(
+  scope: WorkerScope,
+  client: () => Promise<ObjectClient>,
+  configure: () => Promise<void> = async () => {},
+): void {
   scope.addEventListener("message", (event) => {
     const message = event.data as WorkerMessage | null | undefined;
     if (message?.agarose) event.waitUntil(handle(message));
@@ -40,6 +44,7 @@ export function handleMessages(scope: WorkerScope, client: () => Promise<ObjectC
     const { agarose: what, keys = [], prefix } = message as WorkerMessage & { keys?: string[]; prefix?: string };
     if (what === "skip-waiting") return scope.skipWaiting();
     if (what === "claim") return scope.clients.claim();
+    if (what === "configure") return configure();
     const reads = await client();
     if (what === "probe") await reads.probe(true);
     if (what === "purge")

@@ -1,0 +1,143 @@
+/**
+ * The client of a worker, by the configuration in force. A worker runs for as long as its pages work, so the
+ * configuration is fetched again while it runs: by age, when a page asks, and when reads fail as they do by an outdated
+ * one.
+ */
+import { AgaroseError, HAS_MESSAGES, type Clock } from "@agarose/core";
+import type { ObjectClient } from "../client/object-client.ts";
+import type { ClientConfig, ConfigFile, ConfigSource } from "../common/config.ts";
+import { fetchConfig, readCopy, type ConfigPorts } from "../common/config-file.ts";
+import { once } from "../ports/once.ts";
+
+/** A read fetches a configuration of this age again, in the background. A plan may be used for as long. */
+export const CONFIG_TTL_MS = 60_000;
+/** After a failed read has fetched the configuration, the next one does so after this time, … */
+const AGAIN_MS_MIN = 1_000;
+/** … and after twice as long each time in which nothing has changed, up to this. */
+const AGAIN_MS_MAX = CONFIG_TTL_MS;
+const CONFIG_TIMEOUT_MS = 10_000;
+
+/**
+ * Codes of reads that may succeed by a newer configuration: another publisher's key or secret, regions and PoPs that
+ * have moved.
+ */
+const MAY_BE_OUTDATED =
+  /^(MANIFEST_(UNTRUSTED|INVALID)|REGION_UNKNOWN|NO_SOURCE|NOT_ENOUGH_CHUNKS|SOURCE_FAILED|READ_TIMEOUT|OBJECT_NOT_FOUND|SECRET_.+|DECRYPTION_FAILED)$/;
+
+/** What a `LiveClient` uses. */
+export interface LivePorts extends ConfigPorts {
+  readonly clock: Clock;
+}
+
+/** Keeps the client of a configuration that may change. */
+export class LiveClient {
+  readonly #source: ConfigSource;
+  readonly #ports: LivePorts;
+  readonly #make: (config: ClientConfig) => ObjectClient;
+  readonly #start: () => Promise<void>;
+  #client: ObjectClient | undefined;
+  /** The configuration of `#client`, as JSON. */
+  #config = "";
+  /** The fetch that is under way. All who want one share it. */
+  #fetching: Promise<void> | undefined;
+  #fetchedMs = Number.NEGATIVE_INFINITY;
+  #againMs = AGAIN_MS_MIN;
+
+  /** @param make throws CONFIG_INVALID for a configuration that no client can use. */
+  constructor(source: ConfigSource, ports: LivePorts, make: (config: ClientConfig) => ObjectClient) {
+    this.#source = source;
+    this.#ports = ports;
+    this.#make = make;
+    this.#start = once(() => this.#load());
+  }
+
+  /** The client. Rejects with CONFIG_INVALID while there has been neither a sound file nor a sound copy. */
+  async current(): Promise<ObjectClient> {
+    await this.#start();
+    if (this.#isOlderThan(CONFIG_TTL_MS)) void this.renew();
+    return this.#client!;
+  }
+
+  /**
+   * The client to repeat a read with that has failed with `error` by `failed`; undefined if a newer configuration
+   * cannot help, or there is none.
+   */
+  async after(failed: ObjectClient, { code }: AgaroseError): Promise<ObjectClient | undefined> {
+    if (!MAY_BE_OUTDATED.test(code)) return undefined;
+    if (this.#client === failed && (this.#fetching || this.#isOlderThan(this.#againMs))) {
+      if (!this.#fetching) this.#againMs = Math.min(AGAIN_MS_MAX, 2 * this.#againMs);
+      await this.renew();
+    }
+    return this.#client === failed ? undefined : this.#client;
+  }
+
+  /**
+   * Fetches the configuration again. One that cannot be fetched or used leaves the old one in force, until the next
+   * time. Does nothing for a configuration without a file.
+   */
+  async renew(): Promise<void> {
+    await this.#fetch().catch(() => {});
+  }
+
+  /** What a page's `register` asks for. It has fetched the file itself, as has a worker that has just started. */
+  async onRegister(): Promise<void> {
+    await this.#start();
+    if (this.#isOlderThan(AGAIN_MS_MIN)) await this.renew();
+  }
+
+  async #load(): Promise<void> {
+    const source = this.#source;
+    if (!("url" in source)) return this.#use(source.config);
+    const copy = await readCopy(source, this.#ports).catch(() => undefined);
+    try {
+      if (copy) this.#use(copy);
+    } catch {
+      // A copy that no client can use is none.
+    }
+    const fresh = this.#fetch();
+    if (this.#client) fresh.catch(() => {});
+    else await fresh;
+  }
+
+  #fetch(): Promise<void> {
+    const source = this.#source;
+    if (!("url" in source)) return Promise.resolve();
+    this.#fetching ??= this.#fetchWithin(source).finally(() => (this.#fetching = undefined));
+    return this.#fetching;
+  }
+
+  /** A file that is never answered must neither hold up reads for ever nor keep the next fetch from starting. */
+  async #fetchWithin(source: ConfigFile): Promise<void> {
+    const { clock, caches } = this.#ports;
+    const abort = new AbortController();
+    const { promise, reject } = Promise.withResolvers<never>();
+    const problem = HAS_MESSAGES && `${source.url} was not answered in ${CONFIG_TIMEOUT_MS} ms`;
+    const cancel = clock.after(CONFIG_TIMEOUT_MS, () => {
+      abort.abort();
+      reject(new AgaroseError("CONFIG_INVALID", problem, { url: source.url, timeoutMs: CONFIG_TIMEOUT_MS }));
+    });
+    this.#fetchedMs = clock.now();
+    const { signal } = abort;
+    const fetch: ConfigPorts["fetch"] = (url, init) => this.#ports.fetch(url, { ...init, signal });
+    const use = (config: ClientConfig): void => {
+      if (!signal.aborted) this.#use(config);
+    };
+    try {
+      await Promise.race([fetchConfig(source, { fetch, caches }, use), promise]);
+    } finally {
+      cancel();
+    }
+  }
+
+  #use(config: ClientConfig): void {
+    const text = JSON.stringify(config);
+    if (text === this.#config) return;
+    this.#client = this.#make(config);
+    this.#config = text;
+    this.#againMs = AGAIN_MS_MIN;
+  }
+
+  #isOlderThan(ms: number): boolean {
+    return "url" in this.#source && this.#ports.clock.now() - this.#fetchedMs >= ms;
+  }
+}
