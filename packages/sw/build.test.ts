@@ -117,9 +117,11 @@ interface Running extends FakeScope {
 async function runClassic(name: string, href: string, more: object = {}): Promise<Running> {
   const fetch = async (): Promise<Response> => Response.json(CONFIG);
   const scope: Running = Object.assign(new FakeScope(), { location: new URL(href) });
+  const timers = { setTimeout, clearTimeout };
   const globals = { URL, Response, AbortController, AbortSignal, TextEncoder, Uint8Array, Blob, fetch, atob, console };
   const platform = {
     ...globals,
+    ...timers,
     DecompressionStream,
     BroadcastChannel: FakeChannel,
     WebAssembly,

@@ -12,6 +12,7 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { rolldown, type Plugin } from "rolldown";
 import { WASM_MASK } from "./src/worker/wasm-mask.ts";
 import { minifyAgain, type Bundled } from "./minify-again.ts";
+import { DECODER_FILE, WORKER_FILES } from "./src/common/worker-files.ts";
 import { stampOf } from "./src/page/worker-file.ts";
 
 /** A file that was written, with its sizes in bytes. Source maps are not listed. */
@@ -42,45 +43,13 @@ interface Script {
 }
 
 const SCRIPTS: readonly Script[] = [
+  ...Object.entries(WORKER_FILES).map(([name, { store = false, encryption = false, removes }]): Script => {
+    const entry = `entries/agarose-sw${removes ? ".remove" : store ? ".offline" : ""}.ts`;
+    const isDev = name.endsWith(".dev.js");
+    return { name, entry, runsIn: "worker", messages: isDev, minify: !isDev, encryption, store };
+  }),
   {
-    name: "agarose-sw.js",
-    entry: "entries/agarose-sw.ts",
-    runsIn: "worker",
-    messages: false,
-    encryption: false,
-    store: false,
-  },
-  {
-    name: "agarose-sw.offline.js",
-    entry: "entries/agarose-sw.offline.ts",
-    runsIn: "worker",
-    messages: false,
-    encryption: false,
-  },
-  {
-    name: "agarose-sw.encryption.js",
-    entry: "entries/agarose-sw.offline.ts",
-    runsIn: "worker",
-    messages: false,
-    encryption: true,
-  },
-  {
-    name: "agarose-sw.dev.js",
-    entry: "entries/agarose-sw.offline.ts",
-    runsIn: "worker",
-    messages: true,
-    encryption: true,
-    minify: false,
-  },
-  {
-    name: "agarose-sw.remove.js",
-    entry: "entries/agarose-sw.remove.ts",
-    runsIn: "worker",
-    messages: false,
-    encryption: false,
-  },
-  {
-    name: "agarose-decoder.js",
+    name: DECODER_FILE,
     entry: "entries/agarose-decoder.ts",
     runsIn: "worker",
     messages: false,

@@ -4,6 +4,8 @@
  */
 import { readdir, readFile } from "node:fs/promises";
 
+export { REMOVING_FILE, WORKER_FILES, type WorkerFile } from "./src/common/worker-files.ts";
+
 const BUILT = new URL("files/", import.meta.url);
 
 /** What `build.ts` builds, by name, and beside it, where it was built before, `agarose.d.ts`. */

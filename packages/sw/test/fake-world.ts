@@ -317,8 +317,8 @@ export class FakeWorld {
     if (pop.fault === "portal") return new Response("<html>", { headers: { "content-type": "text/html" } });
     if (pop.fault === "outdated") {
       const error = { code: "MANIFEST_NEWER", message: "manifest has format 3", details: {} };
-      const headers = { "x-agarose-pop": pop.name, "x-agarose-error": error.code };
-      return Response.json({ error }, { status: 502, headers });
+      const said = { "x-agarose-pop": pop.name, "x-agarose-error": error.code };
+      return Response.json({ error }, { status: 502, headers: said });
     }
     if (pathname.startsWith("/o/")) {
       return this.#whole(
@@ -376,10 +376,10 @@ export class FakeWorld {
     asked: Record<string, string> | undefined,
     signal: AbortSignal | undefined,
   ): FetchedResponse {
-    const named = { "x-agarose-pop": pop.name };
+    const own = { "x-agarose-pop": pop.name };
     if (!object) {
       const error = { code: "OBJECT_NOT_FOUND", message: "no object", details: {} };
-      return Response.json({ error }, { status: 404, headers: { ...named, "x-agarose-error": error.code } });
+      return Response.json({ error }, { status: 404, headers: { ...own, "x-agarose-error": error.code } });
     }
     const { bytes, manifest } = object;
     const etag = `"${manifest.version}"`;
@@ -399,7 +399,7 @@ export class FakeWorld {
       { highWaterMark: 0 },
     );
     const part = isRanged ? { "content-range": `bytes ${start}-${end - 1}/${bytes.length}` } : {};
-    const headers = { ...named, ...part, etag, "content-length": String(end - start), "x-agarose-read": "edge" };
+    const headers = { ...own, ...part, etag, "content-length": String(end - start), "x-agarose-read": "edge" };
     return new Response(body as ReadableStream<Uint8Array<ArrayBuffer>>, { status: isRanged ? 206 : 200, headers });
   }
 

@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { register } from "./register.ts";
 import { stamped } from "../../test/stamped.ts";
+import { WORKER_FILES } from "../common/worker-files.ts";
 import { VERSION } from "./worker-file.ts";
 
 afterEach(() => {
@@ -100,13 +101,50 @@ const offline = (): never => {
 };
 const unsound = (): Response => Response.json({ pops: [] });
 
-test.each(["/agarose-sw.js", "/lib/agarose-sw.offline.js?prefix=/media/"])(
-  "a drop-in file without a configuration is refused at once: %s",
-  async (url) => {
-    const container = new FakeContainer();
+test.each([
+  "/agarose-sw.js",
+  "/lib/agarose-sw.offline.js?prefix=/media/",
+  "/agarose-sw.encryption.js",
+  "/agarose-sw-3f2a.js",
+])("a drop-in file without a configuration is refused at once: %s", async (url) => {
+  const container = new FakeContainer();
+  stubPage(container);
+  await expect(register(url)).rejects.toMatchObject({ code: "CONFIG_INVALID", details: { url } });
+  expect(container.register).not.toHaveBeenCalled();
+});
+
+test.each(Object.keys(WORKER_FILES))("a page that a foreign worker controls is not ready for %s", async (name) => {
+  const container = new FakeContainer("/foreign.js");
+  stubPage(container);
+  await serve();
+  const url = `/${name}?config=/agarose.json`;
+  await expect(register(url, { timeoutMs: 20 })).rejects.toMatchObject({
+    code: "READ_TIMEOUT",
+    details: { controller: `${ORIGIN}/foreign.js` },
+  });
+});
+
+test.each(Object.keys(WORKER_FILES))("a page that %s controls moves to another file of Agarose", async (name) => {
+  for (const other of Object.keys(WORKER_FILES)) {
+    const container = new FakeContainer(`/${name}?config=/agarose.json`);
     stubPage(container);
-    await expect(register(url)).rejects.toMatchObject({ code: "CONFIG_INVALID", details: { url } });
-    expect(container.register).not.toHaveBeenCalled();
+    await serve();
+    await expect(register(`/${other}?config=/agarose.json`, { timeoutMs: 2_000 })).resolves.toBe(
+      container.registration,
+    );
+  }
+});
+
+test.each(Object.entries(WORKER_FILES))(
+  "a configuration with `offline` fits a file that has a store: %s",
+  async (name, { store }) => {
+    const container = new FakeContainer(`/${name}?config=/agarose.json`);
+    container.registration.active = null;
+    stubPage(container);
+    await serve({ config: () => Response.json({ ...CONFIG, offline: { bytes: 1 } }) });
+    const registered = register(`/${name}?config=/agarose.json`);
+    if (store) await expect(registered).resolves.toBe(container.registration);
+    else await expect(registered).rejects.toMatchObject({ code: "CONFIG_INVALID", details: { field: "offline" } });
   },
 );
 

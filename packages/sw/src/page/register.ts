@@ -7,6 +7,7 @@ import { fetchConfig } from "../common/config-file.ts";
 import { logReads } from "./log-reads.ts";
 import { openConnections } from "./preconnect.ts";
 import { keepAwake } from "./keep-awake.ts";
+import { DECODER_FILE, workerFileOf } from "../common/worker-files.ts";
 import { checkWorkerFile } from "./worker-file.ts";
 
 /** Options of `register`. Without any, it registers a drop-in file for the folder that holds it. */
@@ -53,11 +54,6 @@ export interface RegisterOptions {
   readonly debug?: boolean;
 }
 
-/** The files that take their configuration from their own URL. A worker that imports them has one in its source. */
-const DROP_IN = /\/agarose-sw(\.offline|\.dev)?\.js$/;
-/** Those that have a store. */
-const WITH_STORE = /\.(offline|encryption|dev)\.js$/;
-
 /** The worker that `register` takes without a URL: the drop-in file and its configuration, at the root of the site. */
 export const WORKER_URL_DEFAULT = "/agarose-sw.js?config=/agarose.json";
 
@@ -75,7 +71,8 @@ export async function register(
 ): Promise<ServiceWorkerRegistration> {
   const container = serviceWorkers();
   const { href, pathname } = new URL(url, document.baseURI);
-  const isDropIn = DROP_IN.test(pathname);
+  // These take their configuration from their own URL. A worker that imports them has one in its source.
+  const isDropIn = workerFileOf(pathname) !== undefined;
   const source = configFromUrl(href);
   if (!source && isDropIn) throw unconfigured(url);
   const { type = "classic", scope, onUpdate, onStale = warn, debug = isDebugging() } = options;
@@ -91,12 +88,13 @@ export async function register(
   const registration = await container
     .register(url, { type, updateViaCache: "none", ...(scope === undefined ? {} : { scope }) })
     .catch(async (error: unknown) => {
-      throw (isDropIn && (await problemOf(href, DECODER))) || notRegistered(url, error);
+      throw (isDropIn && (await problemOf(href, DECODER_FILE))) || notRegistered(url, error);
     });
   if (onUpdate) watchUpdates(registration, onUpdate);
-  const isOurs = ({ scriptURL }: ServiceWorker): boolean => !isDropIn || DROP_IN.test(new URL(scriptURL).pathname);
+  const isOurs = ({ scriptURL }: ServiceWorker): boolean =>
+    !isDropIn || workerFileOf(new URL(scriptURL).pathname) !== undefined;
   await ready(container, registration, { isOurs, claim, timeoutMs }).catch(async (error: AgaroseError) => {
-    throw (isDropIn && error.code === "CONFIG_INVALID" && (await problemOf(href, DECODER))) || error;
+    throw (isDropIn && error.code === "CONFIG_INVALID" && (await problemOf(href, DECODER_FILE))) || error;
   });
   // A worker that has run for long may have an older configuration than this page has just seen.
   const { active } = registration;
@@ -110,9 +108,6 @@ export async function register(
 
 /** That of the page, however often it registers. */
 const keptAwake = new WeakSet<ServiceWorkerContainer>();
-
-/** What the worker imports where it has no WebAssembly, from beside its own file. */
-const DECODER = "agarose-decoder.js";
 
 /** What is wrong with the worker's files, or undefined when nothing is or they cannot be looked at. */
 async function problemOf(href: string, ...others: readonly string[]): Promise<AgaroseError | undefined> {
@@ -169,7 +164,8 @@ async function checkedConfig(source: ConfigFile, pathname: string): Promise<Clie
     const what = `configuration ${source.url} cannot be used: ${message}. It must be JSON with "pops" and "regions"`;
     throw new AgaroseError("CONFIG_INVALID", what, { url: source.url, ...details }, cause);
   });
-  if (config.offline === undefined || !DROP_IN.test(pathname) || WITH_STORE.test(pathname)) return config;
+  const file = workerFileOf(pathname);
+  if (config.offline === undefined || !file || file.store) return config;
   throw new AgaroseError(
     "CONFIG_INVALID",
     `${source.url} asks for "offline", which ${pathname} lacks: register agarose-sw.offline.js`,

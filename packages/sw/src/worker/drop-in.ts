@@ -3,7 +3,7 @@
  * registers it. Where there is WebAssembly it imports nothing.
  */
 import type { ClientConfigInput } from "../common/config.ts";
-import { isDropIn } from "./drop-in-name.ts";
+import { workerFileOf } from "../common/worker-files.ts";
 import { inlinedDecoder } from "./inlined-decoder.ts";
 import { wireConfig, wireFromUrl, type InstallOptions, type WorkerOptions } from "./install.ts";
 import type { WorkerScope } from "./worker-scope.ts";
@@ -21,6 +21,6 @@ export function dropIn(own: Pick<InstallOptions, "store">): void {
   const scope = globalThis as unknown as DropInScope;
   const options = { ...own, codec: inlinedDecoder };
   scope.agarose = (config, chosen) => wireConfig(scope, config, { ...chosen, ...options });
-  // The query of another worker, which imports this file, has another meaning.
-  if (isDropIn(scope.location.pathname)) wireFromUrl(scope, options);
+  // A script knows by its name that it is the registered worker. The query of another worker, which imports this file, has another meaning.
+  if (workerFileOf(scope.location.pathname)) wireFromUrl(scope, options);
 }

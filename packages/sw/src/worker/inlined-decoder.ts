@@ -4,6 +4,7 @@
  */
 import type { Decoder } from "@agarose/core";
 import { wasmDecoder, withPlainSwizzle, type RowsDecoder } from "@agarose/ec-wasm/engine";
+import { DECODER_FILE } from "../common/worker-files.ts";
 import { WASM_MASK } from "./wasm-mask.ts";
 import relaxed from "@agarose/ec-wasm/relaxed.wasm";
 
@@ -32,7 +33,7 @@ export async function inlinedDecoder(): Promise<Decoder> {
 
 function javascript(): RowsDecoder {
   const scope = globalThis as unknown as DecoderScope;
-  if (!scope.agaroseDecoder) scope.importScripts("agarose-decoder.js");
+  if (!scope.agaroseDecoder) scope.importScripts(DECODER_FILE);
   return scope.agaroseDecoder!;
 }
 

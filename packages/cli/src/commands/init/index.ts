@@ -66,17 +66,14 @@ export function register(program: Command): void {
     });
 }
 
-/** The file that ends a worker in use, and the names under which apps register workers. */
-const REMOVING_FILE = "agarose-sw.remove.js";
-const WORKER_FILES = ["agarose-sw.js", "agarose-sw.offline.js", "agarose-sw.encryption.js", "agarose-sw.dev.js"];
-
 /** Writes the removing worker under every name of a worker. Other files stay. */
 async function remove(given: string | undefined, options: InitOptions): Promise<void> {
   const { folder } = await placeOf(given, options);
-  const { dropInFiles } = await import("@agarose/sw/files");
+  const { dropInFiles, REMOVING_FILE, WORKER_FILES } = await import("@agarose/sw/files");
   const contents = (await dropInFiles()).get(REMOVING_FILE)!;
   await makeFolder(folder);
-  const files = WORKER_FILES.map((name): WrittenFile => ({ path: join(folder, name), outcome: "written" }));
+  const names = Object.keys(WORKER_FILES).filter((name) => name !== REMOVING_FILE);
+  const files = names.map((name): WrittenFile => ({ path: join(folder, name), outcome: "written" }));
   for (const { path } of files) await writeFile(path, contents);
   printResult(options.json ?? false, { files }, [
     ...files.map((file) => `${file.outcome.padEnd(8)} ${file.path}`),
@@ -109,7 +106,7 @@ async function init(given: string | undefined, options: InitOptions): Promise<vo
   const hasConfig = options.config !== undefined || existsSync(ownConfig);
   const clientConfig = clientConfigOf(prefix, hasConfig ? await loadConfig(ownConfig) : undefined);
   if (!dryRun) await makeFolder(folder);
-  const { dropInFiles } = await import("@agarose/sw/files");
+  const { dropInFiles, REMOVING_FILE } = await import("@agarose/sw/files");
   const shipped = [...(await dropInFiles())].filter(([name]) => !name.startsWith(REMOVING_FILE));
   const scripts = await Promise.all(
     shipped.map(async ([name, contents]): Promise<WrittenFile> => {

@@ -1,0 +1,40 @@
+/** The files that an app serves: the one list of their names, for the build, the page, the workers and the CLI. */
+
+/** What a worker's file does. */
+export interface WorkerFile {
+  /** Whether it can store what it reads. */
+  readonly store?: boolean;
+  /** Whether it decrypts. One that does not reads encrypted objects through a PoP. */
+  readonly encryption?: boolean;
+  /** Whether it ends a worker: a server sends it under the name of another one. */
+  readonly removes?: boolean;
+}
+
+/** The file that ends a worker. */
+export const REMOVING_FILE = "agarose-sw.remove.js";
+
+/** By name: the files that a page registers, and that take their configuration from their own URL. */
+export const WORKER_FILES: Readonly<Record<string, WorkerFile>> = {
+  "agarose-sw.js": {},
+  "agarose-sw.offline.js": { store: true },
+  "agarose-sw.encryption.js": { store: true, encryption: true },
+  "agarose-sw.dev.js": { store: true, encryption: true },
+  [REMOVING_FILE]: { removes: true },
+};
+
+/** What a worker imports where it has no WebAssembly, from beside its own file. */
+export const DECODER_FILE = "agarose-decoder.js";
+
+/**
+ * The file of `WORKER_FILES` that a URL's path names, or undefined. A bundler or a server may put a hash or a version
+ * behind the name: `agarose-sw.offline-3f2a.js`.
+ */
+export function workerFileOf(pathname: string): WorkerFile | undefined {
+  const name = pathname.slice(pathname.lastIndexOf("/") + 1);
+  // The more specific names come later.
+  const found = Object.keys(WORKER_FILES).findLast((file) => {
+    const stem = file.slice(0, -".js".length);
+    return name.startsWith(stem) && /^([.-][\w.-]+)?\.js$/.test(name.slice(stem.length));
+  });
+  return found === undefined ? undefined : WORKER_FILES[found];
+}
