@@ -1,8 +1,9 @@
 /**
  * What Agarose needs of an S3 server, as one suite that runs against every server we use.
  */
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { PassThrough, Readable } from "node:stream";
+import { Crc32, Crc32c, Crc64Nvme } from "@aws-sdk/checksums/crc";
 import * as s3 from "@aws-sdk/client-s3";
 import { manifestName } from "@agarose/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -11,6 +12,25 @@ import { S3Store } from "../src/lib/store/s3-store.ts";
 import { presign } from "./presign.ts";
 
 const CREDENTIALS = { accessKeyId: "AKIAAGAROSETEST", secretAccessKey: "a/secret+with=signs" };
+/** The checksums that every server of ours takes, by algorithms that are not theirs. */
+const CHECKSUMS: Record<"CRC32" | "CRC32C" | "CRC64NVME" | "SHA1" | "SHA256", (body: Uint8Array) => Promise<string>> = {
+  CRC32: async (body) => checksumOf(new Crc32(), body),
+  CRC32C: async (body) => checksumOf(new Crc32c(), body),
+  CRC64NVME: async (body) => checksumOf(new Crc64Nvme(), body),
+  SHA1: async (body) => createHash("sha1").update(body).digest("base64"),
+  SHA256: async (body) => createHash("sha256").update(body).digest("base64"),
+};
+
+interface SdkChecksum {
+  update(body: Uint8Array): void;
+  digest(): Promise<Uint8Array>;
+}
+
+async function checksumOf(running: SdkChecksum, body: Uint8Array): Promise<string> {
+  running.update(body);
+  return Buffer.from(await running.digest()).toString("base64");
+}
+
 const EMPTY_BUCKET = "contract-empty";
 const ORIGIN = "https://app.example";
 
@@ -20,8 +40,8 @@ export interface S3Exceptions {
   readonly onlyBucket?: string;
   /** It refuses every unsigned request, so that no browser reads from it. */
   readonly signedOnly?: boolean;
-  /** It keeps no `x-amz-meta-*`. */
-  readonly withoutMetadata?: boolean;
+  /** It answers a range, whatever If-Range says. */
+  readonly ignoresIfRange?: boolean;
   /** Its ETags do not count the parts of a multipart upload. */
   readonly ownETags?: boolean;
 }
@@ -30,7 +50,7 @@ export function s3Contract(
   startServer: (
     options: Pick<S3EndpointOptions, "accessKeyId" | "secretAccessKey" | "buckets">,
   ) => Promise<Pick<S3Endpoint, "url" | "close">>,
-  { onlyBucket, signedOnly = false, withoutMetadata = false, ownETags = false }: S3Exceptions = {},
+  { onlyBucket, signedOnly = false, ignoresIfRange = false, ownETags = false }: S3Exceptions = {},
 ): void {
   const BUCKET = onlyBucket ?? "contract-bucket";
   let server: Pick<S3Endpoint, "url" | "close">;
@@ -85,7 +105,7 @@ export function s3Contract(
       const given = { ContentType: "image/webp", CacheControl: "max-age=60" };
       await put("headers", "x", { ...given, Metadata: { a: "b" } });
       const { output } = await get("headers");
-      expect(output).toMatchObject({ ...given, Metadata: withoutMetadata ? {} : { a: "b" } });
+      expect(output).toMatchObject({ ...given, Metadata: { a: "b" } });
     });
 
     test("a second put replaces the first", async () => {
@@ -212,6 +232,108 @@ export function s3Contract(
       expect((await failure(get("conditional", { IfMatch: '"other"' }))).status).toBe(412);
       expect((await get("conditional", { IfMatch: ETag })).bytes.toString()).toBe("x");
     });
+  });
+
+  describe("checksums", () => {
+    const body = randomBytes(200_000);
+    const complete = (Key: string, UploadId: string, part: s3.CompletedPart, more: object) =>
+      client.send(
+        new s3.CompleteMultipartUploadCommand({
+          Bucket: BUCKET,
+          Key,
+          UploadId,
+          MultipartUpload: { Parts: [part] },
+          ...more,
+        }),
+      );
+
+    test.each(Object.entries(CHECKSUMS))(
+      "%s comes back as it was sent, in a header and behind the body",
+      async (name, of) => {
+        const ChecksumAlgorithm = name as s3.ChecksumAlgorithm;
+        const stream = Readable.from([body.subarray(0, 70_000), body.subarray(70_000)]);
+        for (const [key, Body] of Object.entries({ header: body, trailer: stream })) {
+          const Key = `checksum/${name}-${key}`;
+          await client.send(
+            new s3.PutObjectCommand({ Bucket: BUCKET, Key, Body, ContentLength: body.length, ChecksumAlgorithm }),
+          );
+          const input = { Bucket: BUCKET, Key, ChecksumMode: "ENABLED" as const };
+          const head = await client.send(new s3.HeadObjectCommand(input));
+          expect(head).toMatchObject({ [`Checksum${name}`]: await of(body), ChecksumType: "FULL_OBJECT" });
+          const plain = await client.send(new s3.HeadObjectCommand({ Bucket: BUCKET, Key }));
+          expect(plain).not.toHaveProperty(`Checksum${name}`, expect.anything());
+        }
+        const wrong = { [`Checksum${name}`]: await of(Buffer.from("other")) };
+        expect((await failure(put(`checksum/${name}-header`, body, wrong))).status).toBe(400);
+        expect((await get(`checksum/${name}-header`)).bytes.equals(body)).toBe(true);
+      },
+    );
+
+    test.each([
+      ["CRC32", "FULL_OBJECT"],
+      ["CRC64NVME", "FULL_OBJECT"],
+      ["SHA256", "COMPOSITE"],
+    ] as const)("an upload in parts has a %s that is %s", async (name, ChecksumType) => {
+      const Key = `checksum/parts-${name}`;
+      const kind = { ChecksumAlgorithm: name, ChecksumType };
+      const { UploadId = "" } = await client.send(
+        new s3.CreateMultipartUploadCommand({ Bucket: BUCKET, Key, ...kind }),
+      );
+      const own = await CHECKSUMS[name](body);
+      const { ETag } = await client.send(
+        new s3.UploadPartCommand({ Bucket: BUCKET, Key, UploadId, PartNumber: 1, Body: body, ChecksumAlgorithm: name }),
+      );
+      const part = { PartNumber: 1, ETag, [`Checksum${name}`]: own };
+      const ofParts = `${await CHECKSUMS[name](Buffer.from(own, "base64"))}-1`;
+      const value = ChecksumType === "COMPOSITE" ? ofParts : own;
+      const other = await CHECKSUMS[name](Buffer.from("other"));
+      const wrong = { ChecksumType, [`Checksum${name}`]: ChecksumType === "COMPOSITE" ? `${other}-1` : other };
+      expect((await failure(complete(Key, UploadId, part, wrong))).status).toBe(400);
+      const answer = await complete(Key, UploadId, part, { ChecksumType, [`Checksum${name}`]: value });
+      expect(answer).toMatchObject({ [`Checksum${name}`]: value });
+      const head = await client.send(new s3.HeadObjectCommand({ Bucket: BUCKET, Key, ChecksumMode: "ENABLED" }));
+      expect(head).toMatchObject({ [`Checksum${name}`]: value, ChecksumType });
+    });
+
+    test("a malformed Content-MD5 is InvalidDigest, and a wrong one BadDigest", async () => {
+      const urlOf = () =>
+        presign({ endpoint: server.url, bucket: BUCKET, key: "md5", method: "PUT", credentials: CREDENTIALS });
+      for (const [md5, code] of [
+        ["AWS HAHAHA", "InvalidDigest"],
+        ["rL0Y20zC+Fzt72VPzMSk2A==", "BadDigest"],
+      ] as const) {
+        const answer = await fetch(await urlOf(), { method: "PUT", headers: { "content-md5": md5 }, body: "bar" });
+        expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining(`<Code>${code}</Code>`)]);
+      }
+    });
+  });
+
+  describe.skipIf(ignoresIfRange)("a download that continues", () => {
+    test.each(["an older tag", "a weak tag", "an older date"])(
+      "with If-Range of %s gets the whole object",
+      async (which) => {
+        const old = await put("continued", "A".repeat(1000));
+        const { ETag = "" } = await put("continued", "B".repeat(1000));
+        const of: Record<string, string> = {
+          "an older tag": old.ETag ?? "",
+          "a weak tag": `W/${ETag}`,
+          "an older date": "Thu, 01 Jan 2015 00:00:00 GMT",
+        };
+        const url = await presign({
+          endpoint: server.url,
+          bucket: BUCKET,
+          key: "continued",
+          method: "GET",
+          credentials: CREDENTIALS,
+        });
+        const ask = async (ifRange: string) => {
+          const answer = await fetch(url, { headers: { range: "bytes=500-", "if-range": ifRange } });
+          return [answer.status, await answer.text()];
+        };
+        expect(await ask(of[which]!)).toEqual([200, "B".repeat(1000)]);
+        expect(await ask(ETag)).toEqual([206, "B".repeat(500)]);
+      },
+    );
   });
 
   describe("lists", () => {

@@ -231,6 +231,54 @@ test("a parameter with two values, or an unknown one, is refused", async () => {
   }
 });
 
+describe("signatures", () => {
+  test("of queries whose names begin alike hold, as they are sorted by name and then by value", async () => {
+    const query = { "list-type": "2", "list-type-": "x", prefix: "b", "prefix-a": "a" };
+    const answer = await ask({ method: "GET", query });
+    expect([answer.status, await answer.text()], "known, and refused for what is unknown").toEqual([
+      501,
+      expect.stringContaining("list-type-"),
+    ]);
+  });
+
+  test("of headers outside ASCII hold, sent as UTF-8 or as ISO-8859-1", async () => {
+    const signed = { "x-amz-meta-a": "gr\u00fc\u00dfe" };
+    const url = await presign({
+      endpoint: started.gateway.url,
+      bucket: BUCKET,
+      key: "signed",
+      method: "PUT",
+      credentials: GATEWAY_KEYS,
+      headers: signed,
+    });
+    const utf8 = Buffer.from(signed["x-amz-meta-a"]).toString("latin1");
+    for (const value of [utf8, signed["x-amz-meta-a"]]) {
+      expect((await fetch(url, { method: "PUT", headers: { "x-amz-meta-a": value }, body: "x" })).status).toBe(200);
+    }
+    const other = await fetch(url, { method: "PUT", headers: { "x-amz-meta-a": "grusse" }, body: "x" });
+    expect(other.status).toBe(403);
+  });
+
+  test("of version 2, and two at once, are refused and named", async () => {
+    const url = `${started.gateway.url}/${BUCKET}/a`;
+    const asked = [
+      fetch(`${url}?AWSAccessKeyId=client&Signature=x&Expires=1`),
+      fetch(url, { headers: { authorization: "AWS client:signature" } }),
+    ];
+    for (const answer of await Promise.all(asked)) {
+      expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("Version 2")]);
+    }
+    const presigned = await presign({
+      endpoint: started.gateway.url,
+      bucket: BUCKET,
+      key: KEY,
+      method: "GET",
+      credentials: GATEWAY_KEYS,
+    });
+    expect((await fetch(presigned, { headers: { authorization: "AWS4-HMAC-SHA256 x" } })).status).toBe(400);
+  });
+});
+
 describe("XML", () => {
   const remove = async (xml: string): Promise<number> => statusOf({ method: "POST", query: { delete: "" }, body: xml });
 
