@@ -295,6 +295,26 @@ export function s3Contract(
       expect(head).toMatchObject({ [`Checksum${name}`]: value, ChecksumType });
     });
 
+    test("an answer without the object has no checksum of it", async () => {
+      await put("checksum/conditional", body, { ChecksumAlgorithm: "CRC32" });
+      for (const [condition, status] of [
+        [{ "if-match": '"other"' }, 412],
+        [{ "if-none-match": "*" }, 304],
+      ] as const) {
+        const headers = { ...condition, "x-amz-checksum-mode": "ENABLED" };
+        const url = await presign({
+          endpoint: server.url,
+          bucket: BUCKET,
+          key: "checksum/conditional",
+          method: "GET",
+          credentials: CREDENTIALS,
+          headers,
+        });
+        const answer = await fetch(url, { headers });
+        expect([answer.status, answer.headers.get("x-amz-checksum-crc32")]).toEqual([status, null]);
+      }
+    });
+
     test("a malformed Content-MD5 is InvalidDigest, and a wrong one BadDigest", async () => {
       const urlOf = () =>
         presign({ endpoint: server.url, bucket: BUCKET, key: "md5", method: "PUT", credentials: CREDENTIALS });
@@ -369,6 +389,25 @@ export function s3Contract(
         if (!page.IsTruncated) break;
       }
       expect(found.toSorted()).toEqual(["list/a-0", "list/a/", "list/b", "list/c/", "list/z"]);
+    });
+
+    test("version 1 pages by its marker", async () => {
+      const ask = (more: Partial<s3.ListObjectsCommandInput>) =>
+        client.send(new s3.ListObjectsCommand({ Bucket: BUCKET, Prefix: "list/", ...more }));
+      const first = await ask({ MaxKeys: 2 });
+      expect([first.IsTruncated, first.Contents?.map(({ Key }) => Key)]).toEqual([true, keys.toSorted().slice(0, 2)]);
+      const rest = await ask({ Marker: first.Contents!.at(-1)!.Key });
+      expect(rest.Contents?.map(({ Key }) => Key)).toEqual(keys.toSorted().slice(2));
+      const folded = await ask({ Delimiter: "/", MaxKeys: 2 });
+      expect([folded.NextMarker, folded.CommonPrefixes]).toEqual(["list/a/", [{ Prefix: "list/a/" }]]);
+      const after = await ask({ Delimiter: "/", Marker: folded.NextMarker });
+      expect(after.Contents?.map(({ Key }) => Key)).toEqual(["list/b", "list/z"]);
+      expect(after.CommonPrefixes).toEqual([{ Prefix: "list/c/" }]);
+    });
+
+    test("a page of no keys is complete", async () => {
+      const page = await list({ Prefix: "list/", MaxKeys: 0 });
+      expect([page.IsTruncated, page.NextContinuationToken, page.KeyCount]).toEqual([false, undefined, 0]);
     });
 
     test("start-after skips what comes before", async () => {

@@ -43,8 +43,8 @@ export async function bucketLocation(exchange: Exchange): Promise<void> {
   sendXml(exchange, xmlDocument("LocationConstraint", ""));
 }
 
-/** ListObjectsV2. */
-export async function listObjectsV2(exchange: Exchange): Promise<void> {
+/** ListObjectsV2 and ListObjects. */
+export async function listObjects(exchange: Exchange): Promise<void> {
   const { store, bucket, query } = exchange;
   const describe = (keys: readonly string[]) => keys.map((key) => store.get(bucket, key));
   sendXml(exchange, await lists.listObjects(exchange, query, store.keys(bucket), describe));

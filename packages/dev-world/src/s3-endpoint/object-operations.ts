@@ -2,7 +2,7 @@
 import type { FileHandle } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { contentRange, parseRange, toAgaroseError, type ByteRange } from "@agarose/core";
-import { answeredHeaders, keptHeaders } from "./wire/answered-object.ts";
+import { answeredHeaders, keptHeaders, notModifiedHeaders } from "./wire/answered-object.ts";
 import { receiveBody, receiveText, type ReceivedBody } from "./wire/body.ts";
 import type { ChecksumAlgorithm } from "./wire/checksum.ts";
 import {
@@ -32,14 +32,14 @@ export async function getObject(exchange: Exchange): Promise<void> {
   const { request, response, headers, store, bucket, key } = exchange;
   const { object, file } = await store.openBytes(bucket, key);
   try {
-    for (const [name, value] of Object.entries(answerHeaders(object, exchange))) response.setHeader(name, value);
+    const answered = answerHeaders(object, exchange);
     if (notModified(object, headers)) {
-      response.removeHeader("content-type");
-      response.writeHead(304).end();
+      response.writeHead(304, notModifiedHeaders(answered)).end();
       return;
     }
     const range = rangeOf(rangeAsked(object, headers), object.bytes);
     const { start, end } = range ?? { start: 0, end: object.bytes };
+    for (const [name, value] of Object.entries(answered)) response.setHeader(name, value);
     response.setHeader("content-length", String(end - start));
     if (range) response.setHeader("content-range", contentRange(range, object.bytes));
     response.writeHead(range ? 206 : 200);

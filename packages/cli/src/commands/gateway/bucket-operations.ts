@@ -35,10 +35,10 @@ export async function bucketLocation(exchange: Exchange): Promise<void> {
   sendXml(exchange, xmlDocument("LocationConstraint", ""));
 }
 
-/** ListObjectsV2. Lengths and ETags come from the manifests of the keys on the page. */
-export async function listObjectsV2(exchange: Exchange): Promise<void> {
+/** ListObjectsV2 and ListObjects. Lengths and ETags come from the manifests of the keys on the page. */
+export async function listObjects(exchange: Exchange): Promise<void> {
   const { query, keys } = exchange;
-  const sorted = await keys.below(query.get("prefix") ?? "", query.has("continuation-token"));
+  const sorted = await keys.below(query.get("prefix") ?? "", query.has("continuation-token") || query.has("marker"));
   sendXml(exchange, await wire.listObjects(exchange, query, sorted, (page) => describe(page, exchange)));
 }
 

@@ -1,6 +1,13 @@
 /** GetObject and HeadObject, with Range and conditions. */
 import { once } from "node:events";
-import { answeredHeaders, notModified, rangeAsked, S3Error, type Validators } from "@agarose/dev-world/s3-wire";
+import {
+  answeredHeaders,
+  notModified,
+  notModifiedHeaders,
+  rangeAsked,
+  S3Error,
+  type Validators,
+} from "@agarose/dev-world/s3-wire";
 import { contentRange, parseRange, toAgaroseError, type ByteRange, type Manifest } from "@agarose/core";
 import { shownManifest } from "../../lib/objects/encryption/opened.ts";
 import { getObject } from "../../lib/objects/get-object.ts";
@@ -34,8 +41,7 @@ export async function readObject(exchange: Exchange): Promise<void> {
     ...answeredHeaders(shown, exchange),
   };
   if (notModified(validators, exchange.headers)) {
-    delete headers["content-type"];
-    response.writeHead(304, headers).end();
+    response.writeHead(304, notModifiedHeaders(headers)).end();
     return;
   }
   const range = rangeOf(rangeAsked(validators, exchange.headers), shown.bytes);

@@ -82,7 +82,6 @@ test("rclone copies a folder, finds it equal, reads it back and deletes it", asy
     HOME: world.dir,
     RCLONE_CONFIG_GW_TYPE: "s3",
     RCLONE_CONFIG_GW_PROVIDER: "Other",
-    RCLONE_CONFIG_GW_LIST_VERSION: "2",
     RCLONE_CONFIG_GW_ENDPOINT: gateway.url,
     RCLONE_CONFIG_GW_ACCESS_KEY_ID: GATEWAY_KEYS.accessKeyId,
     RCLONE_CONFIG_GW_SECRET_ACCESS_KEY: GATEWAY_KEYS.secretAccessKey,
@@ -94,7 +93,9 @@ test("rclone copies a folder, finds it equal, reads it back and deletes it", asy
   const folder = await writeFiles("rclone");
   await rclone("copy", folder, "gw:agarose/rclone");
   await rclone("check", "--download", folder, "gw:agarose/rclone");
-  await rclone("sync", "--size-only", "gw:agarose/rclone", join(world.dir, "rclone-back"));
+  // It keeps the time of a file in the object's metadata, and finds nothing to do.
+  expect(await rclone("sync", "--dry-run", "-v", folder, "gw:agarose/rclone")).not.toMatch(/copy|delete/i);
+  await rclone("sync", "gw:agarose/rclone", join(world.dir, "rclone-back"));
   await expectFiles(join(world.dir, "rclone-back"));
   await rclone("delete", "gw:agarose/rclone");
   expect(await rclone("lsf", "-R", "gw:agarose")).not.toContain("rclone/a");

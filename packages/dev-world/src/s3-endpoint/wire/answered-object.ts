@@ -60,6 +60,12 @@ export function answeredHeaders(kept: KeptHeaders, request: S3Request): Record<s
   return { "content-type": kept.contentType, ...Object.fromEntries(own), ...overrides(request) };
 }
 
+/** Returns what a 304 has of the headers by which the object would be answered (RFC 9110, section 15.4.5). */
+export function notModifiedHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const own = new Set(["cache-control", "etag", "expires", "last-modified"]);
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => own.has(name)));
+}
+
 /** Headers that a signed request asks for by `response-content-type` and the like. */
 function overrides({ query, signing }: S3Request): Record<string, string> {
   const asked = OVERRIDES.flatMap((name): [string, string][] => {

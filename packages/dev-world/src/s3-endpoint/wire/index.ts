@@ -4,7 +4,7 @@
  *
  * @module
  */
-export { answeredHeaders, keptHeaders, type KeptHeaders } from "./answered-object.ts";
+export { answeredHeaders, keptHeaders, notModifiedHeaders, type KeptHeaders } from "./answered-object.ts";
 export { sendContinue, sendEmpty, sendError, sendXml, sendXmlOnceDone, serveAll } from "./answers.ts";
 export { CHECKSUM_ALGORITHMS, type ChecksumAlgorithm } from "./checksum.ts";
 export { receiveBody, receiveText, type BodyTarget, type Received, type ReceivedBody } from "./body.ts";

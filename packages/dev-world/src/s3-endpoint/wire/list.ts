@@ -22,7 +22,7 @@ export interface ListedBucket {
 }
 
 /**
- * Returns the XML of ListObjectsV2. Throws S3Error InvalidArgument.
+ * Returns the XML of ListObjectsV2, or of ListObjects without `list-type`. Throws S3Error InvalidArgument.
  *
  * @param sorted all keys that the page may be of, in UTF-8 order (`compareUtf8`).
  * @param describe returns the objects of the keys on the page; those that are gone by then it leaves out.
@@ -33,19 +33,32 @@ export async function listObjects(
   sorted: readonly string[],
   describe: (keys: readonly string[]) => readonly ListedObject[] | Promise<readonly ListedObject[]>,
 ): Promise<string> {
-  if (query.get("list-type") !== "2") {
-    throw new S3Error("NotImplemented", `list-type=${query.get("list-type")} is not supported, 2 is.`);
-  }
+  const version = query.get("list-type") ?? "1";
+  if (version !== "1" && version !== "2") throw new S3Error("InvalidArgument", `list-type=${version} is unknown.`);
   const { prefix, delimiter, encoding, name } = namesOf(query);
   const limit = countOf(query, "max-keys", LISTED_KEYS_MAX);
   const token = query.get("continuation-token");
   const startAfter = query.get("start-after");
-  const after = token === null ? (startAfter ?? "") : decodeToken(token);
+  const marker = query.get("marker") ?? "";
+  const after = version === "1" ? marker : token ? decodeToken(token) : (startAfter ?? "");
   const page = takePage(sorted, { prefix, delimiter, limit, after });
   const objects = await describe(page.keys);
-  const fetchOwner = query.get("fetch-owner") ?? "false";
+  const fetchOwner = query.get("fetch-owner") ?? String(version === "1");
   if (!["true", "false"].includes(fetchOwner)) throw new S3Error("InvalidArgument", "fetch-owner is true or false.");
   const ownerOf = fetchOwner === "true" ? ownerElement("Owner", owner) : "";
+  const position =
+    version === "1"
+      ? [
+          element("Marker", name(marker), "text"),
+          // S3 leaves it out where the last key of the page says the same.
+          page.next !== undefined && delimiter && element("NextMarker", name(page.next), "text"),
+        ]
+      : [
+          element("KeyCount", String(objects.length + page.prefixes.length)),
+          token !== null && element("ContinuationToken", token, "text"),
+          startAfter !== null && element("StartAfter", name(startAfter), "text"),
+          page.next !== undefined && element("NextContinuationToken", Buffer.from(page.next).toString("base64url")),
+        ];
   return xmlDocument(
     "ListBucketResult",
     joined(
@@ -53,12 +66,9 @@ export async function listObjects(
       element("Prefix", name(prefix), "text"),
       delimiter && element("Delimiter", name(delimiter), "text"),
       encoding && element("EncodingType", encoding),
-      element("KeyCount", String(objects.length + page.prefixes.length)),
       element("MaxKeys", String(limit)),
-      token !== null && element("ContinuationToken", token, "text"),
-      startAfter !== null && element("StartAfter", name(startAfter), "text"),
       element("IsTruncated", String(page.next !== undefined)),
-      page.next !== undefined && element("NextContinuationToken", Buffer.from(page.next).toString("base64url")),
+      ...position,
       ...objects.map((object) => contents(object, name, ownerOf)),
       ...page.prefixes.map((common) => commonPrefix(name(common))),
     ),

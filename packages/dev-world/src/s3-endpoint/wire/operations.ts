@@ -56,6 +56,7 @@ export const OPERATIONS = {
     select: ["list-type"],
     query: [...LISTED_NAMES, "continuation-token", "fetch-owner", "max-keys", "start-after"],
   },
+  ListObjects: { method: "GET", on: "bucket", query: [...LISTED_NAMES, "marker", "max-keys"] },
   ListMultipartUploads: {
     method: "GET",
     on: "bucket",
