@@ -1,6 +1,13 @@
 /** What a client asks of the bucket: whether it exists, where it is, and what it has. */
 import * as wire from "@agarose/dev-world/s3-wire";
-import { S3Error, sendEmpty, sendXml, xmlDocument, type ListedObject } from "@agarose/dev-world/s3-wire";
+import {
+  S3Error,
+  sendEmpty,
+  sendXml,
+  sendXmlOnceDone,
+  xmlDocument,
+  type ListedObject,
+} from "@agarose/dev-world/s3-wire";
 import { shownBytes, toAgaroseError } from "@agarose/core";
 import { readManifest } from "../../lib/objects/manifests.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
@@ -37,9 +44,15 @@ export async function bucketLocation(exchange: Exchange): Promise<void> {
 
 /** ListObjectsV2 and ListObjects. Lengths and ETags come from the manifests of the keys on the page. */
 export async function listObjects(exchange: Exchange): Promise<void> {
+  // No client looks for an error in a list that has begun, so a list that fails then is cut off.
+  await sendXmlOnceDone(exchange, listed(exchange));
+}
+
+async function listed(exchange: Exchange): Promise<string> {
   const { query, keys } = exchange;
-  const sorted = await keys.below(query.get("prefix") ?? "", query.has("continuation-token") || query.has("marker"));
-  sendXml(exchange, await wire.listObjects(exchange, query, sorted, (page) => describe(page, exchange)));
+  const isLaterPage = query.has("continuation-token") || query.has("marker");
+  const sorted = await keys.below(query.get("prefix") ?? "", isLaterPage);
+  return wire.listObjects(exchange, query, sorted, (page) => describe(page, exchange));
 }
 
 async function describe(keys: readonly string[], { context, left, nowMs }: Exchange): Promise<readonly ListedObject[]> {

@@ -2,8 +2,9 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import {
+  DeleteBucketCommand,
   DeleteObjectCommand,
   DeleteObjectsCommand,
   GetObjectCommand,
@@ -304,6 +305,80 @@ describe("lists", () => {
     await expect(list({ Prefix: "list/" })).rejects.toMatchObject({ name: "ServiceUnavailable" });
     expect(world.fired.size).toBe(4);
   });
+});
+
+test("the bucket is not empty, whoever wants to delete it", async () => {
+  const removed = client.send(new DeleteBucketCommand({ Bucket }));
+  await expect(removed).rejects.toMatchObject({ name: "BucketNotEmpty", $metadata: { httpStatusCode: 409 } });
+});
+
+describe("a list that takes long", () => {
+  /** Begins a list, whose regions answer once the returned function is called. */
+  async function begin(fails: boolean): Promise<{ answer: Response; release: () => void }> {
+    let isHeld = true;
+    let held = 0;
+    for (const region of REGIONS) {
+      world.faults.set(region, async (request, response, name) => {
+        if (request.method !== "GET" || name !== "") return false;
+        held++;
+        await vi.waitFor(() => expect(isHeld).toBe(false), { timeout: 25_000 });
+        return fails && DOWN(request, response, name);
+      });
+    }
+    const query = { "list-type": "2", prefix: "list/" };
+    const presigned = {
+      endpoint: gateway.url,
+      bucket: Bucket,
+      key: "",
+      credentials: GATEWAY_KEYS,
+      method: "GET",
+      query,
+    };
+    const answer = await fetch(await presign(presigned));
+    expect(held, "the fault fired").toBeGreaterThan(0);
+    return { answer, release: () => void (isHeld = false) };
+  }
+
+  test("is answered by white space until it is there", async () => {
+    const { answer, release } = await begin(false);
+    release();
+    expect([answer.status, await answer.text()]).toEqual([
+      200,
+      expect.stringMatching(/^<\?xml [^>]*>\s*<ListBucketResult .*<KeyCount>\d+</),
+    ]);
+  });
+
+  test("and fails is cut off, so that no client takes it for a short one", async () => {
+    const { answer, release } = await begin(true);
+    release();
+    await expect(answer.text()).rejects.toThrow();
+  });
+});
+
+test("100-continue comes once the head is good, and another expectation is refused", async () => {
+  const presigned = { endpoint: gateway.url, bucket: Bucket, key: "expect", credentials: GATEWAY_KEYS, method: "PUT" };
+  const send = async (expected: string, query = {}): Promise<string> => {
+    const { pathname, search, port } = new URL(await presign({ ...presigned, query }));
+    const socket = connect(Number(port), "127.0.0.1");
+    const head = [
+      `PUT ${pathname}${search} HTTP/1.1`,
+      `host: 127.0.0.1:${port}`,
+      `expect: ${expected}`,
+      "content-length: 1",
+    ];
+    socket.write(`${head.join("\r\n")}\r\n\r\n`);
+    let received = "";
+    for await (const part of socket) {
+      received += String(part);
+      if (received.includes("100 Continue") && !received.includes("200 OK")) socket.write("x");
+      if (/HTTP\/1.1 [245]/.test(received)) break;
+    }
+    socket.destroy();
+    return received;
+  };
+  expect(await send("100-continue")).toMatch(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK/);
+  expect(await send("100-continue", { versionId: "1" }), "no body is asked for").toMatch(/^HTTP\/1.1 501 /);
+  expect(await send("200")).toMatch(/^HTTP\/1.1 417 /);
 });
 
 describe("access", () => {

@@ -14,6 +14,8 @@ interface Answered {
 export function serveAll(server: Server, serve: (request: IncomingMessage, response: ServerResponse) => void): void {
   server.on("request", serve);
   server.on("checkContinue", serve);
+  // Node would answer 417 without saying why, to an empty one too.
+  server.on("checkExpectation", serve);
 }
 
 /** Asks a client that waits for it to send its body. */
@@ -37,7 +39,8 @@ const SILENCE_MS = 3_000;
 /**
  * Ends the response with an XML document that may take long to make. After some seconds it answers 200 and sends white
  * space until the document is there, so that no time limit of a client ends the request. What fails from then on is
- * told by an error document in the body, where clients of S3 look for it.
+ * told by an error document in the body, where clients of S3 look for it; without `errorOf` it cuts the connection, so
+ * that no part passes for the whole.
  *
  * @param work resolves with the document, which begins with `XML_DECLARATION`.
  * @param errorOf says in words of S3 why it failed.
@@ -45,7 +48,7 @@ const SILENCE_MS = 3_000;
 export async function sendXmlOnceDone(
   { request, response }: Answered & { readonly request: IncomingMessage },
   work: Promise<string>,
-  errorOf: (cause: unknown) => S3Error,
+  errorOf?: (cause: unknown) => S3Error,
 ): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const speak = (): void => {
@@ -62,7 +65,7 @@ export async function sendXmlOnceDone(
     if (response.headersSent) response.end(xml.slice(XML_DECLARATION.length));
     else sendXml({ response }, xml);
   } catch (cause) {
-    if (!response.headersSent) throw cause;
+    if (!response.headersSent || !errorOf) throw cause;
     const error = errorOf(cause);
     response.end(errorElement(error, pathOf(request), String(response.getHeader("x-amz-request-id"))));
   } finally {

@@ -28,12 +28,16 @@ const SIGNATURE = new Set([
   "X-Amz-Signature",
 ]);
 
-/** Reads the head of a request. Throws S3Error InvalidURI, InvalidArgument, or what `checkSignature` throws. */
+/** Reads the head of a request. Throws S3Error InvalidURI, InvalidArgument, ExpectationFailed, or what `checkSignature` throws. */
 export function readRequest(request: IncomingMessage, credentials: Credentials, nowMs: number): S3Request {
   const [path = "", ...rest] = (request.url ?? "/").split("?");
   const query = rest.join("?");
   const [, bucket = "", ...segments] = path.split("/");
   const { method = "GET" } = request;
+  const expected = request.headers.expect ?? "";
+  if (expected !== "" && expected.toLowerCase() !== "100-continue") {
+    throw new S3Error("ExpectationFailed", `Expect may only be 100-continue, and is ${expected}.`);
+  }
   const signed = { method, path, query, headers: request.headersDistinct };
   const signing = checkSignature(signed, credentials, nowMs);
   const isPresigned = signing !== undefined && request.headers.authorization === undefined;
