@@ -91,7 +91,7 @@ class Endpoint {
       if (await this.#options.intercept?.(request, response)) return;
       if (this.#options.cors !== false) {
         allowOrigin(request, response);
-        if (request.method === "OPTIONS") return answerPreflight(request, response);
+        if (request.method === "OPTIONS" && request.headers.origin) return answerPreflight(request, response);
       }
       await this.#operate(request, response);
     } catch (error) {

@@ -4,6 +4,7 @@
  * The model is that of the AWS SDK. Each parameter is sent with a value that no server can obey and answer with
  * success, so that an answer of success shows one that was ignored.
  */
+import { createHash } from "node:crypto";
 import * as s3 from "@aws-sdk/client-s3";
 import { OPERATIONS, type OperationName } from "@agarose/dev-world/s3-wire";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -378,6 +379,61 @@ test("a signed request overrides six headers, in ISO-8859-1, and no other", asyn
   for (const name of ["response-location", "response-etag", "response-x-amz-meta-a"]) {
     expect(await statusOf({ method: "GET", key: "overridden", query: { [name]: "1" } }), name).toBe(501);
   }
+});
+
+describe("a checksum", () => {
+  const BODY = "123456789";
+  const SHA512 = createHash("sha512").update(BODY).digest("base64");
+  const of: Record<string, string> = {
+    crc64nvme: "rosUhgp5mIg=",
+    sha512: SHA512,
+    md5: "JfnnlDI7RTiF9RgfG2JNCw==",
+    xxhash64: "jLhB20DmroM=",
+    xxhash3: "ctyxi2ehff8=",
+    xxhash128: "MxGUd+3l3NXpcWQnaB1YYA==",
+  };
+  const keptOf = async (key: string, name: string): Promise<(string | null)[]> => {
+    const { headers } = await ask({ method: "HEAD", key, headers: { "x-amz-checksum-mode": "ENABLED" } });
+    return [headers.get(name), headers.get("x-amz-checksum-type")];
+  };
+
+  test.each(Object.entries(of))(
+    "of %s is taken from a header, the query and a trailer, and kept",
+    async (name, value) => {
+      const header = `x-amz-checksum-${name}`;
+      const key = `checksum/${name}`;
+      const trailer = {
+        "content-encoding": "aws-chunked",
+        "x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+        "x-amz-decoded-content-length": "9",
+        "x-amz-trailer": header,
+      };
+      const chunked = (line: string): string => `9\r\n${BODY}\r\n0\r\n${line}\r\n`;
+      const ways: Omit<Asked, "method" | "key">[] = [
+        { headers: { [header]: value }, body: BODY },
+        { query: { [header]: value }, body: BODY },
+        { headers: trailer, body: chunked(`${header}:${value}\r\n`) },
+      ];
+      for (const way of ways) {
+        await ask({ method: "DELETE", key });
+        expect(await statusOf({ method: "PUT", key, ...way })).toBe(200);
+        expect(await keptOf(key, header)).toEqual([value, "FULL_OBJECT"]);
+      }
+      const other = of[name === "md5" ? "xxhash128" : "md5"]!;
+      for (const line of [`${header}:${other}\r\n`, "x-amz-checksum-crc32:AAAAAA==\r\n", ""]) {
+        expect(await statusOf({ method: "PUT", key, headers: trailer, body: chunked(line) }), line).toBe(400);
+      }
+      expect(await keptOf(key, header)).toEqual([value, "FULL_OBJECT"]);
+    },
+  );
+
+  test("that is announced and not there, or one of two, is refused", async () => {
+    const headers = { "x-amz-sdk-checksum-algorithm": "CRC32" };
+    expect(await statusOf({ method: "PUT", key: "checksum/none", headers, body: BODY })).toBe(400);
+    const two = { "x-amz-checksum-md5": of["md5"]!, "x-amz-checksum-sha512": SHA512 };
+    expect(await statusOf({ method: "PUT", key: "checksum/none", headers: two, body: BODY })).toBe(400);
+    expect(await statusOf({ method: "GET", key: "checksum/none" })).toBe(404);
+  });
 });
 
 test("lists show what is asked for", async () => {

@@ -92,5 +92,5 @@ function encodedWord(value: string): string {
 /** `aws-chunked` describes the transfer, not the object. */
 function ownEncodings(value: string): string {
   const names = value.split(",").map((name) => name.trim());
-  return names.filter((name) => name !== "" && name !== "aws-chunked").join(",");
+  return names.filter((name) => name !== "" && name !== "aws-chunked").join(", ");
 }

@@ -28,12 +28,22 @@ const SIGNATURE = new Set([
   "X-Amz-Signature",
 ]);
 
+/** A browser asks by OPTIONS, and signs nothing. A server with CORS has answered it before. */
+function refusePreflight({ method, headers }: IncomingMessage): void {
+  if (method !== "OPTIONS") return;
+  if (headers.origin === undefined) {
+    throw new S3Error("BadRequest", "Insufficient information. Origin request header needed.");
+  }
+  throw new S3Error("AccessForbidden", "CORSResponse: CORS is not enabled for this bucket.");
+}
+
 /** Reads the head of a request. Throws S3Error InvalidURI, InvalidArgument, ExpectationFailed, or what `checkSignature` throws. */
 export function readRequest(request: IncomingMessage, credentials: Credentials, nowMs: number): S3Request {
   const [path = "", ...rest] = (request.url ?? "/").split("?");
   const query = rest.join("?");
   const [, bucket = "", ...segments] = path.split("/");
   const { method = "GET" } = request;
+  refusePreflight(request);
   const expected = request.headers.expect ?? "";
   if (expected !== "" && expected.toLowerCase() !== "100-continue") {
     throw new S3Error("ExpectationFailed", `Expect may only be 100-continue, and is ${expected}.`);

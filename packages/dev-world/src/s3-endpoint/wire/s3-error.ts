@@ -2,9 +2,11 @@
 
 const STATUS = {
   AccessDenied: 403,
+  AccessForbidden: 403,
   AuthorizationHeaderMalformed: 400,
   AuthorizationQueryParametersError: 400,
   BadDigest: 400,
+  BadRequest: 400,
   BucketAlreadyOwnedByYou: 409,
   BucketNotEmpty: 409,
   EntityTooLarge: 400,

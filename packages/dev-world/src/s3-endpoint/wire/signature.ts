@@ -129,7 +129,7 @@ function claimInHeader({ headers }: SignedRequest): Claim | undefined {
   return { credential: scopeOf(credential), signedHeaders: signedHeaders.split(";"), signature, date, payloadHash };
 }
 
-function claimInQuery({ query }: SignedRequest): Claim | undefined {
+function claimInQuery({ headers, query }: SignedRequest): Claim | undefined {
   const fields = new Map(queryPairs(query));
   if (!fields.has("X-Amz-Signature")) return undefined;
   const credential = fields.get("X-Amz-Credential");
@@ -149,7 +149,8 @@ function claimInQuery({ query }: SignedRequest): Claim | undefined {
   ) {
     throw new S3Error("AuthorizationQueryParametersError", "The query is not a complete AWS4-HMAC-SHA256 signature.");
   }
-  const payloadHash = fields.get("X-Amz-Content-Sha256") ?? "UNSIGNED-PAYLOAD";
+  const payloadHash =
+    fields.get("X-Amz-Content-Sha256") ?? single(headers["x-amz-content-sha256"]) ?? "UNSIGNED-PAYLOAD";
   const names = signedHeaders.split(";");
   return { credential: scopeOf(credential), signedHeaders: names, signature, date, payloadHash, expiresSeconds };
 }
