@@ -52,6 +52,7 @@ interface Completion {
   /** The parts that the client has named, as text. Another list is another request. */
   readonly named: string;
   readonly completed: Promise<Completed>;
+  isDone: boolean;
 }
 
 const DESCRIPTION = "upload.json";
@@ -165,7 +166,7 @@ export class Uploads {
     const completed = this.#store(upload, named, store);
     // Whoever waits for it sees the failure.
     completed.catch(() => {});
-    this.#completions.set(id, { key, named, completed });
+    this.#completions.set(id, { key, named, completed, isDone: false });
     return completed;
   }
 
@@ -184,8 +185,19 @@ export class Uploads {
       await writeJson(join(this.#dir, id, DONE), { key, named, ...completed }).catch(() => {});
     }
     await this.#removeParts(upload);
-    if (this.#completions.size > DONE_MAX) this.#completions.delete(this.#completions.keys().next().value!);
+    this.#completions.get(id)!.isDone = true;
+    await this.#forgetOldest();
     return completed;
+  }
+
+  /** Keeps the latest answers: a client that asks again does so soon. */
+  async #forgetOldest(): Promise<void> {
+    if (this.#completions.size <= DONE_MAX) return;
+    const done = [...this.#completions].filter(([, { isDone }]) => isDone);
+    for (const [id] of done.slice(0, Math.max(0, done.length - DONE_MAX))) {
+      this.#completions.delete(id);
+      await this.#removeFolder(id);
+    }
   }
 
   /** Ends an upload, so that no part comes any more, and removes what came. */
@@ -280,7 +292,7 @@ export class Uploads {
     if (this.#nowMs() - startedMs > LIFE_MS) return rm(folder, { recursive: true, force: true });
     if (done) {
       const { key, named, ...completed } = done;
-      this.#completions.set(id, { key, named, completed: Promise.resolve(completed) });
+      this.#completions.set(id, { key, named, completed: Promise.resolve(completed), isDone: true });
       return this.#removeParts({ id, parts: new Map() });
     }
     const parts = new Map<number, UploadedPart>();
