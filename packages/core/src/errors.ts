@@ -198,6 +198,14 @@ export const ERROR_CATALOGUE = {
       "A write reached too few regions and could not be undone in all of them, so readers may see either version.",
     remedy: "Run the command again once the regions answer.",
   },
+  KEYS_OUTDATED: {
+    meaning: "This machine writes by a key or a secret that is not in force, as before the end of a rotation.",
+    remedy: "Give it the configuration that the last `agarose keys` has written.",
+  },
+  REGION_MISPLACED: {
+    meaning: "A bucket is that of another region or another deployment, or two regions have one bucket.",
+    remedy: "Correct `endpoint` and `bucket` of the region that the message names.",
+  },
   CLOCKS_DISAGREE: {
     meaning: "The clocks of the regions and of this machine differ by more than five minutes.",
     remedy: "Set the clock that the message names, then run the command again.",
@@ -237,6 +245,8 @@ export type ProgramErrorCode =
   | "READ_UNCERTAIN"
   | "REPLACED_MEANWHILE"
   | "WRITE_UNCERTAIN"
+  | "KEYS_OUTDATED"
+  | "REGION_MISPLACED"
   | "CLOCKS_DISAGREE"
   | "FILE_UNREADABLE"
   | "DISK_FULL"

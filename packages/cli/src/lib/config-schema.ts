@@ -409,7 +409,7 @@ export const configSchema = v.pipe(
         v.check((all) => new Set(all.map(({ prefix }) => prefix)).size === all.length, "names a prefix twice"),
         v.description(
           "Keys whose objects are encrypted before they are coded. Of several rules for a key, that of the longest " +
-            "prefix decides.",
+            "prefix encrypts, and the secrets of all of them decrypt.",
         ),
       ),
       [],

@@ -1,9 +1,11 @@
 /**
  * The context of every command that works on buckets: configuration, stores, codec, encoder and abort signal.
  */
-import { toAgaroseError, type Codec, type SignatureCheck, type Signer } from "@agarose/core";
+import { systemClock, toAgaroseError, type Codec, type SignatureCheck, type Signer } from "@agarose/core";
 import { findConfig, loadConfig, type Config } from "./config.ts";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
+import { Breaker } from "./objects/commit/ask-regions.ts";
+import { Fence } from "./objects/commit/fence.ts";
 import { signerOf, trustOf } from "./signing.ts";
 import type { S3StoreOptions } from "./store/s3-client.ts";
 import type { Store } from "./store/store.ts";
@@ -25,6 +27,8 @@ export interface CommandContext {
   readonly trust: SignatureCheck;
   /** Signs manifests, where the configuration says how. */
   readonly sign?: Signer;
+  /** Refuses writers that a rotation has left behind. It asks nothing before a writer does. */
+  readonly fence?: Fence;
   readonly json: boolean;
   /** Aborts on Ctrl-C and SIGTERM, so that a command removes what is half-written. */
   readonly signal: AbortSignal;
@@ -51,28 +55,38 @@ export async function withConfig<T>(
   storeOptions: S3StoreOptions,
   action: (context: CommandContext) => Promise<T>,
 ): Promise<T> {
-  const stores = openStores(config, storeOptions);
   const abort = new AbortController();
+  const { context, close } = openContext(config, options, storeOptions, abort.signal);
   const onSignal = (): void => abort.abort(new DOMException("interrupted", "AbortError"));
   process.once("SIGINT", onSignal);
   process.once("SIGTERM", onSignal);
-  const sign = signerOf(config);
   try {
-    return await action({
-      config,
-      stores,
-      trust: trustOf(config),
-      ...(sign && { sign }),
-      codec: loadCodec,
-      encoder: loadEncoder,
-      json: options.json ?? false,
-      signal: abort.signal,
-    });
+    return await action(context);
   } finally {
     process.removeListener("SIGINT", onSignal);
     process.removeListener("SIGTERM", onSignal);
-    for (const store of stores) store.close();
+    close();
   }
+}
+
+/** The context of a configuration. Its caller closes the buckets. */
+export function openContext(
+  config: Config,
+  options: GlobalOptions,
+  storeOptions: S3StoreOptions,
+  signal: AbortSignal,
+): { readonly context: CommandContext; readonly close: () => void } {
+  const stores = openStores(config, storeOptions);
+  const sign = signerOf(config);
+  const keys = { trust: trustOf(config), ...(sign && { sign }) };
+  const fence = new Fence({ config, stores, signal, clock: systemClock, breaker: new Breaker(systemClock), ...keys });
+  const files = { codec: loadCodec, encoder: loadEncoder };
+  return {
+    context: { config, stores, ...keys, fence, ...files, json: options.json ?? false, signal },
+    close(): void {
+      for (const store of stores) store.close();
+    },
+  };
 }
 
 let codec: Promise<Codec> | undefined;

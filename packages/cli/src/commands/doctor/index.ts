@@ -12,6 +12,7 @@ import { isFailed, type Check } from "./check.ts";
 import { checkDeployed } from "./check-deployed.ts";
 import { checkLayout } from "./check-layout.ts";
 import { checkSigning } from "./check-signing.ts";
+import { checkIdentity } from "./check-identity.ts";
 import { checkRegion } from "./check-region.ts";
 import { fixRegion, type Fix, type FixedRegion } from "./fix.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, printResult } from "../../lib/output.ts";
@@ -67,7 +68,9 @@ async function doctor(options: DoctorOptions): Promise<number> {
       checkRegions(context, options, path),
       checkPops(config.pops, signal),
     ]);
-    const found = [...layout, signing, ...regions.flatMap(({ checks }) => checks), ...pops];
+    // After the buckets are made.
+    const identity = await checkIdentity(context, { fix: options.fix === true && !options.dryRun });
+    const found = [...layout, signing, ...identity, ...regions.flatMap(({ checks }) => checks), ...pops];
     const fixes = options.fix ? { fixes: regions.flatMap((region) => region.fixes) } : {};
     return report({ checks: [...refusedEverywhere(found, config), ...found], ...fixes }, json);
   });

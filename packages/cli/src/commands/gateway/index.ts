@@ -5,7 +5,8 @@ import { once } from "node:events";
 import { InvalidArgumentError, type Command } from "commander";
 import { AgaroseError } from "@agarose/core";
 import type { Credentials } from "@agarose/dev-world/s3-wire";
-import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
+import { findConfig, loadConfig } from "../../lib/config.ts";
+import { openContext, withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { consistencyOption } from "../../lib/objects/consistency/consistency-option.ts";
 import type { Consistency } from "../../lib/objects/manifests.ts";
 import { printResult } from "../../lib/output.ts";
@@ -46,10 +47,17 @@ export function register(program: Command): void {
 async function gateway(options: GatewayCommandOptions): Promise<void> {
   const credentials = credentialsOf(process.env);
   await withContext(options, WRITING, async (context) => {
-    const running = await startGateway({ ...options, spoolBytes: options.spool * GIB, credentials, context });
+    const opened: ReturnType<typeof openContext>[] = [];
+    const reload = async (): Promise<CommandContext> => {
+      const next = openContext(await loadConfig(await findConfig(options.config)), options, WRITING, context.signal);
+      opened.push(next);
+      return next.context;
+    };
+    const running = await startGateway({ ...options, spoolBytes: options.spool * GIB, credentials, context, reload });
     printResult(context.json, { url: running.url, bucket: BUCKET }, [`${running.url}  bucket ${BUCKET}`]);
     if (!context.signal.aborted) await once(context.signal, "abort");
     await running.close(GRACE_MS);
+    for (const { close } of opened) close();
   });
 }
 

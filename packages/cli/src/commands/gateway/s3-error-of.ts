@@ -17,6 +17,10 @@ const CODES: Partial<Record<ErrorCode, S3ErrorCode>> = {
   BUSY: "ServiceUnavailable",
   NO_QUORUM: "ServiceUnavailable",
   NO_SOURCE: "ServiceUnavailable",
+  // As in a rotation, until this machine has the new configuration.
+  KEYS_OUTDATED: "ServiceUnavailable",
+  MANIFEST_UNTRUSTED: "ServiceUnavailable",
+  REGION_MISPLACED: "ServiceUnavailable",
   NOT_ENOUGH_CHUNKS: "ServiceUnavailable",
   READ_TIMEOUT: "ServiceUnavailable",
   READ_UNCERTAIN: "ServiceUnavailable",

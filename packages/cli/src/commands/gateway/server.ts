@@ -36,6 +36,8 @@ export interface GatewayOptions {
   readonly context: CommandContext;
   /** Of reads and lists. Default: `strong`. */
   readonly consistency?: Consistency | undefined;
+  /** Reads the configuration again, for a gateway that was started before a rotation. Default: it answers 503. */
+  readonly reload?: () => Promise<CommandContext>;
   /** The most bytes of bodies that wait on disk. */
   readonly spoolBytes: number;
   /** The folder of multipart uploads, for the next gateway to have them. Default: this one forgets them. */
@@ -57,9 +59,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { credentials, port, host, spoolBytes, nowMs = Date.now } = options;
   const ending = new AbortController();
   const { consistency = "strong" } = options;
-  const breaker = new Breaker(systemClock);
-  const shown = { ...options.context, signal: ending.signal, breaker, clock: systemClock };
-  const context = { ...shown, consistency, knownRegions: new KnownRegions(shown, true) };
+  const contextOf = (own: CommandContext): Shared["context"] => {
+    const breaker = new Breaker(systemClock);
+    const shown = { ...own, signal: ending.signal, breaker, clock: systemClock };
+    return { ...shown, consistency, knownRegions: new KnownRegions(shown, true) };
+  };
+  const context = contextOf(options.context);
   const giveBack = options.uploads === undefined ? () => {} : await takeFolder(options.uploads);
   const spool = await Spool.open(spoolBytes, options.uploads);
   const shared: Shared = {
@@ -72,8 +77,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     startedMs: nowMs(),
     nowMs,
   };
+  const service: Service = { credentials, shared };
+  const reload = new Reload(nowMs, async () => {
+    const next = options.reload && contextOf(await options.reload());
+    if (next) service.shared = { ...service.shared, context: next, keys: new SortedKeys(next, nowMs) };
+  });
   const server = createServer();
-  serveAll(server, (request, response) => void serve(request, response, { credentials, shared }));
+  serveAll(server, (request, response) => void serve(request, response, service, reload));
   // An SDK keeps idle connections for longer than Node's default of 5 s, and a large upload takes as long as it takes.
   server.keepAliveTimeout = 65_000;
   server.requestTimeout = 0;
@@ -115,10 +125,58 @@ async function listen(server: Server, port: number, host: string): Promise<void>
 
 interface Service {
   readonly credentials: Credentials;
-  readonly shared: Shared;
+  /** Another one after a reload. Requests under way end with what they began with. */
+  shared: Shared;
 }
 
-async function serve(request: IncomingMessage, response: ServerResponse, service: Service): Promise<void> {
+/** What a gateway meets that was started before a rotation. */
+const OUTDATED: ReadonlySet<string> = new Set([
+  "KEYS_OUTDATED",
+  "MANIFEST_UNTRUSTED",
+  "SECRET_MISSING",
+  "SECRET_WRONG",
+]);
+/** Who cannot be helped by another configuration must not have it read for every request. */
+const RELOAD_MS_MIN = 1_000;
+
+/** Reads the configuration again when an answer shows that it is from before. */
+class Reload {
+  readonly #nowMs: () => number;
+  readonly #run: () => Promise<void>;
+  #startedMs = Number.NEGATIVE_INFINITY;
+  #running: Promise<void> | undefined;
+
+  constructor(nowMs: () => number, run: () => Promise<void>) {
+    this.#nowMs = nowMs;
+    this.#run = run;
+  }
+
+  /** Resolves when the next request has a configuration that fits, if there is one. Does not reject. */
+  async after(error: unknown): Promise<void> {
+    if (!(error instanceof AgaroseError) || !OUTDATED.has(error.code)) return;
+    if (!this.#running && Math.abs(this.#nowMs() - this.#startedMs) < RELOAD_MS_MIN) return;
+    this.#startedMs = this.#nowMs();
+    this.#running ??= this.#once();
+    await this.#running;
+  }
+
+  async #once(): Promise<void> {
+    try {
+      await this.#run();
+    } catch {
+      // A file that is being written is read again by the next request.
+    } finally {
+      this.#running = undefined;
+    }
+  }
+}
+
+async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  service: Service,
+  reload: Reload,
+): Promise<void> {
   const requestId = randomUUID();
   response.setHeader("x-amz-request-id", requestId);
   response.setHeader("server", "agarose-gateway");
@@ -127,6 +185,7 @@ async function serve(request: IncomingMessage, response: ServerResponse, service
   try {
     await operate(request, response, left.signal, service);
   } catch (error) {
+    await reload.after(error);
     sendError(request, response, s3ErrorOf(error), requestId);
   }
 }

@@ -42,7 +42,9 @@ export function register(program: Command): void {
 }
 
 async function gc(prefix: string, options: GcOptions): Promise<number> {
-  return withContext(options, WRITING, async ({ config, stores, signal }) => {
+  return withContext(options, WRITING, async ({ config, stores, signal, fence }) => {
+    // What another deployment or region stored must not look like garbage.
+    if (options.delete) await fence?.check();
     const removes = options.delete ?? false;
     const forgets = options.forgetRemoved ?? false;
     const own = { nowMs: Date.now, clock: systemClock, newName: randomUUID, olderThanMs: options.olderThan * HOUR_MS };

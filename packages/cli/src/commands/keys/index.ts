@@ -2,11 +2,13 @@
  * `agarose keys`: the key pair by which a publisher signs manifests, and the secrets that encrypt objects.
  */
 import type { Command } from "commander";
+import { acceptUnsigned } from "@agarose/core";
 import { findConfig, loadConfig } from "../../lib/config.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../lib/output.ts";
 import { configuredPublicKey } from "../../lib/signing.ts";
 import { readFields, signingWith, writeFields } from "../../lib/files/config-fields.ts";
+import { tryPutInForce } from "./in-force.ts";
 import { createKey } from "./new-key.ts";
 import { makeSecret, type SecretOptions } from "./secret.ts";
 import { rotate, type RotateOptions } from "./rotate.ts";
@@ -59,6 +61,9 @@ async function create(file: string, { config: given, json = false }: GlobalOptio
   if (isFirst) {
     const { unsigned: _unsigned, ...others } = fields;
     await writeFields(path, { ...others, publicKeys: [publicKey], signing: signingWith(file, path) });
+    // What the buckets said until now was signed by nobody.
+    const step = { config: await loadConfig(path), change: {}, trust: acceptUnsigned };
+    await tryPutInForce(step, { ...(given !== undefined && { config: given }) });
   }
   printResult(json, { file, publicKey, config: isFirst ? path : undefined }, [
     `private key  ${file}: keep it secret, and out of version control`,

@@ -2,8 +2,9 @@
  * `agarose keys rotate`: replaces the signing key in three steps, so that readers never meet a key they do not trust.
  *
  * 1. Both keys are trusted, and the old one signs, until every PoP and client has the new public key.
- * 2. The new one signs, and `agarose upgrade` signs again what the old one has signed.
- * 3. The old one is not trusted any more.
+ * 2. The new one signs, and `agarose upgrade` signs again what the old one has signed. Writers that do not trust it yet
+ *    are refused.
+ * 3. The old one is not trusted any more, and writers that sign with it are refused.
  */
 import { existsSync } from "node:fs";
 import { AgaroseError, keyIdOf, rawPublicKey } from "@agarose/core";
@@ -12,6 +13,7 @@ import type { GlobalOptions } from "../../lib/context.ts";
 import { formatCount, printResult } from "../../lib/output.ts";
 import { configuredPublicKey } from "../../lib/signing.ts";
 import { readFields, signingWith, writeFields } from "../../lib/files/config-fields.ts";
+import { putInForce, WRITERS } from "./in-force.ts";
 import { createKey } from "./new-key.ts";
 import { objectsLeft } from "./objects-left.ts";
 
@@ -59,33 +61,44 @@ async function start(file: string, { publicKeys = [] }: Config): Promise<Step> {
   };
 }
 
-async function sign(file: string, { publicKeys = [] }: Config): Promise<Step> {
+async function sign(file: string, config: Config, options: RotateOptions): Promise<Step> {
+  const { publicKeys = [] } = config;
   const publicKey = await trustedKeyOf(file, publicKeys);
+  // From now on writers have to trust the new key. Those that sign with the old one may do so until the end.
+  await putInForce({ config: { ...config, signing: { keyFile: file } }, change: {} }, options);
   return {
     publicKeys,
     lines: [
       `2 of 3: ${publicKey} signs from now on`,
+      `then: ${WRITERS};`,
       "then: `agarose upgrade`, which signs again what the old key has signed;",
       `then: agarose keys rotate ${file} --finish`,
     ],
   };
 }
 
-async function finish(file: string, { signing, publicKeys = [] }: Config, options: RotateOptions): Promise<Step> {
+async function finish(file: string, config: Config, options: RotateOptions): Promise<Step> {
+  const { signing, publicKeys = [] } = config;
   const publicKey = await trustedKeyOf(file, publicKeys);
   if ((await configuredPublicKey(signing!)) !== publicKey) throw usage(`${file} does not sign yet: use --sign first`);
   const keyId = await keyIdOf(rawPublicKey(publicKey));
-  const left = await objectsLeft("", ({ signature }) => signature?.keyId !== keyId, options);
-  if (left.length > 0) {
-    const message = `${formatCount(left.length, "object")} or versions of them would become unreadable, such as ${JSON.stringify(left[0])}`;
-    throw new AgaroseError("USAGE", `${message}: run \`agarose upgrade\`, which signs them with ${file}, first`, {
-      keys: left.slice(0, 100),
-    });
-  }
+  await refuseLeft(file, keyId, options);
+  await putInForce({ config, change: { signers: [keyId], signer: keyId }, waits: true }, options);
+  // What the old key has signed since the first look, and acknowledged in time.
+  await refuseLeft(file, keyId, options);
   return {
     publicKeys: [publicKey],
     lines: [`3 of 3: ${publicKey} alone is trusted`, PUBLISH, "then destroy the old private key"],
   };
+}
+
+async function refuseLeft(file: string, keyId: string, options: RotateOptions): Promise<void> {
+  const left = await objectsLeft("", ({ signature }) => signature?.keyId !== keyId, options);
+  if (left.length === 0) return;
+  const message = `${formatCount(left.length, "object")} or versions of them would become unreadable, such as ${JSON.stringify(left[0])}`;
+  throw new AgaroseError("USAGE", `${message}: run \`agarose upgrade\`, which signs them with ${file}, first`, {
+    keys: left.slice(0, 100),
+  });
 }
 
 async function trustedKeyOf(file: string, publicKeys: readonly string[]): Promise<string> {

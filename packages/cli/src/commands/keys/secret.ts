@@ -16,6 +16,7 @@ import type { GlobalOptions } from "../../lib/context.ts";
 import { readSecret } from "../../lib/objects/encryption/secrets-of.ts";
 import { formatCount, printResult } from "../../lib/output.ts";
 import { readFields, writeFields } from "../../lib/files/config-fields.ts";
+import { putInForce, tryPutInForce, WRITERS, type InForce } from "./in-force.ts";
 import { objectsLeft } from "./objects-left.ts";
 
 /** Which step of a replacement to take. Default: the first. */
@@ -42,7 +43,8 @@ export async function makeSecret(file: string, options: SecretOptions): Promise<
   const rule = rules.find((one) => (one.prefix ?? "") === prefix);
   const place = { file: isAbsolute(file) ? file : relative(resolve(dirname(path)), resolve(file)) };
   const step = encrypt ? useNew : finish ? dropOld : addNew;
-  const { secrets, lines } = await step(file, place, rule?.secrets ?? [], { ...options, rules: config.encryption });
+  const stepOptions = { ...options, rules: config.encryption, current: config };
+  const { secrets, lines } = await step(file, place, rule?.secrets ?? [], stepOptions);
   const others = rules.filter((one) => one !== rule);
   await writeFields(path, { ...(await readFields(path)), encryption: [...others, { prefix, secrets }] });
   const { id } = await openSecret(await readSecret({ file }));
@@ -55,17 +57,31 @@ interface Step {
   readonly lines: (id: string) => string[];
 }
 
-type StepOptions = SecretOptions & { readonly rules: Config["encryption"] };
+type StepOptions = SecretOptions & { readonly rules: Config["encryption"]; readonly current: Config };
 
-async function addNew(file: string, place: SecretLocation, present: readonly SecretLocation[]): Promise<Step> {
+/** What the buckets are told of the secrets of a prefix. */
+function inForce(ids: readonly string[], { prefix, current }: StepOptions): InForce {
+  return { config: current, change: { secrets: [{ prefix, ids }] } };
+}
+
+async function addNew(
+  file: string,
+  place: SecretLocation,
+  present: readonly SecretLocation[],
+  options: StepOptions,
+): Promise<Step> {
   if (present.length > 1) throw usage("the prefix has two secrets: end that replacement with --encrypt and --finish");
   await writeSecret(file);
+  const own = options.rules.find(({ prefix }) => prefix === options.prefix)?.secrets ?? [];
+  const ids = await Promise.all([...own, { file }].map(async (one) => (await openSecret(await readSecret(one))).id));
+  await tryPutInForce(inForce(ids, options), options);
   const [old] = present;
   if (!old) {
     const lines = (id: string) => [
       `secret      ${file}, named ${id}: keep it secret, out of version control, and in more than one place;`,
       "            without it, no one can read what it encrypts",
-      "encrypts    what `agarose put` and `agarose sync` store from now on",
+      "encrypts    what is stored from now on",
+      `then        ${WRITERS}`,
     ];
     return { secrets: [place], lines };
   }
@@ -82,6 +98,7 @@ async function useNew(file: string, place: SecretLocation, present: readonly Sec
   if (others.length === present.length) throw usage(`${file} is not a secret of the prefix: begin without --encrypt`);
   const lines = (id: string) => [
     `2 of 3: ${id} encrypts from now on`,
+    `then: ${WRITERS};`,
     "then: `agarose upgrade`, which encrypts the data keys of what is stored by it;",
     `then: agarose keys secret ${file} --finish with the same --prefix`,
   ];
@@ -95,16 +112,23 @@ async function dropOld(
   options: StepOptions,
 ): Promise<Step> {
   if (!first || !isSame(first, place)) throw usage(`${file} does not encrypt yet: use --encrypt first`);
-  const left = await encryptedByOthers((await openSecret(await readSecret({ file }))).id, options);
-  if (left.length > 0) {
-    const message = `${formatCount(left.length, "object")} or versions of them would become unreadable, such as ${JSON.stringify(left[0])}`;
-    throw new AgaroseError("USAGE", `${message}: run \`agarose upgrade\` first`, { keys: left.slice(0, 100) });
-  }
+  const { id: own } = await openSecret(await readSecret({ file }));
+  await refuseLeft(own, options);
+  await putInForce({ ...inForce([own], options), waits: true }, options);
+  // What was encrypted by the old one since the first look, and acknowledged in time.
+  await refuseLeft(own, options);
   const lines = (id: string) => [
     `3 of 3: ${id} alone encrypts and decrypts`,
     "then: take the old secret from the readers, and destroy it",
   ];
   return { secrets: [place], lines };
+}
+
+async function refuseLeft(id: string, options: StepOptions): Promise<void> {
+  const left = await encryptedByOthers(id, options);
+  if (left.length === 0) return;
+  const message = `${formatCount(left.length, "object")} or versions of them would become unreadable, such as ${JSON.stringify(left[0])}`;
+  throw new AgaroseError("USAGE", `${message}: run \`agarose upgrade\` first`, { keys: left.slice(0, 100) });
 }
 
 /** Keys of objects that the rules cannot decrypt any more once this prefix has the secret `id` alone. */

@@ -23,7 +23,7 @@ import { recodeObjects, type RecodeOptions, type RecodeWalk } from "../recode/re
 import { parseRate } from "../scrub/amounts.ts";
 import { checkDeployed } from "./deployed.ts";
 import { checkFinished } from "./finish.ts";
-import { renameRegions } from "./rename.ts";
+import { renameControl, renameRegions } from "./rename.ts";
 import { checkSettled } from "./settled.ts";
 import { transitionOf, type ConfigFile, type Transition } from "./transition.ts";
 
@@ -85,7 +85,11 @@ async function migrate(nextPath: string, options: Options): Promise<number> {
     await checkDeployed(current.config);
     return walk(transition, next, options);
   }
-  await withConfig(current.config, options, READING, (context) => checkFinished(left, context));
+  await withConfig(current.config, options, WRITING, async (context) => {
+    await checkFinished(left, context);
+    // The bucket is known by its new name alone from now on.
+    if (renamed) await renameControl(context);
+  });
   await writeFields(path, next.fields);
   printResult(options.json ?? false, { step: 3, ...what }, [
     `3 of 3: ${path} is what ${nextPath} says`,

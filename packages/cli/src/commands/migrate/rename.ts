@@ -1,6 +1,9 @@
-/** Gives manifests the name that a region has now. */
-import { isTombstone } from "@agarose/core";
+/** Gives manifests and buckets the name that a region has now. */
+import { isTombstone, systemClock } from "@agarose/core";
+import type { CommandContext } from "../../lib/context.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { commitAgain } from "../../lib/objects/commit/commit.ts";
+import { renameRegion } from "../../lib/objects/commit/fence.ts";
 import { surveyRegions } from "../../lib/objects/commit/region-survey.ts";
 import { writeContextOf, type WriteOptions } from "../../lib/objects/commit/write-context.ts";
 import { hasFormerName } from "../../lib/store/region-names.ts";
@@ -18,4 +21,10 @@ export async function renameRegions(key: string, options: WriteOptions): Promise
   if (!newest || isTombstone(newest) || !hasFormerName(newest, context.config.regions)) return false;
   await commitAgain(newest, survey, context);
   return true;
+}
+
+/** Writes the new name of each renamed region into its control record. Rejects where that fails. */
+export async function renameControl(command: CommandContext): Promise<void> {
+  const context = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };
+  for (const store of command.stores) if (store.region.formerly !== undefined) await renameRegion(store, context);
 }

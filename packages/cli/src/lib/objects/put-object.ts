@@ -105,6 +105,7 @@ export async function putObject(given: PutObject, options: PutContext): Promise<
   const object = { ...given, ...describedAsStored(given) };
   // Refuses a layout that is unsafe before anything else happens.
   layoutOf(config, object.key, 0);
+  context.fence?.prepare();
   const file = await object.source.open();
   try {
     // First of all, because refused credentials show early.
@@ -234,6 +235,7 @@ async function storeNew(
       upload,
       survey,
       copies: options.copies ?? false,
+      isContent: true,
       ...(draft.inline === undefined && { prepare }),
       seal,
     },
@@ -340,6 +342,7 @@ async function keepStored(
     const commit = await commitCopy(newest, survey, context);
     return commit && finish("completed", commit, context);
   }
+  if (lacking.length > 0) await context.fence?.check();
   const writes = await writeRecord(newest, lacking, context);
   if (writes.some(({ outcome }) => outcome === "superseded")) {
     const message = `another writer replaced ${JSON.stringify(draft.key)} meanwhile: run the command again if it must win`;

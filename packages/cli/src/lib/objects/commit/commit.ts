@@ -17,6 +17,7 @@ import { regionsOf, withCurrentNames } from "../../store/region-names.ts";
 import { nodeSha256 } from "../sha256.ts";
 import { claimGeneration, isCopied } from "./claim.ts";
 import { AWAKENING_MS, type Lease } from "./lease.ts";
+import { PROBE, probe } from "./probe.ts";
 import { rollBack, writeRecord, type RegionWrite } from "./manifest-write.ts";
 import { surveyAgain, surveyRegions, type RegionManifest, type Survey } from "./region-survey.ts";
 import { majorityOf, sleep, type WriteContext } from "./write-context.ts";
@@ -39,6 +40,8 @@ export interface CommitInput<T extends ManifestRecord> {
    * only if no other writer came between.
    */
   readonly copies?: boolean;
+  /** Whether the record brings new content, which has to be encrypted where a rule says so. */
+  readonly isContent?: boolean;
   /** Work between the claim and the write, such as the upload of chunks. */
   readonly prepare?: () => Promise<void>;
   /** Makes the record of `generation`, with a time after `modifiedMsMin`. */
@@ -59,13 +62,14 @@ export interface Commit<T extends ManifestRecord> {
  *
  * @throws NO_QUORUM, REPLACED_MEANWHILE, STORE_FAILED (undone, readers see the version before), WRITE_UNCERTAIN
  *   (readers may see either version), CONFIG_INVALID or MANIFEST_INVALID (no reader could use the record, and nothing
- *   was written), CREDENTIALS_REFUSED, ABORTED, or what `prepare` throws.
+ *   was written), KEYS_OUTDATED, REGION_MISPLACED, CREDENTIALS_REFUSED, ABORTED, or what `prepare` throws.
  */
 export async function commitRecord<T extends ManifestRecord>(
   input: CommitInput<T>,
   context: WriteContext,
 ): Promise<Commit<T>> {
   const { key, upload, copies = false } = input;
+  context.fence?.prepare();
   await checkSigner(context);
   const newest = input.survey.generation;
   const leases = [await claimGeneration({ key, upload, newest, copies }, context)];
@@ -77,6 +81,10 @@ export async function commitRecord<T extends ManifestRecord>(
     const writes = await writeRecord(sealed.record, sealed.survey.regions, ending);
     const written = writes.filter(({ outcome }) => outcome === "written");
     if (written.length < majorityOf(context.stores)) throw await giveUp(sealed.record, writes, ending);
+    // A rotation may have taken the key out of force while a slow region held the writes up.
+    await context.fence?.check(sealed.record, input.isContent).catch((error: unknown) => {
+      throw notAcknowledged(key, error);
+    });
     // Its own alone: by a claim, the garbage collector knows the upload of a writer that still works.
     const own = leases.map(({ generation }) => generation);
     await context.claimRemovals.add(key, own);
@@ -104,10 +112,11 @@ function commitOf<T extends ManifestRecord>(record: T, writes: readonly RegionWr
  * it has to claim for that.
  */
 async function sealOwn<T extends ManifestRecord>(
-  { key, upload, copies = false, survey: before, prepare, seal }: CommitInput<T>,
+  input: CommitInput<T>,
   leases: Lease[],
   context: WriteContext,
 ): Promise<{ record: T; survey: Survey }> {
+  const { key, upload, copies = false, survey: before, prepare, seal } = input;
   for (;;) {
     const own = leases.at(-1)!;
     // Claims are removed once their generation is in a majority. A late claimer sees that generation here.
@@ -118,6 +127,7 @@ async function sealOwn<T extends ManifestRecord>(
     if (newest < own.generation && !own.isExpired) {
       const record = await seal(own.generation, timeAfter(survey.newest, context.nowMs()));
       await readAsReader(record, context);
+      await context.fence?.check(record, input.isContent);
       // A signer can be a program that asks a person.
       if (!own.isExpired) return { record, survey };
     }
@@ -128,29 +138,19 @@ async function sealOwn<T extends ManifestRecord>(
   }
 }
 
-/** What signers sign to show that readers trust them. It is no manifest of any format. */
-const PROBE = new TextEncoder().encode("agarose-probe/1\n");
-const checked = new WeakMap<object, WeakMap<object, Promise<void>>>();
+const checked = new WeakMap<object, WeakSet<object>>();
 
-/** Refuses to begin where readers would not trust what this writer signs: CONFIG_INVALID. Asks a signer once. */
+/** Refuses to begin where readers would not trust what this writer signs: CONFIG_INVALID. */
 async function checkSigner({ sign, readerTrust }: WriteContext): Promise<void> {
-  const bySigner = checked.get(readerTrust) ?? new WeakMap<object, Promise<void>>();
-  checked.set(readerTrust, bySigner);
+  const signers = checked.get(readerTrust) ?? new WeakSet<object>();
+  checked.set(readerTrust, signers);
   const owner = sign ?? readerTrust;
-  const check = bySigner.get(owner) ?? trustsSigner(sign, readerTrust);
-  bySigner.set(owner, check);
-  // A signer that failed once may be asked again, such as one that reads a key from a device.
-  await check.catch((error: unknown) => {
-    bySigner.delete(owner);
-    throw error;
-  });
-}
-
-async function trustsSigner(sign: WriteContext["sign"], trust: WriteContext["readerTrust"]): Promise<void> {
-  const signature = await sign?.(PROBE);
-  await trust(PROBE, signature).catch((error: unknown) => {
+  if (signers.has(owner)) return;
+  const signature = sign && (await probe(sign));
+  await readerTrust(PROBE, signature).catch((error: unknown) => {
     throw unreadable(error);
   });
+  signers.add(owner);
 }
 
 /** Parses the bytes that are about to be written as a reader would, so that no version goes for one that none can read. */
@@ -200,6 +200,14 @@ function resealed(
   const named = withCurrentNames(record, regionsOf(stores));
   const { hashesRoot: _root, hashesSha256: _sha256, version: _version, signature: _signature, ...content } = named;
   return sealManifest({ ...content, generation, modified }, nodeSha256, sign);
+}
+
+function notAcknowledged(key: string, error: unknown): AgaroseError {
+  const cause = toAgaroseError(error);
+  const message =
+    `the manifest of ${JSON.stringify(key)} was written, but nothing says that its key is still in force, so readers may ` +
+    `see either version: run the command again. First: ${cause.message}`;
+  return new AgaroseError("WRITE_UNCERTAIN", message, { key, first: cause.toJSON() }, cause);
 }
 
 /** The time of a record after `newest`: now, but at least a millisecond later. Times never run backwards for a key. */

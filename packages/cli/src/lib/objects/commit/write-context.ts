@@ -2,11 +2,27 @@
  * What everything that writes works with. Time and randomness are part of it, so that a test controls every wait.
  */
 import { randomBytes } from "node:crypto";
-import { acceptUnsigned, systemClock, type Clock, type Random, type SignatureCheck, type Signer } from "@agarose/core";
+import {
+  acceptUnsigned,
+  systemClock,
+  type Clock,
+  type ManifestRecord,
+  type Random,
+  type SignatureCheck,
+  type Signer,
+} from "@agarose/core";
 import type { Config } from "../../config.ts";
 import type { Store } from "../../store/store.ts";
 import { Breaker } from "./ask-regions.ts";
 import { ClaimRemovals } from "./claim-removals.ts";
+
+/** Refuses writers that a rotation has left behind; `Fence` is the one of the commands. */
+export interface WriterFence {
+  /** Begins to look which keys are in force, so that `check` need not wait for it. */
+  prepare(): void;
+  /** Rejects when `record` must not be acknowledged; without one, when this writer may not write at all. */
+  check(record?: ManifestRecord, isContent?: boolean): Promise<void>;
+}
 
 /** What a caller of `putObject` or `removeObject` passes. */
 export interface WriteOptions {
@@ -25,6 +41,8 @@ export interface WriteOptions {
   readonly trust?: SignatureCheck;
   /** Whose manifests count for readers of what is written. Default: `trust`. */
   readonly readerTrust?: SignatureCheck;
+  /** Refuses writers that a rotation has left behind, and buckets of other regions. Default: no one is refused. */
+  readonly fence?: WriterFence;
   /** 32 hex digits that no other put ever uses. Default: at random. */
   readonly newUpload?: () => string;
   /** Shared by the objects of a command, so that a region that hangs delays only the first. Default: a new one. */
@@ -33,12 +51,12 @@ export interface WriteOptions {
   readonly claimRemovals?: ClaimRemovals;
 }
 
-/** `WriteOptions` with their defaults, but without a signer when there is none. */
-export type WriteContext = Required<Omit<WriteOptions, "sign">> & Pick<WriteOptions, "sign">;
+/** `WriteOptions` with their defaults, but without a signer or a fence when there is none. */
+export type WriteContext = Required<Omit<WriteOptions, "sign" | "fence">> & Pick<WriteOptions, "sign" | "fence">;
 
 /** Fills in the defaults of `options`. */
 export function writeContextOf(options: WriteOptions): WriteContext {
-  const { config, stores, signal, nowMs, clock = systemClock, sign } = options;
+  const { config, stores, signal, nowMs, clock = systemClock, sign, fence } = options;
   const breaker = options.breaker ?? new Breaker(clock);
   return {
     config,
@@ -53,6 +71,7 @@ export function writeContextOf(options: WriteOptions): WriteContext {
     breaker,
     claimRemovals: options.claimRemovals ?? new ClaimRemovals({ stores, clock, breaker }, 1),
     ...(sign && { sign }),
+    ...(fence && { fence }),
   };
 }
 

@@ -1,0 +1,95 @@
+/** Whether each bucket is that of its region alone, and whether this machine has the keys that are in force. */
+import { randomUUID } from "node:crypto";
+import { acceptUnsigned, systemClock, toAgaroseError } from "@agarose/core";
+import type { CommandContext } from "../../lib/context.ts";
+import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import {
+  announce,
+  announcementOf,
+  Fence,
+  newestOf,
+  readAll,
+  type FenceContext,
+} from "../../lib/objects/commit/fence.ts";
+import type { Store } from "../../lib/store/store.ts";
+import type { Check } from "./check.ts";
+import { PROBE_PREFIX } from "./check-region.ts";
+
+const NAME = "identity";
+const KEYS = "keys in force";
+
+/** @param fix whether to store what is missing: the records of regions that have none, and keys that were added. */
+export async function checkIdentity(command: CommandContext, { fix }: { readonly fix: boolean }): Promise<Check[]> {
+  const context: FenceContext = { ...command, clock: systemClock, breaker: new Breaker(systemClock) };
+  const shared = await sharedBuckets(command.stores, command.signal);
+  if (shared.length > 0) return shared;
+  const subject = "regions";
+  try {
+    if (fix) await mend(context);
+    const regions = await readAll(context);
+    // Without --fix, nothing is written.
+    if (regions.every(({ record }) => !record)) {
+      const message = "no bucket has a control record yet: the first write stores them, and so does --fix";
+      return [{ subject, name: NAME, state: "ok", message }];
+    }
+    const isComplete = regions.every(({ record }) => record);
+    if (isComplete) await new Fence(context).check();
+    const { epoch, signers } = newestOf(regions)!;
+    const keys = signers.length === 0 ? "no key" : signers.join(", ");
+    return [
+      { subject, name: NAME, state: "ok", message: "each bucket is that of its region alone" },
+      { subject, name: KEYS, state: "ok", message: `epoch ${epoch}: ${keys}` },
+    ];
+  } catch (cause) {
+    command.signal.throwIfAborted();
+    const { code, message } = toAgaroseError(cause);
+    // Regions that do not answer have findings of their own.
+    if (code === "NO_QUORUM" || code === "CREDENTIALS_REFUSED") return [];
+    const name = code === "REGION_MISPLACED" ? NAME : KEYS;
+    return [{ subject, name, state: "fail", message: `${code}: ${message}` }];
+  }
+}
+
+/** Gives regions their records, and puts the keys of the configuration into force where that takes nobody's away. */
+async function mend(context: FenceContext): Promise<void> {
+  const own = await announcementOf(context);
+  // What was stored before the first key is signed by nobody.
+  const trusting = { ...context, trust: acceptUnsigned };
+  const before = newestOf(await readAll(trusting));
+  if (before && before.signers.length === 0 && own.signers.length > 0) return announce(own, trusting);
+  await new Fence(context).check();
+  const current = newestOf(await readAll(context));
+  if (current && own.signers.some((key) => !current.signers.includes(key))) await announce(own, context);
+}
+
+/** Stores a mark in each bucket, and looks for it in the others. */
+async function sharedBuckets(stores: readonly Store[], signal: AbortSignal): Promise<Check[]> {
+  const marks = stores.map((store) => ({ store, name: `${PROBE_PREFIX}${randomUUID()}-identity` }));
+  const options = { bytes: 1, contentType: "application/octet-stream", signal };
+  const stored = await Promise.all(
+    marks.map(({ store, name }) =>
+      store.put(name, new Uint8Array(1), options).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  );
+  const isThere = (store: Store, name: string): Promise<boolean> =>
+    store.head(name, signal).then(
+      (bytes) => bytes !== undefined,
+      () => false,
+    );
+  const checks: Check[] = [];
+  for (const [at, { store, name }] of marks.entries()) {
+    if (!stored[at]) continue;
+    for (const other of stores.slice(at + 1)) {
+      if (!(await isThere(other, name))) continue;
+      const message =
+        `REGION_MISPLACED: ${store.region.name} and ${other.region.name} are one bucket, whose loss would be that of ` +
+        "both: give each region a bucket of its own";
+      checks.push({ subject: other.region.name, name: NAME, state: "fail", message });
+    }
+  }
+  await Promise.all(marks.map(({ store, name }) => store.remove([name]).catch(() => {})));
+  return checks;
+}

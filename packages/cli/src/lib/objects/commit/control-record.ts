@@ -1,0 +1,143 @@
+/**
+ * The control record of a region (docs/reference/format.md, "Control record"): which bucket this is, and by which keys
+ * and secrets writers may write. It is signed, so that no store can make one up.
+ */
+import { createHash, hash } from "node:crypto";
+import { AgaroseError, rawPublicKey, toAgaroseError, type Signature, type Signer } from "@agarose/core";
+import type { Config } from "../../config-schema.ts";
+import type { Store } from "../../store/store.ts";
+import type { WriteContext } from "./write-context.ts";
+
+/** The name of the record in every bucket. */
+export const CONTROL_NAME = "control/deployment.json";
+/** A record is a few hundred bytes. Nothing longer is read. */
+const CONTROL_BYTES_MAX = 65_536;
+/** Of a SHA-256 in hex, as signatures name a key. */
+const KEY_ID_CHARACTERS = 16;
+
+/** What all regions of a deployment say alike. */
+export interface Deployment {
+  /** 32 hex digits, chosen when the first region got its record. */
+  readonly deployment: string;
+  /** Counts the changes of what follows. */
+  readonly epoch: number;
+  /** Names of the keys by which writers may sign; none in unsigned mode. */
+  readonly signers: readonly string[];
+  /** The key that signs now, which every writer has to trust; none in unsigned mode. */
+  readonly signer?: string;
+  /** Names of keys that were in force once. They never come back. */
+  readonly retired: readonly string[];
+  /** Names of the secrets by which writers may encrypt, by prefix. Prefixes that nobody announced are missing. */
+  readonly secrets: readonly SecretsInForce[];
+}
+
+/** The secrets of a prefix. */
+export interface SecretsInForce {
+  readonly prefix: string;
+  readonly ids: readonly string[];
+}
+
+/** The record of one region. */
+export interface ControlRecord extends Deployment {
+  readonly control: 1;
+  /** The name of the region whose bucket this is. */
+  readonly region: string;
+  readonly signature?: Signature;
+}
+
+/** What one region has. */
+export interface RegionControl {
+  readonly store: Store;
+  /** Absent when there is none, or one that this machine does not trust. */
+  readonly record?: ControlRecord;
+  readonly etag?: string;
+  /** Why a record that is there cannot be used. */
+  readonly problem?: AgaroseError;
+}
+
+/** Reads the record of a region. Rejects when the region does not say. */
+export async function readControl(
+  store: Store,
+  signal: AbortSignal,
+  trust: WriteContext["trust"],
+): Promise<RegionControl> {
+  const { status, headers, body } = await store.get(CONTROL_NAME, { signal });
+  if (status !== 200) {
+    await body?.cancel();
+    if (status === 404) return { store };
+    const { name: region } = store.region;
+    const message = `region ${region} answered ${status} for ${CONTROL_NAME}: retry later`;
+    throw new AgaroseError("SOURCE_FAILED", message, { region, status });
+  }
+  const etag = headers.get("etag");
+  const found = { store, ...(etag !== null && { etag }) };
+  try {
+    return { ...found, record: await parseControl(await textOf(body), trust) };
+  } catch (error) {
+    return { ...found, problem: toAgaroseError(error, "MANIFEST_INVALID") };
+  }
+}
+
+/** The bytes of a record, signed where there is a signer. */
+export async function sealControl(record: Omit<ControlRecord, "signature">, sign?: Signer): Promise<Uint8Array> {
+  const signature = await sign?.(signedBytes(record));
+  return Buffer.from(JSON.stringify({ ...record, ...(signature && { signature }) }));
+}
+
+/** The deployment of a configuration whose regions have no record yet. Every machine that has it finds the same. */
+export function freshDeployment(config: Config, signer: string | undefined): Deployment {
+  const places = config.regions.map(({ name, endpoint, bucket }) => `${name} ${endpoint} ${bucket}`).toSorted();
+  const text = ["agarose-deployment/1", ...(config.publicKeys ?? []), ...places].join("\n");
+  const deployment = createHash("sha256").update(text).digest("hex").slice(0, 32);
+  return { deployment, epoch: 1, ...keysOf(config, signer), retired: [], secrets: [] };
+}
+
+/** What a configuration says of keys. */
+export function keysOf(
+  { publicKeys = [] }: Pick<Config, "publicKeys">,
+  signer: string | undefined,
+): Pick<Deployment, "signers" | "signer"> {
+  const signers = publicKeys.map((key) => hash("sha256", rawPublicKey(key)).slice(0, KEY_ID_CHARACTERS));
+  const current = signer !== undefined && signers.includes(signer) ? signer : signers[0];
+  return { signers, ...(current !== undefined && { signer: current }) };
+}
+
+async function parseControl(text: string, trust: WriteContext["trust"]): Promise<ControlRecord> {
+  const record = JSON.parse(text) as ControlRecord;
+  if (record.control > 1) {
+    throw new AgaroseError("MANIFEST_NEWER", `${CONTROL_NAME} is of a later format: upgrade Agarose on this machine`);
+  }
+  const { deployment, epoch, region, signers, retired, secrets } = record;
+  const isSound =
+    /^[0-9a-f]{32}$/.test(deployment) &&
+    Number.isSafeInteger(epoch) &&
+    typeof region === "string" &&
+    Array.isArray(signers) &&
+    Array.isArray(retired) &&
+    Array.isArray(secrets) &&
+    secrets.every(({ prefix, ids }) => typeof prefix === "string" && Array.isArray(ids));
+  if (!isSound) throw new AgaroseError("MANIFEST_INVALID", `${CONTROL_NAME} is damaged: run \`agarose doctor --fix\``);
+  await trust(signedBytes(record), record.signature);
+  return record;
+}
+
+function signedBytes(record: Omit<ControlRecord, "signature">): Uint8Array {
+  const { control, deployment, region, epoch, signers, signer, retired, secrets } = record;
+  const covered = [control, deployment, region, epoch, signers, signer ?? null, retired];
+  const rules = secrets.map(({ prefix, ids }) => [prefix, ids]);
+  return new TextEncoder().encode(`agarose-control/1\n${JSON.stringify([...covered, rules])}`);
+}
+
+async function textOf(body: ReadableStream<Uint8Array> | null): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of body ?? []) {
+    bytes += part.length;
+    if (bytes > CONTROL_BYTES_MAX) {
+      const message = `${CONTROL_NAME} is longer than ${CONTROL_BYTES_MAX} bytes: run \`agarose doctor\``;
+      throw new AgaroseError("MANIFEST_INVALID", message, { max: CONTROL_BYTES_MAX });
+    }
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString();
+}
