@@ -205,7 +205,7 @@ export {
   type Piece,
 } from "./read/pieces.ts";
 export { planReadMs, planStripe, type Candidate, type PlanOptions } from "./read/read-plan.ts";
-export { readStripe, type Hedge, type StripeReadOptions } from "./read/stripe-read.ts";
+export { readStripe, type Hedge, type LatePiece, type StripeReadOptions } from "./read/stripe-read.ts";
 export { checkHash } from "./read/stripe-shards.ts";
 export {
   readKind,

@@ -22,7 +22,19 @@ import { checkHash } from "./stripe-shards.ts";
  * Whether a late stripe may ask one more source for a shard of `bytes` bytes. `times` counts from 1 how often the
  * stripe has been late since its last request. When the answer is no, the stripe asks again after the same time.
  */
-export type Hedge = boolean | ((bytes: number, times: number) => boolean);
+export type Hedge = boolean | ((bytes: number, times: number, piece?: LatePiece) => boolean);
+
+/** The one chunk of a small range, when it is late and only k others could replace it. */
+export interface LatePiece {
+  /** What k others cost. */
+  readonly costBytes: number;
+  /** Its request. */
+  readonly record: RequestRecord;
+  /** How long its rest takes at the pace of what has come, in milliseconds. Undefined when nothing has come. */
+  readonly restMs: number | undefined;
+  /** How long k others are believed to take, in milliseconds. */
+  readonly othersMs: number;
+}
 
 /** Which stripe to read, and how. */
 export interface StripeReadOptions {
@@ -311,15 +323,37 @@ class StripeRead {
     this.#cancelHedge = clock.after(ms, () => {
       // What has arrived may wait for the leaf list, which is read on its own.
       const isHere = this.#isNarrow && [...this.#flights].some(({ shard }) => shard);
-      if (isHere || !this.#mayHedge(times)) return this.#armHedge(ms, times + 1);
+      const flight = this.#narrowFlight();
+      if (isHere || !this.#mayHedge(times, flight && this.#latePiece(flight))) return this.#armHedge(ms, times + 1);
       const lateMs = this.#launchNext();
       if (lateMs) this.#armHedge(lateMs);
     });
   }
 
-  #mayHedge(times: number): boolean {
+  #mayHedge(times: number, piece?: LatePiece): boolean {
     const { hedge, stripe } = this.#options;
-    return hedge === true || (hedge && hedge(stripe.shardBytes, times));
+    return hedge === true || (hedge && hedge(stripe.shardBytes, times, piece));
+  }
+
+  /** The request of a narrow read, unless another source of its piece can be asked. */
+  #narrowFlight(): Flight | undefined {
+    const { wanted } = this.#options;
+    const [flight] = this.#flights;
+    return this.#isNarrow && !this.#waiting.some(({ chunk }) => chunk === wanted) ? flight : undefined;
+  }
+
+  /** What is late of a narrow read. */
+  #latePiece({ candidate, record }: Flight): LatePiece {
+    const { manifest, stripe, clock } = this.#options;
+    const came = candidate.source.received?.(candidate.chunk) ?? 0;
+    const tookMs = clock.now() - record.startMs - (record.waitMs ?? 0);
+    const others = this.#waiting.map(({ estimate }) => estimate.meanMs).toSorted((a, b) => a - b);
+    return {
+      costBytes: manifest.k * stripe.shardBytes,
+      record,
+      restMs: came > 0 ? (tookMs * (stripe.shardBytes - came)) / came : undefined,
+      othersMs: others[manifest.k - 1] ?? 0,
+    };
   }
 
   /** A slow line may take minutes for what is read ahead. Only silence ends the read. */

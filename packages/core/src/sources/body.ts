@@ -7,7 +7,7 @@ import type { FetchedResponse } from "../ports.ts";
 
 const NOTHING = new Uint8Array(0);
 /** The least bytes that one read waits for, unless fewer are missing. After each, a slow body counts as progress. */
-const PART_BYTES = 64 * 1024;
+const PART_BYTES = 4 * 1024;
 
 /** `ReadableStreamBYOBReader` with `min`, which the types of Workers leave out. */
 interface InPlaceReader {
@@ -27,13 +27,13 @@ export class BodyReader {
   readonly #inParts: ReadableStreamDefaultReader<Uint8Array> | undefined;
   /** What has arrived and is not read yet. */
   #rest: Uint8Array = NOTHING;
-  readonly #onPart: (() => void) | undefined;
+  readonly #onPart: ((bytes: number) => void) | undefined;
 
   /**
    * @param from the body; null is an empty one.
-   * @param onPart is called whenever a part has arrived.
+   * @param onPart is called with its bytes whenever a part has arrived.
    */
-  constructor(from: ReadableStream<Uint8Array> | null, onPart?: () => void) {
+  constructor(from: ReadableStream<Uint8Array> | null, onPart?: (bytes: number) => void) {
     this.#onPart = onPart;
     const body = from ?? new Blob([]).stream();
     try {
@@ -49,9 +49,10 @@ export class BodyReader {
     let filled = 0;
     let ended = false;
     while (filled < bytes && !ended) {
+      const before = filled;
       if (this.#inPlace) {
-        // Each read detaches the buffer and returns another view of it.
-        const min = Math.min(bytes - filled, PART_BYTES);
+        // Each read detaches the buffer and returns another view of it. The first part shows that the body flows.
+        const min = before === 0 ? 1 : Math.min(bytes - filled, PART_BYTES);
         const { done, value } = await this.#inPlace.read(whole.subarray(filled), { min });
         ended = done;
         if (value) whole = new Uint8Array(value.buffer);
@@ -64,7 +65,7 @@ export class BodyReader {
         // An empty view would keep its whole buffer alive.
         this.#rest = part.length < this.#rest.length ? this.#rest.subarray(part.length) : NOTHING;
       }
-      this.#onPart?.();
+      this.#onPart?.(filled - before);
     }
     return filled < bytes ? whole.subarray(0, filled) : whole;
   }

@@ -59,6 +59,7 @@ export class RegionSource implements ChunkSource {
   readonly #options: RegionSourceOptions;
   /** By chunk. */
   readonly #streams = new Map<number, Stream>();
+  readonly #received = new Map<number, number>();
   #isClosed = false;
 
   constructor(options: RegionSourceOptions) {
@@ -73,6 +74,10 @@ export class RegionSource implements ChunkSource {
   has(_stripe: number, chunk: number): boolean {
     const { leaves, placement } = this.#options.manifest;
     return chunk === LEAF_LIST ? (leaves ?? []).includes(this.id) : placement[chunk] === this.id;
+  }
+
+  received(chunk: number): number {
+    return this.#received.get(chunk) ?? 0;
   }
 
   async fetch(request: ChunkRequest): Promise<Uint8Array> {
@@ -115,6 +120,7 @@ export class RegionSource implements ChunkSource {
    */
   #open({ stripe, chunk, lastStripe = stripe.index }: ChunkRequest): Stream {
     const before = this.#streams.get(chunk);
+    this.#received.delete(chunk);
     const isStraggler = before && !before.isClosed && stripe.index < before.nextStripe;
     const spanStripes = isStraggler ? 1 : Math.max(1, Math.floor(SPAN_BYTES_MAX / this.#options.manifest.stripeBytes));
     const last = Math.min(lastStripe, stripe.index + spanStripes - 1);
@@ -167,7 +173,11 @@ export class RegionSource implements ChunkSource {
         error,
       );
     });
-    if (status === (isWhole ? 200 : 206)) return new BodyReader(body, () => this.progress++);
+    if (status === (isWhole ? 200 : 206))
+      return new BodyReader(body, (bytes) => {
+        this.progress++;
+        this.#received.set(chunk, (this.#received.get(chunk) ?? 0) + bytes);
+      });
     await body?.cancel();
     throw new AgaroseError(
       status === 404 ? "CHUNK_MISSING" : "SOURCE_FAILED",

@@ -289,7 +289,7 @@ export class ClientRead {
       sources,
       signal,
       delta,
-      hedge: (bytes, times) => !isSending(edge, latencies) && hedging.hedge(bytes, times),
+      hedge: (...late) => !isSending(edge, latencies) && hedging.hedge(...late),
       ...(store && { stripes: true, ...(!plan.private && { share: store.sharing(manifest) }) }),
       range: head.range,
       // A PoP sends all pieces of a brief range with one more request. `#fromKnown` makes it.

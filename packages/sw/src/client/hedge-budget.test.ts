@@ -1,7 +1,7 @@
 /** What may be asked for beyond what is used. */
 import type { RequestRecord } from "@agarose/core";
 import * as fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { HEDGE_BYTES_MAX, HEDGED_SHARE, HedgeBudget } from "./hedge-budget.ts";
 
 const K = 4;
@@ -20,7 +20,7 @@ test("bytes asked for because the first were late stay within their share of tho
     fc.property(
       fc.array(fc.record({ bytes: fc.integer({ min: 1, max: 500_000 }), late: fc.boolean() }), { maxLength: 200 }),
       (stripes) => {
-        const budget = new HedgeBudget();
+        const budget = new HedgeBudget({ now: () => 0 });
         let [used, hedged] = [0, 0];
         stripes.forEach(({ bytes, late }, i) => {
           if (late && budget.hedge(bytes, 1)) hedged += bytes;
@@ -34,12 +34,56 @@ test("bytes asked for because the first were late stay within their share of tho
 });
 
 test("a stripe that is late twice is helped whatever was spent", () => {
-  const budget = new HedgeBudget();
+  const budget = new HedgeBudget({ now: () => 0 });
   expect([budget.hedge(HEDGE_BYTES_MAX, 1), budget.hedge(1, 1), budget.hedge(1, 2)]).toEqual([true, false, true]);
 });
 
+describe("a late piece that flows", () => {
+  const BYTES = 100_000;
+  const started = (source: string, startMs: number, endMs?: number) =>
+    ({
+      source,
+      kind: "region",
+      outcome: endMs === undefined ? "pending" : "used",
+      startMs,
+      endMs,
+      bytes: BYTES,
+    }) as RequestRecord;
+
+  /** Whether k others are asked in place of a piece that began at 0, at 100 ms, beside other requests. */
+  function asksOthers(restMs: number, beside: readonly RequestRecord[] = [], times = 2): boolean {
+    const budget = new HedgeBudget({ now: () => 100 });
+    const record = started("r0", 0);
+    for (const one of [record, ...beside]) budget.note(one);
+    return budget.hedge(BYTES, times, { costBytes: K * BYTES, record, restMs, othersMs: 50 });
+  }
+
+  test("gets help where its region is slow, and not where the rest comes sooner than k others", () => {
+    expect([asksOthers(201), asksOthers(199), asksOthers(Number.POSITIVE_INFINITY)]).toEqual([true, false, true]);
+  });
+
+  test("gets none while others share the line as long as it has run, or have just done so", () => {
+    const beside = [started("r1", 0), started("r2", 10), started("r3", 0, 60)];
+    expect([asksOthers(700, beside), asksOthers(801, beside)]).toEqual([false, true]);
+  });
+
+  test("gets help beside others that come and go quickly, as on an idle line", () => {
+    const beside = Array.from({ length: 20 }, (_, i) => started("r1", 5 * i, 5 * i + 20));
+    expect(asksOthers(201, beside)).toBe(true);
+  });
+
+  test("costs what k others cost, so that the next one waits", () => {
+    const budget = new HedgeBudget({ now: () => 100 });
+    const record = started("r0", 0);
+    const piece = { costBytes: K * 200_000, record, restMs: undefined, othersMs: 50 };
+    const asked = [1, 2, 3].map(() => budget.hedge(200_000, 1, piece));
+    expect(asked, "1 MiB lasts for two, the second one on credit").toEqual([true, true, false]);
+    expect(budget.hedge(200_000, 2, piece), "what is silent twice is helped").toBe(true);
+  });
+});
+
 test("extra requests end where they never help, and begin again when chunks are late", () => {
-  const budget = new HedgeBudget();
+  const budget = new HedgeBudget({ now: () => 0 });
   const read = (used: number[]): void => budget.observe(K, stripe(0, used));
   for (let i = 0; i < 100; i++) read([0, 1, 2, 3]);
   expect(budget.delta(1)).toBe(1);
@@ -50,7 +94,7 @@ test("extra requests end where they never help, and begin again when chunks are 
 });
 
 test("where one stripe in twenty needs the extra request, it is made", () => {
-  const budget = new HedgeBudget();
+  const budget = new HedgeBudget({ now: () => 0 });
   for (let i = 0; i < 2000; i++) budget.observe(K, stripe(0, i % 20 === 0 ? [0, 1, 3, 4] : [0, 1, 2, 3]));
   expect(budget.delta(2)).toBe(2);
 });

@@ -2,7 +2,7 @@
  * Bounds the bytes that a client requests without using them: hedged requests have a budget of bytes, and delta drops
  * to 0 while it does not help.
  */
-import type { RequestRecord } from "@agarose/core";
+import type { Clock, LatePiece, RequestRecord } from "@agarose/core";
 
 /** For every byte used, this share may be requested again because it is late. */
 export const HEDGED_SHARE = 0.03;
@@ -12,18 +12,53 @@ export const HEDGE_BYTES_MAX = 1024 * 1024;
 const GAIN = 1 / 64;
 /** Below this share, reads start with exactly k requests until chunks are late again. */
 const WORTH_MIN = 0.02;
+/** A request that runs beside another one for this share of its time shares the line with it. */
+const BESIDE_SHARE = 0.5;
+/** How long requests that have ended count as such. */
+const BESIDE_MS_MAX = 5_000;
 
 /** The budget of one client. */
 export class HedgeBudget {
+  readonly #clock: Pick<Clock, "now">;
+  /** Requests to regions that are under way or have just ended. */
+  readonly #recent = new Set<RequestRecord>();
   #bytes = HEDGE_BYTES_MAX;
   #worth = 1;
 
-  /** For the reader. A stripe that is late once needs budget; one that is late twice is stuck and always gets help. */
-  readonly hedge = (bytes: number, times: number): boolean => {
+  constructor(clock: Pick<Clock, "now">) {
+    this.#clock = clock;
+  }
+
+  /**
+   * For the reader. A stripe that is late once needs budget; one that is late twice is stuck and always gets help. A
+   * piece that flows gets help where k others would be there sooner: on a busy line they would only make it busier.
+   */
+  readonly hedge = (bytes: number, times: number, piece?: LatePiece): boolean => {
+    if (piece?.restMs !== undefined && !this.#isWorth(piece, piece.restMs)) return false;
     if (times === 1 && bytes > this.#bytes) return false;
-    this.#bytes -= bytes;
+    this.#bytes -= piece?.costBytes ?? bytes;
     return true;
   };
+
+  /** Follows a request from its start to its end. */
+  note(record: RequestRecord): void {
+    if (record.kind !== "region") return;
+    this.#recent.add(record);
+    const sinceMs = this.#clock.now() - BESIDE_MS_MAX;
+    for (const one of this.#recent) if (one.endMs !== undefined && one.endMs < sinceMs) this.#recent.delete(one);
+  }
+
+  /** Whether a piece that flows is slow because of its region, and not because of the line. */
+  #isWorth({ record, othersMs, costBytes }: LatePiece, restMs: number): boolean {
+    const nowMs = this.#clock.now();
+    const enoughMs = BESIDE_SHARE * (nowMs - record.startMs);
+    // Each of them has had a share of the line: this one too.
+    const beside = [...this.#recent].filter(
+      ({ startMs, endMs = nowMs }) => endMs - Math.max(startMs, record.startMs) >= enoughMs,
+    ).length;
+    // What k others are believed to take is measured one at a time: side by side they share the line, too.
+    return restMs / Math.max(1, beside) > (costBytes / record.bytes) * othersMs;
+  }
 
   /** The number of requests beyond k to start with, at most `planned`. */
   delta(planned: number): number {

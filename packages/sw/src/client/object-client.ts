@@ -42,7 +42,7 @@ export class ObjectClient {
   readonly latencies: LatencyTracker;
   readonly pops: PopSelector;
   readonly plans: PlanStore;
-  readonly hedging = new HedgeBudget();
+  readonly hedging: HedgeBudget;
   /** What every read takes. */
   readonly #ports: ReadPorts;
   readonly #queues = new Map<string, FairQueue>();
@@ -54,6 +54,7 @@ export class ObjectClient {
     const { pops: configuredPops } = config;
     const ports = { ...given, trust: clientTrust(config), configuredPops };
     this.config = config;
+    this.hedging = new HedgeBudget(clock);
     const latencies = (this.latencies = new LatencyTracker(clock));
     const pops = (this.pops = new PopSelector({ ...ports, pops: configuredPops, latencies }));
     const plans = (this.plans = new PlanStore({ config, clock, ...(HAS_STORE && { store: given.store }) }));

@@ -93,6 +93,7 @@ export class ReadTrace {
       request = this.#requests.size;
       this.#requests.set(record, request);
     }
+    this.#ports.hedging.note(record);
     if (record.endMs !== undefined) this.#measure(record, record.endMs);
     const { startMs, endMs } = record;
     this.#ports.emit({
