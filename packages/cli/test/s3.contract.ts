@@ -470,6 +470,13 @@ export function s3Contract(
       expect((await failure(complete("multi-small", id, [{ PartNumber: 3, ETag: '"x"' }]))).name).toBe("InvalidPart");
     });
 
+    test("a second completion of the same parts answers the same", async () => {
+      const id = await begin("multi-twice");
+      const parts = [await part("multi-twice", id, 1, randomBytes(10))];
+      const { ETag } = await complete("multi-twice", id, parts);
+      expect((await complete("multi-twice", id, parts)).ETag).toBe(ETag);
+    });
+
     test("an aborted upload is gone", async () => {
       const UploadId = await begin("multi-aborted");
       await part("multi-aborted", UploadId, 1, randomBytes(10));

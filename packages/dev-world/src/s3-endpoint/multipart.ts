@@ -5,6 +5,8 @@ import type { StoredObjects, StoredObject } from "./object-store.ts";
 import { S3Error } from "./wire/s3-error.ts";
 import type { UploadChecksum } from "./wire/list.ts";
 
+const ANSWERS_MAX = 1_000;
+
 /** An uploaded part. */
 export interface Part {
   readonly number: number;
@@ -30,6 +32,8 @@ export interface Upload {
 /** The uploads in progress. A restart forgets them. */
 export class MultipartUploads {
   readonly #uploads = new Map<string, Upload>();
+  /** The answers to uploads that were completed, by what was asked. */
+  readonly #answers = new Map<string, string>();
 
   create(described: Pick<Upload, "bucket" | "key" | "headers" | "startedMs" | "checksum">): Upload {
     const upload = { ...described, id: randomUUID(), parts: new Map<number, Part>() };
@@ -43,6 +47,17 @@ export class MultipartUploads {
       throw new S3Error("NoSuchUpload", "The specified multipart upload does not exist.");
     }
     return upload;
+  }
+
+  /** Returns what the same completion was answered before. */
+  answered(asked: string): string | undefined {
+    return this.#answers.get(asked);
+  }
+
+  /** Keeps the answer to a completion, of the latest of them. */
+  keepAnswer(asked: string, xml: string): void {
+    this.#answers.set(asked, xml);
+    if (this.#answers.size > ANSWERS_MAX) this.#answers.delete(this.#answers.keys().next().value!);
   }
 
   list(bucket: string): Upload[] {

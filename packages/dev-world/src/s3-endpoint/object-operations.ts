@@ -120,8 +120,11 @@ export async function uploadPart(exchange: Exchange): Promise<void> {
 /** CompleteMultipartUpload. */
 export async function completeUpload(exchange: Exchange): Promise<void> {
   const { bucket, key, store, uploads, locks } = exchange;
-  const upload = uploadOf(exchange);
   const named = readCompletion(await receiveText(exchange, COMPLETE_XML_BYTES_MAX, false));
+  const asked = JSON.stringify([bucket, key, exchange.query.get("uploadId"), named]);
+  const before = uploads.answered(asked);
+  if (before !== undefined) return sendXml(exchange, before);
+  const upload = uploadOf(exchange);
   const parts = namedParts(upload.parts, named);
   const read = (part: (typeof parts)[number]) => readPart(store, upload, part);
   const checksums = await checkCompletion(exchange, upload.checksum, { named, parts }, read);
@@ -136,7 +139,9 @@ export async function completeUpload(exchange: Exchange): Promise<void> {
     lists.checksumElements(checksums),
     type === undefined ? "" : element("ChecksumType", type),
   ];
-  sendXml(exchange, xmlDocument("CompleteMultipartUploadResult", fields.join("")));
+  const xml = xmlDocument("CompleteMultipartUploadResult", fields.join(""));
+  uploads.keepAnswer(asked, xml);
+  sendXml(exchange, xml);
 }
 
 /** AbortMultipartUpload. */
