@@ -12,6 +12,8 @@ import {
   chunkName,
   systemClock,
   type Plan,
+  ByteBudget,
+  LOOK_UP_BYTES_MAX,
 } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
@@ -184,6 +186,7 @@ test("a read that outlives its signatures continues with those of a new plan", a
       clock,
       sha256: systemSha256,
       trust: acceptUnsigned,
+      budget: new ByteBudget(LOOK_UP_BYTES_MAX),
       latencies: client.latencies,
       plans: client.plans,
       pops: client.pops,

@@ -28,6 +28,8 @@ export interface PutOptions {
   readonly k?: number;
   readonly m?: number;
   readonly stripeBytes?: number;
+  /** Default: 1. */
+  readonly generation?: number;
   /** Changes the manifest before it is stored. */
   readonly edit?: (manifest: Manifest) => unknown;
 }
@@ -37,7 +39,7 @@ export async function putObject(
   { objects }: Buckets,
   key: string,
   content: Uint8Array,
-  { k = 4, m = 2, stripeBytes = 64 * 1024, edit = (manifest) => manifest }: PutOptions = {},
+  { k = 4, m = 2, stripeBytes = 64 * 1024, generation = 1, edit = (manifest) => manifest }: PutOptions = {},
 ): Promise<Manifest> {
   const codec = javascriptCodec();
   const shape = { k, m, stripeBytes, bytes: content.length, sha256: await hexSha256(content) };
@@ -58,7 +60,7 @@ export async function putObject(
   }
   const draft = {
     key,
-    generation: 1,
+    generation,
     upload: shape.sha256.slice(0, 32),
     blockBytes: BLOCK_BYTES,
     contentType: "application/octet-stream",

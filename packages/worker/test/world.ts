@@ -58,6 +58,7 @@ export interface Status {
     operations: number;
     errors: string[];
   };
+  readonly behind: { readonly key: string; readonly regions: string[] }[];
   readonly spending: { readonly usd: number; readonly writes: number; readonly reads: number };
   readonly isolate: {
     chunkCache: { hits: number; misses: number; malformed: number; kvFailures: number };
@@ -66,6 +67,7 @@ export interface Status {
     openBreakers: string[];
     readsWithMemory: number;
     expiredReads: number;
+    unconfirmedLookups: number;
   };
 }
 

@@ -27,7 +27,7 @@ class MemoryState implements StatePort {
 
   async beginPeriod() {
     const { epoch, regions, lastPeriod, spending } = this;
-    return { epoch, ledger: [...this.ledger.values()], regions, lastPeriod, spending };
+    return { epoch, ledger: [...this.ledger.values()], regions, lastPeriod, spending, behind: [] };
   }
   async loadPlan() {
     return this.plan;

@@ -18,6 +18,10 @@ export class Traffic {
   readonly bucketRequests = new Map<string, number>();
   /** Copies of manifests that were not used because of what they say, as `region code`. */
   readonly unusableManifests = new Map<string, number>();
+  /** How often each region lacked a version that a majority has. */
+  readonly regionsBehind = new Map<string, number>();
+  /** Look-ups for which no majority of the regions could be had, so that the first sound manifest was used. */
+  unconfirmed = 0;
   /** Requests of `/o/` to other PoPs, as `peer outcome`. */
   readonly peerRequests = new Map<string, number>();
 
@@ -47,6 +51,11 @@ export class Traffic {
     const name = `${region} ${code}`;
     add(this.unusableManifests, name);
     return this.unusableManifests.get(name) === 1;
+  }
+
+  /** Counts a region that lacks a version. */
+  foundBehind(region: string): void {
+    add(this.regionsBehind, region);
   }
 
   /**

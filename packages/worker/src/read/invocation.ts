@@ -2,9 +2,12 @@
 import {
   AgaroseError,
   findManifest,
+  isTombstone,
+  readMajority,
   systemSha256,
   toAgaroseError,
   type FetchPort,
+  type FindManifestOptions,
   type Manifest,
   type PeerSource,
 } from "@agarose/core";
@@ -20,8 +23,10 @@ import { fetchBound } from "../region-manager/buckets/bound-bucket.ts";
 import { isBelow } from "../region-manager/buckets/bucket-signer.ts";
 import { latencyOf } from "../region-manager/region-latency.ts";
 import type { Configuration } from "../state/configuration.ts";
+import { popState } from "../state/pop-state-stub.ts";
 import type { CacheContext } from "./chunk-cache.ts";
 import { isolateOf, type Bindings, type Isolate } from "./isolate.ts";
+import type { Consistency } from "./manifest-store.ts";
 import type { ReadSettings } from "./read-settings.ts";
 
 /** Subrequests of an invocation that are kept for handing on counts and finding manifests. */
@@ -106,7 +111,8 @@ export class Invocation {
   /** Resolves to the manifest of `key`. Rejects as `ManifestStore.get` does, and with RATE_LIMITED. */
   async manifest(key: string, options: { refetch?: boolean } = {}): Promise<Manifest> {
     const context = {
-      find: (wanted: string, generationMin: number) => this.#findManifest(wanted, generationMin),
+      find: (wanted: string, generationMin: number, consistency: Consistency) =>
+        this.#findManifest(wanted, generationMin, consistency),
       waitUntil: this.waitUntil,
     };
     const { manifests } = this.isolate;
@@ -121,13 +127,13 @@ export class Invocation {
     if (shares.admits(this.#client, key)) counter.count(key, this.waitUntil);
   }
 
-  async #findManifest(key: string, generationMin: number): Promise<Manifest> {
+  async #findManifest(key: string, generationMin: number, consistency: Consistency): Promise<Manifest> {
     const { misses } = this.isolate;
     if (misses.isBlocked(this.#client)) {
       throw new AgaroseError("RATE_LIMITED", "this client has asked for too many keys that do not exist: retry later");
     }
     try {
-      return await this.#askRegions(key, generationMin);
+      return await this.#askRegions(key, generationMin, consistency);
     } catch (error) {
       const { code } = toAgaroseError(error);
       if (code === "OBJECT_NOT_FOUND") this.waitUntil(misses.spend(this.#client, this.env.MISS_LIMIT));
@@ -135,17 +141,18 @@ export class Invocation {
     }
   }
 
-  async #askRegions(key: string, generationMin: number): Promise<Manifest> {
+  async #askRegions(key: string, generationMin: number, consistency: Consistency): Promise<Manifest> {
     const { regions: estimates } = await this.configuration();
-    const { settings, clock, traffic, breakers, lookUps } = this.isolate;
+    const { settings, clock, traffic, breakers, laggards, lookUps } = this.isolate;
     const regions = settings.regions.map(({ name, popUrl }) => {
       const latency = latencyOf(estimates, name);
-      // Who has sent what no publisher signed is asked when nobody else answers.
-      const meanMs = latency.meanMs + (breakers.isOpen(manifestsOf(name)) ? FIND_MANIFEST_MS : 0);
+      // Who has sent what no publisher signed, or lacked a version, is asked when nobody else answers.
+      const isLast = breakers.isOpen(manifestsOf(name)) || laggards.has(name);
+      const meanMs = latency.meanMs + (isLast ? FIND_MANIFEST_MS : 0);
       return { name, url: popUrl, latency: { ...latency, meanMs } };
     });
     const abort = new AbortController();
-    const finding = findManifest(key, {
+    const options = {
       regions,
       fetch: this.fetch,
       clock,
@@ -154,16 +161,53 @@ export class Invocation {
       trust: this.isolate.trust,
       generationMin,
       budget: lookUps,
-      onUnusable: (region, { code }) => {
+      onUnusable: (region: string, { code }: AgaroseError) => {
         breakers.failed(manifestsOf(region));
         if (traffic.unusableManifest(region, code)) log("warn", "manifest not used", { region, key, code });
       },
-    });
+    };
+    const finding = consistency === "strong" ? this.#ofMajority(key, options) : findManifest(key, options);
     try {
       return await withTimeout(finding, FIND_MANIFEST_MS, clock, `finding the manifest of ${JSON.stringify(key)}`);
     } finally {
       abort.abort();
     }
+  }
+
+  /**
+   * The manifest that a majority of the regions has. Where none can be had, it is the first sound one: a reader is
+   * better off with a version that may be old than with none.
+   */
+  async #ofMajority(key: string, options: FindManifestOptions): Promise<Manifest> {
+    const { laggards, traffic } = this.isolate;
+    try {
+      const buckets = [...new Map(options.regions.map((region) => [region.url, region])).values()];
+      const names = options.regions.map(({ name }) => name);
+      // A region with a former name is there twice, and has one vote.
+      const { record, behind } = await readMajority(key, { ...options, regions: buckets, names });
+      for (const region of behind) {
+        laggards.note(region);
+        traffic.foundBehind(region);
+      }
+      if (behind.length > 0) this.waitUntil(this.#reportBehind(key, behind));
+      if (record && !isTombstone(record)) return record;
+      throw new AgaroseError("OBJECT_NOT_FOUND", `a majority of the regions has no object ${JSON.stringify(key)}`, {
+        key,
+        ...(record && { generation: record.generation }),
+      });
+    } catch (error) {
+      const { code } = toAgaroseError(error);
+      if (code !== "NO_QUORUM" && code !== "READ_UNCERTAIN") throw error;
+      traffic.unconfirmed++;
+      return findManifest(key, options);
+    }
+  }
+
+  /** Hands a key on to whoever repairs: this PoP cannot write to buckets. */
+  async #reportBehind(key: string, regions: readonly string[]): Promise<void> {
+    await popState(this.env)
+      .behind([{ key, regions }])
+      .catch(() => {});
   }
 }
 

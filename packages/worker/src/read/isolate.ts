@@ -25,6 +25,7 @@ import { boundBuckets, type BoundBucket } from "../region-manager/buckets/bound-
 import { BucketSigner } from "../region-manager/buckets/bucket-signer.ts";
 import { CircuitBreakers } from "../region-manager/circuit-breakers.ts";
 import { continentOf } from "../region-manager/everywhere.ts";
+import { Laggards } from "../region-manager/laggards.ts";
 import { RegionLimits } from "../region-manager/region-limits.ts";
 import { monitorShard, type MonitorBinding } from "../request-monitor/monitor-shards.ts";
 import { ClientShares } from "../request-monitor/client-shares.ts";
@@ -78,6 +79,7 @@ export interface Isolate {
   readonly signer: BucketSigner;
   /** Bound R2 buckets, by the base URL of their regions. */
   readonly boundBuckets: ReadonlyMap<string, BoundBucket>;
+  readonly laggards: Laggards;
   readonly memory: MemoryBudget;
   /** What look-ups of large manifests hold. */
   readonly lookUps: ByteBudget;
@@ -149,6 +151,7 @@ function createIsolate(env: Bindings): Isolate {
     limits: new RegionLimits(clock, settings.regionRequestsMax ?? 0),
     signer: new BucketSigner(settings.regions, settings.bucketCredentials ?? {}, Date.now),
     boundBuckets: boundBuckets(settings.regions, env),
+    laggards: new Laggards(clock),
     memory: new MemoryBudget(clock),
     lookUps: new ByteBudget(LOOK_UP_BYTES_MAX),
     misses: new RateLimiter(clock, MISSES),

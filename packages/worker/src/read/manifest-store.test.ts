@@ -10,7 +10,7 @@ import {
 } from "@agarose/core";
 import { describe, expect, test } from "vitest";
 import { FrontCache } from "./front-cache.ts";
-import { ManifestStore } from "./manifest-store.ts";
+import { ManifestStore, type Consistency } from "./manifest-store.ts";
 
 const manifest = (key: string, generation = 1): Promise<Manifest> => sealManifest(draft(key, generation), systemSha256);
 
@@ -58,12 +58,12 @@ function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
   const background: Promise<unknown>[] = [];
   const lookups: string[] = [];
   const generationsMin: number[] = [];
-  let answer: (key: string) => Promise<Manifest> = readManifest;
+  let answer: (key: string, consistency: Consistency) => Promise<Manifest> = readManifest;
   const context = {
-    find: (key: string, generationMin: number) => {
-      lookups.push(key);
+    find: (key: string, generationMin: number, consistency: Consistency) => {
+      lookups.push(`${consistency} ${key}`);
       generationsMin.push(generationMin);
-      return answer(key);
+      return answer(key, consistency);
     },
     waitUntil: (promise: Promise<unknown>) => void background.push(promise),
   };
@@ -74,7 +74,8 @@ function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
     /** The same by a client that may look no more keys up. */
     getLimited: (key: string) => store.get(key, { ...context, find: () => Promise.reject(LIMITED) }),
     refetch: (key: string) => store.refetch(key, context),
-    answerWith: (find: typeof answer) => void (answer = find),
+    answerWith: (find: (key: string) => Promise<Manifest>) => void (answer = find),
+    answerByConsistency: (find: typeof answer) => void (answer = find),
     settled: () => Promise.all(background),
   };
 }
@@ -83,16 +84,48 @@ const noCache = (): Cache => {
   throw new Error("no Cache API here");
 };
 
-test("a manifest is looked up once within its time to live, and again after it", async () => {
+test("a manifest is looked up and confirmed once within its time to live, and renewed by a majority after it", async () => {
   const time = { ms: 0 };
-  const { get, lookups } = isolate(noCache, time);
+  const { get, lookups, settled } = isolate(noCache, time);
   await get("x");
+  await settled();
   time.ms = 59_999;
   await get("x");
-  expect(lookups).toEqual(["x"]);
+  expect(lookups).toEqual(["eventual x", "strong x"]);
   time.ms = 60_000;
   await get("x");
-  expect(lookups).toEqual(["x", "x"]);
+  expect(lookups).toEqual(["eventual x", "strong x", "strong x"]);
+});
+
+test("what a majority says takes the place of what the first region said, a removal too", async () => {
+  for (const says of ["newer", "removed"]) {
+    const { get, answerByConsistency, settled } = isolate(fakeCache(), { ms: 0 });
+    answerByConsistency(async (key, consistency) => {
+      if (consistency === "eventual") return manifest(key, 1);
+      if (says === "newer") return manifest(key, 2);
+      throw new AgaroseError("OBJECT_NOT_FOUND", "a tombstone", { generation: 2 });
+    });
+    expect((await get("x")).generation).toBe(1);
+    await settled();
+    if (says === "newer") expect((await get("x")).generation).toBe(2);
+    else await expect(get("x")).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
+  }
+});
+
+test("what no majority could confirm is used for ten seconds, and then a read waits for one", async () => {
+  const time = { ms: 0 };
+  const { get, lookups, answerByConsistency, settled } = isolate(noCache, time);
+  answerByConsistency((key, consistency) =>
+    consistency === "eventual" ? manifest(key) : Promise.reject(new AgaroseError("NO_SOURCE", "no majority")),
+  );
+  await get("x");
+  await settled();
+  time.ms = 9_999;
+  await get("x");
+  expect(lookups).toEqual(["eventual x", "strong x"]);
+  answerByConsistency((key) => manifest(key, 2));
+  time.ms = 10_000;
+  expect((await get("x")).generation).toBe(2);
 });
 
 test("concurrent misses share one lookup, also when it fails, and a failure is not remembered", async () => {
@@ -101,7 +134,7 @@ test("concurrent misses share one lookup, also when it fails, and a failure is n
   answerWith(() => Promise.reject(refused));
   const results = await Promise.allSettled([get("x"), get("x"), get("x")]);
   expect(results.map((result) => result.status === "rejected" && result.reason)).toEqual([refused, refused, refused]);
-  expect(lookups).toEqual(["x"]);
+  expect(lookups).toEqual(["eventual x"]);
   answerWith(async (key) => manifest(key));
   expect((await get("x")).key).toBe("x");
 });
@@ -118,7 +151,7 @@ test("another isolate finds the manifest in the Cache API, and it does not live 
   expect(second.lookups).toEqual([]);
   time.ms = 61_000;
   await second.get("x");
-  expect(second.lookups).toEqual(["x"]);
+  expect(second.lookups).toEqual(["strong x"]);
 });
 
 test("a refetch asks the buckets, and later reads use their answer", async () => {
@@ -137,9 +170,10 @@ test("an expired manifest is used while no bucket answers, who are asked again a
   time.ms = 60_000;
   answerWith(() => Promise.reject(new AgaroseError("NO_SOURCE", "no region answers")));
   expect((await get("x")).key).toBe("x");
+  const asked = lookups.length;
   time.ms += 4_999;
   await get("x");
-  expect(lookups).toHaveLength(2);
+  expect(lookups).toHaveLength(asked);
   time.ms += 1;
   answerWith(async (key) => manifest(key, 2));
   expect((await get("x")).generation).toBe(2);
@@ -214,19 +248,23 @@ test("with a time to live of 0 every request asks the buckets", async () => {
 });
 
 test("memory is bounded: the manifests used longest ago go first", async () => {
-  const { get, lookups, answerWith } = isolate(noCache, { ms: 0 });
+  const { get, lookups, answerWith, settled } = isolate(noCache, { ms: 0 });
   const padding = "x".repeat(1000);
   const contentType = `text/plain; p=${padding}`;
   const one = await manifest("x");
   const hashes = Array.from({ length: 50_000 }, () => one.hashes[0]!);
   // About 4.7 MB each, so that three fit and four do not.
   answerWith(async (key) => ({ ...(await manifest(key)), contentType, hashes, bytes: 50_000 * 1024 }));
-  for (const key of ["a", "b", "c", "a", "d"]) await get(key);
-  expect(lookups).toEqual(["a", "b", "c", "d"]);
+  for (const key of ["a", "b", "c", "a", "d"]) {
+    await get(key);
+    await settled();
+  }
+  const first = (): string[] => lookups.filter((lookup) => lookup.startsWith("eventual"));
+  expect(first()).toEqual(["eventual a", "eventual b", "eventual c", "eventual d"]);
   await get("a");
-  expect(lookups).toEqual(["a", "b", "c", "d"]);
+  expect(first()).toHaveLength(4);
   await get("b");
-  expect(lookups).toEqual(["a", "b", "c", "d", "b"]);
+  expect(first()).toEqual(["eventual a", "eventual b", "eventual c", "eventual d", "eventual b"]);
 });
 
 test("what is remembered of keys without an object is bounded: those asked for longest ago go first", async () => {
@@ -269,7 +307,8 @@ describe("does not go back behind the newest generation seen", () => {
     expect((await fresh.get("a")).generation).toBe(1);
     await fresh.settled();
     expect((await seen.get("a")).generation).toBe(2);
-    expect(seen.generationsMin).toEqual([0, 2]);
+    // The first look, the majority that confirms it, and the renewal.
+    expect(seen.generationsMin).toEqual([0, 2, 2]);
   });
 
   test("when the isolate starts again: the Cache API has kept it beyond its time to live", async () => {
@@ -304,7 +343,7 @@ describe("does not go back behind the newest generation seen", () => {
     await one.get("a");
     one.answerWith((key) => manifest(key, 1));
     expect((await one.refetch("a")).generation).toBe(1);
-    expect(one.generationsMin).toEqual([0, 2]);
+    expect(one.generationsMin).toEqual([0, 2, 2]);
   });
 
   test("of a removed object, in memory and after a restart, and not while buckets do not answer", async () => {

@@ -1,7 +1,10 @@
 /**
  * Manifests by key: this isolate's memory, then the Cache API, then the buckets. One setting limits how long a key may
- * keep naming an old version, counted from the read of the bucket. An expired manifest is kept: by it, cached chunks
+ * keep naming an old version, counted from the read of the buckets. An expired manifest is kept: by it, cached chunks
  * stay readable while no bucket answers. A key without an object is remembered for some seconds, too.
+ *
+ * A region can have missed a put. So a key that is not known is answered by the first sound manifest, which a majority
+ * of the regions confirms or replaces right after, and a key that is known is renewed by a majority.
  *
  * Lookups never go back behind the newest generation that this isolate has seen of a key, tombstones included. An
  * isolate that starts takes that generation from the Cache API, which may keep it for a day.
@@ -34,11 +37,19 @@ export interface ManifestStoreOptions extends Pick<ExpectedManifest, "trust" | "
 
 /** What a lookup needs of the invocation that makes it. */
 export interface LookupContext {
-  /** Finds the manifest in the buckets, none older than `generationMin`; rejects as `findManifest` does. */
-  readonly find: (key: string, generationMin: number) => Promise<Manifest>;
+  /**
+   * Finds the manifest in the buckets, none older than `generationMin`: what a majority has, or the first sound one.
+   * Rejects as `findManifest` does.
+   */
+  readonly find: (key: string, generationMin: number, consistency: Consistency) => Promise<Manifest>;
   readonly waitUntil: (promise: Promise<unknown>) => void;
 }
 
+/** In S3's words: the newest version that a majority of the regions has, or perhaps one before it. */
+export type Consistency = "strong" | "eventual";
+
+/** A manifest that no majority has confirmed is used for this long, if that fails. Then a read waits for a majority. */
+const UNCONFIRMED_MS_MAX = 10_000;
 /** Bounds the memory of one isolate: hashes are most of a manifest, and each counts once as text. */
 const ENTRIES_BYTES_MAX = 16 * 1024 * 1024;
 /** A lookup that another invocation began may die with that invocation; after this long, we look ourselves. */
@@ -118,7 +129,7 @@ export class ManifestStore {
    * Resolves to the manifest of `key` as the buckets have it now: for when the one in use turned out to be outdated.
    */
   refetch(key: string, context: LookupContext): Promise<Manifest> {
-    return this.#lookUp(key, context, () => this.#fromBuckets(key, context));
+    return this.#lookUp(key, context, () => this.#fromBuckets(key, context, "strong"));
   }
 
   /**
@@ -162,7 +173,8 @@ export class ManifestStore {
     const known = inFront ?? this.#entries.get(key);
     if (known) this.#entries.set(key, known);
     try {
-      return await this.#fromBuckets(key, context);
+      if (known || this.#newestSeen(key) > 0) return await this.#fromBuckets(key, context, "strong");
+      return await this.#fromBuckets(key, context, "eventual");
     } catch (error) {
       if (!known || !isUnreachable(error)) throw error;
       this.#entries.set(key, { ...known, expiresMs: now() + RETRY_AFTER_MS });
@@ -192,10 +204,13 @@ export class ManifestStore {
     }
   }
 
-  async #fromBuckets(key: string, { find, waitUntil }: LookupContext): Promise<Manifest> {
+  async #fromBuckets(key: string, context: LookupContext, consistency: Consistency): Promise<Manifest> {
+    const { find, waitUntil } = context;
     const { ttlSeconds, now } = this.#options;
     const generationMin = this.#newestSeen(key);
-    const manifest = await find(key, generationMin).catch((error: unknown) => {
+    // The version may be replaced from this moment on.
+    const sinceMs = now();
+    const manifest = await find(key, generationMin, consistency).catch((error: unknown) => {
       const { code, details } = toAgaroseError(error);
       if (code === "OBJECT_NOT_FOUND") this.#noteAbsent(key, Number(details["generation"] ?? 0), waitUntil);
       throw error;
@@ -210,9 +225,12 @@ export class ManifestStore {
     this.#absent.delete(key);
     this.#removed.delete(key);
     const text = encodeManifest(manifest);
-    const expiresMs = now() + ttlSeconds * 1000;
+    const isConfirmed = consistency === "strong";
+    const heldMs = Math.min(ttlSeconds * 1000, isConfirmed ? Number.POSITIVE_INFINITY : UNCONFIRMED_MS_MAX);
+    const expiresMs = sinceMs + heldMs;
     this.#entries.set(key, { manifest, bytes: text.length, expiresMs });
     const { generation } = manifest;
+    if (!isConfirmed && heldMs > 0) waitUntil(this.#fromBuckets(key, context, "strong").catch(() => {}));
     waitUntil(this.#store(key, { text, expiresMs, generation }, Math.max(ttlSeconds, KEEP_SECONDS)));
     return manifest;
   }

@@ -20,7 +20,18 @@ export interface PopSnapshot {
   readonly lastPeriod: PeriodReport | undefined;
   /** The spending of the last month with any. */
   readonly spending: Spending | undefined;
+  /** Keys that regions lacked the newest version of, the latest first. */
+  readonly behind: readonly KeyBehind[];
 }
+
+/** A key, and the regions that lacked what a majority has of it. */
+export interface KeyBehind {
+  readonly key: string;
+  readonly regions: readonly string[];
+}
+
+/** So many are remembered: a walk over all objects finds the others. */
+const BEHIND_MAX = 100;
 
 const TELEMETRY_KEY_BYTES = 32;
 
@@ -31,6 +42,8 @@ export class PopState extends DurableObject {
   readonly #plan: SqlBlob;
   /** In memory only: rows cost money, and losing these costs a little accuracy. */
   readonly #telemetry = new TelemetryIntake(Date.now);
+  /** In memory only, for the same reason. */
+  readonly #behind = new Map<string, readonly string[]>();
 
   constructor(state: DurableObjectState, env: object) {
     super(state, env);
@@ -114,6 +127,18 @@ export class PopState extends DurableObject {
     this.record(entries.map((entry) => ({ ...entry, done: 0 })));
   }
 
+  /** Notes keys for whoever repairs, who finds them in `/v1/status`. */
+  behind(found: readonly KeyBehind[]): void {
+    for (const { key, regions } of found) {
+      this.#behind.delete(key);
+      this.#behind.set(key, regions);
+    }
+    for (const key of this.#behind.keys()) {
+      if (this.#behind.size <= BEHIND_MAX) return;
+      this.#behind.delete(key);
+    }
+  }
+
   /** Forgets evicted versions. */
   remove(versions: readonly string[]): void {
     for (const version of versions) this.#sql.exec("DELETE FROM ledger WHERE version = ?", version);
@@ -160,6 +185,7 @@ export class PopState extends DurableObject {
       regions: this.#rows<RegionState>("regions"),
       lastPeriod: this.#facts.get<PeriodReport>("lastPeriod"),
       spending: this.#facts.get<Spending>("spending"),
+      behind: [...this.#behind].map(([key, regions]) => ({ key, regions })).toReversed(),
     };
   }
 

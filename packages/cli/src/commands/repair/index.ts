@@ -2,7 +2,8 @@
  * `agarose repair`: verifies objects and rewrites what is missing or damaged.
  */
 import type { Command } from "commander";
-import { AgaroseError, systemClock } from "@agarose/core";
+import { AgaroseError, parseKey, systemClock } from "@agarose/core";
+import { adminTokenOf } from "../../lib/admin-token.ts";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import type { RepairReport } from "../../lib/objects/repair/repair-object.ts";
@@ -19,6 +20,7 @@ import { quickKinds, quickVerdict } from "../../lib/walk/listed-verdict.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 import { JSON_LINES, ReportStream } from "../../lib/walk/report-stream.ts";
 import { CURSOR, walkObjects, type Walk, type WalkOptions } from "../../lib/walk/walk-objects.ts";
+import { keysBehind } from "../status/pop-report.ts";
 
 interface RepairOptions extends GlobalOptions, WalkOptions {
   readonly quick?: boolean;
@@ -41,6 +43,7 @@ const OBJECTS_AT_A_TIME = 1;
 const OBJECTS_AT_A_TIME_QUICK = 8;
 /** More than these are looked at twice, rather than kept in memory. */
 const QUEUED_REMEMBERED_MAX = 100_000;
+const POP_TIMEOUT_MS = 5_000;
 
 /** Adds `agarose repair`. The command exits with 1 while an object is still damaged. */
 export function register(program: Command): void {
@@ -52,7 +55,7 @@ export function register(program: Command): void {
     )
     .argument("[key...]", "keys of objects; all objects when left out")
     .option("--prefix <prefix>", "all objects whose keys begin with this")
-    .option("--queued", "only what the repair queue names: what puts and removals could not finish")
+    .option("--queued", "only what the repair queue and PoPs name: what puts and removals could not finish")
     .option("--quick", "find damage by what the regions list, without reading chunks of sound objects")
     .option(...CURSOR)
     .option(...JSON_LINES)
@@ -102,7 +105,7 @@ async function repair(keys: readonly string[], options: RepairOptions): Promise<
   });
 }
 
-/** Repairs what the repair queue of any region names. Each entry goes when its object is whole. */
+/** Repairs what the repair queue of any region names, and then what PoPs name. An entry goes when its object is whole. */
 async function emptyQueue(
   walk: Walk<RepairOutcome, Totals>,
   done: Set<string>,
@@ -118,13 +121,35 @@ async function emptyQueue(
     },
   });
   let totals = NONE;
-  const outcomes = mapOrdered(entries, walk.objectsAtATime, ({ key }) => repairOne(key, true, context));
-  for await (const outcome of outcomes) {
-    await report.item(outcome, repairLines(outcome));
-    totals = add(totals, outcome);
-    if (done.size < QUEUED_REMEMBERED_MAX) done.add(outcome.key);
-  }
+  const repairAll = async (keys: AsyncIterable<{ readonly key: string }>): Promise<void> => {
+    for await (const outcome of mapOrdered(keys, walk.objectsAtATime, ({ key }) => repairOne(key, true, context))) {
+      await report.item(outcome, repairLines(outcome));
+      totals = add(totals, outcome);
+      if (done.size < QUEUED_REMEMBERED_MAX) done.add(outcome.key);
+    }
+  };
+  await repairAll(entries);
+  await repairAll(seenByPops(walk.options.prefix ?? "", done, context));
   return totals;
+}
+
+/** What PoPs have found regions to lack: they cannot write to the queue. */
+async function* seenByPops(
+  prefix: string,
+  done: ReadonlySet<string>,
+  { config }: RepairContext,
+): AsyncGenerator<{ readonly key: string }> {
+  const keys = await keysBehind(config.pops, adminTokenOf, { fetch, timeoutMs: POP_TIMEOUT_MS });
+  for (const key of keys) if (key.startsWith(prefix) && !done.has(key) && isKey(key)) yield { key };
+}
+
+/** Whether a PoP names something that can be a key. */
+function isKey(text: string): boolean {
+  try {
+    return parseKey(text) === text;
+  } catch {
+    return false;
+  }
 }
 
 function sumOf(a: Totals, b: Totals): Totals {

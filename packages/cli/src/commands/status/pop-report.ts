@@ -69,15 +69,7 @@ export interface RegionLatency {
 }
 
 /** One idea, as the PoP reports it. */
-export interface IdeaStatus {
-  readonly name: string;
-  readonly atWork: boolean;
-  /** Why it is not at work. */
-  readonly reason: string | null;
-  readonly savedMs: number | null;
-  /** Egress in US dollars; absent in reports of older PoPs. */
-  readonly savedUsd?: number | null;
-}
+export type IdeaStatus = v.InferOutput<typeof IDEA_SHAPE>;
 
 /** What a report depends on. */
 export interface PopReportOptions {
@@ -98,8 +90,8 @@ export async function popReport(
 ): Promise<PopReport> {
   try {
     const healthz = await ask(`${url}/healthz`, { ...options, token: undefined });
-    const health = healthz.body as { pop?: unknown };
-    const notes = health.pop === name ? [] : [`calls itself ${JSON.stringify(health.pop)}`];
+    const { pop } = v.parse(HEALTH_SHAPE, healthz.body);
+    const notes = pop === name ? [] : [`calls itself ${JSON.stringify(pop)}`];
     if (options.token === undefined) {
       return {
         name,
@@ -131,41 +123,21 @@ export async function popReport(
 }
 
 /** `/v1/status`, in the part that is used here. */
-export interface StatusAnswer {
-  readonly epoch: number;
-  readonly policy: string;
-  readonly cache: { capacityBytes: number; cachedBytes: number; objects: readonly unknown[] };
-  readonly regions: readonly {
-    name: string;
-    down: boolean;
-    slow: boolean;
-    p50Ms?: number | null;
-    p99Ms?: number | null;
-  }[];
-  readonly lastPeriod: {
-    readonly at: number;
-    readonly errors: readonly string[];
-    readonly popular?: PopSummary["popular"];
-    /** Absent at PoPs of an older version, and without requests. */
-    readonly savings?: { readonly imbalancePercent?: number; readonly regretMs?: number } | undefined;
-  } | null;
-  readonly spending?: { readonly usd: number };
-  readonly place?: PopPlace | null;
-  /** Absent at PoPs of an older version. */
-  readonly ideas?: readonly IdeaStatus[];
-  /** Whose state one Worker everywhere has answered with. */
-  readonly continent?: string | null;
-  /** Absent at PoPs of an older version. */
-  readonly publisherKeys?: readonly string[];
-  readonly peers?: { readonly peers: readonly { name: string; down: boolean; silent: boolean }[] } | null;
-  readonly isolate: {
-    readonly chunkCache: { hits: number; misses: number };
-    readonly recoveredChunks?: number;
-    readonly deniedRegions?: readonly string[];
-  };
-}
+export type StatusAnswer = v.InferOutput<typeof STATUS_SHAPE>;
 
-/** What an answer must have to be read as `StatusAnswer`. */
+/** `/healthz`: whatever it says, a name that is not the PoP's is only noted. */
+const HEALTH_SHAPE = v.fallback(v.object({ pop: v.optional(v.unknown()) }), {});
+
+const IDEA_SHAPE = v.object({
+  name: v.string(),
+  atWork: v.boolean(),
+  /** Why it is not at work. */
+  reason: v.nullable(v.string()),
+  /** Estimates of what it saves a read, in milliseconds and in US dollars of egress; null while unknown. */
+  savedMs: v.nullable(v.number()),
+  savedUsd: v.nullish(v.number()),
+});
+
 const STATUS_SHAPE = v.object({
   epoch: v.number(),
   policy: v.string(),
@@ -188,19 +160,35 @@ const STATUS_SHAPE = v.object({
     }),
   ),
   spending: v.optional(v.object({ usd: v.number() })),
-  place: v.nullish(v.object({ location: v.string(), requestMonitor: v.array(v.nullable(v.string())) })),
-  ideas: v.optional(v.array(v.object({ name: v.string() }))),
+  place: v.nullish(
+    v.object({
+      location: v.string(),
+      worker: v.nullable(v.string()),
+      popState: v.nullable(v.string()),
+      requestMonitor: v.array(v.nullable(v.string())),
+      peerState: v.nullable(v.string()),
+    }),
+  ),
+  ideas: v.optional(v.array(IDEA_SHAPE)),
+  /** Whose state one Worker everywhere has answered with. */
+  continent: v.nullish(v.string()),
+  /** Keys that regions lack the newest version of, as the PoP has seen. */
+  behind: v.optional(v.array(v.object({ key: v.string(), regions: v.array(v.string()) }))),
   publisherKeys: v.optional(v.array(v.string())),
-  peers: v.nullish(v.object({ peers: v.array(v.object({ name: v.string() })) })),
+  peers: v.nullish(
+    v.object({ peers: v.array(v.object({ name: v.string(), down: v.boolean(), silent: v.boolean() })) }),
+  ),
   isolate: v.object({
     chunkCache: v.object({ hits: v.number(), misses: v.number() }),
+    recoveredChunks: v.optional(v.number()),
     deniedRegions: v.optional(v.array(v.string())),
   }),
 });
 
 /** Returns the state in an answer to `/v1/status`. Throws SOURCE_FAILED for what no PoP of this version answers. */
 export function statusOf(body: unknown, url: string): StatusAnswer {
-  if (v.safeParse(STATUS_SHAPE, body).success) return body as StatusAnswer;
+  const read = v.safeParse(STATUS_SHAPE, body);
+  if (read.success) return read.output;
   const message = `${url}/v1/status is not what a PoP of this version answers: check its url, or deploy it again`;
   throw new AgaroseError("SOURCE_FAILED", message, { url });
 }
@@ -242,6 +230,28 @@ function reasonOf(error: unknown): string {
   const { cause, message } = error as Error & { cause?: Error & { code?: string } };
   return cause?.code ?? cause?.message ?? message;
 }
+
+/**
+ * The keys that PoPs have found regions to lack the newest version of. PoPs without an admin token here are not asked,
+ * and those that do not answer are left out: a walk over all objects finds such keys, too.
+ */
+export async function keysBehind(
+  pops: readonly PopAddress[],
+  tokenOf: (pop: string) => string | undefined,
+  { fetch, timeoutMs }: Pick<PopReportOptions, "fetch" | "timeoutMs">,
+): Promise<string[]> {
+  const keysOf = async ({ name, url }: PopAddress): Promise<string[]> => {
+    const token = tokenOf(name);
+    if (token === undefined) return [];
+    const { body } = await ask(`${url}/v1/status`, { fetch, timeoutMs, token, nowMs: 0 });
+    return (statusOf(body, url).behind ?? []).slice(0, BEHIND_MAX).map(({ key }) => key);
+  };
+  const found = await Promise.all(pops.map((pop) => keysOf(pop).catch(() => [])));
+  return [...new Set(found.flat())];
+}
+
+/** Keys that a PoP may name: each takes a look at every region. */
+const BEHIND_MAX = 1_000;
 
 /** What the answer of `/v1/status` says, as of `nowMs`. */
 export function summaryOf(

@@ -3,9 +3,10 @@ import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { startPops, type Pops } from "@agarose/dev-world/pops";
-import type { PopReport } from "./pop-report.ts";
+import { manifestName } from "@agarose/core";
+import { statusOf, type PopReport } from "./pop-report.ts";
 import { DOWN, REGIONS, startTestWorld, type RunResult, type World } from "../../../test/world.ts";
 
 const ADMIN_TOKEN = "admin-token-of-tests";
@@ -108,7 +109,54 @@ test("a PoP that does not answer, and something else at its address, are wrong; 
   const [fra, gone, s3] = popsOf(run);
   expect(fra!.problems).toEqual([]);
   expect(gone!.problems[0]).toContain("ECONNREFUSED");
-  expect(s3!.problems[0]).toContain("answered 501");
+  expect(s3!.problems[0]).toContain("refused the admin token");
+});
+
+test("repair --queued heals what a PoP has found a region to lack, because PoPs cannot write", async () => {
+  const env = { AGAROSE_ADMIN_TOKEN: ADMIN_TOKEN };
+  await world.put("late", Buffer.alloc(3_000, 1));
+  const old = await world.read(REGIONS[0], manifestName("late"));
+  await world.put("late", Buffer.alloc(3_000, 2));
+  await world.tamper(REGIONS[0], manifestName("late"), () => old);
+  await vi.waitFor(async () => {
+    const response = await fetch(`${pops.pops[0]!.url}/o/late`);
+    expect(new Uint8Array(await response.arrayBuffer())[0]).toBe(2);
+    const { behind } = await statusOfPop();
+    expect(behind).toEqual([{ key: "late", regions: [REGIONS[0]] }]);
+  }, 20_000);
+  const repaired = await world.run(["repair", "--queued", "--json"], env);
+  expect(JSON.parse(repaired.stdout.toString())).toMatchObject({ repaired: 1, failed: 0 });
+  expect(await world.read(REGIONS[0], manifestName("late"))).toEqual(
+    await world.read(REGIONS[1], manifestName("late")),
+  );
+});
+
+async function statusOfPop(): Promise<{ behind?: unknown }> {
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+  return (await (await fetch(`${pops.pops[0]!.url}/v1/status`, { headers })).json()) as { behind?: unknown };
+}
+
+test("an answer without what it must have is no PoP's", () => {
+  const answer = {
+    epoch: 1,
+    policy: "exact",
+    cache: { capacityBytes: 1, cachedBytes: 0, objects: [] },
+    regions: [],
+    lastPeriod: null,
+    isolate: { chunkCache: { hits: 0, misses: 0 } },
+  };
+  expect(
+    statusOf({ ...answer, peers: { peers: [{ name: "lhr", down: false, silent: true }] } }, "https://pop"),
+  ).toMatchObject({
+    peers: { peers: [{ silent: true }] },
+  });
+  for (const wrong of [
+    { peers: { peers: [{ name: "lhr" }] } },
+    { behind: [{ key: 1 }] },
+    { ideas: [{ name: "caching" }] },
+  ]) {
+    expect(() => statusOf({ ...answer, ...wrong }, "https://pop")).toThrow("is not what a PoP");
+  }
 });
 
 test("a configuration without PoPs is refused", async () => {

@@ -69,6 +69,8 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
       p50Ms: quantileMs(times, 0.5) ?? null,
       p99Ms: quantileMs(times, 0.99) ?? null,
     })),
+    // Keys that regions lack the newest version of: `agarose scrub` and `agarose repair` heal them.
+    behind: snapshot.behind,
     place: await findPlace(c.env),
     peers: peerStatus,
     // Which ideas of the papers are at work, with the last period's estimates.
@@ -91,6 +93,7 @@ export async function status(c: Context<AppEnv>): Promise<Response> {
       readsWithMemory: isolate.memory.reads,
       expiredReads: isolate.memory.expired,
       limitedLookups: isolate.misses.refused,
+      unconfirmedLookups: isolate.traffic.unconfirmed,
       openBreakers: sources.filter((name) => isolate.breakers.isOpen(name)),
       droppedCounts: isolate.counter.dropped,
       droppedReports: isolate.telemetry.dropped,

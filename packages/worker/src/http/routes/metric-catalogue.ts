@@ -72,6 +72,14 @@ export const METRICS = {
     ["region", "code"],
     { alert: "above 0: `agarose verify`, and see who may write to that bucket" },
   ),
+  agarose_isolate_regions_behind_total: counter(
+    "How often a region lacked a version that a majority of the regions has, as this isolate saw it.",
+    ["region"],
+    { alert: "rising: `agarose repair` or `agarose scrub`, which take these keys from `/v1/status`" },
+  ),
+  agarose_isolate_unconfirmed_lookups_total: counter(
+    "Look-ups for which no majority of the regions answered, so that a version may be older than MANIFEST_TTL_SECONDS.",
+  ),
   agarose_isolate_region_imbalance_percent: gauge(
     "How far the requests of this isolate to the busiest region are above the mean of all regions (EC-Cache, 6.2).",
   ),

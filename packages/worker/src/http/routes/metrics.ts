@@ -79,6 +79,8 @@ export async function metrics(c: Context<AppEnv>): Promise<Response> {
   text.add("agarose_isolate_reads_total", labelled(isolate.traffic.reads, "kind"));
   text.add("agarose_isolate_bucket_requests_total", labelled(isolate.traffic.bucketRequests, "region", "outcome"));
   text.add("agarose_isolate_unusable_manifests_total", labelled(isolate.traffic.unusableManifests, "region", "code"));
+  text.add("agarose_isolate_regions_behind_total", labelled(isolate.traffic.regionsBehind, "region"));
+  text.add("agarose_isolate_unconfirmed_lookups_total", [[{}, isolate.traffic.unconfirmed]]);
   text.add("agarose_isolate_region_imbalance_percent", [
     [{}, isolate.traffic.regionImbalancePercent(settings.regions.map(({ name }) => name))],
   ]);

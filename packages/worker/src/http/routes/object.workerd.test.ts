@@ -303,15 +303,15 @@ test("a small object that was read costs no request again, and neither does any 
   expect(world.buckets.requests.filter(({ name }) => name.startsWith("chunks/"))).toEqual([]);
 });
 
-test("many first requests for one key share one lookup of its manifest", async () => {
+test("many first requests for one key share one lookup of its manifest, and the majority that confirms it", async () => {
   const other = await startWorld({ MANIFEST_TTL_SECONDS: "600" });
   try {
     await other.put("page", content);
     const responses = await Promise.all(Array.from({ length: 20 }, () => fetch(`${other.url}/o/page`)));
     for (const response of responses) expect(await bytesOf(response)).toEqual(content);
     const lookups = other.buckets.requests.filter(({ name }) => name === manifestName("page"));
-    // A late answer makes the lookup ask a second region.
-    expect(lookups.length).toBeLessThanOrEqual(2);
+    // Four of six regions are a majority, and a late answer makes either ask one more.
+    expect(lookups.length).toBeLessThanOrEqual(1 + 4 + 2);
   } finally {
     await other.close();
   }
