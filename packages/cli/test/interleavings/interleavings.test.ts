@@ -2,7 +2,9 @@
 import { expect, test } from "vitest";
 import { loadEngines } from "./engines.ts";
 import {
+  afterCrashedConditionalWriter,
   besideHostileRegion,
+  besideRegionsThatComeAndGo,
   expiredBesideWriters,
   renamedBesideWriters,
   restoredBesideWriters,
@@ -19,6 +21,8 @@ const HOSTILE_SCHEDULES = 200;
 const RESTORE_SCHEDULES = 100;
 const EXPIRY_SCHEDULES = 100;
 const RENAME_SCHEDULES = 100;
+const LINEAR_SCHEDULES = 60;
+const CRASHES = 60;
 const SEED = Number(process.env["AGAROSE_SEED"] ?? Date.now() % 1_000_000_000);
 
 test(`random schedules keep every promise for ten seconds, from seed ${SEED}`, async () => {
@@ -84,6 +88,31 @@ test(`a region that gets another name beside writers, faults and kills keeps eve
   const { renames, faults, kills } = result.events;
   expect(renames).toBeGreaterThan(RENAME_SCHEDULES / 2);
   expect(Math.min(faults, kills)).toBeGreaterThan(0);
+});
+
+test(`what clients of gateways are told while regions come and go is linearizable, from seed ${SEED}`, async () => {
+  const few = { engines: await loadEngines(), firstSeed: SEED, schedules: LINEAR_SCHEDULES };
+  const result = await search({ ...few, scheduleOf: besideRegionsThatComeAndGo });
+  console.log(result.text);
+  expect(result.failure, result.text).toBeUndefined();
+  const { strongReads, acknowledged, faults, kills, suspensions } = result.events;
+  expect(Math.min(strongReads, acknowledged, faults)).toBeGreaterThan(LINEAR_SCHEDULES);
+  expect(Math.min(kills, suspensions)).toBeGreaterThan(LINEAR_SCHEDULES / 10);
+});
+
+test("a conditional writer that dies at any await holds up the next one for less than a minute", async () => {
+  const engines = await loadEngines();
+  let kills = 0;
+  for (let at = 0; at < CRASHES; at++) {
+    const { violation, trace, events } = await simulate(afterCrashedConditionalWriter(at), engines, true);
+    expect(violation, `killed at ${at}`).toBeUndefined();
+    const own = trace.filter((line) => line.includes("replace 2"));
+    // What the dead one had begun to write may have been completed before the condition was looked at.
+    const isThrough = own.some((line) => /acknowledged as generation|the condition does not hold/.test(line));
+    expect(isThrough, `killed at ${at}: ${trace.join("\n")}`).toBe(true);
+    kills += events.kills;
+  }
+  expect(kills).toBeGreaterThan(CRASHES / 2);
 });
 
 test.each(Object.entries(FOUND))("a schedule that once broke a promise keeps it: %s", async (_, schedule) => {

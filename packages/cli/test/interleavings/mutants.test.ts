@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { loadEngines, type Engines } from "./engines.ts";
 import {
   besideHostileRegion,
+  besideRegionsThatComeAndGo,
   cleanedByWrongClock,
   cleanedUnderReader,
   cleanedUnderWriter,
@@ -38,6 +39,7 @@ const FAMILIES: Record<string, typeof scheduleOf> = {
   "expire removes what another writer has put since it was listed": expiredBesideWriters,
   "expire goes by the oldest time that a region lists": expiredBesideWriters,
   "a chunk under the former name of a region counts as lost": renamedBesideWriters,
+  "a strong read takes the first answer": besideRegionsThatComeAndGo,
   "a manifest is renamed over what another writer has put meanwhile": renamedBesideWriters,
 };
 

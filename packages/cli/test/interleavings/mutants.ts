@@ -219,6 +219,10 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [["lib/store/region-names.ts", "name === wanted || formerly === wanted", "name === wanted"]],
   },
   {
+    name: "a strong read takes the first answer",
+    edits: [["lib/objects/manifests.ts", 'if (context.consistency === "eventual") return', "return"]],
+  },
+  {
     name: "a manifest is renamed over what another writer has put meanwhile",
     edits: [[COMMIT, "copies: true, seal", "seal"]],
   },

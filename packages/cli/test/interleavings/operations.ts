@@ -4,6 +4,7 @@
 import { createHash, hash } from "node:crypto";
 import {
   acceptUnsigned,
+  AgaroseError,
   toAgaroseError,
   type Code,
   type Codec,
@@ -15,10 +16,11 @@ import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import type { ExpireOutcome } from "../../src/commands/expire/expire-object.ts";
 import type { Config } from "../../src/lib/config.ts";
 import type { RepairOutcome } from "../../src/lib/objects/repair/repair-outcome.ts";
-import type { PutResult } from "../../src/lib/objects/put-object.ts";
+import type { PutObject, PutResult } from "../../src/lib/objects/put-object.ts";
 import type { Source } from "../../src/lib/objects/upload/file-source.ts";
 import type { Store } from "../../src/lib/store/store.ts";
 import type { Engines } from "./engines.ts";
+import type { HistoryEntry } from "./linearizability.ts";
 import type { Intent, Model, Result } from "./model.ts";
 import type { Process } from "./world/process.ts";
 import type { Operation } from "./schedules/schedule.ts";
@@ -38,6 +40,10 @@ export interface OperationContext {
   /** Whether every region has answered everything since `fromMs`. */
   readonly isHealthySince: (fromMs: number) => boolean;
   readonly note: (text: string) => void;
+  /** What clients did, and what they were told. */
+  readonly history: HistoryEntry[];
+  /** A moment that is later than all before. */
+  readonly tick: () => number;
 }
 
 export const KEY = "folder/object";
@@ -51,7 +57,10 @@ const PUT_CODES_OF_OTHERS: ReadonlySet<string> = new Set([
   "READ_TIMEOUT",
   "SOURCE_FAILED",
   "CLOCKS_DISAGREE",
+  "READ_UNCERTAIN",
 ]);
+/** Nobody knows whether such a write has happened. */
+const UNCERTAIN: ReadonlySet<string> = new Set(["WRITE_UNCERTAIN"]);
 /** A restore finds nothing to bring back, or none of a removed object. */
 const NOTHING_CODES: ReadonlySet<string> = new Set(["OBJECT_NOT_FOUND", "USAGE"]);
 
@@ -80,6 +89,10 @@ export async function runOperation(operation: Operation, context: OperationConte
       return recode(operation, context);
     case "get":
       return read(operation, context);
+    case "read":
+      return readStrongly(operation, context);
+    case "replace":
+      return replace(operation, context);
     default:
       return maintain(operation, context);
   }
@@ -88,8 +101,13 @@ export async function runOperation(operation: Operation, context: OperationConte
 async function write(
   intent: Intent,
   run: () => Promise<Result>,
-  { model, process, note }: OperationContext,
+  context: OperationContext,
+  condition?: Condition,
 ): Promise<void> {
+  const { model, process, note, history, tick } = context;
+  const kind = intent.verb === "rm" ? "remove" : "put";
+  const { expected, isRefused = () => false } = condition ?? {};
+  const entry = begin({ kind, value: intent.sha256, expected }, context);
   model.startWriter(process.id, intent);
   const result = await run().catch((error: unknown): Result => {
     const { code, message } = toAgaroseError(error);
@@ -99,15 +117,81 @@ async function write(
     result.state === "done" ? `acknowledged as generation ${result.generation}` : JSON.stringify(result).slice(0, 200),
   );
   model.endWriter(process.id, result, process.clock.now());
+  if (result.state === "failed" && UNCERTAIN.has(result.code)) return;
+  Object.assign(entry, { end: tick(), outcome: isRefused() ? "refused" : "done" });
+  if (result.state === "failed" && !isRefused()) history.splice(history.indexOf(entry), 1);
+}
+
+/** Of a put: what it may take the place of, and whether it found something else. */
+interface Condition {
+  readonly expected: { readonly value: string | undefined };
+  readonly isRefused: () => boolean;
+}
+
+/** Notes that a client starts something. Until it is told how that ended, it is open. */
+function begin(
+  what: Pick<HistoryEntry, "kind" | "value" | "expected">,
+  { history, tick }: OperationContext,
+): HistoryEntry {
+  const entry: HistoryEntry = { ...what, start: tick(), end: Number.POSITIVE_INFINITY, outcome: "open" };
+  history.push(entry);
+  return entry;
+}
+
+async function readStrongly({ reads, pauseMs }: Operation & { verb: "read" }, context: OperationContext) {
+  for (let n = 0; n < reads; n++) {
+    if (n > 0) await sleep(context.process, pauseMs);
+    await readWhole(context);
+  }
+}
+
+/** What a strong read says is there; undefined where it says nothing. */
+async function readWhole(context: OperationContext): Promise<{ readonly value: string | undefined } | undefined> {
+  const { engines, stores, history, tick, note } = context;
+  const entry = begin({ kind: "read" }, context);
+  try {
+    const found = await engines.readManifest(KEY, {
+      ...writing(context),
+      stores: stores.reading,
+      trust: trustOf(context),
+    });
+    note(`strongly read generation ${found.generation}`);
+    entry.value = found.sha256;
+  } catch (error) {
+    const { code, message } = toAgaroseError(error);
+    note(`${code} ${message.slice(0, 160)}`);
+    if (code !== "OBJECT_NOT_FOUND") {
+      if (!PUT_CODES_OF_OTHERS.has(code)) throw error;
+      history.splice(history.indexOf(entry), 1);
+      return undefined;
+    }
+  }
+  Object.assign(entry, { end: tick(), outcome: "done" });
+  return { value: entry.value };
+}
+
+async function replace({ content }: Operation & { verb: "replace" }, context: OperationContext): Promise<void> {
+  const expected = await readWhole(context);
+  if (!expected) return;
+  let isRefused = false;
+  const onlyIf = (current: Manifest | undefined): void => {
+    if (current?.sha256 === expected.value) return;
+    isRefused = true;
+    throw new AgaroseError("REPLACED_MEANWHILE", "the condition does not hold");
+  };
+  const run = () => put({ verb: "put", content }, context, onlyIf);
+  await write({ verb: "put", sha256: sha256Of(content) }, run, context, { expected, isRefused: () => isRefused });
 }
 
 async function put(
   { content, isAbsent = false, readMs = 0 }: Operation & { verb: "put" },
   context: OperationContext,
+  onlyIf?: PutObject["onlyIf"],
 ): Promise<Result> {
   const { engines, encoder, process } = context;
   const source = sourceOf(content, readMs, process);
-  const object = { key: KEY, source, contentType: "text/plain", headers: {}, force: false };
+  const described = { contentType: "text/plain", headers: {}, force: false };
+  const object = { key: KEY, source, ...described, ...(onlyIf && { onlyIf }) };
   const options = { ...writing(context), encoder, newUpload: uploadNamer(context), isAbsent };
   return putResult(await engines.putObject(object, options), context);
 }

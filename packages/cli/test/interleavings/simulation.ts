@@ -14,6 +14,7 @@ import type { Engines } from "./engines.ts";
 import { EventLoop } from "./world/event-loop.ts";
 import { Forger } from "./world/forger.ts";
 import { format1Of } from "./format1.ts";
+import { isLinearizable, type HistoryEntry } from "./linearizability.ts";
 import { Model, seenRecord, Violation } from "./model.ts";
 import { contentOf, KEY, runOperation, sha256Of, type OperationContext } from "./operations.ts";
 import { Process, type Fate } from "./world/process.ts";
@@ -45,6 +46,7 @@ export interface Events {
   acknowledged: number;
   /** Kept versions that were brought back, versions that were stored again otherwise, removals by age, and renames. */
   restores: number;
+  strongReads: number;
   recodes: number;
   expiries: number;
   renames: number;
@@ -53,7 +55,17 @@ export interface Events {
 /** Nothing yet. */
 export function noEvents(): Events {
   const trouble = { faults: 0, forgeries: 0, kills: 0, suspensions: 0, refusals: 0 };
-  return { requests: 0, ...trouble, copies: 0, acknowledged: 0, restores: 0, recodes: 0, expiries: 0, renames: 0 };
+  return {
+    requests: 0,
+    ...trouble,
+    copies: 0,
+    acknowledged: 0,
+    strongReads: 0,
+    restores: 0,
+    recodes: 0,
+    expiries: 0,
+    renames: 0,
+  };
 }
 
 /** A number of its own, so that the others are the same without a history. */
@@ -90,6 +102,8 @@ class Simulation {
   readonly #publisher: typeof publisher | undefined;
   readonly #trace: string[] | undefined;
   readonly #events = noEvents();
+  readonly #clients: HistoryEntry[] = [];
+  #moment = 0;
   #violation: string | undefined;
   #isHealed = false;
   #by = { id: -1, name: "start" };
@@ -142,6 +156,10 @@ class Simulation {
       const planned = operations.map(({ id, atMs, operation, fate }) => this.#start(id, operation, fate, atMs));
       await this.#settle(planned);
       if (this.#violation === undefined) await this.#heal();
+      if (this.#schedule.isLinear && !isLinearizable(this.#clients)) {
+        const lines = this.#clients.map((entry) => JSON.stringify(entry));
+        throw new Violation(`no order of what the clients were told explains it: ${lines.join(", ")}`);
+      }
     } catch (error) {
       this.#violation ??= describe(error);
     }
@@ -188,6 +206,7 @@ class Simulation {
     this.#isHealed = true;
     let id = 10_000;
     const next = async (operation: Operation): Promise<void> => this.#settle([this.#start(id++, operation, {}, 0)]);
+    if (this.#schedule.isLinear) await next({ verb: "read", reads: 1, pauseMs: 0 });
     await next({ verb: "repair", quick: false });
     if (!isSettled(await this.#verify(id++))) {
       // A repair waits for writers that may be alive.
@@ -303,10 +322,13 @@ class Simulation {
       process,
       publisher: this.#publisher,
       model: this.#model,
+      history: this.#clients,
+      tick: () => ++this.#moment,
       isHealthySince: (fromMs) =>
         this.#isHealed ||
         !this.#schedule.faults.some((fault) => fault.fromMs <= this.#loop.nowMs && fault.toMs >= fromMs),
       note: (text) => {
+        if (text.startsWith("strongly read")) this.#events.strongReads++;
         if (text.startsWith("acknowledged")) this.#events.acknowledged++;
         if (text.startsWith("restored")) this.#events.restores++;
         if (text.startsWith("recoded")) this.#events.recodes++;

@@ -219,6 +219,59 @@ export function renamedBesideWriters(seed: number): Schedule {
   return { ...schedule, renamedAtMs: startMs + 250 };
 }
 
+/**
+ * Clients of gateways read, put, remove and put on a condition, while regions come and go. Some of them die or sleep at
+ * any await, conditional writers among them. What they were told must be linearizable.
+ */
+export function besideRegionsThatComeAndGo(seed: number): Schedule {
+  const dice = new Dice(seed, 28);
+  const layout = dice.pick([
+    { regions: 3, code: { k: 2, m: 1 } },
+    { regions: 3, code: { k: 1, m: 2 } },
+    { regions: 5, code: { k: 3, m: 2 } },
+  ]);
+  const next = (id: number): Operation => {
+    const verb = id === 0 ? "put" : dice.pick(["put", "put", "replace", "replace", "rm", "read", "read", "read"]);
+    if (verb === "put" || verb === "replace") return { verb, content: id };
+    return verb === "rm" ? { verb } : { verb: "read", reads: 3, pauseMs: dice.pick([1, 200, 3_000]) };
+  };
+  let atMs = 0;
+  const operations = Array.from({ length: 7 + dice.below(4) }, (_, id): Planned => {
+    const operation = next(id);
+    const suspended = { at: dice.below(60), ms: dice.pick([500, 5_000, 60_000, 3 * HOUR_MS]) };
+    const fates = [{ killedAt: dice.below(60) }, { suspended }, {}, {}, {}];
+    const planned = { id, atMs, operation, fate: id === 0 ? {} : dice.pick(fates) };
+    atMs += dice.pick([0, 50, 300, 1_000, 50_000]);
+    return planned;
+  });
+  const faults = Array.from({ length: 2 + dice.below(5) }, (): RegionFault => {
+    const fromMs = dice.below(atMs + 1_000);
+    const kind = dice.pick(["refuse", "refuse", "cut", "deaf", "hang"] as const);
+    const toMs = fromMs + dice.pick([200, 1_000, 5_000, 40_000]);
+    return { region: dice.below(layout.regions), kind, fromMs, toMs };
+  });
+  const regionSkewMs = Array.from({ length: layout.regions }, () => 0);
+  return { ...family(seed, operations), ...layout, regionSkewMs, faults, isLinear: true };
+}
+
+/** A conditional writer dies at await `seed`, and a minute later another one comes. */
+export function afterCrashedConditionalWriter(seed: number): Schedule {
+  const planned = (id: number, atMs: number, operation: Operation, fate = {}): Planned => ({
+    id,
+    atMs,
+    operation,
+    fate,
+  });
+  return {
+    ...family(seed, [
+      planned(0, 0, { verb: "put", content: 0 }),
+      planned(1, HOUR_MS, { verb: "replace", content: 1 }, { killedAt: seed }),
+      planned(2, HOUR_MS + 60_000, { verb: "replace", content: 2 }),
+    ]),
+    isLinear: true,
+  };
+}
+
 function besideRemoval(verb: string, id: number): Operation {
   if (verb === "put") return { verb, content: id };
   if (verb === "repair") return { verb, quick: id % 2 === 0 };
@@ -263,7 +316,9 @@ function family(seed: number, operations: readonly Planned[]): Schedule {
 
 /** Every family, by its name. */
 export const FAMILIES: Readonly<Record<string, (seed: number) => Schedule>> = {
+  afterCrashedConditionalWriter,
   besideHostileRegion,
+  besideRegionsThatComeAndGo,
   cleanedByWrongClock,
   cleanedUnderReader,
   cleanedUnderWriter,

@@ -26,7 +26,11 @@ export type Operation =
   /** With `isDeep` it reads the object in full. */
   | { readonly verb: "scrub"; readonly isDeep: boolean }
   /** Reads `reads` times with the memory of a client, waiting between manifest and chunks, and between reads. */
-  | { readonly verb: "get"; readonly reads: number; readonly pauseMs: number };
+  | { readonly verb: "get"; readonly reads: number; readonly pauseMs: number }
+  /** Reads strongly, as a gateway does. */
+  | { readonly verb: "read"; readonly reads: number; readonly pauseMs: number }
+  /** Reads strongly, then puts on the condition that what it has read is still there. */
+  | { readonly verb: "replace"; readonly content: number };
 
 /** An operation in a process of its own. */
 export interface Planned {
@@ -56,6 +60,8 @@ export interface Schedule {
   readonly startsWithFormat1: boolean;
   /** Whether two runs of gc, days later, end it. */
   readonly endsWithGc: boolean;
+  /** Whether what the clients were told must be linearizable. It has only verbs whose entries the history has. */
+  readonly isLinear?: boolean;
   readonly operations: readonly Planned[];
   readonly faults: readonly RegionFault[];
 }

@@ -8,7 +8,7 @@ import { AgaroseError } from "@agarose/core";
 import { readRecordText } from "../../store/small-record.ts";
 import type { Store } from "../../store/store.ts";
 import { askRegions, isConditionFailed, type Outcome } from "./ask-regions.ts";
-import { DEAD_MS, instantOf, Lease } from "./lease.ts";
+import { DEAD_MS, instantOf, Lease, PASSABLE_MS, withdrawClaim, type HeldClaim } from "./lease.ts";
 import { claimName, claimPrefix } from "./names.ts";
 import { surveyRegions } from "./region-survey.ts";
 import { majorityOf, pause, type WriteContext } from "./write-context.ts";
@@ -41,10 +41,19 @@ export interface Claim {
  * @throws NO_QUORUM when no majority answers, REPLACED_MEANWHILE when other writers win every time.
  */
 export async function claimGeneration(claim: Claim, context: WriteContext): Promise<Lease> {
+  const unused: UnusedClaim[] = [];
+  try {
+    return await claimFirst(claim, unused, context);
+  } catch (error) {
+    await withdraw(unused, context);
+    throw error;
+  }
+}
+
+async function claimFirst(claim: Claim, unused: UnusedClaim[], context: WriteContext): Promise<Lease> {
   const { key, newest, copies = false } = claim;
   const needed = majorityOf(context.stores);
   const attempts = copies ? 2 : ATTEMPTS_MAX;
-  const unused: UnusedClaim[] = [];
   let generation = newest + 1;
   for (let attempt = 1; ; attempt++) {
     const start = instantOf(context);
@@ -53,22 +62,19 @@ export async function claimGeneration(claim: Claim, context: WriteContext): Prom
     const take = (store: Store, signal: AbortSignal): Promise<boolean> => claimIn(store, name, body, signal);
     // A majority suffices. Only the age of a claim that is passed over needs our own in every region.
     const patience = { enough: needed, ...(!copies && { isGood: (taken: boolean) => taken }) };
-    const outcomes = await askRegions(context.stores, take, patience, context);
+    // An interruption waits for the answers, because it has to take back what was claimed.
+    const { signal: unending } = new AbortController();
+    const outcomes = await askRegions(context.stores, take, patience, { ...context, signal: unending });
     const answered = outcomes.filter(({ error }) => error === undefined);
     const holders = answered.filter(({ value }) => value).map(({ store }) => store);
-    unused.push({ name, holders });
+    unused.push({ name, body, holders });
+    context.signal.throwIfAborted();
     if (holders.length >= needed) {
-      if (attempt > 1 && copies && !(await areDead(claim, generation, context))) {
-        await withdraw(claim, unused, context);
-        throw overtaken(key, attempt);
-      }
+      if (attempt > 1 && copies && !(await areDead(claim, generation, context))) throw overtaken(key, attempt);
       return new Lease({ generation, name, body, holders, start }, context);
     }
     if (answered.length < needed) throw noQuorum(key, outcomes, needed);
-    if (attempt === attempts) {
-      await withdraw(claim, unused, context);
-      throw overtaken(key, attempts);
-    }
+    if (attempt === attempts) throw overtaken(key, attempts);
     await pause(attempt, context);
     const survey = await surveyRegions(key, context);
     // Claims of writers that died are never removed, so they are passed over all at once.
@@ -82,28 +88,24 @@ export async function claimGeneration(claim: Claim, context: WriteContext): Prom
 }
 
 /** A claim under which its writer writes nothing. */
-interface UnusedClaim {
-  readonly name: string;
-  readonly holders: readonly Store[];
+type UnusedClaim = Pick<HeldClaim, "name" | "body" | "holders">;
+
+async function withdraw(unused: readonly UnusedClaim[], context: WriteContext): Promise<void> {
+  for (const claim of unused) await withdrawClaim(claim, context);
 }
 
-/**
- * Says in our claims that we write nothing under them, so that they hold up no other writer. Their names stay taken: a
- * removal that arrives late could remove the claim of another writer. Does not reject: what fails here grows old.
- */
-async function withdraw(claim: Claim, unused: readonly UnusedClaim[], context: WriteContext): Promise<void> {
-  const bytes = Buffer.from(bodyOf(claim, true));
-  const options = { bytes: bytes.length, contentType: "application/json" };
-  const { signal } = new AbortController();
-  for (const { name, holders } of unused.filter((one) => one.holders.length > 0)) {
-    const store = (holder: Store, ended: AbortSignal) => holder.put(name, bytes, { ...options, signal: ended });
-    const enough = Math.min(holders.length, majorityOf(context.stores));
-    await askRegions(holders, store, { enough }, { ...context, signal });
+/** Whether another writer has claimed a generation above `own`, and has not withdrawn. NO_QUORUM. */
+export async function isPassed(key: string, own: number, upload: string, context: WriteContext): Promise<boolean> {
+  const later = (await listClaims(key, context)).filter(({ generation }) => generation > own);
+  for (const { store, name } of later) {
+    const claim = parseClaim(await readText(store, name, context.signal));
+    if (claim.upload !== upload && claim.withdrawn !== true) return true;
   }
+  return false;
 }
 
 /**
- * Whether all claims between `newest` and generation `own` are those of dead writers, withdrawn, or left by our earlier
+ * Whether all claims between `newest` and generation `own` are too old to hold us up, withdrawn, or left by our earlier
  * attempts. Their age is the time between their claim and ours by the clock of the region that has both.
  */
 async function areDead(claim: Claim, own: number, context: WriteContext): Promise<boolean> {
@@ -111,7 +113,7 @@ async function areDead(claim: Claim, own: number, context: WriteContext): Promis
   const ownMs = new Map(claims.filter((one) => one.generation === own).map((one) => [one.store, one.modifiedMs]));
   const between = claims.filter(({ generation }) => generation > claim.newest && generation < own);
   const isDead = ({ store, modifiedMs }: ListedClaim): boolean =>
-    (ownMs.get(store) ?? Number.NaN) - modifiedMs >= DEAD_MS;
+    (ownMs.get(store) ?? Number.NaN) - modifiedMs >= PASSABLE_MS;
   const body = bodyOf(claim);
   for (const { store, name } of between.filter((one) => !isDead(one))) {
     // A region that does not say whose claim it is may have that of a writer that is alive.
@@ -201,8 +203,8 @@ async function claimIn(store: Store, name: string, body: string, signal: AbortSi
   }
 }
 
-function bodyOf({ upload, newest, copies }: Claim, withdrawn = false): string {
-  return JSON.stringify({ upload, ...(copies && { copies: newest }), ...(withdrawn && { withdrawn }) });
+function bodyOf({ upload, newest, copies }: Claim): string {
+  return JSON.stringify({ upload, ...(copies && { copies: newest }) });
 }
 
 /** What a claim says; nothing when it is none. */

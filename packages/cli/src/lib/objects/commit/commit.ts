@@ -15,7 +15,7 @@ import {
 } from "@agarose/core";
 import { regionsOf, withCurrentNames } from "../../store/region-names.ts";
 import { nodeSha256 } from "../sha256.ts";
-import { claimGeneration, isCopied } from "./claim.ts";
+import { claimGeneration, isCopied, isPassed } from "./claim.ts";
 import { AWAKENING_MS, type Lease } from "./lease.ts";
 import { PROBE, probe } from "./probe.ts";
 import { rollBack, writeRecord, type RegionWrite } from "./manifest-write.ts";
@@ -74,11 +74,10 @@ export async function commitRecord<T extends ManifestRecord>(
   const newest = input.survey.generation;
   const leases = [await claimGeneration({ key, upload, newest, copies }, context)];
   try {
-    await input.prepare?.();
-    const sealed = await sealOwn(input, leases, context);
+    const sealed = await prepared(input, leases, context);
     // From here on the commit ends or is undone: an interruption waits for it.
     const ending = { ...context, signal: new AbortController().signal };
-    const writes = await writeRecord(sealed.record, sealed.survey.regions, ending);
+    const writes = await writeRecord(sealed.record, sealed.survey.regions, ending, copies ? newest : undefined);
     const written = writes.filter(({ outcome }) => outcome === "written");
     if (written.length < majorityOf(context.stores)) throw await giveUp(sealed.record, writes, ending);
     // A rotation may have taken the key out of force while a slow region held the writes up.
@@ -91,6 +90,17 @@ export async function commitRecord<T extends ManifestRecord>(
     return commitOf(sealed.record, writes);
   } finally {
     for (const lease of leases) lease.end();
+  }
+}
+
+/** What precedes the first write of a manifest. A failure takes the claims back, so that they hold up nobody. */
+async function prepared<T extends ManifestRecord>(input: CommitInput<T>, leases: Lease[], context: WriteContext) {
+  try {
+    await input.prepare?.();
+    return await sealOwn(input, leases, context);
+  } catch (error) {
+    await Promise.all(leases.map((lease) => lease.withdraw()));
+    throw error;
   }
 }
 
@@ -117,19 +127,23 @@ async function sealOwn<T extends ManifestRecord>(
   context: WriteContext,
 ): Promise<{ record: T; survey: Survey }> {
   const { key, upload, copies = false, survey: before, prepare, seal } = input;
+  const isOwned = async (own: Lease): Promise<boolean> =>
+    own.isFresh ||
+    (copies && !own.isExpired && (await own.refresh()) && !(await isPassed(key, own.generation, upload, context)));
   for (;;) {
     const own = leases.at(-1)!;
+    const isOurs = await isOwned(own);
     // Claims are removed once their generation is in a majority. A late claimer sees that generation here.
     // A majority shows it. What the others hold was seen before, and their conditions are those of that time.
     const survey = copies ? await surveyRegions(key, context) : await surveyAgain(before, key, context);
     const newest = survey.generation;
     if (copies && newest !== before.generation) throw replacedMeanwhile(key);
-    if (newest < own.generation && !own.isExpired) {
+    if (newest < own.generation && isOurs) {
       const record = await seal(own.generation, timeAfter(survey.newest, context.nowMs()));
       await readAsReader(record, context);
       await context.fence?.check(record, input.isContent);
       // A signer can be a program that asks a person.
-      if (!own.isExpired) return { record, survey };
+      if (copies ? await isOwned(own) : !own.isExpired) return { record, survey };
     }
     if (copies) throw replacedMeanwhile(key);
     const { isExpired } = own;

@@ -12,6 +12,13 @@ const LEASE_MS = 3_600_000;
 const RENEWAL_MS = LEASE_MS / 3;
 /** From this age on, a claim is that of a writer that died. */
 export const DEAD_MS = 2 * LEASE_MS;
+/** Without a look at other claims, a writer relies on its own for so long after it has stored it. */
+const FRESH_MS = 20_000;
+/**
+ * From this age on, a claim no longer holds up a writer that depends on what is there. Its owner looks for such a
+ * writer's claim before it writes, if its own is older than `FRESH_MS`.
+ */
+export const PASSABLE_MS = 2 * FRESH_MS;
 /** A garbage collector deletes an upload within this time of a look at the claims, or not at all. */
 export const CLEANING_MS_MAX = 300_000;
 /** A writer whose lease has ended waits so long after its next claim: then who took it for dead is done. */
@@ -57,8 +64,24 @@ export class Lease {
 
   /** Whether it is too old to begin to write. */
   get isExpired(): boolean {
-    const { timerMs, wallMs } = instantOf(this.#context);
-    return timerMs - this.#start.timerMs > LEASE_MS || Math.abs(wallMs - this.#start.wallMs) > LEASE_MS;
+    return this.#isOlderThan(LEASE_MS);
+  }
+
+  /** Whether the claim was stored a moment ago, so that no other writer has passed over it. */
+  get isFresh(): boolean {
+    return !this.#isOlderThan(FRESH_MS);
+  }
+
+  /** Stores the claim again. Returns whether a majority took it in time. */
+  async refresh(): Promise<boolean> {
+    await this.#store();
+    return this.isFresh;
+  }
+
+  /** Says in the claim that nothing is written under it, so that it holds up no other writer. Does not reject. */
+  async withdraw(): Promise<void> {
+    this.end();
+    await withdrawClaim(this.#claim, this.#context);
   }
 
   /** Stores the claim no longer. */
@@ -71,10 +94,20 @@ export class Lease {
     this.#cancel = this.#context.clock.after(RENEWAL_MS, () => void this.#renew());
   }
 
+  #isOlderThan(ms: number): boolean {
+    const { timerMs, wallMs } = instantOf(this.#context);
+    return timerMs - this.#start.timerMs > ms || Math.abs(wallMs - this.#start.wallMs) > ms;
+  }
+
   async #renew(): Promise<void> {
-    const start = instantOf(this.#context);
     // What has ended stays so: meanwhile the writer was taken for dead.
     if (this.isExpired) return;
+    await this.#store();
+    if (!this.#isOver) this.#plan();
+  }
+
+  async #store(): Promise<void> {
+    const start = instantOf(this.#context);
     const { name, body, holders } = this.#claim;
     const bytes = Buffer.from(body);
     const options = { bytes: bytes.length, contentType: "application/json" };
@@ -84,6 +117,25 @@ export class Lease {
     const outcomes = await askRegions(holders, store, { enough: needed }, { ...this.#context, signal });
     const isStored = outcomes.filter(({ error }) => error === undefined).length >= needed;
     if (isStored && !this.isExpired) this.#start = start;
-    if (!this.#isOver) this.#plan();
   }
+}
+
+/** No command waits longer for the regions to take back what it has claimed. */
+const WITHDRAWAL_MS = 5_000;
+
+/**
+ * Says in a claim that its writer writes nothing under it. Its name stays taken: a removal that arrives late could
+ * remove the claim of another writer. Does not reject: what fails here grows old.
+ */
+export async function withdrawClaim(
+  { name, body, holders }: Pick<HeldClaim, "name" | "body" | "holders">,
+  context: WriteContext,
+): Promise<void> {
+  const bytes = Buffer.from(JSON.stringify({ ...(JSON.parse(body) as object), withdrawn: true }));
+  const options = { bytes: bytes.length, contentType: "application/json" };
+  // A command that is interrupted withdraws all the same.
+  const { signal } = new AbortController();
+  const store = (holder: Store, ended: AbortSignal) => holder.put(name, bytes, { ...options, signal: ended });
+  const patience = { enough: Math.min(holders.length, majorityOf(context.stores)), limitMs: WITHDRAWAL_MS };
+  if (holders.length > 0) await askRegions(holders, store, patience, { ...context, signal });
 }

@@ -26,11 +26,15 @@ const ATTEMPTS_MAX = 8;
 /**
  * Writes `record` to the regions given, each on the condition that it holds what was seen there. A manifest that this
  * writer cannot use is replaced only if it is known to be no other writer's. Does not reject.
+ *
+ * @param generationMax the newest generation that it may take the place of: that of which the record depends. So of two
+ *   writers that saw the same version, a majority takes one at most. Default: any before its own.
  */
 export async function writeRecord(
   record: ManifestRecord,
   regions: readonly RegionManifest[],
   context: WriteContext,
+  generationMax = Number.POSITIVE_INFINITY,
 ): Promise<RegionWrite[]> {
   const bytes = encodeManifest(record);
   const forgeries = await forgeriesIn(record, regions, context);
@@ -42,7 +46,7 @@ export async function writeRecord(
     return keep(region);
   };
   const write = (store: Store, signal: AbortSignal): Promise<RegionWrite> =>
-    writeRegion({ record, bytes, forgeries }, seen.get(store)!, { ...context, signal }, onReplace);
+    writeRegion({ record, bytes, forgeries, generationMax }, seen.get(store)!, { ...context, signal }, onReplace);
   const stores = regions.map(({ store }) => store);
   const outcomes = await askRegions(stores, write, { enough: majorityOf(context.stores) }, context);
   return outcomes.map(
@@ -90,7 +94,7 @@ export async function rollBack(
   context: WriteContext,
 ): Promise<Store[]> {
   const bytes = encodeManifest(record);
-  const touched = writes.filter(({ outcome }) => outcome !== "superseded");
+  const touched = writes.filter(({ outcome, mayArrive = false }) => outcome !== "superseded" || mayArrive);
   const byStore = new Map(touched.map((write) => [write.store, write]));
   const undo = (store: Store, signal: AbortSignal): Promise<void> =>
     undoRegion(record, bytes, byStore.get(store)!, { ...context, signal });
@@ -105,10 +109,11 @@ interface Writing {
   readonly record: ManifestRecord;
   readonly bytes: Uint8Array;
   readonly forgeries: ReadonlySet<string>;
+  readonly generationMax: number;
 }
 
 async function writeRegion(
-  { record, bytes, forgeries }: Writing,
+  { record, bytes, forgeries, generationMax }: Writing,
   seen: RegionManifest,
   context: WriteContext,
   onReplace: (region: RegionManifest) => Promise<void> | undefined,
@@ -126,6 +131,8 @@ async function writeRegion(
     }
     if (holds(current, bytes)) return { store, outcome: "written", replaced };
     if (current.record && compareAge(current.record, record) >= 0) return { store, outcome: "superseded" };
+    // If that is undone, a request of ours that is late may still find what it was conditioned on.
+    if ((current.record?.generation ?? 0) > generationMax) return { store, outcome: "superseded", replaced, mayArrive };
     if (isLaterForeign(current, record.generation) && !forgeries.has(current.etag ?? "")) {
       return { store, outcome: "failed", replaced, problem: current.problem!, mayArrive };
     }
@@ -136,6 +143,7 @@ async function writeRegion(
       return { store, outcome: "failed", replaced, problem: toAgaroseError(error), mayArrive };
     }
     replaced = current;
+    const wasOpen: boolean = mayArrive;
     // The store may have sent the request more than once.
     mayArrive = true;
     try {
@@ -143,8 +151,8 @@ async function writeRegion(
       return { store, outcome: "written", replaced: current };
     } catch (error) {
       const problem = toAgaroseError(error, "STORE_FAILED");
+      mayArrive = wasOpen || isOpen(problem);
       if (!isConditionFailed(error) || attempt === ATTEMPTS_MAX) {
-        mayArrive = isOpen(problem);
         return { store, outcome: "failed", replaced: current, problem, mayArrive };
       }
       if (attempt > 1) await pause(attempt, context);
