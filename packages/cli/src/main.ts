@@ -2,8 +2,9 @@
  * The `agarose` command: its verbs, the options that all of them take, and how errors become exit codes.
  */
 import { createRequire } from "node:module";
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Option } from "commander";
 import { AgaroseError } from "@agarose/core";
+import type { GlobalOptions } from "./lib/context.ts";
 import { EXIT_OK, EXIT_OUTPUT_CLOSED, EXIT_USAGE, isOutputClosed, printError } from "./lib/output.ts";
 
 type Register = (program: Command) => void;
@@ -66,6 +67,7 @@ export async function buildProgram(argv: readonly string[]): Promise<Command> {
   if (verbs.length !== 1) program.version(version(), "-V, --version", "print the version");
   for (const name of verbs) (await VERBS[name]!()).register(program);
   addCommonOptions(program);
+  program.hook("preAction", (_program, command) => refuseUnreadConfig(command));
   return program;
 }
 
@@ -82,16 +84,33 @@ function version(): string {
   return own;
 }
 
+/** Commands that read no configuration, by their words. */
+const WITHOUT_CONFIG: ReadonlySet<string> = new Set(["advise", "bench codec", "dev", "simulate", "solve"]);
+
+/** Throws USAGE for --config where nothing would read it: a caller would believe that it counts. */
+function refuseUnreadConfig(command: Command): void {
+  const words = wordsOf(command);
+  if (!WITHOUT_CONFIG.has(words) || command.optsWithGlobals<GlobalOptions>().config === undefined) return;
+  throw new AgaroseError("USAGE", `\`agarose ${words}\` reads no configuration: leave --config out`);
+}
+
+/** The words that call a command, without the program's name. */
+function wordsOf(command: Command): string {
+  return command.parent ? [wordsOf(command.parent), command.name()].join(" ").trim() : "";
+}
+
 /** Adds the options of all commands, which may come before or after the verb, and names each verb's help in errors. */
 function addCommonOptions(command: Command, path = command.name()): void {
   command.exitOverride();
   const has = (flag: string): boolean => command.options.some(({ long }) => long === flag);
   if (!has("--json")) command.option("--json", "print one JSON document on stdout");
-  if (!has("--config"))
-    command.option(
+  if (!has("--config")) {
+    const config = new Option(
       "--config <path>",
       "configuration, or the world.json of a local world (default: agarose.config.json)",
     );
+    command.addOption(config.hideHelp(WITHOUT_CONFIG.has(wordsOf(command))));
+  }
   for (const inner of command.commands) {
     const name = `${path} ${inner.name()}`;
     inner.showHelpAfterError(`run \`${name} --help\` for its arguments and options`);

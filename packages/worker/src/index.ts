@@ -48,7 +48,7 @@ const HANDLERS: Readonly<Record<RouteName, H<AppEnv>[]>> = {
 };
 for (const [name, { method, path, access }] of Object.entries(ROUTES)) {
   const pattern = path.endsWith("/") ? `${path}*` : path;
-  const guards = access === "`ADMIN_TOKEN`" ? [adminOnly] : [];
+  const guards = access === "admin token" ? [adminOnly] : [];
   app.on([method], [pattern], ...guards, ...HANDLERS[name as RouteName]);
 }
 app.notFound(noSuchRoute);

@@ -2,6 +2,9 @@
 import { ROUTES, type Route } from "@agarose/worker/reference";
 import { code, table } from "../table.ts";
 
+/** What the table says of an access, where it is not the access itself. */
+const TOKENS: Partial<Record<Route["access"], string>> = { open: "", "admin token": "`ADMIN_TOKEN`" };
+
 const routes: readonly Route[] = Object.values(ROUTES);
 
 process.stdout.write(`
@@ -9,7 +12,7 @@ ${table(
   ["route", "token", "returns"],
   routes.map((route) => [
     `${route.method === "GET" ? "`GET`, `HEAD` " : "`POST` "}${code(patternOf(route))}`,
-    route.access === "open" ? "" : route.access,
+    TOKENS[route.access] ?? route.access,
     route.returns,
   ]),
 )}

@@ -14,6 +14,7 @@ export const EXIT_OUTPUT_CLOSED = 141;
 
 const USAGE_CODES: ReadonlySet<ErrorCode> = new Set([
   "USAGE",
+  "FILE_UNREADABLE",
   "CONFIG_INVALID",
   "KEY_INVALID",
   "KEY_TOO_LONG",

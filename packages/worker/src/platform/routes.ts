@@ -1,7 +1,7 @@
 /** Every route of a PoP. The application, its counters, and docs/reference/http-api.md are made from it. */
 
 /** Whose token or signature a request needs. */
-export type Access = "open" | "private keys" | "peers" | "in the body" | "`ADMIN_TOKEN`";
+export type Access = "open" | "private keys" | "peers" | "in the body" | "admin token";
 
 /** A route. */
 export interface Route {
@@ -85,25 +85,25 @@ export const ROUTES = {
   status: {
     method: "GET",
     path: "/v1/status",
-    access: "`ADMIN_TOKEN`",
+    access: "admin token",
     returns: "regions, peers, cache, ideas at work, spending and the last period, with its errors",
   },
   oic: {
     method: "GET",
     path: "/v1/oic/",
-    access: "`ADMIN_TOKEN`",
+    access: "admin token",
     returns: "which PoPs cache which chunks of an object",
   },
   metrics: {
     method: "GET",
     path: "/metrics",
-    access: "`ADMIN_TOKEN`",
+    access: "admin token",
     returns: "[metrics](events-and-metrics.md#metrics-and-logs) for Prometheus",
   },
   purge: {
     method: "POST",
     path: "/v1/purge",
-    access: "`ADMIN_TOKEN`",
+    access: "admin token",
     returns: "[removes](#purge) keys or a prefix from this PoP",
   },
 } as const satisfies Readonly<Record<string, Route>>;

@@ -8,6 +8,7 @@ import { systemClock, toAgaroseError, type AgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, formatBytes, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
 import { startProgress, type Progress } from "../../lib/progress.ts";
+import { purgePops, warnOfUnpurged, type PopPurge } from "../../lib/purge-pops.ts";
 import { findAbsentKeys } from "./absent-keys.ts";
 import type { InputFile, SkippedEntry } from "../../lib/files/folder-entries.ts";
 import { collectInputs, spoolStdin, STDIN } from "./inputs.ts";
@@ -28,6 +29,7 @@ interface PutOptions extends GlobalOptions {
   readonly jobs?: number;
   readonly force?: boolean;
   readonly follow?: boolean;
+  readonly purge: boolean;
 }
 
 type PutReport = PutResult | { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
@@ -49,6 +51,7 @@ export function register(program: Command): void {
     .addOption(jobsOption())
     .option("--force", "upload objects that are stored unchanged, too")
     .option("--follow", "follow links that lead out of a folder")
+    .option("--no-purge", "leave the PoPs of the configuration as they are")
     .action(async (paths: string[], _options: unknown, command: Command) => {
       process.exitCode = await put(paths, command.optsWithGlobals<PutOptions>());
     });
@@ -83,13 +86,19 @@ async function put(paths: readonly string[], options: PutOptions): Promise<numbe
       );
       await claimRemovals.flush();
       const completed = await withLateRegions(reports, context);
+      const pops = options.purge ? await purgePops(context.config, replacedOf(completed)) : [];
       progress.stop();
-      printReports(completed, skipped, context.json);
+      printReports(completed, { skipped, pops }, context.json);
       return reports.some(({ outcome }) => outcome === "failed") ? EXIT_FAILED : 0;
     } finally {
       progress.stop();
     }
   });
+}
+
+/** The keys of which PoPs may hold an older version: a first one has generation 1. */
+function replacedOf(reports: readonly PutReport[]): string[] {
+  return reports.flatMap((report) => (report.outcome === "stored" && report.generation > 1 ? [report.key] : []));
 }
 
 /** The reports once more, after late regions have got what they were left out of. */
@@ -147,7 +156,11 @@ async function announceTotal(
   return sizes;
 }
 
-function printReports(reports: readonly PutReport[], skipped: readonly SkippedEntry[], json: boolean): void {
+function printReports(
+  reports: readonly PutReport[],
+  { skipped, pops }: { readonly skipped: readonly SkippedEntry[]; readonly pops: readonly PopPurge[] },
+  json: boolean,
+): void {
   const only = reports.length === 1 ? reports[0] : undefined;
   if (only?.outcome === "failed") throw only.error;
   const lines = reports.map((report) =>
@@ -155,7 +168,12 @@ function printReports(reports: readonly PutReport[], skipped: readonly SkippedEn
       ? `failed     ${printable(report.key)}  ${report.error.code}: ${printable(report.error.message)}`
       : `${report.outcome.padEnd(9)}  ${printable(report.key)}  ${formatBytes(report.bytes)}  ${report.version}`,
   );
-  printResult(json, { objects: reports, ...(skipped.length > 0 && { skipped }) }, lines);
+  printResult(
+    json,
+    { objects: reports, ...(skipped.length > 0 && { skipped }), ...(pops.length > 0 && { pops }) },
+    lines,
+  );
+  warnOfUnpurged(pops);
   for (const report of reports) {
     if (report.outcome === "failed") continue;
     for (const { region, problem } of report.regionsWithoutManifest) {

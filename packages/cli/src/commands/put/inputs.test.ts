@@ -80,6 +80,21 @@ test("a FIFO that is named is refused at once", async () => {
   await expect(collectInputs([join(base, "pipe")], {})).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
 });
 
+test.each([
+  [["good", "photos/cat.jpg"], "`agarose put good --key photos/cat.jpg`"],
+  [["good", "photos/"], "`agarose put good --prefix photos/`"],
+  [["good", "sub/deep", "photos"], "`agarose put good sub/deep --prefix photos`"],
+])("a last path that is no file, as of other tools' copies: %j", async (paths, hint) => {
+  const cwd = process.cwd();
+  process.chdir(folder);
+  try {
+    const collected = collectInputs(paths, {});
+    await expect(collected).rejects.toMatchObject({ code: "FILE_UNREADABLE", message: expect.stringContaining(hint) });
+  } finally {
+    process.chdir(cwd);
+  }
+});
+
 test("a folder of 130,000 files", async () => {
   mkdirSync(join(base, "many"));
   for (let i = 0; i < 130_000; i++) writeFileSync(join(base, `many/${i}`), "");

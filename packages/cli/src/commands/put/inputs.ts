@@ -47,7 +47,7 @@ export async function collectInputs(paths: readonly string[], options: InputOpti
   const dotFiles: string[] = [];
   for (const path of paths) {
     const key = keyOf(path, options);
-    if (path === STDIN || (await kindOf(path)) === "file") {
+    if (path === STDIN || (await kindOf(path, paths)) === "file") {
       files.push({ path, key });
       continue;
     }
@@ -89,13 +89,22 @@ function keyOf(path: string, { key, prefix = "" }: InputOptions): string {
 }
 
 /** Whether a named path is a file or a folder. Anything else could block for ever when it is opened. */
-async function kindOf(path: string): Promise<"file" | "folder"> {
+async function kindOf(path: string, paths: readonly string[]): Promise<"file" | "folder"> {
   const status = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    throw new AgaroseError("FILE_UNREADABLE", `${path} cannot be read (${error.code})`, { path }, error);
+    const message = `${path} cannot be read (${error.code})${hintOfKey(path, paths)}`;
+    throw new AgaroseError("FILE_UNREADABLE", message, { path }, error);
   });
   if (status.isFile()) return "file";
   if (status.isDirectory()) return "folder";
   throw new AgaroseError("FILE_UNREADABLE", `${path} is not a file: put a file, a folder or - for stdin`, { path });
+}
+
+/** Other tools take the last path for the place to copy to: `aws s3 cp FILE KEY`, `mc cp FILE… FOLDER/`. */
+function hintOfKey(path: string, paths: readonly string[]): string {
+  if (paths.length < 2 || path !== paths.at(-1)) return "";
+  const sources = paths.slice(0, -1).join(" ");
+  const option = paths.length > 2 || path.endsWith("/") ? "--prefix" : "--key";
+  return `: every path is a file to store; to store it under this name, use \`agarose put ${sources} ${option} ${path}\``;
 }
 
 function refuseDoubledKeys(files: readonly InputFile[]): void {

@@ -9,12 +9,14 @@ import { findRestorable, restoreVersion } from "../../lib/objects/history/restor
 import { removableKeys } from "../../lib/objects/keys.ts";
 import { removeObject, type RemoveResult } from "../../lib/objects/remove-object.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
+import { purgePops, warnOfUnpurged } from "../../lib/purge-pops.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 import { reportOf, restoredLine, warnOfRestored, type RestoreReport } from "../restore/restore-report.ts";
 
 interface RmOptions extends GlobalOptions {
   readonly prefix?: boolean;
   readonly undelete?: boolean;
+  readonly purge: boolean;
 }
 
 type Failed = { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
@@ -30,6 +32,7 @@ export function register(program: Command): void {
     .argument("<key...>", "keys of the objects")
     .option("--undelete", "bring back what was removed, as long as `keep` keeps it")
     .option("--prefix", "take each key as a prefix and remove every object whose key begins with it")
+    .option("--no-purge", "leave the PoPs of the configuration as they are")
     .action(async (keys: string[], _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<RmOptions>();
       process.exitCode = options.undelete ? await undelete(keys, options) : await rm(keys, options);
@@ -48,7 +51,10 @@ async function rm(names: readonly string[], options: RmOptions): Promise<number>
     if (!options.prefix) refuseUnknown(keys[found.indexOf(undefined)]);
     const only = reports.length === 1 ? reports[0] : undefined;
     if (only?.outcome === "failed") throw only.error;
-    printResult(context.json, { objects: reports }, reports.map(lineOf));
+    const removed = reports.flatMap(({ key, outcome }) => (outcome === "removed" ? [key] : []));
+    const pops = options.purge ? await purgePops(context.config, removed) : [];
+    printResult(context.json, { objects: reports, ...(pops.length > 0 && { pops }) }, reports.map(lineOf));
+    warnOfUnpurged(pops);
     return reports.map(warn).includes(false) ? EXIT_FAILED : EXIT_OK;
   });
 }

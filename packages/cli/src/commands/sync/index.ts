@@ -14,7 +14,7 @@ import { JSON_LINES, ReportStream, type ReportOptions } from "../../lib/walk/rep
 import { Filter, type Patterns } from "./filter.ts";
 import { KnownEqual } from "./known-equal.ts";
 import { pull } from "./pull.ts";
-import { purgePops } from "./purge-pops.ts";
+import { purgePops } from "../../lib/purge-pops.ts";
 import { push } from "./push.ts";
 import type { SyncEvent, SyncJob } from "./sync-job.ts";
 

@@ -2,8 +2,9 @@
  * Lets the PoPs of the configuration forget keys whose objects were replaced or removed.
  */
 import { toAgaroseError } from "@agarose/core";
-import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "../../lib/admin-token.ts";
-import type { Config } from "../../lib/config.ts";
+import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "./admin-token.ts";
+import type { Config } from "./config.ts";
+import { formatCount, logLine } from "./output.ts";
 
 /** What one PoP did. `purged` is false without a token, and when `problem` says why. */
 export interface PopPurge {
@@ -18,20 +19,33 @@ const KEYS_MAX = 100;
 const KEYS_BY_NAME_MAX = 1_000;
 const TIMEOUT_MS = 60_000;
 
-/** Purges `keys`, all of which begin with `prefix`, from every PoP. Does not reject. */
+/** Purges `keys`, all of which begin with `prefix` where there is one, from every PoP. Does not reject. */
 export function purgePops(
   { pops }: Pick<Config, "pops">,
   keys: readonly string[],
-  prefix: string,
+  prefix?: string,
 ): Promise<PopPurge[]> {
   if (keys.length === 0) return Promise.resolve([]);
   const bodies =
-    keys.length > KEYS_BY_NAME_MAX
+    prefix !== undefined && keys.length > KEYS_BY_NAME_MAX
       ? [{ prefix }]
       : Array.from({ length: Math.ceil(keys.length / KEYS_MAX) }, (_, page) => ({
           keys: keys.slice(page * KEYS_MAX, (page + 1) * KEYS_MAX),
         }));
   return Promise.all(pops.map((pop) => purgePop(pop, bodies)));
+}
+
+/** Says on stderr which PoPs were not purged, and what that means for their readers. */
+export function warnOfUnpurged(purges: readonly PopPurge[]): void {
+  const left = purges.filter(({ purged }) => !purged);
+  const [first] = left;
+  if (first === undefined) return;
+  const names = left.map(({ pop }) => pop).join(", ");
+  const why = left.every(({ problem }) => problem === first.problem)
+    ? `${first.problem}`
+    : left.map(({ pop, problem }) => `${pop}: ${problem}`).join("; ");
+  const meanwhile = "readers there may get the version before for MANIFEST_TTL_SECONDS, a minute by default";
+  logLine(`warning: ${formatCount(left.length, "PoP")} (${names}) not purged, so ${meanwhile}: ${why}`);
 }
 
 async function purgePop({ name, url }: Config["pops"][number], bodies: readonly object[]): Promise<PopPurge> {

@@ -1,0 +1,75 @@
+/** What was replaced or removed is purged from the PoPs, and who may not purge is told so. */
+import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { startTestWorld, type RunResult, type World } from "../../test/world.ts";
+
+let world: World;
+let pop: Server;
+/** What the PoP was asked to forget. */
+let purged: unknown[];
+let status = 200;
+
+beforeEach(async () => {
+  purged = [];
+  status = 200;
+  world = await startTestWorld();
+  pop = createServer(async (request, response) => {
+    purged.push([request.url, request.headers.authorization, JSON.parse(await text(request))]);
+    response.writeHead(status).end("{}");
+  });
+  await once(pop.listen(0, "127.0.0.1"), "listening");
+  const url = `http://127.0.0.1:${(pop.address() as AddressInfo).port}`;
+  const config = JSON.parse(await readFile(world.configPath, "utf8")) as object;
+  await writeFile(world.configPath, JSON.stringify({ ...config, pops: [{ name: "fra", url }] }));
+});
+
+afterEach(async () => {
+  pop.close();
+  await world.close();
+});
+
+async function put(body: string, env: Record<string, string> = { AGAROSE_ADMIN_TOKEN: "secret" }): Promise<RunResult> {
+  await writeFile(join(world.dir, "page"), body);
+  return world.run(["put", "page", "--key", "docs/page", "--json"], env);
+}
+
+const popsOf = ({ stdout }: RunResult): unknown => (JSON.parse(stdout.toString()) as { pops?: unknown }).pops;
+
+test("a put purges the key that it replaces, and none that is new or unchanged", async () => {
+  expect(popsOf(await put("one"))).toBeUndefined();
+  expect(popsOf(await put("one"))).toBeUndefined();
+  expect(purged).toEqual([]);
+  expect(popsOf(await put("two"))).toEqual([{ pop: "fra", purged: true }]);
+  expect(purged).toEqual([["/v1/purge", "Bearer secret", { keys: ["docs/page"] }]]);
+});
+
+test("rm purges what it has removed", async () => {
+  await put("one");
+  const { code } = await world.run(["rm", "--prefix", "docs/"], { AGAROSE_ADMIN_TOKEN: "secret" });
+  expect([code, purged]).toEqual([0, [["/v1/purge", "Bearer secret", { keys: ["docs/page"] }]]]);
+});
+
+test.each([
+  ["without a token", {}, 200, "no admin token: set AGAROSE_ADMIN_TOKEN"],
+  ["of a PoP that fails", { AGAROSE_ADMIN_TOKEN: "secret" }, 503, "it answered 503"],
+])("a put %s is stored, and says that the PoP was not purged", async (_case, env, answer, problem) => {
+  await put("one");
+  status = answer;
+  const replaced = await put("two", env);
+  expect([replaced.code, popsOf(replaced)]).toEqual([
+    0,
+    [{ pop: "fra", purged: false, problem: expect.stringContaining(problem) }],
+  ]);
+  expect(replaced.stderr).toMatch(/^warning: 1 PoP \(fra\) not purged, so readers there may get the version before/m);
+});
+
+test("--no-purge leaves PoPs alone, and says nothing of them", async () => {
+  await put("one");
+  const { code, stderr } = await world.run(["rm", "docs/page", "--no-purge"], { AGAROSE_ADMIN_TOKEN: "secret" });
+  expect([code, stderr, purged]).toEqual([0, "", []]);
+});
