@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { connect, type AddressInfo } from "node:net";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { createServer as createViteServer, type ViteDevServer } from "vite";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { DEVELOPMENT_KEY } from "../world/development-key.ts";
 import { startAppHost, type AppHost } from "./app-host.ts";
@@ -79,6 +81,18 @@ describe("an app's folder", () => {
     expect(config).toEqual({ prefix: "/media/", pops: [{ name: "fra", url: edgeUrl }], regions: [], publicKeys });
   });
 
+  test("without a page says at once, and for each path, what to name instead", async () => {
+    await writeFile(join(folder, "package.json"), "{}");
+    await mkdir(join(folder, "public"));
+    await writeFile(join(folder, "public/logo.svg"), "<svg/>");
+    const { url, problem } = await start(join(folder, "public"));
+    expect(problem).toMatch(/public has no index\.html, so a bundler copies .* beside/);
+    const answered = await fetch(url);
+    expect([answered.status, await answered.text()]).toEqual([404, `${problem}\n`]);
+    expect(problem).toContain("agarose dev --app http://localhost:5173");
+    expect((await fetch(`${url}logo.svg`)).status).toBe(200);
+  });
+
   test("that does not exist is refused", async () => {
     await expect(start(join(folder, "nothing"))).rejects.toMatchObject({ code: "USAGE" });
   });
@@ -99,6 +113,85 @@ describe("an app's server", () => {
     expect(await response.text()).toContain("http://127.0.0.1:1");
   });
 });
+
+describe("a development server", () => {
+  let project: string;
+  let vite: ViteDevServer;
+
+  beforeAll(async () => {
+    project = await mkdtemp(join(tmpdir(), "agarose-vite-"));
+    await writeFile(join(project, "index.html"), '<script type="module" src="/main.js"></script>');
+    await writeFile(join(project, "main.js"), "console.log(1);");
+    vite = await createViteServer({
+      root: project,
+      configFile: false,
+      logLevel: "silent",
+      server: { host: "127.0.0.1", port: 0, watch: { usePolling: true, interval: 50 } },
+    });
+    await vite.listen();
+  });
+
+  afterAll(async () => {
+    await vite.close();
+    await rm(project, { recursive: true, force: true });
+  });
+
+  const viteUrl = (): string => `http://127.0.0.1:${(vite.httpServer!.address() as AddressInfo).port}`;
+
+  /** Opens the socket as Vite's client does, which takes its token from its own source. */
+  async function openSocket(url: string): Promise<{ socket: WebSocket; next: () => Promise<unknown> }> {
+    const client = await (await fetch(`${url}@vite/client`)).text();
+    const [, token] = /wsToken = "([^"]+)"/.exec(client)!;
+    const socket = new WebSocket(`${url.replace("http", "ws")}?token=${token}`, "vite-hmr");
+    const messages: unknown[] = [];
+    let wake = (): void => {};
+    socket.addEventListener("message", ({ data }) => {
+      messages.push(JSON.parse(String(data)));
+      wake();
+    });
+    const next = async (): Promise<unknown> => {
+      while (messages.length === 0) await new Promise<void>((resolve) => (wake = resolve));
+      return messages.shift();
+    };
+    return { socket, next };
+  }
+
+  test("reaches its page over the socket by which it reloads modules", async () => {
+    const { url } = await start(viteUrl());
+    const { socket, next } = await openSocket(url);
+    expect(await next()).toEqual({ type: "connected" });
+    expect((await fetch(`${url}main.js`)).status).toBe(200);
+    await writeFile(join(project, "main.js"), "console.log(2);");
+    expect(await next()).toMatchObject({ type: "full-reload" });
+    const closed = new Promise((resolve) => socket.addEventListener("close", resolve));
+    await host!.close();
+    host = undefined;
+    await closed;
+  });
+
+  test("and what it refuses is refused", async () => {
+    const { url } = await start(viteUrl());
+    expect(await refusalOf(url, "vite-hmr")).toBe("HTTP/1.1 400 Bad Request");
+  });
+
+  test("that is gone, or a folder without one, ends the socket with an error", async () => {
+    expect(await refusalOf((await start("http://127.0.0.1:1")).url, "any")).toBe("HTTP/1.1 502 Bad Gateway");
+    await host!.close();
+    expect(await refusalOf((await start(folder)).url, "any")).toBe("HTTP/1.1 404 Not Found");
+  });
+});
+
+/** The first line of the answer to a request for a socket with a token that nobody knows. */
+async function refusalOf(url: string, protocol: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.write(
+    `GET /?token=wrong HTTP/1.1\r\nhost: ${hostname}:${port}\r\norigin: http://other.test\r\nconnection: upgrade\r\n` +
+      `upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${"x".repeat(22)}==\r\n` +
+      `sec-websocket-protocol: ${protocol}\r\n\r\n`,
+  );
+  return (await text(socket)).split("\r\n")[0]!;
+}
 
 describe("an object read without a service worker", () => {
   test("comes from the nearest PoP, with its range and its headers", async () => {

@@ -1,13 +1,16 @@
 /** Serves an app in the local world, on an origin of its own. */
+import { existsSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
+import type { Duplex } from "node:stream";
 import { AgaroseError } from "@agarose/core";
 import type { ClientConfig } from "@agarose/sw";
 import sirv from "sirv";
 import type { World } from "../world/world.ts";
 import { passOn } from "./pass-on.ts";
+import { passUpgradeOn, refuseUpgrade } from "./pass-upgrade.ts";
 import { clientConfigOf, worldRoutes, type Middleware, type WorldRoutesOptions } from "./world-routes.ts";
 
 /** What to serve. */
@@ -28,6 +31,8 @@ export interface AppHostOptions {
 export interface AppHost {
   /** Address of the app, with a trailing slash. */
   readonly url: string;
+  /** Why the app has no page; undefined when it has one. */
+  readonly problem?: string | undefined;
   close(): Promise<void>;
 }
 
@@ -35,7 +40,7 @@ const BLANK_PAGE = "<!doctype html><html lang=en><title>An app</title><main></ma
 
 /** Starts the host. Throws USAGE when `app` is neither a folder nor a URL. */
 export async function startAppHost({ world, app, port = 0, dropInFiles }: AppHostOptions): Promise<AppHost> {
-  const { middleware, ownConfig } = await openApp(app);
+  const { middleware, ownConfig, server: own, missing } = await openApp(app);
   const { prefix, ...places } = clientConfigOf(world);
   const routes = worldRoutes({
     config: async () => {
@@ -46,7 +51,17 @@ export async function startAppHost({ world, app, port = 0, dropInFiles }: AppHos
     dropInFiles,
   });
   const server = createServer((request, response) => {
-    routes(request, response, () => middleware(request, response, () => notFound(response)));
+    routes(request, response, () =>
+      middleware(request, response, () => notFound(response, missing?.() ?? "not found")),
+    );
+  });
+  // Node no longer counts a connection that was given away, so the host ends it itself.
+  const upgraded = new Set<Duplex>();
+  server.on("upgrade", (request, socket, head) => {
+    upgraded.add(socket);
+    socket.once("close", () => upgraded.delete(socket));
+    if (own === undefined) refuseUpgrade(socket, 404);
+    else passUpgradeOn(new URL(request.url ?? "/", own), request, socket, head);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -54,9 +69,11 @@ export async function startAppHost({ world, app, port = 0, dropInFiles }: AppHos
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    problem: missing?.(),
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
+      for (const socket of upgraded) socket.destroy();
       await closed;
     },
   };
@@ -66,6 +83,10 @@ interface OpenedApp {
   readonly middleware: Middleware;
   /** The app's own client configuration, read again for each request. */
   readonly ownConfig: () => Promise<Partial<ClientConfig>>;
+  /** The URL of the app's server, which takes upgrades of a connection too. */
+  readonly server?: string;
+  /** Says of an app without a page why it has none. */
+  readonly missing?: () => string | undefined;
 }
 
 async function openApp(app: string | undefined): Promise<OpenedApp> {
@@ -83,14 +104,33 @@ async function openApp(app: string | undefined): Promise<OpenedApp> {
 
 function folderApp(folder: string): OpenedApp {
   return {
+    missing: () => missingPage(folder),
     // `dev` reads the folder for each request, so a rebuilt app needs no restart.
     middleware: sirv(folder, { dev: true }),
     ownConfig: async () => parseOwn(await readFile(join(folder, "agarose.json"), "utf8").catch(() => undefined)),
   };
 }
 
+/**
+ * What a folder without a page says of itself. The `public` folder of a project with a bundler has no page: it is only
+ * copied beside what the bundler makes.
+ */
+function missingPage(folder: string): string | undefined {
+  if (existsSync(join(folder, "index.html"))) return undefined;
+  const project = dirname(resolve(folder));
+  const isSource = basename(resolve(folder)) === "public" && existsSync(join(project, "package.json"));
+  const what = isSource ? "a bundler copies it beside the pages that it builds" : "the app has no page at /";
+  const command = "agarose dev --app";
+  return (
+    `not found: ${folder} has no index.html, so ${what}.\n` +
+    `Start the app's own development server and name its address: ${command} http://localhost:5173\n` +
+    `Or build the app and name the folder that the build writes: ${command} dist`
+  );
+}
+
 function serverApp(base: string): OpenedApp {
   return {
+    server: base,
     middleware(request, response) {
       passOn(new URL(request.url ?? "/", base), request, response, (error) => {
         response.writeHead(502, { "content-type": "text/plain" });
@@ -119,6 +159,6 @@ function blankPage(request: IncomingMessage, response: ServerResponse, next: () 
   response.writeHead(200, { "content-type": "text/html" }).end(BLANK_PAGE);
 }
 
-function notFound(response: ServerResponse): void {
-  response.writeHead(404, { "content-type": "text/plain" }).end("not found\n");
+function notFound(response: ServerResponse, text: string): void {
+  response.writeHead(404, { "content-type": "text/plain" }).end(`${text}\n`);
 }

@@ -7,6 +7,7 @@ import { InvalidArgumentError, type Command } from "commander";
 import type { World } from "@agarose/dev-world";
 import { WORLD_DEFAULTS, type WorldOptions } from "@agarose/dev-world/options";
 import { loadScenario } from "../../lib/scenario-file.ts";
+import { logLine } from "../../lib/output.ts";
 import { hasDemo, startPage } from "./page.ts";
 import { uploadSamples } from "./samples.ts";
 import { watchStarter } from "./starter.ts";
@@ -120,6 +121,7 @@ async function run(options: DevOptions): Promise<void> {
     if (kind) progress(kind);
     const page = kind && (await startPage(world, control.url, options));
     if (page) closers.push(page.close);
+    if (page?.problem !== undefined) logLine(`warning: ${page.problem}`);
     if (options.cron > 0) closers.push(everyCron(world, options.cron));
     announce(options, world, control.url, page?.url, performance.now() - started);
     stop.own();

@@ -20,6 +20,8 @@ export interface PageOptions {
 /** A running page. */
 export interface Page {
   readonly url: string;
+  /** Why the app has no page; undefined when it has one. */
+  readonly problem?: string | undefined;
   close(): Promise<void>;
 }
 
