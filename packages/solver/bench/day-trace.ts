@@ -94,14 +94,16 @@ function dayOfRequests(): Trace {
     const drawn = cumulative.findIndex((sum) => sum > target);
     return at >= DEPLOY.atSeconds ? (replacement.get(drawn) ?? drawn) : drawn;
   });
-  const report = { lines: REQUESTS, reads: REQUESTS, otherLines: 0, malformedLines: 0, malformed: [] };
+  const counts = { lines: REQUESTS, reads: REQUESTS, readsKept: REQUESTS, otherLines: 0, malformedLines: 0 };
   return {
     keys: Array.from({ length: objects }, (_, o) => `object-${o}`),
     bytes: new Float64Array(objects).fill(BYTES),
     seconds,
     object,
-    pop: Array.from({ length: REQUESTS }, () => undefined),
-    report,
+    pop: new Int16Array(REQUESTS).fill(-1),
+    pops: [],
+    share: 1,
+    report: { ...counts, malformed: [] },
   };
 }
 

@@ -11,7 +11,7 @@ const EXPONENT_STEP = 0.05;
  * Objects, their mean size, reads per month and the Zipf exponent that makes the log's counts of reads likeliest.
  * Throws SCENARIO_INVALID for a log in which no time passes: it has no reads per month.
  */
-export function dataOfLog({ keys, bytes, seconds, object }: Trace): AdviceRequest["data"] {
+export function dataOfLog({ keys, bytes, seconds, object, share, report }: Trace): AdviceRequest["data"] {
   const spanSeconds = (seconds.at(-1) ?? 0) - (seconds[0] ?? 0);
   if (spanSeconds <= 0) {
     throw solverError(
@@ -21,9 +21,9 @@ export function dataOfLog({ keys, bytes, seconds, object }: Trace): AdviceReques
     );
   }
   return {
-    objects: keys.length,
+    objects: Math.round(keys.length / share),
     bytesPerObject: Math.max(1, Math.round(bytes.reduce((sum, size) => sum + size, 0) / keys.length)),
-    readsPerMonth: Math.round((seconds.length / spanSeconds) * MONTH_SECONDS),
+    readsPerMonth: Math.round((report.reads / spanSeconds) * MONTH_SECONDS),
     zipf: likeliestExponent(countsByRank(object, keys.length)),
   };
 }

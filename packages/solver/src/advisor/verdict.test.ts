@@ -59,8 +59,12 @@ describe("the verdict", () => {
 
 describe("the data of a log", () => {
   const logOf = (lines: readonly string[]): ReturnType<TraceBuilder["finish"]> => {
-    const builder = new TraceBuilder({ format: "csv" });
-    for (const line of ["key,seconds,bytes", ...lines]) builder.add(line);
+    const builder = new TraceBuilder();
+    builder.begin("the.log", "csv");
+    for (const line of lines) {
+      const [key, seconds, bytes] = line.split(",");
+      builder.add({ key, seconds, bytes });
+    }
     return builder.finish();
   };
 

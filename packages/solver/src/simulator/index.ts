@@ -81,6 +81,7 @@ export function simulate(given: Scenario, options: SimulationOptions = {}): Simu
       const report = (done: number): void => options.onProgress?.((s * scenario.runs + run + done) / parts);
       runOnce(scenario, system, run, total, options, report);
     }
+    if (trace) correctFor(trace, total.logs);
     rows.push(...rowsOf(system, total, scenario, options.withQuantiles ?? false));
   }
   options.onProgress?.(1);
@@ -95,6 +96,12 @@ interface Total {
   readonly contents: number[][];
   decisions: number;
   decisionMs: number;
+}
+
+/** Reads that a sample of a log has too few, or too many, are full hits of every PoP by its share of the reads. */
+function correctFor({ report, share, object }: Trace, logs: readonly ReadLog[]): void {
+  const missing = (report.reads * share) / object.length - 1;
+  if (share < 1) for (const log of logs) log.correct(log.count * missing);
 }
 
 const PROGRESS_REQUESTS_MAX = 5000;

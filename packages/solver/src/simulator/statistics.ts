@@ -25,6 +25,9 @@ export interface ReadStatistics {
   readonly decodedRatio: number;
 }
 
+/** So many full hits are remembered, to add more like them. */
+const FULL_HITS_KEPT = 1024;
+
 /** Collects reads. */
 export class ReadLog {
   #ms = new Float32Array(1024);
@@ -33,6 +36,8 @@ export class ReadLog {
   #sum = 0;
   #hits = 0;
   #fullHits = 0;
+  #fullHitRequests = 0;
+  readonly #fullHitMs: number[] = [];
   #ownChunks = 0;
   #peerChunks = 0;
   #requests = 0;
@@ -54,9 +59,41 @@ export class ReadLog {
     this.#requests += requests;
     if (isDecoded) this.#decoded++;
     if (own > 0) this.#hits++;
-    if (own >= k) this.#fullHits++;
+    if (own >= k) {
+      this.#fullHitMs[this.#fullHits++ % FULL_HITS_KEPT] = ms;
+      this.#fullHitRequests += requests;
+    }
     this.#ownChunks += own / k;
     this.#peerChunks += peers / k;
+  }
+
+  /** Reads that were completed. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /**
+   * Corrects a sample of objects for the luck of its choice: adds so many full hits, or takes away as many when
+   * negative. A sample that has too few reads lacks hot objects, whose reads are hits (SHARDS-adj; Waldspurger et al.,
+   * FAST 2015, section 4.1).
+   */
+  correct(difference: number): void {
+    if (this.#fullHits === 0) return;
+    const change = Math.max(-this.#fullHits, Math.round(difference));
+    const kept = this.#ms.subarray(0, this.#count).toSorted();
+    const count = this.#count + change;
+    // Full hits are the fastest reads.
+    const dropped = kept.subarray(0, Math.max(0, -change));
+    this.#ms = new Float32Array(count);
+    this.#ms.set(kept.subarray(dropped.length));
+    for (let i = this.#count; i < count; i++) this.#ms[i] = this.#fullHitMs[i % this.#fullHitMs.length]!;
+    const sumOf = (values: Float32Array): number => values.reduce((sum, ms) => sum + ms, 0);
+    this.#sum += sumOf(this.#ms.subarray(Math.min(this.#count, count))) - sumOf(dropped);
+    this.#requests += change * (this.#fullHitRequests / this.#fullHits);
+    this.#count = count;
+    this.#hits += change;
+    this.#fullHits += change;
+    this.#ownChunks += change;
   }
 
   /** Appends another log's reads. */
@@ -70,6 +107,7 @@ export class ReadLog {
     this.#sum += other.#sum;
     this.#hits += other.#hits;
     this.#fullHits += other.#fullHits;
+    this.#fullHitRequests += other.#fullHitRequests;
     this.#ownChunks += other.#ownChunks;
     this.#peerChunks += other.#peerChunks;
     this.#requests += other.#requests;

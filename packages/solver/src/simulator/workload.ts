@@ -76,7 +76,8 @@ export class TraceWorkload implements Workload {
   object = -1;
   version = 0;
   readonly #trace: Trace;
-  readonly #popOf: ReadonlyMap<string, number>;
+  /** The scenario's PoP of each PoP in the log; -1 where it has none of that name. */
+  readonly #popOf: readonly number[];
   readonly #demand: number[];
   readonly #credit: number[];
   readonly #window: number;
@@ -85,7 +86,8 @@ export class TraceWorkload implements Workload {
   constructor({ pops, periodSeconds }: Scenario, trace: Trace) {
     this.#trace = trace;
     this.total = trace.object.length;
-    this.#popOf = new Map(pops.map((pop, p) => [pop.name.toLowerCase(), p]));
+    const names = pops.map(({ name }) => name.toLowerCase());
+    this.#popOf = trace.pops.map((name) => names.indexOf(name.toLowerCase()));
     const sum = pops.reduce((total, pop) => total + pop.demand, 0);
     this.#demand = pops.map((pop) => pop.demand / sum);
     this.#credit = pops.map(() => 0);
@@ -98,7 +100,8 @@ export class TraceWorkload implements Workload {
     this.seconds = seconds[this.#at]!;
     this.object = object[this.#at]!;
     this.version = Math.floor(this.seconds / this.#window);
-    this.pop = this.#popOf.get(pop[this.#at]?.toLowerCase() ?? "") ?? this.#takeTurn();
+    const named = this.#popOf[pop[this.#at]!] ?? -1;
+    this.pop = named >= 0 ? named : this.#takeTurn();
     return true;
   }
 

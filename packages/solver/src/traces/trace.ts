@@ -1,8 +1,14 @@
-/** A log of reads in the form that the simulator replays, built line by line from an access log. */
+/**
+ * A log of reads in the form that the simulator replays, built line by line from access logs.
+ *
+ * Memory is bounded. Of a log with more reads than fit, a sample of the objects is kept, each with all of its reads:
+ * such a sample behaves like the whole log with caches smaller by the same share (SHARDS, Waldspurger et al., FAST
+ * 2015, section 3). The share halves whenever the reads outgrow their limit, so that one pass suffices.
+ */
 
 import { solverError } from "../errors.ts";
-import { parseLogLine } from "./log-formats.ts";
-import type { LogFormat } from "./log-formats.ts";
+import { lineParser, parseCsvRecord } from "./log-formats.ts";
+import type { LineParser, LogFormat, LogLine, LogRecord } from "./log-formats.ts";
 
 /**
  * Reads in the order of time. `seconds`, `object` and `pop` have one entry per read; `keys` and `bytes` one per object.
@@ -16,98 +22,191 @@ export interface Trace {
   readonly seconds: Float64Array;
   /** The object read, as an index into `keys`. */
   readonly object: Int32Array;
-  /** Name of the PoP that served the read; undefined where the log does not say. */
-  readonly pop: readonly (string | undefined)[];
+  /** The PoP that served the read, as an index into `pops`; -1 where the log does not say. */
+  readonly pop: Int16Array;
+  /** Names of the PoPs. */
+  readonly pops: readonly string[];
+  /** The share of the log's objects that is here, above 0 and at most 1: caches must shrink by the same share. */
+  readonly share: number;
   readonly report: TraceReport;
 }
 
-/** How many lines of a log were usable. */
+/** How many lines of the logs were usable. */
 export interface TraceReport {
   readonly lines: number;
+  /** Successful reads in the logs. */
   readonly reads: number;
+  /** Of them, those of the objects that were kept. With no luck in the choice it is `share` of `reads`. */
+  readonly readsKept: number;
   /** Well-formed lines that are not successful reads: writes, listings, errors. */
   readonly otherLines: number;
   readonly malformedLines: number;
   /** The first few malformed lines. */
-  readonly malformed: readonly { readonly line: number; readonly problem: string }[];
+  readonly malformed: readonly { readonly file: string; readonly line: number; readonly problem: string }[];
 }
 
-/** How to read a log. */
+/** How to read logs. */
 export interface TraceOptions {
-  readonly format: LogFormat;
   /** Throws at the first malformed line instead of counting it. Default false. */
   readonly isStrict?: boolean;
   /** Reads per second for formats without times (YCSB). Default 1. */
   readonly perSecond?: number;
+  /** Above so many reads only a sample of the objects is kept. Default `READS_MAX`. */
+  readonly readsMax?: number;
 }
 
+/** So many reads are kept by default. Sampled by objects, they give hit ratios to about half a point. */
+export const READS_MAX = 1_000_000;
+/** Fewer objects are no fair choice: the log is kept whole, which costs 14 bytes a read. */
+const OBJECTS_MIN = 1_000;
 const REPORTED_MAX = 10;
 const BYTES_UNKNOWN = 1_000_000;
 
-/** Builds a trace from the lines of a log: `add` each line, then `finish`. */
+/** Builds a trace: `begin` each log, `add` each of its lines, then `finish`. */
 export class TraceBuilder {
-  readonly #options: TraceOptions;
-  readonly #indexOf = new Map<string, number>();
-  readonly #bytes: number[] = [];
-  readonly #reads: { seconds: number; object: number; pop: string | undefined }[] = [];
-  readonly #malformed: { line: number; problem: string }[] = [];
-  #columns: readonly string[] | undefined;
+  readonly #isStrict: boolean;
+  readonly #perSecond: number;
+  readonly #readsMax: number;
+  readonly #pops = new Map<string, number>();
+  readonly #malformed: { file: string; line: number; problem: string }[] = [];
+  #indexOf = new Map<string, number>();
+  #bytes: number[] = [];
+  #seconds = new Float64Array(1024);
+  #object = new Int32Array(1024);
+  #pop = new Int16Array(1024);
+  #kept = 0;
+  #share = 1;
+  #reads = 0;
   #lines = 0;
   #otherLines = 0;
   #malformedLines = 0;
+  #file = "";
+  #line = 0;
+  #parse: LineParser | undefined;
 
-  constructor(options: TraceOptions) {
-    this.#options = options;
+  constructor({ isStrict = false, perSecond = 1, readsMax = READS_MAX }: TraceOptions = {}) {
+    this.#isStrict = isStrict;
+    this.#perSecond = perSecond;
+    this.#readsMax = readsMax;
   }
 
-  /** Takes the next line. Throws SCENARIO_INVALID with its number when strict and the line is malformed. */
-  add(line: string): void {
-    this.#lines++;
-    if (line.trim() === "") return;
-    if (this.#options.format === "csv" && !this.#columns) {
-      this.#columns = line.split(",").map((name) => name.trim().toLowerCase());
-      return;
-    }
-    const parsed = parseLogLine(this.#options.format, line, this.#columns ?? []);
-    if (parsed.kind === "other") this.#otherLines++;
-    else if (parsed.kind === "malformed") this.#refuse(parsed.problem);
-    else {
-      const seconds = parsed.seconds ?? this.#reads.length / (this.#options.perSecond ?? 1);
-      this.#reads.push({ seconds, object: this.#numberOf(parsed.key, parsed.bytes ?? 0), pop: parsed.pop });
-    }
+  /** Begins the log of a file, whose lines are of one format. */
+  begin(file: string, format: LogFormat): void {
+    this.#file = file;
+    this.#line = 0;
+    this.#parse = format === "csv" ? undefined : lineParser(format);
+  }
+
+  /**
+   * Takes the next line, or the next record of a CSV file, which ends at line `at` of it. Throws SCENARIO_INVALID with
+   * its number when strict and it is malformed.
+   */
+  add(line: string | LogRecord, at = this.#line + 1): void {
+    this.#lines += at - this.#line;
+    this.#line = at;
+    if (typeof line !== "string") this.#take(parseCsvRecord(line));
+    else if (line.trim() !== "") this.#take(this.#parse!(line));
   }
 
   /** Returns the trace. Throws SCENARIO_INVALID when no line was a read. */
   finish(): Trace {
-    if (this.#reads.length === 0) {
-      const { format } = this.#options;
+    if (this.#kept === 0) {
       throw solverError(
         "SCENARIO_INVALID",
-        `none of the ${this.#lines} lines is a read in ${format} format: choose another format`,
-        {
-          lines: this.#lines,
-          malformed: this.#malformed,
-        },
+        `none of the ${this.#lines} lines is a read: choose another format with --format`,
+        { lines: this.#lines, malformed: this.#malformed },
       );
     }
-    // Servers log requests when they end, and several machines write one log: lines are only nearly in order.
-    const reads = this.#reads.toSorted((a, b) => a.seconds - b.seconds);
+    const order = this.#inOrderOfTime();
     const known = this.#bytes.filter((bytes) => bytes > 0).toSorted((a, b) => a - b);
     const usual = known[known.length >> 1] ?? BYTES_UNKNOWN;
+    const at = (index: number): number => order?.[index] ?? index;
+    const from = this.#seconds[at(0)]!;
+    const pick = <T extends Float64Array | Int32Array | Int16Array>(values: T): T => {
+      const picked = values.slice(0, this.#kept) as T;
+      if (order) for (const [to, index] of order.entries()) picked[to] = values[index]!;
+      return picked;
+    };
     return {
       keys: [...this.#indexOf.keys()],
       bytes: Float64Array.from(this.#bytes, (bytes) => bytes || usual),
-      seconds: Float64Array.from(reads, (read) => read.seconds - reads[0]!.seconds),
-      object: Int32Array.from(reads, (read) => read.object),
-      pop: reads.map((read) => read.pop),
+      seconds: pick(this.#seconds).map((seconds) => seconds - from),
+      object: pick(this.#object),
+      pop: pick(this.#pop),
+      pops: [...this.#pops.keys()],
+      share: this.#share,
       report: {
         lines: this.#lines,
-        reads: reads.length,
+        reads: this.#reads,
+        readsKept: this.#kept,
         otherLines: this.#otherLines,
         malformedLines: this.#malformedLines,
         malformed: this.#malformed,
       },
     };
+  }
+
+  #take(parsed: LogLine): void {
+    if (parsed.kind === "other") this.#otherLines++;
+    else if (parsed.kind === "malformed") this.#refuse(parsed.problem);
+    else {
+      const seconds = parsed.seconds ?? this.#reads / this.#perSecond;
+      this.#reads++;
+      if (this.#share === 1 || placeOf(parsed.key) < this.#share) this.#keep(parsed, seconds);
+    }
+  }
+
+  #keep({ key, bytes = 0, pop }: Extract<LogLine, { kind: "read" }>, seconds: number): void {
+    if (this.#kept === this.#object.length) this.#grow();
+    this.#seconds[this.#kept] = seconds;
+    this.#object[this.#kept] = this.#numberOf(key, bytes);
+    this.#pop[this.#kept] = pop === undefined ? -1 : this.#numberOfPop(pop);
+    this.#kept++;
+    if (this.#kept > this.#readsMax && this.#indexOf.size >= 2 * OBJECTS_MIN) this.#halve();
+  }
+
+  #grow(): void {
+    const size = 2 * this.#object.length;
+    const grown = <T extends Float64Array | Int32Array | Int16Array>(into: T, values: T): T => {
+      into.set(values);
+      return into;
+    };
+    this.#seconds = grown(new Float64Array(size), this.#seconds);
+    this.#object = grown(new Int32Array(size), this.#object);
+    this.#pop = grown(new Int16Array(size), this.#pop);
+  }
+
+  /** Drops half of the objects, with all of their reads. */
+  #halve(): void {
+    this.#share /= 2;
+    const kept = new Map<string, number>();
+    const numbers = new Int32Array(this.#bytes.length).fill(-1);
+    const bytes: number[] = [];
+    for (const [key, index] of this.#indexOf) {
+      if (placeOf(key) >= this.#share) continue;
+      numbers[index] = bytes.length;
+      kept.set(key, bytes.length);
+      bytes.push(this.#bytes[index]!);
+    }
+    let count = 0;
+    for (let read = 0; read < this.#kept; read++) {
+      const object = numbers[this.#object[read]!]!;
+      if (object < 0) continue;
+      this.#seconds[count] = this.#seconds[read]!;
+      this.#object[count] = object;
+      this.#pop[count++] = this.#pop[read]!;
+    }
+    this.#kept = count;
+    this.#indexOf = kept;
+    this.#bytes = bytes;
+  }
+
+  /** Indices of the reads by time; undefined when they are in that order already. */
+  #inOrderOfTime(): Uint32Array | undefined {
+    const seconds = this.#seconds.subarray(0, this.#kept);
+    // Servers log requests when they end, and several machines write one log: lines are only nearly in order.
+    if (seconds.every((value, i) => i === 0 || value >= seconds[i - 1]!)) return undefined;
+    return Uint32Array.from(seconds.keys()).toSorted((a, b) => seconds[a]! - seconds[b]! || a - b);
   }
 
   #numberOf(key: string, bytes: number): number {
@@ -121,11 +220,28 @@ export class TraceBuilder {
     return object;
   }
 
-  #refuse(problem: string): void {
-    if (this.#options.isStrict) {
-      throw solverError("SCENARIO_INVALID", `line ${this.#lines}: ${problem}`, { line: this.#lines });
-    }
-    this.#malformedLines++;
-    if (this.#malformed.length < REPORTED_MAX) this.#malformed.push({ line: this.#lines, problem });
+  #numberOfPop(pop: string): number {
+    const known = this.#pops.get(pop);
+    if (known !== undefined) return known;
+    // Names that no scenario has count as none. There are no more places than this.
+    if (this.#pops.size >= 32_767) return -1;
+    this.#pops.set(pop, this.#pops.size);
+    return this.#pops.size - 1;
   }
+
+  #refuse(problem: string): void {
+    const [file, line] = [this.#file, this.#line];
+    if (this.#isStrict) throw solverError("SCENARIO_INVALID", `${file}: line ${line}: ${problem}`, { file, line });
+    this.#malformedLines++;
+    if (this.#malformed.length < REPORTED_MAX) this.#malformed.push({ file, line, problem });
+  }
+}
+
+/** A place in [0, 1) that depends on the key alone: FNV-1a, finished as MurmurHash3 is. */
+export function placeOf(key: string): number {
+  let h = 0x811c9dc5;
+  for (let i = 0; i < key.length; i++) h = Math.imul(h ^ key.charCodeAt(i), 0x01000193);
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+  return ((h ^ (h >>> 16)) >>> 0) / 2 ** 32;
 }

@@ -9,7 +9,7 @@ import { codesLine } from "../../lib/objects/layout/codes-line.ts";
 import { chooseCodes, type CodeChoice } from "../../lib/objects/layout/object-layout.ts";
 import { logLine, printResult } from "../../lib/output.ts";
 import { withProgress } from "../../lib/step-progress.ts";
-import { parseFormat, readTrace, reportLines } from "../simulate/own-log.ts";
+import { collect, parseFormat, readTrace, reportLines } from "../simulate/own-log.ts";
 
 const SHOWN_MAX = 20;
 const NOTE =
@@ -27,7 +27,11 @@ export function register(program: Command): void {
       "say whether to use coded objects: rank codes, regions and cache sizes by latency, cost and nines, beside a CDN",
     )
     .argument("<file>", "JSON of docs/reference/scenarios.md, such as samples/advice.json: regions, prices, audience")
-    .option("--trace <log>", "take objects, sizes, reads and popularity from this access log; - is standard input")
+    .option(
+      "--trace <log>",
+      "take objects, sizes, reads and popularity from this access log; repeatable; - is standard input",
+      collect,
+    )
     .option("--format <name>", `format of the log, if it is not recognised: ${LOG_FORMATS.join(", ")}`, parseFormat)
     .action(async (file: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<AdviseOptions>();
@@ -45,15 +49,15 @@ export function register(program: Command): void {
 }
 
 interface AdviseOptions {
-  readonly trace?: string;
+  readonly trace?: string[];
   readonly format?: LogFormat;
   readonly json?: boolean;
 }
 
 /** What an access log says of the data, instead of the file. */
-async function dataOf(log: string, { format }: AdviseOptions): Promise<AdviceRequest["data"]> {
-  const trace = await withProgress((show) => readTrace(log, { format, isStrict: false, perSecond: 1 }, show));
-  for (const line of reportLines(log, trace)) logLine(line);
+async function dataOf(logs: readonly string[], { format }: AdviseOptions): Promise<AdviceRequest["data"]> {
+  const trace = await withProgress((show) => readTrace(logs, { format, isStrict: false, perSecond: 1 }, show));
+  for (const line of reportLines(logs, trace)) logLine(line);
   const data = dataOfLog(trace);
   logLine(`taken as ${data.readsPerMonth} reads a month of ${data.objects} objects, Zipf exponent ${data.zipf}`);
   return data;

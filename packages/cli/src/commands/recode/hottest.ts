@@ -12,7 +12,7 @@ import { logLine } from "../../lib/output.ts";
 export interface HeatOptions {
   /** The share of the objects in the log that counts as hot, 0 to 1. */
   readonly hottest?: number;
-  readonly log?: string;
+  readonly log?: string[];
   readonly format?: LogFormat;
   /** What the log has before every key. */
   readonly logPrefix?: string;
@@ -29,11 +29,13 @@ export async function hottestKeys({
   if (hottest === undefined || log === undefined) {
     throw new AgaroseError("USAGE", "--hottest and --log belong together: give the share, and the log to rank by");
   }
-  const trace = await withProgress((show) => readTrace(log, { format, isStrict: false, perSecond: 1 }, show));
+  const trace = await withProgress((show) =>
+    readTrace(log, { format, isStrict: false, perSecond: 1, readsMax: Number.POSITIVE_INFINITY }, show),
+  );
   for (const line of reportLines(log, trace)) logLine(line);
   const ranked = rankedKeys(trace).flatMap((key) => (key.startsWith(logPrefix) ? [key.slice(logPrefix.length)] : []));
   if (ranked.length === 0) {
-    const message = `no object of ${log} begins with ${JSON.stringify(logPrefix)}, but ${JSON.stringify(trace.keys[0])} is there: change --log-prefix`;
+    const message = `no object of ${log.join(", ")} begins with ${JSON.stringify(logPrefix)}, but ${JSON.stringify(trace.keys[0])} is there: change --log-prefix`;
     throw new AgaroseError("USAGE", message, { logPrefix });
   }
   return new Set(ranked.slice(0, Math.max(1, Math.round(hottest * ranked.length))));

@@ -10,7 +10,7 @@ import { CURSOR } from "../../lib/walk/walk-objects.ts";
 import { LOG_FORMATS } from "@agarose/solver";
 import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
 import { parseRate, parseShare } from "../scrub/amounts.ts";
-import { parseFormat } from "../simulate/own-log.ts";
+import { collect, parseFormat } from "../simulate/own-log.ts";
 import { hottestKeys, type HeatOptions } from "./hottest.ts";
 import { recodeObjects, type RecodeOptions } from "./recode-objects.ts";
 
@@ -26,7 +26,11 @@ export function register(program: Command): void {
     .argument("[prefix]", "only of keys that begin with this", "")
     .option("--code <code>", "a code in place of that of the configuration, such as 9+3, or auto", parseCode)
     .option("--hottest <share>", "--code for this share of the objects in --log alone, such as 5%", parseShare)
-    .option("--log <file>", "an access log, or - for stdin: all other objects get the code of the configuration")
+    .option(
+      "--log <file>",
+      "an access log, repeatable, or - for stdin: all other objects get the code of the configuration",
+      collect,
+    )
     .option("--format <format>", `of the log: ${LOG_FORMATS.join(", ")} (default: recognised)`, parseFormat)
     .option("--log-prefix <text>", "what the log has before every key, such as ec/")
     .option("--dry-run", "print the bytes, requests and dollars that it takes, and store nothing")

@@ -1,7 +1,7 @@
 /** How much cache is worth buying: the same requests with caches of several sizes, and what each costs per month. */
 
 import { sampleTrace, simulate, withCacheFactor } from "@agarose/solver";
-import type { Scenario, Trace, TraceSample } from "@agarose/solver";
+import type { Scenario, Trace } from "@agarose/solver";
 import { formatBytes } from "../../lib/output.ts";
 
 /** Workers KV list prices in US dollars (reads and writes per operation, storage per GB and month). */
@@ -109,12 +109,12 @@ function simulateSize(
   scenario: Scenario,
   factor: number,
   trace: Trace | undefined,
-  sample: TraceSample | undefined,
+  sample: Trace | undefined,
   onProgress: (done: number) => void,
 ): CacheSize[] {
   const share = sample?.share ?? 1;
   const played = withCacheFactor(scenario, factor * share);
-  const rows = simulate(played, { onProgress, ...(sample ? { trace: sample.trace } : {}) });
+  const rows = simulate(played, { onProgress, ...(sample ? { trace: sample } : {}) });
   const seconds = trace ? Math.max(1, trace.seconds.at(-1)!) : scenario.requests.count / scenario.requests.perSecond;
   const perMonth = MONTH_SECONDS / seconds / share;
   const cacheBytes = Math.round(factor * capacityBytes(scenario, trace));
@@ -144,7 +144,7 @@ function capacityBytes(scenario: Scenario, trace: Trace | undefined): number {
 
 /** What it takes to cache everything at every PoP. */
 function dataBytes(scenario: Scenario, trace: Trace | undefined): number {
-  const objects = trace?.keys.length ?? scenario.objects.count;
+  const objects = trace ? trace.keys.length / trace.share : scenario.objects.count;
   return scenario.pops.length * objects * meanBytes(scenario, trace);
 }
 

@@ -1,8 +1,8 @@
-/** `agarose simulate FILE`: compares caching policies on a scenario, or on the user's own access log. */
+/** `agarose simulate FILE...`: compares caching policies on a scenario, or on the user's own access log. */
 
 import { writeFile } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
-import { LOG_FORMATS, simulate } from "@agarose/solver";
+import { LOG_FORMATS, READS_MAX, simulate, withCacheFactor } from "@agarose/solver";
 import type { LogFormat, Scenario, SimulationRow, Trace } from "@agarose/solver";
 import type { Command } from "commander";
 import { logLine, printResult } from "../../lib/output.ts";
@@ -12,7 +12,7 @@ import { adviseLines, simulateSizes } from "./cache-sizes.ts";
 import type { CacheSizes } from "./cache-sizes.ts";
 import { renderHtml } from "./html.ts";
 import { latencyTestOf } from "./latency-test.ts";
-import { formatOfLog, LOG_FACTORS, parseFormat, readTrace, reportLines, scenarioFor } from "./own-log.ts";
+import { collect, formatOfLog, LOG_FACTORS, parseFormat, readTrace, reportLines, scenarioFor } from "./own-log.ts";
 import { tableOf } from "./table.ts";
 
 /** Cache sizes that are tried when a page is drawn. */
@@ -21,7 +21,8 @@ const PAGE_FACTORS = [0.25, 0.5, 1, 2, 4];
 interface SimulateOptions {
   readonly seed?: number;
   readonly runs?: number;
-  readonly trace?: string;
+  readonly trace?: string[];
+  readonly readsMax?: number;
   readonly format?: LogFormat;
   readonly strict?: boolean;
   readonly cacheSizes?: number[];
@@ -30,16 +31,28 @@ interface SimulateOptions {
   readonly json?: boolean;
 }
 
-/** Adds `agarose simulate FILE`. Times are in milliseconds, sizes in bytes, costs in US dollars a month. */
+/** Adds `agarose simulate FILE...`. Times are in milliseconds, sizes in bytes, costs in US dollars a month. */
 export function register(program: Command): void {
   program
     .command("simulate")
     .description("compare caching policies and cache sizes on a scenario or on your own access log")
-    .argument("<file>", "access log, or scenario of docs/reference/scenarios.md, such as samples/scenario.json")
+    .argument(
+      "<file...>",
+      "access logs, plain or gzipped, or one scenario of docs/reference/scenarios.md, such as samples/scenario.json",
+    )
     .option("--seed <n>", "override the scenario's seed", parseCount)
     .option("--runs <n>", "override how many runs are pooled", parseCount)
-    .option("--trace <log>", "replay this access log instead of drawn requests; - is standard input")
+    .option(
+      "--trace <log>",
+      "replay this access log instead of drawn requests; - is standard input; several times for several logs",
+      collect,
+    )
     .option("--format <name>", `format of the log, if it is not recognised: ${LOG_FORMATS.join(", ")}`, parseFormat)
+    .option(
+      "--reads-max <n>",
+      `keep about this many reads of a longer log, by a sample of its objects (default ${READS_MAX})`,
+      parseCount,
+    )
     .option("--strict", "refuse the log at its first malformed line instead of skipping it")
     .option(
       "--cache-sizes <factors>",
@@ -48,13 +61,14 @@ export function register(program: Command): void {
     )
     .option("--html <page>", "write a page with plots")
     .option("--write-test <spec>", "write a Playwright test that reads in the scenario's world, and compares")
-    .action(async (file: string, _options: unknown, command: Command) => {
-      await run(file, command.optsWithGlobals<SimulateOptions>());
+    .action(async (files: string[], _options: unknown, command: Command) => {
+      await run(files, command.optsWithGlobals<SimulateOptions>());
     });
 }
 
-async function run(file: string, options: SimulateOptions): Promise<void> {
-  const { scenario, trace, isLogAlone } = await loadInput(file, options);
+async function run(files: readonly string[], options: SimulateOptions): Promise<void> {
+  const [file] = files as [string];
+  const { scenario, trace, isLogAlone } = await loadInput(files, options);
   if (options.writeTest !== undefined) {
     if (isLogAlone) throw new AgaroseError("USAGE", "--write-test needs a scenario: a log has no places", { file });
     // Its owner may have changed it.
@@ -68,7 +82,8 @@ async function run(file: string, options: SimulateOptions): Promise<void> {
     (show) => {
       const onProgress = (done: number): void => show("comparing policies", done / passes);
       const now = (): number => performance.now();
-      const rows = simulate(scenario, { now, withQuantiles, onProgress, ...(trace ? { trace } : {}) });
+      const played = trace ? withCacheFactor(scenario, trace.share) : scenario;
+      const rows = simulate(played, { now, withQuantiles, onProgress, ...(trace ? { trace } : {}) });
       const bySize =
         factors &&
         simulateSizes(scenario, factors, trace, (done) =>
@@ -80,7 +95,11 @@ async function run(file: string, options: SimulateOptions): Promise<void> {
   );
   if (options.html !== undefined) await writeText(options.html, renderHtml(scenario, results, sizes));
   const plain = results.map(({ quantilesMs: _plotted, ...row }) => row);
-  const json = { results: plain, ...(sizes ? { bySize: sizes } : {}), ...(trace ? { trace: trace.report } : {}) };
+  const json = {
+    results: plain,
+    ...(sizes ? { bySize: sizes } : {}),
+    ...(trace ? { trace: { ...trace.report, share: trace.share } } : {}),
+  };
   printResult(options.json ?? false, json, linesOf(scenario, plain, sizes));
 }
 
@@ -100,12 +119,17 @@ interface Input {
 }
 
 /** A scenario, one with a log to replay in it, or a log alone. */
-async function loadInput(file: string, options: SimulateOptions): Promise<Input> {
+async function loadInput(files: readonly string[], options: SimulateOptions): Promise<Input> {
+  const [file] = files as [string];
   const isLog = file === "-" || options.format !== undefined || (await formatOfLog(file)) !== undefined;
   const isLogAlone = options.trace === undefined && isLog;
   if (isLogAlone) {
-    const trace = await loadTrace(file, options, 1);
+    const trace = await loadTrace(files, options, 1);
     return { scenario: scenarioFor(trace, options), trace, isLogAlone };
+  }
+  if (files.length > 1) {
+    const message = `${file} is a scenario, and of those one is simulated: give its logs by --trace, got ${files.length} files`;
+    throw new AgaroseError("USAGE", message, { files });
   }
   const scenario = await loadScenario(file, options);
   const trace =
@@ -113,9 +137,14 @@ async function loadInput(file: string, options: SimulateOptions): Promise<Input>
   return { scenario, trace, isLogAlone };
 }
 
-async function loadTrace(file: string, { format, strict }: SimulateOptions, perSecond: number): Promise<Trace> {
-  const trace = await withProgress((show) => readTrace(file, { format, isStrict: strict ?? false, perSecond }, show));
-  for (const line of reportLines(file, trace)) logLine(line);
+async function loadTrace(
+  files: readonly string[],
+  { format, strict, readsMax }: SimulateOptions,
+  perSecond: number,
+): Promise<Trace> {
+  const options = { format, isStrict: strict ?? false, perSecond, ...(readsMax === undefined ? {} : { readsMax }) };
+  const trace = await withProgress((show) => readTrace(files, options, show));
+  for (const line of reportLines(files, trace)) logLine(line);
   return trace;
 }
 

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { Command } from "commander";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { seededRandom } from "@agarose/solver";
@@ -27,6 +28,7 @@ afterEach(async () => {
 });
 
 async function agarose(...args: string[]): Promise<unknown> {
+  printed = "";
   await agaroseText("--json", ...args);
   return JSON.parse(printed);
 }
@@ -160,6 +162,36 @@ test("simulate recommends a policy and a cache size from an access log alone", a
       `^Recommended: policy ${name} with [\\d.]+ MiB of cache \\(x${factor}\\): reads take [\\d.]+ ms on average, `,
     ),
   );
+});
+
+/** The answer with caches of several sizes. */
+interface Sized {
+  readonly bySize: { readonly sizes: readonly { readonly cacheBytes: number }[] };
+}
+
+test("simulate merges several logs, gzipped ones of several members too, and samples the objects of a long one", async () => {
+  const lines = commonLog(3000).trim().split("\n");
+  const part = (from: number, to: number): string => `${lines.slice(from, to).join("\n")}\n`;
+  const plain = await file("one.log", part(1000, 2000));
+  const coded = path.join(folder, "two.log.gz");
+  await writeFile(coded, Buffer.concat([gzipSync(part(0, 1000)), gzipSync(part(2000, 3000))]));
+  const whole = await agarose("simulate", await file("whole.log", lines.join("\n")));
+  const merged = await agarose("simulate", plain, coded);
+  expect(merged).toMatchObject({ trace: { reads: 3000, share: 1, malformedLines: 0 } });
+  const untimed = (rows: unknown): unknown =>
+    JSON.parse(JSON.stringify(rows, (name, value) => (name === "solveMs" ? 0 : value)));
+  expect(untimed((merged as Sized).bySize)).toEqual(untimed((whole as Sized).bySize));
+  // Each object is read once, so a sample of the objects has its share of the reads.
+  const once = lines.map((line, i) => line.replace(/photos\/\d+/, `photos/${i}`));
+  const long = await file("long.log", once.join("\n"));
+  const sampled = await agarose("simulate", long, "--reads-max", "2000", "--cache-sizes", "1");
+  expect(sampled).toMatchObject({ trace: { reads: 3000, share: 0.5 } });
+  const { bySize } = sampled as Sized;
+  // A twentieth of 3,000 objects of 400 kB, estimated from about half of them.
+  expect(Math.abs(bySize.sizes[0]!.cacheBytes / (0.05 * 3000 * 400_000) - 1)).toBeLessThan(0.1);
+  await writeFile(coded, gzipSync(part(0, 1000)).subarray(0, 900));
+  await expect(agarose("simulate", coded)).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
+  await expect(agarose("simulate", await file("s.json", SCENARIO), plain)).rejects.toMatchObject({ code: "USAGE" });
 });
 
 test("simulate refuses a log of an unknown format, and takes the format that is given", async () => {
