@@ -8,6 +8,7 @@ import type { collectGarbage } from "../../src/commands/gc/collect-garbage.ts";
 import type { renameRegions } from "../../src/commands/migrate/rename.ts";
 import type { findRecodable, recodeVersion } from "../../src/commands/recode/recode-object.ts";
 import type { scrubObjects } from "../../src/commands/scrub/scrub-objects.ts";
+import type { announce, Fence, untilFenced } from "../../src/lib/objects/commit/fence.ts";
 import type { repairObject } from "../../src/lib/objects/repair/repair-object.ts";
 import type { upgradeObject } from "../../src/commands/upgrade/upgrade-object.ts";
 import type { getObject } from "../../src/lib/objects/get-object.ts";
@@ -33,6 +34,9 @@ export interface Engines {
   readonly readManifest: typeof readManifest;
   readonly getObject: typeof getObject;
   readonly verifyObject: typeof verifyObject;
+  readonly Fence: typeof Fence;
+  readonly announce: typeof announce;
+  readonly untilFenced: typeof untilFenced;
 }
 
 const FILES: Record<keyof Engines, string> = {
@@ -51,6 +55,9 @@ const FILES: Record<keyof Engines, string> = {
   readManifest: "lib/objects/manifests.ts",
   getObject: "lib/objects/get-object.ts",
   verifyObject: "lib/objects/verify-object.ts",
+  Fence: "lib/objects/commit/fence.ts",
+  announce: "lib/objects/commit/fence.ts",
+  untilFenced: "lib/objects/commit/fence.ts",
 };
 
 /** The sources of the command line. */

@@ -8,6 +8,7 @@ import {
   expiredBesideWriters,
   renamedBesideWriters,
   restoredBesideWriters,
+  rotatedBesideWriters,
 } from "./schedules/families.ts";
 import { FOUND } from "./schedules/found.ts";
 import { scheduleOf } from "./schedules/schedule.ts";
@@ -23,6 +24,7 @@ const EXPIRY_SCHEDULES = 100;
 const RENAME_SCHEDULES = 100;
 const LINEAR_SCHEDULES = 60;
 const CRASHES = 60;
+const ROTATION_SCHEDULES = 100;
 const SEED = Number(process.env["AGAROSE_SEED"] ?? Date.now() % 1_000_000_000);
 
 test(`random schedules keep every promise for ten seconds, from seed ${SEED}`, async () => {
@@ -113,6 +115,16 @@ test("a conditional writer that dies at any await holds up the next one for less
     kills += events.kills;
   }
   expect(kills).toBeGreaterThan(CRASHES / 2);
+});
+
+test(`a rotation beside writers with other keys, faults and kills keeps every promise, from seed ${SEED}`, async () => {
+  const few = { engines: await loadEngines(), firstSeed: SEED, schedules: ROTATION_SCHEDULES };
+  const result = await search({ ...few, scheduleOf: rotatedBesideWriters });
+  console.log(result.text);
+  expect(result.failure, result.text).toBeUndefined();
+  const { acknowledged, faults, kills, suspensions } = result.events;
+  expect(acknowledged).toBeGreaterThan(ROTATION_SCHEDULES);
+  expect(Math.min(faults, kills, suspensions)).toBeGreaterThan(0);
 });
 
 test.each(Object.entries(FOUND))("a schedule that once broke a promise keeps it: %s", async (_, schedule) => {

@@ -75,6 +75,9 @@ const UNDONE: ReadonlySet<string> = new Set([
   "REPLACED_MEANWHILE",
   "NOT_ENOUGH_CHUNKS",
   "READ_TIMEOUT",
+  "MANIFEST_UNTRUSTED",
+  "CONFIG_INVALID",
+  "KEYS_OUTDATED",
 ]);
 const UNCERTAIN: ReadonlySet<string> = new Set(["WRITE_UNCERTAIN"]);
 
@@ -100,6 +103,7 @@ export class Model {
   /** The history, by upload and the generation that took its place. */
   readonly #copies = new Map<string, SeenCopy>();
   #removals = 0;
+  #retiredAfter = Number.POSITIVE_INFINITY;
 
   /** What a majority has in honest regions: all of it, or all but what the hostile one says. */
   readonly #hostile: number | undefined;
@@ -236,6 +240,21 @@ export class Model {
     }
     this.#checkMajority();
     for (const one of this.#regions) if (one) this.#checkCopy(one);
+  }
+
+  /**
+   * From now on, nothing may be acknowledged by the key that a rotation has replaced, but for what a majority holds
+   * already: a walk finds that.
+   */
+  retireFirstKey(): void {
+    const generations = this.#regions.map((record) => record?.generation ?? 0).toSorted((a, b) => b - a);
+    this.#retiredAfter = generations[this.#majority - 1]!;
+  }
+
+  /** A generation was acknowledged by that key. */
+  checkFirstKey(id: number, generation: number): void {
+    if (generation <= this.#retiredAfter) return;
+    throw new Violation(`writer ${id} was acknowledged as generation ${generation} by a key that is out of force`);
   }
 
   startRead(): ReadStart {

@@ -13,6 +13,7 @@ import {
   renamedBesideWriters,
   replacedUnderKeep,
   restoredBesideWriters,
+  rotatedBesideWriters,
 } from "./schedules/families.ts";
 import { CLOCKS_UNCOMPARED, MUTANTS, withMutant } from "./mutants.ts";
 import { scheduleOf } from "./schedules/schedule.ts";
@@ -40,6 +41,8 @@ const FAMILIES: Record<string, typeof scheduleOf> = {
   "expire goes by the oldest time that a region lists": expiredBesideWriters,
   "a chunk under the former name of a region counts as lost": renamedBesideWriters,
   "a strong read takes the first answer": besideRegionsThatComeAndGo,
+  "what a writer cannot use counts as nothing": rotatedBesideWriters,
+  "a writer does not look which keys are in force": rotatedBesideWriters,
   "a manifest is renamed over what another writer has put meanwhile": renamedBesideWriters,
 };
 

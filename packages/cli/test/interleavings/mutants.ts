@@ -223,6 +223,17 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [["lib/objects/manifests.ts", 'if (context.consistency === "eventual") return', "return"]],
   },
   {
+    name: "what a writer cannot use counts as nothing",
+    edits: [[SURVEY, "if (usable >= needed) return newest;", "return newest;"]],
+  },
+  {
+    name: "a writer does not look which keys are in force",
+    edits: [
+      [COMMIT, "await context.fence?.check(record, input.isContent);", ""],
+      [COMMIT, "await context.fence?.check(sealed.record, input.isContent).catch(", "await Promise.resolve().catch("],
+    ],
+  },
+  {
     name: "a manifest is renamed over what another writer has put meanwhile",
     edits: [[COMMIT, "copies: true, seal", "seal"]],
   },

@@ -10,7 +10,6 @@ import {
   type Codec,
   type Manifest,
   type SignatureCheck,
-  type Signer,
 } from "@agarose/core";
 import type { EncoderPool } from "@agarose/ec-wasm/encoder-pool";
 import type { ExpireOutcome } from "../../src/commands/expire/expire-object.ts";
@@ -18,10 +17,13 @@ import type { Config } from "../../src/lib/config.ts";
 import type { RepairOutcome } from "../../src/lib/objects/repair/repair-outcome.ts";
 import type { PutObject, PutResult } from "../../src/lib/objects/put-object.ts";
 import type { Source } from "../../src/lib/objects/upload/file-source.ts";
+import { Breaker } from "../../src/lib/objects/commit/ask-regions.ts";
+import type { FenceContext } from "../../src/lib/objects/commit/fence.ts";
 import type { Store } from "../../src/lib/store/store.ts";
 import type { Engines } from "./engines.ts";
 import type { HistoryEntry } from "./linearizability.ts";
 import type { Intent, Model, Result } from "./model.ts";
+import { keyIdOf, type Machine, type Publisher } from "./world/publisher.ts";
 import type { Process } from "./world/process.ts";
 import type { Operation } from "./schedules/schedule.ts";
 
@@ -35,7 +37,9 @@ export interface OperationContext {
   readonly encoder: () => Promise<EncoderPool>;
   readonly process: Process;
   /** Signs, and trusts no one else. Undefined in unsigned mode. */
-  readonly publisher: { readonly sign: Signer; readonly trust: SignatureCheck } | undefined;
+  readonly publisher: Publisher | undefined;
+  /** What this machine is behind with. Undefined where all machines have one configuration. */
+  readonly machine: Machine | undefined;
   readonly model: Model;
   /** Whether every region has answered everything since `fromMs`. */
   readonly isHealthySince: (fromMs: number) => boolean;
@@ -58,6 +62,9 @@ const PUT_CODES_OF_OTHERS: ReadonlySet<string> = new Set([
   "SOURCE_FAILED",
   "CLOCKS_DISAGREE",
   "READ_UNCERTAIN",
+  "MANIFEST_UNTRUSTED",
+  "CONFIG_INVALID",
+  "KEYS_OUTDATED",
 ]);
 /** Nobody knows whether such a write has happened. */
 const UNCERTAIN: ReadonlySet<string> = new Set(["WRITE_UNCERTAIN"]);
@@ -87,6 +94,8 @@ export async function runOperation(operation: Operation, context: OperationConte
       return restore(operation, context);
     case "recode":
       return recode(operation, context);
+    case "rotate":
+      return rotate(context);
     case "get":
       return read(operation, context);
     case "read":
@@ -98,13 +107,30 @@ export async function runOperation(operation: Operation, context: OperationConte
   }
 }
 
+/** The end of a rotation: the first key is out of force once it has resolved. */
+async function rotate(context: OperationContext): Promise<void> {
+  const { engines, model, note } = context;
+  const fenced = fenceContext(context)!;
+  try {
+    await engines.announce({ signers: [keyIdOf("next")], signer: keyIdOf("next") }, fenced);
+    await engines.untilFenced(fenced);
+  } catch (error) {
+    const { code } = toAgaroseError(error);
+    if (!PUT_CODES_OF_OTHERS.has(code)) throw error;
+    note(code);
+    return;
+  }
+  note("rotated");
+  model.retireFirstKey();
+}
+
 async function write(
   intent: Intent,
   run: () => Promise<Result>,
   context: OperationContext,
   condition?: Condition,
 ): Promise<void> {
-  const { model, process, note, history, tick } = context;
+  const { model, process, note, history, tick, machine } = context;
   const kind = intent.verb === "rm" ? "remove" : "put";
   const { expected, isRefused = () => false } = condition ?? {};
   const entry = begin({ kind, value: intent.sha256, expected }, context);
@@ -117,6 +143,9 @@ async function write(
     result.state === "done" ? `acknowledged as generation ${result.generation}` : JSON.stringify(result).slice(0, 200),
   );
   model.endWriter(process.id, result, process.clock.now());
+  if (result.state === "done" && (machine === "old" || machine === "late")) {
+    model.checkFirstKey(process.id, result.generation);
+  }
   if (result.state === "failed" && UNCERTAIN.has(result.code)) return;
   Object.assign(entry, { end: tick(), outcome: isRefused() ? "refused" : "done" });
   if (result.state === "failed" && !isRefused()) history.splice(history.indexOf(entry), 1);
@@ -399,9 +428,23 @@ async function readOnce(
   return { manifest, sha256: hasher.digest("hex") };
 }
 
-function writing({ config, stores, process, publisher }: OperationContext) {
+function writing(context: OperationContext) {
+  const { config, stores, process, publisher } = context;
   const { nowMs, clock, random, newUpload } = process;
-  return { config, stores: stores.writing, signal: process.signal, nowMs, clock, random, newUpload, ...publisher };
+  const own = fenceContext(context);
+  const fence = own && new context.engines.Fence(own);
+  const { publicKeys: _keys, ...keys } = publisher ?? {};
+  const usual = { config, stores: stores.writing, signal: process.signal, nowMs, clock, random, newUpload };
+  return { ...usual, ...keys, ...(fence && { fence }) };
+}
+
+/** Undefined where no schedule rotates keys. */
+function fenceContext({ config, stores, process, publisher, machine }: OperationContext): FenceContext | undefined {
+  if (!machine || !publisher) return undefined;
+  const { signal, clock } = process;
+  const { sign, trust, publicKeys } = publisher;
+  const own = { ...config, publicKeys: [...publicKeys] };
+  return { config: own, stores: stores.writing, signal, clock, breaker: new Breaker(clock), sign, trust };
 }
 
 function trustOf({ publisher }: OperationContext): SignatureCheck {

@@ -18,7 +18,7 @@ import { isLinearizable, type HistoryEntry } from "./linearizability.ts";
 import { Model, seenRecord, Violation } from "./model.ts";
 import { contentOf, KEY, runOperation, sha256Of, type OperationContext } from "./operations.ts";
 import { Process, type Fate } from "./world/process.ts";
-import * as publisher from "./world/publisher.ts";
+import { MACHINES, PUBLISHER, type Machine, type Publisher } from "./world/publisher.ts";
 import type { Operation, Schedule } from "./schedules/schedule.ts";
 import { SimulatedStore, type Network } from "./world/store.ts";
 
@@ -99,7 +99,7 @@ class Simulation {
   readonly #history: StoredObject[] = [];
   readonly #forger = new Forger();
   /** A region that lies forges, so there are signatures. */
-  readonly #publisher: typeof publisher | undefined;
+  readonly #publisher: Publisher | undefined;
   readonly #trace: string[] | undefined;
   readonly #events = noEvents();
   readonly #clients: HistoryEntry[] = [];
@@ -115,7 +115,8 @@ class Simulation {
     this.#model = new Model(schedule.regions, schedule.hostile, (schedule.keepHours ?? 0) * HOUR_MS);
     this.#config = configOf(schedule);
     this.#renamed = renamedOf(this.#config);
-    this.#publisher = schedule.hostile === undefined ? undefined : publisher;
+    const signing = schedule.machines ? MACHINES.updated : PUBLISHER;
+    this.#publisher = (schedule.machines ?? schedule.hostile !== undefined) ? signing : undefined;
     this.#buckets = Array.from({ length: schedule.regions }, (_, region) => {
       const nowMs = (): number => this.#loop.nowMs + schedule.regionSkewMs[region]!;
       const onChange = (name: string, after: StoredObject | undefined): void => this.#onChange(region, name, after);
@@ -320,7 +321,8 @@ class Simulation {
       codec: loadCodec,
       encoder: async () => encoder,
       process,
-      publisher: this.#publisher,
+      publisher: this.#publisherOf(process),
+      machine: this.#machineOf(process),
       model: this.#model,
       history: this.#clients,
       tick: () => ++this.#moment,
@@ -337,6 +339,17 @@ class Simulation {
         this.#note(process, text);
       },
     };
+  }
+
+  /** Undefined where all machines have one configuration. */
+  #machineOf({ id }: Process): Machine | undefined {
+    const { machines } = this.#schedule;
+    return machines && (machines[id] ?? "updated");
+  }
+
+  #publisherOf(process: Process): Publisher | undefined {
+    const machine = this.#machineOf(process);
+    return machine ? MACHINES[machine] : this.#publisher;
   }
 
   #onChange(region: number, name: string, after: StoredObject | undefined): void {

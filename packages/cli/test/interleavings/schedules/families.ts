@@ -2,6 +2,7 @@
  * Families of schedules for one question each. A mixture of everything meets them too, but only once in hundreds.
  */
 import { Dice, noise } from "../world/noise.ts";
+import type { Machine } from "../world/publisher.ts";
 import type { RegionFault } from "../world/store.ts";
 import { repairOf, type Operation, type Planned, type Schedule } from "./schedule.ts";
 
@@ -308,6 +309,44 @@ export function besideHostileRegion(seed: number): Schedule {
   return { ...schedule, ...keep, regionSkewMs: Array.from({ length: layout.regions }, () => 0), endsWithGc };
 }
 
+/**
+ * In a rotation, machines write by the old key, by the new one, and by one that nobody trusts. Regions refuse for a
+ * while, so that a version reaches a bare majority; some writers sleep over the end of the rotation, and some die.
+ */
+export function rotatedBesideWriters(seed: number): Schedule {
+  const dice = new Dice(seed, 31);
+  const machines: Record<number, Machine> = { 0: "late" };
+  const writers = Array.from({ length: 6 }, (_, at): Planned => {
+    const id = at + 1;
+    machines[id] = dice.pick(["updated", "updated", "late", "old", "old", "wrong"]);
+    const operation: Operation = dice.chance(0.2)
+      ? { verb: "rm" }
+      : dice.chance(0.15)
+        ? { verb: "repair", quick: true }
+        : { verb: "put", content: id };
+    const suspended = { at: dice.below(40), ms: dice.pick([3_000, 8_000, 20_000]) };
+    const fate = dice.chance(0.4) ? { suspended } : dice.chance(0.2) ? { killedAt: dice.below(60) } : {};
+    return { id, atMs: HOUR_MS + dice.below(20_000), operation, fate };
+  });
+  const rotation: Planned = {
+    id: 7,
+    atMs: HOUR_MS + 5_000 + dice.below(12_000),
+    operation: { verb: "rotate" },
+    fate: {},
+  };
+  const faults = [0, 1].map((region): RegionFault => {
+    const fromMs = HOUR_MS + dice.below(20_000);
+    return {
+      region: dice.below(3) + 2 * region,
+      kind: "refuse",
+      fromMs,
+      toMs: fromMs + dice.pick([500, 4_000, 30_000]),
+    };
+  });
+  const first: Planned = { id: 0, atMs: 0, operation: { verb: "put", content: 0 }, fate: {} };
+  return { ...family(seed, [first, ...writers, rotation]), machines, faults: dice.chance(0.7) ? faults : [] };
+}
+
 function family(seed: number, operations: readonly Planned[]): Schedule {
   const layout = { regions: 5, code: { k: 3, m: 2 } };
   const nothing = { unconditional: [], startsWithFormat1: false, endsWithGc: false, faults: [] };
@@ -328,4 +367,5 @@ export const FAMILIES: Readonly<Record<string, (seed: number) => Schedule>> = {
   renamedBesideWriters,
   replacedUnderKeep,
   restoredBesideWriters,
+  rotatedBesideWriters,
 };

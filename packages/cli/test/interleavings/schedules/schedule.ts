@@ -2,6 +2,7 @@
  * A schedule: which operations run when, what befalls their processes, and which regions misbehave. A seed makes one.
  */
 import { Dice } from "../world/noise.ts";
+import type { Machine } from "../world/publisher.ts";
 import type { Fate } from "../world/process.ts";
 import type { FaultKind, RegionFault } from "../world/store.ts";
 
@@ -14,6 +15,8 @@ export type Operation =
   | { readonly verb: "put"; readonly content: number; readonly isAbsent?: boolean; readonly readMs?: number }
   /** `expire` removes by `expireHours` of the schedule. */
   | { readonly verb: "rm" | "upgrade" | "verify" | "expire" }
+  /** Takes the first key of the publisher out of force. */
+  | { readonly verb: "rotate" }
   /** Gives the manifest the names of `renamedAtMs`, as a migration does. */
   | { readonly verb: "rename" }
   /** With `isDrained` the first region gets no chunk, else the code is another one. */
@@ -54,6 +57,8 @@ export interface Schedule {
   readonly expireHours?: number;
   /** From when on processes that start know the first region by another name. Default: never. */
   readonly renamedAtMs?: number;
+  /** What the machine of each operation is behind with in a rotation. Default: all have one configuration. */
+  readonly machines?: Readonly<Record<number, Machine>>;
   /** How wrong the clock of each region is. */
   readonly regionSkewMs: readonly number[];
   /** Whether the key holds an object of format 1 at the start. */

@@ -5,18 +5,51 @@
 import { hash } from "node:crypto";
 import { AgaroseError, type SignatureCheck, type Signer } from "@agarose/core";
 
-const SECRET = "the publisher's key";
-const KEY_ID = "0123456789abcdef";
-
-function valueOf(signed: Uint8Array): string {
-  return hash("sha512", Buffer.concat([Buffer.from(SECRET), signed]), "base64");
+/** A machine that signs, and whose manifests it trusts. */
+export interface Publisher {
+  readonly sign: Signer;
+  readonly trust: SignatureCheck;
+  /** The keys that it trusts, as a configuration has them. */
+  readonly publicKeys: readonly string[];
 }
 
-/** Signs as the publisher. */
-export const sign: Signer = async (signed) => ({ keyId: KEY_ID, value: valueOf(signed) });
+/** The key that a rotation takes out of force, the one that comes, and one that nobody trusts. */
+export type Key = "first" | "next" | "stranger";
 
-/** Trusts the publisher alone. */
-export const trust: SignatureCheck = async (signed, signature) => {
-  if (signature?.value === valueOf(signed)) return;
-  throw new AgaroseError("MANIFEST_UNTRUSTED", signature ? "is signed by another key" : "is not signed");
+/** What a machine is behind with: nothing, the key that it signs with, all of the new key, or a key of its own. */
+export type Machine = "updated" | "late" | "old" | "wrong";
+
+function rawOf(key: Key): Buffer {
+  return hash("sha256", `the publisher's ${key} key`, "buffer");
+}
+
+/** The name of a key in signatures. */
+export function keyIdOf(key: Key): string {
+  return hash("sha256", rawOf(key)).slice(0, 16);
+}
+
+function valueOf(key: Key, signed: Uint8Array): string {
+  return hash("sha512", Buffer.concat([rawOf(key), signed]), "base64");
+}
+
+function publisherOf(key: Key, trusted: readonly Key[]): Publisher {
+  return {
+    sign: async (signed) => ({ keyId: keyIdOf(key), value: valueOf(key, signed) }),
+    trust: async (signed, signature) => {
+      if (trusted.some((one) => signature?.value === valueOf(one, signed))) return;
+      throw new AgaroseError("MANIFEST_UNTRUSTED", signature ? "is signed by another key" : "is not signed");
+    },
+    publicKeys: trusted.map((one) => `ed25519:${rawOf(one).toString("base64")}`),
+  };
+}
+
+/** Signs as the publisher, and trusts it alone. */
+export const PUBLISHER = publisherOf("first", ["first"]);
+
+/** The machines of a publisher in the middle of a rotation. */
+export const MACHINES: Readonly<Record<Machine, Publisher>> = {
+  updated: publisherOf("next", ["first", "next"]),
+  late: publisherOf("first", ["first", "next"]),
+  old: PUBLISHER,
+  wrong: publisherOf("stranger", ["first", "next"]),
 };
