@@ -4,15 +4,16 @@
 import { randomUUID } from "node:crypto";
 import type { Command } from "commander";
 import { AgaroseError } from "@agarose/core";
+import { confirm, YES, type ConfirmOptions } from "../../lib/confirm.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount } from "../../lib/output.ts";
 import { JSON_LINES, ReportStream } from "../../lib/walk/report-stream.ts";
 import { CURSOR, type WalkOptions } from "../../lib/walk/walk-objects.ts";
 import { expireObjects, type ExpireTotals } from "./expire-objects.ts";
 
-interface Options extends GlobalOptions, Omit<WalkOptions, "prefix"> {
-  readonly dryRun?: boolean;
-}
+type Options = GlobalOptions & Omit<WalkOptions, "prefix"> & ConfirmOptions;
+
+const HOUR_MS = 3_600_000;
 
 /** Adds `agarose expire`. The command exits with 1 when an object could not be removed. */
 export function register(program: Command): void {
@@ -20,6 +21,7 @@ export function register(program: Command): void {
     .command("expire")
     .description("remove the objects that are older than `expire` in the configuration allows")
     .option("--dry-run", "print what would be removed, and remove nothing")
+    .option(...YES)
     .option(...CURSOR)
     .option(...JSON_LINES)
     .action(async (_options: unknown, command: Command) => {
@@ -32,6 +34,11 @@ async function expire(options: Options): Promise<number> {
     if (context.config.expire.length === 0) {
       throw new AgaroseError("USAGE", "`expire` in the configuration has no rule: add one, such as tmp/ after 30d");
     }
+    const rules = context.config.expire.map(
+      ({ prefix, time }) => `${JSON.stringify(prefix)} after ${time / HOUR_MS} h`,
+    );
+    const summary = [`This removes every object that is older than its rule allows: ${rules.join(", ")}.`];
+    await confirm({ summary, question: "Remove them?" }, options, context.signal);
     const report = new ReportStream(options);
     try {
       const totals = await expireObjects(options, report, { ...context, nowMs: Date.now, newName: randomUUID });

@@ -4,6 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { AgaroseError, systemClock } from "@agarose/core";
 import type { Command } from "commander";
+import { confirm, sampleOf, YES, type ConfirmOptions, type Danger } from "../../lib/confirm.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable } from "../../lib/output.ts";
 import { JSON_LINES, ReportStream, type ReportOptions } from "../../lib/walk/report-stream.ts";
@@ -12,7 +13,7 @@ import { CURSOR } from "../../lib/walk/walk-objects.ts";
 import { collectGarbage } from "./collect-garbage.ts";
 import type { GarbageReport, GarbageUpload } from "./search.ts";
 
-interface GcOptions extends GlobalOptions, ReportOptions {
+interface GcOptions extends GlobalOptions, ReportOptions, ConfirmOptions {
   readonly olderThan: number;
   readonly delete?: boolean;
   readonly forgetRemoved?: boolean;
@@ -34,6 +35,8 @@ export function register(program: Command): void {
       "--forget-removed",
       "with --delete, also remove tombstones of 30 days; a bucket may then replay old objects",
     )
+    .option("--dry-run", "list what is found, and neither mark nor delete, also beside --delete")
+    .option(...YES)
     .option(...CURSOR)
     .option(...JSON_LINES)
     .action(async (prefix: string, _options: unknown, command: Command) => {
@@ -44,9 +47,10 @@ export function register(program: Command): void {
 async function gc(prefix: string, options: GcOptions): Promise<number> {
   return withContext(options, WRITING, async ({ config, stores, signal, fence }) => {
     // What another deployment or region stored must not look like garbage.
-    if (options.delete) await fence?.check();
-    const removes = options.delete ?? false;
+    if (options.delete && !options.dryRun) await fence?.check();
+    const removes = options.delete === true && options.dryRun !== true;
     const forgets = options.forgetRemoved ?? false;
+    if (removes) await confirm(dangerOf(prefix, forgets, options.olderThan), options, signal);
     const own = { nowMs: Date.now, clock: systemClock, newName: randomUUID, olderThanMs: options.olderThan * HOUR_MS };
     const walk = ["gc", prefix, removes && "--delete", forgets && "--forget-removed"].filter(Boolean).join(" ");
     const cursor = await WalkCursor.open<GarbageReport>(options.cursor, walk);
@@ -77,6 +81,17 @@ async function gc(prefix: string, options: GcOptions): Promise<number> {
       return stream.fail(error);
     }
   });
+}
+
+function dangerOf(prefix: string, forgets: boolean, hours: number): Danger {
+  const where = prefix === "" ? "of all keys" : `of keys that begin with ${sampleOf([prefix])}`;
+  return {
+    summary: [
+      `This deletes the chunks ${where} that no manifest names and that were marked ${hours} h ago, and marks others.`,
+      ...(forgets ? ["It also removes tombstones of 30 days, after which a bucket may replay removed objects."] : []),
+    ],
+    question: "Delete them?",
+  };
 }
 
 function lineOf({ state, key, upload, chunks, bytes }: GarbageUpload): string {

@@ -3,6 +3,7 @@
  */
 import type { Command } from "commander";
 import { acceptUnsigned } from "@agarose/core";
+import { YES } from "../../lib/confirm.ts";
 import { findConfig, loadConfig } from "../../lib/config.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { printResult } from "../../lib/output.ts";
@@ -38,6 +39,8 @@ export function register(program: Command): void {
     .argument("<file>", "file of the new private key; the first step writes it")
     .option("--sign", "second step: sign with the new key")
     .option("--finish", "third step: trust the new key alone")
+    .option("--dry-run", "with --finish: check, and say what would be dropped")
+    .option(...YES)
     .action((file: string, _options: unknown, command: Command) =>
       rotate(file, command.optsWithGlobals<RotateOptions>()),
     );
@@ -48,6 +51,8 @@ export function register(program: Command): void {
     .option("--prefix <prefix>", "begins the keys of the objects; default: all", "")
     .option("--encrypt", "second step of a replacement: encrypt with the new secret")
     .option("--finish", "third step: drop the old secret")
+    .option("--dry-run", "with --finish: check, and say what would be dropped")
+    .option(...YES)
     .action((file: string, _options: unknown, command: Command) =>
       makeSecret(file, command.optsWithGlobals<SecretOptions>()),
     );

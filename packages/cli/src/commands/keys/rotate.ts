@@ -8,6 +8,7 @@
  */
 import { existsSync } from "node:fs";
 import { AgaroseError, keyIdOf, rawPublicKey } from "@agarose/core";
+import { confirm, sampleOf, type ConfirmOptions } from "../../lib/confirm.ts";
 import { findConfig, loadConfig, type Config } from "../../lib/config.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { formatCount, printResult } from "../../lib/output.ts";
@@ -18,7 +19,7 @@ import { createKey } from "./new-key.ts";
 import { objectsLeft } from "./objects-left.ts";
 
 /** Which step to take. Default: the first. */
-export interface RotateOptions extends GlobalOptions {
+export interface RotateOptions extends GlobalOptions, ConfirmOptions {
   readonly sign?: boolean;
   readonly finish?: boolean;
 }
@@ -28,6 +29,7 @@ const PUBLISH = "then: `agarose init` and deploy the app, `agarose deploy`, and 
 /** Takes one step. Throws USAGE when it is not the next one. */
 export async function rotate(file: string, options: RotateOptions): Promise<void> {
   if (options.sign && options.finish) throw new AgaroseError("USAGE", "give --sign or --finish, not both");
+  checkDryRun(options);
   const path = await findConfig(options.config);
   const config = await loadConfig(path);
   if (!config.publicKeys || !config.signing) {
@@ -36,9 +38,21 @@ export async function rotate(file: string, options: RotateOptions): Promise<void
   if (config.signing.command) throw usage("`signing` is a command: change `publicKeys` and the command's key by hand");
   const step = options.finish ? finish : options.sign ? sign : start;
   const { publicKeys, lines } = await step(file, config, options);
+  if (options.dryRun) {
+    const dropped = config.publicKeys.filter((key) => !publicKeys.includes(key));
+    const line = `3 of 3 can be done: ${sampleOf(dropped)} would not be trusted any more`;
+    printResult(options.json ?? false, { file, publicKeys, dropped, dryRun: true }, [line]);
+    return;
+  }
   const fields = { ...(await readFields(path)), publicKeys, ...(options.sign && { signing: signingWith(file, path) }) };
   await writeFields(path, fields);
   printResult(options.json ?? false, { file, publicKeys, signing: options.sign ? file : undefined }, lines);
+}
+
+/** Throws USAGE where a step has nothing to show: the others write a file and delete nothing. */
+export function checkDryRun(options: Pick<RotateOptions, "dryRun" | "finish">): void {
+  if (options.dryRun && !options.finish)
+    throw usage("--dry-run is for --finish, which drops something: add it, or leave --dry-run out");
 }
 
 interface Step {
@@ -83,13 +97,18 @@ async function finish(file: string, config: Config, options: RotateOptions): Pro
   if ((await configuredPublicKey(signing!)) !== publicKey) throw usage(`${file} does not sign yet: use --sign first`);
   const keyId = await keyIdOf(rawPublicKey(publicKey));
   await refuseLeft(file, keyId, options);
-  await putInForce({ config, change: { signers: [keyId], signer: keyId }, waits: true }, options);
-  // What the old key has signed since the first look, and acknowledged in time.
-  await refuseLeft(file, keyId, options);
-  return {
+  const step: Step = {
     publicKeys: [publicKey],
     lines: [`3 of 3: ${publicKey} alone is trusted`, PUBLISH, "then destroy the old private key"],
   };
+  const dropped = sampleOf(publicKeys.filter((key) => key !== publicKey));
+  const summary = [`This stops trusting ${dropped}: what only that key has signed cannot be read any more.`];
+  await confirm({ summary, question: "Stop trusting it?" }, options);
+  if (options.dryRun) return step;
+  await putInForce({ config, change: { signers: [keyId], signer: keyId }, waits: true }, options);
+  // What the old key has signed since the first look, and acknowledged in time.
+  await refuseLeft(file, keyId, options);
+  return step;
 }
 
 async function refuseLeft(file: string, keyId: string, options: RotateOptions): Promise<void> {

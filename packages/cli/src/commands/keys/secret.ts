@@ -10,6 +10,7 @@ import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { isAbsolute, relative, dirname, resolve } from "node:path";
 import { AgaroseError, isTombstone, openSecret, type ManifestRecord } from "@agarose/core";
+import { confirm, type ConfirmOptions } from "../../lib/confirm.ts";
 import { findConfig, loadConfig } from "../../lib/config.ts";
 import type { Config, SecretLocation } from "../../lib/config-schema.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
@@ -18,9 +19,10 @@ import { formatCount, printResult } from "../../lib/output.ts";
 import { readFields, writeFields } from "../../lib/files/config-fields.ts";
 import { putInForce, tryPutInForce, WRITERS, type InForce } from "./in-force.ts";
 import { objectsLeft } from "./objects-left.ts";
+import { checkDryRun } from "./rotate.ts";
 
 /** Which step of a replacement to take. Default: the first. */
-export interface SecretOptions extends GlobalOptions {
+export interface SecretOptions extends GlobalOptions, ConfirmOptions {
   readonly prefix: string;
   readonly encrypt?: boolean;
   readonly finish?: boolean;
@@ -37,6 +39,7 @@ const SECRET_BYTES = 32;
 export async function makeSecret(file: string, options: SecretOptions): Promise<void> {
   const { prefix, encrypt = false, finish = false } = options;
   if (encrypt && finish) throw usage("give --encrypt or --finish, not both");
+  checkDryRun(options);
   const path = await findConfig(options.config);
   const config = await loadConfig(path);
   const rules = ((await readFields(path))?.["encryption"] ?? []) as readonly Partial<Rule>[];
@@ -45,6 +48,12 @@ export async function makeSecret(file: string, options: SecretOptions): Promise<
   const step = encrypt ? useNew : finish ? dropOld : addNew;
   const stepOptions = { ...options, rules: config.encryption, current: config };
   const { secrets, lines } = await step(file, place, rule?.secrets ?? [], stepOptions);
+  if (options.dryRun) {
+    const what = `the old secret of ${prefix === "" ? "all keys" : JSON.stringify(prefix)}`;
+    const line = `3 of 3 can be done: ${what} would be dropped from ${path}`;
+    printResult(options.json ?? false, { file, prefix, config: path, dryRun: true }, [line]);
+    return;
+  }
   const others = rules.filter((one) => one !== rule);
   await writeFields(path, { ...(await readFields(path)), encryption: [...others, { prefix, secrets }] });
   const { id } = await openSecret(await readSecret({ file }));
@@ -114,13 +123,16 @@ async function dropOld(
   if (!first || !isSame(first, place)) throw usage(`${file} does not encrypt yet: use --encrypt first`);
   const { id: own } = await openSecret(await readSecret({ file }));
   await refuseLeft(own, options);
-  await putInForce({ ...inForce([own], options), waits: true }, options);
-  // What was encrypted by the old one since the first look, and acknowledged in time.
-  await refuseLeft(own, options);
   const lines = (id: string) => [
     `3 of 3: ${id} alone encrypts and decrypts`,
     "then: take the old secret from the readers, and destroy it",
   ];
+  const summary = ["This drops the old secret of the prefix: what it alone decrypts cannot be read any more."];
+  await confirm({ summary, question: "Drop it?" }, options);
+  if (options.dryRun) return { secrets: [place], lines };
+  await putInForce({ ...inForce([own], options), waits: true }, options);
+  // What was encrypted by the old one since the first look, and acknowledged in time.
+  await refuseLeft(own, options);
   return { secrets: [place], lines };
 }
 

@@ -9,6 +9,7 @@
 import { dirname, resolve } from "node:path";
 import type { Command } from "commander";
 import { AgaroseError } from "@agarose/core";
+import { confirm, YES, type ConfirmOptions } from "../../lib/confirm.ts";
 import { findConfig, loadConfig } from "../../lib/config.ts";
 import { READING, withConfig, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { readFields, writeFields } from "../../lib/files/config-fields.ts";
@@ -27,7 +28,7 @@ import { renameControl, renameRegions } from "./rename.ts";
 import { checkSettled } from "./settled.ts";
 import { transitionOf, type ConfigFile, type Transition } from "./transition.ts";
 
-interface Options extends GlobalOptions, Omit<RecodeOptions, "prefix" | "json"> {
+interface Options extends GlobalOptions, ConfirmOptions, Omit<RecodeOptions, "prefix" | "json" | "dryRun"> {
   readonly move?: boolean;
   readonly finish?: boolean;
 }
@@ -42,10 +43,11 @@ export function register(program: Command): void {
       "add, replace, rename or remove regions and providers, or change the code, in three steps that no reader notices",
     )
     .argument("<next>", "the configuration to come, in the folder of the current one")
-    .option("--dry-run", "print the bytes, requests and dollars that it takes, and change nothing")
+    .option("--dry-run", "print the bytes, requests and dollars that it takes; with --finish, what it leaves out")
     .option("--rate <rate>", "with --dry-run: print the hours that it takes at this, such as 50MB/s", parseRate)
     .option("--move", "the second step: store objects where the next configuration wants them")
     .option("--finish", "the third step: leave out the regions that are empty")
+    .option(...YES)
     .option(...CURSOR)
     .option(...JSON_LINES)
     .action(async (next: string, _options: unknown, command: Command) => {
@@ -56,9 +58,7 @@ export function register(program: Command): void {
 async function migrate(nextPath: string, options: Options): Promise<number> {
   const { move = false, finish = false, dryRun = false } = options;
   checkRate(options);
-  if ([move, finish, dryRun].filter(Boolean).length > 1) {
-    throw new AgaroseError("USAGE", "give one of --dry-run, --move and --finish");
-  }
+  if (move && finish) throw new AgaroseError("USAGE", "give --move or --finish, not both");
   const path = await findConfig(options.config);
   if (dirname(resolve(path)) !== dirname(resolve(nextPath))) {
     throw new AgaroseError("USAGE", `${nextPath} is in another folder than ${path}: put it beside, for what both name`);
@@ -82,14 +82,21 @@ async function migrate(nextPath: string, options: Options): Promise<number> {
     throw new AgaroseError("USAGE", `${path} is not on its way to ${nextPath}: begin with agarose migrate ${nextPath}`);
   }
   if (move) {
-    await checkDeployed(current.config);
+    if (!dryRun) await checkDeployed(current.config);
     return walk(transition, next, options);
   }
   await withConfig(current.config, options, WRITING, async (context) => {
     await checkFinished(left, context);
+    const summary = [`This leaves ${left.length === 0 ? "no region" : left.join(", ")} out of ${path} for good.`];
+    if (left.length > 0) await confirm({ summary, question: "Leave them out?" }, options, context.signal);
     // The bucket is known by its new name alone from now on.
-    if (renamed) await renameControl(context);
+    if (renamed && !dryRun) await renameControl(context);
   });
+  if (dryRun) {
+    const line = `3 of 3 can be done: ${path} would be what ${nextPath} says${listed("left out", left)}`;
+    printResult(options.json ?? false, { step: 3, dryRun, ...what }, [line]);
+    return EXIT_OK;
+  }
   await writeFields(path, next.fields);
   printResult(options.json ?? false, { step: 3, ...what }, [
     `3 of 3: ${path} is what ${nextPath} says`,

@@ -4,9 +4,9 @@
 import { stat } from "node:fs/promises";
 import type { Command } from "commander";
 import mime from "mime";
-import { systemClock, toAgaroseError, type AgaroseError } from "@agarose/core";
+import { isTombstone, parseKey, systemClock, toAgaroseError, type AgaroseError } from "@agarose/core";
 import { withContext, WRITING, type CommandContext, type GlobalOptions } from "../../lib/context.ts";
-import { EXIT_FAILED, formatBytes, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
+import { EXIT_FAILED, EXIT_OK, formatBytes, formatCount, logLine, printable, printResult } from "../../lib/output.ts";
 import { startProgress, type Progress } from "../../lib/progress.ts";
 import { purgePops, warnOfUnpurged, type PopPurge } from "../../lib/purge-pops.ts";
 import { findAbsentKeys } from "./absent-keys.ts";
@@ -15,10 +15,14 @@ import { collectInputs, spoolStdin, STDIN } from "./inputs.ts";
 import { mapAdaptive } from "../../lib/walk/adaptive-pool.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { ClaimRemovals } from "../../lib/objects/commit/claim-removals.ts";
+import { shownManifest } from "../../lib/objects/encryption/opened.ts";
 import { layoutOf } from "../../lib/objects/layout/object-layout.ts";
 import { putObject, type PutContext, type PutResult } from "../../lib/objects/put-object.ts";
 import { completeLate } from "../../lib/objects/repair/late-regions.ts";
+import { hashFile } from "../../lib/objects/upload/file-hash.ts";
 import { fileSource } from "../../lib/objects/upload/file-source.ts";
+import { checkManifests } from "../../lib/objects/verify-object.ts";
+import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 import { headerOption, jobsOption, parseHeaders, unitsOf, widthOf } from "../../lib/objects/upload/put-options.ts";
 
 interface PutOptions extends GlobalOptions {
@@ -30,10 +34,12 @@ interface PutOptions extends GlobalOptions {
   readonly force?: boolean;
   readonly follow?: boolean;
   readonly purge: boolean;
+  readonly dryRun?: boolean;
 }
 
 type PutReport = PutResult | { readonly key: string; readonly outcome: "failed"; readonly error: AgaroseError };
 
+const PLANNED_AT_A_TIME = 8;
 const CONTENT_TYPE_DEFAULT = "application/octet-stream";
 
 /**
@@ -52,6 +58,7 @@ export function register(program: Command): void {
     .option("--force", "upload objects that are stored unchanged, too")
     .option("--follow", "follow links that lead out of a folder")
     .option("--no-purge", "leave the PoPs of the configuration as they are")
+    .option("--dry-run", "say which objects would be new, replaced or unchanged, and store nothing")
     .action(async (paths: string[], _options: unknown, command: Command) => {
       process.exitCode = await put(paths, command.optsWithGlobals<PutOptions>());
     });
@@ -67,6 +74,7 @@ async function put(paths: readonly string[], options: PutOptions): Promise<numbe
     if (dotFiles.length > 0) {
       logLine(`notice: ${formatCount(dotFiles.length, "dot file")} stored too, such as ${dotFiles[0]}`);
     }
+    if (options.dryRun) return planPuts(files, skipped, headers, options, context);
     const progress = startProgress("put", { quiet: context.json });
     const breaker = new Breaker(systemClock);
     const claimRemovals = new ClaimRemovals({ ...context, clock: systemClock, breaker });
@@ -99,6 +107,63 @@ async function put(paths: readonly string[], options: PutOptions): Promise<numbe
 /** The keys of which PoPs may hold an older version: a first one has generation 1. */
 function replacedOf(reports: readonly PutReport[]): string[] {
   return reports.flatMap((report) => (report.outcome === "stored" && report.generation > 1 ? [report.key] : []));
+}
+
+/** What a put would do to one key. `unchanged`: the object has this content, and `--force` is not given. */
+interface Plan {
+  readonly key: string;
+  readonly outcome: "new" | "replaced" | "unchanged";
+  /** Of the object that is there. */
+  readonly generation?: number;
+}
+
+/** Prints what a put would do. It reads the files and the manifests, and writes nothing. */
+async function planPuts(
+  files: readonly InputFile[],
+  skipped: readonly SkippedEntry[],
+  headers: Record<string, string>,
+  options: PutOptions,
+  context: CommandContext,
+): Promise<number> {
+  const breaker = new Breaker(systemClock);
+  const plans: Plan[] = [];
+  const look = (file: InputFile): Promise<Plan> => planPut(file, headers, options, { ...context, breaker });
+  for await (const plan of mapOrdered(files, PLANNED_AT_A_TIME, look)) plans.push(plan);
+  const lineOf = ({ key, outcome, generation }: Plan): string =>
+    `would be ${outcome.padEnd(9)}  ${printable(key)}${generation === undefined ? "" : `  generation ${generation}`}`;
+  printResult(
+    context.json,
+    { objects: plans, dryRun: true, ...(skipped.length > 0 && { skipped }) },
+    plans.map(lineOf),
+  );
+  return EXIT_OK;
+}
+
+async function planPut(
+  { path, key }: InputFile,
+  headers: Record<string, string>,
+  options: PutOptions,
+  context: CommandContext & { readonly breaker: Breaker },
+): Promise<Plan> {
+  parseKey(key);
+  const { newest } = await checkManifests(key, context);
+  if (!newest || isTombstone(newest)) return { key, outcome: "new" };
+  const { generation } = newest;
+  // What stdin has is not known before it is read.
+  if (options.force || path === STDIN) return { key, outcome: "replaced", generation };
+  const contentType = options.contentType ?? mime.getType(key) ?? CONTENT_TYPE_DEFAULT;
+  const shown = await shownManifest(newest, context.config).catch(() => undefined);
+  const sorted = (record: Readonly<Record<string, string>>): string =>
+    JSON.stringify(Object.entries(record).toSorted());
+  const isAlike = shown?.contentType === contentType && sorted(shown.headers) === sorted(headers);
+  if (!isAlike) return { key, outcome: "replaced", generation };
+  const reader = await fileSource(path).open();
+  try {
+    const { sha256 } = await hashFile(reader, context.signal, () => {});
+    return { key, outcome: sha256 === shown.sha256 ? "unchanged" : "replaced", generation };
+  } finally {
+    await reader.close();
+  }
 }
 
 /** The reports once more, after late regions have got what they were left out of. */

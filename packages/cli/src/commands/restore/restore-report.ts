@@ -12,6 +12,23 @@ export interface RestoreReport extends Omit<PutResult, "outcome"> {
   readonly restored: { readonly generation: number; readonly version: string; readonly modified: string };
 }
 
+/** The kept version that a dry run would bring back. */
+export interface RestoreDue {
+  readonly key: string;
+  readonly outcome: "due";
+  readonly restored: RestoreReport["restored"];
+}
+
+/** Describes what a restore would bring back. */
+export function dueOf({ kept: { key, generation, version, modified } }: Restorable): RestoreDue {
+  return { key, outcome: "due", restored: { generation, version, modified } };
+}
+
+/** One line for people. */
+export function dueLine({ key, restored: { generation, modified } }: RestoreDue): string {
+  return `would be restored  ${printable(key)}  generation ${generation} of ${modified}`;
+}
+
 /** Describes a restore that was done. */
 export function reportOf({ kept: { generation, version, modified } }: Restorable, put: PutResult): RestoreReport {
   const outcome = put.outcome === "stored" ? "restored" : put.outcome;

@@ -5,6 +5,7 @@ import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { AgaroseError, parseKey, systemClock } from "@agarose/core";
+import { confirm, YES, type ConfirmOptions, type Danger } from "../../lib/confirm.ts";
 import { withContext, WRITING, type GlobalOptions } from "../../lib/context.ts";
 import { Breaker } from "../../lib/objects/commit/ask-regions.ts";
 import { collect, headerOption, jobsOption, parseHeaders, widthOf } from "../../lib/objects/upload/put-options.ts";
@@ -18,7 +19,7 @@ import { purgePops } from "../../lib/purge-pops.ts";
 import { push } from "./push.ts";
 import type { SyncEvent, SyncJob } from "./sync-job.ts";
 
-interface SyncOptions extends GlobalOptions, ReportOptions, Patterns {
+interface SyncOptions extends GlobalOptions, ReportOptions, Patterns, Pick<ConfirmOptions, "yes"> {
   readonly get?: boolean;
   readonly delete?: boolean;
   readonly dryRun?: boolean;
@@ -57,6 +58,7 @@ export function register(program: Command): void {
     .option("--exclude <glob>", "leave out these names at both sides, repeatable", collect, [])
     .option("--include <glob>", "exceptions to --exclude; alone, only these names; repeatable", collect, [])
     .option("--dry-run", "say what would be done, and do nothing")
+    .option(...YES)
     .option("--checksum", "compare content also where times or --cache say that nothing has changed")
     .option("--cache <file>", "remember in this file what is equal, so that the next run asks for nothing of it")
     .option("--follow", "follow links that lead out of the folder")
@@ -102,6 +104,10 @@ async function sync(source: string, target: string, options: SyncOptions): Promi
       width,
       hasJobs: options.jobs !== undefined,
       progress,
+      confirm: (danger: Danger) => {
+        progress.stop();
+        return confirm(danger, options, context.signal);
+      },
       report: async (event: SyncEvent) => {
         totals[event.outcome]++;
         if ("bytes" in event) totals.bytes += event.bytes;

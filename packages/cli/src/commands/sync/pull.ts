@@ -21,7 +21,7 @@ import { clashes } from "./clashes.ts";
 import { areKnown, knownOf, type Known } from "./known-equal.ts";
 import { pathBelow } from "./local-folder.ts";
 import { withKnown } from "./pairs.ts";
-import type { SyncContext, SyncJob, SyncResult } from "./sync-job.ts";
+import { removalOf, type SyncContext, type SyncJob, type SyncResult } from "./sync-job.ts";
 
 interface Wanted {
   readonly key: string;
@@ -42,10 +42,15 @@ export async function pull(job: SyncJob, context: SyncContext): Promise<SyncResu
   const own = { ...context, report };
   if (!job.dryRun) await mkdir(job.folder, { recursive: true });
   const { wanted, paths, unchanged, isComplete } = await compare(job, own);
+  // Known before anything is fetched: what comes into the folder meanwhile stays.
+  const extra = job.delete ? await extraFiles(job, paths) : [];
+  if (!job.dryRun && isComplete && extra.length > 0 && paths.size > 0) {
+    const there = await Promise.all(wanted.map(({ path }) => isFile(join(job.folder, path))));
+    const isTotal = unchanged === 0 && !there.includes(true);
+    await own.confirm(removalOf(extra, job.folder, "file", isTotal));
+  }
   await fetchAll(job, wanted, own);
   const result = { unchanged, kept: 0, stale: [], skipped: [] };
-  if (!job.delete) return result;
-  const extra = await extraFiles(job, paths);
   if (extra.length === 0) return result;
   if (!isComplete) return { ...result, notRemoved: "too few regions could be listed" };
   if (failures > 0) return { ...result, notRemoved: `${failures} of the objects failed` };
@@ -212,6 +217,13 @@ async function extraFiles({ folder, filter }: SyncJob, paths: ReadonlySet<string
     .map((entry) => pathBelow(folder, join(entry.parentPath, entry.name)))
     .filter((path) => !paths.has(path) && filter.takes(path))
     .toSorted();
+}
+
+function isFile(path: string): Promise<boolean> {
+  return lstat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
 }
 
 async function removeFiles(job: SyncJob, extra: readonly string[], context: SyncContext): Promise<void> {

@@ -25,13 +25,15 @@ import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 import { areKnown, knownOf, signatureOf, type Known } from "./known-equal.ts";
 import { LocalFolder, pathBelow, unreadable, type LocalFile } from "./local-folder.ts";
 import { pairsOf, withKnown, type Pair } from "./pairs.ts";
-import type { SyncContext, SyncJob, SyncResult } from "./sync-job.ts";
+import { removalOf, type SyncContext, type SyncJob, type SyncResult } from "./sync-job.ts";
 
 interface Difference {
   /** Files without an object, or with another one. */
   readonly changed: readonly LocalFile[];
   /** Keys without a file. */
   readonly extra: readonly string[];
+  /** How many objects have a file, equal or not. */
+  readonly matched: number;
   /** Keys of `changed` that some region lists. */
   readonly listed: ReadonlySet<string>;
   /** Whether the other keys of `changed` have no object for certain. */
@@ -59,6 +61,11 @@ export async function push(job: SyncJob, context: SyncContext): Promise<SyncResu
   const folder = new LocalFolder(job, own);
   const difference = await compare(job, folder, own);
   const { changed, extra, listed, isComplete } = difference;
+  if (job.delete && !job.dryRun && isComplete && extra.length > 0 && folder.count > 0) {
+    const where = job.prefix === "" ? "the deployment" : JSON.stringify(job.prefix);
+    // Of what is there, nothing has a file: the folder is another one, most likely.
+    await own.confirm(removalOf(extra, where, "object", difference.matched === 0));
+  }
   const isPage = ({ key }: LocalFile): boolean => typeOf(key) === PAGE;
   // Pages name the other files, so they come after them.
   const stored = await storeAll(
@@ -98,6 +105,7 @@ async function compare(job: SyncJob, folder: LocalFolder, context: SyncContext):
   const listed = new Set<string>();
   const found: string[] = [];
   let equal = 0;
+  let matched = 0;
   const pairs = withKnown(pairsOf(folder.files(), listing.groups()), context.known);
   const judged = mapOrdered(pairs, COMPARED_AT_A_TIME, async ({ item, known }) => {
     try {
@@ -113,6 +121,7 @@ async function compare(job: SyncJob, folder: LocalFolder, context: SyncContext):
   });
   for await (const { key, file, group, verdict, known } of judged) {
     if (known) await context.known.keep(key, known);
+    if (file && group) matched++;
     if (verdict === "equal") equal++;
     if (verdict === "extra" && filter.takes(key.slice(prefix.length))) found.push(key);
     if (verdict !== "changed") continue;
@@ -127,6 +136,7 @@ async function compare(job: SyncJob, folder: LocalFolder, context: SyncContext):
   return {
     changed,
     extra: found.filter((key) => !isLeft(key)),
+    matched: matched + found.filter(isLeft).length,
     listed,
     isAbsenceKnown: context.stores.length - listing.regionsFailed.length >= majorityOf(context.stores),
     isComplete: listing.complete,

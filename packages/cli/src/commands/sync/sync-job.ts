@@ -2,9 +2,11 @@
  * What a sync is to do, what it needs, and what it reports.
  */
 import type { AgaroseError } from "@agarose/core";
+import { sampleOf, type Danger } from "../../lib/confirm.ts";
 import type { CommandContext } from "../../lib/context.ts";
 import type { SkippedEntry } from "../../lib/files/folder-entries.ts";
 import type { Breaker } from "../../lib/objects/commit/ask-regions.ts";
+import { formatCount } from "../../lib/output.ts";
 import type { AdaptiveWidth } from "../../lib/walk/adaptive-pool.ts";
 import type { Progress } from "../../lib/progress.ts";
 import type { Filter } from "./filter.ts";
@@ -33,6 +35,8 @@ export interface SyncContext extends CommandContext {
   readonly width: AdaptiveWidth;
   readonly hasJobs: boolean;
   readonly progress: Progress;
+  /** Asks before names are removed, where there is somebody to ask. ABORTED or USAGE. */
+  readonly confirm: (danger: Danger) => Promise<void>;
   /** Reports what was done to a key, or would be done with `dryRun`. */
   readonly report: (event: SyncEvent) => Promise<void>;
 }
@@ -55,4 +59,17 @@ export interface SyncResult {
   readonly skipped: readonly SkippedEntry[];
   /** Why nothing was removed although `delete` was asked for. */
   readonly notRemoved?: string;
+}
+
+/** What `--delete` is about to do: `isTotal` says that the target keeps nothing of what it has. */
+export function removalOf(names: readonly string[], where: string, noun: string, isTotal: boolean): Danger {
+  const what = formatCount(names.length, noun);
+  return {
+    summary: [
+      `--delete removes ${isTotal ? `everything that is in ${where}: ${what}` : `${what} from ${where}`}, ` +
+        `such as ${sampleOf(names)}.`,
+    ],
+    question: `Remove ${what}?`,
+    isTotal,
+  };
 }
