@@ -2,8 +2,10 @@
 import { AgaroseError } from "@agarose/core";
 import type { CommandContext } from "../../lib/context.ts";
 import { majorityOf } from "../../lib/objects/commit/write-context.ts";
+import { requireMajority, type FailedRegion } from "../../lib/objects/keys.ts";
 import { checkManifests } from "../../lib/objects/verify-object.ts";
 import { formatCount } from "../../lib/output.ts";
+import type { Store } from "../../lib/store/store.ts";
 import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
 import { mapOrdered } from "../../lib/walk/ordered-pool.ts";
 
@@ -13,12 +15,17 @@ const SHOWN_MAX = 100;
 /**
  * Resolves when a majority of the regions has the newest manifest or tombstone of every key. One that was taken by a
  * majority of fewer regions, and not moved yet, is in fewer: further regions could form a majority that misses it. A
- * region that does not answer counts as one without. Throws USAGE when some key is in fewer.
+ * region that does not answer counts as one without. Throws USAGE when some key is in fewer, and
+ * NO_QUORUM when too few regions can be listed.
  */
 export async function checkSettled(context: CommandContext): Promise<void> {
   const { stores, signal } = context;
   const needed = majorityOf(stores);
-  const groups = keyGroups(stores, "", signal, { kinds: ["manifests"], onFailure: () => {} });
+  const failed: FailedRegion[] = [];
+  const onFailure = ({ region }: Store, { message }: AgaroseError): void => {
+    failed.push({ region: region.name, problem: message });
+  };
+  const groups = keyGroups(stores, "", signal, { kinds: ["manifests"], onFailure });
   const unsettled = async (group: KeyGroup): Promise<string[]> => {
     if (countOfCommon(group) >= needed) return [];
     const { verdicts } = await checkManifests(group.key, context);
@@ -26,6 +33,7 @@ export async function checkSettled(context: CommandContext): Promise<void> {
   };
   const keys: string[] = [];
   for await (const some of mapOrdered(groups, OBJECTS_AT_A_TIME, unsettled)) keys.push(...some);
+  requireMajority("", failed, stores);
   if (keys.length === 0) return;
   throw new AgaroseError(
     "USAGE",

@@ -14,6 +14,7 @@ import {
   unreachableRegions,
   type UnreachableRegion,
 } from "../../lib/objects/verdicts.ts";
+import { requireMajority, type FailedRegion } from "../../lib/objects/keys.ts";
 import { EXIT_FAILED, EXIT_OK, formatCount, logLine } from "../../lib/output.ts";
 import { keyGroups, type KeyGroup } from "../../lib/walk/key-groups.ts";
 import { quickKinds, quickVerdict } from "../../lib/walk/listed-verdict.ts";
@@ -105,7 +106,11 @@ async function repair(keys: readonly string[], options: RepairOptions): Promise<
   });
 }
 
-/** Repairs what the repair queue of any region names, and then what PoPs name. An entry goes when its object is whole. */
+/**
+ * Repairs what the repair queue of any region names, and then what PoPs name. An entry goes when its object is whole.
+ *
+ * @throws NO_QUORUM when so few regions can be listed that entries may be missing.
+ */
 async function emptyQueue(
   walk: Walk<RepairOutcome, Totals>,
   done: Set<string>,
@@ -113,10 +118,13 @@ async function emptyQueue(
   context: RepairContext,
 ): Promise<Totals> {
   const { stores, signal, breaker } = context;
-  const entries: AsyncIterable<KeyGroup> = keyGroups(stores, walk.options.prefix ?? "", signal, {
+  const failed: FailedRegion[] = [];
+  const prefix = walk.options.prefix ?? "";
+  const entries: AsyncIterable<KeyGroup> = keyGroups(stores, prefix, signal, {
     kinds: ["repairs"],
     onFailure({ region: { name } }, error) {
       breaker.open(name);
+      failed.push({ region: name, problem: error.message });
       logLine(`warning: the repair queue of ${name} cannot be listed: ${error.message}`);
     },
   });
@@ -129,7 +137,8 @@ async function emptyQueue(
     }
   };
   await repairAll(entries);
-  await repairAll(seenByPops(walk.options.prefix ?? "", done, context));
+  await repairAll(seenByPops(prefix, done, context));
+  requireMajority(prefix, failed, stores);
   return totals;
 }
 

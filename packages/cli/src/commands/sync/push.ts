@@ -6,6 +6,7 @@ import { stat } from "node:fs/promises";
 import mime from "mime";
 import { AgaroseError, isTombstone, systemClock, toAgaroseError, type Manifest } from "@agarose/core";
 import { ClaimRemovals } from "../../lib/objects/commit/claim-removals.ts";
+import { enqueueRepair } from "../../lib/objects/commit/repair-queue.ts";
 import { majorityOf } from "../../lib/objects/commit/write-context.ts";
 import { isRemoved, KeyListing } from "../../lib/objects/keys.ts";
 import { isAsConfigured, shownManifest } from "../../lib/objects/encryption/opened.ts";
@@ -105,24 +106,25 @@ async function compare(job: SyncJob, folder: LocalFolder, context: SyncContext):
   const listed = new Set<string>();
   const found: string[] = [];
   let equal = 0;
+  let kept = 0;
   let matched = 0;
   const pairs = withKnown(pairsOf(folder.files(), listing.groups()), context.known);
   const judged = mapOrdered(pairs, COMPARED_AT_A_TIME, async ({ item, known }) => {
     try {
       return {
         ...item,
-        ...(await judge(item, known, context.stores.length - listing.regionsFailed.length, job, context)),
+        ...(await judge(item, known, listing, job, context)),
       };
     } catch (error) {
       context.signal.throwIfAborted();
       await context.report({ key: item.key, outcome: "failed", error: toAgaroseError(error) });
-      return { ...item, verdict: "failed" as const, known: undefined };
+      return { ...item, verdict: "failed" as const, known: undefined, isKept: false };
     }
   });
-  for await (const { key, file, group, verdict, known } of judged) {
+  for await (const { key, file, group, verdict, known, isKept } of judged) {
     if (known) await context.known.keep(key, known);
     if (file && group) matched++;
-    if (verdict === "equal") equal++;
+    if (verdict === "equal") isKept ? kept++ : equal++;
     if (verdict === "extra" && filter.takes(key.slice(prefix.length))) found.push(key);
     if (verdict !== "changed") continue;
     changed.push(file!);
@@ -130,7 +132,6 @@ async function compare(job: SyncJob, folder: LocalFolder, context: SyncContext):
     if (group) listed.add(key);
   }
   listing.warn();
-  const isAllListed = listing.regionsFailed.length === 0;
   const left = folder.skipped.map(({ path }) => `${prefix}${pathBelow(job.folder, path)}`);
   const isLeft = (key: string): boolean => left.some((path) => key === path || key.startsWith(`${path}/`));
   return {
@@ -140,53 +141,78 @@ async function compare(job: SyncJob, folder: LocalFolder, context: SyncContext):
     listed,
     isAbsenceKnown: context.stores.length - listing.regionsFailed.length >= majorityOf(context.stores),
     isComplete: listing.complete,
-    // Only who has looked at all regions says that nothing has changed.
-    unchanged: isAllListed ? equal : 0,
-    kept: isAllListed ? 0 : equal,
+    unchanged: equal,
+    kept,
   };
 }
 
 /** What a pair needs. Undefined: nothing. */
 type Verdict = "equal" | "changed" | "extra" | undefined;
 
+interface Judged {
+  readonly verdict: Verdict;
+  readonly known?: Known | undefined;
+  /** Of an equal pair: whether some region did not say that it has the object. It is in the repair queue then. */
+  readonly isKept?: boolean;
+}
+
 async function judge(
   { file, group }: Pair,
   known: Known | undefined,
-  regions: number,
+  listing: KeyListing,
   job: SyncJob,
   context: SyncContext,
-): Promise<{ readonly verdict: Verdict; readonly known?: Known | undefined }> {
+): Promise<Judged> {
   if (!group) return { verdict: "changed" };
   if (await isRemoved(group, context)) return { verdict: file && "changed" };
   if (!file) return { verdict: "extra" };
-  const same = await equality(file, group, known, regions, job, context);
-  return { verdict: same ? "equal" : "changed", known: same?.known };
+  const same = await equality(file, group, known, listing, job, context);
+  if (!same) return { verdict: "changed" };
+  const { silent } = same;
+  if (silent.length > 0 && !job.dryRun) {
+    const { generation } = same;
+    const entry = { key: group.key, generation, missing: [], regions: silent };
+    await enqueueRepair(entry, { ...context, clock: systemClock });
+  }
+  return { verdict: "equal", known: same.known, isKept: silent.length > 0 };
+}
+
+interface Equality {
+  /** What to note for the next run. */
+  readonly known: Known | undefined;
+  readonly generation: number;
+  /** Regions that did not say that they have the object: a minority. */
+  readonly silent: readonly string[];
 }
 
 /**
- * Where a put of the file would change nothing that any reader sees: what to note for the next run. Undefined where it
- * would. `regions` is how many are listed.
+ * Where a put of the file would change nothing that any reader sees, because a majority of the regions has the object,
+ * and no region that answers has another one. Undefined where it would, or where no majority says so.
  */
 async function equality(
   file: LocalFile,
   group: KeyGroup,
   known: Known | undefined,
-  regions: number,
+  listing: KeyListing,
   job: SyncJob,
   context: SyncContext,
-): Promise<{ readonly known: Known | undefined } | undefined> {
-  const { signal } = context;
-  // What fewer than a majority show may be undone, or be replaced in those that are silent.
-  const isSettled = regions >= majorityOf(context.stores) && group.manifests.length >= regions;
-  const etag = isSettled ? commonEtag(group, context) : undefined;
-  if (!job.checksum && areKnown(known, file.status, etag)) return { known };
-  // Of a manifest that cannot be used, the put says why.
-  const listed = (): Promise<Manifest | undefined> => currentManifest(group, context).catch(() => undefined);
-  const manifest = await (etag === undefined ? manifestOfAll(group.key, context) : listed());
-  if (manifest === undefined || !(await isAsConfigured(manifest, context.config))) return undefined;
+): Promise<Equality | undefined> {
+  const { signal, stores } = context;
+  const isEverywhere = group.manifests.length === stores.length;
+  const etag =
+    group.manifests.length < stores.length - listing.regionsFailed.length ? undefined : commonEtag(group, context);
+  if (!job.checksum && isEverywhere && areKnown(known, file.status, etag)) return { known, generation: 0, silent: [] };
+  const holders = new Set(group.manifests.map(({ store }) => store));
+  const unlisted = stores.filter((store) => !holders.has(store)).map(({ region }) => region.name);
+  const common = etag === undefined ? undefined : await currentManifest(group, context).catch(() => undefined);
+  const held =
+    etag === undefined ? await heldByMajority(group.key, context) : common && { manifest: common, silent: unlisted };
+  if (held === undefined || !(await isAsConfigured(held.manifest, context.config))) return undefined;
   // What cannot be decrypted is stored again.
-  const shown = await shownManifest(manifest, context.config).catch(() => undefined);
+  const shown = await shownManifest(held.manifest, context.config).catch(() => undefined);
   if (shown?.bytes !== file.status.size || !hasHeaders(shown, job)) return undefined;
+  const same = { generation: held.manifest.generation, silent: held.silent };
+  if (!job.checksum && areKnown(known, file.status, etag)) return { ...same, known };
   const readMs = Date.now();
   const reader = await fileSource(file.path).open();
   try {
@@ -195,15 +221,23 @@ async function equality(
   } finally {
     await reader.close();
   }
-  return { known: knownOf(file.status, etag, readMs) };
+  return { ...same, known: knownOf(file.status, etag, readMs) };
 }
 
-/** The manifest that every region has that answers. A killed put leaves some with another one. */
-async function manifestOfAll(key: string, context: SyncContext): Promise<Manifest | undefined> {
+/**
+ * The manifest that a majority of the regions has, and every region that answers; `silent` are the others. A killed put
+ * leaves some with another one, and a put that failed may have left it in a minority.
+ */
+async function heldByMajority(
+  key: string,
+  context: SyncContext,
+): Promise<{ readonly manifest: Manifest; readonly silent: readonly string[] } | undefined> {
   const { newest, verdicts } = await checkManifests(key, context);
-  const isInAll = verdicts.every(({ state }) => state === "sound" || state === "unreachable");
-  const holders = verdicts.filter(({ state }) => state === "sound").length;
-  return !isInAll || holders < majorityOf(verdicts) || newest === undefined || isTombstone(newest) ? undefined : newest;
+  const sound = verdicts.filter(({ state }) => state === "sound").length;
+  const silent = verdicts.filter(({ state }) => state === "unreachable").map(({ region }) => region);
+  const isInAll = sound + silent.length === verdicts.length;
+  if (!isInAll || sound < majorityOf(verdicts) || newest === undefined || isTombstone(newest)) return undefined;
+  return { manifest: newest, silent };
 }
 
 function hasHeaders(manifest: Manifest, { headers }: SyncJob): boolean {

@@ -90,11 +90,38 @@ export class KeyListing {
     );
   }
 
+  /**
+   * Throws NO_QUORUM when too few regions answered: keys may be missing from what was read, so a command that has gone
+   * over all of it must not say that it is done.
+   */
+  requireComplete(): void {
+    if (this.complete) return;
+    requireMajority(this.#prefix, this.regionsFailed, this.#context.stores);
+  }
+
   /** Warns about the regions that did not answer, and when keys may be missing: by default on stderr. */
   warn(log: (line: string) => void = logLine): void {
     for (const { region, problem } of this.regionsFailed) log(`warning: ${region} did not answer: ${problem}`);
     if (!this.complete) log("warning: too few regions answered: keys may be missing from this list");
   }
+}
+
+/** Throws NO_QUORUM when so many regions could not be listed that the others may lack a key. */
+export function requireMajority(
+  prefix: string,
+  failed: readonly FailedRegion[],
+  stores: ListingContext["stores"],
+): void {
+  const [needed, answered] = [majorityOf(stores), stores.length - failed.length];
+  // Of R regions, a majority holds each key, so the regions that answered must meet it.
+  if (failed.length < needed) return;
+  const what = prefix === "" ? "all keys" : `the keys that begin with ${JSON.stringify(prefix)}`;
+  throw new AgaroseError(
+    "NO_QUORUM",
+    `${answered} of ${stores.length} regions listed ${what}, and at least ${stores.length - needed + 1} must, so keys may ` +
+      `be missing: run the command again once they answer. First: ${failed[0]!.region}: ${failed[0]!.problem}`,
+    { answered, needed: stores.length - needed + 1, regions: failed.map(({ region }) => region) },
+  );
 }
 
 /** The keys given. Throws USAGE beside a prefix, KEY_INVALID or KEY_TOO_LONG. */
@@ -103,12 +130,17 @@ export function givenKeys(keys: readonly string[], prefix: string | undefined): 
   return keys.map(parseKey);
 }
 
-/** All keys below `prefix` of which a region may still show an object. It warns about regions that fail. */
+/**
+ * All keys below `prefix` of which a region may still show an object. It warns about regions that fail.
+ *
+ * @throws NO_QUORUM when so many fail that keys may be missing.
+ */
 export async function removableKeys(prefix: string, context: ListingContext): Promise<string[]> {
   const listing = new KeyListing(prefix, context);
   const keys: string[] = [];
   for await (const { key } of removableGroups(listing, context)) keys.push(key);
   listing.warn();
+  listing.requireComplete();
   return keys;
 }
 

@@ -59,7 +59,9 @@ export class S3Store implements Store {
     } catch (error) {
       const failure = this.#failure(error, "SOURCE_FAILED", `for ${name}`);
       const status = statusOf(error);
-      if (status === undefined || failure.code === "CREDENTIALS_REFUSED") throw failure;
+      // A bucket that does not exist says nothing of the object: as absence, it would count as an answer.
+      const isNoBucket = error instanceof Error && error.name === "NoSuchBucket";
+      if (status === undefined || isNoBucket || failure.code === "CREDENTIALS_REFUSED") throw failure;
       return { status, headers: new Headers(), body: null };
     }
   }

@@ -48,7 +48,12 @@ export interface Walk<R, T> {
   readonly isEnough?: (totals: T) => boolean;
 }
 
-/** Walks, and returns what all results come to, those of an earlier run that was killed or stopped included. */
+/**
+ * Walks, and returns what all results come to, those of an earlier run that was killed or stopped included.
+ *
+ * @throws NO_QUORUM at its end when so few regions could be listed that keys may be missing. The cursor then stays
+ *   where more regions answered.
+ */
 export async function walkObjects<R, T>(
   walk: Walk<R, T>,
   none: T,
@@ -80,13 +85,15 @@ export async function walkObjects<R, T>(
     const settled = await settle(totals, isLast);
     if (settled === undefined) continue;
     totals = settled;
-    await cursor.pass(key, totals);
+    // Behind a region that fails, keys may be missing. A later run has to look there again.
+    if (!isListed || listing.complete) await cursor.pass(key, totals);
     if (!isLast) continue;
     if (isListed) listing.warn(walk.onWarning);
     return totals;
   }
   totals = (await settle(totals, true)) ?? totals;
   if (isListed) listing.warn(walk.onWarning);
+  if (isListed) listing.requireComplete();
   await cursor.end(totals);
   return totals;
 }
