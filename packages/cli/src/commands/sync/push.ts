@@ -124,7 +124,8 @@ async function compare(job: SyncJob, folder: LocalFolder, context: SyncContext):
   for await (const { key, file, group, verdict, known, isKept } of judged) {
     if (known) await context.known.keep(key, known);
     if (file && group) matched++;
-    if (verdict === "equal") isKept ? kept++ : equal++;
+    if (verdict === "equal" && isKept) kept++;
+    else if (verdict === "equal") equal++;
     if (verdict === "extra" && filter.takes(key.slice(prefix.length))) found.push(key);
     if (verdict !== "changed") continue;
     changed.push(file!);
