@@ -53,8 +53,9 @@ export async function pull(job: SyncJob, context: SyncContext): Promise<SyncResu
   await fetchAll(job, wanted, own);
   const result = { unchanged, kept: 0, stale: [], skipped: [] };
   // What these regions have is in the folder, which is less than all.
-  listing.requireComplete();
+  if (extra.length === 0) listing.requireComplete();
   if (extra.length === 0) return result;
+  if (!isComplete) return { ...result, notRemoved: "too few regions could be listed" };
   if (failures > 0) return { ...result, notRemoved: `${failures} of the objects failed` };
   if (paths.size === 0) {
     const message = `no object is below ${JSON.stringify(job.prefix)}, and --delete would remove all ${extra.length} files: check the prefix with \`agarose ls\``;
