@@ -84,6 +84,14 @@ export const ERROR_CATALOGUE = {
     meaning: "This runtime cannot check Ed25519 signatures.",
     remedy: "Read through a PoP, or update the browser.",
   },
+  CODING_INVALID: {
+    meaning: "The bytes of a file do not follow the content coding that its headers name.",
+    remedy: "Compress the file again in one stream, or leave out content-encoding.",
+  },
+  CODING_UNSUPPORTED: {
+    meaning: "This browser's worker cannot undo the content coding of the object.",
+    remedy: "Configure a PoP to read it through, or store the object with gzip.",
+  },
   MANIFEST_NEWER: {
     meaning: "The manifest has a newer format, or requires a feature, that this program does not know.",
     remedy: "Upgrade Agarose.",
@@ -249,6 +257,7 @@ export type ProgramErrorCode =
   | "REGION_MISPLACED"
   | "CLOCKS_DISAGREE"
   | "FILE_UNREADABLE"
+  | "CODING_INVALID"
   | "DISK_FULL"
   | "KNAPSACK_INVALID"
   | "SCENARIO_INVALID"
@@ -279,6 +288,7 @@ export const HTTP_STATUS: Readonly<Record<Exclude<ErrorCode, ProgramErrorCode>, 
   MANIFEST_UNTRUSTED: 502,
   MANIFEST_STALE: 502,
   SIGNATURE_UNSUPPORTED: 502,
+  CODING_UNSUPPORTED: 502,
   MANIFEST_NEWER: 502,
   REGION_UNKNOWN: 502,
   CODE_INVALID: 502,

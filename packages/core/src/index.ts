@@ -220,6 +220,7 @@ export {
 export { contentRange, parseRange, type ByteRange } from "./http/range.ts";
 export { partsAnswer, type ObjectPart, type PartsAnswer } from "./http/object-parts.ts";
 export {
+  codingsOf,
   errorAnswer,
   failedCondition,
   isRangeValid,

@@ -1,4 +1,5 @@
 /** The worker as its browser sees it. The network is the global fetch, replaced by a fake world's. */
+import * as zlib from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { FetchInit } from "@agarose/core";
 import { javascriptCodec } from "@agarose/ec-wasm";
@@ -76,16 +77,92 @@ describe("requests", () => {
     expect((await scope.request("/ec/%FF"))!.status).toBe(400);
     expect((await scope.request("/ec/a//b"))!.status).toBe(400);
   });
+});
 
-  test("undoes a content coding, as a browser does for what comes from the network", async () => {
-    const text = "the same line again\n".repeat(50);
-    const gzip = new Response(text).body!.pipeThrough(new CompressionStream("gzip"));
-    const coded = new Uint8Array(await new Response(gzip).arrayBuffer());
-    world.put("lines.txt", coded, { headers: { "content-encoding": "gzip" } });
+describe("content codings", () => {
+  const text = "the same line again\n".repeat(50);
+  const { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } = zlib;
+
+  test.each([
+    ["gzip", gzipSync(text)],
+    ["GZIP", gzipSync(text)],
+    ["x-gzip", gzipSync(text)],
+    ["deflate", deflateSync(text)],
+    ["deflate", deflateRawSync(text)],
+    ["br", brotliCompressSync(text)],
+    ["gzip, br", brotliCompressSync(gzipSync(text))],
+    ["br, deflate", deflateSync(brotliCompressSync(text))],
+    ["identity, gzip", gzipSync(text)],
+  ])("of a whole object are undone: %s, as a browser does for the network", async (coding, coded) => {
+    world.put("lines.txt", coded, { headers: { "content-encoding": coding } });
+    install();
+    const plain = await scope.request("/ec/lines.txt");
+    const { headers } = plain!;
+    expect(await plain!.text()).toBe(text);
+    for (const name of ["content-encoding", "content-length", "accept-ranges"]) expect(headers.get(name)).toBeNull();
+    const head = await scope.request("/ec/lines.txt", { method: "HEAD" });
+    expect([head!.headers.get("etag"), head!.headers.get("content-length")]).toEqual([headers.get("etag"), null]);
+    const known = await scope.request("/ec/lines.txt", { headers: { "if-none-match": headers.get("etag")! } });
+    expect(known!.status).toBe(304);
+  });
+
+  test.each([["bytes=5-"], ["bytes=0-9"], ["bytes=9999999-"]])(
+    "leave no ranges: a reader that resumes by %s gets the whole text again",
+    async (range) => {
+      world.put("lines.txt", gzipSync(text), { headers: { "content-encoding": "gzip" } });
+      install();
+      const etag = (await scope.request("/ec/lines.txt"))!.headers.get("etag")!;
+      for (const ifRange of [{}, { "if-range": etag }, { "if-range": etag.replace("W/", "") }]) {
+        const again = await scope.request("/ec/lines.txt", { headers: { range, ...ifRange } });
+        expect([again!.status, await again!.text()]).toEqual([200, text]);
+      }
+    },
+  );
+
+  test.each(["gzip", "br", "deflate", "gzip, br"])("of an empty object have nothing to undo: %s", async (coding) => {
+    world.put("lines.txt", new Uint8Array(), { headers: { "content-encoding": coding } });
     install();
     const response = await scope.request("/ec/lines.txt");
-    expect(response!.headers.get("content-encoding")).toBeNull();
-    expect(await response!.text()).toBe(text);
+    expect([response!.status, await response!.text()]).toEqual([200, ""]);
+  });
+
+  test.each([gzipSync(text).subarray(0, -9), Buffer.from(text)])(
+    "that the bytes do not follow error the body, so that no reader takes a part for the whole",
+    async (coded) => {
+      world.put("lines.txt", coded, { headers: { "content-encoding": "gzip" } });
+      install();
+      const response = await scope.request("/ec/lines.txt");
+      await expect(response!.text()).rejects.toThrow();
+    },
+  );
+
+  test("that browsers do not know leave the object as it is, with its ranges", async () => {
+    world.put("lines.txt", new TextEncoder().encode(text), { headers: { "content-encoding": "made-up" } });
+    install();
+    const response = await scope.request("/ec/lines.txt", { headers: { range: "bytes=4-7" } });
+    expect([response!.status, await response!.text()]).toEqual([206, "same"]);
+    expect(response!.headers.get("content-encoding")).toBe("made-up");
+  });
+
+  test("that this browser's worker cannot undo are left to its network, which reads through a PoP", async () => {
+    const { DecompressionStream: own } = globalThis;
+    const refused: string[] = [];
+    vi.stubGlobal(
+      "DecompressionStream",
+      class extends own {
+        constructor(format: CompressionFormat) {
+          if ((format as string) === "zstd") refused.push(format);
+          super(format);
+        }
+      },
+    );
+    world.put("lines.txt", new TextEncoder().encode(text), { headers: { "content-encoding": "zstd" } });
+    install();
+    const response = await scope.request("/ec/lines.txt", { headers: { range: "bytes=0-9" } });
+    expect(refused.length, "the fault fired").toBeGreaterThan(0);
+    // The network of the fake world has undone it.
+    expect([response!.status, await response!.text()]).toEqual([200, text]);
+    expect(world.log.filter(({ url }) => url.includes("/o/lines.txt"))).toMatchObject([{ range: undefined }]);
   });
 });
 

@@ -54,11 +54,24 @@ for (const [name, { method, path, access }] of Object.entries(ROUTES)) {
 app.notFound(noSuchRoute);
 app.onError(refuse);
 
+/**
+ * The body of a coded object is stored coded. Without this, workerd codes it once more. It forgets a flag that was set
+ * earlier whenever a response is made from another one, as Hono does.
+ */
+function asStored(response: Response): Response {
+  if (!response.headers.has("content-encoding")) return response;
+  return new Response(response.body, {
+    status: response.status,
+    headers: response.headers,
+    encodeBody: "manual",
+  });
+}
+
 export default {
-  fetch(request, env, context) {
+  async fetch(request, env, context) {
     const own = atEntry(env, request);
     noteUse(own, new URL(request.url).host, context);
-    return app.fetch(request, own, context);
+    return asStored(await app.fetch(request, own, context));
   },
   scheduled: (_event, env, context) => tick(env, context),
 } satisfies ExportedHandler<Env>;

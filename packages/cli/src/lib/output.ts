@@ -15,6 +15,7 @@ export const EXIT_OUTPUT_CLOSED = 141;
 const USAGE_CODES: ReadonlySet<ErrorCode> = new Set([
   "USAGE",
   "FILE_UNREADABLE",
+  "CODING_INVALID",
   "CONFIG_INVALID",
   "KEY_INVALID",
   "KEY_TOO_LONG",

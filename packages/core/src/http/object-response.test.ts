@@ -17,8 +17,8 @@ const LATER = "Sun, 06 Nov 1994 08:49:38 GMT";
 /** What no recipient may take for a date. */
 const NO_DATES = ["", "0", "-1", "2099", "1994-11-06T08:49:37Z", "2099-01-01", "tomorrow"];
 
-function answer(headers: Record<string, string>, method?: "GET" | "HEAD") {
-  return objectAnswer(manifest, new Headers(headers), method);
+function answer(headers: Record<string, string>) {
+  return objectAnswer(manifest, new Headers(headers));
 }
 
 describe("objectAnswer", () => {
@@ -77,12 +77,44 @@ describe("objectAnswer", () => {
     expect(codeOf(() => answer({ range: "bytes=1000-" }))).toBe("RANGE_UNSATISFIABLE");
   });
 
-  test("ignores the range of a HEAD", () => {
-    expect(answer({ range: "bytes=10-19" }, "HEAD")).toMatchObject({
-      status: 200,
-      headers: { "content-length": "1000" },
+  describe("to a reader that undoes content codings", () => {
+    const decoded = (coding: string, headers: Record<string, string> = {}) =>
+      objectAnswer({ ...manifest, headers: { "content-encoding": coding } }, new Headers(headers), true);
+
+    test.each([
+      ["gzip", ["gzip"]],
+      ["X-GZip", ["x-gzip"]],
+      ["deflate, br", ["br", "deflate"]],
+      [" zstd ,identity", ["zstd"]],
+    ])(
+      "is of the decoded bytes where they are coded with %s: whole, of no known length, by a weak tag",
+      (coding, codings) => {
+        const { status, range, headers, ...rest } = decoded(coding, { range: "bytes=10-19" });
+        expect({ status, range, codings: rest.codings }).toEqual({
+          status: 200,
+          range: { start: 0, end: 1000 },
+          codings,
+        });
+        for (const name of ["content-encoding", "content-length", "accept-ranges"])
+          expect(headers).not.toHaveProperty(name);
+        expect(headers["etag"]).toBe(`W/${ETAG}`);
+      },
+    );
+
+    test.each(["identity", "compress", "gzip, made-up", ""])(
+      "is of the stored bytes where the coding is %j",
+      (coding) => {
+        const { status, headers, codings } = decoded(coding, { range: "bytes=10-19" });
+        expect({ status, codings, etag: headers["etag"] }).toEqual({ status: 206, codings: undefined, etag: ETAG });
+      },
+    );
+
+    test("compares the weak tag weakly, and never for If-Match", () => {
+      expect(decoded("gzip", { "if-none-match": `W/${ETAG}` }).status).toBe(304);
+      expect(decoded("gzip", { "if-none-match": ETAG }).status).toBe(304);
+      expect(decoded("gzip", { "if-match": `W/${ETAG}` }).status).toBe(412);
+      expect(decoded("gzip", { "if-match": ETAG }).status).toBe(412);
     });
-    expect(answer({ range: "bytes=1000-" }, "HEAD").status).toBe(200);
   });
 
   test("sends an empty object whole for any range", () => {

@@ -13,6 +13,22 @@ export interface ObjectAnswer {
   readonly headers: Record<string, string>;
   /** The bytes to send for a GET; undefined if the response has no body. */
   readonly range?: ByteRange | undefined;
+  /** Content codings that the reader has to undo, the innermost last; undefined if the bytes go out as stored. */
+  readonly codings?: readonly string[] | undefined;
+}
+
+/** What a browser undoes of a response from the network. One that has any other coding is left as it is. */
+const CODINGS = /^(?:x-gzip|gzip|deflate|br|zstd)$/;
+
+/** Returns the content codings of a header value that browsers undo, in the order in which to undo them. */
+export function codingsOf(contentEncoding: string | undefined): readonly string[] {
+  const codings = (contentEncoding ?? "")
+    .toLowerCase()
+    .split(",")
+    .map((coding) => coding.trim())
+    .filter((coding) => coding && coding !== "identity")
+    .toReversed();
+  return codings.every((coding) => CODINGS.test(coding)) ? codings : [];
 }
 
 /**
@@ -26,16 +42,18 @@ const DOCUMENT = /\b(html|xml|xsl|pdf)\b/i;
 const DOCUMENT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:";
 
 /**
- * Decides the response to a GET or HEAD of an object from the request's headers. Range applies to GET only (RFC 9110,
- * section 14.2).
+ * Decides the response to a GET or HEAD of an object from the request's headers. A HEAD with a range gets the head of
+ * the 206, as from other servers: clients find out by it whether ranges are served.
  *
  * @param manifest of an encrypted object, what `openEncrypted` shows of it.
+ * @param decodes whether the reader undoes content codings. The answer of a coded object is then about the decoded
+ *   bytes: it is whole, because positions in them are unknown, and its entity tag is weak.
  * @throws RANGE_UNSATISFIABLE, for which `errorAnswer` makes the response, or SECRET_MISSING.
  */
 export function objectAnswer(
   manifest: Manifest,
   request: { get(name: string): string | null },
-  method: "GET" | "HEAD" = "GET",
+  decodes = false,
 ): ObjectAnswer {
   // What is stored must never pass for the content.
   if (HAS_ENCRYPTION && manifest.encryption) {
@@ -44,22 +62,30 @@ export function objectAnswer(
       HAS_MESSAGES && `${JSON.stringify(key)} is encrypted by the secret ${encryption.secret}, which is not here`;
     throw new AgaroseError("SECRET_MISSING", found, { key, secret: encryption.secret });
   }
+  const codings = decodes ? codingsOf(manifest.headers["content-encoding"]) : [];
+  const isDecoded = codings.length > 0;
+  const etag = etagOf(manifest);
   const headers: Record<string, string> & Validators = {
     "accept-ranges": "bytes",
     "cache-control": "public, max-age=0, must-revalidate",
     ...manifest.headers,
     "content-type": manifest.contentType,
-    etag: etagOf(manifest),
+    etag: isDecoded ? `W/${etag}` : etag,
     "last-modified": new Date(manifest.modified).toUTCString(),
     "x-content-type-options": "nosniff",
   };
   if (DOCUMENT.test(manifest.contentType)) headers["content-security-policy"] = DOCUMENT_POLICY;
+  if (isDecoded) {
+    delete headers["content-encoding"];
+    delete headers["accept-ranges"];
+  }
   const condition = failedCondition(headers, request);
   if (condition) return { status: condition, headers };
-  // An empty object has no byte to send as a range: it is sent whole.
-  const ranged = method === "GET" && manifest.bytes > 0 && isRangeValid(headers, request);
+  // An empty object has no byte to send as a range: it is sent whole. Nor has it anything to decode.
+  const ranged = !isDecoded && manifest.bytes > 0 && isRangeValid(headers, request);
   const part = ranged ? parseRange(request.get("range"), manifest.bytes) : undefined;
   const range = part ?? { start: 0, end: manifest.bytes };
+  if (isDecoded && manifest.bytes > 0) return { status: 200, headers, range, codings };
   headers["content-length"] = String(range.end - range.start);
   if (part) headers["content-range"] = contentRange(part, manifest.bytes);
   return { status: part ? 206 : 200, headers, range };
@@ -119,8 +145,13 @@ export function failedCondition(
   const ifMatch = request.get("if-match");
   const ifNoneMatch = request.get("if-none-match");
   const since = (name: string): number => parseHttpDate(modified) - parseHttpDate(request.get(name));
-  if (ifMatch === null ? since("if-unmodified-since") > 0 : !namesAny(ifMatch, [etag])) return 412;
-  const isSame = ifNoneMatch === null ? since("if-modified-since") <= 0 : namesAny(ifNoneMatch, [etag, `W/${etag}`]);
+  const opaque = etag.replace("W/", "");
+  // A weak tag never passes the strong comparison of If-Match.
+  if (ifMatch === null ? since("if-unmodified-since") > 0 : !namesAny(ifMatch, opaque === etag ? [etag] : [])) {
+    return 412;
+  }
+  const weakly = [opaque, `W/${opaque}`];
+  const isSame = ifNoneMatch === null ? since("if-modified-since") <= 0 : namesAny(ifNoneMatch, weakly);
   return isSame ? 304 : undefined;
 }
 

@@ -48,11 +48,12 @@ export function rangeCases({ bytes: n, etag, lastModified }: RangedObject): Rang
     expected,
     isSeveral: /,/.test(headers["range"] ?? ""),
   });
-  const head = (range: string): RangeCase => ({
-    name: `HEAD, range: ${range}`,
+  const head = (headers: Record<string, string>, expected: RangeAnswer): RangeCase => ({
+    name: nameOf(headers, "HEAD"),
     method: "HEAD",
-    headers: { range },
-    expected: empty(200),
+    headers,
+    expected: { ...expected, body: undefined },
+    isSeveral: /,/.test(headers["range"] ?? ""),
   });
   const other = `"${"0".repeat(32)}"`;
   const earlier = new Date(Date.parse(lastModified) - 1000).toUTCString();
@@ -124,9 +125,35 @@ export function rangeCases({ bytes: n, etag, lastModified }: RangedObject): Rang
     get({ "if-match": `W/${etag}`, range }, empty(412)),
     get({ "if-unmodified-since": lastModified, range }, part(5, 10)),
     get({ "if-unmodified-since": earlier, range }, empty(412)),
-    // Range is defined for GET alone (14.2).
-    head("bytes=0-1"),
-    head(tooFar),
+    // Both validators of If-Match's pair, and of If-None-Match's: the tag decides, and the date is not looked at.
+    get({ "if-match": etag, "if-unmodified-since": earlier, range }, part(5, 10)),
+    get({ "if-match": other, "if-unmodified-since": lastModified, range }, empty(412)),
+    get({ "if-none-match": other, "if-modified-since": lastModified, range }, part(5, 10)),
+    get({ "if-none-match": etag, "if-modified-since": earlier, range }, empty(304)),
+    get({ "if-match": etag, "if-none-match": etag, range }, empty(304)),
+    get({ "if-match": other, "if-none-match": etag, range }, empty(412)),
+    get({ "if-unmodified-since": earlier, "if-modified-since": lastModified, range }, empty(412)),
+    get({ "if-match": "*", range }, part(5, 10)),
+    get({ "if-match": `${other}, ${etag}`, range }, part(5, 10)),
+    get({ "if-modified-since": "yesterday", range }, part(5, 10)),
+    get({ "if-unmodified-since": "yesterday", range }, part(5, 10)),
+    // The three forms of a date (5.6.7).
+    ...[rfc850(lastModified), asctime(lastModified)].flatMap((date) => [
+      get({ "if-range": date, range }, part(5, 10)),
+      get({ "if-modified-since": date, range }, empty(304)),
+      get({ "if-unmodified-since": date, range }, part(5, 10)),
+    ]),
+    // A HEAD is answered with what a GET would be (9.3.2), so that clients see whether ranges are served.
+    head({}, whole),
+    head({ range: "bytes=0-1" }, part(0, 2)),
+    head({ range: "bytes=-1" }, part(n - 1, n)),
+    head({ range: "items=0-1" }, whole),
+    head({ range: tooFar }, outside),
+    head({ range, "if-range": other }, whole),
+    head({ range, "if-range": etag }, part(5, 10)),
+    head({ range, "if-none-match": etag }, empty(304)),
+    head({ range, "if-match": other }, empty(412)),
+    head({ range: "bytes=0-1,5-6" }, whole),
   ];
 }
 
@@ -157,7 +184,18 @@ export function mediaProbes(bytes: number): readonly (readonly [start: number, e
   ];
 }
 
-function nameOf(headers: Readonly<Record<string, string>>): string {
-  const parts = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  return parts.length > 0 ? `GET, ${parts.join(", ")}` : "GET";
+function nameOf(headers: Readonly<Record<string, string>>, method = "GET"): string {
+  return [method, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)].join(", ");
+}
+
+const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
+function rfc850(httpDate: string): string {
+  const [, day, month, year, time] = /^\w+, (\d+) (\w+) \d\d(\d\d) ([\d:]+) GMT$/.exec(httpDate)!;
+  return `${DAYS[new Date(httpDate).getUTCDay()]}, ${day}-${month}-${year} ${time} GMT`;
+}
+
+function asctime(httpDate: string): string {
+  const [, name, day, month, year, time] = /^(\w+), (\d+) (\w+) (\d+) ([\d:]+) GMT$/.exec(httpDate)!;
+  return `${name} ${month} ${String(Number(day)).padStart(2)} ${time} ${year}`;
 }

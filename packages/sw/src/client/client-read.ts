@@ -29,6 +29,7 @@ import type { PlanEvent } from "../events/read-events.ts";
 import type { Endpoint } from "../common/config.ts";
 import type { ClientPorts } from "./client-ports.ts";
 import { answerDecrypted, type PlannedAnswer } from "./decrypted-answer.ts";
+import { decodedBody, newDecoder } from "./content-codings.ts";
 import { forwardCredentials } from "./credentials.ts";
 import type { Batches } from "./plans/batches.ts";
 import { isAnswer, type Bundle, type FullPlan } from "./plans/bundle-request.ts";
@@ -201,7 +202,8 @@ export class ClientRead {
   async #answerOf(plan: FullPlan): Promise<PlannedAnswer> {
     const answer = HAS_ENCRYPTION
       ? await answerDecrypted(plan, this.#request, this.#ports.secrets)
-      : objectAnswer(plan.manifest, this.#request.headers, this.#request.method);
+      : objectAnswer(plan.manifest, this.#request.headers, true);
+    answer.codings?.forEach(newDecoder);
     return plan.private ? unshared(answer) : answer;
   }
 
@@ -212,7 +214,9 @@ export class ClientRead {
   /** The bundle if it has the requested stripes; otherwise a new call for one that has. */
   #edgeBehind(bundle: Bundle | undefined, plan: FullPlan, head: Ranged): Edge | undefined {
     if (!bundle) return undefined;
-    if (bundle.range ? bundle.range === this.#rangeHeader() : serves(bundle.span, spanOf(plan.manifest, head.range))) {
+    if (
+      bundle.range ? bundle.range === this.#rangeHeader(head) : serves(bundle.span, spanOf(plan.manifest, head.range))
+    ) {
       this.#trace.bundleArrived(bundle);
       return { ...bundle, bundle: Promise.resolve(bundle), hasArrived: true };
     }
@@ -236,7 +240,7 @@ export class ClientRead {
       return undefined;
     }
     const { start, end } = head.range;
-    const range = this.#rangeHeader() ?? (pieces && `bytes=${start}-${end - 1}`);
+    const range = this.#rangeHeader(head) ?? (pieces && `bytes=${start}-${end - 1}`);
     const request = {
       key,
       pop,
@@ -308,7 +312,8 @@ export class ClientRead {
       "server-timing": this.#trace.serverTiming(report),
       "x-agarose-read": this.#trace.kind(report, head.range.end),
     };
-    response = { status: head.status, headers, body: HAS_ENCRYPTION && head.decrypt ? head.decrypt(body) : body };
+    const coded = HAS_ENCRYPTION && head.decrypt ? head.decrypt(body) : body;
+    response = { status: head.status, headers, body: await decodedBody(coded, head.codings) };
     return response;
   }
 
@@ -330,15 +335,16 @@ export class ClientRead {
   }
 
   /** Whether a PoP that is asked for this range sends all of it. */
-  #isBrief({ range }: Ranged): unknown {
-    return this.#rangeHeader() && range.end - range.start <= BRIEF_BYTES_MAX;
+  #isBrief(head: Ranged): unknown {
+    const { range } = head;
+    return this.#rangeHeader(head) && range.end - range.start <= BRIEF_BYTES_MAX;
   }
 
   /** The `Range` of the request, unless the answer may not follow it. */
-  #rangeHeader(): string | undefined {
+  #rangeHeader(head?: Ranged): string | undefined {
     const { headers, method } = this.#request;
     const keepsStripes = HAS_STORE && this.#ports.store;
-    if (keepsStripes || method !== "GET" || headers.get("if-range")) return undefined;
+    if (keepsStripes || head?.codings || method !== "GET" || headers.get("if-range")) return undefined;
     return headers.get("range") ?? undefined;
   }
 

@@ -16,16 +16,16 @@ export interface PlannedAnswer extends ObjectAnswer {
  */
 export async function answerDecrypted(
   { manifest, dataKey }: FullPlan,
-  { headers, method }: ReadRequest,
+  { headers }: ReadRequest,
   secrets: Secrets | undefined,
 ): Promise<PlannedAnswer> {
-  if (!manifest.encryption || !secrets) return objectAnswer(manifest, headers, method);
+  if (!manifest.encryption || !secrets) return objectAnswer(manifest, headers, true);
   const key = await secrets.dataKeyOf(manifest).catch((error: unknown) => {
     if (dataKey === undefined) throw error;
     return fromBase64(dataKey);
   });
   const { shown, stored, decrypt } = await openEncrypted(manifest, key);
-  const answer = objectAnswer(shown, headers, method);
+  const answer = objectAnswer(shown, headers, true);
   const { range } = answer;
   return range ? { ...answer, range: stored(range), decrypt: (body) => decrypt(range, body) } : answer;
 }

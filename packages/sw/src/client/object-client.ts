@@ -113,11 +113,12 @@ export class ObjectClient {
     } catch (error) {
       const { code } = toAgaroseError(error);
       if (code === "MANIFEST_NEWER") this.#ports.update?.();
-      else if (code !== "SIGNATURE_UNSUPPORTED" && (!HAS_ENCRYPTION || code !== "SECRET_MISSING")) throw error;
+      else if (!/^(SIGNATURE|CODING)_UNSUPPORTED$/.test(code) && (!HAS_ENCRYPTION || code !== "SECRET_MISSING"))
+        throw error;
       if (!this.config.pops[0]) throw error;
       // A PoP checks signatures where the browser has no Ed25519, and knows formats and secrets that this client does
-      // not.
-      const { body, ...head } = await readAtPops(request, this.#ports);
+      // not. What the worker cannot decode, the browser's network does.
+      const { body, ...head } = await readAtPops(request, this.#ports, code === "CODING_UNSUPPORTED");
       hasEnded = body === null;
       answer = { ...head, body: body && endOf(body, end) };
     }

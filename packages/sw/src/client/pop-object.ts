@@ -4,6 +4,7 @@
  */
 import {
   AgaroseError,
+  codingsOf,
   encodeKey,
   HAS_MESSAGES,
   pullStream,
@@ -28,7 +29,8 @@ export const ANSWER_MS_MAX = 30_000;
 export const SILENCE_MS_MAX = 5_000;
 
 /** Headers of the request that decide its answer. */
-const SENT = ["range", "if-range", "if-none-match", "if-match", "if-modified-since", "if-unmodified-since"];
+const RANGED = ["range", "if-range"];
+const SENT = ["if-none-match", "if-match", "if-modified-since", "if-unmodified-since"];
 
 /** What a read through a PoP uses. */
 export interface PopObjectPorts {
@@ -41,16 +43,24 @@ export interface PopObjectPorts {
 /**
  * The answer of a PoP to `request`, be it the object or an error. Rejects with what the PoPs say is wrong, with
  * NO_SOURCE when none of them answers, or with ABORTED. The body continues on another PoP, with the same version.
+ *
+ * @param isCoded whether the object is known to be coded: ranges of coded bytes are none of what the network decodes.
  */
-export async function readAtPops(request: ReadRequest, ports: PopObjectPorts): Promise<ReadResponse> {
+export async function readAtPops(request: ReadRequest, ports: PopObjectPorts, isCoded: boolean): Promise<ReadResponse> {
   const { signal, headers } = request;
   const own: Record<string, string> = {};
-  for (const name of [...SENT, "authorization"]) {
+  for (const name of [...(isCoded ? [] : RANGED), ...SENT, "authorization"]) {
     const value = headers.get(name);
     if (value !== null) own[name] = value;
   }
   const ask = (rest: Record<string, string> = {}): Promise<Response> => askPops(request, { ...own, ...rest }, ports);
-  const { status, headers: found, body } = resumedResponse(await ask(), ask, signal);
+  const first = await ask();
+  // Part of what is coded: the network cannot undo it.
+  if (first.status === 206 && !isCoded && first.headers.get("etag")?.startsWith("W/")) {
+    void first.body?.cancel().catch(() => {});
+    return readAtPops(request, ports, true);
+  }
+  const { status, headers: found, body } = resumedResponse(first, ask, signal);
   return { status, headers: Object.fromEntries(found), body };
 }
 
@@ -109,12 +119,14 @@ async function answerOf(pop: Endpoint, response: Response): Promise<Response> {
   const { status, headers, body } = response;
   // Every answer of a PoP has its name: a captive portal answers with 200, too.
   if (headers.has("x-agarose-pop") && status < 500 && status !== 429) {
-    const { "content-encoding": coding, "content-length": length, ...others } = Object.fromEntries(headers);
-    // The network has undone the content coding already.
-    return new Response(body, {
-      status,
-      headers: { ...others, ...(!coding && length && { "content-length": length }) },
-    });
+    const shown: Record<string, string> = Object.fromEntries(headers);
+    // The network has undone the content coding already, so the answer is about the decoded bytes (`objectAnswer`).
+    if (codingsOf(shown["content-encoding"]).length > 0) {
+      for (const name of ["content-encoding", "content-length", "accept-ranges"]) delete shown[name];
+      // An edge that codes by itself has made it weak already.
+      shown["etag"] &&= shown["etag"].replace(/^"/, 'W/"');
+    }
+    return new Response(body, { status, headers: shown });
   }
   const said = (await response.json().catch(() => undefined)) as { error?: { code?: ErrorCode } } | undefined;
   const code = (headers.has("x-agarose-error") && said?.error?.code) || "SOURCE_FAILED";

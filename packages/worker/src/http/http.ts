@@ -60,6 +60,7 @@ export const openToAllOrigins: MiddlewareHandler<AppEnv> = cors({
   ],
   exposeHeaders: [
     "accept-ranges",
+    "content-encoding",
     "content-length",
     "content-range",
     "etag",

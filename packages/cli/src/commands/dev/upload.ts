@@ -51,7 +51,7 @@ export async function openUploader(world: Pick<World, "config" | "s3Url">): Prom
   return {
     put({ key, path, contentType = mime.getType(key) ?? "application/octet-stream", headers = {}, code }) {
       const own = code ? { ...context, config: { ...config, code } } : context;
-      return putObject({ key, source: fileSource(path), contentType, headers, force: false }, own);
+      return putObject({ key, source: fileSource(path), contentType, headers, force: false, examine: true }, own);
     },
     async copy(key, region) {
       const { signal } = abort;

@@ -194,6 +194,7 @@ async function putFile(
       contentType,
       headers,
       force: options.force ?? false,
+      examine: true,
     };
     return await putObject(object, { ...context, nowMs: Date.now, onBytes: (_pass, bytes) => progress.add(bytes) });
   } catch (error) {

@@ -244,7 +244,8 @@ async function heldByMajority(
 function hasHeaders(manifest: Manifest, { headers }: SyncJob): boolean {
   const textOf = (record: Readonly<Record<string, string>>): string =>
     JSON.stringify(Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-  return manifest.contentType === typeOf(manifest.key) && textOf(manifest.headers) === textOf(headers);
+  const type = manifest.contentType.replace(/; charset=utf-8$/, "");
+  return type === typeOf(manifest.key) && textOf(manifest.headers) === textOf(headers);
 }
 
 async function storeAll(
@@ -313,7 +314,7 @@ async function storeSettled(
   context: SyncContext & PutContext,
 ): Promise<PutResult> {
   const { progress } = context;
-  const object = { key, source: fileSource(path), contentType: typeOf(key), headers, force: false };
+  const object = { key, source: fileSource(path), contentType: typeOf(key), headers, force: false, examine: true };
   const onBytes = (_pass: string, bytes: number): void => progress.add(bytes);
   const look = (): Promise<Stats> =>
     stat(path).catch((error: unknown) => {

@@ -34,6 +34,7 @@ import { shownManifest } from "./encryption/opened.ts";
 import { secretsOf } from "./encryption/secrets-of.ts";
 import { hasDrainedLeaves, layoutOf, storedLayout } from "./layout/object-layout.ts";
 import { nodeSha256 } from "./sha256.ts";
+import { examineContent } from "./upload/examined-content.ts";
 import { hashFile, readWhole } from "./upload/file-hash.ts";
 import type { FileState, Source, SourceReader } from "./upload/file-source.ts";
 import type { Encoder } from "./upload/stripe-encoder.ts";
@@ -49,6 +50,11 @@ export interface PutObject {
   readonly headers: Readonly<Record<string, string>>;
   /** Whether to upload what is stored already. */
   readonly force: boolean;
+  /**
+   * Whether to look through the content for what browsers cannot know of it (`examineContent`). What a client of the
+   * gateway says of its object stands as it is.
+   */
+  readonly examine?: boolean;
   /**
    * Throws when the object must not take the place of `current`; undefined is no object. `newest` is that or a
    * tombstone. With it, the put is committed only if no other writer comes between.
@@ -96,18 +102,20 @@ const CHUNK_BYTES_MAX = 5 * 1024 ** 3;
  * Stores `given`. Until the manifest is in a majority of the regions, readers may see the version before.
  *
  * @throws KEY_INVALID, KEY_TOO_LONG, USAGE when a header cannot be served, CODE_INVALID, LAYOUT_UNSAFE, FILE_UNREADABLE,
- *   MANIFEST_TOO_LARGE, MANIFEST_UNTRUSTED when a majority holds what no trusted key has signed, NO_QUORUM, STORE_FAILED, REPLACED_MEANWHILE, WRITE_UNCERTAIN, CREDENTIALS_REFUSED or ABORTED.
+ *   CODING_INVALID, MANIFEST_TOO_LARGE, MANIFEST_UNTRUSTED when a majority holds what no trusted key has signed, NO_QUORUM, STORE_FAILED, REPLACED_MEANWHILE, WRITE_UNCERTAIN, CREDENTIALS_REFUSED or ABORTED.
  */
 export async function putObject(given: PutObject, options: PutContext): Promise<PutResult> {
   const context = writeContextOf(options);
   const { config, signal } = context;
   parseKey(given.key);
-  const object = { ...given, ...describedAsStored(given) };
+  const described = { ...given, ...describedAsStored(given) };
   // Refuses a layout that is unsafe before anything else happens.
-  layoutOf(config, object.key, 0);
+  layoutOf(config, given.key, 0);
   context.fence?.prepare();
-  const file = await object.source.open();
+  const file = await given.source.open();
   try {
+    const examined = given.examine && (await examineContent(file, described, given.key, signal));
+    const object = { ...described, ...examined };
     // First of all, because refused credentials show early.
     const survey = await surveyFor(object, options, context);
     const { newest } = survey;

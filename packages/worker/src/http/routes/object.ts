@@ -22,7 +22,7 @@ import { readParts } from "./object-parts.ts";
 
 const PREFIX = "/o/";
 
-/** Answers 200, 206, 304 or 416 as HTTP's conditional and range requests ask; HEAD reads the manifest only. */
+/** Answers 200, 206, 304, 412 or 416 as HTTP's conditional and range requests ask; HEAD reads the manifest only. */
 export async function object(c: Context<AppEnv>): Promise<Response> {
   const key = keyInPath(pathOf(c), PREFIX) ?? "";
   const invocation = invocationOf(c);
@@ -34,8 +34,7 @@ export async function object(c: Context<AppEnv>): Promise<Response> {
     const { encryption } = found;
     const opened = encryption && (await openEncrypted(found, await settingsOf(c.env).access.secrets.dataKeyOf(found)));
     const shown = opened?.shown ?? found;
-    const several = method === "GET" ? partsAnswer(shown, headers, crypto.randomUUID()) : undefined;
-    const answer = several ?? objectAnswer(shown, headers, method);
+    const answer = partsAnswer(shown, headers, crypto.randomUUID()) ?? objectAnswer(shown, headers);
     return { answer: isPrivate ? unshared(answer) : answer, opened, manifest: found };
   };
   const manifest = await invocation.manifest(key);
