@@ -75,7 +75,7 @@ export async function runForReal({ browser, scenario, system, trace, progress }:
       const startMs = performance.now();
       for (const [i, read] of reads.entries()) {
         await untilMs(startMs + (i / reads.length) * 1_000 * scenario.periodSeconds);
-        const pop = trace.pop[read]!;
+        const pop = trace.pops[trace.pop[read]!]!;
         if (pop !== near) await world.client.near((near = pop));
         const object = trace.object[read]!;
         times.push(await timedRead(pages.get(pop)!, trace.keys[object]!, trace.bytes[object]!));
@@ -116,7 +116,7 @@ export async function runWithoutNoise(browser: Browser, trace: Trace): Promise<n
   const context = await browser.newContext();
   try {
     await putObjects(world, trace);
-    const pop = trace.pop[0]!;
+    const pop = trace.pops[trace.pop[0]!]!;
     await world.client.near(pop);
     const page = await openApp(context, world);
     await takeServiceWorker(page, { pops: [pop], regions: [] });
@@ -161,7 +161,7 @@ function inBatches(trace: Trace, { pops, periodSeconds }: Scenario): number[][] 
   const periods = Map.groupBy(trace.object.keys(), (read) => Math.floor(trace.seconds[read]! / periodSeconds));
   return [...periods].map(([period, reads]) => {
     const batch = (read: number): number =>
-      (pops.findIndex(({ name }) => name === trace.pop[read]) + period) % pops.length;
+      (pops.findIndex(({ name }) => name === trace.pops[trace.pop[read]!]) + period) % pops.length;
     return reads.toSorted((a, b) => batch(a) - batch(b) || a - b);
   });
 }

@@ -98,9 +98,10 @@ async function measureWork(scenario: Scenario, size: number): Promise<number> {
 
 /** Each of so many objects once, at the first PoP. */
 function listTrace({ objects, pops }: Scenario, count: number): Trace {
-  const builder = new TraceBuilder({ format: "csv" });
-  builder.add("seconds,key,bytes,pop");
-  for (let i = 0; i < count; i++) builder.add(`${i},objects/${i},${String(objects.bytes)},${pops[0]!.name}`);
+  const builder = new TraceBuilder();
+  builder.begin("the list", "csv");
+  const { name: pop } = pops[0]!;
+  for (let i = 0; i < count; i++) builder.add({ seconds: i, key: `objects/${i}`, bytes: objects.bytes, pop });
   return builder.finish();
 }
 
@@ -153,11 +154,12 @@ function drawTrace({ objects, pops, popularity, requests }: Scenario, readsPerPo
       weights.findIndex((weight) => (left -= weight) <= 0),
     );
   };
-  const builder = new TraceBuilder({ format: "csv" });
-  builder.add("seconds,key,bytes,pop");
+  const builder = new TraceBuilder();
+  builder.begin("the drawn reads", "csv");
   for (let read = 0; read < readsPerPop; read++) {
     for (const { name } of pops) {
-      builder.add(`${read / requests.perSecond},objects/${draw()},${String(objects.bytes)},${name}`);
+      const seconds = read / requests.perSecond;
+      builder.add({ seconds, key: `objects/${draw()}`, bytes: objects.bytes, pop: name });
     }
   }
   return builder.finish();
