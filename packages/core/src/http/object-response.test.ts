@@ -67,6 +67,14 @@ describe("objectAnswer", () => {
     },
   );
 
+  test("of a document with a policy of its own is bound by both, and of a script by its own alone", () => {
+    const own = { "content-security-policy": "default-src *; sandbox allow-scripts" };
+    const policyOf = (contentType: string): string | undefined =>
+      objectAnswer({ ...manifest, contentType, headers: own }, new Headers()).headers["content-security-policy"];
+    expect(policyOf("text/html")).toMatch(/^default-src \*; sandbox allow-scripts, sandbox; default-src 'none'; /);
+    expect(policyOf("text/javascript")).toBe(own["content-security-policy"]);
+  });
+
   test("sends a range as 206 with its place and length", () => {
     const { status, range, headers } = answer({ range: "bytes=10-19" });
     expect({ status, range }).toEqual({ status: 206, range: { start: 10, end: 20 } });

@@ -74,7 +74,11 @@ export function objectAnswer(
     "last-modified": new Date(manifest.modified).toUTCString(),
     "x-content-type-options": "nosniff",
   };
-  if (DOCUMENT.test(manifest.contentType)) headers["content-security-policy"] = DOCUMENT_POLICY;
+  if (DOCUMENT.test(manifest.contentType)) {
+    // A policy of the object's own is one more, which can forbid and never allow.
+    const own = manifest.headers["content-security-policy"];
+    headers["content-security-policy"] = own ? `${own}, ${DOCUMENT_POLICY}` : DOCUMENT_POLICY;
+  }
   if (isDecoded) {
     delete headers["content-encoding"];
     delete headers["accept-ranges"];

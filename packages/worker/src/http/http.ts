@@ -90,7 +90,8 @@ export const traceTheRequest: MiddlewareHandler<AppEnv> = async (c, next) => {
 export const nameThePop: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
   const { headers } = c.res;
-  headers.set("cross-origin-resource-policy", "cross-origin");
+  // An object may be for its own site alone.
+  if (!headers.has("cross-origin-resource-policy")) headers.set("cross-origin-resource-policy", "cross-origin");
   headers.set("timing-allow-origin", "*");
   headers.set("x-agarose-pop", c.env.POP ?? "");
   // Workers Caching would keep a 200 that says nothing for two hours, and metrics are such answers.

@@ -25,6 +25,10 @@ export const HEADERS_ALLOWED: ReadonlySet<string> = new Set([
   "content-disposition",
   "content-encoding",
   "content-language",
+  "content-security-policy",
+  "cross-origin-embedder-policy",
+  "cross-origin-opener-policy",
+  "cross-origin-resource-policy",
   "expires",
 ]);
 

@@ -35,6 +35,17 @@ const OBJECTS: readonly [name: string, bytes: Uint8Array, contentType: string, h
       expires: "Thu, 01 Jan 2099 00:00:00 GMT",
     },
   ],
+  [
+    "isolated",
+    TEXT,
+    "text/javascript",
+    {
+      "content-security-policy": "default-src 'self'",
+      "cross-origin-embedder-policy": "require-corp",
+      "cross-origin-opener-policy": "same-origin",
+      "cross-origin-resource-policy": "same-site",
+    },
+  ],
 ];
 
 let world: TestWorld;
@@ -81,6 +92,8 @@ describe.each(OBJECTS)("an object that is %s", (name, content, contentType, own)
       expect(headers).toMatchObject({ ...own, "content-type": contentType, "content-length": String(n) });
       expect(headers["content-encoding"]).toBe(own["content-encoding"]);
       expect(headers["etag"]).toMatch(/^"/);
+      const policy = own["cross-origin-resource-policy"] ?? "cross-origin";
+      expect(headers["cross-origin-resource-policy"]).toBe(policy);
     },
   );
 
