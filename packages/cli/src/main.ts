@@ -67,7 +67,11 @@ export async function buildProgram(argv: readonly string[]): Promise<Command> {
   if (verbs.length !== 1) program.version(version(), "-V, --version", "print the version");
   for (const name of verbs) (await VERBS[name]!()).register(program);
   addCommonOptions(program);
-  program.hook("preAction", (_program, command) => refuseUnreadConfig(command));
+  program.hook("preAction", async (_program, command) => {
+    refuseUnreadConfig(command);
+    // A world on this machine is asked directly. Loaded here, because the help needs no network.
+    if (wordsOf(command) !== "dev") (await import("./lib/store/proxies.ts")).fetchThroughProxies(process.env);
+  });
   return program;
 }
 

@@ -3,6 +3,7 @@
  */
 import { createWriteStream } from "node:fs";
 import { realpath, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -26,6 +27,17 @@ export interface InputOptions {
   readonly follow?: boolean;
 }
 
+/** Why a folder takes no file: it is full, at its owner's limit, read-only, forbidden, or not there. */
+const NO_ROOM: ReadonlySet<string> = new Set([
+  "ENOSPC",
+  "EDQUOT",
+  "EFBIG",
+  "EROFS",
+  "EACCES",
+  "EPERM",
+  "ENOENT",
+  "ENOTDIR",
+]);
 /** The path that names stdin. */
 export const STDIN = "-";
 
@@ -69,7 +81,9 @@ export async function spoolStdin(
   stdin: Readable,
   signal: AbortSignal,
 ): Promise<{ path: string; remove: () => Promise<void> }> {
-  const folder = await makeTempFolder("stdin");
+  const folder = await makeTempFolder("stdin").catch((error: unknown) => {
+    throw noRoom(error);
+  });
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
   const path = join(folder, "stdin");
   try {
@@ -77,8 +91,16 @@ export async function spoolStdin(
     return { path, remove };
   } catch (error) {
     await remove();
-    throw error;
+    throw noRoom(error);
   }
+}
+
+/** The error of a temporary folder that takes nothing, with what to do; any other as it is. */
+function noRoom(error: unknown): unknown {
+  const { code, path } = error as NodeJS.ErrnoException;
+  if (code === undefined || !NO_ROOM.has(code)) return error;
+  const message = `${tmpdir()} takes no copy of stdin (${code}): set TMPDIR to a folder with room for all of it`;
+  return new AgaroseError("DISK_FULL", message, { folder: tmpdir(), path, error: code }, error);
 }
 
 function keyOf(path: string, { key, prefix = "" }: InputOptions): string {

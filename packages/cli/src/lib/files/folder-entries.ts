@@ -1,10 +1,12 @@
 /**
  * The files of a folder, as commands store them.
  */
+import { isUtf8 } from "node:buffer";
 import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AgaroseError, encodeKey } from "@agarose/core";
+import { withDescriptors } from "./descriptors.ts";
 import { isBeingWritten } from "./owned-files.ts";
 
 /** A file, and its key. */
@@ -40,7 +42,18 @@ export async function* entriesBelow(
 ): AsyncGenerator<InputFile | SkippedEntry> {
   let entries: Dirent[];
   try {
-    entries = await readdir(folder.path, { withFileTypes: true });
+    entries = await withDescriptors(() => readdir(folder.path, { withFileTypes: true }));
+    if (entries.some(({ name }) => name.includes(REPLACED))) {
+      const names = await withDescriptors(() => readdir(folder.path, { encoding: "buffer" }));
+      for (const name of names.filter((bytes) => !isUtf8(bytes))) {
+        const index = entries.findIndex((entry) => entry.name === name.toString());
+        if (index >= 0) entries.splice(index, 1);
+        yield {
+          path: join(folder.path, inBytes(name)),
+          reason: "its name is not UTF-8, so it cannot be a key: rename it",
+        };
+      }
+    }
   } catch (cause) {
     const reason = `${folder.path} cannot be read (${(cause as NodeJS.ErrnoException).code})`;
     yield { path: folder.path, reason, error: new AgaroseError("FILE_UNREADABLE", reason, {}, cause) };
@@ -58,6 +71,16 @@ export async function* entriesBelow(
     } else if (entry.isSymbolicLink()) yield* entriesBehindLink({ path, key }, folder.above, limit, isLeftOut);
     else yield { path, reason: "it is neither a file nor a folder" };
   }
+}
+
+/** Node puts it in place of bytes that are not UTF-8, and can then open no such file. A name may also contain it. */
+const REPLACED = "\ufffd";
+
+/** A name as text, with what is not ASCII as bytes, such as `caf\\xe9`. */
+function inBytes(name: Buffer): string {
+  const shown = (byte: number): string =>
+    byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, "0")}`;
+  return [...name].map(shown).join("");
 }
 
 /** In the names of objects, `/` follows the name of a folder, and `@` that of a file (`key-groups.ts`). */

@@ -1,11 +1,14 @@
 /**
  * The AWS SDK's client of one region, and its errors in our words.
  */
+import { STATUS_CODES } from "node:http";
 import { pipeline, Readable, Transform } from "node:stream";
 import { S3Client, S3ServiceException, type S3ClientConfig } from "@aws-sdk/client-s3";
 import { AgaroseError, toAgaroseError, type ErrorCode } from "@agarose/core";
+import { freeDescriptors, isOutOfDescriptors, withDescriptors } from "../files/descriptors.ts";
 import type { RegionConfig } from "../config.ts";
 import { CREDENTIAL_PROBLEMS } from "./credential-problems.ts";
+import { proxiesOf } from "./proxies.ts";
 
 /** How a region is asked. */
 export interface S3StoreOptions {
@@ -29,13 +32,15 @@ const ATTEMPTS_DEFAULT = 3;
 const CONNECT_MS_DEFAULT = 5_000;
 const IDLE_MS_DEFAULT = 60_000;
 
-/** To one region. A request that waits for one of them would look like a region that hangs. */
-const SOCKETS = 256;
+/** To one region, of six. A request that waits for one of them would look like a region that hangs. */
+const SOCKETS = Math.min(256, Math.max(8, Math.floor(freeDescriptors() / 6)));
 
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /** Returns a client of the region's endpoint. Its owner destroys it. */
 export function openClient(region: RegionConfig, options: S3StoreOptions): S3Client {
+  const proxyEnv = proxiesOf(process.env) as NodeJS.ProcessEnv | undefined;
+  const agent = { keepAlive: true, maxSockets: SOCKETS, ...(proxyEnv && { proxyEnv }) };
   return new S3Client({
     endpoint: region.endpoint,
     region: region.awsRegion,
@@ -50,13 +55,57 @@ export function openClient(region: RegionConfig, options: S3StoreOptions): S3Cli
     requestHandler: {
       connectionTimeout: options.connectMs ?? CONNECT_MS_DEFAULT,
       socketTimeout: options.idleMs ?? IDLE_MS_DEFAULT,
-      httpAgent: { maxSockets: SOCKETS },
-      httpsAgent: { maxSockets: SOCKETS },
+      httpAgent: agent,
+      httpsAgent: agent,
     },
     // The SDK would warn on the console of what `storeFailure` reports anyway.
     logger: SILENT,
     ...(options.credentials && { credentials: options.credentials }),
   });
+}
+
+/**
+ * Makes a request wait while this process has no descriptor left for its connection, and `onThrottle` know of it, so
+ * that less is asked at a time. A stream is gone once its request has failed, so its sender must begin again.
+ */
+export function waitForDescriptors(client: S3Client, onThrottle: () => void = () => {}): void {
+  client.middlewareStack.add(
+    (next) => (args) => {
+      const { body } = args.request as { readonly body?: unknown };
+      if (body instanceof Readable || body instanceof ReadableStream) return next(args);
+      return withDescriptors(() => next(args), onThrottle);
+    },
+    { step: "deserialize", priority: "low", name: "waitForDescriptors" },
+  );
+}
+
+/**
+ * Makes an error of something before the store, such as the page of a load balancer, one that the SDK tries again. It
+ * would try to parse the page, and report that.
+ */
+export function refusePages(client: S3Client): void {
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const result = await next(args);
+      const { statusCode, headers, body } = result.response as {
+        readonly statusCode: number;
+        readonly headers: Readonly<Record<string, string | undefined>>;
+        readonly body?: unknown;
+      };
+      const type = headers["content-type"] ?? "";
+      // S3 names its errors in XML, and in nothing where it answers HEAD.
+      const isPage = statusCode >= 500 && type !== "" && !/xml|octet-stream/i.test(type);
+      if (!isPage) return result;
+      if (body instanceof Readable) body.resume();
+      throw new S3ServiceException({
+        name: STATUS_CODES[statusCode] ?? "InternalError",
+        message: `something before the store answered ${statusCode} with ${type}`,
+        $fault: "server",
+        $metadata: { httpStatusCode: statusCode },
+      });
+    },
+    { step: "deserialize", priority: "low", name: "refusePages" },
+  );
 }
 
 /**
@@ -106,6 +155,11 @@ export function storeFailure(
 ): AgaroseError {
   if (error instanceof Error && error.name === "AbortError") return toAgaroseError(error);
   const { name, bucket, endpoint } = region;
+  if (isOutOfDescriptors(error)) {
+    const remedy = "raise the limit, as with `ulimit -n 4096`, or lower --jobs";
+    const message = `this process has no file descriptor left, so region ${name} could not be asked ${what}: ${remedy}`;
+    return new AgaroseError(code, message, { region: name, error: "EMFILE" }, error);
+  }
   const said = error instanceof Error ? `${error.name}: ${messageOf(error)}` : String(error);
   const status = statusOf(error);
   const problem = error instanceof Error ? error.name : "";

@@ -2,6 +2,7 @@
  * A bucket through the AWS SDK.
  */
 import type { Readable } from "node:stream";
+import { setTimeout as pause } from "node:timers/promises";
 import {
   DeleteObjectCommand,
   DeleteObjectsCommand,
@@ -16,12 +17,24 @@ import {
 import { pullStream, type AgaroseError, type ErrorCode, type FetchedResponse } from "@agarose/core";
 import type { RegionConfig } from "../config.ts";
 import { checkedListing, PAGE_BYTES_MAX, type ListedPage } from "./checked-listing.ts";
-import { limitAnswer, openClient, ORIGIN_DEFAULT, statusOf, storeFailure, type S3StoreOptions } from "./s3-client.ts";
+import {
+  limitAnswer,
+  openClient,
+  ORIGIN_DEFAULT,
+  refusePages,
+  statusOf,
+  storeFailure,
+  waitForDescriptors,
+  type S3StoreOptions,
+} from "./s3-client.ts";
 import { mayRefuseAdditions, sendPlainly } from "./plain-requests.ts";
 import { sendChecksummed, sendHashed } from "./streamed-body.ts";
 import type { GetOptions, ListedObject, PutBody, PutOptions, PutReceipt, Store } from "./store.ts";
 
 const DELETE_MAX = 1000;
+/** Readers ask another region instead of the same one again, but a listing needs every region. */
+const LIST_TRIES = 3;
+const LIST_PAUSE_MS = 100;
 /** A listing's page, a HEAD or a removal has so long, all tries and every byte of the answer included. */
 const SMALL_REQUEST_MS_MAX = 30_000;
 
@@ -30,6 +43,8 @@ export class S3Store implements Store {
   readonly region: RegionConfig;
   readonly #client: S3Client;
   readonly #credentialsOrigin: string;
+  /** Tries of a page by ourselves, where the SDK has one. */
+  readonly #triesOfList: number;
   #takesTrailers: boolean;
   #takesChecksums: boolean;
   /** Whether the store removes many objects by one request. */
@@ -42,6 +57,9 @@ export class S3Store implements Store {
     this.#takesChecksums = region.checksums ?? true;
     this.#takesTrailers = this.#takesChecksums;
     limitAnswer(this.#client, PAGE_BYTES_MAX);
+    refusePages(this.#client);
+    waitForDescriptors(this.#client, options.onThrottle);
+    this.#triesOfList = options.attempts === 1 ? LIST_TRIES : 1;
     sendPlainly(this.#client, () => this.#takesChecksums);
     if (options.onThrottle) this.#watchThrottling(options.onThrottle);
   }
@@ -230,7 +248,16 @@ export class S3Store implements Store {
       Contents = [],
       IsTruncated: isTruncated,
       NextContinuationToken: next,
-    } = await this.#small("SOURCE_FAILED", `to list ${page.Prefix}`, signal, (own) => this.#client.send(command, own));
+    } = await this.#small("SOURCE_FAILED", `to list ${page.Prefix}`, signal, async (own) => {
+      for (let tried = 1; ; tried++) {
+        try {
+          return await this.#client.send(command, own);
+        } catch (error) {
+          if (tried >= this.#triesOfList || !isTransient(error)) throw error;
+          await pause(LIST_PAUSE_MS * tried, undefined, { signal: own.abortSignal });
+        }
+      }
+    });
     const objects = Contents.map(({ Key = "", Size = 0, LastModified, ETag }) => {
       const listed = { name: Key, bytes: Size, modifiedMs: LastModified?.getTime() ?? 0 };
       return { ...listed, ...(ETag !== undefined && { etag: ETag }) };
@@ -271,6 +298,13 @@ function refusesTrailers(error: unknown): boolean {
 function isUnknownRequest(error: unknown): boolean {
   const { status } = (error as AgaroseError).details;
   return status === 405 || status === 501;
+}
+
+/** Whether the same request may succeed a moment later: a server between failed, or a connection ended. */
+function isTransient(error: unknown): boolean {
+  const status = statusOf(error);
+  if (status !== undefined) return status >= 500 && status !== 501;
+  return /^(ECONNRESET|EPIPE)$/.test((error as NodeJS.ErrnoException).code ?? "");
 }
 
 /** Whether a store asks for fewer requests. */

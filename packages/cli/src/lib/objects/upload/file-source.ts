@@ -3,6 +3,7 @@
  */
 import { open, type FileHandle } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
+import { withDescriptors } from "../../files/descriptors.ts";
 
 /** Bytes to store. A put opens them once and may read them from the start several times, so they must not change. */
 export interface Source {
@@ -84,7 +85,7 @@ function unreadable(error: Error): never {
 async function openFile(path: string): Promise<FileHandle> {
   let file: FileHandle | undefined;
   try {
-    file = await open(path);
+    file = await withDescriptors(() => open(path));
     if ((await file.stat()).isFile()) return file;
   } catch (error) {
     await file?.close();

@@ -4,6 +4,7 @@
 import { Option } from "commander";
 import { AgaroseError, HEADERS_ALLOWED } from "@agarose/core";
 import { describedAsStored } from "./object-headers.ts";
+import { freeDescriptors } from "../../files/descriptors.ts";
 import { AdaptiveWidth } from "../../walk/adaptive-pool.ts";
 
 /**
@@ -11,6 +12,8 @@ import { AdaptiveWidth } from "../../walk/adaptive-pool.ts";
  * chunks of each: `SOCKETS` of a client are enough for all.
  */
 const WIDTH = { start: 16, min: 2, max: 64 };
+/** The file, and two connections to each of six regions. */
+const DESCRIPTORS = 13;
 const UNIT_BYTES = 256 * 1024;
 const UNITS_MAX = 12;
 
@@ -29,9 +32,14 @@ export function jobsOption(): Option {
   );
 }
 
-/** How many units may be under way: those of `--jobs`, or as many as the stores take. */
-export function widthOf(jobs: number | undefined): AdaptiveWidth {
-  return new AdaptiveWidth(jobs === undefined ? WIDTH : { start: jobs, min: jobs, max: jobs });
+/**
+ * How many units may be under way: those of `--jobs`, or as many as the stores take. Neither is more than this process
+ * has `descriptors` for.
+ */
+export function widthOf(jobs: number | undefined, descriptors = freeDescriptors()): AdaptiveWidth {
+  const most = Math.max(1, Math.floor(descriptors / DESCRIPTORS));
+  const { start, min, max } = jobs === undefined ? WIDTH : { start: jobs, min: jobs, max: jobs };
+  return new AdaptiveWidth({ start: Math.min(start, most), min: Math.min(min, most), max: Math.min(max, most) });
 }
 
 /** How much of the width a file takes; standard input, whose length no one knows, as a large one. */
