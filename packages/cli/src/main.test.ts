@@ -110,9 +110,9 @@ describe("put and get", () => {
     const ls = jsonOf(await world.run(["ls", "site/", "--long", "--json"]));
     expect(ls.objects.map(({ key, bytes, contentType }: Record<string, unknown>) => [key, bytes, contentType])).toEqual(
       [
-        ["site/upload-tree/page.html", 3, "text/html"],
+        ["site/upload-tree/page.html", 3, "text/html; charset=utf-8"],
         // In the order of their names in the buckets.
-        ["site/upload-tree/sub/ä b.txt", 4, "text/plain"],
+        ["site/upload-tree/sub/ä b.txt", 4, "text/plain; charset=utf-8"],
         ["site/upload-tree/sub/deep/empty", 0, "application/octet-stream"],
       ],
     );
