@@ -27,6 +27,8 @@ export const OPERATIONS = {
   rowsPerStripeFilled: 13,
   /** Each shard writes its counts as one row, at most every five seconds, and drops it at the end. */
   rowsCountsPeriod: 60 / 5 + 1,
+  /** Lines that a period writes to the log, at most; reads write none. Cloudflare's own are off. */
+  linesPeriod: 20,
 };
 
 /** What differs from one deployment to the next: change it and run the script. */
@@ -60,6 +62,8 @@ export const ASSUMED = {
   /** The budget of the cache manager in wrangler.toml. */
   cacheBudgetUsd: 20,
   cacheBytes: 1e9,
+  /** `head_sampling_rate` of the lines. */
+  linesKept: 0.1,
   storedBytes: 1e12,
 };
 
@@ -82,6 +86,8 @@ const PRICES = {
   objectGbSecondsIncluded: 400_000,
   rowsWrittenPerMillion: 1,
   rowsWrittenIncluded: 50e6,
+  linesPerMillion: 0.6,
+  linesIncluded: 20e6,
   s3GetsPerMillion: 0.4,
   s3EgressGb: 0.09,
   s3Gb: 0.023,
@@ -127,6 +133,7 @@ export function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
   const rowsWritten =
     (OPERATIONS.rowsPeriod + MONITOR_SHARDS * OPERATIONS.rowsCountsPeriod) * PERIODS +
     OPERATIONS.rowsPerStripeFilled * (kvWrites - PERIODS);
+  const lines = OPERATIONS.linesPeriod * PERIODS * assumed.linesKept;
   const gets = misses * (assumed.k + assumed.delta) + OPERATIONS.probesPerRegion * assumed.regions * PERIODS;
   // Of the requests beyond k some bytes are under way when they are aborted: half of a chunk.
   const egressGb = (misses * assumed.objectBytes * (1 + assumed.delta / assumed.k / 2)) / 1e9;
@@ -141,6 +148,7 @@ export function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
     objectRequests: perMillion(objectRequests, prices.objectRequestsIncluded, prices.objectRequestsPerMillion),
     objectDuration: perMillion(objectGbSeconds, prices.objectGbSecondsIncluded, prices.objectGbSecondsPerMillion),
     rowsWritten: perMillion(rowsWritten, prices.rowsWrittenIncluded, prices.rowsWrittenPerMillion),
+    lines: perMillion(lines, prices.linesIncluded, prices.linesPerMillion),
   };
   const s3 = {
     gets: perMillion(gets, 0, prices.s3GetsPerMillion),
@@ -159,6 +167,7 @@ export function monthlyCosts(rate: number, assumed = ASSUMED, prices = PRICES) {
       objectRequests,
       objectGbSeconds,
       rowsWritten,
+      lines,
       gets,
       egressGb,
       storedGb,
@@ -232,6 +241,11 @@ export function costTable(): string {
       "Durable Objects, rows written",
       ({ amounts }) => amounts.rowsWritten,
       ({ usd }) => usd.rowsWritten,
+    ),
+    line(
+      "Workers Logs, lines",
+      ({ amounts }) => amounts.lines,
+      ({ usd }) => usd.lines,
     ),
     line("**the PoP**", undefined, ({ usd }) => total(usd)),
     line(

@@ -33,7 +33,8 @@ const TUNED = {
   PUBLIC_PREFIXES: "[]",
 };
 const PEERS_OFF = "off";
-const TRACES_SHARE = 0.01;
+/** Of the invocations whose own lines are kept. */
+const LOGS_SHARE = 0.1;
 /** One data set for all PoPs: each names itself in `index1`. */
 const ANALYTICS = [{ binding: "ANALYTICS", dataset: "agarose" }];
 
@@ -73,8 +74,14 @@ export function wranglerConfig(config: Config, options: WranglerConfigOptions): 
     main,
     compatibility_date: "2026-07-01",
     compatibility_flags: ["global_fetch_strictly_public", "enable_request_signal"],
-    // Each span of a trace counts as an event of the logs does, and a read has many: so only some reads have one.
-    observability: { enabled: true, traces: { enabled: true, head_sampling_rate: TRACES_SHARE } },
+    // Each line and each span is billed. Left to itself, Cloudflare writes a line for every request and every call of a
+    // Durable Object. Such lines, and spans, hold whole addresses: whoever reads them has the signatures of signed ones.
+    observability: {
+      enabled: true,
+      head_sampling_rate: LOGS_SHARE,
+      logs: { enabled: true, invocation_logs: false, head_sampling_rate: LOGS_SHARE },
+      traces: { enabled: false },
+    },
     triggers: { crons: ["* * * * *"] },
     migrations: [
       { tag: "v1", new_sqlite_classes: ["RequestMonitor", "PopState"] },
