@@ -1,7 +1,6 @@
 /**
  * Whose manifests the command line trusts, and the key by which it signs its own.
  */
-import { execFile } from "node:child_process";
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign as signBytes, type KeyObject } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import {
@@ -14,6 +13,7 @@ import {
 } from "@agarose/core";
 import { DEVELOPMENT_KEY } from "@agarose/dev-world/development-key";
 import type { Config } from "./config.ts";
+import { runUserCommand } from "./user-command.ts";
 
 /** What a PKCS#8 key of Ed25519 has before its 32 bytes (RFC 8410). */
 const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
@@ -113,11 +113,8 @@ function seedOf(text: string): Buffer {
 /** Signs by a program, which gets the bytes on stdin and prints the base64 of the signature by the first public key. */
 function commandSigner([program = "", ...args]: readonly string[], publicKeys: readonly string[]): Signer {
   return async (signed) => {
-    const output = await new Promise<string>((resolve, reject) => {
-      const child = execFile(program, args, (error, stdout) => (error ? reject(error) : resolve(stdout)));
-      child.stdin?.on("error", () => {});
-      child.stdin?.end(signed);
-    }).catch((error: unknown) => {
+    const output = await runUserCommand([program, ...args], { input: signed }).catch((error: unknown) => {
+      if ((error as Error).name === "AbortError") throw error;
       const message = `the signing command ${program} failed (${(error as Error).message}): check \`signing\``;
       throw new AgaroseError("CONFIG_INVALID", message, { program }, error);
     });

@@ -60,7 +60,7 @@ export class Spool {
   async receive(received: Received, also?: ChecksumAlgorithm): Promise<SpooledBody> {
     const { request } = received;
     const path = join(this.#dir, String(this.#bodies++));
-    const file = await open(path, "wx");
+    const file = await open(path, "wx", 0o600);
     let bytes = 0;
     const write = async (part: Uint8Array): Promise<void> => {
       if (this.#bytes + part.length > this.#bytesMax) await this.#makeRoom();

@@ -7,7 +7,6 @@
  * 3. The old one is dropped.
  */
 import { randomBytes } from "node:crypto";
-import { writeFile } from "node:fs/promises";
 import { isAbsolute, relative, dirname, resolve } from "node:path";
 import { AgaroseError, isTombstone, openSecret, type ManifestRecord } from "@agarose/core";
 import { confirm, type ConfirmOptions } from "../../lib/confirm.ts";
@@ -16,6 +15,7 @@ import type { Config, SecretLocation } from "../../lib/config-schema.ts";
 import type { GlobalOptions } from "../../lib/context.ts";
 import { readSecret } from "../../lib/objects/encryption/secrets-of.ts";
 import { formatCount, printResult } from "../../lib/output.ts";
+import { writeNewSecret } from "../../lib/files/whole-file.ts";
 import { readFields, writeFields } from "../../lib/files/config-fields.ts";
 import { putInForce, tryPutInForce, WRITERS, type InForce } from "./in-force.ts";
 import { objectsLeft } from "./objects-left.ts";
@@ -164,12 +164,7 @@ async function encryptedByOthers(id: string, options: StepOptions): Promise<stri
 
 /** Writes a new secret that only its owner may read. Throws USAGE. */
 async function writeSecret(file: string): Promise<void> {
-  try {
-    const text = `aes256:${randomBytes(SECRET_BYTES).toString("base64")}\n`;
-    await writeFile(file, text, { flag: "wx", mode: 0o600 });
-  } catch (error) {
-    throw new AgaroseError("USAGE", `${file} cannot be written: ${(error as Error).message}`, { file }, error);
-  }
+  await writeNewSecret(file, `aes256:${randomBytes(SECRET_BYTES).toString("base64")}\n`);
 }
 
 function isSame(a: SecretLocation, b: SecretLocation): boolean {

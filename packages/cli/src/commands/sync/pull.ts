@@ -6,7 +6,7 @@ import { lstat, mkdir, readdir, rm, rmdir, utimes, writeFile } from "node:fs/pro
 import { basename, dirname, join } from "node:path";
 import { AgaroseError, shownBytes, toAgaroseError, type Manifest } from "@agarose/core";
 import { isBeingWritten, partialPathOf } from "../../lib/files/owned-files.ts";
-import { writeWholeFile } from "../../lib/files/whole-file.ts";
+import { writeWholeFile, type WritePart } from "../../lib/files/whole-file.ts";
 import { shownManifest } from "../../lib/objects/encryption/opened.ts";
 import { getObject } from "../../lib/objects/get-object.ts";
 import { KeyListing, liveGroups } from "../../lib/objects/keys.ts";
@@ -175,9 +175,10 @@ async function fetchAll(job: SyncJob, wanted: readonly Wanted[], context: SyncCo
         if (!job.dryRun) {
           const file = join(job.folder, path);
           await makeFolder(job.folder, dirname(path), folders);
-          await writeWholeFile(file, (write) =>
-            getObject(manifest, undefined, write, { ...context, onBytes: (bytes) => progress.add(bytes) }),
-          );
+          const fetchInto = (write: WritePart): Promise<unknown> =>
+            getObject(manifest, undefined, write, { ...context, onBytes: (bytes) => progress.add(bytes) });
+          // What a link leads to may be outside of the folder.
+          await writeWholeFile(file, fetchInto, { follow: false });
           await setTime(file, manifest.modified);
         }
         await context.report({ key, outcome: "fetched", bytes: shownBytes(manifest) });

@@ -1,8 +1,8 @@
 /** Changes of `agarose.config.json` by commands. Its other fields stay as they are written. */
-import { randomUUID } from "node:crypto";
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, relative } from "node:path";
 import { parseConfig } from "../config.ts";
+import { writeWholeFile } from "./whole-file.ts";
 
 /** A configuration as its file has it, without defaults. */
 export type ConfigFields = Readonly<Record<string, unknown>>;
@@ -16,13 +16,14 @@ export async function readFields(path: string): Promise<ConfigFields | undefined
   return text === undefined ? undefined : (JSON.parse(text.replace(/^\uFEFF/, "")) as ConfigFields);
 }
 
-/** Replaces the file, in one step. Throws CONFIG_INVALID, and changes nothing, when `fields` are not sound. */
+/**
+ * Replaces the file, in one step; a link, its owner and its permissions stay. Throws DISK_FULL, or CONFIG_INVALID when
+ * `fields` are not sound, and changes nothing then.
+ */
 export async function writeFields(path: string, fields: ConfigFields): Promise<void> {
   const text = `${JSON.stringify(fields, undefined, 2)}\n`;
   parseConfig(text, path);
-  const temporary = `${path}.${randomUUID()}.tmp`;
-  await writeFile(temporary, text);
-  await rename(temporary, path);
+  await writeWholeFile(path, (write) => write(Buffer.from(text)));
 }
 
 /** `signing` of the configuration at `path` for a key in `file`, which is relative to the working directory. */

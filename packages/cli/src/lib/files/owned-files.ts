@@ -10,6 +10,7 @@ import { logLine } from "../output.ts";
 
 /** Machines may share a folder, and process ids are those of one machine. */
 const HOST = createHash("sha256").update(hostname()).digest("hex").slice(0, 8);
+const NAME_BYTES_MAX = 200;
 const OWNER = /([\da-f]{8})-(\d+)/;
 const PARTIAL = /^\..+\.([\da-f]{8})-(\d+)-[\da-f]{8}\.part$/;
 
@@ -22,7 +23,10 @@ export async function makeTempFolder(kind: string): Promise<string> {
 
 /** A name beside `path` for writing it in parts. Removes those that killed processes left for the same path. */
 export async function partialPathOf(path: string): Promise<string> {
-  const prefix = `.${basename(path)}.`;
+  const name = basename(path);
+  // A file system takes 255 bytes, of which the rest of the name needs some.
+  const short = Buffer.byteLength(name) <= NAME_BYTES_MAX ? name : createHash("sha256").update(name).digest("hex");
+  const prefix = `.${short}.`;
   await removeLeftovers(dirname(path), prefix, ".part");
   return join(dirname(path), `${prefix}${HOST}-${process.pid}-${randomUUID().slice(0, 8)}.part`);
 }

@@ -1,7 +1,8 @@
 /**
  * Writes files that are either complete or absent.
  */
-import { open, rename, rm, stat, type FileHandle } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { lstat, open, realpath, rename, rm, stat, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import { AgaroseError } from "@agarose/core";
 import { partialPathOf } from "./owned-files.ts";
@@ -15,14 +16,31 @@ const FLUSH_BYTES = 64 * 1024 * 1024;
 /** What the system says when a disk, a quota or a limit of the process has no room. */
 const NO_ROOM: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
+/** How a file is written. */
+export interface WholeFileOptions {
+  /** Whether to write to what a link leads to, in place of replacing the link. Default: true. */
+  readonly follow?: boolean;
+  /** Permissions of a file that is not there yet. Default: what the umask leaves of 0666. */
+  readonly mode?: number;
+}
+
 /**
- * Fills a file under another name, makes its bytes durable, and gives it the name `path` when `fill` has succeeded.
+ * Fills a file under another name, makes its bytes durable, and gives it the name `path` when `fill` has succeeded. It
+ * keeps the permissions and, where it may, the owner of the file that was there.
  *
  * @throws USAGE when the file cannot be created, DISK_FULL when there is no room; the file at `path` is then as before.
  */
-export async function writeWholeFile<T>(path: string, fill: (write: WritePart) => Promise<T>): Promise<T> {
+export async function writeWholeFile<T>(
+  named: string,
+  fill: (write: WritePart) => Promise<T>,
+  { follow = true, mode }: WholeFileOptions = {},
+): Promise<T> {
+  const path = follow ? await realpath(named).catch(() => named) : named;
+  const before = await lstat(path).catch(() => undefined);
+  const kept = before?.isFile() ? before : undefined;
   const partial = await partialPathOf(path);
-  const file = await open(partial, "wx").catch((error: NodeJS.ErrnoException) => {
+  // Until it has its permissions, nobody else may read it.
+  const file = await open(partial, "wx", kept ? 0o600 : mode).catch((error: NodeJS.ErrnoException) => {
     if (NO_ROOM.has(error.code)) throw diskFull(path, error);
     throw new AgaroseError("USAGE", `${path} cannot be written: ${error.message}`, { path }, error);
   });
@@ -40,6 +58,7 @@ export async function writeWholeFile<T>(path: string, fill: (write: WritePart) =
       // It is reported at the end. Until then it must not count as unhandled.
       flushing.catch(() => {});
     });
+    if (kept) await takeAttributes(file, kept);
     await checkAndSync(file, path, bytes, flushing);
     await file.close();
     await rename(partial, path);
@@ -48,6 +67,42 @@ export async function writeWholeFile<T>(path: string, fill: (write: WritePart) =
   } catch (error) {
     await file.close().catch(() => {});
     await rm(partial, { force: true });
+    throw error;
+  }
+}
+
+/** Gives a file the permissions of another one, and its owner where this process may. */
+async function takeAttributes(file: FileHandle, { mode, uid, gid }: Stats): Promise<void> {
+  const own = await file.stat();
+  // A group or an owner that cannot be kept must not give others more than they had.
+  const isKept =
+    own.uid === uid && own.gid === gid
+      ? true
+      : await file.chown(uid, gid).then(
+          () => true,
+          () => false,
+        );
+  await file.chmod(isKept ? mode & 0o7777 : mode & 0o700);
+}
+
+/**
+ * Writes a new file that only its owner may read, such as a key: all of it, or none. Throws USAGE when the file is
+ * there or cannot be written, and DISK_FULL.
+ */
+export async function writeNewSecret(path: string, text: string): Promise<void> {
+  const file = await open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
+    if (NO_ROOM.has(error.code)) throw diskFull(path, error);
+    throw new AgaroseError("USAGE", `${path} cannot be written: ${error.message}`, { file: path }, error);
+  });
+  try {
+    const bytes = Buffer.from(text);
+    await writeAll(bytes, path, (rest) => file.write(rest));
+    await checkAndSync(file, path, bytes.length, Promise.resolve());
+    await file.close();
+    await syncFolder(dirname(path));
+  } catch (error) {
+    await file.close().catch(() => {});
+    await rm(path, { force: true });
     throw error;
   }
 }

@@ -1,13 +1,11 @@
 /**
  * Where each region's keys come from: a profile, environment variables or a command, by region, by provider or for all.
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { text } from "node:stream/consumers";
 import { fromIni } from "@aws-sdk/credential-provider-ini";
 import type { S3ClientConfig } from "@aws-sdk/client-s3";
 import * as v from "valibot";
 import type { Config, CredentialSource, RegionConfig } from "../config.ts";
+import { runUserCommand } from "../user-command.ts";
 
 /** What the SDK takes, which is asked for keys before the first request and again before they expire. */
 type Provider = NonNullable<S3ClientConfig["credentials"]>;
@@ -27,7 +25,6 @@ export interface RegionCredentials {
   readonly origin: string;
 }
 
-const COMMAND_MS_MAX = 120_000;
 /** Keys that end within this time are fetched again. */
 const EXPIRY_MARGIN_MS = 5 * 60_000;
 
@@ -105,14 +102,12 @@ function keysInEnvironment(names: NonNullable<CredentialSource["env"]>, env: Nod
   };
 }
 
-/** Runs the command; what it prints on stderr is shown, what it prints on stdout never is. */
-async function keysFromCommand([program = "", ...args]: readonly string[]): Promise<Keys> {
-  const said = JSON.stringify(program);
-  const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"], timeout: COMMAND_MS_MAX });
-  const [output, [code]] = (await Promise.all([text(child.stdout), once(child, "close")]).catch((error: unknown) => {
-    throw new CredentialsProviderError(`command ${said} did not run: ${(error as Error).message}`);
-  })) as [string, [number | null]];
-  if (code !== 0) throw new CredentialsProviderError(`command ${said} ended with ${code ?? "a signal"}`);
+async function keysFromCommand(command: readonly string[]): Promise<Keys> {
+  const said = JSON.stringify(command[0] ?? "");
+  const output = await runUserCommand(command).catch((error: unknown) => {
+    if ((error as Error).name === "AbortError") throw error;
+    throw new CredentialsProviderError((error as Error).message);
+  });
   const result = v.safeParse(v.pipe(v.string(), v.parseJson(), processOutput), output);
   if (!result.success) {
     const field = v.getDotPath(result.issues[0]);

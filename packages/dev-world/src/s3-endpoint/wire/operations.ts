@@ -131,5 +131,7 @@ export const COMMON_HEADERS: readonly string[] = [
   "x-amz-date",
   "x-amz-expected-bucket-owner",
   "x-amz-request-payer",
+  // Of temporary keys. It belongs to their secret, and who has the secret has been checked by it.
+  "x-amz-security-token",
   "x-amz-user-agent",
 ];

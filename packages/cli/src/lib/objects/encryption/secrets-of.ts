@@ -1,8 +1,7 @@
 /** The secrets that a configuration names. They are read when an object first needs one. */
-import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { promisify } from "node:util";
 import { AgaroseError, openSecret, Secrets } from "@agarose/core";
+import { runUserCommand } from "../../user-command.ts";
 import type { Config, SecretLocation } from "../../config-schema.ts";
 
 /** The part of a configuration that says what is encrypted. */
@@ -40,6 +39,5 @@ export async function readSecret(place: SecretLocation): Promise<string> {
 async function textOf({ file, environment, command = [] }: SecretLocation): Promise<string> {
   if (file !== undefined) return readFile(file, "utf8");
   if (environment !== undefined) return process.env[environment] ?? "";
-  const [program = "", ...args] = command;
-  return (await promisify(execFile)(program, args)).stdout;
+  return runUserCommand(command);
 }
