@@ -11,22 +11,27 @@ const IDEAS: Readonly<Record<string, string>> = {
   cooperation: "other PoPs",
   recovered: "recovered chunks",
 };
+const NOTHING_SAVED = "nothing yet: start the load and run the Cron Trigger";
+const UNSOUND = "unknown while regions fail: reset the faults and run the Cron Trigger";
 /** `code: "auto"` promises that the loss of so many regions harms nothing. */
 const SURVIVES_AUTO = 1;
 
 /** Shows both, and keeps them current. */
 export function startSavings(world: DemoWorld): void {
   let periods = -1;
+  // A PoP estimates by what it measures, so waits for a dead region would count as saved until a period without faults.
+  let periodsWithFaults = -1;
   const draw = async (): Promise<void> => {
     if (document.visibilityState !== "visible" || world.problem) return;
     // The line at the top says why the world does not answer.
     const pops = await world.popStatuses().catch(() => []);
-    if (pops.length > 0) byId("savings").replaceChildren(tableOf(pops));
+    if (pops.length > 0) byId("savings").replaceChildren(tableOf(pops, periods > periodsWithFaults));
   };
   world.addEventListener("change", () => {
     const { state } = world;
     if (!state) return;
     byId("redundancy").textContent = redundancy(state);
+    if (hasFaults(state)) periodsWithFaults = state.cronRuns.length;
     if (state.cronRuns.length === periods) return;
     periods = state.cronRuns.length;
     void draw();
@@ -34,27 +39,32 @@ export function startSavings(world: DemoWorld): void {
   setInterval(() => void draw(), POLL_MS);
 }
 
-function redundancy({ code, regions }: WorldState): string {
-  const down = regions.filter((region) => region.down).length;
+/** What the line on redundancy says. A region that corrupts its chunks is as good as none. */
+export function redundancy({ code, regions }: Pick<WorldState, "code" | "regions">): string {
+  const lost = regions.filter((region) => region.down || region.corrupt > 0).length;
   const survives = code === "auto" ? SURVIVES_AUTO : Math.floor(code.m / Math.ceil((code.k + code.m) / regions.length));
-  const left = survives - down;
-  const now = `${count(regions.length - down, "region")} of ${regions.length} answer`;
+  const left = survives - lost;
+  const now = `${count(regions.length - lost, "region")} of ${regions.length} answer with what was stored`;
   if (left < 0) return `Redundancy: ${now}. That is fewer than the code needs for every file.`;
   if (left === 0) return `Redundancy: ${now}. Every file can be read, and no further region may fail.`;
   return `Redundancy: ${now}. ${count(left, "more region")} may fail, and every file can be read.`;
 }
 
-function tableOf(pops: readonly PopStatus[]): HTMLElement {
+function hasFaults({ regions }: WorldState): boolean {
+  return regions.some(({ down, corrupt, latencyFactor }) => down || corrupt > 0 || latencyFactor > 1);
+}
+
+function tableOf(pops: readonly PopStatus[], isSound: boolean): HTMLElement {
   const head = ["PoP", "Cache", "Saved for each read", "Regret", "KV this month"];
   return h(
     "table",
     {},
     h("thead", {}, h("tr", {}, ...head.map((title) => h("th", { scope: "col" }, title)))),
-    h("tbody", {}, ...pops.map(rowOf)),
+    h("tbody", {}, ...pops.map((pop) => rowOf(pop, isSound))),
   );
 }
 
-function rowOf({ pop, cache, ideas, spending, lastPeriod }: PopStatus): HTMLElement {
+function rowOf({ pop, cache, ideas, spending, lastPeriod }: PopStatus, isSound: boolean): HTMLElement {
   const atWork = ideas.filter((idea) => idea.atWork && idea.savedMs !== null && idea.savedMs >= 0.5);
   const saved = atWork.map(({ name, savedMs }) => `${ms(savedMs!)} by ${IDEAS[name] ?? name}`);
   return h(
@@ -66,8 +76,8 @@ function rowOf({ pop, cache, ideas, spending, lastPeriod }: PopStatus): HTMLElem
       {},
       `${bytes(cache.cachedBytes)} of ${bytes(cache.capacityBytes)}, ${count(cache.objects.length, "object")}`,
     ),
-    h("td", {}, saved.length > 0 ? saved.join(", ") : "nothing yet: start the load and run the Cron Trigger"),
-    h("td", {}, regretOf(lastPeriod)),
+    h("td", {}, isSound ? saved.join(", ") || NOTHING_SAVED : UNSOUND),
+    h("td", {}, isSound ? regretOf(lastPeriod) : "unknown"),
     h("td", {}, `$${spending.usd.toFixed(5)}, ${count(spending.writes, "write")}`),
   );
 }

@@ -1,11 +1,14 @@
 /** Whether the PoPs know the regions that objects are about to move to. */
 import { AgaroseError, toAgaroseError } from "@agarose/core";
+import * as v from "valibot";
 import { ADMIN_TOKEN_VARIABLE, adminTokenOf } from "../../lib/admin-token.ts";
 import type { Config } from "../../lib/config.ts";
 import { logLine } from "../../lib/output.ts";
 import { regionsByName } from "../../lib/store/region-names.ts";
 
 const TIMEOUT_MS = 10_000;
+/** Of an answer to `/v1/status`, also of an older PoP. */
+const REGIONS_KNOWN = v.object({ regions: v.array(v.object({ name: v.string() })) });
 
 /**
  * Throws USAGE where a PoP answers without one of the regions: its readers would miss the chunks there. A PoP that
@@ -39,8 +42,9 @@ async function knownRegions({ name, url }: Config["pops"][number]): Promise<read
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     if (!response.ok) return `it answered ${response.status}`;
-    const { regions } = (await response.json()) as { regions: readonly { readonly name: string }[] };
-    return regions.map((region) => region.name);
+    const status = v.safeParse(REGIONS_KNOWN, await response.json());
+    if (!status.success) return `${url}/v1/status is not what a PoP answers`;
+    return status.output.regions.map((region) => region.name);
   } catch (error) {
     return toAgaroseError(error, "SOURCE_FAILED").message;
   }
