@@ -83,6 +83,8 @@ export interface PutResult {
   readonly generation: number;
   readonly bytes: number;
   readonly sha256: string;
+  /** The region of each chunk, by the length that is stored: that of an encrypted object is not its content's. */
+  readonly placement: readonly string[];
   /**
    * - `completed`: the chunks were there, and regions that lacked the manifest took it.
    * - `kept`: the object was there in a majority, and the other regions did not answer.
@@ -294,7 +296,14 @@ async function restoreChunks(
   if (gone.length === 0) return [];
   const needed = Math.max(0, input.needed - (stored.length - gone.length));
   try {
-    return (await uploadChunks({ ...input, chunks: gone, needed })).missing;
+    const { missing: lost } = await uploadChunks({ ...input, chunks: gone, needed });
+    // A region that has lost them once may do so again.
+    const again = await findGoneChunks(
+      manifest,
+      gone.filter((chunk) => !lost.includes(chunk)),
+      context,
+    );
+    return [...lost, ...again];
   } catch (error) {
     const cause = toAgaroseError(error);
     const { key } = manifest;
@@ -389,7 +398,8 @@ async function finish(
   if (missing.length + regions.length > 0) {
     await enqueueRepair({ key, generation, missing, regions }, context);
   }
-  const content = { key, version, upload, generation, bytes, sha256 };
+  const placement = currentNames(record.placement, context.config.regions);
+  const content = { key, version, upload, generation, bytes, sha256, placement };
   return { ...content, outcome, regionsWithoutManifest: regionsWithout, missing };
 }
 

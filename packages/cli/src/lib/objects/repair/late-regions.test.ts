@@ -47,3 +47,23 @@ test("an interruption ends it, and says which objects still lack something", asy
   world.faults.clear();
   expect(await world.verify("whole")).toMatchObject({ readable: true });
 });
+
+test("a region that takes chunks and drops them is looked at twice, and what it lacks is in the result", async () => {
+  let dropped = 0;
+  world.faults.set("tokyo", (request, response, name) => {
+    if (request.method !== "PUT" || !name.startsWith("chunks/")) return false;
+    dropped++;
+    request.resume();
+    request.once("end", () => response.writeHead(200).end());
+    return true;
+  });
+  const put = await world.put("dropped", randomBytes(5_000));
+  expect(dropped, "stored, and stored again").toBe(2);
+  expect(put.missing.map((chunk) => put.placement[chunk])).toEqual(["tokyo"]);
+  world.faults.clear();
+  expect(await completeLate([put], contextWith(new AbortController().signal))).toEqual(new Set());
+  expect(
+    await completeLate([put, await world.put("whole", randomBytes(10))], contextWith(new AbortController().signal)),
+  ).toEqual(new Set(["dropped"]));
+  expect(await world.verify("dropped")).toMatchObject({ sound: true });
+});

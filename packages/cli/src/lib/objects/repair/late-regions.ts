@@ -6,7 +6,6 @@
  */
 import { Breaker } from "../commit/ask-regions.ts";
 import type { WriteContext } from "../commit/write-context.ts";
-import { layoutOf } from "../layout/object-layout.ts";
 import type { PutResult } from "../put-object.ts";
 import { mapOrdered } from "../../walk/ordered-pool.ts";
 import type { RepairContext } from "./repair-object.ts";
@@ -15,7 +14,7 @@ import { repairOne } from "./repair-outcome.ts";
 const OBJECTS_AT_A_TIME = 4;
 
 /** Part of a put's result. */
-type Stored = Pick<PutResult, "key" | "bytes" | "missing" | "regionsWithoutManifest">;
+type Stored = Pick<PutResult, "key" | "placement" | "missing" | "regionsWithoutManifest">;
 
 /**
  * Repairs the objects that lack something in regions which took another object's share, and returns those that lack
@@ -26,7 +25,7 @@ export async function completeLate(
   results: readonly Stored[],
   context: RepairContext & Pick<WriteContext, "clock">,
 ): Promise<ReadonlySet<string>> {
-  const lacking = results.map((result) => ({ key: result.key, regions: regionsLacking(result, context) }));
+  const lacking = results.map((result) => ({ key: result.key, regions: regionsLacking(result) }));
   const waiting = lacking.filter(({ regions }) => regions.size > 0);
   const complete = new Set<string>();
   if (waiting.length === 0) return complete;
@@ -51,11 +50,7 @@ export async function completeLate(
 }
 
 /** Regions without a chunk or without the manifest of an object. */
-function regionsLacking(
-  { key, bytes, missing, regionsWithoutManifest }: Stored,
-  { config }: Pick<RepairContext, "config">,
-): ReadonlySet<string> {
-  const { placement } = layoutOf(config, key, bytes);
+function regionsLacking({ placement, missing, regionsWithoutManifest }: Stored): ReadonlySet<string> {
   return new Set([
     ...missing.flatMap((chunk) => placement[chunk] ?? []),
     ...regionsWithoutManifest.map(({ region }) => region),
