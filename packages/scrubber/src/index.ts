@@ -6,8 +6,8 @@ import { WorkflowEntrypoint, type WorkflowEvent, type WorkflowStep } from "cloud
 import { parseConfig } from "agarose/scrub";
 import { app } from "./routes.ts";
 import { parseOptions, type ScrubberOptions } from "./options.ts";
-import { scrubPart, START } from "./part.ts";
-import { begin, saveWalk, type ScrubberEnv } from "./walks.ts";
+import { scrubPart, START, type Position } from "./part.ts";
+import { begin, noteWalk, openWalk, saveWalk, type ScrubberEnv } from "./walks.ts";
 
 export type { ScrubberOptions } from "./options.ts";
 export type { ScrubberEnv } from "./walks.ts";
@@ -38,14 +38,25 @@ export function createScrubber(config: object, options: ScrubberOptions = {}): S
 
   class ScrubWalk extends WorkflowEntrypoint<ScrubberEnv> {
     override async run(event: WorkflowEvent<unknown>, step: WorkflowStep): Promise<void> {
-      const startMs = event.timestamp.getTime();
-      let position = START;
-      for (let part = 1; !position.isEnd; part++) {
+      const { prefix = "", stepsMax } = settings;
+      const opened = await step.do("begin", async () => {
+        const open = await openWalk(this.env);
+        return open?.prefix === prefix ? open : { prefix, startMs: event.timestamp.getTime(), position: START };
+      });
+      const { startMs } = opened;
+      let position: Position = opened.position;
+      // The first step and the last are of the same limit.
+      for (let part = 1; !position.isEnd && part <= stepsMax - 2; part++) {
         const from = position;
-        position = await step.do(`part ${part}`, RETRIES, () => scrubPart(parsed, settings, from, startMs));
+        position = await step.do(`part ${part}`, RETRIES, async () => {
+          const to = await scrubPart(parsed, settings, from, startMs);
+          await noteWalk(this.env, { prefix, startMs, position: to });
+          return to;
+        });
       }
-      const { totals } = position;
-      await step.do("report", () => saveWalk(this.env, { totals, startMs, endMs: Date.now() }));
+      const { totals, isEnd } = position;
+      if (isEnd) await step.do("report", () => saveWalk(this.env, { totals, startMs, endMs: Date.now() }));
+      else console.warn(`the walk of ${new Date(startMs).toISOString()} goes on at the next Cron Trigger`);
     }
   }
 

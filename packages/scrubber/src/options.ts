@@ -20,12 +20,18 @@ export interface ScrubberOptions {
   readonly money?: string;
   /** Objects of a part, which is one step of the Workflow. Default: 1,000. */
   readonly objectsPerPart?: number;
+  /**
+   * Steps of one Workflow. A walk that needs more is continued by the next Cron Trigger. Default: 9,000, because
+   * Cloudflare ends a Workflow at 10,000 steps unless its limit is raised.
+   */
+  readonly stepsMax?: number;
 }
 
 /** `ScrubberOptions`, parsed. */
 export interface Settings {
   readonly prefix?: string;
   readonly objectsPerPart: number;
+  readonly stepsMax: number;
   readonly deep: {
     readonly ageMs?: number;
     readonly everyMs?: number;
@@ -36,17 +42,33 @@ export interface Settings {
 }
 
 const OBJECTS_PER_PART = 1_000;
+const STEPS_MAX = 9_000;
+/** One for where to begin, one for a part, one for the report. */
+const STEPS_MIN = 3;
 
 /** Throws USAGE for an option that cannot be read, CONFIG_INVALID for a configuration that needs files or commands. */
 export function parseOptions(options: ScrubberOptions, config: Config): Settings {
   checkSources(config);
-  const { prefix, every, age, sample, bandwidth, money, objectsPerPart = OBJECTS_PER_PART } = options;
+  const {
+    prefix,
+    every,
+    age,
+    sample,
+    bandwidth,
+    money,
+    objectsPerPart = OBJECTS_PER_PART,
+    stepsMax = STEPS_MAX,
+  } = options;
   if (!Number.isInteger(objectsPerPart) || objectsPerPart < 1) {
     throw new AgaroseError("USAGE", `objectsPerPart is ${objectsPerPart}: write a whole number above 0`);
+  }
+  if (!Number.isInteger(stepsMax) || stepsMax < STEPS_MIN) {
+    throw new AgaroseError("USAGE", `stepsMax is ${stepsMax}: write a whole number from ${STEPS_MIN} on`);
   }
   return {
     ...(prefix !== undefined && { prefix }),
     objectsPerPart,
+    stepsMax,
     deep: {
       ...(age !== undefined && { ageMs: parseDuration(age) }),
       ...(every !== undefined && { everyMs: parseDuration(every) }),

@@ -59,6 +59,35 @@ test("a walk in parts finds wrong bytes, and counts each object once", async () 
   expect(withoutTimes(await chunksOf("tokyo"))).toContainEqual({ name, etag: victim!.etag });
 });
 
+const FEW_STEPS = SMALL_PARTS.replace("objectsPerPart: 2", "objectsPerPart: 2, stepsMax: 4");
+
+test("a walk that needs more steps than a Workflow has is continued by the next ones, over every object once", async () => {
+  world = await startScrubberWorld(FEW_STEPS);
+  const lengths = [...LENGTHS, ...LENGTHS];
+  await world.put(lengths);
+  const state = async () =>
+    (await (await world.ask("/v1/scrub")).json()) as {
+      current: { status: string } | null;
+      open: { startMs: number; position: { totals: { objects: number } } } | null;
+    };
+  const counts: number[] = [];
+  const startMs = Date.now();
+  // A Workflow of four steps walks over two parts of two objects.
+  for (let walk = 0; walk < 3; walk++) {
+    await world.cron();
+    await expect.poll(async () => (await state()).current?.status, { timeout: 30_000 }).toBe("complete");
+    const { open } = await state();
+    counts.push(open?.position.totals.objects ?? -1);
+    const metrics = await (await world.ask("/metrics")).text();
+    if (open) expect(metrics).toContain(`agarose_scrub_open_walk_start_timestamp_seconds ${open.startMs / 1000}\n`);
+  }
+  await world.cron();
+  const { totals } = await world.walked(startMs);
+  expect(counts.slice(0, 2)).toEqual([4, 8]);
+  expect(totals).toMatchObject({ objects: lengths.length, damaged: 0, failed: 0, unchecked: 0 });
+  expect(await (await world.ask("/metrics")).text()).toContain("agarose_scrub_open_walk_start_timestamp_seconds 0\n");
+});
+
 test("while a region refuses everything, nothing is written, and the metrics say that objects are unchecked", async () => {
   world = await startScrubberWorld();
   await world.put(LENGTHS);

@@ -2,6 +2,7 @@
  * Walks, one at a time, and what the last one found.
  */
 import type { Totals, WalkTimes } from "agarose/scrub";
+import type { Position } from "./part.ts";
 
 /** Bindings and secrets of a scrubber. The secrets that the configuration names are beside them. */
 export interface ScrubberEnv {
@@ -31,8 +32,17 @@ export interface EndedWalk extends WalkTimes {
   readonly totals: Totals;
 }
 
+/** A walk that has not reached its end: where the next Workflow continues it. */
+export interface OpenWalk {
+  /** What it walks over. With other options, the next walk begins at the first key. */
+  readonly prefix: string;
+  readonly startMs: number;
+  readonly position: Position;
+}
+
 const CURRENT = "current";
 const LAST = "last";
+const OPEN = "open";
 /** A Workflow that is neither done nor given up. */
 const ACTIVE = new Set(["queued", "running", "paused", "waiting", "waitingForPause"]);
 
@@ -66,4 +76,19 @@ export async function lastWalk(env: ScrubberEnv): Promise<EndedWalk | undefined>
 /** Keeps a walk that reached its end. */
 export async function saveWalk(env: ScrubberEnv, walk: EndedWalk): Promise<void> {
   await env.STATE.put(LAST, JSON.stringify(walk));
+  await env.STATE.put(OPEN, "null");
+}
+
+/** The walk that has not reached its end. Undefined when there is none. */
+export async function openWalk(env: ScrubberEnv): Promise<OpenWalk | undefined> {
+  const text = await env.STATE.get(OPEN);
+  return text === null ? undefined : ((JSON.parse(text) as OpenWalk | null) ?? undefined);
+}
+
+/**
+ * Notes where a walk is. KV takes a write a second under one name and may refuse more, and then the note before counts:
+ * objects are walked again, and none is left out.
+ */
+export async function noteWalk(env: ScrubberEnv, walk: OpenWalk): Promise<void> {
+  await env.STATE.put(OPEN, JSON.stringify(walk)).catch(() => {});
 }

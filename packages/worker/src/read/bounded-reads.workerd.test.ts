@@ -87,3 +87,21 @@ test("while no majority answers, the first sound manifest is read, and counted a
   }, 10_000);
   for (const region of down) expect(world.buckets.fired.get(region)).toBeGreaterThan(0);
 });
+
+test("where the regions that answer disagree, nothing older is read than what one of them has just shown", async () => {
+  await world.put("page", OLD, { k: 2, m: 4 });
+  const old = REGIONS.slice(0, 2).map((region) => {
+    const name = `${region}/${manifestName("page")}`;
+    return [name, world.buckets.objects.get(name)!] as const;
+  });
+  await world.put("page", NEW, { k: 2, m: 4, generation: 2 });
+  for (const [name, bytes] of old) world.buckets.objects.set(name, bytes);
+  // Four of six regions have it, and one of these is down: three of five are no majority of six.
+  const [down] = REGIONS.slice(5);
+  world.buckets.faults.set(down!, { down: true });
+  expect((await read("page")).bytes, "the first sound manifest").toEqual(OLD);
+  await vi.waitFor(async () => expect((await read("page")).bytes).toEqual(NEW), 10_000);
+  await new Promise((resolve) => setTimeout(resolve, 1000 * TTL_SECONDS + 100));
+  expect((await read("page")).bytes).toEqual(NEW);
+  expect(world.buckets.fired.get(down!)).toBeGreaterThan(0);
+});

@@ -26,7 +26,7 @@ import type { Configuration } from "../state/configuration.ts";
 import { popState } from "../state/pop-state-stub.ts";
 import type { CacheContext } from "./chunk-cache.ts";
 import { isolateOf, type Bindings, type Isolate } from "./isolate.ts";
-import type { Consistency } from "./manifest-store.ts";
+import type { Consistency, FoundManifest } from "./manifest-store.ts";
 import type { ReadSettings } from "./read-settings.ts";
 
 /** Subrequests of an invocation that are kept for handing on counts and finding manifests. */
@@ -127,7 +127,7 @@ export class Invocation {
     if (shares.admits(this.#client, key)) counter.count(key, this.waitUntil);
   }
 
-  async #findManifest(key: string, generationMin: number, consistency: Consistency): Promise<Manifest> {
+  async #findManifest(key: string, generationMin: number, consistency: Consistency): Promise<FoundManifest> {
     const { misses } = this.isolate;
     if (misses.isBlocked(this.#client)) {
       throw new AgaroseError("RATE_LIMITED", "this client has asked for too many keys that do not exist: retry later");
@@ -141,7 +141,7 @@ export class Invocation {
     }
   }
 
-  async #askRegions(key: string, generationMin: number, consistency: Consistency): Promise<Manifest> {
+  async #askRegions(key: string, generationMin: number, consistency: Consistency): Promise<FoundManifest> {
     const { regions: estimates } = await this.configuration();
     const { settings, clock, traffic, breakers, laggards, lookUps } = this.isolate;
     const regions = settings.regions.map(({ name, popUrl }) => {
@@ -166,7 +166,7 @@ export class Invocation {
         if (traffic.unusableManifest(region, code)) log("warn", "manifest not used", { region, key, code });
       },
     };
-    const finding = consistency === "strong" ? this.#ofMajority(key, options) : findManifest(key, options);
+    const finding = consistency === "strong" ? this.#ofMajority(key, options) : firstOf(key, options);
     try {
       return await withTimeout(finding, FIND_MANIFEST_MS, clock, `finding the manifest of ${JSON.stringify(key)}`);
     } finally {
@@ -175,10 +175,10 @@ export class Invocation {
   }
 
   /**
-   * The manifest that a majority of the regions has. Where none can be had, it is the first sound one: a reader is
-   * better off with a version that may be old than with none.
+   * The manifest that a majority of the regions has. Where none can be had, it is the first sound one, because a reader
+   * is better off with a version that may be old than with none; but none older than what a region has just shown.
    */
-  async #ofMajority(key: string, options: FindManifestOptions): Promise<Manifest> {
+  async #ofMajority(key: string, options: FindManifestOptions): Promise<FoundManifest> {
     const { laggards, traffic } = this.isolate;
     try {
       const buckets = [...new Map(options.regions.map((region) => [region.url, region])).values()];
@@ -190,16 +190,17 @@ export class Invocation {
         traffic.foundBehind(region);
       }
       if (behind.length > 0) this.waitUntil(this.#reportBehind(key, behind));
-      if (record && !isTombstone(record)) return record;
+      if (record && !isTombstone(record)) return { manifest: record, isConfirmed: true };
       throw new AgaroseError("OBJECT_NOT_FOUND", `a majority of the regions has no object ${JSON.stringify(key)}`, {
         key,
         ...(record && { generation: record.generation }),
       });
     } catch (error) {
-      const { code } = toAgaroseError(error);
+      const { code, details } = toAgaroseError(error);
       if (code !== "NO_QUORUM" && code !== "READ_UNCERTAIN") throw error;
       traffic.unconfirmed++;
-      return findManifest(key, options);
+      const seen = code === "READ_UNCERTAIN" ? Number(details["generation"] ?? 0) : 0;
+      return firstOf(key, { ...options, generationMin: Math.max(options.generationMin ?? 0, seen) });
     }
   }
 
@@ -222,6 +223,11 @@ function outOfSubrequests({ subrequestsMax }: ReadSettings): AgaroseError {
     `this invocation has made the ${subrequestsMax} subrequests that SUBREQUESTS_MAX allows: ask for a smaller range`,
     { subrequestsMax },
   );
+}
+
+/** The first sound manifest. */
+async function firstOf(key: string, options: FindManifestOptions): Promise<FoundManifest> {
+  return { manifest: await findManifest(key, options), isConfirmed: false };
 }
 
 /** The breaker of a region's manifests, which says nothing about its chunks. */

@@ -58,12 +58,13 @@ function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
   const background: Promise<unknown>[] = [];
   const lookups: string[] = [];
   const generationsMin: number[] = [];
+  let isMajority = true;
   let answer: (key: string, consistency: Consistency) => Promise<Manifest> = readManifest;
   const context = {
-    find: (key: string, generationMin: number, consistency: Consistency) => {
+    async find(key: string, generationMin: number, consistency: Consistency) {
       lookups.push(`${consistency} ${key}`);
       generationsMin.push(generationMin);
-      return answer(key, consistency);
+      return { manifest: await answer(key, consistency), isConfirmed: consistency === "strong" && isMajority };
     },
     waitUntil: (promise: Promise<unknown>) => void background.push(promise),
   };
@@ -76,6 +77,8 @@ function isolate(open: () => Cache, time: { ms: number }, ttlSeconds = 60) {
     refetch: (key: string) => store.refetch(key, context),
     answerWith: (find: (key: string) => Promise<Manifest>) => void (answer = find),
     answerByConsistency: (find: typeof answer) => void (answer = find),
+    /** From now on no majority answers, and the first sound manifest has to do. */
+    loseMajority: () => void (isMajority = false),
     settled: () => Promise.all(background),
   };
 }
@@ -110,6 +113,19 @@ test("what a majority says takes the place of what the first region said, a remo
     if (says === "newer") expect((await get("x")).generation).toBe(2);
     else await expect(get("x")).rejects.toMatchObject({ code: "OBJECT_NOT_FOUND" });
   }
+});
+
+test("what was found without a majority is held for ten seconds, also where one was asked for", async () => {
+  const time = { ms: 0 };
+  const { get, lookups, loseMajority, settled } = isolate(noCache, time);
+  loseMajority();
+  await get("x");
+  await settled();
+  time.ms = 10_000;
+  await get("x");
+  time.ms = 20_000;
+  await get("x");
+  expect(lookups).toEqual(["eventual x", "strong x", "strong x", "strong x"]);
 });
 
 test("what no majority could confirm is used for ten seconds, and then a read waits for one", async () => {

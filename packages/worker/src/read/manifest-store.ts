@@ -41,8 +41,14 @@ export interface LookupContext {
    * Finds the manifest in the buckets, none older than `generationMin`: what a majority has, or the first sound one.
    * Rejects as `findManifest` does.
    */
-  readonly find: (key: string, generationMin: number, consistency: Consistency) => Promise<Manifest>;
+  readonly find: (key: string, generationMin: number, consistency: Consistency) => Promise<FoundManifest>;
   readonly waitUntil: (promise: Promise<unknown>) => void;
+}
+
+/** A manifest of the buckets, and whether a majority of the regions has it. */
+export interface FoundManifest {
+  readonly manifest: Manifest;
+  readonly isConfirmed: boolean;
 }
 
 /** In S3's words: the newest version that a majority of the regions has, or perhaps one before it. */
@@ -210,7 +216,7 @@ export class ManifestStore {
     const generationMin = this.#newestSeen(key);
     // The version may be replaced from this moment on.
     const sinceMs = now();
-    const manifest = await find(key, generationMin, consistency).catch((error: unknown) => {
+    const { manifest, isConfirmed } = await find(key, generationMin, consistency).catch((error: unknown) => {
       const { code, details } = toAgaroseError(error);
       if (code === "OBJECT_NOT_FOUND") this.#noteAbsent(key, Number(details["generation"] ?? 0), waitUntil);
       throw error;
@@ -225,12 +231,11 @@ export class ManifestStore {
     this.#absent.delete(key);
     this.#removed.delete(key);
     const text = encodeManifest(manifest);
-    const isConfirmed = consistency === "strong";
     const heldMs = Math.min(ttlSeconds * 1000, isConfirmed ? Number.POSITIVE_INFINITY : UNCONFIRMED_MS_MAX);
     const expiresMs = sinceMs + heldMs;
     this.#entries.set(key, { manifest, bytes: text.length, expiresMs });
     const { generation } = manifest;
-    if (!isConfirmed && heldMs > 0) waitUntil(this.#fromBuckets(key, context, "strong").catch(() => {}));
+    if (consistency === "eventual" && heldMs > 0) waitUntil(this.#fromBuckets(key, context, "strong").catch(() => {}));
     waitUntil(this.#store(key, { text, expiresMs, generation }, Math.max(ttlSeconds, KEEP_SECONDS)));
     return manifest;
   }

@@ -53,7 +53,7 @@ async function gc(prefix: string, options: GcOptions): Promise<number> {
     if (removes) await confirm(dangerOf(prefix, forgets, options.olderThan), options, signal);
     const own = { nowMs: Date.now, clock: systemClock, newName: randomUUID, olderThanMs: options.olderThan * HOUR_MS };
     const walk = ["gc", prefix, removes && "--delete", forgets && "--forget-removed"].filter(Boolean).join(" ");
-    const cursor = await WalkCursor.open<GarbageReport>(options.cursor, walk);
+    const cursor = await WalkCursor.open<GarbageReport>(options.cursor, walk, stores);
     const { after, totals } = cursor;
     const stream = new ReportStream(options, "uploads");
     const onUpload = (upload: GarbageUpload): Promise<void> => stream.item(upload, [lineOf(upload)]);

@@ -4,6 +4,7 @@
 import { readFile, rm } from "node:fs/promises";
 import { AgaroseError } from "@agarose/core";
 import { writeWholeFile } from "../files/whole-file.ts";
+import type { Store } from "../store/store.ts";
 
 /** Where a walk is, and what it has found up to there. */
 export interface Cursor<T> {
@@ -19,6 +20,8 @@ export interface Cursor<T> {
 
 /** What a cursor file holds. */
 interface Saved<T> {
+  /** The buckets that are walked over: those of another deployment have other keys behind `after`. */
+  readonly buckets: string;
   /** What the walk does, with its options: another walk must not continue here. */
   readonly walk: string;
   /** The last key that is done. */
@@ -33,22 +36,32 @@ const SAVE_EVERY_MS = 250;
 export class WalkCursor<T> implements Cursor<T> {
   readonly #path: string | undefined;
   readonly #walk: string;
+  readonly #buckets: string;
   #saved: Saved<T> | undefined;
   #savedMs = Number.NEGATIVE_INFINITY;
 
-  private constructor(path: string | undefined, walk: string, saved: Saved<T> | undefined) {
+  private constructor(path: string | undefined, walk: string, buckets: string, saved: Saved<T> | undefined) {
     this.#path = path;
     this.#walk = walk;
+    this.#buckets = buckets;
     this.#saved = saved;
   }
 
-  /** Opens the file at `path`, which may be absent. Throws USAGE when it is of another walk or no cursor. */
-  static async open<T>(path: string | undefined, walk: string): Promise<WalkCursor<T>> {
+  /**
+   * Opens the file at `path`, which may be absent. Throws USAGE when it is no cursor, or is of another walk or of other
+   * buckets.
+   */
+  static async open<T>(path: string | undefined, walk: string, stores: readonly Store[]): Promise<WalkCursor<T>> {
+    const buckets = bucketsOf(stores);
     const text = path === undefined ? undefined : await readOptional(path);
-    if (path === undefined || text === undefined) return new WalkCursor<T>(path, walk, undefined);
+    if (path === undefined || text === undefined) return new WalkCursor<T>(path, walk, buckets, undefined);
     const saved = parse<T>(text);
-    if (saved?.walk === walk) return new WalkCursor<T>(path, walk, saved);
-    const what = saved ? `is of another walk (${saved.walk}, not ${walk})` : "is not a cursor";
+    if (saved?.walk === walk && saved.buckets === buckets) return new WalkCursor<T>(path, walk, buckets, saved);
+    const what = !saved
+      ? "is not a cursor"
+      : saved.walk === walk
+        ? `is of other buckets (${saved.buckets}, not ${buckets})`
+        : `is of another walk (${saved.walk}, not ${walk})`;
     throw new AgaroseError("USAGE", `${path} ${what}: remove it, or name another file`, { path });
   }
 
@@ -63,7 +76,7 @@ export class WalkCursor<T> implements Cursor<T> {
   /** Writes the file four times a second at most. DISK_FULL. */
   async pass(key: string, totals: T): Promise<void> {
     if (this.#path === undefined || performance.now() - this.#savedMs < SAVE_EVERY_MS) return;
-    const saved: Saved<T> = { walk: this.#walk, after: key, totals };
+    const saved: Saved<T> = { walk: this.#walk, buckets: this.#buckets, after: key, totals };
     // A kill leaves the file before or this one, never half of it.
     await writeWholeFile(this.#path, (write) => write(Buffer.from(JSON.stringify(saved))));
     this.#savedMs = performance.now();
@@ -73,6 +86,12 @@ export class WalkCursor<T> implements Cursor<T> {
   async end(): Promise<void> {
     if (this.#path !== undefined) await rm(this.#path, { force: true });
   }
+}
+
+/** The buckets of a deployment, in any order of its regions. */
+function bucketsOf(stores: readonly Store[]): string {
+  const names = stores.map(({ region: { endpoint, bucket } }) => `${endpoint.replace(/\/$/, "")}/${bucket}`);
+  return names.toSorted().join(" ");
 }
 
 async function readOptional(path: string): Promise<string | undefined> {
@@ -86,9 +105,10 @@ async function readOptional(path: string): Promise<string | undefined> {
 
 function parse<T>(text: string): Saved<T> | undefined {
   try {
-    const { walk, after, totals } = JSON.parse(text) as Partial<Saved<T>>;
-    const isCursor = typeof walk === "string" && typeof after === "string" && typeof totals === "object";
-    return isCursor ? { walk, after, totals: totals as T } : undefined;
+    const { walk, buckets, after, totals } = JSON.parse(text) as Partial<Saved<T>>;
+    const isNamed = typeof walk === "string" && typeof buckets === "string";
+    const isCursor = isNamed && typeof after === "string" && typeof totals === "object";
+    return isCursor ? { walk, buckets, after, totals: totals as T } : undefined;
   } catch {
     return undefined;
   }

@@ -66,7 +66,8 @@ export async function walkObjects<R, T>(
   const prefix = options.prefix ?? "";
   const isListed = keys.length === 0;
   const cursor: Cursor<T> =
-    walk.cursor ?? (await WalkCursor.open<T>(isListed ? options.cursor : undefined, `${walk.name} ${prefix}`.trim()));
+    walk.cursor ??
+    (await WalkCursor.open<T>(isListed ? options.cursor : undefined, `${walk.name} ${prefix}`.trim(), context.stores));
   const listing = new KeyListing(prefix, context, { after: cursor.after, ...(kinds && { kinds }) });
   let totals = cursor.totals ?? none;
   const items = isListed ? listing.groups() : keys.map((key) => ({ key }));

@@ -134,9 +134,13 @@ describe("a walk that is killed", () => {
 
   test("a cursor of another walk, and a file that is none, are refused", async () => {
     const path = join(world.dir, "upload-other");
-    await writeFile(path, JSON.stringify({ walk: "verify other/", after: "a", totals: {} }));
+    const saved = { buckets: "http://elsewhere/bucket", after: "a", totals: {} };
+    await writeFile(path, JSON.stringify({ ...saved, walk: "verify other/" }));
     const other = await world.run(["verify", "--prefix", "walk/", "--cursor", path]);
     expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining("of another walk (verify other/") });
+    await writeFile(path, JSON.stringify({ ...saved, walk: "verify walk/" }));
+    const elsewhere = await world.run(["verify", "--prefix", "walk/", "--cursor", path]);
+    expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining("of other buckets (http://elsewhere") });
     await writeFile(path, "{");
     expect((await world.run(["repair", "--cursor", path])).code).toBe(2);
   });
