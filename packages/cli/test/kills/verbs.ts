@@ -51,7 +51,7 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
     const { upload } = await world.put(key, old);
     await world.put(key, own);
     const seen = seenAs(own);
-    const args = ["gc", key, "--delete"];
+    const args = ["gc", key, "--delete", "--yes"];
     const base = { args, before: [seen], after: seen, kills: 1 };
     if (dice.chance(0.3)) return { ...base, atEnd: soundOf(world, key) };
     await world.run(args);
@@ -102,7 +102,7 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
     const { upload } = await world.put(key, old);
     await world.put(key, own);
     const seen = seenAs(own);
-    const args = ["gc", key, "--delete"];
+    const args = ["gc", key, "--delete", "--yes"];
     const base = { args, before: [seen], after: seen, kills: 1 };
     if (dice.chance(0.4)) {
       const stays = historyOf(world, key, old);
@@ -280,7 +280,7 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
     await mkdir(folder);
     await writeFile(join(folder, key), own);
     return {
-      args: ["sync", folder, "/", "--delete", "--include", key, "--include", gone],
+      args: ["sync", folder, "/", "--delete", "--yes", "--include", key, "--include", gone],
       before: [seenAs(old), seenAs(own)],
       after: seenAs(own),
       kills: 2,
@@ -309,7 +309,7 @@ export const VERBS: Readonly<Record<string, Prepare>> = {
       return files;
     };
     return {
-      args: ["sync", "--get", key, folder, "--delete"],
+      args: ["sync", "--get", key, folder, "--delete", "--yes"],
       before: [seenAs(own)],
       after: seenAs(own),
       kills: 2,
