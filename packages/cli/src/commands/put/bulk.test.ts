@@ -167,6 +167,8 @@ test("an object of two copies in six regions takes 18 requests when its key is n
   for (const region of REGIONS) {
     world.faults.set(region, (_request, _response, name) => {
       const key = /^(?:manifests|chunks|claims)\/([^@]+)@/.exec(name)?.[1];
+      // Which keys are in force is looked up once in some seconds, however many objects are put meanwhile.
+      if (name.startsWith("control/")) return false;
       if (key === undefined) others++;
       else requests.set(key, (requests.get(key) ?? 0) + 1);
       return false;
